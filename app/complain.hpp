@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string_view>
+
+namespace lnorm::app {
+
+// Writes "lnorm: message" to standard error, and a second line with the hint if there is one.
+// Returns the exit status of work that could not be done.
+int complain(std::string_view message, std::string_view hint = {});
+
+}  // namespace lnorm::app

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "lnorm/core/float16.hpp"
+
+namespace lnorm {
+
+// The element types that lnorm reads, named as NumPy and PyTorch name them.
+enum class DType {
+  boolean,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  float16,
+  float32,
+  float64,
+};
+
+std::string_view name(DType dtype);
+std::optional<DType> parse_dtype(std::string_view name);
+std::size_t item_size(DType dtype);
+bool is_floating(DType dtype);
+
+// Calls visitor(T{}) with the C++ type of dtype's elements: bool, std::int8_t ... float, double;
+// Float16.
+template <class Visitor>
+decltype(auto) visit(DType dtype, Visitor&& visitor) {
+  switch (dtype) {
+    case DType::boolean:
+      return visitor(bool{});
+    case DType::int8:
+      return visitor(std::int8_t{});
+    case DType::int16:
+      return visitor(std::int16_t{});
+    case DType::int32:
+      return visitor(std::int32_t{});
+    case DType::int64:
+      return visitor(std::int64_t{});
+    case DType::uint8:
+      return visitor(std::uint8_t{});
+    case DType::uint16:
+      return visitor(std::uint16_t{});
+    case DType::uint32:
+      return visitor(std::uint32_t{});
+    case DType::uint64:
+      return visitor(std::uint64_t{});
+    case DType::float16:
+      return visitor(Float16{});
+    case DType::float32:
+      return visitor(float{});
+    case DType::float64:
+      break;
+  }
+  return visitor(double{});
+}
+
+}  // namespace lnorm

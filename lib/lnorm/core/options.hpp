@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+namespace lnorm {
+
+// Which axes are normalised, in the three ways people say it. Negative axes count from the end.
+struct FirstAxis {  // ONNX: this axis and all after it
+  std::int64_t axis = -1;
+};
+struct NormalizedShape {  // PyTorch: the trailing extents, which must match the tensor's
+  std::vector<std::int64_t> extents;
+};
+struct AxisList {  // the axes themselves, in any order
+  std::vector<std::int64_t> axes;
+};
+using NormalizedAxes = std::variant<FirstAxis, NormalizedShape, AxisList>;
+
+// Where eps is added: sqrt(var + eps), or sqrt(var) + eps.
+enum class EpsOn { variance, std };
+
+// How a row is normalised (weight and bias apart):
+//   y = (x - mean) / sqrt(var + eps)      var = sum((x - mean)^2) / (n - ddof)
+// rms: no mean is subtracted, and the mean of squares takes the place of var,
+//   y = x / sqrt(sum(x^2) / (n - ddof) + eps).
+struct Formula {
+  double eps = 1e-5;
+  EpsOn eps_on = EpsOn::variance;
+  std::int64_t ddof = 0;
+  bool rms = false;
+};
+
+struct LayerNormOptions {
+  NormalizedAxes axes = FirstAxis{};
+  Formula formula;
+  bool zero_centered_weight = false;  // multiply by 1 + weight
+};
+
+}  // namespace lnorm

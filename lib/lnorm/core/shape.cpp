@@ -1,0 +1,34 @@
+#include "lnorm/core/shape.hpp"
+
+#include <algorithm>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+std::optional<std::int64_t> checked_product(std::span<const std::int64_t> factors) {
+  if (std::find(factors.begin(), factors.end(), 0) != factors.end()) return 0;
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    if (__builtin_mul_overflow(product, factor, &product)) return std::nullopt;
+  }
+  return product;
+}
+
+std::int64_t element_count(std::span<const std::int64_t> shape) {
+  const auto count = checked_product(shape);
+  if (!count) throw Error(concat("shape ", to_string(shape), " has more than 2^63 - 1 elements"));
+  return *count;
+}
+
+std::string to_string(std::span<const std::int64_t> shape) {
+  std::string out = "(";
+  for (const std::int64_t extent : shape) {
+    if (out.size() > 1) out += ", ";
+    out += std::to_string(extent);
+  }
+  return out + ")";
+}
+
+}  // namespace lnorm

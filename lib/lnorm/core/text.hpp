@@ -1,0 +1,24 @@
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <string_view>
+
+namespace lnorm {
+
+// The parts, streamed one after another into one string.
+template <class... Parts>
+std::string concat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return std::move(out).str();
+}
+
+// A name that came from outside, safe to print on one line: control characters as \n, \t or \x1b.
+std::string printable(std::string_view text);
+
+// The English plural of a counted noun: counted(1, "byte") is "1 byte", counted(3, "byte") "3
+// bytes".
+std::string counted(long long count, std::string_view noun);
+
+}  // namespace lnorm

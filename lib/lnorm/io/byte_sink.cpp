@@ -1,0 +1,75 @@
+#include "lnorm/io/byte_sink.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::size_t kBufferSize = std::size_t{1} << 16;
+
+}  // namespace
+
+ByteSink::ByteSink(const std::string& path) : name_(path), target_(path) {
+  if (path == "-") {
+    name_ = "standard output";
+    fd_ = os::FileDescriptor(STDOUT_FILENO, false);
+    return;
+  }
+  struct stat found;
+  const bool there = os::exists(path, &found);
+  if (there && S_ISDIR(found.st_mode)) {
+    throw Error(concat(printable(path), ": is a directory, expected a file to write"));
+  }
+  if (there && !S_ISREG(found.st_mode)) {
+    fd_ = os::open_in_place(path);
+    return;
+  }
+  if (path.empty() || path.back() == '/') {
+    throw Error(concat("'", printable(path), "': expected the name of a file to write"));
+  }
+  if (there) {
+    os::check_writable(path);
+    target_ = std::filesystem::canonical(path).string();  // replaces the file, not a link to it
+  }
+  std::string temporary;
+  fd_ =
+      os::create_temporary(target_, there ? found.st_mode & 07777 : os::default_mode(), temporary);
+  temporary_ = temporary;
+}
+
+ByteSink::~ByteSink() {
+  if (temporary_) os::remove_quietly(*temporary_);
+}
+
+void ByteSink::write(std::span<const std::byte> bytes) {
+  if (buffer_.size() + bytes.size() > kBufferSize) flush();
+  if (bytes.size() >= kBufferSize) {
+    os::write_all(fd_, bytes, name_);
+  } else {
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  }
+}
+
+void ByteSink::flush() {
+  os::write_all(fd_, buffer_, name_);
+  buffer_.clear();
+}
+
+void ByteSink::finish() {
+  flush();
+  fd_.close(name_);
+}
+
+void ByteSink::commit() {
+  if (!temporary_) return;
+  os::rename(*temporary_, target_);
+  temporary_.reset();
+}
+
+}  // namespace lnorm

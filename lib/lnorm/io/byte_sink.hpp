@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lnorm/io/os.hpp"
+
+namespace lnorm {
+
+// Where results go. A regular file appears whole or not at all: bytes go to a temporary file beside
+// it, which takes its place in commit(). Standard output, devices and FIFOs are written in place.
+// The order for several outputs: write all, finish all, commit all.
+class ByteSink {
+ public:
+  // "-" is standard output. Throws Error if the path cannot be written.
+  explicit ByteSink(const std::string& path);
+  ByteSink(const ByteSink&) = delete;
+  ByteSink& operator=(const ByteSink&) = delete;
+  ~ByteSink();
+
+  // For messages: the path, or "standard output".
+  const std::string& name() const noexcept { return name_; }
+  bool is_terminal() const noexcept { return os::is_terminal(fd_); }
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+  // Hands on what is buffered and closes; throws Error if anything was lost.
+  void finish();
+
+  // Puts the finished file in its place.
+  void commit();
+
+ private:
+  void flush();
+
+  std::string name_;
+  std::string target_;
+  std::optional<std::string> temporary_;
+  os::FileDescriptor fd_;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace lnorm

@@ -1,0 +1,88 @@
+#include "lnorm/io/format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_source.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+struct Signature {
+  std::string_view bytes;
+  std::string_view what;
+};
+
+// What people feed by mistake, or what this version does not read yet.
+constexpr std::array kForeign{
+    Signature{"PK\x03\x04", "a .npz (zip) archive, which this version does not read yet"},
+    Signature{"PK\x05\x06", "an empty zip archive"},
+    Signature{"\x1f\x8b", "compressed with gzip; decompress it first (gunzip -c)"},
+    Signature{"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first (zstd -dc)"},
+    Signature{"\x89HDF\r\n\x1a\n", "an HDF5 file"},
+    Signature{"version https://git-lfs", "a git-lfs pointer; fetch the file itself (git lfs pull)"},
+    Signature{"\xff\xfe", "UTF-16 text, expected UTF-8"},
+    Signature{"\xfe\xff", "UTF-16 text, expected UTF-8"},
+    Signature{"\x80\x02", "a Python pickle, which is never executed; save with numpy.save"},
+    Signature{"\x80\x03", "a Python pickle, which is never executed; save with numpy.save"},
+    Signature{"\x80\x04", "a Python pickle, which is never executed; save with numpy.save"},
+    Signature{"\x80\x05", "a Python pickle, which is never executed; save with numpy.save"},
+    Signature{"<!", "HTML or XML, perhaps an error page of a download"},
+    Signature{"<html", "HTML, perhaps an error page of a download"},
+    Signature{"<?xml", "XML"},
+};
+
+bool is_utf16_without_mark(std::string_view head) {
+  return head.size() >= 4 && (head[0] == '\0') != (head[1] == '\0') &&
+         (head[0] == '\0') == (head[2] == '\0') && (head[1] == '\0') == (head[3] == '\0');
+}
+
+// u64 header length, then a JSON object.
+bool is_safetensors(std::string_view head) {
+  return head.size() > 8 && head[8] == '{' && head.substr(4, 4) == std::string_view("\0\0\0\0", 4);
+}
+
+bool starts_json(std::string_view head) {
+  if (head.starts_with(kByteOrderMark)) return true;
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos &&
+         std::string_view("[{-0123456789NIn").find(head[first]) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<Format> format_of_extension(std::string_view path) {
+  if (path.ends_with(".npy")) return Format::npy;
+  if (path.ends_with(".json")) return Format::json;
+  if (path.ends_with(".txt")) return Format::text;
+  return std::nullopt;
+}
+
+Format detect_format(ByteSource& source) {
+  constexpr std::string_view kNpyMagic = "\x93NUMPY";
+  const auto bytes = source.peek(ByteSource::kLookAhead);
+  const std::string_view head(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto fail = [&](std::string_view what) {
+    throw Error(concat(printable(source.name()), ": ", what));
+  };
+  if (head.empty()) fail("is empty, expected a tensor (.npy or JSON)");
+  if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
+  for (const Signature& foreign : kForeign) {
+    if (head.starts_with(foreign.bytes)) fail(concat("is ", foreign.what));
+  }
+  if (is_safetensors(head)) fail("is a .safetensors file, which this version does not read yet");
+  if (is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
+  if (starts_json(head)) return Format::json;
+  const auto by_extension = format_of_extension(source.name());
+  if (by_extension == Format::npy || by_extension == Format::json) return *by_extension;
+  fail(concat("is neither .npy nor JSON: it starts with '", printable(head.substr(0, 16)), "'"));
+  return {};
+}
+
+}  // namespace lnorm

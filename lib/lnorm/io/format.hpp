@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace lnorm {
+
+class ByteSource;
+
+// text is PyTorch's printed form, for output only.
+enum class Format { npy, json, text };
+
+// By the file name's extension, if it is one of a format's.
+std::optional<Format> format_of_extension(std::string_view path);
+
+// By the first bytes, then by the extension. Throws Error, naming what the bytes look like, for
+// everything else.
+Format detect_format(ByteSource& source);
+
+}  // namespace lnorm

@@ -1,0 +1,122 @@
+#include "lnorm/io/os.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm::os {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& name, int error) {
+  throw Error(concat(printable(name), ": ", std::strerror(error)));
+}
+
+template <class Call>
+auto retry(Call call) {
+  decltype(call()) result;
+  do {
+    result = call();
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (owned_ && fd_ >= 0) ::close(fd_);
+}
+
+void FileDescriptor::close(const std::string& name) {
+  const int fd = std::exchange(fd_, -1);
+  // Not retried: after EINTR Linux has closed the descriptor, and its number may be another's.
+  if (fd >= 0 && ::close(fd) != 0 && errno != EINTR) fail(name, errno);
+}
+
+FileDescriptor open_for_reading(const std::string& path) {
+  const int fd = retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+  if (fd < 0) fail(path, errno);
+  return {fd, true};
+}
+
+FileDescriptor open_in_place(const std::string& path) {
+  const int fd = retry([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
+  if (fd < 0) fail(path, errno);
+  return {fd, true};
+}
+
+FileDescriptor create_temporary(const std::string& path, mode_t mode, std::string& temporary_path) {
+  const std::size_t name_start = path.rfind('/') + 1;  // npos + 1 is 0
+  // A short name of its own: the file's name may be as long as the file system allows.
+  temporary_path = path.substr(0, name_start) + ".lnorm-XXXXXX";
+  const int fd = retry([&] { return ::mkostemp(temporary_path.data(), O_CLOEXEC); });
+  if (fd < 0) fail(path, errno);
+  FileDescriptor result(fd, true);
+  if (::fchmod(fd, mode) != 0) {
+    const int error = errno;
+    remove_quietly(temporary_path);
+    fail(path, error);
+  }
+  return result;
+}
+
+void check_writable(const std::string& path) {
+  if (::access(path.c_str(), W_OK) != 0) fail(path, errno);
+}
+
+void rename(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) fail(to, errno);
+}
+
+void remove_quietly(const std::string& path) noexcept { ::unlink(path.c_str()); }
+
+struct stat status(const FileDescriptor& fd, const std::string& name) {
+  struct stat result;
+  if (::fstat(fd.get(), &result) != 0) fail(name, errno);
+  return result;
+}
+
+bool exists(const std::string& path, struct stat* found) {
+  if (::stat(path.c_str(), found) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return false;
+  fail(path, errno);
+}
+
+std::int64_t position(const FileDescriptor& fd) noexcept {
+  const off_t offset = ::lseek(fd.get(), 0, SEEK_CUR);
+  return offset < 0 ? 0 : offset;
+}
+
+bool is_terminal(const FileDescriptor& fd) noexcept { return ::isatty(fd.get()) == 1; }
+
+mode_t default_mode() noexcept {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666 & ~mask;
+}
+
+std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name) {
+  const ssize_t count = retry([&] { return ::read(fd.get(), to.data(), to.size()); });
+  if (count < 0) fail(name, errno);
+  return static_cast<std::size_t>(count);
+}
+
+void write_all(const FileDescriptor& fd, std::span<const std::byte> from, const std::string& name) {
+  while (!from.empty()) {
+    const ssize_t count = retry([&] { return ::write(fd.get(), from.data(), from.size()); });
+    if (count < 0) {
+      if (errno == EPIPE) throw ClosedPipe();
+      fail(name, errno);
+    }
+    from = from.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace lnorm::os

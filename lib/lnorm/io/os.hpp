@@ -1,0 +1,72 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+// The edge to the operating system: every system call that touches files is made here. Calls retry
+// EINTR where that is right and throw Error, with the name of the file, where they fail.
+namespace lnorm::os {
+
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  // A borrowed descriptor (standard input, standard output) is not closed by the destructor.
+  FileDescriptor(int fd, bool owned) : fd_(fd), owned_(owned) {}
+  FileDescriptor(FileDescriptor&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), owned_(other.owned_) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    std::swap(owned_, other.owned_);
+    return *this;
+  }
+  ~FileDescriptor();
+
+  int get() const noexcept { return fd_; }
+
+  // Closes an owned descriptor and checks the answer, which is where some file systems report that
+  // data was lost. Standard output counts as owned here: after this nothing more can be written.
+  void close(const std::string& name);
+
+ private:
+  int fd_ = -1;
+  bool owned_ = false;
+};
+
+FileDescriptor open_for_reading(const std::string& path);
+
+// Opens what exists (a device, a FIFO) for writing in place.
+FileDescriptor open_in_place(const std::string& path);
+
+// Creates a file of its own name in the directory of path; temporary_path receives the name.
+FileDescriptor create_temporary(const std::string& path, mode_t mode, std::string& temporary_path);
+
+// Throws if the file is write-protected: replacing it would get round that.
+void check_writable(const std::string& path);
+
+void rename(const std::string& from, const std::string& to);
+void remove_quietly(const std::string& path) noexcept;
+
+struct stat status(const FileDescriptor& fd, const std::string& name);
+
+// Whether a file of any kind is there; the status in *found.
+bool exists(const std::string& path, struct stat* found);
+
+// How far a regular file has been read already (standard input may be handed over in the middle).
+std::int64_t position(const FileDescriptor& fd) noexcept;
+
+bool is_terminal(const FileDescriptor& fd) noexcept;
+
+// The permissions a new file gets.
+mode_t default_mode() noexcept;
+
+// At least one byte, or 0 at the end.
+std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name);
+
+// Throws ClosedPipe if the reader has left.
+void write_all(const FileDescriptor& fd, std::span<const std::byte> from, const std::string& name);
+
+}  // namespace lnorm::os

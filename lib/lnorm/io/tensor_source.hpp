@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/io/format.hpp"
+
+namespace lnorm {
+
+// A tensor that is being read: its header is known, its elements come in C order, once.
+class TensorSource {
+ public:
+  explicit TensorSource(TensorInfo info) : info_(std::move(info)) {}
+  TensorSource(const TensorSource&) = delete;
+  TensorSource& operator=(const TensorSource&) = delete;
+  virtual ~TensorSource() = default;
+
+  const TensorInfo& info() const noexcept { return info_; }
+
+  // The next bytes of the elements, in the dtype and byte order of info(). The buffer grows no
+  // faster than the bytes come. Throws Error if the data ends before that.
+  virtual void read(std::vector<std::byte>& to, std::size_t bytes) = 0;
+
+  // After the last read: throws Error if anything follows the tensor.
+  virtual void finish() = 0;
+
+ private:
+  TensorInfo info_;
+};
+
+struct OpenedTensor {
+  std::unique_ptr<TensorSource> source;
+  Format format;
+};
+
+// Opens what the user names: PATH, PATH:MEMBER (a key of a JSON object), or "-", standard input. A
+// file that exists under the whole name wins. The content decides the format, then the extension;
+// from overrides both. Throws Error.
+OpenedTensor open_tensor(const std::string& name, std::optional<Format> from);
+
+// All elements, as the file holds them; checks that nothing follows.
+std::vector<std::byte> read_all(TensorSource& source);
+
+}  // namespace lnorm

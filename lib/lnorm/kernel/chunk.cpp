@@ -1,0 +1,95 @@
+#include "lnorm/kernel/chunk.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace lnorm {
+
+namespace {
+
+__extension__ typedef __int128 Int128;
+
+template <std::size_t size>
+using UnsignedOfSize = std::conditional_t<
+    size == 1, std::uint8_t,
+    std::conditional_t<size == 2, std::uint16_t,
+                       std::conditional_t<size == 4, std::uint32_t, std::uint64_t>>>;
+
+template <class Bits>
+Bits swap_bytes(Bits bits) noexcept {
+  if constexpr (sizeof bits == 8) {
+    return __builtin_bswap64(bits);
+  } else if constexpr (sizeof bits == 4) {
+    return __builtin_bswap32(bits);
+  } else if constexpr (sizeof bits == 2) {
+    return __builtin_bswap16(bits);
+  } else {
+    return bits;
+  }
+}
+
+template <class T, bool swapped>
+T load_one(const std::byte* from) noexcept {
+  UnsignedOfSize<sizeof(T)> bits;
+  std::memcpy(&bits, from, sizeof bits);
+  if constexpr (swapped) bits = swap_bytes(bits);
+  if constexpr (std::is_same_v<T, bool>) {
+    return bits != 0;  // a file may hold any byte; NumPy takes every one but 0 as true
+  } else {
+    return std::bit_cast<T>(bits);
+  }
+}
+
+template <class T, bool swapped>
+void load_as(const std::byte* from, std::int64_t count, Chunk& to) noexcept {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T element = load_one<T, swapped>(from + i * static_cast<std::int64_t>(sizeof(T)));
+    if constexpr (std::is_same_v<T, Float16>) {
+      to.high[i] = to_double(element);
+    } else {
+      to.high[i] = static_cast<double>(element);
+      if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
+        to.low[i] =
+            static_cast<double>(static_cast<Int128>(element) - static_cast<Int128>(to.high[i]));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void load(const std::byte* from, DType dtype, std::endian byte_order, std::int64_t count,
+          Chunk& to) noexcept {
+  visit(dtype, [&](auto element) {
+    using T = decltype(element);
+    if (byte_order == std::endian::native) {
+      load_as<T, false>(from, count, to);
+    } else {
+      load_as<T, true>(from, count, to);
+    }
+  });
+}
+
+bool has_low(DType dtype) noexcept { return dtype == DType::int64 || dtype == DType::uint64; }
+
+void store(const double* from, std::int64_t count, DType dtype, std::byte* to) noexcept {
+  const auto store_as = [&](auto convert) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double value = std::isnan(from[i]) ? std::numeric_limits<double>::quiet_NaN() : from[i];
+      const auto element = convert(value);
+      std::memcpy(to + i * static_cast<std::int64_t>(sizeof element), &element, sizeof element);
+    }
+  };
+  switch (dtype) {
+    case DType::float16:
+      return store_as([](double value) { return to_float16(value); });
+    case DType::float32:
+      return store_as([](double value) { return static_cast<float>(value); });
+    default:
+      return store_as([](double value) { return value; });
+  }
+}
+
+}  // namespace lnorm

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "lnorm/core/dtype.hpp"
+
+namespace lnorm {
+
+// Rows are walked in chunks of this many elements. The length takes part in the order of summation,
+// and so in the result's last bits: it is the same for every kernel, machine and block size.
+inline constexpr std::int64_t kChunk = 1024;
+
+// Elements of any dtype as doubles. low is zero but for 64-bit integers beyond 2^53, where
+// high + low is the integer exactly.
+struct Chunk {
+  alignas(64) double high[kChunk];
+  alignas(64) double low[kChunk];
+};
+
+// Decodes count (at most kChunk) elements into high, and into low where the dtype needs it.
+void load(const std::byte* from, DType dtype, std::endian byte_order, std::int64_t count,
+          Chunk& to) noexcept;
+
+// Whether load writes Chunk::low for this dtype.
+bool has_low(DType dtype) noexcept;
+
+// Encodes count doubles as float16, float32 or float64, each rounded once, every NaN as the
+// positive quiet one.
+void store(const double* from, std::int64_t count, DType dtype, std::byte* to) noexcept;
+
+}  // namespace lnorm

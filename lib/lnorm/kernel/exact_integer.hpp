@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "lnorm/kernel/double_double.hpp"
+
+namespace lnorm {
+
+__extension__ typedef unsigned __int128 UInt128;
+
+// (m.high + m.low) * 2^exponent with 1 <= |m.high| < 2, or zero: a double-double that cannot
+// overflow.
+struct Scaled {
+  DoubleDouble m;
+  std::int64_t exponent = 0;
+};
+
+// A signed integer of 4608 bits, two's complement: wide enough for n * sum(x^2) of 2^62 doubles in
+// units of 2^-2148, the last place of the smallest square. No operation overflows in that use.
+class ExactInteger {
+ public:
+  // Adds +-magnitude * 2^shift.
+  void add(UInt128 magnitude, std::int64_t shift, bool negative) noexcept;
+
+  ExactInteger operator-() const noexcept;
+  friend ExactInteger operator+(const ExactInteger& a, const ExactInteger& b) noexcept;
+  friend ExactInteger operator*(const ExactInteger& a, std::uint64_t factor) noexcept;
+  // For |a| < 2^2300.
+  friend ExactInteger square(const ExactInteger& a) noexcept;
+
+  // The value times 2^exponent, truncated to the 106 bits that a double-double surely holds.
+  Scaled scaled(std::int64_t exponent) const noexcept;
+
+ private:
+  static constexpr std::size_t kLimbs = 72;
+
+  bool negative() const noexcept { return limbs_.back() >> 63 != 0; }
+
+  std::array<std::uint64_t, kLimbs> limbs_{};  // least significant first
+};
+
+}  // namespace lnorm

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+#include <vector>
+#include <xtensor/xarray.hpp>
+#include <xtensor/xeval.hpp>
+#include <xtensor/xscalar.hpp>
+
+#include "lnorm/core/options.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/pipeline/load_affine.hpp"
+#include "lnorm/pipeline/plan.hpp"
+
+// Layer normalisation of tensors in memory, on xtensor expressions and containers:
+//
+//   xt::xarray<float> x = xt::random::randn<float>({2, 3, 768});
+//   auto [y, mean, rstd] = lnorm::layer_norm(x);                       // over the last axis
+//
+//   lnorm::LayerNormOptions options;
+//   options.axes = lnorm::NormalizedShape{{3, 768}};                   // over the last two
+//   options.formula.eps = 1e-6;
+//   auto z = lnorm::layer_norm(x, weight, bias, options).y;
+namespace lnorm {
+
+// y has the shape of x and its value type, or double where that is an integer or bool. mean and
+// rstd are float64, whatever x is, and have x's shape with 1 in the place of the normalised axes.
+template <class T>
+struct LayerNormResult {
+  xt::xarray<T> y;
+  xt::xarray<double> mean;
+  xt::xarray<double> rstd;
+};
+
+namespace detail {
+
+template <class T>
+constexpr DType dtype_of() {
+  static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, long double>,
+                "layer_norm takes tensors of bool, integers, float or double");
+  if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+  if constexpr (std::is_same_v<T, float>) return DType::float32;
+  if constexpr (std::is_same_v<T, double>) return DType::float64;
+  constexpr bool is_signed = std::is_signed_v<T>;
+  if constexpr (sizeof(T) == 1) return is_signed ? DType::int8 : DType::uint8;
+  if constexpr (sizeof(T) == 2) return is_signed ? DType::int16 : DType::uint16;
+  if constexpr (sizeof(T) == 4) return is_signed ? DType::int32 : DType::uint32;
+  return is_signed ? DType::int64 : DType::uint64;
+}
+
+// Calls use(info, data) with the expression's elements in C order; evaluates and copies only what
+// does not lie like that in memory.
+template <class E, class Use>
+decltype(auto) with_elements(const xt::xexpression<E>& expression, const char* name, Use use) {
+  using T = typename E::value_type;
+  auto&& values = xt::eval(expression.derived_cast());
+  using Values = std::decay_t<decltype(values)>;
+  const Shape shape(values.shape().begin(), values.shape().end());
+  const TensorInfo info{name, dtype_of<T>(), shape};
+  const auto as_bytes = [](const T* data) { return reinterpret_cast<const std::byte*>(data); };
+  if constexpr (Values::static_layout == xt::layout_type::row_major && Values::contiguous_layout) {
+    return use(info, as_bytes(values.data()));
+  } else {
+    const xt::xarray<T, xt::layout_type::row_major> copy(values);
+    return use(info, as_bytes(copy.data()));
+  }
+}
+
+template <class E>
+AffineTerm affine_term(const char* role, const xt::xexpression<E>& term, const Plan& plan,
+                       bool plus_one) {
+  return with_elements(term, role, [&](const TensorInfo& info, const std::byte* data) {
+    check_affine_shape(role, info, plan);
+    const auto bytes = static_cast<std::size_t>(element_count(info.shape)) * item_size(info.dtype);
+    return AffineTerm(info, std::vector<std::byte>(data, data + bytes), plus_one);
+  });
+}
+
+template <class E, class MakeAffine>
+auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
+                MakeAffine make_affine) {
+  using T = typename E::value_type;
+  using Out = std::conditional_t<std::is_same_v<T, float>, float, double>;
+  return with_elements(x, "x", [&](const TensorInfo& info, const std::byte* data) {
+    const Plan plan = make_plan(info, options);
+    const Affine affine = make_affine(plan);
+    LayerNormResult<Out> result;
+    result.y.resize(plan.shape);
+    result.mean.resize(plan.stats_shape(true));
+    result.rstd.resize(plan.stats_shape(true));
+    const RowStats stats{result.mean.data(), result.rstd.data()};
+    if (plan.row_length == 0) {
+      result.mean.fill(std::numeric_limits<double>::quiet_NaN());
+      result.rstd.fill(std::numeric_limits<double>::quiet_NaN());
+      return result;
+    }
+    kernels().front().layer_norm({data, info.dtype, info.byte_order, plan.rows, plan.row_length},
+                                 {reinterpret_cast<std::byte*>(result.y.data()), plan.out}, affine,
+                                 plan.formula, stats);
+    return result;
+  });
+}
+
+}  // namespace detail
+
+// y = (x - mean) * rstd of every row, as kernel/layer_norm.hpp defines it, with its accuracy.
+// options names the normalised axes (trailing ones) and the formula. x is not changed; nothing is
+// shared with the result. Throws Error if the options do not fit x's shape.
+template <class E>
+auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options = {}) {
+  return detail::layer_norm(x, options, [](const Plan&) { return Affine{}; });
+}
+
+// y = (x - mean) * rstd * weight + bias. weight and bias, of any arithmetic type, have the shape of
+// the normalised axes, or none (xt::xscalar<double>(1)), which stands for every element. Throws
+// Error if they do not.
+template <class E, class W, class B>
+auto layer_norm(const xt::xexpression<E>& x, const xt::xexpression<W>& weight,
+                const xt::xexpression<B>& bias, const LayerNormOptions& options = {}) {
+  return detail::layer_norm(x, options, [&](const Plan& plan) {
+    return Affine{detail::affine_term("weight", weight, plan, options.zero_centered_weight),
+                  detail::affine_term("bias", bias, plan, false)};
+  });
+}
+
+}  // namespace lnorm

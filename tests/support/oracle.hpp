@@ -1,0 +1,52 @@
+#pragma once
+
+#include <boost/multiprecision/cpp_bin_float.hpp>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lnorm/core/dtype.hpp"
+#include "lnorm/core/options.hpp"
+
+// Layer normalisation in exact arithmetic (Boost.Multiprecision): sums and deviations as integers,
+// one division, one root and the affine parameters with 320 bits. Nothing of the library takes
+// part.
+namespace oracle {
+
+using Exact = boost::multiprecision::number<
+    boost::multiprecision::cpp_bin_float<320, boost::multiprecision::digit_base_2, void,
+                                         std::int64_t, -1000000, 1000000>,
+    boost::multiprecision::et_off>;
+
+// A number of an input: a double, or a 64-bit integer, exactly.
+struct Number {
+  double value = 0;
+  __extension__ __int128 integer = 0;
+  bool is_integer = false;
+};
+Exact exact(const Number& number);
+
+struct Row {
+  bool finite = true;   // otherwise every y is NaN
+  bool defined = true;  // false: 0/0
+  std::vector<Exact> y;
+  Exact mean;
+  Exact rstd;
+  Exact largest;  // |y|
+  std::vector<Exact>
+      terms;  // what cancels in y: |bias| + |weight| times the largest |x - mean| rstd
+};
+
+// weight, bias: one for each element, or empty. plus_one: weight is 1 + weight.
+Row layer_norm(std::span<const Number> x, std::span<const Number> weight, bool plus_one,
+               std::span<const Number> bias, const lnorm::Formula& formula);
+
+// How far actual is from expected, in units in the last place of a dtype at expected; actual
+// infinite is right where expected rounds to it.
+double ulp_distance(double actual, const Exact& expected, lnorm::DType dtype);
+
+// One unit in the last place of the dtype at value.
+Exact ulp(const Exact& value, lnorm::DType dtype);
+
+}  // namespace oracle
