@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 #include <xtensor/xarray.hpp>
-#include <xtensor/xeval.hpp>
+#include <xtensor/xcontainer.hpp>
 #include <xtensor/xscalar.hpp>
 
 #include "lnorm/core/options.hpp"
@@ -49,17 +49,16 @@ constexpr DType dtype_of() {
   return is_signed ? DType::int64 : DType::uint64;
 }
 
-// Calls use(info, data) with the expression's elements in C order; evaluates and copies only what
-// does not lie like that in memory.
+// Calls use(info, data) with the expression's elements in C order, which are copied unless they lie
+// like that in memory already.
 template <class E, class Use>
 decltype(auto) with_elements(const xt::xexpression<E>& expression, const char* name, Use use) {
   using T = typename E::value_type;
-  auto&& values = xt::eval(expression.derived_cast());
-  using Values = std::decay_t<decltype(values)>;
-  const Shape shape(values.shape().begin(), values.shape().end());
-  const TensorInfo info{name, dtype_of<T>(), shape};
+  const E& values = expression.derived_cast();
+  const TensorInfo info{name, dtype_of<T>(), Shape(values.shape().begin(), values.shape().end())};
   const auto as_bytes = [](const T* data) { return reinterpret_cast<const std::byte*>(data); };
-  if constexpr (Values::static_layout == xt::layout_type::row_major && Values::contiguous_layout) {
+  if constexpr (std::is_base_of_v<xt::xcontainer<E>, E> &&
+                E::static_layout == xt::layout_type::row_major) {
     return use(info, as_bytes(values.data()));
   } else {
     const xt::xarray<T, xt::layout_type::row_major> copy(values);

@@ -99,9 +99,34 @@ class JsonReader {
     return concat("'", printable(rest.substr(0, line_end)), "'");
   }
 
+  // Behind the bracket that closes the one at start, or null. simdjson does not say which of the two
+  // it found at the end of the text: too little or too much.
+  const char* end_of_value(const char* start) const {
+    int depth = 0;
+    bool in_string = false;
+    for (const char* at = start; at != text_.data() + text_.size(); ++at) {
+      if (in_string) {
+        const bool escape = *at == '\\' && at + 1 != text_.data() + text_.size();
+        if (*at == '"') in_string = false;
+        if (escape) ++at;
+      } else if (*at == '"') {
+        in_string = true;
+      } else if (*at == '[' || *at == '{') {
+        ++depth;
+      } else if (*at == ']' || *at == '}') {
+        if (--depth == 0) return at + 1;
+      }
+    }
+    return nullptr;
+  }
+
   void check(simdjson::error_code error, const char* start) {
     if (error == simdjson::SUCCESS) return;
     if (error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT) {
+      if (const char* const end = end_of_value(start)) {
+        const std::string_view rest = text_.substr(static_cast<std::size_t>(end - text_.data()));
+        fail_after_value(end + rest.find_first_not_of(kBlanks));
+      }
       fail(start, "what starts here does not end: a ']' or '}' is missing");
     }
     if (error == simdjson::TAPE_ERROR) {
@@ -411,9 +436,8 @@ class JsonReader {
   [[noreturn]] void fail_scalar(ondemand::value& value, std::string_view token, const char* at,
                                 std::size_t depth) {
     const auto expected = concat("a number of ", name(dtype_));
-    if (token.empty() || std::string_view("\"tf[{").find(token[0]) != std::string_view::npos) {
-      fail_kind(token.empty() ? '\0' : token[0], at, depth, expected);
-    }
+    const bool is_word = token == "true" || token == "false";
+    if (is_word || token.find_first_of("\"[{") == 0) fail_kind(token[0], at, depth, expected);
     const auto shown = concat(index_path(depth), " is '", printable(token.substr(0, 40)),
                               token.size() > 40 ? "..." : "", "'");
     double number;
@@ -425,6 +449,7 @@ class JsonReader {
     fail(at, concat(shown, ", expected ", expected));
   }
 
+  // first: of what stands there.
   [[noreturn]] void fail_kind(char first, const char* at, std::size_t depth,
                               std::string_view expected) const {
     const std::string_view kind = first == '"'                   ? "a string"

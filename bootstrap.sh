@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# From a bare Debian 12 or 13 to a result, in one command:
+#   ./bootstrap.sh demo      installs what is missing, builds, and normalises a file of data/
+#   ./bootstrap.sh test      the same with the tests, and passes them
+#   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
+set -euo pipefail
+cd "$(dirname "$0")"
+
+build_packages=(g++ cmake ninja-build libcli11-dev libsimdjson-dev libxtensor-dev)
+test_packages=(catch2 nlohmann-json3-dev libboost-dev)
+
+# Prints those of the packages that are not installed.
+missing() {
+  local package
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] ||
+      echo "$package"
+  done
+}
+
+install() {
+  if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    {
+      echo "bootstrap.sh: there is no apt-get here, which is what this script installs with."
+      echo "Needed, by their Debian names: ${build_packages[*]} ${test_packages[*]}"
+      echo "With these installed: cmake --preset release && cmake --build --preset release"
+    } >&2
+    exit 2
+  fi
+  local packages
+  mapfile -t packages < <(missing "$@")
+  [ ${#packages[@]} -gt 0 ] || return 0
+
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      echo "bootstrap.sh: run as root, or install these first: ${packages[*]}" >&2
+      exit 2
+    fi
+    as_root=(sudo)
+  fi
+  echo "Installing ${packages[*]}"
+  "${as_root[@]}" apt-get update -qq || echo "bootstrap.sh: apt-get update failed, going on" >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
+}
+
+build() {  # preset, then options for cmake
+  local preset=$1
+  shift
+  cmake --preset "$preset" "$@" >/dev/null
+  cmake --build --preset "$preset"
+}
+
+show() {
+  printf '\n$ %s\n' "$*"
+  PATH="$PWD/build/release:$PATH" "$@"
+}
+
+case "${1:-}" in
+  demo)
+    install "${build_packages[@]}"
+    build release -DBUILD_TESTING=OFF
+    show cat data/sample.json
+    show lnorm data/sample.json --to text
+    show lnorm data/sample.json --axes -2,-1 --unbiased --eps 0 --to text
+    cat <<'END'
+
+What to try next:
+  export PATH="$PWD/build/release:$PATH"
+  lnorm data/sample.npy -o y.npy                    # .npy in, .npy out
+  cat data/sample.npy | lnorm --to json             # in a pipe
+  lnorm data/sample.npy --weight '[1, 1, 2, 2]' --bias 0.5 --save-mean mean.json
+  lnorm apply --help
+END
+    ;;
+  test)
+    install "${build_packages[@]}" "${test_packages[@]}"
+    build release -DBUILD_TESTING=ON
+    ctest --preset release
+    ;;
+  sanitize)
+    install "${build_packages[@]}" "${test_packages[@]}" clang
+    install "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
+    build sanitize
+    ctest --preset sanitize
+    ;;
+  *)
+    sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,29 @@
+#include "lnorm/core/shape.hpp"
+
+#include <limits>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "support/catch.hpp"
+
+using lnorm::Shape;
+
+TEST_CASE("element counts are checked for overflow", "[core]") {
+  CHECK(lnorm::element_count(Shape{}) == 1);
+  CHECK(lnorm::element_count(Shape{2, 3, 4}) == 24);
+  const auto most = std::numeric_limits<std::int64_t>::max();
+  CHECK(lnorm::element_count(Shape{most}) == most);
+  CHECK(lnorm::element_count(Shape{most, 1, 0, most}) == 0);
+  CHECK_THROWS_AS(lnorm::element_count(Shape{most, 2}), lnorm::Error);
+  CHECK_THROWS_AS(lnorm::element_count(Shape{1LL << 32, 1LL << 32}), lnorm::Error);
+}
+
+TEST_CASE("shapes, names and counts are written for people", "[core]") {
+  CHECK(lnorm::to_string(Shape{}) == "()");
+  CHECK(lnorm::to_string(Shape{768}) == "(768)");
+  CHECK(lnorm::to_string(Shape{2, 3}) == "(2, 3)");
+  CHECK(lnorm::printable("a\nb\tc\x1b[1m\x7f") == "a\\nb\\tc\\x1b[1m\\x7f");
+  CHECK(lnorm::printable("größe.npy") == "größe.npy");
+  CHECK(lnorm::counted(1, "byte") == "1 byte");
+  CHECK(lnorm::counted(0, "byte") == "0 bytes");
+}

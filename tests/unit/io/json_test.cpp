@@ -1,0 +1,201 @@
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/io/json_number.hpp"
+#include "lnorm/io/json_tensor.hpp"
+#include "support/catch.hpp"
+
+using lnorm::DType;
+using lnorm::Shape;
+
+namespace {
+
+struct Parsed {
+  lnorm::TensorInfo info;
+  std::vector<double> values;
+};
+
+Parsed parse(const std::string& text, std::optional<std::string> member = {}) {
+  const auto source = lnorm::parse_json("x.json", text, member);
+  Parsed parsed{source->info(), {}};
+  const std::vector<std::byte> bytes = lnorm::read_all(*source);
+  lnorm::visit(parsed.info.dtype, [&](auto element) {
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof element) {
+      std::memcpy(&element, bytes.data() + at, sizeof element);
+      if constexpr (std::is_same_v<decltype(element), lnorm::Float16>) {
+        parsed.values.push_back(lnorm::to_double(element));
+      } else {
+        parsed.values.push_back(static_cast<double>(element));
+      }
+    }
+  });
+  return parsed;
+}
+
+std::string error_of(const std::string& text, std::optional<std::string> member = {}) {
+  try {
+    parse(text, member);
+  } catch (const lnorm::Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+template <class T>
+std::string number(T value) {
+  char buffer[32];
+  return std::string(lnorm::json_number(value, buffer));
+}
+
+}  // namespace
+
+TEST_CASE("JSON tensors are read in all their forms", "[io][json]") {
+  CHECK(parse("5").info.shape.empty());
+  CHECK(parse(" -2.5e0\n").values == std::vector{-2.5});
+  CHECK(parse("[[1, 2, 3], [4, 5, 6]]").info.shape == Shape{2, 3});
+  CHECK(parse("[]").info.shape == Shape{0});
+  CHECK(parse("[[], []]").info.shape == Shape{2, 0});
+  CHECK(parse("\xef\xbb\xbf[1]").values == std::vector{1.0});
+  CHECK(parse("[1e-400, -0.0]").values == std::vector{0.0, 0.0});
+  CHECK(parse("[9007199254740993]").values == std::vector{9007199254740992.0});
+  CHECK(std::isnan(parse("[NaN]").values[0]));
+  CHECK(std::isnan(parse("NaN").values[0]));
+  CHECK(std::isnan(parse("[1, null]").values[1]));
+  CHECK(parse("[Infinity, -Infinity]").values == std::vector{HUGE_VAL, -HUGE_VAL});
+  const Parsed described = parse(R"({"dtype": "int8", "shape": [2, 1], "data": [-128, 127]})");
+  CHECK(described.info.dtype == DType::int8);
+  CHECK(described.info.shape == Shape{2, 1});
+  CHECK(described.values == std::vector{-128.0, 127.0});
+  CHECK(parse(R"({"shape": [0, 3], "data": []})").info.shape == Shape{0, 3});
+  CHECK(parse(R"({"shape": [], "data": 7})").values == std::vector{7.0});
+  CHECK(parse(R"({"shape": [1, 2], "data": [[7, 8]]})").values == std::vector{7.0, 8.0});
+  CHECK(parse(R"({"shape": [2], "data": [true, 0], "dtype": "bool"})").values ==
+        std::vector{1.0, 0.0});
+  const std::string members = R"({"a": [1], "b:c": {"shape": [1], "data": [2]}, "d": 3})";
+  CHECK(parse(members, "a").values == std::vector{1.0});
+  CHECK(parse(members, "b:c").values == std::vector{2.0});
+  CHECK(parse(members, "d").values == std::vector{3.0});
+  CHECK(parse(members, "d").info.name == "x.json:d");
+  CHECK(parse(std::string(64, '[') + "1" + std::string(64, ']')).info.shape == Shape(64, 1));
+}
+
+TEST_CASE("a decimal is rounded once to its dtype", "[io][json]") {
+  // Just above the midpoint of two floats, by less than a double can tell.
+  const std::string decimal = "1.00000005960464477540000000000000000001";
+  const auto parsed = parse(R"({"shape": [1], "dtype": "float32", "data": [)" + decimal + "]}");
+  CHECK(parsed.values[0] == 1.00000011920928955078125);
+  CHECK(parse(R"({"shape": [1], "dtype": "float32", "data": [1e-60]})").values[0] == 0);
+  CHECK(parse(R"({"shape": [1], "dtype": "int64", "data": [9007199254740993]})").info.dtype ==
+        DType::int64);
+}
+
+TEST_CASE("bad JSON is refused with line, column and index path", "[io][json]") {
+  struct Case {
+    std::string text;
+    std::string error;
+  };
+  const std::vector<Case> cases{
+      {"", "x.json:1:1: found no value, expected a tensor"},
+      {"[[1, 2, 3],\n [1, 2]]", "x.json:2:2: row 1 has 2 elements, expected 3"},
+      {"[[[1],[2]],[[1],[2,3]]]", "x.json:1:17: row [1][1] has 2 elements, expected 1"},
+      {"[[1, 2], 3]", "x.json:1:10: [1] is a number, expected a list of 2"},
+      {"[1, [2]]", "x.json:1:5: [1] is a list, expected a number of float64"},
+      {"[[], 1]", "x.json:1:6: [1] is a number, expected a list of 0"},
+      {"[1,\n\"é\", \"2\"]", "x.json:2:1: [1] is a string, expected a number of float64"},
+      {"[true]", "x.json:1:2: [0] is a boolean, expected a number of float64"},
+      {"[{}]", "x.json:1:2: [0] is an object, expected a number of float64"},
+      {"[1e400]", "x.json:1:2: [0] is '1e400', which is not a value of float64"},
+      {"[01]", "x.json:1:2: [0] is '01', expected a number of float64"},
+      {"[nan]", "x.json:1:2: [0] is 'nan', expected a number of float64"},
+      {"[1 2]", "x.json:1:4: found '2]', expected ',' or the end of the list or object"},
+      {"[1, 2", "x.json:1:1: what starts here does not end: a ']' or '}' is missing"},
+      {"[1,2],3", "x.json:1:6: found ',3' after the value, expected nothing"},
+      {"1,2", "x.json:1:2: found ',2' after the value, expected nothing"},
+      {"tensor([1])", "x.json:1:1: the value is 'tensor(', expected a number of float64"},
+      {std::string("[1]\0", 4), "x.json:1:4: found '\\x00' after the value, expected nothing"},
+      {R"({"a": 1})",
+       "x.json:1:1: found an object of a; name one as x.json:a, or write "
+       R"({"shape": [...], "data": [...]})"},
+      {R"({"shape": [1]})", R"(x.json:1:1: found an object of shape, expected "shape" and "data")"},
+      {R"({"shape": [1], "shape": [1]})", "x.json:1:16: key 'shape' is there twice"},
+      {R"({"shape": [2, 3], "data": [1, 2, 3]})",
+       R"(x.json:1:27: "data" has shape (3), expected 6 elements for shape (2, 3))"},
+      {R"({"shape": [4294967296, 4294967296], "data": []})",
+       "x.json:1:1: shape (4294967296, 4294967296) has more than 2^63 - 1 elements"},
+      {R"({"shape": [-1], "data": []})",
+       R"(x.json:1:11: "shape" is not a list of sizes, such as [2, 3])"},
+      {R"({"shape": [1], "data": [300], "dtype": "uint8"})",
+       "x.json:1:25: [0] is '300', which is not a value of uint8"},
+      {R"({"shape": [1], "data": [1.5], "dtype": "int8"})",
+       "x.json:1:25: [0] is '1.5', which is not a value of int8"},
+      {R"({"shape": [1], "data": [1e39], "dtype": "float32"})",
+       "x.json:1:25: [0] is '1e39', which is not a value of float32"},
+      {R"({"shape": [1], "data": [1], "dtype": "complex64"})",
+       "x.json:1:38: dtype 'complex64' is not supported"},
+      {"[1,\n\n\"\xff\"]", "x.json:3:1: this line is not valid UTF-8"},
+      {std::string(65, '[') + std::string(65, ']'), "x.json:1:65: lists are nested deeper than 64"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    CHECK(error_of(c.text) == c.error);
+  }
+  CHECK(error_of(R"({"a": 1, "b": 2})", "c") == "x.json:1:1: there is no member 'c', only a, b");
+  CHECK(error_of("[1]", "c") == "x.json:1:1: found no object, so there is no member 'c'");
+}
+
+TEST_CASE("JSON numbers are laid out as Python's repr", "[io][json]") {
+  CHECK(number(0.1) == "0.1");
+  CHECK(number(0.1f) == "0.1");
+  CHECK(number(1.0) == "1.0");
+  CHECK(number(-0.0) == "-0.0");
+  CHECK(number(1e-5) == "1e-05");
+  CHECK(number(0.0001) == "0.0001");
+  CHECK(number(1e16) == "1e+16");
+  CHECK(number(123456789012345.6) == "123456789012345.6");
+  CHECK(number(1234567890123456.0) == "1234567890123456.0");
+  CHECK(number(std::numeric_limits<double>::max()) == "1.7976931348623157e+308");
+  CHECK(number(std::numeric_limits<float>::denorm_min()) == "1e-45");
+  CHECK(number(16777216.0f) == "16777216.0");
+  CHECK(number(lnorm::Float16{0x2e66}) == "0.1");
+  CHECK(number(lnorm::Float16{0x7bff}) == "65500.0");
+  CHECK(number(lnorm::Float16{1}) == "6e-08");
+  CHECK(number(-std::numeric_limits<double>::infinity()) == "-Infinity");
+  CHECK(number(std::numeric_limits<float>::quiet_NaN()) == "NaN");
+}
+
+TEST_CASE("JSON numbers read back as the same value, and no shorter decimal does", "[io][json]") {
+  std::mt19937_64 random(1);
+  const auto digits = [](const std::string& text) {
+    std::string found;
+    for (const char c : text.substr(0, text.find('e'))) {
+      if (c >= '0' && c <= '9' && !(found.empty() && c == '0')) found += c;
+    }
+    return found.substr(0, found.find_last_not_of('0') + 1).size();
+  };
+  for (int i = 0; i < 20000; ++i) {
+    const auto bits = random();
+    const auto single = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    const auto value = std::bit_cast<double>(bits);
+    if (!std::isfinite(single) || !std::isfinite(value)) continue;
+    const std::string text = number(single);
+    CAPTURE(text, number(value));
+    REQUIRE(std::strtof(text.c_str(), nullptr) == single);
+    REQUIRE(std::strtod(number(value).c_str(), nullptr) == value);
+    char shorter[64];
+    std::snprintf(shorter, sizeof shorter, "%.*e", std::max(0, static_cast<int>(digits(text)) - 2),
+                  static_cast<double>(single));
+    if (digits(text) > 1) REQUIRE(std::strtof(shorter, nullptr) != single);
+  }
+  for (unsigned bits = 0; bits < 0x7c00; ++bits) {
+    const lnorm::Float16 half{static_cast<std::uint16_t>(bits)};
+    const std::string text = number(half);
+    if (lnorm::to_float16(std::strtod(text.c_str(), nullptr)).bits != bits) FAIL(text);
+    if (digits(text) > 5) FAIL(text << " is longer than a float16 needs");
+  }
+}

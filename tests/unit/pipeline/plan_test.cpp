@@ -1,0 +1,99 @@
+#include "lnorm/pipeline/plan.hpp"
+
+#include <limits>
+#include <string>
+
+#include "lnorm/core/error.hpp"
+#include "support/catch.hpp"
+
+using lnorm::AxisList;
+using lnorm::DType;
+using lnorm::FirstAxis;
+using lnorm::LayerNormOptions;
+using lnorm::NormalizedAxes;
+using lnorm::NormalizedShape;
+using lnorm::Plan;
+using lnorm::Shape;
+
+namespace {
+
+Plan plan(const Shape& shape, const NormalizedAxes& axes = FirstAxis{}) {
+  LayerNormOptions options;
+  options.axes = axes;
+  return lnorm::make_plan({"x.npy", DType::float32, shape}, options);
+}
+
+std::string error_of(const Shape& shape, const NormalizedAxes& axes,
+                     const lnorm::Formula& formula = {}) {
+  try {
+    LayerNormOptions options;
+    options.axes = axes;
+    options.formula = formula;
+    lnorm::make_plan({"x.npy", DType::float32, shape}, options);
+  } catch (const lnorm::Error& error) {
+    return error.what() + (error.hint().empty() ? "" : " | " + error.hint());
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("the three ways to name the normalised axes agree", "[plan]") {
+  for (const NormalizedAxes& axes :
+       {NormalizedAxes(FirstAxis{1}), NormalizedAxes(FirstAxis{-2}),
+        NormalizedAxes(NormalizedShape{{3, 4}}), NormalizedAxes(AxisList{{2, 1}}),
+        NormalizedAxes(AxisList{{-2, -1}}), NormalizedAxes(AxisList{{1, -1}})}) {
+    const Plan p = plan({2, 3, 4}, axes);
+    CHECK(p.rows == 2);
+    CHECK(p.row_length == 12);
+    CHECK(p.normalized_shape() == Shape{3, 4});
+    CHECK(p.stats_shape(true) == Shape{2, 1, 1});
+    CHECK(p.stats_shape(false) == Shape{2});
+  }
+}
+
+TEST_CASE("a zero-dimensional tensor is one row of one element", "[plan]") {
+  for (const std::int64_t axis : {0, -1}) {
+    const Plan p = plan({}, FirstAxis{axis});
+    CHECK(p.rows == 1);
+    CHECK(p.row_length == 1);
+    CHECK(p.stats_shape(true).empty());
+    CHECK(p.normalized_shape().empty());
+  }
+  CHECK(error_of({}, FirstAxis{1}) == "x.npy: () has 0 dimensions, found axis 1, expected -1 to 0");
+}
+
+TEST_CASE("the result's dtype follows the input's, integers give float64", "[plan]") {
+  const auto out = [](DType in) { return lnorm::make_plan({"x", in, {2}}, {}).out; };
+  CHECK(out(DType::float16) == DType::float16);
+  CHECK(out(DType::float32) == DType::float32);
+  CHECK(out(DType::int8) == DType::float64);
+  CHECK(out(DType::boolean) == DType::float64);
+  CHECK(lnorm::make_plan({"x", DType::int8, {2}}, {}, DType::float16).out == DType::float16);
+  CHECK_THROWS_AS(lnorm::make_plan({"x", DType::int8, {2}}, {}, DType::int8), lnorm::Error);
+}
+
+TEST_CASE("options that do not fit the tensor are refused in its words", "[plan]") {
+  CHECK(error_of({2, 3}, FirstAxis{2}) ==
+        "x.npy: (2, 3) has 2 dimensions, found axis 2, expected -2 to 1");
+  CHECK(error_of({5, 768, 3}, NormalizedShape{{768}}) ==
+        "x.npy: normalized shape (768) does not match the last 1 dimension of shape (5, 768, 3) | "
+        "768 is axis 1; did you mean --axis 1?");
+  CHECK(error_of({5, 6, 3}, NormalizedShape{{5, 6}}) ==
+        "x.npy: normalized shape (5, 6) does not match the last 2 dimensions of shape (5, 6, 3) | "
+        "(5, 6) starts at axis 0; did you mean --axis 0?");
+  CHECK(error_of({3}, NormalizedShape{{2, 3}}) ==
+        "x.npy: normalized shape (2, 3) does not match the last 2 dimensions of shape (3)");
+  CHECK(error_of({2, 3}, AxisList{{1, -1}}) ==
+        "x.npy: (2, 3) has 2 dimensions, found axis 1 twice in the list of axes");
+  CHECK(error_of({2, 3, 4}, AxisList{{1}}).find("not supported yet") != std::string::npos);
+  CHECK(error_of({2, 3, 4}, AxisList{{0, 2}}).find("not supported yet") != std::string::npos);
+  CHECK(error_of({2, 3}, FirstAxis{}, {.ddof = 3}) ==
+        "x.npy: ddof is 3, but a row has only 3 elements; expected ddof below that");
+  CHECK(error_of({2, 3}, FirstAxis{}, {.ddof = -1}) == "ddof is -1, expected 0 or more");
+  CHECK(error_of({2, 3}, FirstAxis{}, {.eps = -1e-5}) ==
+        "eps is -1e-05, expected a finite number, 0 or more");
+  CHECK(error_of({2, 3}, FirstAxis{}, {.eps = std::numeric_limits<double>::infinity()}) ==
+        "eps is inf, expected a finite number, 0 or more");
+  CHECK(error_of({0, 1LL << 40, 1LL << 40}, FirstAxis{1}).find("2^63") != std::string::npos);
+}

@@ -1,0 +1,83 @@
+#include "lnorm/xtensor.hpp"
+
+#include <cmath>
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xrandom.hpp>
+#include <xtensor/xtensor.hpp>
+#include <xtensor/xview.hpp>
+
+#include "lnorm/core/error.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+// The formula as an xtensor user would write it; good to a few ulp on tame data.
+xt::xarray<double> naive(const xt::xarray<double>& x, const std::vector<std::size_t>& axes,
+                         double eps) {
+  const xt::xarray<double> mean = xt::mean(x, axes, xt::keep_dims);
+  const xt::xarray<double> variance = xt::mean(xt::square(x - mean), axes, xt::keep_dims);
+  return (x - mean) / xt::sqrt(variance + eps);
+}
+
+}  // namespace
+
+TEST_CASE("layer_norm takes containers, views and expressions of any layout", "[xtensor]") {
+  const xt::xarray<double> x = xt::random::randn<double>({3, 4, 5});
+  const xt::xarray<double> expected = naive(x, {2}, 1e-5);
+  const auto [y, mean, rstd] = lnorm::layer_norm(x);
+  CHECK(xt::allclose(y, expected, 1e-13, 1e-13));
+  CHECK((mean.shape() == xt::xarray<double>::shape_type{3, 4, 1}));
+  const xt::xarray<double> deviation_squared =
+      xt::mean(xt::square(x - mean), std::vector<std::size_t>{2}, xt::keep_dims);
+  CHECK(xt::allclose(mean, xt::mean(x, {2}, xt::keep_dims), 1e-13, 1e-15));
+  CHECK(xt::allclose(rstd, 1 / xt::sqrt(deviation_squared + 1e-5), 1e-13));
+
+  const xt::xarray<double, xt::layout_type::column_major> fortran = x;
+  CHECK((lnorm::layer_norm(fortran).y == y));
+  const xt::xtensor<double, 3> fixed = x;
+  CHECK((lnorm::layer_norm(fixed).y == y));
+  CHECK((lnorm::layer_norm(x * 2.0 - x).y == y));
+  CHECK((lnorm::layer_norm(xt::view(x, 1)).y == xt::view(y, 1)));
+  CHECK((lnorm::layer_norm(xt::view(x, xt::all(), xt::range(0, 4, 2))).y ==
+         xt::view(y, xt::all(), xt::range(0, 4, 2))));
+}
+
+TEST_CASE("layer_norm keeps float, and takes integers and bool as double", "[xtensor]") {
+  const auto single = lnorm::layer_norm(xt::xarray<float>{{1, 2, 3}});
+  static_assert(std::is_same_v<decltype(single.y), xt::xarray<float>>);
+  const auto integer = lnorm::layer_norm(xt::xarray<int>{{1, 2, 3}});
+  static_assert(std::is_same_v<decltype(integer.y), xt::xarray<double>>);
+  CHECK(std::fabs(integer.y(0, 2) - 1.2247356859083902) < 1e-15);
+  CHECK(single.y(0, 2) == static_cast<float>(integer.y(0, 2)));
+  CHECK(lnorm::layer_norm(xt::xarray<bool>{true, false}).mean(0) == 0.5);
+  CHECK(lnorm::layer_norm(xt::xarray<long>{1, 2, 3}).y(0) == integer.y(0, 0));
+}
+
+TEST_CASE("layer_norm applies weight and bias of the normalised shape, or scalars", "[xtensor]") {
+  const xt::xarray<double> x = xt::random::randn<double>({2, 3, 4});
+  const xt::xarray<float> weight = xt::random::randn<float>({3, 4});
+  const xt::xarray<int> bias = xt::ones<int>({3, 4});
+  lnorm::LayerNormOptions options;
+  options.axes = lnorm::NormalizedShape{{3, 4}};
+  options.formula.eps = 1e-3;
+  const auto result = lnorm::layer_norm(x, weight, bias, options);
+  CHECK(xt::allclose(result.y, naive(x, {1, 2}, 1e-3) * weight + 1.0, 1e-13, 1e-13));
+  CHECK((result.rstd.shape() == xt::xarray<double>::shape_type{2, 1, 1}));
+
+  options.zero_centered_weight = true;
+  const auto scalar =
+      lnorm::layer_norm(x, xt::xscalar<double>(1), xt::xscalar<double>(0.5), options).y;
+  CHECK(xt::allclose(scalar, naive(x, {1, 2}, 1e-3) * 2 + 0.5, 1e-13, 1e-13));
+
+  CHECK_THROWS_WITH(lnorm::layer_norm(x, xt::xarray<float>{1, 2}, bias, options),
+                    "weight: weight has shape (2), but the normalized shape is (3, 4)");
+  options.axes = lnorm::FirstAxis{3};
+  CHECK_THROWS_AS(lnorm::layer_norm(x, options), lnorm::Error);
+}
+
+TEST_CASE("layer_norm of an empty tensor is empty", "[xtensor]") {
+  const auto result = lnorm::layer_norm(xt::xarray<float>::from_shape({2, 0}));
+  CHECK((result.y.shape() == xt::xarray<float>::shape_type{2, 0}));
+  CHECK(std::isnan(result.mean(1, 0)));
+}
