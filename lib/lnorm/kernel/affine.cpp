@@ -32,8 +32,8 @@ AffineTerm::AffineTerm(const TensorInfo& info, const std::vector<std::byte>& ele
     max_abs_ = std::isfinite(high_[i]) ? std::max(max_abs_, std::fabs(high_[i]))
                                        : std::numeric_limits<double>::infinity();
   }
-  if (count == 1) {
-    uniform_ = true;
+  uniform_ = count == 1;
+  if (uniform_) {
     high_.resize(kChunk, high_[0]);
     low_.resize(kChunk, low_[0]);
   }

@@ -31,7 +31,7 @@ class AffineTerm {
 
   std::vector<double> high_;
   std::vector<double> low_;
-  bool uniform_ = false;
+  bool uniform_ = true;  // one value for every element
   double max_abs_ = 0;
 };
 
