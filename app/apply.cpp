@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/json_text.hpp"
 #include "lnorm/io/npy.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/load_affine.hpp"
@@ -64,39 +66,55 @@ class StatsFile final : public RowObserver {
   std::unique_ptr<TensorSink> sink_;
 };
 
-// Standard input can be read once, and a file written once.
-void check_streams(const ApplyArguments& arguments) {
-  const auto count = [](std::string_view what, std::vector<std::string> paths) {
-    std::sort(paths.begin(), paths.end());
-    const auto twice = std::adjacent_find(paths.begin(), paths.end());
-    if (twice == paths.end()) return;
-    throw Error(concat(*twice == "-" ? concat("standard ", what) : printable(*twice),
-                       " is named for two ", what, "s, expected one at most"));
-  };
-  std::vector<std::string> inputs;
-  for (const auto& name : {arguments.weight, arguments.bias}) {
-    if (name == "-") inputs.push_back(*name);
-  }
-  if (arguments.input.value_or("-") == "-") inputs.emplace_back("-");
-  count("input", inputs);
-  std::vector<std::string> outputs{arguments.output.path};
-  if (arguments.save_mean) outputs.push_back(*arguments.save_mean);
-  if (arguments.save_rstd) outputs.push_back(*arguments.save_rstd);
-  count("output", outputs);
+bool is_device(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_other(path, ignored);
 }
 
+// The same for all spellings of a file's name, as far as that can be told.
+std::string one_name(const std::string& path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error);
+  const auto canonical = std::filesystem::weakly_canonical(absolute, error);
+  return error ? path : canonical.string();
+}
+
+// Standard input can be read once, and a regular file written once.
+void check_streams(const ApplyArguments& arguments) {
+  int standard_inputs = 0;
+  for (const auto& name :
+       {std::optional(arguments.input.value_or("-")), arguments.weight, arguments.bias}) {
+    if (name && (*name == "-" || name->starts_with("-:"))) ++standard_inputs;
+  }
+  if (standard_inputs > 1) throw Error("standard input is named for two inputs, expected one");
+
+  std::vector<std::string> outputs;
+  for (const auto& path :
+       {std::optional(arguments.output.path), arguments.save_mean, arguments.save_rstd}) {
+    if (!path || is_device(*path)) continue;
+    const std::string file = *path == "-" ? "standard output" : one_name(*path);
+    if (std::find(outputs.begin(), outputs.end(), file) != outputs.end()) {
+      throw Error(concat(printable(file), " is named for two outputs, expected one"));
+    }
+    outputs.push_back(file);
+  }
+}
+
+// JSON in the place of a name: a list, an object, a number, or one of the words that stand for one.
 bool is_literal(const std::string& text) {
   struct stat ignored;
-  if (text.empty() || os::exists(text, &ignored)) return false;
-  return text.find_first_of("[{") == 0 || text == "NaN" || text == "Infinity" ||
-         text.find_first_not_of("+-.0123456789eE") == std::string::npos;
+  const std::string_view content = trimmed_json(text);
+  if (content.empty() || content == "-" || os::exists(text, &ignored)) return false;
+  return content.find_first_of("[{") == 0 || content == "NaN" || content == "null" ||
+         content == "Infinity" || content == "-Infinity" ||
+         content.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
 }
 
 AffineTerm affine_term(std::string_view role, const std::optional<std::string>& name,
                        const Plan& plan, bool plus_one) {
   if (!name) return {};
-  const auto source = is_literal(*name) && *name != "-" ? parse_json(concat("--", role), *name)
-                                                        : open_tensor(*name, {}).source;
+  const auto source =
+      is_literal(*name) ? parse_json(concat("--", role), *name) : open_tensor(*name, {}).source;
   return load_affine_term(role, *source, plan, plus_one);
 }
 

@@ -2,12 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "complain.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
@@ -28,6 +29,8 @@ constexpr std::string_view kExamples =
     "PATH:MEMBER names one tensor of a file that holds several; - is standard input.\n"
     "Exit status: 0 done, 2 anything that kept the work from being done.";
 
+constexpr auto kOptionsHint = "lnorm apply --help lists the options";
+
 // The whole text as a T, or an error that says what it should have been.
 template <class T>
 T parse_number(const std::string& option, std::string_view text, std::string_view expected) {
@@ -37,6 +40,20 @@ T parse_number(const std::string& option, std::string_view text, std::string_vie
     throw Error(concat(option, ": '", printable(text), "' is not ", expected));
   }
   return value;
+}
+
+// The float64 nearest to the literal, be it beyond the range at either end.
+double parse_real(const std::string& option, const std::string& text) {
+  const std::string_view digits = std::string_view(text).substr(text.starts_with('+') ? 1 : 0);
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool whole = end == digits.data() + digits.size();
+  if (whole && error == std::errc::result_out_of_range) {
+    value = std::strtod(text.c_str(), nullptr);  // 0, or too large
+    if (std::abs(value) < 1) return value;
+    throw Error(concat(option, ": '", printable(text), "' is beyond the range of float64"));
+  }
+  return parse_number<double>(option, digits, "a number");
 }
 
 std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text) {
@@ -131,10 +148,7 @@ void add_axes(CLI::App& app, LayerNormOptions& options) {
 void add_formula(CLI::App& app, ApplyArguments& arguments) {
   Formula& formula = arguments.options.formula;
   add_parsed(
-      app, "--eps",
-      [&](const std::string& text) {
-        formula.eps = parse_number<double>("--eps", text, "a number");
-      },
+      app, "--eps", [&](const std::string& text) { formula.eps = parse_real("--eps", text); },
       "Added to the variance; finite, not negative (default 1e-5)", "E");
   add_choice<EpsOn>(app, "--eps-on", formula.eps_on,
                     {{"variance", EpsOn::variance}, {"std", EpsOn::std}},
@@ -239,13 +253,33 @@ void add_apply(CLI::App& app, ApplyArguments& arguments) {
       "--no-keepdim", [&] { arguments.keepdim = false; },
       "Drop the normalised axes from mean and rstd, not keep them as 1");
   add_print(apply, arguments.output.print);
+  apply.allow_extras();
   apply.footer(std::string(kExamples));
+}
+
+// What CLI11 could not place: an option that is not there, or one word too many.
+void check_extras(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining();
+  if (extras.empty()) return;
+  for (const std::string& word : extras) {
+    if (word.starts_with('-')) {
+      throw Error(concat("there is no option ", printable(word)), kOptionsHint);
+    }
+  }
+  throw Error(concat("found a second INPUT '", printable(extras.front()), "', expected one"),
+              kOptionsHint);
 }
 
 // "lnorm x.npy" means "lnorm apply x.npy".
 std::vector<std::string> with_command(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   const std::string first = words.empty() ? "" : words.front();
+  for (const char* const later : {"stats", "compare", "softmax", "show"}) {
+    if (first == later) {
+      throw Error(concat("the command ", later, " is not in this version yet, only apply"),
+                  concat("a file of that name is ./", later));
+    }
+  }
   if (first != "apply" && first != "--help" && first != "-h" && first != "--version") {
     words.insert(words.begin(), "apply");
   }
@@ -266,9 +300,13 @@ std::variant<ApplyArguments, Done> parse_arguments(int argc, const char* const* 
     app.parse(with_command(argc, argv));
   } catch (const CLI::Success& help) {
     return Done{app.exit(help)};
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string_view what = error.what();
+    throw Error(concat(what.substr(0, what.find(':')), " takes one value"), kOptionsHint);
   } catch (const CLI::ParseError& error) {
-    return Done{complain(error.what(), "lnorm apply --help lists the options")};
+    throw Error(error.what(), kOptionsHint);
   }
+  check_extras(*app.get_subcommand("apply"));
   if (!arguments.input && os::is_terminal(os::FileDescriptor(0, false))) {
     std::cerr << kOverview << "\nUsage: lnorm [INPUT] [OPTIONS]\n\n" << kExamples << "\n";
     return Done{2};

@@ -14,7 +14,8 @@ std::string concat(const Parts&... parts) {
   return std::move(out).str();
 }
 
-// A name that came from outside, safe to print on one line: control characters as \n, \t or \x1b.
+// Text that came from outside, safe to print on one line: control characters, and bytes that are not
+// UTF-8, as \n, \t or \x1b.
 std::string printable(std::string_view text);
 
 // The English plural of a counted noun: counted(1, "byte") is "1 byte", counted(3, "byte") "3

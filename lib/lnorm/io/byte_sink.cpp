@@ -13,6 +13,15 @@ namespace {
 
 constexpr std::size_t kBufferSize = std::size_t{1} << 16;
 
+// The file behind a symbolic link, there or not: that is the one to replace, not the link.
+std::string behind_links(const std::string& path) {
+  std::filesystem::path target = path;
+  for (int links = 0; links < 40 && std::filesystem::is_symlink(target); ++links) {
+    target = target.parent_path() / std::filesystem::read_symlink(target);
+  }
+  return target.string();
+}
+
 }  // namespace
 
 ByteSink::ByteSink(const std::string& path) : name_(path), target_(path) {
@@ -33,10 +42,8 @@ ByteSink::ByteSink(const std::string& path) : name_(path), target_(path) {
   if (path.empty() || path.back() == '/') {
     throw Error(concat("'", printable(path), "': expected the name of a file to write"));
   }
-  if (there) {
-    os::check_writable(path);
-    target_ = std::filesystem::canonical(path).string();  // replaces the file, not a link to it
-  }
+  if (there) os::check_writable(path);
+  target_ = behind_links(path);
   std::string temporary;
   fd_ =
       os::create_temporary(target_, there ? found.st_mode & 07777 : os::default_mode(), temporary);

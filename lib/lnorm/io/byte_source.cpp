@@ -29,16 +29,16 @@ ByteSource::ByteSource(const std::string& path)
 }
 
 std::span<const std::byte> ByteSource::peek(std::size_t count) {
-  if (ahead_.empty()) ahead_.reserve(kLookAhead);
-  while (ahead_.size() - ahead_start_ < count) {
+  ahead_.erase(ahead_.begin(), ahead_.begin() + static_cast<std::ptrdiff_t>(ahead_start_));
+  ahead_start_ = 0;
+  while (ahead_.size() < count) {
     const std::size_t have = ahead_.size();
     ahead_.resize(kLookAhead);
     const std::size_t got = os::read_some(fd_, std::span(ahead_).subspan(have), name_);
     ahead_.resize(have + got);
     if (got == 0) break;
   }
-  const auto ahead = std::span(ahead_).subspan(ahead_start_);
-  return ahead.first(std::min(count, ahead.size()));
+  return std::span(ahead_).first(std::min(count, ahead_.size()));
 }
 
 std::size_t ByteSource::read(std::span<std::byte> to) {

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <limits>
 #include <string_view>
-#include <type_traits>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/json_element.hpp"
+#include "lnorm/io/json_text.hpp"
 
 namespace lnorm {
 
@@ -19,16 +18,8 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-constexpr std::string_view kBlanks = " \t\r\n";
-
 // simdjson counts bytes in 32 bits.
 constexpr std::size_t kMaxText = 0xffffffff - simdjson::SIMDJSON_PADDING;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 struct Tensor {
   TensorInfo info;
@@ -39,16 +30,17 @@ struct Tensor {
 class JsonReader {
  public:
   // text: followed by SIMDJSON_PADDING bytes.
-  JsonReader(const std::string& name, std::string_view text) : name_(name), text_(text) {}
+  JsonReader(const std::string& name, std::string_view text) : text_(name, text) {}
 
   Tensor read(const std::optional<std::string>& member) {
-    std::string_view content = text_;
+    std::string_view content = text_.text();
     if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
-    if (content.starts_with(kByteOrderMark)) fail(content.data(), "found a second byte order mark");
-    const std::string_view value = trimmed(content);
-    if (value.empty()) fail(text_.data() + text_.size(), "found no value, expected a tensor");
+    if (content.starts_with(kByteOrderMark))
+      text_.fail(content.data(), "found a second byte order mark");
+    const std::string_view value = trimmed_json(content);
+    if (value.empty()) text_.fail(text_.end(), "found no value, expected a tensor");
     Tensor tensor;
-    tensor.info.name = member ? concat(name_, ":", *member) : name_;
+    tensor.info.name = member ? concat(text_.name(), ":", *member) : text_.name();
     if (value.front() == '{') {
       parse(content);
       ondemand::object object;
@@ -57,8 +49,8 @@ class JsonReader {
       return tensor;
     }
     if (member) {
-      fail(value.data(),
-           concat("found no object, so there is no member '", printable(*member), "'"));
+      text_.fail(value.data(),
+                 concat("found no object, so there is no member '", printable(*member), "'"));
     }
     start(DType::float64, tensor);
     if (value.front() == '[') {
@@ -75,93 +67,43 @@ class JsonReader {
   }
 
  private:
-  [[noreturn]] void fail(const char* at, std::string_view what) const {
-    const std::string_view before(text_.data(), static_cast<std::size_t>(at - text_.data()));
-    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    const std::string_view line_start = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0
-    const auto column = 1 + std::count_if(line_start.begin(), line_start.end(), [](char c) {
-                          return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-                        });
-    throw Error(concat(printable(name_), ":", line, ":", column, ": ", what));
-  }
-
   const char* location() {
     const char* at = nullptr;
     const bool unknown = document_.current_location().get(at) != simdjson::SUCCESS;
-    const char* const end = text_.data() + text_.size();
-    return unknown || at > end ? end : at;
-  }
-
-  std::string found(const char* at) const {
-    const auto rest = text_.substr(static_cast<std::size_t>(at - text_.data()));
-    if (rest.empty()) return "the end of the text";
-    const std::size_t line_end = std::min<std::size_t>(rest.find_first_of("\r\n"), 16);
-    return concat("'", printable(rest.substr(0, line_end)), "'");
-  }
-
-  // Behind the bracket that closes the one at start, or null. simdjson does not say which of the two
-  // it found at the end of the text: too little or too much.
-  const char* end_of_value(const char* start) const {
-    int depth = 0;
-    bool in_string = false;
-    for (const char* at = start; at != text_.data() + text_.size(); ++at) {
-      if (in_string) {
-        const bool escape = *at == '\\' && at + 1 != text_.data() + text_.size();
-        if (*at == '"') in_string = false;
-        if (escape) ++at;
-      } else if (*at == '"') {
-        in_string = true;
-      } else if (*at == '[' || *at == '{') {
-        ++depth;
-      } else if (*at == ']' || *at == '}') {
-        if (--depth == 0) return at + 1;
-      }
-    }
-    return nullptr;
+    return unknown || at > text_.end() ? text_.end() : at;
   }
 
   void check(simdjson::error_code error, const char* start) {
     if (error == simdjson::SUCCESS) return;
     if (error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT) {
-      if (const char* const end = end_of_value(start)) {
-        const std::string_view rest = text_.substr(static_cast<std::size_t>(end - text_.data()));
-        fail_after_value(end + rest.find_first_not_of(kBlanks));
-      }
-      fail(start, "what starts here does not end: a ']' or '}' is missing");
+      const char* const end = text_.end_of_value(start);
+      if (end != nullptr && !text_.is_blank_from(end)) text_.fail_after_value(end);
+      text_.fail(start, "what starts here is not closed: a ']' or '}' is missing");
     }
     if (error == simdjson::TAPE_ERROR) {
       const char* const at = location();
-      fail(at, concat("found ", found(at), ", expected ',' or the end of the list or object"));
+      text_.fail(
+          at, concat("found ", text_.found(at), ", expected ',' or the end of the list or object"));
     }
-    fail(location(), concat("not valid JSON: ", simdjson::error_message(error)));
+    text_.fail(location(), concat("not valid JSON: ", simdjson::error_message(error)));
   }
 
   // content: followed by SIMDJSON_PADDING bytes.
   void parse(std::string_view content) {
     const simdjson::padded_string_view padded(content, content.size() + simdjson::SIMDJSON_PADDING);
     const simdjson::error_code error = parser_.iterate(padded).get(document_);
-    if (error == simdjson::UTF8_ERROR) fail_utf8();
-    if (error == simdjson::UNCLOSED_STRING) fail(text_.data(), "a string in the text does not end");
+    if (error == simdjson::UTF8_ERROR) text_.fail_utf8();
+    if (error == simdjson::UNCLOSED_STRING)
+      text_.fail(text_.begin(), "a string in the text does not end");
     if (error != simdjson::SUCCESS) {
-      fail(text_.data(), concat("not valid JSON: ", simdjson::error_message(error)));
+      text_.fail(text_.begin(), concat("not valid JSON: ", simdjson::error_message(error)));
     }
-  }
-
-  [[noreturn]] void fail_utf8() const {
-    std::string_view rest = text_;
-    while (simdjson::validate_utf8(rest.substr(0, rest.find('\n')))) {
-      rest.remove_prefix(rest.find('\n') + 1);
-    }
-    fail(rest.data(), "this line is not valid UTF-8");
   }
 
   void check_at_end() {
     const char* rest;
-    if (document_.current_location().get(rest) != simdjson::OUT_OF_BOUNDS) fail_after_value(rest);
-  }
-
-  [[noreturn]] void fail_after_value(const char* at) const {
-    fail(at, concat("found ", found(at), " after the value, expected nothing"));
+    if (document_.current_location().get(rest) != simdjson::OUT_OF_BOUNDS)
+      text_.fail_after_value(rest);
   }
 
   // Throws if a key is there twice: which of the two counts would be a guess.
@@ -174,7 +116,7 @@ class JsonReader {
       std::string_view key;
       check(field.unescaped_key().get(key), key_at);
       if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
-        fail(key_at, concat("key '", printable(key), "' is there twice"));
+        text_.fail(key_at, concat("key '", printable(key), "' is there twice"));
       }
       keys.emplace_back(key);
     }
@@ -201,7 +143,7 @@ class JsonReader {
     if (!member) return read_described(object, names, at, tensor);
 
     if (!contains(names, *member)) {
-      fail(at, concat("there is no member '", printable(*member), "', only ", list(names)));
+      text_.fail(at, concat("there is no member '", printable(*member), "', only ", list(names)));
     }
     ondemand::value value = field(object, *member, at);
     const char* const value_at = value.raw_json_token().data();
@@ -230,13 +172,14 @@ class JsonReader {
                       const char* at, Tensor& tensor) {
     for (const std::string& name : names) {
       if (name != "shape" && name != "data" && name != "dtype") {
-        fail(at, concat("found an object of ", list(names), "; name one as ",
-                        printable(tensor.info.name), ":", printable(name),
-                        ", or write {\"shape\": [...], \"data\": [...]}"));
+        text_.fail(at, concat("found an object of ", list(names),
+                              ", expected one tensor; name a member by adding :", printable(name),
+                              " to the path"));
       }
     }
     if (!contains(names, "shape") || !contains(names, "data")) {
-      fail(at, concat("found an object of ", list(names), ", expected \"shape\" and \"data\""));
+      text_.fail(at,
+                 concat("found an object of ", list(names), ", expected \"shape\" and \"data\""));
     }
     DType dtype = DType::float64;
     if (contains(names, "dtype")) {
@@ -244,23 +187,24 @@ class JsonReader {
       const char* const value_at = value.raw_json_token().data();
       std::string_view text;
       if (value.get_string().get(text) != simdjson::SUCCESS) {
-        fail(value_at, "\"dtype\" is not a string, such as \"float32\"");
+        text_.fail(value_at, "\"dtype\" is not a string, such as \"float32\"");
       }
       const auto parsed = parse_dtype(text);
-      if (!parsed) fail(value_at, concat("dtype '", printable(text), "' is not supported"));
+      if (!parsed) text_.fail(value_at, concat("dtype '", printable(text), "' is not supported"));
       dtype = *parsed;
     }
     const Shape shape = read_shape(object, at);
     const auto count = checked_product(shape);
-    if (!count) fail(at, concat("shape ", to_string(shape), " has more than 2^63 - 1 elements"));
+    if (!count)
+      text_.fail(at, concat("shape ", to_string(shape), " has more than 2^63 - 1 elements"));
     start(dtype, tensor);
     ondemand::value data = field(object, "data", at);
     const char* const data_at = data.raw_json_token().data();
     read_value(data, 0);
     const std::int64_t read = element_count(extents_);
     if (extents_ != shape && (extents_.size() > 1 || read != *count)) {
-      fail(data_at, concat("\"data\" has shape ", to_string(extents_), ", expected ",
-                           counted(*count, "element"), " for shape ", to_string(shape)));
+      text_.fail(data_at, concat("\"data\" has shape ", to_string(extents_), ", expected ",
+                                 counted(*count, "element"), " for shape ", to_string(shape)));
     }
     tensor.info.shape = shape;
   }
@@ -270,15 +214,16 @@ class JsonReader {
     const char* const value_at = value.raw_json_token().data();
     const auto what = "\"shape\" is not a list of sizes, such as [2, 3]";
     ondemand::array array;
-    if (value.get_array().get(array) != simdjson::SUCCESS) fail(value_at, what);
+    if (value.get_array().get(array) != simdjson::SUCCESS) text_.fail(value_at, what);
     Shape shape;
     for (auto result : array) {
       ondemand::value element;
       check(std::move(result).get(element), value_at);
       std::int64_t extent;
-      if (element.get_int64().get(extent) != simdjson::SUCCESS || extent < 0) fail(value_at, what);
+      if (element.get_int64().get(extent) != simdjson::SUCCESS || extent < 0)
+        text_.fail(value_at, what);
       if (shape.size() == kMaxRank) {
-        fail(value_at, concat("\"shape\" has more than ", kMaxRank, " dimensions"));
+        text_.fail(value_at, concat("\"shape\" has more than ", kMaxRank, " dimensions"));
       }
       shape.push_back(extent);
     }
@@ -323,7 +268,7 @@ class JsonReader {
   }
 
   void read_array(ondemand::array& array, const char* at, std::size_t depth) {
-    if (depth == kMaxRank) fail(at, concat("lists are nested deeper than ", kMaxRank));
+    if (depth == kMaxRank) text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
     // The first list of each depth says how long the others must be.
     const bool first = depth == extents_.size();
     if (first) {
@@ -344,93 +289,34 @@ class JsonReader {
       rank_known_ = true;  // an empty list has nothing below it that would tell
       extents_[depth] = count;
     } else if (count != extents_[depth]) {
-      fail(at, concat(row_path(depth), " has ", counted(count, "element"), ", expected ",
-                      extents_[depth]));
+      text_.fail(at, concat(row_path(depth), " has ", counted(count, "element"), ", expected ",
+                            extents_[depth]));
     }
   }
 
   void read_scalar(ondemand::value& value, std::size_t depth) {
     const std::string_view token = value.raw_json_token();
-    if (!append(value, token)) fail_scalar(value, trimmed(token), token.data(), depth);
+    if (append_json_element(value, dtype_, *elements_)) return;
+    fail_scalar(value, trimmed_json(token), token.data(), depth);
   }
 
   // simdjson reads a number at the root by other rules than one in a list: make it a list.
   void read_root_scalar(std::string_view content) {
+    if (content.find_first_of("]},:") == 0) {
+      text_.fail(content.data(),
+                 concat("found ", text_.found(content.data()), ", expected a tensor"));
+    }
     const simdjson::padded_string list(concat("[", content, "]"));
     parse(list);
     ondemand::array array;
     check(document_.get_array().get(array), content.data());
     ondemand::value value;
     check((*array.begin()).get(value), content.data());
-    const std::string_view token = trimmed(value.raw_json_token());
-    if (!append(value, token)) fail_scalar(value, token, content.data(), 0);
-    const std::string_view rest = trimmed(content.substr(token.size()));
-    if (!rest.empty()) fail_after_value(rest.data());
-  }
-
-  bool append(ondemand::value& value, std::string_view token) {
-    if (dtype_ == DType::float64) return append_as<double>(value, token);
-    return visit(dtype_, [&](auto element) { return append_as<decltype(element)>(value, token); });
-  }
-
-  // Appends the element if the token is a value of type T.
-  template <class T>
-  bool append_as(ondemand::value& value, std::string_view token) {
-    T element{};
-    if constexpr (std::is_same_v<T, bool>) {
-      if (value.get_bool().get(element) != simdjson::SUCCESS) {
-        std::uint64_t integer;
-        if (value.get_uint64().get(integer) != simdjson::SUCCESS || integer > 1) return false;
-        element = integer == 1;
-      }
-    } else if constexpr (std::is_integral_v<T>) {
-      std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t> integer;
-      if (value.get(integer) != simdjson::SUCCESS) return false;
-      if (integer < std::numeric_limits<T>::min() || integer > std::numeric_limits<T>::max()) {
-        return false;
-      }
-      element = static_cast<T>(integer);
-    } else {
-      double number;
-      if (value.get_double().get(number) == simdjson::SUCCESS) {
-        if (!round_to(number, token, element)) return false;
-      } else if (special_value(trimmed(token), number)) {
-        round_to(number, {}, element);
-      } else {
-        return false;
-      }
+    const std::string_view token = trimmed_json(value.raw_json_token());
+    if (!append_json_element(value, dtype_, *elements_)) {
+      fail_scalar(value, token, content.data(), 0);
     }
-    const auto* const bytes = reinterpret_cast<const std::byte*>(&element);
-    elements_->insert(elements_->end(), bytes, bytes + sizeof element);
-    return true;
-  }
-
-  // Each returns false where a finite number is beyond T's range.
-  static bool round_to(double number, std::string_view, double& element) {
-    element = number;
-    return true;
-  }
-  static bool round_to(double number, std::string_view token, float& element) {
-    // From the decimal, since by way of double it would be rounded twice. (A result out of range
-    // that is small is an underflow: the token is then rounded as the double is.)
-    element = static_cast<float>(number);
-    if (!token.empty()) (void)std::from_chars(token.data(), token.data() + token.size(), element);
-    return token.empty() || std::isfinite(element);
-  }
-  static bool round_to(double number, std::string_view token, Float16& element) {
-    element = to_float16(number);
-    return token.empty() || std::isfinite(to_double(element));
-  }
-
-  static bool special_value(std::string_view token, double& value) {
-    if (token == "NaN" || token == "null") {
-      value = std::numeric_limits<double>::quiet_NaN();
-    } else if (token == "Infinity" || token == "-Infinity") {
-      value = std::numeric_limits<double>::infinity() * (token[0] == '-' ? -1 : 1);
-    } else {
-      return false;
-    }
-    return true;
+    if (token.size() < content.size()) text_.fail_after_value(content.data() + token.size());
   }
 
   [[noreturn]] void fail_scalar(ondemand::value& value, std::string_view token, const char* at,
@@ -444,9 +330,9 @@ class JsonReader {
     const auto parsed = std::from_chars(token.data(), token.data() + token.size(), number);
     if (parsed.ec == std::errc::result_out_of_range ||
         value.get_double().get(number) == simdjson::SUCCESS) {
-      fail(at, concat(shown, ", which is not a value of ", name(dtype_)));
+      text_.fail(at, concat(shown, ", which is not a value of ", name(dtype_)));
     }
-    fail(at, concat(shown, ", expected ", expected));
+    text_.fail(at, concat(shown, ", expected ", expected));
   }
 
   // first: of what stands there.
@@ -457,11 +343,10 @@ class JsonReader {
                                   : first == '['                 ? "a list"
                                   : first == '{'                 ? "an object"
                                                                  : "a number";
-    fail(at, concat(index_path(depth), " is ", kind, ", expected ", expected));
+    text_.fail(at, concat(index_path(depth), " is ", kind, ", expected ", expected));
   }
 
-  const std::string& name_;
-  std::string_view text_;
+  JsonText text_;
   ondemand::parser parser_;
   ondemand::document document_;
   DType dtype_ = DType::float64;

@@ -57,8 +57,8 @@ Header read_header(ByteSource& bytes) {
   }
   Header header;
   header.info = parse_npy_dict(name, dict, 8 + length_bytes, major < 3);
-  const std::int64_t factors[] = {element_count(header.info.shape),
-                                  static_cast<std::int64_t>(item_size(header.info.dtype))};
+  Shape factors = header.info.shape;
+  factors.push_back(static_cast<std::int64_t>(item_size(header.info.dtype)));
   const auto data_bytes = checked_product(factors);
   if (!data_bytes) {
     fail(concat("shape ", to_string(header.info.shape), " of ", lnorm::name(header.info.dtype),

@@ -16,7 +16,7 @@ namespace lnorm::os {
 namespace {
 
 [[noreturn]] void fail(const std::string& name, int error) {
-  throw Error(concat(printable(name), ": ", std::strerror(error)));
+  throw Error(concat(name.empty() ? "''" : printable(name), ": ", std::strerror(error)));
 }
 
 template <class Call>

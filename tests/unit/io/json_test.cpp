@@ -114,14 +114,14 @@ TEST_CASE("bad JSON is refused with line, column and index path", "[io][json]") 
       {"[01]", "x.json:1:2: [0] is '01', expected a number of float64"},
       {"[nan]", "x.json:1:2: [0] is 'nan', expected a number of float64"},
       {"[1 2]", "x.json:1:4: found '2]', expected ',' or the end of the list or object"},
-      {"[1, 2", "x.json:1:1: what starts here does not end: a ']' or '}' is missing"},
+      {"[1, 2", "x.json:1:1: what starts here is not closed: a ']' or '}' is missing"},
       {"[1,2],3", "x.json:1:6: found ',3' after the value, expected nothing"},
       {"1,2", "x.json:1:2: found ',2' after the value, expected nothing"},
       {"tensor([1])", "x.json:1:1: the value is 'tensor(', expected a number of float64"},
       {std::string("[1]\0", 4), "x.json:1:4: found '\\x00' after the value, expected nothing"},
       {R"({"a": 1})",
-       "x.json:1:1: found an object of a; name one as x.json:a, or write "
-       R"({"shape": [...], "data": [...]})"},
+       "x.json:1:1: found an object of a, expected one tensor; name a member by adding :a to the "
+       "path"},
       {R"({"shape": [1]})", R"(x.json:1:1: found an object of shape, expected "shape" and "data")"},
       {R"({"shape": [1], "shape": [1]})", "x.json:1:16: key 'shape' is there twice"},
       {R"({"shape": [2, 3], "data": [1, 2, 3]})",

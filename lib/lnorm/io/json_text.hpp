@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lnorm {
+
+// Without the blanks of JSON at either end.
+std::string_view trimmed_json(std::string_view text);
+
+// A JSON text and its name: what messages need to say where something is. Positions are pointers into
+// the text. All that fails throws Error("name:line:column: what"), columns counted in characters.
+class JsonText {
+ public:
+  JsonText(const std::string& name, std::string_view text) : name_(name), text_(text) {}
+
+  const std::string& name() const noexcept { return name_; }
+  std::string_view text() const noexcept { return text_; }
+  const char* begin() const noexcept { return text_.data(); }
+  const char* end() const noexcept { return text_.data() + text_.size(); }
+
+  // The start of what stands there, quoted.
+  std::string found(const char* at) const;
+
+  bool is_blank_from(const char* at) const noexcept { return trimmed_json(from(at)).empty(); }
+
+  // Behind the bracket that closes the one at start, or null.
+  const char* end_of_value(const char* start) const noexcept;
+
+  [[noreturn]] void fail(const char* at, std::string_view what) const;
+  // at: behind the value, where blanks may come first.
+  [[noreturn]] void fail_after_value(const char* at) const;
+  // For a text that is not valid UTF-8: names the first line that is not.
+  [[noreturn]] void fail_utf8() const;
+
+ private:
+  std::string_view from(const char* at) const noexcept {
+    return {at, static_cast<std::size_t>(end() - at)};
+  }
+
+  std::string name_;
+  std::string_view text_;
+};
+
+}  // namespace lnorm

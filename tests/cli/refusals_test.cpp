@@ -1,0 +1,206 @@
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+
+// Every wrong use: exit status 2, nothing on standard output, one line that says who, where, what
+// was found and what was expected, and perhaps a hint.
+
+namespace {
+
+using namespace support;
+using Words = std::vector<std::string>;
+
+struct Refusal {
+  Words arguments;
+  Words expected;
+  std::string in = {};
+};
+
+struct Workplace {
+  Workplace() {
+    write("x.npy", npy("<f4", {2, 3, 4}, std::string(96, '\0')));
+    write("w3.npy", npy("<f4", {3}, std::string(12, '\0')));
+    write("short.npy", npy("<f4", {2, 3}, std::string(20, '\0')));
+    write("long.npy", npy("<f4", {2, 3}, std::string(25, '\0')));
+    write("v2.npy", npy("<V2", {2, 3}, std::string(12, '\0')));
+    write("object.npy", npy("|O", {2, 3}, std::string(48, '\0')));
+    std::string fortran = npy("<f4", {2, 3}, std::string(24, '\0'));
+    write("fortran.npy", fortran.replace(fortran.find("False"), 5, "True "));
+    write("empty.npy", "");
+    write("blank.json", " \n");
+    write("magic.npy", "\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    write("pickle.pkl", "\x80\x04\x95\x0b");
+    write("x.json", "[[1, 2, 3], [4, 5, 6]]");
+    write("ragged.json", "[[1,2,3],\n [4,5,6],\n [7,8,9,10]]");
+    write("deep.json", "[[[1,2],[3,4]],[[5,6],\n[7]]]");
+    write("kind.json", "[[1,2],\n [3,\xc3\xa9]]");
+    write("string.json", "[[1,2],[3,\"4\"]]");
+    write("boolean.json", "[[1,true]]");
+    write("object.json", "[[1,{\"a\":1}]]");
+    write("after.json", "[1,2]\n[3,4]");
+    write("huge.json", "[1, 1e400]");
+    write("members.json", "{\"w\": [1, 2, 3], \"b\": [1, 2], \"s\": \"no\"}");
+    write("many.json", "{\"shape\": [2, 3], \"data\": [1, 2, 3, 4, 5]}");
+    write("int8.json", "{\"shape\": [2], \"data\": [1, 300], \"dtype\": \"int8\"}");
+    write("a\nb.npy", "");
+    std::filesystem::create_directory(directory / "folder");
+  }
+  void write(const std::string& name, const std::string& bytes) const {
+    write_file(directory.path() / name, bytes);
+  }
+  void check(const std::vector<Refusal>& refusals) const {
+    const Words before = list_directory(directory.path());
+    for (const Refusal& refusal : refusals) {
+      CAPTURE(refusal.arguments);
+      const Outcome outcome = run({.arguments = refusal.arguments,
+                                   .in = pipe_of(refusal.in),
+                                   .directory = directory.path().string()});
+      CHECK(refusal_fault(outcome, refusal.expected) == "");
+      CHECK(list_directory(directory.path()) == before);
+    }
+  }
+  TempDir directory;
+};
+
+}  // namespace
+
+TEST_CASE("an input that cannot be read is named with the reason") {
+  Workplace().check({
+      {{"no.npy"}, {"no.npy: No such file"}},
+      {{"no.json:w"}, {"no.json:w: No such file"}},
+      {{""}, {"''"}},
+      {{"folder"}, {"folder: is a directory"}},
+      {{"empty.npy"}, {"empty.npy: is empty"}},
+      {{"a\nb.npy"}, {"a\\nb.npy: is empty"}},
+      {{"blank.json", "--from", "json"}, {"blank.json:2:1: "}},
+      {{}, {"standard input: is empty"}},
+      {{"-"}, {"standard input: is empty"}},
+      {{"magic.npy"}, {"magic.npy", "not an .npy file"}},
+      {{"pickle.pkl"}, {"pickle.pkl", "pickle", "never executed"}},
+      {{"short.npy"}, {"short.npy", "(2, 3)", "float32", "24 bytes", "found 20"}},
+      {{"long.npy"}, {"long.npy", "(2, 3)", "float32", "24 bytes", "found 25", "hint: "}},
+      {{}, {"standard input", "24 bytes", "found 3"}, npy("<f4", {2, 3}, "abc")},
+      {{"fortran.npy"}, {"fortran.npy", "Fortran order"}},
+      {{"v2.npy"}, {"v2.npy", "bfloat16"}},
+      {{"object.npy"}, {"object.npy", "object", "pickle"}},
+      {{"x.npy:w"}, {"x.npy", "one tensor", "w"}},
+      {{"x.json", "--from", "npy"}, {"x.json", "not an .npy file"}},
+      {{"x.npy", "--from", "json"}, {"x.npy:1:"}},
+  });
+}
+
+TEST_CASE("an error in JSON has line, column and index path") {
+  Workplace().check({
+      {{"ragged.json"}, {"ragged.json:3:2: row 2 has 4 elements, expected 3"}},
+      {{"deep.json"}, {"deep.json:2:1: row [1][1] has 1 element, expected 2"}},
+      {{"kind.json"}, {"kind.json:2:5: [1][1] is '\xc3\xa9', expected a number"}},
+      {{"string.json"}, {"string.json:1:11: [1][1] is a string, expected a number"}},
+      {{"boolean.json"}, {"boolean.json:1:5: [0][1] is a boolean, expected a number"}},
+      {{"object.json"}, {"object.json:1:5: [0][1] is an object, expected a number"}},
+      {{"after.json"}, {"after.json:2:1: ", "after the value"}},
+      {{"huge.json"}, {"huge.json:1:5: [1] is '1e400'", "float64"}},
+      {{"int8.json"}, {"int8.json:1:28: [1] is '300'", "int8"}},
+      {{"many.json"}, {"many.json:1:27: ", "(5)", "6 elements", "(2, 3)"}},
+      {{"members.json"}, {"members.json", "w, b, s", ":w to the path"}},
+      {{"members.json:v"}, {"members.json", "'v'", "w, b, s"}},
+      {{"members.json:s"}, {"members.json:1:36: ", "is a string, expected a number"}},
+      {{"x.json:w"}, {"x.json", "no member 'w'"}},
+      {{}, {"standard input:2:2: ", "'x'"}, "[1,\n x]"},
+  });
+}
+
+TEST_CASE("a weight or bias that does not fit is named with both shapes") {
+  Workplace().check({
+      {{"x.npy", "--weight", "w3.npy"}, {"w3.npy", "weight", "(3)", "(4)"}},
+      {{"x.npy", "--bias", "w3.npy"}, {"w3.npy", "bias", "(3)", "(4)"}},
+      {{"x.npy", "--gamma", "members.json:b"}, {"members.json:b", "weight", "(2)", "(4)"}},
+      {{"x.npy", "--axis", "1", "--weight", "[1,2,3,4]"}, {"--weight", "(4)", "(3, 4)"}},
+      {{"x.npy", "--axis", "1", "--shift", "[[1],[2],[3]]"}, {"--bias", "(3, 1)", "(3, 4)"}},
+      {{"x.npy", "--weight", "no.npy"}, {"no.npy: No such file"}},
+      {{"x.npy", "--weight", ""}, {"''"}},
+      {{"x.npy", "--weight", "[1,2"}, {"--weight:1:"}},
+      {{"x.npy", "--weight", "[1,2,3,x]"}, {"--weight:1:8: [3] is 'x'"}},
+      {{"x.npy", "--bias", "1e400"}, {"--bias", "1e400"}},
+      {{"x.npy", "--weight", "short.npy"}, {"short.npy"}},
+  });
+}
+
+TEST_CASE("axes that do not fit the tensor are named with its shape") {
+  Workplace().check({
+      {{"x.npy", "--axis", "3"}, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
+      {{"x.npy", "--axis", "-4"}, {"x.npy: (2, 3, 4)", "axis -4", "-3 to 2"}},
+      {{"x.npy", "--axes", "2,3"}, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
+      {{"x.npy", "--axes", "-1,2"}, {"x.npy: (2, 3, 4)", "axis 2 twice"}},
+      {{"x.npy", "--axes", "0,2"}, {"x.npy: (2, 3, 4)", "not supported yet", "hint: "}},
+      {{"x.npy", "--axes", "0"}, {"not supported yet", "hint: ", "--axis 0"}},
+      {{"x.npy", "--axes", ""}, {"--axes", "''"}},
+      {{"x.npy", "--axes", "1,"}, {"--axes", "''"}},
+      {{"x.npy", "--normalized-shape", "5"}, {"x.npy", "(5)", "(2, 3, 4)"}},
+      {{"x.npy", "--normalized-shape", "3"},
+       {"(3)", "(2, 3, 4)", "hint: ", "3 is axis 1", "--axis 1?"}},
+      {{"x.npy", "--normalized-shape", "2,3"}, {"(2, 3)", "(2, 3, 4)", "hint: ", "--axis 0?"}},
+      {{"x.npy", "--normalized-shape", "1,2,3,4"}, {"(1, 2, 3, 4)", "(2, 3, 4)"}},
+      {{"x.npy", "--axis", "0", "--axes", "0,1,2"}, {"--axis", "--axes", "one of"}},
+      {{"x.npy", "--axis", "-1", "--normalized-shape", "4"}, {"--axis", "--normalized-shape"}},
+      {{"x.npy", "--axes", "-1", "--normalized-shape", "4"}, {"--axes", "--normalized-shape"}},
+  });
+}
+
+TEST_CASE("a number out of range is named with its range") {
+  Workplace().check({
+      {{"x.npy", "--eps", "-1"}, {"eps is -1", "finite", "0 or more"}},
+      {{"x.npy", "--eps=-1e-300"}, {"eps is -1e-300", "finite", "0 or more"}},
+      {{"x.npy", "--eps", "nan"}, {"eps is nan", "finite"}},
+      {{"x.npy", "--eps", "inf"}, {"eps is inf", "finite"}},
+      {{"x.npy", "--eps", "1e999"}, {"eps", "1e999"}},
+      {{"x.npy", "--eps", "1e-5x"}, {"--eps", "'1e-5x'", "number"}},
+      {{"x.npy", "--ddof", "4"}, {"x.npy", "ddof is 4", "4 elements"}},
+      {{"x.npy", "--ddof", "-1"}, {"ddof is -1", "0 or more"}},
+      {{"x.npy", "--ddof", "0.5"}, {"--ddof", "'0.5'", "integer"}},
+      {{"--unbiased"}, {"standard input", "ddof is 1", "1 element"}, "[[1],[2]]"},
+      {{"x.npy", "--axis", "9223372036854775808"}, {"--axis", "9223372036854775808"}},
+      {{"x.npy", "--precision", "-1"}, {"--precision", "-1"}},
+  });
+}
+
+TEST_CASE("a wrong word on the command line is named with the right ones") {
+  Workplace().check({
+      {{"x.npy", "--to", "npz"}, {"--to", "'npz'", "npy", "json", "text"}},
+      {{"x.npy", "--from", "csv"}, {"--from", "'csv'", "npy", "json"}},
+      {{"x.npy", "--dtype", "int8"}, {"--dtype", "'int8'", "float16", "float32", "float64"}},
+      {{"x.npy", "--dtype", "bfloat16"}, {"--dtype", "bfloat16", "not supported yet"}},
+      {{"x.npy", "--eps-on", "var"}, {"--eps-on", "'var'", "variance", "std"}},
+      {{"x.npy", "--kernel", "fast"}, {"'fast'", "reference"}},
+      {{"x.npy", "--nan", "none"}, {"--nan", "'none'", "null"}},
+      {{"x.npy", "--esp", "1"}, {"--esp", "hint: ", "--help"}},
+      {{"x.npy", "w3.npy"}, {"w3.npy", "hint: ", "--help"}},
+      {{"x.npy", "--eps"}, {"--eps", "hint: ", "--help"}},
+      {{"x.npy", "--eps", "1", "--eps", "2"}, {"--eps"}},
+      {{"x.npy", "--unbiased", "--ddof", "0"}, {"--unbiased", "--ddof"}},
+  });
+}
+
+TEST_CASE("one stream cannot serve twice") {
+  Workplace().check({
+      {{"-", "--weight", "-"}, {"standard input", "two"}, "[1]"},
+      {{"--bias", "-"}, {"standard input", "two"}, "[1]"},
+      {{"x.npy", "--weight", "-", "--bias", "-"}, {"standard input", "two"}, "[1]"},
+      {{"x.npy", "--weight=-:w", "--bias=-:b"}, {"standard input", "two"}, "{\"w\": 1, \"b\": 1}"},
+      {{"x.npy", "--save-mean", "-"}, {"standard output", "two"}},
+      {{"x.npy", "-o", "y.npy", "--save-mean", "y.npy"}, {"y.npy", "two"}},
+      {{"x.npy", "--save-mean", "m.npy", "--save-rstd", "m.npy"}, {"m.npy", "two"}},
+      {{"x.npy", "-o", "y.npy", "--save-mean", "./y.npy"}, {"y.npy", "two"}},
+  });
+}
+
+TEST_CASE("an output that cannot be written is named with the reason") {
+  Workplace().check({
+      {{"x.npy", "-o", "folder"}, {"folder: is a directory"}},
+      {{"x.npy", "-o", "folder/"}, {"folder/"}},
+      {{"x.npy", "-o", "new/"}, {"new/"}},
+      {{"x.npy", "-o", "no/y.npy"}, {"no/y.npy: No such file"}},
+      {{"x.npy", "-o", ""}, {"''"}},
+      {{"x.npy", "-o", "x.npy/y.npy"}, {"x.npy/y.npy: Not a directory"}},
+      {{"x.npy", "-o", "y.npy", "--save-rstd", "no/r.npy"}, {"no/r.npy: No such file"}},
+  });
+}

@@ -1,0 +1,230 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/kernel/chunk.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+
+// Every file of data/corpus behaves as its manifest says, read from a file and from a pipe.
+
+namespace {
+
+using namespace support;
+using nlohmann::json;
+
+enum class Verdict { accepted, refused, either };
+
+struct Ruling {
+  Verdict verdict;
+  std::vector<std::string> words = {};  // in the error line
+};
+
+// Where we go beyond or against the manifest, or where the error must say more than its class.
+const std::map<std::string, Ruling> kRulings{
+    // The manifest calls null an error; formats.md and issue 2 read it as NaN, for that is what
+    // JavaScript and jq write for NaN.
+    {"null.json", {Verdict::accepted}},
+    {"dtype_le_f16_longdouble.npy", {Verdict::refused, {"'<f16' is long double"}}},
+    {"object_named.json", {Verdict::refused, {"input, gamma, beta, eps", ":input"}}},
+    {"lines.jsonl", {Verdict::refused, {":2:1: "}}},  // until JSON Lines are read
+    {"bad_line.jsonl", {Verdict::refused, {":2:"}}},
+    {"wide_ragged_late.json", {Verdict::refused, {"row 20000 has 1 element, expected 2"}}},
+    {"ragged_2d.json", {Verdict::refused, {":1:10: row 1 has 2 elements, expected 3"}}},
+    {"mixed_depth2.json", {Verdict::refused, {":1:8: [1] is a number, expected a list"}}},
+    {"string.json", {Verdict::refused, {":1:2: [0] is a string, expected a number"}}},
+    {"shape_data_mismatch.json", {Verdict::refused, {"(3)", "6 elements", "(2, 3)"}}},
+    {"data_truncated_1byte.npy", {Verdict::refused, {"needs 24 bytes, found 23"}}},
+    {"gzip_named_json.json", {Verdict::refused, {"gzip"}}},
+    {"lfs_pointer.npy", {Verdict::refused, {"git-lfs"}}},
+    {"dtype_c16.npy", {Verdict::refused, {"complex"}}},
+    {"dtype_struct.npy", {Verdict::refused, {"structured"}}},
+};
+
+// What an error of each class has to say.
+const std::map<std::string, std::string> kClassWords{
+    {"E_EMPTY", "empty"},     {"E_TRUNCATED", "cut off"},
+    {"E_VERSION", "version"}, {"E_DTYPE", "dtype"},
+    {"E_RAGGED", "expected"}, {"E_OVERFLOW", "2^63 - 1"},
+    {"E_DUPKEY", "twice"},    {"E_TRAILING", "after the value"},
+    {"E_ENCODING", "UTF-16"}, {"E_RANGE", "not a value of float64"},
+};
+
+bool is_read(const json& entry) {
+  const std::string format = entry.at("format");
+  return format != "npz" && format != "safetensors";  // those not yet
+}
+
+Ruling ruling(const json& entry) {
+  if (!is_read(entry)) return {Verdict::refused};
+  if (entry.value("fortran_order", false)) return {Verdict::refused, {"Fortran order"}};
+  const std::string expect = entry.at("expect");
+  Ruling result{expect == "error"    ? Verdict::refused
+                : expect == "either" ? Verdict::either
+                                     : Verdict::accepted};
+  if (const auto special = kRulings.find(entry.at("file")); special != kRulings.end()) {
+    result = special->second;
+  }
+  const auto words = kClassWords.find(entry.value("error_class", ""));
+  if (words != kClassWords.end() && expect == "error") result.words.push_back(words->second);
+  return result;
+}
+
+bool has_place(const json& entry) {
+  static const std::vector<std::string> classes{"E_RAGGED", "E_TYPE",  "E_TRAILING",
+                                                "E_RANGE",  "E_DEPTH", "E_DUPKEY"};
+  return entry.at("format") == "json" &&
+         std::find(classes.begin(), classes.end(), entry.value("error_class", "")) != classes.end();
+}
+
+void check_run(const Outcome& outcome, const json& entry, const std::string& name) {
+  Ruling rule = ruling(entry);
+  if (rule.verdict == Verdict::either) {
+    rule.verdict = outcome.status == 0 ? Verdict::accepted : Verdict::refused;
+  }
+  if (rule.verdict == Verdict::accepted) {
+    CHECK(outcome.status == 0);
+    CHECK(outcome.err == "");
+    CHECK(outcome.out != "");
+  } else {
+    rule.words.push_back(name);
+    CHECK(refusal_fault(outcome, rule.words) == "");
+    if (has_place(entry)) {  // name:line:column
+      CHECK(std::regex_search(outcome.err.substr(outcome.err.find(name) + name.size()),
+                              std::regex("^:[0-9]+:[0-9]+: ")));
+    }
+  }
+  CHECK(outcome.cpu_seconds < 5);
+#ifndef __SANITIZE_ADDRESS__  // which needs much more itself
+  CHECK(outcome.peak_kib < 256 * 1024);
+#endif
+}
+
+void check_both_ways(const json& entry, const std::string& folder) {
+  const std::string name = entry.at("file");
+  INFO(folder << "/" << name);
+  const Outcome from_file = run({.arguments = {name}, .directory = folder});
+  check_run(from_file, entry, name);
+  const Outcome from_pipe = run({}, pipe_of(read_file(folder + "/" + name)));
+  INFO("from a pipe");
+  check_run(from_pipe, entry, "standard input");
+  CHECK(from_pipe.status == from_file.status);
+  CHECK(from_pipe.out == from_file.out);
+}
+
+// The elements as the library decodes them for its kernels; long double holds every 64-bit integer.
+std::vector<long double> decode(lnorm::TensorSource& source) {
+  const lnorm::TensorInfo& info = source.info();
+  const std::vector<std::byte> bytes = read_all(source);
+  const auto size = static_cast<std::int64_t>(item_size(info.dtype));
+  const auto count = static_cast<std::int64_t>(bytes.size()) / size;
+  std::vector<long double> elements;
+  const auto chunk = std::make_unique<lnorm::Chunk>();
+  for (std::int64_t first = 0; first < count; first += lnorm::kChunk) {
+    const std::int64_t n = std::min(lnorm::kChunk, count - first);
+    lnorm::load(bytes.data() + first * size, info.dtype, info.byte_order, n, *chunk);
+    for (std::int64_t i = 0; i < n; ++i) {
+      elements.push_back(chunk->high[i]);
+      if (lnorm::has_low(info.dtype)) elements.back() += chunk->low[i];
+    }
+  }
+  return elements;
+}
+
+long double number(const json& value) {
+  return value.is_string() ? std::strtold(value.get<std::string>().c_str(), nullptr)
+                           : value.get<double>();
+}
+
+bool same(long double a, long double b) {
+  return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+}
+
+std::vector<long double> expected_elements(const json& entry, const std::string& path) {
+  std::vector<long double> expected;
+  if (entry.contains("values")) {
+    for (const json& value : entry.contains("exact") ? entry["exact"] : entry["values"]) {
+      expected.push_back(number(value));
+    }
+  } else if (entry.at("format") == "json") {  // too large for the manifest
+    for (const double value : parse_nested(read_file(path)).elements) expected.push_back(value);
+  }
+  return expected;
+}
+
+void check_elements(const json& entry, const std::string& path) {
+  INFO(path);
+  const auto opened = lnorm::open_tensor(path, {});
+  const lnorm::TensorInfo& info = opened.source->info();
+  CHECK(info.shape == entry.at("shape").get<lnorm::Shape>());
+  CHECK(name(info.dtype) == entry.value("dtype", "float32"));
+  const auto actual = decode(*opened.source);
+  CHECK(actual.size() == entry.value("count", actual.size()));
+  const auto expected = expected_elements(entry, path);
+  if (expected.empty()) return;
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO("element " << i << " is " << actual[i] << ", expected " << expected[i]);
+    const bool any_zero = entry.at("file") == "negzero.json" && i == 0;  // "-0" without a fraction
+    CHECK((any_zero ? actual[i] == 0 : same(actual[i], expected[i])));
+  }
+}
+
+const json& manifest(const std::string& folder) {
+  static std::map<std::string, json> manifests;
+  auto& manifest = manifests[folder];
+  if (manifest.is_null()) manifest = json::parse(read_file(folder + "/manifest.json"));
+  return manifest;
+}
+
+}  // namespace
+
+TEST_CASE("every file of the corpus is accepted or refused as its manifest says") {
+  for (const std::string& folder : {data_file("corpus/good"), data_file("corpus/bad")}) {
+    const json& files = manifest(folder).at("files");
+    CHECK(files.size() + 1 == list_directory(folder).size());
+    for (const json& entry : files) check_both_ways(entry, folder);
+  }
+}
+
+TEST_CASE("the good files of the corpus hold the values of their manifest") {
+  const std::string folder = data_file("corpus/good");
+  int checked = 0;
+  for (const json& entry : manifest(folder).at("files")) {
+    if (!is_read(entry) || ruling(entry).verdict != Verdict::accepted) continue;
+    check_elements(entry, folder + "/" + entry.at("file").get<std::string>());
+    ++checked;
+  }
+  CHECK(checked > 30);
+}
+
+TEST_CASE("every member of an object is a tensor of its own") {
+  const std::string folder = data_file("corpus/good");
+  for (const json& entry : manifest(folder).at("files")) {
+    if (entry.at("file") != "object_named.json") continue;
+    for (const auto& [key, value] : entry.at("members").items()) {
+      INFO(key);
+      const Nested expected = parse_nested(value.dump());
+      const auto opened = lnorm::open_tensor(folder + "/object_named.json:" + key, {});
+      CHECK(opened.source->info().shape == expected.shape);
+      const auto actual = decode(*opened.source);
+      CHECK(std::equal(actual.begin(), actual.end(), expected.elements.begin(),
+                       expected.elements.end()));
+    }
+  }
+}
+
+TEST_CASE("null in JSON is NaN") {
+  const auto opened = lnorm::open_tensor(data_file("corpus/bad/null.json"), {});
+  const auto actual = decode(*opened.source);
+  REQUIRE(actual.size() == 3);
+  CHECK(actual[0] == 1);
+  CHECK(std::isnan(actual[1]));
+  CHECK(actual[2] == 3);
+}
