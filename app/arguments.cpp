@@ -1,9 +1,8 @@
 #include "arguments.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "parse_values.hpp"
 
 namespace lnorm::app {
 
@@ -30,51 +30,6 @@ constexpr std::string_view kExamples =
     "Exit status: 0 done, 2 anything that kept the work from being done.";
 
 constexpr auto kOptionsHint = "lnorm apply --help lists the options";
-
-// The whole text as a T, or an error that says what it should have been.
-template <class T>
-T parse_number(const std::string& option, std::string_view text, std::string_view expected) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) {
-    throw Error(concat(option, ": '", printable(text), "' is not ", expected));
-  }
-  return value;
-}
-
-// The float64 nearest to the literal, be it beyond the range at either end.
-double parse_real(const std::string& option, const std::string& text) {
-  const std::string_view digits = std::string_view(text).substr(text.starts_with('+') ? 1 : 0);
-  double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool whole = end == digits.data() + digits.size();
-  if (whole && error == std::errc::result_out_of_range) {
-    value = std::strtod(text.c_str(), nullptr);  // 0, or too large
-    if (std::abs(value) < 1) return value;
-    throw Error(concat(option, ": '", printable(text), "' is beyond the range of float64"));
-  }
-  return parse_number<double>(option, digits, "a number");
-}
-
-std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text) {
-  std::vector<std::int64_t> values;
-  for (;;) {
-    const std::size_t comma = text.find(',');
-    values.push_back(parse_number<std::int64_t>(option, text.substr(0, comma),
-                                                "an integer (a list is written 1,2)"));
-    if (comma == std::string_view::npos) return values;
-    text.remove_prefix(comma + 1);
-  }
-}
-
-DType parse_output_dtype(const std::string& text) {
-  if (text == "bfloat16") throw Error("--dtype: bfloat16 is not supported yet");
-  const auto dtype = parse_dtype(text);
-  if (!dtype || !is_floating(*dtype)) {
-    throw Error(concat("--dtype: '", printable(text), "' is not float16, float32 or float64"));
-  }
-  return *dtype;
-}
 
 // An option whose text is turned into a value by parse(text). CLI11's own conversion of numbers
 // goes by way of long double, which would round eps twice.
@@ -128,7 +83,7 @@ void add_axes(CLI::App& app, LayerNormOptions& options) {
   add(
       "--axis",
       [](const std::string& name, const std::string& text) {
-        return FirstAxis{parse_number<std::int64_t>(name, text, "an integer")};
+        return FirstAxis{parse_integer(name, text)};
       },
       "First normalised axis; it and all after it (default -1)", "A");
   add(
@@ -164,9 +119,7 @@ void add_formula(CLI::App& app, ApplyArguments& arguments) {
       };
   add_parsed(
       app, "--ddof",
-      [set_ddof](const std::string& text) {
-        set_ddof(parse_number<std::int64_t>("--ddof", text, "an integer"));
-      },
+      [set_ddof](const std::string& text) { set_ddof(parse_integer("--ddof", text)); },
       "The variance divides by n - N (default 0)", "N");
   app.add_flag_callback(
       "--unbiased", [set_ddof] { set_ddof(1); }, "The same as --ddof 1");
@@ -190,7 +143,8 @@ void add_output(CLI::App& app, OutputArguments& output) {
       {{"npy", Format::npy}, {"json", Format::json}, {"text", Format::text}},
       "Output format (default by the extension of -o, else the input's; text on a terminal)");
   add_parsed(
-      app, "--dtype", [&](const std::string& text) { output.dtype = parse_output_dtype(text); },
+      app, "--dtype",
+      [&](const std::string& text) { output.dtype = parse_float_dtype("--dtype", text); },
       "Output dtype (default the input's, float64 for integers)", "float16|float32|float64");
   add_choice<JsonNan>(app, "--nan", output.nan,
                       {{"python", JsonNan::python}, {"null", JsonNan::null}},
@@ -205,7 +159,7 @@ void add_print(CLI::App& app, PrintOptions& print) {
         app, name,
         [name, &value, most](const std::string& text) {
           using Count = std::remove_reference_t<decltype(value)>;
-          const auto count = parse_number<std::int64_t>(name, text, "an integer");
+          const auto count = parse_integer(name, text);
           if (count < 0 || count > most) {
             throw Error(concat(name, ": ", count, " is out of range, expected 0 to ", most));
           }
@@ -307,7 +261,7 @@ std::variant<ApplyArguments, Done> parse_arguments(int argc, const char* const* 
     throw Error(error.what(), kOptionsHint);
   }
   check_extras(*app.get_subcommand("apply"));
-  if (!arguments.input && os::is_terminal(os::FileDescriptor(0, false))) {
+  if (!arguments.input && os::is_terminal(os::FileDescriptor(STDIN_FILENO, false))) {
     std::cerr << kOverview << "\nUsage: lnorm [INPUT] [OPTIONS]\n\n" << kExamples << "\n";
     return Done{2};
   }

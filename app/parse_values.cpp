@@ -1,0 +1,63 @@
+#include "parse_values.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& option, std::string_view text,
+                       std::string_view expected) {
+  throw Error(concat(option, ": '", printable(text), "' is not ", expected));
+}
+
+std::int64_t parse_integer_as(const std::string& option, std::string_view text,
+                              std::string_view expected) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) fail(option, text, expected);
+  return value;
+}
+
+}  // namespace
+
+std::int64_t parse_integer(const std::string& option, std::string_view text) {
+  return parse_integer_as(option, text, "an integer");
+}
+
+double parse_real(const std::string& option, const std::string& text) {
+  const std::string_view digits = std::string_view(text).substr(text.starts_with('+') ? 1 : 0);
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (end != digits.data() + digits.size() || digits.empty()) fail(option, text, "a number");
+  if (error == std::errc::result_out_of_range) {
+    value = std::strtod(text.c_str(), nullptr);  // nearly 0, or too large
+    if (std::abs(value) >= 1) fail(option, text, "in the range of float64");
+  }
+  return value;
+}
+
+std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text) {
+  std::vector<std::int64_t> values;
+  for (;;) {
+    const std::size_t comma = text.find(',');
+    values.push_back(
+        parse_integer_as(option, text.substr(0, comma), "an integer (a list is written 1,2)"));
+    if (comma == std::string_view::npos) return values;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+DType parse_float_dtype(const std::string& option, const std::string& text) {
+  if (text == "bfloat16") throw Error(concat(option, ": bfloat16 is not supported yet"));
+  const auto dtype = parse_dtype(text);
+  if (!dtype || !is_floating(*dtype)) fail(option, text, "float16, float32 or float64");
+  return *dtype;
+}
+
+}  // namespace lnorm::app

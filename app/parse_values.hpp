@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lnorm/core/dtype.hpp"
+
+// The values of options from their text. option is the option's name, for the Error that each throws
+// if the text is anything else.
+namespace lnorm::app {
+
+std::int64_t parse_integer(const std::string& option, std::string_view text);
+
+// The float64 nearest to the decimal.
+double parse_real(const std::string& option, const std::string& text);
+
+// Integers with commas between them.
+std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text);
+
+DType parse_float_dtype(const std::string& option, const std::string& text);
+
+}  // namespace lnorm::app
