@@ -143,6 +143,7 @@ int apply(const ApplyArguments& arguments) {
   };
   add_stats_file(arguments.save_mean, &RowBlock::mean);
   add_stats_file(arguments.save_rstd, &RowBlock::rstd);
+  if (!stats_files.empty()) bytes.outlive_reader();
   std::vector<RowObserver*> observers;
   for (const auto& file : stats_files) observers.push_back(file.get());
 

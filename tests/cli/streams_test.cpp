@@ -46,6 +46,17 @@ struct Workplace {
 
 }  // namespace
 
+TEST_CASE("a reader that leaves early does not cost the other outputs anything", "[cli]") {
+  const TempDir directory;
+  write_file(directory / "big.npy", big());
+  const std::vector<std::string> all{"big.npy", "-o", "y.npy", "--save-mean", "all.npy"};
+  output_of({.arguments = all, .directory = directory.path().string()});
+  output_of({.arguments = {"big.npy", "--save-mean", "mean.npy"},
+             .out = pipe_until(100),
+             .directory = directory.path().string()});
+  CHECK(difference(read_file(directory / "mean.npy"), read_file(directory / "all.npy")).empty());
+}
+
 TEST_CASE("apply reads a pipe and writes the same bytes as from a file") {
   const TempDir directory;
   for (const std::string& bytes : {kRow, big(), std::string("[[1,2,4],[8,16,33]]")}) {

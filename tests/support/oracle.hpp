@@ -10,7 +10,7 @@
 #include "lnorm/core/options.hpp"
 
 // Layer normalisation in exact arithmetic (Boost.Multiprecision): sums and deviations as integers,
-// one division, one root and the affine parameters with 320 bits. Nothing of the library takes
+// one division, one root and the affine parameters with 320 bits. None of the library's code takes
 // part.
 namespace oracle {
 
@@ -34,8 +34,8 @@ struct Row {
   Exact mean;
   Exact rstd;
   Exact largest;  // |y|
-  std::vector<Exact>
-      terms;  // what cancels in y: |bias| + |weight| times the largest |x - mean| rstd
+  // What cancels in each y: |bias| + |weight| times the row's largest |x - mean| rstd.
+  std::vector<Exact> terms;
 };
 
 // weight, bias: one for each element, or empty. plus_one: weight is 1 + weight.

@@ -28,8 +28,7 @@ Float16 to_float16(double value) noexcept {
     const double aligned = magnitude + 0x1p28;
     return {static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint64_t>(aligned) & 0x7ff))};
   }
-  // Round the 52-bit mantissa to 10 bits, to nearest even; a carry runs into the exponent as it
-  // should.
+  // Round the 52-bit mantissa to 10 bits, to nearest even; a carry rightly runs into the exponent.
   std::uint64_t rounded = bits & 0x7fffffffffffffff;
   rounded += (std::uint64_t{1} << 41) - 1 + (rounded >> 42 & 1);
   return {static_cast<std::uint16_t>(sign | ((rounded >> 42) - (std::uint64_t{1023 - 15} << 10)))};

@@ -57,15 +57,25 @@ ByteSink::~ByteSink() {
 void ByteSink::write(std::span<const std::byte> bytes) {
   if (buffer_.size() + bytes.size() > kBufferSize) flush();
   if (bytes.size() >= kBufferSize) {
-    os::write_all(fd_, bytes, name_);
+    hand_on(bytes);
   } else {
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
   }
 }
 
 void ByteSink::flush() {
-  os::write_all(fd_, buffer_, name_);
+  hand_on(buffer_);
   buffer_.clear();
+}
+
+void ByteSink::hand_on(std::span<const std::byte> bytes) {
+  if (reader_has_left_) return;
+  try {
+    os::write_all(fd_, bytes, name_);
+  } catch (const ClosedPipe&) {
+    if (!outlives_reader_) throw;
+    reader_has_left_ = true;
+  }
 }
 
 void ByteSink::finish() {

@@ -26,6 +26,9 @@ class ByteSink {
   const std::string& name() const noexcept { return name_; }
   bool is_terminal() const noexcept { return os::is_terminal(fd_); }
 
+  // From now on a reader that leaves is no reason to stop (there is no ClosedPipe): the rest is dropped.
+  void outlive_reader() noexcept { outlives_reader_ = true; }
+
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
@@ -37,12 +40,15 @@ class ByteSink {
 
  private:
   void flush();
+  void hand_on(std::span<const std::byte> bytes);
 
   std::string name_;
   std::string target_;
   std::optional<std::string> temporary_;
   os::FileDescriptor fd_;
   std::vector<std::byte> buffer_;
+  bool outlives_reader_ = false;
+  bool reader_has_left_ = false;
 };
 
 }  // namespace lnorm

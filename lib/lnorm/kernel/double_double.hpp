@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cfloat>
 #include <cmath>
 
 // Arithmetic on unevaluated sums of two doubles, good to about 2^-100 relative.
@@ -9,6 +10,8 @@
 // [Dekker 1971; Knuth TAOCP vol. 2, 4.2.2; Hida, Li, Bailey 2001, "Library for Double-Double and
 // Quad-Double Arithmetic"]
 namespace lnorm {
+
+static_assert(FLT_EVAL_METHOD == 0, "doubles are computed with more precision than they have");
 
 // high is the sum rounded to double wherever the value has been normalised.
 struct DoubleDouble {

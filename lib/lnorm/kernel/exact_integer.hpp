@@ -9,8 +9,7 @@ namespace lnorm {
 
 __extension__ typedef unsigned __int128 UInt128;
 
-// (m.high + m.low) * 2^exponent with 1 <= |m.high| < 2, or zero: a double-double that cannot
-// overflow.
+// (m.high + m.low) * 2^exponent, 1 <= |m.high| < 2, or zero: a double-double that cannot overflow.
 struct Scaled {
   DoubleDouble m;
   std::int64_t exponent = 0;

@@ -1,13 +1,11 @@
 // The corrected two-pass algorithm in two precisions, both with a fixed order of summation.
 //
 // narrow: doubles. For x and y narrower than float64: each element is exact in a double, no square
-// can
-//         overflow, and the statistics end some 20 bits better than float32 needs.
+//         can overflow, and the statistics end some 20 bits better than float32 needs.
 // wide:   double-doubles. For float64 and 64-bit integers, and for every float64 result.
 //
-// Each of the two gives a row up when its bounds would not hold there: narrow to wide, wide to the
-// reference, whose integers have no range to leave. Which way a row goes depends on its values
-// alone.
+// Each of the two gives a row up where its bounds would not hold: narrow to wide, wide to the
+// reference, whose integers have no range to leave. A row's values alone decide which way it goes.
 //
 // Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance: analysis and
 // recommendations": with d = x - m0 about a rounded mean m0, the sum of d corrects both the mean
@@ -20,6 +18,7 @@
 
 #include "lnorm/kernel/chunk.hpp"
 #include "lnorm/kernel/double_double.hpp"
+#include "lnorm/kernel/each_row.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 
 namespace lnorm {
@@ -87,8 +86,7 @@ struct Statistics {
   T rstd;
 };
 
-// var + eps, or the like, must lie where neither its square root nor the sums behind it lost bits
-// to the ends of the exponent range.
+// Neither the denominator nor the sums behind it may have lost bits to the ends of the range.
 bool in_range(double denominator) { return denominator >= 0x1p-400 && denominator <= 0x1p400; }
 
 std::optional<Statistics<double>> narrow_statistics(const Row& row, const Formula& formula,
@@ -170,8 +168,7 @@ std::optional<Statistics<DoubleDouble>> wide_statistics(const Row& row, const Fo
   if (!formula.rms) {
     shift = sums.sum / length;
     centered = sums.sum_of_squares - shift * sums.sum;
-    // A centre that is off by many deviations (a row that is all but constant) costs bits: centre
-    // anew.
+    // A centre that is off by many deviations, in a row that is all but constant, costs bits.
     if (shift.high * sums.sum.high > 0x1p20 * centered.high) {
       center += shift.high;
       sums = wide_sums(row, center, chunk);
@@ -253,8 +250,7 @@ void wide_write(const Row& row, const Statistics<DoubleDouble>& statistics, cons
   }
 }
 
-// Weights beyond this could overflow in the narrow path before the sum with the bias brings them
-// back.
+// Weights beyond this could overflow in narrow before the sum with the bias brings them back.
 constexpr double kNarrowAffineLimit = 0x1p500;
 
 void layer_norm_row(const RowsIn& x, const RowsOut& y, const Affine& affine, const Formula& formula,
@@ -286,16 +282,9 @@ void layer_norm_portable(const RowsIn& x, const RowsOut& y, const Affine& affine
                       affine.bias.max_abs() <= kNarrowAffineLimit;
   Chunk chunk;
   std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
-  const std::int64_t x_size = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
-  const std::int64_t y_size = x.row_length * static_cast<std::int64_t>(item_size(y.dtype));
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    RowsIn x_row = x;
-    x_row.data += r * x_size;
-    x_row.rows = 1;
-    layer_norm_row(x_row, {y.data + r * y_size, y.dtype}, affine, formula,
-                   {stats.mean ? stats.mean + r : nullptr, stats.rstd ? stats.rstd + r : nullptr},
-                   narrow, chunk);
-  }
+  each_row(x, y, stats, [&](const RowsIn& row, const RowsOut& out, const RowStats& row_stats) {
+    layer_norm_row(row, out, affine, formula, row_stats, narrow, chunk);
+  });
 }
 
 }  // namespace lnorm

@@ -1,5 +1,4 @@
-// The formula by another route: sum(x) and sum(x^2) as integers, without any rounding, and from
-// them
+// The formula by another route: sum(x) and sum(x^2) as integers, without rounding, and from them
 //
 //   x - mean = (n x - sum(x)) / n        var = (n sum(x^2) - sum(x)^2) / (n (n - ddof))
 //
@@ -11,6 +10,7 @@
 #include <limits>
 
 #include "lnorm/kernel/chunk.hpp"
+#include "lnorm/kernel/each_row.hpp"
 #include "lnorm/kernel/exact_integer.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 
@@ -182,15 +182,9 @@ void reference_row(const RowsIn& x, const RowsOut& y, const Affine& affine, cons
 
 void layer_norm_reference(const RowsIn& x, const RowsOut& y, const Affine& affine,
                           const Formula& formula, const RowStats& stats) noexcept {
-  const std::int64_t x_size = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
-  const std::int64_t y_size = x.row_length * static_cast<std::int64_t>(item_size(y.dtype));
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    RowsIn x_row = x;
-    x_row.data += r * x_size;
-    x_row.rows = 1;
-    reference_row(x_row, {y.data + r * y_size, y.dtype}, affine, formula,
-                  {stats.mean ? stats.mean + r : nullptr, stats.rstd ? stats.rstd + r : nullptr});
-  }
+  each_row(x, y, stats, [&](const RowsIn& row, const RowsOut& out, const RowStats& row_stats) {
+    reference_row(row, out, affine, formula, row_stats);
+  });
 }
 
 }  // namespace lnorm
