@@ -68,9 +68,9 @@ case "${1:-}" in
 
 What to try next:
   export PATH="$PWD/build/release:$PATH"
-  lnorm data/sample.npy -o y.npy                    # .npy in, .npy out
+  lnorm data/sample.npy -o /tmp/y.npy               # .npy in, .npy out
   cat data/sample.npy | lnorm --to json             # in a pipe
-  lnorm data/sample.npy --weight '[1, 1, 2, 2]' --bias 0.5 --save-mean mean.json
+  lnorm data/sample.npy --weight '[1, 1, 2, 2]' --bias 0.5 --save-mean /tmp/mean.json
   lnorm apply --help
 END
     ;;

@@ -145,6 +145,7 @@ int apply(const ApplyArguments& arguments) {
   add_stats_file(arguments.save_rstd, &RowBlock::rstd);
   if (!stats_files.empty()) bytes.outlive_reader();
   std::vector<RowObserver*> observers;
+  observers.reserve(stats_files.size());
   for (const auto& file : stats_files) observers.push_back(file.get());
 
   run(*input.source, plan, kernel, affine, observers, *sink);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/int128.hpp"
 #include "lnorm/core/options.hpp"
 
 // Layer normalisation in exact arithmetic (Boost.Multiprecision): sums and deviations as integers,
@@ -22,7 +23,7 @@ using Exact = boost::multiprecision::number<
 // A number of an input: a double, or a 64-bit integer, exactly.
 struct Number {
   double value = 0;
-  __extension__ __int128 integer = 0;
+  lnorm::Int128 integer = 0;
   bool is_integer = false;
 };
 Exact exact(const Number& number);

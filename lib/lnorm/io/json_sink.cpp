@@ -47,7 +47,7 @@ class JsonSink final : public TensorSink {
   std::string empty_object() const {
     std::string extents;
     for (const auto extent : shape_) extents += concat(extents.empty() ? "" : ",", extent);
-    return concat("{\"shape\":[", extents, "],\"data\":[],\"dtype\":\"", name(dtype_), "\"}");
+    return concat(R"({"shape":[)", extents, R"(],"data":[],"dtype":")", name(dtype_), R"("})");
   }
 
   template <class T>

@@ -179,7 +179,7 @@ class JsonReader {
     }
     if (!contains(names, "shape") || !contains(names, "data")) {
       text_.fail(at,
-                 concat("found an object of ", list(names), ", expected \"shape\" and \"data\""));
+                 concat("found an object of ", list(names), R"(, expected "shape" and "data")"));
     }
     DType dtype = DType::float64;
     if (contains(names, "dtype")) {
@@ -187,7 +187,7 @@ class JsonReader {
       const char* const value_at = value.raw_json_token().data();
       std::string_view text;
       if (value.get_string().get(text) != simdjson::SUCCESS) {
-        text_.fail(value_at, "\"dtype\" is not a string, such as \"float32\"");
+        text_.fail(value_at, R"("dtype" is not a string, such as "float32")");
       }
       const auto parsed = parse_dtype(text);
       if (!parsed) text_.fail(value_at, concat("dtype '", printable(text), "' is not supported"));
@@ -203,7 +203,7 @@ class JsonReader {
     read_value(data, 0);
     const std::int64_t read = element_count(extents_);
     if (extents_ != shape && (extents_.size() > 1 || read != *count)) {
-      text_.fail(data_at, concat("\"data\" has shape ", to_string(extents_), ", expected ",
+      text_.fail(data_at, concat(R"("data" has shape )", to_string(extents_), ", expected ",
                                  counted(*count, "element"), " for shape ", to_string(shape)));
     }
     tensor.info.shape = shape;
@@ -212,7 +212,7 @@ class JsonReader {
   Shape read_shape(ondemand::object& object, const char* at) {
     ondemand::value value = field(object, "shape", at);
     const char* const value_at = value.raw_json_token().data();
-    const auto what = "\"shape\" is not a list of sizes, such as [2, 3]";
+    const auto what = R"("shape" is not a list of sizes, such as [2, 3])";
     ondemand::array array;
     if (value.get_array().get(array) != simdjson::SUCCESS) text_.fail(value_at, what);
     Shape shape;
@@ -223,7 +223,7 @@ class JsonReader {
       if (element.get_int64().get(extent) != simdjson::SUCCESS || extent < 0)
         text_.fail(value_at, what);
       if (shape.size() == kMaxRank) {
-        text_.fail(value_at, concat("\"shape\" has more than ", kMaxRank, " dimensions"));
+        text_.fail(value_at, concat(R"("shape" has more than )", kMaxRank, " dimensions"));
       }
       shape.push_back(extent);
     }
@@ -323,7 +323,7 @@ class JsonReader {
                                 std::size_t depth) {
     const auto expected = concat("a number of ", name(dtype_));
     const bool is_word = token == "true" || token == "false";
-    if (is_word || token.find_first_of("\"[{") == 0) fail_kind(token[0], at, depth, expected);
+    if (is_word || token.find_first_of(R"("[{)") == 0) fail_kind(token[0], at, depth, expected);
     const auto shown = concat(index_path(depth), " is '", printable(token.substr(0, 40)),
                               token.size() > 40 ? "..." : "", "'");
     double number;

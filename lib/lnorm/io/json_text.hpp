@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace lnorm {
 
@@ -12,7 +13,7 @@ std::string_view trimmed_json(std::string_view text);
 // the text. All that fails throws Error("name:line:column: what"), columns counted in characters.
 class JsonText {
  public:
-  JsonText(const std::string& name, std::string_view text) : name_(name), text_(text) {}
+  JsonText(std::string name, std::string_view text) : name_(std::move(name)), text_(text) {}
 
   const std::string& name() const noexcept { return name_; }
   std::string_view text() const noexcept { return text_; }

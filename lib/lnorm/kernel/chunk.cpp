@@ -5,11 +5,11 @@
 #include <limits>
 #include <type_traits>
 
+#include "lnorm/core/int128.hpp"
+
 namespace lnorm {
 
 namespace {
-
-__extension__ typedef __int128 Int128;
 
 template <std::size_t size>
 using UnsignedOfSize = std::conditional_t<

@@ -3,11 +3,10 @@
 #include <array>
 #include <cstdint>
 
+#include "lnorm/core/int128.hpp"
 #include "lnorm/kernel/double_double.hpp"
 
 namespace lnorm {
-
-__extension__ typedef unsigned __int128 UInt128;
 
 // (m.high + m.low) * 2^exponent, 1 <= |m.high| < 2, or zero: a double-double that cannot overflow.
 struct Scaled {

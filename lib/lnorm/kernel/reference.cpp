@@ -18,8 +18,6 @@ namespace lnorm {
 
 namespace {
 
-__extension__ typedef __int128 Int128;
-
 // Elements are counted in units of 2^-1074, the smallest double; squares in units of 2^-2148.
 constexpr std::int64_t kUnit = 1074;
 

@@ -15,7 +15,7 @@ void check_affine_shape(std::string_view role, const TensorInfo& term, const Pla
 AffineTerm load_affine_term(std::string_view role, TensorSource& source, const Plan& plan,
                             bool plus_one) {
   check_affine_shape(role, source.info(), plan);
-  return AffineTerm(source.info(), read_all(source), plus_one);
+  return {source.info(), read_all(source), plus_one};
 }
 
 }  // namespace lnorm

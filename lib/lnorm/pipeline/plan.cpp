@@ -113,7 +113,7 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
     throw Error(concat(printable(x.name), ": ddof is ", formula.ddof, ", but a row has only ",
                        counted(plan.row_length, "element"), "; expected ddof below that"));
   }
-  const std::int64_t bytes_per_element =
+  const auto bytes_per_element =
       static_cast<std::int64_t>(item_size(plan.in) + item_size(plan.out));
   const std::int64_t elements = kBlockBytes / bytes_per_element;
   plan.block_rows =
