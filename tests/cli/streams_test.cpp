@@ -57,6 +57,24 @@ TEST_CASE("a reader that leaves early does not cost the other outputs anything",
   CHECK(difference(read_file(directory / "mean.npy"), read_file(directory / "all.npy")).empty());
 }
 
+TEST_CASE("the memory of a run does not grow with the tensor") {
+  const TempDir directory;
+  const auto peak_kib = [&](std::int64_t rows) {
+    constexpr std::int64_t kLength = 1024;
+    write_file(directory / "x.npy", npy("<f4", {rows, kLength}, ""));
+    // The elements are a hole in the file: zeros.
+    fs::resize_file(directory / "x.npy", static_cast<std::uintmax_t>(128 + rows * kLength * 4));
+    const Outcome outcome =
+        run({directory / "x.npy", "-o", "/dev/null", "--save-mean", "/dev/null"});
+    REQUIRE(outcome.status == 0);
+    return outcome.peak_kib;
+  };
+  const long small = peak_kib(1024);
+  const long large = peak_kib(128 * 1024);
+  CAPTURE(small, large);
+  CHECK(large < small + 1024);
+}
+
 TEST_CASE("apply reads a pipe and writes the same bytes as from a file") {
   const TempDir directory;
   for (const std::string& bytes : {kRow, big(), std::string("[[1,2,4],[8,16,33]]")}) {
