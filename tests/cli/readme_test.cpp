@@ -7,7 +7,7 @@
 #include "support/process.hpp"
 
 TEST_CASE("every example of README runs as printed", "[cli]") {
-  const std::string readme = support::read_file(LNORM_README);
+  const std::string readme = support::read_file(LNORM_SOURCE_DIR "/README.md");
   const std::size_t start = readme.find("```sh\n");
   REQUIRE(start != std::string::npos);
   std::istringstream block(readme.substr(start + 6, readme.find("```\n", start + 6) - start - 6));

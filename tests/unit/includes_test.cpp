@@ -1,0 +1,47 @@
+// The house has one direction of includes; this is where it is written down.
+
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+namespace fs = std::filesystem;
+
+TEST_CASE("every room of the library includes only the rooms below it", "[house]") {
+  const std::map<std::string, std::set<std::string>> may_include{
+      {"core", {"core"}},
+      {"io", {"core", "io"}},
+      {"kernel", {"core", "kernel"}},
+      {"pipeline", {"core", "io", "kernel", "pipeline"}},
+      {"report", {"core", "io", "report"}},
+      {"xtensor.hpp", {"core", "kernel", "pipeline"}},
+  };
+  const std::map<std::string, std::string> home_of{
+      {"simdjson.h", "io"}, {"xtensor/", "xtensor.hpp"}, {"CLI/", "app"}, {"nlohmann/", "report"}};
+  const fs::path library = fs::path(LNORM_SOURCE_DIR) / "lib/lnorm";
+  const std::regex include("#include [<\"]([^>\"]+)[>\"]");
+  std::set<std::string> rooms_seen;
+  for (const auto& entry : fs::recursive_directory_iterator(library)) {
+    if (!entry.is_regular_file()) continue;
+    const std::string room = fs::relative(entry.path(), library).begin()->string();
+    rooms_seen.insert(room);
+    const std::string text = support::read_file(entry.path());
+    for (std::sregex_iterator match(text.begin(), text.end(), include), end; match != end;
+         ++match) {
+      const std::string header = (*match)[1];
+      CAPTURE(entry.path().string(), header);
+      if (header.starts_with("lnorm/")) {
+        const std::string other = header.substr(6, header.find('/', 6) - 6);
+        CHECK(may_include.at(room).contains(other));
+      }
+      for (const auto& [third_party, home] : home_of) {
+        if (header.starts_with(third_party)) CHECK(room == home);
+      }
+    }
+  }
+  CHECK(rooms_seen.size() == may_include.size());
+}
