@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -8,12 +8,14 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/json_number.hpp"
 #include "lnorm/io/json_text.hpp"
 #include "lnorm/io/npy.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/load_affine.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "lnorm/report/text_sink.hpp"
+#include "parse_values.hpp"
 
 namespace lnorm::app {
 
@@ -32,9 +34,21 @@ std::unique_ptr<TensorSink> make_sink(ByteSink& bytes, Format format, const Tens
   return make_npy_sink(bytes, info);
 }
 
+// What a name's extension asks for, if that can be written.
+std::optional<Format> named_format(const std::string& path) {
+  const std::string ending = extension(path);
+  for (const char* const unwritten : {".npz", ".safetensors", ".jsonl"}) {
+    if (ending == unwritten) {
+      throw Error(concat(printable(path), ": ", ending,
+                         " is not written yet, expected .npy, .json or .txt"));
+    }
+  }
+  return format_of_extension(path);
+}
+
 Format output_format(const OutputArguments& output, const ByteSink& bytes, Format input) {
   if (output.format) return *output.format;
-  if (const auto by_extension = format_of_extension(output.path)) return *by_extension;
+  if (const auto by_extension = named_format(output.path)) return *by_extension;
   return bytes.is_terminal() ? Format::text : input;
 }
 
@@ -44,7 +58,7 @@ class StatsFile final : public RowObserver {
   StatsFile(const std::string& path, std::span<const double> RowBlock::*column,
             const TensorInfo& info, const OutputArguments& output)
       : bytes_(path), column_(column) {
-    const Format format = format_of_extension(path).value_or(Format::npy);
+    const Format format = named_format(path).value_or(Format::npy);
     if (format == Format::npy && bytes_.is_terminal()) {
       throw Error(concat(printable(path), ": binary is not written to a terminal"),
                   "name a file, or one that ends in .json or .txt");
@@ -59,6 +73,7 @@ class StatsFile final : public RowObserver {
     bytes_.finish();
   }
   void commit() { bytes_.commit(); }
+  const ByteSink& bytes() const { return bytes_; }
 
  private:
   ByteSink bytes_;
@@ -66,62 +81,65 @@ class StatsFile final : public RowObserver {
   std::unique_ptr<TensorSink> sink_;
 };
 
-bool is_device(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_other(path, ignored);
-}
-
-// The same for all spellings of a file's name, as far as that can be told.
-std::string one_name(const std::string& path) {
-  std::error_code error;
-  const auto absolute = std::filesystem::absolute(path, error);
-  const auto canonical = std::filesystem::weakly_canonical(absolute, error);
-  return error ? path : canonical.string();
-}
-
-// Standard input can be read once, and a regular file written once.
-void check_streams(const ApplyArguments& arguments) {
+// Standard input can be read once.
+void check_inputs(const ApplyArguments& arguments) {
   int standard_inputs = 0;
   for (const auto& name :
        {std::optional(arguments.input.value_or("-")), arguments.weight, arguments.bias}) {
     if (name && (*name == "-" || name->starts_with("-:"))) ++standard_inputs;
   }
   if (standard_inputs > 1) throw Error("standard input is named for two inputs, expected one");
+}
 
-  std::vector<std::string> outputs;
-  for (const auto& path :
-       {std::optional(arguments.output.path), arguments.save_mean, arguments.save_rstd}) {
-    if (!path || is_device(*path)) continue;
-    const std::string file = *path == "-" ? "standard output" : one_name(*path);
-    if (std::find(outputs.begin(), outputs.end(), file) != outputs.end()) {
-      throw Error(concat(printable(file), " is named for two outputs, expected one"));
+// And a place can be written once.
+void check_outputs(const ByteSink& main, const std::vector<std::unique_ptr<StatsFile>>& others) {
+  std::vector<std::string> destinations{main.destination()};
+  for (const auto& other : others) {
+    const std::string destination = other->bytes().destination();
+    if (!destination.empty() &&
+        std::find(destinations.begin(), destinations.end(), destination) != destinations.end()) {
+      throw Error(
+          concat(printable(other->bytes().name()), " is named for two outputs, expected one"));
     }
-    outputs.push_back(file);
+    destinations.push_back(destination);
   }
 }
 
-// JSON in the place of a name: a list, an object, a number, or one of the words that stand for one.
-bool is_literal(const std::string& text) {
-  struct stat ignored;
+// What may stand in the place of a name: a number, or JSON. Null if it is neither.
+std::unique_ptr<TensorSource> parse_literal(const std::string& name, const std::string& text) {
   const std::string_view content = trimmed_json(text);
-  if (content.empty() || content == "-" || os::exists(text, &ignored)) return false;
-  return content.find_first_of("[{") == 0 || content == "NaN" || content == "null" ||
-         content == "Infinity" || content == "-Infinity" ||
-         content.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
+  double number = 0;
+  if (parse_real(content, number)) {
+    if (std::isinf(number)) {
+      throw Error(concat(name, ": '", content, "' is not in the range of float64"));
+    }
+    char buffer[32];
+    return parse_json(name, std::string(json_number(number, buffer)));
+  }
+  const bool is_json = content.find_first_of("[{") == 0 || content == "NaN" || content == "null" ||
+                       content == "Infinity" || content == "-Infinity";
+  return is_json ? parse_json(name, text) : nullptr;
 }
 
 AffineTerm affine_term(std::string_view role, const std::optional<std::string>& name,
                        const Plan& plan, bool plus_one) {
   if (!name) return {};
-  const auto source =
-      is_literal(*name) ? parse_json(concat("--", role), *name) : open_tensor(*name, {}).source;
+  const std::string option = concat("--", role);
+  if (name->empty()) throw Error(concat(option, ": '' is not the name of a file"));
+  struct stat ignored;
+  std::unique_ptr<TensorSource> source;
+  if (!os::exists(*name, &ignored)) source = parse_literal(option, *name);
+  if (!source) source = open_tensor(*name, {}).source;
   return load_affine_term(role, *source, plan, plus_one);
 }
 
 }  // namespace
 
 int apply(const ApplyArguments& arguments) {
-  check_streams(arguments);
+  check_inputs(arguments);
+  if (arguments.options.formula.rms && arguments.save_mean) {
+    throw Error("--rms subtracts no mean, so that there is none for --save-mean");
+  }
   const Kernel& kernel = find_kernel(arguments.kernel);
   const OpenedTensor input = open_tensor(arguments.input.value_or("-"), arguments.from);
   const Plan plan = make_plan(input.source->info(), arguments.options, arguments.output.dtype);
@@ -143,6 +161,7 @@ int apply(const ApplyArguments& arguments) {
   };
   add_stats_file(arguments.save_mean, &RowBlock::mean);
   add_stats_file(arguments.save_rstd, &RowBlock::rstd);
+  check_outputs(bytes, stats_files);
   if (!stats_files.empty()) bytes.outlive_reader();
   std::vector<RowObserver*> observers;
   observers.reserve(stats_files.size());

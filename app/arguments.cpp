@@ -3,11 +3,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "complain.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
@@ -30,6 +33,13 @@ constexpr std::string_view kExamples =
     "Exit status: 0 done, 2 anything that kept the work from being done.";
 
 constexpr auto kOptionsHint = "lnorm apply --help lists the options";
+
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: lnorm [apply] [INPUT] [OPTIONS]\n";
+  }
+};
 
 // An option whose text is turned into a value by parse(text). CLI11's own conversion of numbers
 // goes by way of long double, which would round eps twice.
@@ -131,7 +141,7 @@ void add_formula(CLI::App& app, ApplyArguments& arguments) {
   app.add_flag("--zero-centered-weight", arguments.options.zero_centered_weight,
                "Multiply by 1 + weight");
   app.add_flag("--rms", formula.rms,
-               "RMS normalisation: no mean, mean of squares for the variance");
+               "No mean; the mean of squares (divided by n - N) for the variance");
 }
 
 void add_output(CLI::App& app, OutputArguments& output) {
@@ -199,9 +209,13 @@ void add_apply(CLI::App& app, ApplyArguments& arguments) {
                                     {{"npy", Format::npy}, {"json", Format::json}},
                                     "Input format (default by content)");
   add_output(apply, arguments.output);
-  apply.add_option("--save-mean", arguments.save_mean, "Write the rows' means, as float64")
+  apply
+      .add_option("--save-mean", arguments.save_mean,
+                  "Write the rows' means, float64; .npy unless named .json or .txt")
       ->type_name("PATH");
-  apply.add_option("--save-rstd", arguments.save_rstd, "Write the rows' 1/sqrt(var + eps)")
+  apply
+      .add_option("--save-rstd", arguments.save_rstd,
+                  "The same of what they are multiplied by, 1/sqrt(var + eps) or so")
       ->type_name("PATH");
   apply.add_flag_callback(
       "--no-keepdim", [&] { arguments.keepdim = false; },
@@ -211,17 +225,30 @@ void add_apply(CLI::App& app, ApplyArguments& arguments) {
   apply.footer(std::string(kExamples));
 }
 
-// What CLI11 could not place: an option that is not there, or one word too many.
-void check_extras(const CLI::App& app) {
-  const std::vector<std::string> extras = app.remaining();
-  if (extras.empty()) return;
-  for (const std::string& word : extras) {
-    if (word.starts_with('-')) {
+// What CLI11 could not place: "-:member", which it takes for an option; then an option that is not
+// there, or one word too many.
+void place_extras(const CLI::App& app, ApplyArguments& arguments) {
+  for (const std::string& word : app.remaining(true)) {
+    if (word == "--") continue;
+    if (word.starts_with("-:") && !arguments.input) {
+      arguments.input = word;
+    } else if (word.starts_with('-') && word.size() > 1) {
       throw Error(concat("there is no option ", printable(word)), kOptionsHint);
+    } else {
+      throw Error(concat("found two INPUTs, '", printable(arguments.input.value_or("")), "' and '",
+                         printable(word), "', expected one"),
+                  kOptionsHint);
     }
   }
-  throw Error(concat("found a second INPUT '", printable(extras.front()), "', expected one"),
-              kOptionsHint);
+}
+
+// Prints what help asks for; returns the exit status.
+int print_help(const CLI::App& app, const CLI::Success& help) {
+  errno = 0;
+  app.exit(help);
+  std::cout.flush();
+  if (std::cout.good() || errno == EPIPE) return 0;
+  return complain(concat("standard output: ", std::strerror(errno)));
 }
 
 // "lnorm x.npy" means "lnorm apply x.npy".
@@ -249,18 +276,20 @@ std::variant<ApplyArguments, Done> parse_arguments(int argc, const char* const* 
   app.set_version_flag("--version", "lnorm " LNORM_VERSION);
   app.footer("lnorm apply --help lists the options.\n\n" + std::string(kExamples));
   app.require_subcommand(1);
+  app.allow_extras();
+  app.formatter(std::make_shared<HelpFormatter>());
   add_apply(app, arguments);
   try {
     app.parse(with_command(argc, argv));
   } catch (const CLI::Success& help) {
-    return Done{app.exit(help)};
+    return Done{print_help(app, help)};
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string_view what = error.what();
     throw Error(concat(what.substr(0, what.find(':')), " takes one value"), kOptionsHint);
   } catch (const CLI::ParseError& error) {
     throw Error(error.what(), kOptionsHint);
   }
-  check_extras(*app.get_subcommand("apply"));
+  place_extras(app, arguments);
   if (!arguments.input && os::is_terminal(os::FileDescriptor(STDIN_FILENO, false))) {
     std::cerr << kOverview << "\nUsage: lnorm [INPUT] [OPTIONS]\n\n" << kExamples << "\n";
     return Done{2};

@@ -6,10 +6,31 @@
 #include "commands.hpp"
 #include "complain.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/io/os.hpp"
+
+namespace {
+
+extern "C" void end_by_signal(int signal) {
+  lnorm::os::remove_temporaries();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+void handle_signals() {
+  // A reader that leaves and a file that grows beyond its limit are seen in write().
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+    // What whoever started us has chosen to ignore (nohup) stays ignored.
+    if (std::signal(signal, end_by_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace lnorm::app;
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is seen in write()
+  handle_signals();
   try {
     const auto parsed = parse_arguments(argc, argv);
     if (const auto* done = std::get_if<Done>(&parsed)) return done->exit_status;

@@ -30,15 +30,18 @@ std::int64_t parse_integer(const std::string& option, std::string_view text) {
   return parse_integer_as(option, text, "an integer");
 }
 
-double parse_real(const std::string& option, const std::string& text) {
-  const std::string_view digits = std::string_view(text).substr(text.starts_with('+') ? 1 : 0);
-  double value = 0;
+bool parse_real(std::string_view text, double& value) {
+  const std::string digits(text.substr(text.starts_with('+') ? 1 : 0));
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (end != digits.data() + digits.size() || digits.empty()) fail(option, text, "a number");
-  if (error == std::errc::result_out_of_range) {
-    value = std::strtod(text.c_str(), nullptr);  // nearly 0, or too large
-    if (std::abs(value) >= 1) fail(option, text, "in the range of float64");
-  }
+  if (end != digits.data() + digits.size() || digits.empty() || digits[0] == '+') return false;
+  if (error == std::errc::result_out_of_range) value = std::strtod(digits.c_str(), nullptr);
+  return digits.find_first_of("nN") == std::string::npos;  // inf and nan are no numbers
+}
+
+double parse_real(const std::string& option, const std::string& text) {
+  double value = 0;
+  if (!parse_real(text, value)) fail(option, text, "a finite number");
+  if (std::isinf(value)) fail(option, text, "in the range of float64");
   return value;
 }
 

@@ -13,8 +13,11 @@ namespace lnorm::app {
 
 std::int64_t parse_integer(const std::string& option, std::string_view text);
 
-// The float64 nearest to the decimal.
+// The float64 nearest to the decimal, which must not be beyond the largest.
 double parse_real(const std::string& option, const std::string& text);
+
+// The same, but for answering whether the text is a decimal, and infinity beyond the largest.
+bool parse_real(std::string_view text, double& value);
 
 // Integers with commas between them.
 std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text);

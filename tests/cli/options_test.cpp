@@ -31,6 +31,23 @@ const std::string kSquare = "[[1,1],[3,3]]";  // constant rows; as a whole mean 
 
 }  // namespace
 
+TEST_CASE("an input is named in every way the shell allows") {
+  const TempDir directory;
+  write_file(directory / "-x.json", "[1, 3]");
+  const std::string expected = "[-0.9999950000374996,0.9999950000374996]\n";
+  const auto output = [&](std::vector<std::string> arguments, const std::string& in = "") {
+    return output_of({.arguments = std::move(arguments),
+                      .in = pipe_of(in),
+                      .directory = directory.path().string()});
+  };
+  CHECK(output({"--", "-x.json"}) == expected);
+  CHECK(output({"apply", "--eps", "1e-5", "--", "-x.json"}) == expected);
+  CHECK(output({"./-x.json", "--"}) == expected);
+  const std::string members = "{\"a\": [1, 3], \"\\u00e9\": [1, 3]}";
+  CHECK(output({"-:a"}, members) == expected);
+  CHECK(output({"/dev/stdin:\u00e9"}, members) == expected);
+}
+
 TEST_CASE("the formula's options give what the formula says") {
   check({
       {"[1,3]", {"--eps", "0"}, "[-1.0,1.0]"},

@@ -150,8 +150,8 @@ TEST_CASE("a number out of range is named with its range") {
   Workplace().check({
       {{"x.npy", "--eps", "-1"}, {"eps is -1", "finite", "0 or more"}},
       {{"x.npy", "--eps=-1e-300"}, {"eps is -1e-300", "finite", "0 or more"}},
-      {{"x.npy", "--eps", "nan"}, {"eps is nan", "finite"}},
-      {{"x.npy", "--eps", "inf"}, {"eps is inf", "finite"}},
+      {{"x.npy", "--eps", "nan"}, {"--eps", "'nan' is not a finite number", "finite"}},
+      {{"x.npy", "--eps", "inf"}, {"--eps", "'inf' is not a finite number", "finite"}},
       {{"x.npy", "--eps", "1e999"}, {"eps", "1e999"}},
       {{"x.npy", "--eps", "1e-5x"}, {"--eps", "'1e-5x'", "number"}},
       {{"x.npy", "--ddof", "4"}, {"x.npy", "ddof is 4", "4 elements"}},
@@ -190,6 +190,9 @@ TEST_CASE("one stream cannot serve twice") {
       {{"x.npy", "-o", "y.npy", "--save-mean", "y.npy"}, {"y.npy", "two"}},
       {{"x.npy", "--save-mean", "m.npy", "--save-rstd", "m.npy"}, {"m.npy", "two"}},
       {{"x.npy", "-o", "y.npy", "--save-mean", "./y.npy"}, {"y.npy", "two"}},
+      {{"x.npy", "--save-mean", "/dev/stdout"}, {"/dev/stdout", "two"}},
+      {{"x.npy", "--save-rstd", "/dev/fd/1"}, {"/dev/fd/1", "two"}},
+      {{"--rms", "x.npy", "--save-mean", "m.npy"}, {"--rms", "--save-mean"}},
   });
 }
 
@@ -200,6 +203,10 @@ TEST_CASE("an output that cannot be written is named with the reason") {
       {{"x.npy", "-o", "new/"}, {"new/"}},
       {{"x.npy", "-o", "no/y.npy"}, {"no/y.npy: No such file"}},
       {{"x.npy", "-o", ""}, {"''"}},
+      {{"x.npy", "-o", std::string(300, 'y')}, {"File name too long"}},
+      {{"x.npy", "-o", "y.npz"}, {"y.npz", "not written yet", ".npy, .json or .txt"}},
+      {{"x.npy", "-o", "y.SafeTensors"}, {"y.SafeTensors", "not written yet"}},
+      {{"x.npy", "--save-mean", "m.npz"}, {"m.npz", "not written yet"}},
       {{"x.npy", "-o", "x.npy/y.npy"}, {"x.npy/y.npy: Not a directory"}},
       {{"x.npy", "-o", "y.npy", "--save-rstd", "no/r.npy"}, {"no/r.npy: No such file"}},
   });

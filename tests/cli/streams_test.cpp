@@ -1,7 +1,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <numeric>
 
@@ -55,6 +57,76 @@ TEST_CASE("a reader that leaves early does not cost the other outputs anything",
              .out = pipe_until(100),
              .directory = directory.path().string()});
   CHECK(difference(read_file(directory / "mean.npy"), read_file(directory / "all.npy")).empty());
+}
+
+TEST_CASE("a run that a signal ends leaves the old output and no temporary file") {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    CAPTURE(signal);
+    const Workplace workplace;
+    // The program waits for a row that does not come, its output begun.
+    int input[2];
+    REQUIRE(::pipe2(input, O_CLOEXEC) == 0);
+    const std::string header = npy("<f4", {2, 2}, "");
+    REQUIRE(::write(input[1], header.data(), header.size()) == std::ssize(header));
+    const ::pid_t program = ::fork();
+    REQUIRE(program >= 0);
+    if (program == 0) {
+      std::signal(signal, SIG_DFL);
+      ::dup2(input[0], STDIN_FILENO);
+      const std::string output = workplace.directory / "y.npy";
+      ::execl(LNORM_BINARY, LNORM_BINARY, "-o", output.c_str(), nullptr);
+      ::_exit(127);
+    }
+    const auto begun = [&] { return list_directory(workplace.directory.path()).size() == 3; };
+    for (int i = 0; i < 1000 && !begun(); ++i) ::usleep(10'000);
+    CHECK(begun());
+    REQUIRE(::kill(program, signal) == 0);
+    int status = 0;
+    REQUIRE(::waitpid(program, &status, 0) == program);
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == signal);
+    workplace.check_untouched();
+    ::close(input[0]);
+    ::close(input[1]);
+  }
+}
+
+TEST_CASE("a descriptor that was handed over is written where it stands") {
+  const TempDir directory;
+  write_file(directory / "x.json", "[1, 3]");
+  const std::string expected = "before\n[-0.9999950000374996,0.9999950000374996]\nafter\n";
+  for (const std::string name : {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"}) {
+    CAPTURE(name);
+    const std::string script =
+        "exec > y; echo before; " LNORM_BINARY " x.json -o " + name + "; echo after";
+    const Outcome outcome = run({.arguments = {"-ec", script},
+                                 .directory = directory.path().string(),
+                                 .program = "/bin/sh"});
+    CHECK(outcome.status == 0);
+    CHECK(read_file(directory / "y") == expected);
+    CHECK(list_directory(directory.path()) == std::vector<std::string>{"x.json", "y"});
+  }
+}
+
+TEST_CASE("a limit on the size of files is an error like a full disk") {
+  const Workplace workplace;
+  write_file(workplace.directory / "x.npy", big());
+  const std::string script = "ulimit -f 1; exec " LNORM_BINARY " x.npy -o y.npy";
+  const Outcome outcome = run({.arguments = {"-ec", script},
+                               .directory = workplace.directory.path().string(),
+                               .program = "/bin/sh"});
+  CHECK(refusal_fault(outcome, {"y.npy: File too large"}) == "");
+  CHECK(list_directory(workplace.directory.path()) == kFiles);
+  CHECK(read_file(workplace.directory / "y.npy") == "old");
+}
+
+TEST_CASE("help that cannot be written is an error") {
+  for (const auto& arguments :
+       {std::vector<std::string>{"--help"}, {"apply", "--help"}, {"--version"}}) {
+    CAPTURE(arguments);
+    const Outcome outcome = run({.arguments = arguments, .out = file("/dev/full")});
+    CHECK(refusal_fault(outcome, {"standard output", "No space left"}) == "");
+  }
 }
 
 TEST_CASE("the memory of a run does not grow with the tensor") {

@@ -16,18 +16,20 @@ constexpr std::size_t kBufferSize = std::size_t{1} << 16;
 // The file behind a symbolic link, there or not: that is the one to replace, not the link.
 std::string behind_links(const std::string& path) {
   std::filesystem::path target = path;
-  for (int links = 0; links < 40 && std::filesystem::is_symlink(target); ++links) {
-    target = target.parent_path() / std::filesystem::read_symlink(target);
+  std::error_code error;  // of a name that cannot be; creating the file says so better
+  for (int links = 0; links < 40 && std::filesystem::is_symlink(target, error); ++links) {
+    target = target.parent_path() / std::filesystem::read_symlink(target, error);
   }
   return target.string();
 }
 
 }  // namespace
 
-ByteSink::ByteSink(const std::string& path) : name_(path), target_(path) {
-  if (path == "-") {
-    name_ = "standard output";
-    fd_ = os::FileDescriptor(STDOUT_FILENO, false);
+ByteSink::ByteSink(const std::string& path)
+    : name_(path == "-" ? "standard output" : path), target_(path) {
+  const auto inherited = path == "-" ? STDOUT_FILENO : os::inherited_descriptor(path);
+  if (inherited) {
+    fd_ = os::FileDescriptor(*inherited, false);
     return;
   }
   struct stat found;
@@ -45,13 +47,26 @@ ByteSink::ByteSink(const std::string& path) : name_(path), target_(path) {
   if (there) os::check_writable(path);
   target_ = behind_links(path);
   std::string temporary;
-  fd_ =
-      os::create_temporary(target_, there ? found.st_mode & 07777 : os::default_mode(), temporary);
+  fd_ = os::create_temporary(target_, there ? &found : nullptr, temporary);
   temporary_ = temporary;
 }
 
 ByteSink::~ByteSink() {
   if (temporary_) os::remove_quietly(*temporary_);
+}
+
+std::string ByteSink::destination() const {
+  struct stat found;
+  if (!temporary_) {
+    found = os::status(fd_, name_);
+  } else if (!os::exists(target_, &found)) {
+    std::error_code error;
+    const auto absolute = std::filesystem::absolute(target_, error);
+    const auto canonical = std::filesystem::weakly_canonical(absolute, error);
+    return error ? target_ : canonical.string();
+  }
+  if (S_ISCHR(found.st_mode) && !is_terminal()) return "";
+  return concat(found.st_dev, ':', found.st_ino);
 }
 
 void ByteSink::write(std::span<const std::byte> bytes) {

@@ -24,6 +24,11 @@ class ByteSink {
 
   // For messages: the path, or "standard output".
   const std::string& name() const noexcept { return name_; }
+
+  // Where the bytes end up, the same for every name of a place; empty for a device that takes any
+  // number of outputs (/dev/null).
+  std::string destination() const;
+
   bool is_terminal() const noexcept { return os::is_terminal(fd_); }
 
   // From now on a reader that leaves is no reason to stop (there is no ClosedPipe): the rest is dropped.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "lnorm/core/error.hpp"
@@ -43,6 +46,13 @@ bool is_utf16_without_mark(std::string_view head) {
          (head[0] == '\0') == (head[2] == '\0') && (head[1] == '\0') == (head[3] == '\0');
 }
 
+bool is_blank(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) {
+    return byte == std::byte{' '} || byte == std::byte{'\n'} || byte == std::byte{'\r'} ||
+           byte == std::byte{'\t'};
+  });
+}
+
 // u64 header length, then a JSON object.
 bool is_safetensors(std::string_view head) {
   return head.size() > 8 && head[8] == '{' && head.substr(4, 4) == std::string_view("\0\0\0\0", 4);
@@ -57,16 +67,28 @@ bool starts_json(std::string_view head) {
 
 }  // namespace
 
+std::string extension(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  if (dot == std::string_view::npos || path.find('/', dot) != std::string_view::npos) return "";
+  std::string result(path.substr(dot));
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
 std::optional<Format> format_of_extension(std::string_view path) {
-  if (path.ends_with(".npy")) return Format::npy;
-  if (path.ends_with(".json")) return Format::json;
-  if (path.ends_with(".txt")) return Format::text;
+  const std::string found = extension(path);
+  if (found == ".npy") return Format::npy;
+  if (found == ".json") return Format::json;
+  if (found == ".txt") return Format::text;
   return std::nullopt;
 }
 
 Format detect_format(ByteSource& source) {
   constexpr std::string_view kNpyMagic = "\x93NUMPY";
-  const auto bytes = source.peek(ByteSource::kLookAhead);
+  // No more than it takes: a pipe may be slow.
+  auto bytes = source.peek(32);
+  if (is_blank(bytes)) bytes = source.peek(ByteSource::kLookAhead);
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto fail = [&](std::string_view what) {
     throw Error(concat(printable(source.name()), ": ", what));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace lnorm {
@@ -9,6 +10,9 @@ class ByteSource;
 
 // text is PyTorch's printed form, for output only.
 enum class Format { npy, json, text };
+
+// With the dot, in lower case; empty if there is none.
+std::string extension(std::string_view path);
 
 // By the file name's extension, if it is one of a format's.
 std::optional<Format> format_of_extension(std::string_view path);

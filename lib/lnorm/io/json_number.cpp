@@ -76,14 +76,16 @@ std::string_view json_number(float value, JsonNumberBuffer buffer) {
 std::string_view json_number(Float16 value, JsonNumberBuffer buffer) {
   const double exact = to_double(value);
   if (!std::isfinite(exact)) return special(exact);
-  // std::to_chars has no binary16: try one digit more until it reads back (five always do).
+  // std::to_chars has no binary16: try one digit more until it reads back (five always do). A tie
+  // between two decimals may read back only if rounded away from zero.
   std::array<char, 32> scientific;
   for (int precision = 0;; ++precision) {
-    const auto result = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
-                                      exact, std::chars_format::scientific, precision);
-    double back = 0;
-    std::from_chars(scientific.data(), result.ptr, back);
-    if (to_float16(back).bits == value.bits) {
+    for (const double rounded : {exact, std::nextafter(exact, 2 * exact)}) {
+      const auto result = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
+                                        rounded, std::chars_format::scientific, precision);
+      double back = 0;
+      std::from_chars(scientific.data(), result.ptr, back);
+      if (to_float16(back).bits != value.bits) continue;
       return lay_out({scientific.data(), static_cast<std::size_t>(result.ptr - scientific.data())},
                      buffer);
     }

@@ -93,8 +93,9 @@ class JsonReader {
     const simdjson::padded_string_view padded(content, content.size() + simdjson::SIMDJSON_PADDING);
     const simdjson::error_code error = parser_.iterate(padded).get(document_);
     if (error == simdjson::UTF8_ERROR) text_.fail_utf8();
-    if (error == simdjson::UNCLOSED_STRING)
-      text_.fail(text_.begin(), "a string in the text does not end");
+    if (error == simdjson::UNCLOSED_STRING || error == simdjson::UNESCAPED_CHARS) {
+      text_.fail_string();
+    }
     if (error != simdjson::SUCCESS) {
       text_.fail(text_.begin(), concat("not valid JSON: ", simdjson::error_message(error)));
     }
@@ -123,11 +124,20 @@ class JsonReader {
     return keys;
   }
 
+  // The value of a key that is there. (simdjson's own search does not decode escapes.)
   ondemand::value field(ondemand::object& object, std::string_view key, const char* at) {
     bool not_empty;
     check(object.reset().get(not_empty), at);
     ondemand::value value;
-    check(object.find_field_unordered(key).get(value), at);
+    for (auto result : object) {
+      ondemand::field field;
+      check(std::move(result).get(field), at);
+      std::string_view found;
+      check(field.unescaped_key().get(found), at);
+      if (found != key) continue;
+      value = field.value();
+      break;
+    }
     return value;
   }
 
@@ -140,7 +150,7 @@ class JsonReader {
                    const char* at, Tensor& tensor) {
     const std::vector<std::string> names = keys(object, at);
     check_at_end();
-    if (!member) return read_described(object, names, at, tensor);
+    if (!member) return read_described(object, names, false, at, tensor);
 
     if (!contains(names, *member)) {
       text_.fail(at, concat("there is no member '", printable(*member), "', only ", list(names)));
@@ -150,7 +160,7 @@ class JsonReader {
     if (*value_at == '{') {
       ondemand::object inner;
       check(value.get_object().get(inner), value_at);
-      return read_described(inner, keys(inner, value_at), value_at, tensor);
+      return read_described(inner, keys(inner, value_at), true, value_at, tensor);
     }
     start(DType::float64, tensor);
     read_value(value, 0);
@@ -158,23 +168,23 @@ class JsonReader {
   }
 
   static std::string list(const std::vector<std::string>& names) {
-    if (names.empty()) return "an empty object";
     std::string text;
     for (const std::string& name : names) {
       if (text.size() > 200) return text + ", ...";
-      text += concat(text.empty() ? "" : ", ", printable(name));
+      text += concat(text.empty() ? "" : ", ", name.empty() ? "''" : printable(name));
     }
-    return text;
+    return text.empty() ? "nothing" : text;
   }
 
   // {"shape", "data", "dtype"}
-  void read_described(ondemand::object& object, const std::vector<std::string>& names,
+  void read_described(ondemand::object& object, const std::vector<std::string>& names, bool member,
                       const char* at, Tensor& tensor) {
     for (const std::string& name : names) {
       if (name != "shape" && name != "data" && name != "dtype") {
+        const auto expected = concat(
+            ", expected one tensor; name a member by adding :", printable(name), " to the path");
         text_.fail(at, concat("found an object of ", list(names),
-                              ", expected one tensor; name a member by adding :", printable(name),
-                              " to the path"));
+                              member ? ", expected a tensor" : expected));
       }
     }
     if (!contains(names, "shape") || !contains(names, "data")) {
@@ -190,7 +200,10 @@ class JsonReader {
         text_.fail(value_at, R"("dtype" is not a string, such as "float32")");
       }
       const auto parsed = parse_dtype(text);
-      if (!parsed) text_.fail(value_at, concat("dtype '", printable(text), "' is not supported"));
+      if (!parsed)
+        text_.fail(value_at, concat("dtype '", printable(text),
+                                    "' is not supported, expected bool, int8 to int64, ",
+                                    "uint8 to uint64, or float16 to float64"));
       dtype = *parsed;
     }
     const Shape shape = read_shape(object, at);
@@ -321,7 +334,7 @@ class JsonReader {
 
   [[noreturn]] void fail_scalar(ondemand::value& value, std::string_view token, const char* at,
                                 std::size_t depth) {
-    const auto expected = concat("a number of ", name(dtype_));
+    const std::string_view expected = "a number";
     const bool is_word = token == "true" || token == "false";
     if (is_word || token.find_first_of(R"("[{)") == 0) fail_kind(token[0], at, depth, expected);
     const auto shown = concat(index_path(depth), " is '", printable(token.substr(0, 40)),

@@ -24,7 +24,7 @@ std::string_view trimmed_json(std::string_view text) {
 std::string JsonText::found(const char* at) const {
   const std::string_view rest = from(at);
   if (rest.empty()) return "the end of the text";
-  const std::size_t line_end = std::min<std::size_t>(rest.find_first_of("\r\n"), 16);
+  const std::size_t line_end = std::min<std::size_t>(rest.find_first_of("\r\n", 1), 16);
   return concat("'", printable(rest.substr(0, line_end)), "'");
 }
 
@@ -54,6 +54,21 @@ void JsonText::fail(const char* at, std::string_view what) const {
                         return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
                       });
   throw Error(concat(printable(name_), ":", line, ":", column, ": ", what));
+}
+
+void JsonText::fail_string() const {
+  const char* string = nullptr;  // where the string that at is in starts
+  for (const char* at = begin(); at < end(); ++at) {
+    if (string != nullptr && static_cast<unsigned char>(*at) < 0x20) {
+      fail(at, concat("found ", found(at), " in a string, expected it escaped"));
+    }
+    if (string != nullptr && *at == '\\') {
+      ++at;
+    } else if (*at == '"') {
+      string = string == nullptr ? at : nullptr;
+    }
+  }
+  fail(string != nullptr ? string : begin(), "the string that starts here does not end");
 }
 
 void JsonText::fail_after_value(const char* at) const {

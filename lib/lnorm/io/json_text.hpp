@@ -29,6 +29,8 @@ class JsonText {
   const char* end_of_value(const char* start) const noexcept;
 
   [[noreturn]] void fail(const char* at, std::string_view what) const;
+  // For a text in which a string does not end or has a control character in it.
+  [[noreturn]] void fail_string() const;
   // at: behind the value, where blanks may come first.
   [[noreturn]] void fail_after_value(const char* at) const;
   // For a text that is not valid UTF-8: names the first line that is not.

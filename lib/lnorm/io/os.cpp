@@ -3,7 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +31,50 @@ auto retry(Call call) {
   } while (result < 0 && errno == EINTR);
   return result;
 }
+
+// The permissions a new file gets.
+mode_t default_mode() noexcept {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666 & ~mask;
+}
+
+// The names of the temporary files that are there, for remove_temporaries().
+std::array<std::atomic<const char*>, kMaxTemporaries> temporaries{};
+static_assert(std::atomic<const char*>::is_always_lock_free);
+
+void remember(const std::string& path) {
+  const char* const name = ::strdup(path.c_str());
+  for (auto& slot : temporaries) {
+    const char* empty = nullptr;
+    if (slot.compare_exchange_strong(empty, name)) return;
+  }
+}
+
+// The name is not freed: a signal handler may be reading it.
+void forget(const std::string& path) noexcept {
+  for (auto& slot : temporaries) {
+    const char* const name = slot.load();
+    if (name != nullptr && path == name) slot.store(nullptr);
+  }
+}
+
+// No signal is handled while an object of this class lives: nothing comes between making a file and
+// remembering it.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+  ~SignalsHeld() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
@@ -52,14 +100,35 @@ FileDescriptor open_in_place(const std::string& path) {
   return {fd, true};
 }
 
-FileDescriptor create_temporary(const std::string& path, mode_t mode, std::string& temporary_path) {
+std::optional<int> inherited_descriptor(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const std::string_view digits = path.substr(folder.size());
+    int number = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error == std::errc{} && end == digits.data() + digits.size() && number >= 0) return number;
+  }
+  return std::nullopt;
+}
+
+FileDescriptor create_temporary(const std::string& path, const struct stat* replaced,
+                                std::string& temporary_path) {
+  struct stat ignored;
+  if (::lstat(path.c_str(), &ignored) != 0 && errno == ENAMETOOLONG) fail(path, errno);
   const std::size_t name_start = path.rfind('/') + 1;  // npos + 1 is 0
   // A short name of its own: the file's name may be as long as the file system allows.
   temporary_path = path.substr(0, name_start) + ".lnorm-XXXXXX";
+  const SignalsHeld held;
   const int fd = retry([&] { return ::mkostemp(temporary_path.data(), O_CLOEXEC); });
   if (fd < 0) fail(path, errno);
+  remember(temporary_path);
   FileDescriptor result(fd, true);
-  if (::fchmod(fd, mode) != 0) {
+  // Only root can give a file away; for all others the owner stays theirs.
+  const bool owned = replaced == nullptr || ::fchown(fd, replaced->st_uid, replaced->st_gid) == 0;
+  static_cast<void>(owned);
+  if (::fchmod(fd, replaced != nullptr ? replaced->st_mode & 0777 : default_mode()) != 0) {
     const int error = errno;
     remove_quietly(temporary_path);
     fail(path, error);
@@ -73,9 +142,20 @@ void check_writable(const std::string& path) {
 
 void rename(const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) != 0) fail(to, errno);
+  forget(from);
 }
 
-void remove_quietly(const std::string& path) noexcept { ::unlink(path.c_str()); }
+void remove_quietly(const std::string& path) noexcept {
+  ::unlink(path.c_str());
+  forget(path);
+}
+
+void remove_temporaries() noexcept {
+  for (auto& slot : temporaries) {
+    const char* const name = slot.load();
+    if (name != nullptr) ::unlink(name);
+  }
+}
 
 struct stat status(const FileDescriptor& fd, const std::string& name) {
   struct stat result;
@@ -95,12 +175,6 @@ std::int64_t position(const FileDescriptor& fd) noexcept {
 }
 
 bool is_terminal(const FileDescriptor& fd) noexcept { return ::isatty(fd.get()) == 1; }
-
-mode_t default_mode() noexcept {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  return 0666 & ~mask;
-}
 
 std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name) {
   const ssize_t count = retry([&] { return ::read(fd.get(), to.data(), to.size()); });

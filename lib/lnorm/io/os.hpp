@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 // The edge to the operating system: every system call that touches files is made here. Calls retry
@@ -39,17 +41,28 @@ class FileDescriptor {
 
 FileDescriptor open_for_reading(const std::string& path);
 
+// The descriptor that /dev/stdout, /dev/fd/3 and the like name; whoever started us has opened it.
+std::optional<int> inherited_descriptor(std::string_view path);
+
 // Opens what exists (a device, a FIFO) for writing in place.
 FileDescriptor open_in_place(const std::string& path);
 
-// Creates a file of its own name in the directory of path; temporary_path receives the name.
-FileDescriptor create_temporary(const std::string& path, mode_t mode, std::string& temporary_path);
+// Creates a file of its own name in the directory of path; temporary_path receives the name. It is
+// there until rename or remove_quietly takes it away; at most kMaxTemporaries at a time.
+inline constexpr std::size_t kMaxTemporaries = 8;
+// replaced: the status of the file that it is to replace, whose permissions and, where possible, owner
+// it gets; null if there is none.
+FileDescriptor create_temporary(const std::string& path, const struct stat* replaced,
+                                std::string& temporary_path);
 
 // Throws if the file is write-protected: replacing it would get round that.
 void check_writable(const std::string& path);
 
 void rename(const std::string& from, const std::string& to);
 void remove_quietly(const std::string& path) noexcept;
+
+// Removes every temporary file that is still there. For a signal handler: async-signal-safe.
+void remove_temporaries() noexcept;
 
 struct stat status(const FileDescriptor& fd, const std::string& name);
 
@@ -60,9 +73,6 @@ bool exists(const std::string& path, struct stat* found);
 std::int64_t position(const FileDescriptor& fd) noexcept;
 
 bool is_terminal(const FileDescriptor& fd) noexcept;
-
-// The permissions a new file gets.
-mode_t default_mode() noexcept;
 
 // At least one byte, or 0 at the end.
 std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name);
