@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -39,23 +40,28 @@ mode_t default_mode() noexcept {
   return 0666 & ~mask;
 }
 
-// The names of the temporary files that are there, for remove_temporaries().
-std::array<std::atomic<const char*>, kMaxTemporaries> temporaries{};
-static_assert(std::atomic<const char*>::is_always_lock_free);
+// A temporary file that is there, for remove_temporaries(): in memory of its own, since a signal
+// handler must not come upon memory that is being freed.
+struct Temporary {
+  std::atomic<bool> there = false;
+  char name[PATH_MAX];
+};
+std::array<Temporary, kMaxTemporaries> temporaries;
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 void remember(const std::string& path) {
-  const char* const name = ::strdup(path.c_str());
-  for (auto& slot : temporaries) {
-    const char* empty = nullptr;
-    if (slot.compare_exchange_strong(empty, name)) return;
+  for (Temporary& temporary : temporaries) {
+    if (temporary.there || path.size() >= sizeof temporary.name) continue;
+    path.copy(temporary.name, path.size());
+    temporary.name[path.size()] = '\0';
+    temporary.there = true;
+    return;
   }
 }
 
-// The name is not freed: a signal handler may be reading it.
 void forget(const std::string& path) noexcept {
-  for (auto& slot : temporaries) {
-    const char* const name = slot.load();
-    if (name != nullptr && path == name) slot.store(nullptr);
+  for (Temporary& temporary : temporaries) {
+    if (temporary.there && path == temporary.name) temporary.there = false;
   }
 }
 
@@ -151,9 +157,8 @@ void remove_quietly(const std::string& path) noexcept {
 }
 
 void remove_temporaries() noexcept {
-  for (auto& slot : temporaries) {
-    const char* const name = slot.load();
-    if (name != nullptr) ::unlink(name);
+  for (const Temporary& temporary : temporaries) {
+    if (temporary.there) ::unlink(temporary.name);
   }
 }
 
