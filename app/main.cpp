@@ -30,6 +30,7 @@ void handle_signals() {
 
 int main(int argc, char** argv) {
   using namespace lnorm::app;
+  lnorm::os::hold_standard_streams();
   handle_signals();
   try {
     const auto parsed = parse_arguments(argc, argv);

@@ -94,6 +94,15 @@ void FileDescriptor::close(const std::string& name) {
   if (fd >= 0 && ::close(fd) != 0 && errno != EINTR) fail(name, errno);
 }
 
+void hold_standard_streams() noexcept {
+  // The lowest free number is given, so that each closed stream gets its own.
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    const int taken = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    static_cast<void>(taken);
+  }
+}
+
 FileDescriptor open_for_reading(const std::string& path) {
   const int fd = retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (fd < 0) fail(path, errno);

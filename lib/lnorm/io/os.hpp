@@ -39,6 +39,10 @@ class FileDescriptor {
   bool owned_ = false;
 };
 
+// Where a standard stream is closed, takes its number, so that no file we open gets it and is taken
+// for the stream. Reading or writing there fails as it would have.
+void hold_standard_streams() noexcept;
+
 FileDescriptor open_for_reading(const std::string& path);
 
 // The descriptor that /dev/stdout, /dev/fd/3 and the like name; whoever started us has opened it.

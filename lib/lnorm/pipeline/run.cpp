@@ -36,6 +36,7 @@ void run(TensorSource& source, const Plan& plan, const Kernel& kernel, const Aff
     sink.write(out);
   }
   source.finish();
+  for (RowObserver* observer : observers) observer->finish();
   sink.finish();
 }
 

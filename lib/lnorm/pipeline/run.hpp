@@ -25,10 +25,13 @@ class RowObserver {
   virtual ~RowObserver() = default;
 
   virtual void see(const RowBlock& block) = 0;
+
+  // After the last block.
+  virtual void finish() = 0;
 };
 
 // The loop that every command runs: blocks of rows from the source through the kernel past the
-// observers into the sink. Finishes source and sink. Throws Error or ClosedPipe.
+// observers into the sink. Finishes all of them. Throws Error or ClosedPipe.
 void run(TensorSource& source, const Plan& plan, const Kernel& kernel, const Affine& affine,
          std::span<RowObserver* const> observers, TensorSink& sink);
 

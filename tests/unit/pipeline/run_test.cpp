@@ -48,8 +48,11 @@ class Collector final : public lnorm::RowObserver {
     mean.insert(mean.end(), block.mean.begin(), block.mean.end());
     rstd.insert(rstd.end(), block.rstd.begin(), block.rstd.end());
   }
+  void finish() override { finished = true; }
+
   std::vector<double> mean;
   std::vector<double> rstd;
+  bool finished = false;
 };
 
 }  // namespace
@@ -77,6 +80,7 @@ TEST_CASE("the loop gives the same bytes for every block size and no more memory
     CHECK(sink.bytes == expected);
     CHECK(source.finished);
     CHECK(sink.finished);
+    CHECK(collector.finished);
     CHECK(collector.mean.size() == kRows);
     CHECK(source.largest_read <= static_cast<std::size_t>(block_rows * kLength) * sizeof(float));
   }

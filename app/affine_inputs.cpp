@@ -1,0 +1,55 @@
+#include "affine_inputs.hpp"
+
+#include <cmath>
+#include <memory>
+#include <string_view>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/json_number.hpp"
+#include "lnorm/io/json_text.hpp"
+#include "lnorm/io/os.hpp"
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/pipeline/load_affine.hpp"
+#include "parse_values.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+// What may stand in the place of a name: a number, or JSON. Null if it is neither.
+std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std::string& text) {
+  const std::string_view content = trimmed_json(text);
+  double number = 0;
+  if (parse_real(content, number)) {
+    if (std::isinf(number)) {
+      throw Error(concat(option, ": '", content, "' is not in the range of float64"));
+    }
+    char buffer[32];
+    return parse_json(option, std::string(json_number(number, buffer)));
+  }
+  const bool is_json = content.find_first_of("[{") == 0 || content == "NaN" || content == "null" ||
+                       content == "Infinity" || content == "-Infinity";
+  return is_json ? parse_json(option, text) : nullptr;
+}
+
+AffineTerm read_term(std::string_view role, const std::optional<std::string>& name,
+                     const Plan& plan, bool plus_one) {
+  if (!name) return {};
+  const std::string option = concat("--", role);
+  if (name->empty()) throw Error(concat(option, ": '' is not the name of a file"));
+  struct stat ignored;
+  std::unique_ptr<TensorSource> source;
+  if (!os::exists(*name, &ignored)) source = parse_literal(option, *name);
+  if (!source) source = open_tensor(*name, {}).source;
+  return load_affine_term(role, *source, plan, plus_one);
+}
+
+}  // namespace
+
+Affine read_affine(const ApplyArguments& arguments, const Plan& plan) {
+  return {read_term("weight", arguments.weight, plan, arguments.options.zero_centered_weight),
+          read_term("bias", arguments.bias, plan, false)};
+}
+
+}  // namespace lnorm::app
