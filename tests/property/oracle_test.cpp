@@ -219,7 +219,7 @@ void check(const Data& x, const Settings& settings, const Data& weight, const Da
 Settings random_settings(Random& random, DType out, int length) {
   Settings settings;
   settings.out = out;
-  constexpr std::array kEps{1e-5, 1e-5, 0.0, 1e-12, 1.0, 1e-300};
+  constexpr std::array kEps{1e-5, 1e-5, 0.0, 1e-12, 1.0, 1e-300, 1e-320};
   settings.formula.eps = kEps[random() % kEps.size()];
   settings.formula.eps_on = random() % 4 == 0 ? lnorm::EpsOn::std : lnorm::EpsOn::variance;
   settings.formula.ddof = length > 1 ? static_cast<std::int64_t>(random() % 2) : 0;
@@ -296,6 +296,39 @@ TEST_CASE("a row of a million elements is as exact as a short one", "[oracle]") 
     const Data nothing{dtype, {}, {}};
     check(floats(dtype, recipe, kLength, random), settings, nothing,
           floats(dtype, kNormal, kLength, random));
+  }
+}
+
+TEST_CASE("a constant row gives exactly the bias, whatever its length", "[oracle]") {
+  const int length = GENERATE(1, 2, 3, 10, 33, 1000, 4097, 1'000'003);
+  const DType dtype = GENERATE(DType::float16, DType::float32, DType::float64);
+  const double value = GENERATE(0.1, -1e30, 3e-40, -0.0);
+  const Recipe constant{"constant", [&](Random&, DType, int, int) { return value; }};
+  Random random(1);
+  const Data x = floats(dtype, constant, length, random);
+  const std::size_t size = lnorm::item_size(dtype);
+  const auto zeros = std::vector<std::byte>(static_cast<std::size_t>(length) * size);
+  const double bias_value = 0.25;
+  Data bias{DType::float64, {}, {}};
+  append(bias, bias_value);
+  lnorm::Affine affine;
+  affine.bias = {lnorm::TensorInfo{"bias", DType::float64, {}}, bias.bytes, false};
+  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
+    CAPTURE(kernel.name, value, lnorm::name(dtype), length);
+    const auto run = [&](const Formula& formula, const lnorm::Affine& with) {
+      std::vector<std::byte> y(zeros.size());
+      kernel.layer_norm({x.bytes.data(), dtype, std::endian::native, 1, length}, {y.data(), dtype},
+                        with, formula, {});
+      return y;
+    };
+    CHECK((run(Formula{}, {}) == zeros));  // +0, not -0
+    const auto biased = run(Formula{}, affine);
+    bool all_bias = true;
+    for (std::size_t i = 0; i < biased.size(); i += size) {
+      all_bias = all_bias && read(biased.data() + i, dtype) == bias_value;
+    }
+    CHECK(all_bias);
+    CHECK(std::isnan(read(run(Formula{.eps = 0}, affine).data(), dtype)));
   }
 }
 

@@ -250,9 +250,6 @@ void wide_write(const Row& row, const Statistics<DoubleDouble>& statistics, cons
   }
 }
 
-// Weights beyond this could overflow in narrow before the sum with the bias brings them back.
-constexpr double kNarrowAffineLimit = 0x1p500;
-
 void layer_norm_row(const RowsIn& x, const RowsOut& y, const Affine& affine, const Formula& formula,
                     const RowStats& stats, bool narrow, Chunk& chunk) {
   const Row row{x.data, x.dtype, x.byte_order, x.row_length};
@@ -277,9 +274,7 @@ void layer_norm_row(const RowsIn& x, const RowsOut& y, const Affine& affine, con
 
 void layer_norm_portable(const RowsIn& x, const RowsOut& y, const Affine& affine,
                          const Formula& formula, const RowStats& stats) noexcept {
-  const bool narrow = x.dtype != DType::float64 && !has_low(x.dtype) && y.dtype != DType::float64 &&
-                      affine.weight.max_abs() <= kNarrowAffineLimit &&
-                      affine.bias.max_abs() <= kNarrowAffineLimit;
+  const bool narrow = x.dtype != DType::float64 && !has_low(x.dtype) && y.dtype != DType::float64;
   Chunk chunk;
   std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
   each_row(x, y, stats, [&](const RowsIn& row, const RowsOut& out, const RowStats& row_stats) {
