@@ -62,14 +62,11 @@ inline DoubleDouble operator*(DoubleDouble a, DoubleDouble b) noexcept {
   return fast_two_sum(product.high, product.low + (a.high * b.low + a.low * b.high));
 }
 
-// Long division: two quotient digits, then the remainder once more.
+// Long division, two digits of the quotient.
 inline DoubleDouble operator/(DoubleDouble a, DoubleDouble b) noexcept {
   const double first = a.high / b.high;
-  DoubleDouble rest = a - b * DoubleDouble{first};
-  const double second = rest.high / b.high;
-  rest = rest - b * DoubleDouble{second};
-  const double third = rest.high / b.high;
-  return DoubleDouble{third} + fast_two_sum(first, second);
+  const DoubleDouble rest = a - b * DoubleDouble{first};
+  return fast_two_sum(first, rest.high / b.high);
 }
 
 // For a >= 0: one Newton step from the rounded root.

@@ -168,7 +168,8 @@ std::optional<Statistics<DoubleDouble>> wide_statistics(const Row& row, const Fo
   if (!formula.rms) {
     shift = sums.sum / length;
     centered = sums.sum_of_squares - shift * sums.sum;
-    // A centre that is off by many deviations, in a row that is all but constant, costs bits.
+    // A centre that is off by many deviations, in a row that is all but constant, costs bits: too
+    // many from some 2^24 elements on.
     if (shift.high * sums.sum.high > 0x1p20 * centered.high) {
       center += shift.high;
       sums = wide_sums(row, center, chunk);
