@@ -20,8 +20,10 @@ TEST_CASE("every room of the library includes only the rooms below it", "[house]
       {"report", {"core", "io", "report"}},
       {"xtensor.hpp", {"core", "kernel", "pipeline"}},
   };
-  const std::map<std::string, std::string> home_of{
-      {"simdjson.h", "io"}, {"xtensor/", "xtensor.hpp"}, {"CLI/", "app"}, {"nlohmann/", "report"}};
+  const std::map<std::string, std::set<std::string>> homes_of{{"CLI/", {}},
+                                                              {"nlohmann/", {"io", "report"}},
+                                                              {"simdjson.h", {"io"}},
+                                                              {"xtensor/", {"xtensor.hpp"}}};
   const fs::path library = fs::path(LNORM_SOURCE_DIR) / "lib/lnorm";
   const std::regex include("#include [<\"]([^>\"]+)[>\"]");
   std::set<std::string> rooms_seen;
@@ -38,8 +40,8 @@ TEST_CASE("every room of the library includes only the rooms below it", "[house]
         const std::string other = header.substr(6, header.find('/', 6) - 6);
         CHECK(may_include.at(room).contains(other));
       }
-      for (const auto& [third_party, home] : home_of) {
-        if (header.starts_with(third_party)) CHECK(room == home);
+      for (const auto& [third_party, homes] : homes_of) {
+        if (header.starts_with(third_party)) CHECK(homes.contains(room));
       }
     }
   }

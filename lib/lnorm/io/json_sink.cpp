@@ -1,8 +1,8 @@
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
 
-#include "lnorm/core/text.hpp"
 #include "lnorm/io/json_number.hpp"
 #include "lnorm/io/json_tensor.hpp"
 
@@ -45,9 +45,9 @@ class JsonSink final : public TensorSink {
   static constexpr std::size_t kFlushSize = std::size_t{1} << 16;
 
   std::string empty_object() const {
-    std::string extents;
-    for (const auto extent : shape_) extents += concat(extents.empty() ? "" : ",", extent);
-    return concat(R"({"shape":[)", extents, R"(],"data":[],"dtype":")", name(dtype_), R"("})");
+    const nlohmann::ordered_json object{
+        {"shape", shape_}, {"data", nlohmann::ordered_json::array()}, {"dtype", name(dtype_)}};
+    return object.dump();
   }
 
   template <class T>
