@@ -4,18 +4,16 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
-#include <span>
 #include <string>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_source.hpp"
+#include "lnorm/io/json_text.hpp"
 
 namespace lnorm {
 
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 struct Signature {
   std::string_view bytes;
@@ -46,11 +44,9 @@ bool is_utf16_without_mark(std::string_view head) {
          (head[0] == '\0') == (head[2] == '\0') && (head[1] == '\0') == (head[3] == '\0');
 }
 
-bool is_blank(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) {
-    return byte == std::byte{' '} || byte == std::byte{'\n'} || byte == std::byte{'\r'} ||
-           byte == std::byte{'\t'};
-  });
+std::string_view peek(ByteSource& source, std::size_t count) {
+  const auto bytes = source.peek(count);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 // u64 header length, then a JSON object.
@@ -60,9 +56,7 @@ bool is_safetensors(std::string_view head) {
 
 bool starts_json(std::string_view head) {
   if (head.starts_with(kByteOrderMark)) return true;
-  const std::size_t first = head.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos &&
-         std::string_view("[{-0123456789NIn").find(head[first]) != std::string_view::npos;
+  return trimmed_json(head).find_first_of("[{-0123456789NIn") == 0;
 }
 
 }  // namespace
@@ -87,9 +81,8 @@ std::optional<Format> format_of_extension(std::string_view path) {
 Format detect_format(ByteSource& source) {
   constexpr std::string_view kNpyMagic = "\x93NUMPY";
   // No more than it takes: a pipe may be slow.
-  auto bytes = source.peek(32);
-  if (is_blank(bytes)) bytes = source.peek(ByteSource::kLookAhead);
-  const std::string_view head(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string_view head = peek(source, 32);
+  if (trimmed_json(head).empty()) head = peek(source, ByteSource::kLookAhead);
   const auto fail = [&](std::string_view what) {
     throw Error(concat(printable(source.name()), ": ", what));
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <unordered_set>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -17,7 +18,6 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // simdjson counts bytes in 32 bits.
 constexpr std::size_t kMaxText = 0xffffffff - simdjson::SIMDJSON_PADDING;
 
@@ -110,13 +110,14 @@ class JsonReader {
   // Throws if a key is there twice: which of the two counts would be a guess.
   std::vector<std::string> keys(ondemand::object& object, const char* at) {
     std::vector<std::string> keys;
+    std::unordered_set<std::string_view> seen;  // of the text, or of simdjson's buffer of strings
     for (auto result : object) {
       ondemand::field field;
       check(std::move(result).get(field), at);
       const char* const key_at = field.key().raw() - 1;
       std::string_view key;
       check(field.unescaped_key().get(key), key_at);
-      if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+      if (!seen.insert(key).second) {
         text_.fail(key_at, concat("key '", printable(key), "' is there twice"));
       }
       keys.emplace_back(key);
@@ -262,16 +263,12 @@ class JsonReader {
   }
 
   void read_value(ondemand::value& value, std::size_t depth) {
-    if (rank_known_ && depth < extents_.size()) {
-      const char* const at = value.raw_json_token().data();
-      ondemand::array array;
-      if (*at != '[') fail_kind(*at, at, depth, concat("a list of ", extents_[depth]));
-      check(value.get_array().get(array), at);
-      return read_array(array, at, depth);
-    }
-    if (rank_known_) return read_scalar(value, depth);
     const char* const at = value.raw_json_token().data();
-    if (*at == '[') {
+    const bool must_be_list = rank_known_ && depth < extents_.size();
+    if (must_be_list && *at != '[') {
+      fail_kind(*at, at, depth, concat("a list of ", extents_[depth]));
+    }
+    if (must_be_list || (!rank_known_ && *at == '[')) {
       ondemand::array array;
       check(value.get_array().get(array), at);
       return read_array(array, at, depth);

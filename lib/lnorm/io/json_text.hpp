@@ -6,6 +6,8 @@
 
 namespace lnorm {
 
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 // Without the blanks of JSON at either end.
 std::string_view trimmed_json(std::string_view text);
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-// The edge to the operating system: every system call that touches files is made here. Calls retry
-// EINTR where that is right and throw Error, with the name of the file, where they fail.
+// The edge to the operating system: here files are opened, read, written, made and removed. Calls
+// retry EINTR where that is right and throw Error, with the name of the file, where they fail.
 namespace lnorm::os {
 
 class FileDescriptor {
@@ -51,11 +51,12 @@ std::optional<int> inherited_descriptor(std::string_view path);
 // Opens what exists (a device, a FIFO) for writing in place.
 FileDescriptor open_in_place(const std::string& path);
 
-// Creates a file of its own name in the directory of path; temporary_path receives the name. It is
-// there until rename or remove_quietly takes it away; at most kMaxTemporaries at a time.
+// How many temporary files there may be at a time.
 inline constexpr std::size_t kMaxTemporaries = 8;
-// replaced: the status of the file that it is to replace, whose permissions and, where possible, owner
-// it gets; null if there is none.
+
+// Creates a file of its own name in the directory of path; temporary_path receives the name. It is
+// there until rename or remove_quietly takes it away. replaced: the status of the file that it is to
+// replace, whose permissions and, where possible, owner it gets; null if there is none.
 FileDescriptor create_temporary(const std::string& path, const struct stat* replaced,
                                 std::string& temporary_path);
 
