@@ -31,6 +31,14 @@ const std::string kSquare = "[[1,1],[3,3]]";  // constant rows; as a whole mean 
 
 }  // namespace
 
+TEST_CASE("an object of very many members is searched in no time that counts") {
+  std::string members = "{";
+  for (int i = 0; i < 300'000; ++i) members += "\"k" + std::to_string(i) + "\": 1, ";
+  const Outcome outcome = run({"-:last"}, pipe_of(members + "\"last\": [1, 3]}"));
+  CHECK(outcome.out == "[-0.9999950000374996,0.9999950000374996]\n");
+  CHECK(outcome.cpu_seconds < 5);  // what no file may cost
+}
+
 TEST_CASE("an input is named in every way the shell allows") {
   const TempDir directory;
   write_file(directory / "-x.json", "[1, 3]");
