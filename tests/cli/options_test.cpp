@@ -79,6 +79,14 @@ TEST_CASE("the formula's options give what the formula says") {
   CHECK(std::fabs(by_default.elements[1] - 1 / std::sqrt(1 + 1e-5)) < 1e-15);
 }
 
+TEST_CASE("NaN stays in its row under --rms, too, and fills it") {
+  const std::string x = R"({"shape": [2, 2], "data": [1, NaN, 1, 7], "dtype": "float32"})";
+  for (const std::string kernel : {"portable", "reference"}) {
+    CHECK(output_of({"--rms", "--eps", "0", "--kernel", kernel}, pipe_of(x)) ==
+          "[[NaN,NaN],[0.2,1.4]]\n");
+  }
+}
+
 TEST_CASE("the normalised axes may be named in three ways") {
   const std::string rows = "[[0.0,0.0],[0.0,0.0]]";
   const std::string whole = "[[-1.0,-1.0],[1.0,1.0]]";

@@ -109,6 +109,7 @@ std::optional<Statistics<double>> narrow_statistics(const Row& row, const Formul
     sum = sum + DoubleDouble{fold(sums, chunk_length(row, start))};
     sum_of_squares = sum_of_squares + DoubleDouble{fold(squares, chunk_length(row, start))};
   }
+  if (!std::isfinite(sum_of_squares.high)) return std::nullopt;
   const auto length = static_cast<double>(row.length);
   const double shift = formula.rms ? 0 : sum.high / length;
   const double centered = std::max(0.0, sum_of_squares.high - shift * sum.high);
