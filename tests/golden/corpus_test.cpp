@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "lnorm/core/chunk.hpp"
 #include "lnorm/io/tensor_source.hpp"
-#include "lnorm/kernel/chunk.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "support/process.hpp"

@@ -5,8 +5,8 @@
 #include <limits>
 #include <memory>
 
-#include "lnorm/kernel/chunk.hpp"
-#include "lnorm/kernel/double_double.hpp"
+#include "lnorm/core/chunk.hpp"
+#include "lnorm/core/double_double.hpp"
 
 namespace lnorm {
 

@@ -4,15 +4,9 @@
 #include <cstdint>
 
 #include "lnorm/core/int128.hpp"
-#include "lnorm/kernel/double_double.hpp"
+#include "lnorm/kernel/scaled.hpp"
 
 namespace lnorm {
-
-// (m.high + m.low) * 2^exponent, 1 <= |m.high| < 2, or zero: a double-double that cannot overflow.
-struct Scaled {
-  DoubleDouble m;
-  std::int64_t exponent = 0;
-};
 
 // A signed integer of 4608 bits, two's complement: wide enough for n * sum(x^2) of 2^62 doubles in
 // units of 2^-2148, the last place of the smallest square. No operation overflows in that use.

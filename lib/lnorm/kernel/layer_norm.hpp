@@ -1,31 +1,13 @@
 #pragma once
 
-#include <bit>
-#include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string_view>
 
-#include "lnorm/core/dtype.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/rows.hpp"
 
 namespace lnorm {
-
-// Elements are read as they lie in the file: any dtype, either byte order, any alignment.
-struct RowsIn {
-  const std::byte* data;
-  DType dtype;
-  std::endian byte_order;
-  std::int64_t rows;
-  std::int64_t row_length;
-};
-
-// Results are written in native byte order, as float16, float32 or float64; any alignment.
-struct RowsOut {
-  std::byte* data;
-  DType dtype;
-};
 
 // Room for one float64 a row each, or null where it is not wanted.
 struct RowStats {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "lnorm/kernel/double_double.hpp"
+#include "lnorm/core/double_double.hpp"
 #include "lnorm/kernel/exact_integer.hpp"
 #include "support/catch.hpp"
 

@@ -1,34 +1,16 @@
-#include "lnorm/kernel/chunk.hpp"
+#include "lnorm/core/chunk.hpp"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
+#include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/int128.hpp"
 
 namespace lnorm {
 
 namespace {
-
-template <std::size_t size>
-using UnsignedOfSize = std::conditional_t<
-    size == 1, std::uint8_t,
-    std::conditional_t<size == 2, std::uint16_t,
-                       std::conditional_t<size == 4, std::uint32_t, std::uint64_t>>>;
-
-template <class Bits>
-Bits swap_bytes(Bits bits) noexcept {
-  if constexpr (sizeof bits == 8) {
-    return __builtin_bswap64(bits);
-  } else if constexpr (sizeof bits == 4) {
-    return __builtin_bswap32(bits);
-  } else if constexpr (sizeof bits == 2) {
-    return __builtin_bswap16(bits);
-  } else {
-    return bits;
-  }
-}
 
 template <class T, bool swapped>
 T load_one(const std::byte* from) noexcept {

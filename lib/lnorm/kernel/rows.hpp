@@ -1,0 +1,37 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "lnorm/core/dtype.hpp"
+
+namespace lnorm {
+
+// Elements are read as they lie in the file: any dtype, either byte order, any alignment.
+struct RowsIn {
+  const std::byte* data;
+  DType dtype;
+  std::endian byte_order;
+  std::int64_t rows;
+  std::int64_t row_length;
+};
+
+// Results are written in native byte order, as float16, float32 or float64; any alignment.
+struct RowsOut {
+  std::byte* data;
+  DType dtype;
+};
+
+// Row r of x alone.
+inline RowsIn row_of(const RowsIn& x, std::int64_t r) noexcept {
+  const std::int64_t size = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
+  return {x.data + r * size, x.dtype, x.byte_order, 1, x.row_length};
+}
+
+// Row r of y, whose rows are of row_length elements.
+inline RowsOut row_of(const RowsOut& y, std::int64_t row_length, std::int64_t r) noexcept {
+  return {y.data + r * row_length * static_cast<std::int64_t>(item_size(y.dtype)), y.dtype};
+}
+
+}  // namespace lnorm
