@@ -2,17 +2,16 @@
 
 #include "support/oracle.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <functional>
-#include <limits>
-#include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "lnorm/kernel/layer_norm.hpp"
+#include "property/data.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -21,118 +20,19 @@ using lnorm::DType;
 using lnorm::Formula;
 using oracle::Exact;
 using oracle::Number;
-
-using Random = std::mt19937_64;
-
-double uniform(Random& random) { return std::uniform_real_distribution<double>(-1, 1)(random); }
-double normal(Random& random) { return std::normal_distribution<double>()(random); }
-
-double largest_finite(DType dtype) {
-  if (dtype == DType::float16) return 65504;
-  if (dtype == DType::float32) return std::numeric_limits<float>::max();
-  return std::numeric_limits<double>::max();
-}
-
-double smallest_positive(DType dtype) {
-  if (dtype == DType::float16) return 0x1p-24;
-  if (dtype == DType::float32) return std::numeric_limits<float>::denorm_min();
-  return std::numeric_limits<double>::denorm_min();
-}
-
-// What a row of floats is made of; the values are rounded to the dtype afterwards.
-struct Recipe {
-  std::string name;
-  std::function<double(Random&, DType, int index, int length)> element;
-};
-
-const std::vector<Recipe>& float_recipes() {
-  static const std::vector<Recipe> recipes{
-      {"normal", [](Random& r, DType, int, int) { return normal(r); }},
-      {"uniform 1e-3", [](Random& r, DType, int, int) { return 1e-3 * uniform(r); }},
-      {"large mean, small deviation",
-       [](Random& r, DType d, int, int) {
-         return (d == DType::float16 ? 1e3 : d == DType::float32 ? 1e4 : 1e8) + normal(r);
-       }},
-      {"mean in the last places",
-       [](Random& r, DType, int, int) { return 1 + 0x1p-22 * normal(r); }},
-      {"1e30", [](Random& r, DType, int, int) { return 1e30 * uniform(r); }},
-      {"near the largest",
-       [](Random& r, DType d, int, int) { return largest_finite(d) * uniform(r); }},
-      {"at the largest",
-       [](Random&, DType d, int i, int) { return largest_finite(d) * (i % 3 == 0 ? -1 : 1); }},
-      {"subnormal", [](Random& r, DType d, int,
-                       int) { return smallest_positive(d) * std::round(500 * uniform(r)); }},
-      {"from subnormal to the largest",
-       [](Random& r, DType d, int, int) {
-         const double exponent = (uniform(r) + 1) / 2;
-         return std::pow(smallest_positive(d), exponent) *
-                std::pow(largest_finite(d), 1 - exponent) * (uniform(r) < 0 ? -1 : 1);
-       }},
-      {"constant", [](Random&, DType, int, int) { return 0.1; }},
-      {"constant zero", [](Random&, DType, int, int) { return 0.0; }},
-      {"all but one constant",
-       [](Random&, DType, int i, int n) { return i == n / 2 ? 0.25 : 0.1; }},
-      {"one outlier", [](Random& r, DType, int i, int) { return i == 0 ? 1e4 : normal(r); }},
-      {"alternating signs", [](Random&, DType, int i, int) { return i % 2 == 0 ? 3.0 : -3.0; }},
-      {"alternating about a mean",
-       [](Random&, DType, int i, int) { return i % 2 == 0 ? 1025 : 1023; }},
-      {"rising", [](Random&, DType, int i, int) { return 0.37 * i; }},
-  };
-  return recipes;
-}
-
-// A row in the bytes of its dtype, and the same as exact numbers.
-struct Data {
-  DType dtype;
-  std::vector<std::byte> bytes;
-  std::vector<Number> numbers;
-};
-
-template <class T>
-void append(Data& data, T element) {
-  const auto bytes = std::as_bytes(std::span(&element, 1));
-  data.bytes.insert(data.bytes.end(), bytes.begin(), bytes.end());
-  if constexpr (std::is_same_v<T, lnorm::Float16>) {
-    data.numbers.push_back({lnorm::to_double(element), 0, false});
-  } else if constexpr (std::is_floating_point_v<T>) {
-    data.numbers.push_back({static_cast<double>(element), 0, false});
-  } else {
-    data.numbers.push_back({0, element, true});
-  }
-}
-
-Data floats(DType dtype, const Recipe& recipe, int length, Random& random) {
-  Data data{dtype, {}, {}};
-  for (int i = 0; i < length; ++i) {
-    double value = recipe.element(random, dtype, i, length);
-    value = std::clamp(value, -largest_finite(dtype), largest_finite(dtype));
-    if (dtype == DType::float16) {
-      append(data, lnorm::to_float16(value));
-    } else if (dtype == DType::float32) {
-      append(data, static_cast<float>(value));
-    } else {
-      append(data, value);
-    }
-  }
-  return data;
-}
-
-Data integers(DType dtype, int length, int spread_bits, Random& random) {
-  Data data{dtype, {}, {}};
-  const auto base = random();
-  for (int i = 0; i < length; ++i) {
-    const std::uint64_t value = base + (random() >> (64 - spread_bits));
-    lnorm::visit(dtype, [&](auto element) {
-      using T = decltype(element);
-      if constexpr (std::is_same_v<T, bool>) {
-        append(data, (value & 1) != 0);
-      } else if constexpr (std::is_integral_v<T>) {
-        append(data, static_cast<T>(value));
-      }
-    });
-  }
-  return data;
-}
+using property::append;
+using property::append_rounded;
+using property::Data;
+using property::float_recipes;
+using property::floats;
+using property::integers;
+using property::kNormal;
+using property::largest_finite;
+using property::Random;
+using property::read;
+using property::Recipe;
+using property::smallest_positive;
+using property::uniform;
 
 struct Settings {
   Formula formula;
@@ -141,22 +41,6 @@ struct Settings {
   bool bias = false;
   bool plus_one = false;
 };
-
-double read(const std::byte* from, DType dtype) {
-  if (dtype == DType::float16) {
-    lnorm::Float16 value;
-    std::memcpy(&value, from, sizeof value);
-    return lnorm::to_double(value);
-  }
-  if (dtype == DType::float32) {
-    float value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  double value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
 
 lnorm::AffineTerm term(const Data& data, bool plus_one) {
   const auto length = static_cast<std::int64_t>(data.numbers.size());
@@ -238,8 +122,6 @@ std::string describe(const Settings& s) {
       << (s.plus_one ? " --zero-centered-weight" : "") << (s.bias ? " --bias" : "");
   return out.str();
 }
-
-const Recipe kNormal{"normal", [](Random& r, DType, int, int) { return normal(r); }};
 
 constexpr std::array kFloats{DType::float16, DType::float32, DType::float64};
 
@@ -339,12 +221,7 @@ TEST_CASE("a bias that cancels a whole row leaves a result that is still exact",
     const Data x = floats(dtype, kNormal, 100, random);
     const oracle::Row y = oracle::layer_norm(x.numbers, {}, false, {}, Formula{});
     Data bias{dtype, {}, {}};
-    for (const Exact& value : y.y) {
-      const double minus = -static_cast<double>(value);
-      if (dtype == DType::float16) append(bias, lnorm::to_float16(minus));
-      if (dtype == DType::float32) append(bias, static_cast<float>(minus));
-      if (dtype == DType::float64) append(bias, minus);
-    }
+    for (const Exact& value : y.y) append_rounded(bias, -static_cast<double>(value));
     Settings settings;
     settings.out = dtype;
     settings.bias = true;
@@ -374,33 +251,6 @@ TEST_CASE("weights and biases at the ends of the range stay exact or overflow ri
   }
 }
 
-TEST_CASE("a NaN or an infinity in a row makes all of that row NaN and no other", "[kernel]") {
-  const double bad =
-      GENERATE(std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
-               -std::numeric_limits<double>::infinity());
-  const bool rms = GENERATE(false, true);
-  const auto out = GENERATE(DType::float32, DType::float64);
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    CAPTURE(kernel.name, bad, rms);
-    std::vector<float> x{1, 2, 3, 4, static_cast<float>(bad), 6, 7, 8, 10};
-    std::vector<std::byte> y(9 * lnorm::item_size(out));
-    double mean[3];
-    double rstd[3];
-    Formula formula;
-    formula.rms = rms;
-    kernel.layer_norm(
-        {std::as_bytes(std::span(x)).data(), DType::float32, std::endian::native, 3, 3},
-        {y.data(), out}, {}, formula, {mean, rstd});
-    for (std::size_t i = 0; i < 9; ++i) {
-      CHECK(std::isnan(read(y.data() + i * lnorm::item_size(out), out)) == (i / 3 == 1));
-    }
-    for (std::size_t r = 0; r < 3; ++r) {
-      CHECK(std::isnan(rstd[r]) == (r == 1));
-      CHECK(std::isnan(mean[r]) == (r == 1));
-    }
-  }
-}
-
 TEST_CASE("rows come out the same however they are grouped, whatever the byte order", "[kernel]") {
   Random random(3);
   for (const lnorm::Kernel& kernel : lnorm::kernels()) {
@@ -419,14 +269,7 @@ TEST_CASE("rows come out the same however they are grouped, whatever the byte or
     const auto all = run(x.bytes, std::endian::native, 7);
     CHECK(run(x.bytes, std::endian::native, 1) == all);
     CHECK(run(x.bytes, std::endian::native, 2) == all);
-    auto swapped = x.bytes;
-    for (std::size_t i = 0; i < swapped.size(); i += 4) {
-      std::reverse(swapped.begin() + static_cast<std::ptrdiff_t>(i),
-                   swapped.begin() + static_cast<std::ptrdiff_t>(i) + 4);
-    }
-    const auto other =
-        std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
-    CHECK(run(swapped, other, 7) == all);
+    CHECK(run(property::swapped(x.bytes, x.dtype), property::kOtherByteOrder, 7) == all);
   }
 }
 

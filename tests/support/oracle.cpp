@@ -4,6 +4,7 @@
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace oracle {
 
@@ -34,6 +35,30 @@ struct Format {
   int max_exponent;  // of the largest
 };
 
+// values[i] * 2^unit, and their sum.
+struct Integers {
+  std::vector<mp::cpp_int> values;
+  mp::cpp_int sum = 0;
+  int unit = 0;
+};
+
+Integers integers(std::span<const Number> x) {
+  std::vector<Dyadic> parts;
+  int unit = std::numeric_limits<int>::max();
+  for (const Number& number : x) {
+    parts.push_back(dyadic(number));
+    if (parts.back().numerator != 0) unit = std::min(unit, parts.back().exponent);
+  }
+  Integers result;
+  if (unit != std::numeric_limits<int>::max()) result.unit = unit;
+  for (const Dyadic& part : parts) {
+    result.values.push_back(part.numerator == 0 ? mp::cpp_int(0)
+                                                : part.numerator << (part.exponent - unit));
+    result.sum += result.values.back();
+  }
+  return result;
+}
+
 Format format(lnorm::DType dtype) {
   switch (dtype) {
     case lnorm::DType::float16:
@@ -61,20 +86,7 @@ Row layer_norm(std::span<const Number> x, std::span<const Number> weight, bool p
   if (!row.finite) return row;
   const auto n = static_cast<std::int64_t>(x.size());
 
-  std::vector<Dyadic> parts;
-  int unit = std::numeric_limits<int>::max();
-  for (const Number& number : x) {
-    parts.push_back(dyadic(number));
-    if (parts.back().numerator != 0) unit = std::min(unit, parts.back().exponent);
-  }
-  if (unit == std::numeric_limits<int>::max()) unit = 0;
-  std::vector<mp::cpp_int> values;  // of x, in units of 2^unit
-  mp::cpp_int sum = 0;
-  for (const Dyadic& part : parts) {
-    values.push_back(part.numerator == 0 ? mp::cpp_int(0)
-                                         : part.numerator << (part.exponent - unit));
-    sum += values.back();
-  }
+  auto [values, sum, unit] = integers(x);
   const mp::cpp_int center = formula.rms ? mp::cpp_int(0) : sum;
   mp::cpp_int squares = 0;  // of n (x - mean)
   for (mp::cpp_int& value : values) {
@@ -103,6 +115,58 @@ Row layer_norm(std::span<const Number> x, std::span<const Number> weight, bool p
     row.largest = std::max(row.largest, Exact(mp::abs(row.y[i])));
   }
   return row;
+}
+
+Moments moments(std::span<const Number> x) {
+  const auto [values, sum, unit] = integers(x);
+  const mp::cpp_int n = x.size();
+  mp::cpp_int magnitudes = 0;
+  mp::cpp_int squares = 0;  // of n (x - mean)
+  for (const mp::cpp_int& value : values) {
+    const mp::cpp_int deviation = value * n - sum;
+    squares += deviation * deviation;
+    magnitudes += mp::abs(value);
+  }
+  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  return {.sum = scaled(sum, unit),
+          .mean = scaled(sum, unit) / Exact(n),
+          .squares = scaled(squares, 2 * unit) / Exact(n) / Exact(n),
+          .magnitudes = scaled(magnitudes, unit),
+          .min = scaled(*min, unit),
+          .max = scaled(*max, unit)};
+}
+
+std::vector<Exact> softmax(std::span<const Number> x) {
+  const auto masked = [](const Number& number) {
+    return !number.is_integer && std::isinf(number.value);
+  };
+  std::optional<Exact> max;
+  for (const Number& number : x) {
+    if (!masked(number) && (!max || exact(number) > *max)) max = exact(number);
+  }
+  constexpr int kVanishes = -10000;  // exp of which no dtype tells from 0
+  std::vector<Exact> result;
+  Exact sum = 0;
+  for (const Number& number : x) {
+    const Exact d = masked(number) ? Exact(kVanishes) : Exact(exact(number) - *max);
+    result.push_back(d <= kVanishes ? Exact(0) : Exact(mp::exp(d)));
+    sum += result.back();
+  }
+  for (Exact& y : result) y /= sum;
+  return result;
+}
+
+double rounded(const Exact& value, lnorm::DType dtype) {
+  const Exact unit = ulp(value, dtype);
+  const Exact steps = mp::abs(value) / unit;
+  mp::cpp_int whole(mp::floor(steps));
+  const Exact rest = steps - Exact(whole);
+  if (rest > 0.5 || (rest == 0.5 && mp::bit_test(whole, 0))) ++whole;
+  const Exact magnitude = Exact(whole) * unit;
+  const double result = magnitude < mp::ldexp(Exact(2), format(dtype).max_exponent)
+                            ? static_cast<double>(magnitude)
+                            : std::numeric_limits<double>::infinity();
+  return value < 0 ? -result : result;
 }
 
 Exact ulp(const Exact& value, lnorm::DType dtype) {

@@ -10,9 +10,9 @@
 #include "lnorm/core/int128.hpp"
 #include "lnorm/core/options.hpp"
 
-// Layer normalisation in exact arithmetic (Boost.Multiprecision): sums and deviations as integers,
-// one division, one root and the affine parameters with 320 bits. None of the library's code takes
-// part.
+// Layer normalisation, moments and softmax in exact arithmetic (Boost.Multiprecision): sums and
+// deviations as integers, divisions, roots, exp and the affine parameters with 320 bits. None of the
+// library's code takes part.
 namespace oracle {
 
 using Exact = boost::multiprecision::number<
@@ -42,6 +42,23 @@ struct Row {
 // weight, bias: one for each element, or empty. plus_one: weight is 1 + weight.
 Row layer_norm(std::span<const Number> x, std::span<const Number> weight, bool plus_one,
                std::span<const Number> bias, const lnorm::Formula& formula);
+
+// Of finite numbers, at least one.
+struct Moments {
+  Exact sum;
+  Exact mean;
+  Exact squares;     // sum((x - mean)^2)
+  Exact magnitudes;  // sum(|x|)
+  Exact min;
+  Exact max;
+};
+Moments moments(std::span<const Number> x);
+
+// Of numbers that are finite or -infinity, at least one finite.
+std::vector<Exact> softmax(std::span<const Number> x);
+
+// The nearest number of a float dtype, ties to even.
+double rounded(const Exact& value, lnorm::DType dtype);
 
 // How far actual is from expected, in units in the last place of a dtype at expected; actual
 // infinite is right where expected rounds to it.

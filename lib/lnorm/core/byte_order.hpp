@@ -1,8 +1,13 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <type_traits>
+
+#include "lnorm/core/dtype.hpp"
 
 namespace lnorm {
 
@@ -23,6 +28,20 @@ Bits swap_bytes(Bits bits) noexcept {
   } else {
     return bits;
   }
+}
+
+// Turns elements of a byte order into native ones, in place.
+inline void make_native(std::span<std::byte> elements, DType dtype, std::endian byte_order) {
+  if (byte_order == std::endian::native) return;
+  visit(dtype, [&](auto element) {
+    using Bits = UnsignedOfSize<sizeof element>;
+    for (; !elements.empty(); elements = elements.subspan(sizeof(Bits))) {
+      Bits bits;
+      std::memcpy(&bits, elements.data(), sizeof bits);
+      bits = swap_bytes(bits);
+      std::memcpy(elements.data(), &bits, sizeof bits);
+    }
+  });
 }
 
 }  // namespace lnorm

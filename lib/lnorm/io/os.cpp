@@ -1,6 +1,7 @@
 #include "lnorm/io/os.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -151,6 +152,23 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
   return result;
 }
 
+FileDescriptor create_nameless(std::string& name) {
+  const char* const asked = std::getenv("TMPDIR");
+  const std::string folder = asked != nullptr && *asked != '\0' ? asked : "/tmp";
+  name = concat("a temporary file in ", folder);
+  std::string path = folder + "/lnorm-XXXXXX";
+  const SignalsHeld held;
+  const int fd = retry([&] { return ::mkostemp(path.data(), O_CLOEXEC); });
+  if (fd < 0) fail(name, errno);
+  FileDescriptor result(fd, true);
+  if (::unlink(path.c_str()) != 0) fail(name, errno);
+  return result;
+}
+
+void rewind(const FileDescriptor& fd, const std::string& name) {
+  if (::lseek(fd.get(), 0, SEEK_SET) != 0) fail(name, errno);
+}
+
 void check_writable(const std::string& path) {
   if (::access(path.c_str(), W_OK) != 0) fail(path, errno);
 }
@@ -188,7 +206,17 @@ std::int64_t position(const FileDescriptor& fd) noexcept {
   return offset < 0 ? 0 : offset;
 }
 
+void seek_forward(const FileDescriptor& fd, std::int64_t bytes, const std::string& name) {
+  if (::lseek(fd.get(), bytes, SEEK_CUR) < 0) fail(name, errno);
+}
+
 bool is_terminal(const FileDescriptor& fd) noexcept { return ::isatty(fd.get()) == 1; }
+
+std::optional<int> terminal_width(const FileDescriptor& fd) noexcept {
+  struct winsize size;
+  if (::ioctl(fd.get(), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
 
 std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name) {
   const ssize_t count = retry([&] { return ::read(fd.get(), to.data(), to.size()); });

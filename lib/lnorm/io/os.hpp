@@ -60,6 +60,13 @@ inline constexpr std::size_t kMaxTemporaries = 8;
 FileDescriptor create_temporary(const std::string& path, const struct stat* replaced,
                                 std::string& temporary_path);
 
+// Creates a file for reading and writing, in $TMPDIR or /tmp, that goes away with its descriptor. name
+// receives what to call it in messages.
+FileDescriptor create_nameless(std::string& name);
+
+// Back to the start.
+void rewind(const FileDescriptor& fd, const std::string& name);
+
 // Throws if the file is write-protected: replacing it would get round that.
 void check_writable(const std::string& path);
 
@@ -77,7 +84,13 @@ bool exists(const std::string& path, struct stat* found);
 // How far a regular file has been read already (standard input may be handed over in the middle).
 std::int64_t position(const FileDescriptor& fd) noexcept;
 
+// Of a regular file.
+void seek_forward(const FileDescriptor& fd, std::int64_t bytes, const std::string& name);
+
 bool is_terminal(const FileDescriptor& fd) noexcept;
+
+// In characters, where the descriptor is a terminal that tells.
+std::optional<int> terminal_width(const FileDescriptor& fd) noexcept;
 
 // At least one byte, or 0 at the end.
 std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name);

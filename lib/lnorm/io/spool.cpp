@@ -1,0 +1,44 @@
+#include "lnorm/io/spool.hpp"
+
+#include <algorithm>
+
+namespace lnorm {
+
+Spool::Spool(std::size_t record_size, std::size_t memory)
+    : record_size_(record_size),
+      memory_(std::max(record_size, memory / record_size * record_size)) {}
+
+void Spool::append(std::span<const std::byte> record) {
+  if (latest_.size() + record.size() > memory_) write_out();
+  latest_.insert(latest_.end(), record.begin(), record.end());
+}
+
+void Spool::write_out() {
+  if (file_.get() < 0) file_ = os::create_nameless(file_name_);
+  os::write_all(file_, latest_, file_name_);
+  latest_.clear();
+}
+
+void Spool::replay(const std::function<void(std::span<const std::byte>)>& see) const {
+  const auto see_all = [&](std::span<const std::byte> records) {
+    for (; !records.empty(); records = records.subspan(record_size_)) {
+      see(records.first(record_size_));
+    }
+  };
+  if (file_.get() >= 0) {
+    os::rewind(file_, file_name_);
+    std::vector<std::byte> block(memory_);
+    // The file holds whole blocks, each of which was written at once.
+    std::size_t filled = 0;
+    while (const std::size_t got =
+               os::read_some(file_, std::span(block).subspan(filled), file_name_)) {
+      filled += got;
+      if (filled < block.size()) continue;
+      see_all(block);
+      filled = 0;
+    }
+  }
+  see_all(latest_);
+}
+
+}  // namespace lnorm

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "lnorm/core/chunk.hpp"
+#include "lnorm/core/tensor_info.hpp"
+
+// Two tensors held against each other, element by element.
+namespace lnorm {
+
+// An element passes if it equals the expected one; or if both are finite and
+//   |actual - expected| <= atol + rtol * |expected|
+// (in float64; of 64-bit integers the difference is exact) or their distance is at most max_ulp.
+struct Tolerance {
+  double rtol = 0;
+  double atol = 0;
+  std::optional<std::uint64_t> max_ulp;
+  bool equal_nan = true;  // NaN equals NaN
+};
+
+// By dtype, as torch.testing.assert_close; of two dtypes the looser value of each.
+Tolerance default_tolerance(DType actual, DType expected);
+
+// A number as Chunk holds it, high + low.
+struct Number {
+  double high = 0;
+  double low = 0;
+};
+
+struct ElementPair {
+  std::int64_t position = 0;  // in C order
+  Number actual;
+  Number expected;
+};
+
+template <class T>
+struct Greatest {
+  T value{};
+  ElementPair at;  // the first, if there are several
+};
+
+struct Comparison {
+  TensorInfo actual;
+  TensorInfo expected;
+  Tolerance tolerance;
+
+  // If the shapes differ nothing else has been looked at.
+  bool same_shape = false;
+  std::int64_t elements = 0;
+  std::int64_t mismatched = 0;
+  std::vector<ElementPair> first_mismatches;
+  std::int64_t non_finite_one_side = 0;   // NaN or infinite on one side, finite on the other
+  std::int64_t non_finite_differing = 0;  // neither is finite, but they are not equal
+
+  // Over the pairs of which both are finite; nothing if there are none.
+  std::optional<Greatest<double>> absolute;     // |actual - expected|
+  std::optional<Greatest<double>> relative;     // that / |expected|, where expected is not 0
+  std::optional<Greatest<std::uint64_t>> ulps;  // ulp_distance in the expected dtype
+
+  bool equal() const noexcept { return same_shape && mismatched == 0; }
+};
+
+// Adds the next count pairs to the comparison, keeping the first max_mismatches of them that differ.
+void compare_elements(const Chunk& actual, const Chunk& expected, std::int64_t count,
+                      std::size_t max_mismatches, Comparison& comparison);
+
+}  // namespace lnorm

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "lnorm/core/moments.hpp"
+#include "lnorm/core/options.hpp"
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/measure/histogram.hpp"
+
+// What normalisation does to every row, and a summary over the rows.
+namespace lnorm {
+
+// One row of the input, what layer normalisation makes of it, and what softmax does, if asked for.
+struct StatsRow {
+  Moments input;
+  Moments output;
+  Moments softmax;
+};
+
+// A column of the report.
+struct StatsColumn {
+  std::string_view tensor;  // "input"
+  std::string_view name;    // "mean"
+  Moments StatsRow::*moments;
+  double Moments::*value;
+
+  double of(const StatsRow& row) const noexcept { return row.*moments.*value; }
+};
+
+// In the order of the report.
+std::span<const StatsColumn> stats_columns(bool softmax) noexcept;
+
+// Calls its argument with every row, in order; may be called again.
+using EachStatsRow = std::function<void(const std::function<void(const StatsRow&)>&)>;
+
+// Over the values that count: those that are not NaN, of the rows whose elements are all finite.
+struct ColumnSummary {
+  std::int64_t count = 0;
+  double min = 0;  // NaN, as median and max, where count is 0
+  double median = 0;
+  double max = 0;
+};
+
+struct StatsSummary {
+  std::int64_t rows = 0;
+  std::int64_t non_finite_rows = 0;      // with a NaN or an infinity in the input
+  std::int64_t non_finite_elements = 0;  // of the input
+  std::int64_t first_non_finite_row = -1;
+  std::vector<ColumnSummary> columns;
+};
+
+// Exact, in memory that does not grow with the rows.
+StatsSummary summarize(std::span<const StatsColumn> columns, const EachStatsRow& each_row);
+
+// The distributions of elements and rows; what is not finite is left out.
+struct StatsHistograms {
+  Histogram input;
+  Histogram output;
+  Histogram row_means;
+  Histogram row_variances;
+};
+
+// All that a report needs.
+struct Stats {
+  TensorInfo x;
+  std::size_t first_axis = 0;  // normalised: this axis and all after it
+  Formula formula;
+  bool weight = false;  // whether the output was multiplied by one, or by 1 + weight
+  bool zero_centered_weight = false;
+  bool bias = false;
+  DType out = DType::float64;
+  std::span<const StatsColumn> columns;
+  StatsSummary summary;
+  EachStatsRow each_row;
+  std::optional<StatsHistograms> histograms;
+};
+
+// The axes that are not normalised: rows are numbered along them.
+inline Shape row_shape(const Stats& stats) {
+  const Shape& shape = stats.x.shape;
+  return {shape.begin(),
+          shape.begin() + static_cast<std::ptrdiff_t>(std::min(stats.first_axis, shape.size()))};
+}
+
+}  // namespace lnorm

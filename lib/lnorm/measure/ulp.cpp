@@ -1,0 +1,71 @@
+#include "lnorm/measure/ulp.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "lnorm/core/byte_order.hpp"
+#include "lnorm/core/int128.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// Integers that count the representable values from zero on, negative below it.
+template <class Bits>
+std::int64_t ordinal(Bits bits) noexcept {
+  constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  const auto magnitude = static_cast<std::int64_t>(bits & static_cast<Bits>(~kSign));
+  return (bits & kSign) != 0 ? -magnitude : magnitude;
+}
+
+std::uint64_t steps(std::int64_t a, std::int64_t b) noexcept {
+  return static_cast<std::uint64_t>(a < b ? Int128{b} - a : Int128{a} - b);
+}
+
+// The number in a float dtype, rounded once: where there is a low part it is an integer.
+float rounded(double high, double low, float) noexcept {
+  if (low == 0) return static_cast<float>(high);
+  return static_cast<float>(static_cast<Int128>(high) + static_cast<Int128>(low));
+}
+double rounded(double high, double, double) noexcept { return high; }
+Float16 rounded(double high, double, Float16) noexcept { return to_float16(high); }
+
+template <class T>
+std::uint64_t float_distance(T actual, T expected) noexcept {
+  using Bits = UnsignedOfSize<sizeof(T)>;
+  const auto infinity =
+      std::bit_cast<Bits>(rounded(std::numeric_limits<double>::infinity(), 0, T{}));
+  const std::int64_t a = ordinal(std::bit_cast<Bits>(actual));
+  if (a == ordinal(infinity) || a == -ordinal(infinity)) return kNoUlpDistance;
+  return steps(a, ordinal(std::bit_cast<Bits>(expected)));
+}
+
+std::uint64_t integer_distance(double actual_high, double actual_low, double expected_high,
+                               double expected_low) noexcept {
+  if (std::fabs(actual_high) > 0x1p65) return kNoUlpDistance;
+  const double whole = std::floor(actual_high);
+  const Int128 below = static_cast<Int128>(whole) + static_cast<Int128>(actual_low);
+  const Int128 above = below + (whole == actual_high ? 0 : 1);
+  const Int128 expected = static_cast<Int128>(expected_high) + static_cast<Int128>(expected_low);
+  const Int128 distance = below < expected ? expected - below : above - expected;
+  return static_cast<std::uint64_t>(std::min<Int128>(distance, kNoUlpDistance));
+}
+
+}  // namespace
+
+std::uint64_t ulp_distance(double actual_high, double actual_low, double expected_high,
+                           double expected_low, DType dtype) noexcept {
+  return visit(dtype, [&]<class T>(T element) {
+    if constexpr (std::is_integral_v<T>) {
+      return integer_distance(actual_high, actual_low, expected_high, expected_low);
+    } else {
+      return float_distance(rounded(actual_high, actual_low, element),
+                            rounded(expected_high, expected_low, element));
+    }
+  });
+}
+
+}  // namespace lnorm

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "lnorm/core/dtype.hpp"
+
+namespace lnorm {
+
+// How far two numbers are apart in units in the last place of the expected one's dtype: the number of
+// steps from one representable value to the next that lead from actual, rounded to one of them
+// (nearest, ties to even), to expected. Of integers |actual - expected|, rounded up, so that only
+// equal numbers have no distance. kNoUlpDistance if actual is beyond the dtype's finite range, or the
+// distance beyond that. Zeros of both signs are the same. Numbers are given as Chunk holds them,
+// high + low; both are finite.
+inline constexpr std::uint64_t kNoUlpDistance = std::numeric_limits<std::uint64_t>::max();
+std::uint64_t ulp_distance(double actual_high, double actual_low, double expected_high,
+                           double expected_low, DType dtype) noexcept;
+
+}  // namespace lnorm

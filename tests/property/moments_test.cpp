@@ -1,0 +1,340 @@
+// measure_moments against exact arithmetic, to the bounds that kernel/moments.hpp promises.
+
+#include "lnorm/kernel/moments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "property/data.hpp"
+#include "support/catch.hpp"
+#include "support/oracle.hpp"
+
+namespace {
+
+using lnorm::DType;
+using lnorm::Int128;
+using lnorm::Moments;
+using oracle::Exact;
+using property::Data;
+using property::floats;
+using property::integers;
+using property::normal;
+using property::Random;
+using property::Recipe;
+using property::uniform;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::array kFloats{DType::float16, DType::float32, DType::float64};
+constexpr std::array kIntegers{DType::boolean, DType::int8,   DType::int16,
+                               DType::int32,   DType::int64,  DType::uint8,
+                               DType::uint16,  DType::uint32, DType::uint64};
+
+Moments measure(const Data& x, std::int64_t ddof) {
+  Moments result;
+  const auto length = static_cast<std::int64_t>(x.numbers.size());
+  lnorm::measure_moments({x.bytes.data(), x.dtype, std::endian::native, 1, length}, ddof, &result);
+  return result;
+}
+
+bool same_bits(const std::vector<Moments>& a, const std::vector<Moments>& b) {
+  static_assert(sizeof(Moments) == 6 * 8, "no padding");
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Moments)) == 0;
+}
+
+// How far off, in ulp, beyond the allowance.
+double distance(double actual, const Exact& expected, const Exact& allowance) {
+  const double whole = oracle::ulp_distance(actual, expected, DType::float64);
+  if (whole <= 0.501 || !std::isfinite(actual)) return whole;
+  const Exact off = abs(Exact(actual) - expected) - allowance;
+  return static_cast<double>(Exact(off / oracle::ulp(expected, DType::float64)));
+}
+
+// Holds the moments of a finite row against the exact ones, for several ddof.
+void check(const Data& x) {
+  const oracle::Moments expected = oracle::moments(x.numbers);
+  const auto n = static_cast<std::int64_t>(x.numbers.size());
+  for (const std::int64_t ddof : {std::int64_t{0}, std::int64_t{1}, n / 2, n - 1}) {
+    if (ddof >= n) continue;
+    const Moments actual = measure(x, ddof);
+    const Exact variance = expected.squares / Exact(n - ddof);
+    INFO("ddof " << ddof << ", expected sum " << expected.sum.str(25) << ", mean "
+                 << expected.mean.str(25) << ", variance " << variance.str(25) << "; found "
+                 << actual.sum << ", " << actual.mean << ", " << actual.variance);
+    CHECK(actual.non_finite == 0);
+    CHECK(actual.min == oracle::rounded(expected.min, DType::float64));
+    CHECK(actual.max == oracle::rounded(expected.max, DType::float64));
+    const Exact allowance = ldexp(expected.magnitudes, -96);
+    CHECK(distance(actual.sum, expected.sum, allowance) <= 0.501);
+    CHECK(distance(actual.mean, expected.mean, allowance / Exact(n)) <= 0.501);
+    CHECK(distance(actual.variance, variance, 0) <= 0.501);
+  }
+}
+
+// Beside those that layer normalisation is tried with: what is hard on the range of a double.
+const std::vector<Recipe>& more_recipes() {
+  static const std::vector<Recipe> recipes{
+      {"1e15 + normal", [](Random& r, DType, int, int) { return 1e15 + normal(r); }},
+      {"variance near the largest double",
+       [](Random& r, DType, int, int) { return 1e153 * uniform(r); }},
+      {"variance beyond the largest double",
+       [](Random& r, DType, int, int) { return 1e155 * uniform(r); }},
+      {"variance near the smallest normal double",
+       [](Random& r, DType, int, int) { return 2e-154 * uniform(r); }},
+      {"subnormal variance", [](Random& r, DType, int, int) { return 2e-160 * uniform(r); }},
+      {"between two ways to compute",
+       [](Random& r, DType, int, int) { return 0x1p-480 * uniform(r); }},
+      {"sum that cancels but for the last places",
+       [](Random& r, DType, int i, int n) {
+         return i == n / 2 ? 1e-3 * uniform(r) : (i < n / 2) == (i % 2 == 0) ? 0x1p40 : -0x1p40;
+       }},
+      {"subnormal about the smallest normal",
+       [](Random& r, DType d, int, int) {
+         return std::ldexp(property::smallest_positive(d), 10) * (1 + 0.1 * uniform(r));
+       }},
+      {"at the largest, of one sign",
+       [](Random&, DType d, int i, int) {
+         return property::largest_finite(d) * (i % 2 == 0 ? 1 : 0.5);
+       }},
+  };
+  return recipes;
+}
+
+}  // namespace
+
+TEST_CASE("moments of floats are within their bounds", "[moments]") {
+  const int length = GENERATE(1, 2, 3, 7, 31, 32, 33, 64, 65, 300, 1023, 1024, 1025, 2100);
+  for (const DType dtype : kFloats) {
+    for (const auto* recipes : {&property::float_recipes(), &more_recipes()}) {
+      for (const Recipe& recipe : *recipes) {
+        Random random(static_cast<std::uint64_t>(length));
+        INFO(recipe.name << ", " << lnorm::name(dtype) << " x " << length);
+        check(floats(dtype, recipe, length, random));
+      }
+    }
+  }
+}
+
+TEST_CASE("moments of integers are within their bounds", "[moments]") {
+  const DType dtype = GENERATE(from_range(kIntegers));
+  for (const int length : {1, 2, 5, 32, 33, 300, 1025}) {
+    for (const int spread_bits : {1, 5, 17, 40, 64}) {
+      INFO(lnorm::name(dtype) << " x " << length << ", " << spread_bits << " bits");
+      Random random(static_cast<std::uint64_t>(length * 1000 + spread_bits));
+      check(integers(dtype, length, spread_bits, random));
+    }
+  }
+}
+
+TEST_CASE("the ends of the integer dtypes have exact moments", "[moments]") {
+  for (const DType dtype : kIntegers) {
+    lnorm::visit(dtype, [&](auto element) {
+      using T = decltype(element);
+      if constexpr (std::is_integral_v<T>) {
+        const Int128 least = std::numeric_limits<T>::min();
+        const Int128 most = std::numeric_limits<T>::max();
+        CAPTURE(lnorm::name(dtype));
+        check(integers(dtype, std::vector{most, most, least}));
+        check(integers(dtype, std::vector{most, Int128{most - 1}}));
+        check(integers(dtype, std::vector{least, Int128{least + 1}, least}));
+      }
+    });
+  }
+}
+
+TEST_CASE("a deviation of 1 about a large mean leaves the variance 12 digits", "[moments]") {
+  const DType dtype = GENERATE(DType::float64, DType::int32, DType::int64, DType::uint64);
+  const double mean = GENERATE(1e8, 1e15);
+  const int length = GENERATE(10, 1000, 20000);
+  if (dtype == DType::int32 && mean > 1e9) return;
+  Random random(8);
+  std::vector<double> values;
+  std::vector<Int128> whole;
+  for (int i = 0; i < length; ++i) {
+    values.push_back(mean + normal(random));
+    whole.push_back(static_cast<Int128>(std::round(values.back())));
+  }
+  const Data x = dtype == DType::float64 ? floats(dtype, values) : integers(dtype, whole);
+  const oracle::Moments expected = oracle::moments(x.numbers);
+  const Exact variance = expected.squares / length;
+  CAPTURE(lnorm::name(dtype), mean, length, variance.str(20));
+  REQUIRE(variance > 0.3);
+  REQUIRE(variance < 3);
+  const Moments actual = measure(x, 0);
+  CHECK(abs(Exact(actual.variance) - variance) <= variance * 1e-12);
+  CHECK(oracle::ulp_distance(actual.mean, expected.mean, DType::float64) <= 0.501);
+}
+
+TEST_CASE("a row of many elements has moments as exact as a short one", "[moments]") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Random random(9);
+  const Recipe recipe{"all but constant", [](Random& r, DType d, int, int) {
+                        return 1 + (d == DType::float32 ? 0x1p-21 : 0x1p-50) * normal(r);
+                      }};
+  check(floats(dtype, recipe, 300'007, random));
+}
+
+TEST_CASE("a constant row has exactly its element for mean, and no variance", "[moments]") {
+  const auto check_constant = [](const Data& x, std::int64_t length) {
+    const double element = oracle::rounded(oracle::exact(x.numbers[0]), DType::float64);
+    const Exact sum = oracle::exact(x.numbers[0]) * length;
+    for (const std::int64_t ddof : {std::int64_t{0}, length - 1}) {
+      const Moments actual = measure(x, ddof);
+      CAPTURE(lnorm::name(x.dtype), element, length, ddof, actual.mean, actual.variance);
+      CHECK(actual.mean == element);
+      CHECK(actual.variance == 0);
+      CHECK(actual.min == element);
+      CHECK(actual.max == element);
+      CHECK(oracle::ulp_distance(actual.sum, sum, DType::float64) <= 0.501);
+    }
+  };
+  std::vector<std::int64_t> lengths{1000, 1023, 1024, 1025, 1026, 2049};
+  for (std::int64_t length = 1; length <= 70; ++length) lengths.push_back(length);
+  constexpr Int128 kTwo52 = Int128{1} << 52;
+  for (const std::int64_t length : lengths) {
+    const auto n = static_cast<std::size_t>(length);
+    for (const double value : {0.1, -1.0 / 3, -1e30, 3e-40, -0.0, 1e300, -1e308, 5e-324, 65504.0}) {
+      for (const DType dtype : kFloats) {
+        const double most = property::largest_finite(dtype);
+        check_constant(floats(dtype, std::vector(n, std::clamp(value, -most, most))), length);
+      }
+    }
+    for (const Int128 value : {Int128{0}, Int128{-77}, Int128{2'147'483'647}, kTwo52 + 1,
+                               2 * kTwo52 + 1, -2 * kTwo52 - 1, 512 * kTwo52 + 257,
+                               1024 * kTwo52 + 513, 2048 * kTwo52 - 1, -2048 * kTwo52}) {
+      for (const DType dtype : {DType::int8, DType::int32, DType::int64, DType::uint64}) {
+        check_constant(integers(dtype, std::vector(n, value)), length);
+      }
+    }
+  }
+}
+
+TEST_CASE("zeros of both signs are a constant row", "[moments]") {
+  const Moments actual = measure(floats(DType::float64, std::vector{0.0, -0.0, 0.0}), 1);
+  CHECK(actual.sum == 0);
+  CHECK(actual.mean == 0);
+  CHECK(actual.variance == 0);
+  CHECK(actual.min == 0);
+  CHECK(actual.max == 0);
+}
+
+TEST_CASE("a row without elements has the sum 0 and nothing else", "[moments]") {
+  for (const DType dtype : {DType::float32, DType::float64, DType::int64}) {
+    std::vector<Moments> actual(3);
+    const std::byte nothing{};
+    lnorm::measure_moments({&nothing, dtype, std::endian::native, 3, 0}, 1, actual.data());
+    for (const Moments& row : actual) {
+      CHECK(row.non_finite == 0);
+      CHECK(row.sum == 0);
+      for (const double value : {row.mean, row.variance, row.min, row.max}) {
+        CHECK(std::isnan(value));
+      }
+    }
+  }
+}
+
+TEST_CASE("NaN and infinities are counted and leave min and max of the rest", "[moments]") {
+  const DType dtype = GENERATE(from_range(kFloats));
+  const auto expect = [&](std::vector<double> values, std::int64_t count, double min, double max) {
+    CAPTURE(lnorm::name(dtype), values.size(), count, min, max);
+    const Moments actual = measure(floats(dtype, values), 0);
+    CHECK(actual.non_finite == count);
+    CHECK(std::isnan(actual.sum));
+    CHECK(std::isnan(actual.mean));
+    CHECK(std::isnan(actual.variance));
+    CHECK((actual.min == min || (std::isnan(min) && std::isnan(actual.min))));
+    CHECK((actual.max == max || (std::isnan(max) && std::isnan(actual.max))));
+  };
+  expect({kNan}, 1, kNan, kNan);
+  expect({kNan, -kNan, kNan}, 3, kNan, kNan);
+  expect({kInfinity}, 1, kInfinity, kInfinity);
+  expect({-kInfinity, -kInfinity}, 2, -kInfinity, -kInfinity);
+  expect({kInfinity, -kInfinity}, 2, -kInfinity, kInfinity);
+  expect({kNan, 2, 1}, 1, 1, 2);
+  expect({-3, kNan, -2, kInfinity}, 2, -3, kInfinity);
+  expect({kNan, -kInfinity, 5}, 2, -kInfinity, 5);
+  // One at every place of a row, about the lengths that matter to the loops.
+  for (const std::size_t length : {1, 2, 31, 32, 33, 1023, 1024, 1025, 1060}) {
+    for (const std::size_t place : {std::size_t{0}, length / 2, length - 1}) {
+      std::vector<double> values(length, 1.5);
+      values[place] = kNan;
+      expect(values, 1, length == 1 ? kNan : 1.5, length == 1 ? kNan : 1.5);
+      values[place] = kInfinity;
+      expect(values, 1, length == 1 ? kInfinity : 1.5, kInfinity);
+    }
+  }
+}
+
+TEST_CASE("a sum beyond the largest double is infinite, and its mean is not", "[moments]") {
+  const double most = std::numeric_limits<double>::max();
+  for (const double sign : {1.0, -1.0}) {
+    const Data x = floats(DType::float64, std::vector{sign * most, sign * most / 2, sign * most});
+    check(x);
+    const Moments actual = measure(x, 0);
+    CHECK(actual.sum == sign * kInfinity);
+    CHECK(std::isfinite(actual.mean));
+    CHECK(actual.variance == kInfinity);
+  }
+  // Only the partial sums are too large.
+  const Data x = floats(DType::float64, std::vector{most, most, -most, -most, 3.0});
+  check(x);
+  CHECK(measure(x, 0).sum == 3);
+}
+
+TEST_CASE("any byte but 0 is true", "[moments]") {
+  const std::array<unsigned char, 4> bytes{0, 1, 2, 255};
+  Moments actual;
+  lnorm::measure_moments(
+      {std::as_bytes(std::span(bytes)).data(), DType::boolean, std::endian::native, 1, 4}, 0,
+      &actual);
+  CHECK(actual.sum == 3);
+  CHECK(actual.mean == 0.75);
+  CHECK(actual.variance == 0.1875);
+}
+
+TEST_CASE("moments are the same however rows are grouped, whatever the byte order", "[moments]") {
+  constexpr int kRows = 7;
+  const int length = GENERATE(1, 5, 33, 1030);
+  std::vector<DType> dtypes(kFloats.begin(), kFloats.end());
+  dtypes.insert(dtypes.end(), kIntegers.begin(), kIntegers.end());
+  for (const DType dtype : dtypes) {
+    CAPTURE(lnorm::name(dtype), length);
+    Random random(5);
+    Data x{dtype, {}, {}};
+    for (int r = 0; r < kRows; ++r) {
+      // Rows that go different ways, one after another.
+      const Recipe& recipe = more_recipes()[static_cast<std::size_t>(r)];
+      const Data row = lnorm::is_floating(dtype) ? floats(dtype, recipe, length, random)
+                                                 : integers(dtype, length, 7 + 9 * r, random);
+      x.bytes.insert(x.bytes.end(), row.bytes.begin(), row.bytes.end());
+    }
+    const auto run = [&](const std::vector<std::byte>& bytes, std::endian order,
+                         std::int64_t rows_a_call) {
+      std::vector<Moments> result(kRows);
+      const std::size_t row_bytes = bytes.size() / kRows;
+      for (std::int64_t r = 0; r < kRows; r += rows_a_call) {
+        const std::int64_t rows = std::min(rows_a_call, kRows - r);
+        const auto first = static_cast<std::size_t>(r);
+        lnorm::measure_moments({bytes.data() + first * row_bytes, dtype, order, rows, length}, 0,
+                               result.data() + first);
+      }
+      return result;
+    };
+    const auto all = run(x.bytes, std::endian::native, kRows);
+    CHECK(same_bits(run(x.bytes, std::endian::native, 1), all));
+    CHECK(same_bits(run(x.bytes, std::endian::native, 3), all));
+    CHECK(same_bits(run(property::swapped(x.bytes, dtype), property::kOtherByteOrder, 2), all));
+    // Alignment makes no difference either.
+    std::vector<std::byte> odd(x.bytes.size() + 1);
+    std::copy(x.bytes.begin(), x.bytes.end(), odd.begin() + 1);
+    std::vector<Moments> shifted(kRows);
+    lnorm::measure_moments({odd.data() + 1, dtype, std::endian::native, kRows, length}, 0,
+                           shifted.data());
+    CHECK(same_bits(shifted, all));
+  }
+}
