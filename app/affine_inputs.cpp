@@ -47,7 +47,15 @@ AffineTerm read_term(std::string_view role, const std::optional<std::string>& na
 
 }  // namespace
 
-Affine read_affine(const ApplyArguments& arguments, const Plan& plan) {
+void check_inputs(const InputArguments& input, const NormalizationArguments& arguments) {
+  int standard_inputs = 0;
+  for (const auto& name : {std::optional(input.name), arguments.weight, arguments.bias}) {
+    if (name && is_standard_input(*name)) ++standard_inputs;
+  }
+  if (standard_inputs > 1) throw Error("standard input is named for two inputs, expected one");
+}
+
+Affine read_affine(const NormalizationArguments& arguments, const Plan& plan) {
   return {read_term("weight", arguments.weight, plan, arguments.options.zero_centered_weight),
           read_term("bias", arguments.bias, plan, false)};
 }

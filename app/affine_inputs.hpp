@@ -6,7 +6,10 @@
 
 namespace lnorm::app {
 
+// Throws Error if standard input is named for more than one of the tensors.
+void check_inputs(const InputArguments& input, const NormalizationArguments& arguments);
+
 // Reads --weight and --bias: a file, a member of one, JSON, or a number. Throws Error.
-Affine read_affine(const ApplyArguments& arguments, const Plan& plan);
+Affine read_affine(const NormalizationArguments& arguments, const Plan& plan);
 
 }  // namespace lnorm::app

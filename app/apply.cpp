@@ -8,29 +8,11 @@
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "output_file.hpp"
+#include "progress_line.hpp"
 
 namespace lnorm::app {
 
 namespace {
-
-// What can be told of the arguments before anything is opened.
-void check(const ApplyArguments& arguments) {
-  int standard_inputs = 0;
-  for (const auto& name :
-       {std::optional(arguments.input.value_or("-")), arguments.weight, arguments.bias}) {
-    if (name && (*name == "-" || name->starts_with("-:"))) ++standard_inputs;
-  }
-  if (standard_inputs > 1) throw Error("standard input is named for two inputs, expected one");
-  if (arguments.options.formula.rms && arguments.save_mean) {
-    throw Error("--rms subtracts no mean, so that there is none for --save-mean");
-  }
-}
-
-Format main_format(const OutputArguments& arguments, const ByteSink& bytes, Format input) {
-  if (arguments.format) return *arguments.format;
-  if (const auto by_extension = named_format(arguments.path)) return *by_extension;
-  return bytes.is_terminal() ? Format::text : input;
-}
 
 Format stats_format(const std::string& path, const ByteSink& bytes) {
   const Format format = named_format(path).value_or(Format::npy);
@@ -58,18 +40,22 @@ class StatsWriter final : public RowObserver {
 }  // namespace
 
 int apply(const ApplyArguments& arguments) {
-  check(arguments);
+  const NormalizationArguments& normalization = arguments.normalization;
   const OutputArguments& output = arguments.output;
-  const Kernel& kernel = find_kernel(arguments.kernel);
-  const OpenedTensor input = open_tensor(arguments.input.value_or("-"), arguments.from);
-  const Plan plan = make_plan(input.source->info(), arguments.options, output.dtype);
-  const Affine affine = read_affine(arguments, plan);
+  check_inputs(arguments.input, normalization);
+  if (normalization.options.formula.rms && arguments.save_mean) {
+    throw Error("--rms subtracts no mean, so that there is none for --save-mean");
+  }
+  const Kernel& kernel = find_kernel(normalization.kernel);
+  const OpenedTensor input = open_tensor(arguments.input.name, arguments.input.from);
+  Plan plan = make_plan(input.source->info(), normalization.options, output.dtype);
+  plan.stats = arguments.save_mean || arguments.save_rstd;
+  const Affine affine = read_affine(normalization, plan);
 
   std::vector<std::unique_ptr<OutputFile>> files;  // the result, then mean and rstd
   files.push_back(std::make_unique<OutputFile>(output.path));
   OutputFile& result = *files.front();
-  result.begin(main_format(output, result.bytes(), input.format),
-               {result.bytes().name(), plan.out, plan.shape}, output);
+  result.begin(output, input.format, plan);
 
   std::vector<std::unique_ptr<StatsWriter>> writers;
   std::vector<RowObserver*> observers;
@@ -88,7 +74,12 @@ int apply(const ApplyArguments& arguments) {
   check_destinations(files);
   if (!observers.empty()) result.bytes().outlive_reader();
 
-  run(*input.source, plan, kernel, affine, observers, result.sink());
+  const auto transform = [&](const RowsIn& x, const RowsOut& y, const RowStats& stats) {
+    kernel.layer_norm(x, y, affine, plan.formula, stats);
+  };
+  ProgressLine progress(result.fills_terminal() ? When::never : arguments.progress,
+                        input.source->info());
+  run(*input.source, plan, transform, observers, &result.sink(), progress.callback());
   for (const auto& file : files) file->finish();
   for (const auto& file : files) file->commit();
   return 0;

@@ -3,17 +3,20 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "complain.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/io/os.hpp"
+#include "option_groups.hpp"
 #include "parse_values.hpp"
 
 namespace lnorm::app {
@@ -30,184 +33,81 @@ constexpr std::string_view kExamples =
     "  cat data/sample.npy | lnorm --axes -2,-1 --unbiased --eps 0 --to json\n"
     "\n"
     "PATH:MEMBER names one tensor of a file that holds several; - is standard input.\n"
-    "Exit status: 0 done, 2 anything that kept the work from being done.";
+    "Exit status: 0 done, 1 compare found a difference, 2 anything that kept the work from being\n"
+    "done.";
 
-constexpr auto kOptionsHint = "lnorm apply --help lists the options";
+constexpr std::string_view kStatsExamples =
+    "Examples:\n"
+    "  lnorm stats data/sample.npy --softmax\n"
+    "  lnorm stats data/sample.npy --unbiased --histogram\n"
+    "  lnorm stats data/sample.npy --csv > /tmp/stats.csv";
+
+constexpr std::string_view kCompareExamples =
+    "An element passes if |actual - expected| <= atol + rtol * |expected|.\n"
+    "\n"
+    "Examples:\n"
+    "  lnorm data/sample.npy | lnorm compare - data/sample_layer_norm.npy && echo same\n"
+    "  lnorm compare data/sample.json data/sample.npy --max-ulp 1\n"
+    "\n"
+    "Exit status: 0 they agree, 1 they differ, 2 they could not be compared.";
+
+constexpr std::string_view kSoftmaxExamples =
+    "Examples:\n"
+    "  lnorm softmax data/sample.npy --to text\n"
+    "  lnorm softmax data/sample.npy --axes -2,-1 --dtype float64 -o /tmp/y.npy";
+
+constexpr std::string_view kShowExamples =
+    "Examples:\n"
+    "  lnorm show data/sample.npy\n"
+    "  lnorm show data/sample.json --precision 2 --header";
 
 class HelpFormatter final : public CLI::Formatter {
  public:
-  std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: lnorm [apply] [INPUT] [OPTIONS]\n";
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    const std::string& command = app->get_name();
+    if (command == "compare") return "Usage: lnorm compare ACTUAL EXPECTED [OPTIONS]\n";
+    if (command == "apply") return "Usage: lnorm [apply] [INPUT] [OPTIONS]\n";
+    if (command == "lnorm") return "Usage: lnorm [COMMAND] [INPUT] [OPTIONS]\n";
+    return "Usage: lnorm " + command + " [INPUT] [OPTIONS]\n";
   }
 };
 
-// An option whose text is turned into a value by parse(text). CLI11's own conversion of numbers
-// goes by way of long double, which would round eps twice.
-template <class Parse>
-CLI::Option* add_parsed(CLI::App& app, const std::string& names, Parse parse,
-                        const std::string& help, const std::string& type) {
-  return app
-      .add_option_function<std::string>(
-          names, [parse](const std::string& text) { parse(text); }, help)
-      ->type_name(type)
-      ->expected(1);
+// The command line of one command while it is being read.
+struct Command {
+  CLI::App* app = nullptr;
+  std::vector<std::string> words;  // the tensors that it names
+};
+
+// Everything that the options write to.
+struct Parsed {
+  Command apply, stats, compare, softmax, show;
+  ApplyArguments apply_arguments;
+  StatsArguments stats_arguments;
+  CompareArguments compare_arguments;
+  SoftmaxArguments softmax_arguments;
+  ShowArguments show_arguments;
+};
+
+CLI::App& add_command(CLI::App& app, Command& command, const std::string& name,
+                      const std::string& help, const std::string& positional,
+                      std::string_view examples) {
+  command.app = app.add_subcommand(name, help);
+  command.app
+      ->add_option(positional, command.words,
+                   name == "compare" ? "Two tensors" : "The tensor; standard input if not given")
+      ->type_name("")
+      ->expected(1, 1'000'000);
+  command.app->allow_extras();
+  command.app->footer(std::string(examples));
+  return *command.app;
 }
 
-template <class Enum>
-CLI::Option* add_choice(CLI::App& app, const std::string& names, Enum& value,
-                        std::vector<std::pair<std::string, Enum>> choices,
-                        const std::string& help) {
-  std::string type;
-  for (const auto& choice : choices) type += concat(type.empty() ? "" : "|", choice.first);
-  return add_parsed(
-      app, names,
-      [names, &value, choices, type](const std::string& text) {
-        for (const auto& [name, choice] : choices) {
-          if (name == text) {
-            value = choice;
-            return;
-          }
-        }
-        throw Error(concat(names, ": '", printable(text), "' is not one of ", type));
-      },
-      help, type);
-}
-
-void add_axes(CLI::App& app, LayerNormOptions& options) {
-  // Each of the three options says it all, so that a second one is a contradiction.
-  auto given = std::make_shared<std::string>();
-  const auto add = [&](const std::string& name, auto make, const std::string& help,
-                       const std::string& type) {
-    add_parsed(
-        app, name,
-        [&options, given, name, make](const std::string& text) {
-          if (!given->empty() && *given != name) {
-            throw Error(concat("found both ", *given, " and ", name,
-                               ", expected one of --axis, --axes and --normalized-shape"));
-          }
-          *given = name;
-          options.axes = make(name, text);
-        },
-        help, type);
-  };
-  add(
-      "--axis",
-      [](const std::string& name, const std::string& text) {
-        return FirstAxis{parse_integer(name, text)};
-      },
-      "First normalised axis; it and all after it (default -1)", "A");
-  add(
-      "--normalized-shape",
-      [](const std::string& name, const std::string& text) {
-        return NormalizedShape{parse_list(name, text)};
-      },
-      "The trailing shape that is normalised, which must match", "D[,D...]");
-  add(
-      "--axes",
-      [](const std::string& name, const std::string& text) {
-        return AxisList{parse_list(name, text)};
-      },
-      "The normalised axes as a list", "A[,A...]");
-}
-
-void add_formula(CLI::App& app, ApplyArguments& arguments) {
-  Formula& formula = arguments.options.formula;
-  add_parsed(
-      app, "--eps", [&](const std::string& text) { formula.eps = parse_real("--eps", text); },
-      "Added to the variance; finite, not negative (default 1e-5)", "E");
-  add_choice<EpsOn>(app, "--eps-on", formula.eps_on,
-                    {{"variance", EpsOn::variance}, {"std", EpsOn::std}},
-                    "sqrt(var + eps), or sqrt(var) + eps (default variance)");
-  const auto set_ddof =
-      [&formula, given = std::make_shared<std::optional<std::int64_t>>()](std::int64_t ddof) {
-        if (*given && **given != ddof) {
-          throw Error(concat("found --unbiased, which is --ddof 1, and --ddof ",
-                             ddof == 1 ? **given : ddof, ", expected one of them"));
-        }
-        *given = ddof;
-        formula.ddof = ddof;
-      };
-  add_parsed(
-      app, "--ddof",
-      [set_ddof](const std::string& text) { set_ddof(parse_integer("--ddof", text)); },
-      "The variance divides by n - N (default 0)", "N");
-  app.add_flag_callback(
-      "--unbiased", [set_ddof] { set_ddof(1); }, "The same as --ddof 1");
-  app.add_option("--weight,--gamma,--scale", arguments.weight,
-                 "Multiplies: a tensor of the normalised shape, a JSON literal or a number")
-      ->type_name("T");
-  app.add_option("--bias,--beta,--shift", arguments.bias, "Is added; the same forms")
-      ->type_name("T");
-  app.add_flag("--zero-centered-weight", arguments.options.zero_centered_weight,
-               "Multiply by 1 + weight");
-  app.add_flag("--rms", formula.rms,
-               "No mean; the mean of squares (divided by n - N) for the variance");
-}
-
-void add_output(CLI::App& app, OutputArguments& output) {
-  app.option_defaults()->group("Output");
-  app.add_option("-o,--output", output.path, "Where the result goes; - is standard output")
-      ->type_name("PATH");
-  add_choice<std::optional<Format>>(
-      app, "--to", output.format,
-      {{"npy", Format::npy}, {"json", Format::json}, {"text", Format::text}},
-      "Output format (default by the extension of -o, else the input's; text on a terminal)");
-  add_parsed(
-      app, "--dtype",
-      [&](const std::string& text) { output.dtype = parse_float_dtype("--dtype", text); },
-      "Output dtype (default the input's, float64 for integers)", "float16|float32|float64");
-  add_choice<JsonNan>(app, "--nan", output.nan,
-                      {{"python", JsonNan::python}, {"null", JsonNan::null}},
-                      "How JSON writes NaN: as NaN, or as null (default python)");
-}
-
-void add_print(CLI::App& app, PrintOptions& print) {
-  app.option_defaults()->group("Text output (torch.set_printoptions)");
-  const auto add_count = [&](const std::string& name, auto& value, std::int64_t most,
-                             const std::string& help) {
-    add_parsed(
-        app, name,
-        [name, &value, most](const std::string& text) {
-          using Count = std::remove_reference_t<decltype(value)>;
-          const auto count = parse_integer(name, text);
-          if (count < 0 || count > most) {
-            throw Error(concat(name, ": ", count, " is out of range, expected 0 to ", most));
-          }
-          value = static_cast<Count>(count);
-        },
-        help, "N");
-  };
-  constexpr std::int64_t kMany = 1'000'000'000'000;
-  add_count("--precision", print.precision, 100, "Digits after the point (default 4)");
-  add_count("--edgeitems", print.edgeitems, kMany, "Elements at each end of a summary (default 3)");
-  add_count("--threshold", print.threshold, kMany,
-            "Summarise above this many elements (default 1000)");
-  add_count("--linewidth", print.linewidth, kMany, "Characters a line (default 80)");
-  using SciMode = PrintOptions::SciMode;
-  add_choice<SciMode>(app, "--sci-mode", print.sci_mode,
-                      {{"auto", SciMode::automatic}, {"on", SciMode::on}, {"off", SciMode::off}},
-                      "Scientific notation (default auto)");
-}
-
-std::string kernel_names() {
-  std::string names;
-  for (const Kernel& kernel : kernels()) names += concat(names.empty() ? "" : "|", kernel.name);
-  return names;
-}
-
-void add_apply(CLI::App& app, ApplyArguments& arguments) {
-  CLI::App& apply = *app.add_subcommand("apply", "Normalise a tensor (the default command)");
-  apply.add_option("INPUT", arguments.input, "The tensor; standard input if not given")
-      ->type_name("");
-  apply.option_defaults()->group("Normalisation");
-  add_axes(apply, arguments.options);
-  add_formula(apply, arguments);
-  apply.add_option("--kernel", arguments.kernel, "Which code computes (default the first)")
-      ->type_name(kernel_names());
-  apply.option_defaults()->group("Input");
-  add_choice<std::optional<Format>>(apply, "--from", arguments.from,
-                                    {{"npy", Format::npy}, {"json", Format::json}},
-                                    "Input format (default by content)");
+void add_apply(CLI::App& app, Parsed& parsed) {
+  ApplyArguments& arguments = parsed.apply_arguments;
+  CLI::App& apply = add_command(app, parsed.apply, "apply",
+                                "Normalise a tensor (the default command)", "INPUT", kExamples);
+  add_normalization(apply, arguments.normalization);
+  add_from(apply, arguments.input);
   add_output(apply, arguments.output);
   apply
       .add_option("--save-mean", arguments.save_mean,
@@ -220,26 +120,157 @@ void add_apply(CLI::App& app, ApplyArguments& arguments) {
   apply.add_flag_callback(
       "--no-keepdim", [&] { arguments.keepdim = false; },
       "Drop the normalised axes from mean and rstd, not keep them as 1");
+  add_progress(apply, arguments.progress);
   add_print(apply, arguments.output.print);
-  apply.allow_extras();
-  apply.footer(std::string(kExamples));
 }
 
-// What CLI11 could not place: "-:member", which it takes for an option; then an option that is not
-// there, or one word too many.
-void place_extras(const CLI::App& app, ApplyArguments& arguments) {
+void add_stats(CLI::App& app, Parsed& parsed) {
+  StatsArguments& arguments = parsed.stats_arguments;
+  CLI::App& stats =
+      add_command(app, parsed.stats, "stats", "What normalisation does to every row, in numbers",
+                  "INPUT", kStatsExamples);
+  add_normalization(stats, arguments.normalization);
+  add_from(stats, arguments.input);
+  stats.option_defaults()->group("Report");
+  stats.add_flag("--softmax", arguments.softmax, "Softmax of every row beside its normalisation");
+  stats.add_flag("--histogram", arguments.histogram,
+                 "Draw the distributions of elements and rows, too");
+  stats.add_flag("--all", arguments.all, "Every row, not the first and last ones of many");
+  using Report = StatsArguments::Report;
+  const auto set_report = [&arguments](Report report) {
+    if (arguments.report != Report::text && arguments.report != report) {
+      throw Error("found both --json and --csv, expected one of them");
+    }
+    arguments.report = report;
+  };
+  stats.add_flag_callback(
+      "--json", [=] { set_report(Report::json); }, "Every row as JSON, in full precision");
+  stats.add_flag_callback(
+      "--csv", [=] { set_report(Report::csv); }, "Every row as CSV, in full precision");
+  add_color(stats, arguments.color);
+  add_progress(stats, arguments.progress);
+}
+
+double parse_tolerance(const std::string& name, const std::string& text) {
+  const double value = parse_real(name, text);
+  if (value < 0) throw Error(concat(name, ": ", text, " is negative, expected 0 or more"));
+  return value;
+}
+
+void add_compare(CLI::App& app, Parsed& parsed) {
+  CompareArguments& arguments = parsed.compare_arguments;
+  CLI::App& compare = add_command(app, parsed.compare, "compare",
+                                  "Hold a tensor against another, element by element",
+                                  "ACTUAL EXPECTED", kCompareExamples);
+  compare.option_defaults()->group("Tolerance");
+  add_parsed(
+      compare, "--rtol",
+      [&](const std::string& text) { arguments.rtol = parse_tolerance("--rtol", text); },
+      "Relative tolerance (default by dtype, as torch.testing)", "R");
+  add_parsed(
+      compare, "--atol",
+      [&](const std::string& text) { arguments.atol = parse_tolerance("--atol", text); },
+      "Absolute tolerance (the same)", "A");
+  add_parsed(
+      compare, "--max-ulp",
+      [&](const std::string& text) { arguments.max_ulp = parse_count("--max-ulp", text); },
+      "An element also passes within N units in the last place", "N");
+  compare.add_flag_callback(
+      "--no-equal-nan", [&] { arguments.equal_nan = false; }, "NaN does not equal NaN");
+  compare.option_defaults()->group("Report");
+  add_parsed(
+      compare, "--max-diffs",
+      [&](const std::string& text) {
+        constexpr std::uint64_t kMost = 1'000'000;
+        arguments.max_diffs = parse_count("--max-diffs", text);
+        if (arguments.max_diffs > kMost) {
+          throw Error(concat("--max-diffs: ", text, " is out of range, expected 0 to ", kMost));
+        }
+      },
+      "How many mismatches are listed (default 5)", "N");
+  compare.add_flag("--json", arguments.json, "The report as JSON");
+  compare.add_flag("-q,--quiet", arguments.quiet, "No report, the exit status alone");
+  add_color(compare, arguments.color);
+  add_progress(compare, arguments.progress);
+}
+
+void add_softmax(CLI::App& app, Parsed& parsed) {
+  SoftmaxArguments& arguments = parsed.softmax_arguments;
+  CLI::App& softmax = add_command(app, parsed.softmax, "softmax", "Softmax of every row", "INPUT",
+                                  kSoftmaxExamples);
+  softmax.option_defaults()->group("Axes");
+  add_axes(softmax, arguments.axes);
+  add_from(softmax, arguments.input);
+  add_output(softmax, arguments.output);
+  add_progress(softmax, arguments.progress);
+  add_print(softmax, arguments.output.print);
+}
+
+void add_show(CLI::App& app, Parsed& parsed) {
+  ShowArguments& arguments = parsed.show_arguments;
+  CLI::App& show = add_command(app, parsed.show, "show", "Print a tensor, as PyTorch prints it",
+                               "INPUT", kShowExamples);
+  add_from(show, arguments.input);
+  show.option_defaults()->group("Report");
+  show.add_flag("--header", arguments.header,
+                "Name, dtype and shape first (as always on a terminal)");
+  add_color(show, arguments.color);
+  add_progress(show, arguments.progress);
+  add_print(show, arguments.print);
+}
+
+// --json=false and the like.
+void refuse_flag_values(CLI::App& app) {
+  for (CLI::Option* option :
+       app.get_options([](const CLI::Option* o) { return o->get_expected_max() == 0; })) {
+    option->disable_flag_override();
+  }
+}
+
+std::string hint_of(const Command& command) {
+  return "lnorm " + command.app->get_name() + " --help lists the options";
+}
+
+// Adds what CLI11 could not place to the words, in the order of the command line: "-:member", which
+// it takes for an option. What remains are options that are not there.
+void place_extras(const CLI::App& app, Command& command, std::span<const char* const> argv) {
   for (const std::string& word : app.remaining(true)) {
     if (word == "--") continue;
-    if (word.starts_with("-:") && !arguments.input) {
-      arguments.input = word;
-    } else if (word.starts_with('-') && word.size() > 1) {
-      throw Error(concat("there is no option ", printable(word)), kOptionsHint);
-    } else {
-      throw Error(concat("found two INPUTs, '", printable(arguments.input.value_or("")), "' and '",
-                         printable(word), "', expected one"),
-                  kOptionsHint);
+    if (word.starts_with('-') && word.size() > 1 && !word.starts_with("-:")) {
+      throw Error(concat("there is no option ", printable(word)), hint_of(command));
     }
+    command.words.push_back(word);
   }
+  const auto position = [&](const std::string& word) {
+    return std::find(argv.begin(), argv.end(), word) - argv.begin();
+  };
+  std::stable_sort(
+      command.words.begin(), command.words.end(),
+      [&](const std::string& a, const std::string& b) { return position(a) < position(b); });
+}
+
+// The one tensor that a command names; otherwise standard input.
+void take_input(const Command& command, InputArguments& input) {
+  if (command.words.size() > 1) {
+    struct stat ignored;
+    const bool is_file = os::exists(command.words[0], &ignored);
+    throw Error(concat("found two INPUTs, '", printable(command.words[0]), "' and '",
+                       printable(command.words[1]), "', expected one"),
+                is_file
+                    ? hint_of(command)
+                    : "the commands, which come first, are apply, stats, compare, softmax, show");
+  }
+  if (!command.words.empty()) input.name = command.words.front();
+}
+
+void take_both(const Command& command, CompareArguments& arguments) {
+  if (command.words.size() != 2) {
+    throw Error(
+        concat("compare takes two tensors, ACTUAL and EXPECTED, found ", command.words.size()),
+        hint_of(command));
+  }
+  arguments.actual = command.words[0];
+  arguments.expected = command.words[1];
 }
 
 // Prints what help asks for; returns the exit status.
@@ -251,17 +282,14 @@ int print_help(const CLI::App& app, const CLI::Success& help) {
   return complain(concat("standard output: ", std::strerror(errno)));
 }
 
+constexpr std::array kCommands{"apply", "stats", "compare", "softmax", "show"};
+
 // "lnorm x.npy" means "lnorm apply x.npy".
-std::vector<std::string> with_command(int argc, const char* const* argv) {
-  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+std::vector<std::string> with_command(std::span<const char* const> argv) {
+  std::vector<std::string> words(argv.begin(), argv.end());
   const std::string first = words.empty() ? "" : words.front();
-  for (const char* const later : {"stats", "compare", "softmax", "show"}) {
-    if (first == later) {
-      throw Error(concat("the command ", later, " is not in this version yet, only apply"),
-                  concat("a file of that name is ./", later));
-    }
-  }
-  if (first != "apply" && first != "--help" && first != "-h" && first != "--version") {
+  const bool named = std::find(kCommands.begin(), kCommands.end(), first) != kCommands.end();
+  if (!named && first != "--help" && first != "-h" && first != "--version") {
     words.insert(words.begin(), "apply");
   }
   return {words.rbegin(), words.rend()};  // CLI11 takes them from the back
@@ -269,32 +297,63 @@ std::vector<std::string> with_command(int argc, const char* const* argv) {
 
 }  // namespace
 
-std::variant<ApplyArguments, Done> parse_arguments(int argc, const char* const* argv) {
-  ApplyArguments arguments;
-  arguments.kernel = kernels().front().name;
+Arguments parse_arguments(int argc, const char* const* argv) {
+  const std::span<const char* const> words(argv + std::min(argc, 1), argv + argc);
+  Parsed parsed;
   CLI::App app{std::string(kOverview), "lnorm"};
   app.set_version_flag("--version", "lnorm " LNORM_VERSION);
-  app.footer("lnorm apply --help lists the options.\n\n" + std::string(kExamples));
+  app.footer("lnorm COMMAND --help lists the options of a command.\n\n" + std::string(kExamples));
   app.require_subcommand(1);
   app.allow_extras();
   app.formatter(std::make_shared<HelpFormatter>());
-  add_apply(app, arguments);
+  add_apply(app, parsed);
+  add_stats(app, parsed);
+  add_compare(app, parsed);
+  add_softmax(app, parsed);
+  add_show(app, parsed);
+  const auto chosen = [&]() -> Command& {
+    for (Command* command : {&parsed.stats, &parsed.compare, &parsed.softmax, &parsed.show}) {
+      if (command->app->parsed()) return *command;
+    }
+    return parsed.apply;
+  };
   try {
-    app.parse(with_command(argc, argv));
+    for (const Command* command :
+         {&parsed.apply, &parsed.stats, &parsed.compare, &parsed.softmax, &parsed.show}) {
+      refuse_flag_values(*command->app);
+    }
+    app.parse(with_command(words));
   } catch (const CLI::Success& help) {
     return Done{print_help(app, help)};
   } catch (const CLI::ArgumentMismatch& error) {
-    const std::string_view what = error.what();
-    throw Error(concat(what.substr(0, what.find(':')), " takes one value"), kOptionsHint);
+    std::string name = error.what();
+    const bool flag = name.find("flag override") != std::string::npos;
+    name.erase(name.find_first_of(": "));
+    if (flag) name.insert(0, name.size() == 1 ? "-" : "--");  // CLI11 gives it without
+    throw Error(name + (flag ? " takes no value" : " takes one value"), hint_of(chosen()));
   } catch (const CLI::ParseError& error) {
-    throw Error(error.what(), kOptionsHint);
+    throw Error(error.what(), hint_of(chosen()));
   }
-  place_extras(app, arguments);
-  if (!arguments.input && os::is_terminal(os::FileDescriptor(STDIN_FILENO, false))) {
-    std::cerr << kOverview << "\nUsage: lnorm [INPUT] [OPTIONS]\n\n" << kExamples << "\n";
+  Command& command = chosen();
+  place_extras(app, command, words);
+  if (&command == &parsed.compare) {
+    take_both(command, parsed.compare_arguments);
+    return parsed.compare_arguments;
+  }
+  if (command.words.empty() && os::is_terminal(os::FileDescriptor(STDIN_FILENO, false))) {
+    std::cerr << kOverview << '\n'
+              << HelpFormatter().make_usage(command.app, "") << '\n'
+              << command.app->get_footer() << '\n';
     return Done{2};
   }
-  return arguments;
+  const auto with_input = [&](auto& arguments) -> Arguments {
+    take_input(command, arguments.input);
+    return arguments;
+  };
+  if (&command == &parsed.stats) return with_input(parsed.stats_arguments);
+  if (&command == &parsed.softmax) return with_input(parsed.softmax_arguments);
+  if (&command == &parsed.show) return with_input(parsed.show_arguments);
+  return with_input(parsed.apply_arguments);
 }
 
 }  // namespace lnorm::app

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -13,6 +15,18 @@
 // The command line as plain values. A path of "-" is standard input or output.
 namespace lnorm::app {
 
+struct InputArguments {
+  std::string name = "-";
+  std::optional<Format> from;
+};
+
+struct NormalizationArguments {
+  LayerNormOptions options;
+  std::optional<std::string> weight;
+  std::optional<std::string> bias;
+  std::string kernel;
+};
+
 struct OutputArguments {
   std::string path = "-";
   std::optional<Format> format;
@@ -21,17 +35,57 @@ struct OutputArguments {
   PrintOptions print;
 };
 
+// automatic: on a terminal.
+enum class When { automatic, always, never };
+
 struct ApplyArguments {
-  std::optional<std::string> input;  // not given: standard input
-  std::optional<Format> from;
-  LayerNormOptions options;
-  std::optional<std::string> weight;
-  std::optional<std::string> bias;
-  std::string kernel;
+  InputArguments input;
+  NormalizationArguments normalization;
   OutputArguments output;
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
   bool keepdim = true;
+  When progress = When::automatic;
+};
+
+struct StatsArguments {
+  InputArguments input;
+  NormalizationArguments normalization;
+  bool softmax = false;
+  bool histogram = false;
+  bool all = false;
+  enum class Report { text, json, csv } report = Report::text;
+  When color = When::automatic;
+  When progress = When::automatic;
+};
+
+struct CompareArguments {
+  std::string actual;
+  std::string expected;
+  std::optional<double> rtol;  // by dtype if not given, as atol
+  std::optional<double> atol;
+  std::optional<std::uint64_t> max_ulp;
+  bool equal_nan = true;
+  std::size_t max_diffs = 5;
+  bool json = false;
+  bool quiet = false;
+  When color = When::automatic;
+  When progress = When::automatic;
+};
+
+struct SoftmaxArguments {
+  InputArguments input;
+  NormalizedAxes axes = FirstAxis{};
+  OutputArguments output;
+  When progress = When::automatic;
+};
+
+struct ShowArguments {
+  InputArguments input;
+  PrintOptions print;
+  bool header = false;  // also where the output is no terminal
+  When color = When::automatic;
+  When progress = When::automatic;
 };
 
 // Nothing more to do: help or the version was printed, or the usage was wrong and has been
@@ -40,6 +94,9 @@ struct Done {
   int exit_status;
 };
 
-std::variant<ApplyArguments, Done> parse_arguments(int argc, const char* const* argv);
+using Arguments = std::variant<ApplyArguments, StatsArguments, CompareArguments, SoftmaxArguments,
+                               ShowArguments, Done>;
+
+Arguments parse_arguments(int argc, const char* const* argv);
 
 }  // namespace lnorm::app

@@ -6,5 +6,9 @@ namespace lnorm::app {
 
 // Each runs one command and returns the exit status; throws Error or ClosedPipe.
 int apply(const ApplyArguments& arguments);
+int stats(const StatsArguments& arguments);
+int compare(const CompareArguments& arguments);
+int softmax(const SoftmaxArguments& arguments);
+int show(const ShowArguments& arguments);
 
 }  // namespace lnorm::app

@@ -10,6 +10,17 @@
 
 namespace {
 
+using namespace lnorm::app;
+
+struct Run {
+  int operator()(const ApplyArguments& arguments) const { return apply(arguments); }
+  int operator()(const StatsArguments& arguments) const { return stats(arguments); }
+  int operator()(const CompareArguments& arguments) const { return compare(arguments); }
+  int operator()(const SoftmaxArguments& arguments) const { return softmax(arguments); }
+  int operator()(const ShowArguments& arguments) const { return show(arguments); }
+  int operator()(const Done& done) const { return done.exit_status; }
+};
+
 extern "C" void end_by_signal(int signal) {
   lnorm::os::remove_temporaries();
   std::signal(signal, SIG_DFL);
@@ -29,13 +40,10 @@ void handle_signals() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace lnorm::app;
   lnorm::os::hold_standard_streams();
   handle_signals();
   try {
-    const auto parsed = parse_arguments(argc, argv);
-    if (const auto* done = std::get_if<Done>(&parsed)) return done->exit_status;
-    return apply(std::get<ApplyArguments>(parsed));
+    return std::visit(Run{}, parse_arguments(argc, argv));
   } catch (const lnorm::ClosedPipe&) {
     return 0;
   } catch (const lnorm::Error& error) {

@@ -10,7 +10,22 @@
 
 namespace lnorm::app {
 
+namespace {
+
+Format main_format(const OutputArguments& arguments, const ByteSink& bytes, Format input) {
+  if (arguments.format) return *arguments.format;
+  if (const auto by_extension = named_format(arguments.path)) return *by_extension;
+  return bytes.is_terminal() ? Format::text : input;
+}
+
+}  // namespace
+
+void OutputFile::begin(const OutputArguments& arguments, Format input, const Plan& plan) {
+  begin(main_format(arguments, bytes_, input), {bytes_.name(), plan.out, plan.shape}, arguments);
+}
+
 void OutputFile::begin(Format format, const TensorInfo& info, const OutputArguments& arguments) {
+  format_ = format;
   switch (format) {
     case Format::json:
       sink_ = make_json_sink(bytes_, info, arguments.nan);

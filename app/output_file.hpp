@@ -9,6 +9,7 @@
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/tensor_sink.hpp"
+#include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm::app {
 
@@ -21,8 +22,16 @@ class OutputFile {
   ByteSink& bytes() noexcept { return bytes_; }
   const ByteSink& bytes() const noexcept { return bytes_; }
 
+  // The command's result: in the format asked for, by default the path's, the input's, or text on a
+  // terminal.
+  void begin(const OutputArguments& arguments, Format input, const Plan& plan);
   void begin(Format format, const TensorInfo& info, const OutputArguments& arguments);
+
   TensorSink& sink() noexcept { return *sink_; }
+
+  // Whether the work writes to a terminal as it goes, where a line of progress would be in the way.
+  // Text comes at the end.
+  bool fills_terminal() const noexcept { return format_ != Format::text && bytes_.is_terminal(); }
 
   // After the sink has been finished.
   void finish() { bytes_.finish(); }
@@ -30,6 +39,7 @@ class OutputFile {
 
  private:
   ByteSink bytes_;
+  Format format_ = Format::npy;
   std::unique_ptr<TensorSink> sink_;
 };
 

@@ -30,6 +30,15 @@ std::int64_t parse_integer(const std::string& option, std::string_view text) {
   return parse_integer_as(option, text, "an integer");
 }
 
+std::uint64_t parse_count(const std::string& option, std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    fail(option, text, "an integer from 0 to 18446744073709551615");
+  }
+  return value;
+}
+
 bool parse_real(std::string_view text, double& value) {
   const std::string digits(text.substr(text.starts_with('+') ? 1 : 0));
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);

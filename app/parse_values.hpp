@@ -13,6 +13,9 @@ namespace lnorm::app {
 
 std::int64_t parse_integer(const std::string& option, std::string_view text);
 
+// An integer that is not negative.
+std::uint64_t parse_count(const std::string& option, std::string_view text);
+
 // The float64 nearest to the decimal, which must not be beyond the largest.
 double parse_real(const std::string& option, const std::string& text);
 

@@ -1,14 +1,19 @@
 #!/usr/bin/python3
-"""Makes cases.json, what PyTorch prints for some tensors, for tests/unit/report/torch_text_test.cpp.
+"""Makes cases.json, what PyTorch prints for some tensors; tests/support/torch_cases.cpp reads it.
 
 Run it with Debian's python3-torch and python3-numpy:  /usr/bin/python3 data/torch_text/make_cases.py
 
 A case has the tensor's dtype, shape and elements, torch.set_printoptions' options and the text. The
-elements are little-endian bytes in hex, or a recipe: element i is
+elements are little-endian bytes in hex; or a tile, bytes in hex of which copies one after another
+fill the shape in C order, the last one cut off; or a recipe: element i is
 ((i * multiplier) % modulus + offset) / divisor, which the dtype holds exactly.
+
+"cases" are edges of the rules, large tensors and all kinds of options; "random" are random tensors,
+most with the default options and every fourth summarised.
 """
 
 import json
+import math
 import os
 
 import numpy
@@ -112,6 +117,24 @@ def random_shape(rng):
     return shape
 
 
+def large_shape(rng):
+    """An even mix of ranks 1 to 5, summarised by default, to elements that are not many."""
+    rank = rng.randint(1, 6)
+    while True:
+        shape = [int(extent) for extent in 10 ** rng.uniform(0, 4, rank)]
+        shown = math.prod(min(6, extent) for extent in shape)
+        if 1000 < math.prod(shape) <= 20000 and shown <= 144:
+            return shape
+
+
+def tile_size(rng, count):
+    """A number of elements that shares no factor with any extent, so that the rows differ."""
+    while True:
+        size = rng.randint(50, 120)
+        if math.gcd(size, count) == 1:
+            return size
+
+
 def random_options(rng):
     """Half of the time the defaults, else one or more options that make a difference."""
     options = {}
@@ -129,20 +152,23 @@ def random_options(rng):
 
 
 def hex_case(array, shape, options):
-    """A small tensor, its elements in hex."""
+    """A tensor with its elements in hex, or only a tile of them."""
+    count = math.prod(shape)
     data = array.astype(array.dtype.newbyteorder("<")).tobytes().hex()
-    return {"dtype": array.dtype.name, "shape": shape, "options": options, "hex": data,
-            "text": torch_text(array, shape, options)}
+    return {"dtype": array.dtype.name, "shape": shape, "options": options,
+            "hex" if array.size == count else "tile": data,
+            "text": torch_text(numpy.resize(array, count), shape, options)}
 
 
-def random_case(rng):
-    """Any small tensor."""
+def random_case(rng, large, default):
+    """Any tensor, small or large, with the default options or with any."""
     dtype = rng.choice(["float32"] * 8 + FLOATS * 3 + INTEGERS + ["bool"])
-    shape = random_shape(rng)
+    shape = large_shape(rng) if large else random_shape(rng)
     if 0 in shape and dtype in ("uint16", "uint32", "uint64"):
         dtype = "uint8"  # see torch_text
-    options = random_options(rng)
-    array = elements(rng, dtype, int(numpy.prod(shape)))
+    options = {} if default else random_options(rng)
+    count = math.prod(shape)
+    array = elements(rng, dtype, tile_size(rng, count) if large else count)
     return hex_case(array, shape, options)
 
 
@@ -220,17 +246,23 @@ def large_cases():
     ]
 
 
+def lines(cases):
+    """A JSON array with a case on each line."""
+    return "[\n" + ",\n".join(json.dumps(case) for case in cases) + "\n]"
+
+
 def main():
     """Writes cases.json beside this file."""
     rng = numpy.random.RandomState(2024)
     cases = [*large_cases(), *edge_cases()]
-    cases += [random_case(rng) for _ in range(150)]
+    cases += [random_case(rng, large=False, default=False) for _ in range(150)]
+    rng = numpy.random.RandomState(2025)
+    more = [random_case(rng, large=i % 4 == 0, default=i % 6 != 0) for i in range(360)]
     origin = f"torch {torch.__version__}, data/torch_text/make_cases.py"
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases.json")
     with open(path, "w", encoding="ascii") as file:
-        file.write('{"origin": ' + json.dumps(origin) + ',\n"cases": [\n')
-        file.write(",\n".join(json.dumps(case) for case in cases))
-        file.write("\n]}\n")
+        file.write('{"origin": ' + json.dumps(origin) + ',\n"cases": ' + lines(cases))
+        file.write(',\n"random": ' + lines(more) + "}\n")
 
 
 if __name__ == "__main__":

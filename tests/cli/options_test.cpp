@@ -1,7 +1,5 @@
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
-#include <regex>
 
 #include "support/catch.hpp"
 #include "support/files.hpp"
@@ -310,57 +308,5 @@ TEST_CASE("an empty tensor keeps its shape") {
 TEST_CASE("every kernel gives the same JSON for a simple tensor") {
   for (const std::string kernel : {"portable", "reference"}) {
     check({{"[[1,3],[10,30]]", {"--eps", "0", "--kernel", kernel}, "[[-1.0,1.0],[-1.0,1.0]]"}});
-  }
-}
-
-TEST_CASE("help and version are results") {
-  CHECK(std::regex_match(output_of({"--version"}), std::regex("lnorm [0-9]+\\.[0-9]+\\.[0-9]+\n")));
-  const std::string help = output_of({"--help"});
-  CHECK(output_of({"-h"}) == help);
-  CHECK(help.find("Usage: lnorm") != std::string::npos);
-  CHECK(help.find("  apply ") != std::string::npos);
-  const std::string of_apply = output_of({"apply", "--help"});
-  for (const std::string option : {"--axis",      "--normalized-shape",
-                                   "--axes",      "--eps",
-                                   "--eps-on",    "--ddof",
-                                   "--unbiased",  "--weight",
-                                   "--gamma",     "--scale",
-                                   "--bias",      "--beta",
-                                   "--shift",     "--zero-centered-weight",
-                                   "--rms",       "--kernel",
-                                   "-o",          "--output",
-                                   "--to",        "--from",
-                                   "--dtype",     "--save-mean",
-                                   "--save-rstd", "--no-keepdim",
-                                   "--nan",       "--precision",
-                                   "--edgeitems", "--threshold",
-                                   "--linewidth", "--sci-mode",
-                                   "--help"}) {
-    CAPTURE(option);
-    CHECK(std::regex_search(of_apply, std::regex("[ ,]" + option + "[ ,\n]")));
-  }
-}
-
-TEST_CASE("the examples of the help run as printed") {
-  const std::string path =
-      std::filesystem::path(LNORM_BINARY).parent_path().string() + ":/usr/bin:/bin";
-  for (const std::vector<std::string>& command :
-       std::vector<std::vector<std::string>>{{"--help"}, {"apply", "--help"}}) {
-    const std::string help = output_of(command);
-    const std::string examples = help.substr(help.find("Examples:"));
-    const std::regex line("\n  ([^\n]*lnorm[^\n]*)");
-    int count = 0;
-    for (std::sregex_iterator it(examples.begin(), examples.end(), line), end; it != end; ++it) {
-      const std::string example = (*it)[1];
-      CAPTURE(example);
-      const Outcome outcome = run({.arguments = {"-c", example},
-                                   .directory = LNORM_DATA_DIR "/..",
-                                   .environment = {{"PATH", path}},
-                                   .program = "/bin/sh"});
-      CHECK(outcome.status == 0);
-      CHECK(outcome.err == "");
-      ++count;
-    }
-    CHECK(count > 0);
   }
 }

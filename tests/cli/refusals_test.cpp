@@ -211,3 +211,151 @@ TEST_CASE("an output that cannot be written is named with the reason") {
       {{"x.npy", "-o", "y.npy", "--save-rstd", "no/r.npy"}, {"no/r.npy: No such file"}},
   });
 }
+
+TEST_CASE("reports that exclude each other are named") {
+  Workplace().check({
+      {{"stats", "x.npy", "--json", "--csv"}, {"both --json and --csv", "expected one"}},
+      {{"stats", "x.npy", "--csv", "--json"}, {"both --json and --csv", "expected one"}},
+      {{"stats", "x.npy", "--histogram", "--json"}, {"--histogram", "--json"}},
+      {{"stats", "x.npy", "--csv", "--histogram"}, {"--histogram", "--csv"}},
+  });
+}
+
+TEST_CASE("stats refuses what apply refuses") {
+  Workplace().check({
+      {{"stats", "no.npy"}, {"no.npy: No such file"}},
+      {{"stats", "short.npy"}, {"short.npy", "24 bytes", "found 20"}},
+      {{"stats"}, {"standard input: is empty"}},
+      {{"stats", "x.npy", "--ddof", "4"}, {"x.npy", "ddof is 4", "4 elements"}},
+      {{"stats", "--unbiased"}, {"standard input", "ddof is 1", "1 element"}, "5"},
+      {{"stats", "x.npy", "--axis", "3"}, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
+      {{"stats", "x.npy", "--axis", "0", "--axes", "0"}, {"--axis", "--axes", "one of"}},
+      {{"stats", "x.npy", "--eps", "-1"}, {"eps is -1", "0 or more"}},
+      {{"stats", "x.npy", "--weight", "w3.npy"}, {"w3.npy", "weight", "(3)", "(4)"}},
+      {{"stats", "--bias", "-"}, {"standard input", "two"}, "[1]"},
+  });
+}
+
+TEST_CASE("compare takes two tensors that can be read") {
+  const Words two{"two tensors", "ACTUAL and EXPECTED", "hint: lnorm compare --help"};
+  const auto found = [&](const std::string& count) {
+    Words words = two;
+    words.push_back("found " + count);
+    return words;
+  };
+  Workplace().check({
+      {{"compare"}, found("0")},
+      {{"compare", "x.npy"}, found("1")},
+      {{"compare", "-"}, found("1"), "[1]"},
+      {{"compare", "x.npy", "x.npy", "w3.npy"}, found("3")},
+      {{"compare", "x.npy", "-:w", "x.npy"}, found("3")},
+      {{"compare", "-", "-"}, {"standard input", "two inputs"}, "[1]"},
+      {{"compare", "-:a", "-:b"}, {"standard input", "two inputs"}, R"({"a": 1, "b": 1})"},
+      {{"compare", "-", "-:b"}, {"standard input", "two inputs"}, R"({"a": 1, "b": 1})"},
+      {{"compare", "x.npy", "no.npy"}, {"no.npy: No such file"}},
+      {{"compare", "no.npy", "x.npy"}, {"no.npy: No such file"}},
+      {{"compare", "x.json", "short.npy"}, {"short.npy", "24 bytes", "found 20"}},
+      {{"compare", "long.npy", "x.json"}, {"long.npy", "24 bytes", "found 25"}},
+      {{"compare", "x.npy", "folder"}, {"folder: is a directory"}},
+      {{"compare", "x.npy", "-"}, {"standard input: is empty"}},
+      {{"compare", "x.json", "-"}, {"standard input", "cut off"}, npy("<f4", {2, 3}, "abcd")},
+      {{"compare", "-", "x.json"}, {"standard input:1:"}, "[[1,2,3],[4,5,6]"},
+      {{"compare", "x.npy", "members.json:v"}, {"members.json", "'v'", "w, b, s"}},
+      {{"compare", "-q", "x.npy", "no.npy"}, {"no.npy: No such file"}},
+      {{"compare", "--json", "x.npy", "no.npy"}, {"no.npy: No such file"}},
+  });
+}
+
+TEST_CASE("a tolerance out of range is named with its range") {
+  const auto of = [](Words options) {
+    options.insert(options.begin(), {"compare", "x.npy", "x.npy"});
+    return options;
+  };
+  Workplace().check({
+      {of({"--rtol", "-1"}), {"--rtol", "-1", "negative", "0 or more"}},
+      {of({"--rtol=-1e-300"}), {"--rtol", "-1e-300", "0 or more"}},
+      {of({"--rtol", "nan"}), {"--rtol", "'nan' is not a finite number"}},
+      {of({"--rtol", "1e999"}), {"--rtol", "'1e999'", "float64"}},
+      {of({"--atol", "-0.5"}), {"--atol", "-0.5", "0 or more"}},
+      {of({"--atol", "inf"}), {"--atol", "'inf' is not a finite number"}},
+      {of({"--atol", "1e-5x"}), {"--atol", "'1e-5x'", "number"}},
+      {of({"--max-ulp", "-1"}), {"--max-ulp", "'-1'", "integer from 0"}},
+      {of({"--max-ulp", "1.5"}), {"--max-ulp", "'1.5'", "integer from 0"}},
+      {of({"--max-ulp", "18446744073709551616"}), {"--max-ulp", "18446744073709551616"}},
+      {of({"--max-diffs", "x"}), {"--max-diffs", "'x'", "integer from 0"}},
+      {of({"--max-diffs", "-1"}), {"--max-diffs", "'-1'", "integer from 0"}},
+      {of({"--max-diffs", "1000001"}), {"--max-diffs", "1000001", "0 to 1000000"}},
+      {of({"--json=false"}), {"--json takes no value", "hint: lnorm compare --help"}},
+      {{"stat", "x.npy"}, {"two INPUTs", "'stat'", "hint: the commands", "stats"}},
+      {{"stats", "x.npy", "--unbiased=2"}, {"--unbiased takes no value", "hint: lnorm stats"}},
+      {of({"--rtol"}), {"--rtol", "one value", "hint: lnorm compare --help"}},
+      {of({"--rtol", "1", "--rtol", "2"}), {"--rtol"}},
+  });
+}
+
+TEST_CASE("an option of another command is none, and the help of the right one is named") {
+  const auto refusal = [](const Words& arguments, const std::string& option) {
+    return Refusal{arguments,
+                   {"there is no option " + option,
+                    "hint: lnorm " + arguments[0] + " --help lists the options"}};
+  };
+  Workplace().check({
+      refusal({"apply", "x.npy", "--softmax"}, "--softmax"),
+      refusal({"apply", "x.npy", "--color", "never"}, "--color"),
+      refusal({"stats", "x.npy", "--to", "json"}, "--to"),
+      refusal({"stats", "-o", "y.npy", "x.npy"}, "-o"),
+      refusal({"stats", "x.npy", "--precision", "3"}, "--precision"),
+      refusal({"compare", "x.npy", "--eps", "x.npy"}, "--eps"),
+      refusal({"compare", "--tolerance", "x.npy", "x.npy"}, "--tolerance"),
+      refusal({"softmax", "x.npy", "--eps", "1"}, "--eps"),
+      refusal({"softmax", "x.npy", "--unbiased"}, "--unbiased"),
+      refusal({"softmax", "--weight=1", "x.npy"}, "--weight=1"),
+      refusal({"softmax", "x.npy", "--save-mean", "m.npy"}, "--save-mean"),
+      refusal({"show", "x.npy", "--axis", "0"}, "--axis"),
+      refusal({"show", "x.npy", "--to", "text"}, "--to"),
+      refusal({"show", "-x", "x.npy"}, "-x"),
+  });
+}
+
+TEST_CASE("a wrong word for one of the other commands is named with the right ones") {
+  Workplace().check({
+      {{"stats", "x.npy", "--color", "yes"}, {"--color", "'yes'", "auto|always|never"}},
+      {{"show", "x.npy", "--color", ""}, {"--color", "''", "auto|always|never"}},
+      {{"softmax", "x.npy", "--progress", "on"}, {"--progress", "'on'", "auto|always|never"}},
+      {{"compare", "x.npy", "x.npy", "--progress", "1"}, {"--progress", "'1'", "auto"}},
+      {{"stats", "x.npy", "--from", "csv"}, {"--from", "'csv'", "npy", "json"}},
+      {{"show", "x.json", "--from", "npy"}, {"x.json", "not an .npy file"}},
+      {{"stats", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm stats --help"}},
+      {{"softmax", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm softmax --help"}},
+      {{"show", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm show --help"}},
+  });
+}
+
+TEST_CASE("show refuses what holds no tensor") {
+  Workplace().check({
+      {{"show", "no.npy"}, {"no.npy: No such file"}},
+      {{"show", ""}, {"''"}},
+      {{"show", "folder"}, {"folder: is a directory"}},
+      {{"show"}, {"standard input: is empty"}},
+      {{"show", "-"}, {"standard input: is empty"}},
+      {{"show", "empty.npy"}, {"empty.npy: is empty"}},
+      {{"show", "object.npy", "--header"}, {"object.npy", "pickle"}},
+      {{"show", "ragged.json", "--header"}, {"ragged.json:3:2: row 2 has 4 elements, expected 3"}},
+      {{"show", "x.npy", "--precision", "-1"}, {"--precision", "-1", "0 to 100"}},
+      {{"show", "x.npy", "--precision", "101"}, {"--precision", "101", "0 to 100"}},
+      {{"show", "x.npy", "--edgeitems", "x"}, {"--edgeitems", "'x'", "integer"}},
+  });
+}
+
+TEST_CASE("softmax refuses axes and outputs that apply refuses") {
+  Workplace().check({
+      {{"softmax", "x.npy", "--axis", "3"}, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
+      {{"softmax", "x.npy", "--axes", "0"}, {"not supported yet", "hint: ", "--axis 0"}},
+      {{"softmax", "x.npy", "--normalized-shape", "5"}, {"x.npy", "(5)", "(2, 3, 4)"}},
+      {{"softmax", "x.npy", "--axis", "0", "--axes", "0"}, {"--axis", "--axes", "one of"}},
+      {{"softmax", "x.npy", "--dtype", "int8"}, {"--dtype", "'int8'", "float32"}},
+      {{"softmax", "short.npy", "-o", "y.npy"}, {"short.npy", "24 bytes", "found 20"}},
+      {{"softmax", "x.npy", "-o", "folder"}, {"folder: is a directory"}},
+      {{"softmax", "x.npy", "-o", "y.npz"}, {"y.npz", "not written yet"}},
+  });
+}

@@ -11,8 +11,8 @@
 #include "lnorm/core/options.hpp"
 
 // Layer normalisation, moments and softmax in exact arithmetic (Boost.Multiprecision): sums and
-// deviations as integers, divisions, roots, exp and the affine parameters with 320 bits. None of the
-// library's code takes part.
+// deviations as integers; divisions, roots, exp and the affine parameters with 320 bits. None of
+// the library's code takes part.
 namespace oracle {
 
 using Exact = boost::multiprecision::number<

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -54,7 +55,7 @@ struct Ends {
   Descriptor theirs;  // none: closed
 };
 
-Ends open_terminal() {
+Ends open_terminal(int columns) {
   Ends ends{Descriptor(checked(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), "posix_openpt")), {}};
   checked(::grantpt(ends.ours.get()), "grantpt");
   checked(::unlockpt(ends.ours.get()), "unlockpt");
@@ -64,6 +65,10 @@ Ends open_terminal() {
   checked(::tcgetattr(ends.theirs.get(), &settings), "tcgetattr");
   ::cfmakeraw(&settings);  // the bytes as they are written
   checked(::tcsetattr(ends.theirs.get(), TCSANOW, &settings), "tcsetattr");
+  winsize size{};
+  size.ws_row = 24;
+  size.ws_col = static_cast<unsigned short>(columns);
+  checked(::ioctl(ends.theirs.get(), TIOCSWINSZ, &size), "TIOCSWINSZ");
   return ends;
 }
 
@@ -72,7 +77,7 @@ Ends open_stream(const Stream& stream, bool to_program) {
     case Stream::Kind::closed:
       return {};
     case Stream::Kind::terminal:
-      return open_terminal();
+      return open_terminal(stream.columns);
     case Stream::Kind::file: {
       const int flags = to_program ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC;
       const char* const path = stream.text.c_str();
@@ -129,13 +134,16 @@ void give(Descriptor& to, std::string_view& bytes) {
 Stream::Stream() = default;
 
 Stream::Stream(Kind kind_of_stream, std::string text_or_path,
-               std::optional<std::size_t> limit_of_pipe)
-    : kind(kind_of_stream), text(std::move(text_or_path)), limit(limit_of_pipe) {}
+               std::optional<std::size_t> limit_of_pipe, int columns_of_terminal)
+    : kind(kind_of_stream),
+      text(std::move(text_or_path)),
+      limit(limit_of_pipe),
+      columns(columns_of_terminal) {}
 
 Outcome run(const Command& command) {
   Ends in = open_stream(command.in, true);
   Ends out = open_stream(command.out, false);
-  Ends err = open_stream({}, false);
+  Ends err = open_stream(command.err, false);
   const pid_t child = checked(::fork(), "fork");
   if (child == 0) become(command, {in.theirs.get(), out.theirs.get(), err.theirs.get()});
   for (Ends* ends : {&in, &out, &err}) ends->theirs.reset();
@@ -160,7 +168,7 @@ Outcome run(const Command& command) {
     if (::poll(fds.data(), fds.size(), static_cast<int>(left.count())) < 0) continue;
     if (fds[0].revents != 0) give(in.ours, rest);
     if (fds[1].revents != 0) take(out.ours, outcome.out, command.out.limit);
-    if (fds[2].revents != 0) take(err.ours, outcome.err, {});
+    if (fds[2].revents != 0) take(err.ours, outcome.err, command.err.limit);
   }
   if (late) ::kill(child, SIGKILL);
   int status = 0;

@@ -67,4 +67,26 @@ void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
   to.resize(done);
 }
 
+std::int64_t ByteSource::skip(std::int64_t count) {
+  const auto ahead = static_cast<std::int64_t>(ahead_.size() - ahead_start_);
+  std::int64_t done = std::min(count, ahead);
+  ahead_start_ += static_cast<std::size_t>(done);
+  if (remaining_) {
+    *remaining_ -= done;
+    const std::int64_t rest = std::min(count - done, *remaining_);
+    os::seek_forward(fd_, rest, name_);
+    *remaining_ -= rest;
+    return done + rest;
+  }
+  std::vector<std::byte> passed(static_cast<std::size_t>(
+      std::min<std::int64_t>(count - done, static_cast<std::int64_t>(kFirstGrowth))));
+  while (done < count) {
+    const auto wanted = std::min(passed.size(), static_cast<std::size_t>(count - done));
+    const std::size_t got = os::read_some(fd_, std::span(passed).first(wanted), name_);
+    if (got == 0) break;
+    done += static_cast<std::int64_t>(got);
+  }
+  return done;
+}
+
 }  // namespace lnorm

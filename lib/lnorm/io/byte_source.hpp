@@ -33,6 +33,9 @@ class ByteSource {
   // claimed costs no memory. The buffer's size becomes the number of bytes read.
   void read(std::vector<std::byte>& to, std::size_t count);
 
+  // Passes over bytes, of a regular file without reading them; returns how many there were.
+  std::int64_t skip(std::int64_t count);
+
  private:
   std::string name_;
   os::FileDescriptor fd_;

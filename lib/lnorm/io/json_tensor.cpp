@@ -377,6 +377,8 @@ class JsonSource final : public TensorSource {
     position_ += bytes;
   }
 
+  void skip(std::int64_t bytes) override { position_ += static_cast<std::size_t>(bytes); }
+
   void finish() override {}
 
  private:

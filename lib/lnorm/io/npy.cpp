@@ -86,6 +86,12 @@ class NpySource final : public TensorSource {
     if (to.size() < bytes) throw Error(too_short(info(), data_bytes_, taken_));
   }
 
+  void skip(std::int64_t bytes) override {
+    const std::int64_t skipped = bytes_.skip(bytes);
+    taken_ += skipped;
+    if (skipped < bytes) throw Error(too_short(info(), data_bytes_, taken_));
+  }
+
   void finish() override {
     if (!bytes_.peek(1).empty()) fail_too_long("found more");
   }

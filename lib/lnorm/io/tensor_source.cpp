@@ -41,6 +41,10 @@ OpenedTensor open_tensor(const std::string& name, std::optional<Format> from) {
   return {open_npy(std::move(bytes)), format};
 }
 
+bool is_standard_input(std::string_view name) noexcept {
+  return name == "-" || name.starts_with("-:");
+}
+
 std::vector<std::byte> read_all(TensorSource& source) {
   std::vector<std::byte> elements;
   const auto count = static_cast<std::size_t>(element_count(source.info().shape));

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lnorm/core/tensor_info.hpp"
@@ -25,6 +27,9 @@ class TensorSource {
   // faster than the bytes come. Throws Error if the data ends before that.
   virtual void read(std::vector<std::byte>& to, std::size_t bytes) = 0;
 
+  // Passes over bytes of the elements, without reading them where the file allows it.
+  virtual void skip(std::int64_t bytes) = 0;
+
   // After the last read: throws Error if anything follows the tensor.
   virtual void finish() = 0;
 
@@ -41,6 +46,9 @@ struct OpenedTensor {
 // file that exists under the whole name wins. The content decides the format, then the extension;
 // from overrides both. Throws Error.
 OpenedTensor open_tensor(const std::string& name, std::optional<Format> from);
+
+// "-" and "-:MEMBER".
+bool is_standard_input(std::string_view name) noexcept;
 
 // All elements, as the file holds them; checks that nothing follows.
 std::vector<std::byte> read_all(TensorSource& source);

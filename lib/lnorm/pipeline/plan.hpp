@@ -18,6 +18,7 @@ struct Plan {
   Formula formula;
   DType in = DType::float64;
   DType out = DType::float64;
+  bool stats = false;           // whether mean and rstd of every row are wanted
   std::int64_t block_rows = 1;  // how many rows go through the loop at once
 
   Shape normalized_shape() const;

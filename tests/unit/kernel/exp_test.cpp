@@ -18,7 +18,7 @@ double relative_error(const Exact& actual, const Exact& expected) {
   return static_cast<double>(Exact(mp::abs(actual / expected - 1)));
 }
 
-// About the places where the reduction goes over to its next multiple of ln2/64, and everywhere else.
+// About the places where the reduction goes over to its next multiple of ln2/64, and elsewhere.
 template <class Check>
 void for_many(double least, Check check) {
   std::mt19937_64 random(4);

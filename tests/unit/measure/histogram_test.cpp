@@ -43,8 +43,8 @@ void check_bins(const std::vector<double>& values, std::size_t most) {
     FAIL_CHECK("not finite");
     return;
   }
-  // Borders are whole multiples of a power of two and small ones at that: doubles hold them, but for
-  // the first, for which the lowest double may stand in, and the last.
+  // Borders are whole multiples of a power of two and small ones at that: doubles hold them, but
+  // for the first, for which the lowest double may stand in, and the last.
   const double quarter = bins.begin == -kMost ? -0x1p1022 : bins.begin / 4;
   std::vector<double> borders;
   for (std::size_t i = 0; i <= bins.counts.size(); ++i) {
@@ -172,13 +172,11 @@ TEST_CASE("the bins of a wide range are hardly wider than its share", "[measure]
       const auto bins = histogram_of(values).bins(most);
       INFO(name << ": " << bins.counts.size() << " bins of " << bins.width
                 << " for half a range of " << range << ", " << most << " asked for");
-      // A quarter more where that lets the last bin end with the values; of integers, up to the next
-      // whole number.
-      const double whole = std::all_of(values.begin(), values.end(),
-                                       [](double value) { return value == std::floor(value); })
-                               ? 0.5
-                               : 0;
-      CHECK((bins.width / 2 <= range / static_cast<double>(most) * 1.06 * 1.25 + whole));
+      // A quarter more where that lets the last bin end with the values; of integers at least 1.
+      const double share = range / static_cast<double>(most) * 1.06 * 1.25;
+      const bool integers = std::all_of(values.begin(), values.end(),
+                                        [](double value) { return value == std::floor(value); });
+      CHECK((bins.width / 2 <= share + (integers ? 0.5 : 0)));
     }
   }
 }

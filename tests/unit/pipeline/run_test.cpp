@@ -6,40 +6,9 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
-
-class MemorySource final : public lnorm::TensorSource {
- public:
-  MemorySource(lnorm::TensorInfo info, std::vector<std::byte> bytes)
-      : TensorSource(std::move(info)), bytes_(std::move(bytes)) {}
-  void read(std::vector<std::byte>& to, std::size_t bytes) override {
-    REQUIRE(position_ + bytes <= bytes_.size());
-    const auto from = bytes_.begin() + static_cast<std::ptrdiff_t>(position_);
-    to.assign(from, from + static_cast<std::ptrdiff_t>(bytes));
-    position_ += bytes;
-    largest_read = std::max(largest_read, bytes);
-  }
-  void finish() override { finished = true; }
-
-  std::size_t largest_read = 0;
-  bool finished = false;
-
- private:
-  std::vector<std::byte> bytes_;
-  std::size_t position_ = 0;
-};
-
-class MemorySink final : public lnorm::TensorSink {
- public:
-  void write(std::span<const std::byte> elements) override {
-    bytes.insert(bytes.end(), elements.begin(), elements.end());
-  }
-  void finish() override { finished = true; }
-
-  std::vector<std::byte> bytes;
-  bool finished = false;
-};
 
 class Collector final : public lnorm::RowObserver {
  public:
@@ -54,6 +23,10 @@ class Collector final : public lnorm::RowObserver {
   std::vector<double> rstd;
   bool finished = false;
 };
+
+void normalize(const lnorm::RowsIn& x, const lnorm::RowsOut& y, const lnorm::RowStats& stats) {
+  lnorm::layer_norm_portable(x, y, {}, {}, stats);
+}
 
 }  // namespace
 
@@ -71,12 +44,17 @@ TEST_CASE("the loop gives the same bytes for every block size and no more memory
   for (const std::int64_t block_rows : {1, 2, 7, 22, 23, 1000}) {
     CAPTURE(block_rows);
     lnorm::Plan plan = lnorm::make_plan(info, {});
+    plan.stats = true;
     plan.block_rows = block_rows;
     MemorySource source(info, bytes);
     MemorySink sink;
     Collector collector;
     lnorm::RowObserver* const observers[] = {&collector};
-    lnorm::run(source, plan, lnorm::kernels().front(), {}, observers, sink);
+    std::vector<std::int64_t> progress;
+    lnorm::run(source, plan, normalize, observers, &sink,
+               [&](std::int64_t elements) { progress.push_back(elements); });
+    CHECK(std::is_sorted(progress.begin(), progress.end()));
+    CHECK(progress.back() == kRows * kLength);
     CHECK(sink.bytes == expected);
     CHECK(source.finished);
     CHECK(sink.finished);
@@ -93,7 +71,9 @@ TEST_CASE("rows without elements have no mean, and no rows have no statistics", 
     MemorySink sink;
     Collector collector;
     lnorm::RowObserver* const observers[] = {&collector};
-    lnorm::run(source, lnorm::make_plan(info, {}), lnorm::kernels().front(), {}, observers, sink);
+    lnorm::Plan plan = lnorm::make_plan(info, {});
+    plan.stats = true;
+    lnorm::run(source, plan, normalize, observers, &sink);
     CHECK(sink.bytes.empty());
     CHECK(source.finished);
     REQUIRE(collector.mean.size() == static_cast<std::size_t>(shape[0]));

@@ -1,76 +1,19 @@
 #include "lnorm/report/torch_text.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "lnorm/core/error.hpp"
-#include "lnorm/core/float16.hpp"
 #include "support/catch.hpp"
+#include "support/torch_cases.hpp"
 
 namespace lnorm {
 namespace {
 
-using Json = nlohmann::json;
 using Bytes = std::vector<std::byte>;
-
-// The elements of a case, which make_cases.py describes.
-Bytes elements(const Json& test, DType dtype) {
-  Bytes bytes;
-  if (test.contains("hex")) {
-    const auto hex = test.at("hex").get<std::string>();
-    for (std::size_t i = 0; i < hex.size(); i += 2) {
-      bytes.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
-    }
-    if constexpr (std::endian::native == std::endian::big) {
-      const auto item = static_cast<std::ptrdiff_t>(item_size(dtype));
-      for (auto at = bytes.begin(); at != bytes.end(); at += item) std::reverse(at, at + item);
-    }
-    return bytes;
-  }
-  const auto number = [&](const char* key) {
-    return test.at("recipe").at(key).get<std::int64_t>();
-  };
-  const std::int64_t count = element_count(test.at("shape").get<Shape>());
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t whole = i * number("multiplier") % number("modulus") + number("offset");
-    visit(dtype, [&]<class T>(T element) {
-      if constexpr (std::is_integral_v<T>) {
-        element = static_cast<T>(whole);
-      } else {
-        const double value = static_cast<double>(whole) / static_cast<double>(number("divisor"));
-        if constexpr (std::is_same_v<T, Float16>) {
-          element = to_float16(value);
-        } else {
-          element = static_cast<T>(value);
-        }
-      }
-      bytes.resize(bytes.size() + sizeof(T));
-      std::memcpy(bytes.data() + bytes.size() - sizeof(T), &element, sizeof(T));
-    });
-  }
-  return bytes;
-}
-
-PrintOptions print_options(const Json& json) {
-  PrintOptions options;
-  options.precision = json.value("precision", options.precision);
-  options.threshold = json.value("threshold", options.threshold);
-  options.edgeitems = json.value("edgeitems", options.edgeitems);
-  options.linewidth = json.value("linewidth", options.linewidth);
-  if (json.contains("sci_mode")) {
-    options.sci_mode =
-        json.at("sci_mode").get<bool>() ? PrintOptions::SciMode::on : PrintOptions::SciMode::off;
-  }
-  return options;
-}
 
 // The text of a tensor that arrives in pieces of so many elements.
 std::string print(DType dtype, Shape shape, PrintOptions options, const Bytes& bytes,
@@ -90,19 +33,14 @@ Bytes bytes_of(std::initializer_list<T> values) {
 }
 
 TEST_CASE("TorchText prints what PyTorch printed", "[torch_text]") {
-  std::ifstream file(LNORM_DATA_DIR "/torch_text/cases.json");
-  const Json goldens = Json::parse(file);
-  REQUIRE(goldens.at("cases").size() > 150);
-  for (const Json& test : goldens.at("cases")) {
-    const DType dtype = parse_dtype(test.at("dtype").get<std::string>()).value();
-    const auto shape = test.at("shape").get<Shape>();
-    const auto expected = test.at("text").get<std::string>();
-    const PrintOptions options = print_options(test.at("options"));
-    const Bytes bytes = elements(test, dtype);
-    CAPTURE(name(dtype), to_string(shape), test.at("options").dump());
+  const support::TorchCases cases = support::torch_cases();
+  REQUIRE(cases.all.size() > 150 + cases.random_count);
+  REQUIRE(cases.random_count >= 300);
+  for (const support::TorchCase& test : cases.all) {
+    CAPTURE(name(test.dtype), to_string(test.shape), test.arguments);
     for (const std::size_t piece : std::vector<std::size_t>{1, 7, 1021, 1 << 20}) {
       CAPTURE(piece);
-      CHECK(print(dtype, shape, options, bytes, piece) == expected);
+      CHECK(print(test.dtype, test.shape, test.options, test.elements, piece) == test.text);
     }
   }
 }

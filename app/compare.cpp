@@ -1,0 +1,51 @@
+#include "lnorm/pipeline/compare.hpp"
+
+#include "commands.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/report/comparison_report.hpp"
+#include "progress_line.hpp"
+#include "terminal.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+Tolerance tolerance_of(const CompareArguments& arguments, DType actual, DType expected) {
+  Tolerance tolerance = default_tolerance(actual, expected);
+  tolerance.rtol = arguments.rtol.value_or(tolerance.rtol);
+  tolerance.atol = arguments.atol.value_or(tolerance.atol);
+  tolerance.max_ulp = arguments.max_ulp;
+  tolerance.equal_nan = arguments.equal_nan;
+  return tolerance;
+}
+
+Comparison compare_files(const CompareArguments& arguments) {
+  const OpenedTensor actual = open_tensor(arguments.actual, {});
+  const OpenedTensor expected = open_tensor(arguments.expected, {});
+  const TensorInfo& info = expected.source->info();
+  const Tolerance tolerance = tolerance_of(arguments, actual.source->info().dtype, info.dtype);
+  ProgressLine progress(arguments.progress, info);
+  return compare(*actual.source, *expected.source, tolerance, arguments.max_diffs,
+                 progress.callback());
+}
+
+}  // namespace
+
+int compare(const CompareArguments& arguments) {
+  if (is_standard_input(arguments.actual) && is_standard_input(arguments.expected)) {
+    throw Error("standard input is named for two inputs, expected one");
+  }
+  const Comparison comparison = compare_files(arguments);
+  if (!arguments.quiet) {
+    ByteSink out("-");
+    out.outlive_reader();  // the exit status is still to be told
+    out.write(arguments.json ? comparison_json(comparison)
+                             : comparison_text(comparison, output_style(arguments.color)));
+    out.finish();
+  }
+  return comparison.equal() ? 0 : 1;
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,188 @@
+#include "option_groups.hpp"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
+#include "parse_values.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+template <class Enum>
+CLI::Option* add_choice(CLI::App& app, const std::string& names, Enum& value,
+                        std::vector<std::pair<std::string, Enum>> choices,
+                        const std::string& help) {
+  std::string type;
+  for (const auto& choice : choices) type += concat(type.empty() ? "" : "|", choice.first);
+  return add_parsed(
+      app, names,
+      [names, &value, choices, type](const std::string& text) {
+        for (const auto& [name, choice] : choices) {
+          if (name == text) {
+            value = choice;
+            return;
+          }
+        }
+        throw Error(concat(names, ": '", printable(text), "' is not one of ", type));
+      },
+      help, type);
+}
+
+std::string kernel_names() {
+  std::string names;
+  for (const Kernel& kernel : kernels()) names += concat(names.empty() ? "" : "|", kernel.name);
+  return names;
+}
+
+void add_when(CLI::App& app, const std::string& name, When& value, const std::string& help) {
+  add_choice<When>(app, name, value,
+                   {{"auto", When::automatic}, {"always", When::always}, {"never", When::never}},
+                   help);
+}
+
+}  // namespace
+
+void add_from(CLI::App& app, InputArguments& input) {
+  app.option_defaults()->group("Input");
+  add_choice<std::optional<Format>>(app, "--from", input.from,
+                                    {{"npy", Format::npy}, {"json", Format::json}},
+                                    "Input format (default by content)");
+}
+
+void add_axes(CLI::App& app, NormalizedAxes& axes) {
+  // Each of the three options says it all, so that a second one is a contradiction.
+  auto given = std::make_shared<std::string>();
+  const auto add = [&](const std::string& name, auto make, const std::string& help,
+                       const std::string& type) {
+    add_parsed(
+        app, name,
+        [&axes, given, name, make](const std::string& text) {
+          if (!given->empty() && *given != name) {
+            throw Error(concat("found both ", *given, " and ", name,
+                               ", expected one of --axis, --axes and --normalized-shape"));
+          }
+          *given = name;
+          axes = make(name, text);
+        },
+        help, type);
+  };
+  add(
+      "--axis",
+      [](const std::string& name, const std::string& text) {
+        return FirstAxis{parse_integer(name, text)};
+      },
+      "First normalised axis; it and all after it (default -1)", "A");
+  add(
+      "--normalized-shape",
+      [](const std::string& name, const std::string& text) {
+        return NormalizedShape{parse_list(name, text)};
+      },
+      "The trailing shape that is normalised, which must match", "D[,D...]");
+  add(
+      "--axes",
+      [](const std::string& name, const std::string& text) {
+        return AxisList{parse_list(name, text)};
+      },
+      "The normalised axes as a list", "A[,A...]");
+}
+
+void add_normalization(CLI::App& app, NormalizationArguments& normalization) {
+  app.option_defaults()->group("Normalisation");
+  add_axes(app, normalization.options.axes);
+  Formula& formula = normalization.options.formula;
+  add_parsed(
+      app, "--eps", [&](const std::string& text) { formula.eps = parse_real("--eps", text); },
+      "Added to the variance; finite, not negative (default 1e-5)", "E");
+  add_choice<EpsOn>(app, "--eps-on", formula.eps_on,
+                    {{"variance", EpsOn::variance}, {"std", EpsOn::std}},
+                    "sqrt(var + eps), or sqrt(var) + eps (default variance)");
+  const auto set_ddof =
+      [&formula, given = std::make_shared<std::optional<std::int64_t>>()](std::int64_t ddof) {
+        if (*given && **given != ddof) {
+          throw Error(concat("found --unbiased, which is --ddof 1, and --ddof ",
+                             ddof == 1 ? **given : ddof, ", expected one of them"));
+        }
+        *given = ddof;
+        formula.ddof = ddof;
+      };
+  add_parsed(
+      app, "--ddof",
+      [set_ddof](const std::string& text) { set_ddof(parse_integer("--ddof", text)); },
+      "The variance divides by n - N (default 0)", "N");
+  app.add_flag_callback(
+      "--unbiased", [set_ddof] { set_ddof(1); }, "The same as --ddof 1");
+  app.add_option("--weight,--gamma,--scale", normalization.weight,
+                 "Multiplies: a tensor of the normalised shape, a JSON literal or a number")
+      ->type_name("T");
+  app.add_option("--bias,--beta,--shift", normalization.bias, "Is added; the same forms")
+      ->type_name("T");
+  app.add_flag("--zero-centered-weight", normalization.options.zero_centered_weight,
+               "Multiply by 1 + weight");
+  app.add_flag("--rms", formula.rms,
+               "No mean; the mean of squares (divided by n - N) for the variance");
+  normalization.kernel = kernels().front().name;
+  app.add_option("--kernel", normalization.kernel, "Which code computes (default the first)")
+      ->type_name(kernel_names());
+}
+
+void add_output(CLI::App& app, OutputArguments& output) {
+  app.option_defaults()->group("Output");
+  app.add_option("-o,--output", output.path, "Where the result goes; - is standard output")
+      ->type_name("PATH");
+  add_choice<std::optional<Format>>(
+      app, "--to", output.format,
+      {{"npy", Format::npy}, {"json", Format::json}, {"text", Format::text}},
+      "Output format (default by the extension of -o, else the input's; text on a terminal)");
+  add_parsed(
+      app, "--dtype",
+      [&](const std::string& text) { output.dtype = parse_float_dtype("--dtype", text); },
+      "Output dtype (default the input's, float64 for integers)", "float16|float32|float64");
+  add_choice<JsonNan>(app, "--nan", output.nan,
+                      {{"python", JsonNan::python}, {"null", JsonNan::null}},
+                      "How JSON writes NaN: as NaN, or as null (default python)");
+}
+
+void add_print(CLI::App& app, PrintOptions& print) {
+  app.option_defaults()->group("Text output (torch.set_printoptions)");
+  const auto add_count = [&](const std::string& name, auto& value, std::int64_t most,
+                             const std::string& help) {
+    add_parsed(
+        app, name,
+        [name, &value, most](const std::string& text) {
+          using Count = std::remove_reference_t<decltype(value)>;
+          const auto count = parse_integer(name, text);
+          if (count < 0 || count > most) {
+            throw Error(concat(name, ": ", count, " is out of range, expected 0 to ", most));
+          }
+          value = static_cast<Count>(count);
+        },
+        help, "N");
+  };
+  constexpr std::int64_t kMany = 1'000'000'000'000;
+  add_count("--precision", print.precision, 100, "Digits after the point (default 4)");
+  add_count("--edgeitems", print.edgeitems, kMany, "Elements at each end of a summary (default 3)");
+  add_count("--threshold", print.threshold, kMany,
+            "Summarise above this many elements (default 1000)");
+  add_count("--linewidth", print.linewidth, kMany, "Characters a line (default 80)");
+  using SciMode = PrintOptions::SciMode;
+  add_choice<SciMode>(app, "--sci-mode", print.sci_mode,
+                      {{"auto", SciMode::automatic}, {"on", SciMode::on}, {"off", SciMode::off}},
+                      "Scientific notation (default auto)");
+}
+
+void add_color(CLI::App& app, When& color) {
+  add_when(app, "--color", color, "Colour (default on a terminal, unless NO_COLOR is set)");
+}
+
+void add_progress(CLI::App& app, When& progress) {
+  add_when(app, "--progress", progress,
+           "Progress on standard error after a second (default on a terminal)");
+}
+
+}  // namespace lnorm::app

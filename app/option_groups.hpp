@@ -1,0 +1,31 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "arguments.hpp"
+
+// The options that commands share: each means the same wherever it stands.
+namespace lnorm::app {
+
+// An option whose text is turned into a value by parse(text). CLI11's own conversion of numbers
+// goes by way of long double, which would round eps twice.
+template <class Parse>
+CLI::Option* add_parsed(CLI::App& app, const std::string& names, Parse parse,
+                        const std::string& help, const std::string& type) {
+  return app
+      .add_option_function<std::string>(
+          names, [parse](const std::string& text) { parse(text); }, help)
+      ->type_name(type)
+      ->expected(1);
+}
+
+void add_from(CLI::App& app, InputArguments& input);
+void add_axes(CLI::App& app, NormalizedAxes& axes);
+void add_normalization(CLI::App& app, NormalizationArguments& normalization);
+void add_output(CLI::App& app, OutputArguments& output);
+void add_print(CLI::App& app, PrintOptions& print);
+void add_color(CLI::App& app, When& color);
+void add_progress(CLI::App& app, When& progress);
+
+}  // namespace lnorm::app

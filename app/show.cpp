@@ -1,0 +1,56 @@
+#include <algorithm>
+#include <vector>
+
+#include "commands.hpp"
+#include "lnorm/core/byte_order.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "progress_line.hpp"
+#include "terminal.hpp"
+
+namespace lnorm::app {
+
+int show(const ShowArguments& arguments) {
+  const OpenedTensor input = open_tensor(arguments.input.name, arguments.input.from);
+  TensorSource& source = *input.source;
+  const TensorInfo& info = source.info();
+  TorchText text(info.dtype, info.shape, arguments.print);
+  const auto size = static_cast<std::int64_t>(item_size(info.dtype));
+  const std::int64_t elements = element_count(info.shape);
+  {
+    ProgressLine progress(arguments.progress, info);
+    const Progress report = progress.callback();
+    constexpr std::int64_t kBlock = 1 << 20;
+    std::vector<std::byte> block;
+    for (std::int64_t done = 0; done < elements;) {
+      const std::int64_t unshown = std::min(text.unshown(), kBlock);
+      const std::int64_t count = unshown > 0 ? unshown : std::min(text.shown(), kBlock);
+      if (unshown > 0) {
+        source.skip(count * size);
+        text.skip(count);
+      } else {
+        source.read(block, static_cast<std::size_t>(count * size));
+        make_native(block, info.dtype, info.byte_order);
+        text.add(block);
+      }
+      done += count;
+      if (report) report(done);
+    }
+    source.finish();
+  }
+  ByteSink out("-");
+  if (arguments.header || out.is_terminal()) {
+    out.write(output_style(arguments.color)
+                  .heading(concat(printable(info.name), ": ", name(info.dtype), ", shape ",
+                                  shape_text(info.shape))));
+    out.write("\n");
+  }
+  out.write(text.str());
+  out.write("\n");
+  out.finish();
+  return 0;
+}
+
+}  // namespace lnorm::app

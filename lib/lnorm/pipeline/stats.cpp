@@ -1,0 +1,83 @@
+#include "lnorm/pipeline/stats.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "lnorm/core/chunk.hpp"
+#include "lnorm/kernel/moments.hpp"
+#include "lnorm/kernel/softmax.hpp"
+
+namespace lnorm {
+
+static_assert(std::is_trivially_copyable_v<StatsRow>, "rows are spooled as bytes");
+
+StatsObserver::StatsObserver(Plan plan, Wanted wanted)
+    : plan_(std::move(plan)), wanted_(wanted), rows_(std::make_shared<Spool>(sizeof(StatsRow))) {
+  if (wanted.histograms) histograms_.emplace();
+}
+
+void StatsObserver::count_elements(const RowsIn& rows, Histogram& histogram) {
+  Chunk chunk;
+  const std::int64_t elements = rows.rows * rows.row_length;
+  const auto size = static_cast<std::int64_t>(item_size(rows.dtype));
+  for (std::int64_t start = 0; start < elements; start += kChunk) {
+    const std::int64_t n = std::min(kChunk, elements - start);
+    load(rows.data + start * size, rows.dtype, rows.byte_order, n, chunk);
+    for (std::int64_t i = 0; i < n; ++i) histogram.add(chunk.high[i]);
+  }
+}
+
+void StatsObserver::see(const RowBlock& block) {
+  const auto rows = static_cast<std::size_t>(block.x.rows);
+  const auto as_input = [&](const std::byte* data) {
+    return RowsIn{data, block.y.dtype, std::endian::native, block.x.rows, block.x.row_length};
+  };
+  input_.resize(rows);
+  output_.resize(rows);
+  softmax_.resize(rows);
+  measure_moments(block.x, plan_.formula.ddof, input_.data());
+  measure_moments(as_input(block.y.data), plan_.formula.ddof, output_.data());
+  if (wanted_.softmax) {
+    softmax_rows_.resize(rows * static_cast<std::size_t>(block.x.row_length) *
+                         item_size(block.y.dtype));
+    softmax(block.x, {softmax_rows_.data(), block.y.dtype});
+    measure_moments(as_input(softmax_rows_.data()), plan_.formula.ddof, softmax_.data());
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    const StatsRow row{input_[r], output_[r], softmax_[r]};
+    rows_->append(std::as_bytes(std::span(&row, 1)));
+    if (histograms_) {
+      histograms_->row_means.add(row.input.mean);
+      histograms_->row_variances.add(row.input.variance);
+    }
+  }
+  if (histograms_) {
+    count_elements(block.x, histograms_->input);
+    count_elements(as_input(block.y.data), histograms_->output);
+  }
+}
+
+Stats StatsObserver::stats(const TensorInfo& x) const {
+  const auto each_row = [rows = rows_](const std::function<void(const StatsRow&)>& see) {
+    rows->replay([&](std::span<const std::byte> record) {
+      StatsRow row;
+      std::memcpy(&row, record.data(), sizeof row);
+      see(row);
+    });
+  };
+  const auto columns = stats_columns(wanted_.softmax);
+  Stats result;
+  result.x = x;
+  result.first_axis = plan_.first_axis;
+  result.formula = plan_.formula;
+  result.out = plan_.out;
+  result.columns = columns;
+  result.summary = summarize(columns, each_row);
+  result.each_row = each_row;
+  result.histograms = histograms_;
+  return result;
+}
+
+}  // namespace lnorm

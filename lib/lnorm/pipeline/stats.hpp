@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lnorm/io/spool.hpp"
+#include "lnorm/measure/row_stats.hpp"
+#include "lnorm/pipeline/run.hpp"
+
+namespace lnorm {
+
+// Measures every row that goes through the loop, its output and, if asked for, its softmax in the
+// output dtype. Variances are those of the plan's ddof.
+class StatsObserver final : public RowObserver {
+ public:
+  struct Wanted {
+    bool softmax = false;
+    bool histograms = false;
+  };
+  StatsObserver(Plan plan, Wanted wanted);
+
+  void see(const RowBlock& block) override;
+  void finish() override {}
+
+  // After the loop. x: the input's info. The result keeps the rows, which may lie on disk; of weight
+  // and bias it says nothing.
+  Stats stats(const TensorInfo& x) const;
+
+ private:
+  void count_elements(const RowsIn& rows, Histogram& histogram);
+
+  Plan plan_;
+  Wanted wanted_;
+  std::shared_ptr<Spool> rows_;
+  std::optional<StatsHistograms> histograms_;
+  std::vector<Moments> input_;  // of the rows of a block
+  std::vector<Moments> output_;
+  std::vector<Moments> softmax_;
+  std::vector<std::byte> softmax_rows_;
+};
+
+}  // namespace lnorm

@@ -1,0 +1,173 @@
+#include "lnorm/report/comparison_report.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "lnorm/core/text.hpp"
+#include "lnorm/report/json_value.hpp"
+#include "lnorm/report/numbers.hpp"
+
+namespace lnorm {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string percentage(std::int64_t part, std::int64_t whole) {
+  if (part == 0) return "0%";
+  const double percent = 100 * static_cast<double>(part) / static_cast<double>(whole);
+  if (percent < 0.1) return rounded_text(percent, 1) + "%";
+  if (percent >= 99.95 && part < whole) return "over 99.9%";
+  const double tenths = std::round(percent * 10) / 10;
+  return value_text(tenths) + "%";
+}
+
+class TextReport {
+ public:
+  TextReport(const Comparison& comparison, const Style& style) : c_(comparison), style_(style) {}
+
+  std::string str() {
+    const std::string names =
+        concat(printable(c_.actual.name), " and ", printable(c_.expected.name));
+    if (!c_.same_shape) {
+      add(names, style_.bad(" differ in shape: "), shape_text(c_.actual.shape), ", expected ",
+          shape_text(c_.expected.shape));
+      return text_;
+    }
+    add(names, c_.equal() ? style_.good(" agree") : style_.bad(" differ"), " (", dtypes(),
+        ", shape ", shape_text(c_.expected.shape), ')');
+    add("mismatched: ", c_.mismatched, " / ", c_.elements, " (",
+        percentage(c_.mismatched, c_.elements), "), tolerance ", tolerance());
+    add("greatest absolute difference: ", difference(c_.absolute));
+    add("greatest relative difference: ", difference(c_.relative));
+    add("greatest distance in ulp: ", ulps());
+    add("NaN or infinity on one side only: ", c_.non_finite_one_side);
+    if (c_.non_finite_differing > 0) {
+      add("NaN or infinity on both sides, not equal: ", c_.non_finite_differing);
+    }
+    add_mismatches();
+    return text_;
+  }
+
+ private:
+  template <class... Parts>
+  void add(const Parts&... parts) {
+    text_ += concat(parts..., '\n');
+  }
+
+  std::string dtypes() const {
+    const auto actual = name(c_.actual.dtype);
+    const auto expected = name(c_.expected.dtype);
+    return actual == expected ? std::string(actual) : concat(actual, " and ", expected);
+  }
+
+  std::string tolerance() const {
+    const Tolerance& t = c_.tolerance;
+    std::string text = concat("rtol ", value_text(t.rtol), " + atol ", value_text(t.atol));
+    if (t.max_ulp) text += concat(" or ", *t.max_ulp, " ulp");
+    if (!t.equal_nan) text += ", NaN equals nothing";
+    return text;
+  }
+
+  std::string place(const ElementPair& pair) const {
+    return index_text(index_of(pair.position, c_.actual.shape));
+  }
+
+  // Numbers of two dtypes are written as float64, so that it shows where they differ.
+  std::string text_of(Number value, DType dtype) const {
+    const bool mixed = c_.actual.dtype != c_.expected.dtype && is_floating(dtype);
+    return value_text(value, mixed ? DType::float64 : dtype);
+  }
+  std::string actual(const ElementPair& pair) const {
+    return text_of(pair.actual, c_.actual.dtype);
+  }
+  std::string expected(const ElementPair& pair) const {
+    return text_of(pair.expected, c_.expected.dtype);
+  }
+
+  std::string difference(const std::optional<Greatest<double>>& greatest) const {
+    if (!greatest) return "none";
+    if (greatest->value == 0) return "0";
+    return concat(rounded_text(greatest->value, 3), " at ", place(greatest->at), ": ",
+                  actual(greatest->at), ", expected ", expected(greatest->at));
+  }
+
+  std::string ulps() const {
+    if (!c_.ulps) return "none";
+    if (c_.ulps->value == 0) return "0";
+    return concat(c_.ulps->value, " at ", place(c_.ulps->at));
+  }
+
+  void add_mismatches() {
+    if (c_.first_mismatches.empty()) return;
+    add("first mismatches:");
+    for (const ElementPair& pair : c_.first_mismatches) {
+      add("  ", place(pair), ": ", style_.bad(actual(pair)), ", expected ",
+          style_.good(expected(pair)));
+    }
+  }
+
+  const Comparison& c_;
+  const Style& style_;
+  std::string text_;
+};
+
+Json side(const TensorInfo& info) {
+  return {{"name", info.name}, {"dtype", name(info.dtype)}, {"shape", info.shape}};
+}
+
+Json pair_json(const Comparison& comparison, const ElementPair& pair) {
+  return {{"index", index_of(pair.position, comparison.actual.shape)},
+          {"actual", json_value(pair.actual, comparison.actual.dtype)},
+          {"expected", json_value(pair.expected, comparison.expected.dtype)}};
+}
+
+template <class T>
+Json greatest_json(const Comparison& comparison, const std::optional<Greatest<T>>& greatest) {
+  if (!greatest) return nullptr;
+  Json result;
+  if constexpr (std::is_same_v<T, double>) {
+    result["value"] = json_value(greatest->value);
+  } else {
+    result["value"] = greatest->value;
+  }
+  result.update(pair_json(comparison, greatest->at));
+  return result;
+}
+
+}  // namespace
+
+std::string comparison_text(const Comparison& comparison, const Style& style) {
+  return TextReport(comparison, style).str();
+}
+
+std::string comparison_json(const Comparison& comparison) {
+  const auto counted = [&](const Json& value) { return comparison.same_shape ? value : Json(); };
+  const Tolerance& tolerance = comparison.tolerance;
+  Json mismatches = Json::array();
+  for (const ElementPair& pair : comparison.first_mismatches) {
+    mismatches.push_back(pair_json(comparison, pair));
+  }
+  const Json report{
+      {"schema", 1},
+      {"command", "compare"},
+      {"actual", side(comparison.actual)},
+      {"expected", side(comparison.expected)},
+      {"equal", comparison.equal()},
+      {"elements", counted(comparison.elements)},
+      {"mismatched", counted(comparison.mismatched)},
+      {"tolerance",
+       {{"rtol", tolerance.rtol},
+        {"atol", tolerance.atol},
+        {"max_ulp", tolerance.max_ulp ? Json(*tolerance.max_ulp) : Json()},
+        {"equal_nan", tolerance.equal_nan}}},
+      {"greatest_absolute_difference", greatest_json(comparison, comparison.absolute)},
+      {"greatest_relative_difference", greatest_json(comparison, comparison.relative)},
+      {"greatest_ulp_distance", greatest_json(comparison, comparison.ulps)},
+      {"non_finite_one_side", counted(comparison.non_finite_one_side)},
+      {"non_finite_differing", counted(comparison.non_finite_differing)},
+      {"mismatches", mismatches}};
+  return json_text(report) + '\n';
+}
+
+}  // namespace lnorm

@@ -1,0 +1,94 @@
+#include "lnorm/report/stats_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "lnorm/core/text.hpp"
+#include "lnorm/report/json_value.hpp"
+#include "lnorm/report/numbers.hpp"
+
+namespace lnorm {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json head_json(const Stats& stats) {
+  Json axes = Json::array();
+  for (std::size_t axis = stats.first_axis; axis < stats.x.shape.size(); ++axis) {
+    axes.push_back(axis);
+  }
+  return {
+      {"schema", 1},
+      {"command", "stats"},
+      {"input", {{"name", stats.x.name}, {"dtype", name(stats.x.dtype)}, {"shape", stats.x.shape}}},
+      {"output_dtype", name(stats.out)},
+      {"axes", axes},
+      {"eps", stats.formula.eps},
+      {"eps_on", stats.formula.eps_on == EpsOn::std ? "std" : "variance"},
+      {"ddof", stats.formula.ddof},
+      {"rms", stats.formula.rms},
+      {"weight", stats.weight},
+      {"zero_centered_weight", stats.zero_centered_weight},
+      {"bias", stats.bias}};
+}
+
+Json row_json(const Stats& stats, std::int64_t number, const StatsRow& row) {
+  Json result{{"row", number},
+              {"index", index_of(number, row_shape(stats))},
+              {"non_finite", row.input.non_finite}};
+  for (const StatsColumn& column : stats.columns) {
+    result[std::string(column.tensor)][std::string(column.name)] = json_value(column.of(row));
+  }
+  return result;
+}
+
+Json summary_json(const Stats& stats) {
+  const StatsSummary& summary = stats.summary;
+  Json result{{"rows", summary.rows},
+              {"non_finite_rows", summary.non_finite_rows},
+              {"non_finite_elements", summary.non_finite_elements}};
+  for (std::size_t i = 0; i < stats.columns.size(); ++i) {
+    const StatsColumn& column = stats.columns[i];
+    const ColumnSummary& values = summary.columns[i];
+    result[std::string(column.tensor)][std::string(column.name)] = {
+        {"count", values.count},
+        {"min", json_value(values.min)},
+        {"median", json_value(values.median)},
+        {"max", json_value(values.max)}};
+  }
+  return result;
+}
+
+}  // namespace
+
+void write_stats_json(const Stats& stats, ByteSink& bytes) {
+  std::string head = json_text(head_json(stats));
+  head.pop_back();  // the brace that closes it
+  bytes.write(head);
+  bytes.write(",\"rows\":[");
+  std::int64_t number = 0;
+  stats.each_row([&](const StatsRow& row) {
+    if (number > 0) bytes.write(",");
+    bytes.write(json_text(row_json(stats, number, row)));
+    ++number;
+  });
+  bytes.write("],\"summary\":");
+  bytes.write(json_text(summary_json(stats)));
+  bytes.write("}\n");
+}
+
+void write_stats_csv(const Stats& stats, ByteSink& bytes) {
+  std::string line = "row,non_finite";
+  for (const StatsColumn& column : stats.columns) {
+    line += concat(',', column.tensor, '_', column.name);
+  }
+  bytes.write(line + '\n');
+  std::int64_t number = 0;
+  stats.each_row([&](const StatsRow& row) {
+    line = concat(number++, ',', row.input.non_finite);
+    for (const StatsColumn& column : stats.columns) line += ',' + value_text(column.of(row));
+    bytes.write(line + '\n');
+  });
+}
+
+}  // namespace lnorm

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "lnorm/io/byte_sink.hpp"
+#include "lnorm/measure/row_stats.hpp"
+
+namespace lnorm {
+
+// For programs: one JSON object on one line. Its keys:
+//
+//   schema            1
+//   command           "stats"
+//   input             {name, dtype, shape}
+//   output_dtype      of the normalised tensor
+//   axes              the normalised axes, counted from 0
+//   eps, eps_on, ddof, rms    the formula; ddof is that of every variance here
+//   weight, zero_centered_weight, bias    whether there were such
+//   rows              [{row, index, non_finite, input, output, softmax}]: the row's number and where it
+//                     lies along the axes that are not normalised; its NaNs and infinities; then
+//                     input {mean, variance, min, max}, output {mean, variance}, and where softmax
+//                     was asked for output.sum and softmax {sum, mean, variance}
+//   summary           {rows, non_finite_rows, non_finite_elements, input, output, softmax}: as in a
+//                     row, but with {count, min, median, max} in the place of each number, taken
+//                     over the rows without NaN and infinity
+//
+// Numbers are float64; those that are not finite are the strings "NaN", "Infinity", "-Infinity". min
+// and max are over what is not NaN.
+void write_stats_json(const Stats& stats, ByteSink& bytes);
+
+// One line a row, after a line of names: row,non_finite,input_mean,... in full precision; nan, inf.
+void write_stats_csv(const Stats& stats, ByteSink& bytes);
+
+}  // namespace lnorm

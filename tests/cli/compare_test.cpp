@@ -1,0 +1,234 @@
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+
+// What compare says and, above all, its exit status. (tests/golden/compare_test.cpp holds its
+// numbers against NumPy's.)
+
+namespace {
+
+using namespace support;
+using nlohmann::json;
+using Words = std::vector<std::string>;
+
+Words joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// Compares JSON on standard input with JSON in a file.
+Outcome compare(const std::string& actual, const std::string& expected, const Words& options = {}) {
+  const TempDir directory;
+  write_file(directory / "expected.json", expected);
+  return run({.arguments = joined({"compare", "-", "expected.json"}, options),
+              .in = pipe_of(actual),
+              .directory = directory.path().string()});
+}
+
+std::string line_of(const std::string& text, const std::string& start) {
+  const std::size_t at = text.find("\n" + start);
+  return at == std::string::npos ? "" : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+}
+
+// A tensor of zeros and one of ones, so that a list of mismatches is long.
+struct LongLists {
+  LongLists() {
+    write_file(directory / "zeros.npy", npy("<f8", {100'000}, std::string(800'000, '\0')));
+    write_file(directory / "ones.npy",
+               npy("<f8", {100'000}, bytes_of(std::vector<double>(100'000, 1.0))));
+  }
+  Command command(const Words& options) const {
+    return {.arguments = joined({"compare", "zeros.npy"}, options),
+            .directory = directory.path().string()};
+  }
+  TempDir directory;
+};
+
+}  // namespace
+
+TEST_CASE("the exit status of compare says whether the tensors agree") {
+  struct Case {
+    std::string actual;
+    std::string expected;
+    Words options;
+    int status;
+  };
+  const std::vector<Case> cases{
+      {"[1, 2]", "[1, 2]", {}, 0},
+      {"[1, 2]", "[1, 2.1]", {}, 1},
+      {"[-0.0]", "[0.0]", {"--rtol", "0", "--atol", "0"}, 0},
+      // By the formula, in which the expected one is the measure.
+      {"[1.5]", "[1]", {"--rtol", "0", "--atol", "0.5"}, 0},
+      {"[1.5]", "[1]", {"--rtol", "0", "--atol", "0.49"}, 1},
+      {"[90]", "[100]", {"--rtol", "0.1", "--atol", "0"}, 0},
+      {"[100]", "[90]", {"--rtol", "0.1", "--atol", "0"}, 1},
+      {"[100]", "[90]", {"--rtol", "0.1", "--atol", "1"}, 0},
+      {"[1.0000003]", "[1]", {}, 1},
+      {"[1.0000001]", "[1]", {}, 0},
+      // One unit in the last place of float64.
+      {"[1.0000000000000002]", "[1]", {"--rtol", "0", "--atol", "0"}, 1},
+      {"[1.0000000000000002]", "[1]", {"--rtol", "0", "--atol", "0", "--max-ulp", "1"}, 0},
+      {"[1.0000000000000004]", "[1]", {"--rtol", "0", "--atol", "0", "--max-ulp", "1"}, 1},
+      {"[1e-323]", "[-1e-323]", {"--rtol", "0", "--atol", "0", "--max-ulp", "4"}, 0},
+      {"[NaN]", "[NaN]", {}, 0},
+      {"[NaN]", "[NaN]", {"--no-equal-nan"}, 1},
+      {"[NaN]", "[1]", {"--atol", "1e308"}, 1},
+      {"[Infinity]", "[Infinity]", {"--no-equal-nan"}, 0},
+      {"[Infinity]", "[-Infinity]", {"--rtol", "1e308"}, 1},
+      {"[1e308]", "[Infinity]", {"--rtol", "1e308"}, 1},
+      // Nothing is broadcast.
+      {"[1, 1]", "[[1, 1]]", {}, 1},
+      {"[1]", "1", {}, 1},
+      {"[1]", "[1, 1]", {}, 1},
+      {"[]", "[]", {}, 0},
+      {"[]", "[[]]", {}, 1},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.actual, c.expected, c.options);
+    const Outcome said = compare(c.actual, c.expected, c.options);
+    CHECK(said.status == c.status);
+    CHECK(said.err == "");
+    CHECK(said.out.find(c.status == 0 ? " agree (" : " differ ") != std::string::npos);
+    const Outcome as_json = compare(c.actual, c.expected, joined(c.options, {"--json"}));
+    CHECK(as_json.status == c.status);
+    CHECK(json::parse(as_json.out).at("equal") == (c.status == 0));
+    for (const Words& quiet : {Words{"-q"}, {"--quiet"}, {"-q", "--json"}}) {
+      const Outcome silent = compare(c.actual, c.expected, joined(c.options, quiet));
+      CHECK(silent.status == c.status);
+      CHECK(silent.out == "");
+      CHECK(silent.err == "");
+    }
+  }
+}
+
+TEST_CASE("the default tolerances are those of the looser dtype") {
+  const auto status = [](const std::string& dtype, const std::string& other, double factor) {
+    const auto tensor = [](const std::string& type, double value) {
+      const json element = type == "int32" ? json(static_cast<int>(value)) : json(value);
+      return json{{"shape", {1}}, {"data", {element}}, {"dtype", type}}.dump();
+    };
+    return compare(tensor(dtype, 1024 * factor), tensor(other, 1024)).status;
+  };
+  CHECK(status("float64", "float64", 1 + 0.9e-7) == 0);
+  CHECK(status("float64", "float64", 1 + 1.1e-7) == 1);
+  CHECK(status("float64", "float32", 1 + 1.2e-6) == 0);
+  CHECK(status("float32", "float64", 1 + 1.5e-6) == 1);
+  CHECK(status("float64", "float16", 1 + 0.9e-3) == 0);
+  CHECK(status("float16", "float32", 1 + 0x1p-10) == 0);
+  CHECK(status("float32", "float16", 1 + 1.1e-3) == 1);
+  CHECK(status("int32", "int32", 1 + 0x1p-10) == 1);
+  CHECK(status("float32", "int32", 1 + 1.2e-6) == 0);
+}
+
+TEST_CASE("compare measures the article's experiment of eps beside the deviation") {
+  const std::string folder = data_file("seeds/eps_on_std/");
+  const std::string layer_norm = folder + "layer_norm.npy";
+  const std::string greatest = "greatest absolute difference: ";
+  // What PyTorch computed in two ways differs by the article's figure.
+  const Outcome torch = run({"compare", folder + "eps_on_std.npy", layer_norm});
+  CHECK(torch.status == 1);
+  CHECK(line_of(torch.out, greatest).starts_with(greatest + "7.96e-05 at "));
+  // PyTorch's own eps_on_std is one unit in the last place off there; exact is 7.975e-05.
+  const std::string ours = output_of({folder + "x.npy", "--eps-on", "std"});
+  const Outcome differ = run({"compare", "-", layer_norm}, pipe_of(ours));
+  CHECK(differ.status == 1);
+  CHECK(line_of(differ.out, greatest).starts_with(greatest + "7.98e-05 at "));
+  const Outcome as_json = run({"compare", "-", layer_norm, "--json"}, pipe_of(ours));
+  const json difference = json::parse(as_json.out).at("greatest_absolute_difference");
+  CHECK(std::abs(difference.at("value").get<double>() - 7.975e-05) < 1e-8);
+  const Outcome agree = run({"compare", "-", layer_norm, "--atol", "1e-4"}, pipe_of(ours));
+  CHECK(agree.status == 0);
+  CHECK(line_of(agree.out, greatest) == line_of(differ.out, greatest));
+}
+
+TEST_CASE("tensors of two formats are compared") {
+  const std::string folder = data_file("seeds/lecture20/");
+  for (const Words& pair : {Words{"batch.json", "batch.npy"}, {"batch.npy", "batch.json"}}) {
+    const Outcome outcome =
+        run({.arguments = {"compare", pair[0], pair[1], "--max-ulp", "0"}, .directory = folder});
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out.starts_with(pair[0] + " and " + pair[1] + " agree (float"));
+  }
+  CHECK(run({.arguments = {"compare", "batch.json", "batch.layer_norm.npy"}, .directory = folder})
+            .status == 1);
+}
+
+TEST_CASE("ACTUAL and EXPECTED are taken in the order in which they stand") {
+  const TempDir directory;
+  write_file(directory / "m.json", R"({"w": [1, 2], "b": [1, 3]})");
+  struct Case {
+    Words arguments;
+    std::string first_line;
+    std::string greatest;
+  };
+  const std::string kStdinFirst = "standard input:w and m.json:b differ (";
+  const std::string kStdinLast = "m.json:b and standard input:w differ (";
+  const std::vector<Case> cases{
+      {{"-:w", "m.json:b"}, kStdinFirst, "1 at (1): 2, expected 3"},
+      {{"m.json:b", "-:w"}, kStdinLast, "1 at (1): 3, expected 2"},
+      {{"m.json:b", "--atol", "0", "-:w"}, kStdinLast, "1 at (1): 3, expected 2"},
+      {{"--atol", "0", "-:w", "--rtol", "0", "m.json:b"}, kStdinFirst, "1 at (1): 2, expected 3"},
+      {{"--", "m.json:b", "-:w"}, kStdinLast, "1 at (1): 3, expected 2"},
+      {{"-:w", "--", "m.json:b"}, kStdinFirst, "1 at (1): 2, expected 3"},
+      {{"m.json:w", "m.json:b"}, "m.json:w and m.json:b differ (", "1 at (1): 2, expected 3"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.arguments);
+    const Outcome outcome = run({.arguments = joined({"compare"}, c.arguments),
+                                 .in = pipe_of(read_file(directory / "m.json")),
+                                 .directory = directory.path().string()});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err == "");
+    CHECK(outcome.out.starts_with(c.first_line));
+    CHECK(line_of(outcome.out, "greatest abs") == "greatest absolute difference: " + c.greatest);
+  }
+}
+
+TEST_CASE("compare lists as many mismatches as are asked for") {
+  const LongLists at;
+  const auto mismatches = [&](const Words& options) {
+    const Outcome outcome = run(at.command(joined({"ones.npy", "--json"}, options)));
+    return json::parse(outcome.out).at("mismatches");
+  };
+  CHECK(mismatches({}).size() == 5);
+  CHECK(mismatches({"--max-diffs", "0"}).empty());
+  const json many = mismatches({"--max-diffs", "70000"});
+  REQUIRE(many.size() == 70'000);
+  CHECK(many.back() == json{{"index", {69'999}}, {"actual", 0.0}, {"expected", 1.0}});
+  CHECK(mismatches({"--max-diffs", "1000000"}).size() == 100'000);
+}
+
+TEST_CASE("compare tells the verdict to whoever has stopped reading") {
+  const LongLists at;
+  const auto status = [&](const std::string& expected, const Words& options, std::size_t limit) {
+    Command command = at.command(joined({expected}, options));
+    command.out = pipe_until(limit);
+    const Outcome outcome = run(command);
+    CHECK(outcome.err == "");
+    CHECK(outcome.out.size() == limit);
+    return outcome.status;
+  };
+  for (const Words& options : {Words{"--max-diffs", "100000"}, {"--json"}, {}}) {
+    CAPTURE(options);
+    for (const std::size_t limit : {0U, 1U, 100U}) {
+      CHECK(status("ones.npy", options, limit) == 1);
+      CHECK(status("zeros.npy", options, limit) == 0);
+    }
+  }
+}
+
+TEST_CASE("compare that cannot say what it found has failed") {
+  const LongLists at;
+  for (const std::string expected : {"zeros.npy", "ones.npy"}) {
+    CAPTURE(expected);
+    Command command = at.command({expected});
+    command.out = file("/dev/full");
+    CHECK(refusal_fault(run(command), {"standard output: No space left on device"}) == "");
+    command.out = closed();
+    CHECK(refusal_fault(run(command), {"standard output"}) == "");
+    command.arguments.emplace_back("-q");  // which says nothing
+    CHECK(run(command).status == (expected == "zeros.npy" ? 0 : 1));
+  }
+}

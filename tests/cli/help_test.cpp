@@ -1,0 +1,118 @@
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+
+// Help says what there is, and what it says is so.
+
+namespace {
+
+using namespace support;
+using Words = std::vector<std::string>;
+
+const Words kAxes{"--axis", "--axes", "--normalized-shape"};
+const Words kNormalization{"--eps",    "--eps-on", "--ddof",   "--unbiased",
+                           "--weight", "--gamma",  "--scale",  "--bias",
+                           "--beta",   "--shift",  "--kernel", "--zero-centered-weight",
+                           "--rms"};
+const Words kOutput{"-o", "--output", "--to", "--dtype", "--nan"};
+const Words kPrint{"--precision", "--edgeitems", "--threshold", "--linewidth", "--sci-mode"};
+
+struct CommandHelp {
+  std::string command;
+  std::string usage;
+  std::vector<Words> options;  // beside --help and --progress, which all have
+};
+
+const std::vector<CommandHelp> kCommands{
+    {"apply",
+     "lnorm [apply] [INPUT] [OPTIONS]",
+     {kAxes,
+      kNormalization,
+      kOutput,
+      kPrint,
+      {"--from", "--save-mean", "--save-rstd", "--no-keepdim"}}},
+    {"stats",
+     "lnorm stats [INPUT] [OPTIONS]",
+     {kAxes,
+      kNormalization,
+      {"--from", "--softmax", "--histogram", "--all", "--json", "--csv", "--color"}}},
+    {"compare",
+     "lnorm compare ACTUAL EXPECTED [OPTIONS]",
+     {{"--rtol", "--atol", "--max-ulp", "--no-equal-nan", "--max-diffs", "--json", "-q", "--quiet",
+       "--color"}}},
+    {"softmax", "lnorm softmax [INPUT] [OPTIONS]", {kAxes, kOutput, kPrint, {"--from"}}},
+    {"show", "lnorm show [INPUT] [OPTIONS]", {kPrint, {"--from", "--header", "--color"}}},
+};
+
+// The options that stand at the beginning of a line of the help.
+std::size_t count_options(const std::string& help) {
+  std::istringstream lines(help);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  -")) continue;
+    std::string names;
+    std::istringstream(line) >> names;
+    count += 1 + static_cast<std::size_t>(std::count(names.begin(), names.end(), ','));
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("help and version are results") {
+  CHECK(std::regex_match(output_of({"--version"}), std::regex("lnorm [0-9]+\\.[0-9]+\\.[0-9]+\n")));
+  const std::string help = output_of({"--help"});
+  CHECK(output_of({"-h"}) == help);
+  CHECK(help.find("Usage: lnorm [COMMAND] [INPUT] [OPTIONS]\n") != std::string::npos);
+  for (const CommandHelp& c : kCommands) {
+    CHECK(help.find("\n  " + c.command + " ") != std::string::npos);
+  }
+}
+
+TEST_CASE("the help of a command lists its options and no others") {
+  for (const CommandHelp& c : kCommands) {
+    CAPTURE(c.command);
+    const std::string help = output_of({c.command, "--help"});
+    CHECK(output_of({c.command, "-h"}) == help);
+    CHECK(help.find("Usage: " + c.usage + "\n") != std::string::npos);
+    Words options{"-h", "--help", "--progress"};
+    for (const Words& group : c.options) options.insert(options.end(), group.begin(), group.end());
+    for (const std::string& option : options) {
+      CAPTURE(option);
+      CHECK(std::regex_search(help, std::regex("\n  ([^ ]*,)?" + option + "[ ,\n]")));
+    }
+    CHECK(count_options(help) == options.size());
+  }
+}
+
+TEST_CASE("the examples of the help run as printed") {
+  const std::string path =
+      std::filesystem::path(LNORM_BINARY).parent_path().string() + ":/usr/bin:/bin";
+  std::vector<Words> commands{{"--help"}};
+  for (const CommandHelp& c : kCommands) commands.push_back({c.command, "--help"});
+  for (const Words& command : commands) {
+    CAPTURE(command);
+    const std::string help = output_of(command);
+    REQUIRE(help.find("Examples:\n") != std::string::npos);
+    std::istringstream lines(help.substr(help.find("Examples:\n")));
+    int count = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("  lnorm ") && !line.starts_with("  cat ")) continue;
+      CAPTURE(line);
+      const Outcome outcome = run({.arguments = {"-c", line},
+                                   .directory = LNORM_SOURCE_DIR,
+                                   .environment = {{"PATH", path}},
+                                   .program = "/bin/sh"});
+      CHECK(outcome.status == 0);
+      CHECK(outcome.err == "");
+      const bool to_a_file = line.find(" /tmp/") != std::string::npos;
+      CHECK(outcome.out.empty() == to_a_file);
+      ++count;
+    }
+    CHECK(count >= 2);
+  }
+}

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <numeric>
+#include <regex>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+
+// What is for the eyes alone: colour, width, headers, progress.
+
+namespace {
+
+using namespace support;
+using Words = std::vector<std::string>;
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+Words joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+const Environment kXterm{{"TERM", "xterm"}, {"NO_COLOR", ""}, {"LC_ALL", "C.UTF-8"}};
+
+Environment with(const std::string& name, const std::string& value) {
+  Environment result = kXterm;
+  result.emplace_back(name, value);
+  return result;
+}
+
+Outcome run_in_data(const Words& arguments, const Stream& out, const Environment& environment) {
+  return run({.arguments = arguments,
+              .out = out,
+              .directory = LNORM_DATA_DIR,
+              .environment = environment});
+}
+
+bool has_escapes(const std::string& text) { return text.find('\x1b') != std::string::npos; }
+
+std::string without_colors(const std::string& text) {
+  return std::regex_replace(text, std::regex("\x1b\\[[0-9]*m"), "");
+}
+
+const std::vector<Words> kColored{
+    {"stats", "sample.npy"},
+    {"compare", "sample.npy", "sample.npy"},
+    {"compare", "reports/y.json", "reports/ref.json"},
+    {"compare", "sample.npy", "reports/ref.json", "--rtol", "0"},
+    {"show", "sample.npy", "--header"},
+};
+
+// How many columns the bars of a report take: lines of blocks and blanks.
+std::ptrdiff_t bars_width(const std::string& report) {
+  const std::regex bars("(\n( |\u2581|\u2582|\u2583|\u2584|\u2585|\u2586|\u2587|\u2588)+)(?=\n)");
+  std::ptrdiff_t widest = 0;
+  for (std::sregex_iterator it(report.begin(), report.end(), bars), end; it != end; ++it) {
+    const std::string line = (*it)[0];
+    const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+    widest =
+        std::max(widest, std::ssize(line) - 1 - std::count_if(line.begin(), line.end(), continues));
+  }
+  return widest;
+}
+
+// ---- Work that takes longer than a second: the input comes from a pipe in two halves.
+
+class SlowPipe {
+ public:
+  SlowPipe() {
+    std::vector<float> elements(500'000);
+    std::iota(elements.begin(), elements.end(), 0.0F);
+    write_file(directory_ / "x.npy", npy("<f4", {1000, 500}, bytes_of(elements)));
+  }
+  // Redirections are the shell's.
+  Outcome run(const Words& arguments, const Stream& out, const Stream& err,
+              const std::string& redirections = "") const {
+    return run_script("tail -c +1000001 x.npy", arguments, out, err, redirections);
+  }
+  // The second half is cut off.
+  Outcome run_cut(const Words& arguments, const Stream& out, const Stream& err) const {
+    return run_script("head -c 600000 x.npy", arguments, out, err, "");
+  }
+  std::string result_without_pause(const Words& arguments) const {
+    const std::string script = R"(cat x.npy | "$0" "$@")";
+    return support::run(command(script, arguments)).out;
+  }
+
+ private:
+  Command command(const std::string& script, const Words& arguments) const {
+    return {.arguments = joined({"-c", script, LNORM_BINARY}, arguments),
+            .directory = directory_.path().string(),
+            .environment = kXterm,
+            .program = "/bin/sh"};
+  }
+  Outcome run_script(const std::string& second_half, const Words& arguments, const Stream& out,
+                     const Stream& err, const std::string& redirections) const {
+    Command slow = command(
+        "{ head -c 1000000 x.npy; sleep 1.3; " + second_half + R"(; } | "$0" "$@" )" + redirections,
+        arguments);
+    slow.out = out;
+    slow.err = err;
+    return support::run(slow);
+  }
+
+  TempDir directory_;
+};
+
+// One or more lines in one place, and then nothing there.
+const std::string kProgress =
+    "(\r\x1b\\[K(standard input|x\\.npy): [0-9]{1,3}%, [0-9]+ s left)+\r\x1b\\[K";
+
+}  // namespace
+
+TEST_CASE("reports are coloured on a terminal, unless that is not wanted") {
+  for (const Words& command : kColored) {
+    CAPTURE(command);
+    const Outcome plain = run_in_data(command, {}, kXterm);
+    CHECK(!has_escapes(plain.out));
+    const auto check = [&](const Words& options, const Stream& out, const Environment& environment,
+                           bool colored) {
+      CAPTURE(options);
+      const Outcome outcome = run_in_data(joined(command, options), out, environment);
+      CHECK(outcome.status == plain.status);
+      CHECK(outcome.err == "");
+      CHECK(has_escapes(outcome.out) == colored);
+      CHECK(without_colors(outcome.out) == plain.out);
+    };
+    check({}, terminal(), kXterm, true);
+    check({"--color", "auto"}, terminal(), kXterm, true);
+    check({"--color", "never"}, terminal(), kXterm, false);
+    check({}, terminal(), with("NO_COLOR", "1"), false);
+    check({"--color", "auto"}, terminal(), with("NO_COLOR", "1"), false);
+    check({"--color", "always"}, terminal(), with("NO_COLOR", "1"), true);
+    check({}, terminal(), with("TERM", "dumb"), false);
+    check({"--color", "always"}, {}, kXterm, true);
+    check({"--color", "auto"}, {}, kXterm, false);
+  }
+}
+
+TEST_CASE("what programs read is never coloured") {
+  for (const Words& command :
+       std::vector<Words>{{"stats", "sample.npy", "--json"},
+                          {"stats", "sample.npy", "--csv"},
+                          {"compare", "sample.npy", "reports/y.json", "--json"},
+                          {"compare", "reports/y.json", "reports/ref.json", "--json"}}) {
+    CAPTURE(command);
+    const Outcome outcome = run_in_data(joined(command, {"--color", "always"}), terminal(), kXterm);
+    CHECK(!has_escapes(outcome.out));
+    CHECK(outcome.out == run_in_data(command, {}, kXterm).out);
+  }
+}
+
+TEST_CASE("show has a header on a terminal") {
+  const std::string in_pipe = run_in_data({"show", "sample.npy"}, {}, kXterm).out;
+  const std::string on_terminal =
+      without_colors(run_in_data({"show", "sample.npy"}, terminal(), kXterm).out);
+  CHECK(in_pipe.starts_with("tensor([[["));
+  CHECK(on_terminal == "sample.npy: float32, shape 2x3x4\n" + in_pipe);
+}
+
+TEST_CASE("the histogram is as wide as the terminal, in what its locale can show") {
+  const auto drawn = [&](const Stream& out, const std::string& locale) {
+    const std::string report =
+        run_in_data({"stats", "corpus/good/medium_64x33_f4.npy", "--histogram", "--color", "never"},
+                    out, with("LC_ALL", locale))
+            .out;
+    return report.substr(report.find("elements of"));
+  };
+  for (const int columns : {20, 40, 79, 200}) {
+    CAPTURE(columns);
+    const std::ptrdiff_t width = bars_width(drawn(terminal(columns), "C.UTF-8"));
+    CHECK(width <= columns);
+    CHECK(2 * width > columns);  // bins are whole columns
+  }
+  CHECK(drawn(terminal(), "C.UTF-8") == drawn({}, "C.UTF-8"));  // a terminal of unknown width
+  CHECK(drawn(terminal(80), "C.UTF-8") == drawn({}, "C.UTF-8"));
+  const std::string ascii = drawn({}, "C");
+  CHECK(std::all_of(ascii.begin(), ascii.end(), [](char c) { return c > 0; }));
+  CHECK(ascii.find('#') != std::string::npos);
+}
+
+TEST_CASE("work of more than a second is followed on a terminal, by a line that goes away") {
+  const SlowPipe pipe;
+  for (const Words& command : std::vector<Words>{{"apply", "-o", "/dev/null"},
+                                                 {"stats"},
+                                                 {"softmax", "-o", "/dev/null"},
+                                                 {"show"},
+                                                 {"compare", "-", "x.npy"}}) {
+    CAPTURE(command);
+    const Outcome outcome = pipe.run(command, {}, terminal());
+    CAPTURE(outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(std::regex_match(outcome.err, std::regex(kProgress)));
+    CHECK(!has_escapes(outcome.out));
+  }
+}
+
+TEST_CASE("progress is shown where it is asked for, and nowhere else") {
+  const SlowPipe pipe;
+  const auto shown = [&](const Words& options, const Stream& err) {
+    return pipe.run(joined({"apply", "-o", "/dev/null"}, options), {}, err).err;
+  };
+  CHECK(std::regex_match(shown({"--progress", "always"}, {}), std::regex(kProgress)));
+  CHECK(shown({}, {}) == "");
+  CHECK(shown({"--progress", "auto"}, {}) == "");
+  CHECK(shown({"--progress", "never"}, terminal()) == "");
+}
+
+TEST_CASE("quick work shows no progress") {
+  for (const Words& command : std::vector<Words>{{"apply", "sample.npy"},
+                                                 {"stats", "sample.npy"},
+                                                 {"softmax", "sample.npy"},
+                                                 {"show", "sample.npy"},
+                                                 {"compare", "sample.npy", "sample.npy"}}) {
+    CAPTURE(command);
+    CHECK(run_in_data(joined(command, {"--progress", "always"}), {}, kXterm).err == "");
+  }
+}
+
+TEST_CASE("progress leaves nothing in a result on the same terminal") {
+  const SlowPipe pipe;
+  for (const Words& command : std::vector<Words>{{"apply", "--to", "text"},
+                                                 {"apply", "--to", "json"},
+                                                 {"softmax", "--to", "text"},
+                                                 {"stats", "--color", "never"},
+                                                 {"compare", "-", "x.npy", "--color", "never"}}) {
+    CAPTURE(command);
+    const std::string seen = pipe.run(command, terminal(), {}, "2>&1").out;
+    const std::string expected = pipe.result_without_pause(command);
+    REQUIRE(seen.size() >= expected.size());
+    CHECK(difference(seen.substr(seen.size() - expected.size()), expected) == "");
+    const std::string before = seen.substr(0, seen.size() - expected.size());
+    CHECK((before.empty() || std::regex_match(before, std::regex(kProgress))));
+  }
+}
+
+TEST_CASE("an error stands where progress was") {
+  const Outcome outcome = SlowPipe().run_cut({"apply"}, {}, terminal());
+  CHECK(outcome.status == 2);
+  CHECK(std::regex_match(outcome.err, std::regex(kProgress + "lnorm: [^\n]*cut off[^\n]*\n")));
+}

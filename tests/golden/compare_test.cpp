@@ -1,0 +1,299 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "lnorm/core/dtype.hpp"
+#include "lnorm/core/shape.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+
+// Pairs of tensors that NumPy compared (data/compare), compared by the program.
+
+namespace {
+
+using namespace support;
+using lnorm::DType;
+using lnorm::Float16;
+using nlohmann::json;
+
+const std::vector<std::string> kGreatest{"greatest_absolute_difference",
+                                         "greatest_relative_difference", "greatest_ulp_distance"};
+
+struct Tensor {
+  std::string name;  // as compare is to call it
+  DType dtype;
+  std::vector<std::int64_t> shape;
+  std::string bytes;  // native-endian
+
+  std::size_t count() const { return bytes.size() / lnorm::item_size(dtype); }
+};
+
+// The same in the other byte order.
+std::string swapped(std::string bytes, std::size_t item) {
+  for (auto at = bytes.begin(); at != bytes.end(); at += static_cast<std::ptrdiff_t>(item)) {
+    std::reverse(at, at + static_cast<std::ptrdiff_t>(item));
+  }
+  return bytes;
+}
+
+Tensor tensor(const json& golden, const std::string& name) {
+  Tensor result{.name = name,
+                .dtype = lnorm::parse_dtype(golden.at("dtype").get<std::string>()).value(),
+                .shape = golden.at("shape").get<std::vector<std::int64_t>>(),
+                .bytes = {}};
+  const auto hex = golden.at("hex").get<std::string>();
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    result.bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  }
+  if constexpr (std::endian::native == std::endian::big) {
+    result.bytes = swapped(result.bytes, lnorm::item_size(result.dtype));
+  }
+  return result;
+}
+
+std::string npy_of(const Tensor& tensor, std::endian order) {
+  const std::size_t item = lnorm::item_size(tensor.dtype);
+  const std::string mark = item == 1 ? "|" : order == std::endian::little ? "<" : ">";
+  const char kind = lnorm::name(tensor.dtype)[0];  // as NumPy's code: bool, int, uint or float
+  return npy(mark + kind + std::to_string(item), tensor.shape,
+             order == std::endian::native ? tensor.bytes : swapped(tensor.bytes, item));
+}
+
+// ---- The text of elements: whole numbers, or 17 significant digits, or NaN or an infinity.
+
+double widened(Float16 value) { return lnorm::to_double(value); }
+double widened(double value) { return value; }
+
+template <class T>
+T narrowed(double value) {
+  if constexpr (std::is_same_v<T, Float16>) {
+    return lnorm::to_float16(value);
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+template <class T>
+std::string element_text(T value) {
+  if constexpr (std::is_integral_v<T>) {
+    return std::to_string(+value);
+  } else {
+    const double number = widened(value);
+    if (std::isnan(number)) return "NaN";
+    if (std::isinf(number)) return number > 0 ? "Infinity" : "-Infinity";
+    std::array<char, 32> buffer{};
+    std::snprintf(buffer.data(), buffer.size(), "%.16e", number);
+    return buffer.data();
+  }
+}
+
+std::string element_text(const Tensor& tensor, std::size_t at) {
+  return lnorm::visit(tensor.dtype, [&]<class T>(T element) {
+    std::memcpy(&element, tensor.bytes.data() + at * sizeof(T), sizeof(T));
+    return element_text(element);
+  });
+}
+
+// The same of an element that the program wrote, in as many digits as its dtype needs.
+std::string element_text(const json& written, DType dtype) {
+  if (written.is_string()) return written.get<std::string>();
+  if (!written.is_number() || !lnorm::is_floating(dtype)) return written.dump();
+  return lnorm::visit(dtype, [&]<class T>(T) -> std::string {
+    if constexpr (std::is_integral_v<T>) {
+      return written.dump();
+    } else {
+      return element_text(narrowed<T>(written.get<double>()));
+    }
+  });
+}
+
+std::string json_of(const Tensor& tensor) {
+  std::string data;
+  for (std::size_t i = 0; i < tensor.count(); ++i) {
+    data += (i == 0 ? "" : ", ") + element_text(tensor, i);
+  }
+  return R"({"shape": )" + json(tensor.shape).dump() + R"(, "data": [)" + data +
+         R"(], "dtype": ")" + std::string(lnorm::name(tensor.dtype)) + "\"}";
+}
+
+// ---- The results.
+
+// Calls visitor with every part of a result that has an index and elements.
+template <class Visitor>
+void for_each_place(json& result, const Visitor& visitor) {
+  for (const std::string& key : kGreatest) {
+    if (!result.at(key).is_null()) visitor(result.at(key));
+  }
+  for (json& mismatch : result.at("mismatches")) visitor(mismatch);
+}
+
+std::size_t position(const json& index, const std::vector<std::int64_t>& shape) {
+  std::size_t position = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    position = position * static_cast<std::size_t>(shape[i]) + index.at(i).get<std::size_t>();
+  }
+  return position;
+}
+
+json description(const Tensor& tensor) {
+  json result = json::object();
+  result["name"] = tensor.name;
+  result["dtype"] = std::string(lnorm::name(tensor.dtype));
+  result["shape"] = tensor.shape;
+  return result;
+}
+
+// What the program is to write, from a result of pairs.json, with elements as element_text.
+json expected_result(json result, const Tensor& actual, const Tensor& expected) {
+  for (json& mismatch : result.at("mismatches")) {
+    json place = json::object();
+    place["index"] = mismatch;
+    mismatch = place;
+  }
+  for_each_place(result, [&](json& place) {
+    const std::size_t at = position(place.at("index"), actual.shape);
+    place["actual"] = element_text(actual, at);
+    place["expected"] = element_text(expected, at);
+  });
+  result["schema"] = 1;
+  result["command"] = "compare";
+  result["actual"] = description(actual);
+  result["expected"] = description(expected);
+  return result;
+}
+
+void make_double(json& value) {
+  if (value.is_number()) value = value.get<double>();
+}
+
+// What the program wrote, with elements as element_text and real numbers as double.
+json normalised(json result, const Tensor& actual, const Tensor& expected) {
+  for_each_place(result, [&](json& place) {
+    place["actual"] = element_text(place.at("actual"), actual.dtype);
+    place["expected"] = element_text(place.at("expected"), expected.dtype);
+  });
+  for (const std::string& key : {kGreatest[0], kGreatest[1]}) {
+    if (!result.at(key).is_null()) make_double(result.at(key).at("value"));
+  }
+  for (const char* key : {"rtol", "atol"}) make_double(result.at("tolerance").at(key));
+  return result;
+}
+
+struct Pair {
+  Tensor actual;
+  Tensor expected;
+  std::vector<std::string> options;
+  json result;
+};
+
+std::vector<Pair> read_pairs() {
+  std::vector<Pair> pairs;
+  const json goldens = json::parse(read_file(data_file("compare/pairs.json")));
+  for (const json& golden : goldens.at("pairs")) {
+    pairs.push_back({tensor(golden.at("actual"), "actual.npy"),
+                     tensor(golden.at("expected"), "expected.npy"),
+                     golden.at("options").get<std::vector<std::string>>(), golden.at("result")});
+  }
+  return pairs;
+}
+
+void check(const Pair& pair, const TempDir& directory, const Stream& in = {}) {
+  std::vector<std::string> arguments{"compare", in.text.empty() ? pair.actual.name : "-",
+                                     pair.expected.name, "--json"};
+  arguments.insert(arguments.end(), pair.options.begin(), pair.options.end());
+  CAPTURE(arguments, lnorm::name(pair.actual.dtype), lnorm::name(pair.expected.dtype));
+  CAPTURE(lnorm::to_string(pair.actual.shape), lnorm::to_string(pair.expected.shape));
+  const Outcome outcome = run({.arguments = arguments, .in = in, .directory = directory.path()});
+  CHECK(outcome.status == (pair.result.at("equal").get<bool>() ? 0 : 1));
+  CHECK(outcome.err == "");
+  CHECK(outcome.out.ends_with("\n"));
+  CAPTURE(outcome.out);
+  const json written = normalised(json::parse(outcome.out), pair.actual, pair.expected);
+  const json expected = expected_result(pair.result, pair.actual, pair.expected);
+  CHECK(written.dump(1) == expected.dump(1));  // in which equal numbers have equal text
+}
+
+// ---- The same many times over, as one pair with an axis more.
+
+void repeat(Tensor& tensor, std::int64_t times) {
+  std::string bytes;
+  for (std::int64_t i = 0; i < times; ++i) bytes += tensor.bytes;
+  tensor.bytes = std::move(bytes);
+  tensor.shape.insert(tensor.shape.begin(), times);
+}
+
+json longer_index(const json& index, std::int64_t first) {
+  json result = json::array({first});
+  result.insert(result.end(), index.begin(), index.end());
+  return result;
+}
+
+Pair repeated(Pair pair, std::int64_t times) {
+  constexpr std::size_t kMaxDiffs = 5;
+  repeat(pair.actual, times);
+  repeat(pair.expected, times);
+  for (const char* key :
+       {"elements", "mismatched", "non_finite_one_side", "non_finite_differing"}) {
+    pair.result.at(key) = pair.result.at(key).get<std::int64_t>() * times;
+  }
+  for (const std::string& key : kGreatest) {
+    json& greatest = pair.result.at(key);
+    if (!greatest.is_null()) greatest.at("index") = longer_index(greatest.at("index"), 0);
+  }
+  json mismatches = json::array();
+  for (std::int64_t i = 0; i < times; ++i) {
+    for (const json& index : pair.result.at("mismatches")) {
+      if (mismatches.size() < kMaxDiffs) mismatches.push_back(longer_index(index, i));
+    }
+  }
+  pair.result.at("mismatches") = mismatches;
+  return pair;
+}
+
+bool can_repeat(const Pair& pair) {
+  const bool has_elements = pair.actual.shape == pair.expected.shape && pair.actual.count() > 0;
+  const auto& options = pair.options;
+  return has_elements && std::find(options.begin(), options.end(), "--max-diffs") == options.end();
+}
+
+}  // namespace
+
+TEST_CASE("compare finds what NumPy finds") {
+  const TempDir directory;
+  const std::vector<Pair> pairs = read_pairs();
+  REQUIRE(pairs.size() > 250);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    Pair pair = pairs[i];
+    CAPTURE(i);
+    const auto order = [](bool big) { return big ? std::endian::big : std::endian::little; };
+    write_file(directory / "actual.npy", npy_of(pair.actual, order(i % 3 == 1)));
+    write_file(directory / "expected.npy", npy_of(pair.expected, order(i % 4 == 2)));
+    check(pair, directory);
+    if (i % 3 == 0 && lnorm::is_floating(pair.actual.dtype)) {
+      const std::string text = json_of(pair.actual);
+      pair.actual.name = "standard input";
+      check(pair, directory, pipe_of(text));
+    }
+  }
+}
+
+TEST_CASE("compare finds in large tensors what NumPy finds in small ones") {
+  constexpr std::size_t kElements = 100'000;
+  const TempDir directory;
+  int repeatable = 0;
+  for (const Pair& small : read_pairs()) {
+    if (!can_repeat(small) || ++repeatable % 5 != 0) continue;
+    const Pair pair =
+        repeated(small, static_cast<std::int64_t>(kElements / small.actual.count() + 1));
+    write_file(directory / "actual.npy", npy_of(pair.actual, std::endian::little));
+    write_file(directory / "expected.npy", npy_of(pair.expected, std::endian::big));
+    check(pair, directory);
+  }
+  CHECK(repeatable > 150);
+}

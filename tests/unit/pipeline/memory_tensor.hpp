@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lnorm/io/tensor_sink.hpp"
+#include "lnorm/io/tensor_source.hpp"
+#include "support/catch.hpp"
+
+// Tensors in memory, which tell how they were used.
+class MemorySource final : public lnorm::TensorSource {
+ public:
+  MemorySource(lnorm::TensorInfo info, std::vector<std::byte> bytes)
+      : TensorSource(std::move(info)), bytes_(std::move(bytes)) {}
+  void read(std::vector<std::byte>& to, std::size_t bytes) override {
+    REQUIRE(position_ + bytes <= bytes_.size());
+    const auto from = bytes_.begin() + static_cast<std::ptrdiff_t>(position_);
+    to.assign(from, from + static_cast<std::ptrdiff_t>(bytes));
+    position_ += bytes;
+    largest_read = std::max(largest_read, bytes);
+  }
+  void skip(std::int64_t bytes) override { position_ += static_cast<std::size_t>(bytes); }
+  void finish() override { finished = true; }
+
+  std::size_t largest_read = 0;
+  bool finished = false;
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t position_ = 0;
+};
+
+class MemorySink final : public lnorm::TensorSink {
+ public:
+  void write(std::span<const std::byte> elements) override {
+    bytes.insert(bytes.end(), elements.begin(), elements.end());
+  }
+  void finish() override { finished = true; }
+
+  std::vector<std::byte> bytes;
+  bool finished = false;
+};

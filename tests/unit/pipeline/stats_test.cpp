@@ -1,0 +1,272 @@
+#include "lnorm/pipeline/stats.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "lnorm/kernel/moments.hpp"
+#include "lnorm/kernel/softmax.hpp"
+#include "support/catch.hpp"
+#include "unit/pipeline/memory_tensor.hpp"
+
+namespace {
+
+using lnorm::DType;
+using lnorm::Histogram;
+using lnorm::Moments;
+using lnorm::Stats;
+using lnorm::StatsRow;
+
+constexpr lnorm::StatsObserver::Wanted kAll{.softmax = true, .histograms = true};
+
+struct Input {
+  lnorm::TensorInfo info;
+  std::vector<std::byte> bytes;
+};
+
+template <class T>
+Input input_of(const lnorm::Shape& shape, DType dtype, const std::vector<T>& values) {
+  const auto elements = std::as_bytes(std::span(values));
+  std::vector<std::byte> bytes(elements.begin(), elements.end());
+  return {{"x", dtype, shape}, std::move(bytes)};
+}
+
+Input random_floats(std::int64_t rows, std::int64_t length) {
+  std::mt19937_64 random(1);
+  std::vector<float> values(static_cast<std::size_t>(rows * length));
+  for (float& value : values) {
+    value = static_cast<float>(std::normal_distribution<double>(3, 2)(random));
+  }
+  return input_of({rows, length}, DType::float32, values);
+}
+
+void normalize(const lnorm::RowsIn& x, const lnorm::RowsOut& y, const lnorm::RowStats& stats) {
+  lnorm::layer_norm_portable(x, y, {}, {}, stats);
+}
+
+Stats stats_of(const Input& input, lnorm::StatsObserver::Wanted wanted, lnorm::Plan plan) {
+  MemorySource source(input.info, input.bytes);
+  lnorm::StatsObserver observer(plan, wanted);
+  lnorm::RowObserver* const observers[] = {&observer};
+  lnorm::run(source, plan, normalize, observers, nullptr);
+  return observer.stats(input.info);
+}
+
+std::vector<StatsRow> rows_of(const Stats& stats) {
+  std::vector<StatsRow> rows;
+  stats.each_row([&](const StatsRow& row) { rows.push_back(row); });
+  return rows;
+}
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+bool same(const Moments& a, const Moments& b) {
+  return a.non_finite == b.non_finite && same_bits(a.sum, b.sum) && same_bits(a.mean, b.mean) &&
+         same_bits(a.variance, b.variance) && same_bits(a.min, b.min) && same_bits(a.max, b.max);
+}
+
+bool same(const StatsRow& a, const StatsRow& b) {
+  return same(a.input, b.input) && same(a.output, b.output) && same(a.softmax, b.softmax);
+}
+
+void check_same(const Histogram& a, const Histogram& b) {
+  CHECK(a.count() == b.count());
+  if (a.count() != b.count() || a.count() == 0) return;
+  const Histogram::Bins left = a.bins(4096);
+  const Histogram::Bins right = b.bins(4096);
+  CHECK(left.begin == right.begin);
+  CHECK(left.width == right.width);
+  CHECK((left.counts == right.counts));
+}
+
+void check_same(const Stats& a, const Stats& b) {
+  CHECK(a.summary.rows == b.summary.rows);
+  CHECK(a.summary.non_finite_rows == b.summary.non_finite_rows);
+  CHECK(a.summary.non_finite_elements == b.summary.non_finite_elements);
+  CHECK(a.summary.first_non_finite_row == b.summary.first_non_finite_row);
+  REQUIRE(a.summary.columns.size() == b.summary.columns.size());
+  for (std::size_t c = 0; c < a.summary.columns.size(); ++c) {
+    const lnorm::ColumnSummary& left = a.summary.columns[c];
+    const lnorm::ColumnSummary& right = b.summary.columns[c];
+    CAPTURE(c);
+    CHECK(left.count == right.count);
+    CHECK(same_bits(left.min, right.min));
+    CHECK(same_bits(left.median, right.median));
+    CHECK(same_bits(left.max, right.max));
+  }
+  const std::vector<StatsRow> left = rows_of(a);
+  const std::vector<StatsRow> right = rows_of(b);
+  REQUIRE(left.size() == right.size());
+  for (std::size_t r = 0; r < left.size(); ++r) {
+    if (!same(left[r], right[r])) FAIL("row " << r << " differs");
+  }
+  REQUIRE(a.histograms.has_value() == b.histograms.has_value());
+  if (!a.histograms) return;
+  check_same(a.histograms->input, b.histograms->input);
+  check_same(a.histograms->output, b.histograms->output);
+  check_same(a.histograms->row_means, b.histograms->row_means);
+  check_same(a.histograms->row_variances, b.histograms->row_variances);
+}
+
+}  // namespace
+
+TEST_CASE("statistics do not depend on the size of blocks", "[pipeline]") {
+  Input input = random_floats(23, 61);
+  const float bad = std::numeric_limits<float>::quiet_NaN();
+  for (const std::size_t element : {5 * 61 + 3, 5 * 61 + 4, 20 * 61}) {
+    std::memcpy(input.bytes.data() + element * sizeof bad, &bad, sizeof bad);
+  }
+  lnorm::Plan plan = lnorm::make_plan(input.info, {.formula = {.ddof = 1}}, DType::float16);
+  plan.block_rows = 23;
+  const Stats whole = stats_of(input, kAll, plan);
+  CHECK(whole.summary.rows == 23);
+  CHECK(whole.summary.non_finite_rows == 2);
+  CHECK(whole.summary.non_finite_elements == 3);
+  CHECK(whole.summary.first_non_finite_row == 5);
+  for (const std::int64_t block_rows : {1, 2, 7, 22, 1000}) {
+    CAPTURE(block_rows);
+    plan.block_rows = block_rows;
+    check_same(stats_of(input, kAll, plan), whole);
+  }
+}
+
+TEST_CASE("every row has the moments of its input, its output and its softmax", "[pipeline]") {
+  constexpr std::int64_t kRows = 5;
+  constexpr std::int64_t kLength = 8;
+  std::vector<std::int64_t> values;
+  for (std::int64_t i = 0; i < kRows * kLength; ++i) values.push_back(i * i % 11);
+  Input input = input_of({kRows, kLength}, DType::int64, values);
+  std::vector<std::byte> swapped;
+  for (std::size_t i = 0; i < input.bytes.size(); i += 8) {
+    const auto element = std::span(input.bytes).subspan(i, 8);
+    swapped.insert(swapped.end(), element.rbegin(), element.rend());
+  }
+  for (const std::int64_t ddof : {0, 1, 3}) {
+    lnorm::Plan plan = lnorm::make_plan(input.info, {.formula = {.ddof = ddof}}, DType::float32);
+    plan.block_rows = 2;
+    const lnorm::RowsIn x{input.bytes.data(), DType::int64, std::endian::native, kRows, kLength};
+    std::vector<std::byte> y(values.size() * sizeof(float));
+    std::vector<Moments> expected(kRows);
+    const auto check = [&](const std::vector<StatsRow>& rows, Moments StatsRow::*which) {
+      REQUIRE(rows.size() == kRows);
+      for (std::size_t r = 0; r < rows.size(); ++r) CHECK(same(rows[r].*which, expected[r]));
+    };
+    const std::vector<StatsRow> rows = rows_of(stats_of(input, kAll, plan));
+    lnorm::measure_moments(x, ddof, expected.data());
+    check(rows, &StatsRow::input);
+    const lnorm::RowsIn as_input{y.data(), DType::float32, std::endian::native, kRows, kLength};
+    normalize(x, {y.data(), DType::float32}, {});
+    lnorm::measure_moments(as_input, ddof, expected.data());
+    check(rows, &StatsRow::output);
+    lnorm::softmax(x, {y.data(), DType::float32});
+    lnorm::measure_moments(as_input, ddof, expected.data());
+    check(rows, &StatsRow::softmax);
+
+    Input other{input.info, swapped};
+    other.info.byte_order =
+        std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
+    const std::vector<StatsRow> of_swapped = rows_of(stats_of(other, kAll, plan));
+    REQUIRE(of_swapped.size() == rows.size());
+    for (std::size_t r = 0; r < rows.size(); ++r) CHECK(same(of_swapped[r], rows[r]));
+  }
+}
+
+TEST_CASE("histograms hold every element and every row", "[pipeline]") {
+  // More elements than a chunk, in rows that do not divide it.
+  const Input input = random_floats(37, 61);
+  const lnorm::Plan plan = lnorm::make_plan(input.info, {});
+  const Stats stats = stats_of(input, kAll, plan);
+  REQUIRE(stats.histograms);
+  Histogram elements;
+  for (std::size_t i = 0; i < input.bytes.size(); i += sizeof(float)) {
+    float value;
+    std::memcpy(&value, input.bytes.data() + i, sizeof value);
+    elements.add(value);
+  }
+  check_same(stats.histograms->input, elements);
+  std::vector<float> y(37 * 61);
+  normalize({input.bytes.data(), DType::float32, std::endian::native, 37, 61},
+            {std::as_writable_bytes(std::span(y)).data(), DType::float32}, {});
+  Histogram results;
+  for (const float value : y) results.add(value);
+  check_same(stats.histograms->output, results);
+  Histogram means;
+  Histogram variances;
+  for (const StatsRow& row : rows_of(stats)) {
+    means.add(row.input.mean);
+    variances.add(row.input.variance);
+  }
+  check_same(stats.histograms->row_means, means);
+  check_same(stats.histograms->row_variances, variances);
+}
+
+TEST_CASE("what is not wanted is not measured", "[pipeline]") {
+  const Input input = random_floats(4, 5);
+  const lnorm::Plan plan = lnorm::make_plan(input.info, {});
+  const Stats stats = stats_of(input, {}, plan);
+  CHECK(!stats.histograms);
+  CHECK(stats.columns.size() == lnorm::stats_columns(false).size());
+  CHECK(stats.summary.columns.size() == stats.columns.size());
+  CHECK(stats_of(input, {.softmax = true}, plan).columns.size() ==
+        lnorm::stats_columns(true).size());
+}
+
+TEST_CASE("statistics keep more rows than fit in memory", "[pipeline]") {
+  // The rows of the report take some 140 bytes each; the spool keeps 4 MiB.
+  constexpr std::int64_t kRows = 70'000;
+  static_assert(kRows * sizeof(StatsRow) > 2 * (std::size_t{4} << 20));
+  std::vector<std::int32_t> values;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    const auto mean = static_cast<std::int32_t>(r * 7919 % kRows);  // each once
+    values.insert(values.end(), {mean - 1, mean + 1});
+  }
+  const Input input = input_of({kRows, 2}, DType::int32, values);
+  const Stats stats = stats_of(input, {}, lnorm::make_plan(input.info, {}));
+  CHECK(stats.summary.rows == kRows);
+  const lnorm::ColumnSummary& means = stats.summary.columns[0];
+  CHECK(means.count == kRows);
+  CHECK(means.min == 0);
+  CHECK(means.median == (kRows - 1) / 2.0);
+  CHECK(means.max == kRows - 1);
+  CHECK(stats.summary.columns[1].min == 1);  // variances
+  CHECK(stats.summary.columns[1].max == 1);
+  std::int64_t row_number = 0;
+  stats.each_row([&](const StatsRow& row) {
+    if (row.input.mean != static_cast<double>(row_number * 7919 % kRows)) FAIL(row_number);
+    ++row_number;
+  });
+  CHECK(row_number == kRows);
+}
+
+TEST_CASE("statistics of no rows, and of rows without elements", "[pipeline]") {
+  for (const lnorm::Shape& shape : {lnorm::Shape{0, 3}, lnorm::Shape{3, 0}}) {
+    const Input input{{"x", DType::float32, shape}, {}};
+    lnorm::Plan plan = lnorm::make_plan(input.info, {});
+    plan.stats = true;
+    const Stats stats = stats_of(input, kAll, plan);
+    CHECK(stats.summary.rows == shape[0]);
+    CHECK(stats.summary.non_finite_rows == 0);
+    CHECK(stats.summary.columns[0].count == 0);
+    CHECK(std::isnan(stats.summary.columns[0].median));
+    CHECK(stats.histograms->input.count() == 0);
+  }
+}
+
+TEST_CASE("statistics outlive the observer that made them", "[pipeline]") {
+  const Input input = random_floats(6, 5);
+  const Stats stats = stats_of(input, kAll, lnorm::make_plan(input.info, {}));
+  const std::vector<StatsRow> first = rows_of(stats);
+  const std::vector<StatsRow> second = rows_of(stats);
+  CHECK(first.size() == 6);
+  CHECK(std::equal(first.begin(), first.end(), second.begin(), second.end(),
+                   [](const StatsRow& a, const StatsRow& b) { return same(a, b); }));
+  CHECK(stats.first_axis == 1);
+  CHECK(stats.out == DType::float32);
+}
