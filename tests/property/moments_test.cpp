@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>
@@ -259,7 +260,8 @@ TEST_CASE("NaN and infinities are counted and leave min and max of the rest", "[
   expect({-3, kNan, -2, kInfinity}, 2, -3, kInfinity);
   expect({kNan, -kInfinity, 5}, 2, -kInfinity, 5);
   // One at every place of a row, about the lengths that matter to the loops.
-  for (const std::size_t length : {1, 2, 31, 32, 33, 1023, 1024, 1025, 1060}) {
+  for (const std::size_t length :
+       std::initializer_list<std::size_t>{1, 2, 31, 32, 33, 1023, 1024, 1025, 1060}) {
     for (const std::size_t place : {std::size_t{0}, length / 2, length - 1}) {
       std::vector<double> values(length, 1.5);
       values[place] = kNan;

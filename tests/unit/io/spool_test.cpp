@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -85,7 +86,8 @@ TEST_CASE("a spool replays its records in order, however many fit in memory", "[
   const support::TempDir folder;
   const TemporaryFolder temporary(folder.path().string());
   // Less than a record, one, not quite two, several and a rest, all.
-  for (const std::size_t memory : {0, 1, 12, 23, 24, 100, 1 << 20}) {
+  for (const std::size_t memory :
+       std::initializer_list<std::size_t>{0, 1, 12, 23, 24, 100, 1 << 20}) {
     for (const std::uint32_t count : {0U, 1U, 2U, 3U, 8U, 9U, 1000U}) {
       CAPTURE(memory, count);
       Spool spool(kRecord, memory);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -127,12 +128,13 @@ std::vector<Sample> samples() {
 
 TEST_CASE("a histogram counts every value in the bin of its borders", "[measure]") {
   for (const auto& [name, values] : samples()) {
-    for (const std::size_t most : {4, 5, 7, 40, 100, 4096, 10000}) {
+    for (const std::size_t most :
+         std::initializer_list<std::size_t>{4, 5, 7, 40, 100, 4096, 10000}) {
       CAPTURE(name);
       check_bins(values, most);
     }
     // So few bins may be wider than doubles go.
-    for (const std::size_t most : {1, 2, 3}) {
+    for (const std::size_t most : std::initializer_list<std::size_t>{1, 2, 3}) {
       const auto bins = histogram_of(values).bins(most);
       CAPTURE(name, most);
       CHECK(bins.counts.size() <= most);
@@ -168,7 +170,7 @@ TEST_CASE("the bins of a wide range are hardly wider than its share", "[measure]
     const double range = *max / 2 - *min / 2;  // half of it, which cannot overflow
     // Values few places apart need no finer bins than those places.
     if (range < 0x1p-35 * std::max(std::fabs(*min), std::fabs(*max)) || range < 1e-280) continue;
-    for (const std::size_t most : {10, 40, 100}) {
+    for (const std::size_t most : std::initializer_list<std::size_t>{10, 40, 100}) {
       const auto bins = histogram_of(values).bins(most);
       INFO(name << ": " << bins.counts.size() << " bins of " << bins.width
                 << " for half a range of " << range << ", " << most << " asked for");
@@ -184,7 +186,7 @@ TEST_CASE("the bins of a wide range are hardly wider than its share", "[measure]
 TEST_CASE("a histogram has as many bins as it is asked for, if the values fill them", "[measure]") {
   // 4096 fine bins of width 1.
   const Histogram histogram = histogram_of({0, 4095});
-  for (const std::size_t most : {4096, 2048, 1024, 64, 2, 1}) {
+  for (const std::size_t most : std::initializer_list<std::size_t>{4096, 2048, 1024, 64, 2, 1}) {
     const auto bins = histogram.bins(most);
     CAPTURE(most);
     CHECK(bins.begin == 0);
@@ -209,7 +211,7 @@ TEST_CASE("every bin of integers has as many of them as another", "[measure]") {
   for (const int last : {5, 100, 255, 1000, 5000}) {
     Histogram histogram;
     for (int i = 0; i <= last; ++i) histogram.add(i);
-    for (const std::size_t most : {10, 79, 80, 300}) {
+    for (const std::size_t most : std::initializer_list<std::size_t>{10, 79, 80, 300}) {
       const auto bins = histogram.bins(most);
       CAPTURE(last, most);
       CHECK(bins.width == std::floor(bins.width));

@@ -38,10 +38,12 @@ TEST_CASE("tensors of several blocks are compared to their last element", "[pipe
   std::vector<float> expected;
   for (std::int64_t i = 0; i < kElements; ++i) expected.push_back(static_cast<float>(i % 1009));
   std::vector<double> actual(expected.begin(), expected.end());
-  const std::vector<std::int64_t> places{0,     1023,  1024,  32767,         32768,
+  constexpr std::int64_t kWorst = 40'000;
+  const std::vector<std::int64_t> places{0,     1023,  1024,  32767,         32768,        kWorst,
                                          65535, 65536, 98304, kElements - 2, kElements - 1};
-  for (const std::int64_t place : places) actual[static_cast<std::size_t>(place)] += 0.5;
-  actual[40'000] += 8;
+  for (const std::int64_t place : places) {
+    actual[static_cast<std::size_t>(place)] += place == kWorst ? 8 : 0.5;
+  }
   const bool swap_actual = GENERATE(false, true);
   const bool swap_expected = GENERATE(false, true);
   CAPTURE(swap_actual, swap_expected);
@@ -54,18 +56,15 @@ TEST_CASE("tensors of several blocks are compared to their last element", "[pipe
       lnorm::compare(a, b, {}, 100, [&](std::int64_t elements) { progress.push_back(elements); });
   CHECK(result.same_shape);
   CHECK(result.elements == kElements);
-  CHECK(result.mismatched == std::ssize(places) + 1);
+  CHECK(result.mismatched == std::ssize(places));
   std::vector<std::int64_t> found;
   for (const lnorm::ElementPair& pair : result.first_mismatches) {
     found.push_back(pair.position);
     CHECK(pair.expected.high == static_cast<double>(pair.position % 1009));
   }
-  std::vector<std::int64_t> all = places;
-  all.push_back(40'000);
-  std::sort(all.begin(), all.end());
-  CHECK(found == all);
+  CHECK(found == places);
   CHECK(result.absolute->value == 8);
-  CHECK(result.absolute->at.position == 40'000);
+  CHECK(result.absolute->at.position == kWorst);
   CHECK(result.actual.dtype == DType::float64);
   CHECK(result.expected.dtype == DType::float32);
   CHECK(a.finished);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <random>
 #include <span>
@@ -120,7 +121,8 @@ void check_same(const Stats& a, const Stats& b) {
 TEST_CASE("statistics do not depend on the size of blocks", "[pipeline]") {
   Input input = random_floats(23, 61);
   const float bad = std::numeric_limits<float>::quiet_NaN();
-  for (const std::size_t element : {5 * 61 + 3, 5 * 61 + 4, 20 * 61}) {
+  for (const std::size_t element :
+       std::initializer_list<std::size_t>{5 * 61 + 3, 5 * 61 + 4, 20 * 61}) {
     std::memcpy(input.bytes.data() + element * sizeof bad, &bad, sizeof bad);
   }
   lnorm::Plan plan = lnorm::make_plan(input.info, {.formula = {.ddof = 1}}, DType::float16);
