@@ -89,14 +89,15 @@ struct Parsed {
 };
 
 CLI::App& add_command(CLI::App& app, Command& command, const std::string& name,
-                      const std::string& help, const std::string& positional,
-                      std::string_view examples) {
+                      const std::string& help, std::string_view examples) {
+  const bool two = name == "compare";
   command.app = app.add_subcommand(name, help);
   command.app
-      ->add_option(positional, command.words,
-                   name == "compare" ? "Two tensors" : "The tensor; standard input if not given")
-      ->type_name("")
-      ->expected(1, 1'000'000);
+      ->add_option(two ? "ACTUAL" : "INPUT", command.words,
+                   two ? "Two tensors" : "The tensor; standard input if not given")
+      ->type_name(two ? "EXPECTED" : "")  // printed behind the name
+      ->expected(1, 1'000'000)
+      ->allow_extra_args(false);  // or CLI11 takes "[a,b]" apart
   command.app->allow_extras();
   command.app->footer(std::string(examples));
   return *command.app;
@@ -105,7 +106,7 @@ CLI::App& add_command(CLI::App& app, Command& command, const std::string& name,
 void add_apply(CLI::App& app, Parsed& parsed) {
   ApplyArguments& arguments = parsed.apply_arguments;
   CLI::App& apply = add_command(app, parsed.apply, "apply",
-                                "Normalise a tensor (the default command)", "INPUT", kExamples);
+                                "Normalise a tensor (the default command)", kExamples);
   add_normalization(apply, arguments.normalization);
   add_from(apply, arguments.input);
   add_output(apply, arguments.output);
@@ -126,9 +127,8 @@ void add_apply(CLI::App& app, Parsed& parsed) {
 
 void add_stats(CLI::App& app, Parsed& parsed) {
   StatsArguments& arguments = parsed.stats_arguments;
-  CLI::App& stats =
-      add_command(app, parsed.stats, "stats", "What normalisation does to every row, in numbers",
-                  "INPUT", kStatsExamples);
+  CLI::App& stats = add_command(app, parsed.stats, "stats",
+                                "What normalisation does to every row, in numbers", kStatsExamples);
   add_normalization(stats, arguments.normalization);
   add_from(stats, arguments.input);
   stats.option_defaults()->group("Report");
@@ -159,9 +159,9 @@ double parse_tolerance(const std::string& name, const std::string& text) {
 
 void add_compare(CLI::App& app, Parsed& parsed) {
   CompareArguments& arguments = parsed.compare_arguments;
-  CLI::App& compare = add_command(app, parsed.compare, "compare",
-                                  "Hold a tensor against another, element by element",
-                                  "ACTUAL EXPECTED", kCompareExamples);
+  CLI::App& compare =
+      add_command(app, parsed.compare, "compare",
+                  "Hold a tensor against another, element by element", kCompareExamples);
   compare.option_defaults()->group("Tolerance");
   add_parsed(
       compare, "--rtol",
@@ -196,8 +196,8 @@ void add_compare(CLI::App& app, Parsed& parsed) {
 
 void add_softmax(CLI::App& app, Parsed& parsed) {
   SoftmaxArguments& arguments = parsed.softmax_arguments;
-  CLI::App& softmax = add_command(app, parsed.softmax, "softmax", "Softmax of every row", "INPUT",
-                                  kSoftmaxExamples);
+  CLI::App& softmax =
+      add_command(app, parsed.softmax, "softmax", "Softmax of every row", kSoftmaxExamples);
   softmax.option_defaults()->group("Axes");
   add_axes(softmax, arguments.axes);
   add_from(softmax, arguments.input);
@@ -208,8 +208,8 @@ void add_softmax(CLI::App& app, Parsed& parsed) {
 
 void add_show(CLI::App& app, Parsed& parsed) {
   ShowArguments& arguments = parsed.show_arguments;
-  CLI::App& show = add_command(app, parsed.show, "show", "Print a tensor, as PyTorch prints it",
-                               "INPUT", kShowExamples);
+  CLI::App& show =
+      add_command(app, parsed.show, "show", "Print a tensor, as PyTorch prints it", kShowExamples);
   add_from(show, arguments.input);
   show.option_defaults()->group("Report");
   show.add_flag("--header", arguments.header,
@@ -253,12 +253,13 @@ void place_extras(const CLI::App& app, Command& command, std::span<const char* c
 void take_input(const Command& command, InputArguments& input) {
   if (command.words.size() > 1) {
     struct stat ignored;
-    const bool is_file = os::exists(command.words[0], &ignored);
+    const bool may_be_command = command.app->get_name() == "apply" && command.words[0] != "-" &&
+                                !os::exists(command.words[0], &ignored);
     throw Error(concat("found two INPUTs, '", printable(command.words[0]), "' and '",
                        printable(command.words[1]), "', expected one"),
-                is_file
-                    ? hint_of(command)
-                    : "the commands, which come first, are apply, stats, compare, softmax, show");
+                may_be_command
+                    ? "the commands, which come first, are apply, stats, compare, softmax, show"
+                    : hint_of(command));
   }
   if (!command.words.empty()) input.name = command.words.front();
 }

@@ -52,6 +52,15 @@ TEST_CASE("an input is named in every way the shell allows") {
   const std::string members = "{\"a\": [1, 3], \"\\u00e9\": [1, 3]}";
   CHECK(output({"-:a"}, members) == expected);
   CHECK(output({"/dev/stdin:\u00e9"}, members) == expected);
+  // A name in brackets is no list.
+  write_file(directory / "a", "[8, 9]");
+  for (const std::string name : {"[a]", "[a,b]", "[]", "{}", "[a,b].npy"}) {
+    CAPTURE(name);
+    write_file(directory / name, "[1, 3]");
+    CHECK(output({name}) == expected);
+    CHECK(output({"apply", name}) == expected);
+    CHECK(output({"compare", name, name}).starts_with(name + " and " + name + " agree"));
+  }
 }
 
 TEST_CASE("the formula's options give what the formula says") {

@@ -326,6 +326,8 @@ TEST_CASE("a wrong word for one of the other commands is named with the right on
       {{"stats", "x.npy", "--from", "csv"}, {"--from", "'csv'", "npy", "json"}},
       {{"show", "x.json", "--from", "npy"}, {"x.json", "not an .npy file"}},
       {{"stats", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm stats --help"}},
+      {{"stats", "-", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm stats --help"}},
+      {{"-", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm apply --help"}},
       {{"softmax", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm softmax --help"}},
       {{"show", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm show --help"}},
   });

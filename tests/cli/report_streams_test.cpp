@@ -29,7 +29,7 @@ const std::vector<Words> kShort{{"stats"}, {"stats", "--histogram"}, {"show"}};
 struct Workplace {
   Workplace() {
     std::vector<float> elements;
-    for (int i = 0; i < 60'000; ++i) elements.push_back(static_cast<float>(i * i % 1009));
+    for (std::int64_t i = 0; i < 60'000; ++i) elements.push_back(static_cast<float>(i * i % 1009));
     write_file(directory / "x.npy", npy("<f4", {3000, 20}, bytes_of(elements)));
   }
   Command command(Words words, const std::string& input = "x.npy") const {

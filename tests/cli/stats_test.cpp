@@ -220,7 +220,7 @@ void check_csv(const std::string& csv, const json& report) {
     for (const std::string& column : columns) {
       REQUIRE(std::getline(cells, cell, ','));
       const std::size_t split = column.find('_');
-      const json& value = column == "row" || column == "non_finite"
+      const json& value = row.contains(column)
                               ? row.at(column)
                               : row.at(column.substr(0, split)).at(column.substr(split + 1));
       CAPTURE(column, cell, value);
@@ -411,7 +411,30 @@ TEST_CASE("stats counts rows that are not finite and keeps them out of the summa
   CHECK(row.at("non_finite") == 1);
   CHECK(row.at("input") ==
         json{{"mean", "NaN"}, {"variance", "NaN"}, {"min", 1e300}, {"max", 1e300}});
+  CHECK(row.at("output_non_finite") == 2);
   CHECK(row.at("output") == json{{"mean", "NaN"}, {"variance", "NaN"}});
+  CHECK(summary.at("output_non_finite_rows") == 0);  // that were finite before
+  CHECK(summary.at("output_non_finite_elements") == 0);
+}
+
+TEST_CASE("stats counts rows whose output alone is not finite") {
+  const Words arguments{"--eps", "0", "--weight", "[1, 1e308, -1e308]"};
+  const std::string x = "[[1, 2, 3], [4, 4, 4], [NaN, 1, 2], [2, 0, 9]]";
+  const json report = stats_json(arguments, pipe_of(x));
+  const json& rows = report.at("rows");
+  CHECK(rows.at(0).at("output_non_finite") == 0);  // [-1.2247, 0, -1.2247e308]
+  CHECK(rows.at(1).at("output_non_finite") == 3);  // 0/0
+  CHECK(rows.at(2).at("output_non_finite") == 3);
+  CHECK(rows.at(3).at("output_non_finite") == 0);
+  const json& summary = report.at("summary");
+  CHECK(summary.at("non_finite_rows") == 1);
+  CHECK(summary.at("output_non_finite_rows") == 1);
+  CHECK(summary.at("output_non_finite_elements") == 3);
+  const std::string text = output_of({"stats", "--eps", "0"}, pipe_of(x));
+  CHECK(text.find("NaN or infinity in 1 of 4 rows (1 element), first in row 2;") !=
+        std::string::npos);
+  CHECK(text.find("NaN or infinity in the output of 1 of 4 rows (3 elements), first in row 1, "
+                  "where the input is finite\n") != std::string::npos);
 }
 
 TEST_CASE("the table shows 20 rows, of more the first and the last five, and all on request") {

@@ -33,6 +33,7 @@ const std::vector<Report> kReports{
     {"stats_normalized_shape", "stats sample.json --normalized-shape 3,4 --eps 0"},
     {"stats_non_finite", "stats reports/non_finite.json --softmax"},
     {"stats_nothing_finite", "stats reports/nan_only.json --histogram"},
+    {"stats_overflow", "stats sample.npy --weight 2.5e38 --histogram"},
     {"stats_scales", "stats reports/scales.json --softmax"},
     {"stats_integers", "stats reports/int64.json"},
     {"stats_many_rows", "stats corpus/good/medium_64x33_f4.npy"},

@@ -1,6 +1,7 @@
 #include "lnorm/measure/histogram.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -9,20 +10,62 @@ namespace lnorm {
 
 namespace {
 
-// The finest width that is used about a value: some bits coarser than the value's own last place.
+constexpr int kDigits = std::numeric_limits<double>::digits;
+
+// Bins as narrow as a number's last place, but that 1 / w is a double, too.
 int finest_exponent(double value) {
-  constexpr int kLeast = -1000;
-  return value == 0 ? kLeast : std::max(std::ilogb(value) - 50, kLeast);
+  constexpr int kLeast = -1022;
+  return value == 0 ? kLeast : std::max(std::ilogb(value) - (kDigits - 1), kLeast);
+}
+
+std::int64_t index_at(double value, double scale) {
+  const double bin = value * scale;
+  if (bin == 0 && value < 0) return -1;  // far less than a bin below zero: underflowed
+  return static_cast<std::int64_t>(std::floor(bin));
+}
+
+// The exponent of the greatest power of two that divides a number other than 0.
+int divisor_of(double value) {
+  int exponent = 0;
+  const double digits = std::ldexp(std::frexp(std::fabs(value), &exponent), kDigits);
+  return exponent - kDigits + std::countr_zero(static_cast<std::uint64_t>(digits));
+}
+
+constexpr std::size_t ceil_of_quotient(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+// How many of the multiples make one bar. A last bar that has few of them would look like a drop.
+std::size_t multiples_per_bar(std::size_t multiples, std::size_t most) {
+  const std::size_t least = ceil_of_quotient(multiples, most);
+  const auto missing = [&](std::size_t per_bar) {
+    return ceil_of_quotient(multiples, per_bar) * per_bar - multiples;
+  };
+  std::size_t best = least;
+  for (std::size_t per_bar = least; per_bar <= least + least / 4; ++per_bar) {
+    if (missing(per_bar) < missing(best)) best = per_bar;
+  }
+  return best;
 }
 
 }  // namespace
 
-Histogram::Histogram() : counts_(kBins) {}
+Histogram::Histogram()
+    : divisor_(std::numeric_limits<double>::max_exponent), counts_(std::size_t{kBins}) {}
 
-std::int64_t Histogram::index_of(double value) const {
-  const double bin = value * scale_;
-  if (bin == 0 && value < 0) return -1;  // far less than a bin below zero: underflowed
-  return static_cast<std::int64_t>(std::floor(bin));
+std::int64_t Histogram::index_of(double value) const { return index_at(value, scale_); }
+
+std::int64_t Histogram::count_of(std::int64_t index) const {
+  return counts_[static_cast<std::size_t>(index & (kBins - 1))];
+}
+
+// Joins bins until their width is 2^exponent.
+void Histogram::widen(int exponent) {
+  const int shift = std::min(exponent - exponent_, 63);
+  std::vector<std::int64_t> joined(counts_.size());
+  for (std::int64_t index = index_of(min_); index <= index_of(max_); ++index) {
+    joined[static_cast<std::size_t>((index >> shift) & (kBins - 1))] += count_of(index);
+  }
+  counts_ = std::move(joined);
+  set_exponent(exponent);
 }
 
 void Histogram::set_exponent(int exponent) {
@@ -30,77 +73,64 @@ void Histogram::set_exponent(int exponent) {
   scale_ = std::ldexp(1, -exponent);
 }
 
-// Joins bins until their width is 2^exponent.
-void Histogram::widen(int exponent) {
-  const int shift = std::min(exponent - exponent_, 63);
-  set_exponent(exponent);
-  const std::int64_t first = first_ >> shift;
-  std::vector<std::int64_t> joined(kBins);
-  for (std::size_t i = 0; i < kBins; ++i) {
-    if (counts_[i] == 0) continue;
-    const std::int64_t index = (first_ + static_cast<std::int64_t>(i)) >> shift;
-    joined[static_cast<std::size_t>(index - first)] += counts_[i];
+// Makes room for a number outside of what there was.
+void Histogram::reach(double value) {
+  if (count_ == 0) {
+    min_ = max_ = value;
+    return set_exponent(finest_exponent(value));
   }
-  first_ = first;
-  counts_ = std::move(joined);
+  const double min = std::min(min_, value);
+  const double max = std::max(max_, value);
+  // Fine enough for the larger end is fine enough for the smaller one, too.
+  int exponent = std::max({exponent_, finest_exponent(min), finest_exponent(max)});
+  const auto bins = [&] {
+    const double scale = std::ldexp(1, -exponent);
+    return index_at(max, scale) - index_at(min, scale) + 1;
+  };
+  while (bins() > kBins) ++exponent;
+  if (exponent > exponent_) widen(exponent);
+  min_ = min;
+  max_ = max;
 }
 
 void Histogram::add(double value) {
-  if (!std::isfinite(value)) return;
-  integers_ = integers_ && value == std::nearbyint(value);
-  if (count_++ == 0) {
-    min_ = max_ = value;
-    set_exponent(finest_exponent(value));
-    first_ = index_of(value);
-  } else if (value < min_ || value > max_) {
-    min_ = std::min(min_, value);
-    max_ = std::max(max_, value);
-    // Fine enough for the larger end is fine enough for the smaller one, too.
-    const int exponent = std::max({exponent_, finest_exponent(min_), finest_exponent(max_)});
-    if (exponent > exponent_) widen(exponent);
-    while (index_of(max_) - index_of(min_) >= static_cast<std::int64_t>(kBins)) {
-      widen(exponent_ + 1);
-    }
-    const std::int64_t first = index_of(min_);
-    if (first < first_) {
-      // What moves out at the back is empty: it lies beyond max_.
-      std::rotate(counts_.begin(), counts_.end() - (first_ - first), counts_.end());
-      first_ = first;
-    } else if (index_of(max_) - first_ >= static_cast<std::int64_t>(kBins)) {
-      std::rotate(counts_.begin(), counts_.begin() + (first - first_), counts_.end());
-      first_ = first;
-    }
+  if (!std::isfinite(value)) {
+    ++left_out_;
+    return;
   }
-  ++counts_[static_cast<std::size_t>(index_of(value) - first_)];
+  if (count_ == 0 || value < min_ || value > max_) reach(value);
+  if (divisor_ >= exponent_ && value != 0) divisor_ = std::min(divisor_, divisor_of(value));
+  ++counts_[static_cast<std::size_t>(index_of(value) & (kBins - 1))];
+  ++count_;
 }
 
-Histogram::Bins Histogram::bins(std::size_t most) const {
-  const auto first = static_cast<std::size_t>(index_of(min_) - first_);
-  const auto used = static_cast<std::size_t>(index_of(max_) - first_) - first + 1;
-  const std::size_t per_bin = fine_per_bin(used, most);
-  const double begin = (static_cast<double>(first_) + static_cast<double>(first)) / scale_;
-  Bins result{std::max(begin, std::numeric_limits<double>::lowest()),
-              static_cast<double>(per_bin) / scale_,
-              std::vector<std::int64_t>((used + per_bin - 1) / per_bin)};
-  for (std::size_t i = 0; i < used; ++i) result.counts[i / per_bin] += counts_[first + i];
+std::vector<std::int64_t> Histogram::bars(std::size_t most) const {
+  if (min_ == max_) return {count_};
+  if (divisor_ >= exponent_) return bars_of_multiples(most);
+  const std::int64_t first = index_of(min_);
+  const std::int64_t used = index_of(max_) - first + 1;
+  std::vector<std::int64_t> result(std::min(most, static_cast<std::size_t>(used)));
+  // Where the middle of a fine bin lies between min_ and max_, in bars.
+  const double begin = min_ * scale_ - static_cast<double>(first);
+  const double per_fine = static_cast<double>(result.size()) / (max_ * scale_ - min_ * scale_);
+  const auto last = static_cast<double>(result.size() - 1);
+  for (std::int64_t i = 0; i < used; ++i) {
+    const double bar = (static_cast<double>(i) + 0.5 - begin) * per_fine;
+    result[static_cast<std::size_t>(std::clamp(bar, 0.0, last))] += count_of(first + i);
+  }
   return result;
 }
 
-// How many fine bins make one, so that used of them fit into most.
-std::size_t Histogram::fine_per_bin(std::size_t used, std::size_t most) const {
-  const std::size_t least = (used + most - 1) / most;
-  if (integers_ && exponent_ < 0 && exponent_ > -64) {
-    // As many integers in one bin as in another.
-    const std::size_t unit = std::size_t{1} << -exponent_;
-    return (least + unit - 1) / unit * unit;
+std::vector<std::int64_t> Histogram::bars_of_multiples(std::size_t most) const {
+  const std::int64_t first = index_of(min_);
+  const int shift = divisor_ - exponent_;  // 2^shift fine bins from one multiple to the next
+  const auto multiples = static_cast<std::size_t>((index_of(max_) - first) >> shift) + 1;
+  const std::size_t per_bar = multiples_per_bar(multiples, most);
+  std::vector<std::int64_t> result(ceil_of_quotient(multiples, per_bar));
+  for (std::size_t i = 0; i < multiples; ++i) {
+    result[i / per_bar] += count_of(first + (static_cast<std::int64_t>(i) << shift));
   }
-  // A last bin that is mostly beyond the largest number would look like a drop.
-  std::size_t best = least;
-  const auto beyond = [&](std::size_t per_bin) { return (per_bin - used % per_bin) % per_bin; };
-  for (std::size_t per_bin = least; per_bin <= least + least / 4; ++per_bin) {
-    if (beyond(per_bin) < beyond(best)) best = per_bin;
-  }
-  return best;
+  return result;
 }
 
 }  // namespace lnorm

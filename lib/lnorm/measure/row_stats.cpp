@@ -37,10 +37,8 @@ StatsSummary summarize(std::span<const StatsColumn> columns, const EachStatsRow&
   StatsSummary summary;
   summary.columns.assign(columns.size(), {0, kNan, kNan, kNan});
   each_row([&](const StatsRow& row) {
-    if (row.input.non_finite > 0 && summary.non_finite_rows++ == 0) {
-      summary.first_non_finite_row = summary.rows;
-    }
-    summary.non_finite_elements += row.input.non_finite;
+    summary.input.add(summary.rows, row.input.non_finite);
+    if (row.input.non_finite == 0) summary.output.add(summary.rows, row.output.non_finite);
     ++summary.rows;
   });
   // Calls see(column, value) for all that counts.

@@ -47,11 +47,23 @@ struct ColumnSummary {
   double max = 0;
 };
 
+// Where there are NaNs and infinities.
+struct NonFinite {
+  std::int64_t rows = 0;
+  std::int64_t elements = 0;
+  std::int64_t first_row = -1;
+
+  void add(std::int64_t row, std::int64_t count) noexcept {
+    if (count == 0) return;
+    if (rows++ == 0) first_row = row;
+    elements += count;
+  }
+};
+
 struct StatsSummary {
   std::int64_t rows = 0;
-  std::int64_t non_finite_rows = 0;      // with a NaN or an infinity in the input
-  std::int64_t non_finite_elements = 0;  // of the input
-  std::int64_t first_non_finite_row = -1;
+  NonFinite input;
+  NonFinite output;  // of the rows whose input is finite
   std::vector<ColumnSummary> columns;
 };
 

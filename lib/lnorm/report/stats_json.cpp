@@ -35,7 +35,8 @@ Json head_json(const Stats& stats) {
 Json row_json(const Stats& stats, std::int64_t number, const StatsRow& row) {
   Json result{{"row", number},
               {"index", index_of(number, row_shape(stats))},
-              {"non_finite", row.input.non_finite}};
+              {"non_finite", row.input.non_finite},
+              {"output_non_finite", row.output.non_finite}};
   for (const StatsColumn& column : stats.columns) {
     result[std::string(column.tensor)][std::string(column.name)] = json_value(column.of(row));
   }
@@ -45,8 +46,10 @@ Json row_json(const Stats& stats, std::int64_t number, const StatsRow& row) {
 Json summary_json(const Stats& stats) {
   const StatsSummary& summary = stats.summary;
   Json result{{"rows", summary.rows},
-              {"non_finite_rows", summary.non_finite_rows},
-              {"non_finite_elements", summary.non_finite_elements}};
+              {"non_finite_rows", summary.input.rows},
+              {"non_finite_elements", summary.input.elements},
+              {"output_non_finite_rows", summary.output.rows},
+              {"output_non_finite_elements", summary.output.elements}};
   for (std::size_t i = 0; i < stats.columns.size(); ++i) {
     const StatsColumn& column = stats.columns[i];
     const ColumnSummary& values = summary.columns[i];
@@ -78,14 +81,14 @@ void write_stats_json(const Stats& stats, ByteSink& bytes) {
 }
 
 void write_stats_csv(const Stats& stats, ByteSink& bytes) {
-  std::string line = "row,non_finite";
+  std::string line = "row,non_finite,output_non_finite";
   for (const StatsColumn& column : stats.columns) {
     line += concat(',', column.tensor, '_', column.name);
   }
   bytes.write(line + '\n');
   std::int64_t number = 0;
   stats.each_row([&](const StatsRow& row) {
-    line = concat(number++, ',', row.input.non_finite);
+    line = concat(number++, ',', row.input.non_finite, ',', row.output.non_finite);
     for (const StatsColumn& column : stats.columns) line += ',' + value_text(column.of(row));
     bytes.write(line + '\n');
   });

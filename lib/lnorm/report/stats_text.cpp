@@ -78,7 +78,7 @@ class TextReport {
       : stats_(stats), style_(style), bytes_(bytes), rows_(row_shape(stats)) {
     const std::int64_t rows = stats.summary.rows;
     ends_ = all || rows <= kMostRows ? rows : kRowsAtEnds;
-    has_non_finite_ = stats.summary.non_finite_elements > 0;
+    has_non_finite_ = stats.summary.input.rows > 0;
   }
 
   void write() {
@@ -120,14 +120,17 @@ class TextReport {
                       : formula.ddof == 1 ? "unbiased variances"
                                           : "variances",
                       " (ddof ", formula.ddof, ")", affine_text()));
-    const StatsSummary& summary = stats_.summary;
-    if (has_non_finite_) {
-      write_line(style_.bad(concat(
-          "NaN or infinity in ", summary.non_finite_rows, " of ", counted(summary.rows, "row"),
-          " (", counted(summary.non_finite_elements, "element"), "), first in row ",
-          row_text(summary.first_non_finite_row), "; the summary leaves them out")));
-    }
+    write_non_finite(stats_.summary.input, "", "; the summary leaves them out");
+    write_non_finite(stats_.summary.output, "the output of ", ", where the input is finite");
     write_line("");
+  }
+
+  void write_non_finite(const NonFinite& found, std::string_view where, std::string_view remark) {
+    if (found.rows == 0) return;
+    write_line(style_.bad(concat("NaN or infinity in ", where, found.rows, " of ",
+                                 counted(stats_.summary.rows, "row"), " (",
+                                 counted(found.elements, "element"), "), first in row ",
+                                 row_text(found.first_row), remark)));
   }
 
   std::string affine_text() const {
@@ -182,9 +185,7 @@ class TextReport {
   }
 
   Line line_of(std::int64_t number, const StatsRow& row) const {
-    Line line{rows_.size() == 1 ? std::to_string(number) : index_text(index_of(number, rows_)),
-              {},
-              row.input.non_finite > 0};
+    Line line{row_text(number), {}, row.input.non_finite + row.output.non_finite > 0};
     if (has_non_finite_) line.cells.push_back(std::to_string(row.input.non_finite));
     for (std::size_t i = 0; i < stats_.columns.size(); ++i) {
       line.cells.push_back(cell(i, stats_.columns[i].of(row)));

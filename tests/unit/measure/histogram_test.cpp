@@ -24,49 +24,78 @@ Histogram histogram_of(const std::vector<double>& values) {
   return histogram;
 }
 
-bool operator==(const Histogram::Bins& a, const Histogram::Bins& b) {
-  return a.begin == b.begin && a.width == b.width && a.counts == b.counts;
+using Counts = std::vector<std::int64_t>;
+
+std::int64_t count_if(const std::vector<double>& values, auto predicate) {
+  return std::count_if(values.begin(), values.end(), predicate);
 }
 
-// The bins of finite values against a count of each value by the bins' borders.
-void check_bins(const std::vector<double>& values, std::size_t most) {
-  const Histogram histogram = histogram_of(values);
-  const Histogram::Bins bins = histogram.bins(most);
+// The exponent of the greatest power of two that divides all values.
+int divisor_of(const std::vector<double>& values) {
+  int exponent = 1023;
+  for (const double value : values) {
+    while (std::remainder(value, std::ldexp(1.0, exponent)) != 0) --exponent;
+  }
+  return exponent;
+}
+
+// Of multiples of unit: some number of them makes a bar, at most a quarter more than needed.
+void check_bars_of_multiples(const std::vector<double>& values, const Counts& bars, double unit,
+                             std::size_t multiples, std::size_t most) {
+  const double min = *std::min_element(values.begin(), values.end());
+  const std::size_t least = (multiples + most - 1) / most;
+  bool found = false;
+  for (std::size_t per_bar = least; per_bar <= least + least / 4; ++per_bar) {
+    Counts counts((multiples + per_bar - 1) / per_bar);
+    for (const double value : values) {
+      ++counts[static_cast<std::size_t>((value - min) / unit) / per_bar];
+    }
+    found = found || counts == bars;
+  }
+  CHECK(found);
+}
+
+// Every border: what lies clearly on one side of it is counted there.
+void check_bars_of_range(const std::vector<double>& values, const Counts& bars) {
   const auto [min, max] = std::minmax_element(values.begin(), values.end());
-  INFO("at most " << most << " bins: " << bins.counts.size() << " from " << bins.begin << " by "
-                  << bins.width << "; values " << *min << " to " << *max);
+  const long double range = static_cast<long double>(*max) - *min;
+  std::int64_t before = 0;
+  for (std::size_t i = 1; i < bars.size(); ++i) {
+    before += bars[i - 1];
+    const long double border =
+        *min + range * static_cast<long double>(i) / static_cast<long double>(bars.size());
+    const long double near = range / 32768;
+    INFO("border " << i);
+    CHECK(before >= count_if(values, [&](double value) { return value < border - near; }));
+    CHECK(before <= count_if(values, [&](double value) { return value < border + near; }));
+  }
+}
+
+void check_bars(const std::vector<double>& values, std::size_t most) {
+  const Histogram histogram = histogram_of(values);
+  const Counts bars = histogram.bars(most);
+  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  INFO("at most " << most << " bars: " << bars.size() << " of " << *min << " to " << *max);
   CHECK(histogram.count() == std::ssize(values));
+  CHECK(histogram.left_out() == 0);
   CHECK(histogram.min() == *min);
   CHECK(histogram.max() == *max);
-  REQUIRE(!bins.counts.empty());
-  CHECK(bins.counts.size() <= most);
-  if (!std::isfinite(bins.begin) || !std::isfinite(bins.width)) {
-    FAIL_CHECK("not finite");
+  CHECK(bars.size() <= most);
+  CHECK(std::accumulate(bars.begin(), bars.end(), std::int64_t{0}) == std::ssize(values));
+  if (*min == *max) {
+    CHECK(bars.size() == 1);
     return;
   }
-  // Borders are whole multiples of a power of two and small ones at that: doubles hold them, but
-  // for the first, for which the lowest double may stand in, and the last.
-  const double quarter = bins.begin == -kMost ? -0x1p1022 : bins.begin / 4;
-  std::vector<double> borders;
-  for (std::size_t i = 0; i <= bins.counts.size(); ++i) {
-    borders.push_back(4 * (quarter + static_cast<double>(i) * (bins.width / 4)));
-  }
-  CHECK(borders.front() <= *min);
-  CHECK(borders.back() > *max);
-  std::vector<std::int64_t> counts(bins.counts.size());
-  for (const double value : values) {
-    const auto after = std::upper_bound(borders.begin(), borders.end(), value);
-    if (after == borders.begin() || after == borders.end()) {
-      FAIL_CHECK(value << " is in no bin");
-      return;
-    }
-    ++counts[static_cast<std::size_t>(after - borders.begin() - 1)];
-  }
-  const auto [found, wanted] =
-      std::mismatch(bins.counts.begin(), bins.counts.end(), counts.begin());
-  if (found != bins.counts.end()) {
-    FAIL_CHECK("bin " << found - bins.counts.begin() << " counts " << *found << ", there are "
-                      << *wanted);
+  const int divisor = divisor_of(values);
+  const long double multiples =
+      (static_cast<long double>(*max) - *min) / std::ldexp(1.0L, divisor) + 1;
+  constexpr int kLeastDivisor = -1022;  // documented: bins are not narrower
+  if (multiples <= 65536 && divisor >= kLeastDivisor) {
+    check_bars_of_multiples(values, bars, std::ldexp(1.0, divisor),
+                            static_cast<std::size_t>(multiples), most);
+  } else if (divisor >= kLeastDivisor || *max / 2 - *min / 2 > 1e-290) {
+    CHECK(bars.size() == most);
+    check_bars_of_range(values, bars);
   }
 }
 
@@ -78,8 +107,8 @@ struct Sample {
 std::vector<Sample> samples() {
   std::mt19937_64 random(1);
   const auto many = [&](auto draw) {
-    std::vector<double> values;
-    for (int i = 0; i < 3000; ++i) values.push_back(draw(i));
+    std::vector<double> values(3000);
+    std::generate(values.begin(), values.end(), [&, i = 0]() mutable { return draw(i++); });
     return values;
   };
   const auto uniform = [&] { return std::uniform_real_distribution<double>(-1, 1)(random); };
@@ -116,30 +145,24 @@ std::vector<Sample> samples() {
       {"small negative, then large", {-1e-300, 1e308}},
       {"smallest negative, then large", {-5e-324, 1, 1e-310, 1e300}},
       {"large, then small negative", {1e308, -1e-300}},
+      {"halves", many([&](int) { return std::round(20 * normal()) / 2; })},
+      {"coarse and large", {1e16, 1e16 + 2, 1e16 + 4}},
       {"a border", {1, 2, 3, 4, 1024, 4096, -4096}},
       {"just below a border", {std::nextafter(1.0, 0), 1, std::nextafter(1.0, 2), 4096}},
-      {"exactly as wide as all bins", {0, 4095}},
-      {"one wider", {0, 4096, 1}},
+      {"exactly as wide as all bins", {0, 65535}},
+      {"one wider", {0, 65536, 1}},
       {"around zero", {-1, std::nextafter(0.0, -1), 0, std::nextafter(0.0, 1), 1}},
   };
 }
 
 }  // namespace
 
-TEST_CASE("a histogram counts every value in the bin of its borders", "[measure]") {
+TEST_CASE("a histogram counts every value in the bar of its borders", "[measure]") {
   for (const auto& [name, values] : samples()) {
     for (const std::size_t most :
-         std::initializer_list<std::size_t>{4, 5, 7, 40, 100, 4096, 10000}) {
+         std::initializer_list<std::size_t>{1, 2, 3, 4, 5, 7, 40, 100, 1000}) {
       CAPTURE(name);
-      check_bins(values, most);
-    }
-    // So few bins may be wider than doubles go.
-    for (const std::size_t most : std::initializer_list<std::size_t>{1, 2, 3}) {
-      const auto bins = histogram_of(values).bins(most);
-      CAPTURE(name, most);
-      CHECK(bins.counts.size() <= most);
-      CHECK(std::accumulate(bins.counts.begin(), bins.counts.end(), std::int64_t{0}) ==
-            std::ssize(values));
+      check_bars(values, most);
     }
   }
 }
@@ -148,94 +171,74 @@ TEST_CASE("a histogram does not depend on the order of the values", "[measure]")
   std::mt19937_64 random(2);
   for (const auto& [name, values] : samples()) {
     CAPTURE(name);
-    const Histogram::Bins expected = histogram_of(values).bins(4096);
+    const Counts expected = histogram_of(values).bars(4096);
     std::vector<double> permuted = values;
     std::sort(permuted.begin(), permuted.end());
-    CHECK((histogram_of(permuted).bins(4096) == expected));
+    CHECK(histogram_of(permuted).bars(4096) == expected);
     std::reverse(permuted.begin(), permuted.end());
-    CHECK((histogram_of(permuted).bins(4096) == expected));
+    CHECK(histogram_of(permuted).bars(4096) == expected);
     std::sort(permuted.begin(), permuted.end(),
               [](double a, double b) { return std::fabs(a) < std::fabs(b); });
-    CHECK((histogram_of(permuted).bins(4096) == expected));
+    CHECK(histogram_of(permuted).bars(4096) == expected);
     for (int i = 0; i < 5; ++i) {
       std::shuffle(permuted.begin(), permuted.end(), random);
-      CHECK((histogram_of(permuted).bins(4096) == expected));
+      CHECK(histogram_of(permuted).bars(4096) == expected);
     }
   }
 }
 
-TEST_CASE("the bins of a wide range are hardly wider than its share", "[measure]") {
-  for (const auto& [name, values] : samples()) {
-    const auto [min, max] = std::minmax_element(values.begin(), values.end());
-    const double range = *max / 2 - *min / 2;  // half of it, which cannot overflow
-    // Values few places apart need no finer bins than those places.
-    if (range < 0x1p-35 * std::max(std::fabs(*min), std::fabs(*max)) || range < 1e-280) continue;
-    for (const std::size_t most : std::initializer_list<std::size_t>{10, 40, 100}) {
-      const auto bins = histogram_of(values).bins(most);
-      INFO(name << ": " << bins.counts.size() << " bins of " << bins.width
-                << " for half a range of " << range << ", " << most << " asked for");
-      // A quarter more where that lets the last bin end with the values; of integers at least 1.
-      const double share = range / static_cast<double>(most) * 1.06 * 1.25;
-      const bool integers = std::all_of(values.begin(), values.end(),
-                                        [](double value) { return value == std::floor(value); });
-      CHECK((bins.width / 2 <= share + (integers ? 0.5 : 0)));
-    }
+TEST_CASE("the bars of evenly spread numbers are even", "[measure]") {
+  for (const double last : {1.0, 1.01, 1.37, 1.99, 1e-5, -3.0}) {
+    Histogram histogram;
+    for (int i = 0; i < 100'000; ++i) histogram.add(last * i / 99'999);
+    const Counts bars = histogram.bars(80);
+    CAPTURE(last);
+    CHECK(bars.size() == 80);
+    for (const std::int64_t count : bars) CHECK(std::abs(count - 1250) <= 6);
   }
 }
 
-TEST_CASE("a histogram has as many bins as it is asked for, if the values fill them", "[measure]") {
-  // 4096 fine bins of width 1.
-  const Histogram histogram = histogram_of({0, 4095});
-  for (const std::size_t most : std::initializer_list<std::size_t>{4096, 2048, 1024, 64, 2, 1}) {
-    const auto bins = histogram.bins(most);
-    CAPTURE(most);
-    CHECK(bins.begin == 0);
-    CHECK(bins.width == 4096 / static_cast<double>(most));
-    CHECK(bins.counts.size() == most);
-  }
-  const auto thirds = histogram.bins(3);
-  CHECK(thirds.width == 1366);
-  CHECK((thirds.counts == std::vector<std::int64_t>{1, 0, 1}));
-}
-
-TEST_CASE("one value has one bin, and a narrow one", "[measure]") {
-  for (const double value : {1.5, 0.1, -0.1, 1e300, -3e-250}) {
-    const auto bins = histogram_of({value, value}).bins(40);
-    CAPTURE(value);
-    CHECK(bins.counts == std::vector<std::int64_t>{2});
-    CHECK(bins.width <= std::fabs(value) * 0x1p-40);
-  }
-}
-
-TEST_CASE("every bin of integers has as many of them as another", "[measure]") {
-  for (const int last : {5, 100, 255, 1000, 5000}) {
+TEST_CASE("every bar of integers has as many of them as another", "[measure]") {
+  for (const int last : {5, 100, 255, 1000, 5000, 60'000}) {
     Histogram histogram;
     for (int i = 0; i <= last; ++i) histogram.add(i);
     for (const std::size_t most : std::initializer_list<std::size_t>{10, 79, 80, 300}) {
-      const auto bins = histogram.bins(most);
+      const Counts bars = histogram.bars(most);
       CAPTURE(last, most);
-      CHECK(bins.width == std::floor(bins.width));
-      for (std::size_t i = 0; i + 1 < bins.counts.size(); ++i) {
-        CHECK(static_cast<double>(bins.counts[i]) == bins.width);
-      }
+      CHECK(bars.size() <= most);
+      for (std::size_t i = 0; i + 1 < bars.size(); ++i) CHECK(bars[i] == bars[0]);
+      CHECK(bars.back() <= bars[0]);
     }
   }
+  const Histogram ends = histogram_of({0, 4095});
+  CHECK(ends.bars(64).size() == 64);
+  CHECK((ends.bars(3) == Counts{1, 0, 1}));
 }
 
-TEST_CASE("one number that is no integer gives bins narrower than 1", "[measure]") {
-  CHECK(histogram_of({1, 2, 2, 3}).bins(40).counts == std::vector<std::int64_t>{1, 2, 1});
-  CHECK(histogram_of({1, 2, 2.5, 2}).bins(40).width < 0.1);
-  CHECK(histogram_of({2.5, 1, 2, 2}).bins(40).width < 0.1);
+TEST_CASE("numbers stand on their side of zero and of other simple borders", "[measure]") {
+  CHECK((histogram_of({-65504, 65504, 6e-8, 1, 2, 3}).bars(4) == Counts{1, 0, 4, 1}));
+  CHECK((histogram_of({-1.7e308, 1.7e308, 0, 1e308}).bars(4) == Counts{1, 0, 1, 2}));
+  CHECK((histogram_of({1, 1 + 0x1p-23, 1 + 0x1p-22, 1 + 0x1p-22, 1 + 0x1p-20}).bars(4) ==
+         Counts{4, 0, 1}));
+  CHECK((histogram_of({1e16, 1e16 + 2, 1e16 + 4}).bars(40) == Counts{1, 1, 1}));
 }
 
-TEST_CASE("a histogram leaves out what is not finite", "[measure]") {
+TEST_CASE("one number that is no integer makes bars narrower than 1", "[measure]") {
+  CHECK((histogram_of({1, 2, 2, 3}).bars(40) == Counts{1, 2, 1}));
+  CHECK((histogram_of({1, 2, 2.5, 2}).bars(40) == Counts{1, 0, 2, 1}));
+  CHECK((histogram_of({2.5, 1, 2, 2}).bars(40) == Counts{1, 0, 2, 1}));
+  CHECK(histogram_of({1, 2, 0.1 + 2, 2}).bars(40).size() == 40);
+}
+
+TEST_CASE("a histogram leaves out what is not finite and counts it", "[measure]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Histogram plain = histogram_of({3, -1, 2});
   const Histogram mixed = histogram_of({nan, 3, kInfinity, -1, -nan, -kInfinity, 2, nan});
   CHECK(mixed.count() == 3);
+  CHECK(mixed.left_out() == 5);
   CHECK(mixed.min() == -1);
   CHECK(mixed.max() == 3);
-  CHECK((mixed.bins(50) == plain.bins(50)));
+  CHECK(mixed.bars(50) == plain.bars(50));
   CHECK(histogram_of({nan, kInfinity}).count() == 0);
   CHECK(Histogram().count() == 0);
 }
