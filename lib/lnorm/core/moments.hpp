@@ -6,8 +6,7 @@ namespace lnorm {
 
 // The elements of one row, in numbers.
 struct Moments {
-  std::int64_t non_finite =
-      0;  // NaNs and infinities; where there is one, sum, mean, variance are NaN
+  std::int64_t non_finite = 0;  // NaNs, infinities; where there is one, sum to variance are NaN
   double sum = 0;
   double mean = 0;      // sum / n
   double variance = 0;  // sum((x - mean)^2) / (n - ddof)

@@ -33,7 +33,7 @@ DoubleDouble largest_element(const RowsIn& row, Chunk& chunk) {
   return largest;
 }
 
-// Calls use(start, n) for every chunk, exp(x - max) in chunk.high.
+// Calls use(start, n, padded) for every chunk, with exp(x - max) in chunk.high, zeros from n on.
 template <class Use>
 void narrow_chunks(const RowsIn& row, double max, const Exp& exp, Chunk& chunk, Use use) {
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {

@@ -47,8 +47,7 @@ bool compare_finite(const ElementPair& pair, Comparison& comparison) {
   const auto& [position, actual, expected] = pair;
   const double difference = distance(actual, expected);
   const double size = std::fabs(expected.high);
-  const std::uint64_t ulps =
-      ulp_distance(actual.high, actual.low, expected.high, expected.low, comparison.expected.dtype);
+  const std::uint64_t ulps = ulp_distance(actual, expected, comparison.expected.dtype);
   raise(comparison.absolute, difference, pair);
   if (size > 0) raise(comparison.relative, difference / size, pair);
   raise(comparison.ulps, ulps, pair);

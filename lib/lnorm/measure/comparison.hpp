@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/number.hpp"
 #include "lnorm/core/tensor_info.hpp"
 
 // Two tensors held against each other, element by element.
@@ -23,12 +24,6 @@ struct Tolerance {
 
 // By dtype, as torch.testing.assert_close; of two dtypes the looser value of each.
 Tolerance default_tolerance(DType actual, DType expected);
-
-// A number as Chunk holds it, high + low.
-struct Number {
-  double high = 0;
-  double low = 0;
-};
 
 struct ElementPair {
   std::int64_t position = 0;  // in C order

@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "lnorm/core/byte_order.hpp"
-#include "lnorm/core/int128.hpp"
 
 namespace lnorm {
 
@@ -26,44 +25,39 @@ std::uint64_t steps(std::int64_t a, std::int64_t b) noexcept {
 }
 
 // The number in a float dtype, rounded once: where there is a low part it is an integer.
-float rounded(double high, double low, float) noexcept {
-  if (low == 0) return static_cast<float>(high);
-  return static_cast<float>(static_cast<Int128>(high) + static_cast<Int128>(low));
+float rounded(Number value, float) noexcept {
+  return value.low == 0 ? static_cast<float>(value.high) : static_cast<float>(integer_of(value));
 }
-double rounded(double high, double, double) noexcept { return high; }
-Float16 rounded(double high, double, Float16) noexcept { return to_float16(high); }
+double rounded(Number value, double) noexcept { return value.high; }
+Float16 rounded(Number value, Float16) noexcept { return to_float16(value.high); }
 
 template <class T>
 std::uint64_t float_distance(T actual, T expected) noexcept {
   using Bits = UnsignedOfSize<sizeof(T)>;
   const auto infinity =
-      std::bit_cast<Bits>(rounded(std::numeric_limits<double>::infinity(), 0, T{}));
+      std::bit_cast<Bits>(rounded({std::numeric_limits<double>::infinity()}, T{}));
   const std::int64_t a = ordinal(std::bit_cast<Bits>(actual));
   if (a == ordinal(infinity) || a == -ordinal(infinity)) return kNoUlpDistance;
   return steps(a, ordinal(std::bit_cast<Bits>(expected)));
 }
 
-std::uint64_t integer_distance(double actual_high, double actual_low, double expected_high,
-                               double expected_low) noexcept {
-  if (std::fabs(actual_high) > 0x1p65) return kNoUlpDistance;
-  const double whole = std::floor(actual_high);
-  const Int128 below = static_cast<Int128>(whole) + static_cast<Int128>(actual_low);
-  const Int128 above = below + (whole == actual_high ? 0 : 1);
-  const Int128 expected = static_cast<Int128>(expected_high) + static_cast<Int128>(expected_low);
+std::uint64_t integer_distance(Number actual, Int128 expected) noexcept {
+  if (std::fabs(actual.high) > 0x1p65) return kNoUlpDistance;
+  const double whole = std::floor(actual.high);
+  const Int128 below = integer_of({whole, actual.low});
+  const Int128 above = below + (whole == actual.high ? 0 : 1);
   const Int128 distance = below < expected ? expected - below : above - expected;
   return static_cast<std::uint64_t>(std::min<Int128>(distance, kNoUlpDistance));
 }
 
 }  // namespace
 
-std::uint64_t ulp_distance(double actual_high, double actual_low, double expected_high,
-                           double expected_low, DType dtype) noexcept {
+std::uint64_t ulp_distance(Number actual, Number expected, DType dtype) noexcept {
   return visit(dtype, [&]<class T>(T element) {
     if constexpr (std::is_integral_v<T>) {
-      return integer_distance(actual_high, actual_low, expected_high, expected_low);
+      return integer_distance(actual, integer_of(expected));
     } else {
-      return float_distance(rounded(actual_high, actual_low, element),
-                            rounded(expected_high, expected_low, element));
+      return float_distance(rounded(actual, element), rounded(expected, element));
     }
   });
 }

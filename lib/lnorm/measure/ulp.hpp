@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/number.hpp"
 
 namespace lnorm {
 
@@ -11,10 +12,8 @@ namespace lnorm {
 // steps from one representable value to the next that lead from actual, rounded to one of them
 // (nearest, ties to even), to expected. Of integers |actual - expected|, rounded up, so that only
 // equal numbers have no distance. kNoUlpDistance if actual is beyond the dtype's finite range, or the
-// distance beyond that. Zeros of both signs are the same. Numbers are given as Chunk holds them,
-// high + low; both are finite.
+// distance beyond that. Zeros of both signs are the same. Both are finite.
 inline constexpr std::uint64_t kNoUlpDistance = std::numeric_limits<std::uint64_t>::max();
-std::uint64_t ulp_distance(double actual_high, double actual_low, double expected_high,
-                           double expected_low, DType dtype) noexcept;
+std::uint64_t ulp_distance(Number actual, Number expected, DType dtype) noexcept;
 
 }  // namespace lnorm

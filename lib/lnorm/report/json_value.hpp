@@ -6,8 +6,7 @@
 #include <string>
 
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/core/int128.hpp"
-#include "lnorm/measure/comparison.hpp"
+#include "lnorm/core/number.hpp"
 
 namespace lnorm {
 
@@ -22,7 +21,7 @@ inline nlohmann::ordered_json json_value(double value) {
 
 inline nlohmann::ordered_json json_value(Number value, DType dtype) {
   if (is_floating(dtype)) return json_value(value.high);
-  const Int128 integer = static_cast<Int128>(value.high) + static_cast<Int128>(value.low);
+  const Int128 integer = integer_of(value);
   if (integer < 0) return static_cast<std::int64_t>(integer);
   return static_cast<std::uint64_t>(integer);
 }

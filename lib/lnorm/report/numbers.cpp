@@ -5,7 +5,6 @@
 #include <cmath>
 #include <string_view>
 
-#include "lnorm/core/int128.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json_number.hpp"
 
@@ -55,7 +54,7 @@ std::string value_text(Number value, DType dtype) {
     default:
       break;
   }
-  const Int128 integer = static_cast<Int128>(value.high) + static_cast<Int128>(value.low);
+  const Int128 integer = integer_of(value);
   return integer < 0 ? std::to_string(static_cast<std::int64_t>(integer))
                      : std::to_string(static_cast<std::uint64_t>(integer));
 }

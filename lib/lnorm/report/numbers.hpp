@@ -4,8 +4,8 @@
 #include <string>
 
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/number.hpp"
 #include "lnorm/core/shape.hpp"
-#include "lnorm/measure/comparison.hpp"
 
 // Numbers as reports write them.
 namespace lnorm {

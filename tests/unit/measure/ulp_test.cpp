@@ -17,7 +17,7 @@ constexpr double kMost = std::numeric_limits<double>::max();
 constexpr float kMostFloat = std::numeric_limits<float>::max();
 
 std::uint64_t distance(double actual, double expected, DType dtype) {
-  return lnorm::ulp_distance(actual, 0, expected, 0, dtype);
+  return lnorm::ulp_distance({actual}, {expected}, dtype);
 }
 
 std::uint64_t both_ways(double a, double b, DType dtype) {
@@ -33,7 +33,7 @@ std::uint64_t integers(lnorm::Int128 actual, lnorm::Int128 expected, DType dtype
   const auto low = [&](lnorm::Int128 value) {
     return static_cast<double>(value - static_cast<lnorm::Int128>(high(value)));
   };
-  return lnorm::ulp_distance(high(actual), low(actual), high(expected), low(expected), dtype);
+  return lnorm::ulp_distance({high(actual), low(actual)}, {high(expected), low(expected)}, dtype);
 }
 
 // Walks up from a number and counts.
@@ -101,9 +101,9 @@ TEST_CASE("a number between those of the dtype is rounded first, ties to even", 
   CHECK(distance(1 + 3 * 0x1p-11, 1, DType::float16) == 2);
   CHECK(distance(1e-60, 0, DType::float32) == 0);
   // 64-bit integers are rounded as a whole: high alone is a tie, low breaks it.
-  CHECK(lnorm::ulp_distance(0x1p60 + 0x1p36, 1, 0x1p60, 0, DType::float32) == 1);
-  CHECK(lnorm::ulp_distance(0x1p60 + 0x1p36, -1, 0x1p60, 0, DType::float32) == 0);
-  CHECK(lnorm::ulp_distance(0x1p60 + 0x1p36, 0, 0x1p60, 0, DType::float32) == 0);
+  CHECK((lnorm::ulp_distance({0x1p60 + 0x1p36, 1}, {0x1p60}, DType::float32) == 1));
+  CHECK((lnorm::ulp_distance({0x1p60 + 0x1p36, -1}, {0x1p60}, DType::float32) == 0));
+  CHECK((lnorm::ulp_distance({0x1p60 + 0x1p36, 0}, {0x1p60}, DType::float32) == 0));
 }
 
 TEST_CASE("only equal numbers have no distance in integers: it is rounded up", "[measure]") {

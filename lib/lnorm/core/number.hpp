@@ -1,0 +1,19 @@
+#pragma once
+
+#include "lnorm/core/int128.hpp"
+
+namespace lnorm {
+
+// One element of any dtype, as Chunk holds it: high + low, where low is zero but for 64-bit integers
+// beyond 2^53.
+struct Number {
+  double high = 0;
+  double low = 0;
+};
+
+// Of a number that is an integer, below 2^127.
+inline Int128 integer_of(Number value) noexcept {
+  return static_cast<Int128>(value.high) + static_cast<Int128>(value.low);
+}
+
+}  // namespace lnorm
