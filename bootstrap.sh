@@ -6,7 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-build_packages=(g++ cmake ninja-build libcli11-dev libsimdjson-dev libxtensor-dev nlohmann-json3-dev)
+build_packages=(g++ cmake ninja-build libcli11-dev libhwy-dev libsimdjson-dev libxtensor-dev
+  nlohmann-json3-dev)
 test_packages=(catch2 libboost-dev)
 
 # Prints those of the packages that are not installed.

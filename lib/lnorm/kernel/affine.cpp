@@ -37,6 +37,8 @@ AffineTerm::AffineTerm(const TensorInfo& info, const std::vector<std::byte>& ele
     high_.resize(kChunk, high_[0]);
     low_.resize(kChunk, low_[0]);
   }
+  high_.resize(high_.size() + kAffinePadding);
+  low_.resize(low_.size() + kAffinePadding);
 }
 
 }  // namespace lnorm

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "lnorm/core/options.hpp"
@@ -49,13 +50,18 @@ LayerNormRows layer_norm_portable;
 // Slow and plain: exact sums in integer arithmetic, one rounding at the very end.
 LayerNormRows layer_norm_reference;
 
+struct Passes;  // two_pass.hpp
+
 struct Kernel {
-  std::string_view name;
+  std::string name;
   LayerNormRows* layer_norm;
+  const Passes* passes;  // null: by exact sums
 };
 
-// Every kernel, the preferred one first.
-std::span<const Kernel> kernels() noexcept;
+// Every kernel that this machine can run, the preferred one first: SIMD kernels named by their
+// targets (avx512, avx2, sse4, neon, ...), then "portable" and "reference". All but the reference
+// give the same bits.
+std::span<const Kernel> kernels();
 
 // Throws Error, naming the kernels there are.
 const Kernel& find_kernel(std::string_view name);

@@ -54,26 +54,32 @@ Moments exact_moments(const RowsIn& row, std::int64_t ddof) {
           .variance = to_double(exact_variance(sums, row.row_length, ddof))};
 }
 
-Moments finite_moments(const RowsIn& row, std::int64_t ddof, const Range& range, Chunk& chunk) {
+Moments finite_moments(const Passes& passes, const RowsIn& row, std::int64_t ddof,
+                       const Range& range) {
   const DoubleDouble n{static_cast<double>(row.row_length)};
   if (range.min == range.max && !has_low(row.dtype)) {
     return {.sum = to_double(scaled(range.min) * scaled(n.high)), .mean = range.min};
   }
-  const auto sums = wide_sums(row, About::mean, chunk);
-  if (!sums) return exact_moments(row, ddof);
-  const DoubleDouble mean = DoubleDouble{sums->center} + sums->shift;
+  Centering<DoubleDouble> centering(sample_mean(passes, row), row.row_length, Formula{});
+  while (centering.wants_sums()) {
+    centering.take(sum_segments(
+        row, [&](const RowsIn& part) { return passes.wide_sums(part, centering.center()); }));
+  }
+  if (!centering.usable()) return exact_moments(row, ddof);
+  const DoubleDouble mean = DoubleDouble{centering.center()} + centering.shift();
   const DoubleDouble freedom{static_cast<double>(row.row_length - ddof)};
-  const Moments result{
-      .sum = (mean * n).high, .mean = mean.high, .variance = (sums->squares / freedom).high};
+  const Moments result{.sum = (mean * n).high,
+                       .mean = mean.high,
+                       .variance = (centering.centered_squares() / freedom).high};
   const bool finite = std::isfinite(result.sum) && std::isfinite(result.variance);
   return finite ? result : exact_moments(row, ddof);
 }
 
-Moments row_moments(const RowsIn& row, std::int64_t ddof, Chunk& chunk) {
+Moments row_moments(const Passes& passes, const RowsIn& row, std::int64_t ddof, Chunk& chunk) {
   if (row.row_length == 0) return {.mean = kNan, .variance = kNan, .min = kNan, .max = kNan};
   const Range range = range_of(row, chunk);
   Moments result{.sum = kNan, .mean = kNan, .variance = kNan};
-  if (range.non_finite == 0) result = finite_moments(row, ddof, range, chunk);
+  if (range.non_finite == 0) result = finite_moments(passes, row, ddof, range);
   result.non_finite = range.non_finite;
   const bool has_number = range.min <= range.max;
   result.min = has_number ? range.min : kNan;
@@ -86,7 +92,10 @@ Moments row_moments(const RowsIn& row, std::int64_t ddof, Chunk& chunk) {
 void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments) noexcept {
   Chunk chunk;
   std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
-  for (std::int64_t r = 0; r < x.rows; ++r) moments[r] = row_moments(row_of(x, r), ddof, chunk);
+  const Passes& passes = best_passes();
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    moments[r] = row_moments(passes, row_of(x, r), ddof, chunk);
+  }
 }
 
 }  // namespace lnorm

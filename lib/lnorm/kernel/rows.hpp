@@ -21,6 +21,7 @@ struct RowsIn {
 struct RowsOut {
   std::byte* data;
   DType dtype;
+  bool past_caches = false;  // a kernel may write past the caches, which cannot hold so much
 };
 
 // Row r of x alone.
@@ -31,7 +32,8 @@ inline RowsIn row_of(const RowsIn& x, std::int64_t r) noexcept {
 
 // Row r of y, whose rows are of row_length elements.
 inline RowsOut row_of(const RowsOut& y, std::int64_t row_length, std::int64_t r) noexcept {
-  return {y.data + r * row_length * static_cast<std::int64_t>(item_size(y.dtype)), y.dtype};
+  return {y.data + r * row_length * static_cast<std::int64_t>(item_size(y.dtype)), y.dtype,
+          y.past_caches};
 }
 
 }  // namespace lnorm
