@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-build_packages=(g++ cmake ninja-build libcli11-dev libhwy-dev libsimdjson-dev libxtensor-dev
+build_packages=(g++ cmake ninja-build libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
   nlohmann-json3-dev)
 test_packages=(catch2 libboost-dev)
 

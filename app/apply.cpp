@@ -29,7 +29,9 @@ class StatsWriter final : public RowObserver {
   StatsWriter(TensorSink& sink, std::span<const double> RowBlock::*column)
       : sink_(sink), column_(column) {}
 
-  void see(const RowBlock& block) override { sink_.write(std::as_bytes(block.*column_)); }
+  void see(const RowBlock& block, BlockFindings*) override {
+    sink_.write(std::as_bytes(block.*column_));
+  }
   void finish() override { sink_.finish(); }
 
  private:
@@ -79,7 +81,8 @@ int apply(const ApplyArguments& arguments) {
   };
   ProgressLine progress(result.fills_terminal() ? When::never : arguments.progress,
                         input.source->info());
-  run(*input.source, plan, transform, observers, &result.sink(), progress.callback());
+  run(*input.source, plan, transform, observers, &result.sink(),
+      {arguments.threads, progress.callback()});
   for (const auto& file : files) file->finish();
   for (const auto& file : files) file->commit();
   return 0;

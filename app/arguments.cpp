@@ -121,6 +121,7 @@ void add_apply(CLI::App& app, Parsed& parsed) {
   apply.add_flag_callback(
       "--no-keepdim", [&] { arguments.keepdim = false; },
       "Drop the normalised axes from mean and rstd, not keep them as 1");
+  add_threads(apply, arguments.threads);
   add_progress(apply, arguments.progress);
   add_print(apply, arguments.output.print);
 }
@@ -148,6 +149,7 @@ void add_stats(CLI::App& app, Parsed& parsed) {
   stats.add_flag_callback(
       "--csv", [=] { set_report(Report::csv); }, "Every row as CSV, in full precision");
   add_color(stats, arguments.color);
+  add_threads(stats, arguments.threads);
   add_progress(stats, arguments.progress);
 }
 
@@ -191,6 +193,7 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   compare.add_flag("--json", arguments.json, "The report as JSON");
   compare.add_flag("-q,--quiet", arguments.quiet, "No report, the exit status alone");
   add_color(compare, arguments.color);
+  add_threads(compare, arguments.threads);
   add_progress(compare, arguments.progress);
 }
 
@@ -202,6 +205,7 @@ void add_softmax(CLI::App& app, Parsed& parsed) {
   add_axes(softmax, arguments.axes);
   add_from(softmax, arguments.input);
   add_output(softmax, arguments.output);
+  add_threads(softmax, arguments.threads);
   add_progress(softmax, arguments.progress);
   add_print(softmax, arguments.output.print);
 }

@@ -45,6 +45,7 @@ struct ApplyArguments {
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
   bool keepdim = true;
+  int threads = 0;  // as many as the machine has
   When progress = When::automatic;
 };
 
@@ -55,6 +56,7 @@ struct StatsArguments {
   bool histogram = false;
   bool all = false;
   enum class Report { text, json, csv } report = Report::text;
+  int threads = 0;
   When color = When::automatic;
   When progress = When::automatic;
 };
@@ -69,6 +71,7 @@ struct CompareArguments {
   std::size_t max_diffs = 5;
   bool json = false;
   bool quiet = false;
+  int threads = 0;
   When color = When::automatic;
   When progress = When::automatic;
 };
@@ -77,6 +80,7 @@ struct SoftmaxArguments {
   InputArguments input;
   NormalizedAxes axes = FirstAxis{};
   OutputArguments output;
+  int threads = 0;
   When progress = When::automatic;
 };
 

@@ -28,7 +28,7 @@ Comparison compare_files(const CompareArguments& arguments) {
   const Tolerance tolerance = tolerance_of(arguments, actual.source->info().dtype, info.dtype);
   ProgressLine progress(arguments.progress, info);
   return compare(*actual.source, *expected.source, tolerance, arguments.max_diffs,
-                 progress.callback());
+                 {arguments.threads, progress.callback()});
 }
 
 }  // namespace

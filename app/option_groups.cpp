@@ -180,6 +180,20 @@ void add_color(CLI::App& app, When& color) {
   add_when(app, "--color", color, "Colour (default on a terminal, unless NO_COLOR is set)");
 }
 
+void add_threads(CLI::App& app, int& threads) {
+  add_parsed(
+      app, "--threads",
+      [&threads](const std::string& text) {
+        constexpr std::int64_t kMost = 256;
+        const std::int64_t count = parse_integer("--threads", text);
+        if (count < 1 || count > kMost) {
+          throw Error(concat("--threads: ", count, " is out of range, expected 1 to ", kMost));
+        }
+        threads = static_cast<int>(count);
+      },
+      "How many threads work (default as many as the machine has)", "N");
+}
+
 void add_progress(CLI::App& app, When& progress) {
   add_when(app, "--progress", progress,
            "Progress on standard error after a second (default on a terminal)");

@@ -19,7 +19,7 @@ int softmax(const SoftmaxArguments& arguments) {
   };
   ProgressLine progress(result.fills_terminal() ? When::never : arguments.progress,
                         input.source->info());
-  run(*input.source, plan, transform, {}, &result.sink(), progress.callback());
+  run(*input.source, plan, transform, {}, &result.sink(), {arguments.threads, progress.callback()});
   result.finish();
   result.commit();
   return 0;

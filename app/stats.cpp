@@ -32,7 +32,8 @@ int stats(const StatsArguments& arguments) {
   RowObserver* const observers[] = {&observer};
   {
     ProgressLine progress(arguments.progress, x);
-    run(*input.source, plan, transform, observers, nullptr, progress.callback());
+    run(*input.source, plan, transform, observers, nullptr,
+        {arguments.threads, progress.callback()});
   }
   Stats stats = observer.stats(x);
   stats.weight = !affine.weight.empty();

@@ -30,6 +30,7 @@ ByteSink::ByteSink(const std::string& path)
   const auto inherited = path == "-" ? STDOUT_FILENO : os::inherited_descriptor(path);
   if (inherited) {
     fd_ = os::FileDescriptor(*inherited, false);
+    os::widen_pipe(fd_);
     return;
   }
   struct stat found;
@@ -39,6 +40,7 @@ ByteSink::ByteSink(const std::string& path)
   }
   if (there && !S_ISREG(found.st_mode)) {
     fd_ = os::open_in_place(path);
+    os::widen_pipe(fd_);
     return;
   }
   if (path.empty() || path.back() == '/') {

@@ -24,7 +24,10 @@ ByteSource::ByteSource(const std::string& path)
     throw Error(concat(printable(name_), ": is a directory, expected a file"));
   }
   if (S_ISREG(status.st_mode)) {
-    remaining_ = std::max<std::int64_t>(0, status.st_size - os::position(fd_));
+    end_ = std::max<std::int64_t>(status.st_size, os::position(fd_));
+    remaining_ = end_ - os::position(fd_);
+  } else if (S_ISFIFO(status.st_mode)) {
+    os::widen_pipe(fd_);
   }
 }
 
@@ -65,6 +68,10 @@ void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
     if (done < to.size()) break;
   }
   to.resize(done);
+}
+
+std::size_t ByteSource::read_at(std::int64_t distance, std::span<std::byte> to) const {
+  return os::read_at(fd_, to, end_ - *remaining_ + distance, name_);
 }
 
 std::int64_t ByteSource::skip(std::int64_t count) {

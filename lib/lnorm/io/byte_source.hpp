@@ -33,6 +33,10 @@ class ByteSource {
   // claimed costs no memory. The buffer's size becomes the number of bytes read.
   void read(std::vector<std::byte>& to, std::size_t count);
 
+  // Where remaining() is known: reads from the bytes not read yet, without taking them, from a distance
+  // on; returns how many bytes were read, fewer only at the end. Several threads may do so at once.
+  std::size_t read_at(std::int64_t distance, std::span<std::byte> to) const;
+
   // Passes over bytes, of a regular file without reading them; returns how many there were.
   std::int64_t skip(std::int64_t count);
 
@@ -40,6 +44,7 @@ class ByteSource {
   std::string name_;
   os::FileDescriptor fd_;
   std::optional<std::int64_t> remaining_;
+  std::int64_t end_ = 0;  // position of the end, where remaining_ is known
   std::vector<std::byte> ahead_;
   std::size_t ahead_start_ = 0;
 };

@@ -379,6 +379,11 @@ class JsonSource final : public TensorSource {
 
   void skip(std::int64_t bytes) override { position_ += static_cast<std::size_t>(bytes); }
 
+  bool has_positions() const noexcept override { return true; }
+  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+    std::copy_n(elements_.begin() + position, to.size(), to.begin());
+  }
+
   void finish() override {}
 
  private:

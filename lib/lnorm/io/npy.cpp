@@ -92,7 +92,18 @@ class NpySource final : public TensorSource {
     if (skipped < bytes) throw Error(too_short(info(), data_bytes_, taken_));
   }
 
+  bool has_positions() const noexcept override { return bytes_.remaining().has_value(); }
+
+  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+    const std::size_t got = bytes_.read_at(position, to);
+    if (got < to.size()) {
+      throw Error(too_short(info(), data_bytes_, position + static_cast<std::int64_t>(got)));
+    }
+  }
+
   void finish() override {
+    // What was read at positions still lies ahead.
+    if (has_positions()) bytes_.skip(data_bytes_ - taken_);
     if (!bytes_.peek(1).empty()) fail_too_long("found more");
   }
 

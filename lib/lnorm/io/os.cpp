@@ -218,10 +218,30 @@ std::optional<int> terminal_width(const FileDescriptor& fd) noexcept {
   return size.ws_col;
 }
 
+void widen_pipe(const FileDescriptor& fd) noexcept {
+  constexpr int kBytes = 1 << 20;  // what Linux grants everybody
+  ::fcntl(fd.get(), F_SETPIPE_SZ, kBytes);
+}
+
 std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name) {
   const ssize_t count = retry([&] { return ::read(fd.get(), to.data(), to.size()); });
   if (count < 0) fail(name, errno);
   return static_cast<std::size_t>(count);
+}
+
+std::size_t read_at(const FileDescriptor& fd, std::span<std::byte> to, std::int64_t position,
+                    const std::string& name) {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t count = retry([&] {
+      return ::pread(fd.get(), to.data() + done, to.size() - done,
+                     position + static_cast<std::int64_t>(done));
+    });
+    if (count < 0) fail(name, errno);
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
 }
 
 void write_all(const FileDescriptor& fd, std::span<const std::byte> from, const std::string& name) {

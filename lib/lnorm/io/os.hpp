@@ -92,8 +92,17 @@ bool is_terminal(const FileDescriptor& fd) noexcept;
 // In characters, where the descriptor is a terminal that tells.
 std::optional<int> terminal_width(const FileDescriptor& fd) noexcept;
 
+// Where the descriptor is a pipe, has it hold more than the usual 64 KiB, so that its two ends take turns
+// less often.
+void widen_pipe(const FileDescriptor& fd) noexcept;
+
 // At least one byte, or 0 at the end.
 std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name);
+
+// Reads at a position of a regular file, wherever it has been read up to: all of to, but for the end
+// coming first. Returns how many bytes were read. Several threads may do so at once.
+std::size_t read_at(const FileDescriptor& fd, std::span<std::byte> to, std::int64_t position,
+                    const std::string& name);
 
 // Throws ClosedPipe if the reader has left.
 void write_all(const FileDescriptor& fd, std::span<const std::byte> from, const std::string& name);

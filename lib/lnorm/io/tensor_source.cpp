@@ -28,6 +28,10 @@ TensorName split_name(const std::string& name) {
 
 }  // namespace
 
+void TensorSource::read_at(std::int64_t, std::span<std::byte>) const {
+  throw Error(concat(printable(info_.name), ": cannot be read at a position"));
+}
+
 OpenedTensor open_tensor(const std::string& name, std::optional<Format> from) {
   const TensorName parts = split_name(name);
   ByteSource bytes(parts.path);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,13 @@ class TensorSource {
 
   // Passes over bytes of the elements, without reading them where the file allows it.
   virtual void skip(std::int64_t bytes) = 0;
+
+  // Whether read_at is there: of regular files, and of what is in memory.
+  virtual bool has_positions() const noexcept { return false; }
+
+  // Fills to with the bytes of the elements from a position on, in place of read. Several threads may do
+  // so at once.
+  virtual void read_at(std::int64_t position, std::span<std::byte> to) const;
 
   // After the last read: throws Error if anything follows the tensor.
   virtual void finish() = 0;

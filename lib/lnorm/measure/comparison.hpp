@@ -44,7 +44,7 @@ struct Comparison {
 
   // If the shapes differ nothing else has been looked at.
   bool same_shape = false;
-  std::int64_t elements = 0;
+  std::int64_t elements = 0;  // all before this one have been looked at
   std::int64_t mismatched = 0;
   std::vector<ElementPair> first_mismatches;
   std::int64_t non_finite_one_side = 0;   // NaN or infinite on one side, finite on the other
@@ -56,9 +56,15 @@ struct Comparison {
   std::optional<Greatest<std::uint64_t>> ulps;  // ulp_distance in the expected dtype
 
   bool equal() const noexcept { return same_shape && mismatched == 0; }
+
+  // Back to nothing found, before the element at a position. The tensors and the tolerance stay.
+  void clear(std::int64_t position);
+
+  // Adds what was found in the elements that follow.
+  void append(const Comparison& next, std::size_t max_mismatches);
 };
 
-// Adds the next count pairs to the comparison, keeping the first max_mismatches of them that differ.
+// Adds the next count pairs, of the dtypes that comparison names, to the comparison, keeping the first max_mismatches of them that differ.
 void compare_elements(const Chunk& actual, const Chunk& expected, std::int64_t count,
                       std::size_t max_mismatches, Comparison& comparison);
 

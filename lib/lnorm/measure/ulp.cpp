@@ -50,16 +50,33 @@ std::uint64_t integer_distance(Number actual, Int128 expected) noexcept {
   return static_cast<std::uint64_t>(std::min<Int128>(distance, kNoUlpDistance));
 }
 
+template <class T>
+std::uint64_t distance(Number actual, Number expected) noexcept {
+  if constexpr (std::is_integral_v<T>) {
+    return integer_distance(actual, integer_of(expected));
+  } else {
+    return float_distance(rounded(actual, T{}), rounded(expected, T{}));
+  }
+}
+
 }  // namespace
 
 std::uint64_t ulp_distance(Number actual, Number expected, DType dtype) noexcept {
-  return visit(dtype, [&]<class T>(T element) {
-    if constexpr (std::is_integral_v<T>) {
-      return integer_distance(actual, integer_of(expected));
-    } else {
-      return float_distance(rounded(actual, element), rounded(expected, element));
+  return visit(dtype, [&]<class T>(T) { return distance<T>(actual, expected); });
+}
+
+UlpDistance greatest_ulp_distance(const Chunk& actual, const Chunk& expected, std::int64_t count,
+                                  DType dtype) noexcept {
+  UlpDistance greatest;
+  visit(dtype, [&]<class T>(T) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (actual.high[i] == expected.high[i] && actual.low[i] == expected.low[i]) continue;
+      const std::uint64_t found =
+          distance<T>({actual.high[i], actual.low[i]}, {expected.high[i], expected.low[i]});
+      if (found > greatest.distance) greatest = {found, i};
     }
   });
+  return greatest;
 }
 
 }  // namespace lnorm

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "lnorm/core/chunk.hpp"
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/number.hpp"
 
@@ -15,5 +16,13 @@ namespace lnorm {
 // distance beyond that. Zeros of both signs are the same. Both are finite.
 inline constexpr std::uint64_t kNoUlpDistance = std::numeric_limits<std::uint64_t>::max();
 std::uint64_t ulp_distance(Number actual, Number expected, DType dtype) noexcept;
+
+// The greatest of the first count pairs of two chunks, and the first pair that has it.
+struct UlpDistance {
+  std::uint64_t distance = 0;
+  std::int64_t index = 0;
+};
+UlpDistance greatest_ulp_distance(const Chunk& actual, const Chunk& expected, std::int64_t count,
+                                  DType dtype) noexcept;
 
 }  // namespace lnorm

@@ -10,34 +10,50 @@ namespace lnorm {
 
 namespace {
 
-// One of the two sides, a block at a time and in that a chunk at a time.
+// One of the two sides of a block: read whole, decoded a chunk at a time.
 class Side {
  public:
-  explicit Side(TensorSource& source)
-      : source_(source), item_(static_cast<std::int64_t>(item_size(source.info().dtype))) {}
+  // In order.
+  void begin(TensorSource& source, std::int64_t first, std::int64_t count) {
+    const auto item = static_cast<std::int64_t>(item_size(source.info().dtype));
+    position_ = first * item;
+    const auto bytes = static_cast<std::size_t>(count * item);
+    if (source.has_positions()) {
+      elements_.resize(bytes);
+    } else {
+      source.read(elements_, bytes);
+    }
+  }
 
-  void read_block(std::int64_t elements) {
-    source_.read(block_, static_cast<std::size_t>(elements * item_));
+  // On any thread.
+  void read(const TensorSource& source) {
+    if (source.has_positions()) source.read_at(position_, elements_);
   }
 
   // start: within the block.
-  const Chunk& load_chunk(std::int64_t start, std::int64_t count) {
-    const TensorInfo& info = source_.info();
-    load(block_.data() + start * item_, info.dtype, info.byte_order, count, *chunk_);
+  const Chunk& load_chunk(const TensorInfo& info, std::int64_t start, std::int64_t count) {
+    const auto item = static_cast<std::int64_t>(item_size(info.dtype));
+    load(elements_.data() + start * item, info.dtype, info.byte_order, count, *chunk_);
     return *chunk_;
   }
 
  private:
-  TensorSource& source_;
-  std::int64_t item_;
-  std::vector<std::byte> block_;
+  std::int64_t position_ = 0;
+  std::vector<std::byte> elements_;
   std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
+};
+
+struct Slot {
+  Side actual;
+  Side expected;
+  std::int64_t count = 0;
+  Comparison found;
 };
 
 }  // namespace
 
 Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
-                   std::size_t max_mismatches, const Progress& progress) {
+                   std::size_t max_mismatches, const RunOptions& options) {
   constexpr std::int64_t kBlock = 32 * kChunk;
   Comparison result;
   result.actual = actual.info();
@@ -46,19 +62,34 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
   result.same_shape = actual.info().shape == expected.info().shape;
   if (!result.same_shape) return result;
   const std::int64_t elements = element_count(actual.info().shape);
-  Side actual_side(actual);
-  Side expected_side(expected);
-  while (result.elements < elements) {
-    const std::int64_t block = std::min(kBlock, elements - result.elements);
-    actual_side.read_block(block);
-    expected_side.read_block(block);
-    for (std::int64_t start = 0; start < block; start += kChunk) {
-      const std::int64_t count = std::min(kChunk, block - start);
-      compare_elements(actual_side.load_chunk(start, count), expected_side.load_chunk(start, count),
-                       count, max_mismatches, result);
+  const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
+  const Crew crew(options.threads, blocks);
+  std::vector<Slot> slots(crew.slots());
+  for (Slot& slot : slots) slot.found = result;
+  const auto begin = [&](std::int64_t block, std::size_t s) {
+    Slot& slot = slots[s];
+    const std::int64_t first = block * kBlock;
+    slot.count = std::min(kBlock, elements - first);
+    slot.actual.begin(actual, first, slot.count);
+    slot.expected.begin(expected, first, slot.count);
+    slot.found.clear(first);
+  };
+  const auto work = [&](std::int64_t, std::size_t s) {
+    Slot& slot = slots[s];
+    slot.actual.read(actual);
+    slot.expected.read(expected);
+    for (std::int64_t start = 0; start < slot.count; start += kChunk) {
+      const std::int64_t count = std::min(kChunk, slot.count - start);
+      compare_elements(slot.actual.load_chunk(actual.info(), start, count),
+                       slot.expected.load_chunk(expected.info(), start, count), count,
+                       max_mismatches, slot.found);
     }
-    if (progress) progress(result.elements);
-  }
+  };
+  const auto end = [&](std::int64_t, std::size_t s) {
+    result.append(slots[s].found, max_mismatches);
+    if (options.progress) options.progress(result.elements);
+  };
+  crew.run(blocks, begin, work, end);
   actual.finish();
   expected.finish();
   return result;

@@ -2,18 +2,25 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/rows.hpp"
+#include "lnorm/pipeline/blocks.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm {
 
 // What becomes of a block of rows: layer normalisation, softmax. stats is filled where there is room.
 using Transform = std::function<void(const RowsIn& x, const RowsOut& y, const RowStats& stats)>;
+
+// What an observer wants to remember of a block.
+struct BlockFindings {
+  virtual ~BlockFindings() = default;
+};
 
 // What observers see of every block of rows, in order.
 struct RowBlock {
@@ -31,18 +38,20 @@ class RowObserver {
   RowObserver& operator=(const RowObserver&) = delete;
   virtual ~RowObserver() = default;
 
-  virtual void see(const RowBlock& block) = 0;
+  // What can be found out from a block alone, and see is then to be given. Called for several blocks at
+  // once.
+  virtual std::unique_ptr<BlockFindings> examine(const RowBlock& block) const;
+
+  virtual void see(const RowBlock& block, BlockFindings* findings) = 0;
 
   // After the last block.
   virtual void finish() = 0;
 };
 
-// Is told after every block how many elements are done; empty if nobody wants to know.
-using Progress = std::function<void(std::int64_t elements)>;
-
 // The loop: blocks of rows from the source through the transform past the observers into the sink,
-// if there is one. Finishes all of them. Throws Error or ClosedPipe.
+// if there is one. Finishes all of them. Blocks are transformed by several threads; from a source that
+// has positions they are read by them, too. Throws Error or ClosedPipe.
 void run(TensorSource& source, const Plan& plan, const Transform& transform,
-         std::span<RowObserver* const> observers, TensorSink* sink, const Progress& progress = {});
+         std::span<RowObserver* const> observers, TensorSink* sink, const RunOptions& options = {});
 
 }  // namespace lnorm

@@ -13,6 +13,18 @@ namespace lnorm {
 
 static_assert(std::is_trivially_copyable_v<StatsRow>, "rows are spooled as bytes");
 
+namespace {
+
+struct Rows final : BlockFindings {
+  std::vector<StatsRow> rows;
+};
+
+RowsIn output_rows(const RowBlock& block) {
+  return {block.y.data, block.y.dtype, std::endian::native, block.x.rows, block.x.row_length};
+}
+
+}  // namespace
+
 StatsObserver::StatsObserver(Plan plan, Wanted wanted)
     : plan_(std::move(plan)), wanted_(wanted), rows_(std::make_shared<Spool>(sizeof(StatsRow))) {
   if (wanted.histograms) histograms_.emplace();
@@ -29,24 +41,30 @@ void StatsObserver::count_elements(const RowsIn& rows, Histogram& histogram) {
   }
 }
 
-void StatsObserver::see(const RowBlock& block) {
+std::unique_ptr<BlockFindings> StatsObserver::examine(const RowBlock& block) const {
   const auto rows = static_cast<std::size_t>(block.x.rows);
-  const auto as_input = [&](const std::byte* data) {
-    return RowsIn{data, block.y.dtype, std::endian::native, block.x.rows, block.x.row_length};
-  };
-  input_.resize(rows);
-  output_.resize(rows);
-  softmax_.resize(rows);
-  measure_moments(block.x, plan_.formula.ddof, input_.data());
-  measure_moments(as_input(block.y.data), plan_.formula.ddof, output_.data());
+  std::vector<Moments> input(rows);
+  std::vector<Moments> output(rows);
+  std::vector<Moments> softmax_moments(rows);
+  measure_moments(block.x, plan_.formula.ddof, input.data());
+  measure_moments(output_rows(block), plan_.formula.ddof, output.data());
   if (wanted_.softmax) {
-    softmax_rows_.resize(rows * static_cast<std::size_t>(block.x.row_length) *
-                         item_size(block.y.dtype));
-    softmax(block.x, {softmax_rows_.data(), block.y.dtype});
-    measure_moments(as_input(softmax_rows_.data()), plan_.formula.ddof, softmax_.data());
+    RowsIn y = output_rows(block);
+    std::vector<std::byte> result(rows * static_cast<std::size_t>(y.row_length) *
+                                  item_size(y.dtype));
+    softmax(block.x, {result.data(), y.dtype});
+    y.data = result.data();
+    measure_moments(y, plan_.formula.ddof, softmax_moments.data());
   }
+  auto findings = std::make_unique<Rows>();
   for (std::size_t r = 0; r < rows; ++r) {
-    const StatsRow row{input_[r], output_[r], softmax_[r]};
+    findings->rows.push_back({input[r], output[r], softmax_moments[r]});
+  }
+  return findings;
+}
+
+void StatsObserver::see(const RowBlock& block, BlockFindings* findings) {
+  for (const StatsRow& row : static_cast<const Rows&>(*findings).rows) {
     rows_->append(std::as_bytes(std::span(&row, 1)));
     if (histograms_) {
       histograms_->row_means.add(row.input.mean);
@@ -55,7 +73,7 @@ void StatsObserver::see(const RowBlock& block) {
   }
   if (histograms_) {
     count_elements(block.x, histograms_->input);
-    count_elements(as_input(block.y.data), histograms_->output);
+    count_elements(output_rows(block), histograms_->output);
   }
 }
 

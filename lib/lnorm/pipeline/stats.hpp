@@ -19,7 +19,8 @@ class StatsObserver final : public RowObserver {
   };
   StatsObserver(Plan plan, Wanted wanted);
 
-  void see(const RowBlock& block) override;
+  std::unique_ptr<BlockFindings> examine(const RowBlock& block) const override;
+  void see(const RowBlock& block, BlockFindings* findings) override;
   void finish() override {}
 
   // After the loop. x: the input's info. The result keeps the rows, which may lie on disk; of weight
@@ -33,10 +34,6 @@ class StatsObserver final : public RowObserver {
   Wanted wanted_;
   std::shared_ptr<Spool> rows_;
   std::optional<StatsHistograms> histograms_;
-  std::vector<Moments> input_;  // of the rows of a block
-  std::vector<Moments> output_;
-  std::vector<Moments> softmax_;
-  std::vector<std::byte> softmax_rows_;
 };
 
 }  // namespace lnorm

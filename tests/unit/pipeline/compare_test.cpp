@@ -52,8 +52,8 @@ TEST_CASE("tensors of several blocks are compared to their last element", "[pipe
   auto b = source_of({kElements}, DType::float32, expected,
                      swap_expected ? kOtherByteOrder : std::endian::native);
   std::vector<std::int64_t> progress;
-  const Comparison result =
-      lnorm::compare(a, b, {}, 100, [&](std::int64_t elements) { progress.push_back(elements); });
+  const Comparison result = lnorm::compare(
+      a, b, {}, 100, {0, [&](std::int64_t elements) { progress.push_back(elements); }});
   CHECK(result.same_shape);
   CHECK(result.elements == kElements);
   CHECK(result.mismatched == std::ssize(places));

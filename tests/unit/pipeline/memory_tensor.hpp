@@ -13,14 +13,18 @@
 // Tensors in memory, which tell how they were used.
 class MemorySource final : public lnorm::TensorSource {
  public:
-  MemorySource(lnorm::TensorInfo info, std::vector<std::byte> bytes)
-      : TensorSource(std::move(info)), bytes_(std::move(bytes)) {}
+  MemorySource(lnorm::TensorInfo info, std::vector<std::byte> bytes, bool has_positions = false)
+      : TensorSource(std::move(info)), bytes_(std::move(bytes)), has_positions_(has_positions) {}
   void read(std::vector<std::byte>& to, std::size_t bytes) override {
     REQUIRE(position_ + bytes <= bytes_.size());
     const auto from = bytes_.begin() + static_cast<std::ptrdiff_t>(position_);
     to.assign(from, from + static_cast<std::ptrdiff_t>(bytes));
     position_ += bytes;
     largest_read = std::max(largest_read, bytes);
+  }
+  bool has_positions() const noexcept override { return has_positions_; }
+  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+    std::copy_n(bytes_.begin() + position, to.size(), to.begin());
   }
   void skip(std::int64_t bytes) override { position_ += static_cast<std::size_t>(bytes); }
   void finish() override { finished = true; }
@@ -30,6 +34,7 @@ class MemorySource final : public lnorm::TensorSource {
 
  private:
   std::vector<std::byte> bytes_;
+  bool has_positions_;
   std::size_t position_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 class Collector final : public lnorm::RowObserver {
  public:
-  void see(const lnorm::RowBlock& block) override {
+  void see(const lnorm::RowBlock& block, lnorm::BlockFindings*) override {
     CHECK(block.first_row == static_cast<std::int64_t>(mean.size()));
     mean.insert(mean.end(), block.mean.begin(), block.mean.end());
     rstd.insert(rstd.end(), block.rstd.begin(), block.rstd.end());
@@ -41,18 +41,20 @@ TEST_CASE("the loop gives the same bytes for every block size and no more memory
   std::vector<std::byte> expected(bytes.size());
   lnorm::layer_norm_portable({bytes.data(), info.dtype, info.byte_order, kRows, kLength},
                              {expected.data(), info.dtype}, {}, {}, {});
+  const int threads = GENERATE(1, 2, 5, 0);
+  const bool has_positions = GENERATE(false, true);
   for (const std::int64_t block_rows : {1, 2, 7, 22, 23, 1000}) {
-    CAPTURE(block_rows);
+    CAPTURE(block_rows, threads, has_positions);
     lnorm::Plan plan = lnorm::make_plan(info, {});
     plan.stats = true;
     plan.block_rows = block_rows;
-    MemorySource source(info, bytes);
+    MemorySource source(info, bytes, has_positions);
     MemorySink sink;
     Collector collector;
     lnorm::RowObserver* const observers[] = {&collector};
     std::vector<std::int64_t> progress;
     lnorm::run(source, plan, normalize, observers, &sink,
-               [&](std::int64_t elements) { progress.push_back(elements); });
+               {threads, [&](std::int64_t elements) { progress.push_back(elements); }});
     CHECK(std::is_sorted(progress.begin(), progress.end()));
     CHECK(progress.back() == kRows * kLength);
     CHECK(sink.bytes == expected);

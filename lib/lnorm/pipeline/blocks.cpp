@@ -1,0 +1,57 @@
+#include "lnorm/pipeline/blocks.hpp"
+
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+
+namespace lnorm {
+
+Crew::Crew(int threads, std::int64_t blocks)
+    : threads_(static_cast<int>(
+          std::clamp<std::int64_t>(threads > 0 ? threads : tbb::info::default_concurrency(), 1,
+                                   std::max<std::int64_t>(1, blocks)))),
+      // One to work on for every thread, and as many that wait for their turn to begin or end.
+      slots_(threads_ == 1 ? 1 : 2 * static_cast<std::size_t>(threads_)) {}
+
+void Crew::run(std::int64_t blocks, const Stage& begin, const Stage& work, const Stage& end) const {
+  if (threads_ == 1) {
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      begin(block, 0);
+      work(block, 0);
+      end(block, 0);
+    }
+    return;
+  }
+  // Blocks leave in order, and there are never more under way than slots: by the time a block comes in,
+  // the one that had its slot has left.
+  const auto slot_of = [&](std::int64_t block) { return static_cast<std::size_t>(block) % slots_; };
+  const auto in_order = tbb::filter_mode::serial_in_order;
+  std::int64_t next = 0;
+  const auto claim = [&](tbb::flow_control& control) {
+    if (next == blocks) {
+      control.stop();
+      return next;
+    }
+    begin(next, slot_of(next));
+    return next++;
+  };
+  const auto work_on = [&](std::int64_t block) {
+    work(block, slot_of(block));
+    return block;
+  };
+  const auto end_of = [&](std::int64_t block) { end(block, slot_of(block)); };
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(threads_));
+  tbb::task_arena arena(threads_);
+  arena.execute([&] {
+    tbb::parallel_pipeline(slots_, tbb::make_filter<void, std::int64_t>(in_order, claim) &
+                                       tbb::make_filter<std::int64_t, std::int64_t>(
+                                           tbb::filter_mode::parallel, work_on) &
+                                       tbb::make_filter<std::int64_t, void>(in_order, end_of));
+  });
+}
+
+}  // namespace lnorm
