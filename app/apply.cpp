@@ -5,7 +5,9 @@
 #include "commands.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/spooled_tensor.hpp"
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "output_file.hpp"
 #include "progress_line.hpp"
@@ -49,7 +51,7 @@ int apply(const ApplyArguments& arguments) {
     throw Error("--rms subtracts no mean, so that there is none for --save-mean");
   }
   const Kernel& kernel = find_kernel(normalization.kernel);
-  const OpenedTensor input = open_tensor(arguments.input.name, arguments.input.from);
+  OpenedTensor input = open_tensor(arguments.input.name, arguments.input.from);
   Plan plan = make_plan(input.source->info(), normalization.options, output.dtype);
   plan.stats = arguments.save_mean || arguments.save_rstd;
   const Affine affine = read_affine(normalization, plan);
@@ -81,8 +83,13 @@ int apply(const ApplyArguments& arguments) {
   };
   ProgressLine progress(result.fills_terminal() ? When::never : arguments.progress,
                         input.source->info());
-  run(*input.source, plan, transform, observers, &result.sink(),
-      {arguments.threads, progress.callback()});
+  const RunOptions options{arguments.threads, progress.callback()};
+  if (plan.long_rows) {
+    input.source = with_positions(std::move(input.source));
+    run_long_rows(*input.source, plan, kernel, affine, observers, result.sink(), options);
+  } else {
+    run(*input.source, plan, transform, observers, &result.sink(), options);
+  }
   for (const auto& file : files) file->finish();
   for (const auto& file : files) file->commit();
   return 0;

@@ -35,6 +35,10 @@ ExactSums exact_sums(const RowsIn& x) noexcept {
   return sums;
 }
 
+ExactSums operator+(const ExactSums& a, const ExactSums& b) noexcept {
+  return {a.finite && b.finite, a.sum + b.sum, a.squares + b.squares};
+}
+
 Scaled exact_mean(const ExactSums& sums, std::int64_t n) noexcept {
   return sums.sum.scaled(-kExactUnit) / scaled(static_cast<double>(n));
 }

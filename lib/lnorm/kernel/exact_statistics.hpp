@@ -47,6 +47,7 @@ struct ExactSums {
   ExactInteger squares;  // of x^2, in units of 2^-2kExactUnit
 };
 ExactSums exact_sums(const RowsIn& x) noexcept;
+ExactSums operator+(const ExactSums& a, const ExactSums& b) noexcept;
 
 // Of a finite row of n elements.
 Scaled exact_mean(const ExactSums& sums, std::int64_t n) noexcept;

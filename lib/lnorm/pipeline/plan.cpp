@@ -14,6 +14,9 @@ namespace {
 // Input and output of a block together: what a core's second-level cache holds with room to spare.
 constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 
+// Input and output of the longest row that is held as a whole.
+constexpr std::int64_t kRowBytes = std::int64_t{2} << 20;
+
 // Resolves the three ways to name the normalised axes to the first of the trailing ones.
 struct FirstNormalizedAxis {
   const TensorInfo& x;
@@ -118,6 +121,7 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   const std::int64_t elements = kBlockBytes / bytes_per_element;
   plan.block_rows =
       std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, plan.row_length));
+  plan.long_rows = plan.row_length > kRowBytes / bytes_per_element;
   return plan;
 }
 

@@ -20,6 +20,7 @@ struct Plan {
   DType out = DType::float64;
   bool stats = false;           // whether mean and rstd of every row are wanted
   std::int64_t block_rows = 1;  // how many rows go through the loop at once
+  bool long_rows = false;       // a row is more than should be held: it goes through in parts
 
   Shape normalized_shape() const;
 

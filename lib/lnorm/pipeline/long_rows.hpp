@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+
+#include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/pipeline/run.hpp"
+
+namespace lnorm {
+
+// Layer normalisation of rows that are longer than memory should hold (plan.long_rows), with the same
+// bits as if they were held: in two passes over the source, more where a row's values or a bias ask for
+// it. Segments of a row are read and computed by several threads. Memory does not grow with the rows.
+// source has positions. The observers see mean and rstd, of one row at a time, and no elements. Throws
+// Error or ClosedPipe.
+void run_long_rows(TensorSource& source, const Plan& plan, const Kernel& kernel,
+                   const Affine& affine, std::span<RowObserver* const> observers, TensorSink& sink,
+                   const RunOptions& options = {});
+
+}  // namespace lnorm
