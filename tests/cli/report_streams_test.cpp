@@ -109,7 +109,7 @@ TEST_CASE("without INPUT at a terminal every command prints its short help") {
 
 TEST_CASE("a report on rows that do not fit where temporary files go is refused") {
   const TempDir directory;
-  write_zeros(directory / "x.npy", 100'000, 2);
+  write_zeros(directory / "x.npy", 200'000, 2);
   CHECK(refusal_fault(run({.arguments = {"stats", directory / "x.npy"},
                            .environment = {{"TMPDIR", directory / "no"}}}),
                       {directory / "no", "No such file"}) == "");
@@ -122,7 +122,7 @@ TEST_CASE("a report on rows that do not fit where temporary files go is refused"
 TEST_CASE("the memory of the other commands does not grow with the tensor either") {
   const TempDir at;
   // Rows enough, in the smaller one already, that stats keeps them on disk.
-  write_zeros(at / "small.npy", 32 * 1024, 32);   // 4 MiB
+  write_zeros(at / "small.npy", 128 * 1024, 32);  // 16 MiB
   write_zeros(at / "large.npy", 512 * 1024, 32);  // 64 MiB
   for (const Words& words : {Words{"stats", "--softmax", "--histogram"},
                              {"stats", "--csv"},

@@ -10,6 +10,7 @@ Spool::Spool(std::size_t record_size, std::size_t memory)
 
 void Spool::append(std::span<const std::byte> record) {
   if (latest_.size() + record.size() > memory_) write_out();
+  latest_.reserve(memory_);  // address space, which fills as it is written to
   latest_.insert(latest_.end(), record.begin(), record.end());
 }
 
@@ -27,8 +28,9 @@ void Spool::replay(const std::function<void(std::span<const std::byte>)>& see) c
   };
   if (file_.get() >= 0) {
     os::rewind(file_, file_name_);
-    std::vector<std::byte> block(memory_);
-    // The file holds whole blocks, each of which was written at once.
+    // The file holds whole records, in blocks of which each was written at once.
+    constexpr std::size_t kBlock = std::size_t{256} << 10;
+    std::vector<std::byte> block(std::max<std::size_t>(1, kBlock / record_size_) * record_size_);
     std::size_t filled = 0;
     while (const std::size_t got =
                os::read_some(file_, std::span(block).subspan(filled), file_name_)) {
@@ -37,6 +39,7 @@ void Spool::replay(const std::function<void(std::span<const std::byte>)>& see) c
       see_all(block);
       filled = 0;
     }
+    see_all(std::span(block).first(filled));
   }
   see_all(latest_);
 }

@@ -14,7 +14,7 @@ namespace lnorm {
 // a temporary file without a name, in $TMPDIR or /tmp. Throws Error where that fails.
 class Spool {
  public:
-  explicit Spool(std::size_t record_size, std::size_t memory = std::size_t{4} << 20);
+  explicit Spool(std::size_t record_size, std::size_t memory = std::size_t{9} << 20);
 
   void append(std::span<const std::byte> record);
 

@@ -4,6 +4,7 @@
 
 #include "lnorm/core/moments.hpp"
 #include "lnorm/kernel/rows.hpp"
+#include "lnorm/kernel/two_pass.hpp"
 
 namespace lnorm {
 
@@ -14,9 +15,10 @@ namespace lnorm {
 // sum or variance beyond the largest double is infinite. min and max are float64: of 64-bit integers
 // the nearest. A row of no elements has the sum 0 and NaN for all else.
 //
-// Does not depend on how rows are grouped into calls. Does not throw, allocate or print.
+// Does not depend on how rows are grouped into calls, nor on the passes. Does not throw, allocate or print.
 //
 // Requires 0 <= ddof, and ddof < row_length unless that is 0.
-void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments) noexcept;
+void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments,
+                     const Passes& passes = best_passes()) noexcept;
 
 }  // namespace lnorm

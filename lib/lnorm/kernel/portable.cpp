@@ -126,7 +126,8 @@ void wide_write(const RowsIn& part, const Statistics<DoubleDouble>& statistics,
 
 }  // namespace
 
-const Passes portable_passes{mean, narrow_sums, wide_sums, narrow_write, wide_write};
+const Passes portable_passes{mean,       narrow_sums,    wide_sums,          narrow_write,
+                             wide_write, portable_range, portable_plain_sums};
 
 void layer_norm_portable(const RowsIn& x, const RowsOut& y, const Affine& affine,
                          const Formula& formula, const RowStats& stats) noexcept {

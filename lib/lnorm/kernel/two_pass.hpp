@@ -11,6 +11,7 @@
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/kernel/plain_sums.hpp"
 #include "lnorm/kernel/rows.hpp"
 
 // Layer normalisation by the corrected two-pass algorithm: what its implementations share, so that
@@ -102,7 +103,7 @@ struct Statistics {
 };
 
 // The mean of a sample, and the two passes over one segment of a row, or less at its end. offset:
-// where in the row it begins.
+// where in the row it begins. For measuring moments: the range of a row, and its plain sums.
 struct Passes {
   double (*mean)(const RowsIn& sample) noexcept;
   Sums (*narrow_sums)(const RowsIn& part, double center) noexcept;
@@ -112,6 +113,8 @@ struct Passes {
                          const Affine& affine, std::int64_t offset, const RowsOut& y) noexcept;
   void (*wide_write)(const RowsIn& part, const Statistics<DoubleDouble>& statistics,
                      const Affine& affine, std::int64_t offset, const RowsOut& y) noexcept;
+  Range (*range)(const RowsIn& row) noexcept;
+  PlainSums (*plain_sums)(const RowsIn& row, int exponent) noexcept;
 };
 extern const Passes portable_passes;
 

@@ -1,8 +1,10 @@
 #include "lnorm/measure/medians.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace lnorm {
 
@@ -51,7 +53,42 @@ class Selection {
 
 }  // namespace
 
+namespace {
+
+// The mean of the two in the middle.
+double median_of(double low, double high) {
+  const double sum = low + high;
+  return std::isinf(sum) ? low / 2 + high / 2 : sum / 2;
+}
+
+double median_of(std::vector<double>& values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  const bool odd = values.size() % 2 == 1;
+  return median_of(odd ? *middle : *std::max_element(values.begin(), middle), *middle);
+}
+
+// By holding all values.
+std::vector<double> medians_of_few(std::span<const std::int64_t> counts,
+                                   const EachValue& each_value) {
+  std::vector<std::vector<double>> columns(counts.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    columns[i].reserve(static_cast<std::size_t>(counts[i]));
+  }
+  each_value([&](std::size_t column, double value) { columns[column].push_back(value); });
+  std::vector<double> result;
+  for (std::vector<double>& values : columns) result.push_back(median_of(values));
+  return result;
+}
+
+}  // namespace
+
 std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value) {
+  constexpr std::int64_t kFew = 1'000'000;  // 8 MB
+  if (std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) <= kFew) {
+    return medians_of_few(counts, each_value);
+  }
   std::vector<Selection> lower;
   std::vector<Selection> upper;  // the same where the count is odd
   for (const std::int64_t count : counts) {
@@ -72,12 +109,8 @@ std::vector<double> medians(std::span<const std::int64_t> counts, const EachValu
   }
   std::vector<double> result;
   for (std::size_t column = 0; column < counts.size(); ++column) {
-    const double low = lower[column].value();
-    const double high = upper[column].value();
-    const double sum = low + high;
     result.push_back(counts[column] == 0 ? std::numeric_limits<double>::quiet_NaN()
-                     : std::isinf(sum)   ? low / 2 + high / 2
-                                         : sum / 2);
+                                         : median_of(lower[column].value(), upper[column].value()));
   }
   return result;
 }

@@ -9,10 +9,18 @@
 
 namespace lnorm {
 
+namespace {
+
+int useful_threads(int threads, std::int64_t blocks) {
+  if (blocks <= 1) return 1;
+  if (threads == 0) threads = tbb::info::default_concurrency();
+  return static_cast<int>(std::min<std::int64_t>(threads, blocks));
+}
+
+}  // namespace
+
 Crew::Crew(int threads, std::int64_t blocks)
-    : threads_(static_cast<int>(
-          std::clamp<std::int64_t>(threads > 0 ? threads : tbb::info::default_concurrency(), 1,
-                                   std::max<std::int64_t>(1, blocks)))),
+    : threads_(useful_threads(threads, blocks)),
       // One to work on for every thread, and as many that wait for their turn to begin or end.
       slots_(threads_ == 1 ? 1 : 2 * static_cast<std::size_t>(threads_)) {}
 

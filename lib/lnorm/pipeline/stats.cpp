@@ -1,6 +1,7 @@
 #include "lnorm/pipeline/stats.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -25,8 +26,14 @@ RowsIn output_rows(const RowBlock& block) {
 
 }  // namespace
 
+// A row without softmax is kept without it.
+std::size_t StatsObserver::record_size(Wanted wanted) {
+  static_assert(offsetof(StatsRow, softmax) == 2 * sizeof(Moments));
+  return wanted.softmax ? sizeof(StatsRow) : offsetof(StatsRow, softmax);
+}
+
 StatsObserver::StatsObserver(Plan plan, Wanted wanted)
-    : plan_(std::move(plan)), wanted_(wanted), rows_(std::make_shared<Spool>(sizeof(StatsRow))) {
+    : plan_(std::move(plan)), wanted_(wanted), rows_(std::make_shared<Spool>(record_size(wanted))) {
   if (wanted.histograms) histograms_.emplace();
 }
 
@@ -65,7 +72,7 @@ std::unique_ptr<BlockFindings> StatsObserver::examine(const RowBlock& block) con
 
 void StatsObserver::see(const RowBlock& block, BlockFindings* findings) {
   for (const StatsRow& row : static_cast<const Rows&>(*findings).rows) {
-    rows_->append(std::as_bytes(std::span(&row, 1)));
+    rows_->append(std::as_bytes(std::span(&row, 1)).first(record_size(wanted_)));
     if (histograms_) {
       histograms_->row_means.add(row.input.mean);
       histograms_->row_variances.add(row.input.variance);
@@ -81,7 +88,7 @@ Stats StatsObserver::stats(const TensorInfo& x) const {
   const auto each_row = [rows = rows_](const std::function<void(const StatsRow&)>& see) {
     rows->replay([&](std::span<const std::byte> record) {
       StatsRow row;
-      std::memcpy(&row, record.data(), sizeof row);
+      std::memcpy(&row, record.data(), record.size());
       see(row);
     });
   };

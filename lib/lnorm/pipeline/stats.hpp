@@ -28,6 +28,7 @@ class StatsObserver final : public RowObserver {
   Stats stats(const TensorInfo& x) const;
 
  private:
+  static std::size_t record_size(Wanted wanted);
   void count_elements(const RowsIn& rows, Histogram& histogram);
 
   Plan plan_;

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+#include "lnorm/core/double_double.hpp"
+#include "lnorm/kernel/rows.hpp"
+
+// Sums of x and x^2 over a row of float16 or float32, without rounding, where no element that is not 0
+// is much smaller than the largest one.
+//
+// With |x| < 2^E, an element of at least 2^(E - 20) is a multiple of 2^(E - 43), and its square one of
+// 2^(2E - 86): the 24 bits of an element, and the 48 of its square, are exact in a double. The sum of a
+// chunk of 2^10 elements then has 53 bits, no more. The square is parted at the place 2^(2E - 43), by
+// adding and subtracting a number whose last place that is; the sums of the upper parts and of the
+// lower parts have 53 bits each. So no addition rounds, in whatever order.
+// [the parting: Rump, Ogita, Oishi 2008, "Accurate floating-point summation part I"]
+namespace lnorm {
+
+struct Range {
+  std::int64_t non_finite = 0;
+  double min = std::numeric_limits<double>::infinity();  // of what is not NaN
+  double max = -std::numeric_limits<double>::infinity();
+  double least = std::numeric_limits<double>::infinity();  // |x| that is not 0, where all is finite
+  double greatest = 0;                                     // |x|
+};
+
+// Of a row of any dtype.
+Range portable_range(const RowsIn& row) noexcept;
+
+// 2^exponent, of a normal number.
+inline double power_of_two(int exponent) noexcept {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
+// The exponent E, where the sums of such a row are plain.
+inline int plain_exponent(const Range& range) noexcept {
+  return static_cast<int>(std::bit_cast<std::uint64_t>(range.greatest) >> 52) - 1022;
+}
+inline bool is_plain(DType dtype, const Range& range) noexcept {
+  const bool is_float = dtype == DType::float32 || dtype == DType::float16;
+  return is_float && range.non_finite == 0 && range.greatest > 0 &&
+         range.least >= power_of_two(plain_exponent(range) - 20);
+}
+
+// Parts a square.
+inline double plain_splitter(int exponent) noexcept {
+  return 1.5 * power_of_two(2 * exponent - 43 + 52);
+}
+
+struct PlainSums {
+  DoubleDouble sum;
+  DoubleDouble squares;
+
+  // The next chunk: its sum, and those of the parts of its squares.
+  void add(double x, double upper, double lower) noexcept {
+    sum = sum + DoubleDouble{x};
+    squares = squares + two_sum(upper, lower);
+  }
+};
+
+PlainSums portable_plain_sums(const RowsIn& row, int exponent) noexcept;
+
+}  // namespace lnorm
