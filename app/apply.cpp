@@ -32,13 +32,15 @@ class StatsWriter final : public RowObserver {
       : sink_(sink), column_(column) {}
 
   void see(const RowBlock& block, BlockFindings*) override {
-    sink_.write(std::as_bytes(block.*column_));
+    const auto numbers = block.*column_;
+    sink_.write(sink_.encode(block.first_row, std::as_bytes(numbers), text_));
   }
   void finish() override { sink_.finish(); }
 
  private:
   TensorSink& sink_;
   std::span<const double> RowBlock::*column_;
+  std::string text_;
 };
 
 }  // namespace

@@ -16,79 +16,83 @@ class JsonSink final : public TensorSink {
       : bytes_(bytes),
         dtype_(info.dtype),
         shape_(info.shape),
-        index_(info.shape.size(), 0),
-        nan_(nan == JsonNan::null ? "null" : "") {
-    if (element_count(shape_) > 0) {
-      text_.append(shape_.size(), '[');
-    } else {
-      text_ = shape_.size() == 1 ? "[]" : empty_object();
-    }
-  }
+        nan_(nan == JsonNan::null ? "null" : "") {}
 
-  void write(std::span<const std::byte> elements) override {
+  std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
+                                    std::string& room) const override {
+    room.clear();
     switch (dtype_) {
       case DType::float16:
-        return write_as<Float16>(elements);
+        encode_as<Float16>(position, elements, room);
+        break;
       case DType::float32:
-        return write_as<float>(elements);
+        encode_as<float>(position, elements, room);
+        break;
       default:
-        return write_as<double>(elements);
+        encode_as<double>(position, elements, room);
+        break;
     }
+    return std::as_bytes(std::span(room));
   }
 
+  void write(std::span<const std::byte> encoded) override { bytes_.write(encoded); }
+
   void finish() override {
-    text_ += '\n';
-    flush();
+    if (element_count(shape_) == 0) bytes_.write(shape_.size() == 1 ? "[]" : empty_object());
+    bytes_.write("\n");
   }
 
  private:
-  static constexpr std::size_t kFlushSize = std::size_t{1} << 16;
-
   std::string empty_object() const {
     const nlohmann::ordered_json object{
         {"shape", shape_}, {"data", nlohmann::ordered_json::array()}, {"dtype", name(dtype_)}};
     return object.dump();
   }
 
+  // The index of an element.
+  Shape index_of(std::int64_t position) const {
+    Shape index(shape_.size());
+    for (std::size_t axis = shape_.size(); axis-- > 0;) {
+      index[axis] = position % shape_[axis];
+      position /= shape_[axis];
+    }
+    return index;
+  }
+
   template <class T>
-  void write_as(std::span<const std::byte> elements) {
+  void encode_as(std::int64_t position, std::span<const std::byte> elements,
+                 std::string& text) const {
+    Shape index = index_of(position);
+    if (position == 0) text.append(shape_.size(), '[');
     char buffer[32];
     for (; !elements.empty(); elements = elements.subspan(sizeof(T))) {
       T element;
       std::memcpy(&element, elements.data(), sizeof element);
       const std::string_view number = json_number(element, buffer);
-      text_ += number == "NaN" && !nan_.empty() ? nan_ : number;
-      end_element();
-      if (text_.size() >= kFlushSize) flush();
+      text += number == "NaN" && !nan_.empty() ? nan_ : number;
+      end_element(index, text);
     }
   }
 
   // Steps the index; what rolls over closes its list.
-  void end_element() {
+  void end_element(Shape& index, std::string& text) const {
     std::size_t closed = 0;
     while (closed < shape_.size()) {
       const std::size_t axis = shape_.size() - 1 - closed;
-      if (++index_[axis] < shape_[axis]) break;
-      index_[axis] = 0;
+      if (++index[axis] < shape_[axis]) break;
+      index[axis] = 0;
       ++closed;
     }
-    text_.append(closed, ']');
+    if (closed > 0) text.append(closed, ']');
     if (closed == shape_.size()) return;
-    text_ += ',';
-    text_.append(closed, '[');
-  }
-
-  void flush() {
-    bytes_.write(text_);
-    text_.clear();
+    text += ',';
+    if (closed > 0) text.append(closed, '[');
   }
 
   ByteSink& bytes_;
   DType dtype_;
   Shape shape_;
-  Shape index_;
   std::string_view nan_;  // in place of NaN, unless empty
-  std::string text_;
 };
 
 }  // namespace

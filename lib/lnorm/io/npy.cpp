@@ -126,7 +126,7 @@ class NpySink final : public TensorSink {
     bytes_.write(format_npy_header(info));
   }
 
-  void write(std::span<const std::byte> elements) override { bytes_.write(elements); }
+  void write(std::span<const std::byte> encoded) override { bytes_.write(encoded); }
   void finish() override {}
 
  private:

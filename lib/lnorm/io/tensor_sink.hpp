@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
 
 namespace lnorm {
 
 // A tensor that is being written. Its header is given to the maker; elements come in C order, in
-// native byte order.
+// native byte order, and in two steps: encode, which may be slow, and write.
 class TensorSink {
  public:
   TensorSink() = default;
@@ -14,8 +16,17 @@ class TensorSink {
   TensorSink& operator=(const TensorSink&) = delete;
   virtual ~TensorSink() = default;
 
-  // Whole elements.
-  virtual void write(std::span<const std::byte> elements) = 0;
+  // What stands in the file for whole elements, the first of which is at a position (counted in
+  // elements): these bytes themselves, or others, in room, whose contents do not matter. Several threads
+  // may do so at once.
+  virtual std::span<const std::byte> encode([[maybe_unused]] std::int64_t position,
+                                            std::span<const std::byte> elements,
+                                            [[maybe_unused]] std::string& room) const {
+    return elements;
+  }
+
+  // Takes what encode gave, from the first element to the last.
+  virtual void write(std::span<const std::byte> encoded) = 0;
 
   // After the last element: writes what is still due.
   virtual void finish() = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "lnorm/kernel/exact_row.hpp"
@@ -54,6 +55,8 @@ class LongRow {
   struct Slot {
     std::vector<std::byte> in;
     std::vector<std::byte> out;
+    std::string text;  // if that is what out is encoded as
+    std::span<const std::byte> encoded;
   };
 
   RowsIn read(std::int64_t first, std::int64_t count, std::vector<std::byte>& to) const {
@@ -110,8 +113,8 @@ class LongRow {
     }
     Centering<T> centering(center, plan_.row_length, plan_.formula);
     while (centering.wants_sums()) {
-      centering.take(sum<Sums>(
-          [&](const RowsIn& part) { return sum_part(part, centering.center()); }));
+      centering.take(
+          sum<Sums>([&](const RowsIn& part) { return sum_part(part, centering.center()); }));
     }
     return centering.statistics();
   }
@@ -124,10 +127,12 @@ class LongRow {
         [&](std::int64_t segment, std::size_t s) {
           Slot& slot = slots_[s];
           const RowsIn part = read_segment(segment, slot.in);
-          write_part(part, segment * kSegment, room_for(part, slot.out));
+          const std::int64_t offset = segment * kSegment;
+          write_part(part, offset, room_for(part, slot.out));
+          slot.encoded = sink.encode(row_ * plan_.row_length + offset, slot.out, slot.text);
         },
         [&](std::int64_t segment, std::size_t s) {
-          sink.write(slots_[s].out);
+          sink.write(slots_[s].encoded);
           tell(plan_.row_length + elements_to(segment));
         });
   }
@@ -149,8 +154,7 @@ class LongRow {
     double largest = 0;
     for (std::int64_t segment = 0; segment < segments_; ++segment) {
       const RowsIn part = read_segment(segment, slot.in);
-      largest = std::max(largest, passes.narrow_write(part, statistics, affine_,
-                                                      segment * kSegment,
+      largest = std::max(largest, passes.narrow_write(part, statistics, affine_, segment * kSegment,
                                                       room_for(part, slot.out)));
       if (!bias_cancels(largest, affine_)) return false;
     }

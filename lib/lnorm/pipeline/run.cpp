@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace lnorm {
@@ -13,6 +14,8 @@ namespace {
 struct Slot {
   std::vector<std::byte> in;
   std::vector<std::byte> out;
+  std::string text;  // if that is what out is encoded as
+  std::span<const std::byte> encoded;
   std::vector<double> mean;
   std::vector<double> rstd;
   std::vector<std::unique_ptr<BlockFindings>> findings;  // of every observer
@@ -65,6 +68,9 @@ void run(TensorSource& source, const Plan& plan, const Transform& transform,
                 {plan.stats ? slot.mean.data() : nullptr, plan.stats ? slot.rstd.data() : nullptr});
     }
     slot.findings.clear();
+    if (sink != nullptr) {
+      slot.encoded = sink->encode(block.first_row * plan.row_length, slot.out, slot.text);
+    }
     for (const RowObserver* observer : observers) slot.findings.push_back(observer->examine(block));
   };
   const auto end = [&](std::int64_t, std::size_t s) {
@@ -72,7 +78,7 @@ void run(TensorSource& source, const Plan& plan, const Transform& transform,
     for (std::size_t i = 0; i < observers.size(); ++i) {
       observers[i]->see(slot.rows, slot.findings[i].get());
     }
-    if (sink != nullptr) sink->write(slot.out);
+    if (sink != nullptr) sink->write(slot.encoded);
     if (options.progress) {
       options.progress((slot.rows.first_row + slot.rows.x.rows) * plan.row_length);
     }

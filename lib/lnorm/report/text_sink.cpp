@@ -9,7 +9,7 @@ class TextSink final : public TensorSink {
   TextSink(ByteSink& bytes, const TensorInfo& info, const PrintOptions& options)
       : bytes_(bytes), text_(info.dtype, info.shape, options) {}
 
-  void write(std::span<const std::byte> elements) override { text_.add(elements); }
+  void write(std::span<const std::byte> encoded) override { text_.add(encoded); }
 
   void finish() override {
     bytes_.write(text_.str());
