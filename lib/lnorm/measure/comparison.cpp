@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/measure/ulp.hpp"
@@ -30,11 +31,14 @@ Defaults defaults_of(DType dtype) {
 
 bool is_equal(Number a, Number b) { return a.high == b.high && a.low == b.low; }
 
-// |a - b|, rounded once.
-double distance(Number a, Number b) {
-  if (a.low == 0 && b.low == 0) return std::fabs(a.high - b.high);
+double integer_difference(Number a, Number b) {
   const DoubleDouble high = two_sum(a.high, -b.high);
   return std::fabs((high + DoubleDouble{a.low - b.low}).high);
+}
+
+// |a - b|, rounded once.
+inline double distance(Number a, Number b) {
+  return a.low == 0 && b.low == 0 ? std::fabs(a.high - b.high) : integer_difference(a, b);
 }
 
 template <class T>
@@ -42,133 +46,77 @@ void raise(std::optional<Greatest<T>>& greatest, T value, const ElementPair& at)
   if (!greatest || value > greatest->value) greatest = Greatest<T>{value, at};
 }
 
-// Both finite: whether the pair passes; raises the maxima.
-bool compare_finite(const ElementPair& pair, Comparison& comparison) {
-  const auto& [position, actual, expected] = pair;
-  const double difference = distance(actual, expected);
-  const double size = std::fabs(expected.high);
-  const std::uint64_t ulps = ulp_distance(actual, expected, comparison.expected.dtype);
-  raise(comparison.absolute, difference, pair);
-  if (size > 0) raise(comparison.relative, difference / size, pair);
-  raise(comparison.ulps, ulps, pair);
-  const Tolerance& tolerance = comparison.tolerance;
-  return is_equal(actual, expected) || difference <= tolerance.atol + tolerance.rtol * size ||
-         (tolerance.max_ulp && ulps <= *tolerance.max_ulp);
-}
-
-// At least one not finite.
-bool compare_non_finite(const ElementPair& pair, Comparison& comparison) {
-  const double actual = pair.actual.high;
-  const double expected = pair.expected.high;
-  const bool one_side = std::isfinite(actual) || std::isfinite(expected);
-  const bool both_nan = std::isnan(actual) && std::isnan(expected);
-  const bool passes = actual == expected || (both_nan && comparison.tolerance.equal_nan);
-  if (one_side) ++comparison.non_finite_one_side;
-  if (!one_side && !passes) ++comparison.non_finite_differing;
-  return passes;
-}
-
-// A chunk of both sides.
-struct Pairs {
-  const Chunk& actual;
-  const Chunk& expected;
-  std::int64_t count;
-  std::int64_t first;  // position of the first
-
-  ElementPair at(std::int64_t i) const {
-    return {first + i, {actual.high[i], actual.low[i]}, {expected.high[i], expected.low[i]}};
+// Passes over the pairs of a chunk. Most of them raise no maximum, which three comparisons tell.
+template <class T>  // the expected dtype's
+class Pass {
+ public:
+  Pass(std::size_t max_mismatches, Comparison& comparison)
+      : max_mismatches_(max_mismatches), comparison_(comparison) {
+    find_limits();
   }
-};
 
-void add_mismatch(const ElementPair& pair, std::size_t max_mismatches, Comparison& comparison) {
-  ++comparison.mismatched;
-  if (comparison.first_mismatches.size() < max_mismatches) {
-    comparison.first_mismatches.push_back(pair);
-  }
-}
-
-// What a chunk of finite pairs comes to.
-struct Extremes {
-  bool finite = true;            // if not, the rest says nothing
-  bool all_within_bound = true;  // |actual - expected| <= atol + rtol * |expected|
-  double absolute = 0;
-  double relative = -1;  // none
-};
-
-// In lanes, so that the compiler can make vectors of them.
-Extremes extremes_of(const double* actual, const double* expected, std::int64_t count,
-                     const Tolerance& tolerance) {
-  constexpr std::int64_t kLanes = 8;
-  double absolute[kLanes] = {};
-  double relative[kLanes];
-  double beyond[kLanes] = {};
-  double zero[kLanes] = {};  // NaN where an element is not finite
-  std::fill(relative, relative + kLanes, -1.0);
-  const auto see = [&](std::int64_t i, std::int64_t j) {
-    const double difference = std::fabs(actual[i] - expected[i]);
-    const double size = std::fabs(expected[i]);
-    const double bound = tolerance.atol + tolerance.rtol * size;
-    zero[j] += (actual[i] - actual[i]) + (expected[i] - expected[i]);
-    beyond[j] += difference <= bound ? 0 : 1;
-    absolute[j] = difference > absolute[j] ? difference : absolute[j];
-    const double ratio = size > 0 ? difference / size : -1;
-    relative[j] = ratio > relative[j] ? ratio : relative[j];
-  };
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::int64_t j = 0; j < kLanes; ++j) see(i + j, j);
-  }
-  for (; i < count; ++i) see(i, 0);
-  Extremes result;
-  for (std::int64_t j = 0; j < kLanes; ++j) {
-    result.finite = result.finite && zero[j] == 0;
-    result.all_within_bound = result.all_within_bound && beyond[j] == 0;
-    result.absolute = std::max(result.absolute, absolute[j]);
-    result.relative = std::max(result.relative, relative[j]);
-  }
-  return result;
-}
-
-// Raises greatest to value, the maximum over the chunk, at the first element where value_at(i) is that.
-template <class T, class ValueAt>
-void raise_to_first(std::optional<Greatest<T>>& greatest, T value, const Pairs& pairs,
-                    ValueAt value_at) {
-  if (greatest && value <= greatest->value) return;
-  std::int64_t i = 0;
-  while (value_at(i) != value) ++i;
-  greatest = Greatest<T>{value, pairs.at(i)};
-}
-
-void compare_finite_chunk(const Pairs& pairs, const Extremes& extremes, std::size_t max_mismatches,
-                          Comparison& comparison) {
-  const double* const actual = pairs.actual.high;
-  const double* const expected = pairs.expected.high;
-  const auto difference_at = [&](std::int64_t i) { return std::fabs(actual[i] - expected[i]); };
-  raise_to_first(comparison.absolute, extremes.absolute, pairs, difference_at);
-  if (extremes.relative >= 0) {
-    raise_to_first(comparison.relative, extremes.relative, pairs, [&](std::int64_t i) {
-      const double size = std::fabs(expected[i]);
-      return size > 0 ? difference_at(i) / size : -1;
-    });
-  }
-  const DType dtype = comparison.expected.dtype;
-  const auto ulps = greatest_ulp_distance(pairs.actual, pairs.expected, pairs.count, dtype);
-  if (!comparison.ulps || ulps.distance > comparison.ulps->value) {
-    comparison.ulps = Greatest<std::uint64_t>{ulps.distance, pairs.at(ulps.index)};
-  }
-  if (extremes.all_within_bound) return;
-  const Tolerance& tolerance = comparison.tolerance;
-  for (std::int64_t i = 0; i < pairs.count; ++i) {
-    const double bound = tolerance.atol + tolerance.rtol * std::fabs(expected[i]);
-    if (difference_at(i) <= bound || actual[i] == expected[i]) continue;
-    const ElementPair pair = pairs.at(i);
-    if (tolerance.max_ulp &&
-        ulp_distance(pair.actual, pair.expected, dtype) <= *tolerance.max_ulp) {
-      continue;
+  void see(const ElementPair& pair) {
+    const double difference = distance(pair.actual, pair.expected);
+    if (!(difference <= std::numeric_limits<double>::max()) && !is_finite(pair)) {
+      return see_non_finite(pair);
     }
-    add_mismatch(pair, max_mismatches, comparison);
+    const double size = std::fabs(pair.expected.high);
+    const std::uint64_t ulps =
+        is_equal(pair.actual, pair.expected) ? 0 : ulp_distance<T>(pair.actual, pair.expected);
+    if (!(difference <= absolute_ && difference <= relative_ * size && ulps <= ulps_ && any_)) {
+      raise(comparison_.absolute, difference, pair);
+      if (size > 0) raise(comparison_.relative, difference / size, pair);
+      raise(comparison_.ulps, ulps, pair);
+      find_limits();
+    }
+    const Tolerance& tolerance = comparison_.tolerance;
+    const bool passes = difference <= tolerance.atol + tolerance.rtol * size ||
+                        is_equal(pair.actual, pair.expected) ||
+                        (tolerance.max_ulp && ulps <= *tolerance.max_ulp);
+    if (!passes) add_mismatch(pair);
   }
-}
+
+ private:
+  static bool is_finite(const ElementPair& pair) {
+    return std::isfinite(pair.actual.high) && std::isfinite(pair.expected.high);
+  }
+
+  // At least one is not.
+  void see_non_finite(const ElementPair& pair) {
+    const double actual = pair.actual.high;
+    const double expected = pair.expected.high;
+    const bool one_side = std::isfinite(actual) || std::isfinite(expected);
+    const bool both_nan = std::isnan(actual) && std::isnan(expected);
+    const bool passes = actual == expected || (both_nan && comparison_.tolerance.equal_nan);
+    if (one_side) ++comparison_.non_finite_one_side;
+    if (!one_side && !passes) ++comparison_.non_finite_differing;
+    if (!passes) add_mismatch(pair);
+  }
+
+  void add_mismatch(const ElementPair& pair) {
+    ++comparison_.mismatched;
+    if (comparison_.first_mismatches.size() < max_mismatches_) {
+      comparison_.first_mismatches.push_back(pair);
+    }
+  }
+
+  // What a pair must not exceed in order to raise nothing; of the quotient a little less, for its
+  // rounding.
+  void find_limits() {
+    any_ = comparison_.absolute && comparison_.relative;
+    if (!any_) return;
+    absolute_ = comparison_.absolute->value;
+    relative_ = comparison_.relative->value * (1 - 0x1p-50);
+    ulps_ = comparison_.ulps->value;
+  }
+
+  std::size_t max_mismatches_;
+  Comparison& comparison_;
+  bool any_ = false;
+  double absolute_ = 0;
+  double relative_ = 0;
+  std::uint64_t ulps_ = 0;
+};
 
 }  // namespace
 
@@ -211,20 +159,14 @@ void Comparison::append(const Comparison& next, std::size_t max_mismatches) {
 
 void compare_elements(const Chunk& actual, const Chunk& expected, std::int64_t count,
                       std::size_t max_mismatches, Comparison& comparison) {
-  const Pairs pairs{actual, expected, count, comparison.elements};
-  comparison.elements += count;
-  if (count > 0 && !has_low(comparison.actual.dtype) && !has_low(comparison.expected.dtype)) {
-    const Extremes extremes = extremes_of(actual.high, expected.high, count, comparison.tolerance);
-    if (extremes.finite) {
-      return compare_finite_chunk(pairs, extremes, max_mismatches, comparison);
+  visit(comparison.expected.dtype, [&]<class T>(T) {
+    Pass<T> pass(max_mismatches, comparison);
+    for (std::int64_t i = 0; i < count; ++i) {
+      pass.see({comparison.elements++,
+                {actual.high[i], actual.low[i]},
+                {expected.high[i], expected.low[i]}});
     }
-  }
-  for (std::int64_t i = 0; i < count; ++i) {
-    const ElementPair pair = pairs.at(i);
-    const bool finite = std::isfinite(pair.actual.high) && std::isfinite(pair.expected.high);
-    if (finite ? compare_finite(pair, comparison) : compare_non_finite(pair, comparison)) continue;
-    add_mismatch(pair, max_mismatches, comparison);
-  }
+  });
 }
 
 }  // namespace lnorm

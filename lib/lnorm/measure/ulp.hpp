@@ -1,9 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
-#include "lnorm/core/chunk.hpp"
+#include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/number.hpp"
 
@@ -17,12 +21,63 @@ namespace lnorm {
 inline constexpr std::uint64_t kNoUlpDistance = std::numeric_limits<std::uint64_t>::max();
 std::uint64_t ulp_distance(Number actual, Number expected, DType dtype) noexcept;
 
-// The greatest of the first count pairs of two chunks, and the first pair that has it.
-struct UlpDistance {
-  std::uint64_t distance = 0;
-  std::int64_t index = 0;
-};
-UlpDistance greatest_ulp_distance(const Chunk& actual, const Chunk& expected, std::int64_t count,
-                                  DType dtype) noexcept;
+namespace detail {
+
+// Integers that count the representable values from zero on, negative below it.
+template <class Bits>
+std::int64_t ordinal(Bits bits) noexcept {
+  constexpr int kSign = 8 * sizeof(Bits) - 1;
+  constexpr Bits kMagnitude = static_cast<Bits>(~(Bits{1} << kSign));
+  const auto magnitude = static_cast<std::int64_t>(bits & kMagnitude);
+  const std::int64_t minus = -static_cast<std::int64_t>(bits >> kSign);
+  return (magnitude ^ minus) - minus;  // without a branch, which signs would mislead
+}
+
+inline std::uint64_t steps(std::int64_t a, std::int64_t b) noexcept {
+  const auto from = static_cast<std::uint64_t>(std::min(a, b));
+  return static_cast<std::uint64_t>(std::max(a, b)) - from;
+}
+
+// The number in a float dtype, rounded once: where there is a low part it is an integer.
+inline float rounded(Number value, float) noexcept {
+  return value.low == 0 ? static_cast<float>(value.high) : static_cast<float>(integer_of(value));
+}
+inline double rounded(Number value, double) noexcept { return value.high; }
+inline Float16 rounded(Number value, Float16) noexcept { return to_float16(value.high); }
+
+// The ordinal of infinity.
+template <class T>
+constexpr std::int64_t kInfinity = std::is_same_v<T, double>  ? 0x7ff0'0000'0000'0000
+                                   : std::is_same_v<T, float> ? 0x7f80'0000
+                                                              : 0x7c00;
+
+template <class T>
+std::uint64_t float_distance(T actual, T expected) noexcept {
+  using Bits = UnsignedOfSize<sizeof(T)>;
+  const std::int64_t a = ordinal(std::bit_cast<Bits>(actual));
+  if (a == kInfinity<T> || a == -kInfinity<T>) return kNoUlpDistance;
+  return steps(a, ordinal(std::bit_cast<Bits>(expected)));
+}
+
+inline std::uint64_t integer_distance(Number actual, Int128 expected) noexcept {
+  if (std::fabs(actual.high) > 0x1p65) return kNoUlpDistance;
+  const double whole = std::floor(actual.high);
+  const Int128 below = integer_of({whole, actual.low});
+  const Int128 above = below + (whole == actual.high ? 0 : 1);
+  const Int128 distance = below < expected ? expected - below : above - expected;
+  return static_cast<std::uint64_t>(std::min<Int128>(distance, kNoUlpDistance));
+}
+
+}  // namespace detail
+
+// The same for a dtype that is known by its C++ type.
+template <class T>
+std::uint64_t ulp_distance(Number actual, Number expected) noexcept {
+  if constexpr (std::is_integral_v<T>) {
+    return detail::integer_distance(actual, integer_of(expected));
+  } else {
+    return detail::float_distance(detail::rounded(actual, T{}), detail::rounded(expected, T{}));
+  }
+}
 
 }  // namespace lnorm
