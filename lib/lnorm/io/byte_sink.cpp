@@ -71,7 +71,12 @@ std::string ByteSink::destination() const {
   return concat(found.st_dev, ':', found.st_ino);
 }
 
+void ByteSink::write_at(std::int64_t distance, std::span<const std::byte> bytes) const {
+  os::write_at(fd_, bytes, written_ + distance, name_);
+}
+
 void ByteSink::write(std::span<const std::byte> bytes) {
+  written_ += std::ssize(bytes);
   if (buffer_.size() + bytes.size() > kBufferSize) flush();
   if (bytes.size() >= kBufferSize) {
     hand_on(bytes);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +38,13 @@ class ByteSink {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
+  // Whether write_at is there: for a regular file that appears whole.
+  bool has_positions() const noexcept { return temporary_.has_value(); }
+
+  // Writes bytes that follow those given to write, at a distance from them; after that nothing more is
+  // given to write. Several threads may do so at once.
+  void write_at(std::int64_t distance, std::span<const std::byte> bytes) const;
+
   // Hands on what is buffered and closes; throws Error if anything was lost.
   void finish();
 
@@ -52,6 +60,7 @@ class ByteSink {
   std::optional<std::string> temporary_;
   os::FileDescriptor fd_;
   std::vector<std::byte> buffer_;
+  std::int64_t written_ = 0;  // or buffered
   bool outlives_reader_ = false;
   bool reader_has_left_ = false;
 };

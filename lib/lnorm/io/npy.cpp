@@ -126,6 +126,10 @@ class NpySink final : public TensorSink {
     bytes_.write(format_npy_header(info));
   }
 
+  bool has_positions() const noexcept override { return bytes_.has_positions(); }
+  void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
+    bytes_.write_at(position, elements);
+  }
   void write(std::span<const std::byte> encoded) override { bytes_.write(encoded); }
   void finish() override {}
 

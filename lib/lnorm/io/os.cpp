@@ -244,6 +244,17 @@ std::size_t read_at(const FileDescriptor& fd, std::span<std::byte> to, std::int6
   return done;
 }
 
+void write_at(const FileDescriptor& fd, std::span<const std::byte> from, std::int64_t position,
+              const std::string& name) {
+  while (!from.empty()) {
+    const ssize_t count =
+        retry([&] { return ::pwrite(fd.get(), from.data(), from.size(), position); });
+    if (count < 0) fail(name, errno);
+    from = from.subspan(static_cast<std::size_t>(count));
+    position += count;
+  }
+}
+
 void write_all(const FileDescriptor& fd, std::span<const std::byte> from, const std::string& name) {
   while (!from.empty()) {
     const ssize_t count = retry([&] { return ::write(fd.get(), from.data(), from.size()); });

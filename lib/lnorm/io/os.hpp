@@ -104,6 +104,10 @@ std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const s
 std::size_t read_at(const FileDescriptor& fd, std::span<std::byte> to, std::int64_t position,
                     const std::string& name);
 
+// All of from, at a position of a regular file. Several threads may do so at once.
+void write_at(const FileDescriptor& fd, std::span<const std::byte> from, std::int64_t position,
+              const std::string& name);
+
 // Throws ClosedPipe if the reader has left.
 void write_all(const FileDescriptor& fd, std::span<const std::byte> from, const std::string& name);
 

@@ -25,6 +25,14 @@ class TensorSink {
     return elements;
   }
 
+  // Whether write_at is there, where elements stand for themselves in a regular file.
+  virtual bool has_positions() const noexcept { return false; }
+
+  // In place of encode and write: writes elements to the place of those from a position on (counted in
+  // bytes). Several threads may do so at once.
+  virtual void write_at([[maybe_unused]] std::int64_t position,
+                        [[maybe_unused]] std::span<const std::byte> elements) const {}
+
   // Takes what encode gave, from the first element to the last.
   virtual void write(std::span<const std::byte> encoded) = 0;
 

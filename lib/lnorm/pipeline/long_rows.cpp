@@ -129,10 +129,15 @@ class LongRow {
           const RowsIn part = read_segment(segment, slot.in);
           const std::int64_t offset = segment * kSegment;
           write_part(part, offset, room_for(part, slot.out));
-          slot.encoded = sink.encode(row_ * plan_.row_length + offset, slot.out, slot.text);
+          const std::int64_t position = row_ * plan_.row_length + offset;
+          if (sink.has_positions()) {
+            sink.write_at(position * static_cast<std::int64_t>(item_size(plan_.out)), slot.out);
+          } else {
+            slot.encoded = sink.encode(position, slot.out, slot.text);
+          }
         },
         [&](std::int64_t segment, std::size_t s) {
-          sink.write(slots_[s].encoded);
+          if (!sink.has_positions()) sink.write(slots_[s].encoded);
           tell(plan_.row_length + elements_to(segment));
         });
   }

@@ -36,6 +36,7 @@ void run(TensorSource& source, const Plan& plan, const Transform& transform,
   const std::int64_t blocks = (rows + plan.block_rows - 1) / plan.block_rows;
   const Crew crew(options.threads, blocks);
   std::vector<Slot> slots(crew.slots());
+  const bool positions = sink != nullptr && sink->has_positions();
 
   const auto begin = [&](std::int64_t block, std::size_t s) {
     Slot& slot = slots[s];
@@ -68,7 +69,9 @@ void run(TensorSource& source, const Plan& plan, const Transform& transform,
                 {plan.stats ? slot.mean.data() : nullptr, plan.stats ? slot.rstd.data() : nullptr});
     }
     slot.findings.clear();
-    if (sink != nullptr) {
+    if (positions) {
+      sink->write_at(block.first_row * static_cast<std::int64_t>(out_row_bytes), slot.out);
+    } else if (sink != nullptr) {
       slot.encoded = sink->encode(block.first_row * plan.row_length, slot.out, slot.text);
     }
     for (const RowObserver* observer : observers) slot.findings.push_back(observer->examine(block));
@@ -78,7 +81,7 @@ void run(TensorSource& source, const Plan& plan, const Transform& transform,
     for (std::size_t i = 0; i < observers.size(); ++i) {
       observers[i]->see(slot.rows, slot.findings[i].get());
     }
-    if (sink != nullptr) sink->write(slot.encoded);
+    if (sink != nullptr && !positions) sink->write(slot.encoded);
     if (options.progress) {
       options.progress((slot.rows.first_row + slot.rows.x.rows) * plan.row_length);
     }
