@@ -36,16 +36,25 @@ constexpr std::array kIntegers{DType::boolean, DType::int8,   DType::int16,
                                DType::int32,   DType::int64,  DType::uint8,
                                DType::uint16,  DType::uint32, DType::uint64};
 
-Moments measure(const Data& x, std::int64_t ddof) {
-  Moments result;
-  const auto length = static_cast<std::int64_t>(x.numbers.size());
-  lnorm::measure_moments({x.bytes.data(), x.dtype, std::endian::native, 1, length}, ddof, &result);
-  return result;
-}
-
 bool same_bits(const std::vector<Moments>& a, const std::vector<Moments>& b) {
   static_assert(sizeof(Moments) == 6 * 8, "no padding");
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Moments)) == 0;
+}
+
+// By the passes of every kernel, which give the same bits.
+Moments measure(const Data& x, std::int64_t ddof) {
+  const auto length = static_cast<std::int64_t>(x.numbers.size());
+  const lnorm::RowsIn row{x.bytes.data(), x.dtype, std::endian::native, 1, length};
+  Moments result;
+  lnorm::measure_moments(row, ddof, &result);
+  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
+    if (kernel.passes == nullptr) continue;
+    Moments other;
+    lnorm::measure_moments(row, ddof, &other, *kernel.passes);
+    CAPTURE(kernel.name);
+    CHECK(same_bits({other}, {result}));
+  }
+  return result;
 }
 
 // How far off, in ulp, beyond the allowance.

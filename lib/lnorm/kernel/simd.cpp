@@ -126,9 +126,12 @@ struct NarrowWriter {
 
   HWY_INLINE void write(const std::byte* x, std::int64_t n, const double* weight,
                         const double* bias, std::byte* out, bool past_caches) {
-    const bool aligned = reinterpret_cast<std::uintptr_t>(out) % (kWidth * kSize<Out>) == 0;
-    const std::int64_t i = past_caches && aligned ? write_groups<true>(x, n, weight, bias, out)
-                                                  : write_groups<false>(x, n, weight, bias, out);
+    // Less than 16 bytes at a time there are no instructions for.
+    constexpr std::int64_t kBytes = kWidth * kSize<Out>;
+    const bool streams =
+        past_caches && kBytes >= 16 && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0;
+    const std::int64_t i = streams ? write_groups<true>(x, n, weight, bias, out)
+                                   : write_groups<false>(x, n, weight, bias, out);
     if (i == n) return;
     alignas(64) std::byte rest[kLanes * kSize<Out>];
     write_group<false, false>(Rest<T>(x + i * kSize<T>, n - i).bytes, n - i, weight + i, bias + i,

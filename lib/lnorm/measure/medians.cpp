@@ -84,9 +84,9 @@ std::vector<double> medians_of_few(std::span<const std::int64_t> counts,
 
 }  // namespace
 
-std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value) {
-  constexpr std::int64_t kFew = 1'000'000;  // 8 MB
-  if (std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) <= kFew) {
+std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value,
+                            std::int64_t most_held) {
+  if (std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) <= most_held) {
     return medians_of_few(counts, each_value);
   }
   std::vector<Selection> lower;

@@ -23,13 +23,21 @@ std::vector<double> medians_of(const Columns& columns) {
     counts.push_back(std::ssize(column));
     longest = std::max(longest, column.size());
   }
-  return lnorm::medians(counts, [&](const std::function<void(std::size_t, double)>& see) {
+  const auto each_value = [&](const std::function<void(std::size_t, double)>& see) {
     for (std::size_t i = 0; i < longest; ++i) {
       for (std::size_t c = 0; c < columns.size(); ++c) {
         if (i < columns[c].size()) see(c, columns[c][i]);
       }
     }
-  });
+  };
+  // Values that are held and values that are not have the same median.
+  const auto held = lnorm::medians(counts, each_value);
+  const auto passed = lnorm::medians(counts, each_value, 0);
+  REQUIRE(held.size() == passed.size());
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    CHECK((held[i] == passed[i] || (std::isnan(held[i]) && std::isnan(passed[i]))));
+  }
+  return passed;
 }
 
 double median_of(std::vector<double> values) { return medians_of({std::move(values)}).front(); }
