@@ -3,12 +3,15 @@
 #   ./bootstrap.sh demo      installs what is missing, builds, and normalises a file of data/
 #   ./bootstrap.sh test      the same with the tests, and passes them
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
+#   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
+#   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch
 set -euo pipefail
 cd "$(dirname "$0")"
 
 build_packages=(g++ cmake ninja-build libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
   nlohmann-json3-dev)
 test_packages=(catch2 libboost-dev)
+bench_packages=(hyperfine libbenchmark-dev libdnnl-dev time)
 
 # Prints those of the packages that are not installed.
 missing() {
@@ -61,7 +64,7 @@ show() {
 case "${1:-}" in
   demo)
     install "${build_packages[@]}"
-    build release -DBUILD_TESTING=OFF
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF
     show cat data/sample.json
     show lnorm data/sample.json --to text
     show lnorm data/sample.json --axes -2,-1 --unbiased --eps 0 --to text
@@ -77,7 +80,7 @@ END
     ;;
   test)
     install "${build_packages[@]}" "${test_packages[@]}"
-    build release -DBUILD_TESTING=ON
+    build release -DBUILD_TESTING=ON -DLNORM_BENCHMARKS=OFF
     ctest --preset release
     ;;
   sanitize)
@@ -86,8 +89,17 @@ END
     build sanitize
     ctest --preset sanitize
     ;;
+  bench-kernel | bench-program)
+    install "${build_packages[@]}" "${bench_packages[@]}"
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=ON
+    if [ "$1" = bench-kernel ]; then
+      build/release/tests/bench/lnorm_bench "${@:2}"
+    else
+      tests/bench/program.sh
+    fi
+    ;;
   *)
-    sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

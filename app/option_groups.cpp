@@ -142,7 +142,8 @@ void add_output(CLI::App& app, OutputArguments& output) {
   add_parsed(
       app, "--dtype",
       [&](const std::string& text) { output.dtype = parse_float_dtype("--dtype", text); },
-      "Output dtype (default the input's, float64 for integers)", "float16|float32|float64");
+      "Output dtype (default the input's, float64 for integers)",
+      "float16|bfloat16|float32|float64");
   add_choice<JsonNan>(app, "--nan", output.nan,
                       {{"python", JsonNan::python}, {"null", JsonNan::null}},
                       "How JSON writes NaN: as NaN, or as null (default python)");

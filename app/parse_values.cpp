@@ -66,9 +66,8 @@ std::vector<std::int64_t> parse_list(const std::string& option, std::string_view
 }
 
 DType parse_float_dtype(const std::string& option, const std::string& text) {
-  if (text == "bfloat16") throw Error(concat(option, ": bfloat16 is not supported yet"));
   const auto dtype = parse_dtype(text);
-  if (!dtype || !is_floating(*dtype)) fail(option, text, "float16, float32 or float64");
+  if (!dtype || !is_floating(*dtype)) fail(option, text, "float16, bfloat16, float32 or float64");
   return *dtype;
 }
 

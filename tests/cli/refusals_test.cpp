@@ -168,7 +168,7 @@ TEST_CASE("a wrong word on the command line is named with the right ones") {
       {{"x.npy", "--to", "npz"}, {"--to", "'npz'", "npy", "json", "text"}},
       {{"x.npy", "--from", "csv"}, {"--from", "'csv'", "npy", "json"}},
       {{"x.npy", "--dtype", "int8"}, {"--dtype", "'int8'", "float16", "float32", "float64"}},
-      {{"x.npy", "--dtype", "bfloat16"}, {"--dtype", "bfloat16", "not supported yet"}},
+      {{"x.npy", "--dtype", "bfloat16"}, {"standard output", ".npy has no bfloat16"}},
       {{"x.npy", "--eps-on", "var"}, {"--eps-on", "'var'", "variance", "std"}},
       {{"x.npy", "--kernel", "fast"}, {"'fast'", "reference"}},
       {{"x.npy", "--nan", "none"}, {"--nan", "'none'", "null"}},

@@ -127,6 +127,8 @@ T draw(Random& random) {
     return 1e6 + 1e3 * normal(random);
   } else if constexpr (std::is_same_v<T, float>) {
     return static_cast<float>(3 + 100 * normal(random));
+  } else if constexpr (std::is_same_v<T, lnorm::BFloat16>) {
+    return lnorm::to_bfloat16(normal(random));
   } else {
     return lnorm::to_float16(normal(random));
   }
@@ -140,6 +142,8 @@ T draw_special(Random& random) {
   const double value = values[random() % 3];
   if constexpr (std::is_same_v<T, lnorm::Float16>) {
     return lnorm::to_float16(value);
+  } else if constexpr (std::is_same_v<T, lnorm::BFloat16>) {
+    return lnorm::to_bfloat16(value);
   } else {
     return static_cast<T>(value);
   }
@@ -171,7 +175,7 @@ std::vector<long double> elements(const std::string& file, DType dtype) {
   lnorm::visit(dtype, [&]<class T>(T element) {
     for (std::size_t at = file.find('\n') + 1; at < file.size(); at += sizeof(T)) {
       std::memcpy(&element, file.data() + at, sizeof(T));
-      if constexpr (std::is_same_v<T, lnorm::Float16>) {
+      if constexpr (std::is_same_v<T, lnorm::Float16> || std::is_same_v<T, lnorm::BFloat16>) {
         result.push_back(lnorm::to_double(element));
       } else {
         result.push_back(static_cast<long double>(element));

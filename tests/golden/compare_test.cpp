@@ -68,12 +68,15 @@ std::string npy_of(const Tensor& tensor, std::endian order) {
 // ---- The text of elements: whole numbers, or 17 significant digits, or NaN or an infinity.
 
 double widened(Float16 value) { return lnorm::to_double(value); }
+double widened(lnorm::BFloat16 value) { return lnorm::to_double(value); }
 double widened(double value) { return value; }
 
 template <class T>
 T narrowed(double value) {
   if constexpr (std::is_same_v<T, Float16>) {
     return lnorm::to_float16(value);
+  } else if constexpr (std::is_same_v<T, lnorm::BFloat16>) {
+    return lnorm::to_bfloat16(value);
   } else {
     return static_cast<T>(value);
   }

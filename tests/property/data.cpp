@@ -14,12 +14,14 @@ double normal(Random& random) { return std::normal_distribution<double>()(random
 
 double largest_finite(DType dtype) {
   if (dtype == DType::float16) return 65504;
+  if (dtype == DType::bfloat16) return 0x1.fep127;
   if (dtype == DType::float32) return std::numeric_limits<float>::max();
   return std::numeric_limits<double>::max();
 }
 
 double smallest_positive(DType dtype) {
   if (dtype == DType::float16) return 0x1p-24;
+  if (dtype == DType::bfloat16) return 0x1p-133;
   if (dtype == DType::float32) return std::numeric_limits<float>::denorm_min();
   return std::numeric_limits<double>::denorm_min();
 }
@@ -30,7 +32,10 @@ const std::vector<Recipe>& float_recipes() {
       {"uniform 1e-3", [](Random& r, DType, int, int) { return 1e-3 * uniform(r); }},
       {"large mean, small deviation",
        [](Random& r, DType d, int, int) {
-         return (d == DType::float16 ? 1e3 : d == DType::float32 ? 1e4 : 1e8) + normal(r);
+         return (d == DType::float16 || d == DType::bfloat16 ? 1e3
+                 : d == DType::float32                       ? 1e4
+                                                             : 1e8) +
+                normal(r);
        }},
       {"mean in the last places",
        [](Random& r, DType, int, int) { return 1 + 0x1p-22 * normal(r); }},
@@ -65,6 +70,8 @@ const Recipe kNormal{"normal", [](Random& r, DType, int, int) { return normal(r)
 void append_rounded(Data& data, double value) {
   if (data.dtype == DType::float16) {
     append(data, lnorm::to_float16(value));
+  } else if (data.dtype == DType::bfloat16) {
+    append(data, lnorm::to_bfloat16(value));
   } else if (data.dtype == DType::float32) {
     append(data, static_cast<float>(value));
   } else {
@@ -114,6 +121,11 @@ Data integers(DType dtype, int length, int spread_bits, Random& random) {
 double read(const std::byte* from, DType dtype) {
   if (dtype == DType::float16) {
     lnorm::Float16 value;
+    std::memcpy(&value, from, sizeof value);
+    return lnorm::to_double(value);
+  }
+  if (dtype == DType::bfloat16) {
+    lnorm::BFloat16 value;
     std::memcpy(&value, from, sizeof value);
     return lnorm::to_double(value);
   }

@@ -24,7 +24,7 @@ using property::Data;
 using property::Random;
 using property::Recipe;
 
-constexpr std::array kFloats{DType::float16, DType::float32, DType::float64};
+constexpr std::array kFloats{DType::float16, DType::bfloat16, DType::float32, DType::float64};
 
 // Those that are to agree, the portable one first.
 std::vector<const lnorm::Kernel*> fast_kernels() {
@@ -93,22 +93,25 @@ TEST_CASE("this machine runs a SIMD kernel", "[kernel]") {
 }
 
 TEST_CASE("all kernels give the same bits", "[kernel]") {
-  const DType in = GENERATE(DType::float16, DType::float32, DType::float64, DType::boolean,
-                            DType::int8, DType::int16, DType::int32, DType::int64, DType::uint8,
-                            DType::uint16, DType::uint32, DType::uint64);
+  const DType in = GENERATE(DType::float16, DType::bfloat16, DType::float32, DType::float64,
+                            DType::boolean, DType::int8, DType::int16, DType::int32, DType::int64,
+                            DType::uint8, DType::uint16, DType::uint32, DType::uint64);
   const auto kernels = fast_kernels();
   Random random(static_cast<std::uint64_t>(in) + 1);
   for (const std::int64_t length :
        {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 130, 768, 1023, 1024, 1025, 2100}) {
     for (const Recipe& recipe : property::float_recipes()) {
-      const Case c{in, kFloats[random() % 3], 1 + static_cast<std::int64_t>(random() % 70), length,
+      const Case c{in, kFloats[random() % kFloats.size()],
+                   1 + static_cast<std::int64_t>(random() % 70), length,
                    random_formula(random, length)};
       const std::int64_t rows = length > 200 ? 1 + c.rows % 3 : c.rows;
       const Case small{c.in, c.out, rows, length, c.formula};
       const Data x = make_data(in, recipe, rows * length, random);
       Affine affine;
-      if (random() % 2 == 0) affine.weight = make_term(kFloats[random() % 3], length, random);
-      if (random() % 2 == 0) affine.bias = make_term(kFloats[random() % 3], length, random);
+      if (random() % 2 == 0)
+        affine.weight = make_term(kFloats[random() % kFloats.size()], length, random);
+      if (random() % 2 == 0)
+        affine.bias = make_term(kFloats[random() % kFloats.size()], length, random);
       CAPTURE(lnorm::name(in), lnorm::name(c.out), rows, length, recipe.name, c.formula.eps,
               c.formula.rms, affine.weight.empty(), affine.bias.empty());
       // At an odd address, as the elements may lie in a file.
@@ -138,7 +141,7 @@ TEST_CASE("all kernels give the same bits", "[kernel]") {
 TEST_CASE("what is written past the caches is the same", "[kernel]") {
   constexpr std::int64_t kLength = 768;
   constexpr std::int64_t kRows = 3000;  // 4.5 MB and more
-  const DType dtype = GENERATE(DType::float16, DType::float32);
+  const DType dtype = GENERATE(DType::float16, DType::bfloat16, DType::float32);
   Random random(8);
   const Data one = property::floats(dtype, property::kNormal, 100 * kLength, random);
   std::vector<std::byte> x;
@@ -160,12 +163,14 @@ TEST_CASE("rows in parts come out as rows that are held", "[kernel]") {
   const std::string name =
       GENERATE(as<std::string>{}, "normal", "rising", "large mean, small deviation", "constant",
                "near the largest", "from subnormal to the largest", "one outlier");
-  const DType in = GENERATE(DType::float16, DType::float32, DType::float64, DType::int64);
+  const DType in =
+      GENERATE(DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::int64);
   Random random(static_cast<std::uint64_t>(in) + 77);
   for (const Recipe& recipe : property::float_recipes()) {
     if (recipe.name != name) continue;
     for (const bool with_stats : {false, true}) {
-      const Case c{in, kFloats[random() % 3], 2, kLength, random_formula(random, kLength)};
+      const Case c{in, kFloats[random() % kFloats.size()], 2, kLength,
+                   random_formula(random, kLength)};
       const Data x = make_data(in, recipe, c.rows * kLength, random);
       Affine affine;
       if (random() % 2 == 0) affine.weight = make_term(DType::float32, kLength, random);

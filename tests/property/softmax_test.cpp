@@ -28,7 +28,7 @@ using property::uniform;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr std::array kFloats{DType::float16, DType::float32, DType::float64};
+constexpr std::array kFloats{DType::float16, DType::bfloat16, DType::float32, DType::float64};
 
 std::vector<std::byte> run(const Data& x, DType out) {
   const auto length = static_cast<std::int64_t>(x.numbers.size());

@@ -63,6 +63,8 @@ Format format(lnorm::DType dtype) {
   switch (dtype) {
     case lnorm::DType::float16:
       return {11, -14, 15};
+    case lnorm::DType::bfloat16:
+      return {8, -126, 127};
     case lnorm::DType::float32:
       return {24, -126, 127};
     default:

@@ -52,6 +52,8 @@ Bytes from_recipe(const Json& recipe, lnorm::DType dtype, std::int64_t count) {
         const double value = static_cast<double>(whole) / static_cast<double>(number("divisor"));
         if constexpr (std::is_same_v<T, lnorm::Float16>) {
           element = lnorm::to_float16(value);
+        } else if constexpr (std::is_same_v<T, lnorm::BFloat16>) {
+          element = lnorm::to_bfloat16(value);
         } else {
           element = static_cast<T>(value);
         }

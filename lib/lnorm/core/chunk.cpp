@@ -28,7 +28,7 @@ template <class T, bool swapped>
 void load_as(const std::byte* from, std::int64_t count, Chunk& to) noexcept {
   for (std::int64_t i = 0; i < count; ++i) {
     const T element = load_one<T, swapped>(from + i * static_cast<std::int64_t>(sizeof(T)));
-    if constexpr (std::is_same_v<T, Float16>) {
+    if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
       to.high[i] = to_double(element);
     } else {
       to.high[i] = static_cast<double>(element);
@@ -67,6 +67,8 @@ void store(const double* from, std::int64_t count, DType dtype, std::byte* to) n
   switch (dtype) {
     case DType::float16:
       return store_as([](double value) { return to_float16(value); });
+    case DType::bfloat16:
+      return store_as([](double value) { return to_bfloat16(value); });
     case DType::float32:
       return store_as([](double value) { return static_cast<float>(value); });
     default:

@@ -26,7 +26,7 @@ void load(const std::byte* from, DType dtype, std::endian byte_order, std::int64
 // Whether load writes Chunk::low for this dtype.
 bool has_low(DType dtype) noexcept;
 
-// Encodes count doubles as float16, float32 or float64, each rounded once, every NaN as the
+// Encodes count doubles as float16, bfloat16, float32 or float64, each rounded once, every NaN as the
 // positive quiet one.
 void store(const double* from, std::int64_t count, DType dtype, std::byte* to) noexcept;
 

@@ -13,12 +13,13 @@ struct Entry {
 };
 
 constexpr std::array kNames{
-    Entry{DType::boolean, "bool"},    Entry{DType::int8, "int8"},
-    Entry{DType::int16, "int16"},     Entry{DType::int32, "int32"},
-    Entry{DType::int64, "int64"},     Entry{DType::uint8, "uint8"},
-    Entry{DType::uint16, "uint16"},   Entry{DType::uint32, "uint32"},
-    Entry{DType::uint64, "uint64"},   Entry{DType::float16, "float16"},
-    Entry{DType::float32, "float32"}, Entry{DType::float64, "float64"},
+    Entry{DType::boolean, "bool"},      Entry{DType::int8, "int8"},
+    Entry{DType::int16, "int16"},       Entry{DType::int32, "int32"},
+    Entry{DType::int64, "int64"},       Entry{DType::uint8, "uint8"},
+    Entry{DType::uint16, "uint16"},     Entry{DType::uint32, "uint32"},
+    Entry{DType::uint64, "uint64"},     Entry{DType::float16, "float16"},
+    Entry{DType::bfloat16, "bfloat16"}, Entry{DType::float32, "float32"},
+    Entry{DType::float64, "float64"},
 };
 
 }  // namespace
@@ -41,7 +42,8 @@ std::size_t item_size(DType dtype) {
 }
 
 bool is_floating(DType dtype) {
-  return dtype == DType::float16 || dtype == DType::float32 || dtype == DType::float64;
+  return dtype == DType::float16 || dtype == DType::bfloat16 || dtype == DType::float32 ||
+         dtype == DType::float64;
 }
 
 }  // namespace lnorm

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lnorm/core/bfloat16.hpp"
 #include "lnorm/core/float16.hpp"
 
 namespace lnorm {
@@ -22,6 +23,7 @@ enum class DType {
   uint32,
   uint64,
   float16,
+  bfloat16,
   float32,
   float64,
 };
@@ -32,7 +34,7 @@ std::size_t item_size(DType dtype);
 bool is_floating(DType dtype);
 
 // Calls visitor(T{}) with the C++ type of dtype's elements: bool, std::int8_t ... float, double;
-// Float16.
+// Float16, BFloat16.
 template <class Visitor>
 decltype(auto) visit(DType dtype, Visitor&& visitor) {
   switch (dtype) {
@@ -56,6 +58,8 @@ decltype(auto) visit(DType dtype, Visitor&& visitor) {
       return visitor(std::uint64_t{});
     case DType::float16:
       return visitor(Float16{});
+    case DType::bfloat16:
+      return visitor(BFloat16{});
     case DType::float32:
       return visitor(float{});
     case DType::float64:

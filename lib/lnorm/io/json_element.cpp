@@ -60,6 +60,13 @@ bool read(Value& value, float& element) {
   return std::isfinite(element);
 }
 
+bool read(Value& value, BFloat16& element) {
+  double number;
+  if (!read(value, number)) return false;
+  element = to_bfloat16(number);
+  return std::isfinite(to_double(element)) || !std::isfinite(number);
+}
+
 bool read(Value& value, Float16& element) {
   double number;
   if (!read(value, number)) return false;

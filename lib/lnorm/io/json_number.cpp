@@ -63,6 +63,26 @@ std::string_view shortest(T value, JsonNumberBuffer buffer) {
                  buffer);
 }
 
+// Of the 16-bit floats, which std::to_chars does not have: tries one digit more until it reads back
+// (five always do). A tie between two decimals may read back only if rounded away from zero.
+template <class Half, class ToHalf>
+std::string_view shortest_half(Half value, ToHalf to_half, JsonNumberBuffer buffer) {
+  const double exact = to_double(value);
+  if (!std::isfinite(exact)) return special(exact);
+  std::array<char, 32> scientific;
+  for (int precision = 0;; ++precision) {
+    for (const double rounded : {exact, std::nextafter(exact, 2 * exact)}) {
+      const auto result = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
+                                        rounded, std::chars_format::scientific, precision);
+      double back = 0;
+      std::from_chars(scientific.data(), result.ptr, back);
+      if (to_half(back).bits != value.bits) continue;
+      return lay_out({scientific.data(), static_cast<std::size_t>(result.ptr - scientific.data())},
+                     buffer);
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view json_number(double value, JsonNumberBuffer buffer) {
@@ -74,22 +94,11 @@ std::string_view json_number(float value, JsonNumberBuffer buffer) {
 }
 
 std::string_view json_number(Float16 value, JsonNumberBuffer buffer) {
-  const double exact = to_double(value);
-  if (!std::isfinite(exact)) return special(exact);
-  // std::to_chars has no binary16: try one digit more until it reads back (five always do). A tie
-  // between two decimals may read back only if rounded away from zero.
-  std::array<char, 32> scientific;
-  for (int precision = 0;; ++precision) {
-    for (const double rounded : {exact, std::nextafter(exact, 2 * exact)}) {
-      const auto result = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
-                                        rounded, std::chars_format::scientific, precision);
-      double back = 0;
-      std::from_chars(scientific.data(), result.ptr, back);
-      if (to_float16(back).bits != value.bits) continue;
-      return lay_out({scientific.data(), static_cast<std::size_t>(result.ptr - scientific.data())},
-                     buffer);
-    }
-  }
+  return shortest_half(value, to_float16, buffer);
+}
+
+std::string_view json_number(BFloat16 value, JsonNumberBuffer buffer) {
+  return shortest_half(value, to_bfloat16, buffer);
 }
 
 }  // namespace lnorm

@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "lnorm/core/bfloat16.hpp"
 #include "lnorm/core/float16.hpp"
 
 namespace lnorm {
@@ -17,5 +18,6 @@ using JsonNumberBuffer = std::span<char, 32>;
 std::string_view json_number(double value, JsonNumberBuffer buffer);
 std::string_view json_number(float value, JsonNumberBuffer buffer);
 std::string_view json_number(Float16 value, JsonNumberBuffer buffer);
+std::string_view json_number(BFloat16 value, JsonNumberBuffer buffer);
 
 }  // namespace lnorm

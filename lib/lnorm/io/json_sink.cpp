@@ -25,6 +25,9 @@ class JsonSink final : public TensorSink {
       case DType::float16:
         encode_as<Float16>(position, elements, room);
         break;
+      case DType::bfloat16:
+        encode_as<BFloat16>(position, elements, room);
+        break;
       case DType::float32:
         encode_as<float>(position, elements, room);
         break;

@@ -204,7 +204,7 @@ class JsonReader {
       if (!parsed)
         text_.fail(value_at, concat("dtype '", printable(text),
                                     "' is not supported, expected bool, int8 to int64, ",
-                                    "uint8 to uint64, or float16 to float64"));
+                                    "uint8 to uint64, float16 to float64, or bfloat16"));
       dtype = *parsed;
     }
     const Shape shape = read_shape(object, at);

@@ -26,7 +26,7 @@ std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string te
 
 enum class JsonNan { python, null };
 
-// Nested arrays without blanks, a newline at the end; float16, float32 and float64 by json_number.
+// Nested arrays without blanks, a newline at the end; floats by json_number.
 // An empty tensor of two and more dimensions is written as an object, since nested arrays would
 // lose its shape.
 std::unique_ptr<TensorSink> make_json_sink(ByteSink& bytes, const TensorInfo& info, JsonNan nan);

@@ -145,6 +145,10 @@ std::unique_ptr<TensorSource> open_npy(ByteSource bytes) {
 }
 
 std::unique_ptr<TensorSink> make_npy_sink(ByteSink& bytes, const TensorInfo& info) {
+  if (info.dtype == DType::bfloat16) {
+    throw Error(concat(printable(bytes.name()), ": .npy has no bfloat16"),
+                "--to json or --to text writes it, or --dtype float32");
+  }
   return std::make_unique<NpySink>(bytes, info);
 }
 

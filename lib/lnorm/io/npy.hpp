@@ -17,7 +17,8 @@ namespace lnorm {
 // a regular file does not hold exactly the data that the header claims.
 std::unique_ptr<TensorSource> open_npy(ByteSource bytes);
 
-// Writes version 1.0, as numpy.save writes it. info: native byte order.
+// Writes version 1.0, as numpy.save writes it. info: native byte order. Throws Error for bfloat16, which
+// NumPy does not have.
 std::unique_ptr<TensorSink> make_npy_sink(ByteSink& bytes, const TensorInfo& info);
 
 // The dict literal of a header, parsed. at: the dict's offset in the file, for messages, which

@@ -7,7 +7,7 @@
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/kernel/rows.hpp"
 
-// Sums of x and x^2 over a row of float16 or float32, without rounding, where no element that is not 0
+// Sums of x and x^2 over a row of float16, bfloat16 or float32, without rounding, where no element that is not 0
 // is much smaller than the largest one.
 //
 // With |x| < 2^E, an element of at least 2^(E - 20) is a multiple of 2^(E - 43), and its square one of
@@ -39,7 +39,8 @@ inline int plain_exponent(const Range& range) noexcept {
   return static_cast<int>(std::bit_cast<std::uint64_t>(range.greatest) >> 52) - 1022;
 }
 inline bool is_plain(DType dtype, const Range& range) noexcept {
-  const bool is_float = dtype == DType::float32 || dtype == DType::float16;
+  const bool is_float =
+      dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
   return is_float && range.non_finite == 0 && range.greatest > 0 &&
          range.least >= power_of_two(plain_exponent(range) - 20);
 }

@@ -17,7 +17,7 @@ struct RowsIn {
   std::int64_t row_length;
 };
 
-// Results are written in native byte order, as float16, float32 or float64; any alignment.
+// Results are written in native byte order, as float16, bfloat16, float32 or float64; any alignment.
 struct RowsOut {
   std::byte* data;
   DType dtype;

@@ -41,6 +41,15 @@ constexpr std::int64_t kSize = static_cast<std::int64_t>(sizeof(T));
 
 HWY_INLINE V splat(double value) { return hn::Set(kDoubles, value); }
 
+// bfloat16 is the upper half of a float.
+template <class F>
+HWY_INLINE hn::Vec<F> widen_bfloat16(F floats, const std::byte* from) {
+  const hn::RebindToUnsigned<F> bits;
+  const hn::Rebind<std::uint16_t, F> halves;
+  const auto upper = hn::LoadU(halves, reinterpret_cast<const std::uint16_t*>(from));
+  return hn::BitCast(floats, hn::ShiftLeft<16>(hn::PromoteTo(bits, upper)));
+}
+
 // Elements at any address, as doubles.
 template <class T>
 HWY_INLINE V load_vector(const std::byte* from) {
@@ -54,6 +63,8 @@ HWY_INLINE V load_vector(const std::byte* from) {
     const hn::Rebind<hwy::float16_t, D> halves;
     const auto* const bits = reinterpret_cast<const hwy::float16_t*>(from);
     return hn::PromoteTo(kDoubles, hn::PromoteTo(floats, hn::LoadU(halves, bits)));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return hn::PromoteTo(kDoubles, widen_bfloat16(hn::Rebind<float, D>(), from));
   } else {
     const hn::Rebind<std::int32_t, D> integers;
     const hn::Rebind<T, D> elements;
@@ -99,6 +110,20 @@ HWY_INLINE void store_vector(V value, std::byte* to) {
     } else {
       hn::StoreU(rounded, floats, reinterpret_cast<float*>(to));
     }
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    // To nearest even: half of a last place is added, less a bit if that is even.
+    const hn::RebindToUnsigned<decltype(floats)> wide;
+    const hn::RebindToSigned<decltype(floats)> integers;
+    const hn::Rebind<std::uint16_t, D> bits;
+    const auto odd = hn::BitCast(wide, round_to_odd(value));
+    const auto last = hn::And(hn::ShiftRight<16>(odd), hn::Set(wide, 1u));
+    const auto sum = hn::Add(odd, hn::Add(last, hn::Set(wide, 0x7fffu)));
+    const auto rounded = hn::DemoteTo(bits, hn::BitCast(integers, hn::ShiftRight<16>(sum)));
+    if constexpr (stream) {
+      hn::Stream(rounded, bits, reinterpret_cast<std::uint16_t*>(to));
+    } else {
+      hn::StoreU(rounded, bits, reinterpret_cast<std::uint16_t*>(to));
+    }
   } else {
     const hn::Rebind<hwy::float16_t, D> halves;
     const hn::Rebind<std::uint16_t, D> bits;
@@ -122,7 +147,9 @@ template <class T>
 struct Rest {
   alignas(64) std::byte bytes[kLanes * kSize<T>] = {};
 
-  HWY_INLINE Rest(const std::byte* from, std::int64_t count) {
+  Rest() = default;
+  HWY_INLINE Rest(const std::byte* from, std::int64_t count) { copy(from, count); }
+  HWY_INLINE void copy(const std::byte* from, std::int64_t count) {
     std::memcpy(bytes, from, static_cast<std::size_t>(count * kSize<T>));
   }
 };
@@ -154,19 +181,49 @@ struct Lanes {
   HWY_INLINE double fold() { return fold_vector(kDoubles, fold_vectors()); }
 };
 
-// Whether the elements can be read as they lie.
+// Whether the elements are read as they lie. Others are decoded first, a chunk at a time.
 bool is_loaded(const RowsIn& row) {
-  switch (row.dtype) {
-    case DType::float16:
-      return kHasFloat16 && row.byte_order == std::endian::native;
-    case DType::boolean:
-    case DType::uint32:
-    case DType::int64:
-    case DType::uint64:
-      return false;
-    default:
-      return row.byte_order == std::endian::native;
+  return (row.dtype == DType::float32 || row.dtype == DType::float64) &&
+         row.byte_order == std::endian::native;
+}
+
+template <class T>
+void decode_as(const std::byte* from, std::int64_t count, double* to) {
+  const auto do_group = [&](const std::byte* group, std::int64_t i) HWY_ATTR {
+    for (std::int64_t v = 0; v < kVectors; ++v) {
+      hn::StoreU(load_vector<T>(group + v * kWidth * kSize<T>), kDoubles, to + i + v * kWidth);
+    }
+  };
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) do_group(from + i * kSize<T>, i);
+  if (i < count)
+    do_group(Rest<T>(from + i * kSize<T>, count - i).bytes, i);  // kChunk is whole groups
+}
+
+void decode(const std::byte* from, DType dtype, std::endian byte_order, std::int64_t count,
+            Chunk& chunk) {
+  if (byte_order == std::endian::native) {
+    switch (dtype) {
+      case DType::int8:
+        return decode_as<std::int8_t>(from, count, chunk.high);
+      case DType::uint8:
+        return decode_as<std::uint8_t>(from, count, chunk.high);
+      case DType::int16:
+        return decode_as<std::int16_t>(from, count, chunk.high);
+      case DType::uint16:
+        return decode_as<std::uint16_t>(from, count, chunk.high);
+      case DType::int32:
+        return decode_as<std::int32_t>(from, count, chunk.high);
+      case DType::bfloat16:
+        return decode_as<BFloat16>(from, count, chunk.high);
+      case DType::float16:
+        if constexpr (kHasFloat16) return decode_as<Float16>(from, count, chunk.high);
+        break;
+      default:
+        break;
+    }
   }
+  load(from, dtype, byte_order, count, chunk);
 }
 
 // Calls use(T{}, elements, low) with the elements of a chunk, as the row has them or decoded; low is
@@ -175,28 +232,9 @@ template <class Use>
 HWY_INLINE void with_chunk(const RowsIn& row, std::int64_t start, Chunk& chunk, Use use) {
   const std::byte* const at = row.data + start * static_cast<std::int64_t>(item_size(row.dtype));
   if (is_loaded(row)) {
-    switch (row.dtype) {
-      case DType::float32:
-        return use(float{}, at, nullptr);
-      case DType::float64:
-        return use(double{}, at, nullptr);
-      case DType::float16:
-        return use(Float16{}, at, nullptr);
-      case DType::int8:
-        return use(std::int8_t{}, at, nullptr);
-      case DType::uint8:
-        return use(std::uint8_t{}, at, nullptr);
-      case DType::int16:
-        return use(std::int16_t{}, at, nullptr);
-      case DType::uint16:
-        return use(std::uint16_t{}, at, nullptr);
-      case DType::int32:
-        return use(std::int32_t{}, at, nullptr);
-      default:
-        break;
-    }
+    return row.dtype == DType::float32 ? use(float{}, at, nullptr) : use(double{}, at, nullptr);
   }
-  load(at, row.dtype, row.byte_order, chunk_length(row, start), chunk);
+  decode(at, row.dtype, row.byte_order, chunk_length(row, start), chunk);
   use(double{}, reinterpret_cast<const std::byte*>(chunk.high),
       has_low(row.dtype) ? chunk.low : nullptr);
 }

@@ -112,14 +112,19 @@ struct NarrowWriter {
     }
   }
 
+  template <bool is_there>
+  static HWY_INLINE const double* at(const double* term, std::int64_t i) {
+    return is_there ? term + i : nullptr;
+  }
+
   template <bool stream>
   HWY_INLINE std::int64_t write_groups(const std::byte* x, std::int64_t n, const double* weight,
                                        const double* bias, std::byte* out) {
     std::int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
       hwy::Prefetch(x + i * kSize<T> + ahead);
-      write_group<true, stream>(x + i * kSize<T>, kLanes, weight + i, bias + i,
-                                out + i * kSize<Out>);
+      write_group<true, stream>(x + i * kSize<T>, kLanes, at<has_weight>(weight, i),
+                                at<has_bias>(bias, i), out + i * kSize<Out>);
     }
     return i;
   }
@@ -134,8 +139,8 @@ struct NarrowWriter {
                                    : write_groups<false>(x, n, weight, bias, out);
     if (i == n) return;
     alignas(64) std::byte rest[kLanes * kSize<Out>];
-    write_group<false, false>(Rest<T>(x + i * kSize<T>, n - i).bytes, n - i, weight + i, bias + i,
-                              rest);
+    write_group<false, false>(Rest<T>(x + i * kSize<T>, n - i).bytes, n - i,
+                              at<has_weight>(weight, i), at<has_bias>(bias, i), rest);
     std::memcpy(out + i * kSize<Out>, rest, static_cast<std::size_t>((n - i) * kSize<Out>));
   }
 
@@ -180,7 +185,7 @@ Sums narrow_sums(const RowsIn& part, double center) noexcept {
 
 double narrow_write(const RowsIn& part, const Statistics<double>& statistics, const Affine& affine,
                     std::int64_t offset, const RowsOut& out) noexcept {
-  const bool has_type = out.dtype == DType::float32 || kHasFloat16;
+  const bool has_type = out.dtype != DType::float16 || kHasFloat16;
   if (!affine.finite() || !has_type) {
     return portable_passes.narrow_write(part, statistics, affine, offset, out);
   }
@@ -201,6 +206,8 @@ double narrow_write(const RowsIn& part, const Statistics<double>& statistics, co
       };
       if (out.dtype == DType::float32) {
         write(float{});
+      } else if (out.dtype == DType::bfloat16) {
+        write(BFloat16{});
       } else if constexpr (kHasFloat16) {
         write(Float16{});
       }
@@ -303,8 +310,8 @@ struct WideLanes {
       add_group<T, true>(x + i * kSize<T>, low == nullptr ? nullptr : low + i, kLanes);
     }
     if (i == n) return;
-    const Rest<double> low_rest(reinterpret_cast<const std::byte*>(low + i),
-                                low == nullptr ? 0 : n - i);
+    Rest<double> low_rest;
+    if (low != nullptr) low_rest.copy(reinterpret_cast<const std::byte*>(low + i), n - i);
     add_group<T, false>(Rest<T>(x + i * kSize<T>, n - i).bytes,
                         reinterpret_cast<const double*>(low_rest.bytes), n - i);
   }
@@ -389,8 +396,8 @@ HWY_INLINE void wide_results(const std::byte* x, const double* low, std::int64_t
     do_group(x + i * kSize<T>, low == nullptr ? nullptr : low + i, i);
   }
   if (i == n) return;
-  const Rest<double> low_rest(reinterpret_cast<const std::byte*>(low + i),
-                              low == nullptr ? 0 : n - i);
+  Rest<double> low_rest;
+  if (low != nullptr) low_rest.copy(reinterpret_cast<const std::byte*>(low + i), n - i);
   do_group(Rest<T>(x + i * kSize<T>, n - i).bytes, reinterpret_cast<const double*>(low_rest.bytes),
            i);
 }
@@ -538,6 +545,10 @@ bool do_narrow_rows(const RowsIn& x, const RowsOut& y, const Affine& affine,
   }
   if (x.dtype == DType::float32 && y.dtype == DType::float32) {
     NarrowRows<float, float>(x, y, affine, formula).run();
+    return true;
+  }
+  if (x.dtype == DType::bfloat16 && y.dtype == DType::bfloat16) {
+    NarrowRows<BFloat16, BFloat16>(x, y, affine, formula).run();
     return true;
   }
   if constexpr (kHasFloat16) {

@@ -29,6 +29,8 @@ HWY_INLINE hn::Vec<Floats> load_floats(const std::byte* from) {
   const Floats floats;
   if constexpr (std::is_same_v<T, float>) {
     return hn::LoadU(floats, reinterpret_cast<const float*>(from));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return widen_bfloat16(floats, from);
   } else {
     const hn::Rebind<hwy::float16_t, Floats> halves;
     return hn::PromoteTo(floats, hn::LoadU(halves, reinterpret_cast<const hwy::float16_t*>(from)));
@@ -109,18 +111,35 @@ Range range_of(const std::byte* x, std::int64_t n) {
   return lanes.range();
 }
 
+// Calls use(T{}) with the type of the row's elements; false where they have none that is loaded as floats.
+template <class Use>
+HWY_INLINE bool with_float_type(const RowsIn& row, Use use) {
+  if (row.byte_order != std::endian::native) return false;
+  switch (row.dtype) {
+    case DType::float32:
+      use(float{});
+      return true;
+    case DType::bfloat16:
+      use(BFloat16{});
+      return true;
+    case DType::float16:
+      if constexpr (kHasFloat16) {
+        use(Float16{});
+        return true;
+      }
+      return false;
+    default:
+      return false;
+  }
+}
+
 Range range(const RowsIn& row) noexcept {
   Range result;
-  result.greatest = std::numeric_limits<double>::quiet_NaN();
-  if (is_loaded(row) && row.dtype == DType::float32)
-    result = range_of<float>(row.data, row.row_length);
-  if constexpr (kHasFloat16) {
-    if (is_loaded(row) && row.dtype == DType::float16) {
-      result = range_of<Float16>(row.data, row.row_length);
-    }
-  }
-  // Not a number, infinite, or of another dtype.
-  return result.greatest < std::numeric_limits<double>::infinity() ? result : portable_range(row);
+  const bool done = with_float_type(
+      row, [&]<class T>(T) HWY_ATTR { result = range_of<T>(row.data, row.row_length); });
+  // What is not finite is to be counted.
+  return done && result.greatest < std::numeric_limits<double>::infinity() ? result
+                                                                           : portable_range(row);
 }
 
 template <class T>
@@ -151,15 +170,11 @@ PlainSums plain_sums_of(const std::byte* x, std::int64_t n, int exponent) {
 }
 
 PlainSums plain_sums(const RowsIn& row, int exponent) noexcept {
-  if (is_loaded(row) && row.dtype == DType::float32) {
-    return plain_sums_of<float>(row.data, row.row_length, exponent);
-  }
-  if constexpr (kHasFloat16) {
-    if (is_loaded(row) && row.dtype == DType::float16) {
-      return plain_sums_of<Float16>(row.data, row.row_length, exponent);
-    }
-  }
-  return portable_plain_sums(row, exponent);
+  PlainSums result;
+  const bool done = with_float_type(row, [&]<class T>(T) HWY_ATTR {
+    result = plain_sums_of<T>(row.data, row.row_length, exponent);
+  });
+  return done ? result : portable_plain_sums(row, exponent);
 }
 
 }  // namespace

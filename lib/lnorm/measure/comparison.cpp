@@ -18,6 +18,8 @@ struct Defaults {
 
 Defaults defaults_of(DType dtype) {
   switch (dtype) {
+    case DType::bfloat16:
+      return {1.6e-2, 1e-5};
     case DType::float16:
       return {1e-3, 1e-5};
     case DType::float32:

@@ -44,12 +44,14 @@ inline float rounded(Number value, float) noexcept {
 }
 inline double rounded(Number value, double) noexcept { return value.high; }
 inline Float16 rounded(Number value, Float16) noexcept { return to_float16(value.high); }
+inline BFloat16 rounded(Number value, BFloat16) noexcept { return to_bfloat16(value.high); }
 
 // The ordinal of infinity.
 template <class T>
-constexpr std::int64_t kInfinity = std::is_same_v<T, double>  ? 0x7ff0'0000'0000'0000
-                                   : std::is_same_v<T, float> ? 0x7f80'0000
-                                                              : 0x7c00;
+constexpr std::int64_t kInfinity = std::is_same_v<T, double>     ? 0x7ff0'0000'0000'0000
+                                   : std::is_same_v<T, float>    ? 0x7f80'0000
+                                   : std::is_same_v<T, BFloat16> ? 0x7f80
+                                                                 : 0x7c00;
 
 template <class T>
 std::uint64_t float_distance(T actual, T expected) noexcept {

@@ -102,7 +102,8 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   plan.in = x.dtype;
   plan.out = out.value_or(is_floating(x.dtype) ? x.dtype : DType::float64);
   if (!is_floating(plan.out)) {
-    throw Error(concat("output dtype ", name(plan.out), ", expected float16, float32 or float64"));
+    throw Error(concat("output dtype ", name(plan.out),
+                       ", expected float16, bfloat16, float32 or float64"));
   }
   const Formula& formula = options.formula;
   if (!std::isfinite(formula.eps) || formula.eps < 0) {

@@ -19,7 +19,7 @@ Shape index_of(std::int64_t position, const Shape& shape);
 // "(1,2,3)".
 std::string index_text(const Shape& index);
 
-// The shortest decimal that reads back as the same value of its dtype, of float16 as float32: 23.5, 23,
+// The shortest decimal that reads back as the same value of its dtype, of float16 and bfloat16 as float32: 23.5, 23,
 // 1e-05; nan, inf, -inf.
 std::string value_text(Number value, DType dtype);
 std::string value_text(double value);

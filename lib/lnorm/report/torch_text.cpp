@@ -93,6 +93,7 @@ class TorchText::Elements {
 
   double number(std::size_t index) const {
     if (dtype_ == DType::float16) return to_double(element<Float16>(index));
+    if (dtype_ == DType::bfloat16) return to_double(element<BFloat16>(index));
     if (dtype_ == DType::float32) return element<float>(index);
     return element<double>(index);
   }

@@ -2,12 +2,16 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 
+#include "lnorm/core/bfloat16.hpp"
 #include "support/catch.hpp"
 
+using lnorm::BFloat16;
 using lnorm::Float16;
+using lnorm::to_bfloat16;
 using lnorm::to_double;
 using lnorm::to_float16;
 
@@ -56,4 +60,40 @@ TEST_CASE("float16 rounds to nearest, ties to even, in one step", "[core]") {
   CHECK(to_float16(-1e300).bits == 0xfc00);
   CHECK(to_float16(std::numeric_limits<double>::denorm_min()).bits == 0);
   CHECK(to_float16(-std::numeric_limits<double>::quiet_NaN()).bits == 0x7e00);
+}
+
+TEST_CASE("every bfloat16 is the upper half of a float, and comes back from it", "[core]") {
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    const BFloat16 value{static_cast<std::uint16_t>(bits)};
+    const std::uint32_t whole = bits << 16;
+    float expected;
+    std::memcpy(&expected, &whole, sizeof expected);
+    const double found = to_double(value);
+    if (std::isnan(expected)) {
+      CHECK(std::isnan(found));
+      CHECK(to_bfloat16(found).bits == 0x7fc0);
+      continue;
+    }
+    if (found != static_cast<double>(expected) || to_bfloat16(found).bits != bits) {
+      FAIL("bits " << bits);
+    }
+  }
+}
+
+TEST_CASE("bfloat16 rounds to nearest, ties to even, in one step", "[core]") {
+  for (unsigned bits = 0; bits < 0x7f7f; ++bits) {
+    const double low = to_double(BFloat16{static_cast<std::uint16_t>(bits)});
+    const double high = to_double(BFloat16{static_cast<std::uint16_t>(bits + 1)});
+    const double middle = (low + high) / 2;
+    const unsigned even = bits % 2 == 0 ? bits : bits + 1;
+    const bool right = to_bfloat16(middle).bits == even &&
+                       to_bfloat16(std::nextafter(middle, low)).bits == bits &&
+                       to_bfloat16(std::nextafter(middle, high)).bits == bits + 1 &&
+                       to_bfloat16(-middle).bits == (even | 0x8000);
+    if (!right) FAIL("between " << low << " and " << high);
+  }
+  CHECK(to_bfloat16(0x1.ffp127).bits == 0x7f80);
+  CHECK(to_bfloat16(std::nextafter(0x1.ffp127, 0)).bits == 0x7f7f);
+  CHECK(to_bfloat16(-1e300).bits == 0xff80);
+  CHECK(to_bfloat16(std::numeric_limits<double>::denorm_min()).bits == 0);
 }

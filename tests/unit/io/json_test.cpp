@@ -28,7 +28,7 @@ Parsed parse(const std::string& text, std::optional<std::string> member = {}) {
   lnorm::visit(parsed.info.dtype, [&](auto element) {
     for (std::size_t at = 0; at < bytes.size(); at += sizeof element) {
       std::memcpy(&element, bytes.data() + at, sizeof element);
-      if constexpr (std::is_same_v<decltype(element), lnorm::Float16>) {
+      if constexpr (sizeof element == 2 && !std::is_integral_v<decltype(element)>) {
         parsed.values.push_back(lnorm::to_double(element));
       } else {
         parsed.values.push_back(static_cast<double>(element));
@@ -140,7 +140,7 @@ TEST_CASE("bad JSON is refused with line, column and index path", "[io][json]") 
        "x.json:1:25: [0] is '1e39', which is not a value of float32"},
       {R"({"shape": [1], "data": [1], "dtype": "complex64"})",
        "x.json:1:38: dtype 'complex64' is not supported, expected bool, int8 to int64, uint8 to "
-       "uint64, or float16 to float64"},
+       "uint64, float16 to float64, or bfloat16"},
       {"[1,\n\n\"\xff\"]", "x.json:3:1: this line is not valid UTF-8"},
       {std::string(65, '[') + std::string(65, ']'), "x.json:1:65: lists are nested deeper than 64"},
   };
@@ -201,6 +201,16 @@ TEST_CASE("JSON numbers read back as the same value, and no shorter decimal does
     std::snprintf(shorter, sizeof shorter, "%.*e", std::max(0, static_cast<int>(digits(text)) - 2),
                   static_cast<double>(single));
     if (digits(text) > 1) REQUIRE(std::strtof(shorter, nullptr) != single);
+  }
+  CHECK(number(lnorm::BFloat16{0x3dcd}) == "0.1");
+  CHECK(number(lnorm::BFloat16{0x7f7f}) == "3.39e+38");
+  CHECK(number(lnorm::BFloat16{1}) == "9e-41");
+  CHECK(number(lnorm::BFloat16{0xff80}) == "-Infinity");
+  for (unsigned bits = 0; bits < 0x7f80; ++bits) {
+    const lnorm::BFloat16 value{static_cast<std::uint16_t>(bits)};
+    const std::string text = number(value);
+    if (lnorm::to_bfloat16(std::strtod(text.c_str(), nullptr)).bits != bits) FAIL(text);
+    if (digits(text) > 4) FAIL(text << " is longer than a bfloat16 needs");
   }
   for (unsigned bits = 0; bits < 0x7c00; ++bits) {
     const lnorm::Float16 half{static_cast<std::uint16_t>(bits)};

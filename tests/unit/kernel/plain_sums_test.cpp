@@ -28,7 +28,7 @@ bool same(lnorm::DoubleDouble a, lnorm::DoubleDouble b) {
 
 TEST_CASE("plain sums are exact, and the same by all passes", "[kernel]") {
   Random random(9);
-  for (const DType dtype : {DType::float16, DType::float32}) {
+  for (const DType dtype : {DType::float16, DType::bfloat16, DType::float32}) {
     for (const int length : {1, 2, 15, 16, 17, 31, 32, 33, 100, 768, 1000, 1024}) {
       for (const double scale : {1.0, 3e-5, 1e4}) {
         // The widest range that there may be: elements up to 2^20 times as large as others.
@@ -66,7 +66,8 @@ TEST_CASE("plain sums are exact, and the same by all passes", "[kernel]") {
 
 TEST_CASE("all passes find the same range", "[kernel]") {
   Random random(10);
-  for (const DType dtype : {DType::float16, DType::float32, DType::float64, DType::int16}) {
+  for (const DType dtype :
+       {DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::int16}) {
     for (const property::Recipe& recipe : property::float_recipes()) {
       for (const int length : {1, 3, 31, 32, 33, 1100}) {
         const Data x = lnorm::is_floating(dtype) ? property::floats(dtype, recipe, length, random)

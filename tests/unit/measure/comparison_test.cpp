@@ -51,6 +51,8 @@ TEST_CASE("default tolerances are those of torch.testing.assert_close", "[measur
     }
   };
   check(DType::float16, DType::float16, 1e-3, 1e-5);
+  check(DType::bfloat16, DType::bfloat16, 1.6e-2, 1e-5);
+  check(DType::bfloat16, DType::float64, 1.6e-2, 1e-5);
   check(DType::float32, DType::float32, 1.3e-6, 1e-5);
   check(DType::float64, DType::float64, 1e-7, 1e-7);
   check(DType::float16, DType::float32, 1e-3, 1e-5);

@@ -71,8 +71,8 @@ TEST_CASE("the distance of float16 counts their bits", "[measure]") {
   for (unsigned bits = 0; bits < 0x7c00; bits += 7) {
     for (const unsigned steps : {0U, 1U, 13U, 0x7bffU - bits}) {
       if (bits + steps >= 0x7c00) continue;
-      const double a = lnorm::to_double({static_cast<std::uint16_t>(bits)});
-      const double b = lnorm::to_double({static_cast<std::uint16_t>(bits + steps)});
+      const double a = lnorm::to_double(lnorm::Float16{static_cast<std::uint16_t>(bits)});
+      const double b = lnorm::to_double(lnorm::Float16{static_cast<std::uint16_t>(bits + steps)});
       if (both_ways(a, b, DType::float16) != steps) FAIL(a << " to " << b);
       if (both_ways(-a, b, DType::float16) != 2 * bits + steps) FAIL(-a << " to " << b);
     }
@@ -123,6 +123,10 @@ TEST_CASE("only equal numbers have no distance in integers: it is rounded up", "
 
 TEST_CASE("beyond the largest finite value of a float dtype there is no distance", "[measure]") {
   using lnorm::kNoUlpDistance;
+  CHECK(distance(1 + 0x1p-7, 1, DType::bfloat16) == 1);
+  CHECK(distance(1 + 0x1p-8, 1, DType::bfloat16) == 0);
+  CHECK(distance(-0x1p-133, 0x1p-133, DType::bfloat16) == 2);
+  CHECK(distance(0x1.ffp127, 0x1.fep127, DType::bfloat16) == kNoUlpDistance);
   CHECK(distance(1e6, 65504, DType::float16) == kNoUlpDistance);
   CHECK(distance(65519, 65504, DType::float16) == 0);
   CHECK(distance(65520, 65504, DType::float16) == kNoUlpDistance);
