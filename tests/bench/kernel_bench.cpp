@@ -213,9 +213,9 @@ int main(int argc, char** argv) {
           },
           width, threads);
     }
-    for (const DType dtype :
-         {DType::float16, DType::float64, DType::int8, DType::uint8, DType::int16, DType::uint16,
-          DType::int32, DType::uint32, DType::int64, DType::uint64, DType::boolean}) {
+    for (const DType dtype : {DType::float16, DType::bfloat16, DType::float64, DType::int8,
+                              DType::uint8, DType::int16, DType::uint16, DType::int32,
+                              DType::uint32, DType::int64, DType::uint64, DType::boolean}) {
       for (const std::int64_t width : {64, 768, 65536}) {
         add(
             lnorm::concat(best.name, "/", lnorm::name(dtype), "/width:", width, suffix),

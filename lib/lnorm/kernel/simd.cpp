@@ -62,10 +62,14 @@ struct NarrowLanes {
     }
   }
 
+  // ahead: what will be summed soon.
   template <class T>
-  HWY_INLINE void add(const std::byte* x, std::int64_t n) {
+  HWY_INLINE void add(const std::byte* x, std::int64_t n, const std::byte* ahead) {
     std::int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) add_group<T, true>(x + i * kSize<T>, kLanes);
+    for (; i + kLanes <= n; i += kLanes) {
+      hwy::Prefetch(ahead + i * kSize<T>);
+      add_group<T, true>(x + i * kSize<T>, kLanes);
+    }
     if (i < n) add_group<T, false>(Rest<T>(x + i * kSize<T>, n - i).bytes, n - i);
   }
 
@@ -90,10 +94,9 @@ struct NarrowWriter {
   V shift;
   V rstd;
   V largest = hn::Zero(kDoubles);
-  std::int64_t ahead;  // how far from an element that is read another lies that will be soon
 
-  HWY_INLINE NarrowWriter(double c, double s, double r, std::int64_t elements_ahead)
-      : center(splat(c)), shift(splat(s)), rstd(splat(r)), ahead(elements_ahead * kSize<T>) {}
+  HWY_INLINE NarrowWriter(double c, double s, double r)
+      : center(splat(c)), shift(splat(s)), rstd(splat(r)) {}
 
   template <bool whole, bool stream>
   HWY_INLINE void write_group(const std::byte* x, std::int64_t count, const double* weight,
@@ -122,7 +125,6 @@ struct NarrowWriter {
                                        const double* bias, std::byte* out) {
     std::int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-      hwy::Prefetch(x + i * kSize<T> + ahead);
       write_group<true, stream>(x + i * kSize<T>, kLanes, at<has_weight>(weight, i),
                                 at<has_bias>(bias, i), out + i * kSize<Out>);
     }
@@ -176,7 +178,7 @@ Sums narrow_sums(const RowsIn& part, double center) noexcept {
   for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
     NarrowLanes lanes(center);
     with_chunk(part, start, chunk, [&]<class T>(T, const std::byte* x, const double*) HWY_ATTR {
-      lanes.add<T>(x, chunk_length(part, start));
+      lanes.add<T>(x, chunk_length(part, start), x + kChunk * kSize<T>);
     });
     total = total + lanes.fold();
   }
@@ -199,7 +201,7 @@ double narrow_write(const RowsIn& part, const Statistics<double>& statistics, co
       const auto write = [&]<class Out>(Out) HWY_ATTR {
         with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
           NarrowWriter<T, Out, has_weight(), has_bias()> writer(statistics.center, statistics.shift,
-                                                                statistics.rstd, part.row_length);
+                                                                statistics.rstd);
           writer.write(x, chunk_length(part, start), weight, bias, y, out.past_caches);
           largest = std::max(largest, writer.largest_y());
         });
@@ -450,33 +452,37 @@ class NarrowRows {
 
  private:
   static constexpr std::int64_t kElements = 8 * kChunk;  // fit the first-level cache
-  static constexpr std::int64_t kMostRows = 64;
+  static constexpr std::int64_t kMostRows = 16;
 
   const std::byte* row(std::int64_t r) const noexcept {
     return x_.data + (first_ + r) * n_ * kSize<T>;
   }
 
   void sum_rows() noexcept {
+    const std::int64_t rows = rows_;
+    const std::int64_t n = n_;
+    const std::byte* const first = row(0);
     if (formula_.rms) {
-      std::fill_n(centers_, rows_, 0.0);
+      std::fill_n(centers_, rows, 0.0);
     } else {
-      const std::int64_t count = sample_length(n_);
-      const std::int64_t start = sample_start(n_) * kSize<T>;
-      for (std::int64_t r = 0; r < rows_; ++r) {
-        hn::Store(sum_sample<T>(row(r) + start, count), kDoubles, lanes_[r]);
+      const std::int64_t count = sample_length(n);
+      const std::byte* sample = first + sample_start(n) * kSize<T>;
+      for (std::int64_t r = 0; r < rows; ++r, sample += n * kSize<T>) {
+        hn::Store(sum_sample<T>(sample, count), kDoubles, lanes_[r]);
       }
-      for (std::int64_t r = 0; r < rows_; ++r) {
+      for (std::int64_t r = 0; r < rows; ++r) {
         const double sum = fold_vector(kDoubles, hn::Load(kDoubles, lanes_[r]));
         centers_[r] = as_center(sum / static_cast<double>(count));
       }
     }
-    for (std::int64_t r = 0; r < rows_; ++r) {
+    const std::byte* x = first;
+    for (std::int64_t r = 0; r < rows; ++r, x += n * kSize<T>) {
       NarrowLanes lanes(centers_[r]);
-      lanes.add<T>(row(r), n_);
+      lanes.add<T>(x, n, x + rows * n * kSize<T>);
       hn::Store(lanes.sums.fold_vectors(), kDoubles, lanes_[r]);
       hn::Store(lanes.squares.fold_vectors(), kDoubles, square_lanes_[r]);
     }
-    for (std::int64_t r = 0; r < rows_; ++r) {
+    for (std::int64_t r = 0; r < rows; ++r) {
       sums_[r] = fold_vector(kDoubles, hn::Load(kDoubles, lanes_[r]));
       squares_[r] = fold_vector(kDoubles, hn::Load(kDoubles, square_lanes_[r]));
     }
@@ -507,15 +513,17 @@ class NarrowRows {
     with_terms(affine_, [&](auto has_weight, auto has_bias) HWY_ATTR {
       const double* const weight = has_weight() ? affine_.weight.high(0) : nullptr;
       const double* const bias = has_bias() ? affine_.bias.high(0) : nullptr;
-      for (std::int64_t r = 0; r < rows_; ++r) {
+      const std::int64_t n = n_;
+      const bool past_caches = y_.past_caches;
+      const std::byte* x = row(0);
+      std::byte* y = y_.data + first_ * n * kSize<Out>;
+      for (std::int64_t r = 0; r < rows_; ++r, x += n * kSize<T>, y += n * kSize<Out>) {
         if (rstds_[r] > 0) {
-          NarrowWriter<T, Out, has_weight(), has_bias()> writer(centers_[r], shifts_[r], rstds_[r],
-                                                                rows_ * n_);
-          writer.write(row(r), n_, weight, bias, y_.data + (first_ + r) * n_ * kSize<Out>,
-                       y_.past_caches);
+          NarrowWriter<T, Out, has_weight(), has_bias()> writer(centers_[r], shifts_[r], rstds_[r]);
+          writer.write(x, n, weight, bias, y, past_caches);
           if (!has_bias() || !bias_cancels(writer.largest_y(), affine_)) continue;
         }
-        layer_norm_row(kPasses, row_of(x_, first_ + r), row_of(y_, n_, first_ + r), affine_,
+        layer_norm_row(kPasses, row_of(x_, first_ + r), row_of(y_, n, first_ + r), affine_,
                        formula_, {});
       }
     });
