@@ -62,6 +62,7 @@ void check(const Data& x, const Settings& settings, const Data& weight, const Da
       x.numbers, settings.weight ? std::span(weight.numbers) : none, settings.plus_one,
       settings.bias ? std::span(bias.numbers) : none, settings.formula);
   const std::size_t size = lnorm::item_size(settings.out);
+  std::vector<std::byte> checked;  // what the kernel before gave
   for (const lnorm::Kernel& kernel : lnorm::kernels()) {
     CAPTURE(kernel.name);
     std::vector<std::byte> out(static_cast<std::size_t>(length) * size);
@@ -78,6 +79,8 @@ void check(const Data& x, const Settings& settings, const Data& weight, const Da
     }
     CHECK(oracle::ulp_distance(mean, expected.mean, DType::float64) <= 0.501);
     CHECK(oracle::ulp_distance(rstd, expected.rstd, DType::float64) <= 0.501);
+    if (out == checked) continue;
+    checked = out;
     const bool exact = kernel.name == "reference" || !is_narrow(x.dtype, settings.out);
     double worst = 0;
     for (std::size_t i = 0; i < x.numbers.size(); ++i) {
