@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -93,7 +94,7 @@ int apply(const ApplyArguments& arguments) {
     run(*input.source, plan, transform, observers, &result.sink(), options);
   }
   for (const auto& file : files) file->finish();
-  for (const auto& file : files) file->commit();
+  std::for_each(files.rbegin(), files.rend(), [](const auto& file) { file->commit(); });
   return 0;
 }
 

@@ -44,6 +44,7 @@ int compare(const CompareArguments& arguments) {
     out.write(arguments.json ? comparison_json(comparison)
                              : comparison_text(comparison, output_style(arguments.color)));
     out.finish();
+    out.commit();
   }
   return comparison.equal() ? 0 : 1;
 }

@@ -50,6 +50,7 @@ int show(const ShowArguments& arguments) {
   out.write(text.str());
   out.write("\n");
   out.finish();
+  out.commit();
   return 0;
 }
 

@@ -52,6 +52,7 @@ int stats(const StatsArguments& arguments) {
       break;
   }
   out.finish();
+  out.commit();
   return 0;
 }
 

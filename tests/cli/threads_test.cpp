@@ -155,6 +155,20 @@ TEST_CASE("the memory of a run does not grow with a row") {
   }
 }
 
+TEST_CASE("whoever has read a result to its end finds the other outputs") {
+  const TempDir at;
+  support::write_file(at / "x.npy", npy_of({100'000, 3}));
+  const std::string script =
+      LNORM_BINARY " x.npy --save-mean m.npy --save-rstd s.npy | { cat > y.npy; cat m.npy s.npy; }";
+  for (int i = 0; i < 20; ++i) {
+    const Outcome outcome = run({.arguments = {"-c", "rm -f m.npy s.npy; " + script},
+                                 .directory = at.path().string(),
+                                 .program = "/bin/sh"});
+    REQUIRE(outcome.status == 0);
+    REQUIRE(outcome.out.size() == 2 * (128 + 8 * 100'000));
+  }
+}
+
 TEST_CASE("a number of threads is one to 256") {
   for (const std::string threads : {"0", "-1", "257", "99999999999999999999", "two", "1.5", ""}) {
     CAPTURE(threads);

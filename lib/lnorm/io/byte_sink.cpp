@@ -102,11 +102,11 @@ void ByteSink::hand_on(std::span<const std::byte> bytes) {
 
 void ByteSink::finish() {
   flush();
-  fd_.close(name_);
+  if (temporary_) fd_.close(name_);
 }
 
 void ByteSink::commit() {
-  if (!temporary_) return;
+  if (!temporary_) return fd_.close(name_);
   os::rename(*temporary_, target_);
   temporary_.reset();
 }

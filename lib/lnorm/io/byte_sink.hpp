@@ -14,7 +14,8 @@ namespace lnorm {
 
 // Where results go. A regular file appears whole or not at all: bytes go to a temporary file beside
 // it, which takes its place in commit(). Standard output, devices and FIFOs are written in place.
-// The order for several outputs: write all, finish all, commit all.
+// The order for several outputs: write all, finish all, commit all; those in place last, so that whoever
+// reads one to its end finds the others.
 class ByteSink {
  public:
   // "-" is standard output. Throws Error if the path cannot be written.
@@ -45,10 +46,11 @@ class ByteSink {
   // given to write. Several threads may do so at once.
   void write_at(std::int64_t distance, std::span<const std::byte> bytes) const;
 
-  // Hands on what is buffered and closes; throws Error if anything was lost.
+  // Hands on what is buffered; throws Error if anything was lost.
   void finish();
 
-  // Puts the finished file in its place.
+  // Puts the finished file in its place; an output in place is closed, after which its reader sees the
+  // end. Throws Error if anything was lost.
   void commit();
 
  private:

@@ -1,6 +1,7 @@
 #include "lnorm/io/os.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -32,6 +33,19 @@ auto retry(Call call) {
     result = call();
   } while (result < 0 && errno == EINTR);
   return result;
+}
+
+// The same for a pipe that may have been made not to block, by whoever shares it: waits for it.
+template <class Call>
+auto retry_ready(int fd, short event, Call call) {
+  for (;;) {
+    const auto result = retry(call);
+    if (result >= 0 || errno != EAGAIN) return result;
+    struct pollfd ready {
+      .fd = fd, .events = event, .revents = 0
+    };
+    retry([&] { return ::poll(&ready, 1, -1); });
+  }
 }
 
 // The permissions a new file gets.
@@ -224,7 +238,8 @@ void widen_pipe(const FileDescriptor& fd) noexcept {
 }
 
 std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name) {
-  const ssize_t count = retry([&] { return ::read(fd.get(), to.data(), to.size()); });
+  const ssize_t count =
+      retry_ready(fd.get(), POLLIN, [&] { return ::read(fd.get(), to.data(), to.size()); });
   if (count < 0) fail(name, errno);
   return static_cast<std::size_t>(count);
 }
@@ -257,7 +272,8 @@ void write_at(const FileDescriptor& fd, std::span<const std::byte> from, std::in
 
 void write_all(const FileDescriptor& fd, std::span<const std::byte> from, const std::string& name) {
   while (!from.empty()) {
-    const ssize_t count = retry([&] { return ::write(fd.get(), from.data(), from.size()); });
+    const ssize_t count =
+        retry_ready(fd.get(), POLLOUT, [&] { return ::write(fd.get(), from.data(), from.size()); });
     if (count < 0) {
       if (errno == EPIPE) throw ClosedPipe();
       fail(name, errno);

@@ -1,5 +1,7 @@
 #include "lnorm/kernel/two_pass.hpp"
 
+#include <limits>
+
 namespace lnorm {
 
 namespace {
@@ -25,10 +27,24 @@ void write_segments(const RowsIn& row, const RowsOut& y, Write write) {
   }
 }
 
-// False if it has to be done in wide.
+void write_nan(const RowsIn& x, const RowsOut& y) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  double nans[kLanes];
+  std::fill(nans, nans + kLanes, kNan);
+  for (std::int64_t i = 0; i < x.row_length; i += kLanes) {
+    store(nans, std::min(kLanes, x.row_length - i), y.dtype, row_of(y, i, 1).data);
+  }
+}
+
+// Whether that is all: if not, the row has to be done in wide.
 bool narrow_row(const Passes& passes, const RowsIn& x, const RowsOut& y, const Affine& affine,
                 const Formula& formula) {
-  const auto statistics = center_row<double>(passes, x, formula, passes.narrow_sums).statistics();
+  const auto centering = center_row<double>(passes, x, formula, passes.narrow_sums);
+  if (centering.is_not_finite()) {
+    write_nan(x, y);
+    return true;
+  }
+  const auto statistics = centering.statistics();
   if (!statistics) return false;
   double largest = 0;
   write_segments(x, y, [&](const RowsIn& part, std::int64_t offset, const RowsOut& out) {
@@ -66,8 +82,14 @@ void layer_norm_row(const Passes& passes, const RowsIn& x, const RowsOut& y, con
                     const Formula& formula, const RowStats& stats) noexcept {
   const bool written = is_narrow(x.dtype, y.dtype) && narrow_row(passes, x, y, affine, formula);
   if (written && stats.mean == nullptr && stats.rstd == nullptr) return;
-  const auto statistics =
-      center_row<DoubleDouble>(passes, x, formula, passes.wide_sums).statistics();
+  const auto centering = center_row<DoubleDouble>(passes, x, formula, passes.wide_sums);
+  if (centering.is_constant() && formula.eps == 0) {  // 0 / 0
+    if (!written) write_nan(x, y);
+    if (stats.mean) *stats.mean = centering.center() + 0.0;
+    if (stats.rstd) *stats.rstd = std::numeric_limits<double>::quiet_NaN();
+    return;
+  }
+  const auto statistics = centering.statistics();
   if (!statistics) return layer_norm_reference(x, y, affine, formula, stats);
   if (!written) {
     write_segments(x, y, [&](const RowsIn& part, std::int64_t offset, const RowsOut& out) {

@@ -158,6 +158,7 @@ class Centering {
     } else if (high(centered_) < 0) {
       centered_ = T{};
     }
+    largest_ = sums.largest;
     usable_ = std::isfinite(high(squares)) && std::isfinite(high(centered_)) && has_bits(sums);
     wants_sums_ = wants_sums_ && usable_;
   }
@@ -180,6 +181,12 @@ class Centering {
   // sum((x - mean)^2), where usable.
   T centered_squares() const noexcept { return centered_; }
   bool usable() const noexcept { return usable_; }
+
+  // Whether an element is not finite, which narrow sums tell for sure: they do not overflow.
+  bool is_not_finite() const noexcept { return !usable_ && !kWide; }
+
+  // Whether all elements are the same, as exact deviations tell; about 0, whether all are 0.
+  bool is_constant() const noexcept { return usable_ && kWide && largest_ == 0; }
 
  private:
   static constexpr bool kWide = sizeof(T) > sizeof(double);
@@ -204,6 +211,7 @@ class Centering {
   Formula formula_;
   T shift_{};
   T centered_{};
+  double largest_ = 0;
   bool wants_sums_;
   bool recentered_ = false;
   bool usable_ = false;

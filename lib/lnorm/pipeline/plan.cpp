@@ -14,6 +14,9 @@ namespace {
 // Input and output of a block together: what a core's second-level cache holds with room to spare.
 constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 
+// What is kept of every row of a block counts, too, where rows are short.
+constexpr std::int64_t kMostBlockRows = 8192;
+
 // Input and output of the longest row that is held as a whole.
 constexpr std::int64_t kRowBytes = std::int64_t{2} << 20;
 
@@ -120,8 +123,8 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   const auto bytes_per_element =
       static_cast<std::int64_t>(item_size(plan.in) + item_size(plan.out));
   const std::int64_t elements = kBlockBytes / bytes_per_element;
-  plan.block_rows =
-      std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, plan.row_length));
+  plan.block_rows = std::clamp<std::int64_t>(elements / std::max<std::int64_t>(1, plan.row_length),
+                                             1, kMostBlockRows);
   plan.long_rows = plan.row_length > kRowBytes / bytes_per_element;
   return plan;
 }
