@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -100,7 +101,11 @@ TEST_CASE("all kernels give the same bits", "[kernel]") {
   Random random(static_cast<std::uint64_t>(in) + 1);
   for (const std::int64_t length :
        {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 130, 768, 1023, 1024, 1025, 2100}) {
-    for (const Recipe& recipe : property::float_recipes()) {
+    std::vector<Recipe> recipes = property::float_recipes();
+    recipes.push_back({"some not finite", [](Random& r, DType, int i, int) {
+                         return i % 41 == 3 ? std::nan("") : property::normal(r);
+                       }});
+    for (const Recipe& recipe : recipes) {
       const Case c{in, kFloats[random() % kFloats.size()],
                    1 + static_cast<std::int64_t>(random() % 70), length,
                    random_formula(random, length)};

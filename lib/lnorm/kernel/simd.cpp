@@ -49,7 +49,7 @@ double mean(const RowsIn& sample) noexcept {
   Chunk chunk;
   double result = 0;
   with_chunk(sample, 0, chunk, [&]<class T>(T, const std::byte* x, const double*) HWY_ATTR {
-    result = fold_vector(kDoubles, sum_sample<T>(x, n)) / static_cast<double>(n);
+    result = fold_vector(kDoubles, sum_sample<T>(x, n, n)) / static_cast<double>(n);
   });
   return result;
 }
@@ -85,6 +85,9 @@ class NarrowRows {
     return x_.data + (first_ + r) * n_ * kSize<T>;
   }
 
+  // From the start of a row to the end of the last one.
+  std::int64_t room(std::int64_t r) const noexcept { return (x_.rows - first_ - r) * n_; }
+
   void sum_rows() noexcept {
     const std::int64_t rows = rows_;
     const std::int64_t n = n_;
@@ -93,9 +96,10 @@ class NarrowRows {
       std::fill_n(centers_, rows, 0.0);
     } else {
       const std::int64_t count = sample_length(n);
-      const std::byte* sample = first + sample_start(n) * kSize<T>;
+      const std::int64_t start = sample_start(n);
+      const std::byte* sample = first + start * kSize<T>;
       for (std::int64_t r = 0; r < rows; ++r, sample += n * kSize<T>) {
-        hn::Store(sum_sample<T>(sample, count), kDoubles, lanes_[r]);
+        hn::Store(sum_sample<T>(sample, count, room(r) - start), kDoubles, lanes_[r]);
       }
       for (std::int64_t r = 0; r < rows; ++r) {
         const double sum = fold_vector(kDoubles, hn::Load(kDoubles, lanes_[r]));
@@ -105,7 +109,7 @@ class NarrowRows {
     const std::byte* x = first;
     for (std::int64_t r = 0; r < rows; ++r, x += n * kSize<T>) {
       NarrowLanes lanes(centers_[r]);
-      lanes.add<T>(x, n, x + rows * n * kSize<T>);
+      lanes.add<T>(x, n, room(r), x + rows * n * kSize<T>);
       hn::Store(lanes.sums.fold_vectors(), kDoubles, lanes_[r]);
       hn::Store(lanes.squares.fold_vectors(), kDoubles, square_lanes_[r]);
     }
@@ -147,7 +151,7 @@ class NarrowRows {
       for (std::int64_t r = 0; r < rows_; ++r, x += n * kSize<T>, y += n * kSize<Out>) {
         if (rstds_[r] > 0) {
           NarrowWriter<T, Out, has_weight(), has_bias()> writer(centers_[r], shifts_[r], rstds_[r]);
-          writer.write(x, n, weight, bias, y, past_caches);
+          writer.write(x, n, room(r), weight, bias, y, past_caches);
           if (!has_bias() || !bias_cancels(writer.largest_y(), affine_)) continue;
         }
         layer_norm_row(kPasses, row_of(x_, first_ + r), row_of(y_, n, first_ + r), affine_,

@@ -43,14 +43,21 @@ struct NarrowLanes {
   }
 
   // ahead: what will be summed soon.
+  // room: how many elements can be read from x on, the row's or others.
   template <class T>
-  HWY_INLINE void add(const std::byte* x, std::int64_t n, const std::byte* ahead) {
+  HWY_INLINE void add(const std::byte* x, std::int64_t n, std::int64_t room,
+                      const std::byte* ahead) {
     std::int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
       hwy::Prefetch(ahead + i * kSize<T>);
       add_group<T, true>(x + i * kSize<T>, kLanes);
     }
-    if (i < n) add_group<T, false>(Rest<T>(x + i * kSize<T>, n - i).bytes, n - i);
+    if (i == n) return;
+    if (i + kLanes <= room) {
+      add_group<T, false>(x + i * kSize<T>, n - i);
+    } else {
+      add_group<T, false>(Rest<T>(x + i * kSize<T>, n - i).bytes, n - i);
+    }
   }
 
   HWY_INLINE Sums fold() { return Sums{} + Sums{{sums.fold()}, {squares.fold()}}; }
@@ -58,11 +65,12 @@ struct NarrowLanes {
 
 // The sum of a sample, not folded yet.
 template <class T>
-V sum_sample(const std::byte* x, std::int64_t count) {
+V sum_sample(const std::byte* x, std::int64_t count, std::int64_t room) {
   Lanes sums;
-  if (count < kLanes) return sum_sample<T>(Rest<T>(x, count).bytes, kLanes);
+  if (room < kLanes) return sum_sample<T>(Rest<T>(x, count).bytes, kLanes, kLanes);
   for (std::int64_t v = 0; v < kVectors; ++v) {
-    sums.v[v] = load_vector<T>(x + v * kWidth * kSize<T>);
+    const V elements = load_vector<T>(x + v * kWidth * kSize<T>);
+    sums.v[v] = count < kLanes ? hn::IfThenElseZero(mask_of(count, v), elements) : elements;
   }
   return sums.fold_vectors();
 }
@@ -111,15 +119,21 @@ struct NarrowWriter {
     return i;
   }
 
-  HWY_INLINE void write(const std::byte* x, std::int64_t n, const double* weight,
+  // room: how many elements can be read from x on, and results written from out on, which will be
+  // overwritten.
+  HWY_INLINE void write(const std::byte* x, std::int64_t n, std::int64_t room, const double* weight,
                         const double* bias, std::byte* out, bool past_caches) {
     // Less than 16 bytes at a time there are no instructions for.
     constexpr std::int64_t kBytes = kWidth * kSize<Out>;
-    const bool streams =
-        past_caches && kBytes >= 16 && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0;
+    const bool streams = past_caches && n >= kLanes && kBytes >= 16 &&
+                         reinterpret_cast<std::uintptr_t>(out) % kBytes == 0;
     const std::int64_t i = streams ? write_groups<true>(x, n, weight, bias, out)
                                    : write_groups<false>(x, n, weight, bias, out);
     if (i == n) return;
+    if (i + kLanes <= room && !streams) {
+      return write_group<false, false>(x + i * kSize<T>, n - i, at<has_weight>(weight, i),
+                                       at<has_bias>(bias, i), out + i * kSize<Out>);
+    }
     alignas(64) std::byte rest[kLanes * kSize<Out>];
     write_group<false, false>(Rest<T>(x + i * kSize<T>, n - i).bytes, n - i,
                               at<has_weight>(weight, i), at<has_bias>(bias, i), rest);
@@ -158,7 +172,8 @@ Sums narrow_sums(const RowsIn& part, double center) noexcept {
   for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
     NarrowLanes lanes(center);
     with_chunk(part, start, chunk, [&]<class T>(T, const std::byte* x, const double*) HWY_ATTR {
-      lanes.add<T>(x, chunk_length(part, start), x + kChunk * kSize<T>);
+      const std::int64_t n = chunk_length(part, start);
+      lanes.add<T>(x, n, n, x + kChunk * kSize<T>);
     });
     total = total + lanes.fold();
   }
@@ -182,7 +197,8 @@ double narrow_write(const RowsIn& part, const Statistics<double>& statistics, co
         with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
           NarrowWriter<T, Out, has_weight(), has_bias()> writer(statistics.center, statistics.shift,
                                                                 statistics.rstd);
-          writer.write(x, chunk_length(part, start), weight, bias, y, out.past_caches);
+          const std::int64_t n = chunk_length(part, start);
+          writer.write(x, n, n, weight, bias, y, out.past_caches);
           largest = std::max(largest, writer.largest_y());
         });
       };
