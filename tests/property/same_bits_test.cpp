@@ -193,16 +193,7 @@ TEST_CASE("rows in parts come out as rows that are held", "[kernel]") {
         lnorm::Plan plan = lnorm::make_plan(source.info(), {{}, c.formula, false}, c.out);
         plan.stats = with_stats;
         MemorySink sink;
-        struct Collector final : lnorm::RowObserver {
-          void see(const lnorm::RowBlock& block, lnorm::BlockFindings*) override {
-            mean.insert(mean.end(), block.mean.begin(), block.mean.end());
-            rstd.insert(rstd.end(), block.rstd.begin(), block.rstd.end());
-          }
-          void finish() override { finished = true; }
-          std::vector<double> mean;
-          std::vector<double> rstd;
-          bool finished = false;
-        } collector;
+        Collector collector;
         lnorm::RowObserver* const observers[] = {&collector};
         std::vector<std::int64_t> progress;
         lnorm::run_long_rows(

@@ -13,13 +13,13 @@ namespace lnorm {
 
 namespace {
 
-// A chunk whose low parts are zero unless a load sets them.
+// A chunk whose low parts, which the wide passes read, are zero unless a load sets them.
 struct ClearChunk : Chunk {
   ClearChunk() noexcept { std::fill(std::begin(low), std::end(low), 0.0); }
 };
 
 double mean(const RowsIn& sample) noexcept {
-  ClearChunk chunk;
+  Chunk chunk;
   load_padded(sample, 0, 0, chunk);
   double lanes[kLanes];
   std::copy_n(chunk.high, kLanes, lanes);
@@ -27,7 +27,7 @@ double mean(const RowsIn& sample) noexcept {
 }
 
 Sums narrow_sums(const RowsIn& part, double center) noexcept {
-  ClearChunk chunk;
+  Chunk chunk;
   Sums total;
   for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
     const std::int64_t n = load_padded(part, start, center, chunk);
@@ -75,7 +75,7 @@ Sums wide_sums(const RowsIn& part, double center) noexcept {
 
 double narrow_write(const RowsIn& part, const Statistics<double>& statistics, const Affine& affine,
                     std::int64_t offset, const RowsOut& out) noexcept {
-  ClearChunk chunk;
+  Chunk chunk;
   double* const y = chunk.high;
   double largest = 0;
   for (std::int64_t start = 0; start < part.row_length; start += kChunk) {

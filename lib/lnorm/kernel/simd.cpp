@@ -21,11 +21,8 @@
 #endif
 
 #include <algorithm>
-#include <string>
-#include <utility>
 
 #include "lnorm/core/chunk.hpp"
-#include "lnorm/core/double_double.hpp"
 #include "lnorm/kernel/each_row.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/simd-inl.hpp"

@@ -8,6 +8,7 @@
 
 #include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/pipeline/run.hpp"
 #include "support/catch.hpp"
 
 // Tensors in memory, which tell how they were used.
@@ -46,5 +47,20 @@ class MemorySink final : public lnorm::TensorSink {
   void finish() override { finished = true; }
 
   std::vector<std::byte> bytes;
+  bool finished = false;
+};
+
+// Collects mean and rstd of the rows, which come in order.
+class Collector final : public lnorm::RowObserver {
+ public:
+  void see(const lnorm::RowBlock& block, lnorm::BlockFindings*) override {
+    if (!block.mean.empty()) CHECK(block.first_row == std::ssize(mean));
+    mean.insert(mean.end(), block.mean.begin(), block.mean.end());
+    rstd.insert(rstd.end(), block.rstd.begin(), block.rstd.end());
+  }
+  void finish() override { finished = true; }
+
+  std::vector<double> mean;
+  std::vector<double> rstd;
   bool finished = false;
 };

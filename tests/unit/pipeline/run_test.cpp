@@ -10,20 +10,6 @@
 
 namespace {
 
-class Collector final : public lnorm::RowObserver {
- public:
-  void see(const lnorm::RowBlock& block, lnorm::BlockFindings*) override {
-    CHECK(block.first_row == static_cast<std::int64_t>(mean.size()));
-    mean.insert(mean.end(), block.mean.begin(), block.mean.end());
-    rstd.insert(rstd.end(), block.rstd.begin(), block.rstd.end());
-  }
-  void finish() override { finished = true; }
-
-  std::vector<double> mean;
-  std::vector<double> rstd;
-  bool finished = false;
-};
-
 void normalize(const lnorm::RowsIn& x, const lnorm::RowsOut& y, const lnorm::RowStats& stats) {
   lnorm::layer_norm_portable(x, y, {}, {}, stats);
 }
