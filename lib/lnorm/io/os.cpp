@@ -55,6 +55,15 @@ mode_t default_mode() noexcept {
   return 0666 & ~mask;
 }
 
+// Creates a file whose name begins with path and goes on with six letters, which path then has, too.
+int make_unique(std::string& path) {
+  const std::string pattern = path + "XXXXXX";
+  return retry([&] {
+    path = pattern;  // of which a call that failed has left nothing
+    return ::mkostemp(path.data(), O_CLOEXEC);
+  });
+}
+
 // A temporary file that is there, for remove_temporaries(): in memory of its own, since a signal
 // handler must not come upon memory that is being freed.
 struct Temporary {
@@ -149,9 +158,9 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
   if (::lstat(path.c_str(), &ignored) != 0 && errno == ENAMETOOLONG) fail(path, errno);
   const std::size_t name_start = path.rfind('/') + 1;  // npos + 1 is 0
   // A short name of its own: the file's name may be as long as the file system allows.
-  temporary_path = path.substr(0, name_start) + ".lnorm-XXXXXX";
+  temporary_path = path.substr(0, name_start) + ".lnorm-";
   const SignalsHeld held;
-  const int fd = retry([&] { return ::mkostemp(temporary_path.data(), O_CLOEXEC); });
+  const int fd = make_unique(temporary_path);
   if (fd < 0) fail(path, errno);
   remember(temporary_path);
   FileDescriptor result(fd, true);
@@ -170,9 +179,14 @@ FileDescriptor create_nameless(std::string& name) {
   const char* const asked = std::getenv("TMPDIR");
   const std::string folder = asked != nullptr && *asked != '\0' ? asked : "/tmp";
   name = concat("a temporary file in ", folder);
-  std::string path = folder + "/lnorm-XXXXXX";
+  // Where the file system can, without a name from the start: a signal to another thread finds none.
+  const int nameless =
+      retry([&] { return ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  if (nameless >= 0) return {nameless, true};
+  if (errno != EOPNOTSUPP && errno != EISDIR) fail(name, errno);
+  std::string path = folder + "/lnorm-";
   const SignalsHeld held;
-  const int fd = retry([&] { return ::mkostemp(path.data(), O_CLOEXEC); });
+  const int fd = make_unique(path);
   if (fd < 0) fail(name, errno);
   FileDescriptor result(fd, true);
   if (::unlink(path.c_str()) != 0) fail(name, errno);
