@@ -408,7 +408,10 @@ std::unique_ptr<TensorSource> open_json(ByteSource bytes,
     const auto size = static_cast<std::size_t>(*bytes.remaining());
     text.reserve(std::min(size, kMaxText) + 1 + simdjson::SIMDJSON_PADDING);
   }
-  bytes.read(text, kMaxText + 1);
+  // What is no text says so early: a device that has no end (/dev/zero) is not read until memory is full.
+  const auto start = bytes.peek(ByteSource::kLookAhead);
+  const bool is_text = std::find(start.begin(), start.end(), std::byte{}) == start.end();
+  bytes.read(text, is_text ? kMaxText + 1 : start.size());
   if (text.size() > kMaxText) {
     throw Error(
         concat(printable(bytes.name()), ": JSON of more than 4 GiB; use .npy for large tensors"));
