@@ -1,0 +1,472 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+
+// What the program does where the system fails it: every one of its system calls in turn, by the library of
+// faults/interpose.cpp, which has the grammar of the plans.
+
+namespace {
+
+using namespace support;
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+using Files = std::map<std::string, std::string>;
+
+// Numbers that no block repeats.
+std::string floats(const std::vector<std::int64_t>& shape) {
+  std::vector<float> elements;
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  for (std::int64_t i = 0; i < count; ++i) elements.push_back(static_cast<float>(i * i % 10'007));
+  return npy("<f4", shape, bytes_of(elements));
+}
+
+struct Scenario {
+  Words arguments;
+  std::string in = {};  // the file of the workplace that comes through a pipe
+  int status = 0;       // where nothing fails
+  std::size_t outputs = 1;
+};
+
+// Each makes the program do something that the others do not.
+const std::vector<Scenario> kScenarios{
+    {{"x.npy", "-o", "y.npy", "--threads", "1"}},
+    {{"x.npy", "-o", "y.npy", "--threads", "2"}},
+    {{"-o", "y.npy"}, "x.npy"},
+    {{"x.npy"}},
+    {{"--threads", "1"}, "x.npy"},
+    {{"x.npy", "-o", "x.npy"}},
+    {{"small.npy", "--to", "json", "-o", "new.json"}},
+    {{"small.json", "--to", "text", "--weight", "w.npy", "--bias", "b.json:b"}},
+    {{"x.npy", "-o", "y.npy", "--save-mean", "m.npy", "--save-rstd", "s.json"}, {}, 0, 3},
+    {{"--save-mean", "m.npy"}, "x.npy", 0, 2},
+    {{"long.npy", "-o", "y.npy"}},
+    {{"-o", "y.npy", "--bias", "1"}, "long.npy"},
+    {{"softmax", "x.npy", "-o", "y.npy"}},
+    {{"stats", "small.npy", "--csv"}},
+    {{"compare", "x.npy", "-", "--json"}, "x.npy"},
+    {{"compare", "x.npy", "z.npy"}, {}, 1},
+    {{"show", "x.npy", "--threshold", "10000"}},
+};
+
+const std::string kManyRows = "rows.npy";
+const Scenario kSpool{{"stats", kManyRows}};
+
+// A run without faults.
+struct Expected {
+  Outcome outcome;
+  Files files;
+};
+
+class Workplace {
+ public:
+  Workplace() {
+    files_["x.npy"] = floats({700, 500});  // three blocks
+    files_["z.npy"] = floats({700, 500}).replace(1000, 4, "abcd");
+    files_["small.npy"] = floats({150, 100});
+    files_["small.json"] = "[[1, 2.5, 4], [8, 16, 33]]";
+    files_["w.npy"] = floats({3});
+    files_["b.json"] = "{\"b\": [1, 2, 3]}";
+    files_["long.npy"] = floats({1, 300'000});  // more than is held
+    files_["y.npy"] = files_["m.npy"] = files_["s.json"] = "old";
+    fs::create_directory(directory_ / "tmp");
+    restore(files_);
+  }
+
+  void add(const std::string& name, std::string bytes) {
+    files_[name] = std::move(bytes);
+    write_file(directory_ / name, files_[name]);
+  }
+
+  // Under a plan; what it leaves is there until take().
+  Outcome run(const Scenario& scenario, const std::string& plan) {
+    fs::remove(hit_ / "hit");
+    return support::run({.arguments = scenario.arguments,
+                         .in = pipe_of(scenario.in.empty() ? "" : files_.at(scenario.in)),
+                         .directory = directory_.path().string(),
+                         .environment = {{"LD_PRELOAD", LNORM_FAULTS_LIBRARY},
+                                         {"LNORM_FAULTS", plan},
+                                         {"LNORM_FAULTS_HIT", hit_ / "hit"},
+                                         {"TMPDIR", directory_ / "tmp"}}});
+  }
+
+  // Whether the last run came to a call of the plan.
+  bool was_hit() const { return fs::exists(hit_ / "hit"); }
+
+  // The files that differ from those at the beginning, which are put back.
+  Files take() const {
+    CHECK(list_directory(directory_ / "tmp").empty());
+    Files changed;
+    for (const std::string& name : list_directory(directory_.path())) {
+      if (name != "tmp") changed[name] = read_file(directory_ / name);
+    }
+    for (const auto& [name, bytes] : files_) {
+      if (changed[name] == bytes) changed.erase(name);
+    }
+    for (const auto& file : changed) fs::remove(directory_ / file.first);
+    if (!changed.empty()) restore(changed);
+    return changed;
+  }
+
+  const TempDir& directory() const { return directory_; }
+
+  const Expected& expected(const Scenario& scenario) {
+    const auto [place, is_new] = expected_.try_emplace({scenario.arguments, scenario.in});
+    Expected& expected = place->second;
+    if (is_new) {
+      expected.outcome = run(scenario, "");
+      expected.files = take();
+      REQUIRE(expected.outcome.err == "");
+      REQUIRE(expected.outcome.status == scenario.status);
+    }
+    return expected;
+  }
+
+ private:
+  void restore(const Files& files) const {
+    for (const auto& file : files) {
+      const auto before = files_.find(file.first);
+      if (before != files_.end()) write_file(directory_ / file.first, before->second);
+    }
+  }
+
+  Files files_;
+  std::map<std::pair<Words, std::string>, Expected> expected_;
+  TempDir directory_;
+  TempDir hit_;
+};
+
+void check_done(const Outcome& outcome, const Files& files, const Expected& expected) {
+  CHECK(outcome.status == expected.outcome.status);
+  CHECK(outcome.err == "");
+  CHECK(difference(outcome.out, expected.outcome.out) == "");
+  CHECK((files == expected.files));
+}
+
+// Outputs that are all there, but not all of them.
+bool are_some_of(const Files& files, const Expected& expected) {
+  return std::all_of(files.begin(), files.end(), [&](const auto& file) {
+    const auto whole = expected.files.find(file.first);
+    return whole != expected.files.end() && whole->second == file.second;
+  });
+}
+
+using Check = std::function<void(const Outcome&, const Files&, const Expected&)>;
+
+// Runs the scenario with the rule "call#N=what" for N = 1, 2, 3, ... until there is no Nth call; checks all
+// other runs by check. From the kOneByOne-th call on, where they are of blocks alike, some are passed over.
+// Returns how many runs were hit.
+#ifdef LNORM_SANITIZED  // and slow to start
+constexpr int kOneByOne = 4;
+#else
+constexpr int kOneByOne = 16;
+#endif
+int walk(Workplace& at, const Scenario& scenario, const std::string& call, const std::string& what,
+         const Check& check) {
+  const Expected& expected = at.expected(scenario);
+  int hits = 0;
+  for (int n = 1;; n += 1 + n / kOneByOne) {
+    const std::string plan = call + "#" + std::to_string(n) + "=" + what;
+    CAPTURE(scenario.arguments, scenario.in, plan);
+    const Outcome outcome = at.run(scenario, plan);
+    CAPTURE(outcome.status, outcome.err);
+    const Files files = at.take();
+    if (!at.was_hit()) {
+      check_done(outcome, files, expected);
+      return hits;
+    }
+    ++hits;
+    check(outcome, files, expected);
+  }
+}
+
+// One line that begins with one of the names and ends with the reason; nothing was changed.
+Check fails(const Words& names, const std::string& reason) {
+  return [=](Outcome outcome, const Files& files, const Expected& expected) {
+    // What was written in place is a beginning of the result.
+    CHECK(expected.outcome.out.starts_with(outcome.out));
+    outcome.out.clear();
+    CHECK(refusal_fault(outcome, {}) == "");
+    CHECK(std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return outcome.err == "lnorm: " + name + ": " + reason + "\n";
+    }));
+    CHECK(files.empty());
+  };
+}
+
+Words names_of_outputs(const Workplace& at) {
+  return {"y.npy",
+          "x.npy",
+          "m.npy",
+          "s.json",
+          "new.json",
+          "standard output",
+          "a temporary file in " + (at.directory() / "tmp")};
+}
+
+Words names_of_inputs(const Workplace& at) {
+  return {"x.npy",          "z.npy",
+          "small.npy",      "small.json",
+          "w.npy",          "b.json",
+          "long.npy",       kManyRows,
+          "standard input", "a temporary file in " + (at.directory() / "tmp")};
+}
+
+}  // namespace
+
+TEST_CASE("a write that fails, whichever it is, is one clear line and leaves nothing behind") {
+  Workplace at;
+  for (const Scenario& scenario : kScenarios) {
+    CAPTURE(scenario.arguments);
+    CHECK(walk(at, scenario, "write", "ENOSPC",
+               fails(names_of_outputs(at), "No space left on device")) > 0);
+  }
+  walk(at, kScenarios[1], "write", "EIO", fails(names_of_outputs(at), "Input/output error"));
+}
+
+TEST_CASE("a read that fails, whichever it is, is one clear line and leaves nothing behind") {
+  Workplace at;
+  for (const Scenario& scenario : kScenarios) {
+    CAPTURE(scenario.arguments);
+    CHECK(walk(at, scenario, "read", "EIO", fails(names_of_inputs(at), "Input/output error")) > 0);
+  }
+}
+
+TEST_CASE("a file that cannot be opened, made, examined or given its permissions is named") {
+  Workplace at;
+  Words names = names_of_outputs(at);
+  for (const std::string& name : names_of_inputs(at)) names.push_back(name);
+  for (const Scenario& scenario : kScenarios) {
+    walk(at, scenario, "open", "EMFILE", fails(names, "Too many open files"));
+    walk(at, scenario, "mkostemp", "ENOSPC", fails(names, "No space left on device"));
+    walk(at, scenario, "fstat", "EIO", fails(names, "Input/output error"));
+    walk(at, scenario, "fchmod", "EPERM", fails(names, "Operation not permitted"));
+  }
+}
+
+TEST_CASE("an output that cannot be closed or put in its place is named, and others are whole") {
+  Workplace at;
+  for (const Scenario& scenario : kScenarios) {
+    const auto check = [&](const std::string& reason) -> Check {
+      return [&, reason](Outcome outcome, Files files, const Expected& expected) {
+        // Nothing is lost where a file that was only read cannot be closed.
+        if (outcome.status == scenario.status) return check_done(outcome, files, expected);
+        if (scenario.outputs > 1 && are_some_of(files, expected)) files.clear();
+        fails(names_of_outputs(at), reason)(outcome, files, expected);
+      };
+    };
+    walk(at, scenario, "close", "EIO", check("Input/output error"));
+    walk(at, scenario, "rename", "EACCES", check("Permission denied"));
+  }
+  const Outcome to_file = at.run({{"x.npy", "-o", "y.npy"}}, "close*=EIO");
+  CHECK(refusal_fault(to_file, {"y.npy: Input/output error"}) == "");
+  const Outcome to_pipe = at.run({{"small.json"}}, "close*=EIO");
+  CHECK(to_pipe.status == 2);
+  CHECK(to_pipe.err == "lnorm: standard output: Input/output error\n");
+}
+
+TEST_CASE("a reader that leaves at any write is no failure") {
+  Workplace at;
+  for (const Scenario& scenario : kScenarios) {
+    const bool to_file = scenario.arguments.size() > 2 && scenario.arguments[1] == "-o";
+    if (to_file || scenario.outputs > 1) continue;
+    if (std::count(scenario.arguments.begin(), scenario.arguments.end(), "-o") > 0) continue;
+    walk(at, scenario, "write", "EPIPE",
+         [&](const Outcome& outcome, const Files& files, const Expected& expected) {
+           CHECK(outcome.status == scenario.status);
+           CHECK(outcome.err == "");
+           CHECK(expected.outcome.out.starts_with(outcome.out));
+           CHECK(files.empty());
+         });
+  }
+}
+
+TEST_CASE("calls that are interrupted or do a part of their work are made again") {
+  Workplace at;
+  for (const Scenario& scenario : kScenarios) {
+    const Expected& expected = at.expected(scenario);
+    for (const std::string plan :
+         {"read%2=EINTR,write%2=EINTR,open%2=EINTR,mkostemp%2=EINTR,close*=EINTR",
+          "read*=half,write*=half", "read*=short:1021,write*=short:4093",
+          "read%2=EINTR,write%2=EINTR,read*=short:509,write*=short:12007"}) {
+      CAPTURE(scenario.arguments, plan);
+      const Outcome outcome = at.run(scenario, plan);
+      CHECK(at.was_hit());
+      check_done(outcome, at.take(), expected);
+    }
+  }
+}
+
+TEST_CASE("bytes that come and go one by one are the same bytes") {
+  Workplace at;
+  at.add("tiny.npy", floats({7, 3}));
+  for (const Scenario& scenario :
+       std::vector<Scenario>{{{"tiny.npy", "-o", "y.npy", "--save-rstd", "s.json"}},
+                             {{"--to", "json"}, "tiny.npy"},
+                             {{"small.json", "--weight", "w.npy", "--bias", "b.json:b"}},
+                             {{"stats", "--json", "--softmax"}, "small.json"},
+                             {{"softmax", "--to", "text"}, "tiny.npy"},
+                             {{"compare", "tiny.npy", "-"}, "tiny.npy"},
+                             {{"show", "tiny.npy"}}}) {
+    CAPTURE(scenario.arguments);
+    const Expected& expected = at.expected(scenario);
+    const Outcome outcome = at.run(scenario, "read*=short:1,write*=short:1");
+    CHECK(at.was_hit());
+    check_done(outcome, at.take(), expected);
+  }
+}
+
+TEST_CASE("a signal at any call ends the run, which leaves the old output and no temporary file") {
+  Workplace at;
+  const auto ended_by = [](int signal) -> Check {
+    return [signal](const Outcome& outcome, const Files& files, const Expected& expected) {
+      CHECK(outcome.status == -signal);
+      CHECK(outcome.err == "");
+      CHECK(expected.outcome.out.starts_with(outcome.out));
+      CHECK(are_some_of(files, expected));
+      // Those beside the result are in their place when the result's turn comes.
+      CHECK(files.size() < std::max<std::size_t>(1, expected.files.size()));
+    };
+  };
+  for (const Scenario& scenario : kScenarios) {
+    if (scenario.arguments[0] == "compare" || scenario.arguments[0] == "show") continue;
+    for (const char* const call : {"read", "write", "mkostemp", "rename"}) {
+      walk(at, scenario, call, "SIGTERM", ended_by(SIGTERM));
+    }
+  }
+  walk(at, kScenarios[1], "write", "SIGINT", ended_by(SIGINT));
+  walk(at, kScenarios[1], "read", "SIGHUP", ended_by(SIGHUP));
+}
+
+TEST_CASE("rows that wait in a temporary file are lost neither to faults nor to signals") {
+  Workplace at;
+  at.add(kManyRows, floats({150'000, 2}));
+  const Expected& expected = at.expected(kSpool);
+  const std::string temporary = "a temporary file in " + (at.directory() / "tmp");
+  const auto check = [&](const std::string& plan, const Check& check_run) {
+    CAPTURE(plan);
+    const Outcome outcome = at.run(kSpool, plan);
+    CAPTURE(outcome.status, outcome.err);
+    CHECK(at.was_hit());
+    check_run(outcome, at.take(), expected);
+  };
+  check("write#1=ENOSPC", fails({temporary}, "No space left on device"));
+  check("mkostemp*=ENOSPC,open#2=EOPNOTSUPP", fails({temporary}, "No space left on device"));
+  check("read#60=EIO", fails({temporary}, "Input/output error"));
+  check("lseek#4=EIO", fails({temporary}, "Input/output error"));
+  check("open#2=EOPNOTSUPP", check_done);
+  check("read*=half,write*=half", check_done);
+  check("read%2=EINTR,write%2=EINTR,open%2=EINTR", check_done);
+  for (const std::string plan : {"write#1=SIGTERM", "read#60=SIGTERM"}) {
+    check(plan, [](const Outcome& outcome, const Files& files, const Expected&) {
+      CHECK(outcome.status == -SIGTERM);
+      CHECK(outcome.err == "");
+      CHECK(files.empty());
+    });
+  }
+}
+
+TEST_CASE("a file that shrinks or grows while it is read is refused, or was read before") {
+  Workplace at;
+  const auto refused = [](const Words& words) -> Check {
+    return [words](Outcome outcome, Files files, const Expected& expected) {
+      files.erase("x.npy");
+      files.erase("long.npy");
+      if (outcome.status == 0) return check_done(outcome, files, expected);
+      CHECK(expected.outcome.out.starts_with(outcome.out));
+      outcome.out.clear();
+      CHECK(refusal_fault(outcome, words) == "");
+      CHECK(files.empty());
+    };
+  };
+  for (const Scenario& scenario : {kScenarios[0], kScenarios[1], kScenarios[3], kScenarios[10],
+                                   kScenarios[12], kScenarios[16]}) {
+    const std::string name = *std::find_if(scenario.arguments.begin(), scenario.arguments.end(),
+                                           [](const auto& word) { return word.ends_with(".npy"); });
+    CHECK(walk(at, scenario, "read", "size:10000", refused({name, "cut off"})) > 2);
+    CHECK(walk(at, scenario, "read", "size:2000000", refused({name, "goes on after"})) > 2);
+  }
+  // At the first read, when its length has been taken down, it is refused always.
+  for (const std::string plan : {"read#1=size:10000", "read#1=size:2000000"}) {
+    CHECK(refusal_fault(at.run(kScenarios[0], plan), {"x.npy"}) == "");
+    at.take();
+  }
+  const Outcome json = at.run({{"small.json"}}, "read#1=size:9");
+  CHECK(refusal_fault(json, {}) == "");
+}
+
+TEST_CASE("files without permission are named with the reason") {
+  const Workplace at;
+  const auto path = [&](const char* name) { return at.directory() / name; };
+  REQUIRE(::chmod(path("x.npy").c_str(), 0) == 0);
+  REQUIRE(::chmod(path("y.npy").c_str(), 0444) == 0);
+  fs::create_directory(path("shut"));
+  REQUIRE(::chmod(path("shut").c_str(), 0500) == 0);
+  // Permissions do not bind root, unless it has given up its capabilities.
+  const auto run_bound = [&](Words arguments) {
+    Command command{.arguments = std::move(arguments), .directory = at.directory().path().string()};
+    if (::geteuid() == 0) {
+      command.arguments.insert(command.arguments.begin(),
+                               {"--bounding-set=-all", "--inh-caps=-all", command.program});
+      command.program = "/usr/bin/setpriv";
+    }
+    return support::run(command);
+  };
+  const std::string denied = ": Permission denied";
+  CHECK(refusal_fault(run_bound({"x.npy"}), {"x.npy" + denied}) == "");
+  CHECK(refusal_fault(run_bound({"small.npy", "--weight", "x.npy"}), {"x.npy" + denied}) == "");
+  CHECK(refusal_fault(run_bound({"small.npy", "-o", "y.npy"}), {"y.npy" + denied}) == "");
+  CHECK(refusal_fault(run_bound({"small.npy", "-o", "shut/y.npy"}), {"shut/y.npy" + denied}) == "");
+  CHECK(read_file(path("y.npy")) == "old");
+  CHECK(list_directory(path("shut")).empty());
+}
+
+TEST_CASE(
+    "a FIFO is read as a pipe, and a device without an end is refused before it fills memory") {
+  const Workplace at;
+  const auto shell = [&](const std::string& script) {
+    return support::run({.arguments = {"-ec", script, LNORM_BINARY},
+                         .directory = at.directory().path().string(),
+                         .program = "/bin/sh"});
+  };
+  const Outcome fifo =
+      shell("mkfifo f; cat x.npy > f & \"$0\" f -o y.npy; \"$0\" x.npy | cmp - y.npy");
+  CHECK(fifo.status == 0);
+  CHECK(fifo.err == "");
+  for (const Words& words : std::vector<Words>{{"/dev/zero"},
+                                               {"/dev/zero", "--from", "npy"},
+                                               {"/dev/zero", "--from", "json"},
+                                               {"stats", "/dev/zero", "--from", "json"},
+                                               {"compare", "/dev/zero", "/dev/zero"},
+                                               {"show", "/dev/zero", "--from", "json"}}) {
+    CAPTURE(words);
+    const Outcome outcome = support::run(words);
+    CHECK(refusal_fault(outcome, {"/dev/zero"}) == "");
+    CHECK(outcome.cpu_seconds < 2);
+  }
+}
+
+TEST_CASE("a limit on the size of files holds for temporary files, too") {
+  Workplace at;
+  const Outcome outcome =
+      support::run({.arguments = {"-ec", "ulimit -f 1; cat long.npy | \"$0\"", LNORM_BINARY},
+                    .directory = at.directory().path().string(),
+                    .environment = {{"TMPDIR", at.directory() / "tmp"}},
+                    .program = "/bin/sh"});
+  CHECK(refusal_fault(outcome, {"a temporary file in ", "File too large"}) == "");
+  CHECK(at.take().empty());
+}
+
+TEST_CASE("a complaint that cannot be written still has its exit status") {
+  CHECK(support::run({.arguments = {"no.npy"}, .err = file("/dev/full")}).status == 2);
+  CHECK(support::run({.arguments = {"no.npy"}, .err = closed()}).status == 2);
+}
