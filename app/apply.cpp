@@ -6,9 +6,10 @@
 #include "commands.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/spooled_tensor.hpp"
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/pipeline/c_order.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
+#include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "output_file.hpp"
 #include "progress_line.hpp"
@@ -25,24 +26,6 @@ Format stats_format(const std::string& path, const ByteSink& bytes) {
   }
   return format;
 }
-
-// Writes one number a row, taken from the blocks as they pass.
-class StatsWriter final : public RowObserver {
- public:
-  StatsWriter(TensorSink& sink, std::span<const double> RowBlock::*column)
-      : sink_(sink), column_(column) {}
-
-  void see(const RowBlock& block, BlockFindings*) override {
-    const auto numbers = block.*column_;
-    sink_.write(sink_.encode(block.first_row, std::as_bytes(numbers), text_));
-  }
-  void finish() override { sink_.finish(); }
-
- private:
-  TensorSink& sink_;
-  std::span<const double> RowBlock::*column_;
-  std::string text_;
-};
 
 }  // namespace
 
@@ -64,7 +47,7 @@ int apply(const ApplyArguments& arguments) {
   OutputFile& result = *files.front();
   result.begin(output, input.format, plan);
 
-  std::vector<std::unique_ptr<StatsWriter>> writers;
+  std::vector<std::unique_ptr<RowWriter>> writers;
   std::vector<RowObserver*> observers;
   const auto save = [&](const std::optional<std::string>& path,
                         std::span<const double> RowBlock::*column) {
@@ -73,7 +56,7 @@ int apply(const ApplyArguments& arguments) {
     OutputFile& file = *files.back();
     file.begin(stats_format(*path, file.bytes()),
                {*path, DType::float64, plan.stats_shape(arguments.keepdim)}, output);
-    writers.push_back(std::make_unique<StatsWriter>(file.sink(), column));
+    writers.push_back(std::make_unique<RowWriter>(file.sink(), plan, column));
     observers.push_back(writers.back().get());
   };
   save(arguments.save_mean, &RowBlock::mean);
@@ -88,7 +71,6 @@ int apply(const ApplyArguments& arguments) {
                         input.source->info());
   const RunOptions options{arguments.threads, progress.callback()};
   if (plan.long_rows) {
-    input.source = with_positions(std::move(input.source));
     run_long_rows(*input.source, plan, kernel, affine, observers, result.sink(), options);
   } else {
     run(*input.source, plan, transform, observers, &result.sink(), options);

@@ -4,6 +4,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/pipeline/c_order.hpp"
 #include "lnorm/report/comparison_report.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
@@ -22,12 +23,13 @@ Tolerance tolerance_of(const CompareArguments& arguments, DType actual, DType ex
 }
 
 Comparison compare_files(const CompareArguments& arguments) {
-  const OpenedTensor actual = open_tensor(arguments.actual, {});
-  const OpenedTensor expected = open_tensor(arguments.expected, {});
-  const TensorInfo& info = expected.source->info();
-  const Tolerance tolerance = tolerance_of(arguments, actual.source->info().dtype, info.dtype);
+  const RunOptions threads{arguments.threads};
+  const auto actual = in_c_order(open_tensor(arguments.actual, {}).source, threads);
+  const auto expected = in_c_order(open_tensor(arguments.expected, {}).source, threads);
+  const TensorInfo& info = expected->info();
+  const Tolerance tolerance = tolerance_of(arguments, actual->info().dtype, info.dtype);
   ProgressLine progress(arguments.progress, info);
-  return compare(*actual.source, *expected.source, tolerance, arguments.max_diffs,
+  return compare(*actual, *expected, tolerance, arguments.max_diffs,
                  {arguments.threads, progress.callback()});
 }
 

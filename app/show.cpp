@@ -6,6 +6,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/pipeline/c_order.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
@@ -13,8 +14,8 @@
 namespace lnorm::app {
 
 int show(const ShowArguments& arguments) {
-  const OpenedTensor input = open_tensor(arguments.input.name, arguments.input.from);
-  TensorSource& source = *input.source;
+  const auto input = gathered(open_tensor(arguments.input.name, arguments.input.from).source);
+  TensorSource& source = *input;
   const TensorInfo& info = source.info();
   TorchText text(info.dtype, info.shape, arguments.print);
   const auto size = static_cast<std::int64_t>(item_size(info.dtype));

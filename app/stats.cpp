@@ -22,7 +22,7 @@ int stats(const StatsArguments& arguments) {
   const Kernel& kernel = find_kernel(normalization.kernel);
   const OpenedTensor input = open_tensor(arguments.input.name, arguments.input.from);
   const TensorInfo& x = input.source->info();
-  const Plan plan = make_plan(x, normalization.options);
+  const Plan plan = make_plan(x, normalization.options, {}, RowOrder::c);
   const Affine affine = read_affine(normalization, plan);
 
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const RowStats& stats) {

@@ -9,6 +9,7 @@
 #include <xtensor/xscalar.hpp>
 
 #include "lnorm/core/options.hpp"
+#include "lnorm/core/row_view.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/pipeline/load_affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -94,9 +95,23 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
       result.rstd.fill(std::numeric_limits<double>::quiet_NaN());
       return result;
     }
-    kernels().front().layer_norm({data, info.dtype, info.byte_order, plan.rows, plan.row_length},
-                                 {reinterpret_cast<std::byte*>(result.y.data()), plan.out}, affine,
-                                 plan.formula, stats);
+    const auto normalize = [&](const std::byte* rows, std::byte* y) {
+      kernels().front().layer_norm(
+          {rows, info.dtype, info.byte_order, plan.rows, plan.row_length}, {y, plan.out}, affine,
+          plan.formula, stats);
+    };
+    const auto y = reinterpret_cast<std::byte*>(result.y.data());
+    if (plan.in_view.is_plain()) {
+      normalize(data, y);
+      return result;
+    }
+    const Tile all{0, plan.rows, 0, plan.row_length};
+    const auto elements = static_cast<std::size_t>(plan.rows * plan.row_length);
+    std::vector<std::byte> rows_in(elements * item_size(plan.in));
+    std::vector<std::byte> rows_out(elements * item_size(plan.out));
+    plan.in_view.raw_to_rows(all, item_size(plan.in), data, rows_in.data());
+    normalize(rows_in.data(), rows_out.data());
+    plan.out_view.rows_to_raw(all, item_size(plan.out), rows_out.data(), y);
     return result;
   });
 }
@@ -104,7 +119,7 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
 }  // namespace detail
 
 // y = (x - mean) * rstd of every row, as kernel/layer_norm.hpp defines it, with its accuracy.
-// options names the normalised axes (trailing ones) and the formula. x is not changed; nothing is
+// options names the normalised axes and the formula. x is not changed; nothing is
 // shared with the result. Throws Error if the options do not fit x's shape.
 template <class E>
 auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options = {}) {
@@ -112,7 +127,7 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options = {
 }
 
 // y = (x - mean) * rstd * weight + bias. weight and bias, of any arithmetic type, have the shape of
-// the normalised axes, or none (xt::xscalar<double>(1)), which stands for every element. Throws
+// the normalised axes, in the order that these have in x, or none (xt::xscalar<double>(1)), which stands for every element. Throws
 // Error if they do not.
 template <class E, class W, class B>
 auto layer_norm(const xt::xexpression<E>& x, const xt::xexpression<W>& weight,

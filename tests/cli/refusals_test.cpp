@@ -24,8 +24,6 @@ struct Workplace {
     write("long.npy", npy("<f4", {2, 3}, std::string(25, '\0')));
     write("v2.npy", npy("<V2", {2, 3}, std::string(12, '\0')));
     write("object.npy", npy("|O", {2, 3}, std::string(48, '\0')));
-    std::string fortran = npy("<f4", {2, 3}, std::string(24, '\0'));
-    write("fortran.npy", fortran.replace(fortran.find("False"), 5, "True "));
     write("empty.npy", "");
     write("blank.json", " \n");
     write("magic.npy", "\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
@@ -80,7 +78,6 @@ TEST_CASE("an input that cannot be read is named with the reason") {
       {{"short.npy"}, {"short.npy", "(2, 3)", "float32", "24 bytes", "found 20"}},
       {{"long.npy"}, {"long.npy", "(2, 3)", "float32", "24 bytes", "found 25", "hint: "}},
       {{}, {"standard input", "24 bytes", "found 3"}, npy("<f4", {2, 3}, "abc")},
-      {{"fortran.npy"}, {"fortran.npy", "Fortran order"}},
       {{"v2.npy"}, {"v2.npy", "bfloat16"}},
       {{"object.npy"}, {"object.npy", "object", "pickle"}},
       {{"x.npy:w"}, {"x.npy", "one tensor", "w"}},
@@ -131,8 +128,6 @@ TEST_CASE("axes that do not fit the tensor are named with its shape") {
       {{"x.npy", "--axis", "-4"}, {"x.npy: (2, 3, 4)", "axis -4", "-3 to 2"}},
       {{"x.npy", "--axes", "2,3"}, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
       {{"x.npy", "--axes", "-1,2"}, {"x.npy: (2, 3, 4)", "axis 2 twice"}},
-      {{"x.npy", "--axes", "0,2"}, {"x.npy: (2, 3, 4)", "not supported yet", "hint: "}},
-      {{"x.npy", "--axes", "0"}, {"not supported yet", "hint: ", "--axis 0"}},
       {{"x.npy", "--axes", ""}, {"--axes", "''"}},
       {{"x.npy", "--axes", "1,"}, {"--axes", "''"}},
       {{"x.npy", "--normalized-shape", "5"}, {"x.npy", "(5)", "(2, 3, 4)"}},
@@ -352,7 +347,6 @@ TEST_CASE("show refuses what holds no tensor") {
 TEST_CASE("softmax refuses axes and outputs that apply refuses") {
   Workplace().check({
       {{"softmax", "x.npy", "--axis", "3"}, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
-      {{"softmax", "x.npy", "--axes", "0"}, {"not supported yet", "hint: ", "--axis 0"}},
       {{"softmax", "x.npy", "--normalized-shape", "5"}, {"x.npy", "(5)", "(2, 3, 4)"}},
       {{"softmax", "x.npy", "--axis", "0", "--axes", "0"}, {"--axis", "--axes", "one of"}},
       {{"softmax", "x.npy", "--dtype", "int8"}, {"--dtype", "'int8'", "float32"}},

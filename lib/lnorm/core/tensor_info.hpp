@@ -8,12 +8,16 @@
 
 namespace lnorm {
 
-// What a header says of a tensor: everything but the elements, which follow in C order.
+// Which index of a tensor goes fastest from one element to the next: the last one, or the first one.
+enum class MemoryOrder { c, fortran };
+
+// What a header says of a tensor: everything but the elements.
 struct TensorInfo {
   std::string name;  // for messages: "x.npy", "model.json:weight", "standard input"
   DType dtype = DType::float64;
   Shape shape;
   std::endian byte_order = std::endian::native;
+  MemoryOrder order = MemoryOrder::c;
 };
 
 }  // namespace lnorm

@@ -63,7 +63,7 @@ class DictParser {
         parse_descr(info);
       } else if (key == "fortran_order") {
         once(has_order);
-        parse_order();
+        parse_order(info);
       } else if (key == "shape") {
         once(has_shape);
         info.shape = parse_shape();
@@ -148,15 +148,13 @@ class DictParser {
     if (has_order && descr[0] == '>') info.byte_order = std::endian::big;
   }
 
-  void parse_order() {
+  void parse_order(TensorInfo& info) {
     skip_blanks();
-    const std::size_t start = position_;
     if (accept_word("True")) {
-      fail_at(start,
-              "Fortran order is not supported yet, expected 'fortran_order': False "
-              "(numpy.save of numpy.ascontiguousarray(x) writes that)");
+      info.order = MemoryOrder::fortran;
+    } else if (!accept_word("False")) {
+      fail(concat("fortran_order is ", found(), ", expected True or False"));
     }
-    if (!accept_word("False")) fail(concat("fortran_order is ", found(), ", expected False"));
   }
 
   Shape parse_shape() {

@@ -1,29 +1,27 @@
 #include "lnorm/io/spooled_tensor.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/os.hpp"
 
 namespace lnorm {
 
 namespace {
 
+constexpr std::int64_t kBlock = std::int64_t{1} << 20;
+
+std::int64_t byte_count(const TensorInfo& info) {
+  return element_count(info.shape) * static_cast<std::int64_t>(item_size(info.dtype));
+}
+
 class SpooledTensor final : public TensorSource {
  public:
-  explicit SpooledTensor(TensorSource& source)
-      : TensorSource(source.info()), file_(os::create_nameless(file_name_)) {
-    constexpr std::int64_t kBlock = std::int64_t{1} << 20;
-    std::vector<std::byte> block;
-    const std::int64_t bytes =
-        element_count(info().shape) * static_cast<std::int64_t>(item_size(info().dtype));
-    for (std::int64_t done = 0; done < bytes; done += kBlock) {
-      source.read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
-      os::write_all(file_, block, file_name_);
-    }
-    source.finish();
-  }
+  SpooledTensor(TensorInfo info, std::string file_name, os::FileDescriptor file)
+      : TensorSource(std::move(info)), file_name_(std::move(file_name)), file_(std::move(file)) {}
 
   void read(std::vector<std::byte>& to, std::size_t bytes) override {
     to.resize(bytes);
@@ -49,11 +47,60 @@ class SpooledTensor final : public TensorSource {
   std::int64_t next_ = 0;
 };
 
+std::unique_ptr<TensorSource> spooled(TensorSource& source) {
+  TensorSpool spool(source.info());
+  std::vector<std::byte> block;
+  const std::int64_t bytes = byte_count(source.info());
+  for (std::int64_t done = 0; done < bytes; done += kBlock) {
+    source.read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
+    spool.write(block);
+  }
+  source.finish();
+  return spool.source();
+}
+
 }  // namespace
 
-std::unique_ptr<TensorSource> with_positions(std::unique_ptr<TensorSource> source) {
-  if (source->has_positions()) return source;
-  return std::make_unique<SpooledTensor>(*source);
+PositionedSource::PositionedSource(TensorSource& source)
+    : spooled_(source.has_positions() ? nullptr : spooled(source)),
+      source_(spooled_ ? spooled_.get() : &source) {}
+
+TensorSpool::TensorSpool(TensorInfo info)
+    : info_(std::move(info)), file_(os::create_nameless(file_name_)) {}
+
+void TensorSpool::write_at(std::int64_t position, std::span<const std::byte> elements) const {
+  os::write_at(file_, elements, position, file_name_);
+}
+
+void TensorSpool::write(std::span<const std::byte> encoded) {
+  os::write_all(file_, encoded, file_name_);
+}
+
+std::unique_ptr<TensorSource> TensorSpool::source() {
+  return std::make_unique<SpooledTensor>(info_, file_name_, std::move(file_));
+}
+
+PositionedSink::PositionedSink(TensorSink& sink, const TensorInfo& info) : sink_(sink) {
+  if (!sink.has_positions()) spool_ = std::make_unique<TensorSpool>(info);
+}
+
+TensorSink& PositionedSink::operator*() const noexcept {
+  return spool_ ? static_cast<TensorSink&>(*spool_) : sink_;
+}
+
+void PositionedSink::finish() {
+  if (spool_) {
+    const std::unique_ptr<TensorSource> source = spool_->source();
+    const std::int64_t bytes = byte_count(source->info());
+    const auto item = static_cast<std::int64_t>(item_size(source->info().dtype));
+    std::vector<std::byte> block;
+    std::string room;
+    for (std::int64_t done = 0; done < bytes; done += kBlock) {
+      source->read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
+      sink_.write(sink_.encode(done / item, block, room));
+    }
+  }
+  sink_.finish();
 }
 
 }  // namespace lnorm

@@ -1,13 +1,62 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
+#include "lnorm/io/os.hpp"
+#include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
 
+// Tensors with positions where there are none: by way of a temporary file without a name, in $TMPDIR or
+// /tmp. Throws Error where that fails.
 namespace lnorm {
 
-// The same tensor with positions: as it is if it has them, otherwise (a pipe) read to its end into a
-// temporary file without a name, in $TMPDIR or /tmp. Throws Error where that fails.
-std::unique_ptr<TensorSource> with_positions(std::unique_ptr<TensorSource> source);
+// A source as it is, if it has positions; otherwise (a pipe) read to its end first.
+class PositionedSource {
+ public:
+  explicit PositionedSource(TensorSource& source);
+
+  TensorSource& operator*() const noexcept { return *source_; }
+
+ private:
+  std::unique_ptr<TensorSource> spooled_;
+  TensorSource* source_;
+};
+
+// A tensor that is written at positions, and then can be read.
+class TensorSpool final : public TensorSink {
+ public:
+  // info: of what is written; in native byte order.
+  explicit TensorSpool(TensorInfo info);
+
+  bool has_positions() const noexcept override { return true; }
+  void write_at(std::int64_t position, std::span<const std::byte> elements) const override;
+  void write(std::span<const std::byte> encoded) override;
+  void finish() override {}
+
+  // After the last element; once.
+  std::unique_ptr<TensorSource> source();
+
+ private:
+  TensorInfo info_;
+  std::string file_name_;
+  os::FileDescriptor file_;
+};
+
+// A sink as it is, if it has positions; otherwise it is given the elements in finish(), in order.
+class PositionedSink {
+ public:
+  // info: of what is written.
+  PositionedSink(TensorSink& sink, const TensorInfo& info);
+
+  TensorSink& operator*() const noexcept;
+
+  // In place of the sink's own.
+  void finish();
+
+ private:
+  TensorSink& sink_;
+  std::unique_ptr<TensorSpool> spool_;
+};
 
 }  // namespace lnorm

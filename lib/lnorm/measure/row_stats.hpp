@@ -81,7 +81,7 @@ struct StatsHistograms {
 // All that a report needs.
 struct Stats {
   TensorInfo x;
-  std::size_t first_axis = 0;  // normalised: this axis and all after it
+  std::vector<std::size_t> axes;  // normalised, in ascending order
   Formula formula;
   bool weight = false;  // whether the output was multiplied by one, or by 1 + weight
   bool zero_centered_weight = false;
@@ -93,11 +93,15 @@ struct Stats {
   std::optional<StatsHistograms> histograms;
 };
 
-// The axes that are not normalised: rows are numbered along them.
+// The extents of the axes that are not normalised: rows are numbered along them.
 inline Shape row_shape(const Stats& stats) {
-  const Shape& shape = stats.x.shape;
-  return {shape.begin(),
-          shape.begin() + static_cast<std::ptrdiff_t>(std::min(stats.first_axis, shape.size()))};
+  Shape result;
+  for (std::size_t axis = 0; axis < stats.x.shape.size(); ++axis) {
+    if (!std::binary_search(stats.axes.begin(), stats.axes.end(), axis)) {
+      result.push_back(stats.x.shape[axis]);
+    }
+  }
+  return result;
 }
 
 }  // namespace lnorm

@@ -11,18 +11,24 @@ namespace lnorm {
 
 namespace {
 
-int useful_threads(int threads, std::int64_t blocks) {
+// Large blocks are fewer: what they may take together.
+constexpr std::int64_t kLargeBlock = std::int64_t{2} << 20;
+constexpr std::int64_t kMostBytes = std::int64_t{40} << 20;
+
+int useful_threads(int threads, std::int64_t blocks, std::int64_t block_bytes) {
   if (blocks <= 1) return 1;
   if (threads == 0) threads = tbb::info::default_concurrency();
-  return static_cast<int>(std::min<std::int64_t>(threads, blocks));
+  if (block_bytes >= kLargeBlock) blocks = std::min(blocks, kMostBytes / block_bytes);
+  return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, threads));
 }
 
 }  // namespace
 
-Crew::Crew(int threads, std::int64_t blocks)
-    : threads_(useful_threads(threads, blocks)),
+Crew::Crew(int threads, std::int64_t blocks, std::int64_t block_bytes)
+    : threads_(useful_threads(threads, blocks, block_bytes)),
       // One to work on for every thread, and as many that wait for their turn to begin or end.
-      slots_(threads_ == 1 ? 1 : 2 * static_cast<std::size_t>(threads_)) {}
+      slots_(static_cast<std::size_t>(threads_) *
+             (threads_ == 1 || block_bytes >= kLargeBlock ? 1 : 2)) {}
 
 void Crew::run(std::int64_t blocks, const Stage& begin, const Stage& work, const Stage& end) const {
   if (threads_ == 1) {

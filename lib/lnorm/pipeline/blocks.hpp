@@ -14,10 +14,11 @@ struct RunOptions {
   Progress progress{};
 };
 
-// How a loop is spread over threads: as many as there can be work for.
+// How a loop is spread over threads: as many as there can be work for, and as memory allows.
 class Crew {
  public:
-  Crew(int threads, std::int64_t blocks);
+  // block_bytes: what a block under way takes, where that is much.
+  Crew(int threads, std::int64_t blocks, std::int64_t block_bytes = 0);
 
   // How many blocks can be under way at a time, each of them in a slot of its own.
   std::size_t slots() const noexcept { return slots_; }

@@ -9,9 +9,10 @@ namespace lnorm {
 
 // Layer normalisation of rows that are longer than memory should hold (plan.long_rows), with the same
 // bits as if they were held: in two passes over the source, more where a row's values or a bias ask for
-// it. Segments of a row are read and computed by several threads. Memory does not grow with the rows.
-// source has positions. The observers see mean and rstd, of one row at a time, and no elements. Throws
-// Error or ClosedPipe.
+// it. Rows that lie one after another go one by one; those that lie among each other, as the columns of
+// a matrix do, in groups. Parts of them are read and computed by several threads. Memory does not grow
+// with the rows. A source, or a sink, that has no positions where they are needed is spooled. The
+// observers see mean and rstd, of a group at a time, and no elements. Throws Error or ClosedPipe.
 void run_long_rows(TensorSource& source, const Plan& plan, const Kernel& kernel,
                    const Affine& affine, std::span<RowObserver* const> observers, TensorSink& sink,
                    const RunOptions& options = {});

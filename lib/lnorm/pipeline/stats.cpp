@@ -95,7 +95,7 @@ Stats StatsObserver::stats(const TensorInfo& x) const {
   const auto columns = stats_columns(wanted_.softmax);
   Stats result;
   result.x = x;
-  result.first_axis = plan_.first_axis;
+  result.axes = plan_.axes;
   result.formula = plan_.formula;
   result.out = plan_.out;
   result.columns = columns;

@@ -13,16 +13,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json head_json(const Stats& stats) {
-  Json axes = Json::array();
-  for (std::size_t axis = stats.first_axis; axis < stats.x.shape.size(); ++axis) {
-    axes.push_back(axis);
-  }
   return {
       {"schema", 1},
       {"command", "stats"},
       {"input", {{"name", stats.x.name}, {"dtype", name(stats.x.dtype)}, {"shape", stats.x.shape}}},
       {"output_dtype", name(stats.out)},
-      {"axes", axes},
+      {"axes", stats.axes},
       {"eps", stats.formula.eps},
       {"eps_on", stats.formula.eps_on == EpsOn::std ? "std" : "variance"},
       {"ddof", stats.formula.ddof},

@@ -102,13 +102,11 @@ class TextReport {
     const Shape& shape = stats_.x.shape;
     std::string axes;
     std::int64_t row_length = 1;
-    for (std::size_t axis = stats_.first_axis; axis < shape.size(); ++axis) {
+    for (const std::size_t axis : stats_.axes) {
       axes += concat(axes.empty() ? "" : ", ", axis);
       row_length *= shape[axis];
     }
-    axes.insert(0, shape.empty()                           ? "no axes"
-                   : stats_.first_axis + 1 == shape.size() ? "axis "
-                                                           : "axes ");
+    axes.insert(0, stats_.axes.empty() ? "no axes" : stats_.axes.size() == 1 ? "axis " : "axes ");
     write_line(concat(style_.heading(printable(stats_.x.name)), ": ", name(stats_.x.dtype),
                       ", shape ", shape_text(shape), ", ", formula.rms ? "RMS-" : "",
                       "normalised over ", axes, ": ", counted(element_count(rows_), "row"), " of ",

@@ -41,13 +41,24 @@ class MemorySource final : public lnorm::TensorSource {
 
 class MemorySink final : public lnorm::TensorSink {
  public:
+  MemorySink() = default;
+  // With positions.
+  explicit MemorySink(std::size_t size) : bytes(size), has_positions_(true) {}
+
+  bool has_positions() const noexcept override { return has_positions_; }
+  void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
+    std::copy(elements.begin(), elements.end(), bytes.begin() + position);
+  }
   void write(std::span<const std::byte> elements) override {
     bytes.insert(bytes.end(), elements.begin(), elements.end());
   }
   void finish() override { finished = true; }
 
-  std::vector<std::byte> bytes;
+  mutable std::vector<std::byte> bytes;
   bool finished = false;
+
+ private:
+  bool has_positions_ = false;
 };
 
 // Collects mean and rstd of the rows, which come in order.

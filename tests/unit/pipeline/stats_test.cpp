@@ -268,6 +268,6 @@ TEST_CASE("statistics outlive the observer that made them", "[pipeline]") {
   CHECK(first.size() == 6);
   CHECK(std::equal(first.begin(), first.end(), second.begin(), second.end(),
                    [](const StatsRow& a, const StatsRow& b) { return same(a, b); }));
-  CHECK(stats.first_axis == 1);
+  CHECK(stats.axes == std::vector<std::size_t>{1});
   CHECK(stats.out == DType::float32);
 }

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lnorm {
+
+// Some successive elements of some successive rows.
+struct Tile {
+  std::int64_t first_row;
+  std::int64_t rows;
+  std::int64_t first;  // element of a row
+  std::int64_t count;  // elements of each row
+};
+
+// A tensor as it lies in a file or in memory, seen as rows of elements: where each of them is. Positions
+// are counted in elements.
+//
+// A tile travels in two forms: as rows, one after another, which is what kernels work on; and raw, as
+// the runs of neighbouring elements that it consists of, one after another, which is what can be read or
+// written at once.
+class RowView {
+ public:
+  struct Axis {
+    std::int64_t extent;
+    std::int64_t stride;  // from one index to the next
+  };
+
+  RowView() = default;
+
+  // Rows are numbered along row_axes and their elements along element_axes, the last of either
+  // fastest.
+  RowView(std::span<const Axis> row_axes, std::span<const Axis> element_axes);
+
+  std::int64_t row_length() const noexcept { return row_length_; }
+
+  // Whether rows lie one after another, and their elements, too: raw tiles of whole rows are rows.
+  bool is_plain() const noexcept { return plain_; }
+
+  // Blocks of this many rows, or a multiple, lie one after another, each of them without gaps.
+  std::int64_t slab_rows() const noexcept { return slab_rows_; }
+
+  // From the first run of the tile to the last, in the order of raw.
+  struct Run {
+    std::int64_t position;
+    std::int64_t count;
+  };
+  std::vector<Run> runs(const Tile& tile) const;
+
+  // Between the two forms of a tile of items of 1, 2, 4 or 8 bytes; from and to must not overlap.
+  void raw_to_rows(const Tile& tile, std::size_t item, const std::byte* raw, std::byte* rows) const;
+  void rows_to_raw(const Tile& tile, std::size_t item, const std::byte* rows, std::byte* raw) const;
+
+ private:
+  std::vector<Axis> row_axes_;
+  std::vector<Axis> element_axes_;
+  std::int64_t row_length_ = 1;
+  std::int64_t slab_rows_ = 1;
+  bool plain_ = true;
+};
+
+// What a tensor in C order, or in Fortran order, has for strides.
+std::vector<std::int64_t> c_strides(std::span<const std::int64_t> shape);
+std::vector<std::int64_t> fortran_strides(std::span<const std::int64_t> shape);
+
+}  // namespace lnorm

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lnorm/io/spooled_tensor.hpp"
+#include "lnorm/pipeline/run.hpp"
+
+namespace lnorm {
+
+// Writes one number a row, mean or rstd, taken from the blocks as they pass, to a sink of float64.
+class RowWriter final : public RowObserver {
+ public:
+  RowWriter(TensorSink& sink, const Plan& plan, std::span<const double> RowBlock::*column);
+
+  void see(const RowBlock& block, BlockFindings* findings) override;
+  void finish() override;
+
+ private:
+  TensorSink& sink_;
+  const Plan& plan_;
+  std::span<const double> RowBlock::*column_;
+  std::optional<PositionedSink> positioned_;  // where rows do not come in C order
+  std::string text_;
+  std::vector<std::byte> raw_;
+};
+
+}  // namespace lnorm

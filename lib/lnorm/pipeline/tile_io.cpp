@@ -1,0 +1,83 @@
+#include "lnorm/pipeline/tile_io.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "lnorm/core/chunk.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// Whether the tile is a single run whose raw form is that of rows.
+bool is_one_run(const RowView& view, const Tile& tile) {
+  return view.is_plain() && (tile.rows == 1 || tile.count == view.row_length());
+}
+
+std::int64_t start_of(const RowView& view, const Tile& tile, std::size_t item) {
+  return (tile.first_row * view.row_length() + tile.first) * static_cast<std::int64_t>(item);
+}
+
+// Calls see(position in bytes, bytes of raw) for every run.
+template <class Bytes, class See>
+void for_each_run(const RowView& view, const Tile& tile, std::size_t item, Bytes raw, See see) {
+  for (const RowView::Run& run : view.runs(tile)) {
+    const std::size_t bytes = static_cast<std::size_t>(run.count) * item;
+    see(run.position * static_cast<std::int64_t>(item), raw.first(bytes));
+    raw = raw.subspan(bytes);
+  }
+}
+
+}  // namespace
+
+void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
+               std::vector<std::byte>& raw, std::vector<std::byte>& rows) {
+  const std::size_t item = item_size(source.info().dtype);
+  rows.resize(static_cast<std::size_t>(tile.rows * tile.count) * item);
+  if (is_one_run(view, tile)) return source.read_at(start_of(view, tile, item), rows);
+  raw.resize(rows.size());
+  for_each_run(view, tile, item, std::span(raw),
+               [&](std::int64_t position, auto bytes) { source.read_at(position, bytes); });
+  view.raw_to_rows(tile, item, raw.data(), rows.data());
+}
+
+void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
+                const std::vector<std::byte>& rows, std::vector<std::byte>& raw) {
+  if (is_one_run(view, tile)) return sink.write_at(start_of(view, tile, item), rows);
+  raw.resize(rows.size());
+  view.rows_to_raw(tile, item, rows.data(), raw.data());
+  for_each_run(view, tile, item, std::span<const std::byte>(raw),
+               [&](std::int64_t position, auto bytes) { sink.write_at(position, bytes); });
+}
+
+void copy_tiles(const TensorSource& source, const RowView& from, const TensorSink& sink,
+                const RowView& to, std::int64_t rows, const RunOptions& options) {
+  constexpr std::int64_t kTileBytes = std::int64_t{2} << 20;
+  const std::int64_t row_length = from.row_length();
+  if (rows * row_length == 0) return;
+  const std::size_t item = item_size(source.info().dtype);
+  const std::int64_t elements = kTileBytes / static_cast<std::int64_t>(item);
+  const std::int64_t count = std::min(row_length, std::max(kChunk, elements / rows));
+  const std::int64_t tile_rows = std::min(rows, std::max<std::int64_t>(1, elements / count));
+  const std::int64_t parts = (row_length + count - 1) / count;
+  const std::int64_t tiles = parts * ((rows + tile_rows - 1) / tile_rows);
+  struct Slot {
+    std::vector<std::byte> rows;
+    std::vector<std::byte> raw;
+  };
+  const Crew crew(options.threads, tiles, 2 * kTileBytes);
+  std::vector<Slot> slots(crew.slots());
+  crew.run(
+      tiles, [](std::int64_t, std::size_t) {},
+      [&](std::int64_t number, std::size_t s) {
+        const std::int64_t first_row = number / parts * tile_rows;
+        const std::int64_t first = number % parts * count;
+        const Tile tile{first_row, std::min(tile_rows, rows - first_row), first,
+                        std::min(count, row_length - first)};
+        read_tile(source, from, tile, slots[s].raw, slots[s].rows);
+        write_tile(sink, to, tile, item, slots[s].rows, slots[s].raw);
+      },
+      [](std::int64_t, std::size_t) {});
+}
+
+}  // namespace lnorm
