@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 build_packages=(g++ cmake ninja-build libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
-  nlohmann-json3-dev)
+  libzip-dev nlohmann-json3-dev pkgconf)
 test_packages=(catch2 libboost-dev)
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev time)
 

@@ -34,14 +34,14 @@ std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std
 }
 
 AffineTerm read_term(std::string_view role, const std::optional<std::string>& name,
-                     const Plan& plan, bool plus_one) {
+                     std::optional<DType> as, const Plan& plan, bool plus_one) {
   if (!name) return {};
   const std::string option = concat("--", role);
   if (name->empty()) throw Error(concat(option, ": '' is not the name of a file"));
   struct stat ignored;
   std::unique_ptr<TensorSource> source;
   if (!os::exists(*name, &ignored)) source = parse_literal(option, *name);
-  if (!source) source = open_tensor(*name, {}).source;
+  if (!source) source = open_tensor(*name, {.from = {}, .as = as}).source;
   return load_affine_term(role, *source, plan, plus_one);
 }
 
@@ -55,9 +55,10 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
   if (standard_inputs > 1) throw Error("standard input is named for two inputs, expected one");
 }
 
-Affine read_affine(const NormalizationArguments& arguments, const Plan& plan) {
-  return {read_term("weight", arguments.weight, plan, arguments.options.zero_centered_weight),
-          read_term("bias", arguments.bias, plan, false)};
+Affine read_affine(const NormalizationArguments& arguments, std::optional<DType> as,
+                   const Plan& plan) {
+  return {read_term("weight", arguments.weight, as, plan, arguments.options.zero_centered_weight),
+          read_term("bias", arguments.bias, as, plan, false)};
 }
 
 }  // namespace lnorm::app

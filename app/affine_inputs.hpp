@@ -9,7 +9,9 @@ namespace lnorm::app {
 // Throws Error if standard input is named for more than one of the tensors.
 void check_inputs(const InputArguments& input, const NormalizationArguments& arguments);
 
-// Reads --weight and --bias: a file, a member of one, JSON, or a number. Throws Error.
-Affine read_affine(const NormalizationArguments& arguments, const Plan& plan);
+// Reads --weight and --bias: a file, a member of one, JSON, or a number; as: where the file does not tell
+// (ReadOptions). Throws Error.
+Affine read_affine(const NormalizationArguments& arguments, std::optional<DType> as,
+                   const Plan& plan);
 
 }  // namespace lnorm::app

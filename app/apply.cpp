@@ -6,11 +6,10 @@
 #include "commands.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/tensor_source.hpp"
-#include "lnorm/pipeline/c_order.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
+#include "open_input.hpp"
 #include "output_file.hpp"
 #include "progress_line.hpp"
 
@@ -20,7 +19,7 @@ namespace {
 
 Format stats_format(const std::string& path, const ByteSink& bytes) {
   const Format format = named_format(path).value_or(Format::npy);
-  if (format == Format::npy && bytes.is_terminal()) {
+  if (is_binary(format) && bytes.is_terminal()) {
     throw Error(concat(printable(path), ": binary is not written to a terminal"),
                 "name a file, or one that ends in .json or .txt");
   }
@@ -37,30 +36,30 @@ int apply(const ApplyArguments& arguments) {
     throw Error("--rms subtracts no mean, so that there is none for --save-mean");
   }
   const Kernel& kernel = find_kernel(normalization.kernel);
-  OpenedTensor input = open_tensor(arguments.input.name, arguments.input.from);
+  OpenedTensor input = open_input(arguments.input);
   Plan plan = make_plan(input.source->info(), normalization.options, output.dtype);
   plan.stats = arguments.save_mean || arguments.save_rstd;
-  const Affine affine = read_affine(normalization, plan);
+  const Affine affine = read_affine(normalization, arguments.input.options.as, plan);
 
   std::vector<std::unique_ptr<OutputFile>> files;  // the result, then mean and rstd
   files.push_back(std::make_unique<OutputFile>(output.path));
   OutputFile& result = *files.front();
-  result.begin(output, input.format, plan);
+  result.begin(output, input, plan);
 
   std::vector<std::unique_ptr<RowWriter>> writers;
   std::vector<RowObserver*> observers;
-  const auto save = [&](const std::optional<std::string>& path,
+  const auto save = [&](const std::optional<std::string>& path, const std::string& name,
                         std::span<const double> RowBlock::*column) {
     if (!path) return;
     files.push_back(std::make_unique<OutputFile>(*path));
     OutputFile& file = *files.back();
     file.begin(stats_format(*path, file.bytes()),
-               {*path, DType::float64, plan.stats_shape(arguments.keepdim)}, output);
+               {*path, DType::float64, plan.stats_shape(arguments.keepdim)}, name, output);
     writers.push_back(std::make_unique<RowWriter>(file.sink(), plan, column));
     observers.push_back(writers.back().get());
   };
-  save(arguments.save_mean, &RowBlock::mean);
-  save(arguments.save_rstd, &RowBlock::rstd);
+  save(arguments.save_mean, "mean", &RowBlock::mean);
+  save(arguments.save_rstd, "rstd", &RowBlock::rstd);
   check_destinations(files);
   if (!observers.empty()) result.bytes().outlive_reader();
 

@@ -32,7 +32,9 @@ constexpr std::string_view kExamples =
     "  lnorm data/sample.npy --weight '[1, 1, 2, 2]' --bias 0.5 -o /tmp/y.npy\n"
     "  cat data/sample.npy | lnorm --axes -2,-1 --unbiased --eps 0 --to json\n"
     "\n"
-    "PATH:MEMBER names one tensor of a file that holds several; - is standard input.\n"
+    "PATH:MEMBER names one tensor of a file that holds several (.npz, .safetensors, a JSON "
+    "object);\n"
+    "- is standard input.\n"
     "Exit status: 0 done, 1 compare found a difference, 2 anything that kept the work from being\n"
     "done.";
 
@@ -59,7 +61,9 @@ constexpr std::string_view kSoftmaxExamples =
 constexpr std::string_view kShowExamples =
     "Examples:\n"
     "  lnorm show data/sample.npy\n"
-    "  lnorm show data/sample.json --precision 2 --header";
+    "  lnorm show data/sample.json --precision 2 --header\n"
+    "  lnorm show data/corpus/good/stored.npz\n"
+    "  lnorm show data/corpus/good/stored.npz:gamma";
 
 class HelpFormatter final : public CLI::Formatter {
  public:
@@ -108,11 +112,11 @@ void add_apply(CLI::App& app, Parsed& parsed) {
   CLI::App& apply = add_command(app, parsed.apply, "apply",
                                 "Normalise a tensor (the default command)", kExamples);
   add_normalization(apply, arguments.normalization);
-  add_from(apply, arguments.input);
+  add_input(apply, arguments.input);
   add_output(apply, arguments.output);
   apply
       .add_option("--save-mean", arguments.save_mean,
-                  "Write the rows' means, float64; .npy unless named .json or .txt")
+                  "Write the rows' means, float64; .npy unless named .safetensors, .json or .txt")
       ->type_name("PATH");
   apply
       .add_option("--save-rstd", arguments.save_rstd,
@@ -131,7 +135,7 @@ void add_stats(CLI::App& app, Parsed& parsed) {
   CLI::App& stats = add_command(app, parsed.stats, "stats",
                                 "What normalisation does to every row, in numbers", kStatsExamples);
   add_normalization(stats, arguments.normalization);
-  add_from(stats, arguments.input);
+  add_input(stats, arguments.input);
   stats.option_defaults()->group("Report");
   stats.add_flag("--softmax", arguments.softmax, "Softmax of every row beside its normalisation");
   stats.add_flag("--histogram", arguments.histogram,
@@ -164,6 +168,7 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   CLI::App& compare =
       add_command(app, parsed.compare, "compare",
                   "Hold a tensor against another, element by element", kCompareExamples);
+  add_as(compare, arguments.as);
   compare.option_defaults()->group("Tolerance");
   add_parsed(
       compare, "--rtol",
@@ -203,7 +208,7 @@ void add_softmax(CLI::App& app, Parsed& parsed) {
       add_command(app, parsed.softmax, "softmax", "Softmax of every row", kSoftmaxExamples);
   softmax.option_defaults()->group("Axes");
   add_axes(softmax, arguments.axes);
-  add_from(softmax, arguments.input);
+  add_input(softmax, arguments.input);
   add_output(softmax, arguments.output);
   add_threads(softmax, arguments.threads);
   add_progress(softmax, arguments.progress);
@@ -212,9 +217,10 @@ void add_softmax(CLI::App& app, Parsed& parsed) {
 
 void add_show(CLI::App& app, Parsed& parsed) {
   ShowArguments& arguments = parsed.show_arguments;
-  CLI::App& show =
-      add_command(app, parsed.show, "show", "Print a tensor, as PyTorch prints it", kShowExamples);
-  add_from(show, arguments.input);
+  CLI::App& show = add_command(
+      app, parsed.show, "show",
+      "Print a tensor, as PyTorch prints it, or list the tensors of a file", kShowExamples);
+  add_input(show, arguments.input);
   show.option_defaults()->group("Report");
   show.add_flag("--header", arguments.header,
                 "Name, dtype and shape first (as always on a terminal)");

@@ -8,8 +8,8 @@
 
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/options.hpp"
-#include "lnorm/io/format.hpp"
 #include "lnorm/io/json_tensor.hpp"
+#include "lnorm/io/tensor_source.hpp"
 #include "lnorm/report/torch_text.hpp"
 
 // The command line as plain values. A path of "-" is standard input or output.
@@ -17,7 +17,7 @@ namespace lnorm::app {
 
 struct InputArguments {
   std::string name = "-";
-  std::optional<Format> from;
+  ReadOptions options;
 };
 
 struct NormalizationArguments {
@@ -31,6 +31,7 @@ struct OutputArguments {
   std::string path = "-";
   std::optional<Format> format;
   std::optional<DType> dtype;
+  std::optional<std::string> name;  // of the tensor, where the format has one
   JsonNan nan = JsonNan::python;
   PrintOptions print;
 };
@@ -64,6 +65,7 @@ struct StatsArguments {
 struct CompareArguments {
   std::string actual;
   std::string expected;
+  std::optional<DType> as;
   std::optional<double> rtol;  // by dtype if not given, as atol
   std::optional<double> atol;
   std::optional<std::uint64_t> max_ulp;

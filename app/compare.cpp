@@ -23,9 +23,10 @@ Tolerance tolerance_of(const CompareArguments& arguments, DType actual, DType ex
 }
 
 Comparison compare_files(const CompareArguments& arguments) {
-  const RunOptions threads{arguments.threads};
-  const auto actual = in_c_order(open_tensor(arguments.actual, {}).source, threads);
-  const auto expected = in_c_order(open_tensor(arguments.expected, {}).source, threads);
+  const ReadOptions reading{.from = {}, .as = arguments.as};
+  const RunOptions threads{arguments.threads, {}};
+  const auto actual = in_c_order(open_tensor(arguments.actual, reading).source, threads);
+  const auto expected = in_c_order(open_tensor(arguments.expected, reading).source, threads);
   const TensorInfo& info = expected->info();
   const Tolerance tolerance = tolerance_of(arguments, actual->info().dtype, info.dtype);
   ProgressLine progress(arguments.progress, info);

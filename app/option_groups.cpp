@@ -48,11 +48,21 @@ void add_when(CLI::App& app, const std::string& name, When& value, const std::st
 
 }  // namespace
 
-void add_from(CLI::App& app, InputArguments& input) {
+void add_as(CLI::App& app, std::optional<DType>& as) {
   app.option_defaults()->group("Input");
-  add_choice<std::optional<Format>>(app, "--from", input.from,
-                                    {{"npy", Format::npy}, {"json", Format::json}},
+  add_choice<std::optional<DType>>(app, "--as", as, {{"bfloat16", DType::bfloat16}},
+                                   "What the elements of an .npy of dtype V2 are");
+}
+
+void add_input(CLI::App& app, InputArguments& input) {
+  app.option_defaults()->group("Input");
+  add_choice<std::optional<Format>>(app, "--from", input.options.from,
+                                    {{"npy", Format::npy},
+                                     {"npz", Format::npz},
+                                     {"safetensors", Format::safetensors},
+                                     {"json", Format::json}},
                                     "Input format (default by content)");
+  add_as(app, input.options.as);
 }
 
 void add_axes(CLI::App& app, NormalizedAxes& axes) {
@@ -137,13 +147,20 @@ void add_output(CLI::App& app, OutputArguments& output) {
       ->type_name("PATH");
   add_choice<std::optional<Format>>(
       app, "--to", output.format,
-      {{"npy", Format::npy}, {"json", Format::json}, {"text", Format::text}},
-      "Output format (default by the extension of -o, else the input's; text on a terminal)");
+      {{"npy", Format::npy},
+       {"safetensors", Format::safetensors},
+       {"json", Format::json},
+       {"text", Format::text}},
+      "Output format (default by the extension of -o, else the input's, .npy for archives; text on "
+      "a terminal)");
   add_parsed(
       app, "--dtype",
       [&](const std::string& text) { output.dtype = parse_float_dtype("--dtype", text); },
       "Output dtype (default the input's, float64 for integers)",
       "float16|bfloat16|float32|float64");
+  app.add_option("--name", output.name,
+                 "What .safetensors calls the tensor (default as the input is called)")
+      ->type_name("NAME");
   add_choice<JsonNan>(app, "--nan", output.nan,
                       {{"python", JsonNan::python}, {"null", JsonNan::null}},
                       "How JSON writes NaN: as NaN, or as null (default python)");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "arguments.hpp"
@@ -20,7 +21,8 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names, Parse parse,
       ->expected(1);
 }
 
-void add_from(CLI::App& app, InputArguments& input);
+void add_as(CLI::App& app, std::optional<DType>& as);
+void add_input(CLI::App& app, InputArguments& input);
 void add_axes(CLI::App& app, NormalizedAxes& axes);
 void add_normalization(CLI::App& app, NormalizationArguments& normalization);
 void add_output(CLI::App& app, OutputArguments& output);

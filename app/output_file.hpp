@@ -9,6 +9,7 @@
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/tensor_sink.hpp"
+#include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm::app {
@@ -24,8 +25,10 @@ class OutputFile {
 
   // The command's result: in the format asked for, by default the path's, the input's, or text on a
   // terminal.
-  void begin(const OutputArguments& arguments, Format input, const Plan& plan);
-  void begin(Format format, const TensorInfo& info, const OutputArguments& arguments);
+  void begin(const OutputArguments& arguments, const OpenedTensor& input, const Plan& plan);
+  // name: of the tensor, for formats that have one.
+  void begin(Format format, const TensorInfo& info, const std::string& name,
+             const OutputArguments& arguments);
 
   TensorSink& sink() noexcept { return *sink_; }
 
@@ -42,6 +45,8 @@ class OutputFile {
   Format format_ = Format::npy;
   std::unique_ptr<TensorSink> sink_;
 };
+
+bool is_binary(Format format) noexcept;
 
 // The format that a name's extension asks for, or nothing. Throws Error for those that lnorm knows and
 // does not write.

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <memory>
+#include <variant>
 #include <vector>
 
 #include "commands.hpp"
@@ -8,14 +10,16 @@
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/c_order.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "member_table.hpp"
+#include "open_input.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
 
-int show(const ShowArguments& arguments) {
-  const auto input = gathered(open_tensor(arguments.input.name, arguments.input.from).source);
-  TensorSource& source = *input;
+namespace {
+
+int show_tensor(TensorSource& source, const ShowArguments& arguments) {
   const TensorInfo& info = source.info();
   TorchText text(info.dtype, info.shape, arguments.print);
   const auto size = static_cast<std::int64_t>(item_size(info.dtype));
@@ -53,6 +57,26 @@ int show(const ShowArguments& arguments) {
   out.finish();
   out.commit();
   return 0;
+}
+
+int show_members(const Members& members) {
+  ByteSink out("-");
+  write_member_table(members, out);
+  out.finish();
+  out.commit();
+  return 0;
+}
+
+}  // namespace
+
+int show(const ShowArguments& arguments) {
+  auto input = open_tensor_or_members(arguments.input.name, arguments.input.options);
+  if (const auto* const members = std::get_if<std::unique_ptr<Members>>(&input)) {
+    return show_members(**members);
+  }
+  const auto source = gathered(std::move(std::get<OpenedTensor>(input).source));
+  check_as(source->info(), arguments.input.options);
+  return show_tensor(*source, arguments);
 }
 
 }  // namespace lnorm::app

@@ -1,19 +1,19 @@
 #include "lnorm/kernel/softmax.hpp"
 
 #include "commands.hpp"
-#include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/run.hpp"
+#include "open_input.hpp"
 #include "output_file.hpp"
 #include "progress_line.hpp"
 
 namespace lnorm::app {
 
 int softmax(const SoftmaxArguments& arguments) {
-  const OpenedTensor input = open_tensor(arguments.input.name, arguments.input.from);
+  const OpenedTensor input = open_input(arguments.input);
   const Plan plan =
       make_plan(input.source->info(), {arguments.axes, {}, false}, arguments.output.dtype);
   OutputFile result(arguments.output.path);
-  result.begin(arguments.output, input.format, plan);
+  result.begin(arguments.output, input, plan);
   const auto transform = [](const RowsIn& x, const RowsOut& y, const RowStats&) {
     lnorm::softmax(x, y);
   };

@@ -4,9 +4,9 @@
 #include "commands.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/io/tensor_source.hpp"
 #include "lnorm/report/stats_json.hpp"
 #include "lnorm/report/stats_text.hpp"
+#include "open_input.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
 
@@ -20,10 +20,10 @@ int stats(const StatsArguments& arguments) {
     throw Error("--histogram is drawn in text, expected no --json or --csv beside it");
   }
   const Kernel& kernel = find_kernel(normalization.kernel);
-  const OpenedTensor input = open_tensor(arguments.input.name, arguments.input.from);
+  const OpenedTensor input = open_input(arguments.input);
   const TensorInfo& x = input.source->info();
   const Plan plan = make_plan(x, normalization.options, {}, RowOrder::c);
-  const Affine affine = read_affine(normalization, plan);
+  const Affine affine = read_affine(normalization, arguments.input.options.as, plan);
 
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const RowStats& stats) {
     kernel.layer_norm(rows, y, affine, plan.formula, stats);

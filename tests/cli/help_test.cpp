@@ -18,7 +18,7 @@ const Words kNormalization{"--eps",    "--eps-on", "--ddof",   "--unbiased",
                            "--weight", "--gamma",  "--scale",  "--bias",
                            "--beta",   "--shift",  "--kernel", "--zero-centered-weight",
                            "--rms"};
-const Words kOutput{"-o", "--output", "--to", "--dtype", "--nan"};
+const Words kOutput{"-o", "--output", "--to", "--dtype", "--name", "--nan"};
 const Words kPrint{"--precision", "--edgeitems", "--threshold", "--linewidth", "--sci-mode"};
 
 struct CommandHelp {
@@ -34,20 +34,21 @@ const std::vector<CommandHelp> kCommands{
       kNormalization,
       kOutput,
       kPrint,
-      {"--from", "--save-mean", "--save-rstd", "--no-keepdim", "--threads"}}},
+      {"--from", "--as", "--save-mean", "--save-rstd", "--no-keepdim", "--threads"}}},
     {"stats",
      "lnorm stats [INPUT] [OPTIONS]",
      {kAxes,
       kNormalization,
-      {"--from", "--softmax", "--histogram", "--all", "--json", "--csv", "--color", "--threads"}}},
+      {"--from", "--as", "--softmax", "--histogram", "--all", "--json", "--csv", "--color",
+       "--threads"}}},
     {"compare",
      "lnorm compare ACTUAL EXPECTED [OPTIONS]",
-     {{"--rtol", "--atol", "--max-ulp", "--no-equal-nan", "--max-diffs", "--json", "-q", "--quiet",
-       "--color", "--threads"}}},
+     {{"--as", "--rtol", "--atol", "--max-ulp", "--no-equal-nan", "--max-diffs", "--json", "-q",
+       "--quiet", "--color", "--threads"}}},
     {"softmax",
      "lnorm softmax [INPUT] [OPTIONS]",
-     {kAxes, kOutput, kPrint, {"--from", "--threads"}}},
-    {"show", "lnorm show [INPUT] [OPTIONS]", {kPrint, {"--from", "--header", "--color"}}},
+     {kAxes, kOutput, kPrint, {"--from", "--as", "--threads"}}},
+    {"show", "lnorm show [INPUT] [OPTIONS]", {kPrint, {"--from", "--as", "--header", "--color"}}},
 };
 
 // The options that stand at the beginning of a line of the help.

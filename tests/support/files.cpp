@@ -80,6 +80,14 @@ std::string npy(std::string_view descr, const std::vector<std::int64_t>& shape,
   return file.append("\n").append(bytes);
 }
 
+std::string safetensors(std::string_view header, std::string_view data) {
+  std::string file;
+  for (std::size_t i = 0; i < 8; ++i) {
+    file += static_cast<char>(static_cast<std::uint64_t>(header.size()) >> (8 * i) & 0xff);
+  }
+  return file.append(header).append(data);
+}
+
 Nested parse_nested(std::string_view json) {
   Nested nested;
   flatten(nlohmann::json::parse(json), 0, nested);

@@ -41,6 +41,9 @@ inline std::string data_file(std::string_view name) {
 std::string npy(std::string_view descr, const std::vector<std::int64_t>& shape,
                 std::string_view bytes);
 
+// A .safetensors file: the header's length, the header as it is, the data.
+std::string safetensors(std::string_view header, std::string_view data);
+
 // The elements as they lie in memory.
 template <class T>
 std::string bytes_of(const std::vector<T>& elements) {

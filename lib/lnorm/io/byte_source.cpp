@@ -1,7 +1,5 @@
 #include "lnorm/io/byte_source.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -16,19 +14,10 @@ constexpr std::size_t kFirstGrowth = std::size_t{1} << 20;
 
 }  // namespace
 
-ByteSource::ByteSource(const std::string& path)
-    : name_(path == "-" ? "standard input" : path),
-      fd_(path == "-" ? os::FileDescriptor(STDIN_FILENO, false) : os::open_for_reading(path)) {
-  const struct stat status = os::status(fd_, name_);
-  if (S_ISDIR(status.st_mode)) {
-    throw Error(concat(printable(name_), ": is a directory, expected a file"));
-  }
-  if (S_ISREG(status.st_mode)) {
-    end_ = std::max<std::int64_t>(status.st_size, os::position(fd_));
-    remaining_ = end_ - os::position(fd_);
-  } else if (S_ISFIFO(status.st_mode)) {
-    os::widen_pipe(fd_);
-  }
+std::optional<std::int64_t> ByteSource::remaining() const {
+  const auto rest = unread();
+  if (!rest) return std::nullopt;
+  return *rest + static_cast<std::int64_t>(ahead());
 }
 
 std::span<const std::byte> ByteSource::peek(std::size_t count) {
@@ -37,7 +26,7 @@ std::span<const std::byte> ByteSource::peek(std::size_t count) {
   while (ahead_.size() < count) {
     const std::size_t have = ahead_.size();
     ahead_.resize(kLookAhead);
-    const std::size_t got = os::read_some(fd_, std::span(ahead_).subspan(have), name_);
+    const std::size_t got = read_some(std::span(ahead_).subspan(have));
     ahead_.resize(have + got);
     if (got == 0) break;
   }
@@ -45,16 +34,14 @@ std::span<const std::byte> ByteSource::peek(std::size_t count) {
 }
 
 std::size_t ByteSource::read(std::span<std::byte> to) {
-  const std::size_t from_ahead = std::min(to.size(), ahead_.size() - ahead_start_);
-  if (from_ahead > 0) std::memcpy(to.data(), ahead_.data() + ahead_start_, from_ahead);
-  ahead_start_ += from_ahead;
-  std::size_t done = from_ahead;
+  std::size_t done = std::min(to.size(), ahead());
+  if (done > 0) std::memcpy(to.data(), ahead_.data() + ahead_start_, done);
+  ahead_start_ += done;
   while (done < to.size()) {
-    const std::size_t got = os::read_some(fd_, to.subspan(done), name_);
+    const std::size_t got = read_some(to.subspan(done));
     if (got == 0) break;
     done += got;
   }
-  if (remaining_) *remaining_ -= static_cast<std::int64_t>(done);
   return done;
 }
 
@@ -71,25 +58,26 @@ void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
 }
 
 std::size_t ByteSource::read_at(std::int64_t distance, std::span<std::byte> to) const {
-  return os::read_at(fd_, to, end_ - *remaining_ + distance, name_);
+  return read_unread_at(distance - static_cast<std::int64_t>(ahead()), to);
 }
 
 std::int64_t ByteSource::skip(std::int64_t count) {
-  const auto ahead = static_cast<std::int64_t>(ahead_.size() - ahead_start_);
-  std::int64_t done = std::min(count, ahead);
-  ahead_start_ += static_cast<std::size_t>(done);
-  if (remaining_) {
-    *remaining_ -= done;
-    const std::int64_t rest = std::min(count - done, *remaining_);
-    os::seek_forward(fd_, rest, name_);
-    *remaining_ -= rest;
-    return done + rest;
-  }
+  const std::int64_t from_ahead = std::min(count, static_cast<std::int64_t>(ahead()));
+  ahead_start_ += static_cast<std::size_t>(from_ahead);
+  return from_ahead + skip_unread(count - from_ahead);
+}
+
+std::size_t ByteSource::read_unread_at(std::int64_t, std::span<std::byte>) const {
+  throw Error(concat(printable(name_), ": cannot be read at a position"));
+}
+
+std::int64_t ByteSource::skip_unread(std::int64_t count) {
   std::vector<std::byte> passed(static_cast<std::size_t>(
-      std::min<std::int64_t>(count - done, static_cast<std::int64_t>(kFirstGrowth))));
+      std::min<std::int64_t>(count, static_cast<std::int64_t>(kFirstGrowth))));
+  std::int64_t done = 0;
   while (done < count) {
     const auto wanted = std::min(passed.size(), static_cast<std::size_t>(count - done));
-    const std::size_t got = os::read_some(fd_, std::span(passed).first(wanted), name_);
+    const std::size_t got = read_some(std::span(passed).first(wanted));
     if (got == 0) break;
     done += static_cast<std::int64_t>(got);
   }

@@ -1,26 +1,28 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
-
-#include "lnorm/io/os.hpp"
 
 namespace lnorm {
 
-// A file or a pipe, read once from start to end, with a look ahead.
+// Bytes that are read once from start to end, with a look ahead.
 class ByteSource {
  public:
-  // "-" is standard input. Throws Error if the file cannot be opened or is a directory.
-  explicit ByteSource(const std::string& path);
+  // name: for messages, "x.npy", "x.npz:weight" or "standard input".
+  explicit ByteSource(std::string name) : name_(std::move(name)) {}
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+  virtual ~ByteSource() = default;
 
-  // For messages: the path, or "standard input".
   const std::string& name() const noexcept { return name_; }
 
-  // The bytes not read yet, where that is known beforehand: of a regular file.
-  std::optional<std::int64_t> remaining() const noexcept { return remaining_; }
+  // The bytes not read yet, where that is known beforehand.
+  std::optional<std::int64_t> remaining() const;
 
   // The next bytes without taking them: count of them, fewer only at the end. count <= kLookAhead.
   std::span<const std::byte> peek(std::size_t count);
@@ -33,18 +35,27 @@ class ByteSource {
   // claimed costs no memory. The buffer's size becomes the number of bytes read.
   void read(std::vector<std::byte>& to, std::size_t count);
 
-  // Where remaining() is known: reads from the bytes not read yet, without taking them, from a distance
-  // on; returns how many bytes were read, fewer only at the end. Several threads may do so at once.
+  // Whether read_at is there: of regular files.
+  virtual bool has_positions() const noexcept { return false; }
+
+  // Reads from the bytes not read yet, without taking them, from a distance on; returns how many bytes
+  // were read, fewer only at the end. Several threads may do so at once.
   std::size_t read_at(std::int64_t distance, std::span<std::byte> to) const;
 
-  // Passes over bytes, of a regular file without reading them; returns how many there were.
+  // Passes over bytes, without reading them where has_positions(); returns how many there were.
   std::int64_t skip(std::int64_t count);
 
+ protected:
+  // What the source has beyond what was looked at ahead; the same meaning as above.
+  virtual std::size_t read_some(std::span<std::byte> to) = 0;  // at least one byte, 0 at the end
+  virtual std::optional<std::int64_t> unread() const = 0;
+  virtual std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const;
+  virtual std::int64_t skip_unread(std::int64_t count);
+
  private:
+  std::size_t ahead() const noexcept { return ahead_.size() - ahead_start_; }
+
   std::string name_;
-  os::FileDescriptor fd_;
-  std::optional<std::int64_t> remaining_;
-  std::int64_t end_ = 0;  // position of the end, where remaining_ is known
   std::vector<std::byte> ahead_;
   std::size_t ahead_start_ = 0;
 };

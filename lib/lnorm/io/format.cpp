@@ -20,9 +20,8 @@ struct Signature {
   std::string_view what;
 };
 
-// What people feed by mistake, or what this version does not read yet.
+// What people feed by mistake.
 constexpr std::array kForeign{
-    Signature{"PK\x03\x04", "a .npz (zip) archive, which this version does not read yet"},
     Signature{"PK\x05\x06", "an empty zip archive"},
     Signature{"\x1f\x8b", "compressed with gzip; decompress it first (gunzip -c)"},
     Signature{"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first (zstd -dc)"},
@@ -49,7 +48,7 @@ std::string_view peek(ByteSource& source, std::size_t count) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// u64 header length, then a JSON object.
+// u64 header length, of which no file needs the upper half, then a JSON object.
 bool is_safetensors(std::string_view head) {
   return head.size() > 8 && head[8] == '{' && head.substr(4, 4) == std::string_view("\0\0\0\0", 4);
 }
@@ -73,6 +72,8 @@ std::string extension(std::string_view path) {
 std::optional<Format> format_of_extension(std::string_view path) {
   const std::string found = extension(path);
   if (found == ".npy") return Format::npy;
+  if (found == ".npz") return Format::npz;
+  if (found == ".safetensors") return Format::safetensors;
   if (found == ".json") return Format::json;
   if (found == ".txt") return Format::text;
   return std::nullopt;
@@ -80,23 +81,26 @@ std::optional<Format> format_of_extension(std::string_view path) {
 
 Format detect_format(ByteSource& source) {
   constexpr std::string_view kNpyMagic = "\x93NUMPY";
+  constexpr std::string_view kZipMagic = "PK\x03\x04";
   // No more than it takes: a pipe may be slow.
   std::string_view head = peek(source, 32);
   if (trimmed_json(head).empty()) head = peek(source, ByteSource::kLookAhead);
   const auto fail = [&](std::string_view what) {
     throw Error(concat(printable(source.name()), ": ", what));
   };
-  if (head.empty()) fail("is empty, expected a tensor (.npy or JSON)");
+  if (head.empty()) fail("is empty, expected a tensor (.npy, .npz, .safetensors or JSON)");
   if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
+  if (head.starts_with(kZipMagic)) return Format::npz;
   for (const Signature& foreign : kForeign) {
     if (head.starts_with(foreign.bytes)) fail(concat("is ", foreign.what));
   }
-  if (is_safetensors(head)) fail("is a .safetensors file, which this version does not read yet");
+  if (is_safetensors(head)) return Format::safetensors;
   if (is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
   if (starts_json(head)) return Format::json;
   const auto by_extension = format_of_extension(source.name());
-  if (by_extension == Format::npy || by_extension == Format::json) return *by_extension;
-  fail(concat("is neither .npy nor JSON: it starts with '", printable(head.substr(0, 16)), "'"));
+  if (by_extension && by_extension != Format::text) return *by_extension;
+  fail(concat("is none of .npy, .npz, .safetensors and JSON: it starts with '",
+              printable(head.substr(0, 16)), "'"));
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json_element.hpp"
 #include "lnorm/io/json_text.hpp"
+#include "lnorm/io/members.hpp"
 
 namespace lnorm {
 
@@ -169,12 +170,9 @@ class JsonReader {
   }
 
   static std::string list(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) {
-      if (text.size() > 200) return text + ", ...";
-      text += concat(text.empty() ? "" : ", ", name.empty() ? "''" : printable(name));
-    }
-    return text.empty() ? "nothing" : text;
+    NameList list;
+    for (const std::string& name : names) list.add(name);
+    return list.text();
   }
 
   // {"shape", "data", "dtype"}
@@ -401,25 +399,25 @@ std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string te
       JsonReader(name, std::string_view(text).substr(0, size)).read(member));
 }
 
-std::unique_ptr<TensorSource> open_json(ByteSource bytes,
+std::unique_ptr<TensorSource> open_json(std::unique_ptr<ByteSource> bytes,
                                         const std::optional<std::string>& member) {
   std::vector<std::byte> text;
-  if (bytes.remaining()) {
-    const auto size = static_cast<std::size_t>(*bytes.remaining());
+  if (bytes->remaining()) {
+    const auto size = static_cast<std::size_t>(*bytes->remaining());
     text.reserve(std::min(size, kMaxText) + 1 + simdjson::SIMDJSON_PADDING);
   }
   // What is no text says so early: a device that has no end (/dev/zero) is not read until memory is full.
-  const auto start = bytes.peek(ByteSource::kLookAhead);
+  const auto start = bytes->peek(ByteSource::kLookAhead);
   const bool is_text = std::find(start.begin(), start.end(), std::byte{}) == start.end();
-  bytes.read(text, is_text ? kMaxText + 1 : start.size());
+  bytes->read(text, is_text ? kMaxText + 1 : start.size());
   if (text.size() > kMaxText) {
     throw Error(
-        concat(printable(bytes.name()), ": JSON of more than 4 GiB; use .npy for large tensors"));
+        concat(printable(bytes->name()), ": JSON of more than 4 GiB; use .npy for large tensors"));
   }
   const std::size_t size = text.size();
   text.resize(size + simdjson::SIMDJSON_PADDING);
   const std::string_view content(reinterpret_cast<const char*>(text.data()), size);
-  return std::make_unique<JsonSource>(JsonReader(bytes.name(), content).read(member));
+  return std::make_unique<JsonSource>(JsonReader(bytes->name(), content).read(member));
 }
 
 }  // namespace lnorm

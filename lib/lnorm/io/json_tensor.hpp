@@ -18,7 +18,8 @@
 namespace lnorm {
 
 // Reads and checks the whole text. Throws Error with line, column and index path.
-std::unique_ptr<TensorSource> open_json(ByteSource bytes, const std::optional<std::string>& member);
+std::unique_ptr<TensorSource> open_json(std::unique_ptr<ByteSource> bytes,
+                                        const std::optional<std::string>& member);
 
 // The same of a text at hand; name is for messages.
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,

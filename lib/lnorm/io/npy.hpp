@@ -1,9 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "lnorm/core/error.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/tensor_sink.hpp"
@@ -11,20 +14,37 @@
 
 // The .npy format, versions 1.0, 2.0 and 3.0.
 // [NumPy, "NPY format", numpy.lib.format]
+//
+// It has no bfloat16: what ml_dtypes adds to NumPy is saved as '<V2', two bytes without a meaning. as
+// gives them one, if it is bfloat16, and changes nothing for other dtypes.
 namespace lnorm {
 
-// Reads the header; throws Error if it is not well formed, of a dtype that is not supported, or if
-// a regular file does not hold exactly the data that the header claims.
-std::unique_ptr<TensorSource> open_npy(ByteSource bytes);
+// The header is of a dtype that is not read: "object", "complex".
+class ForeignDType : public Error {
+ public:
+  ForeignDType(std::string dtype, std::string message, std::string hint)
+      : Error(std::move(message), std::move(hint)), dtype_(std::move(dtype)) {}
+  const std::string& dtype() const noexcept { return dtype_; }
 
-// Writes version 1.0, as numpy.save writes it. info: native byte order. Throws Error for bfloat16, which
-// NumPy does not have.
+ private:
+  std::string dtype_;
+};
+
+// Reads the header; throws Error if it is not well formed or of a dtype that is not supported.
+TensorInfo read_npy_header(ByteSource& bytes, std::optional<DType> as = {});
+
+// The same, for the tensor; throws Error, too, where bytes are known not to hold exactly the data that
+// the header claims.
+std::unique_ptr<TensorSource> open_npy(std::unique_ptr<ByteSource> bytes,
+                                       std::optional<DType> as = {});
+
+// Writes version 1.0, as numpy.save writes it, and bfloat16 as '<V2'. info: native byte order.
 std::unique_ptr<TensorSink> make_npy_sink(ByteSink& bytes, const TensorInfo& info);
 
 // The dict literal of a header, parsed. at: the dict's offset in the file, for messages, which
 // begin with name. python2_longs: sizes may end in L.
 TensorInfo parse_npy_dict(const std::string& name, std::string_view dict, std::size_t at,
-                          bool python2_longs);
+                          bool python2_longs, std::optional<DType> as = {});
 
 // Magic, version, length, dict and padding.
 std::string format_npy_header(const TensorInfo& info);

@@ -23,11 +23,13 @@ constexpr std::array kTypeCodes{
     TypeCode{"f2", DType::float16}, TypeCode{"f4", DType::float32}, TypeCode{"f8", DType::float64},
 };
 
+// What ml_dtypes writes for bfloat16: two bytes without a meaning to NumPy.
+constexpr std::string_view kBFloat16Code = "V2";
+
 constexpr std::string_view kSupported = "bool, int8 to int64, uint8 to uint64, float16 to float64";
 
 // What a type code that is not read would be.
 std::string_view foreign_type(std::string_view code) {
-  if (code == "V2" || code == "bfloat16") return "bfloat16, which this version does not read yet";
   if (code == "f12" || code == "f16") return "long double";
   if (code.starts_with('O')) return "object (a pickle, never executed)";
   if (code.starts_with('c')) return "complex";
@@ -40,8 +42,9 @@ std::string_view foreign_type(std::string_view code) {
 // The small part of Python's grammar that a header is made of, token by token.
 class DictParser {
  public:
-  DictParser(const std::string& name, std::string_view text, std::size_t at, bool python2_longs)
-      : name_(name), text_(text), at_(at), python2_longs_(python2_longs) {}
+  DictParser(const std::string& name, std::string_view text, std::size_t at, bool python2_longs,
+             std::optional<DType> as)
+      : name_(name), text_(text), at_(at), python2_longs_(python2_longs), as_(as) {}
 
   TensorInfo parse() {
     TensorInfo info;
@@ -84,8 +87,15 @@ class DictParser {
   }
 
  private:
+  std::string message(std::size_t position, std::string_view what) const {
+    return concat(printable(name_), ": npy header, byte ", at_ + position, ": ", what);
+  }
   [[noreturn]] void fail_at(std::size_t position, std::string_view what) const {
-    throw Error(concat(printable(name_), ": npy header, byte ", at_ + position, ": ", what));
+    throw Error(message(position, what));
+  }
+  [[noreturn]] void fail_dtype(std::size_t position, std::string dtype, std::string_view what,
+                               std::string hint = {}) const {
+    throw ForeignDType(std::move(dtype), message(position, what), std::move(hint));
   }
   [[noreturn]] void fail(std::string_view what) const { fail_at(position_, what); }
 
@@ -132,18 +142,27 @@ class DictParser {
     skip_blanks();
     const std::size_t start = position_;
     if (position_ < text_.size() && (text_[position_] == '[' || text_[position_] == '(')) {
-      fail(concat("dtype is structured, expected one of ", kSupported));
+      fail_dtype(start, "structured", concat("dtype is structured, expected one of ", kSupported));
     }
     const std::string_view descr = string("a dtype, such as '<f4'");
     const bool has_order = !descr.empty() && std::string_view("<>=|").find(descr[0]) != descr.npos;
     const std::string_view code = descr.substr(has_order ? 1 : 0);
     const auto* entry = std::find_if(kTypeCodes.begin(), kTypeCodes.end(),
                                      [&](const TypeCode& t) { return t.code == code; });
-    if (entry == kTypeCodes.end()) {
-      fail_at(start, concat("dtype '", printable(descr), "' is ", foreign_type(code),
-                            ", expected one of ", kSupported));
+    const bool may_be_bfloat16 =
+        (code == kBFloat16Code && !descr.starts_with('>')) || descr == "bfloat16";
+    if (may_be_bfloat16 && as_ != DType::bfloat16) {
+      fail_dtype(start, std::string(descr),
+                 concat("dtype '", descr, "' is two bytes of no known meaning, perhaps bfloat16"),
+                 "--as bfloat16 reads them so");
     }
-    info.dtype = entry->dtype;
+    if (entry == kTypeCodes.end() && !may_be_bfloat16) {
+      const std::string_view what = foreign_type(code);
+      fail_dtype(
+          start, std::string(what.substr(0, what.find(" ("))),
+          concat("dtype '", printable(descr), "' is ", what, ", expected one of ", kSupported));
+    }
+    info.dtype = may_be_bfloat16 ? DType::bfloat16 : entry->dtype;
     if (has_order && descr[0] == '<') info.byte_order = std::endian::little;
     if (has_order && descr[0] == '>') info.byte_order = std::endian::big;
   }
@@ -199,6 +218,7 @@ class DictParser {
   std::string_view text_;
   std::size_t at_;
   bool python2_longs_;
+  std::optional<DType> as_;
   std::size_t position_ = 0;
 };
 
@@ -209,8 +229,8 @@ std::string python_tuple(const Shape& shape) {
 }  // namespace
 
 TensorInfo parse_npy_dict(const std::string& name, std::string_view dict, std::size_t at,
-                          bool python2_longs) {
-  return DictParser(name, dict, at, python2_longs).parse();
+                          bool python2_longs, std::optional<DType> as) {
+  return DictParser(name, dict, at, python2_longs, as).parse();
 }
 
 std::string format_npy_header(const TensorInfo& info) {
@@ -220,7 +240,7 @@ std::string format_npy_header(const TensorInfo& info) {
                      : std::endian::native == std::endian::little ? '<'
                                                                   : '>';
   std::string dict =
-      concat("{'descr': '", order, entry->code,
+      concat("{'descr': '", order, entry == kTypeCodes.end() ? kBFloat16Code : entry->code,
              "', 'fortran_order': False, 'shape': ", python_tuple(info.shape), ", }");
   // NumPy leaves room for the first extent to grow to 21 digits in place.
   constexpr std::size_t kGrowthDigits = 21;

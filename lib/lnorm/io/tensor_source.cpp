@@ -1,10 +1,15 @@
 #include "lnorm/io/tensor_source.hpp"
 
+#include <filesystem>
+#include <utility>
+
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/byte_source.hpp"
+#include "lnorm/io/file_source.hpp"
 #include "lnorm/io/json_tensor.hpp"
 #include "lnorm/io/npy.hpp"
+#include "lnorm/io/npz.hpp"
+#include "lnorm/io/safetensors.hpp"
 
 namespace lnorm {
 
@@ -26,23 +31,71 @@ TensorName split_name(const std::string& name) {
   return {name, {}};
 }
 
+// What a tensor is called after that.
+std::string label(const TensorName& name) {
+  if (name.member) return *name.member;
+  return name.path == "-" ? "x" : std::filesystem::path(name.path).stem().string();
+}
+
+class Opening {
+ public:
+  Opening(const std::string& name, const ReadOptions& options)
+      : name_(split_name(name)),
+        as_(options.as),
+        bytes_(std::make_unique<FileSource>(name_.path)),
+        format_(options.from ? *options.from : detect_format(*bytes_)) {}
+
+  // Null where there is one tensor alone, by its format or by its name.
+  std::unique_ptr<Members> members() {
+    if (name_.member) return nullptr;
+    if (format_ == Format::npz) return open_npz_members(std::move(bytes_), as_);
+    if (format_ == Format::safetensors) return open_safetensors_members(std::move(bytes_));
+    return nullptr;
+  }
+
+  OpenedTensor tensor() { return {source(), format_, label(name_)}; }
+
+ private:
+  std::unique_ptr<TensorSource> source() {
+    switch (format_) {
+      case Format::npz:
+        return open_npz(std::move(bytes_), name_.member, as_);
+      case Format::safetensors:
+        return open_safetensors(std::move(bytes_), name_.member);
+      case Format::json:
+        return open_json(std::move(bytes_), name_.member);
+      default:
+        break;
+    }
+    if (name_.member) {
+      throw Error(concat(printable(bytes_->name()),
+                         ": an .npy file holds one tensor without a name, found ':",
+                         printable(*name_.member), "' after it"));
+    }
+    return open_npy(std::move(bytes_), as_);
+  }
+
+  TensorName name_;
+  std::optional<DType> as_;
+  std::unique_ptr<ByteSource> bytes_;
+  Format format_;
+};
+
 }  // namespace
 
 void TensorSource::read_at(std::int64_t, std::span<std::byte>) const {
   throw Error(concat(printable(info_.name), ": cannot be read at a position"));
 }
 
-OpenedTensor open_tensor(const std::string& name, std::optional<Format> from) {
-  const TensorName parts = split_name(name);
-  ByteSource bytes(parts.path);
-  const Format format = from ? *from : detect_format(bytes);
-  if (format == Format::json) return {open_json(std::move(bytes), parts.member), format};
-  if (parts.member) {
-    throw Error(concat(printable(bytes.name()),
-                       ": an .npy file holds one tensor without a name, found ':",
-                       printable(*parts.member), "' after it"));
-  }
-  return {open_npy(std::move(bytes)), format};
+OpenedTensor open_tensor(const std::string& name, const ReadOptions& options) {
+  return Opening(name, options).tensor();
+}
+
+std::variant<OpenedTensor, std::unique_ptr<Members>> open_tensor_or_members(
+    const std::string& name, const ReadOptions& options) {
+  Opening opening(name, options);
+  if (auto members = opening.members()) return members;
+  return opening.tensor();
 }
 
 bool is_standard_input(std::string_view name) noexcept {

@@ -7,10 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/io/format.hpp"
+#include "lnorm/io/members.hpp"
 
 namespace lnorm {
 
@@ -45,15 +47,26 @@ class TensorSource {
   TensorInfo info_;
 };
 
+struct ReadOptions {
+  std::optional<Format> from;  // not by content
+  std::optional<DType> as;     // for elements whose dtype the file does not tell (npy.hpp)
+};
+
 struct OpenedTensor {
   std::unique_ptr<TensorSource> source;
   Format format;
+  std::string
+      label;  // its own name: the member that was named, or the file's name without extension
 };
 
-// Opens what the user names: PATH, PATH:MEMBER (a key of a JSON object), or "-", standard input. A
-// file that exists under the whole name wins. The content decides the format, then the extension;
-// from overrides both. Throws Error.
-OpenedTensor open_tensor(const std::string& name, std::optional<Format> from);
+// Opens what the user names: PATH, PATH:MEMBER (a member of an .npz, a tensor of a .safetensors, a key of
+// a JSON object), or "-", standard input. A file that exists under the whole name wins. The content
+// decides the format, then the extension. Throws Error.
+OpenedTensor open_tensor(const std::string& name, const ReadOptions& options);
+
+// The same, but for the members of an .npz or .safetensors of which none is named.
+std::variant<OpenedTensor, std::unique_ptr<Members>> open_tensor_or_members(
+    const std::string& name, const ReadOptions& options);
 
 // "-" and "-:MEMBER".
 bool is_standard_input(std::string_view name) noexcept;

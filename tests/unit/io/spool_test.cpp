@@ -46,7 +46,8 @@ std::vector<std::string> open_temporaries() {
     std::error_code gone;  // the iterator's own
     const std::string path = std::filesystem::read_symlink(entry.path(), gone).string();
     const std::size_t slash = path.rfind('/');
-    if (path.find("/lnorm-", slash) == slash && path.ends_with("(deleted)")) {
+    const bool ours = path.find("/lnorm-", slash) == slash || path.find("/#", slash) == slash;
+    if (ours && path.ends_with("(deleted)")) {
       paths.push_back(path.substr(0, slash));
     }
   }

@@ -1,0 +1,39 @@
+#include "lnorm/io/members.hpp"
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+void NameList::add(std::string_view name) {
+  constexpr std::size_t kMostText = 200;
+  if (full_) return;
+  if (empty_) text_.clear();
+  full_ = text_.size() > kMostText;
+  if (!empty_) text_ += ", ";
+  text_ += full_ || name.size() > kMostText ? "..." : name.empty() ? "''" : printable(name);
+  empty_ = false;
+}
+
+std::size_t choose_member(const std::string& file, std::size_t size,
+                          const std::function<std::string(std::size_t)>& name,
+                          const std::optional<std::string>& member) {
+  if (!member && size == 1) return 0;
+  NameList names;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::string found = name(i);
+    if (member == found) return i;
+    names.add(found);
+  }
+  if (member) {
+    throw Error(concat(printable(file), ": there is no member '", printable(*member), "', only ",
+                       names.text()));
+  }
+  throw Error(
+      concat(printable(file), ": found ", size, " tensors, ", names.text(), ", expected one"),
+      size == 0 ? ""
+                : concat("name one by adding it to the path: ", printable(file), ":",
+                         printable(name(0))));
+}
+
+}  // namespace lnorm

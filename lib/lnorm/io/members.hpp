@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lnorm/core/shape.hpp"
+
+namespace lnorm {
+
+struct Member {
+  std::string name;
+  std::string dtype;           // of lnorm; what it is instead where that cannot be read
+  std::optional<Shape> shape;  // where it is known
+};
+
+// What a file of several tensors holds.
+class Members {
+ public:
+  virtual ~Members() = default;
+  virtual std::size_t size() const = 0;
+  virtual Member operator[](std::size_t index) const = 0;
+};
+
+// Names for an error message: as many as fit into a line or two, printable, with commas between them.
+class NameList {
+ public:
+  void add(std::string_view name);
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  std::string text_ = "nothing";
+  bool empty_ = true;
+  bool full_ = false;
+};
+
+// The index of the member named, or of the only one. Throws Error, which begins with file and lists what
+// there is, if there is no such one, or if several are there and none is named. name: of an index.
+std::size_t choose_member(const std::string& file, std::size_t size,
+                          const std::function<std::string(std::size_t)>& name,
+                          const std::optional<std::string>& member);
+
+}  // namespace lnorm

@@ -1,0 +1,118 @@
+#include "lnorm/io/raw_tensor.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+class RawSource final : public TensorSource {
+ public:
+  RawSource(std::unique_ptr<ByteSource> bytes, TensorInfo tensor, std::int64_t following)
+      : TensorSource(std::move(tensor)),
+        bytes_(std::move(bytes)),
+        data_bytes_(lnorm::data_bytes(info())),
+        following_(following) {
+    const auto remaining = bytes_->remaining();
+    if (!remaining) return;
+    if (*remaining < data_bytes_) fail_too_short(*remaining);
+    if (*remaining - data_bytes_ > following_) {
+      fail_too_long(concat("found ", *remaining - following_));
+    }
+  }
+
+  void read(std::vector<std::byte>& to, std::size_t bytes) override {
+    bytes_->read(to, bytes);
+    taken_ += static_cast<std::int64_t>(to.size());
+    if (to.size() < bytes) fail_too_short(taken_);
+  }
+
+  void skip(std::int64_t bytes) override {
+    const std::int64_t skipped = bytes_->skip(bytes);
+    taken_ += skipped;
+    if (skipped < bytes) fail_too_short(taken_);
+  }
+
+  bool has_positions() const noexcept override { return bytes_->has_positions(); }
+
+  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+    const std::size_t got = bytes_->read_at(position, to);
+    if (got < to.size()) fail_too_short(position + static_cast<std::int64_t>(got));
+  }
+
+  void finish() override {
+    // What was read at positions still lies ahead.
+    if (has_positions()) bytes_->skip(data_bytes_ - taken_);
+    const std::int64_t passed = bytes_->skip(following_);
+    if (passed < following_) {
+      throw Error(concat(printable(info().name),
+                         ": the file is cut off: after the tensor expected ",
+                         counted(following_, "byte"), ", found ", passed));
+    }
+    // Looking for the end, too, is what checks the sum of a member of an archive.
+    if (!bytes_->peek(1).empty()) fail_too_long("found more");
+  }
+
+ private:
+  std::string needs() const {
+    return concat("shape ", to_string(info().shape), " of ", name(info().dtype), " needs ",
+                  counted(data_bytes_, "byte"), ", ");
+  }
+  [[noreturn]] void fail_too_short(std::int64_t found) const {
+    throw Error(
+        concat(printable(info().name), ": the data is cut off: ", needs(), "found ", found));
+  }
+  [[noreturn]] void fail_too_long(const std::string& found) const {
+    throw Error(concat(printable(info().name), ": data goes on after the tensor: ", needs(), found),
+                "a transfer in text mode or a second array in the file does that");
+  }
+
+  std::unique_ptr<ByteSource> bytes_;
+  std::int64_t data_bytes_;
+  std::int64_t following_;
+  std::int64_t taken_ = 0;
+};
+
+class RawSink final : public TensorSink {
+ public:
+  RawSink(ByteSink& bytes, std::string_view header) : bytes_(bytes) { bytes_.write(header); }
+
+  bool has_positions() const noexcept override { return bytes_.has_positions(); }
+  void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
+    bytes_.write_at(position, elements);
+  }
+  void write(std::span<const std::byte> encoded) override { bytes_.write(encoded); }
+  void finish() override {}
+
+ private:
+  ByteSink& bytes_;
+};
+
+}  // namespace
+
+std::int64_t data_bytes(const TensorInfo& info) {
+  Shape factors = info.shape;
+  factors.push_back(static_cast<std::int64_t>(item_size(info.dtype)));
+  const auto bytes = checked_product(factors);
+  if (!bytes) {
+    throw Error(concat(printable(info.name), ": shape ", to_string(info.shape), " of ",
+                       name(info.dtype), " needs more than 2^63 - 1 bytes"));
+  }
+  return *bytes;
+}
+
+std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info,
+                                              std::int64_t following) {
+  return std::make_unique<RawSource>(std::move(bytes), std::move(info), following);
+}
+
+std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header) {
+  return std::make_unique<RawSink>(bytes, header);
+}
+
+}  // namespace lnorm

@@ -1,0 +1,279 @@
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+#include "support/zip.hpp"
+
+// Files of several tensors, .npz and .safetensors, and bfloat16 in .npy.
+
+namespace {
+
+using namespace support;
+using Words = std::vector<std::string>;
+
+std::string floats(const std::vector<float>& elements) {
+  return npy("<f4", {static_cast<std::int64_t>(elements.size())}, bytes_of(elements));
+}
+
+std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape,
+                   std::uint64_t begin, std::uint64_t end) {
+  return '"' + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":[)" +
+         std::to_string(begin) + "," + std::to_string(end) + "]}";
+}
+
+}  // namespace
+
+TEST_CASE("input, weight and bias come from one archive") {
+  const TempDir at;
+  write_file(at / "x.npz", zip({{"x.npy", floats({1, 3})},
+                                {"weight.npy", floats({2, 3}), true},
+                                {"bias.npy", floats({10, 20})}}));
+  write_file(at / "x.safetensors", safetensors("{" + tensor("x", "F32", "[2]", 0, 8) + "," +
+                                                   tensor("weight", "F32", "[2]", 8, 16) + "," +
+                                                   tensor("bias", "F32", "[2]", 16, 24) + "}",
+                                               bytes_of<float>({1, 3, 2, 3, 10, 20})));
+  for (const std::string file : {"x.npz", "x.safetensors"}) {
+    CAPTURE(file);
+    const Words words{file + ":x", "--weight", file + ":weight", "--bias", file + ":bias",
+                      "--eps",     "0",        "--to",           "json"};
+    CHECK(output_of({.arguments = words, .directory = at.path().string()}) == "[8.0,23.0]\n");
+  }
+  CHECK(output_of({at / "x.npz:x", "--eps", "0"}) == npy("<f4", {2}, bytes_of<float>({-1, 1})));
+  CHECK(output_of({"-:x", "--eps", "0", "--to", "json"}, file(at / "x.npz")) == "[-1.0,1.0]\n");
+  CHECK(refusal_fault(
+            run({"-:x"}, pipe_of(read_file(at / "x.npz"))),
+            {"standard input", "pipe", "directory is at its end", "hint: name the file"}) == "");
+  CHECK(refusal_fault(run({at / "x.npz"}), {"x, weight, bias", "expected one", "x.npz:x"}) == "");
+}
+
+TEST_CASE("an archive that NumPy has compressed is the same as its arrays") {
+  const std::string file = data_file("archives/compressed.npz");
+  CHECK(output_of({"show", file}) ==
+        "x       float32  20x300\nweight  float32  300\nbias    float64  300\n");
+  std::vector<float> x;
+  for (int i = 0; i < 6000; ++i) x.push_back(static_cast<float>(i % 7));
+  const TempDir at;
+  write_file(at / "x.npy", npy("<f4", {20, 300}, bytes_of(x)));
+  const Words affine{"--weight", file + ":weight", "--bias", file + ":bias"};
+  for (const std::string axis : {"0", "1"}) {
+    Words of_npz{file + ":x", "--axis", axis};
+    Words of_npy{at / "x.npy", "--axis", axis};
+    if (axis == "1") {
+      of_npz.insert(of_npz.end(), affine.begin(), affine.end());
+      of_npy.insert(of_npy.end(), affine.begin(), affine.end());
+    }
+    CHECK(output_of(of_npz) == output_of(of_npy));
+  }
+  CHECK(output_of({"compare", file + ":x", at / "x.npy"}).find("agree") != std::string::npos);
+}
+
+TEST_CASE("a sum that is wrong is found whatever is done with the member") {
+  const TempDir at;
+  const std::string bytes = npy("<f4", {1000, 100}, std::string(400'000, '\0'));
+  for (const bool deflated : {false, true}) {
+    const ZipEntry entry{.name = "x.npy", .bytes = bytes, .deflated = deflated, .crc = 1};
+    write_file(at / "x.npz", zip({entry}));
+    for (const Words& command :
+         {Words{"apply"}, {"stats"}, {"softmax"}, {"apply", "--axis", "0"}}) {
+      Words words = command;
+      words.push_back(at / "x.npz:x");
+      if (command[0] != "stats") words.insert(words.end(), {"-o", at / "y.npy"});
+      CHECK(refusal_fault(run(words), {"x.npz:x", "CRC-32"}) == "");
+    }
+    CHECK(refusal_fault(run({"show", at / "x.npz:x"}), {"x.npz:x", "CRC-32"}) == "");
+    CHECK(refusal_fault(run({"compare", at / "x.npz:x", at / "x.npz:x"}), {"CRC-32"}) == "");
+  }
+  CHECK(!std::filesystem::exists(at / "y.npy"));
+}
+
+TEST_CASE("a file of tensors is listed, a member of it shown") {
+  const TempDir at;
+  write_file(at / "x.npz", zip({{"a.npy", floats({1, 2})},
+                                {"a longer \x1b name.npy", npy("<i2", {}, "\1\0")},
+                                {"objects.npy", npy("|O", {2}, "")},
+                                {"b.npy", npy("<V2", {1, 2}, "\x80\x3f\0\x40")}}));
+  write_file(at / "x.safetensors", safetensors("{" + tensor("ln_1.weight", "F16", "[2,1]", 0, 4) +
+                                                   "," + tensor("q", "F8_E4M3", "[4]", 4, 8) + "," +
+                                                   tensor("n", "BOOL", "[0]", 8, 8) + "}",
+                                               std::string(8, '\0')));
+  CHECK(output_of({"show", at / "x.npz"}) ==
+        "a                   float32  2\n"
+        "a longer \\x1b name  int16    ()\n"
+        "objects             object\n"
+        "b                   <V2\n");
+  CHECK(output_of({"show", at / "x.npz", "--as", "bfloat16"}).ends_with("bfloat16  1x2\n"));
+  const std::string listed =
+      "ln_1.weight  float16  2x1\nq            F8_E4M3  4\nn            bool     0\n";
+  CHECK(output_of({"show", at / "x.safetensors"}) == listed);
+  CHECK(output_of({"show"}, pipe_of(read_file(at / "x.safetensors"))) == listed);
+  CHECK(output_of({"show", at / "x.npz:a"}) == "tensor([1., 2.])\n");
+  CHECK(output_of({"show", at / "x.safetensors:ln_1.weight", "--header"})
+            .find("x.safetensors:ln_1.weight: float16, shape 2x1\n") != std::string::npos);
+  CHECK(refusal_fault(run({"show", at / "x.safetensors:q"}), {"x.safetensors:q", "F8_E4M3"}) == "");
+  CHECK(refusal_fault(run({"show"}, pipe_of(safetensors("{}", "1"))), {"goes on"}) == "");
+}
+
+TEST_CASE("a tensor goes to .safetensors and back") {
+  const TempDir at;
+  const std::string x = data_file("sample.npy");
+  output_of({x, "-o", at / "y.npy"});
+  output_of({x, "-o", at / "y.safetensors"});
+  CHECK(output_of({"show", at / "y.safetensors"}) == "sample  float32  2x3x4\n");
+  CHECK(output_of({"show", at / "y.safetensors:sample"}) == output_of({"show", at / "y.npy"}));
+  CHECK(output_of({"compare", at / "y.safetensors", at / "y.npy", "--rtol", "0", "--atol", "0"})
+            .find("agree") != std::string::npos);
+  const std::string y = read_file(at / "y.npy").substr(128);
+  const std::string header = R"({"sample":{"dtype":"F32","shape":[2,3,4],"data_offsets":[0,96]}})";
+  const std::string padded = header + std::string((8 - header.size() % 8) % 8, ' ');
+  CHECK(read_file(at / "y.safetensors") == safetensors(padded, y));
+  CHECK(output_of({"--to", "safetensors", "--name", "sample"}, pipe_of(read_file(x))) ==
+        safetensors(padded, y));
+
+  const auto name_of = [&](const Words& words, const std::string& in) {
+    const std::string file = output_of(words, pipe_of(in));
+    return file.substr(10, file.find('"', 10) - 10);
+  };
+  CHECK(name_of({"--to", "safetensors"}, "[1]") == "x");
+  CHECK(name_of({"-:a", "--to", "safetensors"}, R"({"a": [1]})") == "a");
+  CHECK(name_of({"softmax", x, "--to", "safetensors"}, "") == "sample");
+  CHECK(name_of({"softmax", x, "--to", "safetensors", "--name", "\u00e9"}, "") == "\u00e9");
+
+  // Every dtype that is written, in order and at positions.
+  for (const std::string dtype : {"float16", "bfloat16", "float32", "float64"}) {
+    CAPTURE(dtype);
+    output_of({x, "--dtype", dtype, "-o", at / "z.safetensors"});
+    CHECK(output_of({x, "--dtype", dtype, "--to", "safetensors"}) ==
+          read_file(at / "z.safetensors"));
+    CHECK(output_of({"show", at / "z.safetensors:sample"}) ==
+          output_of({x, "--dtype", dtype, "--to", "text"}));
+  }
+
+  output_of({x, "-o", at / "y.npy", "--save-mean", at / "m.safetensors", "--save-rstd",
+             at / "r.safetensors", "--no-keepdim"});
+  CHECK(output_of({"show", at / "m.safetensors"}) == "mean  float64  2x3\n");
+  CHECK(output_of({"show", at / "r.safetensors"}) == "rstd  float64  2x3\n");
+}
+
+TEST_CASE("bfloat16 in .npy is V2, read where --as says so and written so") {
+  const TempDir at;
+  const std::string bits = bytes_of<std::uint16_t>({0x3f80, 0x4040, 0xbf80, 0x0000});
+  const std::string out = bytes_of<std::uint16_t>({0xbf80, 0x3f80, 0xbf80, 0x3f80});
+  for (const std::string descr : {"<V2", "|V2", "=V2", "V2", "bfloat16"}) {
+    CAPTURE(descr);
+    write_file(at / "x.npy", npy(descr, {2, 2}, bits));
+    CHECK(output_of({at / "x.npy", "--as", "bfloat16", "--eps", "0", "--to", "json"}) ==
+          "[[-1.0,1.0],[-1.0,1.0]]\n");
+    CHECK(refusal_fault(run({at / "x.npy"}), {"'" + descr + "'", "hint: --as bfloat16"}) == "");
+  }
+  write_file(at / "big.npy", npy(">V2", {2, 2}, bits));
+  CHECK(refusal_fault(run({at / "big.npy", "--as", "bfloat16"}), {"'>V2'"}) == "");
+  const std::string x = npy("<V2", {2, 2}, bits);
+  write_file(at / "x.npy", x);
+  std::string y = output_of({at / "x.npy", "--as", "bfloat16", "--eps", "0"});
+  CHECK(y.find("'descr': '<V2'") != std::string::npos);
+  CHECK(y.substr(y.size() - out.size()) == out);
+  CHECK(output_of({"--as", "bfloat16", "--eps", "0"}, pipe_of(x)) == y);
+  // The same bytes out as in.
+  write_file(at / "y.npy", y);
+  CHECK(output_of({at / "y.npy", "--as", "bfloat16", "--eps", "0"}) == y);
+
+  // Where it does not apply, it changes nothing for weight, bias and compare.
+  write_file(at / "w.npy", floats({2, 2}));
+  write_file(at / "w2.npy", npy("<V2", {2}, bytes_of<std::uint16_t>({0x4000, 0x4000})));
+  const auto weighted = [&](const std::string& weight) {
+    return output_of(
+        {at / "x.npy", "--as", "bfloat16", "--eps", "0", "--to", "json", "--weight", at / weight});
+  };
+  CHECK(weighted("w.npy") == "[[-2.0,2.0],[-2.0,2.0]]\n");
+  CHECK(weighted("w2.npy") == "[[-2.0,2.0],[-2.0,2.0]]\n");
+  CHECK(run({"compare", at / "w.npy", at / "w2.npy", "--as", "bfloat16"}).status == 0);
+  CHECK(output_of({"show", at / "w2.npy", "--as", "bfloat16"}) ==
+        "tensor([2., 2.], dtype=torch.bfloat16)\n");
+  CHECK(run({"stats", at / "x.npy", "--as", "bfloat16"}).status == 0);
+  write_file(at / "x.npz", zip({{"x.npy", x}}));
+  CHECK(output_of({at / "x.npz", "--as", "bfloat16", "--eps", "0"}) == y);
+}
+
+TEST_CASE("of a large .safetensors only the tensor that is named is read") {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  const TempDir at;
+  const std::string path = at / "x.safetensors";
+  const std::string start =
+      safetensors("{" + tensor("before", "F32", "[1073741823]", 0, 4 * kGiB - 4) + "," +
+                      tensor("x", "F32", "[2]", 4 * kGiB - 4, 4 * kGiB + 4) + "," +
+                      tensor("after", "U8", "[1073741824]", 4 * kGiB + 4, 5 * kGiB + 4) + "}",
+                  "");
+  write_file(path, start);
+  std::filesystem::resize_file(path, start.size() + 4 * kGiB - 4);
+  std::ofstream(path, std::ios::binary | std::ios::app) << bytes_of<float>({1, 3});
+  std::filesystem::resize_file(path, start.size() + 5 * kGiB + 4);
+
+  const long least = run({"show"}, pipe_of("1")).peak_kib;
+  for (const Words& words : {Words{path + ":x", "--eps", "0", "--to", "json"},
+                             {"softmax", path + ":x", "--to", "json"},
+                             {"stats", path + ":x"},
+                             {"show", path + ":x"},
+                             {"show", path}}) {
+    CAPTURE(words);
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome outcome = run(words);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    CHECK(outcome.status == 0);
+    CHECK(taken.count() < 1);
+    CHECK(outcome.cpu_seconds < 0.5);
+    CHECK(outcome.peak_kib < least + 16 * 1024);
+  }
+  CHECK(output_of({path + ":x", "--eps", "0", "--to", "json"}) == "[-1.0,1.0]\n");
+  std::filesystem::resize_file(path, start.size() + 5 * kGiB + 3);
+  CHECK(refusal_fault(run({path + ":x"}), {path, "cut off"}) == "");
+  std::filesystem::resize_file(path, start.size() + 5 * kGiB + 5);
+  CHECK(refusal_fault(run({path + ":x"}), {path, "goes on"}) == "");
+}
+
+TEST_CASE("no header of a .safetensors costs much") {
+  const TempDir at;
+  const std::string path = at / "x.safetensors";
+  const auto check = [&](const std::string& header, const std::string& what) {
+    CAPTURE(what);
+    write_file(path, safetensors(header, ""));
+    const Outcome outcome = run({"show", path + ":nobody"});
+    CHECK(refusal_fault(outcome, {path, what}) == "");
+    CHECK(outcome.err.size() < 1000 + path.size());
+    CHECK(outcome.cpu_seconds < 5);
+#ifndef LNORM_SANITIZED  // which needs much more itself
+    CHECK(outcome.peak_kib < 256 * 1024);
+#endif
+  };
+  const auto repeated = [](int count, const auto& text) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += (i > 0 ? "," : "") + text(i);
+    return all;
+  };
+  const auto empty = [](int i) { return tensor(std::to_string(i), "U8", "[0]", 0, 0); };
+  check("{" + repeated(1'000'000, empty) + "}", "'nobody'");
+  check("{" + repeated(1'000'001, empty) + "}", "more than 1000000 tensors");
+  const std::string shape = "[" + repeated(63, [](int) { return std::string("1"); }) + ",0]";
+  check("{" +
+            repeated(63'000, [&](int i) { return tensor(std::to_string(i), "U8", shape, 0, 0); }) +
+            "}",
+        "more than 4000000 dimensions");
+  check(R"({"__metadata__":{)" +
+            repeated(1'000'001, [](int i) { return '"' + std::to_string(i) + R"(":"")"; }) + "}}",
+        "more than 1000000 entries");
+  check("{\"" + std::string(90'000'000, 'a') + "\":1}", "goes on for more than");
+  check("{" + std::string(90'000'000, ' ') + "}", "goes on for more than");
+  check("{" +
+            repeated(9,
+                     [](int i) {
+                       return tensor(std::string(10'000'000, static_cast<char>('a' + i)), "U8",
+                                     "[0]", 0, 0);
+                     }) +
+            "}",
+        "the names have more than");
+  check(std::string(90'000'000, '['), "expected '{'");
+  check(R"({"a":)" + std::string(90'000'000, '['), "is a list");
+}

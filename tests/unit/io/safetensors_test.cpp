@@ -1,0 +1,193 @@
+#include "lnorm/io/safetensors.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+namespace {
+
+using namespace support;
+using lnorm::Shape;
+
+// Bytes in memory, like those of a pipe or like those of a file.
+class Memory final : public lnorm::ByteSource {
+ public:
+  Memory(std::string bytes, bool known)
+      : ByteSource("x"), bytes_(std::move(bytes)), known_(known) {}
+
+ protected:
+  std::size_t read_some(std::span<std::byte> to) override {
+    const std::size_t count = std::min(to.size(), bytes_.size() - at_);
+    std::memcpy(to.data(), bytes_.data() + at_, count);
+    at_ += count;
+    return count;
+  }
+  std::optional<std::int64_t> unread() const override {
+    if (!known_) return std::nullopt;
+    return static_cast<std::int64_t>(bytes_.size() - at_);
+  }
+
+ private:
+  std::string bytes_;
+  bool known_;
+  std::size_t at_ = 0;
+};
+
+std::string read(const std::string& bytes, const std::optional<std::string>& member, bool known) {
+  const auto source = lnorm::open_safetensors(std::make_unique<Memory>(bytes, known), member);
+  const auto elements = lnorm::read_all(*source);
+  return {reinterpret_cast<const char*>(elements.data()), elements.size()};
+}
+
+std::string error(const std::string& bytes, const std::optional<std::string>& member = {},
+                  bool known = true) {
+  try {
+    read(bytes, member, known);
+  } catch (const lnorm::Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// The error of a header before 8 bytes of data.
+std::string header_error(const std::string& header) {
+  const std::string bytes = safetensors(header, "12345678");
+  const std::string found = error(bytes);
+  const std::string prefix = "x: safetensors header, byte ";
+  CHECK(error(bytes, {}, false) == found);
+  if (!found.starts_with(prefix)) return found;
+  return found.substr(found.find(": ", prefix.size()) + 2);
+}
+
+std::string entry(const std::string& name, const std::string& dtype, const std::string& shape,
+                  const std::string& offsets) {
+  return lnorm::concat('"', name, R"(":{"dtype":")", dtype, R"(","shape":)", shape,
+                       R"(,"data_offsets":)", offsets, "}");
+}
+
+// Members of an object.
+template <class... Members>
+std::string object(const std::string& first, const Members&... more) {
+  return lnorm::concat("{", first, lnorm::concat(",", more)..., "}");
+}
+
+const std::string kGood = entry("a", "U8", "[8]", "[0,8]");
+
+}  // namespace
+
+TEST_CASE("tensors are read by name, wherever they lie, from files and pipes", "[io]") {
+  const std::string header =
+      object(entry("b", "U8", "[2,2]", "[4,8]"), entry("none", "F32", "[0,3]", "[4,4]"),
+             R"("__metadata__":{"format":"pt","":"\u00e9"})", entry("a", "U8", "[4]", "[0,4]")) +
+      "   ";
+  const std::string bytes = safetensors(header, "12345678");
+  for (const bool known : {false, true}) {
+    CHECK(read(bytes, "a", known) == "1234");
+    CHECK(read(bytes, "b", known) == "5678");
+    CHECK(read(bytes, "none", known) == "");
+    CHECK(error(bytes, {}, known) == "x: found 3 tensors, a, none, b, expected one");
+    CHECK(error(bytes, "c", known) == "x: there is no member 'c', only a, none, b");
+    CHECK(read(safetensors(object(kGood), "12345678"), {}, known) == "12345678");
+    CHECK(error(bytes + "9", "a", known).find("goes on") != std::string::npos);
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      if (error(bytes.substr(0, size), "a", known).find("cut off") == std::string::npos) FAIL(size);
+    }
+  }
+}
+
+TEST_CASE("a header must have the form of the format and nothing else", "[io]") {
+  CHECK(header_error("[]") == "found '[', expected '{'");
+  CHECK(header_error("") == "found no JSON, expected an object");
+  CHECK(header_error(" {}") == "found ' ', expected '{'");
+  CHECK(header_error(object(kGood) + "\n") ==
+        "found '\\n' after the object, expected spaces at most");
+  CHECK(header_error(object(kGood) + std::string(1, '\0')) ==
+        "found '\\x00' after the object, expected spaces at most");
+  CHECK(header_error(object(kGood) + " {") ==
+        "found '{' after the object, expected spaces at most");
+  CHECK(header_error("{" + kGood).starts_with("not valid JSON"));
+  CHECK(header_error("{" + kGood + ",}").starts_with("not valid JSON"));
+  CHECK(header_error("{\"\xff\":1}").starts_with("not valid JSON"));
+  CHECK(header_error(object(kGood, kGood)) == "tensor 'a' is there twice");
+  CHECK(
+      header_error(object(kGood, R"("\u0061":{"dtype":"U8","shape":[0],"data_offsets":[8,8]})")) ==
+      "tensor 'a' is there twice");
+  CHECK(header_error(R"({"a":1})") ==
+        "tensor 'a': is a number, expected an object of dtype, shape and data_offsets");
+  CHECK(header_error(R"({"a":[[[[1]]]]})").find("is a list") != std::string::npos);
+  CHECK(header_error(R"({"a":{"dtype":{}}})") ==
+        "tensor 'a': dtype: found an object, expected a string, such as \"F32\"");
+  CHECK(header_error(R"({"a":{"dtype":"U8","dtype":"U8"}})") == "tensor 'a': dtype is there twice");
+  CHECK(header_error(R"({"a":{"dtype":"U8","shape":[8]}})") ==
+        "tensor 'a': data_offsets is missing");
+  CHECK(header_error(R"({"a":{"size":1}})") ==
+        "tensor 'a': field 'size' is unknown, expected dtype, shape and data_offsets");
+  for (const std::string metadata :
+       {R"({"k":1})", R"({"k":null})", R"({"k":{}})", R"({"k":[]})", R"([])", R"("k")", "null"}) {
+    CAPTURE(metadata);
+    CHECK(header_error(object(R"("__metadata__":)" + metadata, kGood)).starts_with("__metadata__"));
+  }
+  CHECK(header_error(R"({"__metadata__":{"k":"1","l":"2","k":"1"}})") ==
+        "__metadata__: key 'k' is there twice");
+  CHECK(header_error(R"({"__metadata__":{},"__metadata__":{}})") ==
+        "'__metadata__' is there twice");
+}
+
+TEST_CASE("shapes, dtypes and offsets must fit one another and the file", "[io]") {
+  const auto of = [](const std::string& dtype, const std::string& shape,
+                     const std::string& offsets) {
+    return header_error(object(entry("a", dtype, shape, offsets)));
+  };
+  CHECK(of("U8", "[8]", "[0,8]") == "no error");
+  CHECK(of("U8", "[-8]", "[0,8]").find("a negative number") != std::string::npos);
+  CHECK(of("U8", "[-0]", "[0,8]").find("a negative number") != std::string::npos);
+  CHECK(of("U8", "[8.0]", "[0,8]").find("the number '8.0'") != std::string::npos);
+  CHECK(of("U8", "[1e1]", "[0,8]").find("the number '1e1'") != std::string::npos);
+  CHECK(of("U8", "[18446744073709551616]", "[0,8]").find("18446744073709551616") !=
+        std::string::npos);
+  CHECK(of("U8", "[9223372036854775808]", "[0,8]").find("2^63 - 1") != std::string::npos);
+  CHECK(of("F64", "[4294967296,4294967296]", "[0,8]").find("2^63 - 1") != std::string::npos);
+  std::string ones = "1";
+  for (int i = 0; i < 64; ++i) ones += ",1";
+  CHECK(of("U8", "[" + ones + "]", "[0,1]").find("more than 64 dimensions") != std::string::npos);
+  CHECK(of("U8", "[8]", "[0,8,9]").find("another number of values") != std::string::npos);
+  CHECK(of("U8", "[8]", "[]").find("another number of values") != std::string::npos);
+  CHECK(of("U8", "[8]", "[8,0]") == "tensor 'a': data_offsets [8, 0] end before they begin");
+  CHECK(of("U16", "[8]", "[0,8]") ==
+        "tensor 'a': data_offsets [0, 8] hold 8 bytes, but shape (8) of U16 needs 16 bytes");
+  CHECK(of("F4", "[15]", "[0,8]").find("needs a part of 8 bytes") != std::string::npos);
+  CHECK(of("F4", "[16]", "[0,8]") ==
+        "x:a: dtype F4, expected one of F64, F32, F16, BF16, I8 to I64, U8 to U64, BOOL");
+  CHECK(of("C64", "[1]", "[0,8]").find("x:a: dtype C64") == 0);
+  CHECK(of("f32", "[2]", "[0,8]").find("dtype 'f32' is unknown") != std::string::npos);
+
+  const auto two = [](const std::string& a, const std::string& b) {
+    return error(
+        safetensors(object(entry("a", "U8", "[4]", a), entry("b", "U8", "[4]", b)), "12345678"),
+        "a");
+  };
+  CHECK(two("[0,4]", "[4,8]") == "no error");
+  CHECK(two("[4,8]", "[0,4]") == "no error");
+  CHECK(two("[0,4]", "[0,4]").find("overlap") != std::string::npos);
+  CHECK(two("[0,4]", "[3,7]").find("overlap") != std::string::npos);
+  CHECK(two("[0,4]", "[5,9]").find("hole") != std::string::npos);
+  CHECK(two("[1,5]", "[5,9]").find("hole") != std::string::npos);
+}
+
+TEST_CASE("other dtypes are in nobody's way, and listed", "[io]") {
+  const std::string bytes =
+      safetensors(object(entry("q", "F8_E4M3", "[4]", "[0,4]"), entry("a", "U8", "[2,2]", "[4,8]")),
+                  "12345678");
+  CHECK(read(bytes, "a", true) == "5678");
+  CHECK(error(bytes, "q").find("F8_E4M3") != std::string::npos);
+  const auto members = lnorm::open_safetensors_members(std::make_unique<Memory>(bytes, false));
+  REQUIRE(members->size() == 2);
+  CHECK((*members)[0].dtype == "F8_E4M3");
+  CHECK((*members)[0].shape == Shape{4});
+  CHECK((*members)[1].name == "a");
+  CHECK((*members)[1].dtype == "uint8");
+}
