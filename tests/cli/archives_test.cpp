@@ -47,7 +47,8 @@ TEST_CASE("input, weight and bias come from one archive") {
   CHECK(refusal_fault(
             run({"-:x"}, pipe_of(read_file(at / "x.npz"))),
             {"standard input", "pipe", "directory is at its end", "hint: name the file"}) == "");
-  CHECK(refusal_fault(run({at / "x.npz"}), {"x, weight, bias", "expected one", "x.npz:x"}) == "");
+  CHECK(refusal_fault(run({at / "x.npz"}),
+                      {"x, weight, bias", "expected one", "hint: ", "as in :x"}) == "");
 }
 
 TEST_CASE("an archive that NumPy has compressed is the same as its arrays") {
@@ -264,16 +265,16 @@ TEST_CASE("no header of a .safetensors costs much") {
   check(R"({"__metadata__":{)" +
             repeated(1'000'001, [](int i) { return '"' + std::to_string(i) + R"(":"")"; }) + "}}",
         "more than 1000000 entries");
-  check("{\"" + std::string(90'000'000, 'a') + "\":1}", "goes on for more than");
-  check("{" + std::string(90'000'000, ' ') + "}", "goes on for more than");
+  check("{\"" + std::string(20'000'000, 'a') + "\":1}", "goes on for more than");
+  check("{" + std::string(20'000'000, ' ') + "}", "goes on for more than");
   check("{" +
-            repeated(9,
+            repeated(6,
                      [](int i) {
                        return tensor(std::string(10'000'000, static_cast<char>('a' + i)), "U8",
                                      "[0]", 0, 0);
                      }) +
             "}",
         "the names have more than");
-  check(std::string(90'000'000, '['), "expected '{'");
-  check(R"({"a":)" + std::string(90'000'000, '['), "is a list");
+  check(std::string(20'000'000, '['), "expected '{'");
+  check(R"({"a":)" + std::string(20'000'000, '['), "is a list");
 }

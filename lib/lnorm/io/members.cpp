@@ -29,11 +29,11 @@ std::size_t choose_member(const std::string& file, std::size_t size,
     throw Error(concat(printable(file), ": there is no member '", printable(*member), "', only ",
                        names.text()));
   }
+  const std::string hint =
+      size == 0 ? "" : concat("name one by adding it to the path, as in :", printable(name(0)));
   throw Error(
       concat(printable(file), ": found ", size, " tensors, ", names.text(), ", expected one"),
-      size == 0 ? ""
-                : concat("name one by adding it to the path: ", printable(file), ":",
-                         printable(name(0))));
+      hint);
 }
 
 }  // namespace lnorm

@@ -21,12 +21,16 @@ constexpr std::array kDTypes{
     SafetensorsDType{"F8_E5M2FNUZ", 8, std::nullopt}, SafetensorsDType{"F8_E8M0", 8, std::nullopt},
 };
 
+// There is a new one every few months.
+constexpr SafetensorsDType kOtherF8{"F8_*", 8, std::nullopt};
+
 }  // namespace
 
 const SafetensorsDType* find_safetensors_dtype(std::string_view name) {
   const auto* const found = std::find_if(kDTypes.begin(), kDTypes.end(),
                                          [&](const auto& entry) { return entry.name == name; });
-  return found == kDTypes.end() ? nullptr : found;
+  if (found != kDTypes.end()) return found;
+  return name.starts_with("F8_") ? &kOtherF8 : nullptr;
 }
 
 const SafetensorsDType& safetensors_dtype(DType dtype) {

@@ -239,11 +239,13 @@ class Handler {
       fail(concat(of_tensor(), "shape ", to_string(extents), " of ", entry_.dtype->name,
                   " needs more than 2^63 - 1 bits"));
     }
-    const auto offsets = concat("data_offsets [", entry_.begin, ", ", entry_.end, "]");
-    if (entry_.begin > entry_.end) fail(concat(of_tensor(), offsets, " end before they begin"));
+    const auto offsets = [&] {
+      return concat("data_offsets [", entry_.begin, ", ", entry_.end, "]");
+    };
+    if (entry_.begin > entry_.end) fail(concat(of_tensor(), offsets(), " end before they begin"));
     const std::int64_t bytes = bits / 8 + (bits % 8 != 0 ? 1 : 0);
     if (bits % 8 != 0 || entry_.end - entry_.begin != bytes) {
-      fail(concat(of_tensor(), offsets, " hold ", counted(entry_.end - entry_.begin, "byte"),
+      fail(concat(of_tensor(), offsets(), " hold ", counted(entry_.end - entry_.begin, "byte"),
                   ", but shape ", to_string(extents), " of ", entry_.dtype->name, " needs ",
                   bits % 8 != 0 ? "a part of " : "", counted(bytes, "byte")));
     }

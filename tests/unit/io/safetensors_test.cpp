@@ -162,6 +162,7 @@ TEST_CASE("shapes, dtypes and offsets must fit one another and the file", "[io]"
   CHECK(of("F4", "[15]", "[0,8]").find("needs a part of 8 bytes") != std::string::npos);
   CHECK(of("F4", "[16]", "[0,8]") ==
         "x:a: dtype F4, expected one of F64, F32, F16, BF16, I8 to I64, U8 to U64, BOOL");
+  CHECK(of("F8_E9M9", "[8]", "[0,8]").find("x:a: dtype F8_*") == 0);
   CHECK(of("C64", "[1]", "[0,8]").find("x:a: dtype C64") == 0);
   CHECK(of("f32", "[2]", "[0,8]").find("dtype 'f32' is unknown") != std::string::npos);
 
