@@ -55,10 +55,13 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
   if (standard_inputs > 1) throw Error("standard input is named for two inputs, expected one");
 }
 
-Affine read_affine(const NormalizationArguments& arguments, std::optional<DType> as,
-                   const Plan& plan) {
-  return {read_term("weight", arguments.weight, as, plan, arguments.options.zero_centered_weight),
-          read_term("bias", arguments.bias, as, plan, false)};
+const Affine& AffineInputs::of(const Plan& plan) {
+  if (shape_ == plan.normalized_shape()) return affine_;
+  const bool plus_one = arguments_.options.zero_centered_weight;
+  affine_ = {read_term("weight", arguments_.weight, as_, plan, plus_one),
+             read_term("bias", arguments_.bias, as_, plan, false)};
+  shape_ = plan.normalized_shape();
+  return affine_;
 }
 
 }  // namespace lnorm::app

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "arguments.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -9,9 +11,22 @@ namespace lnorm::app {
 // Throws Error if standard input is named for more than one of the tensors.
 void check_inputs(const InputArguments& input, const NormalizationArguments& arguments);
 
-// Reads --weight and --bias: a file, a member of one, JSON, or a number; as: where the file does not tell
-// (ReadOptions). Throws Error.
-Affine read_affine(const NormalizationArguments& arguments, std::optional<DType> as,
-                   const Plan& plan);
+// --weight and --bias: files, members of one, JSON, or numbers.
+class AffineInputs {
+ public:
+  // as: for files whose dtype it can be.
+  AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as)
+      : arguments_(arguments), as_(as) {}
+
+  // What a plan's rows are to be multiplied by and what is added; read again only where the normalised
+  // shape is another than the last time. Throws Error.
+  const Affine& of(const Plan& plan);
+
+ private:
+  const NormalizationArguments& arguments_;
+  std::optional<DType> as_;
+  std::optional<Shape> shape_;
+  Affine affine_;
+};
 
 }  // namespace lnorm::app

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "affine_inputs.hpp"
@@ -26,6 +27,20 @@ Format stats_format(const std::string& path, const ByteSink& bytes) {
   return format;
 }
 
+// The files that the arguments name: of the result, then of mean and rstd.
+using Files = std::vector<std::unique_ptr<OutputFile>>;
+
+Files open_files(const ApplyArguments& arguments) {
+  Files files;
+  files.push_back(std::make_unique<OutputFile>(arguments.output.path));
+  for (const auto& path : {arguments.save_mean, arguments.save_rstd}) {
+    if (path) files.push_back(std::make_unique<OutputFile>(*path));
+  }
+  check_destinations(files);
+  if (files.size() > 1) files.front()->bytes().outlive_reader();
+  return files;
+}
+
 }  // namespace
 
 int apply(const ApplyArguments& arguments) {
@@ -36,44 +51,45 @@ int apply(const ApplyArguments& arguments) {
     throw Error("--rms subtracts no mean, so that there is none for --save-mean");
   }
   const Kernel& kernel = find_kernel(normalization.kernel);
-  OpenedTensor input = open_input(arguments.input);
-  Plan plan = make_plan(input.source->info(), normalization.options, output.dtype);
-  plan.stats = arguments.save_mean || arguments.save_rstd;
-  const Affine affine = read_affine(normalization, arguments.input.options.as, plan);
+  Inputs inputs(arguments.input);
+  AffineInputs affine_inputs(normalization, arguments.input.options.as);
+  Files files;
+  while (const std::optional<OpenedTensor> input = inputs.next()) {
+    Plan plan = make_plan(input->source->info(), normalization.options, output.dtype);
+    plan.stats = arguments.save_mean || arguments.save_rstd;
+    const Affine& affine = affine_inputs.of(plan);
 
-  std::vector<std::unique_ptr<OutputFile>> files;  // the result, then mean and rstd
-  files.push_back(std::make_unique<OutputFile>(output.path));
-  OutputFile& result = *files.front();
-  result.begin(output, input, plan);
+    if (files.empty()) files = open_files(arguments);
+    OutputFile& result = *files.front();
+    result.begin(output, *input, plan);
+    std::vector<std::unique_ptr<RowWriter>> writers;
+    std::vector<RowObserver*> observers;
+    const auto save = [&](const std::optional<std::string>& path, const std::string& name,
+                          std::span<const double> RowBlock::*column) {
+      if (!path) return;
+      OutputFile& file = *files[1 + writers.size()];
+      file.begin(*input, stats_format(*path, file.bytes()),
+                 {*path, DType::float64, plan.stats_shape(arguments.keepdim)}, name, output);
+      writers.push_back(std::make_unique<RowWriter>(file.sink(), plan, column));
+      observers.push_back(writers.back().get());
+    };
+    save(arguments.save_mean, "mean", &RowBlock::mean);
+    save(arguments.save_rstd, "rstd", &RowBlock::rstd);
 
-  std::vector<std::unique_ptr<RowWriter>> writers;
-  std::vector<RowObserver*> observers;
-  const auto save = [&](const std::optional<std::string>& path, const std::string& name,
-                        std::span<const double> RowBlock::*column) {
-    if (!path) return;
-    files.push_back(std::make_unique<OutputFile>(*path));
-    OutputFile& file = *files.back();
-    file.begin(stats_format(*path, file.bytes()),
-               {*path, DType::float64, plan.stats_shape(arguments.keepdim)}, name, output);
-    writers.push_back(std::make_unique<RowWriter>(file.sink(), plan, column));
-    observers.push_back(writers.back().get());
-  };
-  save(arguments.save_mean, "mean", &RowBlock::mean);
-  save(arguments.save_rstd, "rstd", &RowBlock::rstd);
-  check_destinations(files);
-  if (!observers.empty()) result.bytes().outlive_reader();
-
-  const auto transform = [&](const RowsIn& x, const RowsOut& y, const RowStats& stats) {
-    kernel.layer_norm(x, y, affine, plan.formula, stats);
-  };
-  ProgressLine progress(result.fills_terminal() ? When::never : arguments.progress,
-                        input.source->info());
-  const RunOptions options{arguments.threads, progress.callback()};
-  if (plan.long_rows) {
-    run_long_rows(*input.source, plan, kernel, affine, observers, result.sink(), options);
-  } else {
-    run(*input.source, plan, transform, observers, &result.sink(), options);
+    const auto transform = [&](const RowsIn& x, const RowsOut& y, const RowStats& stats) {
+      kernel.layer_norm(x, y, affine, plan.formula, stats);
+    };
+    ProgressLine progress(result.fills_terminal() ? When::never : arguments.progress,
+                          input->source->info());
+    const RunOptions options{arguments.threads, progress.callback()};
+    if (plan.long_rows) {
+      run_long_rows(*input->source, plan, kernel, affine, observers, result.sink(), options);
+    } else {
+      run(*input->source, plan, transform, observers, &result.sink(), options);
+    }
+    for (const auto& file : files) file->end();
   }
+  if (files.empty()) files = open_files(arguments);
   for (const auto& file : files) file->finish();
   std::for_each(files.rbegin(), files.rend(), [](const auto& file) { file->commit(); });
   return 0;

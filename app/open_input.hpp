@@ -1,14 +1,24 @@
 #pragma once
 
+#include <optional>
+
 #include "arguments.hpp"
-#include "lnorm/core/tensor_info.hpp"
 #include "lnorm/io/tensor_source.hpp"
 
 namespace lnorm::app {
 
-// The tensor that a command works on. Throws Error, too, where --as does not apply to it.
-OpenedTensor open_input(const InputArguments& input);
+// The tensors that a command works on, one after another.
+class Inputs {
+ public:
+  explicit Inputs(const InputArguments& arguments);
+  Inputs(TensorSequence tensors, const InputArguments& arguments);
 
-void check_as(const TensorInfo& info, const ReadOptions& options);
+  // Nothing after the last one. Throws Error, too, where --as does not apply to it.
+  std::optional<OpenedTensor> next();
+
+ private:
+  TensorSequence tensors_;
+  ReadOptions options_;
+};
 
 }  // namespace lnorm::app

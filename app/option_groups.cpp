@@ -60,7 +60,8 @@ void add_input(CLI::App& app, InputArguments& input) {
                                     {{"npy", Format::npy},
                                      {"npz", Format::npz},
                                      {"safetensors", Format::safetensors},
-                                     {"json", Format::json}},
+                                     {"json", Format::json},
+                                     {"jsonl", Format::jsonl}},
                                     "Input format (default by content)");
   add_as(app, input.options.as);
 }
@@ -150,6 +151,7 @@ void add_output(CLI::App& app, OutputArguments& output) {
       {{"npy", Format::npy},
        {"safetensors", Format::safetensors},
        {"json", Format::json},
+       {"jsonl", Format::jsonl},
        {"text", Format::text}},
       "Output format (default by the extension of -o, else the input's, .npy for archives; text on "
       "a terminal)");

@@ -24,15 +24,24 @@ Format main_format(const OutputArguments& arguments, const ByteSink& bytes, Form
 
 void OutputFile::begin(const OutputArguments& arguments, const OpenedTensor& input,
                        const Plan& plan) {
-  begin(main_format(arguments, bytes_, input.format), {bytes_.name(), plan.out, plan.shape},
+  begin(input, main_format(arguments, bytes_, input.format), {bytes_.name(), plan.out, plan.shape},
         arguments.name.value_or(input.label), arguments);
 }
 
-void OutputFile::begin(Format format, const TensorInfo& info, const std::string& name,
-                       const OutputArguments& arguments) {
+void OutputFile::begin(const OpenedTensor& input, Format format, const TensorInfo& info,
+                       const std::string& name, const OutputArguments& arguments) {
   format_ = format;
+  lines_ = input.format == Format::jsonl;
+  if (lines_ && format != Format::jsonl && format != Format::text) {
+    throw Error(
+        concat(printable(bytes_.name()),
+               ": JSON Lines are several tensors, expected a format that holds them: jsonl or "
+               "text"),
+        "name a line by adding its number to the path, x.jsonl:1");
+  }
   switch (format) {
     case Format::json:
+    case Format::jsonl:
       sink_ = make_json_sink(bytes_, info, arguments.nan);
       break;
     case Format::text:
@@ -47,17 +56,19 @@ void OutputFile::begin(Format format, const TensorInfo& info, const std::string&
   }
 }
 
+void OutputFile::end() {
+  if (lines_) bytes_.flush();
+}
+
 bool is_binary(Format format) noexcept {
   return format == Format::npy || format == Format::npz || format == Format::safetensors;
 }
 
 std::optional<Format> named_format(const std::string& path) {
-  const std::string ending = extension(path);
-  for (const char* const unwritten : {".npz", ".jsonl"}) {
-    if (ending == unwritten) {
-      throw Error(concat(printable(path), ": ", ending,
-                         " is not written yet, expected .npy, .safetensors, .json or .txt"));
-    }
+  if (extension(path) == ".npz") {
+    throw Error(
+        concat(printable(path),
+               ": .npz is not written, expected .npy, .safetensors, .json, .jsonl or .txt"));
   }
   return format_of_extension(path);
 }

@@ -14,8 +14,8 @@
 
 namespace lnorm::app {
 
-// A tensor on its way to a place that the user named. The order for several: begin all, write, finish
-// all, commit all.
+// Tensors on their way to a place that the user named: one, or, of JSON Lines, one after another. The
+// order for several files: begin all, write, end all, and so on; then finish all, commit all.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path) : bytes_(path) {}
@@ -27,8 +27,8 @@ class OutputFile {
   // terminal.
   void begin(const OutputArguments& arguments, const OpenedTensor& input, const Plan& plan);
   // name: of the tensor, for formats that have one.
-  void begin(Format format, const TensorInfo& info, const std::string& name,
-             const OutputArguments& arguments);
+  void begin(const OpenedTensor& input, Format format, const TensorInfo& info,
+             const std::string& name, const OutputArguments& arguments);
 
   TensorSink& sink() noexcept { return *sink_; }
 
@@ -36,13 +36,16 @@ class OutputFile {
   // Text comes at the end.
   bool fills_terminal() const noexcept { return format_ != Format::text && bytes_.is_terminal(); }
 
-  // After the sink has been finished.
+  // After the sink has been finished: a tensor of JSON Lines is to be seen at once.
+  void end();
+
   void finish() { bytes_.finish(); }
   void commit() { bytes_.commit(); }
 
  private:
   ByteSink bytes_;
   Format format_ = Format::npy;
+  bool lines_ = false;
   std::unique_ptr<TensorSink> sink_;
 };
 

@@ -19,7 +19,7 @@ namespace lnorm::app {
 
 namespace {
 
-int show_tensor(TensorSource& source, const ShowArguments& arguments) {
+void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink& out) {
   const TensorInfo& info = source.info();
   TorchText text(info.dtype, info.shape, arguments.print);
   const auto size = static_cast<std::int64_t>(item_size(info.dtype));
@@ -45,7 +45,6 @@ int show_tensor(TensorSource& source, const ShowArguments& arguments) {
     }
     source.finish();
   }
-  ByteSink out("-");
   if (arguments.header || out.is_terminal()) {
     out.write(output_style(arguments.color)
                   .heading(concat(printable(info.name), ": ", name(info.dtype), ", shape ",
@@ -54,29 +53,26 @@ int show_tensor(TensorSource& source, const ShowArguments& arguments) {
   }
   out.write(text.str());
   out.write("\n");
-  out.finish();
-  out.commit();
-  return 0;
-}
-
-int show_members(const Members& members) {
-  ByteSink out("-");
-  write_member_table(members, out);
-  out.finish();
-  out.commit();
-  return 0;
 }
 
 }  // namespace
 
 int show(const ShowArguments& arguments) {
-  auto input = open_tensor_or_members(arguments.input.name, arguments.input.options);
-  if (const auto* const members = std::get_if<std::unique_ptr<Members>>(&input)) {
-    return show_members(**members);
+  const InputArguments& names = arguments.input;
+  auto opened = open_tensors_or_members(names.name, names.options);
+  ByteSink out("-");
+  if (const auto* const members = std::get_if<std::unique_ptr<Members>>(&opened)) {
+    write_member_table(**members, out);
+  } else {
+    Inputs inputs(std::get<TensorSequence>(std::move(opened)), names);
+    while (std::optional<OpenedTensor> input = inputs.next()) {
+      show_tensor(*gathered(std::move(input->source)), arguments, out);
+      if (input->format == Format::jsonl) out.flush();
+    }
   }
-  const auto source = gathered(std::move(std::get<OpenedTensor>(input).source));
-  check_as(source->info(), arguments.input.options);
-  return show_tensor(*source, arguments);
+  out.finish();
+  out.commit();
+  return 0;
 }
 
 }  // namespace lnorm::app

@@ -1,5 +1,7 @@
 #include "lnorm/pipeline/stats.hpp"
 
+#include <optional>
+
 #include "affine_inputs.hpp"
 #include "commands.hpp"
 #include "lnorm/core/error.hpp"
@@ -12,19 +14,16 @@
 
 namespace lnorm::app {
 
-int stats(const StatsArguments& arguments) {
-  using Report = StatsArguments::Report;
-  const NormalizationArguments& normalization = arguments.normalization;
-  check_inputs(arguments.input, normalization);
-  if (arguments.histogram && arguments.report != Report::text) {
-    throw Error("--histogram is drawn in text, expected no --json or --csv beside it");
-  }
-  const Kernel& kernel = find_kernel(normalization.kernel);
-  const OpenedTensor input = open_input(arguments.input);
-  const TensorInfo& x = input.source->info();
-  const Plan plan = make_plan(x, normalization.options, {}, RowOrder::c);
-  const Affine affine = read_affine(normalization, arguments.input.options.as, plan);
+namespace {
 
+using Report = StatsArguments::Report;
+
+Stats measure(TensorSource& source, const StatsArguments& arguments, const Kernel& kernel,
+              AffineInputs& affine_inputs) {
+  const NormalizationArguments& normalization = arguments.normalization;
+  const TensorInfo& x = source.info();
+  const Plan plan = make_plan(x, normalization.options, {}, RowOrder::c);
+  const Affine& affine = affine_inputs.of(plan);
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const RowStats& stats) {
     kernel.layer_norm(rows, y, affine, plan.formula, stats);
   };
@@ -32,27 +31,52 @@ int stats(const StatsArguments& arguments) {
   RowObserver* const observers[] = {&observer};
   {
     ProgressLine progress(arguments.progress, x);
-    run(*input.source, plan, transform, observers, nullptr,
-        {arguments.threads, progress.callback()});
+    run(source, plan, transform, observers, nullptr, {arguments.threads, progress.callback()});
   }
   Stats stats = observer.stats(x);
   stats.weight = !affine.weight.empty();
   stats.zero_centered_weight = stats.weight && normalization.options.zero_centered_weight;
   stats.bias = !affine.bias.empty();
-  ByteSink out("-");
+  return stats;
+}
+
+void write(const Stats& stats, const StatsArguments& arguments, ByteSink& out) {
   switch (arguments.report) {
     case Report::text:
-      write_stats_text(stats, arguments.all, output_style(arguments.color), out);
-      break;
+      return write_stats_text(stats, arguments.all, output_style(arguments.color), out);
     case Report::json:
-      write_stats_json(stats, out);
-      break;
+      return write_stats_json(stats, out);
     case Report::csv:
-      write_stats_csv(stats, out);
-      break;
+      return write_stats_csv(stats, out);
   }
-  out.finish();
-  out.commit();
+}
+
+}  // namespace
+
+int stats(const StatsArguments& arguments) {
+  const NormalizationArguments& normalization = arguments.normalization;
+  check_inputs(arguments.input, normalization);
+  if (arguments.histogram && arguments.report != Report::text) {
+    throw Error("--histogram is drawn in text, expected no --json or --csv beside it");
+  }
+  const Kernel& kernel = find_kernel(normalization.kernel);
+  Inputs inputs(arguments.input);
+  AffineInputs affine_inputs(normalization, arguments.input.options.as);
+  std::optional<ByteSink> out;
+  while (const std::optional<OpenedTensor> input = inputs.next()) {
+    if (input->format == Format::jsonl && arguments.report == Report::csv) {
+      throw Error("--csv is the table of one tensor, found JSON Lines",
+                  "name a line by adding its number to the path, x.jsonl:1, or take --json");
+    }
+    const Stats stats = measure(*input->source, arguments, kernel, affine_inputs);
+    if (out && arguments.report == Report::text) out->write("\n");
+    if (!out) out.emplace("-");
+    write(stats, arguments, *out);
+    if (input->format == Format::jsonl) out->flush();
+  }
+  if (!out) out.emplace("-");
+  out->finish();
+  out->commit();
   return 0;
 }
 

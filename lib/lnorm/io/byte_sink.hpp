@@ -46,7 +46,10 @@ class ByteSink {
   // given to write. Several threads may do so at once.
   void write_at(std::int64_t distance, std::span<const std::byte> bytes) const;
 
-  // Hands on what is buffered; throws Error if anything was lost.
+  // Hands on what is buffered.
+  void flush();
+
+  // The same at the end; throws Error if anything was lost.
   void finish();
 
   // Puts the finished file in its place; an output in place is closed, after which its reader sees the
@@ -54,7 +57,6 @@ class ByteSink {
   void commit();
 
  private:
-  void flush();
   void hand_on(std::span<const std::byte> bytes);
 
   std::string name_;

@@ -57,6 +57,10 @@ void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
   to.resize(done);
 }
 
+std::size_t ByteSource::read_available(std::span<std::byte> to) {
+  return ahead() > 0 ? read(to.first(std::min(to.size(), ahead()))) : read_some(to);
+}
+
 std::size_t ByteSource::read_at(std::int64_t distance, std::span<std::byte> to) const {
   return read_unread_at(distance - static_cast<std::int64_t>(ahead()), to);
 }

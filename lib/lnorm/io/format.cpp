@@ -75,6 +75,7 @@ std::optional<Format> format_of_extension(std::string_view path) {
   if (found == ".npz") return Format::npz;
   if (found == ".safetensors") return Format::safetensors;
   if (found == ".json") return Format::json;
+  if (found == ".jsonl" || found == ".ndjson") return Format::jsonl;
   if (found == ".txt") return Format::text;
   return std::nullopt;
 }
@@ -96,8 +97,8 @@ Format detect_format(ByteSource& source) {
   }
   if (is_safetensors(head)) return Format::safetensors;
   if (is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
-  if (starts_json(head)) return Format::json;
   const auto by_extension = format_of_extension(source.name());
+  if (starts_json(head)) return by_extension == Format::jsonl ? Format::jsonl : Format::json;
   if (by_extension && by_extension != Format::text) return *by_extension;
   fail(concat("is none of .npy, .npz, .safetensors and JSON: it starts with '",
               printable(head.substr(0, 16)), "'"));

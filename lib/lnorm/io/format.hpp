@@ -9,7 +9,7 @@ namespace lnorm {
 class ByteSource;
 
 // text is PyTorch's printed form, for output only.
-enum class Format { npy, npz, safetensors, json, text };
+enum class Format { npy, npz, safetensors, json, jsonl, text };
 
 // With the dot, in lower case; empty if there is none.
 std::string extension(std::string_view path);

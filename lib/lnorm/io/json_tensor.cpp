@@ -31,7 +31,9 @@ struct Tensor {
 class JsonReader {
  public:
   // text: followed by SIMDJSON_PADDING bytes.
-  JsonReader(const std::string& name, std::string_view text) : text_(name, text) {}
+  // line: the number of the text's first line.
+  JsonReader(const std::string& name, std::string_view text, std::int64_t line = 1)
+      : text_(name, text, line) {}
 
   Tensor read(const std::optional<std::string>& member) {
     std::string_view content = text_.text();
@@ -397,6 +399,15 @@ std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string te
   text.resize(size + simdjson::SIMDJSON_PADDING);
   return std::make_unique<JsonSource>(
       JsonReader(name, std::string_view(text).substr(0, size)).read(member));
+}
+
+std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::string text,
+                                              std::int64_t line) {
+  const std::size_t size = text.size();
+  text.resize(size + simdjson::SIMDJSON_PADDING);
+  Tensor tensor = JsonReader(name, std::string_view(text).substr(0, size), line).read({});
+  tensor.info.name = concat(name, ':', line);
+  return std::make_unique<JsonSource>(std::move(tensor));
 }
 
 std::unique_ptr<TensorSource> open_json(std::unique_ptr<ByteSource> bytes,

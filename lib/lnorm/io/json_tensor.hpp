@@ -25,6 +25,10 @@ std::unique_ptr<TensorSource> open_json(std::unique_ptr<ByteSource> bytes,
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
                                          const std::optional<std::string>& member = {});
 
+// The same of a line of a text, whose number its name in messages gets.
+std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::string text,
+                                              std::int64_t line);
+
 enum class JsonNan { python, null };
 
 // Nested arrays without blanks, a newline at the end; floats by json_number.

@@ -48,7 +48,7 @@ const char* JsonText::end_of_value(const char* start) const noexcept {
 
 void JsonText::fail(const char* at, std::string_view what) const {
   const std::string_view before(begin(), static_cast<std::size_t>(at - begin()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto line = line_ + std::count(before.begin(), before.end(), '\n');
   const std::string_view line_start = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0
   const auto column = 1 + std::count_if(line_start.begin(), line_start.end(), [](char c) {
                         return (static_cast<unsigned char>(c) & 0xc0) != 0x80;

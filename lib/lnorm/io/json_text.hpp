@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +16,9 @@ std::string_view trimmed_json(std::string_view text);
 // the text. All that fails throws Error("name:line:column: what"), columns counted in characters.
 class JsonText {
  public:
-  JsonText(std::string name, std::string_view text) : name_(std::move(name)), text_(text) {}
+  // line: the number of the text's first line.
+  JsonText(std::string name, std::string_view text, std::int64_t line = 1)
+      : name_(std::move(name)), text_(text), line_(line) {}
 
   const std::string& name() const noexcept { return name_; }
   std::string_view text() const noexcept { return text_; }
@@ -45,6 +48,7 @@ class JsonText {
 
   std::string name_;
   std::string_view text_;
+  std::int64_t line_;
 };
 
 }  // namespace lnorm

@@ -6,6 +6,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/file_source.hpp"
+#include "lnorm/io/json_lines.hpp"
 #include "lnorm/io/json_tensor.hpp"
 #include "lnorm/io/npy.hpp"
 #include "lnorm/io/npz.hpp"
@@ -53,6 +54,11 @@ class Opening {
     return nullptr;
   }
 
+  TensorSequence tensors() {
+    if (format_ != Format::jsonl || name_.member) return TensorSequence(tensor());
+    return {std::make_unique<JsonLines>(std::move(bytes_)), label(name_)};
+  }
+
   OpenedTensor tensor() { return {source(), format_, label(name_)}; }
 
  private:
@@ -64,6 +70,9 @@ class Opening {
         return open_safetensors(std::move(bytes_), name_.member);
       case Format::json:
         return open_json(std::move(bytes_), name_.member);
+      case Format::jsonl:
+        format_ = Format::json;  // of a line
+        return JsonLines(std::move(bytes_)).only(name_.member);
       default:
         break;
     }
@@ -91,11 +100,29 @@ OpenedTensor open_tensor(const std::string& name, const ReadOptions& options) {
   return Opening(name, options).tensor();
 }
 
-std::variant<OpenedTensor, std::unique_ptr<Members>> open_tensor_or_members(
+TensorSequence::TensorSequence(OpenedTensor tensor) : single_(std::move(tensor)) {}
+TensorSequence::TensorSequence(std::unique_ptr<JsonLines> lines, std::string label)
+    : lines_(std::move(lines)), label_(std::move(label)) {}
+TensorSequence::TensorSequence(TensorSequence&& other) noexcept = default;
+TensorSequence& TensorSequence::operator=(TensorSequence&& other) noexcept = default;
+TensorSequence::~TensorSequence() = default;
+
+std::optional<OpenedTensor> TensorSequence::next() {
+  if (!lines_) return std::exchange(single_, std::nullopt);
+  auto source = lines_->next();
+  if (!source) return std::nullopt;
+  return OpenedTensor{std::move(source), Format::jsonl, label_};
+}
+
+TensorSequence open_tensors(const std::string& name, const ReadOptions& options) {
+  return Opening(name, options).tensors();
+}
+
+std::variant<TensorSequence, std::unique_ptr<Members>> open_tensors_or_members(
     const std::string& name, const ReadOptions& options) {
   Opening opening(name, options);
   if (auto members = opening.members()) return members;
-  return opening.tensor();
+  return opening.tensors();
 }
 
 bool is_standard_input(std::string_view name) noexcept {

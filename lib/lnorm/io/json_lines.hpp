@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lnorm/io/byte_source.hpp"
+#include "lnorm/io/tensor_source.hpp"
+
+namespace lnorm {
+
+// JSON Lines: one tensor a line, as json_tensor.hpp has it [jsonlines.org]. Blank lines count, but hold
+// nothing.
+class JsonLines {
+ public:
+  explicit JsonLines(std::unique_ptr<ByteSource> bytes);
+
+  // The tensor of the next line, as soon as that line is there; null after the last one. It is named
+  // "x.jsonl:2", and so begins what is thrown about it.
+  std::unique_ptr<TensorSource> next();
+
+  // The tensor of a line, counted from 1, or of the only one that is not blank. Throws Error if there is
+  // no such line, or if there are several and none is named.
+  std::unique_ptr<TensorSource> only(const std::optional<std::string>& line);
+
+ private:
+  // The next line that is not blank, without its end; false if there is none.
+  bool read_line();
+
+  std::unique_ptr<ByteSource> bytes_;
+  std::string line_;
+  std::int64_t number_ = 0;  // of line_, from 1
+  std::vector<char> ahead_;  // what has been read beyond it
+  std::size_t ahead_start_ = 0;
+};
+
+}  // namespace lnorm
