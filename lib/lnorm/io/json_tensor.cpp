@@ -128,17 +128,18 @@ class JsonReader {
     return keys;
   }
 
-  // The value of a key that is there. (simdjson's own search does not decode escapes.)
-  ondemand::value field(ondemand::object& object, std::string_view key, const char* at) {
+  // The value of one of the keys, which are all that the object has. By its place: simdjson's own search does
+  // not decode escapes, and what it decodes has room for every string of the text once only.
+  ondemand::value field(ondemand::object& object, const std::vector<std::string>& names,
+                        std::string_view key, const char* at) {
+    auto before = std::find(names.begin(), names.end(), key) - names.begin();
     bool not_empty;
     check(object.reset().get(not_empty), at);
     ondemand::value value;
     for (auto result : object) {
       ondemand::field field;
       check(std::move(result).get(field), at);
-      std::string_view found;
-      check(field.unescaped_key().get(found), at);
-      if (found != key) continue;
+      if (before-- > 0) continue;
       value = field.value();
       break;
     }
@@ -159,7 +160,7 @@ class JsonReader {
     if (!contains(names, *member)) {
       text_.fail(at, concat("there is no member '", printable(*member), "', only ", list(names)));
     }
-    ondemand::value value = field(object, *member, at);
+    ondemand::value value = field(object, names, *member, at);
     const char* const value_at = value.raw_json_token().data();
     if (*value_at == '{') {
       ondemand::object inner;
@@ -194,7 +195,7 @@ class JsonReader {
     }
     DType dtype = DType::float64;
     if (contains(names, "dtype")) {
-      ondemand::value value = field(object, "dtype", at);
+      ondemand::value value = field(object, names, "dtype", at);
       const char* const value_at = value.raw_json_token().data();
       std::string_view text;
       if (value.get_string().get(text) != simdjson::SUCCESS) {
@@ -207,12 +208,12 @@ class JsonReader {
                                     "uint8 to uint64, float16 to float64, or bfloat16"));
       dtype = *parsed;
     }
-    const Shape shape = read_shape(object, at);
+    const Shape shape = read_shape(object, names, at);
     const auto count = checked_product(shape);
     if (!count)
       text_.fail(at, concat("shape ", to_string(shape), " has more than 2^63 - 1 elements"));
     start(dtype, tensor);
-    ondemand::value data = field(object, "data", at);
+    ondemand::value data = field(object, names, "data", at);
     const char* const data_at = data.raw_json_token().data();
     read_value(data, 0);
     const std::int64_t read = element_count(extents_);
@@ -223,8 +224,9 @@ class JsonReader {
     tensor.info.shape = shape;
   }
 
-  Shape read_shape(ondemand::object& object, const char* at) {
-    ondemand::value value = field(object, "shape", at);
+  Shape read_shape(ondemand::object& object, const std::vector<std::string>& names,
+                   const char* at) {
+    ondemand::value value = field(object, names, "shape", at);
     const char* const value_at = value.raw_json_token().data();
     const auto what = R"("shape" is not a list of sizes, such as [2, 3])";
     ondemand::array array;
