@@ -27,6 +27,15 @@ Format stats_format(const std::string& path, const ByteSink& bytes) {
   return format;
 }
 
+// Rows of no elements cost the input nothing and could be any number.
+void check_stats_rows(const Plan& plan, const std::string& name) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  if (plan.stats && plan.row_length == 0 && plan.rows > kMost) {
+    throw Error(concat(printable(name), ": --save-mean and --save-rstd of ", plan.rows,
+                       " rows of no elements, expected at most ", kMost));
+  }
+}
+
 // The files that the arguments name: of the result, then of mean and rstd.
 using Files = std::vector<std::unique_ptr<OutputFile>>;
 
@@ -57,6 +66,7 @@ int apply(const ApplyArguments& arguments) {
   while (const std::optional<OpenedTensor> input = inputs.next()) {
     Plan plan = make_plan(input->source->info(), normalization.options, output.dtype);
     plan.stats = arguments.save_mean || arguments.save_rstd;
+    check_stats_rows(plan, input->source->info().name);
     const Affine& affine = affine_inputs.of(plan);
 
     if (files.empty()) files = open_files(arguments);
