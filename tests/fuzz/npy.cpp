@@ -1,0 +1,90 @@
+#include "lnorm/io/npy.hpp"
+
+#include <optional>
+
+#include "fuzz/in_memory.hpp"
+#include "fuzz/targets.hpp"
+#include "lnorm/core/error.hpp"
+
+namespace {
+
+using namespace fuzz;
+
+struct Tensor {
+  lnorm::TensorInfo info;
+  std::string elements;
+};
+
+// Nothing where it is refused.
+std::optional<Tensor> read(const Descriptor& from) {
+  try {
+    const auto source = lnorm::open_npy(lnorm::ByteSource(from.path()));
+    const auto bytes = read_all(*source);
+    return Tensor{source->info(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
+  } catch (const lnorm::Error&) {
+    return std::nullopt;
+  }
+}
+
+bool are_alike(const lnorm::TensorInfo& a, const lnorm::TensorInfo& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.byte_order == b.byte_order;
+}
+
+std::string written(const Tensor& tensor) {
+  const MemoryFile file;
+  lnorm::ByteSink bytes(file.path());
+  const auto sink = make_npy_sink(bytes, tensor.info);
+  std::string room;
+  sink->write(sink->encode(0, std::as_bytes(std::span(tensor.elements)), room));
+  sink->finish();
+  bytes.finish();
+  return file.content();
+}
+
+void check_file(std::string_view bytes) {
+  std::optional<Tensor> tensor = read(MemoryFile(bytes));
+  if (bytes.size() <= kPipeBytes) {
+    const auto piped = read(FullPipe(bytes));
+    require(piped.has_value() == tensor.has_value(), "a pipe is read where a file is");
+    if (tensor) {
+      require(are_alike(piped->info, tensor->info), "a pipe has the header of the file");
+      require(piped->elements == tensor->elements, "a pipe has the elements of the file");
+    }
+  }
+  if (!tensor) return;
+  require(bytes.ends_with(tensor->elements), "the elements are what the file ends with");
+  tensor->info.byte_order = std::endian::native;
+  const auto again = read(MemoryFile(written(*tensor)));
+  require(again.has_value(), "what was written is read");
+  require(are_alike(again->info, tensor->info), "the header comes back");
+  require(again->elements == tensor->elements, "the elements come back");
+}
+
+std::optional<lnorm::TensorInfo> parse(std::string_view dict, bool python2_longs) {
+  try {
+    return lnorm::parse_npy_dict("x.npy", dict, 10, python2_longs);
+  } catch (const lnorm::Error&) {
+    return std::nullopt;
+  }
+}
+
+void check_dict(std::string_view dict) {
+  const auto info = parse(dict, false);
+  if (!info) return;
+  const auto with_longs = parse(dict, true);
+  require(with_longs && are_alike(*with_longs, *info), "a size needs no L");
+  const std::string header = format_npy_header(*info);
+  auto again = parse(std::string_view(header).substr(10), false);
+  require(again.has_value(), "a header that was written is read");
+  again->byte_order = info->byte_order;  // of what is written, always the machine's
+  require(are_alike(*again, *info), "a header that was written says the same");
+}
+
+}  // namespace
+
+int fuzz_npy(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  check_file(bytes);
+  check_dict(bytes);
+  return 0;
+}

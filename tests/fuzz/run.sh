@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Runs every fuzzer for so many seconds, in a folder of its own: the seeds stay as they are. Fails if one finds
+# something, and says where the input is.
+#   tests/fuzz/run.sh SECONDS [TARGET...]
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+seconds=$1
+shift
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || targets=(npy json program)
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# For the program, files of the corpus get a command line each.
+seed_program() {
+  local file command=0
+  for file in "$root"/data/corpus/{good,bad}/*; do
+    [ "$(stat -c %s "$file")" -le 2048 ] || continue
+    # shellcheck disable=SC2059  # the number is the format
+    { printf "\\x$(printf %02x $((command++ % 25)))" && cat "$file"; } >"$1/corpus_${file##*/}"
+  done
+}
+
+# Quick to allocate, which is most of what a small input costs.
+export ASAN_OPTIONS=malloc_context_size=4:quarantine_size_mb=8
+
+status=0
+for target in "${targets[@]}"; do
+  seeds=$scratch/$target
+  mkdir "$seeds"
+  cp "$root/data/fuzz/$target"/* "$seeds"
+  case $target in
+    program) seed_program "$seeds" ;;
+    *) find "$root"/data/corpus -name "*.$target" -size -8k -exec cp {} "$seeds" \; ;;
+  esac
+  echo "fuzz_$target, $seconds s"
+  if ! "$root/build/sanitize/tests/fuzz_$target" "$seeds" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
+    -rss_limit_mb=1024 -artifact_prefix="$root/build/sanitize/found_${target}_" -print_final_stats=1 \
+    >"$scratch/log" 2>&1; then
+    status=1
+    grep -v '^#' "$scratch/log" | tail -60 >&2
+    echo "fuzz_$target has found something: build/sanitize/found_${target}_*" >&2
+  fi
+  grep -E 'number_of_executed_units|peak_rss' "$scratch/log" || true
+done
+exit $status

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// What the fuzzers call: each takes any bytes and throws std::runtime_error where the library or the program
+// does not keep what it promises of them. driver.cpp makes an executable of each; the seeds, and whatever was
+// found, are in data/fuzz/, and are passed through them by the tests, too.
+
+// A file in the .npy format: is read the same from a pipe, holds what follows its header, and comes back from
+// what is written. Then a header's dict alone.
+int fuzz_npy(const std::uint8_t* data, std::size_t size);
+
+// JSON, and what it has under some keys: what is read comes back from what is written.
+int fuzz_json(const std::uint8_t* data, std::size_t size);
+
+// The first byte chooses a command line, the rest is its input: from a file by one thread, and from a pipe by
+// two and any of the kernels, exit status and result are the same; a refusal is one line.
+int fuzz_program(const std::uint8_t* data, std::size_t size);

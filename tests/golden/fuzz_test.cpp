@@ -1,0 +1,58 @@
+#include <filesystem>
+#include <string>
+
+#include "fuzz/targets.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+// What the fuzzers start from, and what they have found, without a fuzzer.
+
+namespace {
+
+using namespace support;
+namespace fs = std::filesystem;
+using Target = int(const std::uint8_t*, std::size_t);
+
+int pass(Target* target, const std::string& bytes) {
+  return target(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+}
+
+// Passes all files of a folder, perhaps of one ending only; returns how many they were.
+int pass_all(Target* target, const std::string& folder, const std::string& ending = "") {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(data_file(folder))) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(ending)) continue;
+    INFO(path);
+    CHECK_NOTHROW(pass(target, read_file(path)));
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("npy files keep what is promised of any bytes", "[fuzz]") {
+  CHECK(pass_all(fuzz_npy, "fuzz/npy") > 0);
+  CHECK(pass_all(fuzz_npy, "corpus/good", ".npy") > 0);
+  CHECK(pass_all(fuzz_npy, "corpus/bad", ".npy") > 0);
+}
+
+TEST_CASE("JSON files keep what is promised of any bytes", "[fuzz]") {
+  CHECK(pass_all(fuzz_json, "fuzz/json") > 0);
+  CHECK(pass_all(fuzz_json, "corpus/good", ".json") > 0);
+  CHECK(pass_all(fuzz_json, "corpus/bad", ".json") > 0);
+}
+
+TEST_CASE("runs of the program keep what is promised of any input", "[fuzz]") {
+  CHECK(pass_all(fuzz_program, "fuzz/program") > 0);
+  // Every command, more than there are, with every small file.
+  for (const auto& entry : fs::directory_iterator(data_file("corpus/good"))) {
+    if (entry.file_size() > 1024) continue;
+    const std::string bytes = read_file(entry.path());
+    for (int command = 0; command < 32; ++command) {
+      CAPTURE(entry.path().string(), command);
+      CHECK_NOTHROW(pass(fuzz_program, std::string(1, static_cast<char>(command)) + bytes));
+    }
+  }
+}
