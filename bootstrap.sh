@@ -3,6 +3,7 @@
 #   ./bootstrap.sh demo      installs what is missing, builds, and normalises a file of data/
 #   ./bootstrap.sh test      the same with the tests, and passes them
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
+#   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
 #   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch
 set -euo pipefail
@@ -49,6 +50,11 @@ install() {
     apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
 }
 
+install_clang() {
+  install "${build_packages[@]}" "${test_packages[@]}" clang
+  install "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
+}
+
 build() {  # preset, then options for cmake
   local preset=$1
   shift
@@ -84,10 +90,16 @@ END
     ctest --preset release
     ;;
   sanitize)
-    install "${build_packages[@]}" "${test_packages[@]}" clang
-    install "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
+    install_clang
     build sanitize
     ctest --preset sanitize
+    ;;
+  fuzz)
+    install_clang
+    # Where the sanitizers' tests are built there is little left to build.
+    cmake --preset sanitize >/dev/null
+    cmake --build --preset sanitize --target fuzzers
+    tests/fuzz/run.sh "${2:-20}"
     ;;
   bench-kernel | bench-program)
     install "${build_packages[@]}" "${bench_packages[@]}"
@@ -99,7 +111,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
