@@ -71,7 +71,7 @@ class Workplace {
  public:
   Workplace() {
     files_["x.npy"] = floats({700, 500});  // three blocks
-    files_["z.npy"] = floats({700, 500}).replace(1000, 4, "abcd");
+    files_["z.npy"] = std::string(files_["x.npy"]).replace(1000, 4, "abcd");
     files_["small.npy"] = floats({150, 100});
     files_["small.json"] = "[[1, 2.5, 4], [8, 16, 33]]";
     files_["w.npy"] = floats({3});

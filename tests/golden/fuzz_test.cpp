@@ -46,11 +46,18 @@ TEST_CASE("JSON files keep what is promised of any bytes", "[fuzz]") {
 
 TEST_CASE("runs of the program keep what is promised of any input", "[fuzz]") {
   CHECK(pass_all(fuzz_program, "fuzz/program") > 0);
-  // Every command, more than there are, with every small file.
+  // Every command, more than there are, with every small file; under the sanitizers, where the fuzzers do the
+  // same, some of them.
+#ifdef LNORM_SANITIZED
+  constexpr int kStep = 7;
+#else
+  constexpr int kStep = 1;
+#endif
+  int first = 0;
   for (const auto& entry : fs::directory_iterator(data_file("corpus/good"))) {
     if (entry.file_size() > 1024) continue;
     const std::string bytes = read_file(entry.path());
-    for (int command = 0; command < 32; ++command) {
+    for (int command = first++ % kStep; command < 32; command += kStep) {
       CAPTURE(entry.path().string(), command);
       CHECK_NOTHROW(pass(fuzz_program, std::string(1, static_cast<char>(command)) + bytes));
     }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
 
 namespace support {
@@ -40,7 +40,9 @@ TempDir::~TempDir() {
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error("cannot read " + path.string());
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream bytes;
+  if (in.peek() != std::ifstream::traits_type::eof()) bytes << in.rdbuf();
+  return std::move(bytes).str();
 }
 
 void write_file(const std::filesystem::path& path, std::string_view bytes) {
