@@ -205,11 +205,11 @@ TEST_CASE("an output that cannot be written is named with the reason") {
       {{"x.npy", "-o", "no/y.npy"}, {"no/y.npy: No such file"}},
       {{"x.npy", "-o", ""}, {"''"}},
       {{"x.npy", "-o", std::string(300, 'y')}, {"File name too long"}},
-      {{"x.npy", "-o", "y.npz"}, {"y.npz", "not written yet", ".npy, .safetensors, .json or .txt"}},
+      {{"x.npy", "-o", "y.npz"}, {"y.npz", "is not written", ".npy, .safetensors, .json, .jsonl or .txt"}},
       {{"x.npy", "-o", "y.safetensors", "--name", "__metadata__"},
        {"y.safetensors", "'__metadata__'", "hint: --name"}},
       {{"x.npy", "--to", "safetensors", "--name", "\xff"}, {"'\\xff'", "UTF-8"}},
-      {{"x.npy", "--save-mean", "m.npz"}, {"m.npz", "not written yet"}},
+      {{"x.npy", "--save-mean", "m.npz"}, {"m.npz", "is not written"}},
       {{"x.npy", "-o", "x.npy/y.npy"}, {"x.npy/y.npy: Not a directory"}},
       {{"x.npy", "-o", "y.npy", "--save-rstd", "no/r.npy"}, {"no/r.npy: No such file"}},
   });
@@ -360,6 +360,6 @@ TEST_CASE("softmax refuses axes and outputs that apply refuses") {
       {{"softmax", "x.npy", "--dtype", "int8"}, {"--dtype", "'int8'", "float32"}},
       {{"softmax", "short.npy", "-o", "y.npy"}, {"short.npy", "24 bytes", "found 20"}},
       {{"softmax", "x.npy", "-o", "folder"}, {"folder: is a directory"}},
-      {{"softmax", "x.npy", "-o", "y.npz"}, {"y.npz", "not written yet"}},
+      {{"softmax", "x.npy", "-o", "y.npz"}, {"y.npz", "is not written"}},
   });
 }

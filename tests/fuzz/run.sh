@@ -18,7 +18,7 @@ seed_program() {
   for file in "$root"/data/corpus/{good,bad}/*; do
     [ "$(stat -c %s "$file")" -le 2048 ] || continue
     # shellcheck disable=SC2059  # the number is the format
-    { printf "\\x$(printf %02x $((command++ % 25)))" && cat "$file"; } >"$1/corpus_${file##*/}"
+    { printf "\\x$(printf %02x $((command++ % 36)))" && cat "$file"; } >"$1/corpus_${file##*/}"
   done
 }
 

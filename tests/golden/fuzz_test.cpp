@@ -57,7 +57,7 @@ TEST_CASE("runs of the program keep what is promised of any input", "[fuzz]") {
   for (const auto& entry : fs::directory_iterator(data_file("corpus/good"))) {
     if (entry.file_size() > 1024) continue;
     const std::string bytes = read_file(entry.path());
-    for (int command = first++ % kStep; command < 32; command += kStep) {
+    for (int command = first++ % kStep; command < 40; command += kStep) {
       CAPTURE(entry.path().string(), command);
       CHECK_NOTHROW(pass(fuzz_program, std::string(1, static_cast<char>(command)) + bytes));
     }
