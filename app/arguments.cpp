@@ -24,7 +24,7 @@ namespace lnorm::app {
 namespace {
 
 constexpr std::string_view kOverview =
-    "lnorm normalises tensors over their trailing axes: exact, in any pipe.\n";
+    "lnorm normalises tensors over any of their axes: exact, in any pipe.\n";
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -184,6 +184,8 @@ void add_compare(CLI::App& app, Parsed& parsed) {
       "An element also passes within N units in the last place", "N");
   compare.add_flag_callback(
       "--no-equal-nan", [&] { arguments.equal_nan = false; }, "NaN does not equal NaN");
+  compare.option_defaults()->group("Rows, of which those that differ are counted");
+  add_axes(compare, [&](const NormalizedAxes& axes) { arguments.axes = axes; });
   compare.option_defaults()->group("Report");
   add_parsed(
       compare, "--max-diffs",
@@ -207,7 +209,7 @@ void add_softmax(CLI::App& app, Parsed& parsed) {
   CLI::App& softmax =
       add_command(app, parsed.softmax, "softmax", "Softmax of every row", kSoftmaxExamples);
   softmax.option_defaults()->group("Axes");
-  add_axes(softmax, arguments.axes);
+  add_axes(softmax, [&](const NormalizedAxes& axes) { arguments.axes = axes; });
   add_input(softmax, arguments.input);
   add_output(softmax, arguments.output);
   add_threads(softmax, arguments.threads);

@@ -66,7 +66,8 @@ struct CompareArguments {
   std::string actual;
   std::string expected;
   std::optional<DType> as;
-  std::optional<double> rtol;  // by dtype if not given, as atol
+  std::optional<NormalizedAxes> axes;  // of rows to count
+  std::optional<double> rtol;          // by dtype if not given, as atol
   std::optional<double> atol;
   std::optional<std::uint64_t> max_ulp;
   bool equal_nan = true;

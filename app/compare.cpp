@@ -5,6 +5,7 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/c_order.hpp"
+#include "lnorm/pipeline/plan.hpp"
 #include "lnorm/report/comparison_report.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
@@ -29,9 +30,11 @@ Comparison compare_files(const CompareArguments& arguments) {
   const auto expected = in_c_order(open_tensor(arguments.expected, reading).source, threads);
   const TensorInfo& info = expected->info();
   const Tolerance tolerance = tolerance_of(arguments, actual->info().dtype, info.dtype);
+  std::optional<std::vector<std::size_t>> row_axes;
+  if (arguments.axes) row_axes = make_plan(actual->info(), {*arguments.axes, {}, false}).axes;
   ProgressLine progress(arguments.progress, info);
   return compare(*actual, *expected, tolerance, arguments.max_diffs,
-                 {arguments.threads, progress.callback()});
+                 {arguments.threads, progress.callback()}, row_axes);
 }
 
 }  // namespace

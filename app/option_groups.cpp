@@ -66,20 +66,20 @@ void add_input(CLI::App& app, InputArguments& input) {
   add_as(app, input.options.as);
 }
 
-void add_axes(CLI::App& app, NormalizedAxes& axes) {
+void add_axes(CLI::App& app, const SetAxes& set) {
   // Each of the three options says it all, so that a second one is a contradiction.
   auto given = std::make_shared<std::string>();
   const auto add = [&](const std::string& name, auto make, const std::string& help,
                        const std::string& type) {
     add_parsed(
         app, name,
-        [&axes, given, name, make](const std::string& text) {
+        [set, given, name, make](const std::string& text) {
           if (!given->empty() && *given != name) {
             throw Error(concat("found both ", *given, " and ", name,
                                ", expected one of --axis, --axes and --normalized-shape"));
           }
           *given = name;
-          axes = make(name, text);
+          set(make(name, text));
         },
         help, type);
   };
@@ -105,7 +105,7 @@ void add_axes(CLI::App& app, NormalizedAxes& axes) {
 
 void add_normalization(CLI::App& app, NormalizationArguments& normalization) {
   app.option_defaults()->group("Normalisation");
-  add_axes(app, normalization.options.axes);
+  add_axes(app, [&](const NormalizedAxes& axes) { normalization.options.axes = axes; });
   Formula& formula = normalization.options.formula;
   add_parsed(
       app, "--eps", [&](const std::string& text) { formula.eps = parse_real("--eps", text); },

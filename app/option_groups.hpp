@@ -23,7 +23,8 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names, Parse parse,
 
 void add_as(CLI::App& app, std::optional<DType>& as);
 void add_input(CLI::App& app, InputArguments& input);
-void add_axes(CLI::App& app, NormalizedAxes& axes);
+using SetAxes = std::function<void(const NormalizedAxes&)>;
+void add_axes(CLI::App& app, const SetAxes& set);
 void add_normalization(CLI::App& app, NormalizationArguments& normalization);
 void add_output(CLI::App& app, OutputArguments& output);
 void add_print(CLI::App& app, PrintOptions& print);

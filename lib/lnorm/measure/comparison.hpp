@@ -37,6 +37,14 @@ struct Greatest {
   ElementPair at;  // the first, if there are several
 };
 
+// Rows as normalisation sees them: which elements belong together.
+struct MismatchedRows {
+  std::vector<std::size_t> axes;  // along which a row goes, in ascending order
+  std::int64_t rows = 0;
+  std::int64_t mismatched = 0;  // in which an element does not pass
+  Shape first;                  // the index of the first of them, along the other axes
+};
+
 struct Comparison {
   TensorInfo actual;
   TensorInfo expected;
@@ -54,6 +62,8 @@ struct Comparison {
   std::optional<Greatest<double>> absolute;     // |actual - expected|
   std::optional<Greatest<double>> relative;     // that / |expected|, where expected is not 0
   std::optional<Greatest<std::uint64_t>> ulps;  // ulp_distance in the expected dtype
+
+  std::optional<MismatchedRows> rows;  // if asked for
 
   bool equal() const noexcept { return same_shape && mismatched == 0; }
 

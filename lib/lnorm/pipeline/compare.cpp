@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/pipeline/mismatched_rows.hpp"
 
 namespace lnorm {
 
@@ -53,7 +54,8 @@ struct Slot {
 }  // namespace
 
 Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
-                   std::size_t max_mismatches, const RunOptions& options) {
+                   std::size_t max_mismatches, const RunOptions& options,
+                   const std::optional<std::vector<std::size_t>>& row_axes) {
   constexpr std::int64_t kBlock = 32 * kChunk;
   Comparison result;
   result.actual = actual.info();
@@ -61,6 +63,9 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
   result.tolerance = tolerance;
   result.same_shape = actual.info().shape == expected.info().shape;
   if (!result.same_shape) return result;
+  std::optional<RowCounter> rows;
+  if (row_axes) rows.emplace(actual.info().shape, *row_axes);
+  const std::size_t max_kept = rows ? static_cast<std::size_t>(kBlock) : max_mismatches;
   const std::int64_t elements = element_count(actual.info().shape);
   const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
   const Crew crew(options.threads, blocks);
@@ -81,15 +86,19 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
     for (std::int64_t start = 0; start < slot.count; start += kChunk) {
       const std::int64_t count = std::min(kChunk, slot.count - start);
       compare_elements(slot.actual.load_chunk(actual.info(), start, count),
-                       slot.expected.load_chunk(expected.info(), start, count), count,
-                       max_mismatches, slot.found);
+                       slot.expected.load_chunk(expected.info(), start, count), count, max_kept,
+                       slot.found);
     }
   };
   const auto end = [&](std::int64_t, std::size_t s) {
     result.append(slots[s].found, max_mismatches);
+    if (rows) {
+      for (const ElementPair& pair : slots[s].found.first_mismatches) rows->add(pair.position);
+    }
     if (options.progress) options.progress(result.elements);
   };
   crew.run(blocks, begin, work, end);
+  if (rows) result.rows = rows->result();
   actual.finish();
   expected.finish();
   return result;

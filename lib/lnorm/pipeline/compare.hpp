@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/measure/comparison.hpp"
@@ -9,8 +11,10 @@
 namespace lnorm {
 
 // Walks both tensors together, in fixed memory, blocks of them on several threads. Keeps the first
-// max_mismatches pairs that differ. Where the shapes differ, nothing is read. Throws Error.
+// max_mismatches pairs that differ. row_axes: along which rows go, whose mismatches are counted, which takes
+// a bit for each of them; nothing where that is not wanted. Where the shapes differ, nothing is read. Throws Error.
 Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
-                   std::size_t max_mismatches, const RunOptions& options = {});
+                   std::size_t max_mismatches, const RunOptions& options = {},
+                   const std::optional<std::vector<std::size_t>>& row_axes = {});
 
 }  // namespace lnorm

@@ -45,6 +45,7 @@ class TextReport {
     if (c_.non_finite_differing > 0) {
       add("NaN or infinity on both sides, not equal: ", c_.non_finite_differing);
     }
+    if (c_.rows) add_rows(*c_.rows);
     add_mismatches();
     return text_;
   }
@@ -98,6 +99,14 @@ class TextReport {
     return concat(c_.ulps->value, " at ", place(c_.ulps->at));
   }
 
+  void add_rows(const MismatchedRows& rows) {
+    std::string axes;
+    for (const std::size_t axis : rows.axes) axes += concat(axes.empty() ? "" : ", ", axis);
+    const auto over = rows.axes.empty() ? "no axes" : rows.axes.size() == 1 ? "axis " : "axes ";
+    add("rows over ", over, axes, ": ", rows.mismatched, " / ", rows.rows, " differ",
+        rows.mismatched == 0 ? "" : concat(", the first is ", index_text(rows.first)));
+  }
+
   void add_mismatches() {
     if (c_.first_mismatches.empty()) return;
     add("first mismatches:");
@@ -114,6 +123,13 @@ class TextReport {
 
 Json side(const TensorInfo& info) {
   return {{"name", info.name}, {"dtype", name(info.dtype)}, {"shape", info.shape}};
+}
+
+Json rows_json(const MismatchedRows& rows) {
+  return {{"axes", rows.axes},
+          {"rows", rows.rows},
+          {"mismatched", rows.mismatched},
+          {"first", rows.mismatched == 0 ? Json() : Json(rows.first)}};
 }
 
 Json pair_json(const Comparison& comparison, const ElementPair& pair) {
@@ -148,25 +164,25 @@ std::string comparison_json(const Comparison& comparison) {
   for (const ElementPair& pair : comparison.first_mismatches) {
     mismatches.push_back(pair_json(comparison, pair));
   }
-  const Json report{
-      {"schema", 1},
-      {"command", "compare"},
-      {"actual", side(comparison.actual)},
-      {"expected", side(comparison.expected)},
-      {"equal", comparison.equal()},
-      {"elements", counted(comparison.elements)},
-      {"mismatched", counted(comparison.mismatched)},
-      {"tolerance",
-       {{"rtol", tolerance.rtol},
-        {"atol", tolerance.atol},
-        {"max_ulp", tolerance.max_ulp ? Json(*tolerance.max_ulp) : Json()},
-        {"equal_nan", tolerance.equal_nan}}},
-      {"greatest_absolute_difference", greatest_json(comparison, comparison.absolute)},
-      {"greatest_relative_difference", greatest_json(comparison, comparison.relative)},
-      {"greatest_ulp_distance", greatest_json(comparison, comparison.ulps)},
-      {"non_finite_one_side", counted(comparison.non_finite_one_side)},
-      {"non_finite_differing", counted(comparison.non_finite_differing)},
-      {"mismatches", mismatches}};
+  Json report{{"schema", 1},
+              {"command", "compare"},
+              {"actual", side(comparison.actual)},
+              {"expected", side(comparison.expected)},
+              {"equal", comparison.equal()},
+              {"elements", counted(comparison.elements)},
+              {"mismatched", counted(comparison.mismatched)},
+              {"tolerance",
+               {{"rtol", tolerance.rtol},
+                {"atol", tolerance.atol},
+                {"max_ulp", tolerance.max_ulp ? Json(*tolerance.max_ulp) : Json()},
+                {"equal_nan", tolerance.equal_nan}}},
+              {"greatest_absolute_difference", greatest_json(comparison, comparison.absolute)},
+              {"greatest_relative_difference", greatest_json(comparison, comparison.relative)},
+              {"greatest_ulp_distance", greatest_json(comparison, comparison.ulps)},
+              {"non_finite_one_side", counted(comparison.non_finite_one_side)},
+              {"non_finite_differing", counted(comparison.non_finite_differing)},
+              {"mismatches", mismatches}};
+  if (comparison.rows) report["rows"] = rows_json(*comparison.rows);
   return json_text(report) + '\n';
 }
 

@@ -26,6 +26,8 @@ std::string comparison_text(const Comparison& comparison, const Style& style);
 //                                   where the shapes differ
 //   non_finite_differing            how many are finite on neither side, and not equal; the same
 //   mismatches                      [{index, actual, expected}], the first ones
+//   rows                            {axes, rows, mismatched, first (its index, or null)}; only where axes
+//                                   were given and the shapes are the same
 //
 // Values that are not finite are the strings "NaN", "Infinity", "-Infinity".
 std::string comparison_json(const Comparison& comparison);

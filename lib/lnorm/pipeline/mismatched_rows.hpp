@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lnorm/measure/comparison.hpp"
+
+namespace lnorm {
+
+// Counts the rows in which there are mismatches: one bit a row once there is one.
+class RowCounter {
+ public:
+  // axes: along which rows go, in ascending order.
+  RowCounter(const Shape& shape, const std::vector<std::size_t>& axes);
+
+  // The position of an element, in C order, that does not pass.
+  void add(std::int64_t position);
+
+  MismatchedRows result() const;
+
+ private:
+  Shape shape_;
+  Shape row_strides_;  // in row numbers; 0 along a row
+  Shape row_shape_;
+  MismatchedRows found_;
+  std::int64_t first_ = -1;
+  std::vector<bool> seen_;
+};
+
+}  // namespace lnorm
