@@ -229,12 +229,31 @@ TEST_CASE("the good files of the corpus hold the values of their manifest") {
   const std::string folder = data_file("corpus/good");
   int checked = 0;
   for (const json& entry : manifest(folder).at("files")) {
-    if (is_archive(entry) || ruling(entry).verdict != Verdict::accepted) continue;
+    const bool several = is_archive(entry) || entry.at("format") == "jsonl";
+    if (several || ruling(entry).verdict != Verdict::accepted) continue;
     check_elements(entry, folder + "/" + entry.at("file").get<std::string>(),
                    entry.value("dtype", "float32"));
     ++checked;
   }
   CHECK(checked > 30);
+}
+
+TEST_CASE("every line of the corpus' JSON Lines is the record of the manifest") {
+  const std::string folder = data_file("corpus/good");
+  for (const json& entry : manifest(folder).at("files")) {
+    if (entry.at("format") != "jsonl") continue;
+    auto tensors = lnorm::open_tensors(folder + "/" + entry.at("file").get<std::string>(), {});
+    for (const json& record : entry.at("records")) {
+      const auto line = tensors.next();
+      REQUIRE(line.has_value());
+      const Nested expected = parse_nested(record.dump());
+      CHECK(line->source->info().shape == expected.shape);
+      const auto actual = decode(*line->source);
+      CHECK(std::equal(actual.begin(), actual.end(), expected.elements.begin(),
+                       expected.elements.end()));
+    }
+    CHECK_FALSE(tensors.next().has_value());
+  }
 }
 
 TEST_CASE("every member of the corpus' archives holds the values of the manifest") {
