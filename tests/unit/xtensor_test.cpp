@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <xtensor/xadapt.hpp>
+#include <xtensor/xmanipulation.hpp>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xrandom.hpp>
 #include <xtensor/xtensor.hpp>
@@ -80,4 +81,19 @@ TEST_CASE("layer_norm of an empty tensor is empty", "[xtensor]") {
   const auto result = lnorm::layer_norm(xt::xarray<float>::from_shape({2, 0}));
   CHECK((result.y.shape() == xt::xarray<float>::shape_type{2, 0}));
   CHECK(std::isnan(result.mean(1, 0)));
+}
+
+TEST_CASE("layer_norm takes any axes, as if they were moved to the end and back", "[xtensor]") {
+  const xt::xarray<float> x = xt::random::randn<float>({2, 3, 4, 5});
+  const xt::xarray<double> weight = xt::random::randn<double>({3, 5});
+  const xt::xarray<float> moved = xt::transpose(x, {0, 2, 1, 3});
+  lnorm::LayerNormOptions options;
+  options.axes = lnorm::AxisList{{2, 3}};
+  const auto expected = lnorm::layer_norm(moved, weight, xt::xscalar<double>(0.5), options);
+  options.axes = lnorm::AxisList{{3, 1}};
+  const auto actual = lnorm::layer_norm(x, weight, xt::xscalar<double>(0.5), options);
+  CHECK((actual.y == xt::transpose(expected.y, {0, 2, 1, 3})));
+  CHECK((actual.mean.shape() == xt::xarray<double>::shape_type{2, 1, 4, 1}));
+  CHECK((xt::flatten(actual.mean) == xt::flatten(expected.mean)));
+  CHECK((xt::flatten(actual.rstd) == xt::flatten(expected.rstd)));
 }

@@ -204,15 +204,22 @@ void copy_items(std::size_t item, std::vector<CopyAxis> axes, const std::byte* f
   }
 }
 
-// The strides of a box's axes in raw.
-std::vector<std::int64_t> raw_strides(const Box& box) {
-  std::vector<std::int64_t> strides(box.axes.size());
-  std::int64_t stride = 1;
-  for (std::size_t i = box.axes.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= box.axes[i].count;
+// Moves a tile from one of its forms to the other.
+void copy_boxes(const std::vector<Box>& boxes, std::size_t item, bool to_rows,
+                const std::byte* from, std::byte* to) {
+  std::int64_t raw_start = 0;
+  for (const Box& box : boxes) {
+    std::vector<CopyAxis> axes;
+    std::int64_t raw_stride = 1;
+    for (auto axis = box.axes.rbegin(); axis != box.axes.rend(); ++axis) {
+      axes.insert(axes.begin(), to_rows ? CopyAxis{axis->count, raw_stride, axis->rows_stride}
+                                        : CopyAxis{axis->count, axis->rows_stride, raw_stride});
+      raw_stride *= axis->count;
+    }
+    copy_items(item, std::move(axes), from, to_rows ? raw_start : box.rows_start, to,
+               to_rows ? box.rows_start : raw_start);
+    raw_start += box.size();
   }
-  return strides;
 }
 
 }  // namespace
@@ -273,30 +280,12 @@ std::vector<RowView::Run> RowView::runs(const Tile& tile) const {
 
 void RowView::raw_to_rows(const Tile& tile, std::size_t item, const std::byte* raw,
                           std::byte* rows) const {
-  std::int64_t raw_start = 0;
-  for (const Box& box : boxes_of(row_axes_, element_axes_, tile)) {
-    const auto strides = raw_strides(box);
-    std::vector<CopyAxis> axes;
-    for (std::size_t i = 0; i < box.axes.size(); ++i) {
-      axes.push_back({box.axes[i].count, strides[i], box.axes[i].rows_stride});
-    }
-    copy_items(item, std::move(axes), raw, raw_start, rows, box.rows_start);
-    raw_start += box.size();
-  }
+  copy_boxes(boxes_of(row_axes_, element_axes_, tile), item, true, raw, rows);
 }
 
 void RowView::rows_to_raw(const Tile& tile, std::size_t item, const std::byte* rows,
                           std::byte* raw) const {
-  std::int64_t raw_start = 0;
-  for (const Box& box : boxes_of(row_axes_, element_axes_, tile)) {
-    const auto strides = raw_strides(box);
-    std::vector<CopyAxis> axes;
-    for (std::size_t i = 0; i < box.axes.size(); ++i) {
-      axes.push_back({box.axes[i].count, box.axes[i].rows_stride, strides[i]});
-    }
-    copy_items(item, std::move(axes), rows, box.rows_start, raw, raw_start);
-    raw_start += box.size();
-  }
+  copy_boxes(boxes_of(row_axes_, element_axes_, tile), item, false, rows, raw);
 }
 
 std::vector<std::int64_t> c_strides(std::span<const std::int64_t> shape) {
