@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace fuzz {
@@ -45,6 +46,25 @@ std::string MemoryFile::content() const {
 }
 
 FullPipe::FullPipe(std::string_view bytes) : Descriptor(full_pipe(bytes)) {}
+
+std::size_t MemorySource::read_some(std::span<std::byte> to) {
+  const std::size_t got = read_unread_at(0, to);
+  position_ += got;
+  return got;
+}
+
+std::optional<std::int64_t> MemorySource::unread() const {
+  return static_cast<std::int64_t>(bytes_.size() - position_);
+}
+
+std::size_t MemorySource::read_unread_at(std::int64_t distance, std::span<std::byte> to) const {
+  const auto from = static_cast<std::size_t>(static_cast<std::int64_t>(position_) + distance);
+  require(from <= bytes_.size(), "nothing is read from behind the end");
+  const auto rest = std::as_bytes(std::span(bytes_)).subspan(from);
+  const std::size_t count = std::min(to.size(), rest.size());
+  std::copy_n(rest.begin(), count, to.begin());
+  return count;
+}
 
 StandardStream::StandardStream(int stream, int fd) : stream_(stream), before_(::dup(stream)) {
   require(::dup2(fd, stream) == stream, "dup2");

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "lnorm/io/byte_source.hpp"
+
 // Files and pipes that are nowhere on a disk, for the fuzzers.
 namespace fuzz {
 
@@ -37,6 +39,23 @@ class FullPipe : public Descriptor {
   explicit FullPipe(std::string_view bytes);
 };
 inline constexpr std::size_t kPipeBytes = 65536;
+
+// A file without a descriptor, where there are to be many of them.
+class MemorySource final : public lnorm::ByteSource {
+ public:
+  explicit MemorySource(std::string_view bytes) : ByteSource("x"), bytes_(bytes) {}
+
+  bool has_positions() const noexcept override { return true; }
+
+ protected:
+  std::size_t read_some(std::span<std::byte> to) override;
+  std::optional<std::int64_t> unread() const override;
+  std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override;
+
+ private:
+  std::string_view bytes_;
+  std::size_t position_ = 0;
+};
 
 // Another descriptor in the place of a standard stream while this lives.
 class StandardStream {

@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=$1
 shift
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(npy json program)
+[ ${#targets[@]} -gt 0 ] || targets=(npy npz safetensors json program)
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -11,6 +11,14 @@
 // what is written. Then a header's dict alone.
 int fuzz_npy(const std::uint8_t* data, std::size_t size);
 
+// A .safetensors file: its tensors tile it and have its bytes, a pipe gives the same, and what is read comes
+// back from what is written.
+int fuzz_safetensors(const std::uint8_t* data, std::size_t size);
+
+// An .npz file: whatever its members are, they are listed, have the sums of the directory, and are read like
+// the .npy files that they are. What is an .npy file becomes a member, too.
+int fuzz_npz(const std::uint8_t* data, std::size_t size);
+
 // JSON, and what it has under some keys: what is read comes back from what is written.
 int fuzz_json(const std::uint8_t* data, std::size_t size);
 

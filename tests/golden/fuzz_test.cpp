@@ -38,6 +38,18 @@ TEST_CASE("npy files keep what is promised of any bytes", "[fuzz]") {
   CHECK(pass_all(fuzz_npy, "corpus/bad", ".npy") > 0);
 }
 
+TEST_CASE("npz files keep what is promised of any bytes", "[fuzz]") {
+  CHECK(pass_all(fuzz_npz, "fuzz/npz") > 0);
+  CHECK(pass_all(fuzz_npz, "corpus/good", ".npz") > 0);
+  CHECK(pass_all(fuzz_npz, "corpus/bad", ".npz") > 0);
+}
+
+TEST_CASE("safetensors files keep what is promised of any bytes", "[fuzz]") {
+  CHECK(pass_all(fuzz_safetensors, "fuzz/safetensors") > 0);
+  CHECK(pass_all(fuzz_safetensors, "corpus/good", ".safetensors") > 0);
+  CHECK(pass_all(fuzz_safetensors, "corpus/bad", ".safetensors") > 0);
+}
+
 TEST_CASE("JSON files keep what is promised of any bytes", "[fuzz]") {
   CHECK(pass_all(fuzz_json, "fuzz/json") > 0);
   CHECK(pass_all(fuzz_json, "corpus/good", ".json") > 0);

@@ -6,15 +6,6 @@ namespace support {
 
 namespace {
 
-std::uint32_t crc32(std::string_view bytes) {
-  std::uint32_t crc = 0xffffffff;
-  for (const char c : bytes) {
-    crc ^= static_cast<unsigned char>(c);
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xedb88320u : 0u);
-  }
-  return ~crc;
-}
-
 void put(std::string& to, std::uint64_t value, int size) {
   for (int i = 0; i < size; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
 }
@@ -62,6 +53,15 @@ void put_extra(std::string& to, const Placed& placed, bool with_offset) {
 }
 
 }  // namespace
+
+std::uint32_t crc32(std::string_view bytes) {
+  std::uint32_t crc = 0xffffffff;
+  for (const char c : bytes) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xedb88320u : 0u);
+  }
+  return ~crc;
+}
 
 std::string zip(const std::vector<ZipEntry>& entries, const ZipOptions& options) {
   const bool zip64 = options.zip64;

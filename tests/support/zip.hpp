@@ -8,6 +8,8 @@
 
 namespace support {
 
+std::uint32_t crc32(std::string_view bytes);
+
 // A member of a zip archive, and what its headers are to say of it where that is not so.
 struct ZipEntry {
   std::string name;

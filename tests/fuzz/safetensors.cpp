@@ -1,0 +1,188 @@
+#include "lnorm/io/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "fuzz/in_memory.hpp"
+#include "fuzz/targets.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/io/file_source.hpp"
+
+namespace {
+
+using namespace fuzz;
+using Json = nlohmann::json;
+
+struct Tensor {
+  lnorm::TensorInfo info;
+  std::string elements;
+};
+
+// Nothing where it is refused.
+std::optional<Tensor> read(const Descriptor& from, const std::optional<std::string>& member) {
+  try {
+    const auto source =
+        lnorm::open_safetensors(std::make_unique<lnorm::FileSource>(from.path()), member);
+    const auto bytes = read_all(*source);
+    return Tensor{source->info(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
+  } catch (const lnorm::Error&) {
+    return std::nullopt;
+  }
+}
+
+// Sorted by name.
+std::optional<std::vector<lnorm::Member>> list(const Descriptor& from) {
+  try {
+    const auto members =
+        lnorm::open_safetensors_members(std::make_unique<lnorm::FileSource>(from.path()));
+    std::vector<lnorm::Member> result;
+    for (std::size_t i = 0; i < members->size(); ++i) result.push_back((*members)[i]);
+    std::sort(result.begin(), result.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    return result;
+  } catch (const lnorm::Error&) {
+    return std::nullopt;
+  }
+}
+
+bool are_alike(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return a->info.dtype == b->info.dtype && a->info.shape == b->info.shape &&
+         a->elements == b->elements;
+}
+
+bool are_alike(const std::vector<lnorm::Member>& a, const std::vector<lnorm::Member>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.name == y.name && x.dtype == y.dtype && x.shape == y.shape;
+  });
+}
+
+// What another parser finds in the header of a file that was accepted, sorted by name.
+struct Claim {
+  std::string name;
+  std::string dtype;
+  lnorm::Shape shape;
+  std::size_t begin;
+  std::size_t end;
+};
+
+struct Claims {
+  std::string_view data;
+  std::vector<Claim> tensors;
+};
+
+Claims parse_claims(std::string_view bytes) {
+  std::size_t length = 0;
+  for (std::size_t i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes.at(i));
+  Claims claims{bytes.substr(8 + length), {}};
+  const Json header = Json::parse(bytes.substr(8, length));
+  for (const auto& [name, tensor] : header.items()) {
+    if (name == "__metadata__") continue;
+    const Json& offsets = tensor.at("data_offsets");
+    claims.tensors.push_back(
+        {name, tensor.at("dtype"), tensor.at("shape"), offsets.at(0), offsets.at(1)});
+  }
+  return claims;
+}
+
+void check_tiles(const Claims& claims) {
+  std::vector<std::pair<std::size_t, std::size_t>> tiles;
+  for (const Claim& claim : claims.tensors) tiles.emplace_back(claim.begin, claim.end);
+  std::sort(tiles.begin(), tiles.end());
+  std::size_t reached = 0;
+  for (const auto& [begin, end] : tiles) {
+    require(begin == reached && end >= begin, "the tensors tile the data");
+    reached = end;
+  }
+  require(reached == claims.data.size(), "the tensors cover the data");
+}
+
+struct DTypeName {
+  std::string_view here;
+  std::string_view there;
+};
+constexpr std::array kReadDTypes{
+    DTypeName{"F64", "float64"},   DTypeName{"F32", "float32"}, DTypeName{"F16", "float16"},
+    DTypeName{"BF16", "bfloat16"}, DTypeName{"I8", "int8"},     DTypeName{"I16", "int16"},
+    DTypeName{"I32", "int32"},     DTypeName{"I64", "int64"},   DTypeName{"U8", "uint8"},
+    DTypeName{"U16", "uint16"},    DTypeName{"U32", "uint32"},  DTypeName{"U64", "uint64"},
+    DTypeName{"BOOL", "bool"},
+};
+
+// Null if it is none that is read.
+const DTypeName* find_dtype(std::string_view name) {
+  const auto* const found = std::find_if(kReadDTypes.begin(), kReadDTypes.end(),
+                                         [&](const auto& entry) { return entry.here == name; });
+  return found == kReadDTypes.end() ? nullptr : found;
+}
+
+std::string written(const Tensor& tensor, const std::string& name) {
+  const MemoryFile file;
+  lnorm::ByteSink bytes(file.path());
+  const auto sink = make_safetensors_sink(bytes, tensor.info, name);
+  std::string room;
+  sink->write(sink->encode(0, std::as_bytes(std::span(tensor.elements)), room));
+  sink->finish();
+  bytes.finish();
+  return file.content();
+}
+
+void check_written(const Tensor& tensor, const std::string& name) {
+  const std::string bytes = written(tensor, name);
+  const MemoryFile file(bytes);
+  require(are_alike(read(file, name), tensor), "a tensor that was written comes back by its name");
+  require(are_alike(read(file, {}), tensor), "and without, since it is the only one");
+  const Claims claims = parse_claims(bytes);
+  require(claims.tensors.size() == 1 && claims.tensors[0].name == name, "it has its name");
+  require((bytes.size() - claims.data.size()) % 8 == 0, "its elements are aligned");
+}
+
+void check_tensor(const MemoryFile& file, const std::optional<FullPipe>& pipe,
+                  const lnorm::Member& listed, const Claim& claim, std::string_view data) {
+  require(listed.name == claim.name, "every tensor of the header is listed");
+  require(listed.shape == claim.shape, "it is listed with its shape");
+  const auto tensor = read(file, claim.name);
+  if (pipe)
+    require(are_alike(read(*pipe, claim.name), tensor), "a pipe has the tensor of the file");
+  const DTypeName* const dtype = find_dtype(claim.dtype);
+  require(tensor.has_value() == (dtype != nullptr), "what is read depends on the dtype alone");
+  if (!tensor) return;
+  require(listed.dtype == dtype->there, "it is listed with its dtype");
+  require(name(tensor->info.dtype) == dtype->there, "it has the dtype of the header");
+  require(tensor->info.shape == claim.shape, "it has the shape of the header");
+  require(tensor->elements == data.substr(claim.begin, claim.end - claim.begin),
+          "it has the bytes at its offsets");
+  check_written(*tensor, claim.name);
+}
+
+}  // namespace
+
+int fuzz_safetensors(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const MemoryFile file(bytes);
+  const bool fits = size <= kPipeBytes;
+  const auto listed = list(file);
+  if (fits) {
+    const auto piped = list(FullPipe(bytes));
+    require(piped.has_value() == listed.has_value(), "a pipe is listed where a file is");
+    require(!listed || are_alike(*piped, *listed), "a pipe is listed like the file");
+  }
+  const auto only = read(file, {});
+  if (fits) require(are_alike(read(FullPipe(bytes), {}), only), "a pipe is read where a file is");
+  if (!listed) {
+    require(!only, "what cannot be listed is not read");
+    return 0;
+  }
+  const Claims claims = parse_claims(bytes);
+  check_tiles(claims);
+  require(listed->size() == claims.tensors.size(), "all tensors of the header are listed");
+  require(!only || listed->size() == 1, "one of several tensors needs a name");
+  for (std::size_t i = 0; i < listed->size(); ++i) {
+    std::optional<FullPipe> pipe;
+    if (fits) pipe.emplace(bytes);
+    check_tensor(file, pipe, (*listed)[i], claims.tensors[i], claims.data);
+  }
+  return 0;
+}
