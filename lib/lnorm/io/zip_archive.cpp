@@ -220,6 +220,8 @@ std::unique_ptr<ByteSource> ZipArchive::open(std::shared_ptr<const ZipArchive> a
   if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE) {
     fail(concat("compressed by ", method_name(stat.comp_method), ", expected stored or deflated"));
   }
+  // Of what takes no room libzip does not look at the sum.
+  if (stat.comp_size == 0 && stat.crc != 0) state.fail(name, {ZIP_ER_CRC, 0, nullptr});
   const auto size = static_cast<std::int64_t>(stat.size);
   if (size < 0) fail("said to have more than 2^63 - 1 bytes");
   return std::make_unique<Member>(std::move(name), std::move(archive), index, size);

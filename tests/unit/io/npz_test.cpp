@@ -110,6 +110,10 @@ TEST_CASE("an archive that is not sound is refused with the reason", "[io]") {
     contains(error({.name = "", .bytes = x.substr(0, x.size() - 1), .deflated = deflated}),
              "x.npz:x: the data is cut off");
   }
+  for (const std::uint16_t method : std::vector<std::uint16_t>{0, 8}) {
+    contains(Archive(zip({{.name = "x.npy", .bytes = "", .method = method, .crc = 1}})).error({}),
+             "x.npz:x: is damaged: the CRC-32");
+  }
   // What inflates to more, or to less, than the directory says.
   contains(error({.name = "",
                   .bytes = x + std::string(1 << 20, '\0'),
