@@ -25,9 +25,8 @@ std::optional<Tensor> read(const Descriptor& from) {
     const bool in_c_order = source->info().order == lnorm::MemoryOrder::c;
     source = lnorm::gathered(std::move(source));
     const auto bytes = read_all(*source);
-    return Tensor{source->info(),
-                  {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                  in_c_order};
+    return Tensor{
+        source->info(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, in_c_order};
   } catch (const lnorm::Error&) {
     return std::nullopt;
   }
@@ -59,7 +58,8 @@ void check_file(std::string_view bytes) {
     }
   }
   if (!tensor) return;
-  require(!tensor->as_in_the_file || bytes.ends_with(tensor->elements), "the elements are what the file ends with");
+  require(!tensor->as_in_the_file || bytes.ends_with(tensor->elements),
+          "the elements are what the file ends with");
   tensor->info.byte_order = std::endian::native;
   const auto again = read(MemoryFile(written(*tensor)));
   require(again.has_value(), "what was written is read");
