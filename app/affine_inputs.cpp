@@ -55,11 +55,17 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
   if (standard_inputs > 1) throw Error("standard input is named for two inputs, expected one");
 }
 
-const Affine& AffineInputs::of(const Plan& plan) {
+const Affine& AffineInputs::of(const Plan& plan, const OpenedTensor& input) {
   if (shape_ == plan.normalized_shape()) return affine_;
   const bool plus_one = arguments_.options.zero_centered_weight;
-  affine_ = {read_term("weight", arguments_.weight, as_, plan, plus_one),
-             read_term("bias", arguments_.bias, as_, plan, false)};
+  try {
+    affine_ = {read_term("weight", arguments_.weight, as_, plan, plus_one),
+               read_term("bias", arguments_.bias, as_, plan, false)};
+  } catch (const Error& error) {
+    if (input.format != Format::jsonl) throw;
+    // Of many tensors it is this one whose rows do not fit.
+    throw Error(concat(printable(input.source->info().name), ": ", error.what()), error.hint());
+  }
   shape_ = plan.normalized_shape();
   return affine_;
 }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "arguments.hpp"
+#include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
@@ -20,7 +21,7 @@ class AffineInputs {
 
   // What a plan's rows are to be multiplied by and what is added; read again only where the normalised
   // shape is another than the last time. Throws Error.
-  const Affine& of(const Plan& plan);
+  const Affine& of(const Plan& plan, const OpenedTensor& input);
 
  private:
   const NormalizationArguments& arguments_;

@@ -67,7 +67,7 @@ int apply(const ApplyArguments& arguments) {
     Plan plan = make_plan(input->source->info(), normalization.options, output.dtype);
     plan.stats = arguments.save_mean || arguments.save_rstd;
     check_stats_rows(plan, input->source->info().name);
-    const Affine& affine = affine_inputs.of(plan);
+    const Affine& affine = affine_inputs.of(plan, *input);
 
     if (files.empty()) files = open_files(arguments);
     OutputFile& result = *files.front();

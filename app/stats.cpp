@@ -18,12 +18,13 @@ namespace {
 
 using Report = StatsArguments::Report;
 
-Stats measure(TensorSource& source, const StatsArguments& arguments, const Kernel& kernel,
+Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const Kernel& kernel,
               AffineInputs& affine_inputs) {
   const NormalizationArguments& normalization = arguments.normalization;
+  TensorSource& source = *input.source;
   const TensorInfo& x = source.info();
   const Plan plan = make_plan(x, normalization.options, {}, RowOrder::c);
-  const Affine& affine = affine_inputs.of(plan);
+  const Affine& affine = affine_inputs.of(plan, input);
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const RowStats& stats) {
     kernel.layer_norm(rows, y, affine, plan.formula, stats);
   };
@@ -68,7 +69,7 @@ int stats(const StatsArguments& arguments) {
       throw Error("--csv is the table of one tensor, found JSON Lines",
                   "name a line by adding its number to the path, x.jsonl:1, or take --json");
     }
-    const Stats stats = measure(*input->source, arguments, kernel, affine_inputs);
+    const Stats stats = measure(*input, arguments, kernel, affine_inputs);
     if (out && arguments.report == Report::text) out->write("\n");
     if (!out) out.emplace("-");
     write(stats, arguments, *out);

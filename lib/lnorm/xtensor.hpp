@@ -96,9 +96,8 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
       return result;
     }
     const auto normalize = [&](const std::byte* rows, std::byte* y) {
-      kernels().front().layer_norm(
-          {rows, info.dtype, info.byte_order, plan.rows, plan.row_length}, {y, plan.out}, affine,
-          plan.formula, stats);
+      kernels().front().layer_norm({rows, info.dtype, info.byte_order, plan.rows, plan.row_length},
+                                   {y, plan.out}, affine, plan.formula, stats);
     };
     const auto y = reinterpret_cast<std::byte*>(result.y.data());
     if (plan.in_view.is_plain()) {
@@ -109,9 +108,9 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
     const auto elements = static_cast<std::size_t>(plan.rows * plan.row_length);
     std::vector<std::byte> rows_in(elements * item_size(plan.in));
     std::vector<std::byte> rows_out(elements * item_size(plan.out));
-    plan.in_view.raw_to_rows(all, item_size(plan.in), data, rows_in.data());
+    plan.in_view.raw_to_rows(all, item_size(plan.in), data, rows_in.data(), plan.row_length);
     normalize(rows_in.data(), rows_out.data());
-    plan.out_view.rows_to_raw(all, item_size(plan.out), rows_out.data(), y);
+    plan.out_view.rows_to_raw(all, item_size(plan.out), rows_out.data(), plan.row_length, y);
     return result;
   });
 }

@@ -10,6 +10,7 @@
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "support/process.hpp"
+#include "support/zip.hpp"
 
 // What the program does where the system fails it: every one of its system calls in turn, by the library of
 // faults/interpose.cpp, which has the grammar of the plans.
@@ -56,6 +57,14 @@ const std::vector<Scenario> kScenarios{
     {{"compare", "x.npy", "-", "--json"}, "x.npy"},
     {{"compare", "x.npy", "z.npy"}, {}, 1},
     {{"show", "x.npy", "--threshold", "10000"}},
+    {{"x.npz:x", "-o", "new.safetensors", "--weight", "x.safetensors:w"}},
+    {{"show", "x.npz"}},
+    {{"-:x", "--bias", "x.npz:w"}, "x.safetensors"},
+    {{"tall.npy", "--axes", "0", "-o", "y.npy", "--save-mean", "m.npy"}, {}, 0, 2},
+    {{"--axes", "0"}, "tall.npy"},
+    {{"fortran.npy", "-o", "y.npy"}},
+    {{"compare", "fortran.npy", "-"}, "fortran.npy"},
+    {{"x.jsonl", "-o", "new.jsonl"}},
 };
 
 const std::string kManyRows = "rows.npy";
@@ -77,6 +86,17 @@ class Workplace {
     files_["w.npy"] = floats({3});
     files_["b.json"] = "{\"b\": [1, 2, 3]}";
     files_["long.npy"] = floats({1, 300'000});  // more than is held
+    const std::string row = bytes_of<float>({1, 2, 4});
+    files_["x.npz"] = zip({{"x.npy", npy("<f4", {3}, row)}, {"w.npy", npy("<f4", {3}, row), true}});
+    files_["x.safetensors"] =
+        safetensors(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},)"
+                    R"("x":{"dtype":"F32","shape":[3],"data_offsets":[12,24]}})",
+                    row + row);
+    files_["tall.npy"] = floats({20'000, 70});  // columns that go through in parts
+    files_["fortran.npy"] = floats({20, 30, 50});
+    std::string& fortran = files_["fortran.npy"];
+    fortran.replace(fortran.find("False"), 5, "True ");
+    files_["x.jsonl"] = "[1, 2, 4]\n[[1, 3], [2, 5]]\n";
     files_["y.npy"] = files_["m.npy"] = files_["s.json"] = "old";
     fs::create_directory(directory_ / "tmp");
     restore(files_);
@@ -204,21 +224,17 @@ Check fails(const Words& names, const std::string& reason) {
 }
 
 Words names_of_outputs(const Workplace& at) {
-  return {"y.npy",
-          "x.npy",
-          "m.npy",
-          "s.json",
-          "new.json",
-          "standard output",
-          "a temporary file in " + (at.directory() / "tmp")};
+  return {"y.npy",           "x.npy",           "m.npy",
+          "s.json",          "new.json",        "new.jsonl",
+          "new.safetensors", "standard output", "a temporary file in " + (at.directory() / "tmp")};
 }
 
 Words names_of_inputs(const Workplace& at) {
-  return {"x.npy",          "z.npy",
-          "small.npy",      "small.json",
-          "w.npy",          "b.json",
-          "long.npy",       kManyRows,
-          "standard input", "a temporary file in " + (at.directory() / "tmp")};
+  return {"x.npy",       "z.npy",          "small.npy",
+          "small.json",  "w.npy",          "b.json",
+          "x.npz",       "x.safetensors",  "tall.npy",
+          "fortran.npy", "x.jsonl",        "long.npy",
+          kManyRows,     "standard input", "a temporary file in " + (at.directory() / "tmp")};
 }
 
 }  // namespace
@@ -280,6 +296,7 @@ TEST_CASE("a reader that leaves at any write is no failure") {
     const bool to_file = scenario.arguments.size() > 2 && scenario.arguments[1] == "-o";
     if (to_file || scenario.outputs > 1) continue;
     if (std::count(scenario.arguments.begin(), scenario.arguments.end(), "-o") > 0) continue;
+    if (scenario.in == "tall.npy") continue;  // a temporary file has no reader that could leave
     walk(at, scenario, "write", "EPIPE",
          [&](const Outcome& outcome, const Files& files, const Expected& expected) {
            CHECK(outcome.status == scenario.status);

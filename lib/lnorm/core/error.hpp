@@ -21,6 +21,12 @@ class Error : public std::exception {
   std::string hint_;
 };
 
+// The operating system could not do what was asked of it: no fault of a file's contents.
+class SystemError : public Error {
+ public:
+  using Error::Error;
+};
+
 // The reader of our output has left (EPIPE). For a program in a pipe that is not a failure.
 class ClosedPipe : public std::exception {
  public:

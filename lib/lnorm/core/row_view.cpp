@@ -110,7 +110,7 @@ void merge(std::vector<BoxAxis>& axes) {
 }
 
 std::vector<Box> boxes_of(std::span<const Axis> row_axes, std::span<const Axis> element_axes,
-                          const Tile& tile) {
+                          const Tile& tile, std::int64_t row_stride) {
   std::vector<Part> rows;
   std::vector<Part> elements;
   split(row_axes, tile.first_row, tile.first_row + tile.rows, 0, 0, rows);
@@ -118,9 +118,9 @@ std::vector<Box> boxes_of(std::span<const Axis> row_axes, std::span<const Axis> 
   std::vector<Box> boxes;
   for (const Part& some_rows : rows) {
     for (const Part& some : elements) {
-      Box box{some_rows.position + some.position, some_rows.start * tile.count + some.start, {}};
+      Box box{some_rows.position + some.position, some_rows.start * row_stride + some.start, {}};
       add_axes(some.counts, 1, box.axes);
-      add_axes(some_rows.counts, tile.count, box.axes);
+      add_axes(some_rows.counts, row_stride, box.axes);
       std::stable_sort(box.axes.begin(), box.axes.end(),
                        [](const BoxAxis& a, const BoxAxis& b) { return a.stride > b.stride; });
       merge(box.axes);
@@ -250,9 +250,13 @@ RowView::RowView(std::span<const Axis> row_axes, std::span<const Axis> element_a
   plain_ = slab_rows_ == 1 && elements_plain;
 }
 
+bool RowView::runs_across_rows() const noexcept {
+  return element_axes_.size() == 1 && element_axes_[0].stride != 1;
+}
+
 std::vector<RowView::Run> RowView::runs(const Tile& tile) const {
   std::vector<Run> runs;
-  for (const Box& box : boxes_of(row_axes_, element_axes_, tile)) {
+  for (const Box& box : boxes_of(row_axes_, element_axes_, tile, tile.count)) {
     // The last axes, as far as they follow each other in the file, are one run.
     std::size_t outer = box.axes.size();
     std::int64_t length = 1;
@@ -278,14 +282,14 @@ std::vector<RowView::Run> RowView::runs(const Tile& tile) const {
   return runs;
 }
 
-void RowView::raw_to_rows(const Tile& tile, std::size_t item, const std::byte* raw,
-                          std::byte* rows) const {
-  copy_boxes(boxes_of(row_axes_, element_axes_, tile), item, true, raw, rows);
+void RowView::raw_to_rows(const Tile& tile, std::size_t item, const std::byte* raw, std::byte* rows,
+                          std::int64_t row_stride) const {
+  copy_boxes(boxes_of(row_axes_, element_axes_, tile, row_stride), item, true, raw, rows);
 }
 
 void RowView::rows_to_raw(const Tile& tile, std::size_t item, const std::byte* rows,
-                          std::byte* raw) const {
-  copy_boxes(boxes_of(row_axes_, element_axes_, tile), item, false, rows, raw);
+                          std::int64_t row_stride, std::byte* raw) const {
+  copy_boxes(boxes_of(row_axes_, element_axes_, tile, row_stride), item, false, rows, raw);
 }
 
 std::vector<std::int64_t> c_strides(std::span<const std::int64_t> shape) {

@@ -42,6 +42,10 @@ class RowView {
   // Blocks of this many rows, or a multiple, lie one after another, each of them without gaps.
   std::int64_t slab_rows() const noexcept { return slab_rows_; }
 
+  // Whether runs go from row to row, for one element of each: parts of a tile of fewer elements then have
+  // the same runs.
+  bool runs_across_rows() const noexcept;
+
   // From the first run of the tile to the last, in the order of raw.
   struct Run {
     std::int64_t position;
@@ -49,9 +53,12 @@ class RowView {
   };
   std::vector<Run> runs(const Tile& tile) const;
 
-  // Between the two forms of a tile of items of 1, 2, 4 or 8 bytes; from and to must not overlap.
-  void raw_to_rows(const Tile& tile, std::size_t item, const std::byte* raw, std::byte* rows) const;
-  void rows_to_raw(const Tile& tile, std::size_t item, const std::byte* rows, std::byte* raw) const;
+  // Between the two forms of a tile of items of 1, 2, 4 or 8 bytes; from and to must not overlap. Rows
+  // begin row_stride items after one another, at least tile.count.
+  void raw_to_rows(const Tile& tile, std::size_t item, const std::byte* raw, std::byte* rows,
+                   std::int64_t row_stride) const;
+  void rows_to_raw(const Tile& tile, std::size_t item, const std::byte* rows,
+                   std::int64_t row_stride, std::byte* raw) const;
 
  private:
   std::vector<Axis> row_axes_;

@@ -19,6 +19,11 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
+// From here on looking at a text once more, before anything is made of it, pays.
+constexpr std::size_t kLargeText = std::size_t{16} << 20;
+
+constexpr std::size_t kMostKeys = 1'000'000;
+
 // simdjson counts bytes in 32 bits.
 constexpr std::size_t kMaxText = 0xffffffff - simdjson::SIMDJSON_PADDING;
 
@@ -42,6 +47,7 @@ class JsonReader {
       text_.fail(content.data(), "found a second byte order mark");
     const std::string_view value = trimmed_json(content);
     if (value.empty()) text_.fail(text_.end(), "found no value, expected a tensor");
+    if (value.size() >= kLargeText) check_depth(value);
     Tensor tensor;
     tensor.info.name = member ? concat(text_.name(), ":", *member) : text_.name();
     if (value.front() == '{') {
@@ -53,7 +59,7 @@ class JsonReader {
     }
     if (member) {
       text_.fail(value.data(),
-                 concat("found no object, so there is no member '", printable(*member), "'"));
+                 concat("found no object, so there is no member '", short_name(*member), "'"));
     }
     start(DType::float64, tensor);
     if (value.front() == '[') {
@@ -70,6 +76,27 @@ class JsonReader {
   }
 
  private:
+  // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made.
+  void check_depth(std::string_view value) const {
+    std::size_t depth = 0;
+    bool in_string = false;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const char c = value[i];
+      if (in_string) {
+        if (c == '"') in_string = false;
+        if (c == '\\') ++i;
+      } else if (c == '"') {
+        in_string = true;
+      } else if (c == '[' || c == '{') {
+        if (++depth > kMaxRank + 2) {  // an object of objects of lists
+          text_.fail(value.data() + i, concat("lists are nested deeper than ", kMaxRank));
+        }
+      } else if ((c == ']' || c == '}') && depth > 0) {
+        --depth;
+      }
+    }
+  }
+
   const char* location() {
     const char* at = nullptr;
     const bool unknown = document_.current_location().get(at) != simdjson::SUCCESS;
@@ -121,7 +148,10 @@ class JsonReader {
       std::string_view key;
       check(field.unescaped_key().get(key), key_at);
       if (!seen.insert(key).second) {
-        text_.fail(key_at, concat("key '", printable(key), "' is there twice"));
+        text_.fail(key_at, concat("key '", short_name(key), "' is there twice"));
+      }
+      if (keys.size() == kMostKeys) {
+        text_.fail(key_at, concat("an object has more than ", kMostKeys, " members"));
       }
       keys.emplace_back(key);
     }
@@ -158,7 +188,7 @@ class JsonReader {
     if (!member) return read_described(object, names, false, at, tensor);
 
     if (!contains(names, *member)) {
-      text_.fail(at, concat("there is no member '", printable(*member), "', only ", list(names)));
+      text_.fail(at, concat("there is no member '", short_name(*member), "', only ", list(names)));
     }
     ondemand::value value = field(object, names, *member, at);
     const char* const value_at = value.raw_json_token().data();
@@ -184,7 +214,7 @@ class JsonReader {
     for (const std::string& name : names) {
       if (name != "shape" && name != "data" && name != "dtype") {
         const auto expected = concat(
-            ", expected one tensor; name a member by adding :", printable(name), " to the path");
+            ", expected one tensor; name a member by adding :", short_name(name), " to the path");
         text_.fail(at, concat("found an object of ", list(names),
                               member ? ", expected a tensor" : expected));
       }

@@ -15,6 +15,11 @@ void NameList::add(std::string_view name) {
   empty_ = false;
 }
 
+std::string short_name(std::string_view name) {
+  constexpr std::size_t kMost = 100;
+  return concat(printable(name.substr(0, kMost)), name.size() > kMost ? "..." : "");
+}
+
 std::size_t choose_member(const std::string& file, std::size_t size,
                           const std::function<std::string(std::size_t)>& name,
                           const std::optional<std::string>& member) {
@@ -26,11 +31,11 @@ std::size_t choose_member(const std::string& file, std::size_t size,
     names.add(found);
   }
   if (member) {
-    throw Error(concat(printable(file), ": there is no member '", printable(*member), "', only ",
+    throw Error(concat(printable(file), ": there is no member '", short_name(*member), "', only ",
                        names.text()));
   }
   const std::string hint =
-      size == 0 ? "" : concat("name one by adding it to the path, as in :", printable(name(0)));
+      size == 0 ? "" : concat("name one by adding it to the path, as in :", short_name(name(0)));
   throw Error(
       concat(printable(file), ": found ", size, " tensors, ", names.text(), ", expected one"),
       hint);

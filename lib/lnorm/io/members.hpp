@@ -36,6 +36,9 @@ class NameList {
   bool full_ = false;
 };
 
+// A name for an error message, printable and not too long.
+std::string short_name(std::string_view name);
+
 // The index of the member named, or of the only one. Throws Error, which begins with file and lists what
 // there is, if there is no such one, or if several are there and none is named. name: of an index.
 std::size_t choose_member(const std::string& file, std::size_t size,

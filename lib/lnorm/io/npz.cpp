@@ -47,6 +47,8 @@ class NpzMembers final : public Members {
       const std::string name = label(archive->member_name(i));
       try {
         members_.push_back(describe(*open(archive, i), name, as));
+      } catch (const SystemError&) {
+        throw;
       } catch (const ForeignDType& foreign) {
         members_.push_back({name, foreign.dtype(), {}});
       } catch (const Error& error) {

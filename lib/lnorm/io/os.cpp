@@ -23,7 +23,7 @@ namespace lnorm::os {
 namespace {
 
 [[noreturn]] void fail(const std::string& name, int error) {
-  throw Error(concat(name.empty() ? "''" : printable(name), ": ", std::strerror(error)));
+  throw SystemError(concat(name.empty() ? "''" : printable(name), ": ", std::strerror(error)));
 }
 
 template <class Call>

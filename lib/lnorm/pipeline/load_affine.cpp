@@ -24,7 +24,7 @@ AffineTerm load_affine_term(std::string_view role, TensorSource& source, const P
     std::vector<std::byte> ordered(elements.size());
     const RowView view({}, axes);
     view.raw_to_rows({0, 1, 0, view.row_length()}, item_size(info.dtype), elements.data(),
-                     ordered.data());
+                     ordered.data(), view.row_length());
     elements = std::move(ordered);
   }
   return {info, elements, plus_one};

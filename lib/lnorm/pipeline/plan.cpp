@@ -17,10 +17,11 @@ constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 
 // The same where rows have to be gathered from the file, and scattered into it: the more, the longer
 // are the runs in which that is done.
-constexpr std::int64_t kTileBytes = std::int64_t{6} << 20;
+constexpr std::int64_t kTileBytes = std::int64_t{9} << 20;
 
 // What is kept of every row of a block counts, too, where rows are short.
 constexpr std::int64_t kMostBlockRows = 8192;
+constexpr std::int64_t kMostTileRows = 32768;
 
 // Input and output of the longest row that is held as a whole.
 constexpr std::int64_t kRowBytes = std::int64_t{2} << 20;
@@ -129,15 +130,15 @@ void choose_blocks(Plan& plan) {
   const auto bytes_per_element =
       static_cast<std::int64_t>(item_size(plan.in) + item_size(plan.out));
   const std::int64_t row_length = std::max<std::int64_t>(1, plan.row_length);
-  const auto rows_in = [&](std::int64_t bytes) {
-    return std::clamp<std::int64_t>(bytes / bytes_per_element / row_length, 1, kMostBlockRows);
+  const auto rows_in = [&](std::int64_t bytes, std::int64_t most) {
+    return std::clamp<std::int64_t>(bytes / bytes_per_element / row_length, 1, most);
   };
   if (plan.in_view.is_plain() && plan.out_view.is_plain()) {
-    plan.block_rows = rows_in(kBlockBytes);
+    plan.block_rows = rows_in(kBlockBytes, kMostBlockRows);
     plan.long_rows = plan.row_length > kRowBytes / bytes_per_element;
     return;
   }
-  plan.block_rows = rows_in(kTileBytes);
+  plan.block_rows = rows_in(kTileBytes, kMostTileRows);
   for (const RowView* view : {&plan.in_view, &plan.out_view}) {
     const std::int64_t slab = view->slab_rows();
     if (slab <= plan.block_rows) plan.block_rows -= plan.block_rows % slab;
@@ -145,6 +146,11 @@ void choose_blocks(Plan& plan) {
   const bool in_order = plan.reads_in_order() && plan.writes_in_order();
   plan.long_rows = plan.row_length > kTileBytes / bytes_per_element ||
                    (!in_order && plan.block_rows < std::min(plan.rows, kLeastTileRows));
+  if (plan.long_rows || in_order || plan.row_length < 4 * kChunk) return;
+  // Parts of more rows may have far more neighbours.
+  Plan parts = plan;
+  parts.long_rows = true;
+  plan.long_rows = mean_run_length(parts) >= 4 * mean_run_length(plan);
 }
 
 }  // namespace
@@ -227,9 +233,13 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   set_views(x, kept, plan);
   choose_blocks(plan);
   if (x.order == MemoryOrder::c || plan.rows == 0 || plan.row_length == 0) return plan;
-  if (order == RowOrder::any && kept.size() > 1) {
+  // Some axes that go fastest in x go fastest here, too, and of the others that which does so in y.
+  for (std::size_t first = 1; order == RowOrder::any && first <= kept.size(); ++first) {
+    const auto middle = kept.begin() + static_cast<std::ptrdiff_t>(first);
+    std::vector<std::size_t> row_axes(middle, kept.end());
+    row_axes.insert(row_axes.end(), std::reverse_iterator(middle), kept.rend());
     Plan other = plan;
-    set_views(x, {kept.rbegin(), kept.rend()}, other);
+    set_views(x, row_axes, other);
     choose_blocks(other);
     if (mean_run_length(other) > mean_run_length(plan)) plan = other;
   }

@@ -62,7 +62,7 @@ void RowSource::read(const Tile& tile, std::vector<std::byte>& raw,
   if (source_->has_positions()) return read_tile(*source_, view_, tile, raw, rows);
   if (view_.is_plain()) return;
   rows.resize(raw.size());
-  view_.raw_to_rows(tile, item_size(info().dtype), raw.data(), rows.data());
+  view_.raw_to_rows(tile, item_size(info().dtype), raw.data(), rows.data(), tile.count);
 }
 
 RowSink::RowSink(TensorSink& sink, const Plan& plan, Access access, const RunOptions& options)
@@ -90,7 +90,7 @@ std::span<const std::byte> RowSink::put(const Tile& tile, const std::vector<std:
   const std::int64_t position = tile.first_row * plan_.row_length + tile.first;
   if (plan_.out_view.is_plain()) return target().encode(position, rows, text);
   raw.resize(rows.size());
-  plan_.out_view.rows_to_raw(tile, item, rows.data(), raw.data());
+  plan_.out_view.rows_to_raw(tile, item, rows.data(), tile.count, raw.data());
   return target().encode(position, raw, text);
 }
 

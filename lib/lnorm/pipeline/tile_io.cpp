@@ -18,14 +18,42 @@ std::int64_t start_of(const RowView& view, const Tile& tile, std::size_t item) {
   return (tile.first_row * view.row_length() + tile.first) * static_cast<std::int64_t>(item);
 }
 
-// Calls see(position in bytes, bytes of raw) for every run.
+// Where that leaves the runs as they are, raw goes through in pieces of some elements of all rows: what the
+// second-level cache holds with room to spare.
+constexpr std::int64_t kPieceBytes = std::int64_t{256} << 10;
+
+std::int64_t piece_length(const RowView& view, const Tile& tile, std::size_t item) {
+  if (!view.runs_across_rows()) return tile.count;
+  const std::int64_t bytes = tile.rows * static_cast<std::int64_t>(item);
+  return std::clamp<std::int64_t>(kPieceBytes / bytes, 1, tile.count);
+}
+
+// Calls see(piece) for all of them.
+template <class See>
+void for_each_piece(const RowView& view, const Tile& tile, std::size_t item, See see) {
+  const std::int64_t length = piece_length(view, tile, item);
+  for (std::int64_t first = 0; first < tile.count; first += length) {
+    see(Tile{tile.first_row, tile.rows, tile.first + first, std::min(length, tile.count - first)});
+  }
+}
+
+// Calls see(position in bytes, bytes of raw) for every run of a piece.
 template <class Bytes, class See>
-void for_each_run(const RowView& view, const Tile& tile, std::size_t item, Bytes raw, See see) {
-  for (const RowView::Run& run : view.runs(tile)) {
+void for_each_run(const RowView& view, const Tile& piece, std::size_t item, Bytes raw, See see) {
+  for (const RowView::Run& run : view.runs(piece)) {
     const std::size_t bytes = static_cast<std::size_t>(run.count) * item;
     see(run.position * static_cast<std::int64_t>(item), raw.first(bytes));
     raw = raw.subspan(bytes);
   }
+}
+
+std::size_t byte_count(const Tile& tile, std::size_t item) {
+  return static_cast<std::size_t>(tile.rows * tile.count) * item;
+}
+
+// Where the elements of a piece begin in the rows of its tile.
+std::size_t offset(const Tile& tile, const Tile& piece, std::size_t item) {
+  return static_cast<std::size_t>(piece.first - tile.first) * item;
 }
 
 }  // namespace
@@ -33,21 +61,25 @@ void for_each_run(const RowView& view, const Tile& tile, std::size_t item, Bytes
 void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
                std::vector<std::byte>& raw, std::vector<std::byte>& rows) {
   const std::size_t item = item_size(source.info().dtype);
-  rows.resize(static_cast<std::size_t>(tile.rows * tile.count) * item);
+  rows.resize(byte_count(tile, item));
   if (is_one_run(view, tile)) return source.read_at(start_of(view, tile, item), rows);
-  raw.resize(rows.size());
-  for_each_run(view, tile, item, std::span(raw),
-               [&](std::int64_t position, auto bytes) { source.read_at(position, bytes); });
-  view.raw_to_rows(tile, item, raw.data(), rows.data());
+  for_each_piece(view, tile, item, [&](const Tile& piece) {
+    raw.resize(byte_count(piece, item));
+    for_each_run(view, piece, item, std::span(raw),
+                 [&](std::int64_t position, auto bytes) { source.read_at(position, bytes); });
+    view.raw_to_rows(piece, item, raw.data(), rows.data() + offset(tile, piece, item), tile.count);
+  });
 }
 
 void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
                 const std::vector<std::byte>& rows, std::vector<std::byte>& raw) {
   if (is_one_run(view, tile)) return sink.write_at(start_of(view, tile, item), rows);
-  raw.resize(rows.size());
-  view.rows_to_raw(tile, item, rows.data(), raw.data());
-  for_each_run(view, tile, item, std::span<const std::byte>(raw),
-               [&](std::int64_t position, auto bytes) { sink.write_at(position, bytes); });
+  for_each_piece(view, tile, item, [&](const Tile& piece) {
+    raw.resize(byte_count(piece, item));
+    view.rows_to_raw(piece, item, rows.data() + offset(tile, piece, item), tile.count, raw.data());
+    for_each_run(view, piece, item, std::span<const std::byte>(raw),
+                 [&](std::int64_t position, auto bytes) { sink.write_at(position, bytes); });
+  });
 }
 
 void copy_tiles(const TensorSource& source, const RowView& from, const TensorSink& sink,

@@ -46,10 +46,12 @@ void check_tile(const RowView& view, const Tile& tile, const std::vector<std::in
   std::vector<T> expected;
   for (const std::int64_t position : positions) expected.push_back(static_cast<T>(position));
   std::vector<T> rows(positions.size());
-  view.raw_to_rows(tile, sizeof(T), bytes(raw), reinterpret_cast<std::byte*>(rows.data()));
+  view.raw_to_rows(tile, sizeof(T), bytes(raw), reinterpret_cast<std::byte*>(rows.data()),
+                   tile.count);
   CHECK(rows == expected);
   std::vector<T> back(positions.size());
-  view.rows_to_raw(tile, sizeof(T), bytes(rows), reinterpret_cast<std::byte*>(back.data()));
+  view.rows_to_raw(tile, sizeof(T), bytes(rows), tile.count,
+                   reinterpret_cast<std::byte*>(back.data()));
   CHECK(back == raw);
 }
 
