@@ -5,7 +5,7 @@
 #
 #   tests/bench/program.sh [LNORM]      by default build/release/lnorm
 #
-# Writes to a new folder in $TMPDIR or /tmp, some 1.2 GB, and takes it away at the end.
+# Writes to a new folder in $TMPDIR or /tmp, some 1.8 GB, and takes it away at the end.
 set -euo pipefail
 bench=$(cd "$(dirname "$0")" && pwd)
 lnorm=$(realpath "${1:-$bench/../../build/release/lnorm}")
@@ -16,9 +16,9 @@ python=$(command -v /usr/bin/python3 || command -v python3 || true)
 
 has_module() { [ -n "$python" ] && "$python" -c "import $1" 2>/dev/null; }
 
-# Prints the header of an .npy file: dtype, shape.
+# Prints the header of an .npy file: dtype, shape, whether it is in Fortran order.
 npy_header() {
-  local dict="{'descr': '$1', 'fortran_order': False, 'shape': $2, }"
+  local dict="{'descr': '$1', 'fortran_order': ${3:-False}, 'shape': $2, }"
   printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "$dict"
 }
 
@@ -69,6 +69,15 @@ group "the same through pipes" \
 group "the same numbers as one row" \
   "cat x.npy > y.npy" "cat x.npy > y.npy" \
   "lnorm x.npy --axis 0 -o y.npy" "$lnorm x.npy --axis 0 -o y.npy"
+{ npy_header '<f4' '(87381, 768)' True; tail -c +129 x.npy; } >fortran.npy
+{ npy_header '<f4' '(222, 96, 56, 56)'; tail -c +129 x.npy | head -c $((222 * 96 * 56 * 56 * 4)); } >images.npy
+group "memory order and axes" \
+  "lnorm x.npy -o y.npy" "$lnorm x.npy -o y.npy" \
+  "lnorm fortran.npy -o y.npy" "$lnorm fortran.npy -o y.npy" \
+  "lnorm x.npy --axes 0 -o y.npy" "$lnorm x.npy --axes 0 -o y.npy" \
+  "lnorm images.npy --axes 1 -o y.npy, 222x96x56x56" "$lnorm images.npy --axes 1 -o y.npy" \
+  "the same through pipes" "cat images.npy | $lnorm --axes 1 > y.npy"
+rm fortran.npy images.npy
 group "statistics" \
   "cat x.npy > /dev/null" "cat x.npy > /dev/null" \
   "lnorm stats x.npy" "$lnorm stats x.npy"
@@ -93,4 +102,5 @@ for size in x large; do
   peak "lnorm stats, $what" "exec $lnorm stats $size.npy"
   peak "lnorm compare, $what" "exec $lnorm compare $size.npy $size.npy"
   peak "lnorm softmax, $what" "exec $lnorm softmax $size.npy -o /dev/null"
+  peak "lnorm --axes 0, $what" "exec $lnorm $size.npy --axes 0 -o y.npy"
 done
