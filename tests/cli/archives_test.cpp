@@ -244,8 +244,8 @@ TEST_CASE("no header of a .safetensors costs much") {
     const Outcome outcome = run({"show", path + ":nobody"});
     CHECK(refusal_fault(outcome, {path, what}) == "");
     CHECK(outcome.err.size() < 1000 + path.size());
-    CHECK(outcome.cpu_seconds < 5);
 #ifndef LNORM_SANITIZED  // which needs much more itself
+    CHECK(outcome.cpu_seconds < 5);
     CHECK(outcome.peak_kib < 256 * 1024);
 #endif
   };
@@ -255,7 +255,9 @@ TEST_CASE("no header of a .safetensors costs much") {
     return all;
   };
   const auto empty = [](int i) { return tensor(std::to_string(i), "U8", "[0]", 0, 0); };
+#ifndef LNORM_SANITIZED  // where it takes half a minute; the next one is the same but for the end
   check("{" + repeated(1'000'000, empty) + "}", "'nobody'");
+#endif
   check("{" + repeated(1'000'001, empty) + "}", "more than 1000000 tensors");
   const std::string shape = "[" + repeated(63, [](int) { return std::string("1"); }) + ",0]";
   check("{" +
