@@ -312,4 +312,11 @@ std::vector<std::int64_t> fortran_strides(std::span<const std::int64_t> shape) {
   return strides;
 }
 
+RowView fortran_row(std::span<const std::int64_t> shape) {
+  const std::vector<std::int64_t> strides = fortran_strides(shape);
+  std::vector<Axis> axes;
+  for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back({shape[i], strides[i]});
+  return {{}, axes};
+}
+
 }  // namespace lnorm

@@ -72,4 +72,7 @@ class RowView {
 std::vector<std::int64_t> c_strides(std::span<const std::int64_t> shape);
 std::vector<std::int64_t> fortran_strides(std::span<const std::int64_t> shape);
 
+// A tensor in Fortran order as one row: its elements in C order.
+RowView fortran_row(std::span<const std::int64_t> shape);
+
 }  // namespace lnorm

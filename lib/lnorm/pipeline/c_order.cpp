@@ -29,16 +29,13 @@ bool is_ordered(const TensorInfo& info) {
   return info.order == MemoryOrder::c || element_count(info.shape) == 0;
 }
 
-// All elements of a tensor in Fortran order as one row.
-RowView one_row(const Shape& shape) { return {{}, axes_of(shape, fortran_strides(shape))}; }
-
 class GatheredTensor final : public TensorSource {
  public:
   explicit GatheredTensor(std::unique_ptr<TensorSource> source)
       : TensorSource(c_ordered(source->info())),
         given_(std::move(source)),
         source_(*given_),
-        view_(one_row(info().shape)) {}
+        view_(fortran_row(info().shape)) {}
 
   void read(std::vector<std::byte>& to, std::size_t bytes) override {
     to.resize(bytes);
@@ -83,7 +80,8 @@ std::unique_ptr<TensorSource> in_c_order(std::unique_ptr<TensorSource> source,
   constexpr std::int64_t kShortRun = 32;
   const std::int64_t elements = element_count(info.shape);
   if (elements > kLook) {
-    const auto runs = std::ssize(one_row(info.shape).runs({0, 1, (elements - kLook) / 2, kLook}));
+    const auto runs =
+        std::ssize(fortran_row(info.shape).runs({0, 1, (elements - kLook) / 2, kLook}));
     if (kLook / runs < kShortRun) return transposed(*source, options);
   }
   return gathered(std::move(source));

@@ -18,11 +18,8 @@ AffineTerm load_affine_term(std::string_view role, TensorSource& source, const P
   check_affine_shape(role, info, plan);
   std::vector<std::byte> elements = read_all(source);
   if (info.order == MemoryOrder::fortran && !elements.empty()) {
-    const std::vector<std::int64_t> strides = fortran_strides(info.shape);
-    std::vector<RowView::Axis> axes;
-    for (std::size_t i = 0; i < strides.size(); ++i) axes.push_back({info.shape[i], strides[i]});
     std::vector<std::byte> ordered(elements.size());
-    const RowView view({}, axes);
+    const RowView view = fortran_row(info.shape);
     view.raw_to_rows({0, 1, 0, view.row_length()}, item_size(info.dtype), elements.data(),
                      ordered.data(), view.row_length());
     elements = std::move(ordered);

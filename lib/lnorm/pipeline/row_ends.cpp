@@ -35,12 +35,12 @@ RowSource::RowSource(TensorSource& source, const Plan& plan, Access access,
     ordered_ = transposed(source, options);
     source_ = ordered_.get();
   }
-  if (!plan.reads_in_order() || access == Access::parts ||
-      (holds_too_few(plan, access) && !view_.is_plain())) {
+  const bool few = holds_too_few(plan, access) && !view_.is_plain();
+  if (!plan.reads_in_order() || access == Access::parts || few) {
     positioned_.emplace(*source_);
     source_ = &**positioned_;
   }
-  if (holds_too_few(plan, access) && !view_.is_plain()) {
+  if (few) {
     const TensorInfo info = rows_info(plan, source_->info());
     TensorSpool spool(info);
     copy_tiles(*source_, view_, spool, plain_view(plan), plan.rows, options);
