@@ -38,10 +38,13 @@ struct Scenario {
   std::size_t outputs = 1;
 };
 
+const Scenario kOneThread{{"x.npy", "-o", "y.npy", "--threads", "1"}};
+const Scenario kTwoThreads{{"x.npy", "-o", "y.npy", "--threads", "2"}};
+
 // Each makes the program do something that the others do not.
 const std::vector<Scenario> kScenarios{
-    {{"x.npy", "-o", "y.npy", "--threads", "1"}},
-    {{"x.npy", "-o", "y.npy", "--threads", "2"}},
+    kOneThread,
+    kTwoThreads,
     {{"--threads", "1"}, "x.npy"},
     {{"small.json", "--to", "text", "--weight", "w.npy", "--bias", "b.json:b"}},
     {{"x.npy", "-o", "y.npy", "--save-mean", "m.npy", "--save-rstd", "s.json"}, {}, 0, 3},
@@ -248,7 +251,7 @@ TEST_CASE("a write that fails, whichever it is, is one clear line and leaves not
     CHECK(walk(at, scenario, "write", "ENOSPC",
                fails(names_of_outputs(at), "No space left on device")) > 0);
   }
-  walk(at, kScenarios[1], "write", "EIO", fails(names_of_outputs(at), "Input/output error"));
+  walk(at, kTwoThreads, "write", "EIO", fails(names_of_outputs(at), "Input/output error"));
 }
 
 TEST_CASE("a read that fails, whichever it is, is one clear line and leaves nothing behind") {
@@ -362,8 +365,8 @@ TEST_CASE("a signal at any call ends the run, which leaves the old output and no
       walk(at, scenario, call, "SIGTERM", ended_by(SIGTERM));
     }
   }
-  walk(at, kScenarios[1], "write", "SIGINT", ended_by(SIGINT));
-  walk(at, kScenarios[1], "read", "SIGHUP", ended_by(SIGHUP));
+  walk(at, kTwoThreads, "write", "SIGINT", ended_by(SIGINT));
+  walk(at, kTwoThreads, "read", "SIGHUP", ended_by(SIGHUP));
 }
 
 TEST_CASE("rows that wait in a temporary file are lost neither to faults nor to signals") {
@@ -407,16 +410,21 @@ TEST_CASE("a file that shrinks or grows while it is read is refused, or was read
       CHECK(files.empty());
     };
   };
-  for (const Scenario& scenario : {kScenarios[0], kScenarios[1], kScenarios[3], kScenarios[10],
-                                   kScenarios[12], kScenarios[16]}) {
-    const std::string name = *std::find_if(scenario.arguments.begin(), scenario.arguments.end(),
-                                           [](const auto& word) { return word.ends_with(".npy"); });
+  const std::pair<std::string, Scenario> readers[]{
+      {"x.npy", kOneThread},
+      {"x.npy", kTwoThreads},
+      {"x.npy", {{"x.npy"}}},
+      {"long.npy", {{"long.npy", "-o", "y.npy"}}},
+      {"x.npy", {{"softmax", "x.npy", "-o", "y.npy"}}},
+      {"x.npy", {{"show", "x.npy", "--threshold", "10000"}}},
+  };
+  for (const auto& [name, scenario] : readers) {
     CHECK(walk(at, scenario, "read", "size:10000", refused({name, "cut off"})) > 2);
     CHECK(walk(at, scenario, "read", "size:2000000", refused({name, "goes on after"})) > 2);
   }
   // At the first read, when its length has been taken down, it is refused always.
   for (const std::string plan : {"read#1=size:10000", "read#1=size:2000000"}) {
-    CHECK(refusal_fault(at.run(kScenarios[0], plan), {"x.npy"}) == "");
+    CHECK(refusal_fault(at.run(kOneThread, plan), {"x.npy"}) == "");
     at.take();
   }
   const Outcome json = at.run({{"small.json"}}, "read#1=size:9");
