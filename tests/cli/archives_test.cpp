@@ -254,11 +254,11 @@ TEST_CASE("no header of a .safetensors costs much") {
     for (int i = 0; i < count; ++i) all += (i > 0 ? "," : "") + text(i);
     return all;
   };
+#ifndef LNORM_SANITIZED  // where it takes a minute
   const auto empty = [](int i) { return tensor(std::to_string(i), "U8", "[0]", 0, 0); };
-#ifndef LNORM_SANITIZED  // where it takes half a minute; the next one is the same but for the end
   check("{" + repeated(1'000'000, empty) + "}", "'nobody'");
-#endif
   check("{" + repeated(1'000'001, empty) + "}", "more than 1000000 tensors");
+#endif
   const std::string shape = "[" + repeated(63, [](int) { return std::string("1"); }) + ",0]";
   check("{" +
             repeated(63'000, [&](int i) { return tensor(std::to_string(i), "U8", shape, 0, 0); }) +

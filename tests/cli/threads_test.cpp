@@ -66,13 +66,18 @@ TEST_CASE("threads, kernels, files and pipes make no difference to the bytes") {
   support::write_file(at / "x.npy", x);
   const Words kernels = fast_kernels();
   CHECK(kernels.size() >= 1);
+#ifdef LNORM_SANITIZED  // and slow to start
+  const Words numbers_of_threads{"2"};
+#else
+  const Words numbers_of_threads{"1", "2", "7"};
+#endif
   for (const Words& options :
        {Words{}, {"--to", "json"}, {"--rms", "--dtype", "float16"}, {"--bias", "0.5"}}) {
     CAPTURE(options);
     const std::string expected =
         output_of(Words{at / "x.npy", "--kernel", "portable", "--threads", "1"} + options);
     for (const std::string& kernel : kernels) {
-      for (const std::string threads : {"1", "2", "7"}) {
+      for (const std::string& threads : numbers_of_threads) {
         CAPTURE(kernel, threads);
         const Words common = Words{"--kernel", kernel, "--threads", threads} + options;
         CHECK((output_of(Words{at / "x.npy"} + common) == expected));

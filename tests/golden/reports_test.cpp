@@ -10,7 +10,7 @@
 
 // What the commands print, to the character: data/reports has for every line of the table a file
 // with the command and what it printed. The files are never edited: after a change that is meant,
-//   LNORM_ACCEPT=1 build/release/tests/lnorm_tests "the reports are the accepted ones"
+//   LNORM_ACCEPT=1 build/release/tests/lnorm_cli_tests "the reports are the accepted ones"
 // writes them, and git diff shows what is to be looked at. That run fails, so that no other passes
 // by accepting.
 
