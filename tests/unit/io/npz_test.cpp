@@ -125,10 +125,12 @@ TEST_CASE("an archive that is not sound is refused with the reason", "[io]") {
                   .deflated = true,
                   .size = static_cast<std::uint32_t>(x.size())}),
            "x.npz:x: ");
-  // Newer versions of libzip see that it is not really encrypted.
-  const std::string encrypted = error({.name = "", .bytes = "", .flags = 1});
-  contains(encrypted,
-           encrypted.find("damaged") == encrypted.npos ? "x.npz:x: is encrypted" : "x.npz");
+  // The key takes twelve bytes, which newer versions of libzip count.
+  contains(error({.name = "",
+                  .bytes = std::string(12, 'k') + x,
+                  .flags = 1,
+                  .size = static_cast<std::uint32_t>(x.size())}),
+           "x.npz:x: is encrypted");
   contains(error({.name = "", .bytes = "", .method = 12}), "x.npz:x: is compressed by bzip2");
   contains(error({.name = "", .bytes = "", .method = 95}), "x.npz:x: is compressed by xz");
   contains(error({.name = "", .bytes = "", .method = 77}), "x.npz:x: is compressed by method 77");
