@@ -6,10 +6,10 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/json_number.hpp"
-#include "lnorm/io/json_text.hpp"
+#include "lnorm/io/json/json_number.hpp"
+#include "lnorm/io/json/json_text.hpp"
+#include "lnorm/io/open_tensor.hpp"
 #include "lnorm/io/os.hpp"
-#include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/load_affine.hpp"
 #include "parse_values.hpp"
 

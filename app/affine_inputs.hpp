@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "arguments.hpp"
-#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/io/open_tensor.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
 

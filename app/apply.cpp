@@ -30,7 +30,7 @@ Format stats_format(const std::string& path, const ByteSink& bytes) {
 // Rows of no elements cost the input nothing and could be any number.
 void check_stats_rows(const Plan& plan, const std::string& name) {
   constexpr std::int64_t kMost = std::int64_t{1} << 24;
-  if (plan.stats && plan.row_length == 0 && plan.rows > kMost) {
+  if (plan.wants_mean_and_rstd && plan.row_length == 0 && plan.rows > kMost) {
     throw Error(concat(printable(name), ": --save-mean and --save-rstd of ", plan.rows,
                        " rows of no elements, expected at most ", kMost));
   }
@@ -65,7 +65,7 @@ int apply(const ApplyArguments& arguments) {
   Files files;
   while (const std::optional<OpenedTensor> input = inputs.next()) {
     Plan plan = make_plan(input->source->info(), normalization.options, output.dtype);
-    plan.stats = arguments.save_mean || arguments.save_rstd;
+    plan.wants_mean_and_rstd = arguments.save_mean || arguments.save_rstd;
     check_stats_rows(plan, input->source->info().name);
     const Affine& affine = affine_inputs.of(plan, *input);
 
@@ -79,7 +79,7 @@ int apply(const ApplyArguments& arguments) {
       if (!path) return;
       OutputFile& file = *files[1 + writers.size()];
       file.begin(*input, stats_format(*path, file.bytes()),
-                 {*path, DType::float64, plan.stats_shape(arguments.keepdim)}, name, output);
+                 {*path, DType::float64, plan.row_shape(arguments.keepdim)}, name, output);
       writers.push_back(std::make_unique<RowWriter>(file.sink(), plan, column));
       observers.push_back(writers.back().get());
     };
@@ -92,7 +92,7 @@ int apply(const ApplyArguments& arguments) {
     ProgressLine progress(result.fills_terminal() ? When::never : arguments.progress,
                           input->source->info());
     const RunOptions options{arguments.threads, progress.callback()};
-    if (plan.long_rows) {
+    if (plan.route.in_parts) {
       run_long_rows(*input->source, plan, kernel, affine, observers, result.sink(), options);
     } else {
       run(*input->source, plan, transform, observers, &result.sink(), options);

@@ -8,8 +8,8 @@
 
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/options.hpp"
-#include "lnorm/io/json_tensor.hpp"
-#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/io/json/json_tensor.hpp"
+#include "lnorm/io/open_tensor.hpp"
 #include "lnorm/report/torch_text.hpp"
 
 // The command line as plain values. A path of "-" is standard input or output.

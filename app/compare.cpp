@@ -3,8 +3,8 @@
 #include "commands.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/io/tensor_source.hpp"
-#include "lnorm/pipeline/c_order.hpp"
+#include "lnorm/io/open_tensor.hpp"
+#include "lnorm/layout/reorder.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/report/comparison_report.hpp"
 #include "progress_line.hpp"
@@ -25,13 +25,17 @@ Tolerance tolerance_of(const CompareArguments& arguments, DType actual, DType ex
 
 Comparison compare_files(const CompareArguments& arguments) {
   const ReadOptions reading{.from = {}, .as = arguments.as};
-  const RunOptions threads{arguments.threads, {}};
-  const auto actual = in_c_order(open_tensor(arguments.actual, reading).source, threads);
-  const auto expected = in_c_order(open_tensor(arguments.expected, reading).source, threads);
+  const auto open = [&](const std::string& name) {
+    auto source = open_tensor(name, reading).source;
+    const Passage passage = make_c_order_plan(source->info());
+    return in_c_order(std::move(source), passage, for_each_tile(arguments.threads));
+  };
+  const auto actual = open(arguments.actual);
+  const auto expected = open(arguments.expected);
   const TensorInfo& info = expected->info();
   const Tolerance tolerance = tolerance_of(arguments, actual->info().dtype, info.dtype);
-  std::optional<std::vector<std::size_t>> row_axes;
-  if (arguments.axes) row_axes = make_plan(actual->info(), {*arguments.axes, {}, false}).axes;
+  std::optional<Axes> row_axes;
+  if (arguments.axes) row_axes = resolve_axes(actual->info(), *arguments.axes);
   ProgressLine progress(arguments.progress, info);
   return compare(*actual, *expected, tolerance, arguments.max_diffs,
                  {arguments.threads, progress.callback()}, row_axes);

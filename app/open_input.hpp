@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "arguments.hpp"
-#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/io/open_tensor.hpp"
 
 namespace lnorm::app {
 

@@ -5,8 +5,8 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/npy.hpp"
-#include "lnorm/io/safetensors.hpp"
+#include "lnorm/io/npy/npy.hpp"
+#include "lnorm/io/safetensors/safetensors.hpp"
 #include "lnorm/report/text_sink.hpp"
 
 namespace lnorm::app {

@@ -8,8 +8,8 @@
 #include "arguments.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/open_tensor.hpp"
 #include "lnorm/io/tensor_sink.hpp"
-#include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm::app {

@@ -14,8 +14,8 @@ int softmax(const SoftmaxArguments& arguments) {
   Inputs inputs(arguments.input);
   std::optional<OutputFile> result;
   while (const std::optional<OpenedTensor> input = inputs.next()) {
-    const Plan plan =
-        make_plan(input->source->info(), {arguments.axes, {}, false}, arguments.output.dtype);
+    const Plan plan = make_plan(input->source->info(), {arguments.axes, {}, false},
+                                arguments.output.dtype, {.whole = true});
     if (!result) result.emplace(arguments.output.path);
     result->begin(arguments.output, *input, plan);
     const auto transform = [](const RowsIn& x, const RowsOut& y, const RowStats&) {

@@ -23,7 +23,7 @@ Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const 
   const NormalizationArguments& normalization = arguments.normalization;
   TensorSource& source = *input.source;
   const TensorInfo& x = source.info();
-  const Plan plan = make_plan(x, normalization.options, {}, RowOrder::c);
+  const Plan plan = make_plan(x, normalization.options, {}, {.whole = true, .ordered = true});
   const Affine& affine = affine_inputs.of(plan, input);
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const RowStats& stats) {
     kernel.layer_norm(rows, y, affine, plan.formula, stats);

@@ -9,8 +9,8 @@
 #include <xtensor/xscalar.hpp>
 
 #include "lnorm/core/options.hpp"
-#include "lnorm/core/row_view.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/layout/row_view.hpp"
 #include "lnorm/pipeline/load_affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
@@ -87,8 +87,8 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
     const Affine affine = make_affine(plan);
     LayerNormResult<Out> result;
     result.y.resize(plan.shape);
-    result.mean.resize(plan.stats_shape(true));
-    result.rstd.resize(plan.stats_shape(true));
+    result.mean.resize(plan.row_shape(true));
+    result.rstd.resize(plan.row_shape(true));
     const RowStats stats{result.mean.data(), result.rstd.data()};
     if (plan.row_length == 0) {
       result.mean.fill(std::numeric_limits<double>::quiet_NaN());
@@ -100,17 +100,17 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
                                    {y, plan.out}, affine, plan.formula, stats);
     };
     const auto y = reinterpret_cast<std::byte*>(result.y.data());
-    if (plan.in_view.is_plain()) {
+    if (plan.in_view.is_contiguous()) {
       normalize(data, y);
       return result;
     }
-    const Tile all{0, plan.rows, 0, plan.row_length};
+    const Tile all = plan.in_view.all();
     const auto elements = static_cast<std::size_t>(plan.rows * plan.row_length);
     std::vector<std::byte> rows_in(elements * item_size(plan.in));
     std::vector<std::byte> rows_out(elements * item_size(plan.out));
-    plan.in_view.raw_to_rows(all, item_size(plan.in), data, rows_in.data(), plan.row_length);
+    plan.in_view.gather(all, item_size(plan.in), data, rows_in.data(), plan.row_length);
     normalize(rows_in.data(), rows_out.data());
-    plan.out_view.rows_to_raw(all, item_size(plan.out), rows_out.data(), plan.row_length, y);
+    plan.out_view.scatter(all, item_size(plan.out), rows_out.data(), plan.row_length, y);
     return result;
   });
 }

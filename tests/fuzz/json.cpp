@@ -4,7 +4,7 @@
 #include "fuzz/targets.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/json_tensor.hpp"
+#include "lnorm/io/json/json_tensor.hpp"
 
 namespace {
 

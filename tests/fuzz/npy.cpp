@@ -1,4 +1,4 @@
-#include "lnorm/io/npy.hpp"
+#include "lnorm/io/npy/npy.hpp"
 
 #include <optional>
 
@@ -6,7 +6,7 @@
 #include "fuzz/targets.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/io/file_source.hpp"
-#include "lnorm/pipeline/c_order.hpp"
+#include "lnorm/layout/reorder.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "lnorm/io/npz.hpp"
+#include "lnorm/io/zip/npz.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -6,9 +6,9 @@
 #include "fuzz/in_memory.hpp"
 #include "fuzz/targets.hpp"
 #include "lnorm/core/error.hpp"
-#include "lnorm/io/npy.hpp"
+#include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/raw_tensor.hpp"
-#include "lnorm/io/zip_archive.hpp"
+#include "lnorm/io/zip/zip_archive.hpp"
 #include "support/zip.hpp"
 
 namespace {

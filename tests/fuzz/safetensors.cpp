@@ -1,4 +1,4 @@
-#include "lnorm/io/safetensors.hpp"
+#include "lnorm/io/safetensors/safetensors.hpp"
 
 #include <algorithm>
 #include <array>

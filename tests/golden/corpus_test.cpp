@@ -7,8 +7,8 @@
 #include <regex>
 
 #include "lnorm/core/chunk.hpp"
-#include "lnorm/io/tensor_source.hpp"
-#include "lnorm/pipeline/c_order.hpp"
+#include "lnorm/io/open_tensor.hpp"
+#include "lnorm/layout/reorder.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "support/process.hpp"

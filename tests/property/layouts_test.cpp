@@ -6,9 +6,9 @@
 #include <optional>
 #include <random>
 
-#include "lnorm/io/spooled_tensor.hpp"
 #include "lnorm/kernel/softmax.hpp"
-#include "lnorm/pipeline/c_order.hpp"
+#include "lnorm/layout/reorder.hpp"
+#include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
@@ -170,9 +170,10 @@ void check(const Case& c, lnorm::MemoryOrder order, const Way& way) {
   lnorm::LayerNormOptions options;
   options.axes = lnorm::AxisList{c.axes};
   lnorm::Plan plan = lnorm::make_plan(info, options);
-  plan.stats = true;
+  plan.wants_mean_and_rstd = true;
   CAPTURE(c.shape, c.axes, order == lnorm::MemoryOrder::fortran, way.source_positions,
-          way.sink_positions, way.threads, plan.long_rows, plan.transposes, plan.block_rows);
+          way.sink_positions, way.threads, plan.route.in_parts, plan.route.in.transposes,
+          plan.route.rows);
   const auto transform = [&](const lnorm::RowsIn& x, const lnorm::RowsOut& out,
                              const lnorm::RowStats& stats) {
     kernel.layer_norm(x, out, {}, {}, stats);
@@ -180,7 +181,7 @@ void check(const Case& c, lnorm::MemoryOrder order, const Way& way) {
   const Result result =
       result_of(info, as_bytes(file), plan, way,
                 [&](auto& source, const auto& observers, auto& sink, const auto& run_options) {
-                  if (plan.long_rows) {
+                  if (plan.route.in_parts) {
                     lnorm::run_long_rows(source, plan, kernel, {}, observers, sink, run_options);
                   } else {
                     lnorm::run(source, plan, transform, observers, &sink, run_options);
@@ -193,7 +194,8 @@ void check(const Case& c, lnorm::MemoryOrder order, const Way& way) {
   // Softmax holds rows, however long they are.
   MemorySource source(info, as_bytes(file), way.source_positions);
   MemorySink sink;
-  lnorm::run(source, plan,
+  const lnorm::Plan whole = lnorm::make_plan(info, options, {}, {.whole = true});
+  lnorm::run(source, whole,
              [](const lnorm::RowsIn& x, const lnorm::RowsOut& out, const lnorm::RowStats&) {
                lnorm::softmax(x, out);
              },
@@ -233,7 +235,7 @@ TEST_CASE("what lies too scattered is transposed first", "[layouts]") {
   info.order = lnorm::MemoryOrder::fortran;
   lnorm::LayerNormOptions options;
   options.axes = lnorm::AxisList{scattered.axes};
-  CHECK(lnorm::make_plan(info, options).transposes);
+  CHECK(lnorm::make_plan(info, options).route.in.transposes);
   check(scattered, info.order, {true, true, 2});
   check(scattered, info.order, {false, false, 1});
 }
@@ -267,13 +269,13 @@ TEST_CASE("rows whose ways differ go through together", "[layouts]") {
   options.axes = lnorm::AxisList{{0}};
   options.formula.eps = GENERATE(0.0, 1e-5);
   lnorm::Plan plan = lnorm::make_plan(info, options);
-  REQUIRE(plan.long_rows);
-  plan.stats = GENERATE(false, true);
+  REQUIRE(plan.route.in_parts);
+  plan.wants_mean_and_rstd = GENERATE(false, true);
   lnorm::TensorInfo term{"b", lnorm::DType::float32, {kLength}};
   std::vector<float> bias(kLength, GENERATE(0.5f, 1e9f));
   const lnorm::Affine affine{{}, {term, as_bytes(bias), false}};
   for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    CAPTURE(kernel.name, plan.stats, options.formula.eps, bias[0]);
+    CAPTURE(kernel.name, plan.wants_mean_and_rstd, options.formula.eps, bias[0]);
     std::vector<float> y(rows.size());
     const std::vector<std::byte> row_bytes = as_bytes(rows);
     kernel.layer_norm({row_bytes.data(), info.dtype, std::endian::native, kRows, kLength},
@@ -314,10 +316,11 @@ TEST_CASE("a tensor in Fortran order is read in C order", "[layouts]") {
       const auto gathered = lnorm::gathered(source());
       CHECK(gathered->info().order == lnorm::MemoryOrder::c);
       CHECK((read_all(*gathered) == as_bytes(values)));
-      CHECK((read_all(*lnorm::in_c_order(source())) == as_bytes(values)));
+      CHECK((read_all(*lnorm::in_c_order(source(), {}, lnorm::for_each_tile(1))) ==
+             as_bytes(values)));
       if (shape.size() < 2) continue;
       MemorySource given(info, as_bytes(file), positions);
-      CHECK((read_all(*lnorm::transposed(given, {})) == as_bytes(values)));
+      CHECK((read_all(*lnorm::transposed(given, lnorm::for_each_tile(0))) == as_bytes(values)));
     }
   }
 }

@@ -191,7 +191,7 @@ TEST_CASE("rows in parts come out as rows that are held", "[kernel]") {
         CAPTURE(recipe.name, lnorm::name(in), lnorm::name(c.out), kernel->name, threads);
         MemorySource source = source_of(x, c, byte_order);
         lnorm::Plan plan = lnorm::make_plan(source.info(), {{}, c.formula, false}, c.out);
-        plan.stats = with_stats;
+        plan.wants_mean_and_rstd = with_stats;
         MemorySink sink;
         Collector collector;
         lnorm::RowObserver* const observers[] = {&collector};

@@ -9,7 +9,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_source.hpp"
-#include "lnorm/io/json_text.hpp"
+#include "lnorm/io/json/json_text.hpp"
 
 namespace lnorm {
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/tensor_info.hpp"
@@ -39,7 +40,7 @@ struct Greatest {
 
 // Rows as normalisation sees them: which elements belong together.
 struct MismatchedRows {
-  std::vector<std::size_t> axes;  // along which a row goes, in ascending order
+  Axes axes;  // along which a row goes
   std::int64_t rows = 0;
   std::int64_t mismatched = 0;  // in which an element does not pass
   Shape first;                  // the index of the first of them, along the other axes

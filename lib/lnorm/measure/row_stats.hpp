@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -8,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/moments.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
@@ -81,7 +81,7 @@ struct StatsHistograms {
 // All that a report needs.
 struct Stats {
   TensorInfo x;
-  std::vector<std::size_t> axes;  // normalised, in ascending order
+  Axes axes;  // normalized
   Formula formula;
   bool weight = false;  // whether the output was multiplied by one, or by 1 + weight
   bool zero_centered_weight = false;
@@ -92,16 +92,5 @@ struct Stats {
   EachStatsRow each_row;
   std::optional<StatsHistograms> histograms;
 };
-
-// The extents of the axes that are not normalised: rows are numbered along them.
-inline Shape row_shape(const Stats& stats) {
-  Shape result;
-  for (std::size_t axis = 0; axis < stats.x.shape.size(); ++axis) {
-    if (!std::binary_search(stats.axes.begin(), stats.axes.end(), axis)) {
-      result.push_back(stats.x.shape[axis]);
-    }
-  }
-  return result;
-}
 
 }  // namespace lnorm

@@ -55,7 +55,7 @@ struct Slot {
 
 Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
                    std::size_t max_mismatches, const RunOptions& options,
-                   const std::optional<std::vector<std::size_t>>& row_axes) {
+                   const std::optional<Axes>& row_axes) {
   constexpr std::int64_t kBlock = 32 * kChunk;
   Comparison result;
   result.actual = actual.info();

@@ -2,11 +2,11 @@
 
 #include <cstddef>
 #include <optional>
-#include <vector>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/measure/comparison.hpp"
-#include "lnorm/pipeline/blocks.hpp"
+#include "lnorm/pipeline/crew.hpp"
 
 namespace lnorm {
 
@@ -15,6 +15,6 @@ namespace lnorm {
 // a bit for each of them; nothing where that is not wanted. Where the shapes differ, nothing is read. Throws Error.
 Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
                    std::size_t max_mismatches, const RunOptions& options = {},
-                   const std::optional<std::vector<std::size_t>>& row_axes = {});
+                   const std::optional<Axes>& row_axes = {});
 
 }  // namespace lnorm

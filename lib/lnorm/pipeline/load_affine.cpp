@@ -2,6 +2,7 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/layout/reorder.hpp"
 
 namespace lnorm {
 
@@ -16,15 +17,7 @@ AffineTerm load_affine_term(std::string_view role, TensorSource& source, const P
                             bool plus_one) {
   const TensorInfo& info = source.info();
   check_affine_shape(role, info, plan);
-  std::vector<std::byte> elements = read_all(source);
-  if (info.order == MemoryOrder::fortran && !elements.empty()) {
-    std::vector<std::byte> ordered(elements.size());
-    const RowView view = fortran_row(info.shape);
-    view.raw_to_rows({0, 1, 0, view.row_length()}, item_size(info.dtype), elements.data(),
-                     ordered.data(), view.row_length());
-    elements = std::move(ordered);
-  }
-  return {info, elements, plus_one};
+  return {info, read_all_in_c_order(source), plus_one};
 }
 
 }  // namespace lnorm

@@ -7,7 +7,8 @@
 
 #include "lnorm/kernel/exact_row.hpp"
 #include "lnorm/kernel/two_pass.hpp"
-#include "lnorm/pipeline/row_ends.hpp"
+#include "lnorm/layout/row_sink.hpp"
+#include "lnorm/layout/row_source.hpp"
 
 namespace lnorm {
 
@@ -33,7 +34,7 @@ class RowGroup {
         parts_((plan.row_length + tile.count - 1) / tile.count),
         rows_(static_cast<std::size_t>(tile.rows)),
         progress_(options.progress),
-        crew_(options.threads, parts_, bytes_under_way(plan)),
+        crew_(options.threads, parts_, plan.route.bytes),
         slots_(crew_.slots()) {}
 
   void normalize(const Kernel& kernel, std::span<double> mean, std::span<double> rstd,
@@ -62,7 +63,7 @@ class RowGroup {
   struct Slot {
     std::vector<std::byte> in;
     std::vector<std::byte> out;
-    std::vector<std::byte> raw;
+    std::vector<std::byte> packed;
     std::string text;  // if that is what out is encoded as
     std::span<const std::byte> encoded;
   };
@@ -81,7 +82,7 @@ class RowGroup {
     return tile_at(first, std::min(tile_.count, plan_.row_length - first));
   }
 
-  void read(const Tile& tile, Slot& slot) const { source_.read(tile, slot.raw, slot.in); }
+  void read(const Tile& tile, Slot& slot) const { source_.read(tile, slot.packed, slot.in); }
 
   // What the tile that was read has of row r.
   RowsIn row_in(const Tile& tile, const Slot& slot, std::size_t r) const {
@@ -226,7 +227,7 @@ class RowGroup {
           for (std::size_t r = 0; r < rows_.size(); ++r) {
             write_part(kernel, rows_[r], row_in(tile, slot, r), tile.first, row_out(tile, slot, r));
           }
-          slot.encoded = sink.put(tile, slot.out, slot.raw, slot.text);
+          slot.encoded = sink.put(tile, slot.out, slot.packed, slot.text);
         },
         [&](std::int64_t p, std::size_t s) {
           const Tile tile = part(p);
@@ -252,14 +253,15 @@ class RowGroup {
 void run_long_rows(TensorSource& given, const Plan& plan, const Kernel& kernel,
                    const Affine& affine, std::span<RowObserver* const> observers, TensorSink& sink,
                    const RunOptions& options) {
-  RowSource source(given, plan, Access::parts, options);
-  RowSink out(sink, plan, Access::parts, options);
+  const ForEachTile for_each = for_each_tile(options.threads);
+  RowSource source(given, plan.in_view, plan.route.in, for_each);
+  RowSink out(sink, plan.result(), plan.out_view, plan.route.out, for_each);
   Tile tile = plan.first_tile();
   std::vector<double> mean;
   std::vector<double> rstd;
   for (; tile.first_row < plan.rows; tile.first_row += tile.rows) {
     tile.rows = std::min(tile.rows, plan.rows - tile.first_row);
-    mean.resize(plan.stats ? static_cast<std::size_t>(tile.rows) : 0);
+    mean.resize(plan.wants_mean_and_rstd ? static_cast<std::size_t>(tile.rows) : 0);
     rstd.resize(mean.size());
     RowGroup(source, plan, affine, tile, options).normalize(kernel, mean, rstd, out);
     const RowBlock block{tile.first_row, {}, {}, mean, rstd};

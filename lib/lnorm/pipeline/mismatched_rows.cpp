@@ -1,19 +1,16 @@
 #include "lnorm/pipeline/mismatched_rows.hpp"
 
-#include <algorithm>
+#include "lnorm/layout/row_view.hpp"
 
 namespace lnorm {
 
-RowCounter::RowCounter(const Shape& shape, const std::vector<std::size_t>& axes)
-    : shape_(shape), row_strides_(shape.size()) {
+RowCounter::RowCounter(const Shape& shape, const Axes& axes)
+    : shape_(shape), row_strides_(shape.size()), row_shape_(row_shape(shape, axes)) {
+  const Axes kept = kept_axes(shape, axes);
+  const Shape strides = c_strides(row_shape_);
+  for (std::size_t i = 0; i < kept.size(); ++i) row_strides_[kept[i]] = strides[i];
   found_.axes = axes;
-  found_.rows = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    if (std::binary_search(axes.begin(), axes.end(), axis)) continue;
-    row_strides_[axis] = found_.rows;
-    found_.rows *= shape[axis];
-    row_shape_.insert(row_shape_.begin(), shape[axis]);
-  }
+  found_.rows = element_count(row_shape_);
 }
 
 void RowCounter::add(std::int64_t position) {

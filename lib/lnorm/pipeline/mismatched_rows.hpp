@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/measure/comparison.hpp"
 
 namespace lnorm {
@@ -11,7 +12,7 @@ namespace lnorm {
 class RowCounter {
  public:
   // axes: along which rows go, in ascending order.
-  RowCounter(const Shape& shape, const std::vector<std::size_t>& axes);
+  RowCounter(const Shape& shape, const Axes& axes);
 
   // The position of an element, in C order, that does not pass.
   void add(std::int64_t position);

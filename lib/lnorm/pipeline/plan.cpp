@@ -2,212 +2,173 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/kernel/two_pass.hpp"
 
 namespace lnorm {
 
 namespace {
 
-// Input and output of a block together: what a core's second-level cache holds with room to spare.
+// Input and output of a block together: the L2 cache holds them with room to spare.
 constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 
-// The same where rows have to be gathered from the file, and scattered into it: the more, the longer
-// are the runs in which that is done.
+// The same where rows are gathered and scattered: more of them have longer runs.
 constexpr std::int64_t kTileBytes = std::int64_t{9} << 20;
 
-// What is kept of every row of a block counts, too, where rows are short.
+// Rows may be so short that what is kept of each counts.
 constexpr std::int64_t kMostBlockRows = 8192;
 constexpr std::int64_t kMostTileRows = 32768;
 
 // Input and output of the longest row that is held as a whole.
 constexpr std::int64_t kRowBytes = std::int64_t{2} << 20;
 
-// Of rows that have to be gathered, so many are to go through together, or they go through in parts.
+// Elements of a part of a row.
+constexpr std::int64_t kPart = 65536;
+constexpr std::int64_t kLeastPart = 1024;
+
+// Where fewer gathered rows than this can be held, they go in parts.
 constexpr std::int64_t kLeastTileRows = 64;
 
-// Where neighbours in memory are fewer than this, a tensor in Fortran order is transposed first, unless
-// it is a small one.
+// A tensor in Fortran order whose runs are shorter is transposed first, unless it is a small one.
 constexpr std::int64_t kLeastRun = 32;
 constexpr std::int64_t kFewElements = std::int64_t{1} << 18;
 
-// Resolves the three ways to name the normalised axes to their list, in ascending order.
-struct NormalizedAxisList {
-  const TensorInfo& x;
+// Runs are counted in so many elements.
+constexpr std::int64_t kLook = 32768;
 
-  // A zero-dimensional tensor is one row of one element; as in PyTorch, axis 0 or -1 names it.
-  std::int64_t rank() const { return std::max<std::int64_t>(1, std::ssize(x.shape)); }
+constexpr std::string_view kAmong = "rows lie among each other";
+constexpr std::string_view kScattered = "neighbors in a row lie far apart in the input";
 
-  std::string described() const {
-    return concat(printable(x.name), ": ", to_string(x.shape), " has ",
-                  counted(std::ssize(x.shape), "dimension"));
-  }
+Tile first_tile(const Plan& plan, const Route& route) {
+  return {0, std::min(route.rows, plan.rows), 0, route.count};
+}
 
-  std::size_t resolve(std::int64_t axis) const {
-    if (axis < -rank() || axis >= rank()) {
-      throw Error(
-          concat(described(), ", found axis ", axis, ", expected ", -rank(), " to ", rank() - 1));
-    }
-    return static_cast<std::size_t>(axis < 0 ? axis + rank() : axis);
-  }
+std::int64_t mean_run_length(const Plan& plan, const Route& route) {
+  const Tile tile = first_tile(plan, route);
+  const auto runs = std::max(plan.in_view.runs(tile).size(), plan.out_view.runs(tile).size());
+  return tile.rows * tile.count / std::max<std::int64_t>(1, static_cast<std::int64_t>(runs));
+}
 
-  // This axis and all after it.
-  std::vector<std::size_t> from(std::size_t first) const {
-    std::vector<std::size_t> axes;
-    for (std::size_t axis = first; axis < x.shape.size(); ++axis) axes.push_back(axis);
-    return axes;
-  }
-
-  std::vector<std::size_t> operator()(const FirstAxis& first) const {
-    return from(resolve(first.axis));
-  }
-
-  std::vector<std::size_t> operator()(const NormalizedShape& normalized) const {
-    const std::span<const std::int64_t> wanted = normalized.extents;
-    const std::span<const std::int64_t> shape = x.shape;
-    if (wanted.size() <= shape.size() &&
-        std::equal(wanted.begin(), wanted.end(), shape.end() - std::ssize(wanted))) {
-      return from(shape.size() - wanted.size());
-    }
-    std::string hint;
-    const auto elsewhere = std::search(shape.begin(), shape.end(), wanted.begin(), wanted.end());
-    if (elsewhere != shape.end()) {
-      const auto axis = elsewhere - shape.begin();
-      hint = wanted.size() == 1
-                 ? concat(wanted[0], " is axis ", axis, "; did you mean --axis ", axis, "?")
-                 : concat(to_string(wanted), " starts at axis ", axis, "; did you mean --axis ",
-                          axis, "?");
-    }
-    throw Error(concat(printable(x.name), ": normalized shape ", to_string(wanted),
-                       " does not match the last ", counted(std::ssize(wanted), "dimension"),
-                       " of shape ", to_string(shape)),
-                hint);
-  }
-
-  std::vector<std::size_t> operator()(const AxisList& list) const {
-    std::vector<std::size_t> axes;
-    for (const std::int64_t axis : list.axes) axes.push_back(resolve(axis));
-    std::sort(axes.begin(), axes.end());
-    if (axes.empty()) throw Error("the list of axes is empty, expected at least one");
-    const auto twice = std::adjacent_find(axes.begin(), axes.end());
-    if (twice != axes.end()) {
-      throw Error(concat(described(), ", found axis ", *twice, " twice in the list of axes"));
-    }
-    return x.shape.empty() ? std::vector<std::size_t>{} : axes;
-  }
-};
-
-std::vector<std::size_t> kept_axes(const Plan& plan) {
-  std::vector<std::size_t> kept;
-  for (std::size_t axis = 0; axis < plan.shape.size(); ++axis) {
-    if (!std::binary_search(plan.axes.begin(), plan.axes.end(), axis)) kept.push_back(axis);
-  }
-  return kept;
+std::int64_t bytes_per_element(const Plan& plan) {
+  return static_cast<std::int64_t>(item_size(plan.in) + item_size(plan.out));
 }
 
 std::vector<RowView::Axis> view_axes(const Shape& extents, const std::vector<std::int64_t>& strides,
-                                     const std::vector<std::size_t>& axes) {
+                                     const Axes& axes) {
   std::vector<RowView::Axis> result;
   for (const std::size_t axis : axes) result.push_back({extents[axis], strides[axis]});
   return result;
 }
 
 // Numbers rows along the kept axes in the order given.
-void set_views(const TensorInfo& x, const std::vector<std::size_t>& kept, Plan& plan) {
-  if (plan.rows == 0 || plan.row_length == 0) return;  // nothing lies anywhere
+void set_views(const TensorInfo& x, const Axes& kept, Plan& plan) {
+  if (plan.rows == 0 || plan.row_length == 0) {  // nothing lies anywhere
+    plan.in_view = plan.out_view = RowView::contiguous(plan.rows, plan.row_length);
+    return;
+  }
   const auto in = x.order == MemoryOrder::c ? c_strides(x.shape) : fortran_strides(x.shape);
   const auto out = c_strides(x.shape);
   plan.in_view = {view_axes(x.shape, in, kept), view_axes(x.shape, in, plan.axes)};
   plan.out_view = {view_axes(x.shape, out, kept), view_axes(x.shape, out, plan.axes)};
-  const Shape stats = plan.stats_shape(true);
-  plan.stats_view = {view_axes(stats, c_strides(stats), kept), {}};
+  const Shape numbers = plan.row_shape(true);
+  plan.row_number_view = {view_axes(numbers, c_strides(numbers), kept), {}};
 }
 
-void choose_blocks(Plan& plan) {
-  const auto bytes_per_element =
-      static_cast<std::int64_t>(item_size(plan.in) + item_size(plan.out));
-  const std::int64_t row_length = std::max<std::int64_t>(1, plan.row_length);
-  const auto rows_in = [&](std::int64_t bytes, std::int64_t most) {
-    return std::clamp<std::int64_t>(bytes / bytes_per_element / row_length, 1, most);
-  };
-  if (plan.in_view.is_plain() && plan.out_view.is_plain()) {
-    plan.block_rows = rows_in(kBlockBytes, kMostBlockRows);
-    plan.long_rows = plan.row_length > kRowBytes / bytes_per_element;
-    return;
-  }
-  plan.block_rows = rows_in(kTileBytes, kMostTileRows);
+bool is_contiguous(const Plan& plan) {
+  return plan.in_view.is_contiguous() && plan.out_view.is_contiguous();
+}
+
+void count_bytes(const Plan& plan, Route& route) {
+  const auto largest = static_cast<std::int64_t>(std::max(item_size(plan.in), item_size(plan.out)));
+  route.bytes = std::min(route.rows, plan.rows) * route.count * (bytes_per_element(plan) + largest);
+}
+
+Route in_blocks(const Plan& plan) {
+  const bool contiguous = is_contiguous(plan);
+  const std::int64_t elements = (contiguous ? kBlockBytes : kTileBytes) / bytes_per_element(plan);
+  Route route;
+  route.rows = std::clamp<std::int64_t>(elements / std::max<std::int64_t>(1, plan.row_length), 1,
+                                        contiguous ? kMostBlockRows : kMostTileRows);
+  route.count = plan.row_length;
   for (const RowView* view : {&plan.in_view, &plan.out_view}) {
     const std::int64_t slab = view->slab_rows();
-    if (slab <= plan.block_rows) plan.block_rows -= plan.block_rows % slab;
+    if (slab <= route.rows) route.rows -= route.rows % slab;
   }
-  const bool in_order = plan.reads_in_order() && plan.writes_in_order();
-  plan.long_rows = plan.row_length > kTileBytes / bytes_per_element ||
-                   (!in_order && plan.block_rows < std::min(plan.rows, kLeastTileRows));
-  if (plan.long_rows || in_order || plan.row_length < 4 * kChunk) return;
-  // Parts of more rows may have far more neighbours.
-  Plan parts = plan;
-  parts.long_rows = true;
-  plan.long_rows = mean_run_length(parts) >= 4 * mean_run_length(plan);
+  const auto follow_each_other = [&](const RowView& view) {
+    return route.rows % view.slab_rows() == 0 || route.rows >= plan.rows;
+  };
+  route.in.needs_positions = !follow_each_other(plan.in_view);
+  route.out.needs_positions = !follow_each_other(plan.out_view);
+  if (route.in.needs_positions || route.out.needs_positions) route.reason = kAmong;
+  count_bytes(plan, route);
+  return route;
+}
+
+Route in_parts(const Plan& plan, std::string reason) {
+  Route route;
+  route.in_parts = true;
+  route.count = kPart;
+  if (!is_contiguous(plan)) {
+    // The shortest parts of as many rows as there are; longer ones where rows are few.
+    const std::int64_t elements = kTileBytes / bytes_per_element(plan);
+    route.rows = std::min(plan.rows, elements / kLeastPart);
+    while (route.count > kLeastPart && route.count * route.rows > elements) route.count /= 2;
+  }
+  route.count = std::min(route.count, plan.row_length);
+  route.in.needs_positions = true;
+  route.out.needs_positions = route.rows > 1 || !plan.out_view.is_contiguous();
+  route.reason = std::move(reason);
+  count_bytes(plan, route);
+  return route;
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  const bool large = bytes >= std::int64_t{10} << 20;
+  return concat(large ? bytes >> 20 : bytes >> 10, large ? " MiB" : " KiB");
+}
+
+Route choose_route(const Plan& plan) {
+  const std::int64_t most = is_contiguous(plan) ? kRowBytes : kTileBytes;
+  if (plan.row_length > most / bytes_per_element(plan)) {
+    return in_parts(
+        plan, concat("a row of ",
+                     bytes_text(plan.row_length * static_cast<std::int64_t>(item_size(plan.in))),
+                     " is more than should be held"));
+  }
+  const Route blocks = in_blocks(plan);
+  if (!blocks.in.needs_positions && !blocks.out.needs_positions) return blocks;
+  if (blocks.rows < std::min(plan.rows, kLeastTileRows)) {
+    return in_parts(plan, concat(kAmong, ", and too few of them can be held"));
+  }
+  if (plan.row_length < 4 * kLeastPart) return blocks;
+  // Parts of more rows may have far more neighbors.
+  const Route parts = in_parts(plan, concat(kAmong, ", and parts of them have longer runs"));
+  return mean_run_length(plan, parts) >= 4 * mean_run_length(plan, blocks) ? parts : blocks;
+}
+
+// For rows that must be held, whatever they take.
+Route in_whole_rows(const Plan& plan) {
+  Route route = in_blocks(plan);
+  route.bytes = plan.route.bytes;  // so that there are as many threads as for parts
+  route.in.lines_up_rows = !plan.in_view.is_contiguous();
+  route.out.lines_up_rows = !plan.out_view.is_contiguous();
+  route.reason = is_contiguous(plan) ? "" : concat(kAmong, ", and too few of them can be held");
+  return route;
 }
 
 }  // namespace
 
-Shape Plan::normalized_shape() const {
-  Shape result;
-  for (const std::size_t axis : axes) result.push_back(shape[axis]);
-  return result;
-}
+Tile Plan::first_tile() const noexcept { return {0, std::min(route.rows, rows), 0, route.count}; }
 
-Shape Plan::stats_shape(bool keepdim) const {
-  Shape result;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    if (!std::binary_search(axes.begin(), axes.end(), axis)) {
-      result.push_back(shape[axis]);
-    } else if (keepdim) {
-      result.push_back(1);
-    }
-  }
-  return result;
-}
-
-bool Plan::reads_in_order() const noexcept {
-  return block_rows % in_view.slab_rows() == 0 || block_rows >= rows;
-}
-
-bool Plan::writes_in_order() const noexcept {
-  return block_rows % out_view.slab_rows() == 0 || block_rows >= rows;
-}
-
-Tile Plan::first_tile() const noexcept {
-  if (!long_rows) return {0, std::min(block_rows, rows), 0, row_length};
-  if (in_view.is_plain() && out_view.is_plain()) return {0, 1, 0, std::min(kSegment, row_length)};
-  const auto bytes_per_element = static_cast<std::int64_t>(item_size(in) + item_size(out));
-  const std::int64_t elements = kTileBytes / bytes_per_element;
-  // A chunk of as many rows as there are; more of each where they are few.
-  const std::int64_t tile_rows = std::min(rows, elements / kChunk);
-  std::int64_t count = kSegment;
-  while (count > kChunk && count * tile_rows > elements) count /= 2;
-  return {0, tile_rows, 0, std::min(count, row_length)};
-}
-
-std::int64_t bytes_under_way(const Plan& plan) {
-  const Tile tile = plan.first_tile();
-  const auto in = static_cast<std::int64_t>(item_size(plan.in));
-  const auto out = static_cast<std::int64_t>(item_size(plan.out));
-  return tile.rows * tile.count * (in + out + std::max(in, out));
-}
-
-std::int64_t mean_run_length(const Plan& plan) {
-  const Tile tile = plan.first_tile();
-  const auto runs = std::max(plan.in_view.runs(tile).size(), plan.out_view.runs(tile).size());
-  return tile.rows * tile.count / std::max<std::int64_t>(1, static_cast<std::int64_t>(runs));
-}
+std::int64_t mean_run_length(const Plan& plan) { return mean_run_length(plan, plan.route); }
 
 Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::optional<DType> out,
-               RowOrder order) {
+               const RowNeeds& needs) {
   Plan plan;
   plan.shape = x.shape;
   plan.formula = options.formula;
@@ -221,35 +182,55 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   if (!std::isfinite(formula.eps) || formula.eps < 0) {
     throw Error(concat("eps is ", formula.eps, ", expected a finite number, 0 or more"));
   }
-  plan.axes = std::visit(NormalizedAxisList{x}, options.axes);
-  plan.rows = element_count(plan.stats_shape(false));
+  plan.axes = resolve_axes(x, options.axes);
+  plan.rows = element_count(plan.row_shape(false));
   plan.row_length = element_count(plan.normalized_shape());
   if (formula.ddof < 0) throw Error(concat("ddof is ", formula.ddof, ", expected 0 or more"));
   if (plan.row_length > 0 && formula.ddof >= plan.row_length) {
     throw Error(concat(printable(x.name), ": ddof is ", formula.ddof, ", but a row has only ",
                        counted(plan.row_length, "element"), "; expected ddof below that"));
   }
-  const std::vector<std::size_t> kept = kept_axes(plan);
-  set_views(x, kept, plan);
-  choose_blocks(plan);
-  if (x.order == MemoryOrder::c || plan.rows == 0 || plan.row_length == 0) return plan;
-  // Some axes that go fastest in x go fastest here, too, and of the others that which does so in y.
-  for (std::size_t first = 1; order == RowOrder::any && first <= kept.size(); ++first) {
-    const auto middle = kept.begin() + static_cast<std::ptrdiff_t>(first);
-    std::vector<std::size_t> row_axes(middle, kept.end());
-    row_axes.insert(row_axes.end(), std::reverse_iterator(middle), kept.rend());
-    Plan other = plan;
-    set_views(x, row_axes, other);
-    choose_blocks(other);
-    if (mean_run_length(other) > mean_run_length(plan)) plan = other;
+  const Axes kept = kept_axes(x.shape, plan.axes);
+  const auto number_rows = [&](const TensorInfo& tensor, const Axes& along) {
+    Plan result = plan;
+    set_views(tensor, along, result);
+    result.route = choose_route(result);
+    return result;
+  };
+  plan = number_rows(x, kept);
+  if (x.order == MemoryOrder::fortran && plan.rows > 0 && plan.row_length > 0) {
+    // Try each split: leading kept axes vary fastest, as in x; the rest keep C order, as in y. Keep the
+    // longest runs.
+    for (std::size_t first = 1; !needs.ordered && first <= kept.size(); ++first) {
+      const auto middle = kept.begin() + static_cast<std::ptrdiff_t>(first);
+      Axes along(middle, kept.end());
+      along.insert(along.end(), std::reverse_iterator(middle), kept.rend());
+      Plan other = number_rows(x, along);
+      if (mean_run_length(other) > mean_run_length(plan)) plan = std::move(other);
+    }
+    if (mean_run_length(plan) < kLeastRun && plan.rows * plan.row_length > kFewElements) {
+      TensorInfo ordered = x;
+      ordered.order = MemoryOrder::c;
+      plan = number_rows(ordered, kept);
+      plan.route.in.transposes = true;
+      plan.route.reason = kScattered;
+    }
   }
-  if (mean_run_length(plan) < kLeastRun && plan.rows * plan.row_length > kFewElements) {
-    TensorInfo ordered = x;
-    ordered.order = MemoryOrder::c;
-    plan = make_plan(ordered, options, out, order);
-    plan.transposes = true;
+  if (needs.whole && plan.route.in_parts) {
+    const bool transposes = plan.route.in.transposes;
+    plan.route = in_whole_rows(plan);
+    plan.route.in.transposes = transposes;
   }
   return plan;
+}
+
+Passage make_c_order_plan(const TensorInfo& x) {
+  Passage passage;
+  const std::int64_t elements = element_count(x.shape);
+  if (x.order == MemoryOrder::c || elements <= kLook) return passage;
+  const auto runs = std::ssize(fortran_row(x.shape).runs({0, 1, (elements - kLook) / 2, kLook}));
+  passage.transposes = kLook / runs < kLeastRun;
+  return passage;
 }
 
 }  // namespace lnorm

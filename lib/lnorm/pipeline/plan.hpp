@@ -2,66 +2,78 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <string>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/options.hpp"
-#include "lnorm/core/row_view.hpp"
 #include "lnorm/core/tensor_info.hpp"
+#include "lnorm/layout/passage.hpp"
+#include "lnorm/layout/row_view.hpp"
 
 namespace lnorm {
+
+// How the data goes, and why. It is decided in make_plan, and nowhere else.
+struct Route {
+  bool in_parts = false;   // rows go in parts; otherwise in blocks of whole rows
+  std::int64_t rows = 1;   // at a time, or fewer
+  std::int64_t count = 0;  // elements of each of them, or fewer
+  std::int64_t bytes = 0;  // what these take under way: as rows in, rows out, and packed
+  Passage in;
+  Passage out;
+  std::string reason =
+      {};  // why the data does not go in blocks that follow each other; empty if it does
+};
 
 // Every decision about a run, made before the first element is read: the tensor as rows x
 // row_length, and what becomes of it.
 struct Plan {
   Shape shape;
-  std::vector<std::size_t> axes;  // normalised, in the order of the input; of x of no dimensions, 0
+  Axes axes;  // normalized; none if x has no dimensions
   std::int64_t rows = 0;
   std::int64_t row_length = 0;
   Formula formula;
   DType in = DType::float64;
   DType out = DType::float64;
-  bool stats = false;           // whether mean and rstd of every row are wanted
-  std::int64_t block_rows = 1;  // how many rows go through the loop at once
-  bool long_rows = false;       // a row is more than should be held: it goes through in parts
-  bool transposes = false;      // x is brought into C order first, since its rows lie too scattered
+  bool wants_mean_and_rstd = false;
+  Route route;
 
-  // Where the rows and their elements are, in the same order: of x, of y (which is in C order), and of
-  // what has one number a row. Rows are numbered in C order of the axes that are not normalised, or,
-  // where x is in Fortran order, in an order in which those that are neighbours in x follow each other.
+  // Where the rows and their elements lie: in x, in y (which is in C order), and in what has one number a
+  // row. Rows have the same numbers in all three: C order of the axes that are kept, or, where x is in
+  // Fortran order, an order in which neighbors in x follow each other.
   RowView in_view;
   RowView out_view;
-  RowView stats_view;
+  RowView row_number_view;
 
-  Shape normalized_shape() const;
+  Shape normalized_shape() const { return extents(shape, axes); }
 
-  // The shape of mean and rstd: 1 in the place of the normalised axes, or without them.
-  Shape stats_shape(bool keepdim) const;
+  // What is written, but for its name.
+  TensorInfo result() const { return {"", out, shape}; }
 
-  // What goes through at once, the first time: block_rows of whole rows; or, of long rows, a segment or
-  // less of one or several.
+  // The shape of mean and rstd.
+  Shape row_shape(bool keepdim) const { return lnorm::row_shape(shape, axes, keepdim); }
+
+  // What goes through at once, the first time.
   Tile first_tile() const noexcept;
 
-  // Whether blocks of block_rows follow each other in x; in y. If not, what holds them must have
-  // positions.
-  bool reads_in_order() const noexcept;
-  bool writes_in_order() const noexcept;
-
   // Whether rows are numbered in C order.
-  bool rows_in_order() const noexcept { return stats_view.is_plain(); }
+  bool rows_in_order() const noexcept { return row_number_view.is_contiguous(); }
 };
 
-// What a tile takes in memory while it is under way: as rows in, rows out, and raw.
-std::int64_t bytes_under_way(const Plan& plan);
-
-// How many neighbouring elements are read or written at once, whichever are fewer, in the mean.
+// How many neighboring elements are read or written at once, whichever are fewer, in the mean.
 std::int64_t mean_run_length(const Plan& plan);
 
-// Whether the rows may be numbered in the order of the file, or are wanted in C order.
-enum class RowOrder { any, c };
+// What the work asks of its rows.
+struct RowNeeds {
+  bool whole = false;    // parts will not do
+  bool ordered = false;  // they are numbered in C order
+};
 
 // out: the dtype of the result; by default the input's, or float64 where that is no float.
 // Throws Error, in the words of the command line, if the options do not fit the tensor.
 Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::optional<DType> out = {},
-               RowOrder order = RowOrder::any);
+               const RowNeeds& needs = {});
+
+// How a tensor is brought into C order, for work that has no rows.
+Passage make_c_order_plan(const TensorInfo& x);
 
 }  // namespace lnorm

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lnorm/io/spooled_tensor.hpp"
+#include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
@@ -23,7 +23,7 @@ class RowWriter final : public RowObserver {
   std::span<const double> RowBlock::*column_;
   std::optional<PositionedSink> positioned_;  // where rows do not come in C order
   std::string text_;
-  std::vector<std::byte> raw_;
+  std::vector<std::byte> packed_;
 };
 
 }  // namespace lnorm

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "lnorm/pipeline/row_ends.hpp"
+#include "lnorm/layout/row_sink.hpp"
+#include "lnorm/layout/row_source.hpp"
 
 namespace lnorm {
 
@@ -17,8 +18,8 @@ namespace {
 struct Slot {
   std::vector<std::byte> in;
   std::vector<std::byte> out;
-  std::vector<std::byte> raw;  // in or out as it lies in the file, where that is another order
-  std::string text;            // if that is what out is encoded as
+  std::vector<std::byte> packed;  // in or out as it lies in the file, where that is another order
+  std::string text;               // if that is what out is encoded as
   std::span<const std::byte> encoded;
   std::vector<double> mean;
   std::vector<double> rstd;
@@ -33,33 +34,35 @@ std::unique_ptr<BlockFindings> RowObserver::examine(const RowBlock&) const { ret
 void run(TensorSource& given, const Plan& plan, const Transform& transform,
          std::span<RowObserver* const> observers, TensorSink* sink, const RunOptions& options) {
   // Rows of no elements still have a mean, which is not a number, for those who ask.
-  const std::int64_t rows = plan.row_length > 0 || plan.stats ? plan.rows : 0;
-  const std::int64_t blocks = (rows + plan.block_rows - 1) / plan.block_rows;
-  const Crew crew(options.threads, blocks, bytes_under_way(plan));
+  const std::int64_t rows = plan.row_length > 0 || plan.wants_mean_and_rstd ? plan.rows : 0;
+  const std::int64_t blocks = (rows + plan.route.rows - 1) / plan.route.rows;
+  const Crew crew(options.threads, blocks, plan.route.bytes);
   std::vector<Slot> slots(crew.slots());
-  RowSource source(given, plan, Access::blocks, options);
+  const ForEachTile for_each = for_each_tile(options.threads);
+  RowSource source(given, plan.in_view, plan.route.in, for_each);
   std::optional<RowSink> out;
-  if (sink != nullptr) out.emplace(*sink, plan, Access::blocks, options);
+  if (sink != nullptr) out.emplace(*sink, plan.result(), plan.out_view, plan.route.out, for_each);
   const auto tile_of = [&](const RowBlock& block) {
     return Tile{block.first_row, block.x.rows, 0, plan.row_length};
   };
 
   const auto begin = [&](std::int64_t block, std::size_t s) {
     Slot& slot = slots[s];
-    const std::int64_t first = block * plan.block_rows;
-    const std::int64_t count = std::min(plan.block_rows, rows - first);
+    const std::int64_t first = block * plan.route.rows;
+    const std::int64_t count = std::min(plan.route.rows, rows - first);
     slot.rows.first_row = first;
     slot.rows.x = {nullptr, plan.in, source.info().byte_order, count, plan.row_length};
-    source.begin(tile_of(slot.rows), slot.raw, slot.in);
+    source.begin(tile_of(slot.rows), slot.packed, slot.in);
   };
   const auto work = [&](std::int64_t, std::size_t s) {
     Slot& slot = slots[s];
     RowBlock& block = slot.rows;
     const auto block_rows = static_cast<std::size_t>(block.x.rows);
     const Tile tile = tile_of(block);
-    source.read(tile, slot.raw, slot.in);
+    source.read(tile, slot.packed, slot.in);
     block.x.data = slot.in.data();
-    slot.mean.assign(plan.stats ? block_rows : 0, std::numeric_limits<double>::quiet_NaN());
+    slot.mean.assign(plan.wants_mean_and_rstd ? block_rows : 0,
+                     std::numeric_limits<double>::quiet_NaN());
     slot.rstd = slot.mean;
     slot.out.resize(block_rows * static_cast<std::size_t>(plan.row_length) * item_size(plan.out));
     block.y = {slot.out.data(), plan.out};
@@ -67,10 +70,11 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
     block.rstd = slot.rstd;
     if (plan.row_length > 0) {
       transform(block.x, block.y,
-                {plan.stats ? slot.mean.data() : nullptr, plan.stats ? slot.rstd.data() : nullptr});
+                {plan.wants_mean_and_rstd ? slot.mean.data() : nullptr,
+                 plan.wants_mean_and_rstd ? slot.rstd.data() : nullptr});
     }
     slot.findings.clear();
-    if (out) slot.encoded = out->put(tile, slot.out, slot.raw, slot.text);
+    if (out) slot.encoded = out->put(tile, slot.out, slot.packed, slot.text);
     for (const RowObserver* observer : observers) slot.findings.push_back(observer->examine(block));
   };
   const auto end = [&](std::int64_t, std::size_t s) {

@@ -9,7 +9,7 @@
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/rows.hpp"
-#include "lnorm/pipeline/blocks.hpp"
+#include "lnorm/pipeline/crew.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/json_number.hpp"
+#include "lnorm/io/json/json_number.hpp"
 
 namespace lnorm {
 

@@ -30,7 +30,7 @@ Json head_json(const Stats& stats) {
 
 Json row_json(const Stats& stats, std::int64_t number, const StatsRow& row) {
   Json result{{"row", number},
-              {"index", index_of(number, row_shape(stats))},
+              {"index", index_of(number, row_shape(stats.x.shape, stats.axes))},
               {"non_finite", row.input.non_finite},
               {"output_non_finite", row.output.non_finite}};
   for (const StatsColumn& column : stats.columns) {

@@ -75,7 +75,7 @@ struct Line {
 class TextReport {
  public:
   TextReport(const Stats& stats, bool all, const Style& style, ByteSink& bytes)
-      : stats_(stats), style_(style), bytes_(bytes), rows_(row_shape(stats)) {
+      : stats_(stats), style_(style), bytes_(bytes), rows_(row_shape(stats.x.shape, stats.axes)) {
     const std::int64_t rows = stats.summary.rows;
     ends_ = all || rows <= kMostRows ? rows : kRowsAtEnds;
     has_non_finite_ = stats.summary.input.rows > 0;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "lnorm/core/error.hpp"
-#include "lnorm/io/json_number.hpp"
-#include "lnorm/io/json_tensor.hpp"
+#include "lnorm/io/json/json_number.hpp"
+#include "lnorm/io/json/json_tensor.hpp"
 #include "support/catch.hpp"
 
 using lnorm::DType;

@@ -1,4 +1,4 @@
-#include "lnorm/io/npy.hpp"
+#include "lnorm/io/npy/npy.hpp"
 
 #include <array>
 #include <filesystem>

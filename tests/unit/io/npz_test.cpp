@@ -1,8 +1,8 @@
-#include "lnorm/io/npz.hpp"
+#include "lnorm/io/zip/npz.hpp"
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/io/file_source.hpp"
-#include "lnorm/io/zip_directory.hpp"
+#include "lnorm/io/zip/zip_directory.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "support/zip.hpp"

@@ -141,17 +141,3 @@ TEST_CASE("no rows have an empty summary", "[measure]") {
   REQUIRE(summary.columns.size() == 10);
   for (const ColumnSummary& column : summary.columns) CHECK(is_empty(column));
 }
-
-TEST_CASE("rows are numbered along the axes that are not normalised", "[measure]") {
-  const auto row_shape = [](lnorm::Shape shape, std::vector<std::size_t> axes) {
-    lnorm::Stats stats;
-    stats.x.shape = std::move(shape);
-    stats.axes = std::move(axes);
-    return lnorm::row_shape(stats);
-  };
-  CHECK(row_shape({2, 3, 4}, {2}) == lnorm::Shape{2, 3});
-  CHECK(row_shape({2, 3, 4}, {1}) == lnorm::Shape{2, 4});
-  CHECK(row_shape({2, 3, 4}, {0, 1, 2}).empty());
-  CHECK(row_shape({7}, {0}).empty());
-  CHECK(row_shape({}, {}).empty());
-}

@@ -47,8 +47,8 @@ TEST_CASE("the three ways to name the normalised axes agree", "[plan]") {
     CHECK(p.rows == 2);
     CHECK(p.row_length == 12);
     CHECK(p.normalized_shape() == Shape{3, 4});
-    CHECK(p.stats_shape(true) == Shape{2, 1, 1});
-    CHECK(p.stats_shape(false) == Shape{2});
+    CHECK(p.row_shape(true) == Shape{2, 1, 1});
+    CHECK(p.row_shape(false) == Shape{2});
   }
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("a zero-dimensional tensor is one row of one element", "[plan]") {
     const Plan p = plan({}, FirstAxis{axis});
     CHECK(p.rows == 1);
     CHECK(p.row_length == 1);
-    CHECK(p.stats_shape(true).empty());
+    CHECK(p.row_shape(true).empty());
     CHECK(p.normalized_shape().empty());
   }
   CHECK(error_of({}, FirstAxis{1}) == "x.npy: () has 0 dimensions, found axis 1, expected -1 to 0");
@@ -102,22 +102,22 @@ TEST_CASE("any axes can be normalised, in the input's order", "[plan]") {
   CHECK(p.rows == 8);
   CHECK(p.row_length == 15);
   CHECK(p.normalized_shape() == Shape{3, 5});
-  CHECK(p.stats_shape(true) == Shape{2, 1, 4, 1});
-  CHECK(p.stats_shape(false) == Shape{2, 4});
+  CHECK(p.row_shape(true) == Shape{2, 1, 4, 1});
+  CHECK(p.row_shape(false) == Shape{2, 4});
   CHECK(p.rows_in_order());
   CHECK(plan({}, AxisList{{0}}).axes.empty());
 }
 
 TEST_CASE("blocks that fit follow each other, so that a pipe will do", "[plan]") {
   const Plan small = plan({100, 96, 14, 14}, AxisList{{1}});
-  CHECK_FALSE(small.in_view.is_plain());
-  CHECK(small.block_rows % 196 == 0);
-  CHECK(small.reads_in_order());
-  CHECK(small.writes_in_order());
+  CHECK_FALSE(small.in_view.is_contiguous());
+  CHECK(small.route.rows % 196 == 0);
+  CHECK_FALSE(small.route.in.needs_positions);
+  CHECK_FALSE(small.route.out.needs_positions);
   const Plan large = plan({4, 96, 1000, 1000}, AxisList{{1}});
-  CHECK_FALSE(large.reads_in_order());
-  CHECK_FALSE(large.long_rows);
-  CHECK(plan({200000, 768}, AxisList{{0}}).long_rows);
+  CHECK(large.route.in.needs_positions);
+  CHECK_FALSE(large.route.in_parts);
+  CHECK(plan({200000, 768}, AxisList{{0}}).route.in_parts);
 }
 
 TEST_CASE("rows of Fortran order are numbered as they lie, unless C order is asked for", "[plan]") {
@@ -125,11 +125,11 @@ TEST_CASE("rows of Fortran order are numbered as they lie, unless C order is ask
   x.order = lnorm::MemoryOrder::fortran;
   const Plan any = lnorm::make_plan(x, {});
   CHECK_FALSE(any.rows_in_order());
-  CHECK_FALSE(any.transposes);
+  CHECK_FALSE(any.route.in.transposes);
   CHECK(lnorm::mean_run_length(any) >= 32);
-  const Plan ordered = lnorm::make_plan(x, {}, {}, lnorm::RowOrder::c);
+  const Plan ordered = lnorm::make_plan(x, {}, {}, {.ordered = true});
   CHECK(ordered.rows_in_order());
-  CHECK(ordered.transposes);
+  CHECK(ordered.route.in.transposes);
   x.shape = {4000, 768};
   CHECK(lnorm::make_plan(x, {}).rows_in_order());
 }

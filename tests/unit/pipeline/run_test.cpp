@@ -32,8 +32,8 @@ TEST_CASE("the loop gives the same bytes for every block size and no more memory
   for (const std::int64_t block_rows : {1, 2, 7, 22, 23, 1000}) {
     CAPTURE(block_rows, threads, has_positions);
     lnorm::Plan plan = lnorm::make_plan(info, {});
-    plan.stats = true;
-    plan.block_rows = block_rows;
+    plan.wants_mean_and_rstd = true;
+    plan.route.rows = block_rows;
     MemorySource source(info, bytes, has_positions);
     MemorySink sink;
     Collector collector;
@@ -60,7 +60,7 @@ TEST_CASE("rows without elements have no mean, and no rows have no statistics", 
     Collector collector;
     lnorm::RowObserver* const observers[] = {&collector};
     lnorm::Plan plan = lnorm::make_plan(info, {});
-    plan.stats = true;
+    plan.wants_mean_and_rstd = true;
     lnorm::run(source, plan, normalize, observers, &sink);
     CHECK(sink.bytes.empty());
     CHECK(source.finished);

@@ -125,7 +125,7 @@ TEST_CASE("statistics do not depend on the size of blocks", "[pipeline]") {
     std::memcpy(input.bytes.data() + element * sizeof bad, &bad, sizeof bad);
   }
   lnorm::Plan plan = lnorm::make_plan(input.info, {.formula = {.ddof = 1}}, DType::float16);
-  plan.block_rows = 23;
+  plan.route.rows = 23;
   const Stats whole = stats_of(input, kAll, plan);
   CHECK(whole.summary.rows == 23);
   CHECK(whole.summary.input.rows == 2);
@@ -133,7 +133,7 @@ TEST_CASE("statistics do not depend on the size of blocks", "[pipeline]") {
   CHECK(whole.summary.input.first_row == 5);
   for (const std::int64_t block_rows : {1, 2, 7, 22, 1000}) {
     CAPTURE(block_rows);
-    plan.block_rows = block_rows;
+    plan.route.rows = block_rows;
     check_same(stats_of(input, kAll, plan), whole);
   }
 }
@@ -151,7 +151,7 @@ TEST_CASE("every row has the moments of its input, its output and its softmax", 
   }
   for (const std::int64_t ddof : {0, 1, 3}) {
     lnorm::Plan plan = lnorm::make_plan(input.info, {.formula = {.ddof = ddof}}, DType::float32);
-    plan.block_rows = 2;
+    plan.route.rows = 2;
     const lnorm::RowsIn x{input.bytes.data(), DType::int64, std::endian::native, kRows, kLength};
     std::vector<std::byte> y(values.size() * sizeof(float));
     std::vector<Moments> expected(kRows);
@@ -250,7 +250,7 @@ TEST_CASE("statistics of no rows, and of rows without elements", "[pipeline]") {
   for (const lnorm::Shape& shape : {lnorm::Shape{0, 3}, lnorm::Shape{3, 0}}) {
     const Input input{{"x", DType::float32, shape}, {}};
     lnorm::Plan plan = lnorm::make_plan(input.info, {});
-    plan.stats = true;
+    plan.wants_mean_and_rstd = true;
     const Stats stats = stats_of(input, kAll, plan);
     CHECK(stats.summary.rows == shape[0]);
     CHECK(stats.summary.input.rows == 0);

@@ -1,0 +1,108 @@
+#include "lnorm/core/axes.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// The three ways to name the normalized axes.
+struct NormalizedAxisList {
+  const TensorInfo& x;
+
+  // A zero-dimensional tensor is one row of one element; as in PyTorch, axis 0 or -1 names it.
+  std::int64_t rank() const { return std::max<std::int64_t>(1, std::ssize(x.shape)); }
+
+  std::string described() const {
+    return concat(printable(x.name), ": ", to_string(x.shape), " has ",
+                  counted(std::ssize(x.shape), "dimension"));
+  }
+
+  std::size_t resolve(std::int64_t axis) const {
+    if (axis < -rank() || axis >= rank()) {
+      throw Error(
+          concat(described(), ", found axis ", axis, ", expected ", -rank(), " to ", rank() - 1));
+    }
+    return static_cast<std::size_t>(axis < 0 ? axis + rank() : axis);
+  }
+
+  // This axis and all after it.
+  Axes from(std::size_t first) const {
+    Axes axes;
+    for (std::size_t axis = first; axis < x.shape.size(); ++axis) axes.push_back(axis);
+    return axes;
+  }
+
+  Axes operator()(const FirstAxis& first) const {
+    return from(resolve(first.axis));
+  }
+
+  Axes operator()(const NormalizedShape& normalized) const {
+    const std::span<const std::int64_t> wanted = normalized.extents;
+    const std::span<const std::int64_t> shape = x.shape;
+    if (wanted.size() <= shape.size() &&
+        std::equal(wanted.begin(), wanted.end(), shape.end() - std::ssize(wanted))) {
+      return from(shape.size() - wanted.size());
+    }
+    std::string hint;
+    const auto elsewhere = std::search(shape.begin(), shape.end(), wanted.begin(), wanted.end());
+    if (elsewhere != shape.end()) {
+      const auto axis = elsewhere - shape.begin();
+      hint = wanted.size() == 1
+                 ? concat(wanted[0], " is axis ", axis, "; did you mean --axis ", axis, "?")
+                 : concat(to_string(wanted), " starts at axis ", axis, "; did you mean --axis ",
+                          axis, "?");
+    }
+    throw Error(concat(printable(x.name), ": normalized shape ", to_string(wanted),
+                       " does not match the last ", counted(std::ssize(wanted), "dimension"),
+                       " of shape ", to_string(shape)),
+                hint);
+  }
+
+  Axes operator()(const AxisList& list) const {
+    Axes axes;
+    for (const std::int64_t axis : list.axes) axes.push_back(resolve(axis));
+    std::sort(axes.begin(), axes.end());
+    if (axes.empty()) throw Error("the list of axes is empty, expected at least one");
+    const auto twice = std::adjacent_find(axes.begin(), axes.end());
+    if (twice != axes.end()) {
+      throw Error(concat(described(), ", found axis ", *twice, " twice in the list of axes"));
+    }
+    return x.shape.empty() ? Axes{} : axes;
+  }
+};
+
+}  // namespace
+
+Axes resolve_axes(const TensorInfo& x, const NormalizedAxes& axes) {
+  return std::visit(NormalizedAxisList{x}, axes);
+}
+
+Axes kept_axes(const Shape& shape, const Axes& normalized) {
+  Axes kept;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (!std::binary_search(normalized.begin(), normalized.end(), axis)) kept.push_back(axis);
+  }
+  return kept;
+}
+
+Shape extents(const Shape& shape, const Axes& axes) {
+  Shape result;
+  for (const std::size_t axis : axes) result.push_back(shape[axis]);
+  return result;
+}
+
+Shape row_shape(const Shape& shape, const Axes& normalized, bool keepdim) {
+  if (!keepdim) return extents(shape, kept_axes(shape, normalized));
+  Shape result = shape;
+  for (const std::size_t axis : normalized) result[axis] = 1;
+  return result;
+}
+
+}  // namespace lnorm

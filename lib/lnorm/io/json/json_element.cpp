@@ -1,0 +1,89 @@
+#include "lnorm/io/json/json_element.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+#include "lnorm/io/json/json_text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+using Value = simdjson::ondemand::value;
+
+std::optional<double> special_value(std::string_view token) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (token == "NaN" || token == "null") return std::numeric_limits<double>::quiet_NaN();
+  if (token == "Infinity") return kInfinity;
+  if (token == "-Infinity") return -kInfinity;
+  return std::nullopt;
+}
+
+bool read(Value& value, bool& element) {
+  if (value.get_bool().get(element) == simdjson::SUCCESS) return true;
+  std::uint64_t integer;
+  if (value.get_uint64().get(integer) != simdjson::SUCCESS || integer > 1) return false;
+  element = integer == 1;
+  return true;
+}
+
+template <class T>
+requires std::is_integral_v<T>
+bool read(Value& value, T& element) {
+  std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t> integer;
+  if (value.get(integer) != simdjson::SUCCESS) return false;
+  element = static_cast<T>(integer);
+  return element == integer;
+}
+
+bool read(Value& value, double& element) {
+  if (value.get_double().get(element) == simdjson::SUCCESS) return true;
+  const auto special = special_value(trimmed_json(value.raw_json_token()));
+  if (special) element = *special;
+  return special.has_value();
+}
+
+bool read(Value& value, float& element) {
+  const std::string_view token = value.raw_json_token();
+  double number;
+  if (!read(value, number)) return false;
+  element = static_cast<float>(number);
+  if (!std::isfinite(number)) return true;
+  // From the decimal, since by way of double it would be rounded twice. Where the decimal is out of
+  // range this leaves element alone: 0 after an underflow, infinite after an overflow.
+  (void)std::from_chars(token.data(), token.data() + token.size(), element);
+  return std::isfinite(element);
+}
+
+bool read(Value& value, BFloat16& element) {
+  double number;
+  if (!read(value, number)) return false;
+  element = to_bfloat16(number);
+  return std::isfinite(to_double(element)) || !std::isfinite(number);
+}
+
+bool read(Value& value, Float16& element) {
+  double number;
+  if (!read(value, number)) return false;
+  element = to_float16(number);
+  return std::isfinite(to_double(element)) || !std::isfinite(number);
+}
+
+}  // namespace
+
+bool append_json_element(Value& value, DType dtype, std::vector<std::byte>& elements) {
+  const auto append = [&](auto element) {
+    if (!read(value, element)) return false;
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&element);
+    elements.insert(elements.end(), bytes, bytes + sizeof element);
+    return true;
+  };
+  return dtype == DType::float64 ? append(double{}) : visit(dtype, append);
+}
+
+}  // namespace lnorm

@@ -1,0 +1,104 @@
+#include "lnorm/io/json/json_number.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace lnorm {
+
+namespace {
+
+// scientific: "-d.ddde+xx", as std::to_chars writes it. Python's repr writes exponents from -4 to
+// 15 without an e, and marks a float without a fraction by ".0".
+std::string_view lay_out(std::string_view scientific, JsonNumberBuffer buffer) {
+  const std::size_t e = scientific.find('e');
+  int exponent = 0;
+  const char* const exponent_start = scientific.data() + e + (scientific[e + 1] == '+' ? 2 : 1);
+  std::from_chars(exponent_start, scientific.data() + scientific.size(), exponent);
+  if (exponent < -4 || exponent >= 16) {
+    return {buffer.data(),
+            static_cast<std::size_t>(
+                std::copy(scientific.begin(), scientific.end(), buffer.begin()) - buffer.begin())};
+  }
+  const bool negative = scientific[0] == '-';
+  std::array<char, 24> digits;
+  int count = 0;
+  for (const char c : scientific.substr(negative ? 1 : 0, e - (negative ? 1 : 0))) {
+    if (c != '.') digits[static_cast<std::size_t>(count++)] = c;
+  }
+  char* out = buffer.data();
+  if (negative) *out++ = '-';
+  const int point = exponent + 1;  // digits before the point
+  if (point <= 0) {
+    *out++ = '0';
+    *out++ = '.';
+    out = std::fill_n(out, -point, '0');
+    out = std::copy_n(digits.begin(), count, out);
+  } else {
+    const int whole = std::min(point, count);
+    out = std::copy_n(digits.begin(), whole, out);
+    out = std::fill_n(out, point - whole, '0');
+    *out++ = '.';
+    if (count > whole) {
+      out = std::copy(digits.begin() + whole, digits.begin() + count, out);
+    } else {
+      *out++ = '0';
+    }
+  }
+  return {buffer.data(), static_cast<std::size_t>(out - buffer.data())};
+}
+
+std::string_view special(double value) {
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
+template <class T>
+std::string_view shortest(T value, JsonNumberBuffer buffer) {
+  if (!std::isfinite(value)) return special(static_cast<double>(value));
+  std::array<char, 32> scientific;
+  const auto result = std::to_chars(scientific.data(), scientific.data() + scientific.size(), value,
+                                    std::chars_format::scientific);
+  return lay_out({scientific.data(), static_cast<std::size_t>(result.ptr - scientific.data())},
+                 buffer);
+}
+
+// Of the 16-bit floats, which std::to_chars does not have: tries one digit more until it reads back
+// (five always do). A tie between two decimals may read back only if rounded away from zero.
+template <class Half, class ToHalf>
+std::string_view shortest_half(Half value, ToHalf to_half, JsonNumberBuffer buffer) {
+  const double exact = to_double(value);
+  if (!std::isfinite(exact)) return special(exact);
+  std::array<char, 32> scientific;
+  for (int precision = 0;; ++precision) {
+    for (const double rounded : {exact, std::nextafter(exact, 2 * exact)}) {
+      const auto result = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
+                                        rounded, std::chars_format::scientific, precision);
+      double back = 0;
+      std::from_chars(scientific.data(), result.ptr, back);
+      if (to_half(back).bits != value.bits) continue;
+      return lay_out({scientific.data(), static_cast<std::size_t>(result.ptr - scientific.data())},
+                     buffer);
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view json_number(double value, JsonNumberBuffer buffer) {
+  return shortest(value, buffer);
+}
+
+std::string_view json_number(float value, JsonNumberBuffer buffer) {
+  return shortest(value, buffer);
+}
+
+std::string_view json_number(Float16 value, JsonNumberBuffer buffer) {
+  return shortest_half(value, to_float16, buffer);
+}
+
+std::string_view json_number(BFloat16 value, JsonNumberBuffer buffer) {
+  return shortest_half(value, to_bfloat16, buffer);
+}
+
+}  // namespace lnorm

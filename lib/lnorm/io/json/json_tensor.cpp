@@ -1,0 +1,466 @@
+#include "lnorm/io/json/json_tensor.hpp"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <unordered_set>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/json/json_element.hpp"
+#include "lnorm/io/json/json_text.hpp"
+#include "lnorm/io/members.hpp"
+
+namespace lnorm {
+
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+// From here on looking at a text once more, before anything is made of it, pays.
+constexpr std::size_t kLargeText = std::size_t{16} << 20;
+
+constexpr std::size_t kMostKeys = 1'000'000;
+
+// simdjson counts bytes in 32 bits.
+constexpr std::size_t kMaxText = 0xffffffff - simdjson::SIMDJSON_PADDING;
+
+struct Tensor {
+  TensorInfo info;
+  std::vector<std::byte> elements;
+};
+
+// Walks one JSON text. Nesting is followed by recursion, which kMaxRank bounds.
+class JsonReader {
+ public:
+  // text: followed by SIMDJSON_PADDING bytes.
+  // line: the number of the text's first line.
+  JsonReader(const std::string& name, std::string_view text, std::int64_t line = 1)
+      : text_(name, text, line) {}
+
+  Tensor read(const std::optional<std::string>& member) {
+    std::string_view content = text_.text();
+    if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
+    if (content.starts_with(kByteOrderMark))
+      text_.fail(content.data(), "found a second byte order mark");
+    const std::string_view value = trimmed_json(content);
+    if (value.empty()) text_.fail(text_.end(), "found no value, expected a tensor");
+    if (value.size() >= kLargeText) check_depth(value);
+    Tensor tensor;
+    tensor.info.name = member ? concat(text_.name(), ":", *member) : text_.name();
+    if (value.front() == '{') {
+      parse(content);
+      ondemand::object object;
+      check(document_.get_object().get(object), value.data());
+      read_object(object, member, value.data(), tensor);
+      return tensor;
+    }
+    if (member) {
+      text_.fail(value.data(),
+                 concat("found no object, so there is no member '", short_name(*member), "'"));
+    }
+    start(DType::float64, tensor);
+    if (value.front() == '[') {
+      parse(content);
+      ondemand::array array;
+      check(document_.get_array().get(array), value.data());
+      read_array(array, value.data(), 0);
+      check_at_end();
+    } else {
+      read_root_scalar(value);
+    }
+    tensor.info.shape = extents_;
+    return tensor;
+  }
+
+ private:
+  // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made.
+  void check_depth(std::string_view value) const {
+    std::size_t depth = 0;
+    bool in_string = false;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const char c = value[i];
+      if (in_string) {
+        if (c == '"') in_string = false;
+        if (c == '\\') ++i;
+      } else if (c == '"') {
+        in_string = true;
+      } else if (c == '[' || c == '{') {
+        if (++depth > kMaxRank + 2) {  // an object of objects of lists
+          text_.fail(value.data() + i, concat("lists are nested deeper than ", kMaxRank));
+        }
+      } else if ((c == ']' || c == '}') && depth > 0) {
+        --depth;
+      }
+    }
+  }
+
+  const char* location() {
+    const char* at = nullptr;
+    const bool unknown = document_.current_location().get(at) != simdjson::SUCCESS;
+    return unknown || at > text_.end() ? text_.end() : at;
+  }
+
+  void check(simdjson::error_code error, const char* start) {
+    if (error == simdjson::SUCCESS) return;
+    if (error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT) {
+      const char* const end = text_.end_of_value(start);
+      if (end != nullptr && !text_.is_blank_from(end)) text_.fail_after_value(end);
+      text_.fail(start, "what starts here is not closed: a ']' or '}' is missing");
+    }
+    if (error == simdjson::TAPE_ERROR) {
+      const char* const at = location();
+      text_.fail(
+          at, concat("found ", text_.found(at), ", expected ',' or the end of the list or object"));
+    }
+    text_.fail(location(), concat("not valid JSON: ", simdjson::error_message(error)));
+  }
+
+  // content: followed by SIMDJSON_PADDING bytes.
+  void parse(std::string_view content) {
+    const simdjson::padded_string_view padded(content, content.size() + simdjson::SIMDJSON_PADDING);
+    const simdjson::error_code error = parser_.iterate(padded).get(document_);
+    if (error == simdjson::UTF8_ERROR) text_.fail_utf8();
+    if (error == simdjson::UNCLOSED_STRING || error == simdjson::UNESCAPED_CHARS) {
+      text_.fail_string();
+    }
+    if (error != simdjson::SUCCESS) {
+      text_.fail(text_.begin(), concat("not valid JSON: ", simdjson::error_message(error)));
+    }
+  }
+
+  void check_at_end() {
+    const char* rest;
+    if (document_.current_location().get(rest) != simdjson::OUT_OF_BOUNDS)
+      text_.fail_after_value(rest);
+  }
+
+  // Throws if a key is there twice: which of the two counts would be a guess.
+  std::vector<std::string> keys(ondemand::object& object, const char* at) {
+    std::vector<std::string> keys;
+    std::unordered_set<std::string_view> seen;  // of the text, or of simdjson's buffer of strings
+    for (auto result : object) {
+      ondemand::field field;
+      check(std::move(result).get(field), at);
+      const char* const key_at = field.key().raw() - 1;
+      std::string_view key;
+      check(field.unescaped_key().get(key), key_at);
+      if (!seen.insert(key).second) {
+        text_.fail(key_at, concat("key '", short_name(key), "' is there twice"));
+      }
+      if (keys.size() == kMostKeys) {
+        text_.fail(key_at, concat("an object has more than ", kMostKeys, " members"));
+      }
+      keys.emplace_back(key);
+    }
+    return keys;
+  }
+
+  // The value of one of the keys, which are all that the object has. By its place: simdjson's own search does
+  // not decode escapes, and what it decodes has room for every string of the text once only.
+  ondemand::value field(ondemand::object& object, const std::vector<std::string>& names,
+                        std::string_view key, const char* at) {
+    auto before = std::find(names.begin(), names.end(), key) - names.begin();
+    bool not_empty;
+    check(object.reset().get(not_empty), at);
+    ondemand::value value;
+    for (auto result : object) {
+      ondemand::field field;
+      check(std::move(result).get(field), at);
+      if (before-- > 0) continue;
+      value = field.value();
+      break;
+    }
+    return value;
+  }
+
+  static bool contains(const std::vector<std::string>& keys, std::string_view key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  }
+
+  // The whole document is an object: of one tensor, or of several by name.
+  void read_object(ondemand::object& object, const std::optional<std::string>& member,
+                   const char* at, Tensor& tensor) {
+    const std::vector<std::string> names = keys(object, at);
+    check_at_end();
+    if (!member) return read_described(object, names, false, at, tensor);
+
+    if (!contains(names, *member)) {
+      text_.fail(at, concat("there is no member '", short_name(*member), "', only ", list(names)));
+    }
+    ondemand::value value = field(object, names, *member, at);
+    const char* const value_at = value.raw_json_token().data();
+    if (*value_at == '{') {
+      ondemand::object inner;
+      check(value.get_object().get(inner), value_at);
+      return read_described(inner, keys(inner, value_at), true, value_at, tensor);
+    }
+    start(DType::float64, tensor);
+    read_value(value, 0);
+    tensor.info.shape = extents_;
+  }
+
+  static std::string list(const std::vector<std::string>& names) {
+    NameList list;
+    for (const std::string& name : names) list.add(name);
+    return list.text();
+  }
+
+  // {"shape", "data", "dtype"}
+  void read_described(ondemand::object& object, const std::vector<std::string>& names, bool member,
+                      const char* at, Tensor& tensor) {
+    for (const std::string& name : names) {
+      if (name != "shape" && name != "data" && name != "dtype") {
+        const auto expected = concat(
+            ", expected one tensor; name a member by adding :", short_name(name), " to the path");
+        text_.fail(at, concat("found an object of ", list(names),
+                              member ? ", expected a tensor" : expected));
+      }
+    }
+    if (!contains(names, "shape") || !contains(names, "data")) {
+      text_.fail(at,
+                 concat("found an object of ", list(names), R"(, expected "shape" and "data")"));
+    }
+    DType dtype = DType::float64;
+    if (contains(names, "dtype")) {
+      ondemand::value value = field(object, names, "dtype", at);
+      const char* const value_at = value.raw_json_token().data();
+      std::string_view text;
+      if (value.get_string().get(text) != simdjson::SUCCESS) {
+        text_.fail(value_at, R"("dtype" is not a string, such as "float32")");
+      }
+      const auto parsed = parse_dtype(text);
+      if (!parsed)
+        text_.fail(value_at, concat("dtype '", printable(text),
+                                    "' is not supported, expected bool, int8 to int64, ",
+                                    "uint8 to uint64, float16 to float64, or bfloat16"));
+      dtype = *parsed;
+    }
+    const Shape shape = read_shape(object, names, at);
+    const auto count = checked_product(shape);
+    if (!count)
+      text_.fail(at, concat("shape ", to_string(shape), " has more than 2^63 - 1 elements"));
+    start(dtype, tensor);
+    ondemand::value data = field(object, names, "data", at);
+    const char* const data_at = data.raw_json_token().data();
+    read_value(data, 0);
+    const std::int64_t read = element_count(extents_);
+    if (extents_ != shape && (extents_.size() > 1 || read != *count)) {
+      text_.fail(data_at, concat(R"("data" has shape )", to_string(extents_), ", expected ",
+                                 counted(*count, "element"), " for shape ", to_string(shape)));
+    }
+    tensor.info.shape = shape;
+  }
+
+  Shape read_shape(ondemand::object& object, const std::vector<std::string>& names,
+                   const char* at) {
+    ondemand::value value = field(object, names, "shape", at);
+    const char* const value_at = value.raw_json_token().data();
+    const auto what = R"("shape" is not a list of sizes, such as [2, 3])";
+    ondemand::array array;
+    if (value.get_array().get(array) != simdjson::SUCCESS) text_.fail(value_at, what);
+    Shape shape;
+    for (auto result : array) {
+      ondemand::value element;
+      check(std::move(result).get(element), value_at);
+      std::int64_t extent;
+      if (element.get_int64().get(extent) != simdjson::SUCCESS || extent < 0)
+        text_.fail(value_at, what);
+      if (shape.size() == kMaxRank) {
+        text_.fail(value_at, concat(R"("shape" has more than )", kMaxRank, " dimensions"));
+      }
+      shape.push_back(extent);
+    }
+    return shape;
+  }
+
+  void start(DType dtype, Tensor& tensor) {
+    tensor.info.dtype = dtype;
+    dtype_ = dtype;
+    elements_ = &tensor.elements;
+  }
+
+  // The place of an element or a row, as in "row 2" or "[2][0]".
+  std::string index_path(std::size_t depth) const {
+    std::string path;
+    for (std::size_t i = 0; i < depth; ++i) path += concat("[", index_[i], "]");
+    return depth == 0 ? "the value" : path;
+  }
+
+  std::string row_path(std::size_t depth) const {
+    if (depth == 0) return "the list";
+    return depth == 1 ? concat("row ", index_[0]) : concat("row ", index_path(depth));
+  }
+
+  void read_value(ondemand::value& value, std::size_t depth) {
+    const char* const at = value.raw_json_token().data();
+    const bool must_be_list = rank_known_ && depth < extents_.size();
+    if (must_be_list && *at != '[') {
+      fail_kind(*at, at, depth, concat("a list of ", extents_[depth]));
+    }
+    if (must_be_list || (!rank_known_ && *at == '[')) {
+      ondemand::array array;
+      check(value.get_array().get(array), at);
+      return read_array(array, at, depth);
+    }
+    rank_known_ = true;
+    read_scalar(value, depth);
+  }
+
+  void read_array(ondemand::array& array, const char* at, std::size_t depth) {
+    if (depth == kMaxRank) text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
+    // The first list of each depth says how long the others must be.
+    const bool first = depth == extents_.size();
+    if (first) {
+      extents_.push_back(-1);
+      index_.push_back(0);
+    }
+    std::int64_t count = 0;
+    for (auto result : array) {
+      ondemand::value element;
+      check(std::move(result).get(element), at);
+      if (first || count < extents_[depth]) {
+        index_[depth] = count;
+        read_value(element, depth + 1);
+      }
+      ++count;
+    }
+    if (first) {
+      rank_known_ = true;  // an empty list has nothing below it that would tell
+      extents_[depth] = count;
+    } else if (count != extents_[depth]) {
+      text_.fail(at, concat(row_path(depth), " has ", counted(count, "element"), ", expected ",
+                            extents_[depth]));
+    }
+  }
+
+  void read_scalar(ondemand::value& value, std::size_t depth) {
+    const std::string_view token = value.raw_json_token();
+    if (append_json_element(value, dtype_, *elements_)) return;
+    fail_scalar(value, trimmed_json(token), token.data(), depth);
+  }
+
+  // simdjson reads a number at the root by other rules than one in a list: make it a list.
+  void read_root_scalar(std::string_view content) {
+    if (content.find_first_of("]},:") == 0) {
+      text_.fail(content.data(),
+                 concat("found ", text_.found(content.data()), ", expected a tensor"));
+    }
+    const simdjson::padded_string list(concat("[", content, "]"));
+    parse(list);
+    ondemand::array array;
+    check(document_.get_array().get(array), content.data());
+    ondemand::value value;
+    check((*array.begin()).get(value), content.data());
+    const std::string_view token = trimmed_json(value.raw_json_token());
+    if (!append_json_element(value, dtype_, *elements_)) {
+      fail_scalar(value, token, content.data(), 0);
+    }
+    if (token.size() < content.size()) text_.fail_after_value(content.data() + token.size());
+  }
+
+  [[noreturn]] void fail_scalar(ondemand::value& value, std::string_view token, const char* at,
+                                std::size_t depth) {
+    const std::string_view expected = "a number";
+    const bool is_word = token == "true" || token == "false";
+    if (is_word || token.find_first_of(R"("[{)") == 0) fail_kind(token[0], at, depth, expected);
+    const auto shown = concat(index_path(depth), " is '", printable(token.substr(0, 40)),
+                              token.size() > 40 ? "..." : "", "'");
+    double number;
+    const auto parsed = std::from_chars(token.data(), token.data() + token.size(), number);
+    if (parsed.ec == std::errc::result_out_of_range ||
+        value.get_double().get(number) == simdjson::SUCCESS) {
+      text_.fail(at, concat(shown, ", which is not a value of ", name(dtype_)));
+    }
+    text_.fail(at, concat(shown, ", expected ", expected));
+  }
+
+  // first: of what stands there.
+  [[noreturn]] void fail_kind(char first, const char* at, std::size_t depth,
+                              std::string_view expected) const {
+    const std::string_view kind = first == '"'                   ? "a string"
+                                  : first == 't' || first == 'f' ? "a boolean"
+                                  : first == '['                 ? "a list"
+                                  : first == '{'                 ? "an object"
+                                                                 : "a number";
+    text_.fail(at, concat(index_path(depth), " is ", kind, ", expected ", expected));
+  }
+
+  JsonText text_;
+  ondemand::parser parser_;
+  ondemand::document document_;
+  DType dtype_ = DType::float64;
+  std::vector<std::byte>* elements_ = nullptr;
+  Shape extents_;
+  std::vector<std::int64_t> index_;
+  bool rank_known_ = false;
+};
+
+class JsonSource final : public TensorSource {
+ public:
+  explicit JsonSource(Tensor tensor)
+      : TensorSource(std::move(tensor.info)), elements_(std::move(tensor.elements)) {}
+
+  void read(std::vector<std::byte>& to, std::size_t bytes) override {
+    const auto from = elements_.begin() + static_cast<std::ptrdiff_t>(position_);
+    to.assign(from, from + static_cast<std::ptrdiff_t>(bytes));
+    position_ += bytes;
+  }
+
+  void skip(std::int64_t bytes) override { position_ += static_cast<std::size_t>(bytes); }
+
+  bool has_positions() const noexcept override { return true; }
+  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+    std::copy_n(elements_.begin() + position, to.size(), to.begin());
+  }
+
+  void finish() override {}
+
+ private:
+  std::vector<std::byte> elements_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
+                                         const std::optional<std::string>& member) {
+  const std::size_t size = text.size();
+  text.resize(size + simdjson::SIMDJSON_PADDING);
+  return std::make_unique<JsonSource>(
+      JsonReader(name, std::string_view(text).substr(0, size)).read(member));
+}
+
+std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::string text,
+                                              std::int64_t line) {
+  const std::size_t size = text.size();
+  text.resize(size + simdjson::SIMDJSON_PADDING);
+  Tensor tensor = JsonReader(name, std::string_view(text).substr(0, size), line).read({});
+  tensor.info.name = concat(name, ':', line);
+  return std::make_unique<JsonSource>(std::move(tensor));
+}
+
+std::unique_ptr<TensorSource> open_json(std::unique_ptr<ByteSource> bytes,
+                                        const std::optional<std::string>& member) {
+  std::vector<std::byte> text;
+  if (bytes->remaining()) {
+    const auto size = static_cast<std::size_t>(*bytes->remaining());
+    text.reserve(std::min(size, kMaxText) + 1 + simdjson::SIMDJSON_PADDING);
+  }
+  // What is no text says so early: a device that has no end (/dev/zero) is not read until memory is full.
+  const auto start = bytes->peek(ByteSource::kLookAhead);
+  const bool is_text = std::find(start.begin(), start.end(), std::byte{}) == start.end();
+  bytes->read(text, is_text ? kMaxText + 1 : start.size());
+  if (text.size() > kMaxText) {
+    throw Error(
+        concat(printable(bytes->name()), ": JSON of more than 4 GiB; use .npy for large tensors"));
+  }
+  const std::size_t size = text.size();
+  text.resize(size + simdjson::SIMDJSON_PADDING);
+  const std::string_view content(reinterpret_cast<const char*>(text.data()), size);
+  return std::make_unique<JsonSource>(JsonReader(bytes->name(), content).read(member));
+}
+
+}  // namespace lnorm

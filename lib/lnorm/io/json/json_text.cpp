@@ -1,0 +1,90 @@
+#include "lnorm/io/json/json_text.hpp"
+
+#include <simdjson.h>
+
+#include <algorithm>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+}  // namespace
+
+std::string_view trimmed_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+std::string JsonText::found(const char* at) const {
+  const std::string_view rest = from(at);
+  if (rest.empty()) return "the end of the text";
+  const std::size_t line_end = std::min<std::size_t>(rest.find_first_of("\r\n", 1), 16);
+  return concat("'", printable(rest.substr(0, line_end)), "'");
+}
+
+const char* JsonText::end_of_value(const char* start) const noexcept {
+  int depth = 0;
+  bool in_string = false;
+  for (const char* at = start; at < end(); ++at) {
+    if (in_string) {
+      if (*at == '"') in_string = false;
+      if (*at == '\\') ++at;
+    } else if (*at == '"') {
+      in_string = true;
+    } else if (*at == '[' || *at == '{') {
+      ++depth;
+    } else if (*at == ']' || *at == '}') {
+      if (--depth == 0) return at + 1;
+    }
+  }
+  return nullptr;
+}
+
+void JsonText::fail(const char* at, std::string_view what) const {
+  const std::string_view before(begin(), static_cast<std::size_t>(at - begin()));
+  const auto line = line_ + std::count(before.begin(), before.end(), '\n');
+  const std::string_view line_start = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0
+  const auto column = 1 + std::count_if(line_start.begin(), line_start.end(), [](char c) {
+                        return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+                      });
+  throw Error(concat(printable(name_), ":", line, ":", column, ": ", what));
+}
+
+void JsonText::fail_string() const {
+  const char* string = nullptr;  // where the string that at is in starts
+  for (const char* at = begin(); at < end(); ++at) {
+    if (string != nullptr && static_cast<unsigned char>(*at) < 0x20) {
+      fail(at, concat("found ", found(at), " in a string, expected it escaped"));
+    }
+    if (string != nullptr && *at == '\\') {
+      ++at;
+    } else if (*at == '"') {
+      string = string == nullptr ? at : nullptr;
+    }
+  }
+  fail(string != nullptr ? string : begin(), "the string that starts here does not end");
+}
+
+void JsonText::fail_after_value(const char* at) const {
+  const std::string_view rest = trimmed_json(from(at));
+  if (!rest.empty()) at = rest.data();
+  fail(at, concat("found ", found(at), " after the value, expected nothing"));
+}
+
+void JsonText::fail_utf8() const {
+  std::string_view rest = text_;
+  std::size_t line_end = rest.find('\n');
+  while (line_end != std::string_view::npos && simdjson::validate_utf8(rest.substr(0, line_end))) {
+    rest.remove_prefix(line_end + 1);
+    line_end = rest.find('\n');
+  }
+  fail(rest.data(), "this line is not valid UTF-8");
+}
+
+}  // namespace lnorm

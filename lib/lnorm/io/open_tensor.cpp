@@ -1,0 +1,128 @@
+#include "lnorm/io/open_tensor.hpp"
+
+#include <filesystem>
+#include <utility>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/file_source.hpp"
+#include "lnorm/io/json/json_lines.hpp"
+#include "lnorm/io/json/json_tensor.hpp"
+#include "lnorm/io/npy/npy.hpp"
+#include "lnorm/io/safetensors/safetensors.hpp"
+#include "lnorm/io/zip/npz.hpp"
+
+namespace lnorm {
+
+namespace {
+
+struct TensorName {
+  std::string path;
+  std::optional<std::string> member;
+};
+
+TensorName split_name(const std::string& name) {
+  struct stat ignored;
+  if (name == "-" || os::exists(name, &ignored)) return {name, {}};
+  for (std::size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
+       colon = name.rfind(':', colon - 1)) {
+    const std::string path = name.substr(0, colon);
+    if (path == "-" || os::exists(path, &ignored)) return {path, name.substr(colon + 1)};
+  }
+  return {name, {}};
+}
+
+// What a tensor is called after that.
+std::string label(const TensorName& name) {
+  if (name.member) return *name.member;
+  return name.path == "-" ? "x" : std::filesystem::path(name.path).stem().string();
+}
+
+class Opening {
+ public:
+  Opening(const std::string& name, const ReadOptions& options)
+      : name_(split_name(name)),
+        as_(options.as),
+        bytes_(std::make_unique<FileSource>(name_.path)),
+        format_(options.from ? *options.from : detect_format(*bytes_)) {}
+
+  // Null where there is one tensor alone, by its format or by its name.
+  std::unique_ptr<Members> members() {
+    if (name_.member) return nullptr;
+    if (format_ == Format::npz) return open_npz_members(std::move(bytes_), as_);
+    if (format_ == Format::safetensors) return open_safetensors_members(std::move(bytes_));
+    return nullptr;
+  }
+
+  TensorSequence tensors() {
+    if (format_ != Format::jsonl || name_.member) return TensorSequence(tensor());
+    return {std::make_unique<JsonLines>(std::move(bytes_)), label(name_)};
+  }
+
+  OpenedTensor tensor() { return {source(), format_, label(name_)}; }
+
+ private:
+  std::unique_ptr<TensorSource> source() {
+    switch (format_) {
+      case Format::npz:
+        return open_npz(std::move(bytes_), name_.member, as_);
+      case Format::safetensors:
+        return open_safetensors(std::move(bytes_), name_.member);
+      case Format::json:
+        return open_json(std::move(bytes_), name_.member);
+      case Format::jsonl:
+        format_ = Format::json;  // of a line
+        return JsonLines(std::move(bytes_)).only(name_.member);
+      default:
+        break;
+    }
+    if (name_.member) {
+      throw Error(concat(printable(bytes_->name()),
+                         ": an .npy file holds one tensor without a name, found ':",
+                         printable(*name_.member), "' after it"));
+    }
+    return open_npy(std::move(bytes_), as_);
+  }
+
+  TensorName name_;
+  std::optional<DType> as_;
+  std::unique_ptr<ByteSource> bytes_;
+  Format format_;
+};
+
+}  // namespace
+
+OpenedTensor open_tensor(const std::string& name, const ReadOptions& options) {
+  return Opening(name, options).tensor();
+}
+
+TensorSequence::TensorSequence(OpenedTensor tensor) : single_(std::move(tensor)) {}
+TensorSequence::TensorSequence(std::unique_ptr<JsonLines> lines, std::string label)
+    : lines_(std::move(lines)), label_(std::move(label)) {}
+TensorSequence::TensorSequence(TensorSequence&& other) noexcept = default;
+TensorSequence& TensorSequence::operator=(TensorSequence&& other) noexcept = default;
+TensorSequence::~TensorSequence() = default;
+
+std::optional<OpenedTensor> TensorSequence::next() {
+  if (!lines_) return std::exchange(single_, std::nullopt);
+  auto source = lines_->next();
+  if (!source) return std::nullopt;
+  return OpenedTensor{std::move(source), Format::jsonl, label_};
+}
+
+TensorSequence open_tensors(const std::string& name, const ReadOptions& options) {
+  return Opening(name, options).tensors();
+}
+
+std::variant<TensorSequence, std::unique_ptr<Members>> open_tensors_or_members(
+    const std::string& name, const ReadOptions& options) {
+  Opening opening(name, options);
+  if (auto members = opening.members()) return members;
+  return opening.tensors();
+}
+
+bool is_standard_input(std::string_view name) noexcept {
+  return name == "-" || name.starts_with("-:");
+}
+
+}  // namespace lnorm

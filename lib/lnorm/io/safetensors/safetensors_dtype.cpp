@@ -1,0 +1,41 @@
+#include "lnorm/io/safetensors/safetensors_dtype.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::array kDTypes{
+    SafetensorsDType{"BOOL", 8, DType::boolean},      SafetensorsDType{"I8", 8, DType::int8},
+    SafetensorsDType{"I16", 16, DType::int16},        SafetensorsDType{"I32", 32, DType::int32},
+    SafetensorsDType{"I64", 64, DType::int64},        SafetensorsDType{"U8", 8, DType::uint8},
+    SafetensorsDType{"U16", 16, DType::uint16},       SafetensorsDType{"U32", 32, DType::uint32},
+    SafetensorsDType{"U64", 64, DType::uint64},       SafetensorsDType{"F16", 16, DType::float16},
+    SafetensorsDType{"BF16", 16, DType::bfloat16},    SafetensorsDType{"F32", 32, DType::float32},
+    SafetensorsDType{"F64", 64, DType::float64},      SafetensorsDType{"C64", 64, std::nullopt},
+    SafetensorsDType{"F4", 4, std::nullopt},          SafetensorsDType{"F6_E2M3", 6, std::nullopt},
+    SafetensorsDType{"F6_E3M2", 6, std::nullopt},     SafetensorsDType{"F8_E4M3", 8, std::nullopt},
+    SafetensorsDType{"F8_E4M3FNUZ", 8, std::nullopt}, SafetensorsDType{"F8_E5M2", 8, std::nullopt},
+    SafetensorsDType{"F8_E5M2FNUZ", 8, std::nullopt}, SafetensorsDType{"F8_E8M0", 8, std::nullopt},
+};
+
+// There is a new one every few months.
+constexpr SafetensorsDType kOtherF8{"F8_*", 8, std::nullopt};
+
+}  // namespace
+
+const SafetensorsDType* find_safetensors_dtype(std::string_view name) {
+  const auto* const found = std::find_if(kDTypes.begin(), kDTypes.end(),
+                                         [&](const auto& entry) { return entry.name == name; });
+  if (found != kDTypes.end()) return found;
+  return name.starts_with("F8_") ? &kOtherF8 : nullptr;
+}
+
+const SafetensorsDType& safetensors_dtype(DType dtype) {
+  return *std::find_if(kDTypes.begin(), kDTypes.end(),
+                       [&](const auto& entry) { return entry.dtype == dtype; });
+}
+
+}  // namespace lnorm

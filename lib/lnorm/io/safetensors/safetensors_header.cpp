@@ -1,0 +1,76 @@
+#include "lnorm/io/safetensors/safetensors_header.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <tuple>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// As in the reference implementation.
+constexpr std::uint64_t kMostHeaderBytes = 100'000'000;
+
+std::size_t read_header_length(ByteSource& bytes) {
+  const auto fail = [&](const std::string& what) {
+    throw Error(concat(printable(bytes.name()), ": ", what));
+  };
+  std::array<unsigned char, 8> start{};
+  const std::size_t got = bytes.read(std::as_writable_bytes(std::span(start)));
+  if (got < start.size()) {
+    fail(concat("is cut off in the length of the safetensors header: the file ends at byte ", got));
+  }
+  std::uint64_t length = 0;
+  for (std::size_t i = start.size(); i-- > 0;) length = length << 8 | start[i];
+  if (length > kMostHeaderBytes) {
+    fail(concat("a safetensors header of ", length, " bytes, expected at most ", kMostHeaderBytes));
+  }
+  const auto remaining = bytes.remaining();
+  if (remaining && static_cast<std::uint64_t>(*remaining) < length) {
+    fail(concat("the safetensors header is cut off: expected ", length, " bytes, found ",
+                *remaining));
+  }
+  return static_cast<std::size_t>(length);
+}
+
+}  // namespace
+
+SafetensorsHeader::SafetensorsHeader(ByteSource& bytes)
+    : entries_(parse_safetensors_header(bytes, read_header_length(bytes))) {
+  const auto key = [&](const SafetensorsEntry& tensor) {
+    return std::tuple(tensor.begin, tensor.end, tensor.name.in(entries_.names));
+  };
+  std::sort(entries_.tensors.begin(), entries_.tensors.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  check_offsets(bytes.name());
+  const auto remaining = bytes.remaining();
+  if (remaining && *remaining != data_bytes()) {
+    throw Error(concat(printable(bytes.name()),
+                       *remaining < data_bytes() ? ": the data is cut off" : ": the data goes on",
+                       ": the tensors of the safetensors header take ",
+                       counted(data_bytes(), "byte"), ", found ", *remaining));
+  }
+}
+
+void SafetensorsHeader::check_offsets(const std::string& file) const {
+  std::int64_t expected = 0;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (begin(i) != expected) {
+      throw Error(concat(printable(file), ": tensor '", printable(name(i)),
+                         "': data_offsets begin at ", begin(i), ", expected ", expected, ": ",
+                         begin(i) < expected ? "tensors overlap" : "there is a hole before it"));
+    }
+    expected = end(i);
+  }
+}
+
+Shape SafetensorsHeader::shape(std::size_t index) const {
+  const auto first = entries_.extents.begin() + at(index).extents_at;
+  return {first, first + at(index).rank};
+}
+
+}  // namespace lnorm

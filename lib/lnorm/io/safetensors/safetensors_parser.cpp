@@ -1,0 +1,311 @@
+#include "lnorm/io/safetensors/safetensors_parser.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/shape.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/header_text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 100;
+  return concat("'", printable(text.substr(0, kMost)), text.size() > kMost ? "..." : "", "'");
+}
+
+// The name that is there twice, if there is one.
+std::optional<std::string_view> repeated(std::vector<std::string_view> names) {
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return std::nullopt;
+  return *twice;
+}
+
+// Takes the values as nlohmann's parser comes upon them; nothing nests but what is expected to.
+class Handler {
+ public:
+  Handler(const std::string& file, HeaderText& text) : file_(file), text_(text) {}
+
+  SafetensorsEntries take() {
+    std::vector<std::string_view> names;
+    names.reserve(entries_.tensors.size());
+    for (const SafetensorsEntry& tensor : entries_.tensors) {
+      names.push_back(tensor.name.in(entries_.names));
+    }
+    if (const auto twice = repeated(std::move(names))) {
+      fail(concat("tensor ", shown(*twice), " is there twice"));
+    }
+    return std::move(entries_);
+  }
+
+  bool null() { fail_kind("null"); }
+  bool boolean(bool) { fail_kind("a boolean"); }
+  bool number_integer(std::int64_t) { fail_kind("a negative number"); }
+  bool number_float(double, const std::string& text) {
+    fail_kind(concat("the number ", shown(text)));
+  }
+  bool binary(Json::binary_t&) { fail_kind("binary data"); }
+
+  bool number_unsigned(std::uint64_t value) {
+    text_.mark();
+    if (place_ != Place::shape && place_ != Place::offsets) fail_kind("a number");
+    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      fail(concat(of_field(), value, " is more than 2^63 - 1"));
+    }
+    const auto number = static_cast<std::int64_t>(value);
+    place_ == Place::shape ? add_extent(number) : add_offset(number);
+    return true;
+  }
+
+  bool string(std::string& value) {
+    text_.mark();
+    if (place_ == Place::metadata) return true;
+    if (place_ != Place::tensor || field_ != "dtype") fail_kind("a string");
+    entry_.dtype = find_safetensors_dtype(value);
+    if (entry_.dtype == nullptr) {
+      fail(concat(of_tensor(), "dtype ", shown(value), " is unknown, expected one of ",
+                  kReadSafetensorsDTypes));
+    }
+    return true;
+  }
+
+  bool key(std::string& name) {
+    text_.mark();
+    switch (place_) {
+      case Place::file:
+        start_member(name);
+        break;
+      case Place::metadata:
+        if (metadata_.size() == kMostSafetensorsMetadata) {
+          fail(concat("__metadata__ has more than ", kMostSafetensorsMetadata, " entries"));
+        }
+        metadata_.push_back(append(name, metadata_names_));
+        break;
+      default:
+        start_field(name);
+        break;
+    }
+    return true;
+  }
+
+  bool start_object(std::size_t) {
+    text_.mark();
+    if (place_ == Place::outside) {
+      place_ = Place::file;
+    } else if (place_ == Place::file) {
+      place_ = in_metadata_ ? Place::metadata : Place::tensor;
+    } else {
+      fail_kind("an object");
+    }
+    return true;
+  }
+
+  bool end_object() {
+    text_.mark();
+    if (place_ == Place::tensor) end_tensor();
+    if (place_ == Place::metadata) end_metadata();
+    place_ = Place::file;
+    return true;
+  }
+
+  bool start_array(std::size_t) {
+    text_.mark();
+    const bool expected =
+        place_ == Place::tensor && (field_ == "shape" || field_ == "data_offsets");
+    if (!expected) fail_kind("a list");
+    place_ = field_ == "shape" ? Place::shape : Place::offsets;
+    return true;
+  }
+
+  bool end_array() {
+    text_.mark();
+    if (place_ == Place::offsets && offsets_ != 2) fail_offsets();
+    place_ = Place::tensor;
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string& last, const Json::exception&) {
+    fail(concat("not valid JSON at ", shown(last)));
+  }
+
+ private:
+  enum class Place { outside, file, metadata, tensor, shape, offsets };
+
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error(
+        concat(printable(file_), ": safetensors header, byte ", text_.position(), ": ", what));
+  }
+
+  std::string of_tensor() const {
+    return concat("tensor ", shown(entry_.name.in(entries_.names)), ": ");
+  }
+  std::string of_field() const { return concat(of_tensor(), field_, ": "); }
+
+  [[noreturn]] void fail_kind(std::string_view found) const {
+    switch (place_) {
+      case Place::outside:
+        fail(concat("found ", found, ", expected an object"));
+      case Place::file:
+        fail(in_metadata_ ? concat("__metadata__ is ", found, ", expected an object of strings")
+                          : concat(of_tensor(), "is ", found,
+                                   ", expected an object of dtype, shape and data_offsets"));
+      case Place::metadata:
+        fail(concat("__metadata__: ", shown(metadata_.back().in(metadata_names_)), " is ", found,
+                    ", expected a string"));
+      default:
+        fail(concat(of_field(), "found ", found, ", expected ",
+                    field_ == "dtype"   ? "a string, such as \"F32\""
+                    : field_ == "shape" ? "a list of sizes, such as [2, 3]"
+                                        : "the list of two offsets"));
+    }
+  }
+
+  [[noreturn]] void fail_offsets() const {
+    fail(concat(of_tensor(), "data_offsets has another number of values than 2"));
+  }
+
+  NameSpan append(std::string_view name, std::string& names) const {
+    if (name.size() > kMostSafetensorsNameBytes - names.size()) {
+      fail(concat("the names have more than ", kMostSafetensorsNameBytes, " bytes together"));
+    }
+    const NameSpan span{static_cast<std::uint32_t>(names.size()),
+                        static_cast<std::uint32_t>(name.size())};
+    names += name;
+    return span;
+  }
+
+  void start_member(const std::string& name) {
+    in_metadata_ = name == "__metadata__";
+    if (in_metadata_) {
+      if (metadata_seen_) fail("'__metadata__' is there twice");
+      metadata_seen_ = true;
+      return;
+    }
+    if (entries_.tensors.size() == kMostSafetensors) {
+      fail(concat("more than ", kMostSafetensors, " tensors"));
+    }
+    entry_ = {};
+    entry_.name = append(name, entries_.names);
+    entry_.extents_at = static_cast<std::uint32_t>(entries_.extents.size());
+    fields_ = {};
+    offsets_ = 0;
+  }
+
+  void start_field(const std::string& name) {
+    const auto* const field = std::find(kFields.begin(), kFields.end(), name);
+    if (field == kFields.end()) {
+      fail(concat(of_tensor(), "field ", shown(name),
+                  " is unknown, expected dtype, shape and data_offsets"));
+    }
+    bool& seen = fields_[static_cast<std::size_t>(field - kFields.begin())];
+    if (seen) fail(concat(of_tensor(), *field, " is there twice"));
+    seen = true;
+    field_ = *field;
+  }
+
+  void add_extent(std::int64_t extent) {
+    if (entry_.rank == kMaxRank) {
+      fail(concat(of_tensor(), "the shape has more than ", kMaxRank, " dimensions"));
+    }
+    if (entries_.extents.size() == kMostSafetensorsExtents) {
+      fail(concat("the shapes have more than ", kMostSafetensorsExtents, " dimensions together"));
+    }
+    entries_.extents.push_back(extent);
+    ++entry_.rank;
+  }
+
+  void add_offset(std::int64_t offset) {
+    if (offsets_ == 2) fail_offsets();
+    (offsets_ == 0 ? entry_.begin : entry_.end) = offset;
+    ++offsets_;
+  }
+
+  void end_tensor() {
+    for (std::size_t i = 0; i < kFields.size(); ++i) {
+      if (!fields_[i]) fail(concat(of_tensor(), kFields[i], " is missing"));
+    }
+    const auto extents = std::span<const std::int64_t>(entries_.extents).subspan(entry_.extents_at);
+    const auto count = checked_product(extents);
+    std::int64_t bits = 0;
+    if (!count || __builtin_mul_overflow(*count, entry_.dtype->bits, &bits)) {
+      fail(concat(of_tensor(), "shape ", to_string(extents), " of ", entry_.dtype->name,
+                  " needs more than 2^63 - 1 bits"));
+    }
+    const auto offsets = [&] {
+      return concat("data_offsets [", entry_.begin, ", ", entry_.end, "]");
+    };
+    if (entry_.begin > entry_.end) fail(concat(of_tensor(), offsets(), " end before they begin"));
+    const std::int64_t bytes = bits / 8 + (bits % 8 != 0 ? 1 : 0);
+    if (bits % 8 != 0 || entry_.end - entry_.begin != bytes) {
+      fail(concat(of_tensor(), offsets(), " hold ", counted(entry_.end - entry_.begin, "byte"),
+                  ", but shape ", to_string(extents), " of ", entry_.dtype->name, " needs ",
+                  bits % 8 != 0 ? "a part of " : "", counted(bytes, "byte")));
+    }
+    entries_.tensors.push_back(entry_);
+  }
+
+  void end_metadata() {
+    std::vector<std::string_view> keys;
+    keys.reserve(metadata_.size());
+    for (const NameSpan& key : metadata_) keys.push_back(key.in(metadata_names_));
+    if (const auto twice = repeated(std::move(keys))) {
+      fail(concat("__metadata__: key ", shown(*twice), " is there twice"));
+    }
+    metadata_ = {};
+    metadata_names_ = {};
+  }
+
+  static constexpr std::array<std::string_view, 3> kFields{"dtype", "shape", "data_offsets"};
+
+  const std::string& file_;
+  HeaderText& text_;
+  Place place_ = Place::outside;
+  SafetensorsEntries entries_;
+
+  SafetensorsEntry entry_;  // under way
+  std::array<bool, kFields.size()> fields_{};
+  std::string_view field_;
+  int offsets_ = 0;
+
+  bool in_metadata_ = false;
+  bool metadata_seen_ = false;
+  std::string metadata_names_;
+  std::vector<NameSpan> metadata_;
+};
+
+}  // namespace
+
+SafetensorsEntries parse_safetensors_header(ByteSource& bytes, std::size_t size) {
+  const auto text = std::make_unique<HeaderText>(bytes, size);
+  const auto fail = [&](std::string_view what) {
+    throw Error(concat(printable(bytes.name()), ": safetensors header, byte ", text->position(),
+                       ": ", what));
+  };
+  if (text->at_end()) fail("found no JSON, expected an object");
+  // A byte order mark, which the parser would skip, is none of the format.
+  if (text->front() != '{') {
+    fail(concat("found ", shown(std::string(1, text->front())), ", expected '{'"));
+  }
+  Handler handler(bytes.name(), *text);
+  Json::sax_parse(HeaderIterator(*text), HeaderIterator(), &handler, Json::input_format_t::json,
+                  false);
+  SafetensorsEntries entries = handler.take();
+  for (; !text->at_end(); text->pop()) {
+    text->mark();
+    if (text->front() != ' ') {
+      fail(concat("found ", shown(std::string(1, text->front())),
+                  " after the object, expected spaces at most"));
+    }
+  }
+  return entries;
+}
+
+}  // namespace lnorm

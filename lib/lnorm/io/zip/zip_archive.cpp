@@ -1,0 +1,230 @@
+#include "lnorm/io/zip/zip_archive.hpp"
+
+#include <zip.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/zip/zip_directory.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// libzip keeps some 300 bytes for each.
+constexpr std::uint64_t kMostMembers = 200'000;
+
+std::string describe(const zip_error_t& error) {
+  switch (zip_error_code_zip(&error)) {
+    case ZIP_ER_NOZIP:
+    case ZIP_ER_INCONS:
+      return "the zip archive is damaged: its directory and its members contradict each other";
+    case ZIP_ER_EXISTS:
+      return "the zip archive has two members of the same name";
+    case ZIP_ER_CRC:
+      return "is damaged: the CRC-32 of the data is not what the zip directory says";
+    case ZIP_ER_ZLIB:
+    case ZIP_ER_COMPRESSED_DATA:
+      return "is damaged: the deflated data cannot be inflated";
+    case ZIP_ER_EOF:
+      return "is cut off";
+    default:
+      return zip_error_strerror(const_cast<zip_error_t*>(&error));
+  }
+}
+
+std::string method_name(std::uint16_t method) {
+  switch (method) {
+    case 9:
+      return "deflate64";
+    case 12:
+      return "bzip2";
+    case 14:
+      return "lzma";
+    case 93:
+      return "zstd";
+    case 95:
+      return "xz";
+    default:
+      return concat("method ", method);
+  }
+}
+
+}  // namespace
+
+// What libzip reads through: an archive within a source of bytes, at a position of its own.
+struct ZipArchive::State {
+  explicit State(std::unique_ptr<ByteSource> source)
+      : bytes(std::move(source)), name(bytes->name()) {
+    zip_error_init(&error);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (archive != nullptr) zip_discard(archive);
+    zip_error_fini(&error);
+  }
+
+  static zip_int64_t call(void* user, void* data, zip_uint64_t length, zip_source_cmd_t command) {
+    auto& state = *static_cast<State*>(user);
+    try {
+      return state.answer(data, length, command);
+    } catch (...) {
+      // libzip is C: the exception waits until it has returned.
+      state.fault = std::current_exception();
+      zip_error_set(&state.error, ZIP_ER_READ, 0);
+      return -1;
+    }
+  }
+
+  zip_int64_t answer(void* data, zip_uint64_t length, zip_source_cmd_t command) {
+    switch (command) {
+      case ZIP_SOURCE_OPEN:
+        position = 0;
+        return 0;
+      case ZIP_SOURCE_READ: {
+        const auto wanted =
+            std::min<zip_uint64_t>(length, static_cast<zip_uint64_t>(size - position));
+        const std::size_t got = bytes->read_at(
+            start + position, {static_cast<std::byte*>(data), static_cast<std::size_t>(wanted)});
+        position += static_cast<std::int64_t>(got);
+        return static_cast<zip_int64_t>(got);
+      }
+      case ZIP_SOURCE_SEEK: {
+        const zip_int64_t to =
+            zip_source_seek_compute_offset(static_cast<zip_uint64_t>(position),
+                                           static_cast<zip_uint64_t>(size), data, length, &error);
+        if (to < 0) return -1;
+        position = to;
+        return 0;
+      }
+      case ZIP_SOURCE_TELL:
+        return position;
+      case ZIP_SOURCE_STAT: {
+        auto* const stat = static_cast<zip_stat_t*>(data);
+        zip_stat_init(stat);
+        stat->size = static_cast<zip_uint64_t>(size);
+        stat->valid = ZIP_STAT_SIZE;
+        return sizeof(zip_stat_t);
+      }
+      case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&error, data, length);
+      case ZIP_SOURCE_CLOSE:
+      case ZIP_SOURCE_FREE:
+        return 0;
+      case ZIP_SOURCE_SUPPORTS:
+        return ZIP_SOURCE_SUPPORTS_SEEKABLE;
+      default:
+        zip_error_set(&error, ZIP_ER_OPNOTSUPP, 0);
+        return -1;
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& who, const zip_error_t& what) {
+    if (fault) std::rethrow_exception(std::exchange(fault, nullptr));
+    throw Error(concat(printable(who), ": ", describe(what)));
+  }
+
+  std::unique_ptr<ByteSource> bytes;
+  std::string name;
+  std::int64_t start = 0;
+  std::int64_t size = 0;
+  std::int64_t position = 0;
+  std::exception_ptr fault;
+  zip_error_t error;
+  zip_t* archive = nullptr;
+};
+
+ZipArchive::ZipArchive(std::unique_ptr<ByteSource> bytes)
+    : state_(std::make_unique<State>(std::move(bytes))) {
+  State& state = *state_;
+  if (!state.bytes->has_positions()) {
+    throw Error(concat(printable(state.name),
+                       ": a zip archive (.npz) cannot be read from a pipe, since its directory is "
+                       "at its end"),
+                "name the file, or redirect it (< x.npz)");
+  }
+  const ZipDirectory directory = find_zip_directory(*state.bytes);
+  if (directory.entries > kMostMembers) {
+    throw Error(concat(printable(state.name), ": the zip archive has ", directory.entries,
+                       " members, expected at most ", kMostMembers));
+  }
+  state.start = directory.start;
+  state.size = state.bytes->remaining().value() - state.start;
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* const source = zip_source_function_create(State::call, &state, &error);
+  if (source != nullptr) {
+    state.archive = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
+    if (state.archive == nullptr) zip_source_free(source);
+  }
+  if (state.archive == nullptr) state.fail(state.name, error);
+}
+
+ZipArchive::~ZipArchive() = default;
+
+const std::string& ZipArchive::name() const noexcept { return state_->name; }
+
+std::size_t ZipArchive::size() const {
+  return static_cast<std::size_t>(zip_get_num_entries(state_->archive, 0));
+}
+
+std::string ZipArchive::member_name(std::size_t index) const {
+  const char* const name = zip_get_name(state_->archive, index, ZIP_FL_ENC_RAW);
+  return name == nullptr ? "" : name;
+}
+
+class ZipArchive::Member final : public ByteSource {
+ public:
+  Member(std::string name, std::shared_ptr<const ZipArchive> archive, std::size_t index,
+         std::int64_t size)
+      : ByteSource(std::move(name)), archive_(std::move(archive)), unread_(size) {
+    State& state = *archive_->state_;
+    file_ = zip_fopen_index(state.archive, index, 0);
+    if (file_ == nullptr) state.fail(this->name(), *zip_get_error(state.archive));
+  }
+  ~Member() override { zip_fclose(file_); }
+
+ protected:
+  std::size_t read_some(std::span<std::byte> to) override {
+    const zip_int64_t got = zip_fread(file_, to.data(), to.size());
+    if (got < 0) archive_->state_->fail(name(), *zip_file_get_error(file_));
+    unread_ -= got;
+    return static_cast<std::size_t>(got);
+  }
+  std::optional<std::int64_t> unread() const override { return unread_; }
+
+ private:
+  std::shared_ptr<const ZipArchive> archive_;
+  zip_file_t* file_ = nullptr;
+  std::int64_t unread_;
+};
+
+std::unique_ptr<ByteSource> ZipArchive::open(std::shared_ptr<const ZipArchive> archive,
+                                             std::size_t index, std::string name) {
+  State& state = *archive->state_;
+  const auto fail = [&](const std::string& what) {
+    throw Error(concat(printable(name), ": is ", what));
+  };
+  zip_stat_t stat;
+  zip_stat_init(&stat);
+  if (zip_stat_index(state.archive, index, 0, &stat) != 0) {
+    state.fail(name, *zip_get_error(state.archive));
+  }
+  if (stat.encryption_method != ZIP_EM_NONE) fail("encrypted, which lnorm does not read");
+  if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE) {
+    fail(concat("compressed by ", method_name(stat.comp_method), ", expected stored or deflated"));
+  }
+  // Of what takes no room libzip does not look at the sum.
+  if (stat.comp_size == 0 && stat.crc != 0) state.fail(name, {ZIP_ER_CRC, 0, nullptr});
+  const auto size = static_cast<std::int64_t>(stat.size);
+  if (size < 0) fail("said to have more than 2^63 - 1 bytes");
+  return std::make_unique<Member>(std::move(name), std::move(archive), index, size);
+}
+
+}  // namespace lnorm

@@ -1,0 +1,102 @@
+#include "lnorm/io/zip/zip_directory.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr std::size_t kEndSize = 22;
+constexpr std::size_t kMostComment = 0xffff;
+constexpr std::size_t kLocatorSize = 20;
+constexpr std::size_t kEnd64Size = 56;
+constexpr std::uint64_t kEntrySize = 46;  // the least that a member takes in the directory
+
+constexpr std::string_view kEndMagic = "PK\x05\x06";
+constexpr std::string_view kLocatorMagic = "PK\x06\x07";
+constexpr std::string_view kEnd64Magic = "PK\x06\x06";
+
+std::uint64_t little(Bytes bytes, std::size_t at, std::size_t size) {
+  std::uint64_t value = 0;
+  for (std::size_t i = size; i-- > 0;) {
+    value = value << 8 | std::to_integer<std::uint64_t>(bytes[at + i]);
+  }
+  return value;
+}
+
+bool has_magic(Bytes bytes, std::string_view magic) {
+  return bytes.size() >= magic.size() &&
+         std::equal(magic.begin(), magic.end(), bytes.begin(), [](char c, std::byte b) {
+           return static_cast<unsigned char>(c) == std::to_integer<unsigned char>(b);
+         });
+}
+
+// The last record whose comment ends with the file: a comment may hold what looks like one.
+std::optional<std::size_t> find_end(Bytes tail) {
+  if (tail.size() < kEndSize) return std::nullopt;
+  for (std::size_t at = tail.size() - kEndSize + 1; at-- > 0;) {
+    if (!has_magic(tail.subspan(at), kEndMagic)) continue;
+    if (at + kEndSize + little(tail, at + 20, 2) == tail.size()) return at;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::byte> read(const ByteSource& bytes, std::int64_t at, std::size_t size) {
+  std::vector<std::byte> result(size);
+  result.resize(bytes.read_at(at, result));
+  return result;
+}
+
+}  // namespace
+
+ZipDirectory find_zip_directory(const ByteSource& bytes) {
+  const auto fail = [&](std::string_view what) {
+    throw Error(concat(printable(bytes.name()), ": ", what));
+  };
+  const std::int64_t size = bytes.remaining().value();
+  const auto tail_size =
+      std::min<std::int64_t>(size, static_cast<std::int64_t>(kEndSize + kMostComment));
+  const auto tail = read(bytes, size - tail_size, static_cast<std::size_t>(tail_size));
+  const auto found = find_end(tail);
+  if (!found) fail("is no zip archive, or is cut off: there is no directory at its end");
+  const std::int64_t end_at = size - tail_size + static_cast<std::int64_t>(*found);
+  const Bytes end = Bytes(tail).subspan(*found);
+
+  ZipDirectory directory;
+  directory.entries = little(end, 10, 2);
+  std::uint64_t directory_size = little(end, 12, 4);
+  const std::uint64_t offset = little(end, 16, 4);
+  const auto locator =
+      end_at < static_cast<std::int64_t>(kLocatorSize)
+          ? std::vector<std::byte>()
+          : read(bytes, end_at - static_cast<std::int64_t>(kLocatorSize), kLocatorSize);
+  if (has_magic(locator, kLocatorMagic)) {
+    const auto end64_at = static_cast<std::int64_t>(little(locator, 8, 8));
+    const auto end64 = end64_at < 0 || end64_at > size ? std::vector<std::byte>()
+                                                       : read(bytes, end64_at, kEnd64Size);
+    if (end64.size() < kEnd64Size || !has_magic(end64, kEnd64Magic)) {
+      fail("the zip directory (zip64) is not where it should be");
+    }
+    directory.entries = little(end64, 32, 8);
+    directory_size = little(end64, 40, 8);
+  } else {
+    const auto before_end = static_cast<std::int64_t>(offset + directory_size);
+    directory.start = std::max<std::int64_t>(0, end_at - before_end);
+  }
+  if (directory.entries > directory_size / kEntrySize) {
+    fail(concat("the zip directory claims ", directory.entries, " members, but has room for ",
+                directory_size / kEntrySize));
+  }
+  return directory;
+}
+
+}  // namespace lnorm

@@ -1,0 +1,116 @@
+#include "lnorm/layout/reorder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "lnorm/layout/spooled_tensor.hpp"
+
+namespace lnorm {
+
+namespace {
+
+using Axis = RowView::Axis;
+
+std::vector<Axis> axes_of(const Shape& shape, const std::vector<std::int64_t>& strides) {
+  std::vector<Axis> axes;
+  for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back({shape[i], strides[i]});
+  return axes;
+}
+
+TensorInfo c_ordered(TensorInfo info) {
+  info.order = MemoryOrder::c;
+  return info;
+}
+
+bool is_ordered(const TensorInfo& info) {
+  return info.order == MemoryOrder::c || element_count(info.shape) == 0;
+}
+
+class GatheredTensor final : public TensorSource {
+ public:
+  explicit GatheredTensor(std::unique_ptr<TensorSource> source)
+      : TensorSource(c_ordered(source->info())),
+        given_(std::move(source)),
+        source_(*given_),
+        view_(fortran_row(info().shape)) {}
+
+  void read(std::vector<std::byte>& to, std::size_t bytes) override {
+    to.resize(bytes);
+    read_at(next_, to);
+    skip(static_cast<std::int64_t>(bytes));
+  }
+
+  void skip(std::int64_t bytes) override { next_ += bytes; }
+
+  bool has_positions() const noexcept override { return true; }
+
+  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+    const auto item = static_cast<std::int64_t>(item_size(info().dtype));
+    const Tile tile{0, 1, position / item, std::ssize(to) / item};
+    std::vector<std::byte> packed;
+    std::vector<std::byte> rows;
+    read_tile(*source_, view_, tile, packed, rows);
+    std::copy(rows.begin(), rows.end(), to.begin());
+  }
+
+  void finish() override { (*source_).finish(); }
+
+ private:
+  std::unique_ptr<TensorSource> given_;
+  PositionedSource source_;
+  RowView view_;
+  std::int64_t next_ = 0;
+};
+
+// All rows of a source in a temporary file, where they lie as another view says.
+std::unique_ptr<TensorSource> copied(TensorSource& given, const RowView& from,
+                                     const TensorInfo& info, const RowView& to,
+                                     const ForEachTile& for_each_tile) {
+  const PositionedSource source(given);
+  TensorSpool spool(info);
+  copy_tiles(*source, from, spool, to, for_each_tile);
+  (*source).finish();
+  return spool.source();
+}
+
+}  // namespace
+
+std::unique_ptr<TensorSource> gathered(std::unique_ptr<TensorSource> source) {
+  if (is_ordered(source->info())) return source;
+  return std::make_unique<GatheredTensor>(std::move(source));
+}
+
+std::unique_ptr<TensorSource> in_c_order(std::unique_ptr<TensorSource> source,
+                                         const Passage& passage, const ForEachTile& for_each_tile) {
+  return passage.transposes ? transposed(*source, for_each_tile) : gathered(std::move(source));
+}
+
+std::vector<std::byte> read_all_in_c_order(TensorSource& source) {
+  std::vector<std::byte> elements = read_all(source);
+  if (is_ordered(source.info())) return elements;
+  std::vector<std::byte> ordered(elements.size());
+  const RowView view = fortran_row(source.info().shape);
+  view.gather(view.all(), item_size(source.info().dtype), elements.data(), ordered.data(),
+              view.row_length());
+  return ordered;
+}
+
+std::unique_ptr<TensorSource> transposed(TensorSource& source, const ForEachTile& for_each_tile) {
+  const TensorInfo& info = source.info();
+  // Rows along the last axis, numbered so that neighbors are neighbors in the file.
+  const std::vector<Axis> in = axes_of(info.shape, fortran_strides(info.shape));
+  const std::vector<Axis> out = axes_of(info.shape, c_strides(info.shape));
+  const RowView from(std::vector<Axis>(in.rbegin() + 1, in.rend()), {&in.back(), 1});
+  const RowView to(std::vector<Axis>(out.rbegin() + 1, out.rend()), {&out.back(), 1});
+  return copied(source, from, c_ordered(info), to, for_each_tile);
+}
+
+std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows,
+                                       const ForEachTile& for_each_tile) {
+  TensorInfo info = c_ordered(source.info());
+  info.shape = {rows.rows(), rows.row_length()};
+  return copied(source, rows, info, RowView::contiguous(rows.rows(), rows.row_length()),
+                for_each_tile);
+}
+
+}  // namespace lnorm

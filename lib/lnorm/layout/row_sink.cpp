@@ -1,0 +1,53 @@
+#include "lnorm/layout/row_sink.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace lnorm {
+
+RowSink::RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const Passage& passage,
+                 ForEachTile for_each_tile)
+    : sink_(sink),
+      item_(item_size(info.dtype)),
+      view_(std::move(view)),
+      for_each_tile_(std::move(for_each_tile)) {
+  if (passage.needs_positions || passage.lines_up_rows) positioned_.emplace(sink, info);
+  if (passage.lines_up_rows) lined_up_.emplace(info);
+}
+
+std::span<const std::byte> RowSink::put(const Tile& tile, const std::vector<std::byte>& rows,
+                                        std::vector<std::byte>& packed, std::string& text) const {
+  if (lined_up_) {
+    write_tile(*lined_up_, RowView::contiguous(view_.rows(), view_.row_length()), tile, item_, rows,
+               packed);
+    return {};
+  }
+  if (target().has_positions()) {
+    write_tile(target(), view_, tile, item_, rows, packed);
+    return {};
+  }
+  const std::int64_t position = tile.first_row * view_.row_length() + tile.first;
+  if (view_.is_contiguous()) return target().encode(position, rows, text);
+  packed.resize(rows.size());
+  view_.scatter(tile, item_, rows.data(), tile.count, packed.data());
+  return target().encode(position, packed, text);
+}
+
+void RowSink::write(std::span<const std::byte> encoded) {
+  if (!encoded.empty()) target().write(encoded);
+}
+
+void RowSink::finish() {
+  if (lined_up_) {
+    const std::unique_ptr<TensorSource> rows = lined_up_->source();
+    copy_tiles(*rows, RowView::contiguous(view_.rows(), view_.row_length()), target(), view_,
+               for_each_tile_);
+  }
+  if (positioned_) {
+    positioned_->finish();
+  } else {
+    sink_.finish();
+  }
+}
+
+}  // namespace lnorm

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lnorm/layout/passage.hpp"
+#include "lnorm/layout/spooled_tensor.hpp"
+#include "lnorm/layout/tiles.hpp"
+
+namespace lnorm {
+
+// Rows from a source, in whatever order they lie there: a loop sees tiles as rows, one after another.
+class RowSource {
+ public:
+  RowSource(TensorSource& source, const RowView& view, const Passage& passage,
+            const ForEachTile& for_each_tile);
+
+  const TensorInfo& info() const noexcept { return source_->info(); }
+
+  // Takes a block from a source without positions: before read, in order. packed: room.
+  void begin(const Tile& tile, std::vector<std::byte>& packed, std::vector<std::byte>& rows);
+
+  // The tile as rows. Several threads may do so at once.
+  void read(const Tile& tile, std::vector<std::byte>& packed, std::vector<std::byte>& rows) const;
+
+  void finish() { source_->finish(); }
+
+ private:
+  std::unique_ptr<TensorSource> reordered_;
+  std::optional<PositionedSource> positioned_;
+  TensorSource* source_;
+  RowView view_;
+};
+
+}  // namespace lnorm

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lnorm {
+
+// Some successive elements of some successive rows.
+struct Tile {
+  std::int64_t first_row;
+  std::int64_t rows;
+  std::int64_t first;  // element of a row
+  std::int64_t count;  // elements of each row
+};
+
+// A tensor in a file or in memory, seen as rows of elements: where each of them lies. Positions are
+// counted in elements.
+//
+// A tile has two forms. As rows, one after another, kernels work on it. Packed, as its runs of neighboring
+// elements, one after another, it is read and written. gather and scatter lead from one form to the other.
+class RowView {
+ public:
+  struct Axis {
+    std::int64_t extent;
+    std::int64_t stride;  // from one index to the next
+  };
+
+  RowView() = default;
+
+  // Rows are numbered along row_axes and their elements along element_axes, the last of either
+  // fastest.
+  RowView(std::span<const Axis> row_axes, std::span<const Axis> element_axes);
+
+  // Rows that lie one after another.
+  static RowView contiguous(std::int64_t rows, std::int64_t row_length);
+
+  std::int64_t rows() const noexcept { return rows_; }
+  std::int64_t row_length() const noexcept { return row_length_; }
+  Tile all() const noexcept { return {0, rows_, 0, row_length_}; }
+
+  // Whether rows and their elements lie one after another: then packed tiles of whole rows are rows.
+  bool is_contiguous() const noexcept { return contiguous_; }
+
+  // Blocks of this many rows, or a multiple, lie one after another, each of them without gaps.
+  std::int64_t slab_rows() const noexcept { return slab_rows_; }
+
+  // Whether runs go from row to row, for one element of each. Parts of a tile of fewer elements then have
+  // the same runs.
+  bool runs_across_rows() const noexcept;
+
+  // From the first run of the tile to the last, in the order of the packed form.
+  struct Run {
+    std::int64_t position;
+    std::int64_t count;
+  };
+  std::vector<Run> runs(const Tile& tile) const;
+
+  // From one form of a tile to the other. Items have 1, 2, 4 or 8 bytes; from and to must not overlap. Rows
+  // begin row_stride items after one another, at least tile.count.
+  void gather(const Tile& tile, std::size_t item, const std::byte* packed, std::byte* rows,
+              std::int64_t row_stride) const;
+  void scatter(const Tile& tile, std::size_t item, const std::byte* rows, std::int64_t row_stride,
+               std::byte* packed) const;
+
+ private:
+  std::vector<Axis> row_axes_;
+  std::vector<Axis> element_axes_;
+  std::int64_t rows_ = 1;
+  std::int64_t row_length_ = 1;
+  std::int64_t slab_rows_ = 1;
+  bool contiguous_ = true;
+};
+
+// The strides of a tensor in C order, or in Fortran order.
+std::vector<std::int64_t> c_strides(std::span<const std::int64_t> shape);
+std::vector<std::int64_t> fortran_strides(std::span<const std::int64_t> shape);
+
+// A tensor in Fortran order as one row: its elements in C order.
+RowView fortran_row(std::span<const std::int64_t> shape);
+
+}  // namespace lnorm

@@ -1,0 +1,106 @@
+#include "lnorm/layout/spooled_tensor.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::int64_t kBlock = std::int64_t{1} << 20;
+
+std::int64_t byte_count(const TensorInfo& info) {
+  return element_count(info.shape) * static_cast<std::int64_t>(item_size(info.dtype));
+}
+
+class SpooledTensor final : public TensorSource {
+ public:
+  SpooledTensor(TensorInfo info, std::string file_name, os::FileDescriptor file)
+      : TensorSource(std::move(info)), file_name_(std::move(file_name)), file_(std::move(file)) {}
+
+  void read(std::vector<std::byte>& to, std::size_t bytes) override {
+    to.resize(bytes);
+    read_at(next_, to);
+    next_ += static_cast<std::int64_t>(bytes);
+  }
+
+  void skip(std::int64_t bytes) override { next_ += bytes; }
+
+  bool has_positions() const noexcept override { return true; }
+
+  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+    if (os::read_at(file_, to, position, file_name_) < to.size()) {
+      throw Error(concat(file_name_, ": has lost what was written to it"));
+    }
+  }
+
+  void finish() override {}
+
+ private:
+  std::string file_name_;
+  os::FileDescriptor file_;
+  std::int64_t next_ = 0;
+};
+
+std::unique_ptr<TensorSource> spooled(TensorSource& source) {
+  TensorSpool spool(source.info());
+  std::vector<std::byte> block;
+  const std::int64_t bytes = byte_count(source.info());
+  for (std::int64_t done = 0; done < bytes; done += kBlock) {
+    source.read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
+    spool.write(block);
+  }
+  source.finish();
+  return spool.source();
+}
+
+}  // namespace
+
+PositionedSource::PositionedSource(TensorSource& source)
+    : spooled_(source.has_positions() ? nullptr : spooled(source)),
+      source_(spooled_ ? spooled_.get() : &source) {}
+
+TensorSpool::TensorSpool(TensorInfo info)
+    : info_(std::move(info)), file_(os::create_nameless(file_name_)) {}
+
+void TensorSpool::write_at(std::int64_t position, std::span<const std::byte> elements) const {
+  os::write_at(file_, elements, position, file_name_);
+}
+
+void TensorSpool::write(std::span<const std::byte> encoded) {
+  os::write_all(file_, encoded, file_name_);
+}
+
+std::unique_ptr<TensorSource> TensorSpool::source() {
+  return std::make_unique<SpooledTensor>(info_, file_name_, std::move(file_));
+}
+
+PositionedSink::PositionedSink(TensorSink& sink, const TensorInfo& info) : sink_(sink) {
+  if (!sink.has_positions()) spool_ = std::make_unique<TensorSpool>(info);
+}
+
+TensorSink& PositionedSink::operator*() const noexcept {
+  return spool_ ? static_cast<TensorSink&>(*spool_) : sink_;
+}
+
+void PositionedSink::finish() {
+  if (spool_) {
+    const std::unique_ptr<TensorSource> source = spool_->source();
+    const std::int64_t bytes = byte_count(source->info());
+    const auto item = static_cast<std::int64_t>(item_size(source->info().dtype));
+    std::vector<std::byte> block;
+    std::string room;
+    for (std::int64_t done = 0; done < bytes; done += kBlock) {
+      source->read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
+      sink_.write(sink_.encode(done / item, block, room));
+    }
+  }
+  sink_.finish();
+}
+
+}  // namespace lnorm

@@ -1,0 +1,106 @@
+#include "lnorm/layout/tiles.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace lnorm {
+
+namespace {
+
+// Whether the tile is a single run, whose two forms are the same.
+bool is_one_run(const RowView& view, const Tile& tile) {
+  return view.is_contiguous() && (tile.rows == 1 || tile.count == view.row_length());
+}
+
+std::int64_t start_of(const RowView& view, const Tile& tile, std::size_t item) {
+  return (tile.first_row * view.row_length() + tile.first) * static_cast<std::int64_t>(item);
+}
+
+// A tile is packed in pieces of some elements of all its rows, where that leaves its runs as they are. The
+// L2 cache holds a piece with room to spare.
+constexpr std::int64_t kPieceBytes = std::int64_t{256} << 10;
+
+std::int64_t piece_length(const RowView& view, const Tile& tile, std::size_t item) {
+  if (!view.runs_across_rows()) return tile.count;
+  const std::int64_t bytes = tile.rows * static_cast<std::int64_t>(item);
+  return std::clamp<std::int64_t>(kPieceBytes / bytes, 1, tile.count);
+}
+
+// Calls see(piece) for all of them.
+template <class See>
+void for_each_piece(const RowView& view, const Tile& tile, std::size_t item, See see) {
+  const std::int64_t length = piece_length(view, tile, item);
+  for (std::int64_t first = 0; first < tile.count; first += length) {
+    see(Tile{tile.first_row, tile.rows, tile.first + first, std::min(length, tile.count - first)});
+  }
+}
+
+// Calls see(position in bytes, bytes of packed) for every run of a piece.
+template <class Bytes, class See>
+void for_each_run(const RowView& view, const Tile& piece, std::size_t item, Bytes packed, See see) {
+  for (const RowView::Run& run : view.runs(piece)) {
+    const std::size_t bytes = static_cast<std::size_t>(run.count) * item;
+    see(run.position * static_cast<std::int64_t>(item), packed.first(bytes));
+    packed = packed.subspan(bytes);
+  }
+}
+
+std::size_t byte_count(const Tile& tile, std::size_t item) {
+  return static_cast<std::size_t>(tile.rows * tile.count) * item;
+}
+
+// Where the elements of a piece begin in the rows of its tile.
+std::size_t offset(const Tile& tile, const Tile& piece, std::size_t item) {
+  return static_cast<std::size_t>(piece.first - tile.first) * item;
+}
+
+}  // namespace
+
+void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
+               std::vector<std::byte>& packed, std::vector<std::byte>& rows) {
+  const std::size_t item = item_size(source.info().dtype);
+  rows.resize(byte_count(tile, item));
+  if (is_one_run(view, tile)) return source.read_at(start_of(view, tile, item), rows);
+  for_each_piece(view, tile, item, [&](const Tile& piece) {
+    packed.resize(byte_count(piece, item));
+    for_each_run(view, piece, item, std::span(packed),
+                 [&](std::int64_t position, auto bytes) { source.read_at(position, bytes); });
+    view.gather(piece, item, packed.data(), rows.data() + offset(tile, piece, item), tile.count);
+  });
+}
+
+void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
+                const std::vector<std::byte>& rows, std::vector<std::byte>& packed) {
+  if (is_one_run(view, tile)) return sink.write_at(start_of(view, tile, item), rows);
+  for_each_piece(view, tile, item, [&](const Tile& piece) {
+    packed.resize(byte_count(piece, item));
+    view.scatter(piece, item, rows.data() + offset(tile, piece, item), tile.count, packed.data());
+    for_each_run(view, piece, item, std::span<const std::byte>(packed),
+                 [&](std::int64_t position, auto bytes) { sink.write_at(position, bytes); });
+  });
+}
+
+void copy_tiles(const TensorSource& source, const RowView& from, const TensorSink& sink,
+                const RowView& to, const ForEachTile& for_each_tile) {
+  constexpr std::int64_t kTileBytes = std::int64_t{2} << 20;
+  constexpr std::int64_t kLeastCount = 1024;
+  const std::int64_t rows = from.rows();
+  const std::int64_t row_length = from.row_length();
+  if (rows == 0 || row_length == 0) return;
+  const std::size_t item = item_size(source.info().dtype);
+  const std::int64_t elements = kTileBytes / static_cast<std::int64_t>(item);
+  const std::int64_t count = std::min(row_length, std::max(kLeastCount, elements / rows));
+  const std::int64_t tile_rows = std::min(rows, std::max<std::int64_t>(1, elements / count));
+  const std::int64_t parts = (row_length + count - 1) / count;
+  const std::int64_t tiles = parts * ((rows + tile_rows - 1) / tile_rows);
+  for_each_tile(tiles, 2 * kTileBytes, [&](std::int64_t number, TileRoom& room) {
+    const std::int64_t first_row = number / parts * tile_rows;
+    const std::int64_t first = number % parts * count;
+    const Tile tile{first_row, std::min(tile_rows, rows - first_row), first,
+                    std::min(count, row_length - first)};
+    read_tile(source, from, tile, room.packed, room.rows);
+    write_tile(sink, to, tile, item, room.rows, room.packed);
+  });
+}
+
+}  // namespace lnorm

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "lnorm/io/tensor_sink.hpp"
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/layout/row_view.hpp"
+
+namespace lnorm {
+
+// Reads a tile at positions, as rows. packed: room for what is read.
+void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
+               std::vector<std::byte>& packed, std::vector<std::byte>& rows);
+
+// Writes rows of items of a size to their positions. packed: room for what is written.
+void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
+                const std::vector<std::byte>& rows, std::vector<std::byte>& packed);
+
+// Room for a tile on its way. A thread uses it again for the next one.
+struct TileRoom {
+  std::vector<std::byte> rows;
+  std::vector<std::byte> packed;
+};
+
+// Calls work(number, room) for every number below tiles, several at once; bytes: what each takes. Whoever
+// owns the threads provides it.
+using ForEachTile =
+    std::function<void(std::int64_t tiles, std::int64_t bytes,
+                       const std::function<void(std::int64_t number, TileRoom& room)>& work)>;
+
+// Copies all rows, which are those of both views, in tiles with runs as long as memory allows. source and
+// sink have positions. Does not finish them.
+void copy_tiles(const TensorSource& source, const RowView& from, const TensorSink& sink,
+                const RowView& to, const ForEachTile& for_each_tile);
+
+}  // namespace lnorm

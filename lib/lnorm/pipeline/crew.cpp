@@ -1,0 +1,84 @@
+#include "lnorm/pipeline/crew.hpp"
+
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace lnorm {
+
+namespace {
+
+// Large blocks are fewer: what they may take together.
+constexpr std::int64_t kLargeBlock = std::int64_t{2} << 20;
+constexpr std::int64_t kMostBytes = std::int64_t{40} << 20;
+
+int useful_threads(int threads, std::int64_t blocks, std::int64_t block_bytes) {
+  if (blocks <= 1) return 1;
+  if (threads == 0) threads = tbb::info::default_concurrency();
+  if (block_bytes >= kLargeBlock) blocks = std::min(blocks, kMostBytes / block_bytes);
+  return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, threads));
+}
+
+}  // namespace
+
+Crew::Crew(int threads, std::int64_t blocks, std::int64_t block_bytes)
+    : threads_(useful_threads(threads, blocks, block_bytes)),
+      // One to work on for every thread, and as many that wait for their turn to begin or end.
+      slots_(static_cast<std::size_t>(threads_) *
+             (threads_ == 1 || block_bytes >= kLargeBlock ? 1 : 2)) {}
+
+void Crew::run(std::int64_t blocks, const Stage& begin, const Stage& work, const Stage& end) const {
+  if (threads_ == 1) {
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      begin(block, 0);
+      work(block, 0);
+      end(block, 0);
+    }
+    return;
+  }
+  // Blocks leave in order, and there are never more under way than slots: by the time a block comes in,
+  // the one that had its slot has left.
+  const auto slot_of = [&](std::int64_t block) { return static_cast<std::size_t>(block) % slots_; };
+  const auto in_order = tbb::filter_mode::serial_in_order;
+  std::int64_t next = 0;
+  const auto claim = [&](tbb::flow_control& control) {
+    if (next == blocks) {
+      control.stop();
+      return next;
+    }
+    begin(next, slot_of(next));
+    return next++;
+  };
+  const auto work_on = [&](std::int64_t block) {
+    work(block, slot_of(block));
+    return block;
+  };
+  const auto end_of = [&](std::int64_t block) { end(block, slot_of(block)); };
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(threads_));
+  tbb::task_arena arena(threads_);
+  arena.execute([&] {
+    tbb::parallel_pipeline(slots_, tbb::make_filter<void, std::int64_t>(in_order, claim) &
+                                       tbb::make_filter<std::int64_t, std::int64_t>(
+                                           tbb::filter_mode::parallel, work_on) &
+                                       tbb::make_filter<std::int64_t, void>(in_order, end_of));
+  });
+}
+
+ForEachTile for_each_tile(int threads) {
+  return [threads](std::int64_t tiles, std::int64_t bytes,
+                   const std::function<void(std::int64_t, TileRoom&)>& work) {
+    const Crew crew(threads, tiles, bytes);
+    std::vector<TileRoom> rooms(crew.slots());
+    const auto nothing = [](std::int64_t, std::size_t) {};
+    crew.run(
+        tiles, nothing, [&](std::int64_t number, std::size_t slot) { work(number, rooms[slot]); },
+        nothing);
+  };
+}
+
+}  // namespace lnorm
