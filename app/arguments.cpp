@@ -125,8 +125,7 @@ void add_apply(CLI::App& app, Parsed& parsed) {
   apply.add_flag_callback(
       "--no-keepdim", [&] { arguments.keepdim = false; },
       "Drop the normalised axes from mean and rstd, not keep them as 1");
-  add_threads(apply, arguments.threads);
-  add_progress(apply, arguments.progress);
+  add_work(apply, arguments.work);
   add_print(apply, arguments.output.print);
 }
 
@@ -153,8 +152,7 @@ void add_stats(CLI::App& app, Parsed& parsed) {
   stats.add_flag_callback(
       "--csv", [=] { set_report(Report::csv); }, "Every row as CSV, in full precision");
   add_color(stats, arguments.color);
-  add_threads(stats, arguments.threads);
-  add_progress(stats, arguments.progress);
+  add_work(stats, arguments.work);
 }
 
 double parse_tolerance(const std::string& name, const std::string& text) {
@@ -200,8 +198,7 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   compare.add_flag("--json", arguments.json, "The report as JSON");
   compare.add_flag("-q,--quiet", arguments.quiet, "No report, the exit status alone");
   add_color(compare, arguments.color);
-  add_threads(compare, arguments.threads);
-  add_progress(compare, arguments.progress);
+  add_work(compare, arguments.work);
 }
 
 void add_softmax(CLI::App& app, Parsed& parsed) {
@@ -212,8 +209,7 @@ void add_softmax(CLI::App& app, Parsed& parsed) {
   add_axes(softmax, [&](const NormalizedAxes& axes) { arguments.axes = axes; });
   add_input(softmax, arguments.input);
   add_output(softmax, arguments.output);
-  add_threads(softmax, arguments.threads);
-  add_progress(softmax, arguments.progress);
+  add_work(softmax, arguments.work);
   add_print(softmax, arguments.output.print);
 }
 

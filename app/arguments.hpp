@@ -39,6 +39,13 @@ struct OutputArguments {
 // automatic: on a terminal.
 enum class When { automatic, always, never };
 
+// How the work is done, and what is told of it.
+struct WorkArguments {
+  int threads = 0;  // as many as the machine has
+  When progress = When::automatic;
+  bool verbose = false;
+};
+
 struct ApplyArguments {
   InputArguments input;
   NormalizationArguments normalization;
@@ -46,8 +53,7 @@ struct ApplyArguments {
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
   bool keepdim = true;
-  int threads = 0;  // as many as the machine has
-  When progress = When::automatic;
+  WorkArguments work;
 };
 
 struct StatsArguments {
@@ -57,9 +63,8 @@ struct StatsArguments {
   bool histogram = false;
   bool all = false;
   enum class Report { text, json, csv } report = Report::text;
-  int threads = 0;
   When color = When::automatic;
-  When progress = When::automatic;
+  WorkArguments work;
 };
 
 struct CompareArguments {
@@ -74,17 +79,15 @@ struct CompareArguments {
   std::size_t max_diffs = 5;
   bool json = false;
   bool quiet = false;
-  int threads = 0;
   When color = When::automatic;
-  When progress = When::automatic;
+  WorkArguments work;
 };
 
 struct SoftmaxArguments {
   InputArguments input;
   NormalizedAxes axes = FirstAxis{};
   OutputArguments output;
-  int threads = 0;
-  When progress = When::automatic;
+  WorkArguments work;
 };
 
 struct ShowArguments {

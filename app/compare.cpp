@@ -1,7 +1,9 @@
 #include "lnorm/pipeline/compare.hpp"
 
 #include "commands.hpp"
+#include "complain.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/layout/reorder.hpp"
@@ -24,21 +26,29 @@ Tolerance tolerance_of(const CompareArguments& arguments, DType actual, DType ex
 }
 
 Comparison compare_files(const CompareArguments& arguments) {
+  const WorkArguments& work = arguments.work;
   const ReadOptions reading{.from = {}, .as = arguments.as};
+  bool detour = false;
   const auto open = [&](const std::string& name) {
     auto source = open_tensor(name, reading).source;
     const Passage passage = make_c_order_plan(source->info());
-    return in_c_order(std::move(source), passage, for_each_tile(arguments.threads));
+    detour = detour || passage.makes_detour(source->has_positions());
+    return in_c_order(std::move(source), passage, for_each_tile(work.threads));
   };
   const auto actual = open(arguments.actual);
   const auto expected = open(arguments.expected);
+  if (work.verbose) {
+    const int threads = crew_of_comparison(actual->info(), work.threads).threads();
+    tell(concat("in blocks of ", kComparedElements, " elements, ", counted(threads, "thread"),
+                detour ? ", by way of a temporary file: an input is in Fortran order" : ""));
+  }
   const TensorInfo& info = expected->info();
   const Tolerance tolerance = tolerance_of(arguments, actual->info().dtype, info.dtype);
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = resolve_axes(actual->info(), *arguments.axes);
-  ProgressLine progress(arguments.progress, info);
+  ProgressLine progress(work.progress, info);
   return compare(*actual, *expected, tolerance, arguments.max_diffs,
-                 {arguments.threads, progress.callback()}, row_axes);
+                 {work.threads, progress.callback()}, row_axes);
 }
 
 }  // namespace

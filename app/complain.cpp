@@ -4,8 +4,10 @@
 
 namespace lnorm::app {
 
+void tell(std::string_view message) { std::cerr << "lnorm: " << message << '\n'; }
+
 int complain(std::string_view message, std::string_view hint) {
-  std::cerr << "lnorm: " << message << '\n';
+  tell(message);
   if (!hint.empty()) std::cerr << "hint: " << hint << '\n';
   return 2;
 }

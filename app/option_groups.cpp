@@ -200,10 +200,15 @@ void add_color(CLI::App& app, When& color) {
   add_when(app, "--color", color, "Colour (default on a terminal, unless NO_COLOR is set)");
 }
 
-void add_threads(CLI::App& app, int& threads) {
+void add_progress(CLI::App& app, When& progress) {
+  add_when(app, "--progress", progress,
+           "Progress on standard error after a second (default on a terminal)");
+}
+
+void add_work(CLI::App& app, WorkArguments& work) {
   add_parsed(
       app, "--threads",
-      [&threads](const std::string& text) {
+      [&threads = work.threads](const std::string& text) {
         constexpr std::int64_t kMost = 256;
         const std::int64_t count = parse_integer("--threads", text);
         if (count < 1 || count > kMost) {
@@ -212,11 +217,8 @@ void add_threads(CLI::App& app, int& threads) {
         threads = static_cast<int>(count);
       },
       "How many threads work (default as many as the machine has)", "N");
-}
-
-void add_progress(CLI::App& app, When& progress) {
-  add_when(app, "--progress", progress,
-           "Progress on standard error after a second (default on a terminal)");
+  add_progress(app, work.progress);
+  app.add_flag("--verbose", work.verbose, "Tell on standard error how the data goes, and why");
 }
 
 }  // namespace lnorm::app

@@ -29,8 +29,7 @@ void add_normalization(CLI::App& app, NormalizationArguments& normalization);
 void add_output(CLI::App& app, OutputArguments& output);
 void add_print(CLI::App& app, PrintOptions& print);
 void add_color(CLI::App& app, When& color);
-void add_threads(CLI::App& app, int& threads);
-
 void add_progress(CLI::App& app, When& progress);
+void add_work(CLI::App& app, WorkArguments& work);
 
 }  // namespace lnorm::app

@@ -1,8 +1,5 @@
 #include "output_file.hpp"
 
-#include <algorithm>
-#include <vector>
-
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/npy/npy.hpp"
@@ -31,8 +28,7 @@ void OutputFile::begin(const OutputArguments& arguments, const OpenedTensor& inp
 void OutputFile::begin(const OpenedTensor& input, Format format, const TensorInfo& info,
                        const std::string& name, const OutputArguments& arguments) {
   format_ = format;
-  lines_ = input.format == Format::jsonl;
-  if (lines_ && format != Format::jsonl && format != Format::text) {
+  if (input.format == Format::jsonl && format != Format::jsonl && format != Format::text) {
     throw Error(
         concat(printable(bytes_.name()),
                ": JSON Lines are several tensors, expected a format that holds them: jsonl or "
@@ -56,10 +52,6 @@ void OutputFile::begin(const OpenedTensor& input, Format format, const TensorInf
   }
 }
 
-void OutputFile::end() {
-  if (lines_) bytes_.flush();
-}
-
 bool is_binary(Format format) noexcept {
   return format == Format::npy || format == Format::npz || format == Format::safetensors;
 }
@@ -71,18 +63,6 @@ std::optional<Format> named_format(const std::string& path) {
                ": .npz is not written, expected .npy, .safetensors, .json, .jsonl or .txt"));
   }
   return format_of_extension(path);
-}
-
-void check_destinations(std::span<const std::unique_ptr<OutputFile>> files) {
-  std::vector<std::string> seen;
-  for (const auto& file : files) {
-    const std::string destination = file->bytes().destination();
-    if (!destination.empty() && std::find(seen.begin(), seen.end(), destination) != seen.end()) {
-      throw Error(
-          concat(printable(file->bytes().name()), " is named for two outputs, expected one"));
-    }
-    seen.push_back(destination);
-  }
 }
 
 }  // namespace lnorm::app

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "arguments.hpp"
@@ -14,14 +13,12 @@
 
 namespace lnorm::app {
 
-// Tensors on their way to a place that the user named: one, or, of JSON Lines, one after another. The
-// order for several files: begin all, write, end all, and so on; then finish all, commit all.
+// Tensors on their way to a place that the user named: one, or, of JSON Lines, one after another.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path) : bytes_(path) {}
 
   ByteSink& bytes() noexcept { return bytes_; }
-  const ByteSink& bytes() const noexcept { return bytes_; }
 
   // The command's result: in the format asked for, by default the path's, the input's, or text on a
   // terminal.
@@ -32,20 +29,13 @@ class OutputFile {
 
   TensorSink& sink() noexcept { return *sink_; }
 
-  // Whether the work writes to a terminal as it goes, where a line of progress would be in the way.
-  // Text comes at the end.
+  // Whether the work writes to a terminal as it goes: there a line of progress would be in the way. Text
+  // comes at the end.
   bool fills_terminal() const noexcept { return format_ != Format::text && bytes_.is_terminal(); }
-
-  // After the sink has been finished: a tensor of JSON Lines is to be seen at once.
-  void end();
-
-  void finish() { bytes_.finish(); }
-  void commit() { bytes_.commit(); }
 
  private:
   ByteSink bytes_;
   Format format_ = Format::npy;
-  bool lines_ = false;
   std::unique_ptr<TensorSink> sink_;
 };
 
@@ -54,8 +44,5 @@ bool is_binary(Format format) noexcept;
 // The format that a name's extension asks for, or nothing. Throws Error for those that lnorm knows and
 // does not write.
 std::optional<Format> named_format(const std::string& path);
-
-// Throws Error if two of them would write to the same place.
-void check_destinations(std::span<const std::unique_ptr<OutputFile>> files);
 
 }  // namespace lnorm::app

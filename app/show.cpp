@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "each_tensor.hpp"
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
@@ -11,7 +12,6 @@
 #include "lnorm/layout/reorder.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "member_table.hpp"
-#include "open_input.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
 
@@ -58,21 +58,20 @@ void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink&
 }  // namespace
 
 int show(const ShowArguments& arguments) {
-  const InputArguments& names = arguments.input;
-  auto opened = open_tensors_or_members(names.name, names.options);
-  ByteSink out("-");
+  const InputArguments& input = arguments.input;
+  auto opened = open_tensors_or_members(input.name, input.options);
   if (const auto* const members = std::get_if<std::unique_ptr<Members>>(&opened)) {
+    ByteSink out("-");
     write_member_table(**members, out);
-  } else {
-    Inputs inputs(std::get<TensorSequence>(std::move(opened)), names);
-    while (std::optional<OpenedTensor> input = inputs.next()) {
-      show_tensor(*gathered(std::move(input->source)), arguments, out);
-      if (input->format == Format::jsonl) out.flush();
-    }
+    out.finish();
+    out.commit();
+    return 0;
   }
-  out.finish();
-  out.commit();
-  return 0;
+  return for_each_tensor(std::get<TensorSequence>(std::move(opened)), input, {"-"},
+                         [&](OpenedTensor& tensor, Outputs& outputs) {
+                           show_tensor(*gathered(std::move(tensor.source)), arguments,
+                                       outputs[0].bytes());
+                         });
 }
 
 }  // namespace lnorm::app

@@ -1,15 +1,14 @@
 #include "lnorm/pipeline/stats.hpp"
 
-#include <optional>
-
 #include "affine_inputs.hpp"
 #include "commands.hpp"
+#include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/report/stats_json.hpp"
 #include "lnorm/report/stats_text.hpp"
-#include "open_input.hpp"
 #include "progress_line.hpp"
+#include "tell_route.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -20,23 +19,25 @@ using Report = StatsArguments::Report;
 
 Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const Kernel& kernel,
               AffineInputs& affine_inputs) {
-  const NormalizationArguments& normalization = arguments.normalization;
+  const LayerNormOptions& options = arguments.normalization.options;
+  const WorkArguments& work = arguments.work;
   TensorSource& source = *input.source;
   const TensorInfo& x = source.info();
-  const Plan plan = make_plan(x, normalization.options, {}, {.whole = true, .ordered = true});
+  const Plan plan = make_plan(x, options, {}, {.whole = true, .ordered = true});
   const Affine& affine = affine_inputs.of(plan, input);
-  const auto transform = [&](const RowsIn& rows, const RowsOut& y, const RowStats& stats) {
-    kernel.layer_norm(rows, y, affine, plan.formula, stats);
+  const auto transform = [&](const RowsIn& rows, const RowsOut& y, const RowStats& statistics) {
+    kernel.layer_norm(rows, y, affine, plan.formula, statistics);
   };
   StatsObserver observer(plan, {arguments.softmax, arguments.histogram});
   RowObserver* const observers[] = {&observer};
+  tell_route(work, plan, source, nullptr, kernel.name);
   {
-    ProgressLine progress(arguments.progress, x);
-    run(source, plan, transform, observers, nullptr, {arguments.threads, progress.callback()});
+    ProgressLine progress(work.progress, x);
+    run(source, plan, transform, observers, nullptr, {work.threads, progress.callback()});
   }
   Stats stats = observer.stats(x);
   stats.weight = !affine.weight.empty();
-  stats.zero_centered_weight = stats.weight && normalization.options.zero_centered_weight;
+  stats.zero_centered_weight = stats.weight && options.zero_centered_weight;
   stats.bias = !affine.bias.empty();
   return stats;
 }
@@ -61,24 +62,19 @@ int stats(const StatsArguments& arguments) {
     throw Error("--histogram is drawn in text, expected no --json or --csv beside it");
   }
   const Kernel& kernel = find_kernel(normalization.kernel);
-  Inputs inputs(arguments.input);
   AffineInputs affine_inputs(normalization, arguments.input.options.as);
-  std::optional<ByteSink> out;
-  while (const std::optional<OpenedTensor> input = inputs.next()) {
-    if (input->format == Format::jsonl && arguments.report == Report::csv) {
+  bool first = true;
+  return for_each_tensor(arguments.input, {"-"}, [&](OpenedTensor& input, Outputs& outputs) {
+    if (input.format == Format::jsonl && arguments.report == Report::csv) {
       throw Error("--csv is the table of one tensor, found JSON Lines",
                   "name a line by adding its number to the path, x.jsonl:1, or take --json");
     }
-    const Stats stats = measure(*input, arguments, kernel, affine_inputs);
-    if (out && arguments.report == Report::text) out->write("\n");
-    if (!out) out.emplace("-");
-    write(stats, arguments, *out);
-    if (input->format == Format::jsonl) out->flush();
-  }
-  if (!out) out.emplace("-");
-  out->finish();
-  out->commit();
-  return 0;
+    const Stats stats = measure(input, arguments, kernel, affine_inputs);
+    ByteSink& out = outputs[0].bytes();
+    if (!first && arguments.report == Report::text) out.write("\n");
+    first = false;
+    write(stats, arguments, out);
+  });
 }
 
 }  // namespace lnorm::app

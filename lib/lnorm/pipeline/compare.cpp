@@ -53,10 +53,13 @@ struct Slot {
 
 }  // namespace
 
+Crew crew_of_comparison(const TensorInfo& actual, int threads) {
+  return {threads, (element_count(actual.shape) + kComparedElements - 1) / kComparedElements};
+}
+
 Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
                    std::size_t max_mismatches, const RunOptions& options,
                    const std::optional<Axes>& row_axes) {
-  constexpr std::int64_t kBlock = 32 * kChunk;
   Comparison result;
   result.actual = actual.info();
   result.expected = expected.info();
@@ -65,16 +68,16 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
   if (!result.same_shape) return result;
   std::optional<RowCounter> rows;
   if (row_axes) rows.emplace(actual.info().shape, *row_axes);
-  const std::size_t max_kept = rows ? static_cast<std::size_t>(kBlock) : max_mismatches;
+  const std::size_t max_kept = rows ? static_cast<std::size_t>(kComparedElements) : max_mismatches;
   const std::int64_t elements = element_count(actual.info().shape);
-  const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
-  const Crew crew(options.threads, blocks);
+  const std::int64_t blocks = (elements + kComparedElements - 1) / kComparedElements;
+  const Crew crew = crew_of_comparison(actual.info(), options.threads);
   std::vector<Slot> slots(crew.slots());
   for (Slot& slot : slots) slot.found = result;
   const auto begin = [&](std::int64_t block, std::size_t s) {
     Slot& slot = slots[s];
-    const std::int64_t first = block * kBlock;
-    slot.count = std::min(kBlock, elements - first);
+    const std::int64_t first = block * kComparedElements;
+    slot.count = std::min(kComparedElements, elements - first);
     slot.actual.begin(actual, first, slot.count);
     slot.expected.begin(expected, first, slot.count);
     slot.found.clear(first);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "lnorm/core/axes.hpp"
@@ -9,6 +10,11 @@
 #include "lnorm/pipeline/crew.hpp"
 
 namespace lnorm {
+
+// What goes through at once: so many elements of each tensor.
+inline constexpr std::int64_t kComparedElements = 32768;
+
+Crew crew_of_comparison(const TensorInfo& actual, int threads);
 
 // Walks both tensors together, in fixed memory, blocks of them on several threads. Keeps the first
 // max_mismatches pairs that differ. row_axes: along which rows go, whose mismatches are counted, which takes

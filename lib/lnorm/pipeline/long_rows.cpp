@@ -34,7 +34,7 @@ class RowGroup {
         parts_((plan.row_length + tile.count - 1) / tile.count),
         rows_(static_cast<std::size_t>(tile.rows)),
         progress_(options.progress),
-        crew_(options.threads, parts_, plan.route.bytes),
+        crew_(crew_of(plan, options.threads)),
         slots_(crew_.slots()) {}
 
   void normalize(const Kernel& kernel, std::span<double> mean, std::span<double> rstd,

@@ -226,6 +226,7 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
 
 Passage make_c_order_plan(const TensorInfo& x) {
   Passage passage;
+  passage.needs_positions = x.order == MemoryOrder::fortran;
   const std::int64_t elements = element_count(x.shape);
   if (x.order == MemoryOrder::c || elements <= kLook) return passage;
   const auto runs = std::ssize(fortran_row(x.shape).runs({0, 1, (elements - kLook) / 2, kLook}));

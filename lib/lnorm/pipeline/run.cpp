@@ -31,12 +31,19 @@ struct Slot {
 
 std::unique_ptr<BlockFindings> RowObserver::examine(const RowBlock&) const { return nullptr; }
 
+Crew crew_of(const Plan& plan, int threads) {
+  const Route& route = plan.route;
+  const std::int64_t all = route.in_parts ? plan.row_length : plan.rows;
+  const std::int64_t at_a_time = route.in_parts ? route.count : route.rows;
+  return {threads, (all + at_a_time - 1) / at_a_time, route.bytes};
+}
+
 void run(TensorSource& given, const Plan& plan, const Transform& transform,
          std::span<RowObserver* const> observers, TensorSink* sink, const RunOptions& options) {
   // Rows of no elements still have a mean, which is not a number, for those who ask.
   const std::int64_t rows = plan.row_length > 0 || plan.wants_mean_and_rstd ? plan.rows : 0;
   const std::int64_t blocks = (rows + plan.route.rows - 1) / plan.route.rows;
-  const Crew crew(options.threads, blocks, plan.route.bytes);
+  const Crew crew = crew_of(plan, options.threads);
   std::vector<Slot> slots(crew.slots());
   const ForEachTile for_each = for_each_tile(options.threads);
   RowSource source(given, plan.in_view, plan.route.in, for_each);

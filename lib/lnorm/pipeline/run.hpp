@@ -48,9 +48,12 @@ class RowObserver {
   virtual void finish() = 0;
 };
 
+// Those who take the plan's blocks, or the parts of its rows. threads: how many are wanted.
+Crew crew_of(const Plan& plan, int threads);
+
 // The loop: blocks of rows from the source through the transform past the observers into the sink,
-// if there is one. Finishes all of them. Blocks are transformed by several threads; from a source that
-// has positions they are read by them, too. Throws Error or ClosedPipe.
+// if there is one. Finishes all of them. Several threads transform blocks; if the source has positions,
+// they read them as well. Throws Error or ClosedPipe.
 void run(TensorSource& source, const Plan& plan, const Transform& transform,
          std::span<RowObserver* const> observers, TensorSink* sink, const RunOptions& options = {});
 

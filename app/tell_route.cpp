@@ -1,0 +1,29 @@
+#include "tell_route.hpp"
+
+#include <string>
+
+#include "complain.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/pipeline/run.hpp"
+
+namespace lnorm::app {
+
+void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource& source,
+                const TensorSink* sink, std::string_view kernel) {
+  if (!work.verbose) return;
+  const Route& route = plan.route;
+  const Tile tile = plan.first_tile();
+  std::string line = route.in_parts ? concat("rows in parts of ", counted(tile.count, "element"))
+                                    : concat("in blocks of ", counted(tile.rows, "row"));
+  if (route.in_parts && tile.rows > 1) line += concat(", ", tile.rows, " rows at a time");
+  line += concat(", ", counted(crew_of(plan, work.threads).threads(), "thread"));
+  if (!kernel.empty()) line += concat(", kernel ", kernel);
+  if (route.in.makes_detour(source.has_positions()) ||
+      (sink != nullptr && route.out.makes_detour(sink->has_positions()))) {
+    line += ", by way of a temporary file";
+  }
+  if (!route.reason.empty()) line += concat(": ", route.reason);
+  tell(line);
+}
+
+}  // namespace lnorm::app

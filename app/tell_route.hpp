@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string_view>
+
+#include "arguments.hpp"
+#include "lnorm/io/tensor_sink.hpp"
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/pipeline/plan.hpp"
+
+namespace lnorm::app {
+
+// With --verbose: how the data will go, and why, in one line on standard error. sink: null if there is
+// none. kernel: empty where there is no choice.
+void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource& source,
+                const TensorSink* sink, std::string_view kernel = {});
+
+}  // namespace lnorm::app
