@@ -19,8 +19,8 @@ class AffineInputs {
   AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as)
       : arguments_(arguments), as_(as) {}
 
-  // What a plan's rows are to be multiplied by and what is added; read again only where the normalised
-  // shape is another than the last time. Throws Error.
+  // What multiplies a plan's rows, and what is added. It is read again only if the normalized shape is not
+  // that of the last time. Throws Error.
   const Affine& of(const Plan& plan, const OpenedTensor& input);
 
  private:

@@ -24,7 +24,7 @@ namespace lnorm::app {
 namespace {
 
 constexpr std::string_view kOverview =
-    "lnorm normalises tensors over any of their axes: exact, in any pipe.\n";
+    "lnorm normalizes tensors over any of their axes: exact, in any pipe.\n";
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -110,7 +110,7 @@ CLI::App& add_command(CLI::App& app, Command& command, const std::string& name,
 void add_apply(CLI::App& app, Parsed& parsed) {
   ApplyArguments& arguments = parsed.apply_arguments;
   CLI::App& apply = add_command(app, parsed.apply, "apply",
-                                "Normalise a tensor (the default command)", kExamples);
+                                "Normalize a tensor (the default command)", kExamples);
   add_normalization(apply, arguments.normalization);
   add_input(apply, arguments.input);
   add_output(apply, arguments.output);
@@ -124,7 +124,7 @@ void add_apply(CLI::App& app, Parsed& parsed) {
       ->type_name("PATH");
   apply.add_flag_callback(
       "--no-keepdim", [&] { arguments.keepdim = false; },
-      "Drop the normalised axes from mean and rstd, not keep them as 1");
+      "Drop the normalized axes from mean and rstd, not keep them as 1");
   add_work(apply, arguments.work);
   add_print(apply, arguments.output.print);
 }
@@ -132,11 +132,11 @@ void add_apply(CLI::App& app, Parsed& parsed) {
 void add_stats(CLI::App& app, Parsed& parsed) {
   StatsArguments& arguments = parsed.stats_arguments;
   CLI::App& stats = add_command(app, parsed.stats, "stats",
-                                "What normalisation does to every row, in numbers", kStatsExamples);
+                                "What normalization does to every row, in numbers", kStatsExamples);
   add_normalization(stats, arguments.normalization);
   add_input(stats, arguments.input);
   stats.option_defaults()->group("Report");
-  stats.add_flag("--softmax", arguments.softmax, "Softmax of every row beside its normalisation");
+  stats.add_flag("--softmax", arguments.softmax, "Softmax of every row beside its normalization");
   stats.add_flag("--histogram", arguments.histogram,
                  "Draw the distributions of elements and rows, too");
   stats.add_flag("--all", arguments.all, "Every row, not the first and last ones of many");

@@ -98,8 +98,7 @@ struct ShowArguments {
   When progress = When::automatic;
 };
 
-// Nothing more to do: help or the version was printed, or the usage was wrong and has been
-// reported.
+// Nothing is left to do: help or the version was printed, or wrong usage was reported.
 struct Done {
   int exit_status;
 };

@@ -10,7 +10,7 @@
 #include "lnorm/io/open_tensor.hpp"
 #include "output_file.hpp"
 
-// The loop of every command: open a tensor, work on it, go on to the next; then finish and commit.
+// The loop over tensors, of every command: open one, work on it, go on to the next; then finish and commit.
 namespace lnorm::app {
 
 // The files that a command writes, its result first. All are opened at the first use, which is when the
@@ -40,7 +40,7 @@ using Work = std::function<void(OpenedTensor& input, Outputs& outputs)>;
 int for_each_tensor(const InputArguments& input, std::vector<std::string> outputs,
                     const Work& work);
 
-// The same for tensors that are open already. Where --as does not apply to one, Error is thrown.
+// The same for tensors that are open already. Throws Error if --as does not apply to one.
 int for_each_tensor(TensorSequence tensors, const InputArguments& input,
                     std::vector<std::string> outputs, const Work& work);
 

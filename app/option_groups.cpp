@@ -88,23 +88,23 @@ void add_axes(CLI::App& app, const SetAxes& set) {
       [](const std::string& name, const std::string& text) {
         return FirstAxis{parse_integer(name, text)};
       },
-      "First normalised axis; it and all after it (default -1)", "A");
+      "First normalized axis; it and all after it (default -1)", "A");
   add(
       "--normalized-shape",
       [](const std::string& name, const std::string& text) {
         return NormalizedShape{parse_list(name, text)};
       },
-      "The trailing shape that is normalised, which must match", "D[,D...]");
+      "The trailing shape that is normalized, which must match", "D[,D...]");
   add(
       "--axes",
       [](const std::string& name, const std::string& text) {
         return AxisList{parse_list(name, text)};
       },
-      "The normalised axes as a list", "A[,A...]");
+      "The normalized axes as a list", "A[,A...]");
 }
 
 void add_normalization(CLI::App& app, NormalizationArguments& normalization) {
-  app.option_defaults()->group("Normalisation");
+  app.option_defaults()->group("Normalization");
   add_axes(app, [&](const NormalizedAxes& axes) { normalization.options.axes = axes; });
   Formula& formula = normalization.options.formula;
   add_parsed(
@@ -129,7 +129,7 @@ void add_normalization(CLI::App& app, NormalizationArguments& normalization) {
   app.add_flag_callback(
       "--unbiased", [set_ddof] { set_ddof(1); }, "The same as --ddof 1");
   app.add_option("--weight,--gamma,--scale", normalization.weight,
-                 "Multiplies: a tensor of the normalised shape, a JSON literal or a number")
+                 "Multiplies: a tensor of the normalized shape, a JSON literal or a number")
       ->type_name("T");
   app.add_option("--bias,--beta,--shift", normalization.bias, "Is added; the same forms")
       ->type_name("T");
@@ -188,7 +188,7 @@ void add_print(CLI::App& app, PrintOptions& print) {
   add_count("--precision", print.precision, 100, "Digits after the point (default 4)");
   add_count("--edgeitems", print.edgeitems, kMany, "Elements at each end of a summary (default 3)");
   add_count("--threshold", print.threshold, kMany,
-            "Summarise above this many elements (default 1000)");
+            "Summarize above this many elements (default 1000)");
   add_count("--linewidth", print.linewidth, kMany, "Characters a line (default 80)");
   using SciMode = PrintOptions::SciMode;
   add_choice<SciMode>(app, "--sci-mode", print.sci_mode,
@@ -197,7 +197,7 @@ void add_print(CLI::App& app, PrintOptions& print) {
 }
 
 void add_color(CLI::App& app, When& color) {
-  add_when(app, "--color", color, "Colour (default on a terminal, unless NO_COLOR is set)");
+  add_when(app, "--color", color, "Color (default on a terminal, unless NO_COLOR is set)");
 }
 
 void add_progress(CLI::App& app, When& progress) {

@@ -9,8 +9,8 @@
 // The options that commands share: each means the same wherever it stands.
 namespace lnorm::app {
 
-// An option whose text is turned into a value by parse(text). CLI11's own conversion of numbers
-// goes by way of long double, which would round eps twice.
+// An option whose text parse(text) turns into a value. CLI11's own conversion of numbers goes by way of long
+// double, which would round eps twice.
 template <class Parse>
 CLI::Option* add_parsed(CLI::App& app, const std::string& names, Parse parse,
                         const std::string& help, const std::string& type) {

@@ -13,15 +13,15 @@
 
 namespace lnorm::app {
 
-// Tensors on their way to a place that the user named: one, or, of JSON Lines, one after another.
+// A place that the user named, and the tensors that go there: one, or those of JSON Lines in turn.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path) : bytes_(path) {}
 
   ByteSink& bytes() noexcept { return bytes_; }
 
-  // The command's result: in the format asked for, by default the path's, the input's, or text on a
-  // terminal.
+  // The command's result, in the format asked for. The default is the path's format, else text on a
+  // terminal, else the input's.
   void begin(const OutputArguments& arguments, const OpenedTensor& input, const Plan& plan);
   // name: of the tensor, for formats that have one.
   void begin(const OpenedTensor& input, Format format, const TensorInfo& info,
@@ -41,8 +41,7 @@ class OutputFile {
 
 bool is_binary(Format format) noexcept;
 
-// The format that a name's extension asks for, or nothing. Throws Error for those that lnorm knows and
-// does not write.
+// The format that a name's extension asks for, or nothing. Throws Error for a format that lnorm only reads.
 std::optional<Format> named_format(const std::string& path);
 
 }  // namespace lnorm::app

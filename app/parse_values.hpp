@@ -7,8 +7,8 @@
 
 #include "lnorm/core/dtype.hpp"
 
-// The values of options from their text. option is the option's name, for the Error that each throws
-// if the text is anything else.
+// The values of options from their text. Each throws Error, which names the option, if the text is anything
+// else.
 namespace lnorm::app {
 
 std::int64_t parse_integer(const std::string& option, std::string_view text);
@@ -19,7 +19,7 @@ std::uint64_t parse_count(const std::string& option, std::string_view text);
 // The float64 nearest to the decimal, which must not be beyond the largest.
 double parse_real(const std::string& option, const std::string& text);
 
-// The same, but for answering whether the text is a decimal, and infinity beyond the largest.
+// The same, but returns whether the text is a decimal. Beyond the largest float64 the value is infinity.
 bool parse_real(std::string_view text, double& value);
 
 // Integers with commas between them.

@@ -10,8 +10,8 @@
 
 namespace lnorm::app {
 
-// One line on standard error that tells how far the work is, from the first second on; it is gone
-// when the last element is done, or the object is.
+// One line on standard error that tells how far the work is, once it has taken a second. The line goes with
+// the last element, or with the object.
 class ProgressLine {
  public:
   // when: automatic is on a terminal.
@@ -20,7 +20,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine();
 
-  // For the loop, as long as this object lives; empty where nothing is to be shown.
+  // For the loop, as long as this object lives. Empty if nothing is to be shown.
   Progress callback();
 
  private:

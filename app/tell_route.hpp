@@ -9,8 +9,8 @@
 
 namespace lnorm::app {
 
-// With --verbose: how the data will go, and why, in one line on standard error. sink: null if there is
-// none. kernel: empty where there is no choice.
+// Prints how the data will go, and why, in one line on standard error, if --verbose is given. sink: null if
+// there is none. kernel: empty if there is no choice.
 void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource& source,
                 const TensorSink* sink, std::string_view kernel = {});
 

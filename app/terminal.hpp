@@ -7,14 +7,14 @@
 
 namespace lnorm::app {
 
-// What standard output can show: colour as asked for, by default on a terminal unless NO_COLOR is set
+// What standard output can show: color as asked for, by default on a terminal unless NO_COLOR is set
 // [no-color.org]; UTF-8 by the locale; the terminal's width, or 80.
 Style output_style(When color);
 
 // Whether standard error is a terminal on which a line can be drawn again.
 bool can_redraw_standard_error();
 
-// In characters; 80 where it is no terminal that tells.
+// In characters; 80 if no terminal tells.
 std::size_t standard_error_width();
 
 }  // namespace lnorm::app

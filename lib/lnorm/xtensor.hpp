@@ -14,7 +14,7 @@
 #include "lnorm/pipeline/load_affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
-// Layer normalisation of tensors in memory, on xtensor expressions and containers:
+// Layer normalization of tensors in memory, on xtensor expressions and containers:
 //
 //   xt::xarray<float> x = xt::random::randn<float>({2, 3, 768});
 //   auto [y, mean, rstd] = lnorm::layer_norm(x);                       // over the last axis
@@ -26,7 +26,7 @@
 namespace lnorm {
 
 // y has the shape of x and its value type, or double where that is an integer or bool. mean and
-// rstd are float64, whatever x is, and have x's shape with 1 in the place of the normalised axes.
+// rstd are float64, whatever x is, and have x's shape with 1 in the place of the normalized axes.
 template <class T>
 struct LayerNormResult {
   xt::xarray<T> y;
@@ -50,8 +50,8 @@ constexpr DType dtype_of() {
   return is_signed ? DType::int64 : DType::uint64;
 }
 
-// Calls use(info, data) with the expression's elements in C order, which are copied unless they lie
-// like that in memory already.
+// Calls use(info, data) with the expression's elements in C order. They are copied unless they lie in that
+// order in memory.
 template <class E, class Use>
 decltype(auto) with_elements(const xt::xexpression<E>& expression, const char* name, Use use) {
   using T = typename E::value_type;
@@ -89,7 +89,7 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
     result.y.resize(plan.shape);
     result.mean.resize(plan.row_shape(true));
     result.rstd.resize(plan.row_shape(true));
-    const RowStats stats{result.mean.data(), result.rstd.data()};
+    const RowStats statistics{result.mean.data(), result.rstd.data()};
     if (plan.row_length == 0) {
       result.mean.fill(std::numeric_limits<double>::quiet_NaN());
       result.rstd.fill(std::numeric_limits<double>::quiet_NaN());
@@ -97,7 +97,7 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
     }
     const auto normalize = [&](const std::byte* rows, std::byte* y) {
       kernels().front().layer_norm({rows, info.dtype, info.byte_order, plan.rows, plan.row_length},
-                                   {y, plan.out}, affine, plan.formula, stats);
+                                   {y, plan.out}, affine, plan.formula, statistics);
     };
     const auto y = reinterpret_cast<std::byte*>(result.y.data());
     if (plan.in_view.is_contiguous()) {
@@ -118,16 +118,16 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
 }  // namespace detail
 
 // y = (x - mean) * rstd of every row, as kernel/layer_norm.hpp defines it, with its accuracy.
-// options names the normalised axes and the formula. x is not changed; nothing is
+// options names the normalized axes and the formula. x is not changed; nothing is
 // shared with the result. Throws Error if the options do not fit x's shape.
 template <class E>
 auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options = {}) {
   return detail::layer_norm(x, options, [](const Plan&) { return Affine{}; });
 }
 
-// y = (x - mean) * rstd * weight + bias. weight and bias, of any arithmetic type, have the shape of
-// the normalised axes, in the order that these have in x, or none (xt::xscalar<double>(1)), which stands for every element. Throws
-// Error if they do not.
+// y = (x - mean) * rstd * weight + bias. weight and bias have any arithmetic type, and the shape of the
+// normalized axes in x's order. One without dimensions, xt::xscalar<double>(1), stands for every element.
+// Throws Error if their shapes are others.
 template <class E, class W, class B>
 auto layer_norm(const xt::xexpression<E>& x, const xt::xexpression<W>& weight,
                 const xt::xexpression<B>& bias, const LayerNormOptions& options = {}) {

@@ -29,8 +29,7 @@ struct Ruling {
 
 // Where we go beyond or against the manifest, or where the error must say more than its class.
 const std::map<std::string, Ruling> kRulings{
-    // The manifest calls null an error; formats.md and issue 2 read it as NaN, for that is what
-    // JavaScript and jq write for NaN.
+    // The manifest calls null an error. JavaScript and jq write NaN as null, so lnorm reads it as NaN.
     {"null.json", {Verdict::accepted}},
     {"dtype_le_f16_longdouble.npy", {Verdict::refused, {"'<f16' is long double"}}},
     {"object_named.json", {Verdict::refused, {"input, gamma, beta, eps", ":input"}}},

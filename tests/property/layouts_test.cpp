@@ -66,18 +66,18 @@ std::vector<float> random_values(std::int64_t n) {
   return values;
 }
 
-// The tensor with the normalised axes last.
+// The tensor with the normalized axes last.
 struct Moved {
   Shape shape;
   std::vector<std::size_t> order;
   std::int64_t row_length = 1;
 
   Moved(const Shape& from, const std::vector<std::int64_t>& axes) {
-    for (const bool normalised : {false, true}) {
+    for (const bool normalized : {false, true}) {
       for (std::size_t axis = 0; axis < from.size(); ++axis) {
         const bool is =
             std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
-        if (is != normalised) continue;
+        if (is != normalized) continue;
         order.push_back(axis);
         shape.push_back(from[axis]);
         if (is) row_length *= from[axis];

@@ -55,7 +55,7 @@ TEST_CASE("layer_norm keeps float, and takes integers and bool as double", "[xte
   CHECK(lnorm::layer_norm(xt::xarray<long>{1, 2, 3}).y(0) == integer.y(0, 0));
 }
 
-TEST_CASE("layer_norm applies weight and bias of the normalised shape, or scalars", "[xtensor]") {
+TEST_CASE("layer_norm applies weight and bias of the normalized shape, or scalars", "[xtensor]") {
   const xt::xarray<double> x = xt::random::randn<double>({2, 3, 4});
   const xt::xarray<float> weight = xt::random::randn<float>({3, 4});
   const xt::xarray<int> bias = xt::ones<int>({3, 4});

@@ -6,7 +6,7 @@
 
 namespace lnorm {
 
-// Which axes are normalised, in the three ways people say it. Negative axes count from the end.
+// Which axes are normalized, in the three ways people say it. Negative axes count from the end.
 struct FirstAxis {  // ONNX: this axis and all after it
   std::int64_t axis = -1;
 };
@@ -21,7 +21,7 @@ using NormalizedAxes = std::variant<FirstAxis, NormalizedShape, AxisList>;
 // Where eps is added: sqrt(var + eps), or sqrt(var) + eps.
 enum class EpsOn { variance, std };
 
-// How a row is normalised (weight and bias apart):
+// How a row is normalized (weight and bias apart):
 //   y = (x - mean) / sqrt(var + eps)      var = sum((x - mean)^2) / (n - ddof)
 // rms: no mean is subtracted, and the mean of squares takes the place of var,
 //   y = x / sqrt(sum(x^2) / (n - ddof) + eps).

@@ -22,17 +22,16 @@ struct ReadOptions {
 struct OpenedTensor {
   std::unique_ptr<TensorSource> source;
   Format format;
-  std::string
-      label;  // its own name: the member that was named, or the file's name without extension
+  std::string label;  // the member that was named, or the file's name without extension
 };
 
 // Opens what the user names: PATH, PATH:MEMBER (a member of an .npz, a tensor of a .safetensors, a key of
-// a JSON object, the number of a line of JSON Lines), or "-", standard input. A file that exists under the whole name wins. The content
-// decides the format, then the extension. Throws Error.
+// a JSON object, the number of a line of JSON Lines), or "-", standard input. A file that exists under the
+// whole name wins. The content decides the format, then the extension. Throws Error.
 OpenedTensor open_tensor(const std::string& name, const ReadOptions& options);
 
-// The tensors that a name stands for, one after another: of JSON Lines, each as its line comes; of all
-// else, one.
+// The tensors that a name stands for, one after another. JSON Lines give each tensor as its line comes;
+// everything else gives one.
 class TensorSequence {
  public:
   explicit TensorSequence(OpenedTensor tensor);

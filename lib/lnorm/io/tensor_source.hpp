@@ -10,8 +10,8 @@
 
 namespace lnorm {
 
-// A tensor that is being read. Its header is known. Its elements come in the order of info(), and once:
-// either one after another, by read and skip, or by position.
+// A tensor that is being read. Its header is known. Its elements come in the memory order of info(): one
+// after another by read and skip, or, if there are positions, anywhere and again by read_at.
 class TensorSource {
  public:
   explicit TensorSource(TensorInfo info) : info_(std::move(info)) {}
@@ -31,15 +31,33 @@ class TensorSource {
   // Whether read_at is there: of regular files, and of what is in memory.
   virtual bool has_positions() const noexcept { return false; }
 
-  // Fills to with the bytes of the elements from a position on, in place of read. Several threads may do
-  // so at once.
+  // Fills to with the bytes of the elements from a position on, counted in bytes. It takes the place of
+  // read. Several threads may call it at once.
   virtual void read_at(std::int64_t position, std::span<std::byte> to) const;
 
-  // After the last read: throws Error if anything follows the tensor.
+  // Follows the last read. Throws Error if anything follows the tensor.
   virtual void finish() = 0;
 
  private:
   TensorInfo info_;
+};
+
+// A source that is read by position alone.
+class RandomAccessSource : public TensorSource {
+ public:
+  using TensorSource::TensorSource;
+
+  void read(std::vector<std::byte>& to, std::size_t bytes) final {
+    to.resize(bytes);
+    read_at(next_, to);
+    skip(static_cast<std::int64_t>(bytes));
+  }
+  void skip(std::int64_t bytes) final { next_ += bytes; }
+  bool has_positions() const noexcept final { return true; }
+  void finish() override {}
+
+ private:
+  std::int64_t next_ = 0;
 };
 
 // All elements, as the file holds them; checks that nothing follows.

@@ -26,23 +26,13 @@ bool is_ordered(const TensorInfo& info) {
   return info.order == MemoryOrder::c || element_count(info.shape) == 0;
 }
 
-class GatheredTensor final : public TensorSource {
+class GatheredTensor final : public RandomAccessSource {
  public:
   explicit GatheredTensor(std::unique_ptr<TensorSource> source)
-      : TensorSource(c_ordered(source->info())),
+      : RandomAccessSource(c_ordered(source->info())),
         given_(std::move(source)),
         source_(*given_),
         view_(fortran_row(info().shape)) {}
-
-  void read(std::vector<std::byte>& to, std::size_t bytes) override {
-    to.resize(bytes);
-    read_at(next_, to);
-    skip(static_cast<std::int64_t>(bytes));
-  }
-
-  void skip(std::int64_t bytes) override { next_ += bytes; }
-
-  bool has_positions() const noexcept override { return true; }
 
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
     const auto item = static_cast<std::int64_t>(item_size(info().dtype));
@@ -59,7 +49,6 @@ class GatheredTensor final : public TensorSource {
   std::unique_ptr<TensorSource> given_;
   PositionedSource source_;
   RowView view_;
-  std::int64_t next_ = 0;
 };
 
 // All rows of a source in a temporary file, where they lie as another view says.
@@ -109,8 +98,7 @@ std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows
                                        const ForEachTile& for_each_tile) {
   TensorInfo info = c_ordered(source.info());
   info.shape = {rows.rows(), rows.row_length()};
-  return copied(source, rows, info, RowView::contiguous(rows.rows(), rows.row_length()),
-                for_each_tile);
+  return copied(source, rows, info, rows.lined_up(), for_each_tile);
 }
 
 }  // namespace lnorm

@@ -18,8 +18,7 @@ RowSink::RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const P
 std::span<const std::byte> RowSink::put(const Tile& tile, const std::vector<std::byte>& rows,
                                         std::vector<std::byte>& packed, std::string& text) const {
   if (lined_up_) {
-    write_tile(*lined_up_, RowView::contiguous(view_.rows(), view_.row_length()), tile, item_, rows,
-               packed);
+    write_tile(*lined_up_, view_.lined_up(), tile, item_, rows, packed);
     return {};
   }
   if (target().has_positions()) {
@@ -40,8 +39,7 @@ void RowSink::write(std::span<const std::byte> encoded) {
 void RowSink::finish() {
   if (lined_up_) {
     const std::unique_ptr<TensorSource> rows = lined_up_->source();
-    copy_tiles(*rows, RowView::contiguous(view_.rows(), view_.row_length()), target(), view_,
-               for_each_tile_);
+    copy_tiles(*rows, view_.lined_up(), target(), view_, for_each_tile_);
   }
   if (positioned_) {
     positioned_->finish();

@@ -16,7 +16,7 @@ RowSource::RowSource(TensorSource& source, const RowView& view, const Passage& p
   if (passage.transposes) take(transposed(*source_, for_each_tile));
   if (passage.lines_up_rows) {
     take(lined_up(*source_, view_, for_each_tile));
-    view_ = RowView::contiguous(view_.rows(), view_.row_length());
+    view_ = view_.lined_up();
   }
   if (passage.needs_positions) {
     positioned_.emplace(*source_);

@@ -15,7 +15,7 @@ std::int64_t size_of(std::span<const Axis> axes) {
   return size;
 }
 
-// Axes that go on where the next one ends are one.
+// Merges axes that go on where the next one ends.
 std::vector<Axis> merged(std::span<const Axis> axes) {
   std::vector<Axis> result;
   for (const Axis& axis : axes) {
@@ -36,7 +36,7 @@ struct Part {
   std::vector<Axis> counts;  // the axes of which there are several indices, and how many
 };
 
-// Takes the indices from a to b, numbered along axes, apart into parts.
+// Splits the indices from a to b, numbered along axes, into parts.
 void split(std::span<const Axis> axes, std::int64_t a, std::int64_t b, std::int64_t position,
            std::int64_t start, std::vector<Part>& parts) {
   if (a == b) return;
@@ -94,7 +94,7 @@ void add_axes(const std::vector<Axis>& counts, std::int64_t rows_stride,
   }
 }
 
-// Axes that follow each other in the file and in rows are one.
+// Merges axes that follow each other both in the file and in rows.
 void merge(std::vector<BoxAxis>& axes) {
   std::vector<BoxAxis> result;
   for (const BoxAxis& axis : axes) {
@@ -146,7 +146,7 @@ void copy_plane(CopyAxis outer, CopyAxis inner, const T* from, T* to) {
     }
     return;
   }
-  // Squares, whose cache lines are used up before they are driven out.
+  // Copy in squares: their cache lines are used up before they are evicted.
   constexpr std::int64_t kSquare = 32;
   for (std::int64_t j0 = 0; j0 < inner.count; j0 += kSquare) {
     const std::int64_t j1 = std::min(inner.count, j0 + kSquare);
@@ -170,7 +170,7 @@ void copy_axes(std::span<const CopyAxis> axes, const T* from, T* to) {
   }
 }
 
-// The axis along which to goes fastest comes last, the one along which from does before it.
+// Puts the axis with stride 1 in `to` last, and the one with stride 1 in `from` before it.
 template <class T>
 void copy(std::vector<CopyAxis> axes, const T* from, T* to) {
   while (axes.size() < 2) axes.insert(axes.begin(), {1, 0, 0});
@@ -191,7 +191,7 @@ void copy_items(std::size_t item, std::vector<CopyAxis> axes, const std::byte* f
     copy(std::move(axes), reinterpret_cast<const T*>(from + from_start * size),
          reinterpret_cast<T*>(to + to_start * size));
   };
-  // Whatever their dtype, elements of one size are moved alike. The buffers come from new, aligned.
+  // Elements of one size are moved alike, whatever their dtype. The buffers are aligned: they come from new.
   switch (item) {
     case 1:
       return copy_as(std::uint8_t{});
@@ -231,8 +231,8 @@ RowView::RowView(std::span<const Axis> row_axes, std::span<const Axis> element_a
       row_length_(size_of(element_axes)) {
   if (rows_ == 0 || row_length_ == 0) return;
   slab_rows_ = rows_;
-  // The fewest of the last row axes that fill a block together with the elements, where the other
-  // axes go from block to block.
+  // Find the fewest of the last row axes that fill a block together with the elements. The other axes go
+  // from block to block.
   for (std::size_t outer = row_axes_.size() + 1; outer-- > 0;) {
     const std::span<const Axis> axes(row_axes_);
     std::vector<Axis> inner(axes.begin() + static_cast<std::ptrdiff_t>(outer), axes.end());
@@ -264,7 +264,7 @@ bool RowView::runs_across_rows() const noexcept {
 std::vector<RowView::Run> RowView::runs(const Tile& tile) const {
   std::vector<Run> runs;
   for (const Box& box : boxes_of(row_axes_, element_axes_, tile, tile.count)) {
-    // The last axes, as far as they follow each other in the file, are one run.
+    // The last axes are one run as far as they follow each other in the file.
     std::size_t outer = box.axes.size();
     std::int64_t length = 1;
     while (outer > 0 && box.axes[outer - 1].stride == length) {

@@ -36,6 +36,9 @@ class RowView {
   // Rows that lie one after another.
   static RowView contiguous(std::int64_t rows, std::int64_t row_length);
 
+  // As many rows of the same length that lie so.
+  RowView lined_up() const { return contiguous(rows_, row_length_); }
+
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t row_length() const noexcept { return row_length_; }
   Tile all() const noexcept { return {0, rows_, 0, row_length_}; }

@@ -18,20 +18,12 @@ std::int64_t byte_count(const TensorInfo& info) {
   return element_count(info.shape) * static_cast<std::int64_t>(item_size(info.dtype));
 }
 
-class SpooledTensor final : public TensorSource {
+class SpooledTensor final : public RandomAccessSource {
  public:
   SpooledTensor(TensorInfo info, std::string file_name, os::FileDescriptor file)
-      : TensorSource(std::move(info)), file_name_(std::move(file_name)), file_(std::move(file)) {}
-
-  void read(std::vector<std::byte>& to, std::size_t bytes) override {
-    to.resize(bytes);
-    read_at(next_, to);
-    next_ += static_cast<std::int64_t>(bytes);
-  }
-
-  void skip(std::int64_t bytes) override { next_ += bytes; }
-
-  bool has_positions() const noexcept override { return true; }
+      : RandomAccessSource(std::move(info)),
+        file_name_(std::move(file_name)),
+        file_(std::move(file)) {}
 
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
     if (os::read_at(file_, to, position, file_name_) < to.size()) {
@@ -39,12 +31,9 @@ class SpooledTensor final : public TensorSource {
     }
   }
 
-  void finish() override {}
-
  private:
   std::string file_name_;
   os::FileDescriptor file_;
-  std::int64_t next_ = 0;
 };
 
 std::unique_ptr<TensorSource> spooled(TensorSource& source) {

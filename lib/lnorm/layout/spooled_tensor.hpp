@@ -7,11 +7,11 @@
 #include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
 
-// Tensors with positions where there are none: by way of a temporary file without a name, in $TMPDIR or
-// /tmp. Throws Error where that fails.
+// Positions for tensors that have none, by way of a temporary file without a name in $TMPDIR or /tmp.
+// Throws Error if that fails.
 namespace lnorm {
 
-// A source as it is, if it has positions; otherwise (a pipe) read to its end first.
+// A source with positions is used as it is. One without, such as a pipe, is read to its end first.
 class PositionedSource {
  public:
   explicit PositionedSource(TensorSource& source);
@@ -34,7 +34,7 @@ class TensorSpool final : public TensorSink {
   void write(std::span<const std::byte> encoded) override;
   void finish() override {}
 
-  // After the last element; once.
+  // Follows the last element. May be called once.
   std::unique_ptr<TensorSource> source();
 
  private:
@@ -43,7 +43,7 @@ class TensorSpool final : public TensorSink {
   os::FileDescriptor file_;
 };
 
-// A sink as it is, if it has positions; otherwise it is given the elements in finish(), in order.
+// A sink with positions is used as it is. One without gets the elements in finish(), in order.
 class PositionedSink {
  public:
   // info: of what is written.

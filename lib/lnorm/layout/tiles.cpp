@@ -16,8 +16,8 @@ std::int64_t start_of(const RowView& view, const Tile& tile, std::size_t item) {
   return (tile.first_row * view.row_length() + tile.first) * static_cast<std::int64_t>(item);
 }
 
-// A tile is packed in pieces of some elements of all its rows, where that leaves its runs as they are. The
-// L2 cache holds a piece with room to spare.
+// A tile whose runs go across rows is packed in pieces of some elements of all its rows. The L2 cache holds a
+// piece with room to spare.
 constexpr std::int64_t kPieceBytes = std::int64_t{256} << 10;
 
 std::int64_t piece_length(const RowView& view, const Tile& tile, std::size_t item) {

@@ -38,7 +38,7 @@ struct Greatest {
   ElementPair at;  // the first, if there are several
 };
 
-// Rows as normalisation sees them: which elements belong together.
+// Rows as normalization sees them: which elements belong together.
 struct MismatchedRows {
   Axes axes;  // along which a row goes
   std::int64_t rows = 0;

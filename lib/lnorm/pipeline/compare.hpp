@@ -16,9 +16,9 @@ inline constexpr std::int64_t kComparedElements = 32768;
 
 Crew crew_of_comparison(const TensorInfo& actual, int threads);
 
-// Walks both tensors together, in fixed memory, blocks of them on several threads. Keeps the first
-// max_mismatches pairs that differ. row_axes: along which rows go, whose mismatches are counted, which takes
-// a bit for each of them; nothing where that is not wanted. Where the shapes differ, nothing is read. Throws Error.
+// Walks both tensors together in fixed memory, their blocks on several threads. Keeps the first
+// max_mismatches pairs that differ. Tensors of different shapes are not read. row_axes: along which rows go,
+// if the rows with mismatches are to be counted, which takes a bit a row. Throws Error.
 Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
                    std::size_t max_mismatches, const RunOptions& options = {},
                    const std::optional<Axes>& row_axes = {});

@@ -8,7 +8,7 @@
 
 namespace lnorm {
 
-// Is told after every block how many elements are done; empty if nobody wants to know.
+// Gets the number of elements that are done, after every block. Empty if nobody wants to know.
 using Progress = std::function<void(std::int64_t elements)>;
 
 struct RunOptions {
@@ -16,10 +16,10 @@ struct RunOptions {
   Progress progress{};
 };
 
-// How a loop is spread over threads: as many as there can be work for, and as memory allows.
+// The threads of a loop: as many as have work, and as memory allows.
 class Crew {
  public:
-  // block_bytes: what a block under way takes, where that is much.
+  // block_bytes: what a block under way takes, if that is much.
   Crew(int threads, std::int64_t blocks, std::int64_t block_bytes = 0);
 
   int threads() const noexcept { return threads_; }
@@ -29,9 +29,9 @@ class Crew {
 
   using Stage = std::function<void(std::int64_t block, std::size_t slot)>;
 
-  // Takes every block through three stages: begin and end one block at a time, from the first block to
-  // the last; work for several blocks at once. The first exception ends it and is thrown. A single
-  // thread, or a single block, is done by the caller alone.
+  // Takes every block through three stages. begin and end take one block at a time, from the first to the
+  // last; work takes several at once. The first exception ends the loop and is thrown. The caller alone
+  // does a single block, or the work of a single thread.
   void run(std::int64_t blocks, const Stage& begin, const Stage& work, const Stage& end) const;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace lnorm {
 
-// Reads weight or bias, as role says, which must have the plan's normalised shape or no dimensions.
+// Reads weight or bias, as role says. It must have the plan's normalized shape or no dimensions.
 // plus_one: the term is 1 + what is read. Throws Error, naming both shapes.
 AffineTerm load_affine_term(std::string_view role, TensorSource& source, const Plan& plan,
                             bool plus_one);

@@ -8,10 +8,10 @@
 
 namespace lnorm {
 
-// Counts the rows in which there are mismatches: one bit a row once there is one.
+// Counts the rows that have mismatches. It takes a bit a row, once there is a mismatch.
 class RowCounter {
  public:
-  // axes: along which rows go, in ascending order.
+  // axes: along which rows go.
   RowCounter(const Shape& shape, const Axes& axes);
 
   // The position of an element, in C order, that does not pass.

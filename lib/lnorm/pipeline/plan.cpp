@@ -44,12 +44,8 @@ constexpr std::int64_t kLook = 32768;
 constexpr std::string_view kAmong = "rows lie among each other";
 constexpr std::string_view kScattered = "neighbors in a row lie far apart in the input";
 
-Tile first_tile(const Plan& plan, const Route& route) {
-  return {0, std::min(route.rows, plan.rows), 0, route.count};
-}
-
 std::int64_t mean_run_length(const Plan& plan, const Route& route) {
-  const Tile tile = first_tile(plan, route);
+  const Tile tile = route.first_tile(plan.rows);
   const auto runs = std::max(plan.in_view.runs(tile).size(), plan.out_view.runs(tile).size());
   return tile.rows * tile.count / std::max<std::int64_t>(1, static_cast<std::int64_t>(runs));
 }
@@ -133,6 +129,7 @@ std::string bytes_text(std::int64_t bytes) {
 }
 
 Route choose_route(const Plan& plan) {
+  if (plan.rows == 0) return in_blocks(plan);
   const std::int64_t most = is_contiguous(plan) ? kRowBytes : kTileBytes;
   if (plan.row_length > most / bytes_per_element(plan)) {
     return in_parts(
@@ -162,8 +159,6 @@ Route in_whole_rows(const Plan& plan) {
 }
 
 }  // namespace
-
-Tile Plan::first_tile() const noexcept { return {0, std::min(route.rows, rows), 0, route.count}; }
 
 std::int64_t mean_run_length(const Plan& plan) { return mean_run_length(plan, plan.route); }
 

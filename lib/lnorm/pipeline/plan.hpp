@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,8 +21,11 @@ struct Route {
   std::int64_t bytes = 0;  // what these take under way: as rows in, rows out, and packed
   Passage in;
   Passage out;
-  std::string reason =
-      {};  // why the data does not go in blocks that follow each other; empty if it does
+  std::string reason;  // why it is not blocks that follow each other; empty if it is
+
+  Tile first_tile(std::int64_t all_rows) const noexcept {
+    return {0, std::min(rows, all_rows), 0, count};
+  }
 };
 
 // Every decision about a run, made before the first element is read: the tensor as rows x
@@ -53,7 +57,7 @@ struct Plan {
   Shape row_shape(bool keepdim) const { return lnorm::row_shape(shape, axes, keepdim); }
 
   // What goes through at once, the first time.
-  Tile first_tile() const noexcept;
+  Tile first_tile() const noexcept { return route.first_tile(rows); }
 
   // Whether rows are numbered in C order.
   bool rows_in_order() const noexcept { return row_number_view.is_contiguous(); }

@@ -9,7 +9,7 @@
 
 namespace lnorm {
 
-// Writes one number a row, mean or rstd, taken from the blocks as they pass, to a sink of float64.
+// Writes one number a row, mean or rstd, to a sink of float64, as the blocks pass.
 class RowWriter final : public RowObserver {
  public:
   RowWriter(TensorSink& sink, const Plan& plan, std::span<const double> RowBlock::*column);
@@ -21,7 +21,7 @@ class RowWriter final : public RowObserver {
   TensorSink& sink_;
   const Plan& plan_;
   std::span<const double> RowBlock::*column_;
-  std::optional<PositionedSink> positioned_;  // where rows do not come in C order
+  std::optional<PositionedSink> positioned_;  // if rows do not come in C order
   std::string text_;
   std::vector<std::byte> packed_;
 };

@@ -14,8 +14,9 @@
 
 namespace lnorm {
 
-// What becomes of a block of rows: layer normalisation, softmax. stats is filled where there is room.
-using Transform = std::function<void(const RowsIn& x, const RowsOut& y, const RowStats& stats)>;
+// What becomes of a block of rows: layer normalization, softmax. It fills mean and rstd if there is room.
+using Transform =
+    std::function<void(const RowsIn& x, const RowsOut& y, const RowStats& statistics)>;
 
 // What an observer wants to remember of a block.
 struct BlockFindings {
@@ -27,7 +28,7 @@ struct RowBlock {
   std::int64_t first_row;
   RowsIn x;
   RowsOut y;
-  std::span<const double> mean;  // one a row if the plan wants stats, else none
+  std::span<const double> mean;  // one a row if the plan wants them, else none
   std::span<const double> rstd;
 };
 
@@ -38,8 +39,7 @@ class RowObserver {
   RowObserver& operator=(const RowObserver&) = delete;
   virtual ~RowObserver() = default;
 
-  // What can be found out from a block alone, and see is then to be given. Called for several blocks at
-  // once.
+  // Finds out what can be found out from a block alone; see gets it. Called for several blocks at once.
   virtual std::unique_ptr<BlockFindings> examine(const RowBlock& block) const;
 
   virtual void see(const RowBlock& block, BlockFindings* findings) = 0;
@@ -48,7 +48,7 @@ class RowObserver {
   virtual void finish() = 0;
 };
 
-// Those who take the plan's blocks, or the parts of its rows. threads: how many are wanted.
+// The threads that take the plan's blocks, or the parts of its rows. threads: how many are wanted.
 Crew crew_of(const Plan& plan, int threads);
 
 // The loop: blocks of rows from the source through the transform past the observers into the sink,

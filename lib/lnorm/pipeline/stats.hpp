@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "lnorm/io/spool.hpp"
-#include "lnorm/measure/row_stats.hpp"
+#include "lnorm/measure/stats.hpp"
 #include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
@@ -23,8 +23,8 @@ class StatsObserver final : public RowObserver {
   void see(const RowBlock& block, BlockFindings* findings) override;
   void finish() override {}
 
-  // After the loop. x: the input's info. The result keeps the rows, which may lie on disk; of weight
-  // and bias it says nothing.
+  // Follows the loop. x: the input's info. The result keeps the rows, which may lie on disk. The caller
+  // sets what it says of weight and bias.
   Stats stats(const TensorInfo& x) const;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/measure/row_stats.hpp"
+#include "lnorm/measure/stats.hpp"
 
 namespace lnorm {
 
@@ -10,12 +10,12 @@ namespace lnorm {
 //   schema            1
 //   command           "stats"
 //   input             {name, dtype, shape}
-//   output_dtype      of the normalised tensor
-//   axes              the normalised axes, counted from 0
+//   output_dtype      of the normalized tensor
+//   axes              the normalized axes, counted from 0
 //   eps, eps_on, ddof, rms    the formula; ddof is that of every variance here
 //   weight, zero_centered_weight, bias    whether there were such
 //   rows              [{row, index, non_finite, output_non_finite, input, output, softmax}]: the
-//                     row's number and where it lies along the axes that are not normalised; the
+//                     row's number and where it lies along the axes that are not normalized; the
 //                     NaNs and infinities of the input and of the output; then input {mean,
 //                     variance, min, max}, output {mean, variance}, and where softmax was asked for
 //                     output.sum and softmax {sum, mean, variance}

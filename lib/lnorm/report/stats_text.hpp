@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/measure/row_stats.hpp"
+#include "lnorm/measure/stats.hpp"
 #include "lnorm/report/style.hpp"
 
 namespace lnorm {

@@ -15,7 +15,7 @@ namespace lnorm {
 // What torch.set_printoptions sets. Negative numbers, for most of which torch fails, count as 0.
 struct PrintOptions {
   int precision = 4;              // digits after the point
-  std::int64_t threshold = 1000;  // a tensor of more elements is summarised,
+  std::int64_t threshold = 1000;  // a tensor of more elements is summarized,
   std::int64_t edgeitems = 3;     // to this many at either end of every axis
   std::int64_t linewidth = 80;
   enum class SciMode { automatic, on, off } sci_mode = SciMode::automatic;

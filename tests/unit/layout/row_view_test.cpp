@@ -111,8 +111,8 @@ TEST_CASE("a tile holds the elements of its rows, whatever the order of the axes
   }
 }
 
-TEST_CASE("neighbours in the file are one run", "[row_view]") {
-  // Two images of 3 channels of 4 x 5, normalised over the channels.
+TEST_CASE("neighbors in the file are one run", "[row_view]") {
+  // Two images of 3 channels of 4 x 5, normalized over the channels.
   const std::vector<Axis> rows{{2, 60}, {4, 5}, {5, 1}};
   const std::vector<Axis> elements{{3, 20}};
   const RowView view(rows, elements);

@@ -38,7 +38,7 @@ std::string error_of(const Shape& shape, const NormalizedAxes& axes,
 
 }  // namespace
 
-TEST_CASE("the three ways to name the normalised axes agree", "[plan]") {
+TEST_CASE("the three ways to name the normalized axes agree", "[plan]") {
   for (const NormalizedAxes& axes :
        {NormalizedAxes(FirstAxis{1}), NormalizedAxes(FirstAxis{-2}),
         NormalizedAxes(NormalizedShape{{3, 4}}), NormalizedAxes(AxisList{{2, 1}}),
@@ -96,7 +96,7 @@ TEST_CASE("options that do not fit the tensor are refused in its words", "[plan]
   CHECK(error_of({0, 1LL << 40, 1LL << 40}, FirstAxis{1}).find("2^63") != std::string::npos);
 }
 
-TEST_CASE("any axes can be normalised, in the input's order", "[plan]") {
+TEST_CASE("any axes can be normalized, in the input's order", "[plan]") {
   const Plan p = plan({2, 3, 4, 5}, AxisList{{-1, 1}});
   CHECK(p.axes == std::vector<std::size_t>{1, 3});
   CHECK(p.rows == 8);
@@ -120,6 +120,26 @@ TEST_CASE("blocks that fit follow each other, so that a pipe will do", "[plan]")
   CHECK(plan({200000, 768}, AxisList{{0}}).route.in_parts);
 }
 
+TEST_CASE("the route says why rows do not go in blocks as they lie", "[plan]") {
+  CHECK(plan({1000, 768}).route.reason.empty());
+  const Plan parts = plan({3, 1 << 22});
+  CHECK(parts.route.in_parts);
+  CHECK(parts.route.reason == "a row of 16 MiB is more than should be held");
+  const auto whole = [](const Shape& shape, const NormalizedAxes& axes) {
+    return lnorm::make_plan({"x.npy", DType::float32, shape}, {axes, {}, false}, {},
+                            {.whole = true});
+  };
+  const Plan held = whole({3, 1 << 22}, FirstAxis{});
+  CHECK_FALSE(held.route.in_parts);
+  CHECK_FALSE(held.route.in.makes_detour(false));
+  CHECK(held.route.reason.empty());
+  const Plan columns = whole({200000, 768}, AxisList{{0}});
+  CHECK_FALSE(columns.route.in_parts);
+  CHECK(columns.route.in.lines_up_rows);
+  CHECK(columns.route.out.lines_up_rows);
+  CHECK(columns.route.reason == "rows lie among each other, and too few of them can be held");
+}
+
 TEST_CASE("rows of Fortran order are numbered as they lie, unless C order is asked for", "[plan]") {
   lnorm::TensorInfo x{"x.npy", DType::float32, {8, 4000, 768}};
   x.order = lnorm::MemoryOrder::fortran;
@@ -138,4 +158,5 @@ TEST_CASE("extents that no memory could have are nothing, beside one of 0", "[pl
   lnorm::TensorInfo x{"x.npy", DType::float32, {0, 1LL << 40, 1LL << 40}};
   x.order = lnorm::MemoryOrder::fortran;
   CHECK(lnorm::make_plan(x, {}).rows == 0);
+  CHECK(plan({0, 1LL << 62}).route.bytes == 0);
 }

@@ -398,29 +398,17 @@ class JsonReader {
   bool rank_known_ = false;
 };
 
-class JsonSource final : public TensorSource {
+class JsonSource final : public RandomAccessSource {
  public:
   explicit JsonSource(Tensor tensor)
-      : TensorSource(std::move(tensor.info)), elements_(std::move(tensor.elements)) {}
+      : RandomAccessSource(std::move(tensor.info)), elements_(std::move(tensor.elements)) {}
 
-  void read(std::vector<std::byte>& to, std::size_t bytes) override {
-    const auto from = elements_.begin() + static_cast<std::ptrdiff_t>(position_);
-    to.assign(from, from + static_cast<std::ptrdiff_t>(bytes));
-    position_ += bytes;
-  }
-
-  void skip(std::int64_t bytes) override { position_ += static_cast<std::size_t>(bytes); }
-
-  bool has_positions() const noexcept override { return true; }
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
     std::copy_n(elements_.begin() + position, to.size(), to.begin());
   }
 
-  void finish() override {}
-
  private:
   std::vector<std::byte> elements_;
-  std::size_t position_ = 0;
 };
 
 }  // namespace

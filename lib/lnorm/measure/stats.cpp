@@ -1,4 +1,4 @@
-#include "lnorm/measure/row_stats.hpp"
+#include "lnorm/measure/stats.hpp"
 
 #include <algorithm>
 #include <array>

@@ -13,10 +13,10 @@
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/measure/histogram.hpp"
 
-// What normalisation does to every row, and a summary over the rows.
+// What normalization does to every row, and a summary over the rows.
 namespace lnorm {
 
-// One row of the input, what layer normalisation makes of it, and what softmax does, if asked for.
+// One row of the input, what layer normalization makes of it, and what softmax does, if asked for.
 struct StatsRow {
   Moments input;
   Moments output;
