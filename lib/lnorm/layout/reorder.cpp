@@ -9,12 +9,9 @@ namespace lnorm {
 
 namespace {
 
-using Axis = RowView::Axis;
-
-std::vector<Axis> axes_of(const Shape& shape, const std::vector<std::int64_t>& strides) {
-  std::vector<Axis> axes;
-  for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back({shape[i], strides[i]});
-  return axes;
+// A tensor in Fortran order as one row: its elements in C order.
+RowView fortran_row(const Shape& shape) {
+  return {shape, MemoryOrder::fortran, {}, kept_axes(shape, {})};
 }
 
 TensorInfo c_ordered(TensorInfo info) {
@@ -87,10 +84,12 @@ std::vector<std::byte> read_all_in_c_order(TensorSource& source) {
 std::unique_ptr<TensorSource> transposed(TensorSource& source, const ForEachTile& for_each_tile) {
   const TensorInfo& info = source.info();
   // Rows along the last axis, numbered so that neighbors are neighbors in the file.
-  const std::vector<Axis> in = axes_of(info.shape, fortran_strides(info.shape));
-  const std::vector<Axis> out = axes_of(info.shape, c_strides(info.shape));
-  const RowView from(std::vector<Axis>(in.rbegin() + 1, in.rend()), {&in.back(), 1});
-  const RowView to(std::vector<Axis>(out.rbegin() + 1, out.rend()), {&out.back(), 1});
+  Axes axes = kept_axes(info.shape, {});
+  std::reverse(axes.begin(), axes.end());
+  const Axes rows(axes.begin() + 1, axes.end());
+  const Axes elements{axes.front()};
+  const RowView from(info.shape, MemoryOrder::fortran, rows, elements);
+  const RowView to(info.shape, MemoryOrder::c, rows, elements);
   return copied(source, from, c_ordered(info), to, for_each_tile);
 }
 

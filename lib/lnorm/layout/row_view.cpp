@@ -9,6 +9,13 @@ namespace {
 
 using Axis = RowView::Axis;
 
+std::vector<Axis> strided(const Shape& shape, MemoryOrder order, const Axes& numbers) {
+  const std::vector<std::int64_t> all = strides(shape, order);
+  std::vector<Axis> axes;
+  for (const std::size_t number : numbers) axes.push_back({shape[number], all[number]});
+  return axes;
+}
+
 std::int64_t size_of(std::span<const Axis> axes) {
   std::int64_t size = 1;
   for (const Axis& axis : axes) size *= axis.extent;
@@ -251,6 +258,10 @@ RowView::RowView(std::span<const Axis> row_axes, std::span<const Axis> element_a
   contiguous_ = slab_rows_ == 1 && elements_contiguous;
 }
 
+RowView::RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes,
+                 const Axes& element_axes)
+    : RowView(strided(shape, order, row_axes), strided(shape, order, element_axes)) {}
+
 RowView RowView::contiguous(std::int64_t rows, std::int64_t row_length) {
   const Axis row_axis{rows, row_length};
   const Axis element_axis{row_length, 1};
@@ -299,31 +310,15 @@ void RowView::scatter(const Tile& tile, std::size_t item, const std::byte* rows,
   copy_boxes(boxes_of(row_axes_, element_axes_, tile, row_stride), item, false, rows, packed);
 }
 
-std::vector<std::int64_t> c_strides(std::span<const std::int64_t> shape) {
-  std::vector<std::int64_t> strides(shape.size());
+std::vector<std::int64_t> strides(const Shape& shape, MemoryOrder order) {
+  std::vector<std::int64_t> result(shape.size());
   std::int64_t stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    strides[axis] = stride;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::size_t axis = order == MemoryOrder::fortran ? i : shape.size() - 1 - i;
+    result[axis] = stride;
     stride *= shape[axis];
   }
-  return strides;
-}
-
-std::vector<std::int64_t> fortran_strides(std::span<const std::int64_t> shape) {
-  std::vector<std::int64_t> strides(shape.size());
-  std::int64_t stride = 1;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    strides[axis] = stride;
-    stride *= shape[axis];
-  }
-  return strides;
-}
-
-RowView fortran_row(std::span<const std::int64_t> shape) {
-  const std::vector<std::int64_t> strides = fortran_strides(shape);
-  std::vector<Axis> axes;
-  for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back({shape[i], strides[i]});
-  return {{}, axes};
+  return result;
 }
 
 }  // namespace lnorm

@@ -5,6 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "lnorm/core/axes.hpp"
+#include "lnorm/core/tensor_info.hpp"
+
 namespace lnorm {
 
 // Some successive elements of some successive rows.
@@ -32,6 +35,9 @@ class RowView {
   // Rows are numbered along row_axes and their elements along element_axes, the last of either
   // fastest.
   RowView(std::span<const Axis> row_axes, std::span<const Axis> element_axes);
+
+  // The same along axes of a tensor.
+  RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes, const Axes& element_axes);
 
   // Rows that lie one after another.
   static RowView contiguous(std::int64_t rows, std::int64_t row_length);
@@ -76,11 +82,7 @@ class RowView {
   bool contiguous_ = true;
 };
 
-// The strides of a tensor in C order, or in Fortran order.
-std::vector<std::int64_t> c_strides(std::span<const std::int64_t> shape);
-std::vector<std::int64_t> fortran_strides(std::span<const std::int64_t> shape);
-
-// A tensor in Fortran order as one row: its elements in C order.
-RowView fortran_row(std::span<const std::int64_t> shape);
+// From one index of each axis to the next.
+std::vector<std::int64_t> strides(const Shape& shape, MemoryOrder order);
 
 }  // namespace lnorm

@@ -7,16 +7,13 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/raw_tensor.hpp"
 
 namespace lnorm {
 
 namespace {
 
 constexpr std::int64_t kBlock = std::int64_t{1} << 20;
-
-std::int64_t byte_count(const TensorInfo& info) {
-  return element_count(info.shape) * static_cast<std::int64_t>(item_size(info.dtype));
-}
 
 class SpooledTensor final : public RandomAccessSource {
  public:
@@ -39,7 +36,7 @@ class SpooledTensor final : public RandomAccessSource {
 std::unique_ptr<TensorSource> spooled(TensorSource& source) {
   TensorSpool spool(source.info());
   std::vector<std::byte> block;
-  const std::int64_t bytes = byte_count(source.info());
+  const std::int64_t bytes = data_bytes(source.info());
   for (std::int64_t done = 0; done < bytes; done += kBlock) {
     source.read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
     spool.write(block);
@@ -80,7 +77,7 @@ TensorSink& PositionedSink::operator*() const noexcept {
 void PositionedSink::finish() {
   if (spool_) {
     const std::unique_ptr<TensorSource> source = spool_->source();
-    const std::int64_t bytes = byte_count(source->info());
+    const std::int64_t bytes = data_bytes(source->info());
     const auto item = static_cast<std::int64_t>(item_size(source->info().dtype));
     std::vector<std::byte> block;
     std::string room;

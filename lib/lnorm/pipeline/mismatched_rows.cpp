@@ -7,8 +7,8 @@ namespace lnorm {
 RowCounter::RowCounter(const Shape& shape, const Axes& axes)
     : shape_(shape), row_strides_(shape.size()), row_shape_(row_shape(shape, axes)) {
   const Axes kept = kept_axes(shape, axes);
-  const Shape strides = c_strides(row_shape_);
-  for (std::size_t i = 0; i < kept.size(); ++i) row_strides_[kept[i]] = strides[i];
+  const auto row_strides = strides(row_shape_, MemoryOrder::c);
+  for (std::size_t i = 0; i < kept.size(); ++i) row_strides_[kept[i]] = row_strides[i];
   found_.axes = axes;
   found_.rows = element_count(row_shape_);
 }

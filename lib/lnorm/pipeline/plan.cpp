@@ -54,25 +54,15 @@ std::int64_t bytes_per_element(const Plan& plan) {
   return static_cast<std::int64_t>(item_size(plan.in) + item_size(plan.out));
 }
 
-std::vector<RowView::Axis> view_axes(const Shape& extents, const std::vector<std::int64_t>& strides,
-                                     const Axes& axes) {
-  std::vector<RowView::Axis> result;
-  for (const std::size_t axis : axes) result.push_back({extents[axis], strides[axis]});
-  return result;
-}
-
 // Numbers rows along the kept axes in the order given.
 void set_views(const TensorInfo& x, const Axes& kept, Plan& plan) {
   if (plan.rows == 0 || plan.row_length == 0) {  // nothing lies anywhere
     plan.in_view = plan.out_view = RowView::contiguous(plan.rows, plan.row_length);
     return;
   }
-  const auto in = x.order == MemoryOrder::c ? c_strides(x.shape) : fortran_strides(x.shape);
-  const auto out = c_strides(x.shape);
-  plan.in_view = {view_axes(x.shape, in, kept), view_axes(x.shape, in, plan.axes)};
-  plan.out_view = {view_axes(x.shape, out, kept), view_axes(x.shape, out, plan.axes)};
-  const Shape numbers = plan.row_shape(true);
-  plan.row_number_view = {view_axes(numbers, c_strides(numbers), kept), {}};
+  plan.in_view = {x.shape, x.order, kept, plan.axes};
+  plan.out_view = {x.shape, MemoryOrder::c, kept, plan.axes};
+  plan.row_number_view = {plan.row_shape(true), MemoryOrder::c, kept, {}};
 }
 
 bool is_contiguous(const Plan& plan) {
@@ -224,7 +214,8 @@ Passage make_c_order_plan(const TensorInfo& x) {
   passage.needs_positions = x.order == MemoryOrder::fortran;
   const std::int64_t elements = element_count(x.shape);
   if (x.order == MemoryOrder::c || elements <= kLook) return passage;
-  const auto runs = std::ssize(fortran_row(x.shape).runs({0, 1, (elements - kLook) / 2, kLook}));
+  const RowView row(x.shape, x.order, {}, kept_axes(x.shape, {}));
+  const auto runs = std::ssize(row.runs({0, 1, (elements - kLook) / 2, kLook}));
   passage.transposes = kLook / runs < kLeastRun;
   return passage;
 }

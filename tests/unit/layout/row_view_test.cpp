@@ -64,7 +64,8 @@ TEST_CASE("a tile holds the elements of its rows, whatever the order of the axes
   for (int round = 0; round < 400; ++round) {
     std::vector<std::int64_t> shape(1 + static_cast<std::size_t>(below(5)));
     for (std::int64_t& extent : shape) extent = 1 + below(round % 10 == 0 ? 40 : 6);
-    const auto strides = round % 2 == 0 ? lnorm::c_strides(shape) : lnorm::fortran_strides(shape);
+    const auto order_in_file = round % 2 == 0 ? lnorm::MemoryOrder::c : lnorm::MemoryOrder::fortran;
+    const auto strides = lnorm::strides(shape, order_in_file);
     std::vector<std::size_t> order(shape.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::shuffle(order.begin(), order.end(), random);
@@ -74,7 +75,9 @@ TEST_CASE("a tile holds the elements of its rows, whatever the order of the axes
     for (std::size_t i = 0; i < order.size(); ++i) {
       (i < split ? rows : elements).push_back({shape[order[i]], strides[order[i]]});
     }
-    const RowView view(rows, elements);
+    const auto middle = order.begin() + static_cast<std::ptrdiff_t>(split);
+    const RowView view(shape, order_in_file, {order.begin(), middle}, {middle, order.end()});
+    CHECK(view.rows() == count(rows));
     CHECK(view.row_length() == count(elements));
     for (int i = 0; i < 5; ++i) {
       Tile tile{below(count(rows)), 0, below(count(elements)), 0};
