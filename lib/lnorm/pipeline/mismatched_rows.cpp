@@ -6,11 +6,12 @@ namespace lnorm {
 
 RowCounter::RowCounter(const Shape& shape, const Axes& axes)
     : shape_(shape), row_strides_(shape.size()), row_shape_(row_shape(shape, axes)) {
+  found_.axes = axes;
+  found_.rows = element_count(row_shape_);
+  if (found_.rows == 0) return;  // strides might be too large, and none is needed
   const Axes kept = kept_axes(shape, axes);
   const auto row_strides = strides(row_shape_, MemoryOrder::c);
   for (std::size_t i = 0; i < kept.size(); ++i) row_strides_[kept[i]] = row_strides[i];
-  found_.axes = axes;
-  found_.rows = element_count(row_shape_);
 }
 
 void RowCounter::add(std::int64_t position) {

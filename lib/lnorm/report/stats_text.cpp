@@ -101,16 +101,16 @@ class TextReport {
     const Formula& formula = stats_.formula;
     const Shape& shape = stats_.x.shape;
     std::string axes;
-    std::int64_t row_length = 1;
+    Shape normalized;
     for (const std::size_t axis : stats_.axes) {
       axes += concat(axes.empty() ? "" : ", ", axis);
-      row_length *= shape[axis];
+      normalized.push_back(shape[axis]);
     }
     axes.insert(0, stats_.axes.empty() ? "no axes" : stats_.axes.size() == 1 ? "axis " : "axes ");
     write_line(concat(style_.heading(printable(stats_.x.name)), ": ", name(stats_.x.dtype),
                       ", shape ", shape_text(shape), ", ", formula.rms ? "RMS-" : "",
                       "normalised over ", axes, ": ", counted(element_count(rows_), "row"), " of ",
-                      row_length));
+                      element_count(normalized)));
     write_line(concat("eps ", value_text(formula.eps), " on the ",
                       formula.eps_on == EpsOn::std ? "root of the " : "",
                       formula.rms ? "mean of squares" : "variance", ", ",
