@@ -1,14 +1,20 @@
 #include "program.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "fuzz/in_memory.hpp"
 #include "fuzz/targets.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "support/files.hpp"
 #include "support/process.hpp"
 
 namespace {
@@ -56,9 +62,137 @@ const std::vector<Words> kCommands{
     {"compare", "@:x", "@:1", "--as", "bfloat16"},
 };
 
+// The others are drawn: option by option, and a value for each that takes one. % is a folder for files. Of
+// options and values, too, new ones go to the end.
+struct Option {
+  Words words;   // its name, and what always goes with it
+  Words values;  // none: takes none
+  std::string_view
+      where;  // the first letters of its commands: Apply, sTats, Compare, softMax, Show
+};
+constexpr std::uint8_t kDrawn = 128;  // from this first byte on
+const Words kNames{"apply", "stats", "compare", "softmax", "show"};
+constexpr std::string_view kLetters = "atcms";
+const Words kTerms{"2", "[]",  "[1, -2, 0.5]", "[[],[]]", "@",         "@:a",
+                   "0", "NaN", "1e308",        "-1e-320", "[1,2,3,4]", "-Infinity"};
+const std::vector<Option> kOptions{
+    {{"--axis"}, {"0", "1", "-1", "-2", "2", "5"}, "atcm"},
+    {{"--axes"}, {"0", "1", "0,1", "-1,-2", "2,0", "2", "0,1,2", "1,1", "-5", ""}, "atcm"},
+    {{"--normalized-shape"}, {"0", "3", "2,3", "3,4", "4", "0,3", "1", "-1"}, "atcm"},
+    {{"--ddof"}, {"1", "0", "2", "5", "-1", "9223372036854775807"}, "at"},
+    {{"--unbiased"}, {}, "at"},
+    {{"--eps"}, {"0", "1e-5", "1", "1e300", "1e-320", "-1", "1e999"}, "at"},
+    {{"--eps-on"}, {"std", "variance"}, "at"},
+    {{"--rms"}, {}, "at"},
+    {{"--weight"}, kTerms, "at"},
+    {{"--bias"}, kTerms, "at"},
+    {{"--zero-centered-weight"}, {}, "at"},
+    {{"--save-mean"}, {"%m.npy", "%m.json", "%m.txt", "%m.safetensors", "%m.jsonl", "-"}, "a"},
+    {{"--save-rstd"}, {"%r.npy", "%r.json", "%r.txt", "%r.safetensors", "%r.jsonl", "%m.npy"}, "a"},
+    {{"--no-keepdim"}, {}, "a"},
+    {{"--dtype"}, {"float16", "bfloat16", "float32", "float64"}, "am"},
+    {{"--name", "y", "--to"}, {"npy", "json", "text", "safetensors", "jsonl"}, "am"},
+    {{"--name", "y", "-o"}, {"%y.npy", "%y.json", "%y.txt", "%y.safetensors", "%y.jsonl"}, "am"},
+    {{"--nan"}, {"null", "python"}, "am"},
+    {{"--from"}, {"npy", "npz", "safetensors", "json", "jsonl"}, "atms"},
+    {{"--as"}, {"bfloat16"}, "atcms"},
+    {{"--precision"}, {"0", "1", "100"}, "ams"},
+    {{"--edgeitems"}, {"0", "1", "1000000000000"}, "ams"},
+    {{"--threshold"}, {"0", "5", "1000000000000"}, "ams"},
+    {{"--linewidth"}, {"0", "20", "1000000000000"}, "ams"},
+    {{"--sci-mode"}, {"on", "off", "auto"}, "ams"},
+    {{"--softmax"}, {}, "t"},
+    {{"--histogram"}, {}, "t"},
+    {{"--all"}, {}, "t"},
+    {{"--json"}, {}, "tc"},
+    {{"--csv"}, {}, "t"},
+    {{"--color"}, {"always", "never", "auto"}, "tcs"},
+    {{"--rtol"}, {"0", "1e-3", "1e308", "-1"}, "c"},
+    {{"--atol"}, {"0", "1e-3", "1e308", "1e-320"}, "c"},
+    {{"--max-ulp"}, {"0", "3", "18446744073709551615"}, "c"},
+    {{"--no-equal-nan"}, {}, "c"},
+    {{"--max-diffs"}, {"0", "1", "1000000"}, "c"},
+    {{"-q"}, {}, "c"},
+    {{"--header"}, {}, "s"},
+};
+const Words kMembers{"@", "@:x", "@:a", "@:1", "@:"};
+
+const std::string& one_of(const Words& words, std::uint8_t byte) {
+  return words[byte % words.size()];
+}
+
+// The command line that bytes say.
+Words drawn(std::uint8_t command, std::span<const std::uint8_t> bytes) {
+  const auto next = [&] {
+    if (bytes.empty()) return std::uint8_t{0};
+    const std::uint8_t byte = bytes.front();
+    bytes = bytes.subspan(1);
+    return byte;
+  };
+  const std::size_t which = command % kNames.size();
+  Words words{kNames[which]};
+  const std::uint8_t members = next();
+  words.push_back(one_of(kMembers, members % 16));
+  if (words[0] == "compare") words.push_back(one_of(kMembers, members / 16));
+  while (!bytes.empty()) {
+    const Option& option = kOptions[next() % kOptions.size()];
+    if (option.where.find(kLetters[which]) == option.where.npos) continue;
+    words.insert(words.end(), option.words.begin(), option.words.end());
+    if (!option.values.empty()) words.push_back(one_of(option.values, next()));
+  }
+  return words;
+}
+
+// Where drawn command lines write files.
+class Folder {
+ public:
+  std::string path(const std::string& name) const { return directory_ / name; }
+
+  // All that is there, file by file, and then no longer is.
+  std::string take() {
+    std::string all;
+    for (const std::string& name : support::list_directory(directory_.path())) {
+      all += name + ":" + support::read_file(directory_ / name);
+      std::filesystem::remove(directory_ / name);
+    }
+    return all;
+  }
+
+ private:
+  support::TempDir directory_;
+};
+
+Folder& folder() {
+  static Folder folder;
+  return folder;
+}
+
+// Rows of no elements may be very many, and so their means: files end early while this lives.
+class FileSizeLimit {
+ public:
+  FileSizeLimit() {
+    signal_ = std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = rlim_t{1} << 20;
+    require(::setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, signal_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*signal_)(int);
+};
+
 struct Run {
   int status;
   std::string out;
+  std::string files;
 };
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
@@ -72,6 +206,7 @@ Run run(Words words, const std::string& first, const std::string& file, const Wo
         int in) {
   bool is_first = true;
   for (std::string& word : words) {
+    if (word.starts_with('%')) word = folder().path(word.substr(1));
     if (!word.starts_with('@')) continue;
     word.replace(0, 1, is_first ? first : file);
     is_first = false;
@@ -83,12 +218,15 @@ Run run(Words words, const std::string& first, const std::string& file, const Wo
   const MemoryFile err;
   Run result{};
   {
+    const FileSizeLimit limit;
     const StandardStream standard_in(STDIN_FILENO, in);
     const StandardStream standard_out(STDOUT_FILENO, out.get());
     const StandardStream standard_err(STDERR_FILENO, err.get());
     result.status = lnorm::app::run_program(static_cast<int>(argv.size()), argv.data());
   }
+  result.files = folder().take();
   if (result.status == 2) {
+    require(result.files.empty(), "what is refused leaves no files");
     const support::Outcome outcome{.status = 2, .out = "", .err = err.content()};
     const std::string fault = refusal_fault(outcome, {});
     require(fault.empty(), fault);
@@ -114,8 +252,17 @@ std::string any_kernel(std::string_view bytes) {
 
 int fuzz_program(const std::uint8_t* data, std::size_t size) {
   if (size == 0 || size - 1 > kPipeBytes) return -1;
-  const Words& words = kCommands[data[0] % kCommands.size()];
-  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  std::span<const std::uint8_t> rest(data + 1, size - 1);
+  Words words;
+  if (data[0] < kDrawn) {
+    words = kCommands[data[0] % kCommands.size()];
+  } else {
+    if (rest.empty()) return -1;
+    const std::size_t count = std::min<std::size_t>(rest[0] % 32, rest.size() - 1);
+    words = drawn(static_cast<std::uint8_t>(data[0] - kDrawn), rest.subspan(1, count));
+    rest = rest.subspan(1 + count);
+  }
+  const std::string_view bytes(reinterpret_cast<const char*>(rest.data()), rest.size());
   const MemoryFile file(bytes);
   const FullPipe nothing("");
   const bool has_threads = words[0] != "show";
@@ -130,5 +277,6 @@ int fuzz_program(const std::uint8_t* data, std::size_t size) {
       run(words, seeks ? file.path() : "-", file.path(), options, FullPipe(bytes).get());
   require(actual.status == expected.status, "the exit status from a pipe is that from a file");
   require(actual.out == expected.out, "the result from a pipe, by another kernel, is the same");
+  require(actual.files == expected.files, "the files from a pipe, by another kernel, are the same");
   return 0;
 }

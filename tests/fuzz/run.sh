@@ -12,13 +12,20 @@ targets=("$@")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# For the program, files of the corpus get a command line each.
+bytes() {
+  # shellcheck disable=SC2059  # the numbers are the format
+  printf "$(printf '\\x%02x' "$@")"
+}
+
+# For the program, files of the corpus get two command lines each, of which one is drawn.
 seed_program() {
-  local file command=0
+  local file number=0
   for file in "$root"/data/corpus/{good,bad}/*; do
     [ "$(stat -c %s "$file")" -le 2048 ] || continue
-    # shellcheck disable=SC2059  # the number is the format
-    { printf "\\x$(printf %02x $((command++ % 36)))" && cat "$file"; } >"$1/corpus_${file##*/}"
+    { bytes $((number % 36)) && cat "$file"; } >"$1/corpus_${file##*/}"
+    { bytes $((128 + number % 5)) 5 0 $((number * 7 % 38)) $((number % 11)) $((number * 11 % 38)) \
+      $((number % 13)) && cat "$file"; } >"$1/drawn_${file##*/}"
+    number=$((number + 1))
   done
 }
 

@@ -7,6 +7,7 @@
 
 #include "fuzz/in_memory.hpp"
 #include "fuzz/targets.hpp"
+#include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/io/file_source.hpp"
 
@@ -123,7 +124,10 @@ std::string written(const Tensor& tensor, const std::string& name) {
   lnorm::ByteSink bytes(file.path());
   const auto sink = make_safetensors_sink(bytes, tensor.info, name);
   std::string room;
-  sink->write(sink->encode(0, std::as_bytes(std::span(tensor.elements)), room));
+  std::string native = tensor.elements;
+  lnorm::make_native(std::as_writable_bytes(std::span(native)), tensor.info.dtype,
+                     tensor.info.byte_order);
+  sink->write(sink->encode(0, std::as_bytes(std::span(native)), room));
   sink->finish();
   bytes.finish();
   return file.content();

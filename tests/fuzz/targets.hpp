@@ -22,6 +22,7 @@ int fuzz_npz(const std::uint8_t* data, std::size_t size);
 // JSON, and what it has under some keys: what is read comes back from what is written.
 int fuzz_json(const std::uint8_t* data, std::size_t size);
 
-// The first byte chooses a command line, the rest is its input: from a file by one thread, and from a pipe by
-// two and any of the kernels, exit status and result are the same; a refusal is one line.
+// The first byte chooses a command line, or a command alone: then a byte says how many bytes follow from which
+// its options are drawn. The rest is the input: from a file by one thread, and from a pipe by two and any of the
+// kernels, exit status, result and files are the same; a refusal is one line.
 int fuzz_program(const std::uint8_t* data, std::size_t size);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
@@ -80,17 +81,30 @@ class RawSource final : public TensorSource {
 
 class RawSink final : public TensorSink {
  public:
-  RawSink(ByteSink& bytes, std::string_view header) : bytes_(bytes) { bytes_.write(header); }
+  RawSink(ByteSink& bytes, std::string_view header, DType dtype) : bytes_(bytes), dtype_(dtype) {
+    bytes_.write(header);
+  }
+
+  std::span<const std::byte> encode(std::int64_t, std::span<const std::byte> elements,
+                                    std::string& room) const override {
+    if constexpr (std::endian::native == std::endian::little) return elements;
+    room.assign(reinterpret_cast<const char*>(elements.data()), elements.size());
+    const auto encoded = std::as_writable_bytes(std::span(room));
+    make_native(encoded, dtype_, std::endian::little);  // and back
+    return encoded;
+  }
 
   bool has_positions() const noexcept override { return bytes_.has_positions(); }
   void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
-    bytes_.write_at(position, elements);
+    std::string room;
+    bytes_.write_at(position, encode(0, elements, room));
   }
   void write(std::span<const std::byte> encoded) override { bytes_.write(encoded); }
   void finish() override {}
 
  private:
   ByteSink& bytes_;
+  DType dtype_;
 };
 
 }  // namespace
@@ -111,8 +125,8 @@ std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes,
   return std::make_unique<RawSource>(std::move(bytes), std::move(info), following);
 }
 
-std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header) {
-  return std::make_unique<RawSink>(bytes, header);
+std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header, DType dtype) {
+  return std::make_unique<RawSink>(bytes, header, dtype);
 }
 
 }  // namespace lnorm

@@ -20,7 +20,7 @@ std::int64_t data_bytes(const TensorInfo& info);
 std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info,
                                               std::int64_t following = 0);
 
-// Writes the header, then the elements.
-std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header);
+// Writes the header, then the elements, which are of that dtype, little-endian on every machine.
+std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header, DType dtype);
 
 }  // namespace lnorm

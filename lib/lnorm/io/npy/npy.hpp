@@ -38,7 +38,7 @@ TensorInfo read_npy_header(ByteSource& bytes, std::optional<DType> as = {});
 std::unique_ptr<TensorSource> open_npy(std::unique_ptr<ByteSource> bytes,
                                        std::optional<DType> as = {});
 
-// Writes version 1.0, as numpy.save writes it, and bfloat16 as '<V2'. info: native byte order.
+// Writes version 1.0, as numpy.save writes it on a little-endian machine, and bfloat16 as '<V2'.
 std::unique_ptr<TensorSink> make_npy_sink(ByteSink& bytes, const TensorInfo& info);
 
 // The dict literal of a header, parsed. at: the dict's offset in the file, for messages, which

@@ -163,8 +163,8 @@ class DictParser {
           concat("dtype '", printable(descr), "' is ", what, ", expected one of ", kSupported));
     }
     info.dtype = may_be_bfloat16 ? DType::bfloat16 : entry->dtype;
-    if (has_order && descr[0] == '<') info.byte_order = std::endian::little;
-    if (has_order && descr[0] == '>') info.byte_order = std::endian::big;
+    // '=' and no mark would be the writer's own order, which nearly always is this one.
+    info.byte_order = descr.starts_with('>') ? std::endian::big : std::endian::little;
   }
 
   void parse_order(TensorInfo& info) {
@@ -236,9 +236,7 @@ TensorInfo parse_npy_dict(const std::string& name, std::string_view dict, std::s
 std::string format_npy_header(const TensorInfo& info) {
   const auto* entry = std::find_if(kTypeCodes.begin(), kTypeCodes.end(),
                                    [&](const TypeCode& t) { return t.dtype == info.dtype; });
-  const char order = item_size(info.dtype) == 1                   ? '|'
-                     : std::endian::native == std::endian::little ? '<'
-                                                                  : '>';
+  const char order = item_size(info.dtype) == 1 ? '|' : '<';
   std::string dict =
       concat("{'descr': '", order, entry == kTypeCodes.end() ? kBFloat16Code : entry->code,
              "', 'fortran_order': False, 'shape': ", python_tuple(info.shape), ", }");

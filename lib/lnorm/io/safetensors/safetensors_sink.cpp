@@ -1,4 +1,3 @@
-#include <bit>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -36,13 +35,9 @@ std::unique_ptr<TensorSink> make_safetensors_sink(ByteSink& bytes, const TensorI
                        "' cannot be the name of a tensor: ", what),
                 "--name gives it another");
   };
-  if (std::endian::native != std::endian::little) {
-    throw Error(concat(printable(bytes.name()),
-                       ": .safetensors is little-endian, which this machine is not"));
-  }
   if (name == "__metadata__") fail("safetensors files keep other things there");
   try {
-    return make_raw_sink(bytes, format_header(info, name));
+    return make_raw_sink(bytes, format_header(info, name), info.dtype);
   } catch (const nlohmann::json::type_error&) {
     fail("it is not UTF-8");
   }
