@@ -4,6 +4,8 @@
 #   ./bootstrap.sh test      the same with the tests, and passes them
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
 #   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS
+#   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
+#                                 holds the results against this machine's, byte for byte
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
 #   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch
 set -euo pipefail
@@ -12,6 +14,8 @@ cd "$(dirname "$0")"
 build_packages=(g++ cmake ninja-build libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
   libzip-dev nlohmann-json3-dev pkgconf)
 test_packages=(catch2 libboost-dev)
+# Of the library's tests, those of the kernels: what an emulator does in two minutes or so.
+cross_tests=('[kernel]' '[oracle]')
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev time)
 
 # Prints those of the packages that are not installed.
@@ -62,6 +66,40 @@ build() {  # preset, then options for cmake
   cmake --build --preset "$preset"
 }
 
+# Downloads the libraries of another architecture and unpacks them into a folder. apt works on lists and states of
+# its own here: the machine's stay as they are, nothing is installed, and no root is needed.
+unpack_libraries() {  # architecture, folder
+  [ ! -e "$2/complete" ] || return 0
+  local apt package needed
+  mapfile -t needed < <(printf '%s\n' "${build_packages[@]}" "${test_packages[@]}" |
+    grep -E '^lib|json|catch2')
+  apt=$(mktemp -d)
+  mkdir -p "$apt"/{state/lists/partial,cache/archives/partial}
+  touch "$apt/status"
+  cat >"$apt/apt.conf" <<END
+APT::Architecture "$1";
+APT::Architectures { "$1"; };
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+Dir::State "$apt/state";
+Dir::State::status "$apt/status";
+Dir::Cache "$apt/cache";
+END
+  echo "Unpacking the libraries of $1 into $2"
+  APT_CONFIG=$apt/apt.conf apt-get update -qq || echo "bootstrap.sh: apt-get update failed, going on" >&2
+  APT_CONFIG=$apt/apt.conf apt-get install -y -qq --no-install-recommends --download-only \
+    "${needed[@]}" >/dev/null
+  mkdir -p "$2"
+  for package in "$apt"/cache/archives/*.deb; do
+    case ${package##*/} in
+      gcc-* | libgcc-* | libstdc++* | libc6* | libc-dev* | linux-libc*) ;;  # the cross compiler brings its own
+      *) dpkg -x "$package" "$2" ;;
+    esac
+  done
+  rm -rf "$apt"
+  touch "$2/complete"
+}
+
 show() {
   printf '\n$ %s\n' "$*"
   PATH="$PWD/build/release:$PATH" "$@"
@@ -101,6 +139,27 @@ END
     cmake --build --preset sanitize --target fuzzers
     tests/fuzz/run.sh "${2:-20}"
     ;;
+  cross)
+    case "${2:-}" in
+      arm64) triplet=aarch64-linux-gnu ;;
+      s390x) triplet=s390x-linux-gnu ;;
+      *)
+        echo "bootstrap.sh: cross is for arm64 or s390x" >&2
+        exit 2
+        ;;
+    esac
+    install "${build_packages[@]}" "${test_packages[@]}" "g++-$triplet" python3 qemu-user
+    cmake --preset release >/dev/null
+    cmake --build --preset release --target lnorm_app
+    there=build/cross-$2
+    unpack_libraries "$2" "$there/root"
+    build "cross-$2"
+    libraries=$there/root/usr/lib/$triplet:$there/root/lib/$triplet
+    emulator=("qemu-${triplet%%-*}" -L "/usr/$triplet" -E "LD_LIBRARY_PATH=$PWD/${libraries//:/:$PWD/}")
+    printf '%s\n' "${cross_tests[@]}" |
+      xargs -P "$(nproc)" -I '{}' "${emulator[@]}" "$there/tests/lnorm_library_tests" '{}'
+    tests/cross/same_bytes.py build/release/lnorm "${emulator[@]}" "$there/lnorm"
+    ;;
   bench-kernel | bench-program)
     install "${build_packages[@]}" "${bench_packages[@]}"
     build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=ON
@@ -111,7 +170,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

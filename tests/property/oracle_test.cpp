@@ -166,7 +166,7 @@ TEST_CASE("every kernel is within 0.501 ulp of exact on integers", "[oracle]") {
   }
 }
 
-TEST_CASE("a row of a million elements is as exact as a short one", "[oracle]") {
+TEST_CASE("a row of a million elements is as exact as a short one", "[oracle][long]") {
   const DType dtype = GENERATE(DType::float16, DType::float32, DType::float64);
   const int length = dtype == DType::float32 ? 1'000'003 : 100'003;  // the oracle takes its time
   const std::string name = GENERATE(as<std::string>{}, "large mean, small deviation", "constant",
@@ -185,7 +185,7 @@ TEST_CASE("a row of a million elements is as exact as a short one", "[oracle]") 
   }
 }
 
-TEST_CASE("a constant row gives exactly the bias, whatever its length", "[oracle]") {
+TEST_CASE("a constant row gives exactly the bias, whatever its length", "[oracle][long]") {
   const int length = GENERATE(1, 2, 3, 10, 33, 1000, 4097, 1'000'003);
   const DType dtype = GENERATE(DType::float16, DType::float32, DType::float64);
   const double value = GENERATE(0.1, -1e30, 3e-40, -0.0);
