@@ -14,8 +14,8 @@ cd "$(dirname "$0")"
 build_packages=(g++ cmake ninja-build libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
   libzip-dev nlohmann-json3-dev pkgconf)
 test_packages=(catch2 libboost-dev)
-# Of the library's tests, those of the kernels: what an emulator does in two minutes or so.
-cross_tests=('[kernel]' '[oracle]')
+# Of the library's tests, those of what computes, but for those that take an emulator long.
+cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]')
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev time)
 
 # Prints those of the packages that are not installed.

@@ -11,6 +11,7 @@ targets=("$@")
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+export TMPDIR=$scratch  # where runs of the program write files
 
 bytes() {
   # shellcheck disable=SC2059  # the numbers are the format

@@ -163,7 +163,7 @@ TEST_CASE("what is written past the caches is the same", "[kernel]") {
   }
 }
 
-TEST_CASE("rows in parts come out as rows that are held", "[kernel]") {
+TEST_CASE("rows in parts come out as rows that are held", "[kernel][long]") {
   constexpr std::int64_t kLength = 2 * lnorm::kSegment + 1077;
   const std::string name =
       GENERATE(as<std::string>{}, "normal", "rising", "large mean, small deviation", "constant",
