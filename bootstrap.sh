@@ -11,9 +11,9 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-build_packages=(g++ cmake ninja-build libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
+build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
   libzip-dev nlohmann-json3-dev pkgconf)
-test_packages=(catch2 libboost-dev)
+test_packages=(catch2 libmpfr-dev)
 # Of the library's tests, those of what computes, but for those that take an emulator long.
 cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]')
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev time)

@@ -36,9 +36,9 @@ Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const 
     run(source, plan, transform, observers, nullptr, {work.threads, progress.callback()});
   }
   Stats stats = observer.stats(x);
-  stats.weight = !affine.weight.empty();
+  stats.weight = !affine.weight().empty();
   stats.zero_centered_weight = stats.weight && options.zero_centered_weight;
-  stats.bias = !affine.bias.empty();
+  stats.bias = !affine.bias().empty();
   return stats;
 }
 

@@ -44,11 +44,10 @@ TEST_CASE("a NaN or an infinity in a row makes all of that row NaN and no other"
   const bool biased = GENERATE(false, true);
   lnorm::Formula formula;
   formula.rms = rms;
-  lnorm::Affine affine;
   const Data weight = floats(DType::float32, row_of_finite(length, -1));
   const Data bias = floats(DType::float32, row_of_finite(length, 1000));
-  if (weighted) affine.weight = term(weight);
-  if (biased) affine.bias = term(bias);
+  const lnorm::Affine affine(weighted ? term(weight) : lnorm::AffineTerm(),
+                             biased ? term(bias) : lnorm::AffineTerm());
   for (const std::size_t place : {std::size_t{0}, length / 2, length - 1}) {
     std::vector<double> values = row_of_finite(kRows * length, 1);
     values[kBadRow * length + place] = bad;
@@ -80,6 +79,34 @@ TEST_CASE("a NaN or an infinity in a row makes all of that row NaN and no other"
             }
           }
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("a weight or bias that is not finite acts on the exact xhat by IEEE's rules",
+          "[kernel]") {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const DType dtype = GENERATE(from_range(kFloats));
+  // Rows of every sign; of two of them xhat of the second element is exactly 0.
+  const std::vector<double> values{-1, -2, -3, 1, 2, 3, -1, 2, -3, -8, -9, -15, 5, 5, 5};
+  const Data x = floats(dtype, values);
+  for (const double special : {kInfinity, -kInfinity, nan}) {
+    const Data weight = floats(DType::float64, std::vector{special, special, 1.0});
+    const Data bias = floats(DType::float64, std::vector{0.0, 1.0, special});
+    for (const lnorm::Kernel& kernel : lnorm::kernels()) {
+      CAPTURE(kernel.name, lnorm::name(dtype), special);
+      std::vector<std::byte> y(x.bytes.size());
+      kernel.layer_norm({x.bytes.data(), dtype, std::endian::native, 5, 3}, {y.data(), dtype},
+                        lnorm::Affine(term(weight), term(bias)), {}, {});
+      const std::vector<double> results = property::read_all(y, dtype);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        const double mean = (values[i / 3 * 3] + values[i / 3 * 3 + 1] + values[i / 3 * 3 + 2]) / 3;
+        const double sign = values[i] > mean ? 1 : values[i] < mean ? -1 : 0;
+        const double expected = i % 3 == 2 ? special : sign * special;
+        CAPTURE(i, results[i], expected);
+        CHECK((results[i] == expected || (std::isnan(results[i]) && std::isnan(expected))));
       }
     }
   }

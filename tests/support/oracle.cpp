@@ -1,10 +1,11 @@
 #include "support/oracle.hpp"
 
 #include <algorithm>
-#include <boost/multiprecision/cpp_int.hpp>
+#include <boost/multiprecision/mpfr.hpp>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 
 namespace oracle {
 
@@ -12,52 +13,11 @@ namespace mp = boost::multiprecision;
 
 namespace {
 
-// numerator * 2^exponent
-struct Dyadic {
-  mp::cpp_int numerator;
-  int exponent = 0;
-};
-
-Dyadic dyadic(const Number& number) {
-  if (number.is_integer) return {mp::cpp_int(number.integer), 0};
-  int exponent = 0;
-  const double mantissa = std::frexp(number.value, &exponent);
-  return {mp::cpp_int(static_cast<std::int64_t>(std::ldexp(mantissa, 53))), exponent - 53};
-}
-
-Exact scaled(const mp::cpp_int& numerator, int exponent) {
-  return mp::ldexp(Exact(numerator), exponent);
-}
-
 struct Format {
-  int precision;
-  int min_exponent;  // of the smallest normal number
-  int max_exponent;  // of the largest
+  std::int64_t precision;
+  std::int64_t min_exponent;  // of the smallest normal number
+  std::int64_t max_exponent;  // of the largest
 };
-
-// values[i] * 2^unit, and their sum.
-struct Integers {
-  std::vector<mp::cpp_int> values;
-  mp::cpp_int sum = 0;
-  int unit = 0;
-};
-
-Integers integers(std::span<const Number> x) {
-  std::vector<Dyadic> parts;
-  int unit = std::numeric_limits<int>::max();
-  for (const Number& number : x) {
-    parts.push_back(dyadic(number));
-    if (parts.back().numerator != 0) unit = std::min(unit, parts.back().exponent);
-  }
-  Integers result;
-  if (unit != std::numeric_limits<int>::max()) result.unit = unit;
-  for (const Dyadic& part : parts) {
-    result.values.push_back(part.numerator == 0 ? mp::cpp_int(0)
-                                                : part.numerator << (part.exponent - unit));
-    result.sum += result.values.back();
-  }
-  return result;
-}
 
 Format format(lnorm::DType dtype) {
   switch (dtype) {
@@ -72,122 +32,236 @@ Format format(lnorm::DType dtype) {
   }
 }
 
+Integer shifted(const Integer& value, std::int64_t by) {
+  return by >= 0 ? Integer(value << static_cast<unsigned>(by))
+                 : Integer(value >> static_cast<unsigned>(-by));
+}
+
+// As numerator * 2^exponent.
+Fraction fraction(const Number& number) {
+  if (number.is_integer) return {Integer(number.integer), 1, 0};
+  int exponent = 0;
+  const double mantissa = std::frexp(number.value, &exponent);
+  return {Integer(static_cast<std::int64_t>(std::ldexp(mantissa, 53))), 1, exponent - 53};
+}
+
+Fraction operator*(const Fraction& a, const Fraction& b) {
+  return {a.numerator * b.numerator, a.denominator * b.denominator, a.exponent + b.exponent};
+}
+
+Fraction operator/(const Fraction& a, const Fraction& b) {
+  return {a.numerator * b.denominator, a.denominator * b.numerator, a.exponent - b.exponent};
+}
+
+Fraction operator+(const Fraction& a, const Fraction& b) {
+  const std::int64_t exponent = std::min(a.exponent, b.exponent);
+  return {shifted(a.numerator, a.exponent - exponent) * b.denominator +
+              shifted(b.numerator, b.exponent - exponent) * a.denominator,
+          a.denominator * b.denominator, exponent};
+}
+
+std::int64_t bit_length(const Integer& value) {
+  return value == 0 ? 0 : static_cast<std::int64_t>(mp::msb(value)) + 1;
+}
+
+// floor(log2(value)), of a value that is positive.
+std::int64_t exponent_of(const Fraction& value) {
+  std::int64_t e = bit_length(value.numerator) - bit_length(value.denominator);
+  const bool below = e >= 0 ? value.numerator < (value.denominator << static_cast<unsigned>(e))
+                            : (value.numerator << static_cast<unsigned>(-e)) < value.denominator;
+  return (below ? e - 1 : e) + value.exponent;
+}
+
+// The root of an integer, if it is one.
+std::optional<Integer> exact_root(const Integer& value) {
+  Integer rest;
+  Integer root = mp::sqrt(value, rest);
+  if (rest != 0) return std::nullopt;
+  return root;
+}
+
+bool same_bits(double a, double b) { return a == b && std::signbit(a) == std::signbit(b); }
+
 }  // namespace
 
-Exact exact(const Number& number) {
-  const Dyadic d = dyadic(number);
-  return scaled(d.numerator, d.exponent);
+double rounded(const Fraction& value, lnorm::DType dtype) {
+  if (value.numerator == 0) return 0;
+  const bool negative = value.numerator < 0;
+  const Fraction size{mp::abs(value.numerator), value.denominator, value.exponent};
+  const Format f = format(dtype);
+  // The number of units in the last place.
+  const std::int64_t unit = std::max(exponent_of(size), f.min_exponent) - f.precision + 1;
+  Integer numerator = size.numerator;
+  Integer denominator = size.denominator;
+  const std::int64_t shift = size.exponent - unit;
+  (shift >= 0 ? numerator : denominator) <<= static_cast<unsigned>(std::abs(shift));
+  Integer rest;
+  Integer units;
+  mp::divide_qr(numerator, denominator, units, rest);
+  const Integer twice = rest * 2;
+  if (twice > denominator || (twice == denominator && mp::bit_test(units, 0))) ++units;
+  const bool overflows = units != 0 && bit_length(units) - 1 + unit > f.max_exponent;
+  const double result = overflows ? std::numeric_limits<double>::infinity()
+                                  : std::ldexp(static_cast<double>(units), static_cast<int>(unit));
+  return negative ? -result : result;
 }
 
-Row layer_norm(std::span<const Number> x, std::span<const Number> weight, bool plus_one,
-               std::span<const Number> bias, const lnorm::Formula& formula) {
-  Row row;
-  row.finite = std::all_of(x.begin(), x.end(), [](const Number& number) {
-    return number.is_integer || std::isfinite(number.value);
-  });
-  if (!row.finite) return row;
-  const auto n = static_cast<std::int64_t>(x.size());
-
-  auto [values, sum, unit] = integers(x);
-  const mp::cpp_int center = formula.rms ? mp::cpp_int(0) : sum;
-  mp::cpp_int squares = 0;  // of n (x - mean)
-  for (mp::cpp_int& value : values) {
-    value = value * n - center;
-    squares += value * value;
-  }
-  const Exact eps(formula.eps);
-  const Exact variance = scaled(squares, 2 * unit) / Exact(n) / Exact(n) / Exact(n - formula.ddof);
-  const Exact denominator = formula.eps_on == lnorm::EpsOn::variance
-                                ? Exact(mp::sqrt(Exact(variance + eps)))
-                                : Exact(mp::sqrt(variance) + eps);
-  row.mean = scaled(center, unit) / Exact(n);
-  row.defined = denominator != 0;
-  if (!row.defined) return row;
-  row.rstd = 1 / denominator;
-  Exact largest_normalized;
-  for (const mp::cpp_int& value : values) {
-    row.y.push_back(scaled(value, unit) / (Exact(n) * denominator));
-    largest_normalized = std::max(largest_normalized, Exact(mp::abs(row.y.back())));
-  }
-  for (std::size_t i = 0; i < row.y.size(); ++i) {
-    const Exact w = weight.empty() ? Exact(1) : Exact(exact(weight[i]) + (plus_one ? 1 : 0));
-    const Exact b = bias.empty() ? Exact(0) : exact(bias[i]);
-    row.y[i] = row.y[i] * w + b;
-    row.terms.push_back(largest_normalized * mp::abs(w) + mp::abs(b));
-    row.largest = std::max(row.largest, Exact(mp::abs(row.y[i])));
-  }
-  return row;
+double ulp_distance(double actual, const Fraction& value, lnorm::DType dtype) {
+  if (!std::isfinite(actual)) return std::numeric_limits<double>::infinity();
+  const Format f = format(dtype);
+  const Fraction size{mp::abs(value.numerator), value.denominator, value.exponent};
+  const std::int64_t exponent = size.numerator == 0 ? f.min_exponent : exponent_of(size);
+  const std::int64_t unit = std::max(exponent, f.min_exponent) - f.precision + 1;
+  Fraction off = fraction({actual}) + Fraction{-value.numerator, value.denominator, value.exponent};
+  off.numerator = mp::abs(off.numerator);
+  off.exponent -= unit;
+  return rounded(off, lnorm::DType::float64);
 }
 
-Moments moments(std::span<const Number> x) {
-  const auto [values, sum, unit] = integers(x);
-  const mp::cpp_int n = x.size();
-  mp::cpp_int magnitudes = 0;
-  mp::cpp_int squares = 0;  // of n (x - mean)
-  for (const mp::cpp_int& value : values) {
-    const mp::cpp_int deviation = value * n - sum;
-    squares += deviation * deviation;
-    magnitudes += mp::abs(value);
+Integers integers(std::span<const Number> numbers) {
+  std::vector<Fraction> parts;
+  std::optional<std::int64_t> exponent;
+  for (const Number& number : numbers) {
+    parts.push_back(fraction(number));
+    if (parts.back().numerator == 0) continue;
+    exponent = std::min(exponent.value_or(parts.back().exponent), parts.back().exponent);
   }
-  const auto [min, max] = std::minmax_element(values.begin(), values.end());
-  return {.sum = scaled(sum, unit),
-          .mean = scaled(sum, unit) / Exact(n),
-          .squares = scaled(squares, 2 * unit) / Exact(n) / Exact(n),
-          .magnitudes = scaled(magnitudes, unit),
-          .min = scaled(*min, unit),
-          .max = scaled(*max, unit)};
-}
-
-std::vector<Exact> softmax(std::span<const Number> x) {
-  const auto masked = [](const Number& number) {
-    return !number.is_integer && std::isinf(number.value);
-  };
-  std::optional<Exact> max;
-  for (const Number& number : x) {
-    if (!masked(number) && (!max || exact(number) > *max)) max = exact(number);
+  Integers result;
+  result.exponent = exponent.value_or(0);
+  for (const Fraction& part : parts) {
+    result.numerators.push_back(part.numerator == 0
+                                    ? Integer(0)
+                                    : shifted(part.numerator, part.exponent - result.exponent));
+    result.sum += result.numerators.back();
   }
-  constexpr int kVanishes = -10000;  // exp of which no dtype tells from 0
-  std::vector<Exact> result;
-  Exact sum = 0;
-  for (const Number& number : x) {
-    const Exact d = masked(number) ? Exact(kVanishes) : Exact(exact(number) - *max);
-    result.push_back(d <= kVanishes ? Exact(0) : Exact(mp::exp(d)));
-    sum += result.back();
-  }
-  for (Exact& y : result) y /= sum;
   return result;
 }
 
-double rounded(const Exact& value, lnorm::DType dtype) {
-  const Exact unit = ulp(value, dtype);
-  const Exact steps = mp::abs(value) / unit;
-  mp::cpp_int whole(mp::floor(steps));
-  const Exact rest = steps - Exact(whole);
-  if (rest > 0.5 || (rest == 0.5 && mp::bit_test(whole, 0))) ++whole;
-  const Exact magnitude = Exact(whole) * unit;
-  const double result = magnitude < mp::ldexp(Exact(2), format(dtype).max_exponent)
-                            ? static_cast<double>(magnitude)
-                            : std::numeric_limits<double>::infinity();
-  return value < 0 ? -result : result;
-}
-
-Exact ulp(const Exact& value, lnorm::DType dtype) {
-  const Format f = format(dtype);
-  std::int64_t exponent = f.min_exponent;
-  if (value != 0) exponent = std::max<std::int64_t>(exponent, mp::ilogb(value));
-  return mp::ldexp(Exact(1), static_cast<int>(exponent) - f.precision + 1);
-}
-
-double ulp_distance(double actual, const Exact& expected, lnorm::DType dtype) {
-  if (std::isnan(actual)) return std::numeric_limits<double>::infinity();
-  if (std::isinf(actual)) {
-    // Rounding to nearest takes everything from half an ulp beyond the largest number to infinity.
-    const Format f = format(dtype);
-    const Exact limit = mp::ldexp(Exact(2) - mp::ldexp(Exact(1), -f.precision), f.max_exponent);
-    const bool right = mp::abs(expected) >= limit && (expected > 0) == (actual > 0);
-    return right ? 0 : std::numeric_limits<double>::infinity();
+Row::Row(std::span<const Number> x, std::span<const Number> weight, bool plus_one,
+         std::span<const Number> bias, const lnorm::Formula& formula)
+    : formula_(formula),
+      n_(x.size()),
+      weight_(weight.begin(), weight.end()),
+      bias_(bias.begin(), bias.end()),
+      plus_one_(plus_one) {
+  finite_ = std::all_of(x.begin(), x.end(), [](const Number& number) {
+    return number.is_integer || std::isfinite(number.value);
+  });
+  if (!finite_) return;
+  x_ = integers(x);
+  center_ = formula.rms ? Integer(0) : x_.sum;
+  Integer squares = 0;  // of n (x - mean)
+  for (const Integer& value : x_.numerators) {
+    const Integer deviation = value * n_ - center_;
+    squares += deviation * deviation;
   }
-  return static_cast<double>(Exact(mp::abs(Exact(actual) - expected) / ulp(expected, dtype)));
+  const Integer freedom = n_ - formula.ddof;
+  variance_ = {squares, n_ * n_ * freedom, 2 * x_.exponent};
+  const Fraction eps = fraction({formula.eps});
+  under_root_ = formula.eps_on == lnorm::EpsOn::variance ? variance_ + eps : variance_;
+  defined_ = under_root_.numerator != 0 || eps.numerator != 0;
+  if (under_root_.numerator == 0) under_root_ = {};
+  if (under_root_.numerator == 0) return;
+  // Lowest terms, and an even exponent, so that a root that is a fraction shows.
+  const Integer divisor = mp::gcd(under_root_.numerator, under_root_.denominator);
+  under_root_.numerator /= divisor;
+  under_root_.denominator /= divisor;
+  for (Integer* part : {&under_root_.numerator, &under_root_.denominator}) {
+    const unsigned zeros = mp::lsb(*part);
+    *part >>= zeros;
+    under_root_.exponent +=
+        part == &under_root_.numerator ? zeros : -static_cast<std::int64_t>(zeros);
+  }
+  if (under_root_.exponent % 2 != 0) {
+    under_root_.numerator *= 2;
+    --under_root_.exponent;
+  }
+}
+
+const Fraction& Row::root(int bound, std::int64_t bits) const {
+  auto& known = roots_[{bound, bits}];
+  if (known.numerator == 0) known = find_root(bound, bits);
+  return known;
+}
+
+Fraction Row::find_root(int bound, std::int64_t bits) const {
+  Fraction result;
+  const auto numerator = exact_root(under_root_.numerator);
+  const auto denominator = exact_root(under_root_.denominator);
+  if (numerator && denominator) {
+    result = {*numerator, *denominator, under_root_.exponent / 2};
+  } else {
+    // Relative to its size.
+    const std::int64_t places =
+        bits + bit_length(under_root_.denominator) - bit_length(under_root_.numerator);
+    const Integer scaled = shifted(under_root_.numerator, std::max<std::int64_t>(0, 2 * places)) /
+                           under_root_.denominator;
+    result = {mp::sqrt(scaled) + bound, 1,
+              under_root_.exponent / 2 - std::max<std::int64_t>(0, places)};
+  }
+  return formula_.eps_on == lnorm::EpsOn::std ? result + fraction({formula_.eps}) : result;
+}
+
+Fraction Row::y(std::size_t i, int bound, std::int64_t bits) const {
+  const Fraction deviation{x_.numerators[i] * n_ - center_, n_, x_.exponent};
+  Fraction result = deviation / root(bound, bits);
+  if (!weight_.empty()) {
+    const Fraction weight = fraction(weight_[i]);
+    result = result * (plus_one_ ? weight + Fraction{1, 1, 0} : weight);
+  }
+  return bias_.empty() ? result : result + fraction(bias_[i]);
+}
+
+Fraction Row::y(std::size_t i) const { return y(i, 0, 1000); }
+
+double Row::y(std::size_t i, lnorm::DType dtype) const {
+  for (std::int64_t bits = 200; bits < 100'000; bits *= 4) {
+    const double low = rounded(y(i, 0, bits), dtype);
+    if (same_bits(low, rounded(y(i, 1, bits), dtype))) return low;
+  }
+  throw std::runtime_error("the oracle does not come to a decision");
+}
+
+double Row::mean() const { return rounded({center_, n_, x_.exponent}, lnorm::DType::float64); }
+
+double Row::rstd() const {
+  for (std::int64_t bits = 200; bits < 100'000; bits *= 4) {
+    const double low = rounded(Fraction{1, 1, 0} / root(1, bits), lnorm::DType::float64);
+    const double high = rounded(Fraction{1, 1, 0} / root(0, bits), lnorm::DType::float64);
+    if (low == high) return low;
+  }
+  throw std::runtime_error("the oracle does not come to a decision");
+}
+
+double Row::sum() const { return rounded({x_.sum, 1, x_.exponent}, lnorm::DType::float64); }
+double Row::variance() const { return rounded(variance_, lnorm::DType::float64); }
+
+std::vector<double> softmax(std::span<const Number> x, lnorm::DType dtype) {
+  // 400 digits: more than any tensor here asks for.
+  using Real = mp::number<mp::mpfr_float_backend<400>, mp::et_off>;
+  const auto is_masked = [](const Number& number) {
+    return !number.is_integer && std::isinf(number.value);
+  };
+  const auto real = [](const Number& number) {
+    return number.is_integer ? Real(Integer(number.integer)) : Real(number.value);
+  };
+  std::optional<Real> max;
+  for (const Number& number : x) {
+    if (!is_masked(number) && (!max || real(number) > *max)) max = real(number);
+  }
+  std::vector<Real> terms;
+  Real sum = 0;
+  for (const Number& number : x) {
+    terms.push_back(is_masked(number) ? Real(0) : Real(mp::exp(Real(real(number) - *max))));
+    sum += terms.back();
+  }
+  std::vector<double> result;
+  for (const Real& term : terms) {
+    constexpr int kBits = 3600;
+    const Real scaled = mp::ldexp(Real(term / sum), kBits);
+    result.push_back(rounded({scaled.convert_to<Integer>(), 1, -kBits}, dtype));
+  }
+  return result;
 }
 
 }  // namespace oracle

@@ -1,24 +1,35 @@
 #pragma once
 
-#include <boost/multiprecision/cpp_bin_float.hpp>
+#include <boost/multiprecision/cpp_int.hpp>
 #include <cstdint>
+#include <map>
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/int128.hpp"
 #include "lnorm/core/options.hpp"
 
-// Layer normalisation, moments and softmax in exact arithmetic (Boost.Multiprecision): sums and
-// deviations as integers; divisions, roots, exp and the affine parameters with 320 bits. None of
-// the library's code takes part.
+// The correctly rounded results of layer normalization, moments and softmax, by another route than the library's, and
+// with none of its code: fractions of integers (Boost.Multiprecision), a root by more and more digits until both of its
+// bounds round alike, or as a fraction where it is one; exp by MPFR.
 namespace oracle {
 
-using Exact = boost::multiprecision::number<
-    boost::multiprecision::cpp_bin_float<320, boost::multiprecision::digit_base_2, void,
-                                         std::int64_t, -1000000, 1000000>,
-    boost::multiprecision::et_off>;
+using Integer = boost::multiprecision::cpp_int;
+
+// numerator / denominator * 2^exponent
+struct Fraction {
+  Integer numerator = 0;
+  Integer denominator = 1;
+  std::int64_t exponent = 0;
+};
+
+// The nearest number of a float dtype, ties to even; a zero that was not exact keeps its sign.
+double rounded(const Fraction& value, lnorm::DType dtype);
+
+// How far actual is from a value, in units in the last place of a dtype at the value; for messages.
+double ulp_distance(double actual, const Fraction& value, lnorm::DType dtype);
 
 // A number of an input: a double, or a 64-bit integer, exactly.
 struct Number {
@@ -26,45 +37,55 @@ struct Number {
   lnorm::Int128 integer = 0;
   bool is_integer = false;
 };
-Exact exact(const Number& number);
 
-struct Row {
-  bool finite = true;   // otherwise every y is NaN
-  bool defined = true;  // false: 0/0
-  std::vector<Exact> y;
-  Exact mean;
-  Exact rstd;
-  Exact largest;  // |y|
-  // What cancels in each y: |bias| + |weight| times the row's largest |x - mean| rstd.
-  std::vector<Exact> terms;
+// numbers[i] = numerators[i] * 2^exponent
+struct Integers {
+  std::vector<Integer> numerators;
+  std::int64_t exponent = 0;
+  Integer sum = 0;
+};
+Integers integers(std::span<const Number> numbers);
+
+class Row {
+ public:
+  // weight, bias: one for each element, or empty. plus_one: weight is 1 + weight.
+  Row(std::span<const Number> x, std::span<const Number> weight, bool plus_one,
+      std::span<const Number> bias, const lnorm::Formula& formula);
+
+  bool is_finite() const { return finite_; }    // otherwise all is NaN
+  bool is_defined() const { return defined_; }  // otherwise y and rstd are 0/0
+
+  // Rounded once.
+  double y(std::size_t i, lnorm::DType dtype) const;
+  double mean() const;
+  double rstd() const;
+  double sum() const;
+  double variance() const;
+
+  // Good to a thousand bits, for making inputs that are close to it.
+  Fraction y(std::size_t i) const;
+
+ private:
+  // A bound of s: 0 is the lower one, 1 the upper one. bits: after the binary point.
+  const Fraction& root(int bound, std::int64_t bits) const;
+  Fraction find_root(int bound, std::int64_t bits) const;
+  Fraction y(std::size_t i, int bound, std::int64_t bits) const;
+
+  lnorm::Formula formula_;
+  bool finite_ = true;
+  bool defined_ = true;
+  Integer n_;
+  Integers x_;
+  std::vector<Number> weight_;
+  std::vector<Number> bias_;
+  bool plus_one_;
+  Integer center_;       // the sum, or 0 by RMS; in units of x_
+  Fraction variance_;    // by the formula
+  Fraction under_root_;  // with eps, if that goes there
+  mutable std::map<std::pair<int, std::int64_t>, Fraction> roots_;
 };
 
-// weight, bias: one for each element, or empty. plus_one: weight is 1 + weight.
-Row layer_norm(std::span<const Number> x, std::span<const Number> weight, bool plus_one,
-               std::span<const Number> bias, const lnorm::Formula& formula);
-
-// Of finite numbers, at least one.
-struct Moments {
-  Exact sum;
-  Exact mean;
-  Exact squares;     // sum((x - mean)^2)
-  Exact magnitudes;  // sum(|x|)
-  Exact min;
-  Exact max;
-};
-Moments moments(std::span<const Number> x);
-
-// Of numbers that are finite or -infinity, at least one finite.
-std::vector<Exact> softmax(std::span<const Number> x);
-
-// The nearest number of a float dtype, ties to even.
-double rounded(const Exact& value, lnorm::DType dtype);
-
-// How far actual is from expected, in units in the last place of a dtype at expected; actual
-// infinite is right where expected rounds to it.
-double ulp_distance(double actual, const Exact& expected, lnorm::DType dtype);
-
-// One unit in the last place of the dtype at value.
-Exact ulp(const Exact& value, lnorm::DType dtype);
+// Of numbers that are finite or -infinity, at least one finite: each rounded once to dtype.
+std::vector<double> softmax(std::span<const Number> x, lnorm::DType dtype);
 
 }  // namespace oracle

@@ -5,47 +5,90 @@
 #include <cstdint>
 #include <vector>
 
+#include "lnorm/core/number.hpp"
 #include "lnorm/core/tensor_info.hpp"
 
 namespace lnorm {
 
 inline constexpr std::size_t kAffinePadding = 64;
 
-// weight or bias, in the form that kernels want it: exact pairs of doubles, one for every element
-// of a row, or one value for all of them.
+// One number for every element of a row, or one for all of them. What is read at and after an index goes on
+// to the end of the chunk that the index begins; the last chunk is followed by kAffinePadding zeros, for those
+// who read in groups.
+class RowOfNumbers {
+ public:
+  RowOfNumbers() = default;
+  // A single number stands for the whole row.
+  explicit RowOfNumbers(std::vector<double> numbers);
+
+  bool empty() const noexcept { return numbers_.empty(); }
+  // 1 where one number stands for all.
+  std::size_t size() const noexcept {
+    return numbers_.empty() || uniform_ ? !numbers_.empty() : numbers_.size() - kAffinePadding;
+  }
+  const double* at(std::int64_t index) const noexcept {
+    return numbers_.data() + (uniform_ ? 0 : index);
+  }
+
+ private:
+  std::vector<double> numbers_;
+  bool uniform_ = true;
+};
+
+// weight or bias, exactly: high + low, where low is 0 as a rule.
 class AffineTerm {
  public:
   AffineTerm() = default;
 
   // elements: native byte order or not, as info says; a single element stands for the whole row.
-  // plus_one: the term is 1 + element (zero-centred weight).
+  // plus_one: the term is 1 + element (zero-centered weight).
   AffineTerm(const TensorInfo& info, const std::vector<std::byte>& elements, bool plus_one);
 
   bool empty() const noexcept { return high_.empty(); }
+  const double* high(std::int64_t index) const noexcept { return high_.at(index); }
+  // Null where all of them are 0.
+  const double* low(std::int64_t index) const noexcept {
+    return low_.empty() ? nullptr : low_.at(index);
+  }
+  Number number(std::int64_t index) const noexcept {
+    return {*high(index), low_.empty() ? 0 : *low(index)};
+  }
 
-  // The elements at and after index, up to the end of the chunk that index begins; the last chunk
-  // goes on for another kAffinePadding zeros, for who reads them in groups.
-  const double* high(std::int64_t index) const noexcept { return high_.data() + offset(index); }
-  const double* low(std::int64_t index) const noexcept { return low_.data() + offset(index); }
-
-  // The largest |element|; infinity if one is not finite.
+  // The largest |element|; infinity if one is not finite. The smallest one that is not 0; infinity if none is.
   double max_abs() const noexcept { return max_abs_; }
-  bool finite() const noexcept { return std::isfinite(max_abs_); }
+  double min_abs() const noexcept { return min_abs_; }
 
  private:
-  std::int64_t offset(std::int64_t index) const noexcept { return uniform_ ? 0 : index; }
+  friend class Affine;
 
-  std::vector<double> high_;
-  std::vector<double> low_;
-  bool uniform_ = true;  // one value for every element
+  RowOfNumbers high_;
+  RowOfNumbers low_;
   double max_abs_ = 0;
+  double min_abs_ = INFINITY;
 };
 
-struct Affine {
-  AffineTerm weight;  // empty: 1
-  AffineTerm bias;    // empty: 0
+// weight and bias; empty: 1 and 0.
+class Affine {
+ public:
+  Affine() = default;
+  Affine(AffineTerm weight, AffineTerm bias);
 
-  bool finite() const noexcept { return weight.finite() && bias.finite(); }
+  const AffineTerm& weight() const noexcept { return weight_; }
+  const AffineTerm& bias() const noexcept { return bias_; }
+
+  // Whether all of weight and bias are 0, or from 1/most to most in size.
+  bool is_within(double most) const noexcept;
+
+  // bias -+ 4 u |bias|, the other way around where weight is negative: what is added to the two bounds of a
+  // product with weight for the bounds of the sum (statistics.hpp). Where there is a bias.
+  const double* bias_with_lower(std::int64_t index) const noexcept { return with_lower_.at(index); }
+  const double* bias_with_upper(std::int64_t index) const noexcept { return with_upper_.at(index); }
+
+ private:
+  AffineTerm weight_;
+  AffineTerm bias_;
+  RowOfNumbers with_lower_;
+  RowOfNumbers with_upper_;
 };
 
 }  // namespace lnorm

@@ -1,60 +1,169 @@
 #include "lnorm/kernel/exact_row.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <optional>
+#include <vector>
+
+#include "lnorm/kernel/dyadic.hpp"
+#include "lnorm/kernel/rounding.hpp"
 
 namespace lnorm {
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+namespace mp = boost::multiprecision;
 
-// value * weight + bias, rounded once.
-double apply_affine(Scaled value, const Affine& affine, std::int64_t i) noexcept {
-  const double weight = affine.weight.empty() ? 1 : *affine.weight.high(i);
-  const double bias = affine.bias.empty() ? 0 : *affine.bias.high(i);
-  if (!std::isfinite(weight) || !std::isfinite(bias)) return to_double(value) * weight + bias;
-  if (!affine.weight.empty()) value = value * scaled(weight, *affine.weight.low(i));
-  if (!affine.bias.empty()) value = value + scaled(bias, *affine.bias.low(i));
-  return to_double(value);
+template <std::size_t digits>
+Dyadic dyadic(ExactSum<digits> sum, std::int64_t exponent) {
+  sum.carry();
+  const auto& words = sum.words();
+  std::vector<std::uint32_t> bits;
+  for (const std::int64_t word : words) bits.push_back(static_cast<std::uint32_t>(word));
+  Integer value;
+  mp::import_bits(value, bits.begin(), bits.end(), 32, false);
+  // The last digit has the sign, as in two's complement.
+  if (words.back() < 0) value -= Integer(1) << static_cast<unsigned>(32 * digits);
+  if (value.is_zero()) return {};
+  const unsigned zeros = mp::lsb(value.sign() < 0 ? Integer(-value) : value);
+  return {value.sign() < 0 ? Integer(-(Integer(-value) >> zeros)) : Integer(value >> zeros),
+          exponent + static_cast<std::int64_t>(zeros)};
+}
+
+// The float64 nearest to numerator / denominator, the latter positive.
+double quotient(const Dyadic& numerator, const Dyadic& denominator) {
+  if (numerator.sign() == 0) return 0;
+  const Dyadic magnitude = numerator.sign() < 0 ? negated(numerator) : numerator;
+  const FloatOrder order(DType::float64);
+  const std::int64_t guess = order.index(magnitude.approximate() / denominator.approximate());
+  const double result = nearest(order, 0, order.infinity(), guess, [&](const Dyadic& m) {
+    return compare_positive(magnitude, denominator * m);
+  });
+  return numerator.sign() < 0 ? -result : result;
 }
 
 }  // namespace
 
-ExactRow::ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula) noexcept
-    : n_(n), finite_(sums.finite) {
-  if (!finite_) return;
-  ExactSums about_center = sums;
-  if (formula.rms) about_center.sum = {};
-  minus_sum_ = -about_center.sum;
-  mean_ = exact_mean(about_center, n);
-  const Scaled variance = exact_variance(about_center, n, formula.ddof);
-  const Scaled eps = scaled(formula.eps);
-  denominator_ = formula.eps_on == EpsOn::variance ? sqrt(variance + eps) : sqrt(variance) + eps;
-  defined_ = denominator_.m.high != 0;
-}
+struct ExactRow::Integers {
+  Dyadic n;
+  Dyadic freedom;                           // f
+  Dyadic sum;                               // S1; 0 for RMS
+  Dyadic plain_sum;                         // S1
+  Dyadic centered;                          // V
+  Dyadic scaled;                            // G
+  Dyadic eps_on_std;                        // eps_s
+  Dyadic n_eps_on_std;                      // n eps_s
+  Dyadic n_scaled;                          // n G
+  std::optional<Leading> leading_n_scaled;  // where that is not 0
 
-double ExactRow::mean() const noexcept { return finite_ ? to_double(mean_) : kNan; }
-
-double ExactRow::rstd() const noexcept {
-  return defined_ ? to_double(scaled(1) / denominator_) : kNan;
-}
-
-void ExactRow::write(const RowsIn& part, const Affine& affine, std::int64_t offset,
-                     const RowsOut& y) const noexcept {
-  const auto n = static_cast<std::uint64_t>(n_);
-  const Scaled divisor = scaled(static_cast<double>(n_)) * denominator_;
-  const auto out_size = static_cast<std::int64_t>(item_size(y.dtype));
-  for_each_element(part, [&](std::int64_t i, double high, double low) {
-    double result = kNan;
-    if (defined_) {
-      const ExactElement e = exact_element(high, low);
-      ExactInteger scaled_deviation = minus_sum_;  // n x - sum(x)
-      scaled_deviation.add(static_cast<UInt128>(e.magnitude) * n, e.shift, e.negative);
-      result = apply_affine(scaled_deviation.scaled(-kExactUnit) / divisor, affine, offset + i);
+  // s, in parts that do not overflow: significand * 2^exponent.
+  struct Root {
+    double significand;
+    std::int64_t exponent;
+  };
+  Root approximate_s() const {
+    if (!leading_n_scaled) return {eps_on_std.approximate(), 0};
+    const double count = n.approximate();
+    double square = leading_n_scaled->significand.high / (count * count * freedom.approximate());
+    std::int64_t exponent = leading_n_scaled->exponent;
+    if (exponent % 2 != 0) {
+      square *= 2;
+      --exponent;
     }
-    store(&result, 1, y.dtype, y.data + i * out_size);
+    const double root = std::sqrt(square);
+    if (eps_on_std.sign() == 0) return {root, exponent / 2};
+    return {std::ldexp(root, static_cast<int>(exponent / 2)) + eps_on_std.approximate(), 0};
+  }
+
+  double approximate_y(const Dyadic& scaled_deviation, const Dyadic& b) const {
+    if (scaled_deviation.sign() == 0) return b.approximate();
+    const Root s = approximate_s();
+    const Leading deviation(scaled_deviation);
+    const double xhat = deviation.significand.high / n.approximate() / s.significand;
+    const auto exponent = static_cast<int>(deviation.exponent - s.exponent);
+    return scaled_deviation.sign() * std::ldexp(xhat, exponent) + b.approximate();
+  }
+
+  // The sign of y - m, from L = (n x - S1) w and M = m - b.
+  int side(const Dyadic& scaled_deviation, const Dyadic& distance) const {
+    const Dyadic rest = scaled_deviation - distance * n_eps_on_std;
+    if (distance.sign() == 0 || n_scaled.sign() == 0) return rest.sign();
+    if (rest.sign() != distance.sign()) return rest.sign() == 0 ? -distance.sign() : rest.sign();
+    if (n_scaled.is_long()) {
+      const Leading a(rest);
+      const Leading b(distance);
+      const int leading = compare(a * a * Leading(freedom), b * b * *leading_n_scaled);
+      if (leading != 0) return rest.sign() * leading;
+    }
+    return rest.sign() * compare_positive(square(rest) * freedom, square(distance) * n_scaled);
+  }
+};
+
+ExactRow::ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula) {
+  auto integers = std::make_unique<Integers>();
+  Integers& i = *integers;
+  const bool on_variance = formula.eps_on == EpsOn::variance;
+  i.n = Dyadic(n);
+  i.freedom = Dyadic(n - formula.ddof);
+  i.plain_sum = dyadic(sums.sum, -kExactUnit);
+  i.sum = formula.rms ? Dyadic() : i.plain_sum;
+  i.centered = i.n * dyadic(sums.squares, -2 * kExactUnit) - square(i.sum);
+  i.scaled = on_variance ? i.centered + i.n * i.freedom * Dyadic(formula.eps) : i.centered;
+  i.eps_on_std = on_variance ? Dyadic() : Dyadic(formula.eps);
+  i.n_eps_on_std = i.n * i.eps_on_std;
+  i.n_scaled = i.n * i.scaled;
+  if (i.n_scaled.sign() != 0) i.leading_n_scaled.emplace(i.n_scaled);
+  integers_ = std::move(integers);
+}
+
+ExactRow::~ExactRow() = default;
+
+bool ExactRow::is_defined() const noexcept {
+  return integers_->scaled.sign() != 0 || integers_->eps_on_std.sign() != 0;
+}
+
+double ExactRow::sum() const { return quotient(integers_->plain_sum, Dyadic(std::int64_t{1})); }
+double ExactRow::mean() const { return quotient(integers_->sum, integers_->n); }
+double ExactRow::variance() const {
+  return quotient(integers_->centered, integers_->n * integers_->freedom);
+}
+
+double ExactRow::rstd() const {
+  const Integers& i = *integers_;
+  const FloatOrder order(DType::float64);
+  const Integers::Root s = i.approximate_s();
+  const std::int64_t guess =
+      order.index(std::ldexp(1 / s.significand, -static_cast<int>(s.exponent)));
+  // 1/s > m  <=>  1 - eps_s m > m sqrt(G / (n f))
+  return nearest(order, 0, order.infinity(), guess, [&](const Dyadic& m) {
+    const Dyadic rest = Dyadic(std::int64_t{1}) - i.eps_on_std * m;
+    if (rest.sign() <= 0 || i.scaled.sign() == 0) return rest.sign();
+    return compare_positive(square(rest) * i.n * i.freedom, square(m) * i.scaled);
   });
+}
+
+int ExactRow::deviation_sign(Number x) const {
+  return compare(integers_->n * Dyadic(x), integers_->sum);
+}
+
+double ExactRow::element(Number x, Number weight, Number bias, DType dtype, double least,
+                         double most) const {
+  const Integers& i = *integers_;
+  const Dyadic b(bias);
+  const Dyadic scaled_deviation = (i.n * Dyadic(x) - i.sum) * Dyadic(weight);
+  const int sign = least > 0 ? 1 : most < 0 ? -1 : i.side(scaled_deviation, negated(b));
+  if (sign == 0) return 0;
+  const FloatOrder order(dtype);
+  const double low = std::max(0.0, sign < 0 ? -most : least);
+  const double high = sign < 0 ? -least : most;
+  const std::int64_t first = order.index(low);
+  const std::int64_t last = order.index(high);
+  const std::int64_t guess =
+      last - first > 1 ? order.index(std::fabs(i.approximate_y(scaled_deviation, b))) : first;
+  const double result = nearest(order, first, last, guess, [&](const Dyadic& m) {
+    return sign * i.side(scaled_deviation, (sign < 0 ? negated(m) : m) - b);
+  });
+  return sign < 0 ? -result : result;
 }
 
 }  // namespace lnorm

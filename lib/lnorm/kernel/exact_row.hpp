@@ -1,40 +1,56 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 
+#include "lnorm/core/dtype.hpp"
+#include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
-#include "lnorm/kernel/affine.hpp"
-#include "lnorm/kernel/exact_statistics.hpp"
-#include "lnorm/kernel/rows.hpp"
+#include "lnorm/kernel/exact_sums.hpp"
 
 namespace lnorm {
 
-// Layer normalisation of a row from its exact sums:
+// What integer arithmetic says of a finite row: every result is decided, ties included.
 //
-//   x - mean = (n x - sum(x)) / n
+// With the exact sums S1 and S2 of x and x^2, V = n S2 - S1^2, f = n - ddof, G = V + n f eps_v, and eps_v or
+// eps_s, the one that is not eps, 0:
 //
-// What is left (a division, a root, the affine parameters) is done in double-doubles with an exponent
-// of their own, and rounded once.
+//   mean = S1 / n     var = V / (n f)     s = sqrt(G / (n f)) + eps_s     y = (n x - S1) w / (n s) + b
+//   RMS: S1 = 0 in all of these
+//
+// m is halfway between two neighboring results. All of these numbers are integers times powers of two, and
+//
+//   y < m   <=>   T < (m - b) sqrt(n G / f)      T = (n x - S1) w - (m - b) n eps_s
+//
+// is decided by the signs of T and m - b, and where these agree by T^2 f and (m - b)^2 n G.
 class ExactRow {
  public:
-  // n: the length of the row.
-  ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula) noexcept;
+  // sums are finite. n: the length of the row.
+  ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula);
+  ~ExactRow();
 
-  // Rounded once; NaN where they are not defined.
-  double mean() const noexcept;
-  double rstd() const noexcept;
+  // Whether s > 0: else y and rstd are 0/0.
+  bool is_defined() const noexcept;
 
-  // The results of a part of the row. offset: where in the row it begins.
-  void write(const RowsIn& part, const Affine& affine, std::int64_t offset,
-             const RowsOut& y) const noexcept;
+  // Rounded once, to float64. rstd = 1 / s, where that is defined.
+  double sum() const;
+  double mean() const;
+  double variance() const;
+  double rstd() const;
+
+  // y of an element, rounded once to dtype; weight and bias are finite. It is known to lie from least to most,
+  // which are results of that dtype.
+  double element(Number x, Number weight, Number bias, DType dtype,
+                 double least = -std::numeric_limits<double>::infinity(),
+                 double most = std::numeric_limits<double>::infinity()) const;
+
+  // The sign of x - mean: -1, 0 or 1.
+  int deviation_sign(Number x) const;
 
  private:
-  std::int64_t n_;
-  bool finite_;
-  bool defined_ = false;
-  ExactInteger minus_sum_;  // 0 for RMS
-  Scaled mean_;
-  Scaled denominator_;  // sqrt(var + eps), or the like
+  struct Integers;
+  std::unique_ptr<const Integers> integers_;
 };
 
 }  // namespace lnorm

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <limits>
 
-#include "lnorm/core/double_double.hpp"
+#include "lnorm/core/dtype.hpp"
 #include "lnorm/kernel/rows.hpp"
 
-// Sums of x and x^2 over a row of float16, bfloat16 or float32, without rounding, where no element that is not 0
-// is much smaller than the largest one.
+// Plain sums: of x and x^2 over a row of float16, bfloat16 or float32, without rounding in a chunk, where no element
+// that is not 0 is much smaller than the largest one.
 //
 // With |x| < 2^E, an element of at least 2^(E - 20) is a multiple of 2^(E - 43), and its square one of
 // 2^(2E - 86): the 24 bits of an element, and the 48 of its square, are exact in a double. The sum of a
@@ -27,7 +27,7 @@ struct Range {
 };
 
 // Of a row of any dtype.
-Range portable_range(const RowsIn& row) noexcept;
+Range range_one_by_one(const RowsIn& row);
 
 // 2^exponent, of a normal number.
 inline double power_of_two(int exponent) noexcept {
@@ -49,18 +49,5 @@ inline bool is_plain(DType dtype, const Range& range) noexcept {
 inline double plain_splitter(int exponent) noexcept {
   return 1.5 * power_of_two(2 * exponent - 43 + 52);
 }
-
-struct PlainSums {
-  DoubleDouble sum;
-  DoubleDouble squares;
-
-  // The next chunk: its sum, and those of the parts of its squares.
-  void add(double x, double upper, double lower) noexcept {
-    sum = sum + DoubleDouble{x};
-    squares = squares + two_sum(upper, lower);
-  }
-};
-
-PlainSums portable_plain_sums(const RowsIn& row, int exponent) noexcept;
 
 }  // namespace lnorm

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "lnorm/core/chunk.hpp"
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/number.hpp"
 
 namespace lnorm {
 
@@ -34,6 +37,27 @@ inline RowsIn row_of(const RowsIn& x, std::int64_t r) noexcept {
 inline RowsOut row_of(const RowsOut& y, std::int64_t row_length, std::int64_t r) noexcept {
   return {y.data + r * row_length * static_cast<std::int64_t>(item_size(y.dtype)), y.dtype,
           y.past_caches};
+}
+
+// Elements first to first + count of the one row of x.
+inline RowsIn part_of(const RowsIn& row, std::int64_t first, std::int64_t count) noexcept {
+  return {row.data + first * static_cast<std::int64_t>(item_size(row.dtype)), row.dtype,
+          row.byte_order, 1, count};
+}
+
+// Decodes the chunk of the one row of x that begins at start. Returns the number of its elements.
+inline std::int64_t load_chunk(const RowsIn& row, std::int64_t start, Chunk& chunk) noexcept {
+  const std::int64_t n = std::min(kChunk, row.row_length - start);
+  load(part_of(row, start, n).data, row.dtype, row.byte_order, n, chunk);
+  return n;
+}
+
+// Element i of the one row of x.
+inline Number element_of(const RowsIn& row, std::int64_t i) noexcept {
+  Chunk chunk;
+  chunk.low[0] = 0;
+  load_chunk(part_of(row, i, 1), 0, chunk);
+  return {chunk.high[0], chunk.low[0]};
 }
 
 }  // namespace lnorm

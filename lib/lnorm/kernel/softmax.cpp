@@ -3,29 +3,35 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/number.hpp"
+#include "lnorm/kernel/exact_softmax.hpp"
 #include "lnorm/kernel/exp.hpp"
-#include "lnorm/kernel/scaled.hpp"
-#include "lnorm/kernel/two_pass.hpp"
+#include "lnorm/kernel/rounding.hpp"
+#include "lnorm/kernel/statistics.hpp"
 
-// As for layer normalisation there are two precisions: narrow, doubles, where y is narrower than
-// float64; wide, double-doubles, for float64 results and 64-bit integers. Sums are taken in the same
-// fixed order.
+// As for layer normalization there are three precisions: narrow, doubles, where y is narrower than float64 and x is
+// no 64-bit integer; wide, double-doubles; and exact. Each result is taken from the first one whose bound decides
+// it. docs/numbers.md derives the bounds.
 namespace lnorm {
 
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSlack = 1 + 0x1p-8;
 
-// The largest element, high + low; NaN if an element is.
-DoubleDouble largest_element(const RowsIn& row, Chunk& chunk) {
-  DoubleDouble largest{-kInfinity};
+// Sums are kept apart, so that elements go through few additions each.
+constexpr std::int64_t kLanes = 16;
+
+// The largest element; NaN if an element is.
+Number largest_element(const RowsIn& row, Chunk& chunk) {
+  Number largest{-kInfinity};
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
-    const std::int64_t n = chunk_length(row, start);
-    load_padded(row, start, -kInfinity, chunk);
+    const std::int64_t n = load_chunk(row, start, chunk);
     for (std::int64_t i = 0; i < n; ++i) {
-      const DoubleDouble x{chunk.high[i], chunk.low[i]};
+      const Number x{chunk.high[i], chunk.low[i]};
       if (std::isnan(x.high)) return x;
       if (x.high > largest.high || (x.high == largest.high && x.low > largest.low)) largest = x;
     }
@@ -33,76 +39,128 @@ DoubleDouble largest_element(const RowsIn& row, Chunk& chunk) {
   return largest;
 }
 
-// Calls use(start, n, padded) for every chunk, with exp(x - max) in chunk.high, zeros from n on.
+const Exp& exponential() {
+  static const Exp exp;
+  return exp;
+}
+
+// A row by double-doubles, and its single elements by integers.
+class WideRow {
+ public:
+  WideRow(const RowsIn& row, Number max) : row_(row), max_(max) {
+    Chunk chunk;
+    std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
+    std::int64_t chunks = 0;
+    for (std::int64_t start = 0; start < row.row_length; start += kChunk, ++chunks) {
+      const std::int64_t n = load_chunk(row, start, chunk);
+      DoubleDouble lanes[kLanes] = {};
+      for (std::int64_t i = 0; i < n; ++i) {
+        const Exp::Wide e = exp_of({chunk.high[i], chunk.low[i]});
+        // What is below 2^-1000 does not show in a sum that is at least 1.
+        const double scale = Exp::power_of_two(std::max<std::int64_t>(e.exponent, -1000));
+        lanes[i % kLanes] = lanes[i % kLanes] + DoubleDouble{e.m.high * scale, e.m.low * scale};
+      }
+      for (const DoubleDouble& lane : lanes) sum_ = sum_ + lane;
+    }
+    // Every addition is off by 3 u^2, the quotient by 10 u^2. Both exponentials have their errors.
+    const double additions = kChunk / kLanes + static_cast<double>(kLanes * chunks);
+    error_ = (2 * Exp::kWideError + (3 * additions + 10) * kUnit * kUnit) * kSlack;
+  }
+
+  double result(Number x, DType dtype) const {
+    if (is_tiny(x)) return 0;
+    const Exp::Wide e = exp_of(x);
+    const DoubleDouble y = e.m / sum_;
+    const double margin = y.high * (error_ + 4 * kUnit * kUnit);
+    const double least = rounded(y + -margin, e.exponent, dtype);
+    const double most = rounded(y + margin, e.exponent, dtype);
+    if (same_result(least, most)) return least;
+    // Where results lie halfway all elements are the same.
+    if (!exact_ || exact_->x.high != x.high || exact_->x.low != x.low) {
+      exact_ = Exact{x, exact_softmax(row_, x, max_, dtype, least, most)};
+    }
+    return exact_->y;
+  }
+
+ private:
+  static constexpr double kLeast = -1200;  // exp of which is far below the smallest double
+
+  bool is_tiny(Number x) const { return (x.high - max_.high) + (x.low - max_.low) < kLeast; }
+
+  // exp(x - max). The difference is exact: of 64-bit integers all parts are integers below 2^53.
+  Exp::Wide exp_of(Number x) const {
+    if (is_tiny(x)) return exponential().wide({kLeast});
+    const DoubleDouble d = two_sum(x.high, -max_.high);
+    return exponential().wide(two_sum(d.high, d.low + (x.low - max_.low)));
+  }
+
+  // The last result that took integers.
+  struct Exact {
+    Number x;
+    double y;
+  };
+
+  const RowsIn& row_;
+  Number max_;
+  DoubleDouble sum_;
+  double error_;
+  mutable std::optional<Exact> exact_;
+};
+
+// Calls use(start, n) for every chunk, with x - max and exp of it in the chunks.
 template <class Use>
-void narrow_chunks(const RowsIn& row, double max, const Exp& exp, Chunk& chunk, Use use) {
+void narrow_chunks(const RowsIn& row, double max, Chunk& d, Chunk& e, Use use) {
+  const Exp& exp = exponential();
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
-    const std::int64_t padded = load_padded(row, start, 0, chunk);
-    const std::int64_t n = chunk_length(row, start);
-    for (std::int64_t i = 0; i < n; ++i) chunk.high[i] = exp.narrow(chunk.high[i] - max);
-    std::fill(chunk.high + n, chunk.high + padded, 0.0);
-    use(start, n, padded);
+    const std::int64_t n = load_chunk(row, start, d);
+    for (std::int64_t i = 0; i < n; ++i) d.high[i] -= max;
+    for (std::int64_t i = 0; i < n; ++i) e.high[i] = exp.narrow(d.high[i]);
+    use(start, n);
   }
 }
 
-void narrow_row(const RowsIn& row, double max, const RowsOut& y, const Exp& exp, Chunk& chunk) {
+void narrow_row(const RowsIn& row, double max, const RowsOut& y, Chunk& d, Chunk& e) {
   DoubleDouble sum;
-  narrow_chunks(row, max, exp, chunk, [&](std::int64_t, std::int64_t n, std::int64_t padded) {
+  narrow_chunks(row, max, d, e, [&](std::int64_t, std::int64_t n) {
     double lanes[kLanes] = {};
-    for (std::int64_t i = 0; i < padded; i += kLanes) {
-      for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] += chunk.high[i + j];
-    }
-    sum = sum + DoubleDouble{fold(lanes, n)};
+    for (std::int64_t i = 0; i < n; ++i) lanes[i % kLanes] += e.high[i];
+    double total = 0;
+    for (const double lane : lanes) total += lane;
+    sum = sum + total;
   });
+  // x - max is off by u |x - max|, which is a relative error of its exponential. In the sum these errors are on average at
+  // most 2 (ln n + 1) u: let L = ln n + 1; elements up to L below max make at most L u of the sum, each of the others less
+  // than L exp(-L) u, which is less than L/n u.
+  const double in_sum = 2 * (std::log(static_cast<double>(row.row_length)) + 1);
+  const double growth = kChunk / kLanes + kLanes + 1;
+  const double error = (2 * Exp::kNarrowError + (in_sum + growth + 4) * kUnit) * kSlack;
+  std::optional<WideRow> wide;
   const auto size = static_cast<std::int64_t>(item_size(y.dtype));
-  narrow_chunks(row, max, exp, chunk, [&](std::int64_t start, std::int64_t n, std::int64_t) {
-    for (std::int64_t i = 0; i < n; ++i) chunk.high[i] /= sum.high;
-    store(chunk.high, n, y.dtype, y.data + start * size);
+  narrow_chunks(row, max, d, e, [&](std::int64_t start, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double quotient = e.high[i] / sum.high;
+      const double margin = quotient * (error - d.high[i] * (kUnit * kSlack));
+      const double least = rounded(quotient - margin, y.dtype);
+      if (std::isinf(d.high[i])) {
+        e.high[i] = 0;
+      } else if (same_result(least, rounded(quotient + margin, y.dtype))) {
+        e.high[i] = least;
+      } else {
+        if (!wide) wide.emplace(row, Number{max});
+        e.high[i] = wide->result(element_of(row, start + i), y.dtype);
+      }
+    }
+    store(e.high, n, y.dtype, y.data + start * size);
   });
 }
 
-// exp(x - max).
-Exp::Wide wide_element(const Chunk& chunk, std::int64_t i, DoubleDouble max, const Exp& exp) {
-  constexpr double kLeast = -1200;  // exp of which is far below the smallest double
-  const double low = chunk.low[i] - max.low;
-  if ((chunk.high[i] - max.high) + low < kLeast) return exp.wide({kLeast});
-  const DoubleDouble d = two_sum(chunk.high[i], -max.high);
-  return exp.wide(two_sum(d.high, d.low + low));
-}
-
-DoubleDouble wide_sum(const RowsIn& row, DoubleDouble max, const Exp& exp, Chunk& chunk) {
-  DoubleDouble sum;
-  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
-    load_padded(row, start, 0, chunk);
-    const std::int64_t n = chunk_length(row, start);
-    DoubleDouble lanes[kLanes] = {};
-    for (std::int64_t i = 0; i < n; ++i) {
-      const Exp::Wide e = wide_element(chunk, i, max, exp);
-      // What is below 2^-1000 does not show in a sum that is at least 1.
-      const double scale = Exp::power_of_two(std::max<std::int64_t>(e.exponent, -1000));
-      DoubleDouble& lane = lanes[i % kLanes];
-      lane = lane + DoubleDouble{e.m.high * scale, e.m.low * scale};
-    }
-    sum = sum + fold(lanes, n);
-  }
-  return sum;
-}
-
-double quotient(const Exp::Wide& e, DoubleDouble sum) {
-  const DoubleDouble q = e.m / sum;
-  constexpr std::int64_t kSafelyNormal = -900;
-  if (e.exponent >= kSafelyNormal) return q.high * Exp::power_of_two(e.exponent);
-  return to_double(normalized(q, e.exponent));
-}
-
-void wide_row(const RowsIn& row, DoubleDouble max, const RowsOut& y, const Exp& exp, Chunk& chunk) {
-  const DoubleDouble sum = wide_sum(row, max, exp, chunk);
+void wide_row(const RowsIn& row, Number max, const RowsOut& y, Chunk& chunk) {
+  const WideRow wide(row, max);
   const auto size = static_cast<std::int64_t>(item_size(y.dtype));
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
-    load_padded(row, start, 0, chunk);
-    const std::int64_t n = chunk_length(row, start);
+    const std::int64_t n = load_chunk(row, start, chunk);
     for (std::int64_t i = 0; i < n; ++i) {
-      chunk.high[i] = quotient(wide_element(chunk, i, max, exp), sum);
+      chunk.high[i] = wide.result({chunk.high[i], chunk.low[i]}, y.dtype);
     }
     store(chunk.high, n, y.dtype, y.data + start * size);
   }
@@ -115,21 +173,21 @@ void fill_row(const RowsIn& row, double value, const RowsOut& y) {
 
 }  // namespace
 
-void softmax(const RowsIn& x, const RowsOut& y) noexcept {
-  static const Exp exp;
+void softmax(const RowsIn& x, const RowsOut& y) {
   const bool narrow = y.dtype != DType::float64 && !has_low(x.dtype);
   Chunk chunk;
+  Chunk exponentials;
   std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const RowsIn row = row_of(x, r);
     const RowsOut out = row_of(y, x.row_length, r);
-    const DoubleDouble max = largest_element(row, chunk);
+    const Number max = largest_element(row, chunk);
     if (!std::isfinite(max.high)) {
       fill_row(row, std::numeric_limits<double>::quiet_NaN(), out);
     } else if (narrow) {
-      narrow_row(row, max.high, out, exp, chunk);
+      narrow_row(row, max.high, out, chunk, exponentials);
     } else {
-      wide_row(row, max, out, exp, chunk);
+      wide_row(row, max, out, chunk);
     }
   }
 }

@@ -10,13 +10,11 @@ namespace lnorm {
 //
 //   x, y    rows x row_length, row-major; they must not overlap
 //
-// Accuracy: each y is within 0.501 ulp of the exact value, rounded once to y's dtype, whatever the
-// dtypes; 64-bit integers are taken exactly.
+// Accuracy: each y is the exact value rounded once to y's dtype, to nearest, ties to even; 64-bit integers are taken
+// exactly. So the result does not depend on the machine, nor on how rows are grouped into calls.
 //
 // -infinity gives 0 (a masked element) where another element is finite. A row with a NaN, with
-// +infinity, or of nothing but -infinity gives NaN in all its elements, as in PyTorch. The same bits
-// on every machine; the result does not depend on how rows are grouped into calls. Does not throw,
-// allocate or print.
-void softmax(const RowsIn& x, const RowsOut& y) noexcept;
+// +infinity, or of nothing but -infinity gives NaN in all its elements, as in PyTorch. Throws std::bad_alloc alone.
+void softmax(const RowsIn& x, const RowsOut& y);
 
 }  // namespace lnorm

@@ -1,12 +1,11 @@
 #include "lnorm/pipeline/long_rows.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "lnorm/kernel/exact_row.hpp"
-#include "lnorm/kernel/two_pass.hpp"
+#include "lnorm/kernel/row_normalizer.hpp"
 #include "lnorm/layout/row_sink.hpp"
 #include "lnorm/layout/row_source.hpp"
 
@@ -14,49 +13,42 @@ namespace lnorm {
 
 namespace {
 
-// What is known of a row so far. It goes through by the first of the three ways that will do.
-struct Row {
-  std::optional<Statistics<double>> narrow;
-  std::optional<Statistics<DoubleDouble>> wide;
-  std::optional<ExactRow> exact;
-};
-
 // Some rows, which lie in the source.
 class RowGroup {
  public:
   // tile: their first parts, of as many elements as the others but the last.
-  RowGroup(const RowSource& source, const Plan& plan, const Affine& affine, const Tile& tile,
-           const RunOptions& options)
+  RowGroup(const RowSource& source, const Plan& plan, const Kernel& kernel, const Affine& affine,
+           const Tile& tile, const RunOptions& options)
       : source_(source),
         plan_(plan),
-        affine_(affine),
         tile_(tile),
         parts_((plan.row_length + tile.count - 1) / tile.count),
-        rows_(static_cast<std::size_t>(tile.rows)),
         progress_(options.progress),
         crew_(crew_of(plan, options.threads)),
-        slots_(crew_.slots()) {}
+        slots_(crew_.slots()) {
+    const RowSetting setting{
+        kernel, plan.in, plan.out, plan.row_length, affine, plan.formula, plan.wants_mean_and_rstd,
+        true};
+    const Tile first{tile.first_row, tile.rows, 0, 1};
+    read(first, slots_.front());
+    std::vector<Number> first_elements;
+    for (std::int64_t r = 0; r < tile.rows; ++r) {
+      first_elements.push_back(element_of(row_in(first, slots_.front(), r), 0));
+    }
+    for (std::int64_t r = 0; r < tile.rows; ++r) {
+      rows_.push_back(
+          std::make_unique<RowNormalizer>(setting, first_elements[static_cast<std::size_t>(r)],
+                                          [this, r](const auto& see) { read_row(r, see); }));
+    }
+  }
 
-  void normalize(const Kernel& kernel, std::span<double> mean, std::span<double> rstd,
-                 RowSink& sink) {
-    if (kernel.passes != nullptr) {
-      if (is_narrow(plan_.in, plan_.out)) {
-        find_statistics<double>(*kernel.passes, kernel.passes->narrow_sums, &Row::narrow);
-        if (!affine_.bias.empty()) drop_cancelled(*kernel.passes);
-      }
-      if (!mean.empty() || !all([](const Row& row) { return row.narrow.has_value(); })) {
-        find_statistics<DoubleDouble>(*kernel.passes, kernel.passes->wide_sums, &Row::wide,
-                                      mean.empty() ? &Row::narrow : nullptr);
-      }
-    }
-    find_exact(!mean.empty());
+  void normalize(std::span<double> mean, std::span<double> rstd, RowSink& sink) {
+    sum_up();
     for (std::size_t r = 0; r < mean.size(); ++r) {
-      const Row& row = rows_[r];
-      const bool wide = row.wide.has_value();
-      mean[r] = wide ? (DoubleDouble{row.wide->center} + row.wide->shift).high : row.exact->mean();
-      rstd[r] = wide ? row.wide->rstd.high : row.exact->rstd();
+      mean[r] = rows_[r]->mean();
+      rstd[r] = rows_[r]->rstd();
     }
-    write(kernel, sink);
+    write(sink);
   }
 
  private:
@@ -66,32 +58,34 @@ class RowGroup {
     std::vector<std::byte> packed;
     std::string text;  // if that is what out is encoded as
     std::span<const std::byte> encoded;
+    std::vector<Sums> sums;
   };
 
-  template <class Is>
-  bool all(Is is) const {
-    return std::all_of(rows_.begin(), rows_.end(), is);
-  }
-
-  // The tile of elements of all rows of the group.
-  Tile tile_at(std::int64_t first, std::int64_t count) const {
-    return {tile_.first_row, tile_.rows, first, count};
-  }
+  // Part p of all rows of the group.
   Tile part(std::int64_t p) const {
     const std::int64_t first = p * tile_.count;
-    return tile_at(first, std::min(tile_.count, plan_.row_length - first));
+    return {tile_.first_row, tile_.rows, first, std::min(tile_.count, plan_.row_length - first)};
   }
 
   void read(const Tile& tile, Slot& slot) const { source_.read(tile, slot.packed, slot.in); }
 
-  // What the tile that was read has of row r.
-  RowsIn row_in(const Tile& tile, const Slot& slot, std::size_t r) const {
-    const RowsIn rows{slot.in.data(), plan_.in, source_.info().byte_order, tile.rows, tile.count};
-    return row_of(rows, static_cast<std::int64_t>(r));
+  // What the tile that was read has of its row r.
+  RowsIn row_in(const Tile& tile, const Slot& slot, std::int64_t r) const {
+    return row_of(
+        RowsIn{slot.in.data(), plan_.in, source_.info().byte_order, tile.rows, tile.count}, r);
   }
-  RowsOut row_out(const Tile& tile, Slot& slot, std::size_t r) const {
-    slot.out.resize(static_cast<std::size_t>(tile.rows * tile.count) * item_size(plan_.out));
-    return row_of(RowsOut{slot.out.data(), plan_.out}, tile.count, static_cast<std::int64_t>(r));
+
+  // Row r once more, by whoever needs it.
+  template <class See>
+  void read_row(std::int64_t r, const See& see) const {
+    Slot slot;
+    for (std::int64_t p = 0; p < parts_; ++p) {
+      Tile tile = part(p);
+      tile.first_row += r;
+      tile.rows = 1;
+      read(tile, slot);
+      see(row_in(tile, slot, 0));
+    }
   }
 
   // Elements of the group that may be told as done: half of them for each of the two passes.
@@ -100,132 +94,45 @@ class RowGroup {
     if (progress_) progress_(tile_.first_row * plan_.row_length + told_);
   }
 
-  // The sums of rows: what sum_part says of every part, added part by part to segments, and these one
-  // after another, which is the order of summation (two_pass.hpp).
-  template <class Total, class SumPart>
-  std::vector<Total> sum(const std::vector<std::size_t>& which, SumPart sum_part) {
-    std::vector<Total> totals(which.size());
-    std::vector<Total> segments(which.size());
-    std::vector<std::vector<Total>> found(slots_.size());
-    crew_.run(
-        parts_, [](std::int64_t, std::size_t) {},
-        [&](std::int64_t p, std::size_t s) {
-          const Tile tile = part(p);
-          read(tile, slots_[s]);
-          found[s].clear();
-          for (std::size_t i = 0; i < which.size(); ++i) {
-            found[s].push_back(sum_part(i, row_in(tile, slots_[s], which[i])));
-          }
-        },
-        [&](std::int64_t p, std::size_t s) {
-          const Tile tile = part(p);
-          const std::int64_t end = tile.first + tile.count;
-          for (std::size_t i = 0; i < which.size(); ++i) {
-            segments[i] = segments[i] + found[s][i];
-            if (end % kSegment != 0 && end != plan_.row_length) continue;
-            totals[i] = totals[i] + segments[i];
-            segments[i] = {};
-          }
-          tell(tile.rows * end);
-        });
-    return totals;
-  }
-
-  // Those of all rows, but for rows that have `unless` already.
-  template <class T, class SumPart>
-  void find_statistics(const Passes& passes, SumPart sum_part,
-                       std::optional<Statistics<T>> Row::*statistics,
-                       std::optional<Statistics<double>> Row::*unless = nullptr) {
-    Slot& slot = slots_.front();
-    const Tile sample = tile_at(sample_start(plan_.row_length), sample_length(plan_.row_length));
-    if (!plan_.formula.rms) read(sample, slot);
-    std::vector<std::size_t> which;
-    std::vector<Centering<T>> centerings;
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      if (unless != nullptr && (rows_[r].*unless).has_value()) continue;
-      const double center = plan_.formula.rms ? 0 : passes.mean(row_in(sample, slot, r));
-      which.push_back(r);
-      centerings.emplace_back(center, plan_.row_length, plan_.formula);
-    }
+  void sum_up() {
     for (;;) {
-      std::vector<std::size_t> rows;
-      std::vector<Centering<T>*> wanting;
-      for (std::size_t i = 0; i < which.size(); ++i) {
-        if (!centerings[i].wants_sums()) continue;
-        rows.push_back(which[i]);
-        wanting.push_back(&centerings[i]);
+      std::vector<std::int64_t> wanting;
+      for (std::int64_t r = 0; r < tile_.rows; ++r) {
+        if (row(r).wants_sums()) wanting.push_back(r);
       }
-      if (rows.empty()) break;
-      const auto sums = sum<Sums>(rows, [&](std::size_t i, const RowsIn& row) {
-        return sum_part(row, wanting[i]->center());
-      });
-      for (std::size_t i = 0; i < rows.size(); ++i) wanting[i]->take(sums[i]);
-    }
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      rows_[which[i]].*statistics = centerings[i].statistics();
-    }
-  }
-
-  // Takes the narrow way from rows that a bias cancels: looks at parts until each row has a result that
-  // is large enough, which is in the first one as a rule.
-  void drop_cancelled(const Passes& passes) {
-    Slot& slot = slots_.front();
-    std::vector<double> largest(rows_.size());
-    const auto is_cancelled = [&](std::size_t r) {
-      return rows_[r].narrow && bias_cancels(largest[r], affine_);
-    };
-    for (std::int64_t p = 0; p < parts_; ++p) {
-      const Tile tile = part(p);
-      bool any = false;
-      for (std::size_t r = 0; r < rows_.size(); ++r) any = any || is_cancelled(r);
-      if (!any) return;
-      read(tile, slot);
-      for (std::size_t r = 0; r < rows_.size(); ++r) {
-        if (!is_cancelled(r)) continue;
-        const double in_part = passes.narrow_write(row_in(tile, slot, r), *rows_[r].narrow, affine_,
-                                                   tile.first, row_out(tile, slot, r));
-        largest[r] = std::max(largest[r], in_part);
-      }
-    }
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      if (is_cancelled(r)) rows_[r].narrow.reset();
+      if (wanting.empty()) return;
+      std::vector<Sums> totals(wanting.size());
+      crew_.run(
+          parts_, [](std::int64_t, std::size_t) {},
+          [&](std::int64_t p, std::size_t s) {
+            const Tile tile = part(p);
+            Slot& slot = slots_[s];
+            read(tile, slot);
+            slot.sums.clear();
+            for (const std::int64_t r : wanting) {
+              slot.sums.push_back(row(r).sums(row_in(tile, slot, r)));
+            }
+          },
+          [&](std::int64_t p, std::size_t s) {
+            for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += slots_[s].sums[i];
+            const Tile tile = part(p);
+            tell(tile.rows * (tile.first + tile.count));
+          });
+      for (std::size_t i = 0; i < totals.size(); ++i) row(wanting[i]).take(totals[i]);
     }
   }
 
-  // For rows that have no other way, or whose mean and rstd are still unknown.
-  void find_exact(bool stats) {
-    std::vector<std::size_t> which;
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      if (!rows_[r].wide && (stats || !rows_[r].narrow)) which.push_back(r);
-    }
-    if (which.empty()) return;
-    const auto sums =
-        sum<ExactSums>(which, [](std::size_t, const RowsIn& row) { return exact_sums(row); });
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      rows_[which[i]].exact.emplace(sums[i], plan_.row_length, plan_.formula);
-    }
-  }
-
-  void write_part(const Kernel& kernel, const Row& row, const RowsIn& x, std::int64_t offset,
-                  const RowsOut& y) const {
-    if (row.narrow) {
-      kernel.passes->narrow_write(x, *row.narrow, affine_, offset, y);
-    } else if (row.wide) {
-      kernel.passes->wide_write(x, *row.wide, affine_, offset, y);
-    } else {
-      row.exact->write(x, affine_, offset, y);
-    }
-  }
-
-  void write(const Kernel& kernel, RowSink& sink) {
+  void write(RowSink& sink) {
     crew_.run(
         parts_, [](std::int64_t, std::size_t) {},
         [&](std::int64_t p, std::size_t s) {
           Slot& slot = slots_[s];
           const Tile tile = part(p);
           read(tile, slot);
-          for (std::size_t r = 0; r < rows_.size(); ++r) {
-            write_part(kernel, rows_[r], row_in(tile, slot, r), tile.first, row_out(tile, slot, r));
+          slot.out.resize(static_cast<std::size_t>(tile.rows * tile.count) * item_size(plan_.out));
+          const RowsOut out{slot.out.data(), plan_.out};
+          for (std::int64_t r = 0; r < tile.rows; ++r) {
+            row(r).write(row_in(tile, slot, r), tile.first, row_of(out, tile.count, r));
           }
           slot.encoded = sink.put(tile, slot.out, slot.packed, slot.text);
         },
@@ -236,12 +143,13 @@ class RowGroup {
         });
   }
 
+  RowNormalizer& row(std::int64_t r) { return *rows_[static_cast<std::size_t>(r)]; }
+
   const RowSource& source_;
   const Plan& plan_;
-  const Affine& affine_;
   Tile tile_;
   std::int64_t parts_;
-  std::vector<Row> rows_;
+  std::vector<std::unique_ptr<RowNormalizer>> rows_;
   const Progress& progress_;
   Crew crew_;
   std::vector<Slot> slots_;
@@ -263,7 +171,7 @@ void run_long_rows(TensorSource& given, const Plan& plan, const Kernel& kernel,
     tile.rows = std::min(tile.rows, plan.rows - tile.first_row);
     mean.resize(plan.wants_mean_and_rstd ? static_cast<std::size_t>(tile.rows) : 0);
     rstd.resize(mean.size());
-    RowGroup(source, plan, affine, tile, options).normalize(kernel, mean, rstd, out);
+    RowGroup(source, plan, kernel, affine, tile, options).normalize(mean, rstd, out);
     const RowBlock block{tile.first_row, {}, {}, mean, rstd};
     for (RowObserver* observer : observers) observer->see(block, nullptr);
   }

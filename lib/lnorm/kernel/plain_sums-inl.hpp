@@ -1,10 +1,10 @@
-// The range and the plain sums of a row in SIMD; see plain_sums.hpp.
+// The range and the plain sums of a row: see plain_sums.hpp.
 
-#if defined(LNORM_KERNEL_SIMD_PLAIN_SUMS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LNORM_KERNEL_SIMD_PLAIN_SUMS_INL_HPP_
-#undef LNORM_KERNEL_SIMD_PLAIN_SUMS_INL_HPP_
+#if defined(LNORM_KERNEL_PLAIN_SUMS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_PLAIN_SUMS_INL_HPP_
+#undef LNORM_KERNEL_PLAIN_SUMS_INL_HPP_
 #else
-#define LNORM_KERNEL_SIMD_PLAIN_SUMS_INL_HPP_
+#define LNORM_KERNEL_PLAIN_SUMS_INL_HPP_
 #endif
 
 #include <algorithm>
@@ -14,14 +14,12 @@
 #include "lnorm/kernel/plain_sums.hpp"
 #include "lnorm/kernel/simd-inl.hpp"
 
-#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
 namespace HWY_NAMESPACE {
 namespace {
 
-using Floats = hn::CappedTag<float, static_cast<std::size_t>(kLanes)>;
+using Floats = hn::CappedTag<float, 16>;
 using Bits = hn::RebindToUnsigned<Floats>;
 
 template <class T>
@@ -40,7 +38,7 @@ HWY_INLINE hn::Vec<Floats> load_floats(const std::byte* from) {
 // The sizes |x| are compared as the integers that their bits are.
 struct RangeLanes {
   static constexpr auto kFloats = static_cast<std::int64_t>(hn::MaxLanes(Floats()));
-  static constexpr std::int64_t kGroup = 2 * kLanes;
+  static constexpr std::int64_t kGroup = 32;
   static constexpr std::int64_t kParts = kGroup / kFloats;
 
   hn::Vec<Floats> min[kParts];
@@ -133,48 +131,63 @@ HWY_INLINE bool with_float_type(const RowsIn& row, Use use) {
   }
 }
 
-Range range(const RowsIn& row) noexcept {
+Range range(const RowsIn& row) {
   Range result;
   const bool done = with_float_type(
       row, [&]<class T>(T) HWY_ATTR { result = range_of<T>(row.data, row.row_length); });
   // What is not finite is to be counted.
   return done && result.greatest < std::numeric_limits<double>::infinity() ? result
-                                                                           : portable_range(row);
+                                                                           : range_one_by_one(row);
 }
+
+// x, and the upper and lower parts of x^2.
+struct PlainLanes {
+  Lanes x;
+  Lanes upper;
+  Lanes lower;
+  V splitter;
+
+  template <class T>
+  HWY_INLINE void add_group(const std::byte* group) {
+    for (std::int64_t v = 0; v < kVectors; ++v) {
+      const V element = load_vector<T>(group + v * kWidth * kSize<T>);
+      const V square = element * element;
+      const V part = (square + splitter) - splitter;
+      x.v[v] = x.v[v] + element;
+      upper.v[v] = upper.v[v] + part;
+      lower.v[v] = lower.v[v] + (square - part);
+    }
+  }
+};
 
 template <class T>
-PlainSums plain_sums_of(const std::byte* x, std::int64_t n, int exponent) {
-  const V splitter = splat(plain_splitter(exponent));
-  PlainSums sums;
-  for (std::int64_t start = 0; start < n; start += kChunk) {
-    Lanes elements;
-    Lanes upper;
-    Lanes lower;
-    const auto add_group = [&](const std::byte* group) HWY_ATTR {
-      for (std::int64_t v = 0; v < kVectors; ++v) {
-        const V element = load_vector<T>(group + v * kWidth * kSize<T>);
-        const V square = hn::Mul(element, element);
-        const V part = hn::Sub(hn::Add(square, splitter), splitter);
-        elements.v[v] = hn::Add(elements.v[v], element);
-        upper.v[v] = hn::Add(upper.v[v], part);
-        lower.v[v] = hn::Add(lower.v[v], hn::Sub(square, part));
-      }
-    };
-    const std::int64_t end = std::min(start + kChunk, n);
-    std::int64_t i = start;
-    for (; i + kLanes <= end; i += kLanes) add_group(x + i * kSize<T>);
-    if (i < end) add_group(Rest<T>(x + i * kSize<T>, end - i).bytes);
-    sums.add(elements.fold(), upper.fold(), lower.fold());
-  }
-  return sums;
+HWY_INLINE Sums plain_chunk(const std::byte* x, std::int64_t n, int exponent) {
+  PlainLanes lanes;
+  lanes.x.clear();
+  lanes.upper.clear();
+  lanes.lower.clear();
+  lanes.splitter = splat(plain_splitter(exponent));
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) lanes.add_group<T>(x + i * kSize<T>);
+  if (i < n) lanes.add_group<T>(Rest<T>(x + i * kSize<T>, n - i).bytes);
+  return {{sum_of_lanes(lanes.x.fold())},
+          lnorm::two_sum(sum_of_lanes(lanes.upper.fold()), sum_of_lanes(lanes.lower.fold()))};
 }
 
-PlainSums plain_sums(const RowsIn& row, int exponent) noexcept {
-  PlainSums result;
-  const bool done = with_float_type(row, [&]<class T>(T) HWY_ATTR {
-    result = plain_sums_of<T>(row.data, row.row_length, exponent);
-  });
-  return done ? result : portable_plain_sums(row, exponent);
+Sums plain_sums(const RowsIn& row, int exponent) {
+  Chunk chunk;
+  Sums total;
+  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
+    const std::int64_t n = std::min(kChunk, row.row_length - start);
+    const RowsIn part = part_of(row, start, n);
+    const bool done = with_float_type(
+        part, [&]<class T>(T) HWY_ATTR { total += plain_chunk<T>(part.data, n, exponent); });
+    if (done) continue;
+    with_chunk(row, start, n, chunk, [&]<class T>(T, const std::byte* x, const double*) HWY_ATTR {
+      total += plain_chunk<T>(x, n, exponent);
+    });
+  }
+  return total;
 }
 
 }  // namespace
@@ -182,5 +195,4 @@ PlainSums plain_sums(const RowsIn& row, int exponent) noexcept {
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
 
-#endif
 #endif

@@ -1,0 +1,56 @@
+// Error-free transforms and double-double arithmetic, over whatever Real is where this is included: a
+// double (double_double.hpp), or a vector of doubles of one SIMD target (kernel/simd-inl.hpp). It has no
+// include guard. Before it there are
+//
+//   Real                       with + - *, each rounded to nearest
+//   Pair                       {Real high, low}: the unevaluated sum high + low, high the nearest double
+//   product_error(a, b, p)     a * b - p exactly, where p is the rounded product a * b
+//
+// u is 2^-53. Error bounds are relative to the exact result, and hold while nothing overflows or
+// underflows. [Joldes, Muller, Popescu 2017, "Tight and rigorous error bounds for basic building blocks
+// of double-word arithmetic"; Muller, Rideau 2022 corrects its proofs]
+
+// a + b = high + low exactly.  [Knuth, TAOCP vol. 2, 4.2.2, theorem B]
+LNORM_REAL_INLINE Pair two_sum(Real a, Real b) {
+  const Real sum = a + b;
+  const Real b_part = sum - a;
+  return {sum, (a - (sum - b_part)) + (b - b_part)};
+}
+
+// The same where |a| >= |b| or a = 0.  [Dekker 1971]
+LNORM_REAL_INLINE Pair fast_two_sum(Real a, Real b) {
+  const Real sum = a + b;
+  return {sum, b - (sum - a)};
+}
+
+// a * b = high + low exactly, for products from 2^-968 up (without fused multiply-add |a|, |b| < 2^996).
+LNORM_REAL_INLINE Pair two_product(Real a, Real b) {
+  const Real product = a * b;
+  return {product, product_error(a, b, product)};
+}
+
+// Error: 2 u^2.  [Joldes et al., algorithm 4]
+LNORM_REAL_INLINE Pair operator+(Pair a, Real b) {
+  const Pair sum = two_sum(a.high, b);
+  return fast_two_sum(sum.high, a.low + sum.low);
+}
+
+// Error: 3 u^2 + 13 u^3, whatever cancels.  [algorithm 6]
+LNORM_REAL_INLINE Pair operator+(Pair a, Pair b) {
+  const Pair high = two_sum(a.high, b.high);
+  const Pair low = two_sum(a.low, b.low);
+  const Pair sum = fast_two_sum(high.high, high.low + low.high);
+  return fast_two_sum(sum.high, sum.low + low.low);
+}
+
+// Error: 5 u^2.  [algorithm 10]
+LNORM_REAL_INLINE Pair operator*(Pair a, Pair b) {
+  const Pair product = two_product(a.high, b.high);
+  return fast_two_sum(product.high, product.low + (a.high * b.low + a.low * b.high));
+}
+
+// Error: 3 u^2.  [algorithm 7]
+LNORM_REAL_INLINE Pair operator*(Pair a, Real b) {
+  const Pair product = two_product(a.high, b);
+  return fast_two_sum(product.high, product.low + a.low * b);
+}

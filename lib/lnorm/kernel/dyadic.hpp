@@ -1,0 +1,169 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <boost/multiprecision/cpp_int.hpp>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "lnorm/core/double_double.hpp"
+#include "lnorm/core/number.hpp"
+#include "lnorm/kernel/rounding.hpp"
+
+// Exact numbers, and rounding of a number that is known by comparisons.
+namespace lnorm {
+
+// 1024 bits are held without allocation: more than any row of ordinary numbers needs.
+using Integer = boost::multiprecision::number<
+    boost::multiprecision::cpp_int_backend<1024, 0, boost::multiprecision::signed_magnitude,
+                                           boost::multiprecision::unchecked>,
+    boost::multiprecision::et_off>;
+
+// significand * 2^exponent
+struct Dyadic {
+  Integer significand;
+  std::int64_t exponent = 0;
+
+  Dyadic() = default;
+  Dyadic(Integer s, std::int64_t e) : significand(std::move(s)), exponent(e) {}
+  explicit Dyadic(std::int64_t integer) : significand(integer) {}
+  explicit Dyadic(double value) {
+    if (value == 0) return;
+    int e = 0;
+    auto bits = static_cast<std::int64_t>(std::ldexp(std::frexp(value, &e), 53));
+    const int zeros = std::countr_zero(static_cast<std::uint64_t>(bits));
+    significand = bits >> zeros;
+    exponent = e - 53 + zeros;
+  }
+  explicit Dyadic(Number value) : Dyadic(value.high) {
+    if (value.low != 0) *this = *this + Dyadic(value.low);
+  }
+
+  int sign() const { return significand.sign(); }
+
+  // Whether a look at the leading bits first (below) saves work.
+  bool is_long() const { return boost::multiprecision::msb(significand) > 400; }
+
+  // Numbers of which one is far larger than the other are told apart by that.
+  std::int64_t magnitude() const {
+    return static_cast<std::int64_t>(boost::multiprecision::msb(significand)) + exponent;
+  }
+
+  // Roughly, and within the range of doubles.
+  double approximate() const {
+    if (sign() == 0) return 0;
+    const auto bits = static_cast<std::int64_t>(
+        boost::multiprecision::msb(boost::multiprecision::abs(significand)));
+    const std::int64_t shift = std::max<std::int64_t>(0, bits - 60);
+    const Integer top = boost::multiprecision::abs(significand) >> static_cast<unsigned>(shift);
+    const auto size = static_cast<double>(static_cast<std::uint64_t>(top));
+    const auto scale = static_cast<int>(std::clamp<std::int64_t>(exponent + shift, -3000, 3000));
+    return sign() * std::ldexp(size, scale);
+  }
+
+  friend Dyadic operator+(const Dyadic& a, const Dyadic& b) { return aligned(a, b, false); }
+  friend Dyadic operator-(const Dyadic& a, const Dyadic& b) { return aligned(a, b, true); }
+  friend Dyadic operator*(const Dyadic& a, const Dyadic& b) {
+    return {a.significand * b.significand, a.exponent + b.exponent};
+  }
+
+ private:
+  static Dyadic aligned(const Dyadic& a, const Dyadic& b, bool subtract) {
+    if (b.sign() == 0) return a;
+    const Integer b_significand = subtract ? Integer(-b.significand) : b.significand;
+    if (a.sign() == 0) return {b_significand, b.exponent};
+    if (a.exponent == b.exponent) return {a.significand + b_significand, a.exponent};
+    if (a.exponent > b.exponent) {
+      return {(a.significand << static_cast<unsigned>(a.exponent - b.exponent)) + b_significand,
+              b.exponent};
+    }
+    return {a.significand + (b_significand << static_cast<unsigned>(b.exponent - a.exponent)),
+            a.exponent};
+  }
+};
+
+inline Dyadic square(const Dyadic& a) { return a * a; }
+inline Dyadic negated(const Dyadic& a) { return {-a.significand, a.exponent}; }
+
+// The sign of a - b, both positive.
+inline int compare_positive(const Dyadic& a, const Dyadic& b) {
+  const std::int64_t difference = a.magnitude() - b.magnitude();
+  if (difference != 0) return difference < 0 ? -1 : 1;
+  return (a - b).sign();
+}
+
+// The sign of a - b.
+inline int compare(const Dyadic& a, const Dyadic& b) {
+  if (a.sign() != b.sign()) return a.sign() < b.sign() ? -1 : 1;
+  if (a.sign() == 0) return 0;
+  return a.sign() > 0 ? compare_positive(a, b) : compare_positive(negated(b), negated(a));
+}
+
+// The leading 106 bits of a number that is not 0, without its sign: significand * 2^exponent.
+struct Leading {
+  DoubleDouble significand;
+  std::int64_t exponent;
+
+  explicit Leading(const Dyadic& value) {
+    const Integer size = boost::multiprecision::abs(value.significand);
+    const auto below = static_cast<std::int64_t>(boost::multiprecision::msb(size)) - 105;
+    const Integer top = below >= 0 ? Integer(size >> static_cast<unsigned>(below))
+                                   : Integer(size << static_cast<unsigned>(-below));
+    const auto high = static_cast<std::uint64_t>(Integer(top >> 53));
+    const auto low = static_cast<std::uint64_t>(Integer(top & ((std::uint64_t{1} << 53) - 1)));
+    significand = fast_two_sum(std::ldexp(static_cast<double>(high), -52),
+                               std::ldexp(static_cast<double>(low), -105));
+    exponent = value.exponent + below + 105;
+  }
+  Leading(DoubleDouble s, std::int64_t e) : significand(s), exponent(e) {}
+
+  friend Leading operator*(const Leading& a, const Leading& b) {
+    return {a.significand * b.significand, a.exponent + b.exponent};
+  }
+};
+
+// The sign of a - b, where the leading bits of at most six factors each tell it; otherwise 0. All of their errors together
+// are less than 2^-95 of a significand, which is at most 2^6.
+inline int compare(const Leading& a, const Leading& b) {
+  const std::int64_t difference = a.exponent - b.exponent;
+  if (difference > 10 || difference < -10) return difference < 0 ? -1 : 1;
+  const double scale = std::ldexp(1.0, static_cast<int>(difference));
+  const double rest = (a.significand * scale - b.significand).high;
+  if (std::fabs(rest) <= 0x1p-75) return 0;
+  return rest < 0 ? -1 : 1;
+}
+
+// The number of an order nearest to v > 0, which is only known by compare_to(m), the sign of v - m. It is one of those
+// from least to most, and, at best, about guess.
+template <class Compare>
+double nearest(const FloatOrder& order, std::int64_t least, std::int64_t most, std::int64_t guess,
+               Compare compare_to) {
+  const auto is_at_most = [&](std::int64_t index) {
+    const FloatOrder::Parts p = order.parts(index);
+    const int side = compare_to(Dyadic(Integer(2 * p.significand + 1), p.exponent - 1));
+    return side < 0 || (side == 0 && index % 2 == 0);
+  };
+  // Away from the guess in growing steps, then by halves.
+  if (least < most) {
+    guess = std::clamp(guess, least, most - 1);
+    const bool down = is_at_most(guess);
+    (down ? most : least) = down ? guess : guess + 1;
+    for (std::int64_t step = 1; least < most; step += std::min(step, most - least)) {
+      const std::int64_t stride = std::min(step, most - least);
+      const std::int64_t next = down ? most - stride : least + stride - 1;
+      const bool at_most = is_at_most(next);
+      (at_most ? most : least) = at_most ? next : next + 1;
+      if (at_most != down) break;
+    }
+  }
+  while (least < most) {
+    const std::int64_t middle = least + (most - least) / 2;
+    const bool at_most = is_at_most(middle);
+    (at_most ? most : least) = at_most ? middle : middle + 1;
+  }
+  return order.value(least);
+}
+
+}  // namespace lnorm

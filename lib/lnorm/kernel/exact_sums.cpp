@@ -1,0 +1,59 @@
+#include "lnorm/kernel/exact_sums.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "lnorm/core/chunk.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// +-magnitude * 2^(shift - kExactUnit)
+struct Element {
+  std::uint64_t magnitude;
+  std::int64_t shift;
+  bool negative;
+};
+
+Element element_of(double high, double low) noexcept {
+  if (low != 0) {  // a 64-bit integer
+    const Int128 value = static_cast<Int128>(high) + static_cast<Int128>(low);
+    return {static_cast<std::uint64_t>(value < 0 ? -value : value), kExactUnit, value < 0};
+  }
+  const auto bits = std::bit_cast<std::uint64_t>(high);
+  const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+  const auto exponent = static_cast<std::int64_t>(bits >> 52 & 0x7ff);
+  const bool negative = (bits >> 63) != 0;
+  if (exponent == 0) return {fraction, 0, negative};
+  return {fraction | std::uint64_t{1} << 52, exponent - 1, negative};
+}
+
+}  // namespace
+
+ExactSums& ExactSums::operator+=(const ExactSums& other) noexcept {
+  finite = finite && other.finite;
+  sum += other.sum;
+  squares += other.squares;
+  return *this;
+}
+
+ExactSums exact_sums(const RowsIn& x) noexcept {
+  ExactSums sums;
+  Chunk chunk;
+  std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
+  for (std::int64_t start = 0; start < x.row_length && sums.finite; start += kChunk) {
+    const std::int64_t n = load_chunk(x, start, chunk);
+    for (std::int64_t i = 0; i < n; ++i) {
+      sums.finite = sums.finite && std::isfinite(chunk.high[i]);
+      if (!sums.finite) break;
+      const Element e = element_of(chunk.high[i], chunk.low[i]);
+      sums.sum.add(e.magnitude, e.shift, e.negative);
+      sums.squares.add(static_cast<UInt128>(e.magnitude) * e.magnitude, 2 * e.shift, false);
+    }
+  }
+  return sums;
+}
+
+}  // namespace lnorm

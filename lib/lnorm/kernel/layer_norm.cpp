@@ -1,0 +1,61 @@
+#include "lnorm/kernel/layer_norm.hpp"
+
+#include <vector>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/row_normalizer.hpp"
+#include "lnorm/kernel/simd.hpp"
+
+namespace lnorm {
+
+namespace {
+
+void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y, const RowStats& stats) {
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const RowsIn row = row_of(x, r);
+    RowNormalizer normalizer(setting, element_of(row, 0), [&](const auto& see) { see(row); });
+    normalizer.sum_up();
+    normalizer.write(row, 0, row_of(y, x.row_length, r));
+    if (stats.mean) stats.mean[r] = normalizer.mean();
+    if (stats.rstd) stats.rstd[r] = normalizer.rstd();
+  }
+}
+
+}  // namespace
+
+void Kernel::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
+                        const Formula& formula, const RowStats& stats) const {
+  // More than the second-level cache of a core holds will not be found there by who reads it.
+  constexpr std::int64_t kPastCaches = std::int64_t{4} << 20;
+  const auto item = static_cast<std::int64_t>(item_size(y.dtype));
+  RowsOut out = y;
+  out.past_caches = x.rows * x.row_length * item >= kPastCaches;
+  const bool saves = stats.mean != nullptr || stats.rstd != nullptr;
+  const RowSetting setting{*this, x.dtype, y.dtype, x.row_length, affine, formula, saves};
+  const bool done = passes != nullptr && !saves && passes->short_rows(setting, x, out);
+  if (!done) each_row(setting, x, out, stats);
+  if (passes != nullptr && out.past_caches) passes->flush();
+}
+
+std::span<const Kernel> kernels() {
+  static const std::vector<Kernel> all = [] {
+    std::vector<Kernel> result = simd_kernels();
+    result.push_back({"portable", &portable_passes()});
+    result.push_back({"reference", nullptr});
+    return result;
+  }();
+  return all;
+}
+
+const Kernel& find_kernel(std::string_view name) {
+  std::string names;
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.name == name) return kernel;
+    names += concat(names.empty() ? "" : ", ", kernel.name);
+  }
+  throw Error(concat("no kernel is named '", printable(name), "', expected one of ", names));
+}
+
+}  // namespace lnorm

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#include "lnorm/core/number.hpp"
+#include "lnorm/core/options.hpp"
+#include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/plain_sums.hpp"
+#include "lnorm/kernel/rows.hpp"
+#include "lnorm/kernel/statistics.hpp"
+
+namespace lnorm {
+
+struct RowSetting;  // row_normalizer.hpp
+
+// Decides the results that the write passes leave open.
+class Settler {
+ public:
+  Settler() = default;
+  Settler(const Settler&) = delete;
+  Settler& operator=(const Settler&) = delete;
+
+  // y of element x, which is the index-th of its row: the correctly rounded number.
+  virtual double settle(std::int64_t index, Number x) const = 0;
+
+ protected:
+  ~Settler() = default;
+};
+
+// What a SIMD target, or the portable code, does with the elements: see passes-inl.hpp. A part is of one row;
+// offset is where in the row it begins.
+struct Passes {
+  // An element goes through at most chunk_growth(n, lanes) additions on its way into a chunk's sum.
+  std::int64_t lanes;
+
+  Sums (*narrow_sums)(const RowsIn& part, double center);
+  Sums (*wide_sums)(const RowsIn& part, double center);
+
+  // Write every result that the statistics' bounds decide, and what the settler says of the others.
+  void (*narrow_write)(const RowsIn& part, const NarrowStatistics& statistics, const Affine& affine,
+                       std::int64_t offset, const RowsOut& y, const Settler& settler);
+  void (*wide_write)(const RowsIn& part, const WideStatistics& statistics, const Affine& affine,
+                     std::int64_t offset, const RowsOut& y, const Settler& settler);
+
+  // Many short rows at once. False where there is no code for the dtypes or the length: nothing is done.
+  bool (*short_rows)(const RowSetting& setting, const RowsIn& x, const RowsOut& y);
+
+  // What was written past the caches is there for other threads.
+  void (*flush)();
+
+  // For moments: the range of a row, and its plain sums.
+  Range (*range)(const RowsIn& row);
+  Sums (*plain_sums)(const RowsIn& row, int exponent);
+};
+
+}  // namespace lnorm

@@ -1,0 +1,284 @@
+#include "lnorm/kernel/row_normalizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "lnorm/core/chunk.hpp"
+#include "lnorm/kernel/rounding.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Calls see(i, x) for every element of a part.
+template <class See>
+void for_each_element(const RowsIn& part, See see) {
+  Chunk chunk;
+  std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
+  for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
+    const std::int64_t n = load_chunk(part, start, chunk);
+    for (std::int64_t i = 0; i < n; ++i) see(start + i, Number{chunk.high[i], chunk.low[i]});
+  }
+}
+
+// What the numbers within error of a value round to.
+struct Bracket {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+
+  bool is_decided() const noexcept { return same_result(least, most); }
+};
+
+Bracket bracket(double value, double error, DType dtype) {
+  return {rounded(value - error, dtype), rounded(value + error, dtype)};
+}
+
+Bracket bracket(DoubleDouble value, double error, DType dtype) {
+  if (value.high == 0 && error == 0) return {0, 0};
+  // The sums are off by 2 u^2 of themselves.
+  const double margin = error + 4 * kUnit * kUnit * std::fabs(value.high);
+  return {rounded(value + -margin, dtype), rounded(value + margin, dtype)};
+}
+
+// Zero, or between the reciprocals.
+bool is_within(Number term, double most) {
+  const double size = std::fabs(term.high);
+  return size == 0 || (size <= most && size >= 1 / most);
+}
+
+// How often a narrow row is summed, each time about a better center.
+constexpr int kMostTries = 2;
+
+}  // namespace
+
+RowNormalizer::RowNormalizer(const RowSetting& setting, Number first_element, ReadRow read_row)
+    : setting_(setting), first_(first_element), read_row_(std::move(read_row)) {
+  if (setting.kernel.passes == nullptr) {
+    find_exact();
+  } else if (is_narrow(setting.in, setting.out) && !setting.saves_statistics && !setting.in_parts &&
+             setting.affine.is_within(kMostNarrowAffine)) {
+    pass_ = Pass::narrow;
+    center_ = setting.formula.rms ? 0 : first_.high;
+  } else {
+    start_wide();
+  }
+}
+
+RowNormalizer::RowNormalizer(const RowSetting& setting, Number first_element, ReadRow read_row,
+                             const NarrowStatistics& narrow)
+    : setting_(setting), first_(first_element), read_row_(std::move(read_row)), narrow_(narrow) {}
+
+Sums RowNormalizer::sums(const RowsIn& part) const {
+  const Passes& passes = *setting_.kernel.passes;
+  return pass_ == Pass::narrow ? passes.narrow_sums(part, center_)
+                               : passes.wide_sums(part, center_);
+}
+
+void RowNormalizer::take(const Sums& row) {
+  if (pass_ == Pass::narrow) return take_narrow(row);
+  take_wide(row, wide_growth(setting_.row_length, setting_.kernel.passes->lanes));
+}
+
+void RowNormalizer::take_plain(const Sums& row) {
+  center_ = 0;
+  // Sums of chunks are exact. Each addition of one to the total is off by 3 u^2.
+  take_wide(row, 3 * static_cast<double>((setting_.row_length + kChunk - 1) / kChunk));
+}
+
+void RowNormalizer::sum_up() {
+  while (wants_sums()) {
+    Sums total;
+    read_row_([&](const RowsIn& part) { total += sums(part); });
+    take(total);
+  }
+}
+
+void RowNormalizer::take_narrow(const Sums& row) {
+  pass_ = Pass::none;
+  const std::int64_t n = setting_.row_length;
+  if (!std::isfinite(row.sum.high) || !std::isfinite(row.squares.high)) {
+    is_finite_ = false;  // finite elements are too small to overflow
+    return;
+  }
+  narrow_ = narrow_statistics(row, center_, n, setting_.formula,
+                              NarrowBounds(n, setting_.kernel.passes->lanes));
+  if (narrow_) return;
+  if (setting_.formula.rms || ++tries_ == kMostTries) return start_wide();
+  pass_ = Pass::narrow;
+  center_ += row.sum.high / static_cast<double>(n);
+}
+
+void RowNormalizer::start_wide() {
+  pass_ = Pass::wide;
+  // About 0 a deviation is the element itself. A 64-bit integer is no double, but its deviation from a rounded
+  // one of them is one.
+  const bool about_zero = first_.low == 0 || setting_.formula.rms;
+  center_ = about_zero ? 0 : first_.high;
+}
+
+void RowNormalizer::take_wide(const Sums& row, double growth) {
+  pass_ = Pass::none;
+  const std::int64_t n = setting_.row_length;
+  const Formula& formula = setting_.formula;
+  centered_ = centered_sums(row, center_, n, formula.rms, growth);
+  if (!centered_ && !formula.rms && center_ != first_.high && std::isfinite(row.squares.high)) {
+    pass_ = Pass::wide;
+    center_ = first_.high;
+    return;
+  }
+  if (!centered_ && row.squares.high == 0 && is_constant()) {
+    centered_ = constant_sums(center_, n);
+    is_defined_ = formula.eps > 0;
+  }
+  if (centered_) wide_ = wide_statistics(*centered_, n, formula);
+  if (!wide_ && is_defined_) return find_exact();
+  if (wide_ && is_narrow(setting_.in, setting_.out) && wide_->rstd.high >= 1 / kGreatestDivisor &&
+      wide_->rstd.high <= 1 / kLeastDivisor) {
+    narrow_ = narrow_statistics(*wide_);
+  }
+}
+
+void RowNormalizer::find_exact() {
+  ExactSums sums;
+  read_row_([&](const RowsIn& part) { sums += exact_sums(part); });
+  is_finite_ = sums.finite;
+  if (!is_finite_) return;
+  exact_ = std::make_unique<ExactRow>(sums, setting_.row_length, setting_.formula);
+  is_defined_ = exact_->is_defined();
+}
+
+// Squares of deviations can be 0 where the deviations are not.
+bool RowNormalizer::is_constant() const {
+  bool constant = true;
+  read_row_([&](const RowsIn& part) {
+    if (!constant) return;
+    for_each_element(part, [&](std::int64_t, Number x) {
+      constant = constant && x.high == center_ && x.low == 0;
+    });
+  });
+  return constant;
+}
+
+const RowNormalizer& RowNormalizer::better() const {
+  const std::lock_guard lock(mutex_);
+  if (!better_) {
+    RowSetting setting = setting_;
+    setting.saves_statistics = true;
+    auto row = std::make_unique<RowNormalizer>(setting, first_, read_row_);
+    row->sum_up();
+    better_ = std::move(row);
+  }
+  return *better_;
+}
+
+const ExactRow& RowNormalizer::exact() const {
+  const std::lock_guard lock(mutex_);
+  if (!exact_) {
+    ExactSums sums;
+    read_row_([&](const RowsIn& part) { sums += exact_sums(part); });
+    exact_ = std::make_unique<ExactRow>(sums, setting_.row_length, setting_.formula);
+  }
+  return *exact_;
+}
+
+double RowNormalizer::sum() const {
+  if (!is_finite_) return kNan;
+  if (centered_) {
+    const Bracket b = bracket(centered_->sum, centered_->sum_error, DType::float64);
+    if (b.is_decided()) return b.least;
+  }
+  return exact().sum();
+}
+
+double RowNormalizer::mean() const {
+  if (!is_finite_) return kNan;
+  if (setting_.formula.rms) return 0;
+  if (centered_) {
+    const Bracket b = bracket(centered_->mean, centered_->mean_error, DType::float64);
+    if (b.is_decided()) return b.least;
+  }
+  return exact().mean();
+}
+
+double RowNormalizer::variance() const {
+  if (!is_finite_) return kNan;
+  if (centered_) {
+    const auto freedom = static_cast<double>(setting_.row_length - setting_.formula.ddof);
+    const DoubleDouble variance = centered_->squares / DoubleDouble{freedom};
+    const double error =
+        centered_->squares_error / freedom * (1 + 0x1p-8) + 10 * kUnit * kUnit * variance.high;
+    const Bracket b = bracket(variance, error, DType::float64);
+    if (b.is_decided()) return b.least;
+  }
+  return exact().variance();
+}
+
+double RowNormalizer::rstd() const {
+  if (!is_finite_ || !is_defined_) return kNan;
+  if (wide_) {
+    const Bracket b = bracket(wide_->rstd, wide_->rstd_error * wide_->rstd.high, DType::float64);
+    if (b.is_decided()) return b.least;
+  }
+  return exact().rstd();
+}
+
+void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut& y) const {
+  const Affine& affine = setting_.affine;
+  const auto size = static_cast<std::int64_t>(item_size(y.dtype));
+  if (!is_finite_ || !is_defined_) {
+    for (std::int64_t i = 0; i < part.row_length; ++i) store(&kNan, 1, y.dtype, y.data + i * size);
+  } else if (narrow_ && affine.is_within(kMostNarrowAffine)) {
+    setting_.kernel.passes->narrow_write(part, *narrow_, affine, offset, y, *this);
+  } else if (wide_ && affine.is_within(kMostWideAffine)) {
+    setting_.kernel.passes->wide_write(part, *wide_, affine, offset, y, *this);
+  } else {
+    for_each_element(part, [&](std::int64_t i, Number x) {
+      const double result = settle(offset + i, x);
+      store(&result, 1, y.dtype, y.data + i * size);
+    });
+  }
+}
+
+double RowNormalizer::settle(std::int64_t index, Number x) const {
+  const Affine& affine = setting_.affine;
+  const Number weight = affine.weight().empty() ? Number{1} : affine.weight().number(index);
+  const Number bias = affine.bias().empty() ? Number{0} : affine.bias().number(index);
+  const auto are_within = [&](double most) {
+    return is_within(weight, most) && is_within(bias, most);
+  };
+  // The term of the bounds that weight scales, then that of the bias.
+  const auto error_of = [&](const auto& statistics, double xhat, double unit) {
+    const double error =
+        (statistics.offset + statistics.slope * std::fabs(xhat)) * std::fabs(weight.high) +
+        4 * unit * std::fabs(bias.high);
+    return error * (1 + 0x1p-8);
+  };
+  Bracket result;
+  if (narrow_ && are_within(kMostNarrowAffine)) {
+    const double deviation = x.high - narrow_->center;
+    const double xhat = deviation * narrow_->rstd - narrow_->shift * narrow_->rstd;
+    const double y = xhat * weight.high + bias.high;
+    result = bracket(y, error_of(*narrow_, xhat, kUnit), setting_.out);
+    if (result.is_decided()) return result.least;
+  }
+  if (wide_ && are_within(kMostWideAffine)) {
+    const DoubleDouble deviation = DoubleDouble{x.high, x.low} - wide_->mean;
+    const DoubleDouble xhat = deviation * wide_->rstd;
+    const DoubleDouble y =
+        xhat * DoubleDouble{weight.high, weight.low} + DoubleDouble{bias.high, bias.low};
+    result = bracket(y, error_of(*wide_, xhat.high, kUnit * kUnit), setting_.out);
+    if (result.is_decided()) return result.least;
+  }
+  if (!wide_ && !exact_ && !setting_.saves_statistics) return better().settle(index, x);
+  if (std::isfinite(weight.high) && std::isfinite(bias.high)) {
+    return exact().element(x, weight, bias, setting_.out, result.least, result.most);
+  }
+  // Of xhat the sign is all that counts.
+  return exact().deviation_sign(x) * weight.high + bias.high;
+}
+
+}  // namespace lnorm

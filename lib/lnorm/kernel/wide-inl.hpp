@@ -1,0 +1,241 @@
+// The wide passes (statistics.hpp).
+
+#if defined(LNORM_KERNEL_WIDE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_WIDE_INL_HPP_
+#undef LNORM_KERNEL_WIDE_INL_HPP_
+#else
+#define LNORM_KERNEL_WIDE_INL_HPP_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "lnorm/core/double_double.hpp"
+#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/rounding.hpp"
+#include "lnorm/kernel/simd-inl.hpp"
+#include "lnorm/kernel/statistics.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace lnorm {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Vector v of a group of elements, less the center (minus_center is not 0, or there is no low part). Exact: a
+// 64-bit integer is the sum of two doubles that are integers, and so is the center then.
+template <class T, bool centered>
+HWY_INLINE V2 deviation(const std::byte* x, const double* low, std::int64_t v, V minus_center) {
+  const V element = load_vector<T>(x + v * kWidth * kSize<T>);
+  if constexpr (!centered) return {element, hn::Zero(kDoubles)};
+  const V2 d = two_sum(element, minus_center);
+  if (low == nullptr) return d;
+  return two_sum(d.high, d.low + hn::LoadU(kDoubles, low + v * kWidth));
+}
+
+// The low parts add up without error-free transforms: their own errors are of second order.
+template <bool centered>
+struct WideLanes {
+  V2 sums[kVectors];
+  V2 squares[kVectors];
+  V minus_center;
+
+  template <class T, bool whole>
+  HWY_INLINE void add_group(const std::byte* x, const double* low, std::int64_t count) {
+    for (std::int64_t v = 0; v < kVectors; ++v) {
+      V2 d = deviation<T, centered>(x, low, v, minus_center);
+      if constexpr (!whole) {
+        const auto mask = mask_of(kDoubles, count, v);
+        d = {hn::IfThenElseZero(mask, d.high), hn::IfThenElseZero(mask, d.low)};
+      }
+      const V2 sum = two_sum(sums[v].high, d.high);
+      V2 square = two_product(d.high, d.high);
+      if constexpr (centered) {
+        sums[v] = {sum.high, sums[v].low + (sum.low + d.low)};
+        square.low = hn::MulAdd(d.high + d.high, d.low, square.low);
+      } else {
+        sums[v] = {sum.high, sums[v].low + sum.low};
+      }
+      const V2 square_sum = two_sum(squares[v].high, square.high);
+      squares[v] = {square_sum.high, squares[v].low + (square_sum.low + square.low)};
+    }
+  }
+
+  template <class T>
+  HWY_INLINE void add(const std::byte* x, const double* low, std::int64_t n, double center) {
+    const V zero = hn::Zero(kDoubles);
+    for (std::int64_t v = 0; v < kVectors; ++v) sums[v] = squares[v] = {zero, zero};
+    minus_center = splat(-center);
+    std::int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      add_group<T, true>(x + i * kSize<T>, low == nullptr ? nullptr : low + i, kLanes);
+    }
+    if (i == n) return;
+    const Rest<T> rest(x + i * kSize<T>, n - i);
+    if (low == nullptr) return add_group<T, false>(rest.bytes, nullptr, n - i);
+    const Rest<double> low_rest(reinterpret_cast<const std::byte*>(low + i), n - i);
+    add_group<T, false>(rest.bytes, reinterpret_cast<const double*>(low_rest.bytes), n - i);
+  }
+
+  HWY_INLINE Sums fold() const { return {fold(sums), fold(squares)}; }
+
+ private:
+  static HWY_INLINE DoubleDouble fold(const V2 (&lanes)[kVectors]) {
+    V2 folded[kVectors];
+    for (std::int64_t v = 0; v < kVectors; ++v) folded[v] = two_sum(lanes[v].high, lanes[v].low);
+    for (std::int64_t half = kVectors / 2; half > 0; half /= 2) {
+      for (std::int64_t v = 0; v < half; ++v) folded[v] = folded[v] + folded[v + half];
+    }
+    alignas(64) double high[kWidth];
+    alignas(64) double low[kWidth];
+    hn::Store(folded[0].high, kDoubles, high);
+    hn::Store(folded[0].low, kDoubles, low);
+    DoubleDouble sums_of[kWidth];
+    for (std::int64_t j = 0; j < kWidth; ++j) sums_of[j] = {high[j], low[j]};
+    for (std::int64_t half = kWidth / 2; half > 0; half /= 2) {
+      for (std::int64_t j = 0; j < half; ++j) {
+        sums_of[j] = lnorm::operator+(sums_of[j], sums_of[j + half]);
+      }
+    }
+    return sums_of[0];
+  }
+};
+
+template <bool centered>
+Sums wide_sums_about(const RowsIn& part, double center) {
+  Chunk chunk;
+  Sums total;
+  for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
+    const std::int64_t n = std::min(kChunk, part.row_length - start);
+    with_chunk(part, start, n, chunk,
+               [&]<class T>(T, const std::byte* x, const double* low) HWY_ATTR {
+                 WideLanes<centered> lanes;
+                 lanes.template add<T>(x, low, n, center);
+                 total += lanes.fold();
+               });
+  }
+  return total;
+}
+
+Sums wide_sums(const RowsIn& part, double center) {
+  const bool centered = center != 0 || has_low(part.dtype);
+  return centered ? wide_sums_about<true>(part, center) : wide_sums_about<false>(part, center);
+}
+
+// Bounds of a vector of results, as doubles. relative: what rounding to double may add to the error, for outputs
+// that are rounded once more.
+template <bool has_weight, bool has_bias>
+struct WideWriter {
+  V2 minus_mean;
+  V2 rstd;
+  V minus_error;
+  V error;
+  V relative;
+  const Affine& affine;
+
+  HWY_INLINE WideWriter(const WideStatistics& statistics, const Affine& terms, DType out)
+      : minus_mean(splat(-statistics.mean)), rstd(splat(statistics.rstd)), affine(terms) {
+    const double weight = has_weight ? affine.weight().max_abs() : 1;
+    const double bias = has_bias ? affine.bias().max_abs() : 0;
+    const double bound = (statistics.error() * weight + 4 * kUnit * kUnit * bias) * (1 + 0x1p-8);
+    // Where both are zero, zeros stay +0.
+    minus_error = splat(0.0 - bound);
+    error = splat(bound);
+    relative = splat(out == DType::float64 ? 4 * kUnit * kUnit : 2 * kUnit);
+  }
+
+  struct Bounds {
+    V low;
+    V high;
+  };
+
+  // i: of the first element in the row.
+  template <class T>
+  HWY_INLINE Bounds bounds(const std::byte* x, const double* low, std::int64_t i) const {
+    V2 d{load_vector<T>(x), hn::Zero(kDoubles)};
+    if (low == nullptr) {
+      d = minus_mean + d.high;
+    } else {
+      d = minus_mean + V2{d.high, hn::LoadU(kDoubles, low)};
+    }
+    V2 y = d * rstd;
+    if constexpr (has_weight) y = times_weight(y, i);
+    if constexpr (has_bias) y = plus_bias(y, i);
+    const V margin = relative * hn::Abs(y.high);
+    return {y.high + ((minus_error - margin) + y.low), y.high + ((error + margin) + y.low)};
+  }
+
+ private:
+  HWY_INLINE V2 times_weight(V2 y, std::int64_t i) const {
+    const V weight = hn::LoadU(kDoubles, affine.weight().high(i));
+    const double* const low = affine.weight().low(i);
+    return low == nullptr ? y * weight : y * V2{weight, hn::LoadU(kDoubles, low)};
+  }
+  HWY_INLINE V2 plus_bias(V2 y, std::int64_t i) const {
+    const V bias = hn::LoadU(kDoubles, affine.bias().high(i));
+    const double* const low = affine.bias().low(i);
+    return low == nullptr ? y + bias : y + V2{bias, hn::LoadU(kDoubles, low)};
+  }
+};
+
+void wide_write(const RowsIn& part, const WideStatistics& statistics, const Affine& affine,
+                std::int64_t offset, const RowsOut& y, const Settler& settler) {
+  Chunk chunk;
+  alignas(64) double low_ends[kChunk];
+  alignas(64) double high_ends[kChunk];
+  for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
+    const std::int64_t n = std::min(kChunk, part.row_length - start);
+    bool all_same = true;
+    with_chunk(
+        part, start, n, chunk, [&]<class T>(T, const std::byte* x, const double* low) HWY_ATTR {
+          with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
+            const WideWriter<has_weight(), has_bias()> writer(statistics, affine, y.dtype);
+            const auto write_vector = [&](const std::byte* from, const double* from_low,
+                                          std::int64_t i) HWY_ATTR {
+              const auto ends = writer.template bounds<T>(from, from_low, offset + start + i);
+              hn::Store(ends.low, kDoubles, low_ends + i);
+              hn::Store(ends.high, kDoubles, high_ends + i);
+              const hn::RebindToUnsigned<D> bits;
+              all_same = all_same && hn::AllTrue(bits, hn::Eq(hn::BitCast(bits, ends.low),
+                                                              hn::BitCast(bits, ends.high)));
+            };
+            std::int64_t i = 0;
+            for (; i + kWidth <= n; i += kWidth) {
+              write_vector(x + i * kSize<T>, low == nullptr ? nullptr : low + i, i);
+            }
+            if constexpr (kWidth > 1) {
+              if (i == n) return;
+              const Rest<T> rest(x + i * kSize<T>, n - i);
+              if (low == nullptr) return write_vector(rest.bytes, nullptr, i);
+              const Rest<double> low_rest(reinterpret_cast<const std::byte*>(low + i), n - i);
+              write_vector(rest.bytes, reinterpret_cast<const double*>(low_rest.bytes), i);
+            }
+          });
+          if (all_same && y.dtype == DType::float64) return;  // low_ends are the results
+          for (std::int64_t i = 0; i < n; ++i) {
+            const double result = rounded(low_ends[i], y.dtype);
+            if (same_result(result, rounded(high_ends[i], y.dtype))) {
+              low_ends[i] = result;
+              continue;
+            }
+            T element;
+            std::memcpy(&element, x + i * kSize<T>, sizeof element);
+            low_ends[i] = settler.settle(
+                offset + start + i, {static_cast<double>(element), low == nullptr ? 0 : low[i]});
+          }
+        });
+    std::byte* const out = row_of(y, start, 1).data;
+    if (y.dtype == DType::float64) {
+      std::memcpy(out, low_ends, static_cast<std::size_t>(n) * sizeof(double));
+    } else {
+      store(low_ends, n, y.dtype, out);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace lnorm
+HWY_AFTER_NAMESPACE();
+
+#endif
