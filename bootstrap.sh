@@ -152,9 +152,9 @@ END
     cmake --preset release >/dev/null
     cmake --build --preset release --target lnorm_app
     there=build/cross-$2
-    unpack_libraries "$2" "$there/root"
+    unpack_libraries "$2" "$there/sysroot"
     build "cross-$2"
-    libraries=$there/root/usr/lib/$triplet:$there/root/lib/$triplet
+    libraries=$there/sysroot/usr/lib/$triplet:$there/sysroot/lib/$triplet
     emulator=("qemu-${triplet%%-*}" -L "/usr/$triplet" -E "LD_LIBRARY_PATH=$PWD/${libraries//:/:$PWD/}")
     printf '%s\n' "${cross_tests[@]}" |
       xargs -P "$(nproc)" -I '{}' "${emulator[@]}" "$there/tests/lnorm_library_tests" '{}'

@@ -39,9 +39,7 @@ struct NormalizedAxisList {
     return axes;
   }
 
-  Axes operator()(const FirstAxis& first) const {
-    return from(resolve(first.axis));
-  }
+  Axes operator()(const FirstAxis& first) const { return from(resolve(first.axis)); }
 
   Axes operator()(const NormalizedShape& normalized) const {
     const std::span<const std::int64_t> wanted = normalized.extents;

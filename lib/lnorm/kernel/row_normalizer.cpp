@@ -44,6 +44,13 @@ Bracket bracket(DoubleDouble value, double error, DType dtype) {
   return {rounded(value + -margin, dtype), rounded(value + margin, dtype)};
 }
 
+// The float64 that value rounds to, where its error does not leave that open.
+std::optional<double> decided(DoubleDouble value, double error) {
+  const Bracket b = bracket(value, error, DType::float64);
+  if (!b.is_decided()) return std::nullopt;
+  return b.least;
+}
+
 // Zero, or between the reciprocals.
 bool is_within(Number term, double most) {
   const double size = std::fabs(term.high);
@@ -187,21 +194,15 @@ const ExactRow& RowNormalizer::exact() const {
 
 double RowNormalizer::sum() const {
   if (!is_finite_) return kNan;
-  if (centered_) {
-    const Bracket b = bracket(centered_->sum, centered_->sum_error, DType::float64);
-    if (b.is_decided()) return b.least;
-  }
-  return exact().sum();
+  const auto fast = centered_ ? decided(centered_->sum, centered_->sum_error) : std::nullopt;
+  return fast ? *fast : exact().sum();
 }
 
 double RowNormalizer::mean() const {
   if (!is_finite_) return kNan;
   if (setting_.formula.rms) return 0;
-  if (centered_) {
-    const Bracket b = bracket(centered_->mean, centered_->mean_error, DType::float64);
-    if (b.is_decided()) return b.least;
-  }
-  return exact().mean();
+  const auto fast = centered_ ? decided(centered_->mean, centered_->mean_error) : std::nullopt;
+  return fast ? *fast : exact().mean();
 }
 
 double RowNormalizer::variance() const {
@@ -211,19 +212,16 @@ double RowNormalizer::variance() const {
     const DoubleDouble variance = centered_->squares / DoubleDouble{freedom};
     const double error =
         centered_->squares_error / freedom * (1 + 0x1p-8) + 10 * kUnit * kUnit * variance.high;
-    const Bracket b = bracket(variance, error, DType::float64);
-    if (b.is_decided()) return b.least;
+    if (const auto fast = decided(variance, error)) return *fast;
   }
   return exact().variance();
 }
 
 double RowNormalizer::rstd() const {
   if (!is_finite_ || !is_defined_) return kNan;
-  if (wide_) {
-    const Bracket b = bracket(wide_->rstd, wide_->rstd_error * wide_->rstd.high, DType::float64);
-    if (b.is_decided()) return b.least;
-  }
-  return exact().rstd();
+  const auto fast =
+      wide_ ? decided(wide_->rstd, wide_->rstd_error * wide_->rstd.high) : std::nullopt;
+  return fast ? *fast : exact().rstd();
 }
 
 void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut& y) const {
