@@ -17,12 +17,12 @@ struct Element {
   bool negative;
 };
 
-Element element_of(double high, double low) noexcept {
-  if (low != 0) {  // a 64-bit integer
-    const Int128 value = static_cast<Int128>(high) + static_cast<Int128>(low);
+Element element_of(Number x) noexcept {
+  if (x.low != 0) {  // a 64-bit integer
+    const Int128 value = integer_of(x);
     return {static_cast<std::uint64_t>(value < 0 ? -value : value), kExactUnit, value < 0};
   }
-  const auto bits = std::bit_cast<std::uint64_t>(high);
+  const auto bits = std::bit_cast<std::uint64_t>(x.high);
   const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
   const auto exponent = static_cast<std::int64_t>(bits >> 52 & 0x7ff);
   const bool negative = (bits >> 63) != 0;
@@ -41,18 +41,13 @@ ExactSums& ExactSums::operator+=(const ExactSums& other) noexcept {
 
 ExactSums exact_sums(const RowsIn& x) noexcept {
   ExactSums sums;
-  Chunk chunk;
-  std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
-  for (std::int64_t start = 0; start < x.row_length && sums.finite; start += kChunk) {
-    const std::int64_t n = load_chunk(x, start, chunk);
-    for (std::int64_t i = 0; i < n; ++i) {
-      sums.finite = sums.finite && std::isfinite(chunk.high[i]);
-      if (!sums.finite) break;
-      const Element e = element_of(chunk.high[i], chunk.low[i]);
-      sums.sum.add(e.magnitude, e.shift, e.negative);
-      sums.squares.add(static_cast<UInt128>(e.magnitude) * e.magnitude, 2 * e.shift, false);
-    }
-  }
+  for_each_element(x, [&](std::int64_t, Number element) {
+    sums.finite = sums.finite && std::isfinite(element.high);
+    if (!sums.finite) return;
+    const Element e = element_of(element);
+    sums.sum.add(e.magnitude, e.shift, e.negative);
+    sums.squares.add(static_cast<UInt128>(e.magnitude) * e.magnitude, 2 * e.shift, false);
+  });
   return sums;
 }
 

@@ -14,17 +14,6 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Calls see(i, x) for every element of a part.
-template <class See>
-void for_each_element(const RowsIn& part, See see) {
-  Chunk chunk;
-  std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
-  for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
-    const std::int64_t n = load_chunk(part, start, chunk);
-    for (std::int64_t i = 0; i < n; ++i) see(start + i, Number{chunk.high[i], chunk.low[i]});
-  }
-}
-
 // What the numbers within error of a value round to.
 struct Bracket {
   double least = -std::numeric_limits<double>::infinity();
