@@ -25,10 +25,10 @@ bool is_ordered(const TensorInfo& info) {
 
 class GatheredTensor final : public RandomAccessSource {
  public:
+  // source: has positions.
   explicit GatheredTensor(std::unique_ptr<TensorSource> source)
       : RandomAccessSource(c_ordered(source->info())),
-        given_(std::move(source)),
-        source_(*given_),
+        source_(std::move(source)),
         view_(fortran_row(info().shape)) {}
 
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
@@ -40,11 +40,10 @@ class GatheredTensor final : public RandomAccessSource {
     std::copy(rows.begin(), rows.end(), to.begin());
   }
 
-  void finish() override { (*source_).finish(); }
+  void finish() override { source_->finish(); }
 
  private:
-  std::unique_ptr<TensorSource> given_;
-  PositionedSource source_;
+  std::unique_ptr<TensorSource> source_;
   RowView view_;
 };
 
@@ -52,10 +51,11 @@ class GatheredTensor final : public RandomAccessSource {
 std::unique_ptr<TensorSource> copied(TensorSource& given, const RowView& from,
                                      const TensorInfo& info, const RowView& to,
                                      const ForEachTile& for_each_tile) {
-  const PositionedSource source(given);
+  const auto positioned = given.has_positions() ? nullptr : spooled(given);
+  TensorSource& source = positioned ? *positioned : given;
   TensorSpool spool(info);
-  copy_tiles(*source, from, spool, to, for_each_tile);
-  (*source).finish();
+  copy_tiles(source, from, spool, to, for_each_tile);
+  source.finish();
   return spool.source();
 }
 
@@ -63,6 +63,7 @@ std::unique_ptr<TensorSource> copied(TensorSource& given, const RowView& from,
 
 std::unique_ptr<TensorSource> gathered(std::unique_ptr<TensorSource> source) {
   if (is_ordered(source->info())) return source;
+  if (!source->has_positions()) source = spooled(*source);
   return std::make_unique<GatheredTensor>(std::move(source));
 }
 

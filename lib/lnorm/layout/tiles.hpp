@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "lnorm/io/tensor_sink.hpp"
@@ -17,7 +18,7 @@ void read_tile(const TensorSource& source, const RowView& view, const Tile& tile
 
 // Writes rows of items of a size to their positions. packed: room for what is written.
 void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
-                const std::vector<std::byte>& rows, std::vector<std::byte>& packed);
+                std::span<const std::byte> rows, std::vector<std::byte>& packed);
 
 // Room for a tile on its way. A thread uses it again for the next one.
 struct TileRoom {

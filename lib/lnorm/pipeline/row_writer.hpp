@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lnorm/layout/spooled_tensor.hpp"
+#include "lnorm/layout/row_sink.hpp"
 #include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
@@ -15,13 +15,11 @@ class RowWriter final : public RowObserver {
   RowWriter(TensorSink& sink, const Plan& plan, std::span<const double> RowBlock::*column);
 
   void see(const RowBlock& block, BlockFindings* findings) override;
-  void finish() override;
+  void finish() override { out_.finish(); }
 
  private:
-  TensorSink& sink_;
-  const Plan& plan_;
   std::span<const double> RowBlock::*column_;
-  std::optional<PositionedSink> positioned_;  // if rows do not come in C order
+  RowSink out_;
   std::string text_;
   std::vector<std::byte> packed_;
 };
