@@ -39,7 +39,7 @@ std::optional<std::vector<lnorm::Member>> list(const Descriptor& from) {
     const auto members =
         lnorm::open_safetensors_members(std::make_unique<lnorm::FileSource>(from.path()));
     std::vector<lnorm::Member> result;
-    for (std::size_t i = 0; i < members->size(); ++i) result.push_back((*members)[i]);
+    for (std::size_t i = 0; i < members.size; ++i) result.push_back(members.at(i));
     std::sort(result.begin(), result.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
     return result;

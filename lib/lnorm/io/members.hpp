@@ -17,11 +17,9 @@ struct Member {
 };
 
 // What a file of several tensors holds.
-class Members {
- public:
-  virtual ~Members() = default;
-  virtual std::size_t size() const = 0;
-  virtual Member operator[](std::size_t index) const = 0;
+struct Members {
+  std::size_t size;
+  std::function<Member(std::size_t index)> at;
 };
 
 // Names for an error message: as many as fit into a line or two, printable, with commas between them.

@@ -46,17 +46,26 @@ class Opening {
         bytes_(std::make_unique<FileSource>(name_.path)),
         format_(options.from ? *options.from : detect_format(*bytes_)) {}
 
-  // Null where there is one tensor alone, by its format or by its name.
-  std::unique_ptr<Members> members() {
-    if (name_.member) return nullptr;
+  // Nothing where there is one tensor alone, by its format or by its name.
+  std::optional<Members> members() {
+    if (name_.member) return std::nullopt;
     if (format_ == Format::npz) return open_npz_members(std::move(bytes_), as_);
     if (format_ == Format::safetensors) return open_safetensors_members(std::move(bytes_));
-    return nullptr;
+    return std::nullopt;
   }
 
   TensorSequence tensors() {
-    if (format_ != Format::jsonl || name_.member) return TensorSequence(tensor());
-    return {std::make_unique<JsonLines>(std::move(bytes_)), label(name_)};
+    if (format_ != Format::jsonl || name_.member) {
+      return [left = std::make_shared<std::optional<OpenedTensor>>(tensor())] {
+        return std::exchange(*left, std::nullopt);
+      };
+    }
+    const auto lines = std::make_shared<JsonLines>(std::move(bytes_));
+    return [lines, label = label(name_)]() -> std::optional<OpenedTensor> {
+      auto source = lines->next();
+      if (!source) return std::nullopt;
+      return OpenedTensor{std::move(source), Format::jsonl, label};
+    };
   }
 
   OpenedTensor tensor() { return {source(), format_, label(name_)}; }
@@ -96,28 +105,14 @@ OpenedTensor open_tensor(const std::string& name, const ReadOptions& options) {
   return Opening(name, options).tensor();
 }
 
-TensorSequence::TensorSequence(OpenedTensor tensor) : single_(std::move(tensor)) {}
-TensorSequence::TensorSequence(std::unique_ptr<JsonLines> lines, std::string label)
-    : lines_(std::move(lines)), label_(std::move(label)) {}
-TensorSequence::TensorSequence(TensorSequence&& other) noexcept = default;
-TensorSequence& TensorSequence::operator=(TensorSequence&& other) noexcept = default;
-TensorSequence::~TensorSequence() = default;
-
-std::optional<OpenedTensor> TensorSequence::next() {
-  if (!lines_) return std::exchange(single_, std::nullopt);
-  auto source = lines_->next();
-  if (!source) return std::nullopt;
-  return OpenedTensor{std::move(source), Format::jsonl, label_};
-}
-
 TensorSequence open_tensors(const std::string& name, const ReadOptions& options) {
   return Opening(name, options).tensors();
 }
 
-std::variant<TensorSequence, std::unique_ptr<Members>> open_tensors_or_members(
-    const std::string& name, const ReadOptions& options) {
+std::variant<TensorSequence, Members> open_tensors_or_members(const std::string& name,
+                                                              const ReadOptions& options) {
   Opening opening(name, options);
-  if (auto members = opening.members()) return members;
+  if (auto members = opening.members()) return *std::move(members);
   return opening.tensors();
 }
 

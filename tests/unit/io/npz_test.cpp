@@ -171,13 +171,13 @@ TEST_CASE("members are listed with what they are", "[io]") {
                              {"v.npy", npy("<V2", {2}, "1234"), true},
                              {"readme", "no array"}}));
   const auto members = lnorm::open_npz_members(archive.bytes(), {});
-  REQUIRE(members->size() == 4);
-  CHECK((*members)[0].name == "f");
-  CHECK((*members)[0].dtype == "float32");
-  CHECK((*members)[0].shape == Shape{2, 3});
-  CHECK((*members)[1].dtype == "object");
-  CHECK(!(*members)[1].shape);
-  CHECK((*members)[2].dtype == "<V2");
-  CHECK((*members)[3].dtype.find("not an .npy file") != std::string::npos);
-  CHECK((*lnorm::open_npz_members(archive.bytes(), DType::bfloat16))[2].dtype == "bfloat16");
+  REQUIRE(members.size == 4);
+  CHECK(members.at(0).name == "f");
+  CHECK(members.at(0).dtype == "float32");
+  CHECK(members.at(0).shape == Shape{2, 3});
+  CHECK(members.at(1).dtype == "object");
+  CHECK(!members.at(1).shape);
+  CHECK(members.at(2).dtype == "<V2");
+  CHECK(members.at(3).dtype.find("not an .npy file") != std::string::npos);
+  CHECK(lnorm::open_npz_members(archive.bytes(), DType::bfloat16).at(2).dtype == "bfloat16");
 }

@@ -186,9 +186,9 @@ TEST_CASE("other dtypes are in nobody's way, and listed", "[io]") {
   CHECK(read(bytes, "a", true) == "5678");
   CHECK(error(bytes, "q").find("F8_E4M3") != std::string::npos);
   const auto members = lnorm::open_safetensors_members(std::make_unique<Memory>(bytes, false));
-  REQUIRE(members->size() == 2);
-  CHECK((*members)[0].dtype == "F8_E4M3");
-  CHECK((*members)[0].shape == Shape{4});
-  CHECK((*members)[1].name == "a");
-  CHECK((*members)[1].dtype == "uint8");
+  REQUIRE(members.size == 2);
+  CHECK(members.at(0).dtype == "F8_E4M3");
+  CHECK(members.at(0).shape == Shape{4});
+  CHECK(members.at(1).name == "a");
+  CHECK(members.at(1).dtype == "uint8");
 }

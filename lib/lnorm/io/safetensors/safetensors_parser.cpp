@@ -1,20 +1,28 @@
-#include "lnorm/io/safetensors/safetensors_parser.hpp"
-
 #include <algorithm>
+#include <array>
+#include <istream>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/header_text.hpp"
+#include "lnorm/io/safetensors/header_text.hpp"
+#include "lnorm/io/safetensors/safetensors_header.hpp"
 
 namespace lnorm {
 
 namespace {
 
 using Json = nlohmann::json;
+
+// What a header may hold at most, so that the worst of them costs less than 256 MiB.
+constexpr std::size_t kMostTensors = 1'000'000;
+constexpr std::size_t kMostExtents = 4'000'000;  // of all shapes
+constexpr std::size_t kMostMetadata = 1'000'000;
+constexpr std::size_t kMostNameBytes = std::size_t{48} << 20;  // of all names
 
 std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 100;
@@ -34,16 +42,19 @@ class Handler {
  public:
   Handler(const std::string& file, HeaderText& text) : file_(file), text_(text) {}
 
-  SafetensorsEntries take() {
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error(
+        concat(printable(file_), ": safetensors header, byte ", text_.position(), ": ", what));
+  }
+
+  SafetensorsHeader take() {
     std::vector<std::string_view> names;
-    names.reserve(entries_.tensors.size());
-    for (const SafetensorsEntry& tensor : entries_.tensors) {
-      names.push_back(tensor.name.in(entries_.names));
-    }
+    names.reserve(header_.tensors.size());
+    for (const SafetensorsEntry& tensor : header_.tensors) names.push_back(header_.name(tensor));
     if (const auto twice = repeated(std::move(names))) {
       fail(concat("tensor ", shown(*twice), " is there twice"));
     }
-    return std::move(entries_);
+    return std::move(header_);
   }
 
   bool null() { fail_kind("null"); }
@@ -84,8 +95,8 @@ class Handler {
         start_member(name);
         break;
       case Place::metadata:
-        if (metadata_.size() == kMostSafetensorsMetadata) {
-          fail(concat("__metadata__ has more than ", kMostSafetensorsMetadata, " entries"));
+        if (metadata_.size() == kMostMetadata) {
+          fail(concat("__metadata__ has more than ", kMostMetadata, " entries"));
         }
         metadata_.push_back(append(name, metadata_names_));
         break;
@@ -97,7 +108,6 @@ class Handler {
   }
 
   bool start_object(std::size_t) {
-    text_.mark();
     if (place_ == Place::outside) {
       place_ = Place::file;
     } else if (place_ == Place::file) {
@@ -109,7 +119,6 @@ class Handler {
   }
 
   bool end_object() {
-    text_.mark();
     if (place_ == Place::tensor) end_tensor();
     if (place_ == Place::metadata) end_metadata();
     place_ = Place::file;
@@ -117,7 +126,6 @@ class Handler {
   }
 
   bool start_array(std::size_t) {
-    text_.mark();
     const bool expected =
         place_ == Place::tensor && (field_ == "shape" || field_ == "data_offsets");
     if (!expected) fail_kind("a list");
@@ -126,7 +134,6 @@ class Handler {
   }
 
   bool end_array() {
-    text_.mark();
     if (place_ == Place::offsets && offsets_ != 2) fail_offsets();
     place_ = Place::tensor;
     return true;
@@ -139,14 +146,7 @@ class Handler {
  private:
   enum class Place { outside, file, metadata, tensor, shape, offsets };
 
-  [[noreturn]] void fail(std::string_view what) const {
-    throw Error(
-        concat(printable(file_), ": safetensors header, byte ", text_.position(), ": ", what));
-  }
-
-  std::string of_tensor() const {
-    return concat("tensor ", shown(entry_.name.in(entries_.names)), ": ");
-  }
+  std::string of_tensor() const { return concat("tensor ", shown(header_.name(entry_)), ": "); }
   std::string of_field() const { return concat(of_tensor(), field_, ": "); }
 
   [[noreturn]] void fail_kind(std::string_view found) const {
@@ -173,8 +173,8 @@ class Handler {
   }
 
   NameSpan append(std::string_view name, std::string& names) const {
-    if (name.size() > kMostSafetensorsNameBytes - names.size()) {
-      fail(concat("the names have more than ", kMostSafetensorsNameBytes, " bytes together"));
+    if (name.size() > kMostNameBytes - names.size()) {
+      fail(concat("the names have more than ", kMostNameBytes, " bytes together"));
     }
     const NameSpan span{static_cast<std::uint32_t>(names.size()),
                         static_cast<std::uint32_t>(name.size())};
@@ -189,12 +189,12 @@ class Handler {
       metadata_seen_ = true;
       return;
     }
-    if (entries_.tensors.size() == kMostSafetensors) {
-      fail(concat("more than ", kMostSafetensors, " tensors"));
+    if (header_.tensors.size() == kMostTensors) {
+      fail(concat("more than ", kMostTensors, " tensors"));
     }
     entry_ = {};
-    entry_.name = append(name, entries_.names);
-    entry_.extents_at = static_cast<std::uint32_t>(entries_.extents.size());
+    entry_.name = append(name, header_.names);
+    entry_.extents_at = static_cast<std::uint32_t>(header_.extents.size());
     fields_ = {};
     offsets_ = 0;
   }
@@ -215,10 +215,10 @@ class Handler {
     if (entry_.rank == kMaxRank) {
       fail(concat(of_tensor(), "the shape has more than ", kMaxRank, " dimensions"));
     }
-    if (entries_.extents.size() == kMostSafetensorsExtents) {
-      fail(concat("the shapes have more than ", kMostSafetensorsExtents, " dimensions together"));
+    if (header_.extents.size() == kMostExtents) {
+      fail(concat("the shapes have more than ", kMostExtents, " dimensions together"));
     }
-    entries_.extents.push_back(extent);
+    header_.extents.push_back(extent);
     ++entry_.rank;
   }
 
@@ -232,7 +232,7 @@ class Handler {
     for (std::size_t i = 0; i < kFields.size(); ++i) {
       if (!fields_[i]) fail(concat(of_tensor(), kFields[i], " is missing"));
     }
-    const auto extents = std::span<const std::int64_t>(entries_.extents).subspan(entry_.extents_at);
+    const auto extents = std::span<const std::int64_t>(header_.extents).subspan(entry_.extents_at);
     const auto count = checked_product(extents);
     std::int64_t bits = 0;
     if (!count || __builtin_mul_overflow(*count, entry_.dtype->bits, &bits)) {
@@ -249,7 +249,7 @@ class Handler {
                   ", but shape ", to_string(extents), " of ", entry_.dtype->name, " needs ",
                   bits % 8 != 0 ? "a part of " : "", counted(bytes, "byte")));
     }
-    entries_.tensors.push_back(entry_);
+    header_.tensors.push_back(entry_);
   }
 
   void end_metadata() {
@@ -268,7 +268,7 @@ class Handler {
   const std::string& file_;
   HeaderText& text_;
   Place place_ = Place::outside;
-  SafetensorsEntries entries_;
+  SafetensorsHeader header_;
 
   SafetensorsEntry entry_;  // under way
   std::array<bool, kFields.size()> fields_{};
@@ -283,29 +283,24 @@ class Handler {
 
 }  // namespace
 
-SafetensorsEntries parse_safetensors_header(ByteSource& bytes, std::size_t size) {
+SafetensorsHeader parse_safetensors_header(ByteSource& bytes, std::size_t size) {
+  constexpr auto kEnd = HeaderText::traits_type::eof();
   const auto text = std::make_unique<HeaderText>(bytes, size);
-  const auto fail = [&](std::string_view what) {
-    throw Error(concat(printable(bytes.name()), ": safetensors header, byte ", text->position(),
-                       ": ", what));
-  };
-  if (text->at_end()) fail("found no JSON, expected an object");
-  // A byte order mark, which the parser would skip, is none of the format.
-  if (text->front() != '{') {
-    fail(concat("found ", shown(std::string(1, text->front())), ", expected '{'"));
-  }
   Handler handler(bytes.name(), *text);
-  Json::sax_parse(HeaderIterator(*text), HeaderIterator(), &handler, Json::input_format_t::json,
-                  false);
-  SafetensorsEntries entries = handler.take();
-  for (; !text->at_end(); text->pop()) {
+  const auto next = [&] { return shown(std::string(1, static_cast<char>(text->sgetc()))); };
+  if (text->sgetc() == kEnd) handler.fail("found no JSON, expected an object");
+  // A byte order mark, which the parser would skip, is none of the format.
+  if (text->sgetc() != '{') handler.fail(concat("found ", next(), ", expected '{'"));
+  std::istream stream(text.get());
+  Json::sax_parse(stream, &handler, Json::input_format_t::json, false);
+  SafetensorsHeader header = handler.take();
+  for (; text->sgetc() != kEnd; text->sbumpc()) {
     text->mark();
-    if (text->front() != ' ') {
-      fail(concat("found ", shown(std::string(1, text->front())),
-                  " after the object, expected spaces at most"));
+    if (text->sgetc() != ' ') {
+      handler.fail(concat("found ", next(), " after the object, expected spaces at most"));
     }
   }
-  return entries;
+  return header;
 }
 
 }  // namespace lnorm
