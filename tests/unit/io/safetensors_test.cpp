@@ -5,6 +5,7 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/format.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -96,6 +97,16 @@ TEST_CASE("tensors are read by name, wherever they lie, from files and pipes", "
     for (std::size_t size = 0; size < bytes.size(); ++size) {
       if (error(bytes.substr(0, size), "a", known).find("cut off") == std::string::npos) FAIL(size);
     }
+  }
+}
+
+TEST_CASE("no length of a header makes the file look like another format", "[io]") {
+  // The bytes that a pickle, gzip and UTF-16 begin with.
+  for (const std::size_t length : {0x280, 0x380, 0x480, 0x580, 0x8b1f, 0xfeff}) {
+    std::string header = object(kGood);
+    header.append(length - header.size(), ' ');
+    Memory bytes(safetensors(header, "12345678"), false);
+    CHECK(lnorm::detect_format(bytes) == lnorm::Format::safetensors);
   }
 }
 
