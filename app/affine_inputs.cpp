@@ -10,7 +10,7 @@
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/io/os.hpp"
-#include "lnorm/pipeline/load_affine.hpp"
+#include "lnorm/layout/reorder.hpp"
 #include "parse_values.hpp"
 
 namespace lnorm::app {
@@ -38,11 +38,12 @@ AffineTerm read_term(std::string_view role, const std::optional<std::string>& na
   if (!name) return {};
   const std::string option = concat("--", role);
   if (name->empty()) throw Error(concat(option, ": '' is not the name of a file"));
-  struct stat ignored;
   std::unique_ptr<TensorSource> source;
+  struct stat ignored;
   if (!os::exists(*name, &ignored)) source = parse_literal(option, *name);
   if (!source) source = open_tensor(*name, {.from = {}, .as = as}).source;
-  return load_affine_term(role, *source, plan, plus_one);
+  check_affine_shape(role, source->info(), plan);
+  return {source->info(), read_all_in_c_order(*source), plus_one};
 }
 
 }  // namespace

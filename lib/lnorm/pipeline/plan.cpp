@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -207,6 +206,13 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
     plan.route.in.transposes = transposes;
   }
   return plan;
+}
+
+void check_affine_shape(std::string_view role, const TensorInfo& term, const Plan& plan) {
+  const Shape expected = plan.normalized_shape();
+  if (term.shape.empty() || term.shape == expected) return;
+  throw Error(concat(printable(term.name), ": ", role, " has shape ", to_string(term.shape),
+                     ", but the normalized shape is ", to_string(expected)));
 }
 
 Passage make_c_order_plan(const TensorInfo& x) {

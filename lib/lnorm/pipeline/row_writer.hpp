@@ -14,7 +14,7 @@ class RowWriter final : public RowObserver {
  public:
   RowWriter(TensorSink& sink, const Plan& plan, std::span<const double> RowBlock::*column);
 
-  void see(const RowBlock& block, BlockFindings* findings) override;
+  void see(const RowBlock& block, const BlockFindings& findings) override;
   void finish() override { out_.finish(); }
 
  private:

@@ -53,20 +53,10 @@ class JsonSink final : public TensorSink {
     return object.dump();
   }
 
-  // The index of an element.
-  Shape index_of(std::int64_t position) const {
-    Shape index(shape_.size());
-    for (std::size_t axis = shape_.size(); axis-- > 0;) {
-      index[axis] = position % shape_[axis];
-      position /= shape_[axis];
-    }
-    return index;
-  }
-
   template <class T>
   void encode_as(std::int64_t position, std::span<const std::byte> elements,
                  std::string& text) const {
-    Shape index = index_of(position);
+    Shape index = index_of(position, shape_);
     if (position == 0) text.append(shape_.size(), '[');
     char buffer[32];
     for (; !elements.empty(); elements = elements.subspan(sizeof(T))) {
