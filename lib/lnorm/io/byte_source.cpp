@@ -57,8 +57,13 @@ void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
   to.resize(done);
 }
 
-std::size_t ByteSource::read_available(std::span<std::byte> to) {
-  return ahead() > 0 ? read(to.first(std::min(to.size(), ahead()))) : read_some(to);
+std::span<const std::byte> ByteSource::peek_available() {
+  if (ahead() == 0) {
+    ahead_.resize(std::size_t{1} << 16);
+    ahead_.resize(read_some(ahead_));
+    ahead_start_ = 0;
+  }
+  return std::span(ahead_).subspan(ahead_start_);
 }
 
 std::size_t ByteSource::read_at(std::int64_t distance, std::span<std::byte> to) const {
@@ -68,7 +73,7 @@ std::size_t ByteSource::read_at(std::int64_t distance, std::span<std::byte> to) 
 std::int64_t ByteSource::skip(std::int64_t count) {
   const std::int64_t from_ahead = std::min(count, static_cast<std::int64_t>(ahead()));
   ahead_start_ += static_cast<std::size_t>(from_ahead);
-  return from_ahead + skip_unread(count - from_ahead);
+  return from_ahead < count ? from_ahead + skip_unread(count - from_ahead) : count;
 }
 
 std::size_t ByteSource::read_unread_at(std::int64_t, std::span<std::byte>) const {

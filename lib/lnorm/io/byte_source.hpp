@@ -35,8 +35,8 @@ class ByteSource {
   // claimed costs no memory. The buffer's size becomes the number of bytes read.
   void read(std::vector<std::byte>& to, std::size_t count);
 
-  // At least one byte, and no more than are there without waiting for others; 0 at the end.
-  std::size_t read_available(std::span<std::byte> to);
+  // The next bytes without taking them: at least one, and those that come with it; none at the end.
+  std::span<const std::byte> peek_available();
 
   // Whether read_at is there: of regular files.
   virtual bool has_positions() const noexcept { return false; }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/tensor_source.hpp"
@@ -31,8 +30,6 @@ class JsonLines {
   std::unique_ptr<ByteSource> bytes_;
   std::string line_;
   std::int64_t number_ = 0;  // of line_, from 1
-  std::vector<char> ahead_;  // what has been read beyond it
-  std::size_t ahead_start_ = 0;
 };
 
 }  // namespace lnorm
