@@ -39,8 +39,7 @@ AffineTerm read_term(std::string_view role, const std::optional<std::string>& na
   const std::string option = concat("--", role);
   if (name->empty()) throw Error(concat(option, ": '' is not the name of a file"));
   std::unique_ptr<TensorSource> source;
-  struct stat ignored;
-  if (!os::exists(*name, &ignored)) source = parse_literal(option, *name);
+  if (!os::status(*name)) source = parse_literal(option, *name);
   if (!source) source = open_tensor(*name, {.from = {}, .as = as}).source;
   check_affine_shape(role, source->info(), plan);
   return {source->info(), read_all_in_c_order(*source), plus_one};

@@ -22,12 +22,11 @@ struct TensorName {
 };
 
 TensorName split_name(const std::string& name) {
-  struct stat ignored;
-  if (name == "-" || os::exists(name, &ignored)) return {name, {}};
+  if (name == "-" || os::status(name)) return {name, {}};
   for (std::size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
        colon = name.rfind(':', colon - 1)) {
     const std::string path = name.substr(0, colon);
-    if (path == "-" || os::exists(path, &ignored)) return {path, name.substr(colon + 1)};
+    if (path == "-" || os::status(path)) return {path, name.substr(colon + 1)};
   }
   return {name, {}};
 }

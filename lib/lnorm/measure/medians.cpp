@@ -51,10 +51,6 @@ class Selection {
   std::vector<std::int64_t> counts_;
 };
 
-}  // namespace
-
-namespace {
-
 // The mean of the two in the middle.
 double median_of(double low, double high) {
   const double sum = low + high;

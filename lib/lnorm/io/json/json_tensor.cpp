@@ -184,9 +184,7 @@ class JsonReader {
   }
 
   static std::string list(const std::vector<std::string>& names) {
-    NameList list;
-    for (const std::string& name : names) list.add(name);
-    return list.text();
+    return short_list(names.size(), [&](std::size_t i) { return names[i]; });
   }
 
   // {"shape", "data", "dtype"}
