@@ -53,7 +53,6 @@ class DictParser {
     std::array<bool, kKeys.size()> seen{};
     expect('{', "a Python dict");
     while (!accept('}')) {
-      skip_blanks();
       const std::size_t key_position = position_;
       const std::string_view key = string("a key");
       const auto which =

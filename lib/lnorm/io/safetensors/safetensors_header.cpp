@@ -5,6 +5,7 @@
 #include <span>
 #include <tuple>
 
+#include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
@@ -19,13 +20,12 @@ std::size_t read_header_length(ByteSource& bytes) {
   const auto fail = [&](const std::string& what) {
     throw Error(concat(printable(bytes.name()), ": ", what));
   };
-  std::array<unsigned char, 8> start{};
+  std::array<char, 8> start{};
   const std::size_t got = bytes.read(std::as_writable_bytes(std::span(start)));
   if (got < start.size()) {
     fail(concat("is cut off in the length of the safetensors header: the file ends at byte ", got));
   }
-  std::uint64_t length = 0;
-  for (std::size_t i = start.size(); i-- > 0;) length = length << 8 | start[i];
+  const std::uint64_t length = from_little_endian({start.data(), start.size()});
   if (length > kMostHeaderBytes) {
     fail(concat("a safetensors header of ", length, " bytes, expected at most ", kMostHeaderBytes));
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
@@ -23,26 +24,20 @@ constexpr std::string_view kEndMagic = "PK\x05\x06";
 constexpr std::string_view kLocatorMagic = "PK\x06\x07";
 constexpr std::string_view kEnd64Magic = "PK\x06\x06";
 
-std::uint64_t little(std::string_view bytes, std::size_t at, std::size_t size) {
-  std::uint64_t value = 0;
-  for (std::size_t i = size; i-- > 0;)
-    value = value << 8 | static_cast<std::uint8_t>(bytes[at + i]);
-  return value;
-}
-
 // The last record whose comment ends with the file: a comment may hold what looks like one.
 std::optional<std::size_t> find_end(std::string_view tail) {
   if (tail.size() < kEndSize) return std::nullopt;
   for (std::size_t at = tail.size() - kEndSize + 1; at-- > 0;) {
     if (!tail.substr(at).starts_with(kEndMagic)) continue;
-    if (at + kEndSize + little(tail, at + 20, 2) == tail.size()) return at;
+    if (at + kEndSize + from_little_endian(tail.substr(at + 20, 2)) == tail.size()) return at;
   }
   return std::nullopt;
 }
 
 // Nothing where there is no such position; fewer bytes at the end.
 std::string read(const ByteSource& bytes, std::int64_t at, std::size_t size) {
-  std::string result(at < 0 || at > bytes.remaining().value() ? 0 : size, '\0');
+  if (at < 0 || at > bytes.remaining().value()) return {};
+  std::string result(size, '\0');
   result.resize(bytes.read_at(at, std::as_writable_bytes(std::span(result))));
   return result;
 }
@@ -63,17 +58,20 @@ ZipDirectory find_zip_directory(const ByteSource& bytes) {
   const std::string_view end = std::string_view(tail).substr(*found);
 
   ZipDirectory directory;
-  directory.entries = little(end, 10, 2);
-  std::uint64_t directory_size = little(end, 12, 4);
-  const std::uint64_t offset = little(end, 16, 4);
+  directory.entries = from_little_endian(end.substr(10, 2));
+  std::uint64_t directory_size = from_little_endian(end.substr(12, 4));
+  const std::uint64_t offset = from_little_endian(end.substr(16, 4));
   const auto locator = read(bytes, end_at - static_cast<std::int64_t>(kLocatorSize), kLocatorSize);
   if (locator.starts_with(kLocatorMagic)) {
-    const auto end64 = read(bytes, static_cast<std::int64_t>(little(locator, 8, 8)), kEnd64Size);
+    const auto end64 =
+        read(bytes,
+             static_cast<std::int64_t>(from_little_endian(std::string_view(locator).substr(8, 8))),
+             kEnd64Size);
     if (end64.size() < kEnd64Size || !end64.starts_with(kEnd64Magic)) {
       fail("the zip directory (zip64) is not where it should be");
     }
-    directory.entries = little(end64, 32, 8);
-    directory_size = little(end64, 40, 8);
+    directory.entries = from_little_endian(std::string_view(end64).substr(32, 8));
+    directory_size = from_little_endian(std::string_view(end64).substr(40, 8));
   } else {
     const auto before_end = static_cast<std::int64_t>(offset + directory_size);
     directory.start = std::max<std::int64_t>(0, end_at - before_end);
