@@ -12,19 +12,12 @@
 
 namespace lnorm {
 
-// A name in a text of many.
-struct NameSpan {
-  std::uint32_t at = 0;
-  std::uint32_t size = 0;
-
-  std::string_view in(std::string_view names) const { return names.substr(at, size); }
-};
-
 struct SafetensorsEntry {
   std::int64_t begin = 0;  // of its elements, behind the header
   std::int64_t end = 0;
   const SafetensorsDType* dtype = nullptr;
-  NameSpan name;
+  std::uint32_t name_at = 0;
+  std::uint32_t name_size = 0;
   std::uint32_t extents_at = 0;
   std::uint32_t rank = 0;
 };
@@ -35,7 +28,9 @@ struct SafetensorsHeader {
   std::vector<std::int64_t> extents;
   std::vector<SafetensorsEntry> tensors;
 
-  std::string_view name(const SafetensorsEntry& tensor) const { return tensor.name.in(names); }
+  std::string_view name(const SafetensorsEntry& tensor) const {
+    return std::string_view(names).substr(tensor.name_at, tensor.name_size);
+  }
   Shape shape(const SafetensorsEntry& tensor) const {
     const auto first = extents.begin() + tensor.extents_at;
     return {first, first + tensor.rank};
