@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -42,7 +43,8 @@ AffineTerm read_term(std::string_view role, const std::optional<std::string>& na
   if (!os::status(*name)) source = parse_literal(option, *name);
   if (!source) source = open_tensor(*name, {.from = {}, .as = as}).source;
   check_affine_shape(role, source->info(), plan);
-  return {source->info(), read_all_in_c_order(*source), plus_one};
+  source = gathered(std::move(source));
+  return {source->info(), read_all(*source), plus_one};
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "lnorm/layout/passage.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/layout/tiles.hpp"
 

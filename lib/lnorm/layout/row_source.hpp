@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include "lnorm/layout/passage.hpp"
 #include "lnorm/layout/tiles.hpp"
 
 namespace lnorm {

@@ -225,6 +225,11 @@ RowView::RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes,
   contiguous_ = slab_rows_ == 1 && is_dense(element_axes_);
 }
 
+RowView RowView::one_row(const Shape& shape, MemoryOrder order) {
+  if (element_count(shape) == 0) return contiguous(1, 0);  // strides might be too large
+  return {shape, order, {}, kept_axes(shape, {})};
+}
+
 bool RowView::runs_across_rows() const noexcept {
   return element_axes_.size() == 1 && element_axes_[0].stride != 1;
 }

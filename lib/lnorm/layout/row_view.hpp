@@ -48,6 +48,9 @@ class RowView {
     return {{rows, row_length}, MemoryOrder::c, {0}, {1}};
   }
 
+  // All elements of a tensor as one row, in C order.
+  static RowView one_row(const Shape& shape, MemoryOrder order);
+
   // As many rows of the same length that lie so.
   RowView lined_up() const { return contiguous(rows_, row_length_); }
 

@@ -6,6 +6,7 @@
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/layout/row_source.hpp"
+#include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm {
 
@@ -24,6 +25,14 @@ struct Side {
     return *chunk;
   }
 };
+
+// All elements as one row, in C order.
+RowSource elements_of(TensorSource& source, const RunOptions& options) {
+  const TensorInfo& info = source.info();
+  const Passage passage = make_c_order_plan(info);
+  const MemoryOrder order = passage.transposes ? MemoryOrder::c : info.order;
+  return {source, RowView::one_row(info.shape, order), passage, for_each_tile(options.threads)};
+}
 
 struct Slot {
   Side actual;
@@ -95,9 +104,8 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
   const std::int64_t elements = element_count(actual.info().shape);
   const std::int64_t blocks = (elements + kComparedElements - 1) / kComparedElements;
   const Crew crew = crew_of_comparison(actual.info(), options.threads);
-  const RowView view = RowView::contiguous(1, elements);
-  RowSource actual_elements(actual, view, {}, {});
-  RowSource expected_elements(expected, view, {}, {});
+  RowSource actual_elements = elements_of(actual, options);
+  RowSource expected_elements = elements_of(expected, options);
   std::vector<Slot> slots(crew.slots());
   for (Slot& slot : slots) slot.found = result;
   const auto begin = [&](std::int64_t block, std::size_t s) {
@@ -128,8 +136,8 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
   };
   crew.run(blocks, begin, work, end);
   if (rows) result.rows = rows->result();
-  actual.finish();
-  expected.finish();
+  actual_elements.finish();
+  expected_elements.finish();
   return result;
 }
 

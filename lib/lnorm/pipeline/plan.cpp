@@ -220,7 +220,7 @@ Passage make_c_order_plan(const TensorInfo& x) {
   passage.needs_positions = x.order == MemoryOrder::fortran;
   const std::int64_t elements = element_count(x.shape);
   if (x.order == MemoryOrder::c || elements <= kLook) return passage;
-  const RowView row(x.shape, x.order, {}, kept_axes(x.shape, {}));
+  const RowView row = RowView::one_row(x.shape, x.order);
   const auto runs = std::ssize(row.runs({0, 1, (elements - kLook) / 2, kLook}));
   passage.transposes = kLook / runs < kLeastRun;
   return passage;

@@ -9,8 +9,8 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
-#include "lnorm/layout/passage.hpp"
 #include "lnorm/layout/row_view.hpp"
+#include "lnorm/layout/tiles.hpp"
 
 namespace lnorm {
 

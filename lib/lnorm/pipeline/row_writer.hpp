@@ -12,9 +12,16 @@ namespace lnorm {
 // Writes one number a row, mean or rstd, to a sink of float64, as the blocks pass.
 class RowWriter final : public RowObserver {
  public:
-  RowWriter(TensorSink& sink, const Plan& plan, std::span<const double> RowBlock::*column);
+  RowWriter(TensorSink& sink, const Plan& plan, std::span<const double> RowBlock::*column)
+      : column_(column),
+        out_(sink, {"", DType::float64, plan.row_shape(true)}, plan.row_number_view,
+             {.needs_positions = !plan.rows_in_order()}, {}) {}
 
-  void see(const RowBlock& block, const BlockFindings& findings) override;
+  void see(const RowBlock& block, const BlockFindings&) override {
+    const std::span<const double> numbers = block.*column_;
+    const Tile tile{block.first_row, std::ssize(numbers), 0, 1};
+    out_.write(out_.put(tile, std::as_bytes(numbers), packed_, text_));
+  }
   void finish() override { out_.finish(); }
 
  private:

@@ -68,7 +68,7 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
     slot.mean.assign(plan.wants_mean_and_rstd ? block_rows : 0,
                      std::numeric_limits<double>::quiet_NaN());
     slot.rstd = slot.mean;
-    slot.out.resize(block_rows * static_cast<std::size_t>(plan.row_length) * item_size(plan.out));
+    slot.out.resize(tile.bytes(item_size(plan.out)));
     block.y = {slot.out.data(), plan.out};
     block.mean = slot.mean;
     block.rstd = slot.rstd;
