@@ -3,16 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lnorm/core/error.hpp"
-#include "lnorm/core/text.hpp"
-
 namespace lnorm {
-
-namespace {
-
-constexpr std::size_t kFirstGrowth = std::size_t{1} << 20;
-
-}  // namespace
 
 std::optional<std::int64_t> ByteSource::remaining() const {
   const auto rest = unread();
@@ -46,6 +37,7 @@ std::size_t ByteSource::read(std::span<std::byte> to) {
 }
 
 void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
+  constexpr std::size_t kFirstGrowth = std::size_t{1} << 20;
   std::size_t done = 0;
   while (done < count) {
     const std::size_t room = std::max({to.capacity(), kFirstGrowth, 2 * done});
@@ -76,13 +68,9 @@ std::int64_t ByteSource::skip(std::int64_t count) {
   return from_ahead < count ? from_ahead + skip_unread(count - from_ahead) : count;
 }
 
-std::size_t ByteSource::read_unread_at(std::int64_t, std::span<std::byte>) const {
-  throw Error(concat(printable(name_), ": cannot be read at a position"));
-}
-
 std::int64_t ByteSource::skip_unread(std::int64_t count) {
-  std::vector<std::byte> passed(static_cast<std::size_t>(
-      std::min<std::int64_t>(count, static_cast<std::int64_t>(kFirstGrowth))));
+  constexpr std::int64_t kBlock = std::int64_t{1} << 20;
+  std::vector<std::byte> passed(static_cast<std::size_t>(std::min(count, kBlock)));
   std::int64_t done = 0;
   while (done < count) {
     const auto wanted = std::min(passed.size(), static_cast<std::size_t>(count - done));

@@ -5,7 +5,6 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/file_source.hpp"
 #include "lnorm/io/json/json_lines.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/npy/npy.hpp"
@@ -42,15 +41,15 @@ class Opening {
   Opening(const std::string& name, const ReadOptions& options)
       : name_(split_name(name)),
         as_(options.as),
-        bytes_(std::make_unique<FileSource>(name_.path)),
+        bytes_(open_file(name_.path)),
         format_(options.from ? *options.from : detect_format(*bytes_)) {}
 
   // Nothing where there is one tensor alone, by its format or by its name.
   std::optional<Members> members() {
     if (name_.member) return std::nullopt;
     if (format_ == Format::npz) return open_npz_members(std::move(bytes_), as_);
-    if (format_ == Format::safetensors) return open_safetensors_members(std::move(bytes_));
-    return std::nullopt;
+    if (format_ != Format::safetensors) return std::nullopt;
+    return open_safetensors_members(std::move(bytes_));
   }
 
   TensorSequence tensors() {
@@ -71,18 +70,12 @@ class Opening {
 
  private:
   std::unique_ptr<TensorSource> source() {
-    switch (format_) {
-      case Format::npz:
-        return open_npz(std::move(bytes_), name_.member, as_);
-      case Format::safetensors:
-        return open_safetensors(std::move(bytes_), name_.member);
-      case Format::json:
-        return open_json(std::move(bytes_), name_.member);
-      case Format::jsonl:
-        format_ = Format::json;  // of a line
-        return JsonLines(std::move(bytes_)).only(name_.member);
-      default:
-        break;
+    if (format_ == Format::npz) return open_npz(std::move(bytes_), name_.member, as_);
+    if (format_ == Format::safetensors) return open_safetensors(std::move(bytes_), name_.member);
+    if (format_ == Format::json) return open_json(std::move(bytes_), name_.member);
+    if (format_ == Format::jsonl) {
+      format_ = Format::json;  // of a line
+      return JsonLines(std::move(bytes_)).only(name_.member);
     }
     if (name_.member) {
       throw Error(concat(printable(bytes_->name()),

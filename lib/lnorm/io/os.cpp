@@ -229,10 +229,6 @@ std::int64_t position(const FileDescriptor& fd) noexcept {
   return offset < 0 ? 0 : offset;
 }
 
-void seek_forward(const FileDescriptor& fd, std::int64_t bytes, const std::string& name) {
-  if (::lseek(fd.get(), bytes, SEEK_CUR) < 0) fail(name, errno);
-}
-
 bool is_terminal(const FileDescriptor& fd) noexcept { return ::isatty(fd.get()) == 1; }
 
 std::optional<int> terminal_width(const FileDescriptor& fd) noexcept {

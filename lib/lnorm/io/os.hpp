@@ -81,9 +81,6 @@ std::optional<struct stat> status(const std::string& path);
 // How far a regular file has been read already (standard input may be handed over in the middle).
 std::int64_t position(const FileDescriptor& fd) noexcept;
 
-// Of a regular file.
-void seek_forward(const FileDescriptor& fd, std::int64_t bytes, const std::string& name);
-
 bool is_terminal(const FileDescriptor& fd) noexcept;
 
 // In characters, where the descriptor is a terminal that tells.

@@ -1,7 +1,7 @@
 #include "lnorm/io/zip/npz.hpp"
 
 #include "lnorm/core/error.hpp"
-#include "lnorm/io/file_source.hpp"
+#include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/zip/zip_directory.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
@@ -22,9 +22,7 @@ class Archive {
  public:
   explicit Archive(const std::string& bytes) { write_file(path_, bytes); }
 
-  std::unique_ptr<lnorm::ByteSource> bytes() const {
-    return std::make_unique<lnorm::FileSource>(path_);
-  }
+  std::unique_ptr<lnorm::ByteSource> bytes() const { return lnorm::open_file(path_); }
   std::string read(const std::optional<std::string>& member) const {
     const auto source = lnorm::open_npz(bytes(), member, {});
     const auto elements = lnorm::read_all(*source);

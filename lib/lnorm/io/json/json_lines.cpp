@@ -12,15 +12,8 @@
 
 namespace lnorm {
 
-namespace {
-
-constexpr std::size_t kMostLine = 4'000'000'000;
-
-}  // namespace
-
-JsonLines::JsonLines(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
-
 bool JsonLines::read_line() {
+  constexpr std::size_t kMostLine = 4'000'000'000;
   do {
     line_.clear();
     bool ended = false;  // by a newline

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/tensor_source.hpp"
@@ -13,7 +15,7 @@ namespace lnorm {
 // nothing.
 class JsonLines {
  public:
-  explicit JsonLines(std::unique_ptr<ByteSource> bytes);
+  explicit JsonLines(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
 
   // The tensor of the next line, as soon as that line is there; null after the last one. It is named
   // "x.jsonl:2", and so begins what is thrown about it.

@@ -48,7 +48,12 @@ class JsonReader {
       text_.fail(content.data(), "found a second byte order mark");
     const std::string_view value = trimmed_json(content);
     if (value.empty()) text_.fail(text_.end(), "found no value, expected a tensor");
-    if (value.size() >= kLargeText) check_depth(value.data());
+    // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made. There
+    // may be an object of objects of lists.
+    const bool look = value.size() >= kLargeText;
+    if (const char* const at = look ? text_.deeper_than(kMaxRank + 2, value.data()) : nullptr) {
+      text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
+    }
     if (value.front() == '{') {
       parse(content);
       ondemand::object object;
@@ -73,12 +78,6 @@ class JsonReader {
   }
 
  private:
-  // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made.
-  void check_depth(const char* value) const {
-    const char* const at = text_.deeper_than(kMaxRank + 2, value);  // an object of objects of lists
-    if (at != nullptr) text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
-  }
-
   const char* location() {
     const char* at = nullptr;
     const bool unknown = document_.current_location().get(at) != simdjson::SUCCESS;
