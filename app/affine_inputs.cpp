@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -10,7 +11,7 @@
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/io/os.hpp"
-#include "lnorm/pipeline/load_affine.hpp"
+#include "lnorm/layout/reorder.hpp"
 #include "parse_values.hpp"
 
 namespace lnorm::app {
@@ -38,11 +39,12 @@ AffineTerm read_term(std::string_view role, const std::optional<std::string>& na
   if (!name) return {};
   const std::string option = concat("--", role);
   if (name->empty()) throw Error(concat(option, ": '' is not the name of a file"));
-  struct stat ignored;
   std::unique_ptr<TensorSource> source;
-  if (!os::exists(*name, &ignored)) source = parse_literal(option, *name);
+  if (!os::status(*name)) source = parse_literal(option, *name);
   if (!source) source = open_tensor(*name, {.from = {}, .as = as}).source;
-  return load_affine_term(role, *source, plan, plus_one);
+  check_affine_shape(role, source->info(), plan);
+  source = gathered(std::move(source));
+  return {source->info(), read_all(*source), plus_one};
 }
 
 }  // namespace

@@ -260,9 +260,8 @@ void place_extras(const CLI::App& app, Command& command, std::span<const char* c
 // The one tensor that a command names; otherwise standard input.
 void take_input(const Command& command, InputArguments& input) {
   if (command.words.size() > 1) {
-    struct stat ignored;
     const bool may_be_command = command.app->get_name() == "apply" && command.words[0] != "-" &&
-                                !os::exists(command.words[0], &ignored);
+                                !os::status(command.words[0]);
     throw Error(concat("found two INPUTs, '", printable(command.words[0]), "' and '",
                        printable(command.words[1]), "', expected one"),
                 may_be_command

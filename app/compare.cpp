@@ -6,7 +6,6 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
-#include "lnorm/layout/reorder.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/report/comparison_report.hpp"
 #include "progress_line.hpp"
@@ -31,9 +30,8 @@ Comparison compare_files(const CompareArguments& arguments) {
   bool detour = false;
   const auto open = [&](const std::string& name) {
     auto source = open_tensor(name, reading).source;
-    const Passage passage = make_c_order_plan(source->info());
-    detour = detour || passage.makes_detour(source->has_positions());
-    return in_c_order(std::move(source), passage, for_each_tile(work.threads));
+    detour = detour || make_c_order_plan(source->info()).makes_detour(source->has_positions());
+    return source;
   };
   const auto actual = open(arguments.actual);
   const auto expected = open(arguments.expected);

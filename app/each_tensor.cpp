@@ -43,10 +43,10 @@ int for_each_tensor(const InputArguments& input, std::vector<std::string> output
   return for_each_tensor(open_tensors(input.name, input.options), input, std::move(outputs), work);
 }
 
-int for_each_tensor(TensorSequence tensors, const InputArguments& input,
+int for_each_tensor(const TensorSequence& next, const InputArguments& input,
                     std::vector<std::string> paths, const Work& work) {
   Outputs outputs(std::move(paths));
-  while (std::optional<OpenedTensor> tensor = tensors.next()) {
+  while (std::optional<OpenedTensor> tensor = next()) {
     const TensorInfo& info = tensor->source->info();
     if (const auto as = input.options.as; as && info.dtype != *as) {
       throw Error(concat(printable(info.name), ": is ", name(info.dtype), ", found --as ",

@@ -41,7 +41,7 @@ int for_each_tensor(const InputArguments& input, std::vector<std::string> output
                     const Work& work);
 
 // The same for tensors that are open already. Throws Error if --as does not apply to one.
-int for_each_tensor(TensorSequence tensors, const InputArguments& input,
+int for_each_tensor(const TensorSequence& next, const InputArguments& input,
                     std::vector<std::string> outputs, const Work& work);
 
 }  // namespace lnorm::app

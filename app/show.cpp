@@ -60,9 +60,9 @@ void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink&
 int show(const ShowArguments& arguments) {
   const InputArguments& input = arguments.input;
   auto opened = open_tensors_or_members(input.name, input.options);
-  if (const auto* const members = std::get_if<std::unique_ptr<Members>>(&opened)) {
+  if (const auto* const members = std::get_if<Members>(&opened)) {
     ByteSink out("-");
-    write_member_table(**members, out);
+    write_member_table(*members, out);
     out.finish();
     out.commit();
     return 0;

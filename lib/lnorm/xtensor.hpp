@@ -9,9 +9,9 @@
 #include <xtensor/xscalar.hpp>
 
 #include "lnorm/core/options.hpp"
+#include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/layout/row_view.hpp"
-#include "lnorm/pipeline/load_affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 // Layer normalization of tensors in memory, on xtensor expressions and containers:

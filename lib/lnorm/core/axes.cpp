@@ -52,10 +52,9 @@ struct NormalizedAxisList {
     const auto elsewhere = std::search(shape.begin(), shape.end(), wanted.begin(), wanted.end());
     if (elsewhere != shape.end()) {
       const auto axis = elsewhere - shape.begin();
-      hint = wanted.size() == 1
-                 ? concat(wanted[0], " is axis ", axis, "; did you mean --axis ", axis, "?")
-                 : concat(to_string(wanted), " starts at axis ", axis, "; did you mean --axis ",
-                          axis, "?");
+      hint =
+          concat(wanted.size() == 1 ? concat(wanted[0], " is") : to_string(wanted) + " starts at",
+                 " axis ", axis, "; did you mean --axis ", axis, "?");
     }
     throw Error(concat(printable(x.name), ": normalized shape ", to_string(wanted),
                        " does not match the last ", counted(std::ssize(wanted), "dimension"),

@@ -16,10 +16,6 @@ static_assert(std::is_trivially_copyable_v<StatsRow>, "rows are spooled as bytes
 
 namespace {
 
-struct Rows final : BlockFindings {
-  std::vector<StatsRow> rows;
-};
-
 RowsIn output_rows(const RowBlock& block) {
   return {block.y.data, block.y.dtype, std::endian::native, block.x.rows, block.x.row_length};
 }
@@ -48,7 +44,7 @@ void StatsObserver::count_elements(const RowsIn& rows, Histogram& histogram) {
   }
 }
 
-std::unique_ptr<BlockFindings> StatsObserver::examine(const RowBlock& block) const {
+BlockFindings StatsObserver::examine(const RowBlock& block) const {
   const auto rows = static_cast<std::size_t>(block.x.rows);
   std::vector<Moments> input(rows);
   std::vector<Moments> output(rows);
@@ -63,15 +59,15 @@ std::unique_ptr<BlockFindings> StatsObserver::examine(const RowBlock& block) con
     y.data = result.data();
     measure_moments(y, plan_.formula.ddof, softmax_moments.data());
   }
-  auto findings = std::make_unique<Rows>();
+  std::vector<StatsRow> findings;
   for (std::size_t r = 0; r < rows; ++r) {
-    findings->rows.push_back({input[r], output[r], softmax_moments[r]});
+    findings.push_back({input[r], output[r], softmax_moments[r]});
   }
   return findings;
 }
 
-void StatsObserver::see(const RowBlock& block, BlockFindings* findings) {
-  for (const StatsRow& row : static_cast<const Rows&>(*findings).rows) {
+void StatsObserver::see(const RowBlock& block, const BlockFindings& findings) {
+  for (const StatsRow& row : std::any_cast<const std::vector<StatsRow>&>(findings)) {
     rows_->append(std::as_bytes(std::span(&row, 1)).first(record_size(wanted_)));
     if (histograms_) {
       histograms_->row_means.add(row.input.mean);

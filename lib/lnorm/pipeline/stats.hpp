@@ -19,8 +19,8 @@ class StatsObserver final : public RowObserver {
   };
   StatsObserver(Plan plan, Wanted wanted);
 
-  std::unique_ptr<BlockFindings> examine(const RowBlock& block) const override;
-  void see(const RowBlock& block, BlockFindings* findings) override;
+  BlockFindings examine(const RowBlock& block) const override;
+  void see(const RowBlock& block, const BlockFindings& findings) override;
   void finish() override {}
 
   // Follows the loop. x: the input's info. The result keeps the rows, which may lie on disk. The caller

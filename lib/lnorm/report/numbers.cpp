@@ -32,14 +32,6 @@ std::string joined(const Shape& shape, std::string_view separator) {
 
 std::string shape_text(const Shape& shape) { return shape.empty() ? "()" : joined(shape, "x"); }
 
-Shape index_of(std::int64_t position, const Shape& shape) {
-  Shape index(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0; position /= shape[axis]) {
-    index[axis] = position % shape[axis];
-  }
-  return index;
-}
-
 std::string index_text(const Shape& index) { return concat('(', joined(index, ","), ')'); }
 
 std::string value_text(double value) { return shortest(value, value); }

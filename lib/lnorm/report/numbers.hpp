@@ -13,9 +13,6 @@ namespace lnorm {
 // "2x3x4"; "()" for no dimensions.
 std::string shape_text(const Shape& shape);
 
-// Where the element at a position in C order lies: {1, 2, 3}.
-Shape index_of(std::int64_t position, const Shape& shape);
-
 // "(1,2,3)".
 std::string index_text(const Shape& index);
 

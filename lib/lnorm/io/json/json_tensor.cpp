@@ -36,9 +36,10 @@ struct Tensor {
 class JsonReader {
  public:
   // text: followed by SIMDJSON_PADDING bytes.
-  // line: the number of the text's first line.
-  JsonReader(const std::string& name, std::string_view text, std::int64_t line = 1)
-      : text_(name, text, line) {}
+  JsonReader(const std::string& name, std::string_view text, std::optional<std::int64_t> line)
+      : text_(name, text, line.value_or(1)) {
+    tensor_.info.name = line ? concat(name, ':', *line) : name;
+  }
 
   Tensor read(const std::optional<std::string>& member) {
     std::string_view content = text_.text();
@@ -47,21 +48,23 @@ class JsonReader {
       text_.fail(content.data(), "found a second byte order mark");
     const std::string_view value = trimmed_json(content);
     if (value.empty()) text_.fail(text_.end(), "found no value, expected a tensor");
-    if (value.size() >= kLargeText) check_depth(value);
-    Tensor tensor;
-    tensor.info.name = member ? concat(text_.name(), ":", *member) : text_.name();
+    // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made. There
+    // may be an object of objects of lists.
+    const bool look = value.size() >= kLargeText;
+    if (const char* const at = look ? text_.deeper_than(kMaxRank + 2, value.data()) : nullptr) {
+      text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
+    }
     if (value.front() == '{') {
       parse(content);
       ondemand::object object;
       check(document_.get_object().get(object), value.data());
-      read_object(object, member, value.data(), tensor);
-      return tensor;
+      read_object(object, member, value.data());
+      return std::move(tensor_);
     }
     if (member) {
       text_.fail(value.data(),
                  concat("found no object, so there is no member '", short_name(*member), "'"));
     }
-    start(DType::float64, tensor);
     if (value.front() == '[') {
       parse(content);
       ondemand::array array;
@@ -71,32 +74,10 @@ class JsonReader {
     } else {
       read_root_scalar(value);
     }
-    tensor.info.shape = extents_;
-    return tensor;
+    return std::move(tensor_);
   }
 
  private:
-  // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made.
-  void check_depth(std::string_view value) const {
-    std::size_t depth = 0;
-    bool in_string = false;
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      const char c = value[i];
-      if (in_string) {
-        if (c == '"') in_string = false;
-        if (c == '\\') ++i;
-      } else if (c == '"') {
-        in_string = true;
-      } else if (c == '[' || c == '{') {
-        if (++depth > kMaxRank + 2) {  // an object of objects of lists
-          text_.fail(value.data() + i, concat("lists are nested deeper than ", kMaxRank));
-        }
-      } else if ((c == ']' || c == '}') && depth > 0) {
-        --depth;
-      }
-    }
-  }
-
   const char* location() {
     const char* at = nullptr;
     const bool unknown = document_.current_location().get(at) != simdjson::SUCCESS;
@@ -182,11 +163,12 @@ class JsonReader {
 
   // The whole document is an object: of one tensor, or of several by name.
   void read_object(ondemand::object& object, const std::optional<std::string>& member,
-                   const char* at, Tensor& tensor) {
+                   const char* at) {
     const std::vector<std::string> names = keys(object, at);
     check_at_end();
-    if (!member) return read_described(object, names, false, at, tensor);
+    if (!member) return read_described(object, names, false, at);
 
+    tensor_.info.name = concat(tensor_.info.name, ":", *member);
     if (!contains(names, *member)) {
       text_.fail(at, concat("there is no member '", short_name(*member), "', only ", list(names)));
     }
@@ -195,22 +177,18 @@ class JsonReader {
     if (*value_at == '{') {
       ondemand::object inner;
       check(value.get_object().get(inner), value_at);
-      return read_described(inner, keys(inner, value_at), true, value_at, tensor);
+      return read_described(inner, keys(inner, value_at), true, value_at);
     }
-    start(DType::float64, tensor);
     read_value(value, 0);
-    tensor.info.shape = extents_;
   }
 
   static std::string list(const std::vector<std::string>& names) {
-    NameList list;
-    for (const std::string& name : names) list.add(name);
-    return list.text();
+    return short_list(names.size(), [&](std::size_t i) { return names[i]; });
   }
 
   // {"shape", "data", "dtype"}
   void read_described(ondemand::object& object, const std::vector<std::string>& names, bool member,
-                      const char* at, Tensor& tensor) {
+                      const char* at) {
     for (const std::string& name : names) {
       if (name != "shape" && name != "data" && name != "dtype") {
         const auto expected = concat(
@@ -223,7 +201,6 @@ class JsonReader {
       text_.fail(at,
                  concat("found an object of ", list(names), R"(, expected "shape" and "data")"));
     }
-    DType dtype = DType::float64;
     if (contains(names, "dtype")) {
       ondemand::value value = field(object, names, "dtype", at);
       const char* const value_at = value.raw_json_token().data();
@@ -236,13 +213,12 @@ class JsonReader {
         text_.fail(value_at, concat("dtype '", printable(text),
                                     "' is not supported, expected bool, int8 to int64, ",
                                     "uint8 to uint64, float16 to float64, or bfloat16"));
-      dtype = *parsed;
+      tensor_.info.dtype = *parsed;
     }
     const Shape shape = read_shape(object, names, at);
     const auto count = checked_product(shape);
     if (!count)
       text_.fail(at, concat("shape ", to_string(shape), " has more than 2^63 - 1 elements"));
-    start(dtype, tensor);
     ondemand::value data = field(object, names, "data", at);
     const char* const data_at = data.raw_json_token().data();
     read_value(data, 0);
@@ -251,7 +227,7 @@ class JsonReader {
       text_.fail(data_at, concat(R"("data" has shape )", to_string(extents_), ", expected ",
                                  counted(*count, "element"), " for shape ", to_string(shape)));
     }
-    tensor.info.shape = shape;
+    extents_ = shape;
   }
 
   Shape read_shape(ondemand::object& object, const std::vector<std::string>& names,
@@ -274,12 +250,6 @@ class JsonReader {
       shape.push_back(extent);
     }
     return shape;
-  }
-
-  void start(DType dtype, Tensor& tensor) {
-    tensor.info.dtype = dtype;
-    dtype_ = dtype;
-    elements_ = &tensor.elements;
   }
 
   // The place of an element or a row, as in "row 2" or "[2][0]".
@@ -338,7 +308,7 @@ class JsonReader {
 
   void read_scalar(ondemand::value& value, std::size_t depth) {
     const std::string_view token = value.raw_json_token();
-    if (append_json_element(value, dtype_, *elements_)) return;
+    if (append_json_element(value, tensor_.info.dtype, tensor_.elements)) return;
     fail_scalar(value, trimmed_json(token), token.data(), depth);
   }
 
@@ -355,7 +325,7 @@ class JsonReader {
     ondemand::value value;
     check((*array.begin()).get(value), content.data());
     const std::string_view token = trimmed_json(value.raw_json_token());
-    if (!append_json_element(value, dtype_, *elements_)) {
+    if (!append_json_element(value, tensor_.info.dtype, tensor_.elements)) {
       fail_scalar(value, token, content.data(), 0);
     }
     if (token.size() < content.size()) text_.fail_after_value(content.data() + token.size());
@@ -372,7 +342,7 @@ class JsonReader {
     const auto parsed = std::from_chars(token.data(), token.data() + token.size(), number);
     if (parsed.ec == std::errc::result_out_of_range ||
         value.get_double().get(number) == simdjson::SUCCESS) {
-      text_.fail(at, concat(shown, ", which is not a value of ", name(dtype_)));
+      text_.fail(at, concat(shown, ", which is not a value of ", name(tensor_.info.dtype)));
     }
     text_.fail(at, concat(shown, ", expected ", expected));
   }
@@ -391,9 +361,8 @@ class JsonReader {
   JsonText text_;
   ondemand::parser parser_;
   ondemand::document document_;
-  DType dtype_ = DType::float64;
-  std::vector<std::byte>* elements_ = nullptr;
-  Shape extents_;
+  Tensor tensor_;
+  Shape& extents_ = tensor_.info.shape;  // as far as they are known
   std::vector<std::int64_t> index_;
   bool rank_known_ = false;
 };
@@ -411,23 +380,27 @@ class JsonSource final : public RandomAccessSource {
   std::vector<std::byte> elements_;
 };
 
+// text: characters or bytes.
+template <class Text>
+std::unique_ptr<TensorSource> parse(const std::string& name, Text text,
+                                    const std::optional<std::string>& member,
+                                    std::optional<std::int64_t> line = {}) {
+  const std::size_t size = text.size();
+  text.resize(size + simdjson::SIMDJSON_PADDING);
+  const std::string_view content(reinterpret_cast<const char*>(text.data()), size);
+  return std::make_unique<JsonSource>(JsonReader(name, content, line).read(member));
+}
+
 }  // namespace
 
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
                                          const std::optional<std::string>& member) {
-  const std::size_t size = text.size();
-  text.resize(size + simdjson::SIMDJSON_PADDING);
-  return std::make_unique<JsonSource>(
-      JsonReader(name, std::string_view(text).substr(0, size)).read(member));
+  return parse(name, std::move(text), member);
 }
 
 std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::string text,
                                               std::int64_t line) {
-  const std::size_t size = text.size();
-  text.resize(size + simdjson::SIMDJSON_PADDING);
-  Tensor tensor = JsonReader(name, std::string_view(text).substr(0, size), line).read({});
-  tensor.info.name = concat(name, ':', line);
-  return std::make_unique<JsonSource>(std::move(tensor));
+  return parse(name, std::move(text), {}, line);
 }
 
 std::unique_ptr<TensorSource> open_json(std::unique_ptr<ByteSource> bytes,
@@ -445,10 +418,7 @@ std::unique_ptr<TensorSource> open_json(std::unique_ptr<ByteSource> bytes,
     throw Error(
         concat(printable(bytes->name()), ": JSON of more than 4 GiB; use .npy for large tensors"));
   }
-  const std::size_t size = text.size();
-  text.resize(size + simdjson::SIMDJSON_PADDING);
-  const std::string_view content(reinterpret_cast<const char*>(text.data()), size);
-  return std::make_unique<JsonSource>(JsonReader(bytes->name(), content).read(member));
+  return parse(bytes->name(), std::move(text), member);
 }
 
 }  // namespace lnorm

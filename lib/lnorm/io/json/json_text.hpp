@@ -20,7 +20,6 @@ class JsonText {
   JsonText(std::string name, std::string_view text, std::int64_t line = 1)
       : name_(std::move(name)), text_(text), line_(line) {}
 
-  const std::string& name() const noexcept { return name_; }
   std::string_view text() const noexcept { return text_; }
   const char* begin() const noexcept { return text_.data(); }
   const char* end() const noexcept { return text_.data() + text_.size(); }
@@ -32,6 +31,9 @@ class JsonText {
 
   // Behind the bracket that closes the one at start, or null.
   const char* end_of_value(const char* start) const noexcept;
+
+  // The first bracket from start on with which the nesting is deeper than that, or null.
+  const char* deeper_than(std::size_t most, const char* start) const noexcept;
 
   [[noreturn]] void fail(const char* at, std::string_view what) const;
   // For a text in which a string does not end or has a control character in it.

@@ -38,21 +38,13 @@ std::string describe(const zip_error_t& error) {
   }
 }
 
-std::string method_name(std::uint16_t method) {
-  switch (method) {
-    case 9:
-      return "deflate64";
-    case 12:
-      return "bzip2";
-    case 14:
-      return "lzma";
-    case 93:
-      return "zstd";
-    case 95:
-      return "xz";
-    default:
-      return concat("method ", method);
+std::string method_name(std::uint16_t number) {
+  using Named = std::pair<std::uint16_t, const char*>;
+  for (const auto& [method, name] : {Named{9, "deflate64"}, Named{12, "bzip2"}, Named{14, "lzma"},
+                                     Named{93, "zstd"}, Named{95, "xz"}}) {
+    if (method == number) return name;
   }
+  return concat("method ", number);
 }
 
 }  // namespace
