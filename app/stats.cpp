@@ -25,7 +25,7 @@ Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const 
   const TensorInfo& x = source.info();
   const Plan plan = make_plan(x, options, {}, {.whole = true, .ordered = true});
   const Affine& affine = affine_inputs.of(plan, input);
-  const auto transform = [&](const RowsIn& rows, const RowsOut& y, const RowStats& statistics) {
+  const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
     kernel.layer_norm(rows, y, affine, plan.formula, statistics);
   };
   StatsObserver observer(plan, {arguments.softmax, arguments.histogram});

@@ -89,7 +89,7 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
     result.y.resize(plan.shape);
     result.mean.resize(plan.row_shape(true));
     result.rstd.resize(plan.row_shape(true));
-    const RowStats statistics{result.mean.data(), result.rstd.data()};
+    const MeanAndRstd statistics{result.mean.data(), result.rstd.data()};
     if (plan.row_length == 0) {
       result.mean.fill(std::numeric_limits<double>::quiet_NaN());
       result.rstd.fill(std::numeric_limits<double>::quiet_NaN());

@@ -175,7 +175,7 @@ void check(const Case& c, lnorm::MemoryOrder order, const Way& way) {
           way.sink_positions, way.threads, plan.route.in_parts, plan.route.in.transposes,
           plan.route.rows);
   const auto transform = [&](const lnorm::RowsIn& x, const lnorm::RowsOut& out,
-                             const lnorm::RowStats& stats) {
+                             const lnorm::MeanAndRstd& stats) {
     kernel.layer_norm(x, out, {}, {}, stats);
   };
   const Result result =
@@ -196,7 +196,7 @@ void check(const Case& c, lnorm::MemoryOrder order, const Way& way) {
   MemorySink sink;
   const lnorm::Plan whole = lnorm::make_plan(info, options, {}, {.whole = true});
   lnorm::run(source, whole,
-             [](const lnorm::RowsIn& x, const lnorm::RowsOut& out, const lnorm::RowStats&) {
+             [](const lnorm::RowsIn& x, const lnorm::RowsOut& out, const lnorm::MeanAndRstd&) {
                lnorm::softmax(x, out);
              },
              {}, &sink, {way.threads, {}});

@@ -1,12 +1,5 @@
 // The narrow passes (statistics.hpp), and many short rows at once by them.
 
-#if defined(LNORM_KERNEL_NARROW_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LNORM_KERNEL_NARROW_INL_HPP_
-#undef LNORM_KERNEL_NARROW_INL_HPP_
-#else
-#define LNORM_KERNEL_NARROW_INL_HPP_
-#endif
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,7 +9,6 @@
 #include <type_traits>
 
 #include "lnorm/kernel/row_normalizer.hpp"
-#include "lnorm/kernel/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
@@ -482,5 +474,3 @@ bool short_rows(const RowSetting& setting, const RowsIn& x, const RowsOut& y) {
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
-
-#endif

@@ -1,19 +1,11 @@
 // The range and the plain sums of a row: see plain_sums.hpp.
 
-#if defined(LNORM_KERNEL_PLAIN_SUMS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LNORM_KERNEL_PLAIN_SUMS_INL_HPP_
-#undef LNORM_KERNEL_PLAIN_SUMS_INL_HPP_
-#else
-#define LNORM_KERNEL_PLAIN_SUMS_INL_HPP_
-#endif
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 
 #include "lnorm/kernel/plain_sums.hpp"
-#include "lnorm/kernel/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
@@ -165,5 +157,3 @@ Sums plain_sums(const RowsIn& row, int exponent) {
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
-
-#endif

@@ -1,12 +1,4 @@
-// Vectors of doubles, and how elements of any dtype get into them: included once for every target that Highway
-// compiles for, by files that include foreach_target.h before, and by portable.cpp for vectors of one double.
-
-#if defined(LNORM_KERNEL_SIMD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LNORM_KERNEL_SIMD_INL_HPP_
-#undef LNORM_KERNEL_SIMD_INL_HPP_
-#else
-#define LNORM_KERNEL_SIMD_INL_HPP_
-#endif
+// Vectors of doubles of one target, and how elements of any dtype get into them.
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
@@ -233,5 +225,3 @@ HWY_INLINE void with_terms(const Affine& affine, Use use) {
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
-
-#endif

@@ -1,12 +1,5 @@
 // The wide passes (statistics.hpp).
 
-#if defined(LNORM_KERNEL_WIDE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LNORM_KERNEL_WIDE_INL_HPP_
-#undef LNORM_KERNEL_WIDE_INL_HPP_
-#else
-#define LNORM_KERNEL_WIDE_INL_HPP_
-#endif
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -14,7 +7,6 @@
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/rounding.hpp"
-#include "lnorm/kernel/simd-inl.hpp"
 #include "lnorm/kernel/statistics.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -202,5 +194,3 @@ void wide_write(const RowsIn& part, const WideStatistics& statistics, const Affi
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
-
-#endif

@@ -16,7 +16,7 @@ namespace lnorm {
 
 // What becomes of a block of rows: layer normalization, softmax. It fills mean and rstd if there is room.
 using Transform =
-    std::function<void(const RowsIn& x, const RowsOut& y, const RowStats& statistics)>;
+    std::function<void(const RowsIn& x, const RowsOut& y, const MeanAndRstd& statistics)>;
 
 // What an observer wants to remember of a block.
 using BlockFindings = std::any;

@@ -46,7 +46,7 @@ Input random_floats(std::int64_t rows, std::int64_t length) {
   return input_of({rows, length}, DType::float32, values);
 }
 
-void normalize(const lnorm::RowsIn& x, const lnorm::RowsOut& y, const lnorm::RowStats& stats) {
+void normalize(const lnorm::RowsIn& x, const lnorm::RowsOut& y, const lnorm::MeanAndRstd& stats) {
   lnorm::kernels().front().layer_norm(x, y, {}, {}, stats);
 }
 
