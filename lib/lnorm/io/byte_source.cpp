@@ -10,7 +10,8 @@ namespace lnorm {
 
 namespace {
 
-constexpr std::size_t kFirstGrowth = std::size_t{1} << 20;
+constexpr std::size_t kFirstGrowth = std::size_t{1} << 16;
+constexpr std::int64_t kSkippedAtOnce = std::int64_t{1} << 20;
 
 }  // namespace
 
@@ -48,7 +49,9 @@ std::size_t ByteSource::read(std::span<std::byte> to) {
 void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
   std::size_t done = 0;
   while (done < count) {
-    const std::size_t room = std::max({to.capacity(), kFirstGrowth, 2 * done});
+    // What the caller has reserved is enough as a rule; memory that is touched for nothing takes time.
+    const std::size_t room =
+        to.capacity() > done ? to.capacity() : std::max(kFirstGrowth, 2 * done);
     to.resize(std::min(count, room));
     const std::size_t got = read(std::span(to).subspan(done));
     done += got;
@@ -76,8 +79,7 @@ std::size_t ByteSource::read_unread_at(std::int64_t, std::span<std::byte>) const
 }
 
 std::int64_t ByteSource::skip_unread(std::int64_t count) {
-  std::vector<std::byte> passed(static_cast<std::size_t>(
-      std::min<std::int64_t>(count, static_cast<std::int64_t>(kFirstGrowth))));
+  std::vector<std::byte> passed(static_cast<std::size_t>(std::min(count, kSkippedAtOnce)));
   std::int64_t done = 0;
   while (done < count) {
     const auto wanted = std::min(passed.size(), static_cast<std::size_t>(count - done));
