@@ -134,7 +134,7 @@ END
     ;;
   install)
     install "${build_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_ZSH_COMPLETIONS=zsh/site-functions
     prefix=/usr/local
     [ "$(id -u)" -eq 0 ] || prefix=$HOME/.local
     prefix=${2:-$prefix}

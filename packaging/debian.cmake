@@ -27,9 +27,9 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME lnorm)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION math)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "${loaded}")
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "layer normalization of tensor files
- Normalizes tensors over any of their axes, exactly: .npy, .npz, .safetensors and
- JSON, from files and pipes of any size. Compares tensors element by element, and
- shows what normalization does to every row.")
+Normalizes tensors over any of their axes, exactly: .npy, .npz, .safetensors
+and JSON, from files and pipes of any size. Compares tensors element by
+element, and shows what normalization does to every row.")
 
 # The package names of Debian, as in bootstrap.sh.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME liblnorm-dev)
@@ -38,11 +38,12 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "libhwy-dev, libsimdjson-dev, libtbb-dev, libxtensor-dev, ${loaded}")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "layer normalization in C++, a static library
- Headers, library, CMake and pkg-config files of lnorm, which normalizes xtensor's
- expressions and containers, each result exact and rounded once.")
+Headers, library, CMake and pkg-config files of lnorm, which normalizes
+expressions and containers of xtensor, each result exact and rounded once.")
 
 # Their papers.
-string(REGEX REPLACE "(^|\n)- " "\\1  * " notes "${LNORM_RELEASE_NOTES}")
+string(REGEX REPLACE "(^|\n)  " "\\1    " notes "${LNORM_RELEASE_NOTES}")
+string(REGEX REPLACE "(^|\n)- " "\\1  * " notes "${notes}")
 execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C date -uRd ${LNORM_RELEASE_DATE}
   OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 set(changelog ${CMAKE_CURRENT_BINARY_DIR}/changelog.Debian)
@@ -52,6 +53,7 @@ execute_process(COMMAND gzip -9nkf ${changelog} COMMAND_ERROR_IS_FATAL ANY)
 foreach(component PROGRAM DEVELOPMENT)
   string(TOLOWER ${component} name)
   install(FILES copyright ${changelog}.gz COMPONENT ${name}
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME})
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME}
+    EXCLUDE_FROM_ALL)  # in the packages only
 endforeach()
 include(CPack)
