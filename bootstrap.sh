@@ -19,7 +19,7 @@ build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libsi
 test_packages=(catch2 fish libmpfr-dev mandoc zsh)
 # Of the library's tests, those of what computes, but for those that take an emulator long.
 cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]')
-package_packages=(lintian)
+package_packages=(dpkg-dev file lintian)
 lint_packages=(clang-format clang-tidy)
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev time)
 
