@@ -1,5 +1,6 @@
 # How the library is installed, and found: by find_package(lnorm) and by pkg-config.
 include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
 
 # A header and all of ours that it includes.
 function(included_headers header variable)
