@@ -1,5 +1,6 @@
 #include "generate/description.hpp"
 
+#include <CLI/CLI.hpp>
 #include <cctype>
 #include <sstream>
 #include <string_view>

@@ -1,8 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 // The command line as it is described to others: taken from what CLI11 has been told, so that manual and
 // completions cannot say anything else.

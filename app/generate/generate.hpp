@@ -1,7 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <span>
+
+namespace CLI {
+class App;
+}
 
 namespace lnorm::app {
 
