@@ -103,13 +103,13 @@ Set in_fish(const Folder& folder, const std::string& line) {
   return words;
 }
 
-// The line after a tab.
+// The line after a tab. What is waited for does not stand in what is typed, which a terminal may echo.
 constexpr const char* kZsh = R"(
 zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell 'PS1= PS2= RPS1=; unset zle_bracketed_paste; stty -echo; fpath=($PWD $fpath)'
 zpty -w shell 'autoload -Uz compinit; compinit -u -D; zle_highlight=none'
-zpty -w shell 'show() { print -r -- "<<$BUFFER>>"; zle -I; exit }; zle -N show; bindkey "^X" show; print REA''DY'
+zpty -w shell 'show() { print -r -- "<${:-<}$BUFFER>${:->}"; zle -I; exit }; zle -N show; bindkey "^X" show; print REA''DY'
 zpty -r shell output '*READY*'
 zpty -w -n shell "$1"$'\t'
 zpty -w -n shell $'\x18'

@@ -34,7 +34,8 @@ namespace lnorm {
 // libzip is not linked to but loaded, when the first archive is opened: with it comes libcrypto, and to start
 // that takes longer than all of the work on a small tensor that is in no archive.
 struct LibZip {
-#define LNORM_DECLARE(function) decltype(&::function) function;
+#define LNORM_DECLARE(function) \
+  decltype(&::function) function;  // NOLINT(bugprone-macro-parentheses)
   LNORM_LIBZIP_FUNCTIONS(LNORM_DECLARE)
 #undef LNORM_DECLARE
 };
