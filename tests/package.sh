@@ -16,7 +16,7 @@ apt-get install --simulate ./build/lnorm_*.deb >/dev/null
 mkdir -p "$folder"/var/lib/dpkg/{info,updates}
 touch "$folder/var/lib/dpkg/status"
 dpkg --instdir="$folder" --admindir="$folder/var/lib/dpkg" --log=/dev/null --force-depends --force-not-root \
-  --install build/lnorm_*.deb build/liblnorm-dev_*.deb >/dev/null 2>&1 || fail "dpkg does not install the packages"
+  --path-include='/usr/share/*' --install build/lnorm_*.deb build/liblnorm-dev_*.deb >/dev/null 2>&1 || fail "dpkg does not install the packages"
 
 installed=$folder/usr
 [ "$("$installed/bin/lnorm" data/sample.json)" = "$(build/release/lnorm data/sample.json)" ] ||
