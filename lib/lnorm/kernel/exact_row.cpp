@@ -25,7 +25,7 @@ Dyadic dyadic(ExactSum<digits> sum, std::int64_t exponent) {
   // The last digit has the sign, as in two's complement.
   if (words.back() < 0) value -= Integer(1) << static_cast<unsigned>(32 * digits);
   if (value.is_zero()) return {};
-  const unsigned zeros = mp::lsb(value.sign() < 0 ? Integer(-value) : value);
+  const auto zeros = static_cast<unsigned>(mp::lsb(value.sign() < 0 ? Integer(-value) : value));
   return {value.sign() < 0 ? Integer(-(Integer(-value) >> zeros)) : Integer(value >> zeros),
           exponent + static_cast<std::int64_t>(zeros)};
 }
