@@ -19,6 +19,7 @@ Dyadic dyadic(ExactSum<digits> sum, std::int64_t exponent) {
   sum.carry();
   const auto& words = sum.words();
   std::vector<std::uint32_t> bits;
+  bits.reserve(words.size());
   for (const std::int64_t word : words) bits.push_back(static_cast<std::uint32_t>(word));
   Integer value;
   mp::import_bits(value, bits.begin(), bits.end(), 32, false);
