@@ -47,7 +47,8 @@ Comparison compare_files(const CompareArguments& arguments) {
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = resolve_axes(actual->info(), *arguments.axes);
   ProgressLine progress(work.progress, info);
-  return compare(*actual, *expected, tolerance, arguments.max_diffs,
+  const std::size_t max_diffs = arguments.max_diffs.value_or(arguments.json ? 5 : 0);
+  return compare(*actual, *expected, tolerance, {max_diffs, arguments.worst, arguments.by},
                  {work.threads, progress.callback()}, row_axes);
 }
 

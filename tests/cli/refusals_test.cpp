@@ -222,6 +222,9 @@ TEST_CASE("reports that exclude each other are named") {
       {{"stats", "x.npy", "--csv", "--json"}, {"both --json and --csv", "expected one"}},
       {{"stats", "x.npy", "--histogram", "--json"}, {"--histogram", "--json"}},
       {{"stats", "x.npy", "--csv", "--histogram"}, {"--histogram", "--csv"}},
+      {{"stats", "x.npy", "--digits", "5", "--json"}, {"--digits", "--json"}},
+      {{"stats", "x.npy", "--digits", "0"}, {"--digits: 0 is out of range", "1 to 17"}},
+      {{"stats", "x.npy", "--digits", "18"}, {"--digits: 18 is out of range", "1 to 17"}},
   });
 }
 

@@ -44,7 +44,7 @@ void StatsObserver::count_elements(const RowsIn& rows, Histogram& histogram) {
   for (std::int64_t start = 0; start < elements; start += kChunk) {
     const std::int64_t n = std::min(kChunk, elements - start);
     load(rows.data + start * size, rows.dtype, rows.byte_order, n, chunk);
-    for (std::int64_t i = 0; i < n; ++i) histogram.add(chunk.high[i]);
+    histogram.add(std::span(chunk.high).first(static_cast<std::size_t>(n)));
   }
 }
 
