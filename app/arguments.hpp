@@ -80,7 +80,7 @@ struct CompareArguments {
   bool equal_nan = true;
   std::optional<std::size_t> max_diffs;  // 5 in JSON, where they have always been; none in text
   std::size_t worst = 5;
-  WorstBy by = WorstBy::ulp;
+  std::optional<WorstBy> by;  // ulp
   bool json = false;
   bool quiet = false;
   When color = When::automatic;

@@ -54,7 +54,7 @@ TEST_CASE("input, weight and bias come from one archive") {
 TEST_CASE("an archive that NumPy has compressed is the same as its arrays") {
   const std::string file = data_file("archives/compressed.npz");
   CHECK(output_of({"show", file}) ==
-        "x       float32  20x300\nweight  float32  300\nbias    float64  300\n");
+        "x       float32  (20, 300)\nweight  float32  (300)\nbias    float64  (300)\n");
   std::vector<float> x;
   for (int i = 0; i < 6000; ++i) x.push_back(static_cast<float>(i % 7));
   const TempDir at;
@@ -102,7 +102,7 @@ TEST_CASE("a file of tensors is listed, a member of it shown") {
                                                    tensor("n", "BOOL", "[0]", 8, 8) + "}",
                                                std::string(8, '\0')));
   CHECK(output_of({"show", at / "x.npz"}) ==
-        "a                   float32  2\n"
+        "a                   float32  (2)\n"
         "a longer \\x1b name  int16    ()\n"
         "objects             object\n"
         "b                   <V2\n");

@@ -233,8 +233,7 @@ TEST_CASE("every bar of integers has as many of them as another", "[measure]") {
 TEST_CASE("numbers stand on their side of zero and of other simple borders", "[measure]") {
   CHECK((histogram_of({-65504, 65504, 6e-8}).bars(4).counts == Counts{1, 0, 1, 1}));
   CHECK((histogram_of({-1.7e308, 1.7e308, 0, 1e308}).bars(4).counts == Counts{1, 0, 1, 2}));
-  CHECK((histogram_of({1, 1 + 0x1p-23, 1 + 0x1p-22, 1 + 0x1p-22, 1 + 0x1p-20}).bars(4).counts ==
-         Counts{4, 0, 1}));
+  CHECK((histogram_of({1, 1 + 0x1p-23, 1 + 0x1p-20}).bars(4).counts == Counts{2, 0, 1}));
   CHECK((histogram_of({1e16, 1e16 + 2, 1e16 + 4}).bars(40).counts == Counts{1, 1, 1}));
 }
 
