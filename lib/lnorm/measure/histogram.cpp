@@ -159,6 +159,17 @@ void Histogram::add_finite(std::span<const double> values) {
   values_.add(values);
 }
 
+void Histogram::merge(const Histogram& other) {
+  nans_ += other.nans_;
+  minus_infinities_ += other.minus_infinities_;
+  infinities_ += other.infinities_;
+  if (other.count_ == 0) return;
+  min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
+  max_ = count_ == 0 ? other.max_ : std::max(max_, other.max_);
+  count_ += other.count_;
+  values_.merge(other.values_);
+}
+
 Histogram::Bars Histogram::bars(std::size_t most) const {
   if (min_ == max_) return {min_, max_, {count_}};
   const std::vector<Bin> all = values_.bins();

@@ -16,6 +16,9 @@ class Histogram {
   void add(double value) { add({&value, 1}); }
   void add(std::span<const double> values);
 
+  // The numbers of both.
+  void merge(const Histogram& other);
+
   std::int64_t count() const noexcept { return count_; }  // of finite numbers, as all that follows
   double min() const noexcept { return min_; }            // where count() > 0
   double max() const noexcept { return max_; }

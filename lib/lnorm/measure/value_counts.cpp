@@ -9,6 +9,8 @@ namespace lnorm {
 namespace {
 
 constexpr std::size_t kFewSlots = 1024;
+constexpr std::size_t kMostSlots = 2 * ValueCounts::kMost;
+constexpr std::size_t kSlotsOfBins = 4 * ValueCounts::kBins;
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 
 }  // namespace
@@ -25,13 +27,29 @@ std::size_t ValueCounts::place_of(std::uint64_t key) const {
   return place;
 }
 
+inline void ValueCounts::count(std::uint64_t key, std::int64_t count) {
+  Slot& slot = slots_[place_of(key)];
+  const bool is_new = slot.count == 0;
+  slot.count += count;
+  if (!is_new) return;
+  slot.key = key;
+  if (++used_ > most_used()) make_room();
+}
+
 void ValueCounts::add(std::span<const double> values) {
   for (const double value : values) {
     const std::uint64_t key = std::bit_cast<std::uint64_t>(value + 0.0) >> shift_;
-    Slot& slot = slots_[place_of(key)];
-    if (slot.count++ > 0) continue;
-    slot.key = key;
-    if (++used_ > most_used()) make_room();
+    count(key, 1);
+  }
+}
+
+void ValueCounts::merge(const ValueCounts& other) {
+  if (other.shift_ > shift_) {
+    move_to(std::max(slots_.size(), kSlotsOfBins), other.shift_ - shift_);
+    if (used_ > most_used()) make_room();
+  }
+  for (const Slot& slot : other.slots_) {
+    if (slot.count > 0) count(slot.key << other.shift_ >> shift_, slot.count);
   }
 }
 
@@ -52,12 +70,13 @@ void ValueCounts::move_to(std::size_t slots, int dropped) {
 }
 
 void ValueCounts::make_room() {
-  if (exact() && slots_.size() < 2 * kMost) return move_to(2 * slots_.size(), 0);
+  if (exact() && slots_.size() < kMostSlots) return move_to(2 * slots_.size(), 0);
   while (used_ > kBins) {
     std::uint64_t bits = 0;
     for (const Slot& slot : slots_) bits |= slot.key;
     move_to(slots_.size(), std::countr_zero(bits) + 1);  // zeros at all ends tell nothing apart
   }
+  if (slots_.size() > kSlotsOfBins) move_to(kSlotsOfBins, 0);
 }
 
 std::vector<ValueCounts::Bin> ValueCounts::bins() const {

@@ -21,6 +21,9 @@ class ValueCounts {
   // Finite numbers. Zeros of both signs are the same.
   void add(std::span<const double> values);
 
+  // The numbers of both.
+  void merge(const ValueCounts& other);
+
   // Numbers from low to high, both among them.
   struct Bin {
     double low;
@@ -41,6 +44,7 @@ class ValueCounts {
   };
 
   std::size_t place_of(std::uint64_t key) const;
+  void count(std::uint64_t key, std::int64_t count);
   std::size_t most_used() const { return exact() ? slots_.size() / 2 : kBins; }
   void make_room();
   void move_to(std::size_t slots, int dropped);

@@ -339,3 +339,32 @@ TEST_CASE("of more different numbers than it holds a histogram is nearly right, 
   std::sort(values.begin(), values.end());
   CHECK(same(histogram_of(values).bars(60), bars));
 }
+
+TEST_CASE("histograms that are merged are one of all numbers", "[measure]") {
+  std::mt19937_64 random(7);
+  const auto part = [&](int count, double scale) {
+    std::vector<double> values(static_cast<std::size_t>(count));
+    for (double& value : values) value = scale * std::normal_distribution<double>()(random);
+    return values;
+  };
+  // Few numbers and many, finely counted and coarsely, more together than either has, and none.
+  const std::vector<std::vector<double>> parts{
+      {}, {1, 2, kInfinity}, part(50'000, 1), part(50'000, 1e-3), part(200'000, 2), {-kInfinity}};
+  for (const auto& first : parts) {
+    for (const auto& second : parts) {
+      CAPTURE(first.size(), second.size());
+      std::vector<double> all(first);
+      all.insert(all.end(), second.begin(), second.end());
+      const Histogram expected = histogram_of(all);
+      Histogram merged = histogram_of(first);
+      merged.merge(histogram_of(second));
+      CHECK(merged.count() == expected.count());
+      CHECK(merged.infinities() == expected.infinities());
+      CHECK(merged.minus_infinities() == expected.minus_infinities());
+      if (expected.count() == 0) continue;
+      CHECK(merged.min() == expected.min());
+      CHECK(merged.max() == expected.max());
+      CHECK(same(merged.bars(70), expected.bars(70)));
+    }
+  }
+}
