@@ -137,6 +137,22 @@ void add_apply(CLI::App& app, Parsed& parsed) {
   add_print(apply, arguments.output.print);
 }
 
+// An option for a number in a range, which set(number) takes.
+template <class Set>
+void add_number(CLI::App& app, const std::string& name, std::uint64_t least, std::uint64_t most,
+                Set set, const std::string& help) {
+  add_parsed(
+      app, name,
+      [=](const std::string& text) {
+        const std::uint64_t number = parse_count(name, text);
+        if (number < least || number > most) {
+          throw Error(concat(name, ": ", text, " is out of range, expected ", least, " to ", most));
+        }
+        set(number);
+      },
+      help, "N");
+}
+
 void add_stats(CLI::App& app, Parsed& parsed) {
   StatsArguments& arguments = parsed.stats_arguments;
   CLI::App& stats = add_command(app, parsed.stats, "stats",
@@ -149,6 +165,10 @@ void add_stats(CLI::App& app, Parsed& parsed) {
   stats.add_flag("--histogram", arguments.histogram,
                  "Draw the distributions of elements and rows, too");
   stats.add_flag("--all", arguments.all, "Every row, not the first and last ones of many");
+  add_number(
+      stats, "--digits", 1, 17,
+      [&](std::uint64_t digits) { arguments.digits = static_cast<int>(digits); },
+      "Significant digits of the text (default 3)");
   using Report = StatsArguments::Report;
   const auto set_report = [&arguments](Report report) {
     if (arguments.report != Report::text && arguments.report != report) {
@@ -195,16 +215,14 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   compare.option_defaults()->group("Rows, of which those that differ are counted");
   add_axes(compare, [&](const NormalizedAxes& axes) { arguments.axes = axes; });
   compare.option_defaults()->group("Report");
-  add_parsed(
-      compare, "--max-diffs",
-      [&](const std::string& text) {
-        constexpr std::uint64_t kMost = 1'000'000;
-        arguments.max_diffs = parse_count("--max-diffs", text);
-        if (arguments.max_diffs > kMost) {
-          throw Error(concat("--max-diffs: ", text, " is out of range, expected 0 to ", kMost));
-        }
-      },
-      "How many mismatches are listed (default 5)", "N");
+  add_number(
+      compare, "--worst", 0, 1000, [&](std::uint64_t worst) { arguments.worst = worst; },
+      "How many of the worst elements are listed, or of the worst rows if axes are given (default "
+      "5)");
+  add_worst_by(compare, arguments.by);
+  add_number(
+      compare, "--max-diffs", 0, 1'000'000, [&](std::uint64_t most) { arguments.max_diffs = most; },
+      "How many of the first mismatches are listed (default 0, in JSON 5)");
   compare.add_flag("--json", arguments.json, "The report as JSON");
   compare.add_flag("-q,--quiet", arguments.quiet, "No report, the exit status alone");
   add_color(compare, arguments.color);

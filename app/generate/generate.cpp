@@ -19,10 +19,10 @@ namespace {
 
 std::string names_in(const std::string& file) {
   const auto opened = open_tensors_or_members(file, {});
-  const auto* const members = std::get_if<std::unique_ptr<Members>>(&opened);
+  const auto* const members = std::get_if<Members>(&opened);
   std::string lines;
-  for (std::size_t i = 0; members != nullptr && i < (*members)->size(); ++i) {
-    const std::string name = (**members)[i].name;
+  for (std::size_t i = 0; members != nullptr && i < members->size; ++i) {
+    const std::string name = members->at(i).name;
     // One that cannot be typed as it is, in a line, is not for completion.
     if (printable(name) == name) lines += name + "\n";
   }
