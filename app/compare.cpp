@@ -45,7 +45,9 @@ Comparison compare_files(const CompareArguments& arguments) {
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = resolve_axes(actual->info(), *arguments.axes);
   ProgressLine progress(work.progress, info);
-  return compare(*actual, *expected, tolerance, arguments.max_diffs,
+  const std::size_t max_diffs = arguments.max_diffs.value_or(arguments.json ? 5 : 0);
+  return compare(*actual, *expected, tolerance,
+                 {max_diffs, arguments.worst, arguments.by.value_or(WorstBy::ulp)},
                  {work.threads, progress.callback()}, row_axes);
 }
 
@@ -54,6 +56,10 @@ Comparison compare_files(const CompareArguments& arguments) {
 int compare(const CompareArguments& arguments) {
   if (is_standard_input(arguments.actual) && is_standard_input(arguments.expected)) {
     throw Error("standard input is named for two inputs, expected one");
+  }
+  if (arguments.by && arguments.worst == 0) {
+    throw Error(
+        "--by says what the worst are, and --worst 0 that none is listed, expected one of them");
   }
   const Comparison comparison = compare_files(arguments);
   if (!arguments.quiet) {

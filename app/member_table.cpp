@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/numbers.hpp"
 
 namespace lnorm::app {
 
@@ -39,7 +39,7 @@ void write_member_table(const Members& members, ByteSink& out) {
   for (std::size_t i = 0; i < members.size; ++i) {
     const Member member = members.at(i);
     std::string line = padded(printable(member.name), name_width) + "  ";
-    line += member.shape ? padded(member.dtype, dtype_width) + "  " + shape_text(*member.shape)
+    line += member.shape ? padded(member.dtype, dtype_width) + "  " + to_string(*member.shape)
                          : printable(member.dtype);
     out.write(line + "\n");
   }

@@ -28,6 +28,7 @@ void add_axes(CLI::App& app, const SetAxes& set);
 void add_normalization(CLI::App& app, NormalizationArguments& normalization);
 void add_output(CLI::App& app, OutputArguments& output);
 void add_print(CLI::App& app, PrintOptions& print);
+void add_worst_by(CLI::App& app, std::optional<WorstBy>& by);
 void add_color(CLI::App& app, When& color);
 void add_progress(CLI::App& app, When& progress);
 void add_work(CLI::App& app, WorkArguments& work);

@@ -6,11 +6,11 @@
 #include "commands.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/byte_order.hpp"
+#include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/layout/reorder.hpp"
-#include "lnorm/report/numbers.hpp"
 #include "member_table.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
@@ -48,7 +48,7 @@ void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink&
   if (arguments.header || out.is_terminal()) {
     out.write(output_style(arguments.color)
                   .heading(concat(printable(info.name), ": ", name(info.dtype), ", shape ",
-                                  shape_text(info.shape))));
+                                  to_string(info.shape))));
     out.write("\n");
   }
   out.write(text.str());

@@ -45,7 +45,8 @@ Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const 
 void write(const Stats& stats, const StatsArguments& arguments, ByteSink& out) {
   switch (arguments.report) {
     case Report::text:
-      return write_stats_text(stats, arguments.all, output_style(arguments.color), out);
+      return write_stats_text(stats, {arguments.all, arguments.digits.value_or(3)},
+                              output_style(arguments.color), out);
     case Report::json:
       return write_stats_json(stats, out);
     case Report::csv:
@@ -60,6 +61,9 @@ int stats(const StatsArguments& arguments) {
   check_inputs(arguments.input, normalization);
   if (arguments.histogram && arguments.report != Report::text) {
     throw Error("--histogram is drawn in text, expected no --json or --csv beside it");
+  }
+  if (arguments.digits && arguments.report != Report::text) {
+    throw Error("--digits is of the text, expected no --json or --csv beside it");
   }
   const Kernel& kernel = find_kernel(normalization.kernel);
   AffineInputs affine_inputs(normalization, arguments.input.options.as);

@@ -114,6 +114,9 @@ const std::vector<Option> kOptions{
     {{"--max-diffs"}, {"0", "1", "1000000"}, "c"},
     {{"-q"}, {}, "c"},
     {{"--header"}, {}, "s"},
+    {{"--digits"}, {"1", "3", "17", "0"}, "t"},
+    {{"--worst"}, {"0", "1", "1000", "1001"}, "c"},
+    {{"--by"}, {"ulp", "abs", "rel"}, "c"},
 };
 const Words kMembers{"@", "@:x", "@:a", "@:1", "@:"};
 

@@ -37,10 +37,12 @@ std::size_t ByteSource::read(std::span<std::byte> to) {
 }
 
 void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
-  constexpr std::size_t kFirstGrowth = std::size_t{1} << 20;
+  constexpr std::size_t kFirstGrowth = std::size_t{1} << 16;
   std::size_t done = 0;
   while (done < count) {
-    const std::size_t room = std::max({to.capacity(), kFirstGrowth, 2 * done});
+    // What the caller has reserved is enough as a rule; memory that is touched for nothing takes time.
+    const std::size_t room =
+        to.capacity() > done ? to.capacity() : std::max(kFirstGrowth, 2 * done);
     to.resize(std::min(count, room));
     const std::size_t got = read(std::span(to).subspan(done));
     done += got;

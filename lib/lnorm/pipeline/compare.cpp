@@ -1,12 +1,17 @@
 #include "lnorm/pipeline/compare.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/layout/row_source.hpp"
+#include "lnorm/pipeline/mismatched_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
+#include "lnorm/pipeline/row_maxima.hpp"
 
 namespace lnorm {
 
@@ -39,49 +44,27 @@ struct Slot {
   Side expected;
   Tile tile{};
   Comparison found;
+  RowMaxima::Block row_maxima;
 };
 
-// Counts the rows that have mismatches. It takes a bit a row, once there is a mismatch.
-class RowCounter {
- public:
-  // axes: along which rows go.
-  RowCounter(const Shape& shape, const Axes& axes)
-      : shape_(shape), row_strides_(shape.size()), row_shape_(row_shape(shape, axes)) {
-    found_.axes = axes;
-    found_.rows = element_count(row_shape_);
-    if (found_.rows == 0) return;  // strides might be too large, and none is needed
-    const Axes kept = kept_axes(shape, axes);
-    const auto row_strides = strides(row_shape_, MemoryOrder::c);
-    for (std::size_t i = 0; i < kept.size(); ++i) row_strides_[kept[i]] = row_strides[i];
+double greatest_finite(const double* values, std::int64_t count) {
+  double greatest = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double size = std::fabs(values[i]);
+    if (size > greatest && size <= std::numeric_limits<double>::max()) greatest = size;
   }
+  return greatest;
+}
 
-  // The position of an element, in C order, that does not pass.
-  void add(std::int64_t position) {
-    std::int64_t row = 0;
-    for (std::size_t axis = shape_.size(); axis-- > 0; position /= shape_[axis]) {
-      row += position % shape_[axis] * row_strides_[axis];
-    }
-    seen_.resize(static_cast<std::size_t>(found_.rows));
-    const auto bit = seen_.begin() + row;
-    if (*bit) return;
-    *bit = true;
-    if (found_.mismatched++ == 0 || row < first_) first_ = row;
+// The axes of the rows that row_max is of: those that were asked for, or else the last one; nothing where
+// they are not the last ones, so that rows do not lie one after another.
+std::optional<Axes> axes_of_row_max(const Shape& shape, const std::optional<Axes>& row_axes) {
+  if (!row_axes) return shape.empty() ? Axes{} : Axes{shape.size() - 1};
+  for (std::size_t i = 0; i < row_axes->size(); ++i) {
+    if ((*row_axes)[i] != shape.size() - row_axes->size() + i) return {};
   }
-
-  MismatchedRows result() const {
-    MismatchedRows result = found_;
-    if (result.mismatched > 0) result.first = index_of(first_, row_shape_);
-    return result;
-  }
-
- private:
-  Shape shape_;
-  Shape row_strides_;  // in row numbers; 0 along a row
-  Shape row_shape_;
-  MismatchedRows found_;
-  std::int64_t first_ = 0;
-  std::vector<bool> seen_;
-};
+  return row_axes;
+}
 
 }  // namespace
 
@@ -90,7 +73,7 @@ Crew crew_of_comparison(const TensorInfo& actual, int threads) {
 }
 
 Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
-                   std::size_t max_mismatches, const RunOptions& options,
+                   const Listed& listed, const RunOptions& options,
                    const std::optional<Axes>& row_axes) {
   Comparison result;
   result.actual = actual.info();
@@ -98,10 +81,25 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
   result.tolerance = tolerance;
   result.same_shape = actual.info().shape == expected.info().shape;
   if (!result.same_shape) return result;
+  const Shape& shape = actual.info().shape;
   std::optional<RowCounter> rows;
-  if (row_axes) rows.emplace(actual.info().shape, *row_axes);
-  const std::size_t max_kept = rows ? static_cast<std::size_t>(kComparedElements) : max_mismatches;
-  const std::int64_t elements = element_count(actual.info().shape);
+  WorstElements::RowOf row_of;
+  if (row_axes) {
+    rows.emplace(shape, *row_axes);
+    row_of = [numbers = RowNumbers(shape, *row_axes)](std::int64_t position) {
+      return numbers.of(position);
+    };
+  }
+  result.worst = WorstElements(listed.worst, listed.by, row_of);
+  result.row_max_axes = axes_of_row_max(shape, row_axes);
+  const std::size_t max_kept =
+      rows ? static_cast<std::size_t>(kComparedElements) : listed.mismatches;
+  const std::int64_t elements = element_count(shape);
+  std::optional<RowMaxima> row_maxima;
+  if (elements > 0 && listed.worst > 0 && result.row_max_axes) {
+    row_maxima.emplace(element_count(extents(shape, *result.row_max_axes)));
+  }
+  std::atomic<std::uint64_t> floor = 0;  // of the worst of the blocks that have left
   const std::int64_t blocks = (elements + kComparedElements - 1) / kComparedElements;
   const Crew crew = crew_of_comparison(actual.info(), options.threads);
   RowSource actual_elements = elements_of(actual, options);
@@ -114,7 +112,7 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
     slot.tile = {0, 1, first, std::min(kComparedElements, elements - first)};
     actual_elements.begin(slot.tile, slot.actual.packed, slot.actual.elements);
     expected_elements.begin(slot.tile, slot.expected.packed, slot.expected.elements);
-    slot.found.clear(first);
+    slot.found.clear(first, floor);
   };
   const auto work = [&](std::int64_t, std::size_t s) {
     Slot& slot = slots[s];
@@ -126,11 +124,26 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
                        slot.expected.load_chunk(expected.info(), start, count), count, max_kept,
                        slot.found);
     }
+    if (!row_maxima) return;
+    const std::int64_t first = slot.tile.first;
+    const auto greatest = [&](std::int64_t start, std::int64_t stop) {
+      double result_of_row = 0;
+      for (; start < stop; start += kChunk) {
+        const std::int64_t count = std::min(kChunk, stop - start);
+        const Chunk& chunk = slot.expected.load_chunk(expected.info(), start - first, count);
+        result_of_row = std::max(result_of_row, greatest_finite(chunk.high, count));
+      }
+      return result_of_row;
+    };
+    slot.row_maxima = row_maxima->examine(first, slot.found.elements, greatest, slot.found.worst);
   };
   const auto end = [&](std::int64_t, std::size_t s) {
-    result.append(slots[s].found, max_mismatches);
+    Slot& slot = slots[s];
+    if (row_maxima) row_maxima->append(slot.row_maxima, result.worst, slot.found.worst);
+    result.append(slot.found, listed.mismatches);
+    floor = result.worst.floor();
     if (rows) {
-      for (const ElementPair& pair : slots[s].found.first_mismatches) rows->add(pair.position);
+      for (const ElementPair& pair : slot.found.first_mismatches) rows->add(pair.position);
     }
     if (options.progress) options.progress(result.elements);
   };

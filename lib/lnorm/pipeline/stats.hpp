@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "lnorm/io/spool.hpp"
@@ -28,13 +29,22 @@ class StatsObserver final : public RowObserver {
   Stats stats(const TensorInfo& x) const;
 
  private:
+  struct ElementHistograms {
+    Histogram input;
+    Histogram output;
+  };
+
   static std::size_t record_size(Wanted wanted);
-  void count_elements(const RowsIn& rows, Histogram& histogram);
+  void count_elements(const RowBlock& block) const;
 
   Plan plan_;
   Wanted wanted_;
   std::shared_ptr<Spool> rows_;
-  std::optional<StatsHistograms> histograms_;
+  Histogram row_means_;
+  Histogram row_variances_;
+  // As many as there are threads: it does not matter which element is counted where.
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<ElementHistograms>> elements_;
 };
 
 }  // namespace lnorm
