@@ -60,17 +60,16 @@ class WideRow {
 
   double result(Number x, DType dtype) const {
     if (is_tiny(x)) return 0;
+    // Where results lie halfway all elements are the same.
+    if (last_ && last_->x.high == x.high && last_->x.low == x.low) return last_->y;
     const Exp::Wide e = exp_of(x);
     const DoubleDouble y = e.m / sum_;
     const double margin = y.high * (error_ + 4 * kUnit * kUnit);
     const double least = rounded(y + -margin, e.exponent, dtype);
     const double most = rounded(y + margin, e.exponent, dtype);
     if (same_result(least, most)) return least;
-    // Where results lie halfway all elements are the same.
-    if (!exact_ || exact_->x.high != x.high || exact_->x.low != x.low) {
-      exact_ = Exact{x, exact_softmax(row_, x, max_, dtype, least, most)};
-    }
-    return exact_->y;
+    last_ = Exact{x, exact_softmax(row_, x, max_, dtype, least, most)};
+    return last_->y;
   }
 
  private:
@@ -95,7 +94,7 @@ class WideRow {
   Number max_;
   DoubleDouble sum_;
   double error_;
-  mutable std::optional<Exact> exact_;
+  mutable std::optional<Exact> last_;
 };
 
 // Calls use(start, n) for every chunk, with x - max and exp of it in the chunks.
