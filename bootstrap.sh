@@ -4,7 +4,8 @@
 #   ./bootstrap.sh test      the same with the tests, and passes them
 #   ./bootstrap.sh install [PREFIX]   program, library, manual, completions; into /usr/local, or ~/.local if not root
 #   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, and liblnorm-dev_*.deb for the library
-#   ./bootstrap.sh lint      formatting by clang-format, then clang-tidy on what changed last, for some minutes
+#   ./bootstrap.sh lint      formatting by clang-format, then clang-tidy on what changed last, for 150 seconds, or
+#                            ./bootstrap.sh lint SECONDS
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
 #   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS
 #   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
@@ -156,7 +157,7 @@ END
     ;;
   lint)
     install "${build_packages[@]}" "${test_packages[@]}" "${lint_packages[@]}"
-    tests/lint.sh
+    tests/lint.sh "${2:-150}"
     ;;
   sanitize)
     install_clang
@@ -201,7 +202,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

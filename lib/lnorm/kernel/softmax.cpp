@@ -54,7 +54,8 @@ class WideRow {
     });
     for (const DoubleDouble& lane : lanes) sum_ = sum_ + lane;
     // Every addition is off by 3 u^2, the quotient by 10 u^2. Both exponentials have their errors.
-    const double additions = static_cast<double>(row.row_length / kLanes + 1 + kLanes);
+    const std::int64_t in_lane = row.row_length / kLanes + 1;
+    const auto additions = static_cast<double>(in_lane + kLanes);
     error_ = (2 * Exp::kWideError + (3 * additions + 10) * kUnit * kUnit) * kSlack;
   }
 
@@ -122,7 +123,8 @@ void narrow_row(const RowsIn& row, double max, const RowsOut& y, Chunk& d, Chunk
   // most 2 (ln n + 1) u: let L = ln n + 1; elements up to L below max make at most L u of the sum, each of the others less
   // than L exp(-L) u, which is less than L/n u.
   const double in_sum = 2 * (std::log(static_cast<double>(row.row_length)) + 1);
-  const double growth = kChunk / kLanes + kLanes + 1;
+  constexpr std::int64_t kGrowth = kChunk / kLanes + kLanes + 1;
+  const auto growth = static_cast<double>(kGrowth);
   const double error = (2 * Exp::kNarrowError + (in_sum + growth + 4) * kUnit) * kSlack;
   std::optional<WideRow> wide;
   const auto size = static_cast<std::int64_t>(item_size(y.dtype));
