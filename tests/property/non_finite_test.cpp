@@ -34,7 +34,8 @@ std::vector<double> row_of_finite(std::size_t length, double from) {
 
 }  // namespace
 
-TEST_CASE("a NaN or an infinity in a row makes all of that row NaN and no other", "[kernel]") {
+TEST_CASE("a NaN or an infinity in a row makes all of that row NaN and no other",
+          "[kernel][long]") {
   const double bad =
       GENERATE(std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
                -std::numeric_limits<double>::infinity());

@@ -108,7 +108,7 @@ TEST_CASE("this machine runs a SIMD kernel", "[kernel]") {
   CHECK(lnorm::kernels().back().name == "reference");
 }
 
-TEST_CASE("all kernels give the same bits", "[kernel]") {
+TEST_CASE("all kernels give the same bits", "[kernel][long]") {
   const DType in = GENERATE(DType::float16, DType::bfloat16, DType::float32, DType::float64,
                             DType::boolean, DType::int8, DType::int16, DType::int32, DType::int64,
                             DType::uint8, DType::uint16, DType::uint32, DType::uint64);
