@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a bare Debian 12 or 13 to a result, in one command:
-#   ./bootstrap.sh demo      installs what is missing, builds, and normalises a file of data/
+#   ./bootstrap.sh demo      installs what is missing, builds, and normalizes a file of data/
 #   ./bootstrap.sh test      the same with the tests, and passes them
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
 #   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/numbers.hpp"
 
 namespace lnorm::app {
 
@@ -32,14 +31,14 @@ void write_member_table(const Members& members, ByteSink& out) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member member = members[i];
     name_width = std::max(name_width, width(printable(member.name)));
-    dtype_width = std::max(dtype_width, width(printable(member.dtype)));
+    if (member.shape) dtype_width = std::max(dtype_width, width(printable(member.dtype)));
   }
   name_width = std::min(name_width, kWidestColumn);
   dtype_width = std::min(dtype_width, kWidestColumn);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member member = members[i];
     std::string line = padded(printable(member.name), name_width) + "  ";
-    line += member.shape ? padded(member.dtype, dtype_width) + "  " + shape_text(*member.shape)
+    line += member.shape ? padded(member.dtype, dtype_width) + "  " + to_string(*member.shape)
                          : printable(member.dtype);
     out.write(line + "\n");
   }

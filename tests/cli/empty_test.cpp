@@ -97,7 +97,8 @@ const std::vector<Words> kCommands{
     {"stats", "@", "--ddof", "1", "--bias", "3", "--progress", "always"},
     {"compare", "@", "@"},
     {"compare", "@", "@", "--json", "--rtol", "0", "--atol", "0", "--max-ulp", "0"},
-    {"compare", "@", "@", "-q", "--no-equal-nan", "--max-diffs", "0", "--progress", "always"},
+    {"compare", "@", "@", "--max-diffs", "0"},
+    {"compare", "@", "@", "-q", "--no-equal-nan", "--progress", "always"},
 };
 
 const std::vector<Words> kShow{

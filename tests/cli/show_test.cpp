@@ -75,10 +75,10 @@ TEST_CASE("the header says name, dtype and shape") {
                                         .directory = at.path().string()});
     return text.substr(0, text.find('\n'));
   };
-  CHECK(header({"x.npy"}) == "x.npy: int16, shape 2x1");
-  CHECK(header({}, pipe_of("[[1, 2, 3]]")) == "standard input: float64, shape 1x3");
+  CHECK(header({"x.npy"}) == "x.npy: int16, shape (2, 1)");
+  CHECK(header({}, pipe_of("[[1, 2, 3]]")) == "standard input: float64, shape (1, 3)");
   CHECK(header({}, pipe_of("5")) == "standard input: float64, shape ()");
-  CHECK(header({}, pipe_of("[]")) == "standard input: float64, shape 0");
+  CHECK(header({}, pipe_of("[]")) == "standard input: float64, shape (0)");
   CHECK(output_of({.arguments = {"show", "x.npy"}, .directory = at.path().string()}) ==
         "tensor([[1],\n        [2]], dtype=torch.int16)\n");
 }

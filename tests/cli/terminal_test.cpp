@@ -154,7 +154,7 @@ TEST_CASE("show has a header on a terminal") {
   const std::string on_terminal =
       without_colors(run_in_data({"show", "sample.npy"}, terminal(), kXterm).out);
   CHECK(in_pipe.starts_with("tensor([[["));
-  CHECK(on_terminal == "sample.npy: float32, shape 2x3x4\n" + in_pipe);
+  CHECK(on_terminal == "sample.npy: float32, shape (2, 3, 4)\n" + in_pipe);
 }
 
 TEST_CASE("the histogram is as wide as the terminal, in what its locale can show") {

@@ -91,8 +91,8 @@ const std::vector<Option> kOptions{
     {{"--save-rstd"}, {"%r.npy", "%r.json", "%r.txt", "%r.safetensors", "%r.jsonl", "%m.npy"}, "a"},
     {{"--no-keepdim"}, {}, "a"},
     {{"--dtype"}, {"float16", "bfloat16", "float32", "float64"}, "am"},
-    {{"--name", "y", "--to"}, {"npy", "json", "text", "safetensors", "jsonl"}, "am"},
-    {{"--name", "y", "-o"}, {"%y.npy", "%y.json", "%y.txt", "%y.safetensors", "%y.jsonl"}, "am"},
+    {{"--to"}, {"npy", "json", "text", "safetensors", "jsonl"}, "am"},
+    {{"-o"}, {"%y.npy", "%y.json", "%y.txt", "%y.safetensors", "%y.jsonl"}, "am"},
     {{"--nan"}, {"null", "python"}, "am"},
     {{"--from"}, {"npy", "npz", "safetensors", "json", "jsonl"}, "atms"},
     {{"--as"}, {"bfloat16"}, "atcms"},
@@ -114,6 +114,7 @@ const std::vector<Option> kOptions{
     {{"--max-diffs"}, {"0", "1", "1000000"}, "c"},
     {{"-q"}, {}, "c"},
     {{"--header"}, {}, "s"},
+    {{"--name"}, {"y"}, "am"},
 };
 const Words kMembers{"@", "@:x", "@:a", "@:1", "@:"};
 

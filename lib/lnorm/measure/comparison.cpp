@@ -72,9 +72,10 @@ class Pass {
       find_limits();
     }
     const Tolerance& tolerance = comparison_.tolerance;
-    const bool passes = difference <= tolerance.atol + tolerance.rtol * size ||
-                        is_equal(pair.actual, pair.expected) ||
-                        (tolerance.max_ulp && ulps <= *tolerance.max_ulp);
+    const bool passes =
+        is_equal(pair.actual, pair.expected) ||
+        ((tolerance.ulp_alone || difference <= tolerance.atol + tolerance.rtol * size) &&
+         (!tolerance.max_ulp || ulps <= *tolerance.max_ulp));
     if (!passes) add_mismatch(pair);
   }
 

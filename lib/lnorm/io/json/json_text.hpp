@@ -5,12 +5,20 @@
 #include <string_view>
 #include <utility>
 
+#include "lnorm/core/error.hpp"
+
 namespace lnorm {
 
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // Without the blanks of JSON at either end.
 std::string_view trimmed_json(std::string_view text);
+
+// The text goes on after its value, with another value on a line of its own: JSON Lines, it seems.
+class MoreLines : public Error {
+ public:
+  using Error::Error;
+};
 
 // A JSON text and its name: what messages need to say where something is. Positions are pointers into
 // the text. All that fails throws Error("name:line:column: what"), columns counted in characters.
@@ -33,7 +41,7 @@ class JsonText {
   // Behind the bracket that closes the one at start, or null.
   const char* end_of_value(const char* start) const noexcept;
 
-  [[noreturn]] void fail(const char* at, std::string_view what) const;
+  [[noreturn]] void fail(const char* at, std::string_view what, std::string hint = {}) const;
   // For a text in which a string does not end or has a control character in it.
   [[noreturn]] void fail_string() const;
   // at: behind the value, where blanks may come first.
@@ -42,6 +50,7 @@ class JsonText {
   [[noreturn]] void fail_utf8() const;
 
  private:
+  std::string message(const char* at, std::string_view what) const;
   std::string_view from(const char* at) const noexcept {
     return {at, static_cast<std::size_t>(end() - at)};
   }
