@@ -149,12 +149,12 @@ TEST_CASE("a criterion that is given replaces the default tolerances", "[manners
 }
 
 TEST_CASE("text in a file holds every element", "[manners]") {
-  const std::string all =
-      "grep -c '\\.\\.\\.' y.txt; grep -o '[0-9.-]*e[+-]*[0-9]*\\|[0-9]\\.[0-9]*' y.txt | wc -l";
+  // A comma between two elements, and no dots.
+  const std::string all = "tr -cd , < y.txt | wc -c; grep -c '\\.\\.\\.' y.txt || true";
   check({
-      {"lnorm many.npy -o y.txt; " + all, 0, {"0\n2048\n"}},
-      {"lnorm softmax many.npy --to text -o y.txt; " + all, 0, {"0\n2048\n"}},
-      {"lnorm many.npy --to text > y.txt; " + all, 0, {"0\n2048\n"}},
+      {"lnorm many.npy -o y.txt; " + all, 0, {"2047\n0\n"}},
+      {"lnorm softmax many.npy --to text -o y.txt; " + all, 0, {"2047\n0\n"}},
+      {"lnorm many.npy --to text > y.txt; " + all, 0, {"2047\n0\n"}},
       {"lnorm many.npy --threshold 2047 -o y.txt; grep -c '\\.\\.\\.' y.txt", 0, {"2\n"}},
       {"lnorm many.npy --to text | cat", 0, {" ..., "}},
       {"lnorm many.npy --axis 0 --save-mean m.txt -o y.npy; cat m.txt", 0, {"1023.5000"}},
@@ -192,12 +192,10 @@ TEST_CASE("bfloat16 goes through pipes", "[manners]") {
       {"lnorm x.npy --dtype bf16 | lnorm show -:x",
        0,
        {"tensor([-1.,  1.], dtype=torch.bfloat16)"}},
-      {"lnorm x.npy --dtype bfloat16 | lnorm softmax - --to json", 0, {"[0.1191,0.88"}},
+      {"lnorm x.npy --dtype bfloat16 | lnorm softmax - --to json", 0, {"[0.119,0.88"}},
       {"lnorm x.npy --dtype bf16 | lnorm | lnorm stats - --json", 0, {"bfloat16"}},
       {"lnorm v2.npy --as bfloat16 | lnorm compare - - 2>&1 | grep -c 'two inputs'", 0, {"1\n"}},
-      {"lnorm v2.npy --as bfloat16 | lnorm compare - x.npy --atol 2.5 --max-ulp 99999",
-       0,
-       {"agree"}},
+      {"lnorm v2.npy --as bfloat16 | lnorm compare - x.npy --atol 2.5", 0, {"agree"}},
       {"lnorm v2.npy --as bfloat16 -o y && lnorm show y", 0, {"bfloat16  (2)"}},
       // Where the format is named, or is text, it is that.
       {"lnorm x.npy --dtype bf16 -o y.npy && lnorm show y.npy --as bfloat16", 0, {"bfloat16"}},
@@ -320,7 +318,7 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       ours("x.npy ", "--format", "--to", " json"),
       ours("x.npy ", "-w", "--weight", " 2"),
       ours("x.npy ", "--jobs", "--threads", " 2"),
-      ours("x.npy ", "--zero_centered_gamma --weight 1", "--zero-centered-weight --weight 1"),
+      ours("x.npy ", "--zero_centered_gamma", "--zero-centered-weight", " --weight 1"),
       ours("compare x.npy x.npy ", "--rel-tol", "--rtol", " 0"),
       ours("compare x.npy x.npy ", "--ulps", "--max-ulp", " 0"),
       ours("compare x.npy x.npy ", "--silent", "--quiet"),
@@ -472,8 +470,7 @@ TEST_CASE("a file of several tensors is listed, and one of it named", "[manners]
   check({
       {"lnorm show m.json",
        0,
-       {"x     float64  (2)\n", "w     float64  (2)\n", "name  a string\n",
-        "t     a list, but no tensor\n"}},
+       {"x     float64  (2)\n", "w     float64  (2)\n", "name  a string\n", "t     no tensor\n"}},
       {"lnorm m.json",
        2,
        {"m.json:1:1: found an object of x, w, name, t, expected one tensor"},

@@ -266,11 +266,9 @@ int fuzz_program(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(rest.data()), rest.size());
   const MemoryFile file(bytes);
   const FullPipe nothing("");
-  const bool has_threads = words[0] != "show";
   const bool has_kernels = words[0] == "apply" || words[0] == "stats";
-  const Run expected = run(words, file.path(), file.path(),
-                           has_threads ? Words{"--threads", "1"} : Words{}, nothing.get());
-  Words options = has_threads ? Words{"--threads", "2"} : Words{};
+  const Run expected = run(words, file.path(), file.path(), Words{"--threads", "1"}, nothing.get());
+  Words options{"--threads", "2"};
   if (has_kernels) options.insert(options.end(), {"--kernel", any_kernel(bytes)});
   // Of a zip archive a pipe is refused.
   const bool seeks = bytes.starts_with("PK\x03\x04");

@@ -39,7 +39,8 @@ class NameList {
 // A name for an error message, printable and not too long.
 std::string short_name(std::string_view name);
 
-// Says how the command line names a member (or a line of JSON Lines). file: as in messages.
+// Says how the command line names a member (or a line of JSON Lines), unless that is too long for a line. file:
+// as in messages.
 std::string hint_to_name(std::string_view file, std::string_view member);
 std::string hint_to_name(std::string_view file_and_member);
 

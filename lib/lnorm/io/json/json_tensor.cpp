@@ -113,25 +113,26 @@ class JsonReader {
 
   // A member whose value starts with a token: dtype and shape, or else what it is.
   Member described(const std::string& name, std::string_view token) const {
-    const char first = token.front();
-    if (first == '[' || first == '{') {
-      // Followed by the rest of the text, or by what follows that.
-      const auto length = static_cast<std::size_t>(text_.end_of_value(token.data()) - token.data());
-      token = {token.data(), length};
+    if (token.starts_with('[') || token.starts_with('{')) {
+      const char* const end = text_.end_of_value(token.data());
+      const std::string_view rest(token.data(),
+                                  static_cast<std::size_t>(text_.end() - token.data()));
+      token = end == nullptr ? rest : rest.substr(0, static_cast<std::size_t>(end - token.data()));
     }
-    const bool is_list = first == '[';
     try {
+      // Padded by what follows in the text.
       const TensorInfo info = JsonReader(text_.name(), trimmed_json(token)).read_value_alone().info;
       return {name, std::string(lnorm::name(info.dtype)), info.shape};
     } catch (const Error&) {
-      return {name, is_list ? "a list, but no tensor" : std::string(kind_of(first)), {}};
+      const bool has_kind = token.find_first_of("\"tf{") == 0;
+      return {name, has_kind ? std::string(kind_of(token[0])) : "no tensor", {}};
     }
   }
 
   // The same as read, but an object is one tensor.
   Tensor read_value_alone() {
     const std::string_view value = text_.text();
-    if (value.front() != '{') return read({});
+    if (!value.starts_with('{')) return read({});
     Tensor tensor;
     ondemand::object object = parse_object(value, value);
     read_described(object, keys(object, value.data()), value.data(), tensor);
