@@ -54,7 +54,7 @@ TEST_CASE("input, weight and bias come from one archive") {
 TEST_CASE("an archive that NumPy has compressed is the same as its arrays") {
   const std::string file = data_file("archives/compressed.npz");
   CHECK(output_of({"show", file}) ==
-        "x       float32  20x300\nweight  float32  300\nbias    float64  300\n");
+        "x       float32  (20, 300)\nweight  float32  (300)\nbias    float64  (300)\n");
   std::vector<float> x;
   for (int i = 0; i < 6000; ++i) x.push_back(static_cast<float>(i % 7));
   const TempDir at;
