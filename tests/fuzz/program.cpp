@@ -163,6 +163,22 @@ class Folder {
   support::TempDir directory_;
 };
 
+// A file under the name "x", so that what .safetensors calls its tensor is what it is called from a pipe.
+class NamedX {
+ public:
+  explicit NamedX(const std::string& target) {
+    std::filesystem::remove(path());
+    std::filesystem::create_symlink(target, path());
+  }
+  std::string path() const { return directory() / "x"; }
+
+ private:
+  static const support::TempDir& directory() {
+    static const support::TempDir directory;
+    return directory;
+  }
+};
+
 Folder& folder() {
   static Folder folder;
   return folder;
@@ -264,7 +280,8 @@ int fuzz_program(const std::uint8_t* data, std::size_t size) {
     rest = rest.subspan(1 + count);
   }
   const std::string_view bytes(reinterpret_cast<const char*>(rest.data()), rest.size());
-  const MemoryFile file(bytes);
+  const MemoryFile memory(bytes);
+  const NamedX file(memory.path());
   const FullPipe nothing("");
   const bool has_kernels = words[0] == "apply" || words[0] == "stats";
   const Run expected = run(words, file.path(), file.path(), Words{"--threads", "1"}, nothing.get());
