@@ -2,6 +2,9 @@
 # From a bare Debian 12 or 13 to a result, in one command:
 #   ./bootstrap.sh demo      installs what is missing, builds, and normalizes a file of data/
 #   ./bootstrap.sh test      the same with the tests, and passes them
+#   ./bootstrap.sh install [PREFIX]   program, library, manual, completions; into /usr/local, or ~/.local if not root
+#   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, and liblnorm-dev_*.deb for the library
+#   ./bootstrap.sh lint      formatting by clang-format, then clang-tidy on what changed last, for some minutes
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
 #   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS
 #   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
@@ -13,9 +16,11 @@ cd "$(dirname "$0")"
 
 build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
   libzip-dev nlohmann-json3-dev pkgconf)
-test_packages=(catch2 libmpfr-dev)
+test_packages=(catch2 fish libmpfr-dev mandoc zsh)
 # Of the library's tests, those of what computes, but for those that take an emulator long.
 cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]')
+package_packages=(dpkg-dev file lintian)
+lint_packages=(clang-format clang-tidy)
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev time)
 
 # Prints those of the packages that are not installed.
@@ -127,6 +132,32 @@ END
     build release -DBUILD_TESTING=ON -DLNORM_BENCHMARKS=OFF
     ctest --preset release
     ;;
+  install)
+    install "${build_packages[@]}"
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_ZSH_COMPLETIONS=zsh/site-functions
+    prefix=/usr/local
+    [ "$(id -u)" -eq 0 ] || prefix=$HOME/.local
+    prefix=${2:-$prefix}
+    cmake --install build/release --prefix "$prefix" >/dev/null
+    echo "Installed into $prefix: bin/lnorm, its manual and completions, and the library for find_package(lnorm)."
+    case ":$PATH:" in
+      *":$prefix/bin:"*) ;;
+      *) echo "For your shell: export PATH=\"$prefix/bin:\$PATH\"" ;;
+    esac
+    ;;
+  package)
+    install "${build_packages[@]}" "${package_packages[@]}"
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_ZSH_COMPLETIONS=zsh/vendor-completions
+    rm -f build/*.deb
+    (umask 022 && cpack --config build/release/CPackConfig.cmake -B build/release/packages >/dev/null)
+    mv build/release/packages/*.deb build/
+    lintian --fail-on error build/*.deb
+    ls build/*.deb
+    ;;
+  lint)
+    install "${build_packages[@]}" "${test_packages[@]}" "${lint_packages[@]}"
+    tests/lint.sh
+    ;;
   sanitize)
     install_clang
     build sanitize
@@ -170,7 +201,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

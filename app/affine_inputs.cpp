@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
@@ -11,7 +12,7 @@
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/io/os.hpp"
-#include "lnorm/pipeline/load_affine.hpp"
+#include "lnorm/layout/reorder.hpp"
 #include "parse_values.hpp"
 
 namespace lnorm::app {
@@ -42,8 +43,7 @@ std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std
 std::unique_ptr<TensorSource> open_term(const std::string& option, const std::string& name,
                                         std::optional<DType> as) {
   if (name.empty()) throw Error(concat(option, ": '' is not the name of a file"));
-  struct stat ignored;
-  if (!os::exists(name, &ignored)) {
+  if (!os::status(name)) {
     if (auto literal = parse_literal(option, name)) return literal;
   }
   try {
@@ -73,9 +73,11 @@ const Affine& AffineInputs::of(const Plan& plan, const OpenedTensor& input) {
   const auto read = [&](std::string_view role, const std::optional<std::string>& name,
                         bool add_one) -> AffineTerm {
     if (!name) return {};
-    const auto source = open_term(concat("--", role), *name, as_);
+    auto source = open_term(concat("--", role), *name, as_);
     reads_as_ = reads_as_ || source->info().dtype == as_;
-    return load_affine_term(role, *source, plan, add_one);
+    check_affine_shape(role, source->info(), plan);
+    source = gathered(std::move(source));
+    return {source->info(), read_all(*source), add_one};
   };
   try {
     affine_ = {read("weight", arguments_.weight, plus_one), read("bias", arguments_.bias, false)};

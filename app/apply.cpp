@@ -83,7 +83,7 @@ int apply(const ApplyArguments& arguments) {
     if (plan.route.in_parts) {
       run_long_rows(source, plan, kernel, affine, observers, result.sink(), options);
     } else {
-      const auto transform = [&](const RowsIn& x, const RowsOut& y, const RowStats& statistics) {
+      const auto transform = [&](const RowsIn& x, const RowsOut& y, const MeanAndRstd& statistics) {
         kernel.layer_norm(x, y, affine, plan.formula, statistics);
       };
       run(source, plan, transform, observers, &result.sink(), options);

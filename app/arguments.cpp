@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "complain.hpp"
+#include "generate/generate.hpp"
 #include "help_formatter.hpp"
 #include "hints.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/format.hpp"
 #include "lnorm/io/os.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
 #include "option_groups.hpp"
 #include "parse_values.hpp"
 
@@ -82,6 +84,7 @@ struct Command {
 
 // Everything that the options write to.
 struct Parsed {
+  std::string_view only;  // the command that is to have its options; empty for all of them
   Command apply, stats, compare, softmax, show;
   ApplyArguments apply_arguments;
   StatsArguments stats_arguments;
@@ -105,10 +108,15 @@ CLI::App& add_command(CLI::App& app, Command& command, const std::string& name,
   return *command.app;
 }
 
+bool has_options(const Command& command, std::string_view only) {
+  return only.empty() || command.app->get_name() == only;
+}
+
 void add_apply(CLI::App& app, Parsed& parsed) {
   ApplyArguments& arguments = parsed.apply_arguments;
   CLI::App& apply = add_command(app, parsed.apply, "apply",
                                 "Normalize a tensor (the default command)", kExamples);
+  if (!has_options(parsed.apply, parsed.only)) return;
   add_normalization(apply, arguments.normalization);
   add_input(apply, arguments.input);
   add_output(apply, arguments.output);
@@ -125,10 +133,27 @@ void add_apply(CLI::App& app, Parsed& parsed) {
   add_print(apply, arguments.output.print);
 }
 
+// An option for a number in a range, which set(number) takes.
+template <class Set>
+void add_number(CLI::App& app, const std::string& name, std::uint64_t least, std::uint64_t most,
+                Set set, const std::string& help) {
+  add_parsed(
+      app, name,
+      [=](const std::string& text) {
+        const std::uint64_t number = parse_count(name, text);
+        if (number < least || number > most) {
+          throw Error(concat(name, ": ", text, " is out of range, expected ", least, " to ", most));
+        }
+        set(number);
+      },
+      help, "N");
+}
+
 void add_stats(CLI::App& app, Parsed& parsed) {
   StatsArguments& arguments = parsed.stats_arguments;
   CLI::App& stats = add_command(app, parsed.stats, "stats",
                                 "What normalization does to every row, in numbers", kStatsExamples);
+  if (!has_options(parsed.stats, parsed.only)) return;
   add_normalization(stats, arguments.normalization);
   add_input(stats, arguments.input);
   stats.option_defaults()->group("Report");
@@ -136,6 +161,10 @@ void add_stats(CLI::App& app, Parsed& parsed) {
   stats.add_flag("--histogram", arguments.histogram,
                  "Draw the distributions of elements and rows, too");
   stats.add_flag("--all", arguments.all, "Every row, not the first and last ones of many");
+  add_number(
+      stats, "--digits", 1, 17,
+      [&](std::uint64_t digits) { arguments.digits = static_cast<int>(digits); },
+      "Significant digits of the text (default 3)");
   using Report = StatsArguments::Report;
   const auto set_report = [&arguments](Report report) {
     if (arguments.report != Report::text && arguments.report != report) {
@@ -162,6 +191,7 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   CLI::App& compare =
       add_command(app, parsed.compare, "compare",
                   "Hold a tensor against another, element by element", kCompareExamples);
+  if (!has_options(parsed.compare, parsed.only)) return;
   add_as(compare, arguments.as);
   compare.option_defaults()->group("Tolerance");
   add_parsed(
@@ -181,16 +211,14 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   compare.option_defaults()->group("Rows, of which those that differ are counted");
   add_axes(compare, [&](const NormalizedAxes& axes) { arguments.axes = axes; });
   compare.option_defaults()->group("Report");
-  add_parsed(
-      compare, "--max-diffs",
-      [&](const std::string& text) {
-        constexpr std::uint64_t kMost = 1'000'000;
-        arguments.max_diffs = parse_count("--max-diffs", text);
-        if (arguments.max_diffs > kMost) {
-          throw Error(concat("--max-diffs: ", text, " is out of range, expected 0 to ", kMost));
-        }
-      },
-      "How many mismatches are listed (default 5)", "N");
+  add_number(
+      compare, "--worst", 0, 1000, [&](std::uint64_t worst) { arguments.worst = worst; },
+      "How many of the worst elements are listed, or of the worst rows if axes are given (default "
+      "5)");
+  add_worst_by(compare, arguments.by);
+  add_number(
+      compare, "--max-diffs", 0, 1'000'000, [&](std::uint64_t most) { arguments.max_diffs = most; },
+      "How many of the first mismatches are listed (default 0, in JSON 5)");
   compare.add_flag("--json", arguments.json, "The report as JSON");
   compare.add_flag("-q,--quiet", arguments.quiet, "No report, the exit status alone");
   add_color(compare, arguments.color);
@@ -201,6 +229,7 @@ void add_softmax(CLI::App& app, Parsed& parsed) {
   SoftmaxArguments& arguments = parsed.softmax_arguments;
   CLI::App& softmax =
       add_command(app, parsed.softmax, "softmax", "Softmax of every row", kSoftmaxExamples);
+  if (!has_options(parsed.softmax, parsed.only)) return;
   softmax.option_defaults()->group("Axes");
   add_softmax_axes(softmax, [&](const NormalizedAxes& axes) { arguments.axes = axes; });
   add_input(softmax, arguments.input);
@@ -214,6 +243,7 @@ void add_show(CLI::App& app, Parsed& parsed) {
   CLI::App& show = add_command(
       app, parsed.show, "show",
       "Print a tensor, as PyTorch prints it, or list the tensors of a file", kShowExamples);
+  if (!has_options(parsed.show, parsed.only)) return;
   add_input(show, arguments.input);
   show.option_defaults()->group("Report");
   show.add_flag("--header", arguments.header,
@@ -267,8 +297,7 @@ void place_extras(const CLI::App& app, Command& command, std::span<const char* c
 }
 
 bool is_file(const std::string& name) {
-  struct stat ignored;
-  return name == "-" || name.starts_with("-:") || os::exists(name, &ignored);
+  return name == "-" || name.starts_with("-:") || os::status(name);
 }
 
 // For two names where there is to be one.
@@ -310,8 +339,11 @@ void check_effects(const CLI::App& command) {
       {"--no-keepdim", {"--save-mean", "--save-rstd"}},
       {"--zero-centered-weight", {"--weight"}},
       {"--all", {}, {"--json", "--csv"}},
+      {"--digits", {}, {"--json", "--csv"}},
       {"--histogram", {}, {"--json", "--csv"}},
       {"--json", {}, {"--quiet"}},
+      {"--worst", {}, {"--quiet"}},
+      {"--by", {}, {"--quiet"}},
       {"--max-diffs", {}, {"--quiet"}},
       {"--axis", {}, {"--quiet"}},
       {"--axes", {}, {"--quiet"}},
@@ -373,12 +405,22 @@ int print_help(const CLI::App& app, const CLI::Success& help) {
   return complain(concat("standard output: ", std::strerror(errno)));
 }
 
+constexpr std::array kCommands{"apply", "stats", "compare", "softmax", "show"};
+
+bool names_command(std::span<const char* const> argv) {
+  return !argv.empty() && std::find(kCommands.begin(), kCommands.end(),
+                                    std::string_view(argv[0])) != kCommands.end();
+}
+
+bool generates(std::span<const char* const> argv) {
+  return !argv.empty() && std::string_view(argv[0]) == "--generate";
+}
+
 // "lnorm x.npy" means "lnorm apply x.npy".
 std::vector<std::string> with_command(const CLI::App& program, std::span<const char* const> argv) {
   std::vector<std::string> words(argv.begin(), argv.end());
   const std::string first = words.empty() ? "" : words.front();
-  const bool is_command = find_command(program, first) != nullptr;
-  if (!is_command && first != "--help" && first != "-h" && first != "--version") {
+  if (!names_command(argv) && first != "--help" && first != "-h" && first != "--version") {
     // Whatever else it is, it is no path.
     const bool is_word =
         !first.empty() && first[0] != '-' && first.find_first_of("./:[{(") == first.npos;
@@ -391,13 +433,17 @@ std::vector<std::string> with_command(const CLI::App& program, std::span<const c
   return {words.rbegin(), words.rend()};  // CLI11 takes them from the back
 }
 
-}  // namespace
+std::string version() {
+  return concat("lnorm " LNORM_VERSION "\nkernel ", kernels().front().name,
+                ", the best of this machine\nbuilt with " LNORM_LIBRARIES);
+}
 
-Arguments parse_arguments(int argc, const char* const* argv) {
-  const std::span<const char* const> words(argv + std::min(argc, 1), argv + argc);
+// only: as in Parsed.
+Arguments parse(std::span<const char* const> words, std::string_view only) {
   Parsed parsed;
+  parsed.only = only;
   CLI::App app{std::string(kOverview), "lnorm"};
-  app.set_version_flag("--version", "lnorm " LNORM_VERSION);
+  app.set_version_flag("--version", version);
   app.footer("lnorm COMMAND --help lists the options of a command.\n\n" + std::string(kExamples));
   app.require_subcommand(1);
   app.allow_extras();
@@ -407,6 +453,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   add_compare(app, parsed);
   add_softmax(app, parsed);
   add_show(app, parsed);
+  if (generates(words)) return Done{generate(app, words.subspan(1))};
   const auto chosen = [&]() -> Command& {
     for (Command* command : {&parsed.stats, &parsed.compare, &parsed.softmax, &parsed.show}) {
       if (command->app->parsed()) return *command;
@@ -466,6 +513,20 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   if (arguments.save_mean) check_extension("--save-mean", *arguments.save_mean);
   if (arguments.save_rstd) check_extension("--save-rstd", *arguments.save_rstd);
   return with_input(parsed.apply_arguments);
+}
+
+}  // namespace
+
+Arguments parse_arguments(int argc, const char* const* argv) {
+  const std::span<const char* const> words(argv + std::min(argc, 1), argv + argc);
+  if (generates(words)) return parse(words, {});
+  try {
+    // CLI11 takes as long to set up the options of all commands as the work on a small tensor takes.
+    return parse(words, names_command(words) ? words[0] : "apply");
+  } catch (const Error&) {
+    // Once more: what an error hints at may be an option of another command.
+    return parse(words, {});
+  }
 }
 
 }  // namespace lnorm::app

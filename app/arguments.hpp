@@ -10,6 +10,7 @@
 #include "lnorm/core/options.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/measure/worst.hpp"
 #include "lnorm/report/torch_text.hpp"
 
 // The command line as plain values. A path of "-" is standard input or output.
@@ -68,6 +69,7 @@ struct StatsArguments {
   bool softmax = false;
   bool histogram = false;
   bool all = false;
+  std::optional<int> digits;  // of the text
   enum class Report { text, json, csv } report = Report::text;
   When color = When::automatic;
   WorkArguments work;
@@ -82,7 +84,9 @@ struct CompareArguments {
   std::optional<double> atol;
   std::optional<std::uint64_t> max_ulp;
   bool equal_nan = true;
-  std::size_t max_diffs = 5;
+  std::optional<std::size_t> max_diffs;  // 5 in JSON, where they have always been; none in text
+  std::size_t worst = 5;
+  std::optional<WorstBy> by;  // ulp
   bool json = false;
   bool quiet = false;
   When color = When::automatic;

@@ -7,7 +7,6 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
-#include "lnorm/layout/reorder.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/report/comparison_report.hpp"
 #include "progress_line.hpp"
@@ -37,9 +36,8 @@ Comparison compare_files(const CompareArguments& arguments) {
   bool detour = false;
   const auto open = [&](const std::string& name) {
     auto source = open_tensor(name, reading).source;
-    const Passage passage = make_c_order_plan(source->info());
-    detour = detour || passage.makes_detour(source->has_positions());
-    return in_c_order(std::move(source), passage, for_each_tile(work.threads));
+    detour = detour || make_c_order_plan(source->info()).makes_detour(source->has_positions());
+    return source;
   };
   const auto actual = open(arguments.actual);
   const auto expected = open(arguments.expected);
@@ -54,7 +52,9 @@ Comparison compare_files(const CompareArguments& arguments) {
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = resolve_axes(actual->info(), *arguments.axes);
   ProgressLine progress(work.progress, info);
-  return compare(*actual, *expected, tolerance, arguments.max_diffs,
+  const std::size_t max_diffs = arguments.max_diffs.value_or(arguments.json ? 5 : 0);
+  return compare(*actual, *expected, tolerance,
+                 {max_diffs, arguments.worst, arguments.by.value_or(WorstBy::ulp)},
                  {work.threads, progress.callback()}, row_axes);
 }
 
@@ -63,6 +63,10 @@ Comparison compare_files(const CompareArguments& arguments) {
 int compare(const CompareArguments& arguments) {
   if (is_standard_input(arguments.actual) && is_standard_input(arguments.expected)) {
     throw Error("standard input is named for two inputs, expected one");
+  }
+  if (arguments.by && arguments.worst == 0) {
+    throw Error(
+        "--by says what the worst are, and --worst 0 that none is listed, expected one of them");
   }
   const Comparison comparison = compare_files(arguments);
   if (!arguments.quiet) {

@@ -35,8 +35,7 @@ void Outputs::open() {
     try {
       files_.push_back(std::make_unique<OutputFile>(path));
     } catch (const SystemError& error) {
-      struct stat ignored;
-      const bool is_there = os::exists(path, &ignored);
+      const bool is_there = os::status(path).has_value();
       throw Error(concat("cannot ", is_there ? "write " : "create ", option, ' ', error.what()),
                   hint_for_folder(path));
     } catch (const Error& error) {
@@ -88,9 +87,9 @@ int for_each_tensor(const InputArguments& input, std::vector<OutputName> outputs
   return for_each_tensor(open_tensors(input.name, input.options), std::move(outputs), work);
 }
 
-int for_each_tensor(TensorSequence tensors, std::vector<OutputName> names, const Work& work) {
+int for_each_tensor(const TensorSequence& next, std::vector<OutputName> names, const Work& work) {
   Outputs outputs(std::move(names));
-  while (std::optional<OpenedTensor> tensor = tensors.next()) {
+  while (std::optional<OpenedTensor> tensor = next()) {
     work(*tensor, outputs);
     if (tensor->format == Format::jsonl) outputs.flush();
   }

@@ -51,7 +51,7 @@ using Work = std::function<void(OpenedTensor& input, Outputs& outputs)>;
 int for_each_tensor(const InputArguments& input, std::vector<OutputName> outputs, const Work& work);
 
 // The same for tensors that are open already.
-int for_each_tensor(TensorSequence tensors, std::vector<OutputName> outputs, const Work& work);
+int for_each_tensor(const TensorSequence& next, std::vector<OutputName> outputs, const Work& work);
 
 // Throws Error if --as is given, but x has another dtype.
 void check_as(std::optional<DType> as, const TensorInfo& x);

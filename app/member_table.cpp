@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm::app {
@@ -28,15 +29,15 @@ std::string padded(std::string text, std::size_t columns) {
 void write_member_table(const Members& members, ByteSink& out) {
   std::size_t name_width = 0;
   std::size_t dtype_width = 0;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const Member member = members[i];
+  for (std::size_t i = 0; i < members.size; ++i) {
+    const Member member = members.at(i);
     name_width = std::max(name_width, width(printable(member.name)));
     if (member.shape) dtype_width = std::max(dtype_width, width(printable(member.dtype)));
   }
   name_width = std::min(name_width, kWidestColumn);
   dtype_width = std::min(dtype_width, kWidestColumn);
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const Member member = members[i];
+  for (std::size_t i = 0; i < members.size; ++i) {
+    const Member member = members.at(i);
     std::string line = padded(printable(member.name), name_width) + "  ";
     line += member.shape ? padded(member.dtype, dtype_width) + "  " + to_string(*member.shape)
                          : printable(member.dtype);

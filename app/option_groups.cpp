@@ -259,6 +259,12 @@ void add_print(CLI::App& app, PrintArguments& print) {
                       [&print] { print.given = "--sci-mode"; });
 }
 
+void add_worst_by(CLI::App& app, std::optional<WorstBy>& by) {
+  add_choice<std::optional<WorstBy>>(
+      app, "--by", by, {{"ulp", WorstBy::ulp}, {"abs", WorstBy::abs}, {"rel", WorstBy::rel}},
+      "What the worst are measured by (default ulp)");
+}
+
 void add_color(CLI::App& app, When& color) {
   add_when(app, "--color", color, "Color (default on a terminal, unless NO_COLOR is set)");
 }

@@ -7,6 +7,7 @@
 #include "each_tensor.hpp"
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/members.hpp"
@@ -62,7 +63,7 @@ void check_listing(const ShowArguments& arguments, const Members& members) {
   if (option.empty()) return;
   const std::string& name = arguments.input.name;
   throw Error(concat(option, " has no effect on the list of what ", printable(name), " holds"),
-              members.size() == 0 ? "" : hint_to_name(name, members[0].name));
+              members.size == 0 ? "" : hint_to_name(name, members.at(0).name));
 }
 
 }  // namespace
@@ -70,10 +71,10 @@ void check_listing(const ShowArguments& arguments, const Members& members) {
 int show(const ShowArguments& arguments) {
   const InputArguments& input = arguments.input;
   auto opened = open_tensors_or_members(input.name, input.options);
-  if (const auto* const members = std::get_if<std::unique_ptr<Members>>(&opened)) {
-    check_listing(arguments, **members);
+  if (const auto* const members = std::get_if<Members>(&opened)) {
+    check_listing(arguments, *members);
     ByteSink out("-");
-    write_member_table(**members, out);
+    write_member_table(*members, out);
     out.finish();
     out.commit();
     return 0;

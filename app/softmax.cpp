@@ -11,7 +11,7 @@ namespace lnorm::app {
 int softmax(const SoftmaxArguments& arguments) {
   const OutputArguments& output = arguments.output;
   const WorkArguments& work = arguments.work;
-  const auto transform = [](const RowsIn& x, const RowsOut& y, const RowStats&) {
+  const auto transform = [](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
     lnorm::softmax(x, y);
   };
   return for_each_tensor(

@@ -28,7 +28,7 @@ Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const 
   const Plan plan = make_plan(x, options, {}, {.whole = true, .ordered = true});
   const Affine& affine = affine_inputs.of(plan, input);
   affine_inputs.check_as(x);
-  const auto transform = [&](const RowsIn& rows, const RowsOut& y, const RowStats& statistics) {
+  const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
     kernel.layer_norm(rows, y, affine, plan.formula, statistics);
   };
   StatsObserver observer(plan, {arguments.softmax, arguments.histogram});
@@ -48,7 +48,8 @@ Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const 
 void write(const Stats& stats, const StatsArguments& arguments, ByteSink& out) {
   switch (arguments.report) {
     case Report::text:
-      return write_stats_text(stats, arguments.all, output_style(arguments.color), out);
+      return write_stats_text(stats, {arguments.all, arguments.digits.value_or(3)},
+                              output_style(arguments.color), out);
     case Report::json:
       return write_stats_json(stats, out);
     case Report::csv:

@@ -9,9 +9,9 @@
 #include <xtensor/xscalar.hpp>
 
 #include "lnorm/core/options.hpp"
+#include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/layout/row_view.hpp"
-#include "lnorm/pipeline/load_affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 // Layer normalization of tensors in memory, on xtensor expressions and containers:
@@ -89,7 +89,7 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
     result.y.resize(plan.shape);
     result.mean.resize(plan.row_shape(true));
     result.rstd.resize(plan.row_shape(true));
-    const RowStats statistics{result.mean.data(), result.rstd.data()};
+    const MeanAndRstd statistics{result.mean.data(), result.rstd.data()};
     if (plan.row_length == 0) {
       result.mean.fill(std::numeric_limits<double>::quiet_NaN());
       result.rstd.fill(std::numeric_limits<double>::quiet_NaN());

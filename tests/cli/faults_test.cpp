@@ -389,7 +389,6 @@ TEST_CASE("rows that wait in a temporary file are lost neither to faults nor to 
   check("write#1=ENOSPC", fails({temporary}, "No space left on device"));
   check("mkostemp*=ENOSPC,open#2=EOPNOTSUPP", fails({temporary}, "No space left on device"));
   check("read#60=EIO", fails({temporary}, "Input/output error"));
-  check("lseek#4=EIO", fails({temporary}, "Input/output error"));
   check("open#2=EOPNOTSUPP", check_done);
   check("read*=half,write*=half", check_done);
   check("read%2=EINTR,write%2=EINTR,open%2=EINTR", check_done);

@@ -80,8 +80,8 @@ TEST_CASE("stats reports on every line", "[jsonl]") {
   CHECK(std::count(json.begin(), json.end(), '\n') == 3);
   CHECK(json.find("\"name\":\"x.jsonl:3\"") != std::string::npos);
   const std::string text = place.output({"stats", "x.jsonl"});
-  CHECK(text.find("x.jsonl:1: float64, shape 3") == 0);
-  CHECK(text.find("\n\nx.jsonl:3: float64, shape 2x3") != std::string::npos);
+  CHECK(text.find("x.jsonl:1: float64, shape (3)") == 0);
+  CHECK(text.find("\n\nx.jsonl:3: float64, shape (2, 3)") != std::string::npos);
   CHECK(refusal_fault(place.run({"stats", "x.jsonl", "--csv"}), {"JSON Lines", "hint: "}) == "");
 }
 

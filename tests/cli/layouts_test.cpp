@@ -120,10 +120,11 @@ TEST_CASE("compare counts the rows that differ, along the axes that are left", "
   write_file(place.directory / "other.npy", other);
   const Outcome differ = run(place.command({"compare", "other.npy", "f.npy", "--axes", "1"}));
   CHECK(differ.status == 1);
-  CHECK(differ.out.find("rows over axis 1: 1 / 8 differ, the first is (1,3)") != std::string::npos);
+  CHECK(differ.out.find("rows over axis 1: 1 / 8 differ, the first is (1, 3)") !=
+        std::string::npos);
   const Outcome same = run(place.command({"compare", "c.npy", "f.npy", "--axis", "1"}));
   CHECK(same.status == 0);
-  CHECK(same.out.find("rows over axes 1, 2: 0 / 2 differ") != std::string::npos);
+  CHECK(same.out.find("rows over axes 1 and 2: 0 / 2 differ") != std::string::npos);
   CHECK(refusal_fault(run(place.command({"compare", "c.npy", "f.npy", "--axes", "3"})),
                       {"c.npy: (2, 3, 4)", "axis 3"}) == "");
 }

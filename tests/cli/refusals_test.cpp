@@ -223,6 +223,9 @@ TEST_CASE("reports that exclude each other are named") {
       {{"stats", "x.npy", "--csv", "--json"}, {"both --json and --csv", "expected one"}},
       {{"stats", "x.npy", "--histogram", "--json"}, {"--histogram has no effect beside --json"}},
       {{"stats", "x.npy", "--csv", "--histogram"}, {"--histogram", "--csv"}},
+      {{"stats", "x.npy", "--digits", "5", "--json"}, {"--digits", "--json"}},
+      {{"stats", "x.npy", "--digits", "0"}, {"--digits: 0 is out of range", "1 to 17"}},
+      {{"stats", "x.npy", "--digits", "18"}, {"--digits: 18 is out of range", "1 to 17"}},
   });
 }
 
@@ -261,6 +264,9 @@ TEST_CASE("compare takes two tensors that can be read") {
       {{"compare", "no.npy", "x.npy"}, {"no.npy: No such file"}},
       {{"compare", "x.json", "short.npy"}, {"short.npy", "24 bytes", "found 20"}},
       {{"compare", "long.npy", "x.json"}, {"long.npy", "24 bytes", "found 25"}},
+      {{"compare", "x.npy", "x.npy", "--worst", "0", "--by", "abs"}, {"--by", "--worst 0"}},
+      {{"compare", "x.npy", "x.npy", "--worst", "1001"}, {"--worst: 1001", "0 to 1000"}},
+      {{"compare", "x.npy", "x.npy", "--by", "ulps"}, {"--by", "'ulps'", "ulp|abs|rel"}},
       {{"compare", "x.npy", "folder"}, {"folder: is a directory"}},
       {{"compare", "x.npy", "-"}, {"standard input: is empty"}},
       {{"compare", "x.json", "-"}, {"standard input", "cut off"}, npy("<f4", {2, 3}, "abcd")},

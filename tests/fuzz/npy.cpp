@@ -6,7 +6,7 @@
 #include "fuzz/targets.hpp"
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
-#include "lnorm/io/file_source.hpp"
+#include "lnorm/io/byte_source.hpp"
 #include "lnorm/layout/reorder.hpp"
 
 namespace {
@@ -22,7 +22,7 @@ struct Tensor {
 // Nothing where it is refused.
 std::optional<Tensor> read(const Descriptor& from) {
   try {
-    auto source = lnorm::open_npy(std::make_unique<lnorm::FileSource>(from.path()), {});
+    auto source = lnorm::open_npy(lnorm::open_file(from.path()), {});
     const bool in_c_order = source->info().order == lnorm::MemoryOrder::c;
     source = lnorm::gathered(std::move(source));
     const auto bytes = read_all(*source);

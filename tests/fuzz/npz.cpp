@@ -141,11 +141,11 @@ class Archive {
   std::shared_ptr<const lnorm::ZipArchive> archive_;
 };
 
-std::unique_ptr<lnorm::Members> list(std::string_view bytes, std::optional<lnorm::DType> as) {
+std::optional<lnorm::Members> list(std::string_view bytes, std::optional<lnorm::DType> as) {
   try {
     return lnorm::open_npz_members(std::make_unique<MemorySource>(bytes), as);
   } catch (const lnorm::Error&) {
-    return nullptr;
+    return std::nullopt;
   }
 }
 
@@ -173,11 +173,11 @@ void check_archive(std::string_view bytes) {
     return;
   }
   const Archive archive(bytes);
-  require(listed->size() == archive.size(), "all members are listed");
-  require(list(bytes, {}) != nullptr, "dtypes do not keep members from being listed");
+  require(listed->size == archive.size(), "all members are listed");
+  require(list(bytes, {}).has_value(), "dtypes do not keep members from being listed");
   require(!only || archive.size() == 1, "one of several members needs a name");
   for (std::size_t i = 0; i < std::min(archive.size(), kMostOpened); ++i) {
-    check_member(bytes, archive, i, (*listed)[i]);
+    check_member(bytes, archive, i, listed->at(i));
   }
 }
 

@@ -115,6 +115,9 @@ const std::vector<Option> kOptions{
     {{"-q"}, {}, "c"},
     {{"--header"}, {}, "s"},
     {{"--name"}, {"y"}, "am"},
+    {{"--digits"}, {"1", "3", "17", "0"}, "t"},
+    {{"--worst"}, {"0", "1", "1000", "1001"}, "c"},
+    {{"--by"}, {"ulp", "abs", "rel"}, "c"},
 };
 const Words kMembers{"@", "@:x", "@:a", "@:1", "@:"};
 

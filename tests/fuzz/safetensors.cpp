@@ -9,7 +9,7 @@
 #include "fuzz/targets.hpp"
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
-#include "lnorm/io/file_source.hpp"
+#include "lnorm/io/byte_source.hpp"
 
 namespace {
 
@@ -24,8 +24,7 @@ struct Tensor {
 // Nothing where it is refused.
 std::optional<Tensor> read(const Descriptor& from, const std::optional<std::string>& member) {
   try {
-    const auto source =
-        lnorm::open_safetensors(std::make_unique<lnorm::FileSource>(from.path()), member);
+    const auto source = lnorm::open_safetensors(lnorm::open_file(from.path()), member);
     const auto bytes = read_all(*source);
     return Tensor{source->info(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
   } catch (const lnorm::Error&) {
@@ -36,10 +35,9 @@ std::optional<Tensor> read(const Descriptor& from, const std::optional<std::stri
 // Sorted by name.
 std::optional<std::vector<lnorm::Member>> list(const Descriptor& from) {
   try {
-    const auto members =
-        lnorm::open_safetensors_members(std::make_unique<lnorm::FileSource>(from.path()));
+    const auto members = lnorm::open_safetensors_members(lnorm::open_file(from.path()));
     std::vector<lnorm::Member> result;
-    for (std::size_t i = 0; i < members->size(); ++i) result.push_back((*members)[i]);
+    for (std::size_t i = 0; i < members.size; ++i) result.push_back(members.at(i));
     std::sort(result.begin(), result.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
     return result;

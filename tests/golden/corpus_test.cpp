@@ -249,7 +249,7 @@ TEST_CASE("every line of the corpus' JSON Lines is the record of the manifest") 
     if (entry.at("format") != "jsonl") continue;
     auto tensors = lnorm::open_tensors(folder + "/" + entry.at("file").get<std::string>(), {});
     for (const json& record : entry.at("records")) {
-      const auto line = tensors.next();
+      const auto line = tensors();
       REQUIRE(line.has_value());
       const Nested expected = parse_nested(record.dump());
       CHECK(line->source->info().shape == expected.shape);
@@ -257,7 +257,7 @@ TEST_CASE("every line of the corpus' JSON Lines is the record of the manifest") 
       CHECK(std::equal(actual.begin(), actual.end(), expected.elements.begin(),
                        expected.elements.end()));
     }
-    CHECK_FALSE(tensors.next().has_value());
+    CHECK_FALSE(tensors().has_value());
   }
 }
 

@@ -65,7 +65,7 @@ TEST_CASE("a NaN or an infinity in a row makes all of that row NaN and no other"
             kernel.layer_norm(
                 {x.bytes.data(), in, std::endian::native, kRows, static_cast<std::int64_t>(length)},
                 {y.data(), out}, affine, formula,
-                stats ? lnorm::RowStats{mean.data(), rstd.data()} : lnorm::RowStats{});
+                stats ? lnorm::MeanAndRstd{mean.data(), rstd.data()} : lnorm::MeanAndRstd{});
             const std::vector<double> results = property::read_all(y, out);
             for (std::size_t i = 0; i < results.size(); ++i) {
               const bool in_bad_row = i / length == kBadRow;

@@ -78,7 +78,7 @@ void check(const Data& x, const Settings& settings, const Data& weight, const Da
       double rstd = -1;
       kernel.layer_norm({x.bytes.data(), x.dtype, std::endian::native, 1, length},
                         {out.data(), settings.out}, affine, settings.formula,
-                        with_stats ? lnorm::RowStats{&mean, &rstd} : lnorm::RowStats{});
+                        with_stats ? lnorm::MeanAndRstd{&mean, &rstd} : lnorm::MeanAndRstd{});
       if (with_stats) {
         CHECK(same_number(mean, row.is_finite() ? row.mean() : std::nan("")));
         CHECK(same_number(rstd, has_numbers ? row.rstd() : std::nan("")));

@@ -167,7 +167,7 @@ Row::Row(std::span<const Number> x, std::span<const Number> weight, bool plus_on
   under_root_.numerator /= divisor;
   under_root_.denominator /= divisor;
   for (Integer* part : {&under_root_.numerator, &under_root_.denominator}) {
-    const unsigned zeros = mp::lsb(*part);
+    const auto zeros = static_cast<unsigned>(mp::lsb(*part));
     *part >>= zeros;
     under_root_.exponent +=
         part == &under_root_.numerator ? zeros : -static_cast<std::int64_t>(zeros);

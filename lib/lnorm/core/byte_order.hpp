@@ -1,10 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
+#include <string_view>
 #include <type_traits>
 
 #include "lnorm/core/dtype.hpp"
@@ -30,18 +31,21 @@ Bits swap_bytes(Bits bits) noexcept {
   }
 }
 
+// The integer of up to eight bytes, the least significant of which comes first.
+inline std::uint64_t from_little_endian(std::string_view bytes) noexcept {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;)
+    value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  return value;
+}
+
 // Turns elements of a byte order into native ones, in place.
 inline void make_native(std::span<std::byte> elements, DType dtype, std::endian byte_order) {
   if (byte_order == std::endian::native) return;
-  visit(dtype, [&](auto element) {
-    using Bits = UnsignedOfSize<sizeof element>;
-    for (; !elements.empty(); elements = elements.subspan(sizeof(Bits))) {
-      Bits bits;
-      std::memcpy(&bits, elements.data(), sizeof bits);
-      bits = swap_bytes(bits);
-      std::memcpy(elements.data(), &bits, sizeof bits);
-    }
-  });
+  const std::size_t item = item_size(dtype);
+  for (; !elements.empty(); elements = elements.subspan(item)) {
+    std::reverse(elements.begin(), elements.begin() + static_cast<std::ptrdiff_t>(item));
+  }
 }
 
 }  // namespace lnorm

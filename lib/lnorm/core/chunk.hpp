@@ -8,8 +8,7 @@
 
 namespace lnorm {
 
-// Rows are walked in chunks of this many elements. The length takes part in the order of summation,
-// and so in the result's last bits: it is the same for every kernel, machine and block size.
+// Rows are walked in chunks of this many elements.
 inline constexpr std::int64_t kChunk = 1024;
 
 // Elements of any dtype as doubles. low is zero but for 64-bit integers beyond 2^53, where

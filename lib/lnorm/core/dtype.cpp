@@ -7,43 +7,26 @@ namespace lnorm {
 
 namespace {
 
-struct Entry {
-  DType dtype;
-  std::string_view name;
-};
-
-constexpr std::array kNames{
-    Entry{DType::boolean, "bool"},      Entry{DType::int8, "int8"},
-    Entry{DType::int16, "int16"},       Entry{DType::int32, "int32"},
-    Entry{DType::int64, "int64"},       Entry{DType::uint8, "uint8"},
-    Entry{DType::uint16, "uint16"},     Entry{DType::uint32, "uint32"},
-    Entry{DType::uint64, "uint64"},     Entry{DType::float16, "float16"},
-    Entry{DType::bfloat16, "bfloat16"}, Entry{DType::float32, "float32"},
-    Entry{DType::float64, "float64"},
-};
+// In the order of DType.
+constexpr std::array<std::string_view, 13> kNames{
+    "bool",   "int8",   "int16",   "int32",    "int64",   "uint8",  "uint16",
+    "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
+static_assert(kNames.size() == static_cast<std::size_t>(DType::float64) + 1);
 
 }  // namespace
 
-std::string_view name(DType dtype) {
-  return std::find_if(kNames.begin(), kNames.end(),
-                      [&](const Entry& e) { return e.dtype == dtype; })
-      ->name;
-}
+std::string_view name(DType dtype) { return kNames[static_cast<std::size_t>(dtype)]; }
 
 std::optional<DType> parse_dtype(std::string_view name) {
-  const auto* entry =
-      std::find_if(kNames.begin(), kNames.end(), [&](const Entry& e) { return e.name == name; });
-  if (entry == kNames.end()) return std::nullopt;
-  return entry->dtype;
+  const auto* const found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<DType>(found - kNames.begin());
 }
 
 std::size_t item_size(DType dtype) {
   return visit(dtype, [](auto element) { return sizeof(element); });
 }
 
-bool is_floating(DType dtype) {
-  return dtype == DType::float16 || dtype == DType::bfloat16 || dtype == DType::float32 ||
-         dtype == DType::float64;
-}
+bool is_floating(DType dtype) { return dtype >= DType::float16; }
 
 }  // namespace lnorm

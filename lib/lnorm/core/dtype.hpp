@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "lnorm/core/bfloat16.hpp"
 #include "lnorm/core/float16.hpp"
 
 namespace lnorm {

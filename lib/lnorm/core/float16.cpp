@@ -1,9 +1,38 @@
 #include "lnorm/core/float16.hpp"
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 
 namespace lnorm {
+
+namespace {
+
+// The bits of a 16-bit float: a sign, an exponent, and a mantissa of that many bits.
+template <int mantissa_bits>
+std::uint16_t rounded(double value) noexcept {
+  constexpr std::uint64_t kBias = (1 << (14 - mantissa_bits)) - 1;
+  constexpr std::uint64_t kInfinity = 0x7fff >> mantissa_bits << mantissa_bits;
+  constexpr int kDropped = 52 - mantissa_bits;
+  constexpr auto kLeastNormal = std::bit_cast<double>((1023 - kBias + 1) << 52);
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const double magnitude = std::fabs(value);
+  std::uint64_t result;
+  if (std::isnan(value)) return kInfinity | 1 << (mantissa_bits - 1);
+  if (magnitude < kLeastNormal) {
+    // Subnormal: the sum has no bit below the last one of the result, so the hardware rounds there.
+    constexpr auto kAligner = std::bit_cast<double>((1023 - kBias + 1 + kDropped) << 52);
+    result = std::bit_cast<std::uint64_t>(magnitude + kAligner) & ((2 << mantissa_bits) - 1);
+  } else {
+    // Round the mantissa to nearest even; a carry rightly runs into the exponent.
+    const std::uint64_t positive = bits & 0x7fffffffffffffff;
+    const std::uint64_t half =
+        (std::uint64_t{1} << (kDropped - 1)) - 1 + (positive >> kDropped & 1);
+    result = ((positive + half) >> kDropped) - ((1023 - kBias) << mantissa_bits);
+  }
+  return static_cast<std::uint16_t>((bits >> 48 & 0x8000) | std::min(result, kInfinity));
+}
+
+}  // namespace
 
 double to_double(Float16 half) noexcept {
   const std::uint64_t sign = std::uint64_t{half.bits & 0x8000u} << 48;
@@ -17,21 +46,7 @@ double to_double(Float16 half) noexcept {
   return std::bit_cast<double>(sign | wide_exponent << 52 | mantissa << 42);
 }
 
-Float16 to_float16(double value) noexcept {
-  const auto bits = std::bit_cast<std::uint64_t>(value);
-  const auto sign = static_cast<std::uint16_t>(bits >> 48 & 0x8000);
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) return {0x7e00};
-  if (magnitude >= 65520.0) return {static_cast<std::uint16_t>(sign | 0x7c00)};
-  if (magnitude < 0x1p-14) {
-    // Subnormal: adding 2^28 leaves no bit below 2^-24 in the sum, so the hardware rounds there.
-    const double aligned = magnitude + 0x1p28;
-    return {static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint64_t>(aligned) & 0x7ff))};
-  }
-  // Round the 52-bit mantissa to 10 bits, to nearest even; a carry rightly runs into the exponent.
-  std::uint64_t rounded = bits & 0x7fffffffffffffff;
-  rounded += (std::uint64_t{1} << 41) - 1 + (rounded >> 42 & 1);
-  return {static_cast<std::uint16_t>(sign | ((rounded >> 42) - (std::uint64_t{1023 - 15} << 10)))};
-}
+Float16 to_float16(double value) noexcept { return {rounded<10>(value)}; }
+BFloat16 to_bfloat16(double value) noexcept { return {rounded<7>(value)}; }
 
 }  // namespace lnorm

@@ -22,6 +22,14 @@ std::int64_t element_count(std::span<const std::int64_t> shape) {
   return *count;
 }
 
+Shape index_of(std::int64_t position, const Shape& shape) {
+  Shape index(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0; position /= shape[axis]) {
+    index[axis] = position % shape[axis];
+  }
+  return index;
+}
+
 std::string to_string(std::span<const std::int64_t> shape) {
   std::string out = "(";
   for (const std::int64_t extent : shape) {

@@ -1,6 +1,7 @@
 #include "lnorm/core/text.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <cstddef>
 
@@ -14,20 +15,20 @@ std::size_t utf8_length(std::string_view text) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
   };
   const unsigned lead = byte(0);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xc2 ? 0
-                             : lead < 0xe0 ? 2
-                             : lead < 0xf0 ? 3
-                                           : 4;
-  if (lead > 0xf4) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
+  if (lead < 0x80) return 1;
+  const int length = std::countl_one(static_cast<unsigned char>(lead));
+  if (length < 2 || length > 4) return 0;
+  unsigned point = lead & 0x7fu >> length;
+  for (int i = 1; i < length; ++i) {
+    const unsigned next = byte(static_cast<std::size_t>(i));
+    if ((next & 0xc0) != 0x80) return 0;
+    point = point << 6 | (next & 0x3f);
   }
-  // Overlong forms, surrogates and what lies beyond U+10FFFF.
-  const unsigned second = byte(1);
-  const bool wrong = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) ||
-                     (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90);
-  return wrong ? 0 : length;
+  constexpr unsigned kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // below that the form is overlong
+  const bool is_surrogate = point >= 0xd800 && point < 0xe000;
+  return point < kLeast[length] || point > 0x10ffff || is_surrogate
+             ? 0
+             : static_cast<std::size_t>(length);
 }
 
 }  // namespace

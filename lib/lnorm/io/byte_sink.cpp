@@ -33,12 +33,11 @@ ByteSink::ByteSink(const std::string& path)
     os::widen_pipe(fd_);
     return;
   }
-  struct stat found;
-  const bool there = os::exists(path, &found);
-  if (there && S_ISDIR(found.st_mode)) {
+  const auto found = os::status(path);
+  if (found && S_ISDIR(found->st_mode)) {
     throw Error(concat(printable(path), ": is a directory, expected a file to write"));
   }
-  if (there && !S_ISREG(found.st_mode)) {
+  if (found && !S_ISREG(found->st_mode)) {
     fd_ = os::open_in_place(path);
     os::widen_pipe(fd_);
     return;
@@ -46,10 +45,10 @@ ByteSink::ByteSink(const std::string& path)
   if (path.empty() || path.back() == '/') {
     throw Error(concat("'", printable(path), "': expected the name of a file to write"));
   }
-  if (there) os::check_writable(path);
+  if (found) os::check_writable(path);
   target_ = behind_links(path);
   std::string temporary;
-  fd_ = os::create_temporary(target_, there ? &found : nullptr, temporary);
+  fd_ = os::create_temporary(target_, found ? &*found : nullptr, temporary);
   temporary_ = temporary;
 }
 
@@ -58,17 +57,15 @@ ByteSink::~ByteSink() {
 }
 
 std::string ByteSink::destination() const {
-  struct stat found;
-  if (!temporary_) {
-    found = os::status(fd_, name_);
-  } else if (!os::exists(target_, &found)) {
+  const auto found = temporary_ ? os::status(target_) : os::status(fd_, name_);
+  if (!found) {
     std::error_code error;
     const auto absolute = std::filesystem::absolute(target_, error);
     const auto canonical = std::filesystem::weakly_canonical(absolute, error);
     return error ? target_ : canonical.string();
   }
-  if (S_ISCHR(found.st_mode) && !is_terminal()) return "";
-  return concat(found.st_dev, ':', found.st_ino);
+  if (S_ISCHR(found->st_mode) && !is_terminal()) return "";
+  return concat(found->st_dev, ':', found->st_ino);
 }
 
 bool ByteSink::is_regular_file() const { return S_ISREG(os::status(fd_, name_).st_mode); }

@@ -3,16 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lnorm/core/error.hpp"
-#include "lnorm/core/text.hpp"
-
 namespace lnorm {
-
-namespace {
-
-constexpr std::size_t kFirstGrowth = std::size_t{1} << 20;
-
-}  // namespace
 
 std::optional<std::int64_t> ByteSource::remaining() const {
   const auto rest = unread();
@@ -46,9 +37,12 @@ std::size_t ByteSource::read(std::span<std::byte> to) {
 }
 
 void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
+  constexpr std::size_t kFirstGrowth = std::size_t{1} << 16;
   std::size_t done = 0;
   while (done < count) {
-    const std::size_t room = std::max({to.capacity(), kFirstGrowth, 2 * done});
+    // What the caller has reserved is enough as a rule; memory that is touched for nothing takes time.
+    const std::size_t room =
+        to.capacity() > done ? to.capacity() : std::max(kFirstGrowth, 2 * done);
     to.resize(std::min(count, room));
     const std::size_t got = read(std::span(to).subspan(done));
     done += got;
@@ -57,8 +51,13 @@ void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
   to.resize(done);
 }
 
-std::size_t ByteSource::read_available(std::span<std::byte> to) {
-  return ahead() > 0 ? read(to.first(std::min(to.size(), ahead()))) : read_some(to);
+std::span<const std::byte> ByteSource::peek_available() {
+  if (ahead() == 0) {
+    ahead_.resize(std::size_t{1} << 16);
+    ahead_.resize(read_some(ahead_));
+    ahead_start_ = 0;
+  }
+  return std::span(ahead_).subspan(ahead_start_);
 }
 
 std::size_t ByteSource::read_at(std::int64_t distance, std::span<std::byte> to) const {
@@ -68,16 +67,12 @@ std::size_t ByteSource::read_at(std::int64_t distance, std::span<std::byte> to) 
 std::int64_t ByteSource::skip(std::int64_t count) {
   const std::int64_t from_ahead = std::min(count, static_cast<std::int64_t>(ahead()));
   ahead_start_ += static_cast<std::size_t>(from_ahead);
-  return from_ahead + skip_unread(count - from_ahead);
-}
-
-std::size_t ByteSource::read_unread_at(std::int64_t, std::span<std::byte>) const {
-  throw Error(concat(printable(name_), ": cannot be read at a position"));
+  return from_ahead < count ? from_ahead + skip_unread(count - from_ahead) : count;
 }
 
 std::int64_t ByteSource::skip_unread(std::int64_t count) {
-  std::vector<std::byte> passed(static_cast<std::size_t>(
-      std::min<std::int64_t>(count, static_cast<std::int64_t>(kFirstGrowth))));
+  constexpr std::int64_t kBlock = std::int64_t{1} << 20;
+  std::vector<std::byte> passed(static_cast<std::size_t>(std::min(count, kBlock)));
   std::int64_t done = 0;
   while (done < count) {
     const auto wanted = std::min(passed.size(), static_cast<std::size_t>(count - done));

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,8 +36,8 @@ class ByteSource {
   // claimed costs no memory. The buffer's size becomes the number of bytes read.
   void read(std::vector<std::byte>& to, std::size_t count);
 
-  // At least one byte, and no more than are there without waiting for others; 0 at the end.
-  std::size_t read_available(std::span<std::byte> to);
+  // The next bytes without taking them: at least one, and those that come with it; none at the end.
+  std::span<const std::byte> peek_available();
 
   // Whether read_at is there: of regular files.
   virtual bool has_positions() const noexcept { return false; }
@@ -52,7 +53,7 @@ class ByteSource {
   // What the source has beyond what was looked at ahead; the same meaning as above.
   virtual std::size_t read_some(std::span<std::byte> to) = 0;  // at least one byte, 0 at the end
   virtual std::optional<std::int64_t> unread() const = 0;
-  virtual std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const;
+  virtual std::size_t read_unread_at(std::int64_t, std::span<std::byte>) const { return 0; }
   virtual std::int64_t skip_unread(std::int64_t count);
 
  private:
@@ -62,5 +63,8 @@ class ByteSource {
   std::vector<std::byte> ahead_;
   std::size_t ahead_start_ = 0;
 };
+
+// A file or a pipe; "-" is standard input. Throws Error if the file cannot be opened or is a directory.
+std::unique_ptr<ByteSource> open_file(const std::string& path);
 
 }  // namespace lnorm

@@ -1,50 +1,69 @@
-#include "lnorm/io/file_source.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_source.hpp"
+#include "lnorm/io/os.hpp"
 
 namespace lnorm {
 
-FileSource::FileSource(const std::string& path)
-    : ByteSource(path == "-" ? "standard input" : path),
-      fd_(path == "-" ? os::FileDescriptor(STDIN_FILENO, false) : os::open_for_reading(path)) {
-  const struct stat status = os::status(fd_, name());
-  if (S_ISDIR(status.st_mode)) {
-    throw Error(concat(printable(name()), ": is a directory, expected a file"));
+namespace {
+
+class FileSource final : public ByteSource {
+ public:
+  explicit FileSource(const std::string& path)
+      : ByteSource(path == "-" ? "standard input" : path),
+        fd_(path == "-" ? os::FileDescriptor(STDIN_FILENO, false) : os::open_for_reading(path)) {
+    const struct stat status = os::status(fd_, name());
+    if (S_ISDIR(status.st_mode)) {
+      throw Error(concat(printable(name()), ": is a directory, expected a file"));
+    }
+    if (S_ISREG(status.st_mode)) {
+      position_ = os::position(fd_);
+      end_ = std::max<std::int64_t>(status.st_size, position_);
+    } else if (S_ISFIFO(status.st_mode)) {
+      os::widen_pipe(fd_);
+    }
   }
-  if (S_ISREG(status.st_mode)) {
-    position_ = os::position(fd_);
-    end_ = std::max<std::int64_t>(status.st_size, position_);
-  } else if (S_ISFIFO(status.st_mode)) {
-    os::widen_pipe(fd_);
+
+  bool has_positions() const noexcept override { return end_.has_value(); }
+
+ protected:
+  std::size_t read_some(std::span<std::byte> to) override {
+    const std::size_t got =
+        end_ ? os::read_at(fd_, to, position_, name()) : os::read_some(fd_, to, name());
+    position_ += static_cast<std::int64_t>(got);
+    return got;
   }
-}
 
-std::size_t FileSource::read_some(std::span<std::byte> to) {
-  const std::size_t got = os::read_some(fd_, to, name());
-  position_ += static_cast<std::int64_t>(got);
-  return got;
-}
+  std::optional<std::int64_t> unread() const override {
+    if (!end_) return std::nullopt;
+    return *end_ - position_;
+  }
 
-std::optional<std::int64_t> FileSource::unread() const {
-  if (!end_) return std::nullopt;
-  return *end_ - position_;
-}
+  std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override {
+    return os::read_at(fd_, to, position_ + distance, name());
+  }
 
-std::size_t FileSource::read_unread_at(std::int64_t distance, std::span<std::byte> to) const {
-  return os::read_at(fd_, to, position_ + distance, name());
-}
+  std::int64_t skip_unread(std::int64_t count) override {
+    if (!end_) return ByteSource::skip_unread(count);
+    const std::int64_t passed = std::min(count, *end_ - position_);
+    position_ += passed;
+    return passed;
+  }
 
-std::int64_t FileSource::skip_unread(std::int64_t count) {
-  if (!end_) return ByteSource::skip_unread(count);
-  const std::int64_t passed = std::min(count, *end_ - position_);
-  os::seek_forward(fd_, passed, name());
-  position_ += passed;
-  return passed;
+ private:
+  os::FileDescriptor fd_;
+  std::int64_t position_ = 0;        // of a regular file
+  std::optional<std::int64_t> end_;  // the same
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> open_file(const std::string& path) {
+  return std::make_unique<FileSource>(path);
 }
 
 }  // namespace lnorm

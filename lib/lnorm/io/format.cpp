@@ -29,10 +29,7 @@ constexpr std::array kForeign{
     Signature{"version https://git-lfs", "a git-lfs pointer; fetch the file itself (git lfs pull)"},
     Signature{"\xff\xfe", "UTF-16 text, expected UTF-8"},
     Signature{"\xfe\xff", "UTF-16 text, expected UTF-8"},
-    Signature{"\x80\x02", "a Python pickle, which is never executed; save with numpy.save"},
-    Signature{"\x80\x03", "a Python pickle, which is never executed; save with numpy.save"},
-    Signature{"\x80\x04", "a Python pickle, which is never executed; save with numpy.save"},
-    Signature{"\x80\x05", "a Python pickle, which is never executed; save with numpy.save"},
+    Signature{"\x80", "a Python pickle, which is never executed; save with numpy.save"},
     Signature{"<!", "HTML or XML, perhaps an error page of a download"},
     Signature{"<html", "HTML, perhaps an error page of a download"},
     Signature{"<?xml", "XML"},
@@ -92,10 +89,11 @@ Format detect_format(ByteSource& source) {
   if (head.empty()) fail("is empty, expected a tensor (.npy, .npz, .safetensors or JSON)");
   if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
   if (head.starts_with(kZipMagic)) return Format::npz;
+  // Before the others: any two bytes may begin a length.
+  if (is_safetensors(head)) return Format::safetensors;
   for (const Signature& foreign : kForeign) {
     if (head.starts_with(foreign.bytes)) fail(concat("is ", foreign.what));
   }
-  if (is_safetensors(head)) return Format::safetensors;
   if (is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
   const auto by_extension = format_of_extension(source.name());
   if (starts_json(head)) return by_extension == Format::jsonl ? Format::jsonl : Format::json;

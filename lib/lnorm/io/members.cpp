@@ -5,14 +5,15 @@
 
 namespace lnorm {
 
-void NameList::add(std::string_view name) {
-  constexpr std::size_t kMostText = 200;
-  if (full_) return;
-  if (empty_) text_.clear();
-  full_ = text_.size() > kMostText;
-  if (!empty_) text_ += ", ";
-  text_ += full_ || name.size() > kMostText ? "..." : name.empty() ? "''" : printable(name);
-  empty_ = false;
+std::string short_list(std::size_t size, const std::function<std::string(std::size_t)>& name) {
+  constexpr std::size_t kMost = 200;
+  std::string list = size == 0 ? "nothing" : "";
+  for (std::size_t i = 0; i < size && !list.ends_with("..."); ++i) {
+    const std::string next = name(i);
+    const bool fits = list.size() <= kMost && next.size() <= kMost;
+    list += concat(i == 0 ? "" : ", ", !fits ? "..." : next.empty() ? "''" : printable(next));
+  }
+  return list;
 }
 
 std::string short_name(std::string_view name) {
@@ -37,19 +38,16 @@ std::size_t choose_member(const std::string& file, std::size_t size,
                           const std::function<std::string(std::size_t)>& name,
                           const std::optional<std::string>& member) {
   if (!member && size == 1) return 0;
-  NameList names;
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::string found = name(i);
-    if (member == found) return i;
-    names.add(found);
+  for (std::size_t i = 0; member && i < size; ++i) {
+    if (name(i) == *member) return i;
   }
+  const std::string names = short_list(size, name);
   if (member) {
-    throw Error(concat(printable(file), ": there is no member '", short_name(*member), "', only ",
-                       names.text()));
+    throw Error(
+        concat(printable(file), ": there is no member '", short_name(*member), "', only ", names));
   }
-  throw Error(
-      concat(printable(file), ": found ", size, " tensors, ", names.text(), ", expected one"),
-      size == 0 ? "" : hint_to_name(file, name(0)));
+  throw Error(concat(printable(file), ": found ", size, " tensors, ", names, ", expected one"),
+              size == 0 ? "" : hint_to_name(file, name(0)));
 }
 
 }  // namespace lnorm

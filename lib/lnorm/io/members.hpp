@@ -17,24 +17,13 @@ struct Member {
 };
 
 // What a file of several tensors holds.
-class Members {
- public:
-  virtual ~Members() = default;
-  virtual std::size_t size() const = 0;
-  virtual Member operator[](std::size_t index) const = 0;
+struct Members {
+  std::size_t size;
+  std::function<Member(std::size_t index)> at;
 };
 
 // Names for an error message: as many as fit into a line or two, printable, with commas between them.
-class NameList {
- public:
-  void add(std::string_view name);
-  const std::string& text() const noexcept { return text_; }
-
- private:
-  std::string text_ = "nothing";
-  bool empty_ = true;
-  bool full_ = false;
-};
+std::string short_list(std::size_t size, const std::function<std::string(std::size_t)>& name);
 
 // A name for an error message, printable and not too long.
 std::string short_name(std::string_view name);

@@ -5,7 +5,6 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/file_source.hpp"
 #include "lnorm/io/json/json_lines.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/json/json_text.hpp"
@@ -23,12 +22,11 @@ struct TensorName {
 };
 
 TensorName split_name(const std::string& name) {
-  struct stat ignored;
-  if (name == "-" || os::exists(name, &ignored)) return {name, {}};
+  if (name == "-" || os::status(name)) return {name, {}};
   for (std::size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
        colon = name.rfind(':', colon - 1)) {
     const std::string path = name.substr(0, colon);
-    if (path == "-" || os::exists(path, &ignored)) return {path, name.substr(colon + 1)};
+    if (path == "-" || os::status(path)) return {path, name.substr(colon + 1)};
   }
   return {name, {}};
 }
@@ -54,24 +52,31 @@ class Opening {
   Opening(const std::string& name, const ReadOptions& options)
       : name_(split_name(name)),
         as_(options.as),
-        bytes_(std::make_unique<FileSource>(name_.path)),
+        bytes_(open_file(name_.path)),
         format_(options.from ? *options.from : detect_format(*bytes_)) {}
 
-  // Null where there is one tensor alone, by its format or by its name.
-  std::unique_ptr<Members> members() {
-    if (name_.member) return nullptr;
+  // Nothing where there is one tensor alone, by its format or by its name.
+  std::optional<Members> members() {
+    if (name_.member) return std::nullopt;
     if (format_ == Format::npz) return open_npz_members(std::move(bytes_), as_);
     if (format_ == Format::safetensors) return open_safetensors_members(std::move(bytes_));
-    if (format_ != Format::json) return nullptr;
+    if (format_ != Format::json) return std::nullopt;
     json_ = std::make_unique<JsonDocument>(std::move(bytes_));
     return with_hint("--from jsonl", [&] { return json_->members(); });
   }
 
   TensorSequence tensors() {
-    if (format_ == Format::jsonl && !name_.member) {
-      return {std::make_unique<JsonLines>(std::move(bytes_)), label(name_)};
+    if (format_ != Format::jsonl || name_.member) {
+      const auto left = with_hint(
+          "--from jsonl", [&] { return std::make_shared<std::optional<OpenedTensor>>(opened()); });
+      return [left] { return std::exchange(*left, std::nullopt); };
     }
-    return with_hint("--from jsonl", [&] { return TensorSequence(opened()); });
+    const auto lines = std::make_shared<JsonLines>(std::move(bytes_));
+    return [lines, label = label(name_)]() -> std::optional<OpenedTensor> {
+      auto source = lines->next();
+      if (!source) return std::nullopt;
+      return OpenedTensor{std::move(source), Format::jsonl, label};
+    };
   }
 
   OpenedTensor tensor() {
@@ -90,19 +95,15 @@ class Opening {
   OpenedTensor opened() { return {source(), format_, label(name_)}; }
 
   std::unique_ptr<TensorSource> source() {
-    switch (format_) {
-      case Format::npz:
-        return open_npz(std::move(bytes_), name_.member, as_);
-      case Format::safetensors:
-        return open_safetensors(std::move(bytes_), name_.member);
-      case Format::json:
-        if (!json_) json_ = std::make_unique<JsonDocument>(std::move(bytes_));
-        return std::exchange(json_, nullptr)->tensor(name_.member);
-      case Format::jsonl:
-        format_ = Format::json;  // of a line
-        return JsonLines(std::move(bytes_)).only(name_.member);
-      default:
-        break;
+    if (format_ == Format::npz) return open_npz(std::move(bytes_), name_.member, as_);
+    if (format_ == Format::safetensors) return open_safetensors(std::move(bytes_), name_.member);
+    if (format_ == Format::json) {
+      if (!json_) json_ = std::make_unique<JsonDocument>(std::move(bytes_));
+      return std::exchange(json_, nullptr)->tensor(name_.member);
+    }
+    if (format_ == Format::jsonl) {
+      format_ = Format::json;  // of a line
+      return JsonLines(std::move(bytes_)).only(name_.member);
     }
     if (name_.member) {
       throw Error(concat(printable(bytes_->name()),
@@ -125,28 +126,14 @@ OpenedTensor open_tensor(const std::string& name, const ReadOptions& options) {
   return Opening(name, options).tensor();
 }
 
-TensorSequence::TensorSequence(OpenedTensor tensor) : single_(std::move(tensor)) {}
-TensorSequence::TensorSequence(std::unique_ptr<JsonLines> lines, std::string label)
-    : lines_(std::move(lines)), label_(std::move(label)) {}
-TensorSequence::TensorSequence(TensorSequence&& other) noexcept = default;
-TensorSequence& TensorSequence::operator=(TensorSequence&& other) noexcept = default;
-TensorSequence::~TensorSequence() = default;
-
-std::optional<OpenedTensor> TensorSequence::next() {
-  if (!lines_) return std::exchange(single_, std::nullopt);
-  auto source = lines_->next();
-  if (!source) return std::nullopt;
-  return OpenedTensor{std::move(source), Format::jsonl, label_};
-}
-
 TensorSequence open_tensors(const std::string& name, const ReadOptions& options) {
   return Opening(name, options).tensors();
 }
 
-std::variant<TensorSequence, std::unique_ptr<Members>> open_tensors_or_members(
-    const std::string& name, const ReadOptions& options) {
+std::variant<TensorSequence, Members> open_tensors_or_members(const std::string& name,
+                                                              const ReadOptions& options) {
   Opening opening(name, options);
-  if (auto members = opening.members()) return members;
+  if (auto members = opening.members()) return *std::move(members);
   return opening.tensors();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,8 +12,6 @@
 #include "lnorm/io/tensor_source.hpp"
 
 namespace lnorm {
-
-class JsonLines;
 
 struct ReadOptions {
   std::optional<Format> from;  // not by content
@@ -30,31 +29,16 @@ struct OpenedTensor {
 // whole name wins. The content decides the format, then the extension. Throws Error.
 OpenedTensor open_tensor(const std::string& name, const ReadOptions& options);
 
-// The tensors that a name stands for, one after another. JSON Lines give each tensor as its line comes;
-// everything else gives one.
-class TensorSequence {
- public:
-  explicit TensorSequence(OpenedTensor tensor);
-  TensorSequence(std::unique_ptr<JsonLines> lines, std::string label);
-  TensorSequence(TensorSequence&& other) noexcept;
-  TensorSequence& operator=(TensorSequence&& other) noexcept;
-  ~TensorSequence();
-
-  // Nothing after the last one.
-  std::optional<OpenedTensor> next();
-
- private:
-  std::optional<OpenedTensor> single_;
-  std::unique_ptr<JsonLines> lines_;
-  std::string label_;
-};
+// Gives the tensors that a name stands for, one at each call, and then nothing. JSON Lines give each tensor as
+// its line comes; everything else gives one.
+using TensorSequence = std::function<std::optional<OpenedTensor>()>;
 
 // The same for a name that may stand for JSON Lines of which none is named.
 TensorSequence open_tensors(const std::string& name, const ReadOptions& options);
 
 // The same, but for the members of an .npz, a .safetensors or a JSON object of which none is named.
-std::variant<TensorSequence, std::unique_ptr<Members>> open_tensors_or_members(
-    const std::string& name, const ReadOptions& options);
+std::variant<TensorSequence, Members> open_tensors_or_members(const std::string& name,
+                                                              const ReadOptions& options);
 
 // "-" and "-:MEMBER".
 bool is_standard_input(std::string_view name) noexcept;

@@ -48,6 +48,12 @@ auto retry_ready(int fd, short event, Call call) {
   }
 }
 
+FileDescriptor open(const std::string& path, int access) {
+  const int fd = retry([&] { return ::open(path.c_str(), access | O_CLOEXEC); });
+  if (fd < 0) fail(path, errno);
+  return {fd, true};
+}
+
 // The permissions a new file gets.
 mode_t default_mode() noexcept {
   const mode_t mask = ::umask(0);
@@ -127,17 +133,9 @@ void hold_standard_streams() noexcept {
   }
 }
 
-FileDescriptor open_for_reading(const std::string& path) {
-  const int fd = retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
-  if (fd < 0) fail(path, errno);
-  return {fd, true};
-}
+FileDescriptor open_for_reading(const std::string& path) { return open(path, O_RDONLY); }
 
-FileDescriptor open_in_place(const std::string& path) {
-  const int fd = retry([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
-  if (fd < 0) fail(path, errno);
-  return {fd, true};
-}
+FileDescriptor open_in_place(const std::string& path) { return open(path, O_WRONLY); }
 
 std::optional<int> inherited_descriptor(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
@@ -193,10 +191,6 @@ FileDescriptor create_nameless(std::string& name) {
   return result;
 }
 
-void rewind(const FileDescriptor& fd, const std::string& name) {
-  if (::lseek(fd.get(), 0, SEEK_SET) != 0) fail(name, errno);
-}
-
 void check_writable(const std::string& path) {
   if (::access(path.c_str(), W_OK) != 0) fail(path, errno);
 }
@@ -223,19 +217,16 @@ struct stat status(const FileDescriptor& fd, const std::string& name) {
   return result;
 }
 
-bool exists(const std::string& path, struct stat* found) {
-  if (::stat(path.c_str(), found) == 0) return true;
-  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return false;
+std::optional<struct stat> status(const std::string& path) {
+  struct stat result;
+  if (::stat(path.c_str(), &result) == 0) return result;
+  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
   fail(path, errno);
 }
 
 std::int64_t position(const FileDescriptor& fd) noexcept {
   const off_t offset = ::lseek(fd.get(), 0, SEEK_CUR);
   return offset < 0 ? 0 : offset;
-}
-
-void seek_forward(const FileDescriptor& fd, std::int64_t bytes, const std::string& name) {
-  if (::lseek(fd.get(), bytes, SEEK_CUR) < 0) fail(name, errno);
 }
 
 bool is_terminal(const FileDescriptor& fd) noexcept { return ::isatty(fd.get()) == 1; }

@@ -64,9 +64,6 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
 // receives what to call it in messages.
 FileDescriptor create_nameless(std::string& name);
 
-// Back to the start.
-void rewind(const FileDescriptor& fd, const std::string& name);
-
 // Throws if the file is write-protected: replacing it would get round that.
 void check_writable(const std::string& path);
 
@@ -78,14 +75,11 @@ void remove_temporaries() noexcept;
 
 struct stat status(const FileDescriptor& fd, const std::string& name);
 
-// Whether a file of any kind is there; the status in *found.
-bool exists(const std::string& path, struct stat* found);
+// The same of a path; nothing if no file of any kind is there.
+std::optional<struct stat> status(const std::string& path);
 
 // How far a regular file has been read already (standard input may be handed over in the middle).
 std::int64_t position(const FileDescriptor& fd) noexcept;
-
-// Of a regular file.
-void seek_forward(const FileDescriptor& fd, std::int64_t bytes, const std::string& name);
 
 bool is_terminal(const FileDescriptor& fd) noexcept;
 

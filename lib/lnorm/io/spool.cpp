@@ -27,19 +27,14 @@ void Spool::replay(const std::function<void(std::span<const std::byte>)>& see) c
     }
   };
   if (file_.get() >= 0) {
-    os::rewind(file_, file_name_);
-    // The file holds whole records, in blocks of which each was written at once.
+    // The file holds whole records.
     constexpr std::size_t kBlock = std::size_t{256} << 10;
     std::vector<std::byte> block(std::max<std::size_t>(1, kBlock / record_size_) * record_size_);
-    std::size_t filled = 0;
-    while (const std::size_t got =
-               os::read_some(file_, std::span(block).subspan(filled), file_name_)) {
-      filled += got;
-      if (filled < block.size()) continue;
-      see_all(block);
-      filled = 0;
+    std::int64_t position = 0;
+    while (const std::size_t got = os::read_at(file_, block, position, file_name_)) {
+      see_all(std::span(block).first(got));
+      position += static_cast<std::int64_t>(got);
     }
-    see_all(std::span(block).first(filled));
   }
   see_all(latest_);
 }

@@ -33,7 +33,7 @@ class TensorSource {
 
   // Fills to with the bytes of the elements from a position on, counted in bytes. It takes the place of
   // read. Several threads may call it at once.
-  virtual void read_at(std::int64_t position, std::span<std::byte> to) const;
+  virtual void read_at(std::int64_t position, std::span<std::byte> to) const = 0;
 
   // Follows the last read. Throws Error if anything follows the tensor.
   virtual void finish() = 0;
@@ -61,6 +61,12 @@ class RandomAccessSource : public TensorSource {
 };
 
 // All elements, as the file holds them; checks that nothing follows.
-std::vector<std::byte> read_all(TensorSource& source);
+inline std::vector<std::byte> read_all(TensorSource& source) {
+  std::vector<std::byte> elements;
+  const auto count = static_cast<std::size_t>(element_count(source.info().shape));
+  source.read(elements, count * item_size(source.info().dtype));
+  source.finish();
+  return elements;
+}
 
 }  // namespace lnorm

@@ -3,32 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <vector>
 
-#include "lnorm/kernel/dyadic.hpp"
+#include "lnorm/kernel/exact_sums.hpp"
 #include "lnorm/kernel/rounding.hpp"
 
 namespace lnorm {
 
 namespace {
-
-namespace mp = boost::multiprecision;
-
-template <std::size_t digits>
-Dyadic dyadic(ExactSum<digits> sum, std::int64_t exponent) {
-  sum.carry();
-  const auto& words = sum.words();
-  std::vector<std::uint32_t> bits;
-  for (const std::int64_t word : words) bits.push_back(static_cast<std::uint32_t>(word));
-  Integer value;
-  mp::import_bits(value, bits.begin(), bits.end(), 32, false);
-  // The last digit has the sign, as in two's complement.
-  if (words.back() < 0) value -= Integer(1) << static_cast<unsigned>(32 * digits);
-  if (value.is_zero()) return {};
-  const unsigned zeros = mp::lsb(value.sign() < 0 ? Integer(-value) : value);
-  return {value.sign() < 0 ? Integer(-(Integer(-value) >> zeros)) : Integer(value >> zeros),
-          exponent + static_cast<std::int64_t>(zeros)};
-}
 
 // The float64 nearest to numerator / denominator, the latter positive.
 double quotient(const Dyadic& numerator, const Dyadic& denominator) {
@@ -105,9 +86,9 @@ ExactRow::ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula
   const bool on_variance = formula.eps_on == EpsOn::variance;
   i.n = Dyadic(n);
   i.freedom = Dyadic(n - formula.ddof);
-  i.plain_sum = dyadic(sums.sum, -kExactUnit);
+  i.plain_sum = sums.sum;
   i.sum = formula.rms ? Dyadic() : i.plain_sum;
-  i.centered = i.n * dyadic(sums.squares, -2 * kExactUnit) - square(i.sum);
+  i.centered = i.n * sums.squares - square(i.sum);
   i.scaled = on_variance ? i.centered + i.n * i.freedom * Dyadic(formula.eps) : i.centered;
   i.eps_on_std = on_variance ? Dyadic() : Dyadic(formula.eps);
   i.n_eps_on_std = i.n * i.eps_on_std;

@@ -7,9 +7,10 @@
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
-#include "lnorm/kernel/exact_sums.hpp"
 
 namespace lnorm {
+
+struct ExactSums;  // exact_sums.hpp
 
 // What integer arithmetic says of a finite row: every result is decided, ties included.
 //

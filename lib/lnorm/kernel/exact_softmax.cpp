@@ -59,25 +59,19 @@ class Row {
   // The sum of exp(x - max). is_open: high is not reached.
   Interval sum(std::int64_t bits, bool& is_open) const {
     Interval total;
-    Chunk chunk;
-    std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
     is_open = false;
     std::int64_t vanishing = 0;
-    for (std::int64_t start = 0; start < row_.row_length; start += kChunk) {
-      const std::int64_t n = load_chunk(row_, start, chunk);
-      for (std::int64_t i = 0; i < n; ++i) {
-        const Number x{chunk.high[i], chunk.low[i]};
-        if (std::isinf(x.high)) continue;  // masked
-        const Dyadic d = size(x);
-        if (d.sign() != 0 && compare_positive(d, Dyadic(-kLeastLog2)) > 0) {  // ln 2 < 1
-          ++vanishing;
-          continue;
-        }
-        const Interval e = exp_of_minus(d, bits);
-        total.low += e.low;
-        total.high += e.high;
+    for_each_element(row_, [&](std::int64_t, Number x) {
+      if (std::isinf(x.high)) return;  // masked
+      const Dyadic d = size(x);
+      if (d.sign() != 0 && compare_positive(d, Dyadic(-kLeastLog2)) > 0) {  // ln 2 < 1
+        ++vanishing;
+        return;
       }
-    }
+      const Interval e = exp_of_minus(d, bits);
+      total.low += e.low;
+      total.high += e.high;
+    });
     if (vanishing > 0) {
       const bool is_exact = total.low == total.high;
       total.high +=

@@ -1,5 +1,7 @@
 #include "lnorm/kernel/layer_norm.hpp"
 
+#include <hwy/cache_control.h>
+
 #include <vector>
 
 #include "lnorm/core/error.hpp"
@@ -12,7 +14,8 @@ namespace lnorm {
 
 namespace {
 
-void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y, const RowStats& stats) {
+void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y,
+              const MeanAndRstd& stats) {
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const RowsIn row = row_of(x, r);
     RowNormalizer normalizer(setting, element_of(row, 0), [&](const auto& see) { see(row); });
@@ -26,7 +29,7 @@ void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y, cons
 }  // namespace
 
 void Kernel::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
-                        const Formula& formula, const RowStats& stats) const {
+                        const Formula& formula, const MeanAndRstd& stats) const {
   // More than the second-level cache of a core holds will not be found there by who reads it.
   constexpr std::int64_t kPastCaches = std::int64_t{4} << 20;
   const auto item = static_cast<std::int64_t>(item_size(y.dtype));
@@ -36,7 +39,7 @@ void Kernel::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
   const RowSetting setting{*this, x.dtype, y.dtype, x.row_length, affine, formula, saves};
   const bool done = passes != nullptr && !saves && passes->short_rows(setting, x, out);
   if (!done) each_row(setting, x, out, stats);
-  if (passes != nullptr && out.past_caches) passes->flush();
+  if (out.past_caches) hwy::FlushStream();  // it is there for other threads
 }
 
 std::span<const Kernel> kernels() {

@@ -11,7 +11,7 @@
 namespace lnorm {
 
 // Room for one float64 a row each, or null where it is not wanted.
-struct RowStats {
+struct MeanAndRstd {
   double* mean = nullptr;
   double* rstd = nullptr;
 };
@@ -46,7 +46,7 @@ struct Kernel {
   //
   // [Ba, Kiros, Hinton 2016, arXiv:1607.06450; RMS: Zhang, Sennrich 2019, arXiv:1910.07467]
   void layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine, const Formula& formula,
-                  const RowStats& stats) const;
+                  const MeanAndRstd& stats) const;
 };
 
 // Every kernel that this machine can run, the preferred one first: SIMD kernels named by their targets (avx512,

@@ -45,9 +45,6 @@ struct Passes {
   // Many short rows at once. False where there is no code for the dtypes or the length: nothing is done.
   bool (*short_rows)(const RowSetting& setting, const RowsIn& x, const RowsOut& y);
 
-  // What was written past the caches is there for other threads.
-  void (*flush)();
-
   // For moments: the range of a row, and its plain sums.
   Range (*range)(const RowsIn& row);
   Sums (*plain_sums)(const RowsIn& row, int exponent);

@@ -1,18 +1,11 @@
 // The range and the plain sums of a row: see plain_sums.hpp.
 
-#if defined(LNORM_KERNEL_PLAIN_SUMS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LNORM_KERNEL_PLAIN_SUMS_INL_HPP_
-#undef LNORM_KERNEL_PLAIN_SUMS_INL_HPP_
-#else
-#define LNORM_KERNEL_PLAIN_SUMS_INL_HPP_
-#endif
-
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 #include "lnorm/kernel/plain_sums.hpp"
-#include "lnorm/kernel/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
@@ -91,7 +84,9 @@ struct RangeLanes {
 };
 
 template <class T>
-Range range_of(const std::byte* x, std::int64_t n) {
+Range range_of(const RowsIn& row) {
+  const std::byte* const x = row.data;
+  const std::int64_t n = row.row_length;
   RangeLanes lanes;
   std::int64_t i = 0;
   for (; i + RangeLanes::kGroup <= n; i += RangeLanes::kGroup) {
@@ -106,38 +101,20 @@ Range range_of(const std::byte* x, std::int64_t n) {
     }
     lanes.add_group<T>(rest);
   }
-  return lanes.range();
-}
-
-// Calls use(T{}) with the type of the row's elements; false where they have none that is loaded as floats.
-template <class Use>
-HWY_INLINE bool with_float_type(const RowsIn& row, Use use) {
-  if (row.byte_order != std::endian::native) return false;
-  switch (row.dtype) {
-    case DType::float32:
-      use(float{});
-      return true;
-    case DType::bfloat16:
-      use(BFloat16{});
-      return true;
-    case DType::float16:
-      if constexpr (kHasFloat16) {
-        use(Float16{});
-        return true;
-      }
-      return false;
-    default:
-      return false;
-  }
+  const Range result = lanes.range();
+  // What is not finite is to be counted.
+  return std::isfinite(result.greatest) ? result : range_one_by_one(row);
 }
 
 Range range(const RowsIn& row) {
-  Range result;
-  const bool done = with_float_type(
-      row, [&]<class T>(T) HWY_ATTR { result = range_of<T>(row.data, row.row_length); });
-  // What is not finite is to be counted.
-  return done && result.greatest < std::numeric_limits<double>::infinity() ? result
-                                                                           : range_one_by_one(row);
+  if (row.byte_order == std::endian::native) {
+    if (row.dtype == DType::float32) return range_of<float>(row);
+    if (row.dtype == DType::bfloat16) return range_of<BFloat16>(row);
+    if constexpr (kHasFloat16) {
+      if (row.dtype == DType::float16) return range_of<Float16>(row);
+    }
+  }
+  return range_one_by_one(row);
 }
 
 // x, and the upper and lower parts of x^2.
@@ -147,10 +124,9 @@ struct PlainLanes {
   Lanes lower;
   V splitter;
 
-  template <class T>
-  HWY_INLINE void add_group(const std::byte* group) {
+  HWY_INLINE void add_group(const double* group) {
     for (std::int64_t v = 0; v < kVectors; ++v) {
-      const V element = load_vector<T>(group + v * kWidth * kSize<T>);
+      const V element = hn::LoadU(kDoubles, group + v * kWidth);
       const V square = element * element;
       const V part = (square + splitter) - splitter;
       x.v[v] = x.v[v] + element;
@@ -160,33 +136,20 @@ struct PlainLanes {
   }
 };
 
-template <class T>
-HWY_INLINE Sums plain_chunk(const std::byte* x, std::int64_t n, int exponent) {
-  PlainLanes lanes;
-  lanes.x.clear();
-  lanes.upper.clear();
-  lanes.lower.clear();
-  lanes.splitter = splat(plain_splitter(exponent));
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) lanes.add_group<T>(x + i * kSize<T>);
-  if (i < n) lanes.add_group<T>(Rest<T>(x + i * kSize<T>, n - i).bytes);
-  return {{sum_of_lanes(lanes.x.fold())},
-          lnorm::two_sum(sum_of_lanes(lanes.upper.fold()), sum_of_lanes(lanes.lower.fold()))};
-}
-
 Sums plain_sums(const RowsIn& row, int exponent) {
-  Chunk chunk;
   Sums total;
-  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
-    const std::int64_t n = std::min(kChunk, row.row_length - start);
-    const RowsIn part = part_of(row, start, n);
-    const bool done = with_float_type(
-        part, [&]<class T>(T) HWY_ATTR { total += plain_chunk<T>(part.data, n, exponent); });
-    if (done) continue;
-    with_chunk(row, start, n, chunk, [&]<class T>(T, const std::byte* x, const double*) HWY_ATTR {
-      total += plain_chunk<T>(x, n, exponent);
-    });
-  }
+  for_each_chunk(row, 0, [&](std::int64_t, std::int64_t n, Chunk& chunk) HWY_ATTR {
+    PlainLanes lanes;
+    lanes.x.clear();
+    lanes.upper.clear();
+    lanes.lower.clear();
+    lanes.splitter = splat(plain_splitter(exponent));
+    const std::int64_t whole = (n + kLanes - 1) / kLanes * kLanes;  // a chunk has room for it
+    std::fill(chunk.high + n, chunk.high + whole, 0.0);
+    for (std::int64_t i = 0; i < whole; i += kLanes) lanes.add_group(chunk.high + i);
+    total += {{sum_of_lanes(lanes.x.fold())},
+              lnorm::two_sum(sum_of_lanes(lanes.upper.fold()), sum_of_lanes(lanes.lower.fold()))};
+  });
   return total;
 }
 
@@ -194,5 +157,3 @@ Sums plain_sums(const RowsIn& row, int exponent) {
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
-
-#endif

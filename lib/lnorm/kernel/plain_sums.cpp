@@ -9,18 +9,14 @@ namespace lnorm {
 
 Range range_one_by_one(const RowsIn& row) {
   Range range;
-  Chunk chunk;
-  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
-    const std::int64_t n = load_chunk(row, start, chunk);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double x = chunk.high[i];
-      const double size = std::fabs(x);
-      if (!std::isfinite(x)) ++range.non_finite;
-      range.min = x < range.min ? x : range.min;  // false for NaN
-      range.max = x > range.max ? x : range.max;
-      if (size > 0) range.least = std::min(range.least, size);
-    }
-  }
+  for_each_element(row, [&](std::int64_t, Number element) {
+    const double x = element.high;
+    const double size = std::fabs(x);
+    if (!std::isfinite(x)) ++range.non_finite;
+    range.min = x < range.min ? x : range.min;  // false for NaN
+    range.max = x > range.max ? x : range.max;
+    if (size > 0) range.least = std::min(range.least, size);
+  });
   // Of a zero the sign would depend on the order.
   range.min += 0.0;
   range.max += 0.0;

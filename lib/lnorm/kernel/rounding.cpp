@@ -69,25 +69,10 @@ bool same_result(double a, double b) noexcept {
 }
 
 FloatOrder::FloatOrder(DType dtype) noexcept {
-  const auto set = [&](int fraction_bits, int least_exponent, std::int64_t exponents) {
-    fraction_bits_ = fraction_bits;
-    least_exponent_ = least_exponent;
-    infinity_ = exponents << fraction_bits;
-  };
-  switch (dtype) {
-    case DType::float16:
-      set(10, -24, 31);
-      break;
-    case DType::bfloat16:
-      set(7, -133, 255);
-      break;
-    case DType::float32:
-      set(23, -149, 255);
-      break;
-    default:
-      set(52, -1074, 2047);
-      break;
-  }
+  const int exponent_bits = dtype == DType::float64 ? 11 : dtype == DType::float16 ? 5 : 8;
+  fraction_bits_ = static_cast<int>(8 * item_size(dtype)) - 1 - exponent_bits;
+  least_exponent_ = 2 - (1 << (exponent_bits - 1)) - fraction_bits_;
+  infinity_ = ((std::int64_t{1} << exponent_bits) - 1) << fraction_bits_;
 }
 
 FloatOrder::Parts FloatOrder::parts(std::int64_t index) const noexcept {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "lnorm/core/chunk.hpp"
+#include "lnorm/kernel/exact_sums.hpp"
 #include "lnorm/kernel/rounding.hpp"
 
 namespace lnorm {
@@ -13,17 +13,6 @@ namespace lnorm {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// Calls see(i, x) for every element of a part.
-template <class See>
-void for_each_element(const RowsIn& part, See see) {
-  Chunk chunk;
-  std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
-  for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
-    const std::int64_t n = load_chunk(part, start, chunk);
-    for (std::int64_t i = 0; i < n; ++i) see(start + i, Number{chunk.high[i], chunk.low[i]});
-  }
-}
 
 // What the numbers within error of a value round to.
 struct Bracket {
@@ -149,9 +138,14 @@ void RowNormalizer::take_wide(const Sums& row, double growth) {
   }
 }
 
-void RowNormalizer::find_exact() {
+ExactSums RowNormalizer::read_exact_sums() const {
   ExactSums sums;
   read_row_([&](const RowsIn& part) { sums += exact_sums(part); });
+  return sums;
+}
+
+void RowNormalizer::find_exact() {
+  const ExactSums sums = read_exact_sums();
   is_finite_ = sums.finite;
   if (!is_finite_) return;
   exact_ = std::make_unique<ExactRow>(sums, setting_.row_length, setting_.formula);
@@ -185,9 +179,7 @@ const RowNormalizer& RowNormalizer::better() const {
 const ExactRow& RowNormalizer::exact() const {
   const std::lock_guard lock(mutex_);
   if (!exact_) {
-    ExactSums sums;
-    read_row_([&](const RowsIn& part) { sums += exact_sums(part); });
-    exact_ = std::make_unique<ExactRow>(sums, setting_.row_length, setting_.formula);
+    exact_ = std::make_unique<ExactRow>(read_exact_sums(), setting_.row_length, setting_.formula);
   }
   return *exact_;
 }

@@ -76,6 +76,7 @@ class RowNormalizer final : public Settler {
   void take_narrow(const Sums& row);
   void take_wide(const Sums& row, double growth);
   void find_exact();
+  ExactSums read_exact_sums() const;
   bool is_constant() const;
   const RowNormalizer& better() const;
   const ExactRow& exact() const;

@@ -52,6 +52,17 @@ inline std::int64_t load_chunk(const RowsIn& row, std::int64_t start, Chunk& chu
   return n;
 }
 
+// Calls see(i, x) for every element of the one row.
+template <class See>
+void for_each_element(const RowsIn& row, See see) {
+  Chunk chunk;
+  std::fill_n(chunk.low, std::min(kChunk, row.row_length), 0.0);
+  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
+    const std::int64_t n = load_chunk(row, start, chunk);
+    for (std::int64_t i = 0; i < n; ++i) see(start + i, Number{chunk.high[i], chunk.low[i]});
+  }
+}
+
 // Element i of the one row of x.
 inline Number element_of(const RowsIn& row, std::int64_t i) noexcept {
   Chunk chunk;

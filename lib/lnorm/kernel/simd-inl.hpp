@@ -1,13 +1,6 @@
-// Vectors of doubles, and how elements of any dtype get into them: included once for every target that Highway
-// compiles for, by files that include foreach_target.h before, and by portable.cpp for vectors of one double.
+// Vectors of doubles of one target, and how elements of any dtype get into them.
 
-#if defined(LNORM_KERNEL_SIMD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LNORM_KERNEL_SIMD_INL_HPP_
-#undef LNORM_KERNEL_SIMD_INL_HPP_
-#else
-#define LNORM_KERNEL_SIMD_INL_HPP_
-#endif
-
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -113,24 +106,11 @@ HWY_INLINE V load_vector(const std::byte* from) {
   }
 }
 
-// Which elements of vector v there are in a group of count.
+// The first count lanes, or all of them.
 template <class Tag>
-HWY_INLINE hn::Mask<Tag> mask_of(Tag tag, std::int64_t count, std::int64_t v) {
-  const std::int64_t present = std::clamp<std::int64_t>(count - v * kWidth, 0, kWidth);
-  return hn::FirstN(tag, static_cast<std::size_t>(present));
+HWY_INLINE hn::Mask<Tag> mask_of(Tag tag, std::int64_t count) {
+  return hn::FirstN(tag, static_cast<std::size_t>(std::min(count, kWidth)));
 }
-
-// The last elements of a row, fewer than a group, followed by zeros.
-template <class T>
-struct Rest {
-  alignas(64) std::byte bytes[kLanes * kSize<T>];
-
-  HWY_INLINE Rest(const std::byte* from, std::int64_t count) {
-    const auto size = static_cast<std::size_t>(count * kSize<T>);
-    std::memcpy(bytes, from, size);
-    std::memset(bytes + size, 0, sizeof bytes - size);
-  }
-};
 
 HWY_INLINE double sum_of_lanes(V lanes) { return hn::GetLane(hn::SumOfLanes(kDoubles, lanes)); }
 
@@ -152,63 +132,76 @@ struct Lanes {
   }
 };
 
-// Whether the elements are read as they lie. Others are decoded first, a chunk at a time.
-HWY_INLINE bool is_loaded(const RowsIn& row) {
-  return (row.dtype == DType::float32 || row.dtype == DType::float64) &&
-         row.byte_order == std::endian::native;
+HWY_INLINE void prefetch(const std::byte* from, std::int64_t bytes) {
+  constexpr std::int64_t kLine = 64;
+  for (std::int64_t at = 0; at < bytes; at += kLine) hwy::Prefetch(from + at);
 }
 
-template <class T>
-void decode_as(const std::byte* from, std::int64_t count, double* to) {
+// Elements as they lie, less the center. There is room for whole groups. reads_ahead: as many elements again go
+// into the caches.
+template <class T, bool reads_ahead = true>
+void decode_as(const std::byte* from, std::int64_t count, double center, double* to) {
+  const V about = splat(center);
+  const auto decode_group = [&](const std::byte* group, double* d) HWY_ATTR {
+    for (std::int64_t v = 0; v < kLanes; v += kWidth) {
+      hn::StoreU(load_vector<T>(group + v * kSize<T>) - about, kDoubles, d + v);
+    }
+  };
   std::int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) {
-    hn::StoreU(load_vector<T>(from + i * kSize<T>), kDoubles, to + i);
+  for (; i + kLanes <= count; i += kLanes) {
+    const std::byte* const group = from + i * kSize<T>;
+    if constexpr (reads_ahead) prefetch(group + count * kSize<T>, kLanes * kSize<T>);
+    decode_group(group, to + i);
   }
-  if constexpr (kWidth > 1) {  // kChunk is whole vectors
-    if (i == count) return;
-    const Rest<T> rest(from + i * kSize<T>, count - i);
-    hn::StoreU(load_vector<T>(rest.bytes), kDoubles, to + i);
-  }
+  if (i >= count) return;
+  alignas(64) std::byte rest[kLanes * kSize<T>] = {};
+  std::memcpy(rest, from + i * kSize<T>, static_cast<std::size_t>((count - i) * kSize<T>));
+  decode_group(rest, to + i);
 }
 
-inline void decode(const std::byte* from, DType dtype, std::endian byte_order, std::int64_t count,
-                   Chunk& chunk) {
-  if (byte_order == std::endian::native) {
-    switch (dtype) {
+// Up to a chunk of a row of any dtype. The center is 0 where elements have low parts.
+inline void decode(const RowsIn& part, double center, Chunk& chunk) {
+  const auto decode_from = [&]<class T>(const std::byte* from, T) {
+    decode_as<T>(from, part.row_length, center, chunk.high);
+  };
+  if (part.byte_order == std::endian::native) {
+    switch (part.dtype) {
       case DType::int8:
-        return decode_as<std::int8_t>(from, count, chunk.high);
+        return decode_from(part.data, std::int8_t{});
       case DType::uint8:
-        return decode_as<std::uint8_t>(from, count, chunk.high);
+        return decode_from(part.data, std::uint8_t{});
       case DType::int16:
-        return decode_as<std::int16_t>(from, count, chunk.high);
+        return decode_from(part.data, std::int16_t{});
       case DType::uint16:
-        return decode_as<std::uint16_t>(from, count, chunk.high);
+        return decode_from(part.data, std::uint16_t{});
       case DType::int32:
-        return decode_as<std::int32_t>(from, count, chunk.high);
+        return decode_from(part.data, std::int32_t{});
       case DType::bfloat16:
-        return decode_as<BFloat16>(from, count, chunk.high);
+        return decode_from(part.data, BFloat16{});
+      case DType::float32:
+        return decode_from(part.data, float{});
+      case DType::float64:
+        return decode_from(part.data, double{});
       case DType::float16:
-        if constexpr (kHasFloat16) return decode_as<Float16>(from, count, chunk.high);
+        if constexpr (kHasFloat16) return decode_from(part.data, Float16{});
         break;
       default:
         break;
     }
   }
-  load(from, dtype, byte_order, count, chunk);
+  load(part.data, part.dtype, part.byte_order, part.row_length, chunk);
+  if (center != 0) decode_from(reinterpret_cast<const std::byte*>(chunk.high), double{});
 }
 
-// Calls use(T{}, elements, low) with the count elements of a chunk, as the row has them or decoded. low is null
-// where there are no low parts.
+// Calls use(start, count, chunk) for every chunk of a row, less the center.
 template <class Use>
-HWY_INLINE void with_chunk(const RowsIn& row, std::int64_t start, std::int64_t count, Chunk& chunk,
-                           Use use) {
-  const std::byte* const at = part_of(row, start, count).data;
-  if (is_loaded(row)) {
-    return row.dtype == DType::float32 ? use(float{}, at, nullptr) : use(double{}, at, nullptr);
+HWY_INLINE void for_each_chunk(const RowsIn& row, double center, Use use) {
+  Chunk chunk;
+  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
+    const std::int64_t count = std::min(kChunk, row.row_length - start);
+    decode(part_of(row, start, count), center, chunk);
+    use(start, count, chunk);
   }
-  decode(at, row.dtype, row.byte_order, count, chunk);
-  use(double{}, reinterpret_cast<const std::byte*>(chunk.high),
-      has_low(row.dtype) ? chunk.low : nullptr);
 }
 
 // Calls use(has_weight, has_bias) with both as types.
@@ -232,5 +225,3 @@ HWY_INLINE void with_terms(const Affine& affine, Use use) {
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
-
-#endif

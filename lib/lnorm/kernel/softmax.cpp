@@ -26,16 +26,12 @@ constexpr double kSlack = 1 + 0x1p-8;
 constexpr std::int64_t kLanes = 16;
 
 // The largest element; NaN if an element is.
-Number largest_element(const RowsIn& row, Chunk& chunk) {
+Number largest_element(const RowsIn& row) {
   Number largest{-kInfinity};
-  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
-    const std::int64_t n = load_chunk(row, start, chunk);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const Number x{chunk.high[i], chunk.low[i]};
-      if (std::isnan(x.high)) return x;
-      if (x.high > largest.high || (x.high == largest.high && x.low > largest.low)) largest = x;
-    }
-  }
+  for_each_element(row, [&](std::int64_t, Number x) {
+    const bool larger = x.high > largest.high || (x.high == largest.high && x.low > largest.low);
+    if (larger || std::isnan(x.high)) largest = x;
+  });
   return largest;
 }
 
@@ -48,22 +44,17 @@ const Exp& exponential() {
 class WideRow {
  public:
   WideRow(const RowsIn& row, Number max) : row_(row), max_(max) {
-    Chunk chunk;
-    std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
-    std::int64_t chunks = 0;
-    for (std::int64_t start = 0; start < row.row_length; start += kChunk, ++chunks) {
-      const std::int64_t n = load_chunk(row, start, chunk);
-      DoubleDouble lanes[kLanes] = {};
-      for (std::int64_t i = 0; i < n; ++i) {
-        const Exp::Wide e = exp_of({chunk.high[i], chunk.low[i]});
-        // What is below 2^-1000 does not show in a sum that is at least 1.
-        const double scale = Exp::power_of_two(std::max<std::int64_t>(e.exponent, -1000));
-        lanes[i % kLanes] = lanes[i % kLanes] + DoubleDouble{e.m.high * scale, e.m.low * scale};
-      }
-      for (const DoubleDouble& lane : lanes) sum_ = sum_ + lane;
-    }
+    DoubleDouble lanes[kLanes];
+    for_each_element(row, [&](std::int64_t i, Number x) {
+      const Exp::Wide e = exp_of(x);
+      // What is below 2^-1000 does not show in a sum that is at least 1.
+      const double scale = Exp::power_of_two(std::max<std::int64_t>(e.exponent, -1000));
+      DoubleDouble& lane = lanes[i % kLanes];
+      lane = lane + DoubleDouble{e.m.high * scale, e.m.low * scale};
+    });
+    for (const DoubleDouble& lane : lanes) sum_ = sum_ + lane;
     // Every addition is off by 3 u^2, the quotient by 10 u^2. Both exponentials have their errors.
-    const double additions = kChunk / kLanes + static_cast<double>(kLanes * chunks);
+    const double additions = static_cast<double>(row.row_length / kLanes + 1 + kLanes);
     error_ = (2 * Exp::kWideError + (3 * additions + 10) * kUnit * kUnit) * kSlack;
   }
 
@@ -181,7 +172,7 @@ void softmax(const RowsIn& x, const RowsOut& y) {
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const RowsIn row = row_of(x, r);
     const RowsOut out = row_of(y, x.row_length, r);
-    const Number max = largest_element(row, chunk);
+    const Number max = largest_element(row);
     if (!std::isfinite(max.high)) {
       fill_row(row, std::numeric_limits<double>::quiet_NaN(), out);
     } else if (narrow) {

@@ -1,12 +1,5 @@
 // The wide passes (statistics.hpp).
 
-#if defined(LNORM_KERNEL_WIDE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LNORM_KERNEL_WIDE_INL_HPP_
-#undef LNORM_KERNEL_WIDE_INL_HPP_
-#else
-#define LNORM_KERNEL_WIDE_INL_HPP_
-#endif
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -14,7 +7,6 @@
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/rounding.hpp"
-#include "lnorm/kernel/simd-inl.hpp"
 #include "lnorm/kernel/statistics.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,32 +14,32 @@ namespace lnorm {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Vector v of a group of elements, less the center (minus_center is not 0, or there is no low part). Exact: a
-// 64-bit integer is the sum of two doubles that are integers, and so is the center then.
-template <class T, bool centered>
-HWY_INLINE V2 deviation(const std::byte* x, const double* low, std::int64_t v, V minus_center) {
-  const V element = load_vector<T>(x + v * kWidth * kSize<T>);
-  if constexpr (!centered) return {element, hn::Zero(kDoubles)};
-  const V2 d = two_sum(element, minus_center);
-  if (low == nullptr) return d;
-  return two_sum(d.high, d.low + hn::LoadU(kDoubles, low + v * kWidth));
+// Low parts, where the row's dtype has them.
+inline double* low_of(const RowsIn& row, Chunk& chunk) {
+  return has_low(row.dtype) ? chunk.low : nullptr;
 }
 
-// The low parts add up without error-free transforms: their own errors are of second order.
+// The low parts add up without error-free transforms: their own errors are of second order. Where it is not
+// centered, the center is 0 and there are no low parts.
 template <bool centered>
 struct WideLanes {
   V2 sums[kVectors];
   V2 squares[kVectors];
   V minus_center;
 
-  template <class T, bool whole>
-  HWY_INLINE void add_group(const std::byte* x, const double* low, std::int64_t count) {
+  // An element less the center, exactly: a 64-bit integer is the sum of two doubles that are integers, and so is
+  // the center then.
+  HWY_INLINE V2 deviation(const double* x, const double* low, std::int64_t i) const {
+    const V element = hn::LoadU(kDoubles, x + i);
+    if constexpr (!centered) return {element, hn::Zero(kDoubles)};
+    const V2 d = two_sum(element, minus_center);
+    if (low == nullptr) return d;
+    return two_sum(d.high, d.low + hn::LoadU(kDoubles, low + i));
+  }
+
+  HWY_INLINE void add_group(const double* x, const double* low, std::int64_t i) {
     for (std::int64_t v = 0; v < kVectors; ++v) {
-      V2 d = deviation<T, centered>(x, low, v, minus_center);
-      if constexpr (!whole) {
-        const auto mask = mask_of(kDoubles, count, v);
-        d = {hn::IfThenElseZero(mask, d.high), hn::IfThenElseZero(mask, d.low)};
-      }
+      const V2 d = deviation(x, low, i + v * kWidth);
       const V2 sum = two_sum(sums[v].high, d.high);
       V2 square = two_product(d.high, d.high);
       if constexpr (centered) {
@@ -61,20 +53,15 @@ struct WideLanes {
     }
   }
 
-  template <class T>
-  HWY_INLINE void add(const std::byte* x, const double* low, std::int64_t n, double center) {
+  // After n elements there is room for whole groups.
+  HWY_INLINE void add(double* x, double* low, std::int64_t n, double center) {
     const V zero = hn::Zero(kDoubles);
     for (std::int64_t v = 0; v < kVectors; ++v) sums[v] = squares[v] = {zero, zero};
     minus_center = splat(-center);
-    std::int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      add_group<T, true>(x + i * kSize<T>, low == nullptr ? nullptr : low + i, kLanes);
-    }
-    if (i == n) return;
-    const Rest<T> rest(x + i * kSize<T>, n - i);
-    if (low == nullptr) return add_group<T, false>(rest.bytes, nullptr, n - i);
-    const Rest<double> low_rest(reinterpret_cast<const std::byte*>(low + i), n - i);
-    add_group<T, false>(rest.bytes, reinterpret_cast<const double*>(low_rest.bytes), n - i);
+    const std::int64_t whole = (n + kLanes - 1) / kLanes * kLanes;
+    std::fill(x + n, x + whole, center);
+    if (low != nullptr) std::fill(low + n, low + whole, 0.0);
+    for (std::int64_t i = 0; i < whole; i += kLanes) add_group(x, low, i);
   }
 
   HWY_INLINE Sums fold() const { return {fold(sums), fold(squares)}; }
@@ -103,17 +90,12 @@ struct WideLanes {
 
 template <bool centered>
 Sums wide_sums_about(const RowsIn& part, double center) {
-  Chunk chunk;
   Sums total;
-  for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
-    const std::int64_t n = std::min(kChunk, part.row_length - start);
-    with_chunk(part, start, n, chunk,
-               [&]<class T>(T, const std::byte* x, const double* low) HWY_ATTR {
-                 WideLanes<centered> lanes;
-                 lanes.template add<T>(x, low, n, center);
-                 total += lanes.fold();
-               });
-  }
+  for_each_chunk(part, 0, [&](std::int64_t, std::int64_t n, Chunk& chunk) HWY_ATTR {
+    WideLanes<centered> lanes;
+    lanes.add(chunk.high, low_of(part, chunk), n, center);
+    total += lanes.fold();
+  });
   return total;
 }
 
@@ -150,15 +132,11 @@ struct WideWriter {
   };
 
   // i: of the first element in the row.
-  template <class T>
-  HWY_INLINE Bounds bounds(const std::byte* x, const double* low, std::int64_t i) const {
-    V2 d{load_vector<T>(x), hn::Zero(kDoubles)};
-    if (low == nullptr) {
-      d = minus_mean + d.high;
-    } else {
-      d = minus_mean + V2{d.high, hn::LoadU(kDoubles, low)};
-    }
-    V2 y = d * rstd;
+  HWY_INLINE Bounds bounds(const double* x, const double* low, std::int64_t i) const {
+    const V element = hn::LoadU(kDoubles, x);
+    V2 y =
+        low == nullptr ? minus_mean + element : minus_mean + V2{element, hn::LoadU(kDoubles, low)};
+    y = y * rstd;
     if constexpr (has_weight) y = times_weight(y, i);
     if constexpr (has_bias) y = plus_bias(y, i);
     const V margin = relative * hn::Abs(y.high);
@@ -180,62 +158,39 @@ struct WideWriter {
 
 void wide_write(const RowsIn& part, const WideStatistics& statistics, const Affine& affine,
                 std::int64_t offset, const RowsOut& y, const Settler& settler) {
-  Chunk chunk;
   alignas(64) double low_ends[kChunk];
   alignas(64) double high_ends[kChunk];
-  for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
-    const std::int64_t n = std::min(kChunk, part.row_length - start);
-    bool all_same = true;
-    with_chunk(
-        part, start, n, chunk, [&]<class T>(T, const std::byte* x, const double* low) HWY_ATTR {
-          with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
-            const WideWriter<has_weight(), has_bias()> writer(statistics, affine, y.dtype);
-            const auto write_vector = [&](const std::byte* from, const double* from_low,
-                                          std::int64_t i) HWY_ATTR {
-              const auto ends = writer.template bounds<T>(from, from_low, offset + start + i);
-              hn::Store(ends.low, kDoubles, low_ends + i);
-              hn::Store(ends.high, kDoubles, high_ends + i);
-              const hn::RebindToUnsigned<D> bits;
-              all_same = all_same && hn::AllTrue(bits, hn::Eq(hn::BitCast(bits, ends.low),
-                                                              hn::BitCast(bits, ends.high)));
-            };
-            std::int64_t i = 0;
-            for (; i + kWidth <= n; i += kWidth) {
-              write_vector(x + i * kSize<T>, low == nullptr ? nullptr : low + i, i);
-            }
-            if constexpr (kWidth > 1) {
-              if (i == n) return;
-              const Rest<T> rest(x + i * kSize<T>, n - i);
-              if (low == nullptr) return write_vector(rest.bytes, nullptr, i);
-              const Rest<double> low_rest(reinterpret_cast<const std::byte*>(low + i), n - i);
-              write_vector(rest.bytes, reinterpret_cast<const double*>(low_rest.bytes), i);
-            }
-          });
-          if (all_same && y.dtype == DType::float64) return;  // low_ends are the results
-          for (std::int64_t i = 0; i < n; ++i) {
-            const double result = rounded(low_ends[i], y.dtype);
-            if (same_result(result, rounded(high_ends[i], y.dtype))) {
-              low_ends[i] = result;
-              continue;
-            }
-            T element;
-            std::memcpy(&element, x + i * kSize<T>, sizeof element);
-            low_ends[i] = settler.settle(
-                offset + start + i, {static_cast<double>(element), low == nullptr ? 0 : low[i]});
-          }
-        });
+  for_each_chunk(part, 0, [&](std::int64_t start, std::int64_t n, Chunk& chunk) HWY_ATTR {
+    double* const low = low_of(part, chunk);
+    const hn::RebindToUnsigned<D> bits;
+    auto differ = hn::Zero(bits);
+    with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
+      const WideWriter<has_weight(), has_bias()> writer(statistics, affine, y.dtype);
+      for (std::int64_t i = 0; i < n; i += kWidth) {
+        const auto ends =
+            writer.bounds(chunk.high + i, low == nullptr ? nullptr : low + i, offset + start + i);
+        hn::Store(ends.low, kDoubles, low_ends + i);
+        hn::Store(ends.high, kDoubles, high_ends + i);
+        differ = hn::Or(differ, hn::Xor(hn::BitCast(bits, ends.low), hn::BitCast(bits, ends.high)));
+      }
+    });
     std::byte* const out = row_of(y, start, 1).data;
-    if (y.dtype == DType::float64) {
+    if (y.dtype == DType::float64 && hn::AllTrue(bits, hn::Eq(differ, hn::Zero(bits)))) {
       std::memcpy(out, low_ends, static_cast<std::size_t>(n) * sizeof(double));
-    } else {
-      store(low_ends, n, y.dtype, out);
+      return;
     }
-  }
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double result = rounded(low_ends[i], y.dtype);
+      const bool decided = same_result(result, rounded(high_ends[i], y.dtype));
+      low_ends[i] = decided ? result
+                            : settler.settle(offset + start + i,
+                                             {chunk.high[i], low == nullptr ? 0 : low[i]});
+    }
+    store(low_ends, n, y.dtype, out);
+  });
 }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
-
-#endif

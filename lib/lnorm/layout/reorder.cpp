@@ -9,27 +9,18 @@ namespace lnorm {
 
 namespace {
 
-// A tensor in Fortran order as one row: its elements in C order.
-RowView fortran_row(const Shape& shape) {
-  return {shape, MemoryOrder::fortran, {}, kept_axes(shape, {})};
-}
-
 TensorInfo c_ordered(TensorInfo info) {
   info.order = MemoryOrder::c;
   return info;
 }
 
-bool is_ordered(const TensorInfo& info) {
-  return info.order == MemoryOrder::c || element_count(info.shape) == 0;
-}
-
 class GatheredTensor final : public RandomAccessSource {
  public:
+  // source: has positions.
   explicit GatheredTensor(std::unique_ptr<TensorSource> source)
       : RandomAccessSource(c_ordered(source->info())),
-        given_(std::move(source)),
-        source_(*given_),
-        view_(fortran_row(info().shape)) {}
+        source_(std::move(source)),
+        view_(RowView::one_row(info().shape, source_->info().order)) {}
 
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
     const auto item = static_cast<std::int64_t>(item_size(info().dtype));
@@ -40,11 +31,10 @@ class GatheredTensor final : public RandomAccessSource {
     std::copy(rows.begin(), rows.end(), to.begin());
   }
 
-  void finish() override { (*source_).finish(); }
+  void finish() override { source_->finish(); }
 
  private:
-  std::unique_ptr<TensorSource> given_;
-  PositionedSource source_;
+  std::unique_ptr<TensorSource> source_;
   RowView view_;
 };
 
@@ -52,33 +42,21 @@ class GatheredTensor final : public RandomAccessSource {
 std::unique_ptr<TensorSource> copied(TensorSource& given, const RowView& from,
                                      const TensorInfo& info, const RowView& to,
                                      const ForEachTile& for_each_tile) {
-  const PositionedSource source(given);
+  const auto positioned = given.has_positions() ? nullptr : spooled(given);
+  TensorSource& source = positioned ? *positioned : given;
   TensorSpool spool(info);
-  copy_tiles(*source, from, spool, to, for_each_tile);
-  (*source).finish();
+  copy_tiles(source, from, spool, to, for_each_tile);
+  source.finish();
   return spool.source();
 }
 
 }  // namespace
 
 std::unique_ptr<TensorSource> gathered(std::unique_ptr<TensorSource> source) {
-  if (is_ordered(source->info())) return source;
+  const TensorInfo& info = source->info();
+  if (info.order == MemoryOrder::c || element_count(info.shape) == 0) return source;
+  if (!source->has_positions()) source = spooled(*source);
   return std::make_unique<GatheredTensor>(std::move(source));
-}
-
-std::unique_ptr<TensorSource> in_c_order(std::unique_ptr<TensorSource> source,
-                                         const Passage& passage, const ForEachTile& for_each_tile) {
-  return passage.transposes ? transposed(*source, for_each_tile) : gathered(std::move(source));
-}
-
-std::vector<std::byte> read_all_in_c_order(TensorSource& source) {
-  std::vector<std::byte> elements = read_all(source);
-  if (is_ordered(source.info())) return elements;
-  std::vector<std::byte> ordered(elements.size());
-  const RowView view = fortran_row(source.info().shape);
-  view.gather(view.all(), item_size(source.info().dtype), elements.data(), ordered.data(),
-              view.row_length());
-  return ordered;
 }
 
 std::unique_ptr<TensorSource> transposed(TensorSource& source, const ForEachTile& for_each_tile) {

@@ -11,11 +11,12 @@ RowSink::RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const P
       item_(item_size(info.dtype)),
       view_(std::move(view)),
       for_each_tile_(std::move(for_each_tile)) {
-  if (passage.needs_positions || passage.lines_up_rows) positioned_.emplace(sink, info);
+  const bool takes_positions = passage.needs_positions || passage.lines_up_rows;
+  if (takes_positions && !sink.has_positions()) spool_.emplace(info);
   if (passage.lines_up_rows) lined_up_.emplace(info);
 }
 
-std::span<const std::byte> RowSink::put(const Tile& tile, const std::vector<std::byte>& rows,
+std::span<const std::byte> RowSink::put(const Tile& tile, std::span<const std::byte> rows,
                                         std::vector<std::byte>& packed, std::string& text) const {
   if (lined_up_) {
     write_tile(*lined_up_, view_.lined_up(), tile, item_, rows, packed);
@@ -26,26 +27,22 @@ std::span<const std::byte> RowSink::put(const Tile& tile, const std::vector<std:
     return {};
   }
   const std::int64_t position = tile.first_row * view_.row_length() + tile.first;
-  if (view_.is_contiguous()) return target().encode(position, rows, text);
+  if (view_.is_contiguous()) return sink_.encode(position, rows, text);
   packed.resize(rows.size());
   view_.scatter(tile, item_, rows.data(), tile.count, packed.data());
-  return target().encode(position, packed, text);
+  return sink_.encode(position, packed, text);
 }
 
 void RowSink::write(std::span<const std::byte> encoded) {
-  if (!encoded.empty()) target().write(encoded);
+  if (!encoded.empty()) sink_.write(encoded);
 }
 
 void RowSink::finish() {
   if (lined_up_) {
-    const std::unique_ptr<TensorSource> rows = lined_up_->source();
-    copy_tiles(*rows, view_.lined_up(), target(), view_, for_each_tile_);
+    copy_tiles(*lined_up_->source(), view_.lined_up(), target(), view_, for_each_tile_);
   }
-  if (positioned_) {
-    positioned_->finish();
-  } else {
-    sink_.finish();
-  }
+  if (spool_) copy_in_order(*spool_->source(), sink_);
+  sink_.finish();
 }
 
 }  // namespace lnorm

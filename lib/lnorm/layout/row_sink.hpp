@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "lnorm/layout/passage.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/layout/tiles.hpp"
 
@@ -14,26 +13,28 @@ namespace lnorm {
 // Rows into a sink, in whatever order they lie there.
 class RowSink {
  public:
-  // info: of the tensor that is written. for_each_tile: for finish.
+  // info: of the tensor that is written. for_each_tile: for finish, if passage lines up rows.
   RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const Passage& passage,
           ForEachTile for_each_tile);
 
   // Takes rows. Returns what write is to be given in order: nothing if they have been written to their
   // positions. packed, text: room for that. Several threads may do so at once.
-  std::span<const std::byte> put(const Tile& tile, const std::vector<std::byte>& rows,
+  std::span<const std::byte> put(const Tile& tile, std::span<const std::byte> rows,
                                  std::vector<std::byte>& packed, std::string& text) const;
   void write(std::span<const std::byte> encoded);
 
   void finish();
 
  private:
-  TensorSink& target() const noexcept { return positioned_ ? **positioned_ : sink_; }
+  const TensorSink& target() const noexcept {
+    return spool_ ? static_cast<const TensorSink&>(*spool_) : sink_;
+  }
 
   TensorSink& sink_;
   std::size_t item_;
   RowView view_;
   ForEachTile for_each_tile_;
-  std::optional<PositionedSink> positioned_;
+  std::optional<TensorSpool> spool_;     // positions for a sink that has none
   std::optional<TensorSpool> lined_up_;  // rows one after another, until all are there
 };
 

@@ -3,32 +3,29 @@
 #include <utility>
 
 #include "lnorm/layout/reorder.hpp"
+#include "lnorm/layout/spooled_tensor.hpp"
 
 namespace lnorm {
 
 RowSource::RowSource(TensorSource& source, const RowView& view, const Passage& passage,
                      const ForEachTile& for_each_tile)
     : source_(&source), view_(view) {
-  const auto take = [&](std::unique_ptr<TensorSource> reordered) {
-    reordered_ = std::move(reordered);
-    source_ = reordered_.get();
+  const auto take = [&](std::unique_ptr<TensorSource> detour) {
+    detour_ = std::move(detour);
+    source_ = detour_.get();
   };
   if (passage.transposes) take(transposed(*source_, for_each_tile));
   if (passage.lines_up_rows) {
     take(lined_up(*source_, view_, for_each_tile));
     view_ = view_.lined_up();
   }
-  if (passage.needs_positions) {
-    positioned_.emplace(*source_);
-    source_ = &**positioned_;
-  }
+  if (passage.needs_positions && !source_->has_positions()) take(spooled(*source_));
 }
 
 void RowSource::begin(const Tile& tile, std::vector<std::byte>& packed,
                       std::vector<std::byte>& rows) {
   if (source_->has_positions()) return;
-  const auto elements = static_cast<std::size_t>(tile.rows * tile.count);
-  source_->read(view_.is_contiguous() ? rows : packed, elements * item_size(info().dtype));
+  source_->read(view_.is_contiguous() ? rows : packed, tile.bytes(item_size(info().dtype)));
 }
 
 void RowSource::read(const Tile& tile, std::vector<std::byte>& packed,

@@ -1,11 +1,8 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "lnorm/layout/passage.hpp"
-#include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/layout/tiles.hpp"
 
 namespace lnorm {
@@ -27,8 +24,7 @@ class RowSource {
   void finish() { source_->finish(); }
 
  private:
-  std::unique_ptr<TensorSource> reordered_;
-  std::optional<PositionedSource> positioned_;
+  std::unique_ptr<TensorSource> detour_;  // that the rows come by, if there is one
   TensorSource* source_;
   RowView view_;
 };

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace lnorm {
 
 namespace {
 
 using Axis = RowView::Axis;
-
-std::vector<Axis> strided(const Shape& shape, MemoryOrder order, const Axes& numbers) {
-  const std::vector<std::int64_t> all = strides(shape, order);
-  std::vector<Axis> axes;
-  for (const std::size_t number : numbers) axes.push_back({shape[number], all[number]});
-  return axes;
-}
 
 std::int64_t size_of(std::span<const Axis> axes) {
   std::int64_t size = 1;
@@ -27,8 +21,9 @@ std::vector<Axis> merged(std::span<const Axis> axes) {
   std::vector<Axis> result;
   for (const Axis& axis : axes) {
     if (axis.extent == 1) continue;
-    if (!result.empty() && result.back().stride == axis.extent * axis.stride) {
-      result.back() = {result.back().extent * axis.extent, axis.stride};
+    if (!result.empty() && result.back().stride == axis.extent * axis.stride &&
+        result.back().step == axis.extent * axis.step) {
+      result.back() = {result.back().extent * axis.extent, axis.stride, axis.step};
     } else {
       result.push_back(axis);
     }
@@ -36,103 +31,80 @@ std::vector<Axis> merged(std::span<const Axis> axes) {
   return result;
 }
 
-// A part of a range of rows, or of elements: all combinations of some indices of each axis.
-struct Part {
-  std::int64_t position;     // in the file
-  std::int64_t start;        // in the range
-  std::vector<Axis> counts;  // the axes of which there are several indices, and how many
+std::vector<Axis> numbered(const Shape& shape, MemoryOrder order, const Axes& along) {
+  const std::vector<std::int64_t> all = strides(shape, order);
+  std::vector<Axis> axes;
+  for (const std::size_t number : along) axes.push_back({shape[number], all[number], 1});
+  for (std::size_t i = axes.size(); i-- > 1;) axes[i - 1].step = axes[i].step * axes[i].extent;
+  return merged(axes);
+}
+
+void sort_as_in_file(std::span<Axis> axes) {
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+}
+
+// Whether all indices, the last axis fastest, lie one after another.
+bool is_dense(const std::vector<Axis>& axes) {
+  std::int64_t stride = 1;
+  for (std::size_t i = axes.size(); i-- > 0; stride *= axes[i].extent) {
+    if (axes[i].stride != stride) return false;
+  }
+  return true;
+}
+
+// Some rows and some elements of each: all combinations of some indices of each axis.
+struct Box {
+  std::int64_t position = 0;  // in the file
+  std::int64_t start = 0;     // in rows
+  std::vector<Axis> axes;     // with their steps in rows
 };
 
-// Splits the indices from a to b, numbered along axes, into parts.
-void split(std::span<const Axis> axes, std::int64_t a, std::int64_t b, std::int64_t position,
-           std::int64_t start, std::vector<Part>& parts) {
+// Splits the numbers from a to b, along axes, into boxes, each of them a part of box. unit: from one number to
+// the next in rows.
+void split(std::span<const Axis> axes, std::int64_t a, std::int64_t b, std::int64_t unit,
+           const Box& box, std::vector<Box>& boxes) {
   if (a == b) return;
-  if (axes.empty()) {
-    parts.push_back({position, start, {}});
-    return;
-  }
+  if (axes.empty()) return boxes.push_back(box);
   const Axis outer = axes.front();
   const std::span<const Axis> rest = axes.subspan(1);
-  const std::int64_t inner = size_of(rest);
-  const std::int64_t first = (a + inner - 1) / inner;  // whole ones
-  const std::int64_t last = b / inner;
+  const std::int64_t first = (a + outer.step - 1) / outer.step;  // whole indices
+  const std::int64_t last = b / outer.step;
+  const auto part_from = [&](std::int64_t index, std::int64_t number) {
+    Box part = box;
+    part.position += index * outer.stride;
+    part.start += (number - a) * unit;
+    return part;
+  };
   if (first > last) {  // all within one index
-    return split(rest, a - last * inner, b - last * inner, position + last * outer.stride, start,
-                 parts);
+    return split(rest, a - last * outer.step, b - last * outer.step, unit, part_from(last, a),
+                 boxes);
   }
-  if (a < first * inner) {
-    split(rest, a - (first - 1) * inner, inner, position + (first - 1) * outer.stride, start,
-          parts);
+  if (a < first * outer.step) {
+    split(rest, a - (first - 1) * outer.step, outer.step, unit, part_from(first - 1, a), boxes);
   }
   if (first < last) {
-    Part part{position + first * outer.stride, start + first * inner - a, {}};
-    part.counts.push_back({last - first, outer.stride});
-    part.counts.insert(part.counts.end(), rest.begin(), rest.end());
-    parts.push_back(std::move(part));
-  }
-  split(rest, 0, b - last * inner, position + last * outer.stride, start + last * inner - a, parts);
-}
-
-// One axis of a box: its stride in the file, and in rows.
-struct BoxAxis {
-  std::int64_t count;
-  std::int64_t stride;
-  std::int64_t rows_stride;
-};
-
-// Some rows and some elements of each, with their axes in the order of the file.
-struct Box {
-  std::int64_t position;    // in the file
-  std::int64_t rows_start;  // in rows
-  std::vector<BoxAxis> axes;
-
-  std::int64_t size() const {
-    std::int64_t size = 1;
-    for (const BoxAxis& axis : axes) size *= axis.count;
-    return size;
-  }
-};
-
-void add_axes(const std::vector<Axis>& counts, std::int64_t rows_stride,
-              std::vector<BoxAxis>& axes) {
-  for (std::size_t i = counts.size(); i-- > 0;) {
-    axes.push_back({counts[i].extent, counts[i].stride, rows_stride});
-    rows_stride *= counts[i].extent;
-  }
-}
-
-// Merges axes that follow each other both in the file and in rows.
-void merge(std::vector<BoxAxis>& axes) {
-  std::vector<BoxAxis> result;
-  for (const BoxAxis& axis : axes) {
-    if (axis.count == 1) continue;
-    if (!result.empty() && result.back().stride == axis.count * axis.stride &&
-        result.back().rows_stride == axis.count * axis.rows_stride) {
-      result.back() = {result.back().count * axis.count, axis.stride, axis.rows_stride};
-    } else {
-      result.push_back(axis);
+    Box whole = part_from(first, first * outer.step);
+    whole.axes.push_back({last - first, outer.stride, outer.step * unit});
+    for (const Axis& axis : rest) {
+      whole.axes.push_back({axis.extent, axis.stride, axis.step * unit});
     }
+    boxes.push_back(std::move(whole));
   }
-  axes = std::move(result);
+  split(rest, 0, b - last * outer.step, unit, part_from(last, last * outer.step), boxes);
 }
 
 std::vector<Box> boxes_of(std::span<const Axis> row_axes, std::span<const Axis> element_axes,
                           const Tile& tile, std::int64_t row_stride) {
-  std::vector<Part> rows;
-  std::vector<Part> elements;
-  split(row_axes, tile.first_row, tile.first_row + tile.rows, 0, 0, rows);
-  split(element_axes, tile.first, tile.first + tile.count, 0, 0, elements);
+  std::vector<Box> rows;
   std::vector<Box> boxes;
-  for (const Part& some_rows : rows) {
-    for (const Part& some : elements) {
-      Box box{some_rows.position + some.position, some_rows.start * row_stride + some.start, {}};
-      add_axes(some.counts, 1, box.axes);
-      add_axes(some_rows.counts, row_stride, box.axes);
-      std::stable_sort(box.axes.begin(), box.axes.end(),
-                       [](const BoxAxis& a, const BoxAxis& b) { return a.stride > b.stride; });
-      merge(box.axes);
-      boxes.push_back(std::move(box));
-    }
+  split(row_axes, tile.first_row, tile.first_row + tile.rows, row_stride, {}, rows);
+  for (const Box& some : rows) {
+    split(element_axes, tile.first, tile.first + tile.count, 1, some, boxes);
+  }
+  for (Box& box : boxes) {
+    sort_as_in_file(box.axes);
+    box.axes = merged(box.axes);
   }
   return boxes;
 }
@@ -216,56 +188,46 @@ void copy_boxes(const std::vector<Box>& boxes, std::size_t item, bool to_rows,
                 const std::byte* from, std::byte* to) {
   std::int64_t packed_start = 0;
   for (const Box& box : boxes) {
+    const std::int64_t size = size_of(box.axes);
     std::vector<CopyAxis> axes;
-    std::int64_t packed_stride = 1;
-    for (auto axis = box.axes.rbegin(); axis != box.axes.rend(); ++axis) {
-      axes.insert(axes.begin(), to_rows ? CopyAxis{axis->count, packed_stride, axis->rows_stride}
-                                        : CopyAxis{axis->count, axis->rows_stride, packed_stride});
-      packed_stride *= axis->count;
+    std::int64_t packed_stride = size;
+    for (const Axis& axis : box.axes) {
+      packed_stride /= axis.extent;
+      axes.push_back(to_rows ? CopyAxis{axis.extent, packed_stride, axis.step}
+                             : CopyAxis{axis.extent, axis.step, packed_stride});
     }
-    copy_items(item, std::move(axes), from, to_rows ? packed_start : box.rows_start, to,
-               to_rows ? box.rows_start : packed_start);
-    packed_start += box.size();
+    copy_items(item, std::move(axes), from, to_rows ? packed_start : box.start, to,
+               to_rows ? box.start : packed_start);
+    packed_start += size;
   }
 }
 
 }  // namespace
 
-RowView::RowView(std::span<const Axis> row_axes, std::span<const Axis> element_axes)
-    : row_axes_(merged(row_axes)),
-      element_axes_(merged(element_axes)),
-      rows_(size_of(row_axes)),
-      row_length_(size_of(element_axes)) {
-  if (rows_ == 0 || row_length_ == 0) return;
-  slab_rows_ = rows_;
-  // Find the fewest of the last row axes that fill a block together with the elements. The other axes go
-  // from block to block.
-  for (std::size_t outer = row_axes_.size() + 1; outer-- > 0;) {
-    const std::span<const Axis> axes(row_axes_);
-    std::vector<Axis> inner(axes.begin() + static_cast<std::ptrdiff_t>(outer), axes.end());
-    inner.insert(inner.end(), element_axes_.begin(), element_axes_.end());
-    std::stable_sort(inner.begin(), inner.end(),
-                     [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
-    inner.insert(inner.begin(), axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(outer));
-    const std::vector<Axis> all = merged(inner);
-    if (all.empty() || (all.size() == 1 && all[0].stride == 1)) {
-      slab_rows_ = size_of(axes.subspan(outer));
-      break;
-    }
-  }
-  const bool elements_contiguous =
-      element_axes_.empty() || (element_axes_.size() == 1 && element_axes_[0].stride == 1);
-  contiguous_ = slab_rows_ == 1 && elements_contiguous;
-}
-
 RowView::RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes,
                  const Axes& element_axes)
-    : RowView(strided(shape, order, row_axes), strided(shape, order, element_axes)) {}
+    : row_axes_(numbered(shape, order, row_axes)),
+      element_axes_(numbered(shape, order, element_axes)),
+      rows_(size_of(row_axes_)),
+      row_length_(size_of(element_axes_)) {
+  if (rows_ == 0 || row_length_ == 0) return;
+  // Find the fewest of the last row axes that fill a block together with the elements. The other axes go
+  // from block to block.
+  slab_rows_ = rows_;
+  for (std::size_t outer = row_axes_.size(); outer > 0; --outer) {
+    std::vector<Axis> axes = row_axes_;
+    axes.insert(axes.end(), element_axes_.begin(), element_axes_.end());
+    sort_as_in_file(std::span(axes).subspan(outer));
+    if (!is_dense(axes)) continue;
+    slab_rows_ = row_axes_[outer - 1].step;
+    break;
+  }
+  contiguous_ = slab_rows_ == 1 && is_dense(element_axes_);
+}
 
-RowView RowView::contiguous(std::int64_t rows, std::int64_t row_length) {
-  const Axis row_axis{rows, row_length};
-  const Axis element_axis{row_length, 1};
-  return {{&row_axis, 1}, {&element_axis, 1}};
+RowView RowView::one_row(const Shape& shape, MemoryOrder order) {
+  if (element_count(shape) == 0) return contiguous(1, 0);  // strides might be too large
+  return {shape, order, {}, kept_axes(shape, {})};
 }
 
 bool RowView::runs_across_rows() const noexcept {
@@ -279,11 +241,11 @@ std::vector<RowView::Run> RowView::runs(const Tile& tile) const {
     std::size_t outer = box.axes.size();
     std::int64_t length = 1;
     while (outer > 0 && box.axes[outer - 1].stride == length) {
-      length *= box.axes[outer - 1].count;
+      length *= box.axes[outer - 1].extent;
       --outer;
     }
     std::vector<std::int64_t> index(outer);
-    for (std::int64_t left = box.size() / length; left > 0; --left) {
+    for (std::int64_t left = size_of(box.axes) / length; left > 0; --left) {
       std::int64_t position = box.position;
       for (std::size_t i = 0; i < outer; ++i) position += index[i] * box.axes[i].stride;
       if (!runs.empty() && runs.back().position + runs.back().count == position) {
@@ -292,7 +254,7 @@ std::vector<RowView::Run> RowView::runs(const Tile& tile) const {
         runs.push_back({position, length});
       }
       for (std::size_t i = outer; i-- > 0;) {
-        if (++index[i] < box.axes[i].count) break;
+        if (++index[i] < box.axes[i].extent) break;
         index[i] = 0;
       }
     }

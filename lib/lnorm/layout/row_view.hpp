@@ -16,6 +16,11 @@ struct Tile {
   std::int64_t rows;
   std::int64_t first;  // element of a row
   std::int64_t count;  // elements of each row
+
+  // Of items of a size.
+  std::size_t bytes(std::size_t item) const {
+    return static_cast<std::size_t>(rows * count) * item;
+  }
 };
 
 // A tensor in a file or in memory, seen as rows of elements: where each of them lies. Positions are
@@ -25,22 +30,26 @@ struct Tile {
 // elements, one after another, it is read and written. gather and scatter lead from one form to the other.
 class RowView {
  public:
+  // An axis along which rows, or elements, are numbered.
   struct Axis {
     std::int64_t extent;
-    std::int64_t stride;  // from one index to the next
+    std::int64_t stride;  // from one index to the next, in positions
+    std::int64_t step;    // the same in numbers
   };
 
   RowView() = default;
 
-  // Rows are numbered along row_axes and their elements along element_axes, the last of either
+  // Rows are numbered along row_axes of a tensor, and their elements along element_axes, the last of either
   // fastest.
-  RowView(std::span<const Axis> row_axes, std::span<const Axis> element_axes);
-
-  // The same along axes of a tensor.
   RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes, const Axes& element_axes);
 
   // Rows that lie one after another.
-  static RowView contiguous(std::int64_t rows, std::int64_t row_length);
+  static RowView contiguous(std::int64_t rows, std::int64_t row_length) {
+    return {{rows, row_length}, MemoryOrder::c, {0}, {1}};
+  }
+
+  // All elements of a tensor as one row, in C order.
+  static RowView one_row(const Shape& shape, MemoryOrder order);
 
   // As many rows of the same length that lie so.
   RowView lined_up() const { return contiguous(rows_, row_length_); }

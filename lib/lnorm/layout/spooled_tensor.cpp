@@ -1,7 +1,6 @@
 #include "lnorm/layout/spooled_tensor.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,8 +11,6 @@
 namespace lnorm {
 
 namespace {
-
-constexpr std::int64_t kBlock = std::int64_t{1} << 20;
 
 class SpooledTensor final : public RandomAccessSource {
  public:
@@ -33,23 +30,7 @@ class SpooledTensor final : public RandomAccessSource {
   os::FileDescriptor file_;
 };
 
-std::unique_ptr<TensorSource> spooled(TensorSource& source) {
-  TensorSpool spool(source.info());
-  std::vector<std::byte> block;
-  const std::int64_t bytes = data_bytes(source.info());
-  for (std::int64_t done = 0; done < bytes; done += kBlock) {
-    source.read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
-    spool.write(block);
-  }
-  source.finish();
-  return spool.source();
-}
-
 }  // namespace
-
-PositionedSource::PositionedSource(TensorSource& source)
-    : spooled_(source.has_positions() ? nullptr : spooled(source)),
-      source_(spooled_ ? spooled_.get() : &source) {}
 
 TensorSpool::TensorSpool(TensorInfo info)
     : info_(std::move(info)), file_(os::create_nameless(file_name_)) {}
@@ -66,27 +47,23 @@ std::unique_ptr<TensorSource> TensorSpool::source() {
   return std::make_unique<SpooledTensor>(info_, file_name_, std::move(file_));
 }
 
-PositionedSink::PositionedSink(TensorSink& sink, const TensorInfo& info) : sink_(sink) {
-  if (!sink.has_positions()) spool_ = std::make_unique<TensorSpool>(info);
+std::unique_ptr<TensorSource> spooled(TensorSource& source) {
+  TensorSpool spool(source.info());
+  copy_in_order(source, spool);
+  return spool.source();
 }
 
-TensorSink& PositionedSink::operator*() const noexcept {
-  return spool_ ? static_cast<TensorSink&>(*spool_) : sink_;
-}
-
-void PositionedSink::finish() {
-  if (spool_) {
-    const std::unique_ptr<TensorSource> source = spool_->source();
-    const std::int64_t bytes = data_bytes(source->info());
-    const auto item = static_cast<std::int64_t>(item_size(source->info().dtype));
-    std::vector<std::byte> block;
-    std::string room;
-    for (std::int64_t done = 0; done < bytes; done += kBlock) {
-      source->read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
-      sink_.write(sink_.encode(done / item, block, room));
-    }
+void copy_in_order(TensorSource& source, TensorSink& sink) {
+  constexpr std::int64_t kBlock = std::int64_t{1} << 20;
+  const std::int64_t bytes = data_bytes(source.info());
+  const auto item = static_cast<std::int64_t>(item_size(source.info().dtype));
+  std::vector<std::byte> block;
+  std::string room;
+  for (std::int64_t done = 0; done < bytes; done += kBlock) {
+    source.read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
+    sink.write(sink.encode(done / item, block, room));
   }
-  sink_.finish();
+  source.finish();
 }
 
 }  // namespace lnorm

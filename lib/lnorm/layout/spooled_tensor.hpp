@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "lnorm/io/os.hpp"
 #include "lnorm/io/tensor_sink.hpp"
@@ -11,19 +11,7 @@
 // Throws Error if that fails.
 namespace lnorm {
 
-// A source with positions is used as it is. One without, such as a pipe, is read to its end first.
-class PositionedSource {
- public:
-  explicit PositionedSource(TensorSource& source);
-
-  TensorSource& operator*() const noexcept { return *source_; }
-
- private:
-  std::unique_ptr<TensorSource> spooled_;
-  TensorSource* source_;
-};
-
-// A tensor that is written at positions, and then can be read.
+// A tensor that is written at positions, or in order, and then can be read.
 class TensorSpool final : public TensorSink {
  public:
   // info: of what is written; in native byte order.
@@ -43,20 +31,10 @@ class TensorSpool final : public TensorSink {
   os::FileDescriptor file_;
 };
 
-// A sink with positions is used as it is. One without gets the elements in finish(), in order.
-class PositionedSink {
- public:
-  // info: of what is written.
-  PositionedSink(TensorSink& sink, const TensorInfo& info);
+// The tensor with positions, after the source has been read to its end.
+std::unique_ptr<TensorSource> spooled(TensorSource& source);
 
-  TensorSink& operator*() const noexcept;
-
-  // In place of the sink's own.
-  void finish();
-
- private:
-  TensorSink& sink_;
-  std::unique_ptr<TensorSpool> spool_;
-};
+// Copies a tensor from its first element to its last. Finishes the source alone.
+void copy_in_order(TensorSource& source, TensorSink& sink);
 
 }  // namespace lnorm

@@ -16,22 +16,22 @@ std::int64_t start_of(const RowView& view, const Tile& tile, std::size_t item) {
   return (tile.first_row * view.row_length() + tile.first) * static_cast<std::int64_t>(item);
 }
 
-// A tile whose runs go across rows is packed in pieces of some elements of all its rows. The L2 cache holds a
-// piece with room to spare.
-constexpr std::int64_t kPieceBytes = std::int64_t{256} << 10;
-
-std::int64_t piece_length(const RowView& view, const Tile& tile, std::size_t item) {
-  if (!view.runs_across_rows()) return tile.count;
-  const std::int64_t bytes = tile.rows * static_cast<std::int64_t>(item);
-  return std::clamp<std::int64_t>(kPieceBytes / bytes, 1, tile.count);
-}
-
-// Calls see(piece) for all of them.
+// Calls see(piece, where it begins in the rows of the tile) for pieces of a tile, with room for each in packed.
 template <class See>
-void for_each_piece(const RowView& view, const Tile& tile, std::size_t item, See see) {
-  const std::int64_t length = piece_length(view, tile, item);
+void for_each_piece(const RowView& view, const Tile& tile, std::size_t item,
+                    std::vector<std::byte>& packed, See see) {
+  // A tile whose runs go across rows is packed in pieces of some elements of all its rows. The L2 cache holds a
+  // piece with room to spare.
+  constexpr std::int64_t kPieceBytes = std::int64_t{256} << 10;
+  const std::int64_t bytes = tile.rows * static_cast<std::int64_t>(item);
+  const std::int64_t length = view.runs_across_rows()
+                                  ? std::clamp<std::int64_t>(kPieceBytes / bytes, 1, tile.count)
+                                  : tile.count;
   for (std::int64_t first = 0; first < tile.count; first += length) {
-    see(Tile{tile.first_row, tile.rows, tile.first + first, std::min(length, tile.count - first)});
+    const Tile piece{tile.first_row, tile.rows, tile.first + first,
+                     std::min(length, tile.count - first)};
+    packed.resize(piece.bytes(item));
+    see(piece, static_cast<std::size_t>(first) * item);
   }
 }
 
@@ -45,36 +45,25 @@ void for_each_run(const RowView& view, const Tile& piece, std::size_t item, Byte
   }
 }
 
-std::size_t byte_count(const Tile& tile, std::size_t item) {
-  return static_cast<std::size_t>(tile.rows * tile.count) * item;
-}
-
-// Where the elements of a piece begin in the rows of its tile.
-std::size_t offset(const Tile& tile, const Tile& piece, std::size_t item) {
-  return static_cast<std::size_t>(piece.first - tile.first) * item;
-}
-
 }  // namespace
 
 void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
                std::vector<std::byte>& packed, std::vector<std::byte>& rows) {
   const std::size_t item = item_size(source.info().dtype);
-  rows.resize(byte_count(tile, item));
+  rows.resize(tile.bytes(item));
   if (is_one_run(view, tile)) return source.read_at(start_of(view, tile, item), rows);
-  for_each_piece(view, tile, item, [&](const Tile& piece) {
-    packed.resize(byte_count(piece, item));
+  for_each_piece(view, tile, item, packed, [&](const Tile& piece, std::size_t start) {
     for_each_run(view, piece, item, std::span(packed),
                  [&](std::int64_t position, auto bytes) { source.read_at(position, bytes); });
-    view.gather(piece, item, packed.data(), rows.data() + offset(tile, piece, item), tile.count);
+    view.gather(piece, item, packed.data(), rows.data() + start, tile.count);
   });
 }
 
 void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
-                const std::vector<std::byte>& rows, std::vector<std::byte>& packed) {
+                std::span<const std::byte> rows, std::vector<std::byte>& packed) {
   if (is_one_run(view, tile)) return sink.write_at(start_of(view, tile, item), rows);
-  for_each_piece(view, tile, item, [&](const Tile& piece) {
-    packed.resize(byte_count(piece, item));
-    view.scatter(piece, item, rows.data() + offset(tile, piece, item), tile.count, packed.data());
+  for_each_piece(view, tile, item, packed, [&](const Tile& piece, std::size_t start) {
+    view.scatter(piece, item, rows.data() + start, tile.count, packed.data());
     for_each_run(view, piece, item, std::span<const std::byte>(packed),
                  [&](std::int64_t position, auto bytes) { sink.write_at(position, bytes); });
   });

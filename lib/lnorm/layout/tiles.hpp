@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "lnorm/io/tensor_sink.hpp"
@@ -11,13 +12,26 @@
 
 namespace lnorm {
 
+// How a tensor gets from a file to its rows, or from the rows to a file. What needs positions and has none
+// is spooled.
+struct Passage {
+  bool needs_positions = false;  // tiles do not follow each other in the file
+  bool transposes = false;       // first into C order, in a temporary file; of a source
+  bool lines_up_rows = false;    // by way of a temporary file in which rows lie one after another
+
+  // Whether there is a temporary file on the way.
+  bool makes_detour(bool has_positions) const noexcept {
+    return transposes || lines_up_rows || (needs_positions && !has_positions);
+  }
+};
+
 // Reads a tile at positions, as rows. packed: room for what is read.
 void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
                std::vector<std::byte>& packed, std::vector<std::byte>& rows);
 
 // Writes rows of items of a size to their positions. packed: room for what is written.
 void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
-                const std::vector<std::byte>& rows, std::vector<std::byte>& packed);
+                std::span<const std::byte> rows, std::vector<std::byte>& packed);
 
 // Room for a tile on its way. A thread uses it again for the next one.
 struct TileRoom {

@@ -48,7 +48,8 @@ void raise(std::optional<Greatest<T>>& greatest, T value, const ElementPair& at)
   if (!greatest || value > greatest->value) greatest = Greatest<T>{value, at};
 }
 
-// Passes over the pairs of a chunk. Most of them raise no maximum, which three comparisons tell.
+// Passes over the pairs of a chunk. Most of them raise no maximum and are not among the worst, which three
+// comparisons tell.
 template <class T>  // the expected dtype's
 class Pass {
  public:
@@ -66,10 +67,7 @@ class Pass {
     const std::uint64_t ulps =
         is_equal(pair.actual, pair.expected) ? 0 : ulp_distance<T>(pair.actual, pair.expected);
     if (!(difference <= absolute_ && difference <= relative_ * size && ulps <= ulps_ && any_)) {
-      raise(comparison_.absolute, difference, pair);
-      if (size > 0) raise(comparison_.relative, difference / size, pair);
-      raise(comparison_.ulps, ulps, pair);
-      find_limits();
+      rank(pair, {ulps, difference, difference == 0 ? 0 : difference / size});
     }
     const Tolerance& tolerance = comparison_.tolerance;
     const bool passes =
@@ -84,8 +82,17 @@ class Pass {
     return std::isfinite(pair.actual.high) && std::isfinite(pair.expected.high);
   }
 
+  // Out of line, or the loop would be slower for it.
+  [[gnu::noinline]] void rank(const ElementPair& pair, const Distances& distances) {
+    raise(comparison_.absolute, distances.absolute, pair);
+    if (pair.expected.high != 0) raise(comparison_.relative, distances.relative, pair);
+    raise(comparison_.ulps, distances.ulps, pair);
+    comparison_.worst.add({pair, distances});
+    find_limits();
+  }
+
   // At least one is not.
-  void see_non_finite(const ElementPair& pair) {
+  [[gnu::noinline]] void see_non_finite(const ElementPair& pair) {
     const double actual = pair.actual.high;
     const double expected = pair.expected.high;
     const bool one_side = std::isfinite(actual) || std::isfinite(expected);
@@ -93,7 +100,10 @@ class Pass {
     const bool passes = actual == expected || (both_nan && comparison_.tolerance.equal_nan);
     if (one_side) ++comparison_.non_finite_one_side;
     if (!one_side && !passes) ++comparison_.non_finite_differing;
-    if (!passes) add_mismatch(pair);
+    if (passes) return;
+    add_mismatch(pair);
+    comparison_.worst.add({pair, std::nullopt});
+    find_limits();
   }
 
   void add_mismatch(const ElementPair& pair) {
@@ -103,14 +113,15 @@ class Pass {
     }
   }
 
-  // What a pair must not exceed in order to raise nothing; of the quotient a little less, for its
-  // rounding.
+  // What a pair must not exceed in order to raise no maximum and not to be among the worst; of the quotient a
+  // little less, for its rounding.
   void find_limits() {
     any_ = comparison_.absolute && comparison_.relative;
     if (!any_) return;
-    absolute_ = comparison_.absolute->value;
-    relative_ = comparison_.relative->value * (1 - 0x1p-50);
-    ulps_ = comparison_.ulps->value;
+    const Distances worst = comparison_.worst.limits();
+    absolute_ = std::min(comparison_.absolute->value, worst.absolute);
+    relative_ = std::min(comparison_.relative->value, worst.relative) * (1 - 0x1p-50);
+    ulps_ = std::min(comparison_.ulps->value, worst.ulps);
   }
 
   std::size_t max_mismatches_;
@@ -132,7 +143,7 @@ Tolerance default_tolerance(DType actual, DType expected) {
   return result;
 }
 
-void Comparison::clear(std::int64_t position) {
+void Comparison::clear(std::int64_t position, std::uint64_t floor) {
   elements = position;
   mismatched = 0;
   first_mismatches.clear();
@@ -141,6 +152,7 @@ void Comparison::clear(std::int64_t position) {
   absolute.reset();
   relative.reset();
   ulps.reset();
+  worst.clear(floor);
 }
 
 void Comparison::append(const Comparison& next, std::size_t max_mismatches) {
@@ -158,6 +170,7 @@ void Comparison::append(const Comparison& next, std::size_t max_mismatches) {
   raise_to(absolute, next.absolute);
   raise_to(relative, next.relative);
   raise_to(ulps, next.ulps);
+  worst.merge(next.worst);
 }
 
 void compare_elements(const Chunk& actual, const Chunk& expected, std::int64_t count,

@@ -7,8 +7,8 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/chunk.hpp"
-#include "lnorm/core/number.hpp"
 #include "lnorm/core/tensor_info.hpp"
+#include "lnorm/measure/worst.hpp"
 
 // Two tensors held against each other, element by element.
 namespace lnorm {
@@ -27,12 +27,6 @@ struct Tolerance {
 
 // By dtype, as torch.testing.assert_close; of two dtypes the looser value of each.
 Tolerance default_tolerance(DType actual, DType expected);
-
-struct ElementPair {
-  std::int64_t position = 0;  // in C order
-  Number actual;
-  Number expected;
-};
 
 template <class T>
 struct Greatest {
@@ -68,10 +62,15 @@ struct Comparison {
 
   std::optional<MismatchedRows> rows;  // if asked for
 
+  // Whether they pass or not; of every row the worst element alone, if rows were asked for.
+  WorstElements worst;
+  std::optional<Axes> row_max_axes;  // the axes of the rows of row_max; nothing: it is not known
+
   bool equal() const noexcept { return same_shape && mismatched == 0; }
 
-  // Back to nothing found, before the element at a position. The tensors and the tolerance stay.
-  void clear(std::int64_t position);
+  // Back to nothing found, before the element at a position. The tensors and the tolerance stay. worst takes
+  // what is worse than a floor.
+  void clear(std::int64_t position, std::uint64_t floor);
 
   // Adds what was found in the elements that follow.
   void append(const Comparison& next, std::size_t max_mismatches);

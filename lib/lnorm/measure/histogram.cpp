@@ -4,25 +4,57 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <utility>
+#include <optional>
+#include <span>
 
 namespace lnorm {
 
 namespace {
 
+using Bin = ValueCounts::Bin;
+using Bins = std::span<const Bin>;
+
+// ---- The range.
+
+// The bin of a number by its rank, from 0.
+const Bin& bin_of(std::int64_t rank, Bins bins) {
+  auto bin = bins.begin();
+  while (rank >= bin->count) rank -= (bin++)->count;
+  return *bin;
+}
+
+// Without outliers.
+Bins bins_in_range(Bins bins, std::int64_t count) {
+  constexpr double kFar = 5;
+  double lower = 0;
+  double upper = 0;
+  std::int64_t beyond = count;
+  do {
+    beyond /= beyond == count ? 4 : 2;
+    if (beyond == 0) return bins;
+    lower = bin_of(beyond, bins).low;
+    upper = bin_of(count - 1 - beyond, bins).high;
+  } while (lower == upper);
+  const double far = kFar * (upper - lower);
+  const auto first = std::find_if(bins.begin(), bins.end(),
+                                  [&](const Bin& bin) { return bin.low >= lower - far; });
+  const auto end = std::find_if(bins.rbegin(), bins.rend(), [&](const Bin& bin) {
+                     return bin.high <= upper + far;
+                   }).base();
+  const Bins result(first, end);
+  const double range = result.back().high - result.front().low;
+  return bins.back().high / 2 - bins.front().low / 2 > range ? result : bins;
+}
+
+std::int64_t sum(Bins bins) {
+  std::int64_t result = 0;
+  for (const Bin& bin : bins) result += bin.count;
+  return result;
+}
+
+// ---- Multiples of a power of two.
+
 constexpr int kDigits = std::numeric_limits<double>::digits;
-
-// Bins as narrow as a number's last place, but that 1 / w is a double, too.
-int finest_exponent(double value) {
-  constexpr int kLeast = -1022;
-  return value == 0 ? kLeast : std::max(std::ilogb(value) - (kDigits - 1), kLeast);
-}
-
-std::int64_t index_at(double value, double scale) {
-  const double bin = value * scale;
-  if (bin == 0 && value < 0) return -1;  // far less than a bin below zero: underflowed
-  return static_cast<std::int64_t>(std::floor(bin));
-}
 
 // The exponent of the greatest power of two that divides a number other than 0.
 int divisor_of(double value) {
@@ -46,91 +78,113 @@ std::size_t multiples_per_bar(std::size_t multiples, std::size_t most) {
   return best;
 }
 
+// Of bins that are one value each; nothing if there are too many multiples.
+std::optional<Histogram::Bars> bars_of_multiples(Bins bins, std::size_t most) {
+  int divisor = std::numeric_limits<double>::max_exponent;
+  for (const Bin& bin : bins) {
+    if (bin.low != 0) divisor = std::min(divisor, divisor_of(bin.low));
+  }
+  const double low = bins.front().low;
+  const auto multiples_to = [&](double value) { return std::ldexp(value - low, -divisor); };
+  const bool countable = multiples_to(bins.back().low) < static_cast<double>(ValueCounts::kMost);
+  if (!countable || divisor <= std::numeric_limits<double>::min_exponent) return {};
+  const auto index_of = [&](double value) { return static_cast<std::size_t>(multiples_to(value)); };
+  const std::size_t per_bar = multiples_per_bar(index_of(bins.back().low) + 1, most);
+  Histogram::Bars bars;
+  bars.counts.resize(index_of(bins.back().low) / per_bar + 1);
+  for (const Bin& bin : bins) bars.counts[index_of(bin.low) / per_bar] += bin.count;
+  const double half = std::ldexp(1, divisor - 1);
+  bars.low = low - half;
+  bars.high = std::min(low - half + 2 * half * static_cast<double>(bars.counts.size() * per_bar),
+                       std::numeric_limits<double>::max());
+  return bars;
+}
+
+// ---- Any numbers.
+
+Histogram::Bars bars_of_range(Bins bins, double low, double high, std::size_t most) {
+  Histogram::Bars bars{low, high, std::vector<std::int64_t>(most)};
+  const double scale = std::isfinite(high - low) ? 1 : 0.5;  // or the range would overflow
+  const double range = high * scale - low * scale;
+  const auto last = static_cast<double>(most);
+  // In bars.
+  const auto place_of = [&](double value) {
+    return std::clamp((value * scale - low * scale) / range * last, 0.0, last);
+  };
+  for (const Bin& bin : bins) {
+    const double begin = place_of(bin.low);
+    const double end = place_of(bin.high);
+    std::int64_t done = 0;
+    for (std::size_t bar = std::min(static_cast<std::size_t>(begin), most - 1); done < bin.count;
+         ++bar) {
+      const double border = static_cast<double>(bar + 1);
+      const bool all = end <= border || bar == most - 1;
+      const double part = all ? 1 : (border - begin) / (end - begin);
+      const std::int64_t so_far =
+          all ? bin.count : std::llround(part * static_cast<double>(bin.count));
+      bars.counts[bar] += so_far - done;
+      done = so_far;
+    }
+  }
+  return bars;
+}
+
 }  // namespace
 
-Histogram::Histogram()
-    : divisor_(std::numeric_limits<double>::max_exponent), counts_(std::size_t{kBins}) {}
-
-std::int64_t Histogram::index_of(double value) const { return index_at(value, scale_); }
-
-std::int64_t Histogram::count_of(std::int64_t index) const {
-  return counts_[static_cast<std::size_t>(index & (kBins - 1))];
-}
-
-// Joins bins until their width is 2^exponent.
-void Histogram::widen(int exponent) {
-  const int shift = std::min(exponent - exponent_, 63);
-  std::vector<std::int64_t> joined(counts_.size());
-  for (std::int64_t index = index_of(min_); index <= index_of(max_); ++index) {
-    joined[static_cast<std::size_t>((index >> shift) & (kBins - 1))] += count_of(index);
+void Histogram::add(std::span<const double> values) {
+  while (!values.empty()) {
+    const auto end = std::find_if_not(values.begin(), values.end(),
+                                      [](double value) { return std::isfinite(value); });
+    const auto finite = values.first(static_cast<std::size_t>(end - values.begin()));
+    if (!finite.empty()) add_finite(finite);
+    values = values.subspan(finite.size());
+    if (values.empty()) return;
+    const double value = values.front();
+    ++(std::isnan(value) ? nans_ : value < 0 ? minus_infinities_ : infinities_);
+    values = values.subspan(1);
   }
-  counts_ = std::move(joined);
-  set_exponent(exponent);
 }
 
-void Histogram::set_exponent(int exponent) {
-  exponent_ = exponent;
-  scale_ = std::ldexp(1, -exponent);
-}
-
-// Makes room for a number outside of what there was.
-void Histogram::reach(double value) {
-  if (count_ == 0) {
-    min_ = max_ = value;
-    return set_exponent(finest_exponent(value));
+void Histogram::add_finite(std::span<const double> values) {
+  if (count_ == 0) min_ = max_ = values.front();
+  double min = min_;
+  double max = max_;
+  for (const double value : values) {
+    min = std::min(min, value);
+    max = std::max(max, value);
   }
-  const double min = std::min(min_, value);
-  const double max = std::max(max_, value);
-  // Fine enough for the larger end is fine enough for the smaller one, too.
-  int exponent = std::max({exponent_, finest_exponent(min), finest_exponent(max)});
-  const auto bins = [&] {
-    const double scale = std::ldexp(1, -exponent);
-    return index_at(max, scale) - index_at(min, scale) + 1;
-  };
-  while (bins() > kBins) ++exponent;
-  if (exponent > exponent_) widen(exponent);
   min_ = min;
   max_ = max;
+  count_ += std::ssize(values);
+  values_.add(values);
 }
 
-void Histogram::add(double value) {
-  if (!std::isfinite(value)) {
-    ++left_out_;
-    return;
-  }
-  if (count_ == 0 || value < min_ || value > max_) reach(value);
-  if (divisor_ >= exponent_ && value != 0) divisor_ = std::min(divisor_, divisor_of(value));
-  ++counts_[static_cast<std::size_t>(index_of(value) & (kBins - 1))];
-  ++count_;
+void Histogram::merge(const Histogram& other) {
+  nans_ += other.nans_;
+  minus_infinities_ += other.minus_infinities_;
+  infinities_ += other.infinities_;
+  if (other.count_ == 0) return;
+  min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
+  max_ = count_ == 0 ? other.max_ : std::max(max_, other.max_);
+  count_ += other.count_;
+  values_.merge(other.values_);
 }
 
-std::vector<std::int64_t> Histogram::bars(std::size_t most) const {
-  if (min_ == max_) return {count_};
-  if (divisor_ >= exponent_) return bars_of_multiples(most);
-  const std::int64_t first = index_of(min_);
-  const std::int64_t used = index_of(max_) - first + 1;
-  std::vector<std::int64_t> result(std::min(most, static_cast<std::size_t>(used)));
-  // Where the middle of a fine bin lies between min_ and max_, in bars.
-  const double begin = min_ * scale_ - static_cast<double>(first);
-  const double per_fine = static_cast<double>(result.size()) / (max_ * scale_ - min_ * scale_);
-  const auto last = static_cast<double>(result.size() - 1);
-  for (std::int64_t i = 0; i < used; ++i) {
-    const double bar = (static_cast<double>(i) + 0.5 - begin) * per_fine;
-    result[static_cast<std::size_t>(std::clamp(bar, 0.0, last))] += count_of(first + i);
+Histogram::Bars Histogram::bars(std::size_t most) const {
+  if (min_ == max_) return {min_, max_, {count_}};
+  const std::vector<Bin> all = values_.bins();
+  const Bins bins = bins_in_range(all, count_);
+  const bool cut_below = bins.data() != all.data();
+  const bool cut_above = &bins.back() != &all.back();
+  std::optional<Bars> result;
+  if (values_.exact()) result = bars_of_multiples(bins, most);
+  if (!result) {
+    result = bars_of_range(bins, cut_below ? bins.front().low : min_,
+                           cut_above ? bins.back().high : max_, most);
   }
-  return result;
-}
-
-std::vector<std::int64_t> Histogram::bars_of_multiples(std::size_t most) const {
-  const std::int64_t first = index_of(min_);
-  const int shift = divisor_ - exponent_;  // 2^shift fine bins from one multiple to the next
-  const auto multiples = static_cast<std::size_t>((index_of(max_) - first) >> shift) + 1;
-  const std::size_t per_bar = multiples_per_bar(multiples, most);
-  std::vector<std::int64_t> result(ceil_of_quotient(multiples, per_bar));
-  for (std::size_t i = 0; i < multiples; ++i) {
-    result[i / per_bar] += count_of(first + (static_cast<std::int64_t>(i) << shift));
-  }
-  return result;
+  result->below = sum(Bins(all.data(), bins.data()));
+  result->above = sum(Bins(bins.data() + bins.size(), all.data() + all.size()));
+  return *result;
 }
 
 }  // namespace lnorm

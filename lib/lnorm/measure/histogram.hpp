@@ -2,52 +2,65 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "lnorm/measure/value_counts.hpp"
 
 namespace lnorm {
 
-// Counts of finite numbers in bars of one width, of a range that need not be known beforehand. They
-// are counted in fine bins [i w, (i + 1) w) of a width w that is a power of two, and which are joined
-// two and two where the range outgrows them, so that the result depends on the numbers alone and not
-// on their order. Memory is fixed (512 KiB).
+// Counts of numbers in bars of one width, of a range that need not be known beforehand. It depends on
+// the numbers alone, and not on their order. Memory is fixed (that of ValueCounts).
 class Histogram {
  public:
-  Histogram();
+  void add(double value) { add({&value, 1}); }
+  void add(std::span<const double> values);
 
-  // NaN and infinities are left out.
-  void add(double value);
+  // The numbers of both.
+  void merge(const Histogram& other);
 
-  std::int64_t count() const noexcept { return count_; }
-  std::int64_t left_out() const noexcept { return left_out_; }
-  double min() const noexcept { return min_; }  // where count() > 0
+  std::int64_t count() const noexcept { return count_; }  // of finite numbers, as all that follows
+  double min() const noexcept { return min_; }            // where count() > 0
   double max() const noexcept { return max_; }
 
-  // The counts of at most that many bars from min() to max(), where count() > 0. A bar has its left
-  // border and not its right one, but for the last; a number nearer to a border than a 32768th of the
-  // range may be counted on its other side.
-  // Of numbers that are multiples of a power of two not much finer than that, such as integers, every
-  // bar has as many multiples as another, so that even numbers look even; the last one may have
-  // fewer, and the counts are exact.
-  std::vector<std::int64_t> bars(std::size_t most) const;
+  std::int64_t nans() const noexcept { return nans_; }
+  std::int64_t minus_infinities() const noexcept { return minus_infinities_; }
+  std::int64_t infinities() const noexcept { return infinities_; }
+
+  struct Bars {
+    double low = 0;   // where the first bar begins
+    double high = 0;  // where the last one ends
+    // A bar has its left border and not its right one, but for the last.
+    std::vector<std::int64_t> counts;
+    std::int64_t below = 0;  // outliers, which lie beside the bars
+    std::int64_t above = 0;
+  };
+
+  // At most that many bars, where count() > 0.
+  //
+  // Their range. The quartiles are the numbers that have a quarter of all on their far side; where these
+  // two are one number, an eighth, a sixteenth and so on. What lies farther from them than five times
+  // their distance is an outlier, if the range of the others is less than half of all. The bars go from
+  // the least number that is no outlier to the greatest.
+  //
+  // Of numbers that are multiples of a power of two, at most ValueCounts::kMost of them in the range, such as
+  // integers, every bar has as many multiples as another, so that even numbers look even; the last one may
+  // have fewer. The range then goes half a multiple farther at either end.
+  //
+  // The counts are exact for up to ValueCounts::kMost different numbers; of more, a border divides
+  // the count of a bin that it cuts by length.
+  Bars bars(std::size_t most) const;
 
  private:
-  void reach(double value);
-  void widen(int exponent);
-  void set_exponent(int exponent);
-  std::int64_t index_of(double value) const;
-  std::int64_t count_of(std::int64_t index) const;
-  std::vector<std::int64_t> bars_of_multiples(std::size_t most) const;
+  void add_finite(std::span<const double> values);
 
-  static constexpr std::int64_t kBins = 65536;
-
+  ValueCounts values_;
   std::int64_t count_ = 0;
-  std::int64_t left_out_ = 0;
+  std::int64_t nans_ = 0;
+  std::int64_t minus_infinities_ = 0;
+  std::int64_t infinities_ = 0;
   double min_ = 0;
   double max_ = 0;
-  int exponent_ = 0;  // w = 2^exponent_
-  double scale_ = 1;  // 1 / w
-  int divisor_;       // 2^divisor_ divides all numbers; not kept up once it is less than w
-  std::vector<std::int64_t> counts_;  // bin i is in place i modulo kBins
 };
 
 }  // namespace lnorm

@@ -1,6 +1,7 @@
 #include "lnorm/measure/medians.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -51,10 +52,6 @@ class Selection {
   std::vector<std::int64_t> counts_;
 };
 
-}  // namespace
-
-namespace {
-
 // The mean of the two in the middle.
 double median_of(double low, double high) {
   const double sum = low + high;
@@ -89,28 +86,25 @@ std::vector<double> medians(std::span<const std::int64_t> counts, const EachValu
   if (std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) <= most_held) {
     return medians_of_few(counts, each_value);
   }
-  std::vector<Selection> lower;
-  std::vector<Selection> upper;  // the same where the count is odd
+  std::vector<std::array<Selection, 2>> middles;  // which are one where the count is odd
   for (const std::int64_t count : counts) {
-    lower.emplace_back((count - 1) / 2);
-    upper.emplace_back(count / 2);
+    middles.push_back({Selection((count - 1) / 2), Selection(count / 2)});
   }
   for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
     each_value([&](std::size_t column, double value) {
       const std::uint64_t key = key_of(value);
-      lower[column].see(key, shift);
-      upper[column].see(key, shift);
+      for (Selection& middle : middles[column]) middle.see(key, shift);
     });
     for (std::size_t column = 0; column < counts.size(); ++column) {
       if (counts[column] == 0) continue;
-      lower[column].end_pass();
-      upper[column].end_pass();
+      for (Selection& middle : middles[column]) middle.end_pass();
     }
   }
   std::vector<double> result;
   for (std::size_t column = 0; column < counts.size(); ++column) {
+    const auto& [lower, upper] = middles[column];
     result.push_back(counts[column] == 0 ? std::numeric_limits<double>::quiet_NaN()
-                                         : median_of(lower[column].value(), upper[column].value()));
+                                         : median_of(lower.value(), upper.value()));
   }
   return result;
 }

@@ -18,8 +18,12 @@ namespace lnorm {
 // (nearest, ties to even), to expected. Of integers |actual - expected|, rounded up, so that only
 // equal numbers have no distance. kNoUlpDistance if actual is beyond the dtype's finite range, or the
 // distance beyond that. Zeros of both signs are the same. Both are finite.
+template <class T>
+std::uint64_t ulp_distance(Number actual, Number expected) noexcept;
+inline std::uint64_t ulp_distance(Number actual, Number expected, DType dtype) noexcept {
+  return visit(dtype, [&]<class T>(T) { return ulp_distance<T>(actual, expected); });
+}
 inline constexpr std::uint64_t kNoUlpDistance = std::numeric_limits<std::uint64_t>::max();
-std::uint64_t ulp_distance(Number actual, Number expected, DType dtype) noexcept;
 
 namespace detail {
 
@@ -72,7 +76,6 @@ inline std::uint64_t integer_distance(Number actual, Int128 expected) noexcept {
 
 }  // namespace detail
 
-// The same for a dtype that is known by its C++ type.
 template <class T>
 std::uint64_t ulp_distance(Number actual, Number expected) noexcept {
   if constexpr (std::is_integral_v<T>) {

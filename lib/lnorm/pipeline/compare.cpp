@@ -1,55 +1,70 @@
 #include "lnorm/pipeline/compare.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/layout/row_source.hpp"
 #include "lnorm/pipeline/mismatched_rows.hpp"
+#include "lnorm/pipeline/plan.hpp"
+#include "lnorm/pipeline/row_maxima.hpp"
 
 namespace lnorm {
 
 namespace {
 
 // One of the two sides of a block: read whole, decoded a chunk at a time.
-class Side {
- public:
-  // In order.
-  void begin(TensorSource& source, std::int64_t first, std::int64_t count) {
-    const auto item = static_cast<std::int64_t>(item_size(source.info().dtype));
-    position_ = first * item;
-    const auto bytes = static_cast<std::size_t>(count * item);
-    if (source.has_positions()) {
-      elements_.resize(bytes);
-    } else {
-      source.read(elements_, bytes);
-    }
-  }
-
-  // On any thread.
-  void read(const TensorSource& source) {
-    if (source.has_positions()) source.read_at(position_, elements_);
-  }
+struct Side {
+  std::vector<std::byte> elements;
+  std::vector<std::byte> packed;
+  std::unique_ptr<Chunk> chunk = std::make_unique<Chunk>();
 
   // start: within the block.
   const Chunk& load_chunk(const TensorInfo& info, std::int64_t start, std::int64_t count) {
     const auto item = static_cast<std::int64_t>(item_size(info.dtype));
-    load(elements_.data() + start * item, info.dtype, info.byte_order, count, *chunk_);
-    return *chunk_;
+    load(elements.data() + start * item, info.dtype, info.byte_order, count, *chunk);
+    return *chunk;
   }
-
- private:
-  std::int64_t position_ = 0;
-  std::vector<std::byte> elements_;
-  std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
 };
+
+// All elements as one row, in C order.
+RowSource elements_of(TensorSource& source, const RunOptions& options) {
+  const TensorInfo& info = source.info();
+  const Passage passage = make_c_order_plan(info);
+  const MemoryOrder order = passage.transposes ? MemoryOrder::c : info.order;
+  return {source, RowView::one_row(info.shape, order), passage, for_each_tile(options.threads)};
+}
 
 struct Slot {
   Side actual;
   Side expected;
-  std::int64_t count = 0;
+  Tile tile{};
   Comparison found;
+  RowMaxima::Block row_maxima;
 };
+
+double greatest_finite(const double* values, std::int64_t count) {
+  double greatest = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double size = std::fabs(values[i]);
+    if (size > greatest && size <= std::numeric_limits<double>::max()) greatest = size;
+  }
+  return greatest;
+}
+
+// The axes of the rows that row_max is of: those that were asked for, or else the last one; nothing where
+// they are not the last ones, so that rows do not lie one after another.
+std::optional<Axes> axes_of_row_max(const Shape& shape, const std::optional<Axes>& row_axes) {
+  if (!row_axes) return shape.empty() ? Axes{} : Axes{shape.size() - 1};
+  for (std::size_t i = 0; i < row_axes->size(); ++i) {
+    if ((*row_axes)[i] != shape.size() - row_axes->size() + i) return {};
+  }
+  return row_axes;
+}
 
 }  // namespace
 
@@ -58,7 +73,7 @@ Crew crew_of_comparison(const TensorInfo& actual, int threads) {
 }
 
 Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
-                   std::size_t max_mismatches, const RunOptions& options,
+                   const Listed& listed, const RunOptions& options,
                    const std::optional<Axes>& row_axes) {
   Comparison result;
   result.actual = actual.info();
@@ -66,44 +81,76 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
   result.tolerance = tolerance;
   result.same_shape = actual.info().shape == expected.info().shape;
   if (!result.same_shape) return result;
+  const Shape& shape = actual.info().shape;
   std::optional<RowCounter> rows;
-  if (row_axes) rows.emplace(actual.info().shape, *row_axes);
-  const std::size_t max_kept = rows ? static_cast<std::size_t>(kComparedElements) : max_mismatches;
-  const std::int64_t elements = element_count(actual.info().shape);
+  WorstElements::RowOf row_of;
+  if (row_axes) {
+    rows.emplace(shape, *row_axes);
+    row_of = [numbers = RowNumbers(shape, *row_axes)](std::int64_t position) {
+      return numbers.of(position);
+    };
+  }
+  result.worst = WorstElements(listed.worst, listed.by, row_of);
+  result.row_max_axes = axes_of_row_max(shape, row_axes);
+  const std::size_t max_kept =
+      rows ? static_cast<std::size_t>(kComparedElements) : listed.mismatches;
+  const std::int64_t elements = element_count(shape);
+  std::optional<RowMaxima> row_maxima;
+  if (elements > 0 && listed.worst > 0 && result.row_max_axes) {
+    row_maxima.emplace(element_count(extents(shape, *result.row_max_axes)));
+  }
+  std::atomic<std::uint64_t> floor = 0;  // of the worst of the blocks that have left
   const std::int64_t blocks = (elements + kComparedElements - 1) / kComparedElements;
   const Crew crew = crew_of_comparison(actual.info(), options.threads);
+  RowSource actual_elements = elements_of(actual, options);
+  RowSource expected_elements = elements_of(expected, options);
   std::vector<Slot> slots(crew.slots());
   for (Slot& slot : slots) slot.found = result;
   const auto begin = [&](std::int64_t block, std::size_t s) {
     Slot& slot = slots[s];
     const std::int64_t first = block * kComparedElements;
-    slot.count = std::min(kComparedElements, elements - first);
-    slot.actual.begin(actual, first, slot.count);
-    slot.expected.begin(expected, first, slot.count);
-    slot.found.clear(first);
+    slot.tile = {0, 1, first, std::min(kComparedElements, elements - first)};
+    actual_elements.begin(slot.tile, slot.actual.packed, slot.actual.elements);
+    expected_elements.begin(slot.tile, slot.expected.packed, slot.expected.elements);
+    slot.found.clear(first, floor);
   };
   const auto work = [&](std::int64_t, std::size_t s) {
     Slot& slot = slots[s];
-    slot.actual.read(actual);
-    slot.expected.read(expected);
-    for (std::int64_t start = 0; start < slot.count; start += kChunk) {
-      const std::int64_t count = std::min(kChunk, slot.count - start);
+    actual_elements.read(slot.tile, slot.actual.packed, slot.actual.elements);
+    expected_elements.read(slot.tile, slot.expected.packed, slot.expected.elements);
+    for (std::int64_t start = 0; start < slot.tile.count; start += kChunk) {
+      const std::int64_t count = std::min(kChunk, slot.tile.count - start);
       compare_elements(slot.actual.load_chunk(actual.info(), start, count),
                        slot.expected.load_chunk(expected.info(), start, count), count, max_kept,
                        slot.found);
     }
+    if (!row_maxima) return;
+    const std::int64_t first = slot.tile.first;
+    const auto greatest = [&](std::int64_t start, std::int64_t stop) {
+      double result_of_row = 0;
+      for (; start < stop; start += kChunk) {
+        const std::int64_t count = std::min(kChunk, stop - start);
+        const Chunk& chunk = slot.expected.load_chunk(expected.info(), start - first, count);
+        result_of_row = std::max(result_of_row, greatest_finite(chunk.high, count));
+      }
+      return result_of_row;
+    };
+    slot.row_maxima = row_maxima->examine(first, slot.found.elements, greatest, slot.found.worst);
   };
   const auto end = [&](std::int64_t, std::size_t s) {
-    result.append(slots[s].found, max_mismatches);
+    Slot& slot = slots[s];
+    if (row_maxima) row_maxima->append(slot.row_maxima, result.worst, slot.found.worst);
+    result.append(slot.found, listed.mismatches);
+    floor = result.worst.floor();
     if (rows) {
-      for (const ElementPair& pair : slots[s].found.first_mismatches) rows->add(pair.position);
+      for (const ElementPair& pair : slot.found.first_mismatches) rows->add(pair.position);
     }
     if (options.progress) options.progress(result.elements);
   };
   crew.run(blocks, begin, work, end);
   if (rows) result.rows = rows->result();
-  actual.finish();
-  expected.finish();
+  actual_elements.finish();
+  expected_elements.finish();
   return result;
 }
 

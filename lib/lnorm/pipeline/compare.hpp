@@ -16,11 +16,18 @@ inline constexpr std::int64_t kComparedElements = 32768;
 
 Crew crew_of_comparison(const TensorInfo& actual, int threads);
 
-// Walks both tensors together in fixed memory, their blocks on several threads. Keeps the first
-// max_mismatches pairs that differ. Tensors of different shapes are not read. row_axes: along which rows go,
-// if the rows with mismatches are to be counted, which takes a bit a row. Throws Error.
+// How many elements are listed.
+struct Listed {
+  std::size_t mismatches = 5;  // the first ones
+  std::size_t worst = 5;
+  WorstBy by = WorstBy::ulp;
+};
+
+// Walks both tensors together in C order, in fixed memory, their blocks on several threads. Tensors of different shapes are
+// not read. row_axes: along which rows go, if the rows with mismatches are to be counted, which takes a bit a
+// row, and the worst rows to be listed. Throws Error.
 Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
-                   std::size_t max_mismatches, const RunOptions& options = {},
+                   const Listed& listed = {}, const RunOptions& options = {},
                    const std::optional<Axes>& row_axes = {});
 
 }  // namespace lnorm

@@ -34,9 +34,9 @@ Crew::Crew(int threads, std::int64_t blocks, std::int64_t block_bytes)
 void Crew::run(std::int64_t blocks, const Stage& begin, const Stage& work, const Stage& end) const {
   if (threads_ == 1) {
     for (std::int64_t block = 0; block < blocks; ++block) {
-      begin(block, 0);
+      if (begin) begin(block, 0);
       work(block, 0);
-      end(block, 0);
+      if (end) end(block, 0);
     }
     return;
   }
@@ -50,14 +50,16 @@ void Crew::run(std::int64_t blocks, const Stage& begin, const Stage& work, const
       control.stop();
       return next;
     }
-    begin(next, slot_of(next));
+    if (begin) begin(next, slot_of(next));
     return next++;
   };
   const auto work_on = [&](std::int64_t block) {
     work(block, slot_of(block));
     return block;
   };
-  const auto end_of = [&](std::int64_t block) { end(block, slot_of(block)); };
+  const auto end_of = [&](std::int64_t block) {
+    if (end) end(block, slot_of(block));
+  };
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism,
                                     static_cast<std::size_t>(threads_));
   tbb::task_arena arena(threads_);
@@ -74,10 +76,8 @@ ForEachTile for_each_tile(int threads) {
                    const std::function<void(std::int64_t, TileRoom&)>& work) {
     const Crew crew(threads, tiles, bytes);
     std::vector<TileRoom> rooms(crew.slots());
-    const auto nothing = [](std::int64_t, std::size_t) {};
-    crew.run(
-        tiles, nothing, [&](std::int64_t number, std::size_t slot) { work(number, rooms[slot]); },
-        nothing);
+    crew.run(tiles, {}, [&](std::int64_t number, std::size_t slot) { work(number, rooms[slot]); },
+             {});
   };
 }
 

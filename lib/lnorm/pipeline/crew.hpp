@@ -31,7 +31,7 @@ class Crew {
 
   // Takes every block through three stages. begin and end take one block at a time, from the first to the
   // last; work takes several at once. The first exception ends the loop and is thrown. The caller alone
-  // does a single block, or the work of a single thread.
+  // does a single block, or the work of a single thread. begin and end may be empty.
   void run(std::int64_t blocks, const Stage& begin, const Stage& work, const Stage& end) const;
 
  private:

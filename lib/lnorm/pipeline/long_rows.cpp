@@ -31,13 +31,9 @@ class RowGroup {
         true};
     const Tile first{tile.first_row, tile.rows, 0, 1};
     read(first, slots_.front());
-    std::vector<Number> first_elements;
-    for (std::int64_t r = 0; r < tile.rows; ++r) {
-      first_elements.push_back(element_of(row_in(first, slots_.front(), r), 0));
-    }
     for (std::int64_t r = 0; r < tile.rows; ++r) {
       rows_.push_back(
-          std::make_unique<RowNormalizer>(setting, first_elements[static_cast<std::size_t>(r)],
+          std::make_unique<RowNormalizer>(setting, element_of(row_in(first, slots_.front(), r), 0),
                                           [this, r](const auto& see) { read_row(r, see); }));
     }
   }
@@ -103,7 +99,7 @@ class RowGroup {
       if (wanting.empty()) return;
       std::vector<Sums> totals(wanting.size());
       crew_.run(
-          parts_, [](std::int64_t, std::size_t) {},
+          parts_, {},
           [&](std::int64_t p, std::size_t s) {
             const Tile tile = part(p);
             Slot& slot = slots_[s];
@@ -124,12 +120,12 @@ class RowGroup {
 
   void write(RowSink& sink) {
     crew_.run(
-        parts_, [](std::int64_t, std::size_t) {},
+        parts_, {},
         [&](std::int64_t p, std::size_t s) {
           Slot& slot = slots_[s];
           const Tile tile = part(p);
           read(tile, slot);
-          slot.out.resize(static_cast<std::size_t>(tile.rows * tile.count) * item_size(plan_.out));
+          slot.out.resize(tile.bytes(item_size(plan_.out)));
           const RowsOut out{slot.out.data(), plan_.out};
           for (std::int64_t r = 0; r < tile.rows; ++r) {
             row(r).write(row_in(tile, slot, r), tile.first, row_of(out, tile.count, r));
@@ -173,7 +169,7 @@ void run_long_rows(TensorSource& given, const Plan& plan, const Kernel& kernel,
     rstd.resize(mean.size());
     RowGroup(source, plan, kernel, affine, tile, options).normalize(mean, rstd, out);
     const RowBlock block{tile.first_row, {}, {}, mean, rstd};
-    for (RowObserver* observer : observers) observer->see(block, nullptr);
+    for (RowObserver* observer : observers) observer->see(block, {});
   }
   source.finish();
   for (RowObserver* observer : observers) observer->finish();

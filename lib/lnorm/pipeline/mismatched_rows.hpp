@@ -8,20 +8,32 @@
 
 namespace lnorm {
 
+// The numbers of rows.
+class RowNumbers {
+ public:
+  // axes: along which rows go.
+  RowNumbers(const Shape& shape, const Axes& axes);
+
+  // The row of an element at a position in C order.
+  std::int64_t of(std::int64_t position) const;
+
+ private:
+  Shape shape_;
+  Shape row_strides_;  // in row numbers; 0 along a row
+};
+
 // Counts the rows that have mismatches. It takes a bit a row, once there is a mismatch.
 class RowCounter {
  public:
-  // axes: along which rows go.
   RowCounter(const Shape& shape, const Axes& axes);
 
-  // The position of an element, in C order, that does not pass.
+  // The position of an element that does not pass.
   void add(std::int64_t position);
 
   MismatchedRows result() const;
 
  private:
-  Shape shape_;
-  Shape row_strides_;  // in row numbers; 0 along a row
+  RowNumbers numbers_;
   Shape row_shape_;
   MismatchedRows found_;
   std::int64_t first_ = -1;

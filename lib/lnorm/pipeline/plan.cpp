@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -209,12 +208,19 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   return plan;
 }
 
+void check_affine_shape(std::string_view role, const TensorInfo& term, const Plan& plan) {
+  const Shape expected = plan.normalized_shape();
+  if (term.shape.empty() || term.shape == expected) return;
+  throw Error(concat(printable(term.name), ": ", role, " has shape ", to_string(term.shape),
+                     ", but the normalized shape is ", to_string(expected)));
+}
+
 Passage make_c_order_plan(const TensorInfo& x) {
   Passage passage;
   passage.needs_positions = x.order == MemoryOrder::fortran;
   const std::int64_t elements = element_count(x.shape);
   if (x.order == MemoryOrder::c || elements <= kLook) return passage;
-  const RowView row(x.shape, x.order, {}, kept_axes(x.shape, {}));
+  const RowView row = RowView::one_row(x.shape, x.order);
   const auto runs = std::ssize(row.runs({0, 1, (elements - kLook) / 2, kLook}));
   passage.transposes = kLook / runs < kLeastRun;
   return passage;

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
-#include "lnorm/layout/passage.hpp"
 #include "lnorm/layout/row_view.hpp"
+#include "lnorm/layout/tiles.hpp"
 
 namespace lnorm {
 
@@ -76,6 +77,10 @@ struct RowNeeds {
 // Throws Error, in the words of the command line, if the options do not fit the tensor.
 Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::optional<DType> out = {},
                const RowNeeds& needs = {});
+
+// Throws Error, naming both shapes, unless a weight or bias, as role says, has the plan's normalized shape or no
+// dimensions.
+void check_affine_shape(std::string_view role, const TensorInfo& term, const Plan& plan);
 
 // How a tensor is brought into C order, for work that has no rows.
 Passage make_c_order_plan(const TensorInfo& x);

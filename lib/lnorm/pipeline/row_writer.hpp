@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lnorm/layout/spooled_tensor.hpp"
+#include "lnorm/layout/row_sink.hpp"
 #include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
@@ -12,16 +12,21 @@ namespace lnorm {
 // Writes one number a row, mean or rstd, to a sink of float64, as the blocks pass.
 class RowWriter final : public RowObserver {
  public:
-  RowWriter(TensorSink& sink, const Plan& plan, std::span<const double> RowBlock::*column);
+  RowWriter(TensorSink& sink, const Plan& plan, std::span<const double> RowBlock::*column)
+      : column_(column),
+        out_(sink, {"", DType::float64, plan.row_shape(true)}, plan.row_number_view,
+             {.needs_positions = !plan.rows_in_order()}, {}) {}
 
-  void see(const RowBlock& block, BlockFindings* findings) override;
-  void finish() override;
+  void see(const RowBlock& block, const BlockFindings&) override {
+    const std::span<const double> numbers = block.*column_;
+    const Tile tile{block.first_row, std::ssize(numbers), 0, 1};
+    out_.write(out_.put(tile, std::as_bytes(numbers), packed_, text_));
+  }
+  void finish() override { out_.finish(); }
 
  private:
-  TensorSink& sink_;
-  const Plan& plan_;
   std::span<const double> RowBlock::*column_;
-  std::optional<PositionedSink> positioned_;  // if rows do not come in C order
+  RowSink out_;
   std::string text_;
   std::vector<std::byte> packed_;
 };

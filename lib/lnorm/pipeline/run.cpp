@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,13 +22,11 @@ struct Slot {
   std::span<const std::byte> encoded;
   std::vector<double> mean;
   std::vector<double> rstd;
-  std::vector<std::unique_ptr<BlockFindings>> findings;  // of every observer
+  std::vector<BlockFindings> findings;  // of every observer
   RowBlock rows{};
 };
 
 }  // namespace
-
-std::unique_ptr<BlockFindings> RowObserver::examine(const RowBlock&) const { return nullptr; }
 
 Crew crew_of(const Plan& plan, int threads) {
   const Route& route = plan.route;
@@ -71,7 +68,7 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
     slot.mean.assign(plan.wants_mean_and_rstd ? block_rows : 0,
                      std::numeric_limits<double>::quiet_NaN());
     slot.rstd = slot.mean;
-    slot.out.resize(block_rows * static_cast<std::size_t>(plan.row_length) * item_size(plan.out));
+    slot.out.resize(tile.bytes(item_size(plan.out)));
     block.y = {slot.out.data(), plan.out};
     block.mean = slot.mean;
     block.rstd = slot.rstd;
@@ -87,7 +84,7 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
   const auto end = [&](std::int64_t, std::size_t s) {
     const Slot& slot = slots[s];
     for (std::size_t i = 0; i < observers.size(); ++i) {
-      observers[i]->see(slot.rows, slot.findings[i].get());
+      observers[i]->see(slot.rows, slot.findings[i]);
     }
     if (out) out->write(slot.encoded);
     if (options.progress) {

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 
 #include "lnorm/io/tensor_sink.hpp"
@@ -16,12 +16,10 @@ namespace lnorm {
 
 // What becomes of a block of rows: layer normalization, softmax. It fills mean and rstd if there is room.
 using Transform =
-    std::function<void(const RowsIn& x, const RowsOut& y, const RowStats& statistics)>;
+    std::function<void(const RowsIn& x, const RowsOut& y, const MeanAndRstd& statistics)>;
 
 // What an observer wants to remember of a block.
-struct BlockFindings {
-  virtual ~BlockFindings() = default;
-};
+using BlockFindings = std::any;
 
 // What observers see of every block of rows, in order.
 struct RowBlock {
@@ -40,9 +38,9 @@ class RowObserver {
   virtual ~RowObserver() = default;
 
   // Finds out what can be found out from a block alone; see gets it. Called for several blocks at once.
-  virtual std::unique_ptr<BlockFindings> examine(const RowBlock& block) const;
+  virtual BlockFindings examine(const RowBlock&) const { return {}; }
 
-  virtual void see(const RowBlock& block, BlockFindings* findings) = 0;
+  virtual void see(const RowBlock& block, const BlockFindings& findings) = 0;
 
   // After the last block.
   virtual void finish() = 0;

@@ -16,12 +16,19 @@ static_assert(std::is_trivially_copyable_v<StatsRow>, "rows are spooled as bytes
 
 namespace {
 
-struct Rows final : BlockFindings {
-  std::vector<StatsRow> rows;
-};
-
 RowsIn output_rows(const RowBlock& block) {
   return {block.y.data, block.y.dtype, std::endian::native, block.x.rows, block.x.row_length};
+}
+
+void add_elements(const RowsIn& rows, Histogram& histogram) {
+  Chunk chunk;
+  const std::int64_t elements = rows.rows * rows.row_length;
+  const auto size = static_cast<std::int64_t>(item_size(rows.dtype));
+  for (std::int64_t start = 0; start < elements; start += kChunk) {
+    const std::int64_t n = std::min(kChunk, elements - start);
+    load(rows.data + start * size, rows.dtype, rows.byte_order, n, chunk);
+    histogram.add(std::span(chunk.high).first(static_cast<std::size_t>(n)));
+  }
 }
 
 }  // namespace
@@ -33,22 +40,27 @@ std::size_t StatsObserver::record_size(Wanted wanted) {
 }
 
 StatsObserver::StatsObserver(Plan plan, Wanted wanted)
-    : plan_(std::move(plan)), wanted_(wanted), rows_(std::make_shared<Spool>(record_size(wanted))) {
-  if (wanted.histograms) histograms_.emplace();
-}
+    : plan_(std::move(plan)),
+      wanted_(wanted),
+      rows_(std::make_shared<Spool>(record_size(wanted))) {}
 
-void StatsObserver::count_elements(const RowsIn& rows, Histogram& histogram) {
-  Chunk chunk;
-  const std::int64_t elements = rows.rows * rows.row_length;
-  const auto size = static_cast<std::int64_t>(item_size(rows.dtype));
-  for (std::int64_t start = 0; start < elements; start += kChunk) {
-    const std::int64_t n = std::min(kChunk, elements - start);
-    load(rows.data + start * size, rows.dtype, rows.byte_order, n, chunk);
-    for (std::int64_t i = 0; i < n; ++i) histogram.add(chunk.high[i]);
+void StatsObserver::count_elements(const RowBlock& block) const {
+  std::unique_ptr<ElementHistograms> histograms;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!elements_.empty()) {
+      histograms = std::move(elements_.back());
+      elements_.pop_back();
+    }
   }
+  if (!histograms) histograms = std::make_unique<ElementHistograms>();
+  add_elements(block.x, histograms->input);
+  add_elements(output_rows(block), histograms->output);
+  const std::lock_guard lock(mutex_);
+  elements_.push_back(std::move(histograms));
 }
 
-std::unique_ptr<BlockFindings> StatsObserver::examine(const RowBlock& block) const {
+BlockFindings StatsObserver::examine(const RowBlock& block) const {
   const auto rows = static_cast<std::size_t>(block.x.rows);
   std::vector<Moments> input(rows);
   std::vector<Moments> output(rows);
@@ -63,24 +75,21 @@ std::unique_ptr<BlockFindings> StatsObserver::examine(const RowBlock& block) con
     y.data = result.data();
     measure_moments(y, plan_.formula.ddof, softmax_moments.data());
   }
-  auto findings = std::make_unique<Rows>();
+  if (wanted_.histograms) count_elements(block);
+  std::vector<StatsRow> findings;
   for (std::size_t r = 0; r < rows; ++r) {
-    findings->rows.push_back({input[r], output[r], softmax_moments[r]});
+    findings.push_back({input[r], output[r], softmax_moments[r]});
   }
   return findings;
 }
 
-void StatsObserver::see(const RowBlock& block, BlockFindings* findings) {
-  for (const StatsRow& row : static_cast<const Rows&>(*findings).rows) {
+void StatsObserver::see(const RowBlock&, const BlockFindings& findings) {
+  for (const StatsRow& row : std::any_cast<const std::vector<StatsRow>&>(findings)) {
     rows_->append(std::as_bytes(std::span(&row, 1)).first(record_size(wanted_)));
-    if (histograms_) {
-      histograms_->row_means.add(row.input.mean);
-      histograms_->row_variances.add(row.input.variance);
+    if (wanted_.histograms) {
+      row_means_.add(row.input.mean);
+      row_variances_.add(row.input.variance);
     }
-  }
-  if (histograms_) {
-    count_elements(block.x, histograms_->input);
-    count_elements(output_rows(block), histograms_->output);
   }
 }
 
@@ -101,7 +110,15 @@ Stats StatsObserver::stats(const TensorInfo& x) const {
   result.columns = columns;
   result.summary = summarize(columns, each_row);
   result.each_row = each_row;
-  result.histograms = histograms_;
+  if (wanted_.histograms) {
+    result.histograms.emplace();
+    result.histograms->row_means = row_means_;
+    result.histograms->row_variances = row_variances_;
+    for (const auto& elements : elements_) {
+      result.histograms->input.merge(elements->input);
+      result.histograms->output.merge(elements->output);
+    }
+  }
   return result;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "lnorm/io/spool.hpp"
@@ -19,8 +20,8 @@ class StatsObserver final : public RowObserver {
   };
   StatsObserver(Plan plan, Wanted wanted);
 
-  std::unique_ptr<BlockFindings> examine(const RowBlock& block) const override;
-  void see(const RowBlock& block, BlockFindings* findings) override;
+  BlockFindings examine(const RowBlock& block) const override;
+  void see(const RowBlock& block, const BlockFindings& findings) override;
   void finish() override {}
 
   // Follows the loop. x: the input's info. The result keeps the rows, which may lie on disk. The caller
@@ -28,13 +29,22 @@ class StatsObserver final : public RowObserver {
   Stats stats(const TensorInfo& x) const;
 
  private:
+  struct ElementHistograms {
+    Histogram input;
+    Histogram output;
+  };
+
   static std::size_t record_size(Wanted wanted);
-  void count_elements(const RowsIn& rows, Histogram& histogram);
+  void count_elements(const RowBlock& block) const;
 
   Plan plan_;
   Wanted wanted_;
   std::shared_ptr<Spool> rows_;
-  std::optional<StatsHistograms> histograms_;
+  Histogram row_means_;
+  Histogram row_variances_;
+  // As many as there are threads: it does not matter which element is counted where.
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<ElementHistograms>> elements_;
 };
 
 }  // namespace lnorm

@@ -1,17 +1,32 @@
 #include "lnorm/report/comparison_report.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/measure/ulp.hpp"
 #include "lnorm/report/json_value.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/table.hpp"
 
 namespace lnorm {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+std::string_view name(WorstBy by) {
+  constexpr std::string_view kNames[] = {"ulp", "abs", "rel"};
+  return kNames[static_cast<std::size_t>(by)];
+}
+
+// Along the axes that rows do not go along.
+Shape row_index(const Comparison& comparison, const ElementPair& pair) {
+  const Shape& shape = comparison.actual.shape;
+  return extents(index_of(pair.position, shape), kept_axes(shape, comparison.rows->axes));
+}
 
 std::string percentage(std::int64_t part, std::int64_t whole) {
   if (part == 0) return "0%";
@@ -30,12 +45,12 @@ class TextReport {
     const std::string names =
         concat(printable(c_.actual.name), " and ", printable(c_.expected.name));
     if (!c_.same_shape) {
-      add(names, style_.bad(" differ in shape: "), shape_text(c_.actual.shape), ", expected ",
-          shape_text(c_.expected.shape));
+      add(names, style_.bad(" differ in shape: "), to_string(c_.actual.shape), ", expected ",
+          to_string(c_.expected.shape));
       return text_;
     }
     add(names, c_.equal() ? style_.good(" agree") : style_.bad(" differ"), " (", dtypes(),
-        ", shape ", shape_text(c_.expected.shape), ')');
+        ", shape ", to_string(c_.expected.shape), ')');
     add("mismatched: ", c_.mismatched, " / ", c_.elements, " (",
         percentage(c_.mismatched, c_.elements), "), tolerance ", tolerance());
     add("greatest absolute difference: ", difference(c_.absolute));
@@ -46,6 +61,7 @@ class TextReport {
       add("NaN or infinity on both sides, not equal: ", c_.non_finite_differing);
     }
     if (c_.rows) add_rows(*c_.rows);
+    add_worst();
     add_mismatches();
     return text_;
   }
@@ -72,7 +88,7 @@ class TextReport {
   }
 
   std::string place(const ElementPair& pair) const {
-    return index_text(index_of(pair.position, c_.actual.shape));
+    return to_string(index_of(pair.position, c_.actual.shape));
   }
 
   // Numbers of two dtypes are written as float64, so that it shows where they differ.
@@ -101,11 +117,61 @@ class TextReport {
   }
 
   void add_rows(const MismatchedRows& rows) {
-    std::string axes;
-    for (const std::size_t axis : rows.axes) axes += concat(axes.empty() ? "" : ", ", axis);
-    const auto over = rows.axes.empty() ? "no axes" : rows.axes.size() == 1 ? "axis " : "axes ";
-    add("rows over ", over, axes, ": ", rows.mismatched, " / ", rows.rows, " differ",
-        rows.mismatched == 0 ? "" : concat(", the first is ", index_text(rows.first)));
+    add("rows over ", axes_text(rows.axes), ": ", rows.mismatched, " / ", rows.rows, " differ",
+        rows.mismatched == 0 ? "" : concat(", the first is ", to_string(rows.first)));
+  }
+
+  TableLine line_of(const WorstElement& element) const {
+    const ElementPair& pair = element.pair;
+    TableLine line{place(pair), {}};
+    if (c_.rows) line = {to_string(row_index(c_, pair)), {place(pair)}};
+    line.cells.insert(line.cells.end(), {actual(pair), expected(pair)});
+    if (const auto& distances = element.distances) {
+      const bool beyond = is_floating(c_.expected.dtype) && distances->ulps == kNoUlpDistance;
+      line.cells.insert(line.cells.end(), {beyond ? "beyond" : std::to_string(distances->ulps),
+                                           rounded_text(distances->absolute, 3),
+                                           rounded_text(distances->relative, 3)});
+    } else {
+      line.cells.insert(line.cells.end(), {"-", "-", "-"});
+    }
+    if (c_.row_max_axes) line.cells.push_back(significant_text(element.row_max, 3));
+    return line;
+  }
+
+  void add_worst() {
+    const std::vector<WorstElement>& elements = c_.worst.elements();
+    if (elements.empty()) return;
+    std::vector<TableColumn> columns{
+        {"", "actual"}, {"", "expected"}, {"", "ulp"}, {"", "abs"}, {"", "rel"}};
+    if (c_.rows) columns.insert(columns.begin(), {"", "at"});
+    if (c_.row_max_axes) columns.push_back({"", "row max"});
+    Table table(c_.rows ? "row" : "at", columns);
+    std::vector<TableLine> lines;
+    for (const WorstElement& element : elements) lines.push_back(line_of(element));
+    for (const TableLine& line : lines) table.measure(line);
+    add("worst ", c_.rows ? "rows" : "elements", " by ", name(c_.worst.by()), ":");
+    for (const Table::Block block : table.blocks(style_.width)) {
+      for (const std::string& line : table.head(block)) add(style_.heading(line));
+      for (const TableLine& line : lines) add(table.text(line, block));
+    }
+    if (c_.row_max_axes) add_row_max(elements);
+  }
+
+  void add_row_max(const std::vector<WorstElement>& elements) {
+    const Axes& axes = *c_.row_max_axes;
+    add("row max: the greatest |expected|", axes.empty() ? "" : " along " + axes_text(axes));
+    // An ulp of a number near zero is next to nothing beside the others of its row.
+    constexpr double kNear = 1e-3;
+    const auto near = std::find_if(elements.begin(), elements.end(), [&](const WorstElement& e) {
+      return e.distances && std::fabs(e.pair.expected.high) < kNear * e.row_max;
+    });
+    if (near == elements.end() || c_.worst.by() == WorstBy::abs ||
+        !is_floating(c_.expected.dtype)) {
+      return;
+    }
+    text_ += style_.folded(
+        concat("near zero ulp and rel say little: at ", place(near->pair), " the difference is ",
+               rounded_text(near->distances->absolute / near->row_max, 3), " of row max"));
   }
 
   void add_mismatches() {
@@ -137,6 +203,23 @@ Json pair_json(const Comparison& comparison, const ElementPair& pair) {
   return {{"index", index_of(pair.position, comparison.actual.shape)},
           {"actual", json_value(pair.actual, comparison.actual.dtype)},
           {"expected", json_value(pair.expected, comparison.expected.dtype)}};
+}
+
+Json worst_json(const Comparison& comparison) {
+  Json elements = Json::array();
+  for (const WorstElement& element : comparison.worst.elements()) {
+    Json json = pair_json(comparison, element.pair);
+    if (comparison.rows) json["row"] = row_index(comparison, element.pair);
+    const auto& distances = element.distances;
+    json["ulp"] = distances ? Json(distances->ulps) : Json();
+    json["absolute"] = distances ? json_value(distances->absolute) : Json();
+    json["relative"] = distances ? json_value(distances->relative) : Json();
+    json["row_max"] = comparison.row_max_axes ? json_value(element.row_max) : Json();
+    elements.push_back(std::move(json));
+  }
+  return {{"by", name(comparison.worst.by())},
+          {"row_max_axes", comparison.row_max_axes ? Json(*comparison.row_max_axes) : Json()},
+          {"elements", std::move(elements)}};
 }
 
 template <class T>
@@ -182,7 +265,8 @@ std::string comparison_json(const Comparison& comparison) {
               {"greatest_ulp_distance", greatest_json(comparison, comparison.ulps)},
               {"non_finite_one_side", counted(comparison.non_finite_one_side)},
               {"non_finite_differing", counted(comparison.non_finite_differing)},
-              {"mismatches", mismatches}};
+              {"mismatches", mismatches},
+              {"worst", counted(worst_json(comparison))}};
   if (comparison.rows) report["rows"] = rows_json(*comparison.rows);
   return json_text(report) + '\n';
 }

@@ -1,11 +1,11 @@
 #include "lnorm/report/numbers.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <string_view>
 
-#include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_number.hpp"
 
 namespace lnorm {
@@ -22,25 +22,24 @@ std::string shortest(T value, double as_double) {
   return std::string(text);
 }
 
-std::string joined(const Shape& shape, std::string_view separator) {
-  std::string text;
-  for (const std::int64_t extent : shape) text += concat(text.empty() ? "" : separator, extent);
-  return text;
+std::string to_text(double value, std::chars_format format, int precision) {
+  std::array<char, 400> buffer;
+  const auto result =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format, precision);
+  return {buffer.data(), result.ptr};
 }
 
 }  // namespace
 
-std::string shape_text(const Shape& shape) { return shape.empty() ? "()" : joined(shape, "x"); }
-
-Shape index_of(std::int64_t position, const Shape& shape) {
-  Shape index(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0; position /= shape[axis]) {
-    index[axis] = position % shape[axis];
+std::string axes_text(const Axes& axes) {
+  if (axes.empty()) return "no axes";
+  std::string text = axes.size() == 1 ? "axis " : "axes ";
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    text += i == 0 ? "" : i + 1 < axes.size() ? ", " : " and ";
+    text += std::to_string(axes[i]);
   }
-  return index;
+  return text;
 }
-
-std::string index_text(const Shape& index) { return concat('(', joined(index, ","), ')'); }
 
 std::string value_text(double value) { return shortest(value, value); }
 
@@ -61,10 +60,33 @@ std::string value_text(Number value, DType dtype) {
 }
 
 std::string rounded_text(double value, int digits) {
-  std::array<char, 64> buffer;
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                    std::chars_format::general, digits);
-  return {buffer.data(), result.ptr};
+  return to_text(value, std::chars_format::general, digits);
+}
+
+std::string fixed_text(double value, int decimals) {
+  std::string text = to_text(value, std::chars_format::fixed, decimals);
+  if (text.find_first_not_of("-0.") == std::string::npos) text.erase(0, text.find('0'));
+  return text;
+}
+
+std::string significant_text(double value, int digits) {
+  if (!std::isfinite(value)) return value_text(value);
+  if (value == 0) return "0";
+  std::string text = to_text(value, std::chars_format::scientific, digits - 1);
+  std::size_t e = text.find('e');
+  int exponent = 0;
+  const std::size_t sign = text[e + 1] == '+' ? 1 : 0;  // which from_chars does not take
+  std::from_chars(text.data() + e + 1 + sign, text.data() + text.size(), exponent);
+  constexpr int kWhole = 6;  // digits before the point that are always shown
+  if (exponent >= -4 && (exponent < std::max(digits, kWhole) || std::fabs(value) < 999999.5)) {
+    return to_text(value, std::chars_format::fixed, std::max(0, digits - 1 - exponent));
+  }
+  if (digits > 1) {
+    const std::size_t last = text.find_last_not_of('0', e - 1);
+    const std::size_t end = text[last] == '.' ? last : last + 1;
+    text.erase(end, e - end);
+  }
+  return text;
 }
 
 }  // namespace lnorm

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/shape.hpp"
@@ -10,21 +11,23 @@
 // Numbers as reports write them.
 namespace lnorm {
 
-// "2x3x4"; "()" for no dimensions.
-std::string shape_text(const Shape& shape);
-
-// Where the element at a position in C order lies: {1, 2, 3}.
-Shape index_of(std::int64_t position, const Shape& shape);
-
-// "(1,2,3)".
-std::string index_text(const Shape& index);
+// "axis 2", "axes 0, 1 and 2", "no axes".
+std::string axes_text(const Axes& axes);
 
 // The shortest decimal that reads back as the same value of its dtype, of float16 and bfloat16 as float32: 23.5, 23,
 // 1e-05; nan, inf, -inf.
 std::string value_text(Number value, DType dtype);
 std::string value_text(double value);
 
-// The shortest of at most that many significant digits: 7.96e-05.
+// The shortest of at most that many significant digits: 7.96e-05, 0.5.
 std::string rounded_text(double value, int digits);
+
+// That many digits after the point: 0.50. Zero has no sign.
+std::string fixed_text(double value, int decimals);
+
+// That many significant digits, for a column of numbers whose points are aligned: 0.500, 23.5, 1.00, and all
+// digits before the point of 23456. 0 is exactly 0. From 1e6 on and below 1e-4 a power of ten, whose factor has
+// no zeros at its end: 1.5e-08.
+std::string significant_text(double value, int digits);
 
 }  // namespace lnorm

@@ -6,9 +6,15 @@
 
 namespace lnorm {
 
-// For people: what was measured, a table of the rows (of many rows the first and the last ones, unless
-// all are asked for), a summary over the rows, and the histograms if there are any. All columns of one
-// unit have one notation: four decimals, or scientific with four where those would not show them.
-void write_stats_text(const Stats& stats, bool all, const Style& style, ByteSink& bytes);
+struct StatsTextOptions {
+  bool all = false;  // rows, not the first and the last of many
+  int digits = 3;    // significant ones
+};
+
+// For people: what was measured and how rows are numbered, a table of the rows, a summary over the rows,
+// and the histograms if there are any. The table is no wider than the style's width: columns that do not
+// fit follow below.
+void write_stats_text(const Stats& stats, const StatsTextOptions& options, const Style& style,
+                      ByteSink& bytes);
 
 }  // namespace lnorm

@@ -6,7 +6,6 @@
 #include <limits>
 #include <random>
 
-#include "lnorm/core/bfloat16.hpp"
 #include "support/catch.hpp"
 
 using lnorm::BFloat16;

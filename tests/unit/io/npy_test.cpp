@@ -8,7 +8,7 @@
 #include <string>
 
 #include "lnorm/core/error.hpp"
-#include "lnorm/io/file_source.hpp"
+#include "lnorm/io/byte_source.hpp"
 #include "support/catch.hpp"
 
 using lnorm::DType;
@@ -46,7 +46,7 @@ TEST_CASE("headers are written as NumPy writes them", "[io]") {
     CAPTURE(entry.path().string());
     const std::string content = read_file(entry.path());
     const std::size_t end = content.find('\n') + 1;
-    const auto source = lnorm::open_npy(std::make_unique<lnorm::FileSource>(entry.path().string()));
+    const auto source = lnorm::open_npy(lnorm::open_file(entry.path().string()));
     CHECK(lnorm::format_npy_header(source->info()) == content.substr(0, end));
   }
   CHECK(files > 30);

@@ -1,7 +1,7 @@
 #include "lnorm/io/zip/npz.hpp"
 
 #include "lnorm/core/error.hpp"
-#include "lnorm/io/file_source.hpp"
+#include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/zip/zip_directory.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
@@ -22,9 +22,7 @@ class Archive {
  public:
   explicit Archive(const std::string& bytes) { write_file(path_, bytes); }
 
-  std::unique_ptr<lnorm::ByteSource> bytes() const {
-    return std::make_unique<lnorm::FileSource>(path_);
-  }
+  std::unique_ptr<lnorm::ByteSource> bytes() const { return lnorm::open_file(path_); }
   std::string read(const std::optional<std::string>& member) const {
     const auto source = lnorm::open_npz(bytes(), member, {});
     const auto elements = lnorm::read_all(*source);
@@ -171,13 +169,13 @@ TEST_CASE("members are listed with what they are", "[io]") {
                              {"v.npy", npy("<V2", {2}, "1234"), true},
                              {"readme", "no array"}}));
   const auto members = lnorm::open_npz_members(archive.bytes(), {});
-  REQUIRE(members->size() == 4);
-  CHECK((*members)[0].name == "f");
-  CHECK((*members)[0].dtype == "float32");
-  CHECK((*members)[0].shape == Shape{2, 3});
-  CHECK((*members)[1].dtype == "object");
-  CHECK(!(*members)[1].shape);
-  CHECK((*members)[2].dtype == "<V2");
-  CHECK((*members)[3].dtype.find("not an .npy file") != std::string::npos);
-  CHECK((*lnorm::open_npz_members(archive.bytes(), DType::bfloat16))[2].dtype == "bfloat16");
+  REQUIRE(members.size == 4);
+  CHECK(members.at(0).name == "f");
+  CHECK(members.at(0).dtype == "float32");
+  CHECK(members.at(0).shape == Shape{2, 3});
+  CHECK(members.at(1).dtype == "object");
+  CHECK(!members.at(1).shape);
+  CHECK(members.at(2).dtype == "<V2");
+  CHECK(members.at(3).dtype.find("not an .npy file") != std::string::npos);
+  CHECK(lnorm::open_npz_members(archive.bytes(), DType::bfloat16).at(2).dtype == "bfloat16");
 }

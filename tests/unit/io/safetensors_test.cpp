@@ -5,6 +5,7 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/format.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -99,6 +100,16 @@ TEST_CASE("tensors are read by name, wherever they lie, from files and pipes", "
   }
 }
 
+TEST_CASE("no length of a header makes the file look like another format", "[io]") {
+  // The bytes that a pickle, gzip and UTF-16 begin with.
+  for (const std::size_t length : {0x280, 0x380, 0x480, 0x580, 0x8b1f, 0xfeff}) {
+    std::string header = object(kGood);
+    header.append(length - header.size(), ' ');
+    Memory bytes(safetensors(header, "12345678"), false);
+    CHECK(lnorm::detect_format(bytes) == lnorm::Format::safetensors);
+  }
+}
+
 TEST_CASE("a header must have the form of the format and nothing else", "[io]") {
   CHECK(header_error("[]") == "found '[', expected '{'");
   CHECK(header_error("") == "found no JSON, expected an object");
@@ -186,9 +197,9 @@ TEST_CASE("other dtypes are in nobody's way, and listed", "[io]") {
   CHECK(read(bytes, "a", true) == "5678");
   CHECK(error(bytes, "q").find("F8_E4M3") != std::string::npos);
   const auto members = lnorm::open_safetensors_members(std::make_unique<Memory>(bytes, false));
-  REQUIRE(members->size() == 2);
-  CHECK((*members)[0].dtype == "F8_E4M3");
-  CHECK((*members)[0].shape == Shape{4});
-  CHECK((*members)[1].name == "a");
-  CHECK((*members)[1].dtype == "uint8");
+  REQUIRE(members.size == 2);
+  CHECK(members.at(0).dtype == "F8_E4M3");
+  CHECK(members.at(0).shape == Shape{4});
+  CHECK(members.at(1).name == "a");
+  CHECK(members.at(1).dtype == "uint8");
 }

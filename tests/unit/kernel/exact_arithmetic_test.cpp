@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/kernel/exact_sums.hpp"
@@ -50,29 +51,38 @@ TEST_CASE("double-double arithmetic keeps its bounds", "[kernel]") {
   }
 }
 
-TEST_CASE("exact sums take large and small terms without rounding", "[kernel]") {
+TEST_CASE("exact sums take large and small elements without rounding", "[kernel]") {
   std::mt19937_64 random(3);
-  for (int round = 0; round < 300; ++round) {
-    lnorm::ExactSum<140> sum;
-    lnorm::ExactSum<140> other;
-    mp::cpp_int expected = 0;
-    for (int i = 0; i < 50; ++i) {
-      const lnorm::UInt128 magnitude =
-          (static_cast<lnorm::UInt128>(random() >> random() % 64) << 64 | random()) >>
-          random() % 128;
-      const auto shift = static_cast<std::int64_t>(random() % 4200);
-      const bool negative = random() % 2 == 0;
-      (i % 3 == 0 ? other : sum).add(magnitude, shift, negative);
-      const mp::cpp_int term = ((mp::cpp_int(static_cast<std::uint64_t>(magnitude >> 64)) << 64) +
-                                static_cast<std::uint64_t>(magnitude))
-                               << static_cast<unsigned>(shift);
-      expected += negative ? mp::cpp_int(-term) : term;
-      if (random() % 8 == 0) sum.carry();
+  // In units of the smallest double, and of its square.
+  const auto integer = [](double x) {
+    int exponent = 0;
+    const double significand = std::ldexp(std::frexp(x, &exponent), 53);
+    const int shift = exponent - 53 + 1074;
+    const mp::cpp_int digits(significand);
+    return shift >= 0 ? mp::cpp_int(digits << shift) : mp::cpp_int(digits >> -shift);
+  };
+  const auto in_units = [](const lnorm::Dyadic& value, std::int64_t unit) {
+    return mp::cpp_int(value.significand) << static_cast<unsigned>(value.exponent + unit);
+  };
+  for (int round = 0; round < 100; ++round) {
+    std::vector<double> x(50);
+    mp::cpp_int sum = 0;
+    mp::cpp_int squares = 0;
+    for (double& element : x) {
+      element = std::ldexp(std::uniform_real_distribution<double>(-1, 1)(random),
+                           static_cast<int>(random() % 2098) - 1074);
+      sum += integer(element);
+      squares += integer(element) * integer(element);
     }
-    sum += other;
-    mp::cpp_int actual = 0;
-    for (std::size_t i = sum.words().size(); i-- > 0;) actual = (actual << 32) + sum.words()[i];
-    REQUIRE(actual == expected);
+    const auto part = [&](std::size_t first, std::int64_t count) {
+      return lnorm::exact_sums({reinterpret_cast<const std::byte*>(x.data() + first),
+                                lnorm::DType::float64, std::endian::native, 1, count});
+    };
+    lnorm::ExactSums sums = part(0, 20);
+    sums += part(20, 30);
+    REQUIRE(sums.finite);
+    REQUIRE(in_units(sums.sum, 1074) == sum);
+    REQUIRE(in_units(sums.squares, 2148) == squares);
   }
 }
 

@@ -12,7 +12,11 @@ namespace {
 
 using lnorm::RowView;
 using lnorm::Tile;
-using Axis = RowView::Axis;
+
+struct Axis {
+  std::int64_t extent;
+  std::int64_t stride;
+};
 
 // Where element number i of what is numbered along axes lies: by its index, digit by digit.
 std::int64_t position_of(const std::vector<Axis>& axes, std::int64_t i) {
@@ -116,9 +120,7 @@ TEST_CASE("a tile holds the elements of its rows, whatever the order of the axes
 
 TEST_CASE("neighbors in the file are one run", "[row_view]") {
   // Two images of 3 channels of 4 x 5, normalized over the channels.
-  const std::vector<Axis> rows{{2, 60}, {4, 5}, {5, 1}};
-  const std::vector<Axis> elements{{3, 20}};
-  const RowView view(rows, elements);
+  const RowView view({2, 3, 4, 5}, lnorm::MemoryOrder::c, {0, 2, 3}, {1});
   CHECK(view.slab_rows() == 20);
   CHECK(view.runs({0, 40, 0, 3}).size() == 1);
   CHECK(view.runs({0, 10, 0, 3}).size() == 3);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -64,38 +65,52 @@ void check_bars_of_range(const std::vector<double>& values, const Counts& bars) 
     before += bars[i - 1];
     const long double border =
         *min + range * static_cast<long double>(i) / static_cast<long double>(bars.size());
-    const long double near = range / 32768;
+    const long double near = range * 0x1p-48L;
     INFO("border " << i);
     CHECK(before >= count_if(values, [&](double value) { return value < border - near; }));
     CHECK(before <= count_if(values, [&](double value) { return value < border + near; }));
   }
 }
 
+bool same(const Histogram::Bars& a, const Histogram::Bars& b) {
+  return a.low == b.low && a.high == b.high && a.counts == b.counts && a.below == b.below &&
+         a.above == b.above;
+}
+
 void check_bars(const std::vector<double>& values, std::size_t most) {
   const Histogram histogram = histogram_of(values);
-  const Counts bars = histogram.bars(most);
+  const Histogram::Bars bars = histogram.bars(most);
   const auto [min, max] = std::minmax_element(values.begin(), values.end());
-  INFO("at most " << most << " bars: " << bars.size() << " of " << *min << " to " << *max);
+  INFO("at most " << most << " bars: " << bars.counts.size() << " of " << bars.low << " to "
+                  << bars.high);
   CHECK(histogram.count() == std::ssize(values));
-  CHECK(histogram.left_out() == 0);
   CHECK(histogram.min() == *min);
   CHECK(histogram.max() == *max);
-  CHECK(bars.size() <= most);
-  CHECK(std::accumulate(bars.begin(), bars.end(), std::int64_t{0}) == std::ssize(values));
+  CHECK(bars.counts.size() <= most);
+  CHECK(bars.below == count_if(values, [&](double value) { return value < bars.low; }));
+  CHECK(bars.above == count_if(values, [&](double value) { return value > bars.high; }));
+  CHECK(std::accumulate(bars.counts.begin(), bars.counts.end(), bars.below + bars.above) ==
+        std::ssize(values));
   if (*min == *max) {
-    CHECK(bars.size() == 1);
+    CHECK(bars.counts.size() == 1);
     return;
   }
-  const int divisor = divisor_of(values);
+  std::vector<double> shown;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(shown),
+               [&](double value) { return value >= bars.low && value <= bars.high; });
+  const auto [low, high] = std::minmax_element(shown.begin(), shown.end());
+  const int divisor = divisor_of(shown);
   const long double multiples =
-      (static_cast<long double>(*max) - *min) / std::ldexp(1.0L, divisor) + 1;
-  constexpr int kLeastDivisor = -1022;  // documented: bins are not narrower
+      (static_cast<long double>(*high) - *low) / std::ldexp(1.0L, divisor) + 1;
+  constexpr int kLeastDivisor = -1020;
   if (multiples <= 65536 && divisor >= kLeastDivisor) {
-    check_bars_of_multiples(values, bars, std::ldexp(1.0, divisor),
+    check_bars_of_multiples(shown, bars.counts, std::ldexp(1.0, divisor),
                             static_cast<std::size_t>(multiples), most);
-  } else if (divisor >= kLeastDivisor || *max / 2 - *min / 2 > 1e-290) {
-    CHECK(bars.size() == most);
-    check_bars_of_range(values, bars);
+  } else if (divisor >= kLeastDivisor || *high / 2 - *low / 2 > 1e-290) {
+    CHECK(bars.low == *low);
+    CHECK(bars.high == *high);
+    CHECK(bars.counts.size() == most);
+    check_bars_of_range(shown, bars.counts);
   }
 }
 
@@ -171,18 +186,18 @@ TEST_CASE("a histogram does not depend on the order of the values", "[measure]")
   std::mt19937_64 random(2);
   for (const auto& [name, values] : samples()) {
     CAPTURE(name);
-    const Counts expected = histogram_of(values).bars(4096);
+    const Histogram::Bars expected = histogram_of(values).bars(4096);
     std::vector<double> permuted = values;
     std::sort(permuted.begin(), permuted.end());
-    CHECK(histogram_of(permuted).bars(4096) == expected);
+    CHECK(same(histogram_of(permuted).bars(4096), expected));
     std::reverse(permuted.begin(), permuted.end());
-    CHECK(histogram_of(permuted).bars(4096) == expected);
+    CHECK(same(histogram_of(permuted).bars(4096), expected));
     std::sort(permuted.begin(), permuted.end(),
               [](double a, double b) { return std::fabs(a) < std::fabs(b); });
-    CHECK(histogram_of(permuted).bars(4096) == expected);
+    CHECK(same(histogram_of(permuted).bars(4096), expected));
     for (int i = 0; i < 5; ++i) {
       std::shuffle(permuted.begin(), permuted.end(), random);
-      CHECK(histogram_of(permuted).bars(4096) == expected);
+      CHECK(same(histogram_of(permuted).bars(4096), expected));
     }
   }
 }
@@ -191,7 +206,7 @@ TEST_CASE("the bars of evenly spread numbers are even", "[measure]") {
   for (const double last : {1.0, 1.01, 1.37, 1.99, 1e-5, -3.0}) {
     Histogram histogram;
     for (int i = 0; i < 100'000; ++i) histogram.add(last * i / 99'999);
-    const Counts bars = histogram.bars(80);
+    const Counts bars = histogram.bars(80).counts;
     CAPTURE(last);
     CHECK(bars.size() == 80);
     for (const std::int64_t count : bars) CHECK(std::abs(count - 1250) <= 6);
@@ -203,7 +218,7 @@ TEST_CASE("every bar of integers has as many of them as another", "[measure]") {
     Histogram histogram;
     for (int i = 0; i <= last; ++i) histogram.add(i);
     for (const std::size_t most : std::initializer_list<std::size_t>{10, 79, 80, 300}) {
-      const Counts bars = histogram.bars(most);
+      const Counts bars = histogram.bars(most).counts;
       CAPTURE(last, most);
       CHECK(bars.size() <= most);
       for (std::size_t i = 0; i + 1 < bars.size(); ++i) CHECK(bars[i] == bars[0]);
@@ -211,34 +226,145 @@ TEST_CASE("every bar of integers has as many of them as another", "[measure]") {
     }
   }
   const Histogram ends = histogram_of({0, 4095});
-  CHECK(ends.bars(64).size() == 64);
-  CHECK((ends.bars(3) == Counts{1, 0, 1}));
+  CHECK(ends.bars(64).counts.size() == 64);
+  CHECK((ends.bars(3).counts == Counts{1, 0, 1}));
 }
 
 TEST_CASE("numbers stand on their side of zero and of other simple borders", "[measure]") {
-  CHECK((histogram_of({-65504, 65504, 6e-8, 1, 2, 3}).bars(4) == Counts{1, 0, 4, 1}));
-  CHECK((histogram_of({-1.7e308, 1.7e308, 0, 1e308}).bars(4) == Counts{1, 0, 1, 2}));
-  CHECK((histogram_of({1, 1 + 0x1p-23, 1 + 0x1p-22, 1 + 0x1p-22, 1 + 0x1p-20}).bars(4) ==
-         Counts{4, 0, 1}));
-  CHECK((histogram_of({1e16, 1e16 + 2, 1e16 + 4}).bars(40) == Counts{1, 1, 1}));
+  CHECK((histogram_of({-65504, 65504, 6e-8}).bars(4).counts == Counts{1, 0, 1, 1}));
+  CHECK((histogram_of({-1.7e308, 1.7e308, 0, 1e308}).bars(4).counts == Counts{1, 0, 1, 2}));
+  CHECK((histogram_of({1, 1 + 0x1p-23, 1 + 0x1p-20}).bars(4).counts == Counts{2, 0, 1}));
+  CHECK((histogram_of({1e16, 1e16 + 2, 1e16 + 4}).bars(40).counts == Counts{1, 1, 1}));
 }
 
 TEST_CASE("one number that is no integer makes bars narrower than 1", "[measure]") {
-  CHECK((histogram_of({1, 2, 2, 3}).bars(40) == Counts{1, 2, 1}));
-  CHECK((histogram_of({1, 2, 2.5, 2}).bars(40) == Counts{1, 0, 2, 1}));
-  CHECK((histogram_of({2.5, 1, 2, 2}).bars(40) == Counts{1, 0, 2, 1}));
-  CHECK(histogram_of({1, 2, 0.1 + 2, 2}).bars(40).size() == 40);
+  CHECK((histogram_of({1, 2, 2, 3}).bars(40).counts == Counts{1, 2, 1}));
+  CHECK((histogram_of({1, 2, 2.5, 2}).bars(40).counts == Counts{1, 0, 2, 1}));
+  CHECK((histogram_of({2.5, 1, 2, 2}).bars(40).counts == Counts{1, 0, 2, 1}));
+  CHECK(histogram_of({1, 2, 0.1 + 2, 2}).bars(40).counts.size() == 40);
 }
 
 TEST_CASE("a histogram leaves out what is not finite and counts it", "[measure]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Histogram plain = histogram_of({3, -1, 2});
-  const Histogram mixed = histogram_of({nan, 3, kInfinity, -1, -nan, -kInfinity, 2, nan});
+  const Histogram mixed =
+      histogram_of({nan, 3, kInfinity, -1, -nan, -kInfinity, 2, nan, kInfinity});
   CHECK(mixed.count() == 3);
-  CHECK(mixed.left_out() == 5);
+  CHECK(mixed.nans() == 3);
+  CHECK(mixed.minus_infinities() == 1);
+  CHECK(mixed.infinities() == 2);
   CHECK(mixed.min() == -1);
   CHECK(mixed.max() == 3);
-  CHECK(mixed.bars(50) == plain.bars(50));
+  CHECK(same(mixed.bars(50), plain.bars(50)));
   CHECK(histogram_of({nan, kInfinity}).count() == 0);
   CHECK(Histogram().count() == 0);
+}
+
+TEST_CASE("what lies far out is counted beside the bars and does not flatten them", "[measure]") {
+  std::mt19937_64 random(3);
+  std::vector<double> values(1000);
+  for (double& value : values) value = std::normal_distribution<double>()(random);
+  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  const double low = *min;
+  const double high = *max;
+  const Histogram::Bars plain = histogram_of(values).bars(40);
+  CHECK(plain.below + plain.above == 0);
+  for (const double far : {1e30, 1e3, 40.0}) {
+    for (const std::size_t below : {0U, 1U, 3U}) {
+      for (const std::size_t above : {0U, 2U, 200U}) {
+        CAPTURE(far, below, above);
+        std::vector<double> with(values);
+        with.insert(with.begin() + 500, above, far);
+        with.insert(with.end(), below, -far);
+        const Histogram histogram = histogram_of(with);
+        const Histogram::Bars bars = histogram.bars(40);
+        CHECK(bars.below == static_cast<std::int64_t>(below));
+        CHECK(bars.above == static_cast<std::int64_t>(above));
+        CHECK(bars.low == low);
+        CHECK(bars.high == high);
+        CHECK(bars.counts == plain.counts);
+        CHECK(histogram.max() == (above > 0 ? far : high));
+      }
+    }
+  }
+}
+
+TEST_CASE("the range of a histogram goes by quartiles, or by what lies closer to the ends",
+          "[measure]") {
+  const auto outside = [](std::vector<double> values, std::size_t repeated = 0, double what = 0) {
+    values.insert(values.end(), repeated, what);
+    const Histogram::Bars bars = histogram_of(values).bars(10);
+    return bars.below + bars.above;
+  };
+  CHECK(outside({1, 2, 1e30}) == 0);  // of three, none is far out
+  CHECK(outside({1, 2, 3, 1e30}) == 1);
+  CHECK(outside({-1e30, 1, 2, 3, 4, 1e30}) == 2);
+  CHECK(outside({1, 2, 3, 4, 1e300, -1e300}) == 2);
+  // The quartiles are 2 and 3: up to 8 is near. Then half of all is the most that may be left out.
+  CHECK(outside({1, 2, 3, 8}) == 0);
+  CHECK(outside({1, 2, 3, 4}) == 0);
+  CHECK(outside({1, 2, 3, 9}) == 1);
+  CHECK(outside({1, 2, 3, 8, 9, 15, -7, 2.5}) == 0);
+  // Where most are one number, the others tell.
+  CHECK(outside({1e30}, 23, 0) == 0);
+  CHECK(outside({1, 2, 3, 4, 5, 6, 7, 8, 9, 1e30}, 60, 0) == 1);
+  CHECK(outside({}, 10, 5) == 0);
+}
+
+TEST_CASE("of more different numbers than it holds a histogram is nearly right, in any order",
+          "[measure]") {
+  std::mt19937_64 random(4);
+  std::vector<double> values(300'000);
+  for (double& value : values) value = std::normal_distribution<double>()(random);
+  values[7] = 1e300;
+  const auto different = [](std::vector<double> all) {
+    std::sort(all.begin(), all.end());
+    return std::unique(all.begin(), all.end()) - all.begin();
+  };
+  REQUIRE(different(values) > std::ssize(Counts(lnorm::ValueCounts::kMost)));
+  const Histogram::Bars bars = histogram_of(values).bars(60);
+  CHECK(bars.above == 1);
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < bars.counts.size(); ++i) {
+    before += bars.counts[i];
+    const double border = bars.low + (bars.high - bars.low) * static_cast<double>(i + 1) / 60;
+    const auto exact = count_if(values, [&](double value) { return value < border; });
+    CHECK(std::abs(before - exact) <= 60);
+  }
+  CHECK(before == 299'999);
+  for (int i = 0; i < 3; ++i) {
+    std::shuffle(values.begin(), values.end(), random);
+    CHECK(same(histogram_of(values).bars(60), bars));
+  }
+  std::sort(values.begin(), values.end());
+  CHECK(same(histogram_of(values).bars(60), bars));
+}
+
+TEST_CASE("histograms that are merged are one of all numbers", "[measure]") {
+  std::mt19937_64 random(7);
+  const auto part = [&](int count, double scale) {
+    std::vector<double> values(static_cast<std::size_t>(count));
+    for (double& value : values) value = scale * std::normal_distribution<double>()(random);
+    return values;
+  };
+  // Few numbers and many, finely counted and coarsely, more together than either has, and none.
+  const std::vector<std::vector<double>> parts{
+      {}, {1, 2, kInfinity}, part(50'000, 1), part(50'000, 1e-3), part(200'000, 2), {-kInfinity}};
+  for (const auto& first : parts) {
+    for (const auto& second : parts) {
+      CAPTURE(first.size(), second.size());
+      std::vector<double> all(first);
+      all.insert(all.end(), second.begin(), second.end());
+      const Histogram expected = histogram_of(all);
+      Histogram merged = histogram_of(first);
+      merged.merge(histogram_of(second));
+      CHECK(merged.count() == expected.count());
+      CHECK(merged.infinities() == expected.infinities());
+      CHECK(merged.minus_infinities() == expected.minus_infinities());
+      if (expected.count() == 0) continue;
+      CHECK(merged.min() == expected.min());
+      CHECK(merged.max() == expected.max());
+      CHECK(same(merged.bars(70), expected.bars(70)));
+    }
+  }
 }

@@ -53,7 +53,7 @@ TEST_CASE("tensors of several blocks are compared to their last element", "[pipe
                      swap_expected ? kOtherByteOrder : std::endian::native);
   std::vector<std::int64_t> progress;
   const Comparison result = lnorm::compare(
-      a, b, {}, 100, {0, [&](std::int64_t elements) { progress.push_back(elements); }});
+      a, b, {}, {100}, {0, [&](std::int64_t elements) { progress.push_back(elements); }});
   CHECK(result.same_shape);
   CHECK(result.elements == kElements);
   CHECK(result.mismatched == std::ssize(places));
@@ -78,7 +78,7 @@ TEST_CASE("tensors of different shapes are not read", "[pipeline]") {
   auto a = source_of<float>({2, 3}, DType::float32, {1, 2, 3, 4, 5, 6});
   for (const lnorm::Shape& shape : {lnorm::Shape{3, 2}, lnorm::Shape{6}, lnorm::Shape{1, 2, 3}}) {
     auto b = source_of<float>(shape, DType::float32, {1, 2, 3, 4, 5, 6});
-    const Comparison result = lnorm::compare(a, b, {}, 10);
+    const Comparison result = lnorm::compare(a, b, {}, {10});
     CHECK(!result.same_shape);
     CHECK(!result.equal());
     CHECK(result.elements == 0);
@@ -91,13 +91,13 @@ TEST_CASE("64-bit integers are compared exactly, with floats too", "[pipeline]")
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   auto a = source_of<std::int64_t>({3}, DType::int64, {most, 5, most - 1000});
   auto b = source_of<std::int64_t>({3}, DType::int64, {most - 1, 5, most - 1000});
-  const Comparison integers = lnorm::compare(a, b, {}, 10);
+  const Comparison integers = lnorm::compare(a, b, {}, {10});
   CHECK(integers.mismatched == 1);
   CHECK(integers.absolute->value == 1);
   // A side without low parts after one with them: nothing of the one shows in the other.
   auto c = source_of<std::int64_t>({2}, DType::int64, {most, most});
   auto d = source_of<double>({2}, DType::float64, {0x1p63, 0x1p63});
-  const Comparison mixed = lnorm::compare(c, d, {}, 10);
+  const Comparison mixed = lnorm::compare(c, d, {}, {10});
   CHECK(mixed.mismatched == 2);
   CHECK(mixed.absolute->value == 1);
   CHECK(mixed.first_mismatches[0].expected.low == 0);
@@ -106,7 +106,7 @@ TEST_CASE("64-bit integers are compared exactly, with floats too", "[pipeline]")
 TEST_CASE("tensors without elements are equal, and numbers are compared", "[pipeline]") {
   auto a = source_of<float>({0, 3}, DType::float32, {});
   auto b = source_of<double>({0, 3}, DType::float64, {});
-  const Comparison empty = lnorm::compare(a, b, {}, 10);
+  const Comparison empty = lnorm::compare(a, b, {}, {10});
   CHECK(empty.equal());
   CHECK(empty.elements == 0);
   CHECK(!empty.absolute);
@@ -114,5 +114,5 @@ TEST_CASE("tensors without elements are equal, and numbers are compared", "[pipe
   CHECK(b.finished);
   auto c = source_of<float>({}, DType::float32, {1});
   auto d = source_of<float>({}, DType::float32, {2});
-  CHECK(lnorm::compare(c, d, {}, 10).mismatched == 1);
+  CHECK(lnorm::compare(c, d, {}, {10}).mismatched == 1);
 }

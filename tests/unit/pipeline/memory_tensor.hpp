@@ -64,7 +64,7 @@ class MemorySink final : public lnorm::TensorSink {
 // Collects mean and rstd of the rows, which come in order.
 class Collector final : public lnorm::RowObserver {
  public:
-  void see(const lnorm::RowBlock& block, lnorm::BlockFindings*) override {
+  void see(const lnorm::RowBlock& block, const lnorm::BlockFindings&) override {
     if (!block.mean.empty()) CHECK(block.first_row == std::ssize(mean));
     mean.insert(mean.end(), block.mean.begin(), block.mean.end());
     rstd.insert(rstd.end(), block.rstd.begin(), block.rstd.end());

@@ -10,7 +10,7 @@
 
 namespace {
 
-void normalize(const lnorm::RowsIn& x, const lnorm::RowsOut& y, const lnorm::RowStats& stats) {
+void normalize(const lnorm::RowsIn& x, const lnorm::RowsOut& y, const lnorm::MeanAndRstd& stats) {
   lnorm::kernels().front().layer_norm(x, y, {}, {}, stats);
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -15,14 +14,6 @@ namespace lnorm {
 namespace {
 
 using Value = simdjson::ondemand::value;
-
-std::optional<double> special_value(std::string_view token) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (token == "NaN" || token == "null") return std::numeric_limits<double>::quiet_NaN();
-  if (token == "Infinity") return kInfinity;
-  if (token == "-Infinity") return -kInfinity;
-  return std::nullopt;
-}
 
 bool read(Value& value, bool& element) {
   if (value.get_bool().get(element) == simdjson::SUCCESS) return true;
@@ -43,9 +34,12 @@ bool read(Value& value, T& element) {
 
 bool read(Value& value, double& element) {
   if (value.get_double().get(element) == simdjson::SUCCESS) return true;
-  const auto special = special_value(trimmed_json(value.raw_json_token()));
-  if (special) element = *special;
-  return special.has_value();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::string_view token = trimmed_json(value.raw_json_token());
+  element = token == "Infinity"    ? kInfinity
+            : token == "-Infinity" ? -kInfinity
+                                   : std::numeric_limits<double>::quiet_NaN();
+  return !std::isnan(element) || token == "NaN" || token == "null";
 }
 
 bool read(Value& value, float& element) {
@@ -60,19 +54,15 @@ bool read(Value& value, float& element) {
   return std::isfinite(element);
 }
 
-bool read(Value& value, BFloat16& element) {
+template <class Half>
+bool read_half(Value& value, Half (*rounded)(double) noexcept, Half& element) {
   double number;
   if (!read(value, number)) return false;
-  element = to_bfloat16(number);
+  element = rounded(number);
   return std::isfinite(to_double(element)) || !std::isfinite(number);
 }
-
-bool read(Value& value, Float16& element) {
-  double number;
-  if (!read(value, number)) return false;
-  element = to_float16(number);
-  return std::isfinite(to_double(element)) || !std::isfinite(number);
-}
+bool read(Value& value, Float16& element) { return read_half(value, to_float16, element); }
+bool read(Value& value, BFloat16& element) { return read_half(value, to_bfloat16, element); }
 
 }  // namespace
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
-#include <span>
+#include <string_view>
 #include <utility>
 
 #include "lnorm/core/error.hpp"
@@ -14,41 +13,27 @@
 
 namespace lnorm {
 
-namespace {
-
-constexpr std::size_t kBuffer = std::size_t{1} << 16;
-constexpr std::size_t kMostLine = 4'000'000'000;
-
-}  // namespace
-
-JsonLines::JsonLines(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
-
 bool JsonLines::read_line() {
+  constexpr std::size_t kMostLine = 4'000'000'000;
   do {
     line_.clear();
-    for (;;) {
-      if (ahead_start_ == ahead_.size()) {
-        ahead_.resize(kBuffer);
-        ahead_.resize(bytes_->read_available(std::as_writable_bytes(std::span(ahead_))));
-        ahead_start_ = 0;
-        if (ahead_.empty()) break;
-      }
-      const char* const start = ahead_.data() + ahead_start_;
-      const std::size_t left = ahead_.size() - ahead_start_;
-      const void* const end = std::memchr(start, '\n', left);
-      const std::size_t length =
-          end == nullptr ? left : static_cast<std::size_t>(static_cast<const char*>(end) - start);
-      line_.append(start, length);
-      ahead_start_ += length + (end == nullptr ? 0 : 1);
-      if (end != nullptr) break;
+    bool ended = false;  // by a newline
+    while (!ended) {
+      const auto ahead = bytes_->peek_available();
+      const std::string_view text(reinterpret_cast<const char*>(ahead.data()), ahead.size());
+      if (text.empty()) break;
+      const std::size_t length = std::min(text.find('\n'), text.size());
+      ended = length < text.size();
+      line_ += text.substr(0, length);
+      bytes_->skip(static_cast<std::int64_t>(length + (ended ? 1 : 0)));
       // What is no text says so early: a device that has no end is not read until memory is full.
-      if (std::memchr(start, '\0', length) != nullptr) break;
+      if (line_.find('\0', line_.size() - length) != std::string::npos) break;
       if (line_.size() > kMostLine) {
         throw Error(concat(printable(bytes_->name()), ":", number_ + 1,
                            ": a line of more than 4 GB; use .npy for large tensors"));
       }
     }
-    if (line_.empty() && ahead_.empty()) return false;
+    if (line_.empty() && !ended) return false;
     ++number_;
   } while (trimmed_json(line_).empty());
   return true;

@@ -2,8 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/tensor_source.hpp"
@@ -14,7 +15,7 @@ namespace lnorm {
 // nothing.
 class JsonLines {
  public:
-  explicit JsonLines(std::unique_ptr<ByteSource> bytes);
+  explicit JsonLines(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
 
   // The tensor of the next line, as soon as that line is there; null after the last one. It is named
   // "x.jsonl:2", and so begins what is thrown about it.
@@ -31,8 +32,6 @@ class JsonLines {
   std::unique_ptr<ByteSource> bytes_;
   std::string line_;
   std::int64_t number_ = 0;  // of line_, from 1
-  std::vector<char> ahead_;  // what has been read beyond it
-  std::size_t ahead_start_ = 0;
 };
 
 }  // namespace lnorm

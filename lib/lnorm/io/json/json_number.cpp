@@ -12,38 +12,23 @@ namespace {
 // scientific: "-d.ddde+xx", as std::to_chars writes it. Python's repr writes exponents from -4 to
 // 15 without an e, and marks a float without a fraction by ".0".
 std::string_view lay_out(std::string_view scientific, JsonNumberBuffer buffer) {
+  char* out = buffer.data();
+  const auto put = [&](std::string_view text) { out = std::copy(text.begin(), text.end(), out); };
   const std::size_t e = scientific.find('e');
   int exponent = 0;
   const char* const exponent_start = scientific.data() + e + (scientific[e + 1] == '+' ? 2 : 1);
   std::from_chars(exponent_start, scientific.data() + scientific.size(), exponent);
   if (exponent < -4 || exponent >= 16) {
-    return {buffer.data(),
-            static_cast<std::size_t>(
-                std::copy(scientific.begin(), scientific.end(), buffer.begin()) - buffer.begin())};
-  }
-  const bool negative = scientific[0] == '-';
-  std::array<char, 24> digits;
-  int count = 0;
-  for (const char c : scientific.substr(negative ? 1 : 0, e - (negative ? 1 : 0))) {
-    if (c != '.') digits[static_cast<std::size_t>(count++)] = c;
-  }
-  char* out = buffer.data();
-  if (negative) *out++ = '-';
-  const int point = exponent + 1;  // digits before the point
-  if (point <= 0) {
-    *out++ = '0';
-    *out++ = '.';
-    out = std::fill_n(out, -point, '0');
-    out = std::copy_n(digits.begin(), count, out);
+    put(scientific);
   } else {
-    const int whole = std::min(point, count);
-    out = std::copy_n(digits.begin(), whole, out);
-    out = std::fill_n(out, point - whole, '0');
-    *out++ = '.';
-    if (count > whole) {
-      out = std::copy(digits.begin() + whole, digits.begin() + count, out);
-    } else {
-      *out++ = '0';
+    if (scientific[0] == '-') put("-");
+    if (exponent < 0) out = std::copy_n("0.000", 1 - exponent, out);
+    const char* const first = scientific.data() + (scientific[0] == '-' ? 1 : 0);
+    // With a point after the first.
+    const int digits = std::max(1, static_cast<int>(scientific.data() + e - first) - 1);
+    for (int i = 0; i < std::max(digits, exponent + 2); ++i) {
+      if (i == exponent + 1 && i > 0) *out++ = '.';
+      *out++ = i < digits ? first[i + (i > 0 ? 1 : 0)] : '0';
     }
   }
   return {buffer.data(), static_cast<std::size_t>(out - buffer.data())};

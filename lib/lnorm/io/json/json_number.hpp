@@ -4,7 +4,6 @@
 #include <span>
 #include <string_view>
 
-#include "lnorm/core/bfloat16.hpp"
 #include "lnorm/core/float16.hpp"
 
 namespace lnorm {

@@ -22,20 +22,10 @@ class JsonSink final : public TensorSink {
                                     std::string& room) const override {
     room.clear();
     if (elements.empty()) return {};  // of such a tensor there is no index, and finish writes it
-    switch (dtype_) {
-      case DType::float16:
-        encode_as<Float16>(position, elements, room);
-        break;
-      case DType::bfloat16:
-        encode_as<BFloat16>(position, elements, room);
-        break;
-      case DType::float32:
-        encode_as<float>(position, elements, room);
-        break;
-      default:
-        encode_as<double>(position, elements, room);
-        break;
-    }
+    visit(dtype_, [&](auto element) {
+      using T = decltype(element);
+      if constexpr (!std::is_integral_v<T>) encode_as<T>(position, elements, room);
+    });
     return std::as_bytes(std::span(room));
   }
 
@@ -53,20 +43,10 @@ class JsonSink final : public TensorSink {
     return object.dump();
   }
 
-  // The index of an element.
-  Shape index_of(std::int64_t position) const {
-    Shape index(shape_.size());
-    for (std::size_t axis = shape_.size(); axis-- > 0;) {
-      index[axis] = position % shape_[axis];
-      position /= shape_[axis];
-    }
-    return index;
-  }
-
   template <class T>
   void encode_as(std::int64_t position, std::span<const std::byte> elements,
                  std::string& text) const {
-    Shape index = index_of(position);
+    Shape index = index_of(position, shape_);
     if (position == 0) text.append(shape_.size(), '[');
     char buffer[32];
     for (; !elements.empty(); elements = elements.subspan(sizeof(T))) {

@@ -36,25 +36,23 @@ struct Tensor {
 class JsonReader {
  public:
   // text: followed by SIMDJSON_PADDING bytes.
-  // line: the number of the text's first line.
-  JsonReader(const std::string& name, std::string_view text, std::int64_t line = 1)
-      : text_(name, text, line) {}
+  JsonReader(const std::string& name, std::string_view text, std::optional<std::int64_t> line)
+      : text_(name, text, line.value_or(1)) {
+    tensor_.info.name = line ? concat(name, ':', *line) : name;
+  }
 
   Tensor read(const std::optional<std::string>& member) {
     const std::string_view content = text_behind_mark();
     const std::string_view value = value_of(content);
-    Tensor tensor;
-    tensor.info.name = member ? concat(text_.name(), ":", *member) : text_.name();
     if (value.front() == '{') {
       ondemand::object object = parse_object(content, value);
-      read_object(object, member, value.data(), tensor);
-      return tensor;
+      read_object(object, member, value.data());
+      return std::move(tensor_);
     }
     if (member) {
       text_.fail(value.data(),
                  concat("found no object, so there is no member '", short_name(*member), "'"));
     }
-    start(DType::float64, tensor);
     if (value.front() == '[') {
       parse(content);
       ondemand::array array;
@@ -64,8 +62,7 @@ class JsonReader {
     } else {
       read_root_scalar(value);
     }
-    tensor.info.shape = extents_;
-    return tensor;
+    return std::move(tensor_);
   }
 
   // What the object of several tensors holds; nothing if the text is no such object.
@@ -100,7 +97,12 @@ class JsonReader {
   std::string_view value_of(std::string_view content) const {
     const std::string_view value = trimmed_json(content);
     if (value.empty()) text_.fail(text_.end(), "found no value, expected a tensor");
-    if (value.size() >= kLargeText) check_depth(value);
+    // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made. There
+    // may be an object of objects of lists.
+    const bool look = value.size() >= kLargeText;
+    if (const char* const at = look ? text_.deeper_than(kMaxRank + 2, value.data()) : nullptr) {
+      text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
+    }
     return value;
   }
 
@@ -121,7 +123,8 @@ class JsonReader {
     }
     try {
       // Padded by what follows in the text.
-      const TensorInfo info = JsonReader(text_.name(), trimmed_json(token)).read_value_alone().info;
+      const TensorInfo info =
+          JsonReader(text_.name(), trimmed_json(token), {}).read_value_alone().info;
       return {name, std::string(lnorm::name(info.dtype)), info.shape};
     } catch (const Error&) {
       const bool has_kind = token.find_first_of("\"tf{") == 0;
@@ -133,31 +136,9 @@ class JsonReader {
   Tensor read_value_alone() {
     const std::string_view value = text_.text();
     if (!value.starts_with('{')) return read({});
-    Tensor tensor;
     ondemand::object object = parse_object(value, value);
-    read_described(object, keys(object, value.data()), value.data(), tensor);
-    return tensor;
-  }
-
-  // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made.
-  void check_depth(std::string_view value) const {
-    std::size_t depth = 0;
-    bool in_string = false;
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      const char c = value[i];
-      if (in_string) {
-        if (c == '"') in_string = false;
-        if (c == '\\') ++i;
-      } else if (c == '"') {
-        in_string = true;
-      } else if (c == '[' || c == '{') {
-        if (++depth > kMaxRank + 2) {  // an object of objects of lists
-          text_.fail(value.data() + i, concat("lists are nested deeper than ", kMaxRank));
-        }
-      } else if ((c == ']' || c == '}') && depth > 0) {
-        --depth;
-      }
-    }
+    read_described(object, keys(object, value.data()), value.data());
+    return std::move(tensor_);
   }
 
   const char* location() {
@@ -245,7 +226,7 @@ class JsonReader {
 
   // The whole document is an object: of one tensor, or of several by name.
   void read_object(ondemand::object& object, const std::optional<std::string>& member,
-                   const char* at, Tensor& tensor) {
+                   const char* at) {
     const std::vector<std::string> names = keys(object, at);
     check_at_end();
     const bool is_alone = names.size() == 1 && names[0] != "shape" && names[0] != "dtype";
@@ -254,8 +235,9 @@ class JsonReader {
         text_.fail(at, concat("found an object of ", list(names), ", expected one tensor"),
                    hint_to_name(text_.name(), names[0]));
       }
-      return read_described(object, names, at, tensor);
+      return read_described(object, names, at);
     }
+    if (member) tensor_.info.name = concat(tensor_.info.name, ":", *member);
     if (member && !contains(names, *member)) {
       text_.fail(at, concat("there is no member '", short_name(*member), "', only ", list(names)));
     }
@@ -264,17 +246,13 @@ class JsonReader {
     if (*value_at == '{') {
       ondemand::object inner;
       check(value.get_object().get(inner), value_at);
-      return read_described(inner, keys(inner, value_at), value_at, tensor);
+      return read_described(inner, keys(inner, value_at), value_at);
     }
-    start(DType::float64, tensor);
     read_value(value, 0);
-    tensor.info.shape = extents_;
   }
 
   static std::string list(const std::vector<std::string>& names) {
-    NameList list;
-    for (const std::string& name : names) list.add(name);
-    return list.text();
+    return short_list(names.size(), [&](std::size_t i) { return names[i]; });
   }
 
   static bool is_field(const std::string& name) {
@@ -288,7 +266,7 @@ class JsonReader {
 
   // {"shape", "data", "dtype"}
   void read_described(ondemand::object& object, const std::vector<std::string>& names,
-                      const char* at, Tensor& tensor) {
+                      const char* at) {
     if (!std::all_of(names.begin(), names.end(), is_field)) {
       text_.fail(at, concat("found an object of ", list(names), ", expected a tensor"));
     }
@@ -296,7 +274,6 @@ class JsonReader {
       text_.fail(at,
                  concat("found an object of ", list(names), R"(, expected "shape" and "data")"));
     }
-    DType dtype = DType::float64;
     if (contains(names, "dtype")) {
       ondemand::value value = field(object, names, "dtype", at);
       const char* const value_at = value.raw_json_token().data();
@@ -309,13 +286,12 @@ class JsonReader {
         text_.fail(value_at, concat("dtype '", printable(text),
                                     "' is not supported, expected bool, int8 to int64, ",
                                     "uint8 to uint64, float16 to float64, or bfloat16"));
-      dtype = *parsed;
+      tensor_.info.dtype = *parsed;
     }
     const Shape shape = read_shape(object, names, at);
     const auto count = checked_product(shape);
     if (!count)
       text_.fail(at, concat("shape ", to_string(shape), " has more than 2^63 - 1 elements"));
-    start(dtype, tensor);
     ondemand::value data = field(object, names, "data", at);
     const char* const data_at = data.raw_json_token().data();
     read_value(data, 0);
@@ -324,7 +300,7 @@ class JsonReader {
       text_.fail(data_at, concat(R"("data" has shape )", to_string(extents_), ", expected ",
                                  counted(*count, "element"), " for shape ", to_string(shape)));
     }
-    tensor.info.shape = shape;
+    extents_ = shape;
   }
 
   Shape read_shape(ondemand::object& object, const std::vector<std::string>& names,
@@ -347,12 +323,6 @@ class JsonReader {
       shape.push_back(extent);
     }
     return shape;
-  }
-
-  void start(DType dtype, Tensor& tensor) {
-    tensor.info.dtype = dtype;
-    dtype_ = dtype;
-    elements_ = &tensor.elements;
   }
 
   // The place of an element or a row, as in "row 2" or "[2][0]".
@@ -411,7 +381,7 @@ class JsonReader {
 
   void read_scalar(ondemand::value& value, std::size_t depth) {
     const std::string_view token = value.raw_json_token();
-    if (append_json_element(value, dtype_, *elements_)) return;
+    if (append_json_element(value, tensor_.info.dtype, tensor_.elements)) return;
     fail_scalar(value, trimmed_json(token), token.data(), depth);
   }
 
@@ -428,7 +398,7 @@ class JsonReader {
     ondemand::value value;
     check((*array.begin()).get(value), content.data());
     const std::string_view token = trimmed_json(value.raw_json_token());
-    if (!append_json_element(value, dtype_, *elements_)) {
+    if (!append_json_element(value, tensor_.info.dtype, tensor_.elements)) {
       fail_scalar(value, token, content.data(), 0);
     }
     if (token.size() < content.size()) text_.fail_after_value(content.data() + token.size());
@@ -445,7 +415,7 @@ class JsonReader {
     const auto parsed = std::from_chars(token.data(), token.data() + token.size(), number);
     if (parsed.ec == std::errc::result_out_of_range ||
         value.get_double().get(number) == simdjson::SUCCESS) {
-      text_.fail(at, concat(shown, ", which is not a value of ", name(dtype_)));
+      text_.fail(at, concat(shown, ", which is not a value of ", name(tensor_.info.dtype)));
     }
     text_.fail(at, concat(shown, ", expected ", expected));
   }
@@ -466,9 +436,8 @@ class JsonReader {
   JsonText text_;
   ondemand::parser parser_;
   ondemand::document document_;
-  DType dtype_ = DType::float64;
-  std::vector<std::byte>* elements_ = nullptr;
-  Shape extents_;
+  Tensor tensor_;
+  Shape& extents_ = tensor_.info.shape;  // as far as they are known
   std::vector<std::int64_t> index_;
   bool rank_known_ = false;
 };
@@ -486,38 +455,31 @@ class JsonSource final : public RandomAccessSource {
   std::vector<std::byte> elements_;
 };
 
-class JsonMembers final : public Members {
- public:
-  explicit JsonMembers(std::vector<Member> members) : members_(std::move(members)) {}
-  std::size_t size() const override { return members_.size(); }
-  Member operator[](std::size_t index) const override { return members_[index]; }
-
- private:
-  std::vector<Member> members_;
-};
+// text: characters or bytes.
+template <class Text>
+std::unique_ptr<TensorSource> parse(const std::string& name, Text text,
+                                    const std::optional<std::string>& member,
+                                    std::optional<std::int64_t> line = {}) {
+  const std::size_t size = text.size();
+  text.resize(size + simdjson::SIMDJSON_PADDING);
+  const std::string_view content(reinterpret_cast<const char*>(text.data()), size);
+  return std::make_unique<JsonSource>(JsonReader(name, content, line).read(member));
+}
 
 }  // namespace
 
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
                                          const std::optional<std::string>& member) {
-  const std::size_t size = text.size();
-  text.resize(size + simdjson::SIMDJSON_PADDING);
-  return std::make_unique<JsonSource>(
-      JsonReader(name, std::string_view(text).substr(0, size)).read(member));
+  return parse(name, std::move(text), member);
 }
 
 std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::string text,
                                               std::int64_t line) {
-  const std::size_t size = text.size();
-  text.resize(size + simdjson::SIMDJSON_PADDING);
-  Tensor tensor;
   try {
-    tensor = JsonReader(name, std::string_view(text).substr(0, size), line).read({});
+    return parse(name, std::move(text), {}, line);
   } catch (const Error& error) {
     throw Error(error.what());  // the members of a line have no names
   }
-  tensor.info.name = concat(name, ':', line);
-  return std::make_unique<JsonSource>(std::move(tensor));
 }
 
 JsonDocument::JsonDocument(std::unique_ptr<ByteSource> bytes) : name_(bytes->name()) {
@@ -541,12 +503,14 @@ std::string_view JsonDocument::text() const {
 }
 
 std::unique_ptr<TensorSource> JsonDocument::tensor(const std::optional<std::string>& member) const {
-  return std::make_unique<JsonSource>(JsonReader(name_, text()).read(member));
+  return std::make_unique<JsonSource>(JsonReader(name_, text(), {}).read(member));
 }
 
-std::unique_ptr<Members> JsonDocument::members() const {
-  std::vector<Member> members = JsonReader(name_, text()).members();
-  return members.empty() ? nullptr : std::make_unique<JsonMembers>(std::move(members));
+std::optional<Members> JsonDocument::members() const {
+  std::vector<Member> members = JsonReader(name_, text(), {}).members();
+  if (members.empty()) return std::nullopt;
+  const std::size_t size = members.size();
+  return Members{size, [members = std::move(members)](std::size_t i) { return members[i]; }};
 }
 
 }  // namespace lnorm

@@ -28,8 +28,8 @@ class JsonDocument {
   // The only tensor, or the member named. Throws Error with line, column and index path.
   std::unique_ptr<TensorSource> tensor(const std::optional<std::string>& member) const;
 
-  // Of an object of several tensors; null if the text is something else.
-  std::unique_ptr<Members> members() const;
+  // Of an object of several tensors; nothing if the text is something else.
+  std::optional<Members> members() const;
 
  private:
   std::string_view text() const;

@@ -12,6 +12,28 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
+// The first bracket outside strings that is(the depth behind it), or null.
+template <class Is>
+const char* find_bracket(std::string_view text, Is is) noexcept {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') ++i;
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
+    if (c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ']' || c == '}') {
+      depth -= depth > 0 ? 1 : 0;
+    } else {
+      continue;
+    }
+    if (is(depth)) return text.data() + i;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string_view trimmed_json(std::string_view text) {
@@ -28,21 +50,12 @@ std::string JsonText::found(const char* at) const {
 }
 
 const char* JsonText::end_of_value(const char* start) const noexcept {
-  int depth = 0;
-  bool in_string = false;
-  for (const char* at = start; at < end(); ++at) {
-    if (in_string) {
-      if (*at == '"') in_string = false;
-      if (*at == '\\') ++at;
-    } else if (*at == '"') {
-      in_string = true;
-    } else if (*at == '[' || *at == '{') {
-      ++depth;
-    } else if (*at == ']' || *at == '}') {
-      if (--depth == 0) return at + 1;
-    }
-  }
-  return nullptr;
+  const char* const at = find_bracket(from(start), [](std::size_t depth) { return depth == 0; });
+  return at == nullptr ? nullptr : at + 1;
+}
+
+const char* JsonText::deeper_than(std::size_t most, const char* start) const noexcept {
+  return find_bracket(from(start), [&](std::size_t depth) { return depth > most; });
 }
 
 std::string JsonText::message(const char* at, std::string_view what) const {

@@ -41,6 +41,9 @@ class JsonText {
   // Behind the bracket that closes the one at start, or null.
   const char* end_of_value(const char* start) const noexcept;
 
+  // The first bracket from start on with which the nesting is deeper than that, or null.
+  const char* deeper_than(std::size_t most, const char* start) const noexcept;
+
   [[noreturn]] void fail(const char* at, std::string_view what, std::string hint = {}) const;
   // For a text in which a string does not end or has a control character in it.
   [[noreturn]] void fail_string() const;

@@ -44,51 +44,44 @@ class DictParser {
  public:
   DictParser(const std::string& name, std::string_view text, std::size_t at, bool python2_longs,
              std::optional<DType> as)
-      : name_(name), text_(text), at_(at), python2_longs_(python2_longs), as_(as) {}
+      : text_(text), at_(at), python2_longs_(python2_longs), as_(as) {
+    info_.name = name;
+  }
 
   TensorInfo parse() {
-    TensorInfo info;
-    info.name = name_;
-    bool has_descr = false;
-    bool has_order = false;
-    bool has_shape = false;
+    constexpr std::array<std::string_view, 3> kKeys{"descr", "fortran_order", "shape"};
+    std::array<bool, kKeys.size()> seen{};
     expect('{', "a Python dict");
     while (!accept('}')) {
       const std::size_t key_position = position_;
       const std::string_view key = string("a key");
-      const auto once = [&](bool& seen) {
-        if (seen) fail_at(key_position, concat("'", key, "' is there twice"));
-        seen = true;
-      };
-      expect(':', "':' after the key");
-      if (key == "descr") {
-        once(has_descr);
-        parse_descr(info);
-      } else if (key == "fortran_order") {
-        once(has_order);
-        parse_order(info);
-      } else if (key == "shape") {
-        once(has_shape);
-        info.shape = parse_shape();
-      } else {
+      const auto which =
+          static_cast<std::size_t>(std::find(kKeys.begin(), kKeys.end(), key) - kKeys.begin());
+      if (which == kKeys.size()) {
         fail_at(key_position, concat("key '", printable(key), "' is unknown, expected ",
                                      "'descr', 'fortran_order' and 'shape'"));
       }
+      if (seen[which]) fail_at(key_position, concat("'", key, "' is there twice"));
+      seen[which] = true;
+      expect(':', "':' after the key");
+      if (key == "descr") parse_descr();
+      if (key == "fortran_order") parse_order();
+      if (key == "shape") parse_shape();
       if (accept(',')) continue;
       expect('}', "',' or '}'");
       break;
     }
-    if (!has_descr) fail("the dict ends without the key 'descr'");
-    if (!has_order) fail("the dict ends without the key 'fortran_order'");
-    if (!has_shape) fail("the dict ends without the key 'shape'");
+    for (std::size_t i = 0; i < kKeys.size(); ++i) {
+      if (!seen[i]) fail(concat("the dict ends without the key '", kKeys[i], "'"));
+    }
     skip_blanks();
     if (position_ != text_.size()) fail(concat("found ", found(), " after the dict"));
-    return info;
+    return info_;
   }
 
  private:
   std::string message(std::size_t position, std::string_view what) const {
-    return concat(printable(name_), ": npy header, byte ", at_ + position, ": ", what);
+    return concat(printable(info_.name), ": npy header, byte ", at_ + position, ": ", what);
   }
   [[noreturn]] void fail_at(std::size_t position, std::string_view what) const {
     throw Error(message(position, what));
@@ -138,7 +131,7 @@ class DictParser {
     return content;
   }
 
-  void parse_descr(TensorInfo& info) {
+  void parse_descr() {
     skip_blanks();
     const std::size_t start = position_;
     if (position_ < text_.size() && (text_[position_] == '[' || text_[position_] == '(')) {
@@ -162,23 +155,23 @@ class DictParser {
           start, std::string(what.substr(0, what.find(" ("))),
           concat("dtype '", printable(descr), "' is ", what, ", expected one of ", kSupported));
     }
-    info.dtype = may_be_bfloat16 ? DType::bfloat16 : entry->dtype;
+    info_.dtype = may_be_bfloat16 ? DType::bfloat16 : entry->dtype;
     // '=' and no mark would be the writer's own order, which nearly always is this one.
-    info.byte_order = descr.starts_with('>') ? std::endian::big : std::endian::little;
+    info_.byte_order = descr.starts_with('>') ? std::endian::big : std::endian::little;
   }
 
-  void parse_order(TensorInfo& info) {
+  void parse_order() {
     skip_blanks();
     if (accept_word("True")) {
-      info.order = MemoryOrder::fortran;
+      info_.order = MemoryOrder::fortran;
     } else if (!accept_word("False")) {
       fail(concat("fortran_order is ", found(), ", expected True or False"));
     }
   }
 
-  Shape parse_shape() {
+  void parse_shape() {
     const auto shape_form = "a tuple of sizes, such as (2, 3) or (6,)";
-    Shape shape;
+    Shape& shape = info_.shape;
     expect('(', shape_form);
     bool comma = true;
     while (!accept(')')) {
@@ -192,7 +185,6 @@ class DictParser {
     if (shape.size() == 1 && !comma) {
       fail(concat("the shape is a number, expected ", shape_form));
     }
-    return shape;
   }
 
   std::int64_t parse_extent() {
@@ -214,17 +206,13 @@ class DictParser {
     return extent;
   }
 
-  const std::string& name_;
+  TensorInfo info_;
   std::string_view text_;
   std::size_t at_;
   bool python2_longs_;
   std::optional<DType> as_;
   std::size_t position_ = 0;
 };
-
-std::string python_tuple(const Shape& shape) {
-  return shape.size() == 1 ? concat('(', shape[0], ",)") : to_string(shape);
-}
 
 }  // namespace
 
@@ -237,9 +225,11 @@ std::string format_npy_header(const TensorInfo& info) {
   const auto* entry = std::find_if(kTypeCodes.begin(), kTypeCodes.end(),
                                    [&](const TypeCode& t) { return t.dtype == info.dtype; });
   const char order = item_size(info.dtype) == 1 ? '|' : '<';
+  const std::string tuple =
+      info.shape.size() == 1 ? concat('(', info.shape[0], ",)") : to_string(info.shape);
   std::string dict =
       concat("{'descr': '", order, entry == kTypeCodes.end() ? kBFloat16Code : entry->code,
-             "', 'fortran_order': False, 'shape': ", python_tuple(info.shape), ", }");
+             "', 'fortran_order': False, 'shape': ", tuple, ", }");
   // NumPy leaves room for the first extent to grow to 21 digits in place.
   constexpr std::size_t kGrowthDigits = 21;
   if (!info.shape.empty()) {

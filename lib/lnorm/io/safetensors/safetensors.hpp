@@ -21,7 +21,7 @@ namespace lnorm {
 std::unique_ptr<TensorSource> open_safetensors(std::unique_ptr<ByteSource> bytes,
                                                const std::optional<std::string>& member);
 
-std::unique_ptr<Members> open_safetensors_members(std::unique_ptr<ByteSource> bytes);
+Members open_safetensors_members(std::unique_ptr<ByteSource> bytes);
 
 // One tensor of that name. info: native byte order. Throws Error if the name cannot be one.
 std::unique_ptr<TensorSink> make_safetensors_sink(ByteSink& bytes, const TensorInfo& info,

@@ -5,6 +5,7 @@
 #include <span>
 #include <tuple>
 
+#include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
@@ -19,13 +20,12 @@ std::size_t read_header_length(ByteSource& bytes) {
   const auto fail = [&](const std::string& what) {
     throw Error(concat(printable(bytes.name()), ": ", what));
   };
-  std::array<unsigned char, 8> start{};
+  std::array<char, 8> start{};
   const std::size_t got = bytes.read(std::as_writable_bytes(std::span(start)));
   if (got < start.size()) {
     fail(concat("is cut off in the length of the safetensors header: the file ends at byte ", got));
   }
-  std::uint64_t length = 0;
-  for (std::size_t i = start.size(); i-- > 0;) length = length << 8 | start[i];
+  const std::uint64_t length = from_little_endian({start.data(), start.size()});
   if (length > kMostHeaderBytes) {
     fail(concat("a safetensors header of ", length, " bytes, expected at most ", kMostHeaderBytes));
   }
@@ -37,40 +37,39 @@ std::size_t read_header_length(ByteSource& bytes) {
   return static_cast<std::size_t>(length);
 }
 
+// They must tile the data, in order.
+void check_offsets(const SafetensorsHeader& header, const std::string& file) {
+  std::int64_t expected = 0;
+  for (const SafetensorsEntry& tensor : header.tensors) {
+    if (tensor.begin != expected) {
+      throw Error(
+          concat(printable(file), ": tensor '", printable(header.name(tensor)),
+                 "': data_offsets begin at ", tensor.begin, ", expected ", expected, ": ",
+                 tensor.begin < expected ? "tensors overlap" : "there is a hole before it"));
+    }
+    expected = tensor.end;
+  }
+}
+
 }  // namespace
 
-SafetensorsHeader::SafetensorsHeader(ByteSource& bytes)
-    : entries_(parse_safetensors_header(bytes, read_header_length(bytes))) {
+SafetensorsHeader read_safetensors_header(ByteSource& bytes) {
+  SafetensorsHeader header = parse_safetensors_header(bytes, read_header_length(bytes));
   const auto key = [&](const SafetensorsEntry& tensor) {
-    return std::tuple(tensor.begin, tensor.end, tensor.name.in(entries_.names));
+    return std::tuple(tensor.begin, tensor.end, header.name(tensor));
   };
-  std::sort(entries_.tensors.begin(), entries_.tensors.end(),
+  std::sort(header.tensors.begin(), header.tensors.end(),
             [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  check_offsets(bytes.name());
+  check_offsets(header, bytes.name());
   const auto remaining = bytes.remaining();
-  if (remaining && *remaining != data_bytes()) {
-    throw Error(concat(printable(bytes.name()),
-                       *remaining < data_bytes() ? ": the data is cut off" : ": the data goes on",
-                       ": the tensors of the safetensors header take ",
-                       counted(data_bytes(), "byte"), ", found ", *remaining));
+  if (remaining && *remaining != header.data_bytes()) {
+    throw Error(
+        concat(printable(bytes.name()),
+               *remaining < header.data_bytes() ? ": the data is cut off" : ": the data goes on",
+               ": the tensors of the safetensors header take ",
+               counted(header.data_bytes(), "byte"), ", found ", *remaining));
   }
-}
-
-void SafetensorsHeader::check_offsets(const std::string& file) const {
-  std::int64_t expected = 0;
-  for (std::size_t i = 0; i < size(); ++i) {
-    if (begin(i) != expected) {
-      throw Error(concat(printable(file), ": tensor '", printable(name(i)),
-                         "': data_offsets begin at ", begin(i), ", expected ", expected, ": ",
-                         begin(i) < expected ? "tensors overlap" : "there is a hole before it"));
-    }
-    expected = end(i);
-  }
-}
-
-Shape SafetensorsHeader::shape(std::size_t index) const {
-  const auto first = entries_.extents.begin() + at(index).extents_at;
-  return {first, first + at(index).rank};
+  return header;
 }
 
 }  // namespace lnorm

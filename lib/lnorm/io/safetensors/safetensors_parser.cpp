@@ -1,14 +1,17 @@
-#include "lnorm/io/safetensors/safetensors_parser.hpp"
-
 #include <algorithm>
+#include <array>
+#include <istream>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <set>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/header_text.hpp"
+#include "lnorm/io/members.hpp"
+#include "lnorm/io/safetensors/header_text.hpp"
+#include "lnorm/io/safetensors/safetensors_header.hpp"
 
 namespace lnorm {
 
@@ -16,34 +19,32 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 100;
-  return concat("'", printable(text.substr(0, kMost)), text.size() > kMost ? "..." : "", "'");
-}
+// What a header may hold at most, so that the worst of them costs less than 256 MiB.
+constexpr std::size_t kMostTensors = 1'000'000;
+constexpr std::size_t kMostExtents = 4'000'000;  // of all shapes
+constexpr std::size_t kMostMetadata = 1'000'000;
+constexpr std::size_t kMostNameBytes = std::size_t{48} << 20;  // of all names
 
-// The name that is there twice, if there is one.
-std::optional<std::string_view> repeated(std::vector<std::string_view> names) {
-  std::sort(names.begin(), names.end());
-  const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice == names.end()) return std::nullopt;
-  return *twice;
-}
+std::string shown(std::string_view text) { return concat("'", short_name(text), "'"); }
 
 // Takes the values as nlohmann's parser comes upon them; nothing nests but what is expected to.
 class Handler {
  public:
   Handler(const std::string& file, HeaderText& text) : file_(file), text_(text) {}
 
-  SafetensorsEntries take() {
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error(
+        concat(printable(file_), ": safetensors header, byte ", text_.position(), ": ", what));
+  }
+
+  SafetensorsHeader take() {
     std::vector<std::string_view> names;
-    names.reserve(entries_.tensors.size());
-    for (const SafetensorsEntry& tensor : entries_.tensors) {
-      names.push_back(tensor.name.in(entries_.names));
-    }
-    if (const auto twice = repeated(std::move(names))) {
-      fail(concat("tensor ", shown(*twice), " is there twice"));
-    }
-    return std::move(entries_);
+    names.reserve(header_.tensors.size());
+    for (const SafetensorsEntry& tensor : header_.tensors) names.push_back(header_.name(tensor));
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice != names.end()) fail(concat("tensor ", shown(*twice), " is there twice"));
+    return std::move(header_);
   }
 
   bool null() { fail_kind("null"); }
@@ -56,12 +57,15 @@ class Handler {
 
   bool number_unsigned(std::uint64_t value) {
     text_.mark();
-    if (place_ != Place::shape && place_ != Place::offsets) fail_kind("a number");
+    if (place_ != Place::list) fail_kind("a number");
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       fail(concat(of_field(), value, " is more than 2^63 - 1"));
     }
-    const auto number = static_cast<std::int64_t>(value);
-    place_ == Place::shape ? add_extent(number) : add_offset(number);
+    if (list_.size() == kMaxRank) {
+      fail(concat(of_tensor(), field_, " has more than ", kMaxRank,
+                  field_ == "shape" ? " dimensions" : " values"));
+    }
+    list_.push_back(static_cast<std::int64_t>(value));
     return true;
   }
 
@@ -79,25 +83,20 @@ class Handler {
 
   bool key(std::string& name) {
     text_.mark();
-    switch (place_) {
-      case Place::file:
-        start_member(name);
-        break;
-      case Place::metadata:
-        if (metadata_.size() == kMostSafetensorsMetadata) {
-          fail(concat("__metadata__ has more than ", kMostSafetensorsMetadata, " entries"));
-        }
-        metadata_.push_back(append(name, metadata_names_));
-        break;
-      default:
-        start_field(name);
-        break;
+    if (place_ == Place::file) {
+      start_member(name);
+    } else if (place_ == Place::tensor) {
+      start_field(name);
+    } else if (metadata_keys_.size() == kMostMetadata) {
+      fail(concat("__metadata__ has more than ", kMostMetadata, " entries"));
+    } else if (!metadata_keys_.insert(name).second) {
+      fail(concat("__metadata__: key ", shown(name), " is there twice"));
     }
+    key_ = name;
     return true;
   }
 
   bool start_object(std::size_t) {
-    text_.mark();
     if (place_ == Place::outside) {
       place_ = Place::file;
     } else if (place_ == Place::file) {
@@ -109,26 +108,36 @@ class Handler {
   }
 
   bool end_object() {
-    text_.mark();
     if (place_ == Place::tensor) end_tensor();
-    if (place_ == Place::metadata) end_metadata();
+    if (place_ == Place::metadata) metadata_keys_.clear();
     place_ = Place::file;
     return true;
   }
 
   bool start_array(std::size_t) {
-    text_.mark();
     const bool expected =
         place_ == Place::tensor && (field_ == "shape" || field_ == "data_offsets");
     if (!expected) fail_kind("a list");
-    place_ = field_ == "shape" ? Place::shape : Place::offsets;
+    place_ = Place::list;
+    list_.clear();
     return true;
   }
 
   bool end_array() {
-    text_.mark();
-    if (place_ == Place::offsets && offsets_ != 2) fail_offsets();
     place_ = Place::tensor;
+    if (field_ == "shape") {
+      if (header_.extents.size() + list_.size() > kMostExtents) {
+        fail(concat("the shapes have more than ", kMostExtents, " dimensions together"));
+      }
+      header_.extents.insert(header_.extents.end(), list_.begin(), list_.end());
+      entry_.rank = static_cast<std::uint32_t>(list_.size());
+      return true;
+    }
+    if (list_.size() != 2) {
+      fail(concat(of_tensor(), "data_offsets has another number of values than 2"));
+    }
+    entry_.begin = list_[0];
+    entry_.end = list_[1];
     return true;
   }
 
@@ -137,16 +146,9 @@ class Handler {
   }
 
  private:
-  enum class Place { outside, file, metadata, tensor, shape, offsets };
+  enum class Place { outside, file, metadata, tensor, list };
 
-  [[noreturn]] void fail(std::string_view what) const {
-    throw Error(
-        concat(printable(file_), ": safetensors header, byte ", text_.position(), ": ", what));
-  }
-
-  std::string of_tensor() const {
-    return concat("tensor ", shown(entry_.name.in(entries_.names)), ": ");
-  }
+  std::string of_tensor() const { return concat("tensor ", shown(header_.name(entry_)), ": "); }
   std::string of_field() const { return concat(of_tensor(), field_, ": "); }
 
   [[noreturn]] void fail_kind(std::string_view found) const {
@@ -158,28 +160,13 @@ class Handler {
                           : concat(of_tensor(), "is ", found,
                                    ", expected an object of dtype, shape and data_offsets"));
       case Place::metadata:
-        fail(concat("__metadata__: ", shown(metadata_.back().in(metadata_names_)), " is ", found,
-                    ", expected a string"));
+        fail(concat("__metadata__: ", shown(key_), " is ", found, ", expected a string"));
       default:
         fail(concat(of_field(), "found ", found, ", expected ",
                     field_ == "dtype"   ? "a string, such as \"F32\""
                     : field_ == "shape" ? "a list of sizes, such as [2, 3]"
                                         : "the list of two offsets"));
     }
-  }
-
-  [[noreturn]] void fail_offsets() const {
-    fail(concat(of_tensor(), "data_offsets has another number of values than 2"));
-  }
-
-  NameSpan append(std::string_view name, std::string& names) const {
-    if (name.size() > kMostSafetensorsNameBytes - names.size()) {
-      fail(concat("the names have more than ", kMostSafetensorsNameBytes, " bytes together"));
-    }
-    const NameSpan span{static_cast<std::uint32_t>(names.size()),
-                        static_cast<std::uint32_t>(name.size())};
-    names += name;
-    return span;
   }
 
   void start_member(const std::string& name) {
@@ -189,14 +176,18 @@ class Handler {
       metadata_seen_ = true;
       return;
     }
-    if (entries_.tensors.size() == kMostSafetensors) {
-      fail(concat("more than ", kMostSafetensors, " tensors"));
+    if (header_.tensors.size() == kMostTensors) {
+      fail(concat("more than ", kMostTensors, " tensors"));
     }
     entry_ = {};
-    entry_.name = append(name, entries_.names);
-    entry_.extents_at = static_cast<std::uint32_t>(entries_.extents.size());
+    if (name.size() > kMostNameBytes - header_.names.size()) {
+      fail(concat("the names have more than ", kMostNameBytes, " bytes together"));
+    }
+    entry_.name_at = static_cast<std::uint32_t>(header_.names.size());
+    entry_.name_size = static_cast<std::uint32_t>(name.size());
+    header_.names += name;
+    entry_.extents_at = static_cast<std::uint32_t>(header_.extents.size());
     fields_ = {};
-    offsets_ = 0;
   }
 
   void start_field(const std::string& name) {
@@ -211,28 +202,11 @@ class Handler {
     field_ = *field;
   }
 
-  void add_extent(std::int64_t extent) {
-    if (entry_.rank == kMaxRank) {
-      fail(concat(of_tensor(), "the shape has more than ", kMaxRank, " dimensions"));
-    }
-    if (entries_.extents.size() == kMostSafetensorsExtents) {
-      fail(concat("the shapes have more than ", kMostSafetensorsExtents, " dimensions together"));
-    }
-    entries_.extents.push_back(extent);
-    ++entry_.rank;
-  }
-
-  void add_offset(std::int64_t offset) {
-    if (offsets_ == 2) fail_offsets();
-    (offsets_ == 0 ? entry_.begin : entry_.end) = offset;
-    ++offsets_;
-  }
-
   void end_tensor() {
     for (std::size_t i = 0; i < kFields.size(); ++i) {
       if (!fields_[i]) fail(concat(of_tensor(), kFields[i], " is missing"));
     }
-    const auto extents = std::span<const std::int64_t>(entries_.extents).subspan(entry_.extents_at);
+    const auto extents = std::span<const std::int64_t>(header_.extents).subspan(entry_.extents_at);
     const auto count = checked_product(extents);
     std::int64_t bits = 0;
     if (!count || __builtin_mul_overflow(*count, entry_.dtype->bits, &bits)) {
@@ -249,18 +223,7 @@ class Handler {
                   ", but shape ", to_string(extents), " of ", entry_.dtype->name, " needs ",
                   bits % 8 != 0 ? "a part of " : "", counted(bytes, "byte")));
     }
-    entries_.tensors.push_back(entry_);
-  }
-
-  void end_metadata() {
-    std::vector<std::string_view> keys;
-    keys.reserve(metadata_.size());
-    for (const NameSpan& key : metadata_) keys.push_back(key.in(metadata_names_));
-    if (const auto twice = repeated(std::move(keys))) {
-      fail(concat("__metadata__: key ", shown(*twice), " is there twice"));
-    }
-    metadata_ = {};
-    metadata_names_ = {};
+    header_.tensors.push_back(entry_);
   }
 
   static constexpr std::array<std::string_view, 3> kFields{"dtype", "shape", "data_offsets"};
@@ -268,44 +231,40 @@ class Handler {
   const std::string& file_;
   HeaderText& text_;
   Place place_ = Place::outside;
-  SafetensorsEntries entries_;
+  SafetensorsHeader header_;
 
-  SafetensorsEntry entry_;  // under way
+  // Under way.
+  std::string key_;
+  SafetensorsEntry entry_;
   std::array<bool, kFields.size()> fields_{};
   std::string_view field_;
-  int offsets_ = 0;
+  std::vector<std::int64_t> list_;
 
   bool in_metadata_ = false;
   bool metadata_seen_ = false;
-  std::string metadata_names_;
-  std::vector<NameSpan> metadata_;
+  std::set<std::string> metadata_keys_;
 };
 
 }  // namespace
 
-SafetensorsEntries parse_safetensors_header(ByteSource& bytes, std::size_t size) {
+SafetensorsHeader parse_safetensors_header(ByteSource& bytes, std::size_t size) {
+  constexpr auto kEnd = HeaderText::traits_type::eof();
   const auto text = std::make_unique<HeaderText>(bytes, size);
-  const auto fail = [&](std::string_view what) {
-    throw Error(concat(printable(bytes.name()), ": safetensors header, byte ", text->position(),
-                       ": ", what));
-  };
-  if (text->at_end()) fail("found no JSON, expected an object");
-  // A byte order mark, which the parser would skip, is none of the format.
-  if (text->front() != '{') {
-    fail(concat("found ", shown(std::string(1, text->front())), ", expected '{'"));
-  }
   Handler handler(bytes.name(), *text);
-  Json::sax_parse(HeaderIterator(*text), HeaderIterator(), &handler, Json::input_format_t::json,
-                  false);
-  SafetensorsEntries entries = handler.take();
-  for (; !text->at_end(); text->pop()) {
+  const auto next = [&] { return shown(std::string(1, static_cast<char>(text->sgetc()))); };
+  if (text->sgetc() == kEnd) handler.fail("found no JSON, expected an object");
+  // A byte order mark, which the parser would skip, is none of the format.
+  if (text->sgetc() != '{') handler.fail(concat("found ", next(), ", expected '{'"));
+  std::istream stream(text.get());
+  Json::sax_parse(stream, &handler, Json::input_format_t::json, false);
+  SafetensorsHeader header = handler.take();
+  for (; text->sgetc() != kEnd; text->sbumpc()) {
     text->mark();
-    if (text->front() != ' ') {
-      fail(concat("found ", shown(std::string(1, text->front())),
-                  " after the object, expected spaces at most"));
+    if (text->sgetc() != ' ') {
+      handler.fail(concat("found ", next(), " after the object, expected spaces at most"));
     }
   }
-  return entries;
+  return header;
 }
 
 }  // namespace lnorm

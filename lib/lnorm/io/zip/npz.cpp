@@ -39,31 +39,6 @@ Member describe(ByteSource& bytes, std::string name, std::optional<DType> as) {
   return {std::move(name), std::string(lnorm::name(info.dtype)), info.shape};
 }
 
-class NpzMembers final : public Members {
- public:
-  NpzMembers(std::unique_ptr<ByteSource> bytes, std::optional<DType> as) {
-    const auto archive = std::make_shared<const ZipArchive>(std::move(bytes));
-    for (std::size_t i = 0; i < archive->size(); ++i) {
-      const std::string name = label(archive->member_name(i));
-      try {
-        members_.push_back(describe(*open(archive, i), name, as));
-      } catch (const SystemError&) {
-        throw;
-      } catch (const ForeignDType& foreign) {
-        members_.push_back({name, foreign.dtype(), {}});
-      } catch (const Error& error) {
-        members_.push_back({name, concat("(", error.what(), ")"), {}});
-      }
-    }
-  }
-
-  std::size_t size() const override { return members_.size(); }
-  Member operator[](std::size_t index) const override { return members_[index]; }
-
- private:
-  std::vector<Member> members_;
-};
-
 }  // namespace
 
 std::unique_ptr<TensorSource> open_npz(std::unique_ptr<ByteSource> bytes,
@@ -73,9 +48,22 @@ std::unique_ptr<TensorSource> open_npz(std::unique_ptr<ByteSource> bytes,
   return open_npy(open(archive, choose(*archive, member)), as);
 }
 
-std::unique_ptr<Members> open_npz_members(std::unique_ptr<ByteSource> bytes,
-                                          std::optional<DType> as) {
-  return std::make_unique<NpzMembers>(std::move(bytes), as);
+Members open_npz_members(std::unique_ptr<ByteSource> bytes, std::optional<DType> as) {
+  const auto archive = std::make_shared<const ZipArchive>(std::move(bytes));
+  const auto members = std::make_shared<std::vector<Member>>();
+  for (std::size_t i = 0; i < archive->size(); ++i) {
+    const std::string name = label(archive->member_name(i));
+    try {
+      members->push_back(describe(*open(archive, i), name, as));
+    } catch (const SystemError&) {
+      throw;
+    } catch (const ForeignDType& foreign) {
+      members->push_back({name, foreign.dtype(), {}});
+    } catch (const Error& error) {
+      members->push_back({name, concat("(", error.what(), ")"), {}});
+    }
+  }
+  return {members->size(), [members](std::size_t index) { return (*members)[index]; }};
 }
 
 }  // namespace lnorm

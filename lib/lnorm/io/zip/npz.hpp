@@ -18,7 +18,6 @@ std::unique_ptr<TensorSource> open_npz(std::unique_ptr<ByteSource> bytes,
                                        const std::optional<std::string>& member,
                                        std::optional<DType> as);
 
-std::unique_ptr<Members> open_npz_members(std::unique_ptr<ByteSource> bytes,
-                                          std::optional<DType> as);
+Members open_npz_members(std::unique_ptr<ByteSource> bytes, std::optional<DType> as);
 
 }  // namespace lnorm

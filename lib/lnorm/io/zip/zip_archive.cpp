@@ -1,7 +1,5 @@
 #include "lnorm/io/zip/zip_archive.hpp"
 
-#include <zip.h>
-
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -10,6 +8,7 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/zip/libzip.hpp"
 #include "lnorm/io/zip/zip_directory.hpp"
 
 namespace lnorm {
@@ -20,7 +19,7 @@ namespace {
 constexpr std::uint64_t kMostMembers = 200'000;
 
 std::string describe(const zip_error_t& error) {
-  switch (zip_error_code_zip(&error)) {
+  switch (libzip().zip_error_code_zip(&error)) {
     case ZIP_ER_NOZIP:
     case ZIP_ER_INCONS:
       return "the zip archive is damaged: its directory and its members contradict each other";
@@ -34,25 +33,17 @@ std::string describe(const zip_error_t& error) {
     case ZIP_ER_EOF:
       return "is cut off";
     default:
-      return zip_error_strerror(const_cast<zip_error_t*>(&error));
+      return libzip().zip_error_strerror(const_cast<zip_error_t*>(&error));
   }
 }
 
-std::string method_name(std::uint16_t method) {
-  switch (method) {
-    case 9:
-      return "deflate64";
-    case 12:
-      return "bzip2";
-    case 14:
-      return "lzma";
-    case 93:
-      return "zstd";
-    case 95:
-      return "xz";
-    default:
-      return concat("method ", method);
+std::string method_name(std::uint16_t number) {
+  using Named = std::pair<std::uint16_t, const char*>;
+  for (const auto& [method, name] : {Named{9, "deflate64"}, Named{12, "bzip2"}, Named{14, "lzma"},
+                                     Named{93, "zstd"}, Named{95, "xz"}}) {
+    if (method == number) return name;
   }
+  return concat("method ", number);
 }
 
 }  // namespace
@@ -61,13 +52,13 @@ std::string method_name(std::uint16_t method) {
 struct ZipArchive::State {
   explicit State(std::unique_ptr<ByteSource> source)
       : bytes(std::move(source)), name(bytes->name()) {
-    zip_error_init(&error);
+    libzip().zip_error_init(&error);
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    if (archive != nullptr) zip_discard(archive);
-    zip_error_fini(&error);
+    if (archive != nullptr) libzip().zip_discard(archive);
+    libzip().zip_error_fini(&error);
   }
 
   static zip_int64_t call(void* user, void* data, zip_uint64_t length, zip_source_cmd_t command) {
@@ -77,7 +68,7 @@ struct ZipArchive::State {
     } catch (...) {
       // libzip is C: the exception waits until it has returned.
       state.fault = std::current_exception();
-      zip_error_set(&state.error, ZIP_ER_READ, 0);
+      libzip().zip_error_set(&state.error, ZIP_ER_READ, 0);
       return -1;
     }
   }
@@ -96,9 +87,9 @@ struct ZipArchive::State {
         return static_cast<zip_int64_t>(got);
       }
       case ZIP_SOURCE_SEEK: {
-        const zip_int64_t to =
-            zip_source_seek_compute_offset(static_cast<zip_uint64_t>(position),
-                                           static_cast<zip_uint64_t>(size), data, length, &error);
+        const zip_int64_t to = libzip().zip_source_seek_compute_offset(
+            static_cast<zip_uint64_t>(position), static_cast<zip_uint64_t>(size), data, length,
+            &error);
         if (to < 0) return -1;
         position = to;
         return 0;
@@ -107,20 +98,20 @@ struct ZipArchive::State {
         return position;
       case ZIP_SOURCE_STAT: {
         auto* const stat = static_cast<zip_stat_t*>(data);
-        zip_stat_init(stat);
+        libzip().zip_stat_init(stat);
         stat->size = static_cast<zip_uint64_t>(size);
         stat->valid = ZIP_STAT_SIZE;
         return sizeof(zip_stat_t);
       }
       case ZIP_SOURCE_ERROR:
-        return zip_error_to_data(&error, data, length);
+        return libzip().zip_error_to_data(&error, data, length);
       case ZIP_SOURCE_CLOSE:
       case ZIP_SOURCE_FREE:
         return 0;
       case ZIP_SOURCE_SUPPORTS:
         return ZIP_SOURCE_SUPPORTS_SEEKABLE;
       default:
-        zip_error_set(&error, ZIP_ER_OPNOTSUPP, 0);
+        libzip().zip_error_set(&error, ZIP_ER_OPNOTSUPP, 0);
         return -1;
     }
   }
@@ -157,11 +148,11 @@ ZipArchive::ZipArchive(std::unique_ptr<ByteSource> bytes)
   state.start = directory.start;
   state.size = state.bytes->remaining().value() - state.start;
   zip_error_t error;
-  zip_error_init(&error);
-  zip_source_t* const source = zip_source_function_create(State::call, &state, &error);
+  libzip().zip_error_init(&error);
+  zip_source_t* const source = libzip().zip_source_function_create(State::call, &state, &error);
   if (source != nullptr) {
-    state.archive = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
-    if (state.archive == nullptr) zip_source_free(source);
+    state.archive = libzip().zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
+    if (state.archive == nullptr) libzip().zip_source_free(source);
   }
   if (state.archive == nullptr) state.fail(state.name, error);
 }
@@ -171,11 +162,11 @@ ZipArchive::~ZipArchive() = default;
 const std::string& ZipArchive::name() const noexcept { return state_->name; }
 
 std::size_t ZipArchive::size() const {
-  return static_cast<std::size_t>(zip_get_num_entries(state_->archive, 0));
+  return static_cast<std::size_t>(libzip().zip_get_num_entries(state_->archive, 0));
 }
 
 std::string ZipArchive::member_name(std::size_t index) const {
-  const char* const name = zip_get_name(state_->archive, index, ZIP_FL_ENC_RAW);
+  const char* const name = libzip().zip_get_name(state_->archive, index, ZIP_FL_ENC_RAW);
   return name == nullptr ? "" : name;
 }
 
@@ -185,15 +176,15 @@ class ZipArchive::Member final : public ByteSource {
          std::int64_t size)
       : ByteSource(std::move(name)), archive_(std::move(archive)), unread_(size) {
     State& state = *archive_->state_;
-    file_ = zip_fopen_index(state.archive, index, 0);
-    if (file_ == nullptr) state.fail(this->name(), *zip_get_error(state.archive));
+    file_ = libzip().zip_fopen_index(state.archive, index, 0);
+    if (file_ == nullptr) state.fail(this->name(), *libzip().zip_get_error(state.archive));
   }
-  ~Member() override { zip_fclose(file_); }
+  ~Member() override { libzip().zip_fclose(file_); }
 
  protected:
   std::size_t read_some(std::span<std::byte> to) override {
-    const zip_int64_t got = zip_fread(file_, to.data(), to.size());
-    if (got < 0) archive_->state_->fail(name(), *zip_file_get_error(file_));
+    const zip_int64_t got = libzip().zip_fread(file_, to.data(), to.size());
+    if (got < 0) archive_->state_->fail(name(), *libzip().zip_file_get_error(file_));
     unread_ -= got;
     return static_cast<std::size_t>(got);
   }
@@ -212,9 +203,9 @@ std::unique_ptr<ByteSource> ZipArchive::open(std::shared_ptr<const ZipArchive> a
     throw Error(concat(printable(name), ": is ", what));
   };
   zip_stat_t stat;
-  zip_stat_init(&stat);
-  if (zip_stat_index(state.archive, index, 0, &stat) != 0) {
-    state.fail(name, *zip_get_error(state.archive));
+  libzip().zip_stat_init(&stat);
+  if (libzip().zip_stat_index(state.archive, index, 0, &stat) != 0) {
+    state.fail(name, *libzip().zip_get_error(state.archive));
   }
   if (stat.encryption_method != ZIP_EM_NONE) fail("encrypted, which lnorm does not read");
   if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE) {

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
-#include <vector>
 
+#include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm {
 
 namespace {
-
-using Bytes = std::span<const std::byte>;
 
 constexpr std::size_t kEndSize = 22;
 constexpr std::size_t kMostComment = 0xffff;
@@ -25,34 +24,21 @@ constexpr std::string_view kEndMagic = "PK\x05\x06";
 constexpr std::string_view kLocatorMagic = "PK\x06\x07";
 constexpr std::string_view kEnd64Magic = "PK\x06\x06";
 
-std::uint64_t little(Bytes bytes, std::size_t at, std::size_t size) {
-  std::uint64_t value = 0;
-  for (std::size_t i = size; i-- > 0;) {
-    value = value << 8 | std::to_integer<std::uint64_t>(bytes[at + i]);
-  }
-  return value;
-}
-
-bool has_magic(Bytes bytes, std::string_view magic) {
-  return bytes.size() >= magic.size() &&
-         std::equal(magic.begin(), magic.end(), bytes.begin(), [](char c, std::byte b) {
-           return static_cast<unsigned char>(c) == std::to_integer<unsigned char>(b);
-         });
-}
-
 // The last record whose comment ends with the file: a comment may hold what looks like one.
-std::optional<std::size_t> find_end(Bytes tail) {
+std::optional<std::size_t> find_end(std::string_view tail) {
   if (tail.size() < kEndSize) return std::nullopt;
   for (std::size_t at = tail.size() - kEndSize + 1; at-- > 0;) {
-    if (!has_magic(tail.subspan(at), kEndMagic)) continue;
-    if (at + kEndSize + little(tail, at + 20, 2) == tail.size()) return at;
+    if (!tail.substr(at).starts_with(kEndMagic)) continue;
+    if (at + kEndSize + from_little_endian(tail.substr(at + 20, 2)) == tail.size()) return at;
   }
   return std::nullopt;
 }
 
-std::vector<std::byte> read(const ByteSource& bytes, std::int64_t at, std::size_t size) {
-  std::vector<std::byte> result(size);
-  result.resize(bytes.read_at(at, result));
+// Nothing where there is no such position; fewer bytes at the end.
+std::string read(const ByteSource& bytes, std::int64_t at, std::size_t size) {
+  if (at < 0 || at > bytes.remaining().value()) return {};
+  std::string result(size, '\0');
+  result.resize(bytes.read_at(at, std::as_writable_bytes(std::span(result))));
   return result;
 }
 
@@ -65,29 +51,27 @@ ZipDirectory find_zip_directory(const ByteSource& bytes) {
   const std::int64_t size = bytes.remaining().value();
   const auto tail_size =
       std::min<std::int64_t>(size, static_cast<std::int64_t>(kEndSize + kMostComment));
-  const auto tail = read(bytes, size - tail_size, static_cast<std::size_t>(tail_size));
+  const std::string tail = read(bytes, size - tail_size, static_cast<std::size_t>(tail_size));
   const auto found = find_end(tail);
   if (!found) fail("is no zip archive, or is cut off: there is no directory at its end");
   const std::int64_t end_at = size - tail_size + static_cast<std::int64_t>(*found);
-  const Bytes end = Bytes(tail).subspan(*found);
+  const std::string_view end = std::string_view(tail).substr(*found);
 
   ZipDirectory directory;
-  directory.entries = little(end, 10, 2);
-  std::uint64_t directory_size = little(end, 12, 4);
-  const std::uint64_t offset = little(end, 16, 4);
-  const auto locator =
-      end_at < static_cast<std::int64_t>(kLocatorSize)
-          ? std::vector<std::byte>()
-          : read(bytes, end_at - static_cast<std::int64_t>(kLocatorSize), kLocatorSize);
-  if (has_magic(locator, kLocatorMagic)) {
-    const auto end64_at = static_cast<std::int64_t>(little(locator, 8, 8));
-    const auto end64 = end64_at < 0 || end64_at > size ? std::vector<std::byte>()
-                                                       : read(bytes, end64_at, kEnd64Size);
-    if (end64.size() < kEnd64Size || !has_magic(end64, kEnd64Magic)) {
+  directory.entries = from_little_endian(end.substr(10, 2));
+  std::uint64_t directory_size = from_little_endian(end.substr(12, 4));
+  const std::uint64_t offset = from_little_endian(end.substr(16, 4));
+  const auto locator = read(bytes, end_at - static_cast<std::int64_t>(kLocatorSize), kLocatorSize);
+  if (locator.starts_with(kLocatorMagic)) {
+    const auto end64 =
+        read(bytes,
+             static_cast<std::int64_t>(from_little_endian(std::string_view(locator).substr(8, 8))),
+             kEnd64Size);
+    if (end64.size() < kEnd64Size || !end64.starts_with(kEnd64Magic)) {
       fail("the zip directory (zip64) is not where it should be");
     }
-    directory.entries = little(end64, 32, 8);
-    directory_size = little(end64, 40, 8);
+    directory.entries = from_little_endian(std::string_view(end64).substr(32, 8));
+    directory_size = from_little_endian(std::string_view(end64).substr(40, 8));
   } else {
     const auto before_end = static_cast<std::int64_t>(offset + directory_size);
     directory.start = std::max<std::int64_t>(0, end_at - before_end);

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+// The command line as it is described to others: taken from what CLI11 has been told, so that manual and
+// completions cannot say anything else.
+namespace lnorm::app {
+
+struct OptionDescription {
+  std::vector<std::string> names;  // "-o", "--output"
+  std::string type;                // what its help calls the value; empty for a flag
+  std::string help;
+  std::string group;
+
+  // What its type says of the value: the words of "npy|json", a path, or a tensor that may be in a file.
+  std::vector<std::string> choices() const;
+  bool takes_path() const { return type == "PATH"; }
+  bool takes_tensor() const { return type == "T"; }
+};
+
+struct CommandDescription {
+  std::string name;
+  std::string help;
+  std::string usage;  // without "Usage: "
+  std::string footer;
+  std::vector<OptionDescription> options;
+};
+
+struct ProgramDescription {
+  CommandDescription program;
+  std::vector<CommandDescription> commands;
+};
+
+ProgramDescription describe(const CLI::App& program);
+
+}  // namespace lnorm::app

@@ -1,0 +1,80 @@
+#include <string_view>
+
+#include "generate/pages.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+constexpr std::string_view kStart =
+    R"(# Completion of lnorm in fish, written by lnorm --generate fish.
+
+# Whether the command line is one of the command given.
+function __lnorm_runs
+    set -l words (commandline -opc)
+    set -l command $words[2]
+    contains -- "$command" $__lnorm_commands; or set command $__lnorm_commands[1]
+    test $command = $argv[1]
+end
+
+# The tensors of FILE where the word is FILE:NAME.
+function __lnorm_tensors
+    set -l words (commandline -opc)
+    set -l word (string unescape -- (commandline -ct))
+    # The value may be in one word with its option.
+    set -l word (string replace -r -- '^--[^=:]*=' '' "$word")
+    string match -q -- '*:*' "$word"; or return
+    set -l file (string split -m 1 -f 1 -- : "$word")
+    test -f "$file"; or return
+    for name in ($words[1] --generate names "$file" 2>/dev/null)
+        echo $file:$name
+    end
+end
+
+complete -c lnorm -a '(__lnorm_tensors)'
+)";
+
+std::string in_quotes(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "'";
+}
+
+std::string value_of(const OptionDescription& option) {
+  if (option.type.empty()) return "";
+  if (option.takes_path()) return " -r -F";
+  if (option.takes_tensor()) return " -r -F -a '(__lnorm_tensors)'";
+  std::string words;
+  for (const std::string& choice : option.choices()) {
+    words += concat(words.empty() ? "" : " ", choice);
+  }
+  return words.empty() ? " -x" : concat(" -x -a ", in_quotes(words));
+}
+
+}  // namespace
+
+std::string fish_completion(const ProgramDescription& program) {
+  std::string names;
+  std::string lines;
+  for (const CommandDescription& command : program.commands) {
+    names += " " + command.name;
+    lines += concat("complete -c lnorm -n __fish_is_first_token -a ", command.name, " -d ",
+                    in_quotes(command.help), "\n");
+    for (const OptionDescription& option : command.options) {
+      lines += concat("complete -c lnorm -n '__lnorm_runs ", command.name, "'");
+      for (const std::string& name : option.names) {
+        lines += name.starts_with("--") ? concat(" -l ", name.substr(2))
+                                        : concat(" -s ", name.substr(1));
+      }
+      lines += concat(value_of(option), " -d ", in_quotes(option.help), "\n");
+    }
+  }
+  // The first command is the one that runs without a name.
+  return concat(kStart, "set -g __lnorm_commands", names, "\n", lines);
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <zip.h>
+
+namespace lnorm {
+
+// The functions of libzip that we use.
+// clang-format off
+#define LNORM_LIBZIP_FUNCTIONS(use)   \
+  use(zip_discard)                    \
+  use(zip_error_code_zip)             \
+  use(zip_error_fini)                 \
+  use(zip_error_init)                 \
+  use(zip_error_set)                  \
+  use(zip_error_strerror)             \
+  use(zip_error_to_data)              \
+  use(zip_fclose)                     \
+  use(zip_file_get_error)             \
+  use(zip_fopen_index)                \
+  use(zip_fread)                      \
+  use(zip_get_error)                  \
+  use(zip_get_name)                   \
+  use(zip_get_num_entries)            \
+  use(zip_open_from_source)           \
+  use(zip_source_free)                \
+  use(zip_source_function_create)     \
+  use(zip_source_seek_compute_offset) \
+  use(zip_stat_index)                 \
+  use(zip_stat_init)
+// clang-format on
+
+// They are called by their own names: libzip().zip_fread(...).
+//
+// libzip is not linked to but loaded, when the first archive is opened: with it comes libcrypto, and to start
+// that takes longer than all of the work on a small tensor that is in no archive.
+struct LibZip {
+#define LNORM_DECLARE(function) \
+  decltype(&::function) function;  // NOLINT(bugprone-macro-parentheses)
+  LNORM_LIBZIP_FUNCTIONS(LNORM_DECLARE)
+#undef LNORM_DECLARE
+};
+
+// Throws SystemError if libzip is not there. What is loaded stays.
+const LibZip& libzip();
+
+}  // namespace lnorm

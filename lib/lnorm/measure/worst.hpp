@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "lnorm/core/number.hpp"
+
+namespace lnorm {
+
+struct ElementPair {
+  std::int64_t position = 0;  // in C order
+  Number actual;
+  Number expected;
+};
+
+// How far two finite elements are apart.
+struct Distances {
+  std::uint64_t ulps = 0;  // ulp_distance in the expected dtype
+  double absolute = 0;     // |actual - expected|
+  double relative = 0;     // that / |expected|; infinity where expected alone is 0
+};
+
+enum class WorstBy { ulp, abs, rel };
+
+struct WorstElement {
+  ElementPair pair;
+  std::optional<Distances> distances;  // nothing if not both are finite
+  double row_max = 0;  // the greatest finite |expected| of its row, as far as it has been looked at
+};
+
+// The worst of many elements by one measure, in memory for so many. First come pairs that are not finite
+// and do not pass, then the others by their distance, of equals the first; what has no distance does not
+// come at all. So they are the same however the elements are divided into lists that are merged.
+class WorstElements {
+ public:
+  // The row of a position in C order.
+  using RowOf = std::function<std::int64_t(std::int64_t)>;
+
+  // row_of: where only the worst element of every row counts.
+  explicit WorstElements(std::size_t most = 0, WorstBy by = WorstBy::ulp, RowOf row_of = {});
+
+  WorstBy by() const noexcept { return by_; }
+  const std::vector<WorstElement>& elements() const noexcept {
+    return elements_;
+  }  // the worst first
+
+  // An element with a distance that exceeds none of these is not among the worst.
+  Distances limits() const noexcept;
+
+  void add(const WorstElement& element);
+  void merge(const WorstElements& other);
+
+  // Calls set(element) with each, which may set row_max.
+  template <class Set>
+  void for_each(Set set) {
+    for (WorstElement& element : elements_) set(element);
+  }
+
+  // How bad the last of them is, if there are as many as may be; otherwise 0.
+  std::uint64_t floor() const noexcept;
+
+  // Without elements; takes those only that are worse than such a floor.
+  void clear(std::uint64_t floor);
+
+ private:
+  std::uint64_t badness(const WorstElement& element) const noexcept;
+  bool is_worse(const WorstElement& a, const WorstElement& b) const noexcept;
+
+  std::size_t most_;
+  WorstBy by_;
+  RowOf row_of_;
+  std::uint64_t floor_ = 0;
+  std::vector<WorstElement> elements_;
+};
+
+}  // namespace lnorm

@@ -1,0 +1,59 @@
+# What CPack's DEB generator needs to know, where the libraries are Debian's own.
+# dpkg-shlibdeps sees what is linked to; libzip is loaded (io/zip/libzip.hpp), from the package that it is in.
+if(CMAKE_CROSSCOMPILING OR NOT EXISTS /etc/debian_version)
+  return()
+endif()
+list(GET libzip_LINK_LIBRARIES 0 libzip)
+file(REAL_PATH ${libzip} libzip)
+execute_process(COMMAND dpkg-query -S ${libzip} OUTPUT_VARIABLE owner ERROR_QUIET)
+if(NOT owner MATCHES "^([^:]+):")
+  return()
+endif()
+set(loaded "${CMAKE_MATCH_1} (>= ${libzip_VERSION})")
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL program development)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The lnorm maintainers <maintainers@users.noreply.a-seed-30270196.example>")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME lnorm)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION math)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "${loaded}")
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "layer normalization of tensor files
+Normalizes tensors over any of their axes, exactly: .npy, .npz, .safetensors
+and JSON, from files and pipes of any size. Compares tensors element by
+element, and shows what normalization does to every row.")
+
+# The package names of Debian, as in bootstrap.sh.
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME liblnorm-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+  "libhwy-dev, libsimdjson-dev, libtbb-dev, libxtensor-dev, ${loaded}")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "layer normalization in C++, a static library
+Headers, library, CMake and pkg-config files of lnorm, which normalizes
+expressions and containers of xtensor, each result exact and rounded once.")
+
+# Their papers.
+string(REGEX REPLACE "(^|\n)  " "\\1    " notes "${LNORM_RELEASE_NOTES}")
+string(REGEX REPLACE "(^|\n)- " "\\1  * " notes "${notes}")
+execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C date -uRd ${LNORM_RELEASE_DATE}
+  OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+set(changelog ${CMAKE_CURRENT_BINARY_DIR}/changelog.Debian)
+file(WRITE ${changelog} "lnorm (${PROJECT_VERSION}-1) unstable; urgency=medium\n\n"
+  "${notes}\n -- ${CPACK_DEBIAN_PACKAGE_MAINTAINER}  ${date}\n")
+execute_process(COMMAND gzip -9nkf ${changelog} COMMAND_ERROR_IS_FATAL ANY)
+foreach(component PROGRAM DEVELOPMENT)
+  string(TOLOWER ${component} name)
+  install(FILES copyright ${changelog}.gz COMPONENT ${name}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME}
+    EXCLUDE_FROM_ALL)  # in the packages only
+endforeach()
+include(CPack)

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs the Debian packages of build/ into a fresh folder, and runs what is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fail() {
+  echo "package.sh: $1" >&2
+  exit 1
+}
+
+# What is loaded is depended on, too; and apt finds all of it.
+dpkg-deb -f build/lnorm_*.deb Depends | grep -q 'libzip[0-9]' || fail "lnorm does not depend on libzip"
+apt-get install --simulate ./build/lnorm_*.deb >/dev/null
+
+mkdir -p "$folder"/var/lib/dpkg/{info,updates}
+touch "$folder/var/lib/dpkg/status"
+dpkg --instdir="$folder" --admindir="$folder/var/lib/dpkg" --log=/dev/null --force-depends --force-not-root \
+  --path-include='/usr/share/*' --install build/lnorm_*.deb build/liblnorm-dev_*.deb >/dev/null 2>&1 || fail "dpkg does not install the packages"
+
+installed=$folder/usr
+[ "$("$installed/bin/lnorm" data/sample.json)" = "$(build/release/lnorm data/sample.json)" ] ||
+  fail "the installed program gives another result"
+"$installed/bin/lnorm" data/corpus/good/stored.npz:x >/dev/null
+"$installed/bin/lnorm" --version
+tests/consumer/pkg_config.sh "${CXX:-g++}" "$installed" "$folder/consumer"
+for file in share/man/man1/lnorm.1.gz share/man/man1/lnorm-stats.1.gz \
+  share/bash-completion/completions/lnorm share/zsh/vendor-completions/_lnorm \
+  share/fish/vendor_completions.d/lnorm.fish lib/cmake/lnorm/lnorm-config.cmake; do
+  [ -s "$installed/$file" ] || fail "there is no $file"
+done
