@@ -256,6 +256,7 @@ Run run(Words words, const std::string& first, const std::string& file, const Wo
   require(err.content().empty(), "what succeeds says nothing");
   result.out = out.content();
   replace_all(result.out, file, "standard input");  // reports name their input
+  replace_all(result.out, "\n  ", " ");             // and fold lines by how long its name is
   return result;
 }
 
