@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a bare Debian 12 or 13 to a result, in one command:
-#   ./bootstrap.sh demo      installs what is missing, builds, and normalises a file of data/
+#   ./bootstrap.sh demo      installs what is missing, builds, and normalizes a file of data/
 #   ./bootstrap.sh test      the same with the tests, and passes them
 #   ./bootstrap.sh install [PREFIX]   program, library, manual, completions; into /usr/local, or ~/.local if not root
 #   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, and liblnorm-dev_*.deb for the library

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_number.hpp"
@@ -31,20 +32,25 @@ std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std
   }
   const bool is_json = content.find_first_of("[{") == 0 || content == "NaN" || content == "null" ||
                        content == "Infinity" || content == "-Infinity";
-  return is_json ? parse_json(option, text) : nullptr;
+  try {
+    return is_json ? parse_json(option, text) : nullptr;
+  } catch (const Error& error) {
+    throw Error(error.what());  // hints are for files
+  }
 }
 
-AffineTerm read_term(std::string_view role, const std::optional<std::string>& name,
-                     std::optional<DType> as, const Plan& plan, bool plus_one) {
-  if (!name) return {};
-  const std::string option = concat("--", role);
-  if (name->empty()) throw Error(concat(option, ": '' is not the name of a file"));
-  std::unique_ptr<TensorSource> source;
-  if (!os::status(*name)) source = parse_literal(option, *name);
-  if (!source) source = open_tensor(*name, {.from = {}, .as = as}).source;
-  check_affine_shape(role, source->info(), plan);
-  source = gathered(std::move(source));
-  return {source->info(), read_all(*source), plus_one};
+// A file, a member of one, JSON, or a number.
+std::unique_ptr<TensorSource> open_term(const std::string& option, const std::string& name,
+                                        std::optional<DType> as) {
+  if (name.empty()) throw Error(concat(option, ": '' is not the name of a file"));
+  if (!os::status(name)) {
+    if (auto literal = parse_literal(option, name)) return literal;
+  }
+  try {
+    return open_tensor(name, {.from = {}, .as = as}).source;
+  } catch (const Error& error) {
+    throw Error(concat(option, ' ', error.what()), error.hint());
+  }
 }
 
 }  // namespace
@@ -57,12 +63,24 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
   if (standard_inputs > 1) throw Error("standard input is named for two inputs, expected one");
 }
 
+void AffineInputs::check_as(const TensorInfo& input) const {
+  if (!reads_as_) app::check_as(as_, input);
+}
+
 const Affine& AffineInputs::of(const Plan& plan, const OpenedTensor& input) {
   if (shape_ == plan.normalized_shape()) return affine_;
   const bool plus_one = arguments_.options.zero_centered_weight;
+  const auto read = [&](std::string_view role, const std::optional<std::string>& name,
+                        bool add_one) -> AffineTerm {
+    if (!name) return {};
+    auto source = open_term(concat("--", role), *name, as_);
+    reads_as_ = reads_as_ || source->info().dtype == as_;
+    check_affine_shape(role, source->info(), plan);
+    source = gathered(std::move(source));
+    return {source->info(), read_all(*source), add_one};
+  };
   try {
-    affine_ = {read_term("weight", arguments_.weight, as_, plan, plus_one),
-               read_term("bias", arguments_.bias, as_, plan, false)};
+    affine_ = {read("weight", arguments_.weight, plus_one), read("bias", arguments_.bias, false)};
   } catch (const Error& error) {
     if (input.format != Format::jsonl) throw;
     // Of many tensors it is this one whose rows do not fit.

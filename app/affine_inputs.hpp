@@ -23,11 +23,15 @@ class AffineInputs {
   // that of the last time. Throws Error.
   const Affine& of(const Plan& plan, const OpenedTensor& input);
 
+  // Throws Error if --as is given, but is neither for the input nor for weight or bias.
+  void check_as(const TensorInfo& input) const;
+
  private:
   const NormalizationArguments& arguments_;
   std::optional<DType> as_;
   std::optional<Shape> shape_;
   Affine affine_;
+  bool reads_as_ = false;
 };
 
 }  // namespace lnorm::app

@@ -20,7 +20,7 @@ namespace {
 
 // Of a file of mean or rstd.
 Format row_number_format(const std::string& path, const ByteSink& bytes) {
-  const Format format = named_format(path).value_or(Format::npy);
+  const Format format = format_of_extension(path).value_or(Format::npy);
   if (is_binary(format) && bytes.is_terminal()) {
     throw Error(concat(printable(path), ": binary is not written to a terminal"),
                 "name a file, or one that ends in .json or .txt");
@@ -48,16 +48,16 @@ int apply(const ApplyArguments& arguments) {
   }
   const Kernel& kernel = find_kernel(normalization.kernel);
   AffineInputs affine_inputs(normalization, arguments.input.options.as);
-  std::vector<std::string> paths{output.path};
-  for (const auto& path : {arguments.save_mean, arguments.save_rstd}) {
-    if (path) paths.push_back(*path);
-  }
-  return for_each_tensor(arguments.input, paths, [&](OpenedTensor& input, Outputs& outputs) {
+  std::vector<OutputName> names{{"-o", output.path}};
+  if (arguments.save_mean) names.push_back({"--save-mean", *arguments.save_mean});
+  if (arguments.save_rstd) names.push_back({"--save-rstd", *arguments.save_rstd});
+  return for_each_tensor(arguments.input, names, [&](OpenedTensor& input, Outputs& outputs) {
     TensorSource& source = *input.source;
     Plan plan = make_plan(source.info(), normalization.options, output.dtype);
-    plan.wants_mean_and_rstd = paths.size() > 1;
+    plan.wants_mean_and_rstd = names.size() > 1;
     check_row_numbers(plan, source.info().name);
     const Affine& affine = affine_inputs.of(plan, input);
+    affine_inputs.check_as(source.info());
 
     OutputFile& result = outputs[0];
     result.begin(output, input, plan);
@@ -74,6 +74,7 @@ int apply(const ApplyArguments& arguments) {
     };
     save(arguments.save_mean, "mean", &RowBlock::mean);
     save(arguments.save_rstd, "rstd", &RowBlock::rstd);
+    outputs.check_effects(output);
 
     const WorkArguments& work = arguments.work;
     tell_route(work, plan, source, &result.sink(), kernel.name);

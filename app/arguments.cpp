@@ -4,18 +4,20 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <functional>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <vector>
 
 #include "complain.hpp"
 #include "generate/generate.hpp"
+#include "help_formatter.hpp"
+#include "hints.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/format.hpp"
 #include "lnorm/io/os.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "option_groups.hpp"
@@ -28,55 +30,51 @@ namespace {
 constexpr std::string_view kOverview =
     "lnorm normalizes tensors over any of their axes: exact, in any pipe.\n";
 
+// Examples run in any folder: what they read, they have made before.
 constexpr std::string_view kExamples =
     "Examples:\n"
-    "  lnorm data/sample.json\n"
-    "  lnorm data/sample.npy --weight '[1, 1, 2, 2]' --bias 0.5 -o /tmp/y.npy\n"
-    "  cat data/sample.npy | lnorm --axes -2,-1 --unbiased --eps 0 --to json\n"
+    "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+    "  lnorm x.json\n"
+    "  lnorm x.json --weight '[1, 1, 2]' --bias 0.5 --dtype float32 -o y.npy\n"
+    "  cat y.npy | lnorm --axes 0,1 --unbiased --eps 0 --to text\n"
     "\n"
-    "PATH:MEMBER names one tensor of a file that holds several (.npz, .safetensors, a JSON "
-    "object);\n"
-    "- is standard input.\n"
-    "Exit status: 0 done, 1 compare found a difference, 2 anything that kept the work from being\n"
-    "done.";
+    "PATH:MEMBER names one tensor of a file that holds several (.npz, .safetensors,\n"
+    "a JSON object); - is standard input.\n"
+    "Exit status: 0 done, 1 compare found a difference, 2 anything that kept the\n"
+    "work from being done.";
 
 constexpr std::string_view kStatsExamples =
     "Examples:\n"
-    "  lnorm stats data/sample.npy --softmax\n"
-    "  lnorm stats data/sample.npy --unbiased --histogram\n"
-    "  lnorm stats data/sample.npy --csv > /tmp/stats.csv";
+    "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+    "  lnorm stats x.json --softmax\n"
+    "  lnorm stats x.json --unbiased --histogram\n"
+    "  lnorm stats x.json --csv > stats.csv";
 
 constexpr std::string_view kCompareExamples =
-    "An element passes if |actual - expected| <= atol + rtol * |expected|.\n"
+    "An element passes if every criterion that is given holds:\n"
+    "|actual - expected| <= atol + rtol * |expected|, and a distance of at most N\n"
+    "units in the last place. Where none is given, rtol and atol are those of\n"
+    "torch.testing for the dtypes; of --rtol and --atol alone the other is 0.\n"
     "\n"
     "Examples:\n"
-    "  lnorm data/sample.npy | lnorm compare - data/sample_layer_norm.npy && echo same\n"
-    "  lnorm compare data/sample.json data/sample.npy --max-ulp 1\n"
+    "  echo '[0.1, 0.2]' > actual.json\n"
+    "  echo '[0.1, 0.20000000000000004]' > expected.json\n"
+    "  lnorm compare actual.json expected.json && echo same\n"
+    "  cat actual.json | lnorm compare - expected.json --max-ulp 1\n"
     "\n"
     "Exit status: 0 they agree, 1 they differ, 2 they could not be compared.";
 
 constexpr std::string_view kSoftmaxExamples =
     "Examples:\n"
-    "  lnorm softmax data/sample.npy --to text\n"
-    "  lnorm softmax data/sample.npy --axes -2,-1 --dtype float64 -o /tmp/y.npy";
+    "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+    "  lnorm softmax x.json --to text\n"
+    "  lnorm softmax x.json --axes 0,1 --dtype float64 -o y.npy";
 
 constexpr std::string_view kShowExamples =
     "Examples:\n"
-    "  lnorm show data/sample.npy\n"
-    "  lnorm show data/sample.json --precision 2 --header\n"
-    "  lnorm show data/corpus/good/stored.npz\n"
-    "  lnorm show data/corpus/good/stored.npz:gamma";
-
-class HelpFormatter final : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App* app, std::string) const override {
-    const std::string& command = app->get_name();
-    if (command == "compare") return "Usage: lnorm compare ACTUAL EXPECTED [OPTIONS]\n";
-    if (command == "apply") return "Usage: lnorm [apply] [INPUT] [OPTIONS]\n";
-    if (command == "lnorm") return "Usage: lnorm [COMMAND] [INPUT] [OPTIONS]\n";
-    return "Usage: lnorm " + command + " [INPUT] [OPTIONS]\n";
-  }
-};
+    "  echo '{\"x\": [[1, 2, 4], [3, 3, 9]], \"gamma\": [1, 1, 2]}' > model.json\n"
+    "  lnorm show model.json\n"
+    "  lnorm show model.json:x --precision 2 --header";
 
 // The command line of one command while it is being read.
 struct Command {
@@ -98,7 +96,7 @@ struct Parsed {
 CLI::App& add_command(CLI::App& app, Command& command, const std::string& name,
                       const std::string& help, std::string_view examples) {
   const bool two = name == "compare";
-  command.app = app.add_subcommand(name, help);
+  command.app = app.add_subcommand(name, help)->group("Commands");
   command.app
       ->add_option(two ? "ACTUAL" : "INPUT", command.words,
                    two ? "Two tensors" : "The tensor; standard input if not given")
@@ -122,14 +120,12 @@ void add_apply(CLI::App& app, Parsed& parsed) {
   add_normalization(apply, arguments.normalization);
   add_input(apply, arguments.input);
   add_output(apply, arguments.output);
-  apply
-      .add_option("--save-mean", arguments.save_mean,
-                  "Write the rows' means, float64; .npy unless named .safetensors, .json or .txt")
-      ->type_name("PATH");
-  apply
-      .add_option("--save-rstd", arguments.save_rstd,
-                  "The same of what they are multiplied by, 1/sqrt(var + eps) or so")
-      ->type_name("PATH");
+  add_parsed(
+      apply, "--save-mean", [&](const std::string& text) { arguments.save_mean = text; },
+      "Write the rows' means, float64; .npy unless named .safetensors, .json or .txt", "PATH");
+  add_parsed(
+      apply, "--save-rstd", [&](const std::string& text) { arguments.save_rstd = text; },
+      "The same of what they are multiplied by, 1/sqrt(var + eps) or so", "PATH");
   apply.add_flag_callback(
       "--no-keepdim", [&] { arguments.keepdim = false; },
       "Drop the normalized axes from mean and rstd, not keep them as 1");
@@ -201,15 +197,15 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   add_parsed(
       compare, "--rtol",
       [&](const std::string& text) { arguments.rtol = parse_tolerance("--rtol", text); },
-      "Relative tolerance (default by dtype, as torch.testing)", "R");
+      "Relative tolerance", "R");
   add_parsed(
       compare, "--atol",
       [&](const std::string& text) { arguments.atol = parse_tolerance("--atol", text); },
-      "Absolute tolerance (the same)", "A");
+      "Absolute tolerance", "A");
   add_parsed(
       compare, "--max-ulp",
       [&](const std::string& text) { arguments.max_ulp = parse_count("--max-ulp", text); },
-      "An element also passes within N units in the last place", "N");
+      "Units in the last place by which an element may be off", "N");
   compare.add_flag_callback(
       "--no-equal-nan", [&] { arguments.equal_nan = false; }, "NaN does not equal NaN");
   compare.option_defaults()->group("Rows, of which those that differ are counted");
@@ -235,7 +231,7 @@ void add_softmax(CLI::App& app, Parsed& parsed) {
       add_command(app, parsed.softmax, "softmax", "Softmax of every row", kSoftmaxExamples);
   if (!has_options(parsed.softmax, parsed.only)) return;
   softmax.option_defaults()->group("Axes");
-  add_axes(softmax, [&](const NormalizedAxes& axes) { arguments.axes = axes; });
+  add_softmax_axes(softmax, [&](const NormalizedAxes& axes) { arguments.axes = axes; });
   add_input(softmax, arguments.input);
   add_output(softmax, arguments.output);
   add_work(softmax, arguments.work);
@@ -253,6 +249,7 @@ void add_show(CLI::App& app, Parsed& parsed) {
   show.add_flag("--header", arguments.header,
                 "Name, dtype and shape first (as always on a terminal)");
   add_color(show, arguments.color);
+  add_threads(show, arguments.threads);
   add_progress(show, arguments.progress);
   add_print(show, arguments.print);
 }
@@ -269,13 +266,25 @@ std::string hint_of(const Command& command) {
   return "lnorm " + command.app->get_name() + " --help lists the options";
 }
 
+[[noreturn]] void fail_option(const CLI::App& command, const std::string& word) {
+  throw Error(concat("there is no option ", printable(word)), hint_for_option(command, word));
+}
+
+// "-output y.npy", which CLI11 would take for "-o utput".
+void refuse_single_dashes(const CLI::App& command, std::span<const char* const> argv) {
+  for (const std::string word : argv) {
+    if (word == "--") return;
+    if (lacks_dash(command, word)) fail_option(command, word);
+  }
+}
+
 // Adds what CLI11 could not place to the words, in the order of the command line: "-:member", which
 // it takes for an option. What remains are options that are not there.
 void place_extras(const CLI::App& app, Command& command, std::span<const char* const> argv) {
   for (const std::string& word : app.remaining(true)) {
     if (word == "--") continue;
     if (word.starts_with('-') && word.size() > 1 && !word.starts_with("-:")) {
-      throw Error(concat("there is no option ", printable(word)), hint_of(command));
+      fail_option(*command.app, word);
     }
     command.words.push_back(word);
   }
@@ -287,18 +296,94 @@ void place_extras(const CLI::App& app, Command& command, std::span<const char* c
       [&](const std::string& a, const std::string& b) { return position(a) < position(b); });
 }
 
+bool is_file(const std::string& name) {
+  return name == "-" || name.starts_with("-:") || os::status(name);
+}
+
+// For two names where there is to be one.
+std::string hint_for_two(const CLI::App& command, const std::string& first,
+                         const std::string& second) {
+  const auto* const program = command.get_parent();
+  if (find_command(*program, second) != nullptr && !is_file(second)) {
+    return concat("the command comes first: lnorm ", second, ' ', shell_word(printable(first)));
+  }
+  const std::string both = concat(shell_word(printable(first)), ' ', shell_word(printable(second)));
+  if (command.get_option_no_throw("-o") == nullptr) {
+    return concat("lnorm compare ", both, " holds one against the other");
+  }
+  const std::string output = concat("-o ", shell_word(printable(second)), " writes there");
+  return is_file(second) ? concat(output, "; lnorm compare ", both, " compares them") : output;
+}
+
 // The one tensor that a command names; otherwise standard input.
 void take_input(const Command& command, InputArguments& input) {
   if (command.words.size() > 1) {
-    const bool may_be_command = command.app->get_name() == "apply" && command.words[0] != "-" &&
-                                !os::status(command.words[0]);
-    throw Error(concat("found two INPUTs, '", printable(command.words[0]), "' and '",
-                       printable(command.words[1]), "', expected one"),
-                may_be_command
-                    ? "the commands, which come first, are apply, stats, compare, softmax, show"
-                    : hint_of(command));
+    const std::string& first = command.words[0];
+    const std::string& second = command.words[1];
+    throw Error(concat("found two INPUTs, '", printable(first), "' and '", printable(second),
+                       "', expected one"),
+                hint_for_two(*command.app, first, second));
   }
   if (!command.words.empty()) input.name = command.words.front();
+}
+
+// An option that does nothing without one of some others, or beside one of them.
+struct Effect {
+  const char* option;
+  std::vector<const char*> without;
+  std::vector<const char*> beside = {};
+};
+
+void check_effects(const CLI::App& command) {
+  static const std::vector<Effect> effects{
+      {"--no-keepdim", {"--save-mean", "--save-rstd"}},
+      {"--zero-centered-weight", {"--weight"}},
+      {"--all", {}, {"--json", "--csv"}},
+      {"--digits", {}, {"--json", "--csv"}},
+      {"--histogram", {}, {"--json", "--csv"}},
+      {"--json", {}, {"--quiet"}},
+      {"--worst", {}, {"--quiet"}},
+      {"--by", {}, {"--quiet"}},
+      {"--max-diffs", {}, {"--quiet"}},
+      {"--axis", {}, {"--quiet"}},
+      {"--axes", {}, {"--quiet"}},
+      {"--normalized-shape", {}, {"--quiet"}},
+  };
+  const auto is_given = [&](const char* name) {
+    const CLI::Option* const option = command.get_option_no_throw(name);
+    return option != nullptr && option->count() > 0;
+  };
+  for (const Effect& effect : effects) {
+    if (!is_given(effect.option)) continue;
+    std::string needed;
+    for (const char* const other : effect.without) {
+      needed += concat(needed.empty() ? "" : " or ", other);
+    }
+    if (!needed.empty() && std::none_of(effect.without.begin(), effect.without.end(), is_given)) {
+      throw Error(concat(effect.option, " has no effect without ", needed));
+    }
+    for (const char* const other : effect.beside) {
+      if (is_given(other)) throw Error(concat(effect.option, " has no effect beside ", other));
+    }
+  }
+}
+
+// A name whose extension is none of a format that we write.
+void check_extension(const std::string& option, const std::string& path,
+                     const std::string& hint = "") {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  const auto format = format_of_extension(path);
+  if (extension.size() <= 1 || (format && *format != Format::npz)) return;
+  throw Error(
+      concat(option, ' ', printable(path), ": ", printable(extension),
+             " is not written, expected .npy, .safetensors, .json, .jsonl, .ndjson or .txt"),
+      hint);
+}
+
+void check_output(const OutputArguments& output) {
+  if (!output.format) {
+    check_extension("-o", output.path, "--to npy writes .npy there, whatever its name is");
+  }
 }
 
 void take_both(const Command& command, CompareArguments& arguments) {
@@ -332,10 +417,17 @@ bool generates(std::span<const char* const> argv) {
 }
 
 // "lnorm x.npy" means "lnorm apply x.npy".
-std::vector<std::string> with_command(std::span<const char* const> argv) {
+std::vector<std::string> with_command(const CLI::App& program, std::span<const char* const> argv) {
   std::vector<std::string> words(argv.begin(), argv.end());
   const std::string first = words.empty() ? "" : words.front();
   if (!names_command(argv) && first != "--help" && first != "-h" && first != "--version") {
+    // Whatever else it is, it is no path.
+    const bool is_word =
+        !first.empty() && first[0] != '-' && first.find_first_of("./:[{(") == first.npos;
+    if (is_word && !is_file(first)) {
+      throw Error(concat("there is neither a command nor a file '", printable(first), "'"),
+                  hint_for_command(program, first));
+    }
     words.insert(words.begin(), "apply");
   }
   return {words.rbegin(), words.rend()};  // CLI11 takes them from the back
@@ -373,7 +465,10 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
          {&parsed.apply, &parsed.stats, &parsed.compare, &parsed.softmax, &parsed.show}) {
       refuse_flag_values(*command->app);
     }
-    app.parse(with_command(words));
+    std::vector<std::string> reversed = with_command(app, words);
+    const CLI::App* const command = find_command(app, reversed.back());
+    if (command != nullptr) refuse_single_dashes(*command, words);
+    app.parse(std::move(reversed));
   } catch (const CLI::Success& help) {
     return Done{print_help(app, help)};
   } catch (const CLI::ArgumentMismatch& error) {
@@ -381,20 +476,26 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
     const bool flag = name.find("flag override") != std::string::npos;
     name.erase(name.find_first_of(": "));
     if (flag) name.insert(0, name.size() == 1 ? "-" : "--");  // CLI11 gives it without
-    throw Error(name + (flag ? " takes no value" : " takes one value"), hint_of(chosen()));
+    throw Error(name + (flag ? " takes no value" : " takes one value, found none"),
+                hint_of(chosen()));
   } catch (const CLI::ParseError& error) {
     throw Error(error.what(), hint_of(chosen()));
   }
   Command& command = chosen();
   place_extras(app, command, words);
+  check_effects(*command.app);
   if (&command == &parsed.compare) {
     take_both(command, parsed.compare_arguments);
     return parsed.compare_arguments;
   }
   if (command.words.empty() && os::is_terminal(os::FileDescriptor(STDIN_FILENO, false))) {
+    const HelpFormatter formatter;
+    const CLI::App& shown = words.empty() ? app : *command.app;
     std::cerr << kOverview << '\n'
-              << HelpFormatter().make_usage(command.app, "") << '\n'
-              << command.app->get_footer() << '\n';
+              << formatter.make_usage(&shown, "")
+              << (words.empty() ? formatter.make_subcommands(&app, CLI::AppFormatMode::Normal) : "")
+              << '\n'
+              << shown.get_footer() << '\n';
     return Done{2};
   }
   const auto with_input = [&](auto& arguments) -> Arguments {
@@ -402,8 +503,15 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
     return arguments;
   };
   if (&command == &parsed.stats) return with_input(parsed.stats_arguments);
-  if (&command == &parsed.softmax) return with_input(parsed.softmax_arguments);
+  if (&command == &parsed.softmax) {
+    check_output(parsed.softmax_arguments.output);
+    return with_input(parsed.softmax_arguments);
+  }
   if (&command == &parsed.show) return with_input(parsed.show_arguments);
+  const ApplyArguments& arguments = parsed.apply_arguments;
+  check_output(arguments.output);
+  if (arguments.save_mean) check_extension("--save-mean", *arguments.save_mean);
+  if (arguments.save_rstd) check_extension("--save-rstd", *arguments.save_rstd);
   return with_input(parsed.apply_arguments);
 }
 

@@ -28,13 +28,19 @@ struct NormalizationArguments {
   std::string kernel;
 };
 
+struct PrintArguments {
+  PrintOptions options;
+  bool threshold = false;  // is given
+  std::string given;       // one of these options; empty if none is
+};
+
 struct OutputArguments {
   std::string path = "-";
   std::optional<Format> format;
   std::optional<DType> dtype;
   std::optional<std::string> name;  // of the tensor, where the format has one
-  JsonNan nan = JsonNan::python;
-  PrintOptions print;
+  std::optional<JsonNan> nan;       // python if not given
+  PrintArguments print;
 };
 
 // automatic: on a terminal.
@@ -89,15 +95,16 @@ struct CompareArguments {
 
 struct SoftmaxArguments {
   InputArguments input;
-  NormalizedAxes axes = FirstAxis{};
+  NormalizedAxes axes = AxisList{{-1}};
   OutputArguments output;
   WorkArguments work;
 };
 
 struct ShowArguments {
   InputArguments input;
-  PrintOptions print;
+  PrintArguments print;
   bool header = false;  // also where the output is no terminal
+  int threads = 0;      // as in all commands, but here is nothing to share out
   When color = When::automatic;
   When progress = When::automatic;
 };

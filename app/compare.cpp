@@ -2,6 +2,7 @@
 
 #include "commands.hpp"
 #include "complain.hpp"
+#include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
@@ -16,10 +17,15 @@ namespace lnorm::app {
 namespace {
 
 Tolerance tolerance_of(const CompareArguments& arguments, DType actual, DType expected) {
-  Tolerance tolerance = default_tolerance(actual, expected);
-  tolerance.rtol = arguments.rtol.value_or(tolerance.rtol);
-  tolerance.atol = arguments.atol.value_or(tolerance.atol);
+  const bool bounds = arguments.rtol || arguments.atol;
+  const bool any = bounds || arguments.max_ulp;  // takes the place of the defaults
+  Tolerance tolerance = any ? Tolerance{} : default_tolerance(actual, expected);
+  if (bounds) {
+    tolerance.rtol = arguments.rtol.value_or(0);
+    tolerance.atol = arguments.atol.value_or(0);
+  }
   tolerance.max_ulp = arguments.max_ulp;
+  tolerance.ulp_alone = any && !bounds;
   tolerance.equal_nan = arguments.equal_nan;
   return tolerance;
 }
@@ -41,6 +47,7 @@ Comparison compare_files(const CompareArguments& arguments) {
                 detour ? ", by way of a temporary file: an input is in Fortran order" : ""));
   }
   const TensorInfo& info = expected->info();
+  if (actual->info().dtype != arguments.as) check_as(arguments.as, info);
   const Tolerance tolerance = tolerance_of(arguments, actual->info().dtype, info.dtype);
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = resolve_axes(actual->info(), *arguments.axes);

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,13 +14,23 @@
 // The loop over tensors, of every command: open one, work on it, go on to the next; then finish and commit.
 namespace lnorm::app {
 
+struct OutputName {
+  std::string option;  // that names it
+  std::string path;
+};
+
+inline const OutputName kStandardOutput{"standard output", "-"};
+
 // The files that a command writes, its result first. All are opened at the first use, which is when the
 // first tensor is known to fit.
 class Outputs {
  public:
-  explicit Outputs(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+  explicit Outputs(std::vector<OutputName> names) : names_(std::move(names)) {}
 
   OutputFile& operator[](std::size_t index);
+
+  // Throws Error for an option of a format that none of the files has, all of which have begun.
+  void check_effects(const OutputArguments& arguments) const;
 
   // Hands on what is written, so that it is seen at once.
   void flush();
@@ -30,18 +41,19 @@ class Outputs {
  private:
   void open();
 
-  std::vector<std::string> paths_;
+  std::vector<OutputName> names_;
   std::vector<std::unique_ptr<OutputFile>> files_;
 };
 
 using Work = std::function<void(OpenedTensor& input, Outputs& outputs)>;
 
 // Returns the exit status. Throws Error.
-int for_each_tensor(const InputArguments& input, std::vector<std::string> outputs,
-                    const Work& work);
+int for_each_tensor(const InputArguments& input, std::vector<OutputName> outputs, const Work& work);
 
-// The same for tensors that are open already. Throws Error if --as does not apply to one.
-int for_each_tensor(const TensorSequence& next, const InputArguments& input,
-                    std::vector<std::string> outputs, const Work& work);
+// The same for tensors that are open already.
+int for_each_tensor(const TensorSequence& next, std::vector<OutputName> outputs, const Work& work);
+
+// Throws Error if --as is given, but x has another dtype.
+void check_as(std::optional<DType> as, const TensorInfo& x);
 
 }  // namespace lnorm::app

@@ -32,7 +32,7 @@ void write_member_table(const Members& members, ByteSink& out) {
   for (std::size_t i = 0; i < members.size; ++i) {
     const Member member = members.at(i);
     name_width = std::max(name_width, width(printable(member.name)));
-    dtype_width = std::max(dtype_width, width(printable(member.dtype)));
+    if (member.shape) dtype_width = std::max(dtype_width, width(printable(member.dtype)));
   }
   name_width = std::min(name_width, kWidestColumn);
   dtype_width = std::min(dtype_width, kWidestColumn);

@@ -15,17 +15,19 @@ namespace lnorm::app {
 namespace {
 
 template <class Enum>
-CLI::Option* add_choice(CLI::App& app, const std::string& names, Enum& value,
-                        std::vector<std::pair<std::string, Enum>> choices,
-                        const std::string& help) {
+void add_choice(
+    CLI::App& app, const std::string& names, Enum& value,
+    std::vector<std::pair<std::string, Enum>> choices, const std::string& help,
+    const std::function<void()>& then = [] {}) {
   std::string type;
   for (const auto& choice : choices) type += concat(type.empty() ? "" : "|", choice.first);
-  return add_parsed(
+  add_parsed(
       app, names,
-      [names, &value, choices, type](const std::string& text) {
+      [names, &value, choices, type, then](const std::string& text) {
         for (const auto& [name, choice] : choices) {
           if (name == text) {
             value = choice;
+            then();
             return;
           }
         }
@@ -46,7 +48,77 @@ void add_when(CLI::App& app, const std::string& name, When& value, const std::st
                    help);
 }
 
+// A tensor, or a file.
+void add_text(CLI::App& app, const std::string& names, std::optional<std::string>& value,
+              const std::string& help, const std::string& type) {
+  add_parsed(
+      app, names, [&value](const std::string& text) { value = text; }, help, type);
+}
+
+// Each of the three options says it all, so that a second one is a contradiction.
+class AxesOptions {
+ public:
+  AxesOptions(CLI::App& app, SetAxes set) : app_(app), set_(std::move(set)) {}
+
+  template <class Make>
+  void add(const std::string& name, Make make, const std::string& help, const std::string& type) {
+    add_parsed(
+        app_, name,
+        [set = set_, given = given_, name, make](const std::string& text) {
+          if (!given->empty()) {
+            throw Error(concat("found both ", *given, " and ", name,
+                               ", expected one of --axis, --axes and --normalized-shape"));
+          }
+          *given = name;
+          set(make(name, text));
+        },
+        help, type);
+  }
+
+  void add_others(const std::string& shape_help, const std::string& list_help) {
+    add(
+        "--normalized-shape",
+        [](const std::string& name, const std::string& text) {
+          return NormalizedShape{parse_list(name, text)};
+        },
+        shape_help, "D[,D...]");
+    add(
+        "--axes",
+        [](const std::string& name, const std::string& text) {
+          return AxisList{parse_list(name, text)};
+        },
+        list_help, "A[,A...]");
+  }
+
+ private:
+  CLI::App& app_;
+  SetAxes set_;
+  std::shared_ptr<std::string> given_ = std::make_shared<std::string>();
+};
+
 }  // namespace
+
+CLI::Option* add_parsed(CLI::App& app, const std::string& names,
+                        std::function<void(const std::string&)> parse, const std::string& help,
+                        const std::string& type) {
+  return app
+      .add_option(
+          names,
+          [names, parse = std::move(parse)](const std::vector<std::string>& texts) {
+            if (texts.size() > 1) {
+              const std::size_t comma = names.find(',');
+              const std::string others =
+                  comma == names.npos ? "" : concat(" (or ", names.substr(comma + 1), ")");
+              throw Error(concat(names.substr(0, comma), others, " is given twice, expected once"));
+            }
+            parse(texts.front());
+            return true;
+          },
+          help)
+      ->type_name(type)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
 
 void add_as(CLI::App& app, std::optional<DType>& as) {
   app.option_defaults()->group("Input");
@@ -67,40 +139,27 @@ void add_input(CLI::App& app, InputArguments& input) {
 }
 
 void add_axes(CLI::App& app, const SetAxes& set) {
-  // Each of the three options says it all, so that a second one is a contradiction.
-  auto given = std::make_shared<std::string>();
-  const auto add = [&](const std::string& name, auto make, const std::string& help,
-                       const std::string& type) {
-    add_parsed(
-        app, name,
-        [set, given, name, make](const std::string& text) {
-          if (!given->empty() && *given != name) {
-            throw Error(concat("found both ", *given, " and ", name,
-                               ", expected one of --axis, --axes and --normalized-shape"));
-          }
-          *given = name;
-          set(make(name, text));
-        },
-        help, type);
-  };
-  add(
+  AxesOptions options(app, set);
+  options.add(
       "--axis",
       [](const std::string& name, const std::string& text) {
         return FirstAxis{parse_integer(name, text)};
       },
       "First normalized axis; it and all after it (default -1)", "A");
-  add(
-      "--normalized-shape",
+  options.add_others("The trailing shape that is normalized, which must match",
+                     "The normalized axes as a list");
+}
+
+void add_softmax_axes(CLI::App& app, const SetAxes& set) {
+  AxesOptions options(app, set);
+  options.add(
+      "--axis",
       [](const std::string& name, const std::string& text) {
-        return NormalizedShape{parse_list(name, text)};
+        return AxisList{{parse_integer(name, text)}};
       },
-      "The trailing shape that is normalized, which must match", "D[,D...]");
-  add(
-      "--axes",
-      [](const std::string& name, const std::string& text) {
-        return AxisList{parse_list(name, text)};
-      },
-      "The normalized axes as a list", "A[,A...]");
+      "The axis that sums to 1 (default -1)", "A");
+  options.add_others("The trailing shape that sums to 1, which must match",
+                     "The axes that sum to 1 together");
 }
 
 void add_normalization(CLI::App& app, NormalizationArguments& normalization) {
@@ -128,24 +187,24 @@ void add_normalization(CLI::App& app, NormalizationArguments& normalization) {
       "The variance divides by n - N (default 0)", "N");
   app.add_flag_callback(
       "--unbiased", [set_ddof] { set_ddof(1); }, "The same as --ddof 1");
-  app.add_option("--weight,--gamma,--scale", normalization.weight,
-                 "Multiplies: a tensor of the normalized shape, a JSON literal or a number")
-      ->type_name("T");
-  app.add_option("--bias,--beta,--shift", normalization.bias, "Is added; the same forms")
-      ->type_name("T");
+  add_text(app, "--weight,--gamma,--scale", normalization.weight,
+           "Multiplies: a tensor of the normalized shape, a JSON literal or a number", "T");
+  add_text(app, "--bias,--beta,--shift", normalization.bias, "Is added; the same forms", "T");
   app.add_flag("--zero-centered-weight", normalization.options.zero_centered_weight,
                "Multiply by 1 + weight");
   app.add_flag("--rms", formula.rms,
                "No mean; the mean of squares (divided by n - N) for the variance");
   normalization.kernel = kernels().front().name;
-  app.add_option("--kernel", normalization.kernel, "Which code computes (default the first)")
-      ->type_name(kernel_names());
+  add_parsed(
+      app, "--kernel", [&](const std::string& text) { normalization.kernel = text; },
+      "Which code computes (default the first)", kernel_names());
 }
 
 void add_output(CLI::App& app, OutputArguments& output) {
   app.option_defaults()->group("Output");
-  app.add_option("-o,--output", output.path, "Where the result goes; - is standard output")
-      ->type_name("PATH");
+  add_parsed(
+      app, "-o,--output", [&](const std::string& text) { output.path = text; },
+      "Where the result goes; - is standard output", "PATH");
   add_choice<std::optional<Format>>(
       app, "--to", output.format,
       {{"npy", Format::npy},
@@ -153,47 +212,51 @@ void add_output(CLI::App& app, OutputArguments& output) {
        {"json", Format::json},
        {"jsonl", Format::jsonl},
        {"text", Format::text}},
-      "Output format (default by the extension of -o, else the input's, .npy for archives; text on "
-      "a terminal)");
+      "Output format (default by the extension of -o, else the input's, npy for archives, "
+      "safetensors for bfloat16; text on a terminal)");
   add_parsed(
       app, "--dtype",
       [&](const std::string& text) { output.dtype = parse_float_dtype("--dtype", text); },
       "Output dtype (default the input's, float64 for integers)",
       "float16|bfloat16|float32|float64");
-  app.add_option("--name", output.name,
-                 "What .safetensors calls the tensor (default as the input is called)")
-      ->type_name("NAME");
-  add_choice<JsonNan>(app, "--nan", output.nan,
-                      {{"python", JsonNan::python}, {"null", JsonNan::null}},
-                      "How JSON writes NaN: as NaN, or as null (default python)");
+  add_text(app, "--name", output.name,
+           "What .safetensors calls the tensor (default as the input is called)", "NAME");
+  add_choice<std::optional<JsonNan>>(app, "--nan", output.nan,
+                                     {{"python", JsonNan::python}, {"null", JsonNan::null}},
+                                     "How JSON writes NaN: as NaN, or as null (default python)");
 }
 
-void add_print(CLI::App& app, PrintOptions& print) {
+void add_print(CLI::App& app, PrintArguments& print) {
   app.option_defaults()->group("Text output (torch.set_printoptions)");
+  PrintOptions& options = print.options;
   const auto add_count = [&](const std::string& name, auto& value, std::int64_t most,
                              const std::string& help) {
     add_parsed(
         app, name,
-        [name, &value, most](const std::string& text) {
+        [name, &print, &value, most](const std::string& text) {
           using Count = std::remove_reference_t<decltype(value)>;
           const auto count = parse_integer(name, text);
           if (count < 0 || count > most) {
             throw Error(concat(name, ": ", count, " is out of range, expected 0 to ", most));
           }
           value = static_cast<Count>(count);
+          print.given = name;
+          print.threshold = print.threshold || name == "--threshold";
         },
         help, "N");
   };
   constexpr std::int64_t kMany = 1'000'000'000'000;
-  add_count("--precision", print.precision, 100, "Digits after the point (default 4)");
-  add_count("--edgeitems", print.edgeitems, kMany, "Elements at each end of a summary (default 3)");
-  add_count("--threshold", print.threshold, kMany,
-            "Summarize above this many elements (default 1000)");
-  add_count("--linewidth", print.linewidth, kMany, "Characters a line (default 80)");
+  add_count("--precision", options.precision, 100, "Digits after the point (default 4)");
+  add_count("--edgeitems", options.edgeitems, kMany,
+            "Elements at each end of a summary (default 3)");
+  add_count("--threshold", options.threshold, kMany,
+            "Summarize above this many elements (default 1000; in a file never)");
+  add_count("--linewidth", options.linewidth, kMany, "Characters a line (default 80)");
   using SciMode = PrintOptions::SciMode;
-  add_choice<SciMode>(app, "--sci-mode", print.sci_mode,
+  add_choice<SciMode>(app, "--sci-mode", options.sci_mode,
                       {{"auto", SciMode::automatic}, {"on", SciMode::on}, {"off", SciMode::off}},
-                      "Scientific notation (default auto)");
+                      "Scientific notation (default auto)",
+                      [&print] { print.given = "--sci-mode"; });
 }
 
 void add_worst_by(CLI::App& app, std::optional<WorstBy>& by) {
@@ -211,10 +274,10 @@ void add_progress(CLI::App& app, When& progress) {
            "Progress on standard error after a second (default on a terminal)");
 }
 
-void add_work(CLI::App& app, WorkArguments& work) {
+void add_threads(CLI::App& app, int& threads) {
   add_parsed(
       app, "--threads",
-      [&threads = work.threads](const std::string& text) {
+      [&threads](const std::string& text) {
         constexpr std::int64_t kMost = 256;
         const std::int64_t count = parse_integer("--threads", text);
         if (count < 1 || count > kMost) {
@@ -223,6 +286,10 @@ void add_work(CLI::App& app, WorkArguments& work) {
         threads = static_cast<int>(count);
       },
       "How many threads work (default as many as the machine has)", "N");
+}
+
+void add_work(CLI::App& app, WorkArguments& work) {
+  add_threads(app, work.threads);
   add_progress(app, work.progress);
   app.add_flag("--verbose", work.verbose, "Tell on standard error how the data goes, and why");
 }

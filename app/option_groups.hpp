@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -11,26 +12,23 @@ namespace lnorm::app {
 
 // An option whose text parse(text) turns into a value. CLI11's own conversion of numbers goes by way of long
 // double, which would round eps twice.
-template <class Parse>
-CLI::Option* add_parsed(CLI::App& app, const std::string& names, Parse parse,
-                        const std::string& help, const std::string& type) {
-  return app
-      .add_option_function<std::string>(
-          names, [parse](const std::string& text) { parse(text); }, help)
-      ->type_name(type)
-      ->expected(1);
-}
+CLI::Option* add_parsed(CLI::App& app, const std::string& names,
+                        std::function<void(const std::string&)> parse, const std::string& help,
+                        const std::string& type);
 
 void add_as(CLI::App& app, std::optional<DType>& as);
 void add_input(CLI::App& app, InputArguments& input);
 using SetAxes = std::function<void(const NormalizedAxes&)>;
 void add_axes(CLI::App& app, const SetAxes& set);
+// The same, but --axis is that one axis.
+void add_softmax_axes(CLI::App& app, const SetAxes& set);
 void add_normalization(CLI::App& app, NormalizationArguments& normalization);
 void add_output(CLI::App& app, OutputArguments& output);
-void add_print(CLI::App& app, PrintOptions& print);
+void add_print(CLI::App& app, PrintArguments& print);
 void add_worst_by(CLI::App& app, std::optional<WorstBy>& by);
 void add_color(CLI::App& app, When& color);
 void add_progress(CLI::App& app, When& progress);
+void add_threads(CLI::App& app, int& threads);
 void add_work(CLI::App& app, WorkArguments& work);
 
 }  // namespace lnorm::app

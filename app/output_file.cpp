@@ -1,7 +1,11 @@
 #include "output_file.hpp"
 
+#include <cstdint>
+#include <limits>
+
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/members.hpp"
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/safetensors/safetensors.hpp"
 #include "lnorm/report/text_sink.hpp"
@@ -10,19 +14,30 @@ namespace lnorm::app {
 
 namespace {
 
-Format main_format(const OutputArguments& arguments, const ByteSink& bytes, Format input) {
+Format main_format(const OutputArguments& arguments, const ByteSink& bytes, Format input,
+                   DType output) {
   if (arguments.format) return *arguments.format;
-  if (const auto by_extension = named_format(arguments.path)) return *by_extension;
+  if (const auto by_extension = format_of_extension(arguments.path)) return *by_extension;
   if (bytes.is_terminal()) return Format::text;
-  return is_binary(input) ? Format::npy : input;  // an archive is no tensor
+  if (!is_binary(input)) return input;
+  return output == DType::bfloat16 ? Format::safetensors : Format::npy;  // an archive is no tensor
+}
+
+// A file holds every element: a summary there would be a loss that nobody sees.
+PrintOptions print_options(const PrintArguments& arguments, const ByteSink& bytes) {
+  PrintOptions options = arguments.options;
+  if (bytes.is_regular_file() && !arguments.threshold) {
+    options.threshold = std::numeric_limits<std::int64_t>::max();
+  }
+  return options;
 }
 
 }  // namespace
 
 void OutputFile::begin(const OutputArguments& arguments, const OpenedTensor& input,
                        const Plan& plan) {
-  begin(input, main_format(arguments, bytes_, input.format), {bytes_.name(), plan.out, plan.shape},
-        arguments.name.value_or(input.label), arguments);
+  begin(input, main_format(arguments, bytes_, input.format, plan.out),
+        {bytes_.name(), plan.out, plan.shape}, arguments.name.value_or(input.label), arguments);
 }
 
 void OutputFile::begin(const OpenedTensor& input, Format format, const TensorInfo& info,
@@ -33,15 +48,15 @@ void OutputFile::begin(const OpenedTensor& input, Format format, const TensorInf
         concat(printable(bytes_.name()),
                ": JSON Lines are several tensors, expected a format that holds them: jsonl or "
                "text"),
-        "name a line by adding its number to the path, x.jsonl:1");
+        hint_to_name(input.source->info().name));
   }
   switch (format) {
     case Format::json:
     case Format::jsonl:
-      sink_ = make_json_sink(bytes_, info, arguments.nan);
+      sink_ = make_json_sink(bytes_, info, arguments.nan.value_or(JsonNan::python));
       break;
     case Format::text:
-      sink_ = make_text_sink(bytes_, info, arguments.print);
+      sink_ = make_text_sink(bytes_, info, print_options(arguments.print, bytes_));
       break;
     case Format::safetensors:
       sink_ = make_safetensors_sink(bytes_, info, name);
@@ -56,13 +71,22 @@ bool is_binary(Format format) noexcept {
   return format == Format::npy || format == Format::npz || format == Format::safetensors;
 }
 
-std::optional<Format> named_format(const std::string& path) {
-  if (extension(path) == ".npz") {
-    throw Error(
-        concat(printable(path),
-               ": .npz is not written, expected .npy, .safetensors, .json, .jsonl or .txt"));
+std::string_view format_name(Format format) noexcept {
+  switch (format) {
+    case Format::npy:
+      return "npy";
+    case Format::npz:
+      return "npz";
+    case Format::safetensors:
+      return "safetensors";
+    case Format::json:
+      return "json";
+    case Format::jsonl:
+      return "jsonl";
+    case Format::text:
+      break;
   }
-  return format_of_extension(path);
+  return "text";
 }
 
 }  // namespace lnorm::app

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "arguments.hpp"
 #include "lnorm/core/tensor_info.hpp"
@@ -21,13 +22,15 @@ class OutputFile {
   ByteSink& bytes() noexcept { return bytes_; }
 
   // The command's result, in the format asked for. The default is the path's format, else text on a
-  // terminal, else the input's.
+  // terminal, else the input's, if it is one of single tensors. What .npy does not have, bfloat16, goes as
+  // safetensors.
   void begin(const OutputArguments& arguments, const OpenedTensor& input, const Plan& plan);
   // name: of the tensor, for formats that have one.
   void begin(const OpenedTensor& input, Format format, const TensorInfo& info,
              const std::string& name, const OutputArguments& arguments);
 
   TensorSink& sink() noexcept { return *sink_; }
+  Format format() const noexcept { return format_; }
 
   // Whether the work writes to a terminal as it goes: there a line of progress would be in the way. Text
   // comes at the end.
@@ -41,7 +44,7 @@ class OutputFile {
 
 bool is_binary(Format format) noexcept;
 
-// The format that a name's extension asks for, or nothing. Throws Error for a format that lnorm only reads.
-std::optional<Format> named_format(const std::string& path);
+// As --to has it.
+std::string_view format_name(Format format) noexcept;
 
 }  // namespace lnorm::app

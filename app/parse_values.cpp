@@ -1,8 +1,11 @@
 #include "parse_values.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -55,17 +58,45 @@ double parse_real(const std::string& option, const std::string& text) {
 }
 
 std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text) {
+  const std::string_view given = text;
+  const auto trim = [](std::string_view part) {
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    return part.substr(0, part.find_last_not_of(' ') + 1);  // npos + 1 is 0
+  };
+  text = trim(text);
+  for (const std::string_view brackets : {"[]", "()"}) {
+    if (text.size() < 2 || text.front() != brackets[0] || text.back() != brackets[1]) continue;
+    text = trim(text.substr(1, text.size() - 2));
+    if (text.ends_with(',')) text.remove_suffix(1);  // as Python writes (3,)
+    if (text.empty()) fail(option, given, "a list of integers: it is empty");
+    break;
+  }
   std::vector<std::int64_t> values;
   for (;;) {
     const std::size_t comma = text.find(',');
-    values.push_back(
-        parse_integer_as(option, text.substr(0, comma), "an integer (a list is written 1,2)"));
+    values.push_back(parse_integer_as(option, trim(text.substr(0, comma)),
+                                      "an integer (a list is written 1,2)"));
     if (comma == std::string_view::npos) return values;
     text.remove_prefix(comma + 1);
   }
 }
 
 DType parse_float_dtype(const std::string& option, const std::string& text) {
+  // As PyTorch, C and people call them.
+  constexpr std::array<std::pair<std::string_view, DType>, 10> kSynonyms{
+      {{"f16", DType::float16},
+       {"fp16", DType::float16},
+       {"half", DType::float16},
+       {"bf16", DType::bfloat16},
+       {"f32", DType::float32},
+       {"fp32", DType::float32},
+       {"float", DType::float32},
+       {"f64", DType::float64},
+       {"fp64", DType::float64},
+       {"double", DType::float64}}};
+  for (const auto& [synonym, dtype] : kSynonyms) {
+    if (text == synonym) return dtype;
+  }
   const auto dtype = parse_dtype(text);
   if (!dtype || !is_floating(*dtype)) fail(option, text, "float16, bfloat16, float32 or float64");
   return *dtype;

@@ -22,9 +22,10 @@ double parse_real(const std::string& option, const std::string& text);
 // The same, but returns whether the text is a decimal. Beyond the largest float64 the value is infinity.
 bool parse_real(std::string_view text, double& value);
 
-// Integers with commas between them.
+// Integers with commas between them, as 3,4 or [3,4] or (3, 4).
 std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text);
 
+// By its name, or as half, fp16, bf16, float, f32, double and the like.
 DType parse_float_dtype(const std::string& option, const std::string& text);
 
 }  // namespace lnorm::app

@@ -6,9 +6,11 @@
 #include "commands.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/byte_order.hpp"
+#include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/members.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/layout/reorder.hpp"
 #include "member_table.hpp"
@@ -21,7 +23,7 @@ namespace {
 
 void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink& out) {
   const TensorInfo& info = source.info();
-  TorchText text(info.dtype, info.shape, arguments.print);
+  TorchText text(info.dtype, info.shape, arguments.print.options);
   const auto size = static_cast<std::int64_t>(item_size(info.dtype));
   const std::int64_t elements = element_count(info.shape);
   {
@@ -55,20 +57,31 @@ void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink&
   out.write("\n");
 }
 
+// What is for a tensor does nothing to a list of them.
+void check_listing(const ShowArguments& arguments, const Members& members) {
+  const std::string option = arguments.header ? "--header" : arguments.print.given;
+  if (option.empty()) return;
+  const std::string& name = arguments.input.name;
+  throw Error(concat(option, " has no effect on the list of what ", printable(name), " holds"),
+              members.size == 0 ? "" : hint_to_name(name, members.at(0).name));
+}
+
 }  // namespace
 
 int show(const ShowArguments& arguments) {
   const InputArguments& input = arguments.input;
   auto opened = open_tensors_or_members(input.name, input.options);
   if (const auto* const members = std::get_if<Members>(&opened)) {
+    check_listing(arguments, *members);
     ByteSink out("-");
     write_member_table(*members, out);
     out.finish();
     out.commit();
     return 0;
   }
-  return for_each_tensor(std::get<TensorSequence>(std::move(opened)), input, {"-"},
+  return for_each_tensor(std::get<TensorSequence>(std::move(opened)), {kStandardOutput},
                          [&](OpenedTensor& tensor, Outputs& outputs) {
+                           check_as(input.options.as, tensor.source->info());
                            show_tensor(*gathered(std::move(tensor.source)), arguments,
                                        outputs[0].bytes());
                          });

@@ -15,12 +15,14 @@ int softmax(const SoftmaxArguments& arguments) {
     lnorm::softmax(x, y);
   };
   return for_each_tensor(
-      arguments.input, {output.path}, [&](OpenedTensor& input, Outputs& outputs) {
+      arguments.input, {{"-o", output.path}}, [&](OpenedTensor& input, Outputs& outputs) {
         TensorSource& source = *input.source;
+        check_as(arguments.input.options.as, source.info());
         const Plan plan =
             make_plan(source.info(), {arguments.axes, {}, false}, output.dtype, {.whole = true});
         OutputFile& result = outputs[0];
         result.begin(output, input, plan);
+        outputs.check_effects(output);
         tell_route(work, plan, source, &result.sink());
         ProgressLine progress(result.fills_terminal() ? When::never : work.progress, source.info());
         run(source, plan, transform, {}, &result.sink(), {work.threads, progress.callback()});

@@ -4,7 +4,9 @@
 #include "commands.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/members.hpp"
 #include "lnorm/report/stats_json.hpp"
 #include "lnorm/report/stats_text.hpp"
 #include "progress_line.hpp"
@@ -25,6 +27,7 @@ Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const 
   const TensorInfo& x = source.info();
   const Plan plan = make_plan(x, options, {}, {.whole = true, .ordered = true});
   const Affine& affine = affine_inputs.of(plan, input);
+  affine_inputs.check_as(x);
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
     kernel.layer_norm(rows, y, affine, plan.formula, statistics);
   };
@@ -59,26 +62,21 @@ void write(const Stats& stats, const StatsArguments& arguments, ByteSink& out) {
 int stats(const StatsArguments& arguments) {
   const NormalizationArguments& normalization = arguments.normalization;
   check_inputs(arguments.input, normalization);
-  if (arguments.histogram && arguments.report != Report::text) {
-    throw Error("--histogram is drawn in text, expected no --json or --csv beside it");
-  }
-  if (arguments.digits && arguments.report != Report::text) {
-    throw Error("--digits is of the text, expected no --json or --csv beside it");
-  }
   const Kernel& kernel = find_kernel(normalization.kernel);
   AffineInputs affine_inputs(normalization, arguments.input.options.as);
   bool first = true;
-  return for_each_tensor(arguments.input, {"-"}, [&](OpenedTensor& input, Outputs& outputs) {
-    if (input.format == Format::jsonl && arguments.report == Report::csv) {
-      throw Error("--csv is the table of one tensor, found JSON Lines",
-                  "name a line by adding its number to the path, x.jsonl:1, or take --json");
-    }
-    const Stats stats = measure(input, arguments, kernel, affine_inputs);
-    ByteSink& out = outputs[0].bytes();
-    if (!first && arguments.report == Report::text) out.write("\n");
-    first = false;
-    write(stats, arguments, out);
-  });
+  return for_each_tensor(
+      arguments.input, {kStandardOutput}, [&](OpenedTensor& input, Outputs& outputs) {
+        if (input.format == Format::jsonl && arguments.report == Report::csv) {
+          throw Error("--csv is the table of one tensor, found JSON Lines",
+                      concat(hint_to_name(input.source->info().name), ", or take --json"));
+        }
+        const Stats stats = measure(input, arguments, kernel, affine_inputs);
+        ByteSink& out = outputs[0].bytes();
+        if (!first && arguments.report == Report::text) out.write("\n");
+        first = false;
+        write(stats, arguments, out);
+      });
 }
 
 }  // namespace lnorm::app

@@ -6,8 +6,9 @@ Run it with Debian's python3-numpy:  /usr/bin/python3 data/compare/make_pairs.py
 A pair has the two tensors (dtype, shape, and the elements as little-endian bytes in hex), the
 options of `lnorm compare`, and the result: its JSON, but with indices only where that has the two
 elements, too. NumPy computes in float64; where a 64-bit integer takes part, the difference is that
-of Python's integers and fractions, exact and then rounded to float64. Of --rtol and --atol each
-has its own default where it is not given.
+of Python's integers and fractions, exact and then rounded to float64. The default tolerances are
+those of a pair for which none of --rtol, --atol and --max-ulp is given; of --rtol and --atol alone
+the other is 0, and without both there is --max-ulp alone.
 """
 
 import fractions
@@ -105,10 +106,19 @@ def greatest(values, counting, shape):
 
 def tolerance_of(actual, expected, options):
     """The tolerance as the JSON has it."""
-    loosest = [max(TOLERANCES.get(array.dtype.name, (0.0, 0.0))[i] for array in (actual, expected))
-               for i in range(2)]
-    return {"rtol": options.get("rtol", loosest[0]), "atol": options.get("atol", loosest[1]),
+    bounds = loosest(actual, expected)
+    if "rtol" in options or "atol" in options:
+        bounds = [options.get("rtol", 0.0), options.get("atol", 0.0)]
+    elif options["max_ulp"] is not None:
+        bounds = [None, None]
+    return {"rtol": bounds[0], "atol": bounds[1],
             "max_ulp": options["max_ulp"], "equal_nan": options["equal_nan"]}
+
+
+def loosest(actual, expected):
+    """The default rtol and atol."""
+    return [max(TOLERANCES.get(array.dtype.name, (0.0, 0.0))[i] for array in (actual, expected))
+            for i in range(2)]
 
 
 @numpy.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
@@ -132,18 +142,22 @@ def compare(actual, expected, options):
     if wide:
         exact = numpy.abs(exact_numbers(actual[finite]) - exact_numbers(expected[finite]))
         difference[finite] = exact.astype("float64")
-    passed = finite & (difference <= tolerance["atol"] + tolerance["rtol"] * scale)
-    passed |= ~finite & (actual64 == expected64)
+    equal = difference == 0
+    passed = finite.copy()
+    if tolerance["rtol"] is not None:
+        passed = finite & (difference <= tolerance["atol"] + tolerance["rtol"] * scale)
+    alike = ~finite & (actual64 == expected64)
     if tolerance["equal_nan"]:
-        passed |= numpy.isnan(actual64) & numpy.isnan(expected64)
-    if not wide:
-        assert (passed == numpy.isclose(actual64, expected64, tolerance["rtol"], tolerance["atol"],
-                                        tolerance["equal_nan"])).all()
+        alike |= numpy.isnan(actual64) & numpy.isnan(expected64)
+    if not wide and tolerance["rtol"] is not None:
+        assert (passed | alike == numpy.isclose(actual64, expected64, tolerance["rtol"],
+                                                tolerance["atol"], tolerance["equal_nan"])).all()
 
     ulps = numpy.zeros(actual.shape, object)
     ulps[finite] = ulp_distances(actual[finite], expected[finite])
     if tolerance["max_ulp"] is not None:
-        passed |= finite & (ulps <= tolerance["max_ulp"]).astype(bool)
+        passed &= (ulps <= tolerance["max_ulp"]).astype(bool)
+    passed |= alike | finite & equal
 
     one_side = numpy.isfinite(actual64) != numpy.isfinite(expected64)
     neither = ~numpy.isfinite(actual64) & ~numpy.isfinite(expected64)
@@ -321,7 +335,8 @@ def random_pair(rng, actual_dtype, expected_dtype, sides):
     count = int(numpy.prod(shape))
     with numpy.errstate(all="ignore"):
         expected = elements(rng, expected_dtype, count)
-        tolerance = tolerance_of(numpy.empty(0, actual_dtype), expected, {**DEFAULTS, **options})
+        bounds = loosest(numpy.empty(0, actual_dtype), expected)
+        tolerance = {"rtol": options.get("rtol", bounds[0]), "atol": options.get("atol", bounds[1])}
         actual = near(rng, expected, actual_dtype, tolerance)
         actual, expected = with_non_finite(rng, actual, expected, sides)
     return pair(actual.reshape(shape), expected.reshape(shape), **options)
@@ -358,9 +373,9 @@ def edge_pairs():
     near_2_53 = array([2**53 + 1, 2**53 + 1, 2**62 + 1, 2**63 - 1, -2**63], "int64")
     doubles = array([2.0**53, 2.0**53 + 2, 2.0**62, 2.0**63, -2.0**63])
     yield pair(near_2_53, doubles, rtol=0.0, atol=0.0)
-    yield pair(near_2_53, doubles, rtol=0.0, atol=0.0, max_ulp=0)
+    yield pair(near_2_53, doubles, max_ulp=0)
     yield pair(doubles, near_2_53, rtol=0.0, atol=0.0)
-    yield pair(doubles, near_2_53, rtol=0.0, atol=0.0, max_ulp=0)
+    yield pair(doubles, near_2_53, max_ulp=0)
     yield pair(array([2**64 - 1, 2**24 + 1, 3], "uint64"),
                array([2.0**64, 2.0**24, inf], "float32"))
     yield pair(array([2**64 - 1, 65519, 65520, 1], "uint64"), array([65504] * 4, "float16"))
@@ -384,14 +399,14 @@ def edge_pairs():
         zeros = array([0.0, -0.0, 0.0, -0.0, least, -least, -0.0], dtype)
         others = array([-0.0, 0.0, least, least, -least, 0.0, -least], dtype)
         yield pair(zeros, others, rtol=0.0, atol=0.0)
-        yield pair(zeros, others, rtol=0.0, atol=0.0, max_ulp=1, max_diffs=10)
+        yield pair(zeros, others, max_ulp=1, max_diffs=10)
         yield pair(array([most, -most, inf, most], dtype), array([-most, most, most, inf], dtype),
                    max_ulp=2)
     # Where float16 rounds to its infinity.
     many = array([65519.999999999, 65520, 1e300, 2049, 2051, 2.0**-25, 2.0**-24 * 1.5, -65520])
     near_them = array([65504, 65504, 65504, 2048, 2052, 0, 2.0**-24, 65504], "float16")
     yield pair(many, near_them)
-    yield pair(many, near_them, rtol=0.0, atol=0.0, max_ulp=1)
+    yield pair(many, near_them, max_ulp=1)
 
     # Differences and tolerances that float64 does not hold.
     huge = array([[1.0, -1e308, 1.7976931348623157e308], [1e308, 0.0, nan]])

@@ -1,6 +1,6 @@
 // Throughput of the kernels in memory, far beyond the caches, in bytes read plus bytes written, beside
 // what the machine can do at all (a copy by memcpy, a copy by non-temporal stores) and, where it is
-// installed, beside oneDNN's layer normalisation of the same tensor.
+// installed, beside oneDNN's layer normalization of the same tensor.
 
 #include <benchmark/benchmark.h>
 #include <tbb/blocked_range.h>

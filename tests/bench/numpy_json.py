@@ -1,4 +1,4 @@
-# Layer normalisation of nested lists in JSON, with Python and NumPy: numpy_json.py INPUT OUTPUT
+# Layer normalization of nested lists in JSON, with Python and NumPy: numpy_json.py INPUT OUTPUT
 import json
 import sys
 

@@ -1,4 +1,4 @@
-# Layer normalisation of an .npy file, as one would write it with NumPy: numpy_npy.py INPUT OUTPUT
+# Layer normalization of an .npy file, as one would write it with NumPy: numpy_npy.py INPUT OUTPUT
 import sys
 
 import numpy as np

@@ -97,7 +97,8 @@ const std::vector<Words> kCommands{
     {"stats", "@", "--ddof", "1", "--bias", "3", "--progress", "always"},
     {"compare", "@", "@"},
     {"compare", "@", "@", "--json", "--rtol", "0", "--atol", "0", "--max-ulp", "0"},
-    {"compare", "@", "@", "-q", "--no-equal-nan", "--max-diffs", "0", "--progress", "always"},
+    {"compare", "@", "@", "--max-diffs", "0"},
+    {"compare", "@", "@", "-q", "--no-equal-nan", "--progress", "always"},
 };
 
 const std::vector<Words> kShow{
@@ -115,7 +116,7 @@ Words on(Words words, const Input& input, const Words& more) {
   return words;
 }
 
-// The ways to normalise over some axes of a shape, and an axis that it need not have.
+// The ways to normalize over some axes of a shape, and an axis that it need not have.
 std::vector<Words> ways_of(const Shape& shape) {
   std::vector<Words> ways{{}, {"--axes", "0"}, {"--axes", "1"}};
   if (shape.size() > 1) ways.insert(ways.end(), {{"--axis", "0"}, {"--axes", "-1,0"}});
@@ -176,7 +177,7 @@ TEST_CASE("no command stumbles over a tensor without elements", "[empty]") {
   CHECK(done > 2 * refused);
 }
 
-TEST_CASE("what has no elements is normalised to what has none", "[empty]") {
+TEST_CASE("what has no elements is normalized to what has none", "[empty]") {
   struct Case {
     Shape shape;
     std::string json;

@@ -88,7 +88,7 @@ TEST_CASE("weight in Fortran order is the same weight", "[layouts]") {
             {"c.npy", "--axis", "1", "--weight", "[[1,2,3,4],[5,6,7,8],[9,10,11,12]]"})));
 }
 
-TEST_CASE("mean and rstd keep 1 in the place of the normalised axes", "[layouts]") {
+TEST_CASE("mean and rstd keep 1 in the place of the normalized axes", "[layouts]") {
   const Workplace place;
   for (const char* const input : {"c.npy", "f.npy"}) {
     output_of(place.command(
@@ -103,7 +103,7 @@ TEST_CASE("mean and rstd keep 1 in the place of the normalised axes", "[layouts]
   }
 }
 
-TEST_CASE("weight has the shape of the normalised axes in the input's order", "[layouts]") {
+TEST_CASE("weight has the shape of the normalized axes in the input's order", "[layouts]") {
   const Workplace place;
   const std::string weight = "[[1,2,3,4],[5,6,7,8]]";
   CHECK(output_of(place.command({"c.npy", "--axes", "2,0", "--weight", weight})) ==

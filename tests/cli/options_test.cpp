@@ -94,7 +94,7 @@ TEST_CASE("NaN stays in its row under --rms, too, and fills it") {
   }
 }
 
-TEST_CASE("the normalised axes may be named in three ways") {
+TEST_CASE("the normalized axes may be named in three ways") {
   const std::string rows = "[[0.0,0.0],[0.0,0.0]]";
   const std::string whole = "[[-1.0,-1.0],[1.0,1.0]]";
   for (const std::vector<std::string>& options :
@@ -218,7 +218,7 @@ TEST_CASE("NaN in JSON is a token of Python's, or null") {
          {"[[1,null],[1,3]]", {"--eps", "0"}, "[[NaN,NaN],[-1.0,1.0]]"}});
 }
 
-TEST_CASE("mean and rstd are saved with the normalised axes as 1, or without them") {
+TEST_CASE("mean and rstd are saved with the normalized axes as 1, or without them") {
   const TempDir at;
   const std::string x = npy("<f4", {2, 1, 2}, bytes_of<float>({1, 3, 10, 30}));
   struct Saved {

@@ -76,7 +76,7 @@ TEST_CASE("an input that cannot be read is named with the reason") {
       {{"magic.npy"}, {"magic.npy", "not an .npy file"}},
       {{"pickle.pkl"}, {"pickle.pkl", "pickle", "never executed"}},
       {{"short.npy"}, {"short.npy", "(2, 3)", "float32", "24 bytes", "found 20"}},
-      {{"long.npy"}, {"long.npy", "(2, 3)", "float32", "24 bytes", "found 25", "hint: "}},
+      {{"long.npy"}, {"long.npy", "(2, 3)", "float32", "24 bytes", "found 25 (a transfer"}},
       {{}, {"standard input", "24 bytes", "found 3"}, npy("<f4", {2, 3}, "abc")},
       {{"v2.npy"}, {"v2.npy", "'<V2'", "bfloat16", "hint: --as bfloat16"}},
       {{"x.npy", "--as", "bfloat16"}, {"x.npy", "float32", "--as bfloat16"}},
@@ -105,7 +105,7 @@ TEST_CASE("an error in JSON has line, column and index path") {
       {{"huge.json"}, {"huge.json:1:5: [1] is '1e400'", "float64"}},
       {{"int8.json"}, {"int8.json:1:28: [1] is '300'", "int8"}},
       {{"many.json"}, {"many.json:1:27: ", "(5)", "6 elements", "(2, 3)"}},
-      {{"members.json"}, {"members.json", "w, b, s", ":w to the path"}},
+      {{"members.json"}, {"members.json", "w, b, s", "hint: name one: members.json:w"}},
       {{"members.json:v"}, {"members.json", "'v'", "w, b, s"}},
       {{"members.json:s"}, {"members.json:1:36: ", "is a string, expected a number"}},
       {{"x.json:w"}, {"x.json", "no member 'w'"}},
@@ -139,8 +139,9 @@ TEST_CASE("axes that do not fit the tensor are named with its shape") {
       {{"x.npy", "--axes", "1,"}, {"--axes", "''"}},
       {{"x.npy", "--normalized-shape", "5"}, {"x.npy", "(5)", "(2, 3, 4)"}},
       {{"x.npy", "--normalized-shape", "3"},
-       {"(3)", "(2, 3, 4)", "hint: ", "3 is axis 1", "--axis 1?"}},
-      {{"x.npy", "--normalized-shape", "2,3"}, {"(2, 3)", "(2, 3, 4)", "hint: ", "--axis 0?"}},
+       {"(3)", "(2, 3, 4)", "hint: (3) is axis 1", "--axes 1?"}},
+      {{"x.npy", "--normalized-shape", "2,3"},
+       {"(2, 3)", "(2, 3, 4)", "hint: (2, 3) are axes 0,1", "--axes 0,1?"}},
       {{"x.npy", "--normalized-shape", "1,2,3,4"}, {"(1, 2, 3, 4)", "(2, 3, 4)"}},
       {{"x.npy", "--axis", "0", "--axes", "0,1,2"}, {"--axis", "--axes", "one of"}},
       {{"x.npy", "--axis", "-1", "--normalized-shape", "4"}, {"--axis", "--normalized-shape"}},
@@ -173,10 +174,10 @@ TEST_CASE("a wrong word on the command line is named with the right ones") {
       {{"x.npy", "--eps-on", "var"}, {"--eps-on", "'var'", "variance", "std"}},
       {{"x.npy", "--kernel", "fast"}, {"'fast'", "reference"}},
       {{"x.npy", "--nan", "none"}, {"--nan", "'none'", "null"}},
-      {{"x.npy", "--esp", "1"}, {"--esp", "hint: ", "--help"}},
-      {{"x.npy", "w3.npy"}, {"w3.npy", "hint: ", "--help"}},
+      {{"x.npy", "--esp", "1"}, {"--esp", "hint: did you mean --eps?"}},
+      {{"x.npy", "--blue", "1"}, {"--blue", "hint: lnorm apply --help"}},
       {{"x.npy", "--eps"}, {"--eps", "hint: ", "--help"}},
-      {{"x.npy", "--eps", "1", "--eps", "2"}, {"--eps"}},
+      {{"x.npy", "--eps", "1", "--eps", "2"}, {"--eps is given twice, expected once"}},
       {{"x.npy", "--unbiased", "--ddof", "0"}, {"--unbiased", "--ddof"}},
   });
 }
@@ -206,7 +207,7 @@ TEST_CASE("an output that cannot be written is named with the reason") {
       {{"x.npy", "-o", ""}, {"''"}},
       {{"x.npy", "-o", std::string(300, 'y')}, {"File name too long"}},
       {{"x.npy", "-o", "y.npz"},
-       {"y.npz", "is not written", ".npy, .safetensors, .json, .jsonl or .txt"}},
+       {"y.npz", "is not written", ".npy, .safetensors, .json, .jsonl, .ndjson or .txt"}},
       {{"x.npy", "-o", "y.safetensors", "--name", "__metadata__"},
        {"y.safetensors", "'__metadata__'", "hint: --name"}},
       {{"x.npy", "--to", "safetensors", "--name", "\xff"}, {"'\\xff'", "UTF-8"}},
@@ -220,7 +221,7 @@ TEST_CASE("reports that exclude each other are named") {
   Workplace().check({
       {{"stats", "x.npy", "--json", "--csv"}, {"both --json and --csv", "expected one"}},
       {{"stats", "x.npy", "--csv", "--json"}, {"both --json and --csv", "expected one"}},
-      {{"stats", "x.npy", "--histogram", "--json"}, {"--histogram", "--json"}},
+      {{"stats", "x.npy", "--histogram", "--json"}, {"--histogram has no effect beside --json"}},
       {{"stats", "x.npy", "--csv", "--histogram"}, {"--histogram", "--csv"}},
       {{"stats", "x.npy", "--digits", "5", "--json"}, {"--digits", "--json"}},
       {{"stats", "x.npy", "--digits", "0"}, {"--digits: 0 is out of range", "1 to 17"}},
@@ -296,34 +297,42 @@ TEST_CASE("a tolerance out of range is named with its range") {
       {of({"--max-diffs", "-1"}), {"--max-diffs", "'-1'", "integer from 0"}},
       {of({"--max-diffs", "1000001"}), {"--max-diffs", "1000001", "0 to 1000000"}},
       {of({"--json=false"}), {"--json takes no value", "hint: lnorm compare --help"}},
-      {{"stat", "x.npy"}, {"two INPUTs", "'stat'", "hint: the commands", "stats"}},
+      {{"stat", "x.npy"}, {"a command nor a file 'stat'", "hint: did you mean lnorm stats?"}},
       {{"stats", "x.npy", "--unbiased=2"}, {"--unbiased takes no value", "hint: lnorm stats"}},
       {of({"--rtol"}), {"--rtol", "one value", "hint: lnorm compare --help"}},
-      {of({"--rtol", "1", "--rtol", "2"}), {"--rtol"}},
+      {of({"--rtol", "1", "--rtol", "2"}), {"--rtol is given twice"}},
   });
 }
 
-TEST_CASE("an option of another command is none, and the help of the right one is named") {
-  const auto refusal = [](const Words& arguments, const std::string& option) {
-    return Refusal{arguments,
-                   {"there is no option " + option,
-                    "hint: lnorm " + arguments[0] + " --help lists the options"}};
+TEST_CASE("an option of another command is none, and the commands that have it are named") {
+  const auto refusal = [](const Words& arguments, const std::string& option,
+                          const std::string& hint) {
+    return Refusal{arguments, {"there is no option " + option, "hint: " + hint}};
   };
   Workplace().check({
-      refusal({"apply", "x.npy", "--softmax"}, "--softmax"),
-      refusal({"apply", "x.npy", "--color", "never"}, "--color"),
-      refusal({"stats", "x.npy", "--to", "json"}, "--to"),
-      refusal({"stats", "-o", "y.npy", "x.npy"}, "-o"),
-      refusal({"stats", "x.npy", "--precision", "3"}, "--precision"),
-      refusal({"compare", "x.npy", "--eps", "x.npy"}, "--eps"),
-      refusal({"compare", "--tolerance", "x.npy", "x.npy"}, "--tolerance"),
-      refusal({"softmax", "x.npy", "--eps", "1"}, "--eps"),
-      refusal({"softmax", "x.npy", "--unbiased"}, "--unbiased"),
-      refusal({"softmax", "--weight=1", "x.npy"}, "--weight=1"),
-      refusal({"softmax", "x.npy", "--save-mean", "m.npy"}, "--save-mean"),
-      refusal({"show", "x.npy", "--axis", "0"}, "--axis"),
-      refusal({"show", "x.npy", "--to", "text"}, "--to"),
-      refusal({"show", "-x", "x.npy"}, "-x"),
+      refusal({"apply", "x.npy", "--softmax"}, "--softmax",
+              "--softmax is an option of lnorm stats"),
+      refusal({"apply", "x.npy", "--color", "never"}, "--color",
+              "--color is an option of lnorm stats, compare and show"),
+      refusal({"stats", "x.npy", "--to", "json"}, "--to",
+              "--to is an option of lnorm apply and softmax"),
+      refusal({"stats", "-o", "y.npy", "x.npy"}, "-o",
+              "-o is an option of lnorm apply and softmax"),
+      refusal({"stats", "x.npy", "--precision", "3"}, "--precision",
+              "--precision is an option of lnorm apply, softmax and show"),
+      refusal({"compare", "x.npy", "--eps", "x.npy"}, "--eps",
+              "--eps is an option of lnorm apply and stats"),
+      refusal({"compare", "--tolerance", "x.npy", "x.npy"}, "--tolerance",
+              "here they are --rtol and --atol"),
+      refusal({"softmax", "x.npy", "--unbiased"}, "--unbiased",
+              "--unbiased is an option of lnorm apply and stats"),
+      refusal({"softmax", "--weight=1", "x.npy"}, "--weight=1",
+              "--weight is an option of lnorm apply and stats"),
+      refusal({"softmax", "x.npy", "--save-mean", "m.npy"}, "--save-mean",
+              "--save-mean is an option of lnorm apply"),
+      refusal({"show", "x.npy", "--axis", "0"}, "--axis",
+              "--axis is an option of lnorm apply, stats, compare and softmax"),
+      refusal({"show", "-y", "x.npy"}, "-y", "lnorm show --help lists the options"),
   });
 }
 
@@ -335,11 +344,11 @@ TEST_CASE("a wrong word for one of the other commands is named with the right on
       {{"compare", "x.npy", "x.npy", "--progress", "1"}, {"--progress", "'1'", "auto"}},
       {{"stats", "x.npy", "--from", "csv"}, {"--from", "'csv'", "npy", "json"}},
       {{"show", "x.json", "--from", "npy"}, {"x.json", "not an .npy file"}},
-      {{"stats", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm stats --help"}},
-      {{"stats", "-", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm stats --help"}},
-      {{"-", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm apply --help"}},
-      {{"softmax", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm softmax --help"}},
-      {{"show", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm show --help"}},
+      {{"stats", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm compare x.npy w3.npy"}},
+      {{"stats", "-", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm compare - w3.npy"}},
+      {{"-", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: -o w3.npy", "lnorm compare - w3.npy"}},
+      {{"softmax", "x.npy", "y.npy"}, {"two INPUTs", "y.npy", "hint: -o y.npy writes there"}},
+      {{"show", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm compare"}},
   });
 }
 

@@ -47,18 +47,21 @@ TEST_CASE("softmax of simple rows is exact") {
 TEST_CASE("softmax goes over the axes that are named in any of the three ways") {
   const std::string x = "[[1,1],[1,1]]";
   const std::string whole = "[[0.25,0.25],[0.25,0.25]]\n";
-  for (const Words& options : {Words{"--axis", "0"},
-                               {"--axis=-2"},
-                               {"--axes", "0,1"},
-                               {"--axes", "-1,0"},
-                               {"--normalized-shape", "2,2"}}) {
+  for (const Words& options :
+       {Words{"--axes", "0,1"}, {"--axes", "-1,0"}, {"--normalized-shape", "2,2"}}) {
     CAPTURE(options);
     CHECK(output_of(softmax(options), pipe_of(x)) == whole);
   }
-  for (const Words& options : {Words{}, {"--axis", "1"}, {"--axes", "-1"}}) {
+  for (const Words& options :
+       {Words{}, {"--axis", "1"}, {"--axes", "-1"}, {"--axis", "0"}, {"--axis=-2"}}) {
     CAPTURE(options);
     CHECK(output_of(softmax(options), pipe_of(x)) == "[[0.5,0.5],[0.5,0.5]]\n");
   }
+  // --axis is that axis alone, as in PyTorch, NumPy and ONNX.
+  CHECK(output_of(softmax({"--axis", "0"}), pipe_of("[[1,-Infinity],[-Infinity,2]]")) ==
+        "[[1.0,0.0],[0.0,1.0]]\n");
+  CHECK(output_of(softmax({"--axis", "1"}), pipe_of("[[[7],[7]],[[9],[9]]]")) ==
+        "[[[0.5],[0.5]],[[0.5],[0.5]]]\n");
 }
 
 TEST_CASE("softmax writes where and what apply would") {

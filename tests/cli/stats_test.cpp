@@ -266,7 +266,7 @@ struct Case {
 const std::vector<Case> kCases{
     {{5, 7}, 7, {}, {}},
     {{2, 3, 4, 5}, 20, {"--axes", "-1,2"}, {}},
-    {{4, 6}, 24, {"--axis", "0"}, {"--unbiased"}, 1},
+    {{4, 6}, 24, {"--axes", "0,1"}, {"--unbiased"}, 1},
     {{3, 2, 9}, 9, {"--normalized-shape", "9"}, {"--ddof", "2", "--eps-on", "std"}, 2},
     {{6, 3}, 3, {}, {"--weight", "[1,-2,0.5]", "--bias", "0.25", "--eps", "0"}},
     {{5, 4}, 4, {}, {"--rms", "--unbiased", "--zero-centered-weight", "--weight", "1"}, 1},

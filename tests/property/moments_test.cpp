@@ -75,7 +75,7 @@ void check(const Data& x) {
   }
 }
 
-// Beside those that layer normalisation is tried with: what is hard on the range of a double.
+// Beside those that layer normalization is tried with: what is hard on the range of a double.
 const std::vector<Recipe>& more_recipes() {
   static const std::vector<Recipe> recipes{
       {"1e15 + normal", [](Random& r, DType, int, int) { return 1e15 + normal(r); }},

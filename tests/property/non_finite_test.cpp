@@ -1,4 +1,4 @@
-// What layer normalisation makes of rows with a NaN or an infinity.
+// What layer normalization makes of rows with a NaN or an infinity.
 
 #include <array>
 #include <cmath>

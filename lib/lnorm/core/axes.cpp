@@ -51,10 +51,13 @@ struct NormalizedAxisList {
     std::string hint;
     const auto elsewhere = std::search(shape.begin(), shape.end(), wanted.begin(), wanted.end());
     if (elsewhere != shape.end()) {
-      const auto axis = elsewhere - shape.begin();
-      hint =
-          concat(wanted.size() == 1 ? concat(wanted[0], " is") : to_string(wanted) + " starts at",
-                 " axis ", axis, "; did you mean --axis ", axis, "?");
+      const auto first = elsewhere - shape.begin();
+      std::string axes;
+      for (std::int64_t axis = first; axis < first + std::ssize(wanted); ++axis) {
+        axes += concat(axes.empty() ? "" : ",", axis);
+      }
+      hint = concat(to_string(wanted), wanted.size() == 1 ? " is axis " : " are axes ", axes,
+                    "; did you mean --axes ", axes, "?");
     }
     throw Error(concat(printable(x.name), ": normalized shape ", to_string(wanted),
                        " does not match the last ", counted(std::ssize(wanted), "dimension"),

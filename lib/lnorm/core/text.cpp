@@ -1,6 +1,8 @@
 #include "lnorm/core/text.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cstddef>
 
 namespace lnorm {
@@ -49,6 +51,18 @@ std::string printable(std::string_view text) {
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return out;
+}
+
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain = "%+,-./:=@_";
+  const auto is_plain = [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x80 || std::isalnum(byte) != 0 || kPlain.find(c) != kPlain.npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
 }
 
 std::string counted(long long count, std::string_view noun) {

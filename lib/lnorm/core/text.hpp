@@ -18,6 +18,9 @@ std::string concat(const Parts&... parts) {
 // UTF-8, as \n, \t or \x1b.
 std::string printable(std::string_view text);
 
+// The text as one word of a POSIX shell: quoted where it must be.
+std::string shell_word(std::string_view text);
+
 // The English plural of a counted noun: counted(1, "byte") is "1 byte", counted(3, "byte") "3
 // bytes".
 std::string counted(long long count, std::string_view noun);

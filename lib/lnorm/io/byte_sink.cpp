@@ -68,6 +68,8 @@ std::string ByteSink::destination() const {
   return concat(found->st_dev, ':', found->st_ino);
 }
 
+bool ByteSink::is_regular_file() const { return S_ISREG(os::status(fd_, name_).st_mode); }
+
 void ByteSink::write_at(std::int64_t distance, std::span<const std::byte> bytes) const {
   os::write_at(fd_, bytes, written_ + distance, name_);
 }

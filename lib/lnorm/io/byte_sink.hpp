@@ -32,6 +32,7 @@ class ByteSink {
   std::string destination() const;
 
   bool is_terminal() const noexcept { return os::is_terminal(fd_); }
+  bool is_regular_file() const;
 
   // From now on a reader that leaves is no reason to stop (there is no ClosedPipe): the rest is dropped.
   void outlive_reader() noexcept { outlives_reader_ = true; }

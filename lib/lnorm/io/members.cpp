@@ -21,6 +21,19 @@ std::string short_name(std::string_view name) {
   return concat(printable(name.substr(0, kMost)), name.size() > kMost ? "..." : "");
 }
 
+std::string hint_to_name(std::string_view file, std::string_view member) {
+  return hint_to_name(concat(file, ':', member));
+}
+
+std::string hint_to_name(std::string_view file_and_member) {
+  constexpr std::string_view kStandardInput = "standard input:";
+  constexpr std::size_t kMost = 200;  // a longer one nobody types
+  if (file_and_member.size() > kMost) return "";
+  std::string word = printable(file_and_member);
+  if (word.starts_with(kStandardInput)) word.replace(0, kStandardInput.size(), "-:");
+  return concat("name one: ", shell_word(word));
+}
+
 std::size_t choose_member(const std::string& file, std::size_t size,
                           const std::function<std::string(std::size_t)>& name,
                           const std::optional<std::string>& member) {
@@ -33,10 +46,8 @@ std::size_t choose_member(const std::string& file, std::size_t size,
     throw Error(
         concat(printable(file), ": there is no member '", short_name(*member), "', only ", names));
   }
-  const std::string hint =
-      size == 0 ? "" : concat("name one by adding it to the path, as in :", short_name(name(0)));
   throw Error(concat(printable(file), ": found ", size, " tensors, ", names, ", expected one"),
-              hint);
+              size == 0 ? "" : hint_to_name(file, name(0)));
 }
 
 }  // namespace lnorm

@@ -7,6 +7,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_lines.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
+#include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/safetensors/safetensors.hpp"
 #include "lnorm/io/zip/npz.hpp"
@@ -36,6 +37,16 @@ std::string label(const TensorName& name) {
   return name.path == "-" ? "x" : std::filesystem::path(name.path).stem().string();
 }
 
+// hint: what to do where JSON is JSON Lines.
+template <class Open>
+auto with_hint(const std::string& hint, Open open) {
+  try {
+    return open();
+  } catch (const MoreLines& error) {
+    throw Error(error.what(), hint);
+  }
+}
+
 class Opening {
  public:
   Opening(const std::string& name, const ReadOptions& options)
@@ -48,15 +59,17 @@ class Opening {
   std::optional<Members> members() {
     if (name_.member) return std::nullopt;
     if (format_ == Format::npz) return open_npz_members(std::move(bytes_), as_);
-    if (format_ != Format::safetensors) return std::nullopt;
-    return open_safetensors_members(std::move(bytes_));
+    if (format_ == Format::safetensors) return open_safetensors_members(std::move(bytes_));
+    if (format_ != Format::json) return std::nullopt;
+    json_ = std::make_unique<JsonDocument>(std::move(bytes_));
+    return with_hint("--from jsonl", [&] { return json_->members(); });
   }
 
   TensorSequence tensors() {
     if (format_ != Format::jsonl || name_.member) {
-      return [left = std::make_shared<std::optional<OpenedTensor>>(tensor())] {
-        return std::exchange(*left, std::nullopt);
-      };
+      const auto left = with_hint(
+          "--from jsonl", [&] { return std::make_shared<std::optional<OpenedTensor>>(opened()); });
+      return [left] { return std::exchange(*left, std::nullopt); };
     }
     const auto lines = std::make_shared<JsonLines>(std::move(bytes_));
     return [lines, label = label(name_)]() -> std::optional<OpenedTensor> {
@@ -66,13 +79,28 @@ class Opening {
     };
   }
 
-  OpenedTensor tensor() { return {source(), format_, label(name_)}; }
+  OpenedTensor tensor() {
+    const bool has_name = name_.path != "-";
+    const std::string hint =
+        has_name ? concat("name it .jsonl, and a line of it ", shell_word(concat(renamed(), ":1")))
+                 : "";
+    return with_hint(hint, [&] { return opened(); });
+  }
 
  private:
+  std::string renamed() const {
+    return printable(std::filesystem::path(name_.path).replace_extension(".jsonl").string());
+  }
+
+  OpenedTensor opened() { return {source(), format_, label(name_)}; }
+
   std::unique_ptr<TensorSource> source() {
     if (format_ == Format::npz) return open_npz(std::move(bytes_), name_.member, as_);
     if (format_ == Format::safetensors) return open_safetensors(std::move(bytes_), name_.member);
-    if (format_ == Format::json) return open_json(std::move(bytes_), name_.member);
+    if (format_ == Format::json) {
+      if (!json_) json_ = std::make_unique<JsonDocument>(std::move(bytes_));
+      return std::exchange(json_, nullptr)->tensor(name_.member);
+    }
     if (format_ == Format::jsonl) {
       format_ = Format::json;  // of a line
       return JsonLines(std::move(bytes_)).only(name_.member);
@@ -88,6 +116,7 @@ class Opening {
   TensorName name_;
   std::optional<DType> as_;
   std::unique_ptr<ByteSource> bytes_;
+  std::unique_ptr<JsonDocument> json_;  // read already
   Format format_;
 };
 

@@ -36,7 +36,7 @@ using TensorSequence = std::function<std::optional<OpenedTensor>()>;
 // The same for a name that may stand for JSON Lines of which none is named.
 TensorSequence open_tensors(const std::string& name, const ReadOptions& options);
 
-// The same, but for the members of an .npz or .safetensors of which none is named.
+// The same, but for the members of an .npz, a .safetensors or a JSON object of which none is named.
 std::variant<TensorSequence, Members> open_tensors_or_members(const std::string& name,
                                                               const ReadOptions& options);
 

@@ -69,8 +69,8 @@ class RawSource final : public TensorSource {
         concat(printable(info().name), ": the data is cut off: ", needs(), "found ", found));
   }
   [[noreturn]] void fail_too_long(const std::string& found) const {
-    throw Error(concat(printable(info().name), ": data goes on after the tensor: ", needs(), found),
-                "a transfer in text mode or a second array in the file does that");
+    throw Error(concat(printable(info().name), ": data goes on after the tensor: ", needs(), found,
+                       " (a transfer in text mode or a second array in the file does that)"));
   }
 
   std::unique_ptr<ByteSource> bytes_;

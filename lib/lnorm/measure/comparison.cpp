@@ -70,9 +70,10 @@ class Pass {
       rank(pair, {ulps, difference, difference == 0 ? 0 : difference / size});
     }
     const Tolerance& tolerance = comparison_.tolerance;
-    const bool passes = difference <= tolerance.atol + tolerance.rtol * size ||
-                        is_equal(pair.actual, pair.expected) ||
-                        (tolerance.max_ulp && ulps <= *tolerance.max_ulp);
+    const bool passes =
+        is_equal(pair.actual, pair.expected) ||
+        ((tolerance.ulp_alone || difference <= tolerance.atol + tolerance.rtol * size) &&
+         (!tolerance.max_ulp || ulps <= *tolerance.max_ulp));
     if (!passes) add_mismatch(pair);
   }
 

@@ -13,14 +13,16 @@
 // Two tensors held against each other, element by element.
 namespace lnorm {
 
-// An element passes if it equals the expected one; or if both are finite and
+// An element passes if it equals the expected one; or if both are finite and every criterion that is there
+// holds:
 //   |actual - expected| <= atol + rtol * |expected|
-// (in float64; of 64-bit integers the difference is exact) or their distance is at most max_ulp.
+// (in float64; of 64-bit integers the difference is exact), and a distance of at most max_ulp.
 struct Tolerance {
   double rtol = 0;
   double atol = 0;
   std::optional<std::uint64_t> max_ulp;
-  bool equal_nan = true;  // NaN equals NaN
+  bool ulp_alone = false;  // rtol and atol are no criterion
+  bool equal_nan = true;   // NaN equals NaN
 };
 
 // By dtype, as torch.testing.assert_close; of two dtypes the looser value of each.

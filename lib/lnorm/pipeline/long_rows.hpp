@@ -7,7 +7,7 @@
 
 namespace lnorm {
 
-// Layer normalisation of rows that are longer than memory should hold (plan.route.in_parts), with the same
+// Layer normalization of rows that are longer than memory should hold (plan.route.in_parts), with the same
 // bits as if they were held: in two passes over the source, more where a row's values or a bias ask for
 // it. Rows that lie one after another go one by one; those that lie among each other, as the columns of
 // a matrix do, in groups. Parts of them are read and computed by several threads. Memory does not grow

@@ -80,8 +80,9 @@ class TextReport {
 
   std::string tolerance() const {
     const Tolerance& t = c_.tolerance;
-    std::string text = concat("rtol ", value_text(t.rtol), " + atol ", value_text(t.atol));
-    if (t.max_ulp) text += concat(" or ", *t.max_ulp, " ulp");
+    std::string text =
+        t.ulp_alone ? "" : concat("rtol ", value_text(t.rtol), " + atol ", value_text(t.atol));
+    if (t.max_ulp) text += concat(t.ulp_alone ? "" : " and ", *t.max_ulp, " ulp");
     if (!t.equal_nan) text += ", NaN equals nothing";
     return text;
   }
@@ -255,8 +256,8 @@ std::string comparison_json(const Comparison& comparison) {
               {"elements", counted(comparison.elements)},
               {"mismatched", counted(comparison.mismatched)},
               {"tolerance",
-               {{"rtol", tolerance.rtol},
-                {"atol", tolerance.atol},
+               {{"rtol", tolerance.ulp_alone ? Json() : Json(tolerance.rtol)},
+                {"atol", tolerance.ulp_alone ? Json() : Json(tolerance.atol)},
                 {"max_ulp", tolerance.max_ulp ? Json(*tolerance.max_ulp) : Json()},
                 {"equal_nan", tolerance.equal_nan}}},
               {"greatest_absolute_difference", greatest_json(comparison, comparison.absolute)},

@@ -85,12 +85,16 @@ TEST_CASE("tolerances are added, the relative one to the expected element", "[me
   CHECK(!passes(std::nextafter(1.0, 2), 1));
 }
 
-TEST_CASE("a distance in ulp passes beside the tolerances, and only if asked for", "[measure]") {
+TEST_CASE("a distance in ulp counts alone or beside the tolerances, all of which must hold",
+          "[measure]") {
   const double two_on = 1 + 2 * 0x1p-52;
-  CHECK(passes(two_on, 1, {.max_ulp = 2}));
-  CHECK(!passes(two_on, 1, {.max_ulp = 1}));
+  CHECK(passes(two_on, 1, {.max_ulp = 2, .ulp_alone = true}));
+  CHECK(!passes(two_on, 1, {.max_ulp = 1, .ulp_alone = true}));
+  CHECK(passes(1, 1, {.max_ulp = 0, .ulp_alone = true}));
+  CHECK(passes(two_on, 1, {.atol = 1, .max_ulp = 2}));
+  CHECK(!passes(two_on, 1, {.atol = 1, .max_ulp = 1}));
+  CHECK(!passes(two_on, 1, {.max_ulp = 2}));
   CHECK(passes(1, 1, {.max_ulp = 0}));
-  CHECK(passes(1.5, 1, {.atol = 1, .max_ulp = 0}));
   // In the expected dtype.
   for (const bool narrow_expected : {true, false}) {
     const Comparison mixed =

@@ -9,6 +9,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/json/json_text.hpp"
+#include "lnorm/io/members.hpp"
 
 namespace lnorm {
 
@@ -53,7 +54,7 @@ std::unique_ptr<TensorSource> JsonLines::only(const std::optional<std::string>& 
     const std::int64_t first = number_;
     if (read_line()) {
       fail("JSON Lines of several tensors, expected one",
-           concat("name a line by adding it to the path: ", printable(bytes_->name()), ":", first));
+           hint_to_name(bytes_->name(), std::to_string(first)));
     }
     return tensor;
   }

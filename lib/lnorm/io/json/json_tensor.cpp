@@ -42,22 +42,10 @@ class JsonReader {
   }
 
   Tensor read(const std::optional<std::string>& member) {
-    std::string_view content = text_.text();
-    if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
-    if (content.starts_with(kByteOrderMark))
-      text_.fail(content.data(), "found a second byte order mark");
-    const std::string_view value = trimmed_json(content);
-    if (value.empty()) text_.fail(text_.end(), "found no value, expected a tensor");
-    // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made. There
-    // may be an object of objects of lists.
-    const bool look = value.size() >= kLargeText;
-    if (const char* const at = look ? text_.deeper_than(kMaxRank + 2, value.data()) : nullptr) {
-      text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
-    }
+    const std::string_view content = text_behind_mark();
+    const std::string_view value = value_of(content);
     if (value.front() == '{') {
-      parse(content);
-      ondemand::object object;
-      check(document_.get_object().get(object), value.data());
+      ondemand::object object = parse_object(content, value);
       read_object(object, member, value.data());
       return std::move(tensor_);
     }
@@ -77,7 +65,82 @@ class JsonReader {
     return std::move(tensor_);
   }
 
+  // What the object of several tensors holds; nothing if the text is no such object.
+  std::vector<Member> members() {
+    const std::string_view content = text_behind_mark();
+    const std::string_view value = value_of(content);
+    if (value.front() != '{') return {};
+    ondemand::object object = parse_object(content, value);
+    const std::vector<std::string> names = keys(object, value.data());
+    check_at_end();
+    if (is_described(names)) return {};
+    std::vector<Member> members;
+    bool not_empty;
+    check(object.reset().get(not_empty), value.data());
+    for (auto result : object) {
+      ondemand::field field;
+      check(std::move(result).get(field), value.data());
+      members.push_back(described(names[members.size()], field.value().raw_json_token()));
+    }
+    return members;
+  }
+
  private:
+  std::string_view text_behind_mark() const {
+    std::string_view content = text_.text();
+    if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
+    if (content.starts_with(kByteOrderMark))
+      text_.fail(content.data(), "found a second byte order mark");
+    return content;
+  }
+
+  std::string_view value_of(std::string_view content) const {
+    const std::string_view value = trimmed_json(content);
+    if (value.empty()) text_.fail(text_.end(), "found no value, expected a tensor");
+    // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made. There
+    // may be an object of objects of lists.
+    const bool look = value.size() >= kLargeText;
+    if (const char* const at = look ? text_.deeper_than(kMaxRank + 2, value.data()) : nullptr) {
+      text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
+    }
+    return value;
+  }
+
+  ondemand::object parse_object(std::string_view content, std::string_view value) {
+    parse(content);
+    ondemand::object object;
+    check(document_.get_object().get(object), value.data());
+    return object;
+  }
+
+  // A member whose value starts with a token: dtype and shape, or else what it is.
+  Member described(const std::string& name, std::string_view token) const {
+    if (token.starts_with('[') || token.starts_with('{')) {
+      const char* const end = text_.end_of_value(token.data());
+      const std::string_view rest(token.data(),
+                                  static_cast<std::size_t>(text_.end() - token.data()));
+      token = end == nullptr ? rest : rest.substr(0, static_cast<std::size_t>(end - token.data()));
+    }
+    try {
+      // Padded by what follows in the text.
+      const TensorInfo info =
+          JsonReader(text_.name(), trimmed_json(token), {}).read_value_alone().info;
+      return {name, std::string(lnorm::name(info.dtype)), info.shape};
+    } catch (const Error&) {
+      const bool has_kind = token.find_first_of("\"tf{") == 0;
+      return {name, has_kind ? std::string(kind_of(token[0])) : "no tensor", {}};
+    }
+  }
+
+  // The same as read, but an object is one tensor.
+  Tensor read_value_alone() {
+    const std::string_view value = text_.text();
+    if (!value.starts_with('{')) return read({});
+    ondemand::object object = parse_object(value, value);
+    read_described(object, keys(object, value.data()), value.data());
+    return std::move(tensor_);
+  }
+
   const char* location() {
     const char* at = nullptr;
     const bool unknown = document_.current_location().get(at) != simdjson::SUCCESS;
@@ -166,18 +229,24 @@ class JsonReader {
                    const char* at) {
     const std::vector<std::string> names = keys(object, at);
     check_at_end();
-    if (!member) return read_described(object, names, false, at);
-
-    tensor_.info.name = concat(tensor_.info.name, ":", *member);
-    if (!contains(names, *member)) {
+    const bool is_alone = names.size() == 1 && names[0] != "shape" && names[0] != "dtype";
+    if (!member && !is_alone) {
+      if (!std::all_of(names.begin(), names.end(), is_field)) {
+        text_.fail(at, concat("found an object of ", list(names), ", expected one tensor"),
+                   hint_to_name(text_.name(), names[0]));
+      }
+      return read_described(object, names, at);
+    }
+    if (member) tensor_.info.name = concat(tensor_.info.name, ":", *member);
+    if (member && !contains(names, *member)) {
       text_.fail(at, concat("there is no member '", short_name(*member), "', only ", list(names)));
     }
-    ondemand::value value = field(object, names, *member, at);
+    ondemand::value value = field(object, names, member ? *member : names[0], at);
     const char* const value_at = value.raw_json_token().data();
     if (*value_at == '{') {
       ondemand::object inner;
       check(value.get_object().get(inner), value_at);
-      return read_described(inner, keys(inner, value_at), true, value_at);
+      return read_described(inner, keys(inner, value_at), value_at);
     }
     read_value(value, 0);
   }
@@ -186,16 +255,20 @@ class JsonReader {
     return short_list(names.size(), [&](std::size_t i) { return names[i]; });
   }
 
+  static bool is_field(const std::string& name) {
+    return name == "shape" || name == "data" || name == "dtype";
+  }
+
+  static bool is_described(const std::vector<std::string>& names) {
+    return contains(names, "shape") && contains(names, "data") &&
+           std::all_of(names.begin(), names.end(), is_field);
+  }
+
   // {"shape", "data", "dtype"}
-  void read_described(ondemand::object& object, const std::vector<std::string>& names, bool member,
+  void read_described(ondemand::object& object, const std::vector<std::string>& names,
                       const char* at) {
-    for (const std::string& name : names) {
-      if (name != "shape" && name != "data" && name != "dtype") {
-        const auto expected = concat(
-            ", expected one tensor; name a member by adding :", short_name(name), " to the path");
-        text_.fail(at, concat("found an object of ", list(names),
-                              member ? ", expected a tensor" : expected));
-      }
+    if (!std::all_of(names.begin(), names.end(), is_field)) {
+      text_.fail(at, concat("found an object of ", list(names), ", expected a tensor"));
     }
     if (!contains(names, "shape") || !contains(names, "data")) {
       text_.fail(at,
@@ -348,14 +421,16 @@ class JsonReader {
   }
 
   // first: of what stands there.
+  static std::string_view kind_of(char first) {
+    return first == '"'                   ? "a string"
+           : first == 't' || first == 'f' ? "a boolean"
+           : first == '['                 ? "a list"
+           : first == '{'                 ? "an object"
+                                          : "a number";
+  }
   [[noreturn]] void fail_kind(char first, const char* at, std::size_t depth,
                               std::string_view expected) const {
-    const std::string_view kind = first == '"'                   ? "a string"
-                                  : first == 't' || first == 'f' ? "a boolean"
-                                  : first == '['                 ? "a list"
-                                  : first == '{'                 ? "an object"
-                                                                 : "a number";
-    text_.fail(at, concat(index_path(depth), " is ", kind, ", expected ", expected));
+    text_.fail(at, concat(index_path(depth), " is ", kind_of(first), ", expected ", expected));
   }
 
   JsonText text_;
@@ -400,25 +475,42 @@ std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string te
 
 std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::string text,
                                               std::int64_t line) {
-  return parse(name, std::move(text), {}, line);
+  try {
+    return parse(name, std::move(text), {}, line);
+  } catch (const Error& error) {
+    throw Error(error.what());  // the members of a line have no names
+  }
 }
 
-std::unique_ptr<TensorSource> open_json(std::unique_ptr<ByteSource> bytes,
-                                        const std::optional<std::string>& member) {
-  std::vector<std::byte> text;
+JsonDocument::JsonDocument(std::unique_ptr<ByteSource> bytes) : name_(bytes->name()) {
   if (bytes->remaining()) {
     const auto size = static_cast<std::size_t>(*bytes->remaining());
-    text.reserve(std::min(size, kMaxText) + 1 + simdjson::SIMDJSON_PADDING);
+    text_.reserve(std::min(size, kMaxText) + 1 + simdjson::SIMDJSON_PADDING);
   }
   // What is no text says so early: a device that has no end (/dev/zero) is not read until memory is full.
   const auto start = bytes->peek(ByteSource::kLookAhead);
   const bool is_text = std::find(start.begin(), start.end(), std::byte{}) == start.end();
-  bytes->read(text, is_text ? kMaxText + 1 : start.size());
-  if (text.size() > kMaxText) {
-    throw Error(
-        concat(printable(bytes->name()), ": JSON of more than 4 GiB; use .npy for large tensors"));
+  bytes->read(text_, is_text ? kMaxText + 1 : start.size());
+  size_ = text_.size();
+  if (size_ > kMaxText) {
+    throw Error(concat(printable(name_), ": JSON of more than 4 GiB; use .npy for large tensors"));
   }
-  return parse(bytes->name(), std::move(text), member);
+  text_.resize(size_ + simdjson::SIMDJSON_PADDING);
+}
+
+std::string_view JsonDocument::text() const {
+  return {reinterpret_cast<const char*>(text_.data()), size_};
+}
+
+std::unique_ptr<TensorSource> JsonDocument::tensor(const std::optional<std::string>& member) const {
+  return std::make_unique<JsonSource>(JsonReader(name_, text(), {}).read(member));
+}
+
+std::optional<Members> JsonDocument::members() const {
+  std::vector<Member> members = JsonReader(name_, text(), {}).members();
+  if (members.empty()) return std::nullopt;
+  const std::size_t size = members.size();
+  return Members{size, [members = std::move(members)](std::size_t i) { return members[i]; }};
 }
 
 }  // namespace lnorm

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm {
@@ -59,14 +58,18 @@ const char* JsonText::deeper_than(std::size_t most, const char* start) const noe
   return find_bracket(from(start), [&](std::size_t depth) { return depth > most; });
 }
 
-void JsonText::fail(const char* at, std::string_view what) const {
+std::string JsonText::message(const char* at, std::string_view what) const {
   const std::string_view before(begin(), static_cast<std::size_t>(at - begin()));
   const auto line = line_ + std::count(before.begin(), before.end(), '\n');
   const std::string_view line_start = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0
   const auto column = 1 + std::count_if(line_start.begin(), line_start.end(), [](char c) {
                         return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
                       });
-  throw Error(concat(printable(name_), ":", line, ":", column, ": ", what));
+  return concat(printable(name_), ":", line, ":", column, ": ", what);
+}
+
+void JsonText::fail(const char* at, std::string_view what, std::string hint) const {
+  throw Error(message(at, what), std::move(hint));
 }
 
 void JsonText::fail_string() const {
@@ -86,8 +89,14 @@ void JsonText::fail_string() const {
 
 void JsonText::fail_after_value(const char* at) const {
   const std::string_view rest = trimmed_json(from(at));
-  if (!rest.empty()) at = rest.data();
-  fail(at, concat("found ", found(at), " after the value, expected nothing"));
+  const char* const next = rest.empty() ? at : rest.data();
+  const std::string what = concat("found ", found(next), " after the value, expected nothing");
+  // at may be behind the blanks already.
+  const std::string_view before(begin(), static_cast<std::size_t>(next - begin()));
+  const std::size_t value_end = before.find_last_not_of(kBlanks) + 1;  // npos + 1 is 0
+  const bool on_own_line = before.find('\n', value_end) != before.npos;
+  if (on_own_line && rest.find_first_of("[{-0123456789") == 0) throw MoreLines(message(next, what));
+  fail(next, what);
 }
 
 void JsonText::fail_utf8() const {

@@ -5,12 +5,20 @@
 #include <string_view>
 #include <utility>
 
+#include "lnorm/core/error.hpp"
+
 namespace lnorm {
 
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // Without the blanks of JSON at either end.
 std::string_view trimmed_json(std::string_view text);
+
+// The text goes on after its value, with another value on a line of its own: JSON Lines, it seems.
+class MoreLines : public Error {
+ public:
+  using Error::Error;
+};
 
 // A JSON text and its name: what messages need to say where something is. Positions are pointers into
 // the text. All that fails throws Error("name:line:column: what"), columns counted in characters.
@@ -20,6 +28,7 @@ class JsonText {
   JsonText(std::string name, std::string_view text, std::int64_t line = 1)
       : name_(std::move(name)), text_(text), line_(line) {}
 
+  const std::string& name() const noexcept { return name_; }
   std::string_view text() const noexcept { return text_; }
   const char* begin() const noexcept { return text_.data(); }
   const char* end() const noexcept { return text_.data() + text_.size(); }
@@ -35,7 +44,7 @@ class JsonText {
   // The first bracket from start on with which the nesting is deeper than that, or null.
   const char* deeper_than(std::size_t most, const char* start) const noexcept;
 
-  [[noreturn]] void fail(const char* at, std::string_view what) const;
+  [[noreturn]] void fail(const char* at, std::string_view what, std::string hint = {}) const;
   // For a text in which a string does not end or has a control character in it.
   [[noreturn]] void fail_string() const;
   // at: behind the value, where blanks may come first.
@@ -44,6 +53,7 @@ class JsonText {
   [[noreturn]] void fail_utf8() const;
 
  private:
+  std::string message(const char* at, std::string_view what) const;
   std::string_view from(const char* at) const noexcept {
     return {at, static_cast<std::size_t>(end() - at)};
   }

@@ -1,0 +1,650 @@
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <sstream>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+#include "support/zip.hpp"
+
+// The program means what it says: commands as a shell runs them, with what they print and their exit status;
+// and every hint, followed to the letter, leads on.
+
+namespace {
+
+using namespace support;
+using Words = std::vector<std::string>;
+
+class Workplace {
+ public:
+  Workplace() {
+    write("x.json", "[[1, 2, 4], [3, 3, 9]]");
+    write("cube.json", "[[[1, 2], [3, 5]], [[2, 2], [4, 8]]]");
+    write("v.json", "[1, 3]");
+    write("off.json", "[1.0000000000000002, 3]");
+    write("m.json", R"({"x": [1, 3], "w": [2, 1], "name": "a layer", "t": [["a"]]})");
+    write("one.json", R"({"x": [1, 3]})");
+    write("lines.json", "[1, 3]\n[2, 6]\n");
+    write("x.jsonl", "[1, 3]\n[2, 6]\n");
+    const std::string f4 = npy("<f4", {2}, bytes_of<float>({1, 3}));
+    write("x.npy", f4);
+    write("two words.npz", zip({{"a.npy", f4}, {"b.npy", f4}}));
+    write("v2.npy", npy("<V2", {2}, bytes_of<std::uint16_t>({0x3f80, 0x4040})));
+    std::vector<float> many(2048);
+    std::iota(many.begin(), many.end(), 0.0F);
+    write("many.npy", npy("<f4", {2, 1024}, bytes_of(many)));
+    write("__metadata__.npy", f4);
+  }
+
+  Outcome run(const std::string& script, const Stream& in = {}, const Stream& out = {}) const {
+    const std::string path = std::filesystem::path(LNORM_BINARY).parent_path().string();
+    return support::run({.arguments = {"-c", script},
+                         .in = in,
+                         .out = out,
+                         .directory = directory_.path().string(),
+                         .environment = {{"PATH", path + ":/usr/bin:/bin"}},
+                         .program = "/bin/sh"});
+  }
+
+  // Without what has been written since.
+  void clean() const {
+    for (const std::string& name : list_directory(directory_.path())) {
+      if (std::find(given_.begin(), given_.end(), name) == given_.end()) {
+        std::filesystem::remove_all(directory_.path() / name);
+      }
+    }
+  }
+
+ private:
+  void write(const std::string& name, const std::string& bytes) {
+    write_file(directory_ / name, bytes);
+    given_.push_back(name);
+  }
+
+  TempDir directory_;
+  Words given_;
+};
+
+struct Promise {
+  std::string command;
+  int status = 0;
+  Words words = {};           // in standard output, or of a refusal in standard error
+  std::string hint = {};      // of a refusal: its second line
+  std::string followed = {};  // the command again, with the hint followed
+  int status_then = 0;
+  Words words_then = {};
+};
+
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+void check_words(const Outcome& outcome, const Words& words) {
+  const std::string& text = outcome.status == 2 ? outcome.err : outcome.out;
+  for (const std::string& word : words) {
+    CAPTURE(word, text);
+    CHECK(text.find(word) != std::string::npos);
+  }
+}
+
+void check(const std::vector<Promise>& promises) {
+  const Workplace at;
+  for (const Promise& promise : promises) {
+    CAPTURE(promise.command, promise.followed);
+    const Outcome outcome = at.run(promise.command);
+    CAPTURE(outcome.out, outcome.err);
+    CHECK(outcome.status == promise.status);
+    check_words(outcome, promise.words);
+    if (outcome.status == 2) {
+      CHECK(refusal_fault(outcome, {}) == "");
+      const bool has_hint = outcome.err.find("\nhint: ") != std::string::npos;
+      CHECK(has_hint == !promise.hint.empty());
+      if (has_hint) CHECK(has_line(outcome.err, "hint: " + promise.hint));
+    } else {
+      CHECK(outcome.err == "");
+    }
+    if (!promise.followed.empty()) {
+      const Outcome then = at.run(promise.followed);
+      CAPTURE(then.out, then.err);
+      CHECK(then.status == promise.status_then);
+      check_words(then, promise.words_then);
+    }
+    at.clean();
+  }
+}
+
+// A refusal without a hint.
+Promise refused(const std::string& command, const std::string& message) {
+  return {command, 2, {"lnorm: " + message + "\n"}};
+}
+
+}  // namespace
+
+TEST_CASE("softmax --axis is that one axis", "[manners]") {
+  check({
+      {"echo '[[0, 0], [0, 0]]' | lnorm softmax - --axis 0", 0, {"[[0.5,0.5],[0.5,0.5]]\n"}},
+      {"echo '[[[0], [0]]]' | lnorm softmax - --axis 1", 0, {"[[[0.5],[0.5]]]\n"}},
+      {"echo '[[[0, 0], [0, 0]]]' | lnorm softmax - --axis=-2", 0, {"[[[0.5,0.5],[0.5,0.5]]]\n"}},
+      {"lnorm softmax cube.json --axis 1 > a; lnorm softmax cube.json --axes 1 > b; cmp a b"},
+      // Elsewhere it is that axis and all after it.
+      {"lnorm cube.json --axis 1 > a; lnorm cube.json --axes 1,2 > b; cmp a b"},
+  });
+}
+
+TEST_CASE("a criterion that is given replaces the default tolerances", "[manners]") {
+  check({
+      {"lnorm compare off.json v.json", 0, {"agree", "rtol 1e-07 + atol 1e-07"}},
+      {"lnorm compare off.json v.json --max-ulp 0", 1, {"differ", "tolerance 0 ulp"}},
+      {"lnorm compare off.json v.json --max-ulp 1", 0, {"agree", "tolerance 1 ulp"}},
+      {"lnorm compare off.json v.json --rtol 0", 1, {"rtol 0 + atol 0"}},
+      {"lnorm compare off.json v.json --atol 0", 1, {"rtol 0 + atol 0"}},
+      {"lnorm compare off.json v.json --rtol 1e-3", 0, {"rtol 0.001 + atol 0"}},
+      {"lnorm compare off.json v.json --atol 1e-3", 0, {"rtol 0 + atol 0.001"}},
+      // All that are given must hold.
+      {"lnorm compare off.json v.json --atol 1 --max-ulp 0", 1, {"rtol 0 + atol 1 and 0 ulp"}},
+      {"lnorm compare off.json v.json --rtol 0 --max-ulp 9", 1, {"rtol 0 + atol 0 and 9 ulp"}},
+      {"lnorm compare off.json v.json --max-ulp 1 --json", 0, {R"("rtol":null,"atol":null)"}},
+  });
+}
+
+TEST_CASE("text in a file holds every element", "[manners]") {
+  // A comma between two elements, and no dots.
+  const std::string all = "tr -cd , < y.txt | wc -c; grep -c '\\.\\.\\.' y.txt || true";
+  check({
+      {"lnorm many.npy -o y.txt; " + all, 0, {"2047\n0\n"}},
+      {"lnorm softmax many.npy --to text -o y.txt; " + all, 0, {"2047\n0\n"}},
+      {"lnorm many.npy --to text > y.txt; " + all, 0, {"2047\n0\n"}},
+      {"lnorm many.npy --threshold 2047 -o y.txt; grep -c '\\.\\.\\.' y.txt", 0, {"2\n"}},
+      {"lnorm many.npy --to text | cat", 0, {" ..., "}},
+      {"lnorm many.npy --axis 0 --save-mean m.txt -o y.npy; cat m.txt", 0, {"1023.5000"}},
+  });
+}
+
+TEST_CASE("an output is in the format that its name says, or refused", "[manners]") {
+  const std::string list =
+      " is not written, expected .npy, .safetensors, .json, .jsonl, .ndjson or .txt";
+  const std::string hint = "--to npy writes .npy there, whatever its name is";
+  const auto of = [&](const std::string& command, const std::string& what) {
+    return Promise{command, 2, {"lnorm: " + what + list}, hint, command + " --to npy; ls"};
+  };
+  std::vector<Promise> promises{
+      of("lnorm x.npy -o z.csv", "-o z.csv: .csv"),
+      of("lnorm x.npy -o z.pt", "-o z.pt: .pt"),
+      of("lnorm softmax x.npy --output z.npz", "-o z.npz: .npz"),
+      of("lnorm x.npy -o Z.CSV", "-o Z.CSV: .CSV"),
+      refused("lnorm x.npy -o y.npy --save-mean m.csv", "--save-mean m.csv: .csv" + list),
+      refused("lnorm x.npy -o y.npy --save-rstd r.pt", "--save-rstd r.pt: .pt" + list),
+  };
+  for (Promise& promise : promises) promise.words_then = {promise.hint.empty() ? "" : ".npy"};
+  check(promises);
+  check({
+      // That is said before anything is read.
+      {"lnorm no.npy -o z.csv 2>&1 | grep -c csv", 0, {"1\n"}},
+      {"lnorm x.npy --to json -o z.csv && cat z.csv", 0, {"[-0.999995,0.999995]\n"}},
+      {"lnorm x.npy -o NO.JSON && cat NO.JSON", 0, {"[-0.999995,0.999995]\n"}},
+      {"lnorm x.npy -o plain && head -c 6 plain | tail -c 5", 0, {"NUMPY"}},
+  });
+}
+
+TEST_CASE("bfloat16 goes through pipes", "[manners]") {
+  check({
+      {"lnorm x.npy --dtype bf16 | lnorm show -:x",
+       0,
+       {"tensor([-1.,  1.], dtype=torch.bfloat16)"}},
+      {"lnorm x.npy --dtype bfloat16 | lnorm softmax - --to json", 0, {"[0.119,0.88"}},
+      {"lnorm x.npy --dtype bf16 | lnorm | lnorm stats - --json", 0, {"bfloat16"}},
+      {"lnorm v2.npy --as bfloat16 | lnorm compare - - 2>&1 | grep -c 'two inputs'", 0, {"1\n"}},
+      {"lnorm v2.npy --as bfloat16 | lnorm compare - x.npy --atol 2.5", 0, {"agree"}},
+      {"lnorm v2.npy --as bfloat16 -o y && lnorm show y", 0, {"bfloat16  (2)"}},
+      // Where the format is named, or is text, it is that.
+      {"lnorm x.npy --dtype bf16 -o y.npy && lnorm show y.npy --as bfloat16", 0, {"bfloat16"}},
+      {"lnorm v.json --dtype bf16", 0, {"[-1.0,1.0]\n"}},
+  });
+}
+
+TEST_CASE("an option that has no effect is refused", "[manners]") {
+  const auto without = [](const std::string& command, const std::string& message,
+                          const std::string& hint = "") {
+    Promise promise = refused(command, message);
+    promise.hint = hint;
+    if (!hint.empty()) promise.followed = command + " " + hint;
+    return promise;
+  };
+  const auto print = [](const std::string& option) {
+    return option + " has no effect: it is for text, and the output is ";
+  };
+  check({
+      without("lnorm x.npy --no-keepdim",
+              "--no-keepdim has no effect without --save-mean or --save-rstd"),
+      without("lnorm x.npy --zero-centered-weight",
+              "--zero-centered-weight has no effect without --weight"),
+      without("lnorm stats x.npy --zero-centered-weight --bias 1",
+              "--zero-centered-weight has no effect without --weight"),
+      without("lnorm x.npy --precision 2", print("--precision") + "npy", "--to text"),
+      without("lnorm x.npy --edgeitems 2", print("--edgeitems") + "npy", "--to text"),
+      without("lnorm v.json --threshold 2", print("--threshold") + "json", "--to text"),
+      without("lnorm x.jsonl --linewidth 2", print("--linewidth") + "jsonl", "--to text"),
+      without("lnorm softmax x.npy --dtype bf16 --sci-mode on", print("--sci-mode") + "safetensors",
+              "--to text"),
+      without("lnorm x.npy -o y.npy --precision 2", print("--precision") + "npy", "--to text"),
+      without("lnorm x.npy --nan null",
+              "--nan has no effect: it is for JSON, and the output is npy", "--to json"),
+      without("lnorm softmax x.npy --name y",
+              "--name has no effect: it is for safetensors, and the output is npy",
+              "--to safetensors"),
+      without("lnorm x.npy -o y.json --name y --save-mean m.safetensors",
+              "--name has no effect: it is for safetensors, and the output is json",
+              "--to safetensors"),
+      without("lnorm stats x.npy --all --json", "--all has no effect beside --json"),
+      without("lnorm stats x.npy --csv --all", "--all has no effect beside --csv"),
+      without("lnorm stats x.npy --histogram --csv", "--histogram has no effect beside --csv"),
+      without("lnorm compare x.npy x.npy -q --json", "--json has no effect beside --quiet"),
+      without("lnorm compare x.npy x.npy --max-diffs 1 -q",
+              "--max-diffs has no effect beside --quiet"),
+      without("lnorm compare x.npy x.npy -q --axis 0", "--axis has no effect beside --quiet"),
+      without("lnorm compare x.npy x.npy -q --axes 0", "--axes has no effect beside --quiet"),
+      without("lnorm compare x.npy x.npy --as bfloat16",
+              "x.npy: is float32, found --as bfloat16, which is for an .npy of dtype V2"),
+      without("lnorm show x.npy --as bfloat16",
+              "x.npy: is float32, found --as bfloat16, which is for an .npy of dtype V2"),
+  });
+  check({
+      {"lnorm show m.json --header",
+       2,
+       {"--header has no effect on the list"},
+       "name one: m.json:x",
+       "lnorm show m.json:x --header",
+       0,
+       {"m.json:x: float64, shape (2)"}},
+      {"lnorm show m.json --precision 2",
+       2,
+       {"--precision has no effect"},
+       "name one: m.json:x",
+       "lnorm show m.json:x --precision 2",
+       0,
+       {"tensor([1., 3.]"}},
+      // What is for one of several outputs has an effect.
+      {"lnorm x.npy -o y.npy --save-mean m.txt --precision 1 && cat m.txt", 0, {"tensor([2.]"}},
+      {"lnorm x.npy -o y.npy --save-rstd r.json --nan null && cat r.json", 0, {"[0.99999"}},
+      {"lnorm v.json --weight v2.npy --as bfloat16", 0, {"[-0.99999"}},
+      {"lnorm v.json --threads 2 --kernel portable --progress never", 0, {"[-0.99999"}},
+      {"lnorm compare v.json v.json -q --color always --threads 1", 0},
+      {"lnorm stats v.json --json --color always", 0, {"\"schema\""}},
+  });
+}
+
+TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
+  // wrong: in place of it the hint, or what it names.
+  const auto in_place = [](const std::string& head, const std::string& wrong,
+                           const std::string& tail, const std::string& hint,
+                           const std::string& right) {
+    const std::string word = wrong.substr(0, wrong.find(' '));
+    return Promise{"lnorm " + head + wrong + tail,
+                   2,
+                   {"lnorm: there is no option " + word + "\n"},
+                   hint,
+                   "lnorm " + head + right + tail};
+  };
+  const auto typo = [&](const std::string& head, const std::string& wrong, const std::string& right,
+                        const std::string& value = "") {
+    return in_place(head, wrong, value, "did you mean " + right + "?", right);
+  };
+  const auto ours = [&](const std::string& head, const std::string& wrong, const std::string& right,
+                        const std::string& value = "") {
+    return in_place(head, wrong, value, "here it is " + right, right);
+  };
+  check({
+      typo("x.npy ", "--weigth", "--weight", " 2"),
+      typo("x.npy ", "--weigh=2", "--weight", " 2"),
+      typo("x.npy ", "--unbiassed", "--unbiased"),
+      typo("x.npy --bias 1 ", "--Eps", "--eps", " 1"),
+      typo("x.npy ", "-eps", "--eps", " 1"),
+      typo("x.npy ", "-output", "--output", " y.npy"),
+      typo("x.npy ", "--normalized_shape", "--normalized-shape", " 2"),
+      typo("x.npy ", "--norm", "--normalized-shape", " 2"),
+      typo("stats x.npy ", "--histgram", "--histogram"),
+      typo("compare x.npy x.npy ", "--quite", "--quiet"),
+      typo("show x.npy ", "--headers", "--header"),
+      typo("softmax x.npy ", "--axs", "--axis", " 0"),
+      typo("apply x.npy ", "--unbaised", "--unbiased"),
+      ours("x.npy ", "--epsilon", "--eps", " 1e-6"),
+      ours("x.npy ", "--layer_norm_eps", "--eps", " 1e-6"),
+      ours("stats x.npy ", "--correction", "--ddof", " 1"),
+      ours("x.npy ", "--out", "-o", " y.npy"),
+      ours("x.npy ", "-out", "-o", " y.npy"),
+      ours("softmax x.npy ", "--outfile", "-o", " y.npy"),
+      ours("x.npy ", "--type", "--dtype", " half"),
+      ours("x.npy ", "--format", "--to", " json"),
+      ours("x.npy ", "-w", "--weight", " 2"),
+      ours("x.npy ", "--jobs", "--threads", " 2"),
+      ours("x.npy ", "--zero_centered_gamma", "--zero-centered-weight", " --weight 1"),
+      ours("compare x.npy x.npy ", "--rel-tol", "--rtol", " 0"),
+      ours("compare x.npy x.npy ", "--ulps", "--max-ulp", " 0"),
+      ours("compare x.npy x.npy ", "--silent", "--quiet"),
+      in_place("x.npy ", "--dim", " 0", "here it is --axes, or --axis for the first of several",
+               "--axes"),
+      in_place("x.npy ", "--dim", " 0", "here it is --axes, or --axis for the first of several",
+               "--axis"),
+      in_place("softmax x.npy ", "--dim", " 0", "here it is --axis, or --axes for several",
+               "--axis"),
+      in_place("x.npy -o y.npy --save-mean m.npy ", "--keepdims", "",
+               "mean and rstd keep the normalized axes as 1; --no-keepdim drops them", ""),
+      in_place("x.npy -o y.npy --save-mean m.npy ", "--keepdim", "",
+               "mean and rstd keep the normalized axes as 1; --no-keepdim drops them",
+               "--no-keepdim"),
+      in_place("compare x.npy x.npy ", "--tolerance", " 0", "here they are --rtol and --atol",
+               "--rtol"),
+      in_place("compare x.npy x.npy ", "--equal-nan", "",
+               "NaN equals NaN, unless --no-equal-nan is given", ""),
+      in_place("", "--input", " x.npy", "an input is named without an option: lnorm x.npy", ""),
+      in_place("x.npy ", "--blue", "", "lnorm apply --help lists the options", "--help"),
+      {"lnorm x.npy --histogram",
+       2,
+       {"there is no option --histogram"},
+       "--histogram is an option of lnorm stats",
+       "lnorm stats x.npy --histogram"},
+      {"lnorm show x.npy --axis 0",
+       2,
+       {"there is no option --axis"},
+       "--axis is an option of lnorm apply, stats, compare and softmax",
+       "lnorm stats x.npy --axis 0"},
+      {"lnorm stats x.npy -o",
+       2,
+       {"there is no option -o"},
+       "-o is an option of lnorm apply and softmax",
+       "lnorm apply x.npy -o y.npy"},
+      {"lnorm --verison",
+       2,
+       {"there is no option --verison"},
+       "lnorm --version",
+       "lnorm --version"},
+      {"lnorm x.npy --version",
+       2,
+       {"there is no option --version"},
+       "lnorm --version",
+       "lnorm --version"},
+      {"lnorm x.npy --eps",
+       2,
+       {"--eps takes one value, found none"},
+       "lnorm apply --help lists the options",
+       "lnorm apply --help",
+       0,
+       {"--eps E"}},
+      {"lnorm x.npy --rms=1",
+       2,
+       {"--rms takes no value"},
+       "lnorm apply --help lists the options",
+       "lnorm apply --help",
+       0,
+       {"--rms"}},
+      refused("lnorm x.npy --eps 1 --eps 2", "--eps is given twice, expected once"),
+      refused("lnorm x.npy -o y.npy --output z.npy",
+              "-o (or --output) is given twice, expected once"),
+      refused("lnorm x.npy --weight 1 --gamma 2",
+              "--weight (or --gamma,--scale) is given twice, expected once"),
+      refused("lnorm x.npy --axis 0 --axis 0", "--axis is given twice, expected once"),
+  });
+}
+
+TEST_CASE("a command that is not there has a hint that leads on", "[manners]") {
+  const auto wrong = [](const std::string& word, const std::string& rest, const std::string& hint,
+                        const std::string& followed) {
+    return Promise{"lnorm " + word + rest,
+                   2,
+                   {"lnorm: there is neither a command nor a file '" + word + "'\n"},
+                   hint,
+                   followed};
+  };
+  check({
+      wrong("stat", " x.npy --json", "did you mean lnorm stats?", "lnorm stats x.npy --json"),
+      wrong("stat", "", "did you mean lnorm stats?", "lnorm stats < x.npy"),
+      wrong("comapre", " x.npy x.npy", "did you mean lnorm compare?", "lnorm compare x.npy x.npy"),
+      wrong("sofmax", " x.npy", "did you mean lnorm softmax?", "lnorm softmax x.npy"),
+      wrong("SHOW", " x.npy", "did you mean lnorm show?", "lnorm show x.npy"),
+      wrong("layer_norm", " x.npy", "here it is lnorm apply", "lnorm apply x.npy"),
+      wrong("diff", " x.npy x.npy", "here it is lnorm compare", "lnorm compare x.npy x.npy"),
+      wrong("ls", " m.json", "here it is lnorm show", "lnorm show m.json"),
+      wrong("help", "", "here it is lnorm --help", "lnorm --help"),
+      wrong("blue", " x.npy", "lnorm --help lists the commands", "lnorm --help"),
+      {"lnorm x.npy stats",
+       2,
+       {"found two INPUTs, 'x.npy' and 'stats'"},
+       "the command comes first: lnorm stats x.npy",
+       "lnorm stats x.npy"},
+      {"lnorm x.npy y.npy",
+       2,
+       {"found two INPUTs, 'x.npy' and 'y.npy', expected one"},
+       "-o y.npy writes there",
+       "lnorm x.npy -o y.npy && lnorm show y.npy"},
+      {"lnorm x.npy v.json",
+       2,
+       {"found two INPUTs"},
+       "-o v.json writes there; lnorm compare x.npy v.json compares them",
+       "lnorm compare x.npy v.json"},
+      {"lnorm stats x.npy 'two words.npz'",
+       2,
+       {"found two INPUTs"},
+       "lnorm compare x.npy 'two words.npz' holds one against the other",
+       "lnorm compare x.npy 'two words.npz'",
+       2,
+       {"expected one"}},
+      {"lnorm compare x.npy",
+       2,
+       {"two tensors, ACTUAL and EXPECTED, found 1"},
+       "lnorm compare --help lists the options",
+       "lnorm compare --help"},
+  });
+}
+
+TEST_CASE("dtypes and shapes are understood as others write them", "[manners]") {
+  std::vector<Promise> promises;
+  for (const auto& [dtype, names] :
+       std::vector<std::pair<std::string, Words>>{{"float16", {"f16", "fp16", "half"}},
+                                                  {"bfloat16", {"bf16"}},
+                                                  {"float32", {"f32", "fp32", "float"}},
+                                                  {"float64", {"f64", "fp64", "double"}}}) {
+    for (const std::string& name : names) {
+      promises.push_back(
+          {"lnorm x.npy -o y.safetensors --dtype " + name + "; lnorm show y.safetensors",
+           0,
+           {dtype + "  (2)"}});
+    }
+  }
+  for (const std::string shape : {"2,2", "[2,2]", "(2, 2)", "'[2, 2]'", "2, 2", "(2,2,)"}) {
+    const std::string quoted = shape[0] == '\'' ? shape : "'" + shape + "'";
+    promises.push_back({"lnorm cube.json --eps 0 --normalized-shape " + quoted +
+                        " > a; lnorm cube.json " + "--eps 0 --axis 1 > b; cmp a b"});
+  }
+  promises.push_back(
+      {"lnorm cube.json --axes '[1, 2]' > a; lnorm cube.json --axis 1 > b; cmp a b"});
+  promises.push_back({"lnorm x.npy --normalized-shape '(2,)'", 0});
+  promises.push_back(refused("lnorm x.npy --normalized-shape '[]'",
+                             "--normalized-shape: '[]' is not a list of integers: it is empty"));
+  promises.push_back(
+      refused("lnorm x.npy --axes '[0'", "--axes: '[0' is not an integer (a list is written 1,2)"));
+  check(promises);
+}
+
+TEST_CASE("a file of several tensors is listed, and one of it named", "[manners]") {
+  check({
+      {"lnorm show m.json",
+       0,
+       {"x     float64  (2)\n", "w     float64  (2)\n", "name  a string\n", "t     no tensor\n"}},
+      {"lnorm m.json",
+       2,
+       {"m.json:1:1: found an object of x, w, name, t, expected one tensor"},
+       "name one: m.json:x",
+       "lnorm m.json:x",
+       0,
+       {"[-0.99999"}},
+      {"cat m.json | lnorm",
+       2,
+       {"standard input:1:1: found an object"},
+       "name one: -:x",
+       "cat m.json | lnorm -:x",
+       0,
+       {"[-0.99999"}},
+      {"lnorm x.npy --weight m.json",
+       2,
+       {"--weight m.json:1:1: found an object"},
+       "name one: m.json:x",
+       "lnorm x.npy --weight m.json:x"},
+      refused("lnorm x.npy --weight '{\"a\": 1, \"b\": 2}'",
+              "--weight:1:1: found an object of a, b, expected one tensor"),
+      {"lnorm 'two words.npz'",
+       2,
+       {"found 2 tensors, a, b, expected one"},
+       "name one: 'two words.npz:a'",
+       "lnorm 'two words.npz:a'"},
+      {"lnorm stats < 'two words.npz'",
+       2,
+       {"standard input: found 2 tensors"},
+       "name one: -:a",
+       "lnorm stats -:a < 'two words.npz'"},
+      {"cat 'two words.npz' | lnorm -:a",
+       2,
+       {"standard input"},
+       "name the file, or redirect it (< x.npz)",
+       "lnorm -:a < 'two words.npz'"},
+      // The only one needs no name.
+      {"lnorm one.json", 0, {"[-0.99999"}},
+      {"lnorm one.json:x --weight one.json", 0, {"[-0.99999"}},
+      {"lnorm compare one.json v.json", 0, {"agree"}},
+      {"echo '{\"x\": {\"shape\": [2], \"data\": [1, 3]}}' | lnorm --to json", 0, {"[-0.99999"}},
+      {"lnorm show one.json:x", 0, {"tensor([1., 3.]"}},
+  });
+}
+
+TEST_CASE("JSON Lines that are not named so are recognized", "[manners]") {
+  const std::string message = "lines.json:2:1: found '[2, 6]' after the value, expected nothing";
+  check({
+      {"lnorm lines.json",
+       2,
+       {message},
+       "--from jsonl",
+       "lnorm lines.json --from jsonl",
+       0,
+       {"]\n["}},
+      {"lnorm show lines.json", 2, {message}, "--from jsonl", "lnorm show lines.json --from jsonl"},
+      {"cat lines.json | lnorm stats",
+       2,
+       {"standard input:2:1: "},
+       "--from jsonl",
+       "cat lines.json | lnorm stats --from jsonl"},
+      {"lnorm compare lines.json v.json",
+       2,
+       {message},
+       "name it .jsonl, and a line of it lines.jsonl:1",
+       "mv lines.json lines.jsonl; lnorm compare lines.jsonl:1 v.json; mv lines.jsonl lines.json"},
+      {"lnorm x.npy --weight lines.json",
+       2,
+       {"--weight " + message},
+       "name it .jsonl, and a line of it lines.jsonl:1",
+       "cp lines.json lines.jsonl; lnorm x.npy --weight lines.jsonl:1"},
+      {"lnorm x.jsonl -o y.npy",
+       2,
+       {"y.npy: JSON Lines are several tensors"},
+       "name one: x.jsonl:1",
+       "lnorm x.jsonl:1 -o y.npy"},
+      {"lnorm lines.json --from jsonl --to npy",
+       2,
+       {"JSON Lines"},
+       "name one: lines.json:1",
+       "lnorm lines.json:1 --from jsonl --to npy"},
+      {"cat x.jsonl | lnorm --from jsonl --to npy",
+       2,
+       {"JSON Lines"},
+       "name one: -:1",
+       "cat x.jsonl | lnorm --from jsonl --to npy -:1"},
+      {"lnorm stats x.jsonl --csv",
+       2,
+       {"--csv"},
+       "name one: x.jsonl:1, or take --json",
+       "lnorm stats x.jsonl:1 --csv"},
+      {"lnorm compare x.jsonl v.json",
+       2,
+       {"several tensors"},
+       "name one: x.jsonl:1",
+       "lnorm compare x.jsonl:1 v.json"},
+      refused("printf '[1,2] [3,4]' | lnorm",
+              "standard input:1:7: found '[3,4]' after the value, expected nothing"),
+  });
+}
+
+TEST_CASE("a place that cannot be written or read is named with its option", "[manners]") {
+  check({
+      {"lnorm x.npy -o no/deep/y.npy",
+       2,
+       {"lnorm: cannot create -o no/deep/y.npy: No such file or directory\n"},
+       "mkdir -p no/deep",
+       "mkdir -p no/deep; lnorm x.npy -o no/deep/y.npy"},
+      {"lnorm x.npy -o y.npy --save-mean 'a b/m.npy'",
+       2,
+       {"lnorm: cannot create --save-mean a b/m.npy: No such file"},
+       "mkdir -p 'a b'",
+       "mkdir -p 'a b'; lnorm x.npy -o y.npy --save-mean 'a b/m.npy'"},
+      refused("lnorm x.npy -o .", "-o .: is a directory, expected a file to write"),
+      refused("lnorm x.npy -o x.npy/y.npy", "cannot create -o x.npy/y.npy: Not a directory"),
+      refused("lnorm x.npy --weight abc", "--weight abc: No such file or directory"),
+      refused("lnorm x.npy --bias 1e", "--bias 1e: No such file or directory"),
+      refused("lnorm stats x.npy --bias .", "--bias .: is a directory, expected a file"),
+      refused("lnorm no.npy", "no.npy: No such file or directory"),
+      refused("lnorm .", ".: is a directory, expected a file"),
+      {"lnorm v2.npy",
+       2,
+       {"'<V2'"},
+       "--as bfloat16 reads them so",
+       "lnorm v2.npy --as bfloat16 --to json"},
+      {"lnorm x.npy --weight v2.npy",
+       2,
+       {"--weight v2.npy"},
+       "--as bfloat16 reads them so",
+       "lnorm x.npy --weight v2.npy --as bfloat16"},
+      {"lnorm compare v2.npy x.npy",
+       2,
+       {"'<V2'"},
+       "--as bfloat16 reads them so",
+       "lnorm compare v2.npy x.npy --as bfloat16"},
+      {"lnorm cube.json --normalized-shape 2,3", 2, {"normalized shape (2, 3)"}},
+      {"echo '[[[1],[2],[4]]]' | lnorm --normalized-shape 3",
+       2,
+       {"normalized shape (3)"},
+       "(3) is axis 1; did you mean --axes 1?",
+       "echo '[[[1],[2],[4]]]' | lnorm --axes 1"},
+      {"echo '[[[1],[2]]]' | lnorm --normalized-shape 1,2",
+       2,
+       {"normalized shape (1, 2)"},
+       "(1, 2) are axes 0,1; did you mean --axes 0,1?",
+       "echo '[[[1],[2]]]' | lnorm --axes 0,1"},
+      {"lnorm __metadata__.npy -o y.safetensors",
+       2,
+       {"cannot be the name of a tensor"},
+       "--name gives it another",
+       "lnorm __metadata__.npy -o y.safetensors --name y"},
+  });
+}
+
+TEST_CASE("lnorm alone on a terminal lists the commands", "[manners]") {
+  const Outcome outcome = run({}, terminal());
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out == "");
+  for (const std::string command : {"apply", "stats", "compare", "softmax", "show"}) {
+    CHECK(outcome.err.find("\n  " + command + "  ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a reader that leaves early is no failure, a stream that is closed is one", "[manners]") {
+  const Workplace at;
+  for (const std::string command :
+       {"lnorm many.npy --to json", "lnorm show many.npy --threshold 9999",
+        "lnorm stats many.npy --json", "lnorm --help"}) {
+    CAPTURE(command);
+    const Outcome outcome = at.run("{ " + command + "; echo $? >&2; } | head -c 1 > first");
+    CHECK(outcome.err == "0\n");
+    CHECK(at.run(command + " >&-").status == 2);
+    CHECK(at.run(command + " > /dev/full").status == 2);
+  }
+  CHECK(refusal_fault(at.run("lnorm <&-"), {"standard input"}) == "");
+  CHECK(refusal_fault(at.run("lnorm < /dev/null"), {"standard input: is empty"}) == "");
+}
