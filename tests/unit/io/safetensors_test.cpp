@@ -102,7 +102,7 @@ TEST_CASE("tensors are read by name, wherever they lie, from files and pipes", "
 
 TEST_CASE("no length of a header makes the file look like another format", "[io]") {
   // The bytes that a pickle, gzip and UTF-16 begin with.
-  for (const std::size_t length : {0x280, 0x380, 0x480, 0x580, 0x8b1f, 0xfeff}) {
+  for (const std::size_t length : {0x280U, 0x380U, 0x480U, 0x580U, 0x8b1fU, 0xfeffU}) {
     std::string header = object(kGood);
     header.append(length - header.size(), ' ');
     Memory bytes(safetensors(header, "12345678"), false);
