@@ -4,7 +4,8 @@
 //
 //   Real                       with + - *, each rounded to nearest
 //   Pair                       {Real high, low}: the unevaluated sum high + low, high the nearest double
-//   product_error(a, b, p)     a * b - p exactly, where p is the rounded product a * b
+//   splat(double)              as a Real
+//   multiply_subtract(a, b, c) a * b - c, rounded once; kHasFusedMultiplyAdd: whether that is fast
 //
 // u is 2^-53. Error bounds are relative to the exact result, and hold while nothing overflows or
 // underflows. [Joldes, Muller, Popescu 2017, "Tight and rigorous error bounds for basic building blocks
@@ -21,6 +22,23 @@ LNORM_REAL_INLINE Pair two_sum(Real a, Real b) {
 LNORM_REAL_INLINE Pair fast_two_sum(Real a, Real b) {
   const Real sum = a + b;
   return {sum, b - (sum - a)};
+}
+
+// a * b - product exactly, where that is the rounded a * b. Without fused multiply-add factors are split in
+// halves.  [Dekker, Veltkamp]
+LNORM_REAL_INLINE Real product_error(Real a, Real b, Real product) {
+  if constexpr (kHasFusedMultiplyAdd) {
+    return multiply_subtract(a, b, product);
+  } else {
+    const Real splitter = splat(0x1p27 + 1);
+    const Real a_scaled = splitter * a;
+    const Real a_high = a_scaled - (a_scaled - a);
+    const Real a_low = a - a_high;
+    const Real b_scaled = splitter * b;
+    const Real b_high = b_scaled - (b_scaled - b);
+    const Real b_low = b - b_high;
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+  }
 }
 
 // a * b = high + low exactly, for products from 2^-968 up (without fused multiply-add |a|, |b| < 2^996).

@@ -21,21 +21,13 @@ namespace double_double {
 using Real = double;
 using Pair = DoubleDouble;
 
-// By fused multiply-add where the machine has one, else by splitting factors in halves.  [Dekker, Veltkamp]
-inline double product_error(double a, double b, double product) noexcept {
 #ifdef __FP_FAST_FMA
-  return std::fma(a, b, -product);
+constexpr bool kHasFusedMultiplyAdd = true;
 #else
-  constexpr double kSplitter = 0x1p27 + 1;
-  const double a_scaled = kSplitter * a;
-  const double a_high = a_scaled - (a_scaled - a);
-  const double a_low = a - a_high;
-  const double b_scaled = kSplitter * b;
-  const double b_high = b_scaled - (b_scaled - b);
-  const double b_low = b - b_high;
-  return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+constexpr bool kHasFusedMultiplyAdd = false;
 #endif
-}
+inline double multiply_subtract(double a, double b, double c) noexcept { return std::fma(a, b, -c); }
+inline double splat(double value) noexcept { return value; }
 
 #define LNORM_REAL_INLINE inline
 #include "lnorm/core/double_double-inl.hpp"

@@ -255,7 +255,7 @@ struct NarrowWriter {
 };
 
 // Has the settler decide elements of a part of a row that begins at offset.
-struct Settle {
+struct PartSettler {
   const Settler& settler;
   RowsIn part;
   std::int64_t offset;
@@ -283,7 +283,7 @@ HWY_INLINE void with_narrow_type(DType dtype, Use use) {
 void narrow_write(const RowsIn& part, const NarrowStatistics& s, const Affine& affine,
                   std::int64_t offset, const RowsOut& y, const Settler& settler) {
   for_each_chunk(part, s.center, [&](std::int64_t start, std::int64_t n, const Chunk& d) HWY_ATTR {
-    const Settle settle{settler, part_of(part, start, n), offset + start, y.dtype};
+    const PartSettler settle{settler, part_of(part, start, n), offset + start, y.dtype};
     const TermsAt terms(affine, offset + start);
     with_narrow_type(y.dtype, [&]<class Out>(Out) HWY_ATTR {
       with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
@@ -422,7 +422,7 @@ class ShortRows final : public Settler {
         const NarrowWriter<Out, has_weight, has_bias> writer(rstds_[r], products_[r],
                                                              error_ * spreads_[r], setting_.affine);
         const auto settle_element = [this](std::int64_t i, std::byte* to) {
-          Settle{*this, row_of(x_, row_), 0, y_.dtype}(i, to);
+          PartSettler{*this, row_of(x_, row_), 0, y_.dtype}(i, to);
         };
         writer.write(d_ + r * n_, n_, terms, out, y_.past_caches, settle_element);
         if (settled_) settled_.reset();

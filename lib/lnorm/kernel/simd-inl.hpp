@@ -51,20 +51,7 @@ struct V2 {
 using Real = V;
 using Pair = V2;
 
-HWY_INLINE V product_error(V a, V b, V product) {
-  if constexpr (kHasFusedMultiplyAdd) {
-    return hn::MulSub(a, b, product);
-  } else {  // [Dekker, Veltkamp]
-    const V splitter = splat(0x1p27 + 1);
-    const V a_scaled = splitter * a;
-    const V a_high = a_scaled - (a_scaled - a);
-    const V a_low = a - a_high;
-    const V b_scaled = splitter * b;
-    const V b_high = b_scaled - (b_scaled - b);
-    const V b_low = b - b_high;
-    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
-  }
-}
+HWY_INLINE V multiply_subtract(V a, V b, V c) { return hn::MulSub(a, b, c); }
 
 #define LNORM_REAL_INLINE HWY_INLINE
 #include "lnorm/core/double_double-inl.hpp"
