@@ -30,6 +30,9 @@ namespace {
 constexpr std::string_view kOverview =
     "lnorm normalizes tensors over any of their axes: exact, in any pipe.\n";
 
+// Of text: what apply and softmax write is all there where it stays.
+constexpr std::string_view kThresholdOfResults = "1000; in a file never";
+
 // Examples run in any folder: what they read, they have made before.
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -130,7 +133,7 @@ void add_apply(CLI::App& app, Parsed& parsed) {
       "--no-keepdim", [&] { arguments.keepdim = false; },
       "Drop the normalized axes from mean and rstd, not keep them as 1");
   add_work(apply, arguments.work);
-  add_print(apply, arguments.output.print);
+  add_print(apply, arguments.output.print, kThresholdOfResults);
 }
 
 // An option for a number in a range, which set(number) takes.
@@ -235,7 +238,7 @@ void add_softmax(CLI::App& app, Parsed& parsed) {
   add_input(softmax, arguments.input);
   add_output(softmax, arguments.output);
   add_work(softmax, arguments.work);
-  add_print(softmax, arguments.output.print);
+  add_print(softmax, arguments.output.print, kThresholdOfResults);
 }
 
 void add_show(CLI::App& app, Parsed& parsed) {
@@ -251,7 +254,7 @@ void add_show(CLI::App& app, Parsed& parsed) {
   add_color(show, arguments.color);
   add_threads(show, arguments.threads);
   add_progress(show, arguments.progress);
-  add_print(show, arguments.print);
+  add_print(show, arguments.print, "1000");
 }
 
 // --json=false and the like.

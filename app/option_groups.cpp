@@ -226,7 +226,7 @@ void add_output(CLI::App& app, OutputArguments& output) {
                                      "How JSON writes NaN: as NaN, or as null (default python)");
 }
 
-void add_print(CLI::App& app, PrintArguments& print) {
+void add_print(CLI::App& app, PrintArguments& print, std::string_view default_threshold) {
   app.option_defaults()->group("Text output (torch.set_printoptions)");
   PrintOptions& options = print.options;
   const auto add_count = [&](const std::string& name, auto& value, std::int64_t most,
@@ -250,7 +250,7 @@ void add_print(CLI::App& app, PrintArguments& print) {
   add_count("--edgeitems", options.edgeitems, kMany,
             "Elements at each end of a summary (default 3)");
   add_count("--threshold", options.threshold, kMany,
-            "Summarize above this many elements (default 1000; in a file never)");
+            concat("Summarize above this many elements (default ", default_threshold, ")"));
   add_count("--linewidth", options.linewidth, kMany, "Characters a line (default 80)");
   using SciMode = PrintOptions::SciMode;
   add_choice<SciMode>(app, "--sci-mode", options.sci_mode,

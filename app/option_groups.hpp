@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "arguments.hpp"
 
@@ -24,7 +25,7 @@ void add_axes(CLI::App& app, const SetAxes& set);
 void add_softmax_axes(CLI::App& app, const SetAxes& set);
 void add_normalization(CLI::App& app, NormalizationArguments& normalization);
 void add_output(CLI::App& app, OutputArguments& output);
-void add_print(CLI::App& app, PrintArguments& print);
+void add_print(CLI::App& app, PrintArguments& print, std::string_view default_threshold);
 void add_worst_by(CLI::App& app, std::optional<WorstBy>& by);
 void add_color(CLI::App& app, When& color);
 void add_progress(CLI::App& app, When& progress);
