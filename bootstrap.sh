@@ -18,7 +18,7 @@ cd "$(dirname "$0")"
 build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
   libzip-dev nlohmann-json3-dev pkgconf)
 test_packages=(catch2 fish libmpfr-dev mandoc zsh)
-# Of the library's tests, those of what computes, but for those that take an emulator long.
+# The kernels' tests in shares, without those that take an emulator long.
 cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]')
 package_packages=(dpkg-dev file lintian)
 lint_packages=(clang-format clang-tidy)
@@ -189,7 +189,7 @@ END
     libraries=$there/sysroot/usr/lib/$triplet:$there/sysroot/lib/$triplet
     emulator=("qemu-${triplet%%-*}" -L "/usr/$triplet" -E "LD_LIBRARY_PATH=$PWD/${libraries//:/:$PWD/}")
     printf '%s\n' "${cross_tests[@]}" |
-      xargs -P "$(nproc)" -I '{}' "${emulator[@]}" "$there/tests/lnorm_library_tests" '{}'
+      xargs -P "$(nproc)" -I '{}' "${emulator[@]}" "$there/tests/lnorm_kernel_tests" '{}'
     tests/cross/same_bytes.py build/release/lnorm "${emulator[@]}" "$there/lnorm"
     ;;
   bench-kernel | bench-program)

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Builds the consumer with lnorm's source as a folder of its own project, and runs it.
+set -eu
+cd "$(dirname "$0")"
+cmake -S . -B ../../build/consumer -G Ninja -DCMAKE_BUILD_TYPE=None -DLNORM_SOURCE_DIR="$PWD/../.." >/dev/null
+cmake --build ../../build/consumer --target consumer
+../../build/consumer/consumer
