@@ -180,29 +180,6 @@ TEST_CASE("the reports say what they mean", "[reports]") {
   }
 }
 
-TEST_CASE("the examples of docs/reports.md are what is printed", "[reports]") {
-  std::istringstream lines(read_file(LNORM_SOURCE_DIR "/docs/reports.md"));
-  const std::string prompt = "    $ lnorm ";
-  int examples = 0;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(prompt)) continue;
-    CAPTURE(line);
-    std::istringstream words(line.substr(prompt.size()));
-    Command command{
-        .arguments = {}, .directory = LNORM_SOURCE_DIR, .environment = {{"LC_ALL", "C.UTF-8"}}};
-    for (std::string word; words >> word;) command.arguments.push_back(word);
-    std::string printed;
-    while (std::getline(lines, line) && line.starts_with("    ")) printed += line.substr(4) + '\n';
-    const Outcome outcome = run(command);
-    CHECK(outcome.err == "");
-    CAPTURE(printed, outcome.out);
-    CHECK(!printed.empty());
-    CHECK(outcome.out.find(printed) != std::string::npos);
-    ++examples;
-  }
-  CHECK(examples >= 3);
-}
-
 TEST_CASE("stats fits the terminal, and 80 columns where there is none", "[reports]") {
   const Data data;
   const std::vector<Words> commands{

@@ -1,4 +1,4 @@
-// README's example, in a project that knows only lnorm::lnorm.
+// What README says for C++, in a project that knows only lnorm::lnorm.
 
 #include <cmath>
 #include <lnorm/xtensor.hpp>
