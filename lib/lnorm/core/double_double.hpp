@@ -26,7 +26,9 @@ constexpr bool kHasFusedMultiplyAdd = true;
 #else
 constexpr bool kHasFusedMultiplyAdd = false;
 #endif
-inline double multiply_subtract(double a, double b, double c) noexcept { return std::fma(a, b, -c); }
+inline double multiply_subtract(double a, double b, double c) noexcept {
+  return std::fma(a, b, -c);
+}
 inline double splat(double value) noexcept { return value; }
 
 #define LNORM_REAL_INLINE inline
