@@ -14,6 +14,7 @@
 #include "property/data.hpp"
 #include "support/catch.hpp"
 #include "support/oracle.hpp"
+#include "support/pace.hpp"
 
 namespace {
 
@@ -172,7 +173,7 @@ TEST_CASE("a row of many elements has moments as exact as a short one", "[moment
   const Recipe recipe{"all but constant", [](Random& r, DType d, int, int) {
                         return 1 + (d == DType::float32 ? 0x1p-21 : 0x1p-50) * normal(r);
                       }};
-  check(floats(dtype, recipe, 300'007, random));
+  check(floats(dtype, recipe, support::share(300'007), random));
 }
 
 TEST_CASE("a constant row has exactly its element for mean, and no variance", "[moments]") {
@@ -190,7 +191,7 @@ TEST_CASE("a constant row has exactly its element for mean, and no variance", "[
     }
   };
   std::vector<std::int64_t> lengths{1000, 1023, 1024, 1025, 1026, 2049};
-  for (std::int64_t length = 1; length <= 70; ++length) lengths.push_back(length);
+  for (std::int64_t length = 1; length <= support::share(70); ++length) lengths.push_back(length);
   constexpr Int128 kTwo52 = Int128{1} << 52;
   for (const std::int64_t length : lengths) {
     const auto n = static_cast<std::size_t>(length);

@@ -15,6 +15,7 @@
 #include "lnorm/kernel/layer_norm.hpp"
 #include "property/data.hpp"
 #include "support/catch.hpp"
+#include "support/pace.hpp"
 
 namespace {
 
@@ -163,12 +164,7 @@ TEST_CASE("a row of a million elements is as exact as a short one", "[oracle][lo
                                     "rising", "all but one constant");
   // The oracle takes its time.
   const bool is_longest = dtype == DType::float32 && name == "rising";
-#ifdef LNORM_SANITIZED
-  constexpr int kLongest = 100'003;
-#else
-  constexpr int kLongest = 1'000'003;
-#endif
-  const int length = is_longest ? kLongest : 50'003;
+  const int length = support::share(is_longest ? 1'000'003 : 50'003);
   Random random(17);
   for (const Recipe& recipe : float_recipes()) {
     if (recipe.name != name) continue;
@@ -443,7 +439,7 @@ TEST_CASE("results are right where they become subnormal, and where they overflo
   }
 }
 
-TEST_CASE("every float16 beside three partners is normalized right", "[oracle]") {
+TEST_CASE("every float16 beside three partners is normalized right", "[oracle][long]") {
   // Rows of four: all finite x in turn, with partners that no rounding can tell from others.
   constexpr std::array kPartners{0.5, -1.25, 3.0};
   const DType out = GENERATE(DType::float16, DType::float32);

@@ -9,6 +9,7 @@
 #include "lnorm/kernel/exact_sums.hpp"
 #include "lnorm/kernel/rounding.hpp"
 #include "support/catch.hpp"
+#include "support/pace.hpp"
 
 namespace mp = boost::multiprecision;
 using lnorm::DoubleDouble;
@@ -35,7 +36,7 @@ TEST_CASE("double-double arithmetic keeps its bounds", "[kernel]") {
     return lnorm::fast_two_sum(
         high, high * 0x1p-54 * std::uniform_real_distribution<double>(-1, 1)(random));
   };
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < support::share(20000); ++i) {
     const DoubleDouble a = number();
     const DoubleDouble b = number();
     REQUIRE(wide(lnorm::two_product(a.high, b.high)) == Wide(a.high) * Wide(b.high));
@@ -99,7 +100,7 @@ TEST_CASE("the numbers of a dtype stand in order, and know their index", "[kerne
   for (const lnorm::DType dtype : {lnorm::DType::float32, lnorm::DType::float64}) {
     const lnorm::FloatOrder order(dtype);
     std::mt19937_64 random(6);
-    for (int i = 0; i < 20000; ++i) {
+    for (int i = 0; i < support::share(20000); ++i) {
       const auto index =
           static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(order.infinity()));
       REQUIRE(order.index(order.value(index)) == index);

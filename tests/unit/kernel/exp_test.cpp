@@ -6,6 +6,7 @@
 #include <random>
 
 #include "support/catch.hpp"
+#include "support/pace.hpp"
 
 namespace mp = boost::multiprecision;
 using lnorm::DoubleDouble;
@@ -26,7 +27,7 @@ void for_many(double least, Check check) {
     return std::uniform_real_distribution<double>(from, to)(random);
   };
   for (const double d : {0.0, -0.0, -5e-324, -1e-300, -0x1p-54, -0x1p-53, -1e-9}) check(d);
-  for (int i = 0; i < 1200; ++i) {
+  for (int i = 0; i < support::share(1200); ++i) {
     check(uniform(least, 0));
     check(uniform(-3, 0));
     check(-std::exp2(uniform(-60, 1)));

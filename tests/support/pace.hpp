@@ -1,0 +1,14 @@
+#pragma once
+
+namespace support {
+
+// How many of a test's cases it takes: all of them, or some where sanitizers or an emulator make it slow.
+constexpr int share(int cases) {
+#ifdef LNORM_SLOW
+  return (cases + 7) / 8;
+#else
+  return cases;
+#endif
+}
+
+}  // namespace support
