@@ -347,7 +347,7 @@ TEST_CASE("softmax of no elements writes nothing", "[softmax]") {
   CHECK(untouched == std::byte{42});
 }
 
-TEST_CASE("the exact way alone decides every softmax right", "[softmax]") {
+TEST_CASE("the exact way alone decides every softmax right", "[softmax][long]") {
   const DType in = GENERATE(DType::float16, DType::float32, DType::float64);
   Random random(31);
   for (const Recipe& recipe : {recipes()[0], recipes()[3], recipes()[5], masked(0.5)}) {
