@@ -424,6 +424,36 @@ TEST_CASE("eps at the ends of its range leaves every result right", "[oracle]") 
   }
 }
 
+TEST_CASE("elements too small for low parts are right, whatever weight they get", "[oracle]") {
+  const DType out = GENERATE(DType::float64, DType::float32, DType::float16);
+  Random random(23);
+  const auto doubles = [](const std::vector<double>& values) {
+    return floats(DType::float64, values);
+  };
+  const auto power = [&](int least, int most) {
+    return std::ldexp(1 + property::uniform(random) / 4,
+                      least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1)));
+  };
+  for (int i = 0; i < 200; ++i) {
+    Settings settings;
+    settings.out = out;
+    settings.weight = random() % 2 == 0;
+    settings.formula.rms = true;
+    settings.formula.eps = random() % 2 == 0 ? 1e-5 : 0;
+    const Data tiny_and_large =
+        doubles({power(-1080, -990), -power(-1074, -960), power(0, 30), 0, power(-900, 300)});
+    const double weight = power(-299, 299);
+    check(tiny_and_large, settings, doubles({weight, weight, -weight, 1, 2}), tiny_and_large);
+
+    settings.weight = true;
+    settings.formula.rms = false;
+    settings.formula.eps = power(890, 896);
+    const double spread = power(-400, -398);
+    const double scale = power(-232, -224);
+    check(doubles({-spread, spread}), settings, doubles({scale, -scale}), tiny_and_large);
+  }
+}
+
 TEST_CASE("results are right where they become subnormal, and where they overflow", "[oracle]") {
   const DType dtype = GENERATE(DType::float16, DType::bfloat16, DType::float32, DType::float64);
   Random random(21);

@@ -17,7 +17,7 @@ Moments row_moments(const RowSetting& setting, const RowsIn& row) {
   const Range range = passes != nullptr ? passes->range(row) : range_one_by_one(row);
   Moments result{.non_finite = range.non_finite, .sum = kNan, .mean = kNan, .variance = kNan};
   if (range.non_finite == 0) {
-    RowNormalizer normalizer(setting, element_of(row, 0), [&](const auto& see) { see(row); });
+    RowNormalizer normalizer(setting, sample_of(row), [&](const auto& see) { see(row); });
     if (passes != nullptr && is_plain(row.dtype, range)) {
       normalizer.take_plain(passes->plain_sums(row, plain_exponent(range)));
     }

@@ -18,39 +18,54 @@ namespace {
 using Words = hn::RebindToUnsigned<F>;
 constexpr Words kWords;
 
-// The lanes of the sums of d and d^2 over at most a chunk, where d = x - center. After d there is room for a vector.
+// The lanes of the sums of d and d^2 over at most a chunk, where d = x - center.
 struct NarrowLanes {
-  V sum;
-  V squares;
-};
-
-HWY_INLINE NarrowLanes narrow_lanes(const double* d, std::int64_t n) {
   Lanes sums;
   Lanes squares;
-  sums.clear();
-  squares.clear();
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::int64_t v = 0; v < kVectors; ++v) {
-      const V term = hn::LoadU(kDoubles, d + i + v * kWidth);
-      sums.v[v] = sums.v[v] + term;
-      squares.v[v] = hn::MulAdd(term, term, squares.v[v]);
+
+  HWY_INLINE void clear() {
+    sums.clear();
+    squares.clear();
+  }
+
+  template <class Elements>
+  HWY_INLINE void add(const Elements& d, std::int64_t n) {
+    Lanes s = sums;
+    Lanes q = squares;
+    std::int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      d.read_ahead(i);
+      for (std::int64_t v = 0; v < kVectors; ++v) {
+        const V term = d(i + v * kWidth);
+        s.v[v] = s.v[v] + term;
+        q.v[v] = hn::MulAdd(term, term, q.v[v]);
+      }
     }
+    for (std::int64_t v = 0; v < kVectors && i < n; ++v, i += kWidth) {
+      const V term = hn::IfThenElseZero(mask_of(kDoubles, n - i), d(i));
+      s.v[v] = s.v[v] + term;
+      q.v[v] = hn::MulAdd(term, term, q.v[v]);
+    }
+    sums = s;
+    squares = q;
   }
-  for (std::int64_t v = 0; v < kVectors && i < n; ++v, i += kWidth) {
-    const V term = hn::IfThenElseZero(mask_of(kDoubles, n - i), hn::LoadU(kDoubles, d + i));
-    sums.v[v] = sums.v[v] + term;
-    squares.v[v] = hn::MulAdd(term, term, squares.v[v]);
-  }
-  return {sums.fold(), squares.fold()};
+};
+
+bool is_float32(const RowsIn& part) {
+  return part.dtype == DType::float32 && part.byte_order == std::endian::native;
 }
 
 Sums narrow_sums(const RowsIn& part, double center) {
   Sums total;
-  for_each_chunk(part, center, [&](std::int64_t, std::int64_t n, const Chunk& d) HWY_ATTR {
-    const NarrowLanes lanes = narrow_lanes(d.high, n);
-    total += Sums{{sum_of_lanes(lanes.sum)}, {sum_of_lanes(lanes.squares)}};
-  });
+  NarrowLanes lanes;
+  lanes.clear();
+  const auto add = [&](std::int64_t start, std::int64_t n, const auto& d) HWY_ATTR {
+    lanes.add(d, n);
+    if ((start + n) % kChunk != 0 && start + n != part.row_length) return;
+    total += Sums{{sum_of_lanes(lanes.sums.fold())}, {sum_of_lanes(lanes.squares.fold())}};
+    lanes.clear();
+  };
+  for_each_stretch(part, center, is_float32(part), add);
   return total;
 }
 
@@ -110,8 +125,9 @@ struct NarrowWriter {
     }
   }
 
-  HWY_INLINE Results results(const double* at, std::int64_t i, const TermsAt& terms) const {
-    const V d = hn::LoadU(kDoubles, at + i);
+  template <class Elements>
+  HWY_INLINE Results results(const Elements& elements, std::int64_t i, const TermsAt& terms) const {
+    const V d = elements(i);
     V low = hn::MulAdd(d, rstd, lower);
     if constexpr (kIsFloat) {
       V high = hn::MulAdd(d, rstd, upper);
@@ -185,8 +201,8 @@ struct NarrowWriter {
   }
 
   // A vector of results, or its first ones. settle(i, to) puts result i where it belongs.
-  template <class Settle>
-  HWY_INLINE void write_vector(const double* d, std::int64_t i, std::int64_t n,
+  template <class Elements, class Settle>
+  HWY_INLINE void write_vector(const Elements& d, std::int64_t i, std::int64_t n,
                                const TermsAt& terms, std::byte* out, const Settle& settle) const {
     const Results r = results(d, i, terms);
     const auto open = hn::IfThenElseZero(mask_of(kWords, n - i), r.open);
@@ -208,8 +224,8 @@ struct NarrowWriter {
   }
 
   // By value: what has no address stays in registers.
-  template <class Settle>
-  static HWY_NOINLINE void write_one_by_one(NarrowWriter writer, const double* d, std::int64_t i,
+  template <class Elements, class Settle>
+  static HWY_NOINLINE void write_one_by_one(NarrowWriter writer, Elements d, std::int64_t i,
                                             const TermsAt& terms, std::byte* out,
                                             const Settle& settle) {
     for (std::int64_t v = 0; v < kLanes; v += kWidth) {
@@ -217,11 +233,12 @@ struct NarrowWriter {
     }
   }
 
-  template <bool stream, class Settle>
-  HWY_INLINE std::int64_t write_groups(const double* d, std::int64_t n, const TermsAt& terms,
+  template <bool stream, class Elements, class Settle>
+  HWY_INLINE std::int64_t write_groups(const Elements& d, std::int64_t n, const TermsAt& terms,
                                        std::byte* out, const Settle& settle) const {
     std::int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
+      d.read_ahead(i);
       hn::Vec<F> y[kVectors];
       auto open = hn::Zero(kWords);
       for (std::int64_t v = 0; v < kVectors; ++v) {
@@ -240,9 +257,8 @@ struct NarrowWriter {
     return i;
   }
 
-  // After d there is room for a vector.
-  template <class Settle>
-  HWY_INLINE void write(const double* d, std::int64_t n, const TermsAt& terms, std::byte* out,
+  template <class Elements, class Settle>
+  HWY_INLINE void write(const Elements& d, std::int64_t n, const TermsAt& terms, std::byte* out,
                         bool past_caches, const Settle& settle) const {
     // Less than 16 bytes at a time there are no instructions for.
     constexpr std::int64_t kBytes = kWidth * kSize<Out>;
@@ -282,17 +298,20 @@ HWY_INLINE void with_narrow_type(DType dtype, Use use) {
 
 void narrow_write(const RowsIn& part, const NarrowStatistics& s, const Affine& affine,
                   std::int64_t offset, const RowsOut& y, const Settler& settler) {
-  for_each_chunk(part, s.center, [&](std::int64_t start, std::int64_t n, const Chunk& d) HWY_ATTR {
+  const auto write = [&](std::int64_t start, std::int64_t n, const auto& d) HWY_ATTR {
     const PartSettler settle{settler, part_of(part, start, n), offset + start, y.dtype};
     const TermsAt terms(affine, offset + start);
     with_narrow_type(y.dtype, [&]<class Out>(Out) HWY_ATTR {
-      with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
-        const NarrowWriter<Out, has_weight(), has_bias()> writer(s.rstd, 0.0 - s.shift * s.rstd,
-                                                                 s.error(), affine);
-        writer.write(d.high, n, terms, row_of(y, start, 1).data, y.past_caches, settle);
-      });
+      if constexpr (std::is_same_v<Out, float> || std::is_same_v<decltype(d), const Decoded&>) {
+        with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
+          const NarrowWriter<Out, has_weight(), has_bias()> writer(s.rstd, 0.0 - s.shift * s.rstd,
+                                                                   s.error(), affine);
+          writer.write(d, n, terms, row_of(y, start, 1).data, y.past_caches, settle);
+        });
+      }
     });
-  });
+  };
+  for_each_stretch(part, s.center, is_float32(part) && y.dtype == DType::float32, write);
 }
 
 // The sums of each of two vectors' lanes.
@@ -332,7 +351,7 @@ class ShortRows final : public Settler {
 
   void run() {
     const std::int64_t rows_at_once = std::clamp<std::int64_t>(kElements / n_, 1, kMostRows);
-    if (!setting_.formula.rms) center_ = sample_mean();
+    if (!setting_.formula.rms) center_ = sample_of(row_of(x_, 0)).center;
     with_terms(setting_.affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
       for (first_ = 0; first_ < x_.rows; first_ += rows_at_once) {
         rows_ = std::min(rows_at_once, x_.rows - first_);
@@ -341,7 +360,9 @@ class ShortRows final : public Settler {
         write_rows<has_weight(), has_bias()>();
         // The next rows are about where these are.
         const double next = center_ + shifts_[rows_ - 1];
-        if (!setting_.formula.rms && std::isfinite(next)) center_ = next;
+        if (!setting_.formula.rms && std::isfinite(next)) {
+          center_ = std::fabs(next) * rstds_[rows_ - 1] > 0.7 ? next : 0;
+        }
       }
     });
   }
@@ -350,7 +371,7 @@ class ShortRows final : public Settler {
   double settle(std::int64_t index, Number x) const override {
     if (!settled_) {
       const std::int64_t r = row_ - first_;
-      settled_.emplace(setting_, element_of(row_of(x_, row_), 0), reader(),
+      settled_.emplace(setting_, sample_of(row_of(x_, row_)), reader(),
                        NarrowStatistics{center_, shifts_[r], rstds_[r], bounds_.offset(spreads_[r]),
                                         bounds_.slope(), bounds_.reach(spreads_[r])});
     }
@@ -361,24 +382,25 @@ class ShortRows final : public Settler {
   static constexpr std::int64_t kElements = 2 * kChunk;  // fit the first-level cache
   static constexpr std::int64_t kMostRows = 16;
 
+  struct DecodedRow : Decoded {
+    const std::byte* next;
+
+    HWY_INLINE void read_ahead(std::int64_t i) const {
+      prefetch(next + i * kSize<T>, kLanes * kSize<T>);
+    }
+  };
+
   RowNormalizer::ReadRow reader() const {
     return [this](const auto& see) { see(row_of(x_, row_)); };
   }
 
-  double sample_mean() const {
-    Chunk chunk;
-    const std::int64_t n =
-        load_chunk(part_of(row_of(x_, 0), 0, std::min<std::int64_t>(n_, 16)), 0, chunk);
-    double sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += chunk.high[i];
-    return std::isfinite(sum) ? sum / static_cast<double>(n) : 0;
-  }
-
   void sum_rows() {
-    decode_as<T, false>(x_.data + first_ * n_ * kSize<T>, rows_ * n_, center_, d_);
+    decode_as<T>(x_.data + first_ * n_ * kSize<T>, rows_ * n_, center_, d_, 0);
     for (std::int64_t r = 0; r < rows_; ++r) {
-      const NarrowLanes lanes = narrow_lanes(d_ + r * n_, n_);
-      store_sums(lanes.sum, lanes.squares, sums_ + 2 * r);
+      NarrowLanes lanes;
+      lanes.clear();
+      lanes.add(Decoded{d_ + r * n_}, n_);
+      store_sums(lanes.sums.fold(), lanes.squares.fold(), sums_ + 2 * r);
     }
   }
 
@@ -416,7 +438,8 @@ class ShortRows final : public Settler {
     for (std::int64_t r = 0; r < rows_; ++r) {
       row_ = first_ + r;
       // While results are written, the elements of as many rows further on are read.
-      prefetch(x_.data + (row_ + rows_) * bytes, bytes);
+      const DecodedRow d{{d_ + r * n_}, x_.data + (row_ + rows_) * bytes};
+      for (std::int64_t i = n_ - n_ % kLanes; i < n_; i += kLanes) d.read_ahead(i);
       std::byte* const out = y_.data + row_ * n_ * kSize<Out>;
       if (rstds_[r] > 0) {
         const NarrowWriter<Out, has_weight, has_bias> writer(rstds_[r], products_[r],
@@ -424,10 +447,10 @@ class ShortRows final : public Settler {
         const auto settle_element = [this](std::int64_t i, std::byte* to) {
           PartSettler{*this, row_of(x_, row_), 0, y_.dtype}(i, to);
         };
-        writer.write(d_ + r * n_, n_, terms, out, y_.past_caches, settle_element);
+        writer.write(d, n_, terms, out, y_.past_caches, settle_element);
         if (settled_) settled_.reset();
       } else {
-        RowNormalizer alone(setting_, element_of(row_of(x_, row_), 0), reader());
+        RowNormalizer alone(setting_, sample_of(row_of(x_, row_)), reader());
         alone.sum_up();
         alone.write(row_of(x_, row_), 0, row_of(y_, n_, row_));
       }

@@ -51,22 +51,37 @@ constexpr int kMostTries = 2;
 
 }  // namespace
 
-RowNormalizer::RowNormalizer(const RowSetting& setting, Number first_element, ReadRow read_row)
-    : setting_(setting), first_(first_element), read_row_(std::move(read_row)) {
+RowSample sample_of(const RowsIn& row) noexcept {
+  constexpr std::int64_t kFew = 16;
+  Chunk chunk;
+  const std::int64_t n = load_chunk(part_of(row, 0, std::min(kFew, row.row_length)), 0, chunk);
+  double sum = 0;
+  double squares = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += chunk.high[i];
+    squares += chunk.high[i] * chunk.high[i];
+  }
+  const double mean = sum / static_cast<double>(n);
+  const bool is_far_from_zero = 3 * mean * sum > squares;  // mean^2 > variance / 2
+  return {element_of(row, 0), is_far_from_zero && std::isfinite(squares) ? mean : 0};
+}
+
+RowNormalizer::RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row)
+    : setting_(setting), sample_(sample), read_row_(std::move(read_row)) {
   if (setting.kernel.passes == nullptr) {
     find_exact();
   } else if (is_narrow(setting.in, setting.out) && !setting.saves_statistics && !setting.in_parts &&
              setting.affine.is_within(kMostNarrowAffine)) {
     pass_ = Pass::narrow;
-    center_ = setting.formula.rms ? 0 : first_.high;
+    center_ = setting.formula.rms ? 0 : sample.center;
   } else {
     start_wide();
   }
 }
 
-RowNormalizer::RowNormalizer(const RowSetting& setting, Number first_element, ReadRow read_row,
+RowNormalizer::RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row,
                              const NarrowStatistics& narrow)
-    : setting_(setting), first_(first_element), read_row_(std::move(read_row)), narrow_(narrow) {}
+    : setting_(setting), sample_(sample), read_row_(std::move(read_row)), narrow_(narrow) {}
 
 Sums RowNormalizer::sums(const RowsIn& part) const {
   const Passes& passes = *setting_.kernel.passes;
@@ -112,8 +127,8 @@ void RowNormalizer::start_wide() {
   pass_ = Pass::wide;
   // About 0 a deviation is the element itself. A 64-bit integer is no double, but its deviation from a rounded
   // one of them is one.
-  const bool about_zero = first_.low == 0 || setting_.formula.rms;
-  center_ = about_zero ? 0 : first_.high;
+  const bool about_zero = sample_.first.low == 0 || setting_.formula.rms;
+  center_ = about_zero ? 0 : sample_.first.high;
 }
 
 void RowNormalizer::take_wide(const Sums& row, double growth) {
@@ -121,9 +136,10 @@ void RowNormalizer::take_wide(const Sums& row, double growth) {
   const std::int64_t n = setting_.row_length;
   const Formula& formula = setting_.formula;
   centered_ = centered_sums(row, center_, n, formula.rms, growth);
-  if (!centered_ && !formula.rms && center_ != first_.high && std::isfinite(row.squares.high)) {
+  if (!centered_ && !formula.rms && center_ != sample_.first.high &&
+      std::isfinite(row.squares.high)) {
     pass_ = Pass::wide;
-    center_ = first_.high;
+    center_ = sample_.first.high;
     return;
   }
   if (!centered_ && row.squares.high == 0 && is_constant()) {
@@ -169,7 +185,7 @@ const RowNormalizer& RowNormalizer::better() const {
   if (!better_) {
     RowSetting setting = setting_;
     setting.saves_statistics = true;
-    auto row = std::make_unique<RowNormalizer>(setting, first_, read_row_);
+    auto row = std::make_unique<RowNormalizer>(setting, sample_, read_row_);
     row->sum_up();
     better_ = std::move(row);
   }
@@ -260,7 +276,8 @@ double RowNormalizer::settle(std::int64_t index, Number x) const {
     const DoubleDouble xhat = deviation * wide_->rstd;
     const DoubleDouble y =
         xhat * DoubleDouble{weight.high, weight.low} + DoubleDouble{bias.high, bias.low};
-    result = bracket(y, error_of(*wide_, xhat.high, kUnit * kUnit), setting_.out);
+    const double lost = deviation.high == 0 ? 0 : kLostBits * (1 + std::fabs(weight.high));
+    result = bracket(y, error_of(*wide_, xhat.high, kUnit * kUnit) + lost, setting_.out);
     if (result.is_decided()) return result.least;
   }
   if (!wide_ && !exact_ && !setting_.saves_statistics) return better().settle(index, x);

@@ -29,9 +29,16 @@ struct RowSetting {
   bool in_parts = false;          // the row is long, so that some results will need wide statistics
 };
 
+// What a row is about, from its first elements.
+struct RowSample {
+  Number first;
+  double center;  // for narrow sums: the mean of a few, or 0 where that is about as good
+};
+RowSample sample_of(const RowsIn& row) noexcept;
+
 // One row on its way through layer normalization, as kernel/layer_norm.hpp defines it, whole or in parts:
 //
-//   RowNormalizer row(setting, first element, read_row);
+//   RowNormalizer row(setting, sample_of(its first part), read_row);
 //   while (row.wants_sums()) row.take(the sum of row.sums(part) over all parts);
 //   row.write(part, offset, y) for all parts
 //
@@ -42,10 +49,10 @@ class RowNormalizer final : public Settler {
   // Calls see(part) for parts that make up the row, in any order.
   using ReadRow = std::function<void(const std::function<void(const RowsIn& part)>& see)>;
 
-  RowNormalizer(const RowSetting& setting, Number first_element, ReadRow read_row);
+  RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row);
 
   // Of a row whose narrow statistics are known.
-  RowNormalizer(const RowSetting& setting, Number first_element, ReadRow read_row,
+  RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row,
                 const NarrowStatistics& narrow);
 
   bool wants_sums() const noexcept { return pass_ != Pass::none; }
@@ -82,7 +89,7 @@ class RowNormalizer final : public Settler {
   const ExactRow& exact() const;
 
   RowSetting setting_;
-  Number first_;
+  RowSample sample_;
   ReadRow read_row_;
   Pass pass_ = Pass::none;
   double center_ = 0;

@@ -18,6 +18,7 @@ struct RowsIn {
   std::endian byte_order;
   std::int64_t rows;
   std::int64_t row_length;
+  std::int64_t to_next = 0;  // bytes from here to what will be read next, where that is known
 };
 
 // Results are written in native byte order, as float16, bfloat16, float32 or float64; any alignment.
@@ -41,8 +42,12 @@ inline RowsOut row_of(const RowsOut& y, std::int64_t row_length, std::int64_t r)
 
 // Elements first to first + count of the one row of x.
 inline RowsIn part_of(const RowsIn& row, std::int64_t first, std::int64_t count) noexcept {
-  return {row.data + first * static_cast<std::int64_t>(item_size(row.dtype)), row.dtype,
-          row.byte_order, 1, count};
+  return {row.data + first * static_cast<std::int64_t>(item_size(row.dtype)),
+          row.dtype,
+          row.byte_order,
+          1,
+          count,
+          row.to_next};
 }
 
 // Decodes the chunk of the one row of x that begins at start. Returns the number of its elements.

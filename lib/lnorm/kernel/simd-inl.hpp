@@ -124,32 +124,66 @@ HWY_INLINE void prefetch(const std::byte* from, std::int64_t bytes) {
   for (std::int64_t at = 0; at < bytes; at += kLine) hwy::Prefetch(from + at);
 }
 
-// Elements as they lie, less the center. There is room for whole groups. reads_ahead: as many elements again go
-// into the caches.
-template <class T, bool reads_ahead = true>
-void decode_as(const std::byte* from, std::int64_t count, double center, double* to) {
-  const V about = splat(center);
-  const auto decode_group = [&](const std::byte* group, double* d) HWY_ATTR {
-    for (std::int64_t v = 0; v < kLanes; v += kWidth) {
-      hn::StoreU(load_vector<T>(group + v * kSize<T>) - about, kDoubles, d + v);
-    }
-  };
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const std::byte* const group = from + i * kSize<T>;
-    if constexpr (reads_ahead) prefetch(group + count * kSize<T>, kLanes * kSize<T>);
-    decode_group(group, to + i);
+// Elements as they lie, less the center, by loads from there. What lies ahead bytes further on goes into the caches,
+// if that is not 0. A center of 0, which most rows have, costs nothing.
+template <class T, bool has_center>
+struct Encoded {
+  const std::byte* x;
+  V center;
+  std::int64_t ahead;
+
+  HWY_INLINE V operator()(std::int64_t i) const {
+    const V element = load_vector<T>(x + i * kSize<T>);
+    if constexpr (has_center) return element - center;
+    return element;
   }
-  if (i >= count) return;
+  HWY_INLINE void read_ahead(std::int64_t i) const {
+    if (ahead != 0) prefetch(x + ahead + i * kSize<T>, kLanes * kSize<T>);
+  }
+};
+
+// Calls use(elements) with those that lie there.
+template <class T, class Use>
+HWY_INLINE void with_encoded(const std::byte* x, double center, std::int64_t ahead, Use use) {
+  if (center == 0) {
+    use(Encoded<T, false>{x, hn::Zero(kDoubles), ahead});
+  } else {
+    use(Encoded<T, true>{x, splat(center), ahead});
+  }
+}
+
+// There is room for whole groups.
+template <class T>
+void decode_as(const std::byte* from, std::int64_t count, double center, double* to,
+               std::int64_t ahead) {
+  with_encoded<T>(from, center, ahead, [&](const auto& elements) HWY_ATTR {
+    for (std::int64_t i = 0; i + kLanes <= count; i += kLanes) {
+      elements.read_ahead(i);
+      for (std::int64_t v = i; v < i + kLanes; v += kWidth) {
+        hn::StoreU(elements(v), kDoubles, to + v);
+      }
+    }
+  });
+  const std::int64_t left = count % kLanes;
+  if (left == 0) return;
   alignas(64) std::byte rest[kLanes * kSize<T>] = {};
-  std::memcpy(rest, from + i * kSize<T>, static_cast<std::size_t>((count - i) * kSize<T>));
-  decode_group(rest, to + i);
+  std::memcpy(rest, from + (count - left) * kSize<T>, static_cast<std::size_t>(left * kSize<T>));
+  const Encoded<T, true> elements{rest, splat(center), 0};
+  for (std::int64_t v = 0; v < left; v += kWidth) {
+    hn::StoreU(elements(v), kDoubles, to + count - left + v);
+  }
+}
+
+// How far from an element of type T those lie that are read soon.
+template <class T>
+std::int64_t ahead_of(const RowsIn& part) {
+  return part.to_next != 0 ? part.to_next : kChunk * kSize<T>;
 }
 
 // Up to a chunk of a row of any dtype. The center is 0 where elements have low parts.
 inline void decode(const RowsIn& part, double center, Chunk& chunk) {
   const auto decode_from = [&]<class T>(const std::byte* from, T) {
-    decode_as<T>(from, part.row_length, center, chunk.high);
+    decode_as<T>(from, part.row_length, center, chunk.high, ahead_of<T>(part));
   };
   if (part.byte_order == std::endian::native) {
     switch (part.dtype) {
@@ -177,7 +211,9 @@ inline void decode(const RowsIn& part, double center, Chunk& chunk) {
     }
   }
   load(part.data, part.dtype, part.byte_order, part.row_length, chunk);
-  if (center != 0) decode_from(reinterpret_cast<const std::byte*>(chunk.high), double{});
+  if (center == 0) return;
+  decode_as<double>(reinterpret_cast<const std::byte*>(chunk.high), part.row_length, center,
+                    chunk.high, 0);
 }
 
 // Calls use(start, count, chunk) for every chunk of a row, less the center.
@@ -188,6 +224,33 @@ HWY_INLINE void for_each_chunk(const RowsIn& row, double center, Use use) {
     const std::int64_t count = std::min(kChunk, row.row_length - start);
     decode(part_of(row, start, count), center, chunk);
     use(start, count, chunk);
+  }
+}
+
+// Elements less the center, in a chunk that is decoded. After them there is room for a vector.
+struct Decoded {
+  const double* d;
+
+  HWY_INLINE V operator()(std::int64_t i) const { return hn::LoadU(kDoubles, d + i); }
+  HWY_INLINE void read_ahead(std::int64_t) const {}
+};
+
+// Calls use(start, count, elements) for all of a row, within a chunk at a time; elements are Decoded or, of what most
+// tensors are of, whole groups Encoded: then a pass computes while it reads from memory, without a detour.
+template <class Use>
+HWY_INLINE void for_each_stretch(const RowsIn& row, double center, bool is_usual, Use use) {
+  Chunk chunk;
+  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
+    const std::int64_t count = std::min(kChunk, row.row_length - start);
+    const std::int64_t whole = is_usual ? count - count % kLanes : 0;
+    if (whole > 0) {
+      const RowsIn part = part_of(row, start, whole);
+      with_encoded<float>(part.data, center, ahead_of<float>(part),
+                          [&](const auto& elements) HWY_ATTR { use(start, whole, elements); });
+    }
+    if (whole == count) continue;
+    decode(part_of(row, start + whole, count - whole), center, chunk);
+    use(start + whole, count - whole, Decoded{chunk.high});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/kernel/passes.hpp"
@@ -119,7 +120,8 @@ struct WideWriter {
       : minus_mean(splat(-statistics.mean)), rstd(splat(statistics.rstd)), affine(terms) {
     const double weight = has_weight ? affine.weight().max_abs() : 1;
     const double bias = has_bias ? affine.bias().max_abs() : 0;
-    const double bound = (statistics.error() * weight + 4 * kUnit * kUnit * bias) * (1 + 0x1p-8);
+    double bound = (statistics.error() * weight + 4 * kUnit * kUnit * bias) * (1 + 0x1p-8);
+    if (statistics.error() > 0) bound += kLostBits * (1 + weight);
     // Where both are zero, zeros stay +0.
     minus_error = splat(0.0 - bound);
     error = splat(bound);
@@ -156,6 +158,19 @@ struct WideWriter {
   }
 };
 
+HWY_INLINE void copy_out(const double* results, std::int64_t n, std::byte* out, bool past_caches) {
+  constexpr std::int64_t kBytes = kWidth * kSize<double>;
+  std::int64_t i = 0;
+  if (past_caches && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0) {
+    for (; i + kWidth <= n; i += kWidth) {
+      hn::Stream(hn::Load(kDoubles, results + i), kDoubles,
+                 reinterpret_cast<double*>(out + i * kSize<double>));
+    }
+  }
+  std::memcpy(out + i * kSize<double>, results + i,
+              static_cast<std::size_t>(n - i) * sizeof(double));
+}
+
 void wide_write(const RowsIn& part, const WideStatistics& statistics, const Affine& affine,
                 std::int64_t offset, const RowsOut& y, const Settler& settler) {
   alignas(64) double low_ends[kChunk];
@@ -176,7 +191,7 @@ void wide_write(const RowsIn& part, const WideStatistics& statistics, const Affi
     });
     std::byte* const out = row_of(y, start, 1).data;
     if (y.dtype == DType::float64 && hn::AllTrue(bits, hn::Eq(differ, hn::Zero(bits)))) {
-      std::memcpy(out, low_ends, static_cast<std::size_t>(n) * sizeof(double));
+      copy_out(low_ends, n, out, y.past_caches);
       return;
     }
     for (std::int64_t i = 0; i < n; ++i) {

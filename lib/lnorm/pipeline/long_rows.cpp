@@ -33,7 +33,7 @@ class RowGroup {
     read(first, slots_.front());
     for (std::int64_t r = 0; r < tile.rows; ++r) {
       rows_.push_back(
-          std::make_unique<RowNormalizer>(setting, element_of(row_in(first, slots_.front(), r), 0),
+          std::make_unique<RowNormalizer>(setting, sample_of(row_in(first, slots_.front(), r)),
                                           [this, r](const auto& see) { read_row(r, see); }));
     }
   }
