@@ -97,7 +97,8 @@ void RowNormalizer::take(const Sums& row) {
 void RowNormalizer::take_plain(const Sums& row) {
   center_ = 0;
   // Sums of chunks are exact. Each addition of one to the total is off by 3 u^2.
-  take_wide(row, 3 * static_cast<double>((setting_.row_length + kChunk - 1) / kChunk));
+  const std::int64_t chunks = (setting_.row_length + kChunk - 1) / kChunk;
+  take_wide(row, 3 * static_cast<double>(chunks));
 }
 
 void RowNormalizer::sum_up() {

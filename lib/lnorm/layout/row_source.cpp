@@ -7,9 +7,9 @@
 
 namespace lnorm {
 
-RowSource::RowSource(TensorSource& source, const RowView& view, const Passage& passage,
+RowSource::RowSource(TensorSource& source, RowView view, const Passage& passage,
                      const ForEachTile& for_each_tile)
-    : source_(&source), view_(view) {
+    : source_(&source), view_(std::move(view)) {
   const auto take = [&](std::unique_ptr<TensorSource> detour) {
     detour_ = std::move(detour);
     source_ = detour_.get();

@@ -10,7 +10,7 @@ namespace lnorm {
 // Rows from a source, in whatever order they lie there: a loop sees tiles as rows, one after another.
 class RowSource {
  public:
-  RowSource(TensorSource& source, const RowView& view, const Passage& passage,
+  RowSource(TensorSource& source, RowView view, const Passage& passage,
             const ForEachTile& for_each_tile);
 
   const TensorInfo& info() const noexcept { return source_->info(); }

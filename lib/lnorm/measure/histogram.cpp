@@ -117,7 +117,7 @@ Histogram::Bars bars_of_range(Bins bins, double low, double high, std::size_t mo
     std::int64_t done = 0;
     for (std::size_t bar = std::min(static_cast<std::size_t>(begin), most - 1); done < bin.count;
          ++bar) {
-      const double border = static_cast<double>(bar + 1);
+      const auto border = static_cast<double>(bar + 1);
       const bool all = end <= border || bar == most - 1;
       const double part = all ? 1 : (border - begin) / (end - begin);
       const std::int64_t so_far =

@@ -75,6 +75,7 @@ std::vector<double> medians_of_few(std::span<const std::int64_t> counts,
   }
   each_value([&](std::size_t column, double value) { columns[column].push_back(value); });
   std::vector<double> result;
+  result.reserve(columns.size());
   for (std::vector<double>& values : columns) result.push_back(median_of(values));
   return result;
 }

@@ -126,7 +126,7 @@ Route choose_route(const Plan& plan) {
                      bytes_text(plan.row_length * static_cast<std::int64_t>(item_size(plan.in))),
                      " is more than should be held"));
   }
-  const Route blocks = in_blocks(plan);
+  Route blocks = in_blocks(plan);
   if (!blocks.in.needs_positions && !blocks.out.needs_positions) return blocks;
   if (blocks.rows < std::min(plan.rows, kLeastTileRows)) {
     return in_parts(plan, concat(kAmong, ", and too few of them can be held"));

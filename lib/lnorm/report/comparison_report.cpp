@@ -147,6 +147,7 @@ class TextReport {
     if (c_.row_max_axes) columns.push_back({"", "row max"});
     Table table(c_.rows ? "row" : "at", columns);
     std::vector<TableLine> lines;
+    lines.reserve(elements.size());
     for (const WorstElement& element : elements) lines.push_back(line_of(element));
     for (const TableLine& line : lines) table.measure(line);
     add("worst ", c_.rows ? "rows" : "elements", " by ", name(c_.worst.by()), ":");

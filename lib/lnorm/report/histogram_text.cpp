@@ -69,8 +69,8 @@ std::vector<Tick> ticks(double low, double high, std::size_t width) {
   };
   std::vector<Tick> result;
   const double first = std::ceil(low / step);
-  for (double i = 0; i <= static_cast<double>(width); ++i) {
-    const double value = (first + i) * step;
+  for (std::size_t i = 0; i <= width; ++i) {
+    const double value = (first + static_cast<double>(i)) * step;
     if (!(value <= high)) break;
     result.push_back({value, label(value)});
   }

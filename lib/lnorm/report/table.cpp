@@ -15,7 +15,7 @@ std::size_t point_of(const std::string& number) {
   return std::min(number.find_first_of(".e"), number.size());
 }
 
-std::string blanks(std::size_t count) { return std::string(count, ' '); }
+std::string blanks(std::size_t count) { return std::string().append(count, ' '); }
 
 std::string without_end(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);

@@ -282,10 +282,11 @@ class JsonReader {
         text_.fail(value_at, R"("dtype" is not a string, such as "float32")");
       }
       const auto parsed = parse_dtype(text);
-      if (!parsed)
+      if (!parsed) {
         text_.fail(value_at, concat("dtype '", printable(text),
                                     "' is not supported, expected bool, int8 to int64, ",
                                     "uint8 to uint64, float16 to float64, or bfloat16"));
+      }
       tensor_.info.dtype = *parsed;
     }
     const Shape shape = read_shape(object, names, at);
