@@ -13,6 +13,7 @@
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
 #   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch
 set -euo pipefail
+caller=$PWD
 cd "$(dirname "$0")"
 
 build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
@@ -134,16 +135,28 @@ END
     ctest --preset release
     ;;
   install)
-    install "${build_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_ZSH_COMPLETIONS=zsh/site-functions
     prefix=/usr/local
     [ "$(id -u)" -eq 0 ] || prefix=$HOME/.local
     prefix=${2:-$prefix}
+    case $prefix in
+      -*)
+        echo "bootstrap.sh: install takes a folder, found $prefix" >&2
+        exit 2
+        ;;
+      /*) ;;
+      *) prefix=$caller/$prefix ;;
+    esac
+    install "${build_packages[@]}"
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_ZSH_COMPLETIONS=zsh/site-functions
     cmake --install build/release --prefix "$prefix" >/dev/null
     echo "Installed into $prefix: bin/lnorm, its manual and completions, and the library for find_package(lnorm)."
     case ":$PATH:" in
       *":$prefix/bin:"*) ;;
       *) echo "For your shell: export PATH=\"$prefix/bin:\$PATH\"" ;;
+    esac
+    case $prefix in
+      /usr/local) ;;  # where zsh looks of itself
+      *) echo "For zsh, before compinit: fpath+=(\"$prefix/share/zsh/site-functions\")" ;;
     esac
     ;;
   package)

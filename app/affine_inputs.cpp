@@ -30,8 +30,11 @@ std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std
     char buffer[32];
     return parse_json(option, std::string(json_number(number, buffer)));
   }
-  const bool is_json = content.find_first_of("[{") == 0 || content == "NaN" || content == "null" ||
-                       content == "Infinity" || content == "-Infinity";
+  const std::string word = lower_case(content);
+  if (word == "nan") return parse_json(option, "NaN");
+  if (word == "inf" || word == "+inf" || word == "infinity") return parse_json(option, "Infinity");
+  if (word == "-inf" || word == "-infinity") return parse_json(option, "-Infinity");
+  const bool is_json = content.find_first_of("[{") == 0 || content == "null";
   try {
     return is_json ? parse_json(option, text) : nullptr;
   } catch (const Error& error) {
@@ -73,9 +76,12 @@ const Affine& AffineInputs::of(const Plan& plan, const OpenedTensor& input) {
   const auto read = [&](std::string_view role, const std::optional<std::string>& name,
                         bool add_one) -> AffineTerm {
     if (!name) return {};
-    auto source = open_term(concat("--", role), *name, as_);
+    const std::string option = concat("--", role);
+    auto source = open_term(option, *name, as_);
     reads_as_ = reads_as_ || source->info().dtype == as_;
-    check_affine_shape(role, source->info(), plan);
+    TensorInfo info = source->info();
+    if (info.name != option) info.name = concat(option, ' ', *name);  // not of a literal
+    check_affine_shape(info, plan);
     source = gathered(std::move(source));
     return {source->info(), read_all(*source), add_one};
   };

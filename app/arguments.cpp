@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -141,15 +142,8 @@ template <class Set>
 void add_number(CLI::App& app, const std::string& name, std::uint64_t least, std::uint64_t most,
                 Set set, const std::string& help) {
   add_parsed(
-      app, name,
-      [=](const std::string& text) {
-        const std::uint64_t number = parse_count(name, text);
-        if (number < least || number > most) {
-          throw Error(concat(name, ": ", text, " is out of range, expected ", least, " to ", most));
-        }
-        set(number);
-      },
-      help, "N");
+      app, name, [=](const std::string& text) { set(parse_count(name, text, least, most)); }, help,
+      "N");
 }
 
 void add_stats(CLI::App& app, Parsed& parsed) {
@@ -183,12 +177,6 @@ void add_stats(CLI::App& app, Parsed& parsed) {
   add_work(stats, arguments.work);
 }
 
-double parse_tolerance(const std::string& name, const std::string& text) {
-  const double value = parse_real(name, text);
-  if (value < 0) throw Error(concat(name, ": ", text, " is negative, expected 0 or more"));
-  return value;
-}
-
 void add_compare(CLI::App& app, Parsed& parsed) {
   CompareArguments& arguments = parsed.compare_arguments;
   CLI::App& compare =
@@ -199,16 +187,16 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   compare.option_defaults()->group("Tolerance");
   add_parsed(
       compare, "--rtol",
-      [&](const std::string& text) { arguments.rtol = parse_tolerance("--rtol", text); },
+      [&](const std::string& text) { arguments.rtol = parse_not_negative("--rtol", text); },
       "Relative tolerance", "R");
   add_parsed(
       compare, "--atol",
-      [&](const std::string& text) { arguments.atol = parse_tolerance("--atol", text); },
+      [&](const std::string& text) { arguments.atol = parse_not_negative("--atol", text); },
       "Absolute tolerance", "A");
   add_parsed(
       compare, "--max-ulp",
       [&](const std::string& text) { arguments.max_ulp = parse_count("--max-ulp", text); },
-      "Units in the last place by which an element may be off", "N");
+      "Units in the last place by which an element may be off; +0 and -0 are 0 apart", "N");
   compare.add_flag_callback(
       "--no-equal-nan", [&] { arguments.equal_nan = false; }, "NaN does not equal NaN");
   compare.option_defaults()->group("Rows, of which those that differ are counted");
@@ -265,42 +253,98 @@ void refuse_flag_values(CLI::App& app) {
   }
 }
 
-std::string hint_of(const Command& command) {
-  return "lnorm " + command.app->get_name() + " --help lists the options";
+std::string hint_of(const CLI::App& command) {
+  return "lnorm " + command.get_name() + " --help lists the options";
+}
+
+bool is_file(const std::string& name) {
+  return name == "-" || name.starts_with("-:") || os::status(name);
 }
 
 [[noreturn]] void fail_option(const CLI::App& command, const std::string& word) {
-  throw Error(concat("there is no option ", printable(word)), hint_for_option(command, word));
+  throw Error(concat("there is no option ", printable(word)),
+              is_file(word) ? concat("the file is ", shell_word("./" + word))
+                            : hint_for_option(command, word));
 }
 
-// "-output y.npy", which CLI11 would take for "-o utput".
-void refuse_single_dashes(const CLI::App& command, std::span<const char* const> argv) {
-  for (const std::string word : argv) {
-    if (word == "--") return;
+// Whether a word is meant as an option wherever it stands: "--rms" and "-o", but not "-1" or "-inf".
+bool looks_like_option(std::string_view word) {
+  const auto is_letter = [&](std::size_t i) {
+    return i < word.size() && std::isalpha(static_cast<unsigned char>(word[i])) != 0;
+  };
+  return word == "--" || (word.starts_with("--") && is_letter(2)) ||
+         (word.starts_with('-') && word.size() == 2 && is_letter(1));
+}
+
+// Throws Error for a word behind an option, or behind its value, that cannot be an input: "--axes 1 2".
+void refuse_stray_value(const CLI::Option& option, const std::string& name,
+                        const std::string& value, const std::string& stray,
+                        const std::string& help) {
+  double number = 0;
+  const bool is_value = parse_real(stray, number) || stray == "true" || stray == "false";
+  if (!is_value || is_file(stray)) return;
+  if (value.empty()) throw Error(concat(name, " takes no value, found ", stray), help);
+  const std::string list = concat(value, ",", stray);
+  const bool takes_list = option.get_type_name().find(',') != std::string::npos;
+  throw Error(concat(name, " takes one value, found ", printable(value), " and ", stray),
+              takes_list         ? concat("a list is written ", shell_word(list))
+              : name == "--axis" ? concat("of several it is --axes ", shell_word(list))
+                                 : help);
+}
+
+// What CLI11 would take for something else: "-output y.npy" for "-o utput", an option for another's value.
+void check_words(const CLI::App& command, std::span<const char* const> argv,
+                 const std::string& help) {
+  for (std::size_t i = 0; i < argv.size(); ++i) {
+    const std::string word = argv[i];
+    const auto next = [&](std::size_t distance) -> std::string {
+      return i + distance < argv.size() ? argv[i + distance] : "";
+    };
+    if (word == "--") {
+      for (const std::string file : argv.subspan(i + 1)) {
+        if (looks_like_option(file) && command.get_option_no_throw(file) && !is_file(file)) {
+          throw Error(concat("found ", file, " after --"), "options come before --");
+        }
+      }
+      return;
+    }
     if (lacks_dash(command, word)) fail_option(command, word);
+    const CLI::Option* const option =
+        word.starts_with('-') ? command.get_option_no_throw(word) : nullptr;
+    if (option == nullptr) continue;
+    if (option->get_expected_max() == 0) {
+      refuse_stray_value(*option, word, "", next(1), help);
+      continue;
+    }
+    if (looks_like_option(next(1))) {
+      const std::string type = option->get_type_name();
+      throw Error(concat(word, " takes a value, found ", printable(next(1))),
+                  type == "PATH" || type == "T"
+                      ? concat("a file of that name is ", shell_word("./" + next(1)))
+                      : help);
+    }
+    if (!next(1).empty()) refuse_stray_value(*option, word, next(1), next(2), help);
+    ++i;
   }
 }
 
 // Adds what CLI11 could not place to the words, in the order of the command line: "-:member", which
 // it takes for an option. What remains are options that are not there.
 void place_extras(const CLI::App& app, Command& command, std::span<const char* const> argv) {
+  const auto position = [&](const std::string& word) {
+    return std::find(argv.begin(), argv.end(), word) - argv.begin();
+  };
   for (const std::string& word : app.remaining(true)) {
     if (word == "--") continue;
-    if (word.starts_with('-') && word.size() > 1 && !word.starts_with("-:")) {
+    if (word.starts_with('-') && word.size() > 1 && !word.starts_with("-:") &&
+        position(word) < position("--")) {
       fail_option(*command.app, word);
     }
     command.words.push_back(word);
   }
-  const auto position = [&](const std::string& word) {
-    return std::find(argv.begin(), argv.end(), word) - argv.begin();
-  };
   std::stable_sort(
       command.words.begin(), command.words.end(),
       [&](const std::string& a, const std::string& b) { return position(a) < position(b); });
-}
-
-bool is_file(const std::string& name) {
-  return name == "-" || name.starts_with("-:") || os::status(name);
 }
 
 // For two names where there is to be one.
@@ -308,14 +352,13 @@ std::string hint_for_two(const CLI::App& command, const std::string& first,
                          const std::string& second) {
   const auto* const program = command.get_parent();
   if (find_command(*program, second) != nullptr && !is_file(second)) {
-    return concat("the command comes first: lnorm ", second, ' ', shell_word(printable(first)));
+    return concat("the command comes first: lnorm ", second, ' ', shell_word(first));
   }
-  const std::string both = concat(shell_word(printable(first)), ' ', shell_word(printable(second)));
-  if (command.get_option_no_throw("-o") == nullptr) {
-    return concat("lnorm compare ", both, " holds one against the other");
+  if (is_file(second) || command.get_option_no_throw("-o") == nullptr) {
+    return concat("lnorm compare ", shell_word(first), ' ', shell_word(second),
+                  " holds one against the other");
   }
-  const std::string output = concat("-o ", shell_word(printable(second)), " writes there");
-  return is_file(second) ? concat(output, "; lnorm compare ", both, " compares them") : output;
+  return concat("-o ", shell_word(second), " writes there");
 }
 
 // The one tensor that a command names; otherwise standard input.
@@ -356,6 +399,11 @@ void check_effects(const CLI::App& command) {
     const CLI::Option* const option = command.get_option_no_throw(name);
     return option != nullptr && option->count() > 0;
   };
+  for (const CLI::Option* const flag : command.get_options()) {
+    if (flag->get_expected_max() == 0 && flag->count() > 1) {
+      throw Error(concat(flag->get_name(), " is given twice, expected once"));
+    }
+  }
   for (const Effect& effect : effects) {
     if (!is_given(effect.option)) continue;
     std::string needed;
@@ -393,7 +441,7 @@ void take_both(const Command& command, CompareArguments& arguments) {
   if (command.words.size() != 2) {
     throw Error(
         concat("compare takes two tensors, ACTUAL and EXPECTED, found ", command.words.size()),
-        hint_of(command));
+        hint_of(*command.app));
   }
   arguments.actual = command.words[0];
   arguments.expected = command.words[1];
@@ -422,8 +470,13 @@ bool generates(std::span<const char* const> argv) {
 // "lnorm x.npy" means "lnorm apply x.npy".
 std::vector<std::string> with_command(const CLI::App& program, std::span<const char* const> argv) {
   std::vector<std::string> words(argv.begin(), argv.end());
+  for (std::string& word : words) {
+    if (word == "--") break;
+    if (word.starts_with("-o=")) word.replace(0, 2, "--output");  // or CLI11 takes "=" for a part
+  }
   const std::string first = words.empty() ? "" : words.front();
-  if (!names_command(argv) && first != "--help" && first != "-h" && first != "--version") {
+  if (!names_command(argv) && first != "--help" && first != "-h" && first != "--version" &&
+      first != "-V") {
     // Whatever else it is, it is no path.
     const bool is_word =
         !first.empty() && first[0] != '-' && first.find_first_of("./:[{(") == first.npos;
@@ -446,7 +499,7 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
   Parsed parsed;
   parsed.only = only;
   CLI::App app{std::string(kOverview), "lnorm"};
-  app.set_version_flag("--version", version);
+  app.set_version_flag("-V,--version", version);
   app.footer("lnorm COMMAND --help lists the options of a command.\n\n" + std::string(kExamples));
   app.require_subcommand(1);
   app.allow_extras();
@@ -470,7 +523,7 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
     }
     std::vector<std::string> reversed = with_command(app, words);
     const CLI::App* const command = find_command(app, reversed.back());
-    if (command != nullptr) refuse_single_dashes(*command, words);
+    if (command != nullptr) check_words(*command, words, hint_of(*command));
     app.parse(std::move(reversed));
   } catch (const CLI::Success& help) {
     return Done{print_help(app, help)};
@@ -480,9 +533,9 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
     name.erase(name.find_first_of(": "));
     if (flag) name.insert(0, name.size() == 1 ? "-" : "--");  // CLI11 gives it without
     throw Error(name + (flag ? " takes no value" : " takes one value, found none"),
-                hint_of(chosen()));
+                hint_of(*chosen().app));
   } catch (const CLI::ParseError& error) {
-    throw Error(error.what(), hint_of(chosen()));
+    throw Error(error.what(), hint_of(*chosen().app));
   }
   Command& command = chosen();
   place_extras(app, command, words);

@@ -31,6 +31,7 @@ struct NormalizationArguments {
 struct PrintArguments {
   PrintOptions options;
   bool threshold = false;  // is given
+  bool edgeitems = false;  // is given
   std::string given;       // one of these options; empty if none is
 };
 

@@ -16,10 +16,19 @@ namespace {
 
 // For a file that cannot be made: its folder may not be there.
 std::string hint_for_folder(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
+  std::string folder = std::filesystem::path(path).parent_path().string();
   std::error_code error;
   const bool is_missing = !folder.empty() && !std::filesystem::exists(folder, error) && !error;
-  return is_missing ? concat("mkdir -p ", shell_word(printable(folder))) : "";
+  if (folder.starts_with('-')) folder.insert(0, "./");
+  return is_missing ? concat("mkdir -p ", shell_word(folder)) : "";
+}
+
+// How the result gets that format, by its name where that has decided it.
+std::string hint_for_format(const OutputArguments& arguments, std::string_view format) {
+  std::filesystem::path path = arguments.path;
+  if (arguments.format || path.extension().empty()) return concat("--to ", format);
+  return concat("-o ",
+                shell_word(path.replace_extension(format == "text" ? "txt" : format).string()));
 }
 
 }  // namespace
@@ -35,13 +44,15 @@ void Outputs::open() {
     try {
       files_.push_back(std::make_unique<OutputFile>(path));
     } catch (const SystemError& error) {
-      const bool is_there = os::status(path).has_value();
+      std::error_code ignored;
+      const bool is_there = std::filesystem::exists(path, ignored);
       throw Error(concat("cannot ", is_there ? "write " : "create ", option, ' ', error.what()),
                   hint_for_folder(path));
     } catch (const Error& error) {
       throw Error(concat(option, ' ', error.what()), error.hint());
     }
-    const ByteSink& bytes = files_.back()->bytes();
+    ByteSink& bytes = files_.back()->bytes();
+    if (path != "-") bytes.set_name(concat(option, ' ', path));
     std::string destination = bytes.destination();
     if (!destination.empty() &&
         std::find(destinations.begin(), destinations.end(), destination) != destinations.end()) {
@@ -53,8 +64,9 @@ void Outputs::open() {
 }
 
 void Outputs::check_effects(const OutputArguments& arguments) const {
-  const auto check = [](std::string_view option, std::span<const std::unique_ptr<OutputFile>> files,
-                        std::string_view what, std::string_view to, auto is_format) {
+  const auto check = [&](std::string_view option,
+                         std::span<const std::unique_ptr<OutputFile>> files, std::string_view what,
+                         std::string_view to, auto is_format) {
     if (option.empty()) return;
     if (std::any_of(files.begin(), files.end(),
                     [&](const auto& file) { return is_format(file->format()); })) {
@@ -62,14 +74,22 @@ void Outputs::check_effects(const OutputArguments& arguments) const {
     }
     throw Error(concat(option, " has no effect: it is for ", what, ", and the output is ",
                        format_name(files.front()->format())),
-                concat("--to ", to));
+                hint_for_format(arguments, to));
   };
+  const bool is_summary =
+      arguments.print.threshold || !arguments.print.edgeitems ||
+      std::any_of(files_.begin(), files_.end(), [](const auto& file) {
+        return file->format() == Format::text && !file->bytes().is_regular_file();
+      });
   check(arguments.print.given, files_, "text", "text",
         [](Format format) { return format == Format::text; });
   check(arguments.nan ? "--nan" : "", files_, "JSON", "json",
         [](Format format) { return format == Format::json || format == Format::jsonl; });
   check(arguments.name ? "--name" : "", std::span(files_).first(1), "safetensors", "safetensors",
         [](Format format) { return format == Format::safetensors; });
+  if (!is_summary) {
+    throw Error("--edgeitems has no effect: text in a file is whole without --threshold");
+  }
 }
 
 void Outputs::flush() {

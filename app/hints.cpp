@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
-#include <vector>
 
 #include "lnorm/core/text.hpp"
 
@@ -20,6 +18,8 @@ struct Foreign {
 
 constexpr std::string_view kKept =
     "mean and rstd keep the normalized axes as 1; --no-keepdim drops them";
+constexpr std::string_view kNoAffine = "without --weight and --bias there are none";
+constexpr std::string_view kRstd = "--save-rstd writes rstd, which is 1 / std";
 constexpr std::string_view kWithoutOption = "an input is named without an option: lnorm x.npy";
 
 // As users of PyTorch, NumPy, JAX, ONNX and other command lines would say it.
@@ -44,11 +44,19 @@ constexpr std::array kForeign{
     Foreign{"rms-norm-eps", "--eps", ""},
     Foreign{"variance-epsilon", "--eps", ""},
     Foreign{"correction", "--ddof", ""},
+    Foreign{"biased", "--unbiased", "biased is the default: the variance divides by n"},
     Foreign{"bessel", "--unbiased", ""},
     Foreign{"sample", "--unbiased", ""},
     Foreign{"w", "--weight", ""},
     Foreign{"b", "--bias", ""},
     Foreign{"offset", "--bias", ""},
+    Foreign{"elementwise-affine", "--weight", kNoAffine},
+    Foreign{"no-elementwise-affine", "--weight", kNoAffine},
+    Foreign{"no-affine", "--weight", kNoAffine},
+    Foreign{"no-weight", "--weight", kNoAffine},
+    Foreign{"no-bias", "--weight", kNoAffine},
+    Foreign{"use-scale", "--weight", kNoAffine},
+    Foreign{"use-bias", "--weight", kNoAffine},
     Foreign{"rmsnorm", "--rms", ""},
     Foreign{"rms-norm", "--rms", ""},
     Foreign{"zero-centered-gamma", "--zero-centered-weight", ""},
@@ -71,6 +79,12 @@ constexpr std::array kForeign{
     Foreign{"i", "--help", kWithoutOption},
     Foreign{"x", "--help", kWithoutOption},
     Foreign{"f", "--help", kWithoutOption},
+    Foreign{"json", "--to", "here it is --to json"},
+    Foreign{"jsonl", "--to", "here it is --to jsonl"},
+    Foreign{"npy", "--to", "here it is --to npy"},
+    Foreign{"safetensors", "--to", "here it is --to safetensors"},
+    Foreign{"text", "--to", "here it is --to text"},
+    Foreign{"txt", "--to", "here it is --to text"},
     Foreign{"format", "--to", ""},
     Foreign{"format", "--csv", "here it is --json, or --csv"},
     Foreign{"format", "--json", ""},
@@ -90,6 +104,8 @@ constexpr std::array kForeign{
     Foreign{"inv-std-dev", "--save-rstd", ""},
     Foreign{"invstddev", "--save-rstd", ""},
     Foreign{"rsigma", "--save-rstd", ""},
+    Foreign{"std", "--save-rstd", kRstd},
+    Foreign{"save-std", "--save-rstd", kRstd},
     Foreign{"backend", "--kernel", ""},
     Foreign{"impl", "--kernel", ""},
     Foreign{"isa", "--kernel", ""},
@@ -115,6 +131,8 @@ constexpr std::array kForeign{
     Foreign{"max-mismatches", "--max-diffs", ""},
     Foreign{"hist", "--histogram", ""},
     Foreign{"bins", "--histogram", "here it is --histogram, which chooses its bars"},
+    Foreign{"precision", "--digits", ""},
+    Foreign{"digits", "--precision", ""},
     Foreign{"suppress", "--sci-mode", "here it is --sci-mode off"},
     Foreign{"v", "--verbose", ""},
 };
@@ -124,31 +142,45 @@ struct ForeignCommand {
   std::string_view command;
 };
 
-constexpr std::array kForeignCommands{
-    ForeignCommand{"layernorm", "apply"},  ForeignCommand{"layer-norm", "apply"},
-    ForeignCommand{"norm", "apply"},       ForeignCommand{"normalize", "apply"},
-    ForeignCommand{"normalise", "apply"},  ForeignCommand{"rmsnorm", "apply"},
-    ForeignCommand{"rms-norm", "apply"},   ForeignCommand{"run", "apply"},
-    ForeignCommand{"diff", "compare"},     ForeignCommand{"cmp", "compare"},
-    ForeignCommand{"allclose", "compare"}, ForeignCommand{"check", "compare"},
-    ForeignCommand{"verify", "compare"},   ForeignCommand{"print", "show"},
-    ForeignCommand{"cat", "show"},         ForeignCommand{"info", "show"},
-    ForeignCommand{"ls", "show"},          ForeignCommand{"list", "show"},
-    ForeignCommand{"view", "show"},        ForeignCommand{"head", "show"},
-    ForeignCommand{"dump", "show"},        ForeignCommand{"inspect", "show"},
-    ForeignCommand{"summary", "stats"},    ForeignCommand{"describe", "stats"},
-    ForeignCommand{"statistics", "stats"}, ForeignCommand{"hist", "stats"},
-    ForeignCommand{"histogram", "stats"},  ForeignCommand{"help", "--help"},
-    ForeignCommand{"version", "--version"}};
+constexpr std::array kForeignCommands{ForeignCommand{"layernorm", "apply"},
+                                      ForeignCommand{"layer-norm", "apply"},
+                                      ForeignCommand{"norm", "apply"},
+                                      ForeignCommand{"normalize", "apply"},
+                                      ForeignCommand{"normalise", "apply"},
+                                      ForeignCommand{"rmsnorm", "apply --rms"},
+                                      ForeignCommand{"rms-norm", "apply --rms"},
+                                      ForeignCommand{"run", "apply"},
+                                      ForeignCommand{"isclose", "compare"},
+                                      ForeignCommand{"assert-close", "compare"},
+                                      ForeignCommand{"assert-allclose", "compare"},
+                                      ForeignCommand{"diff", "compare"},
+                                      ForeignCommand{"cmp", "compare"},
+                                      ForeignCommand{"allclose", "compare"},
+                                      ForeignCommand{"check", "compare"},
+                                      ForeignCommand{"verify", "compare"},
+                                      ForeignCommand{"print", "show"},
+                                      ForeignCommand{"cat", "show"},
+                                      ForeignCommand{"info", "show"},
+                                      ForeignCommand{"ls", "show"},
+                                      ForeignCommand{"list", "show"},
+                                      ForeignCommand{"view", "show"},
+                                      ForeignCommand{"head", "show"},
+                                      ForeignCommand{"dump", "show"},
+                                      ForeignCommand{"inspect", "show"},
+                                      ForeignCommand{"summary", "stats"},
+                                      ForeignCommand{"describe", "stats"},
+                                      ForeignCommand{"statistics", "stats"},
+                                      ForeignCommand{"hist", "stats"},
+                                      ForeignCommand{"histogram", "stats"},
+                                      ForeignCommand{"help", "--help"},
+                                      ForeignCommand{"version", "--version"}};
 
 // "--layer_norm_eps=1" is "layer-norm-eps".
 std::string canonical(std::string_view word) {
   word = word.substr(0, word.find('='));
   word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
-  std::string result(word);
-  for (char& c : result) {
-    c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  std::string result = lower_case(word);
+  std::replace(result.begin(), result.end(), '_', '-');
   return result;
 }
 
@@ -169,26 +201,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return d[a.size()][b.size()];
-}
-
-// The candidate that begins so or is misspelled so; empty if none is near.
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongest = 40;  // no option is as long
-  if (word.size() < 2 || word.size() > kLongest) return "";
-  std::string found;
-  for (const std::string& candidate : candidates) {
-    const bool shorter = found.empty() || candidate.size() < found.size();
-    if (candidate.starts_with(word) && shorter) found = candidate;
-  }
-  if (!found.empty()) return found;
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance >= least) continue;
-    least = distance;
-    found = candidate;
-  }
-  return found;
 }
 
 // Without dashes.
@@ -231,7 +243,34 @@ std::string commands_with(const CLI::App& program, const std::string& option) {
   return text;
 }
 
+// Whether other commands write their output to what the word names.
+bool names_output(const std::string& name) {
+  return name == "o" || name == "output" ||
+         std::any_of(kForeign.begin(), kForeign.end(), [&](const Foreign& foreign) {
+           return foreign.word == name && foreign.option == "-o";
+         });
+}
+
 }  // namespace
+
+std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongest = 40;  // no option is as long
+  if (word.size() < 2 || word.size() > kLongest) return "";
+  std::string found;
+  for (const std::string& candidate : candidates) {
+    const bool shorter = found.empty() || candidate.size() < found.size();
+    if (candidate.starts_with(word) && shorter) found = candidate;
+  }
+  if (!found.empty()) return found;
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance >= least) continue;
+    least = distance;
+    found = candidate;
+  }
+  return found;
+}
 
 const CLI::App* find_command(const CLI::App& program, const std::string& name) {
   const auto commands = commands_of(program);
@@ -249,6 +288,7 @@ std::string hint_for_option(const CLI::App& command, const std::string& word) {
     return foreign->hint.empty() ? concat("here it is ", foreign->option)
                                  : std::string(foreign->hint);
   }
+  if (names_output(name)) return "the result goes to standard output: > FILE";
   const std::string option = concat(name.size() == 1 ? "-" : "--", name);
   const std::string others = commands_with(*command.get_parent(), option);
   if (!others.empty()) return concat(option, " is an option of ", others);
@@ -257,6 +297,12 @@ std::string hint_for_option(const CLI::App& command, const std::string& word) {
   const std::string near = nearest(name, candidates);
   if (near == "version") return "lnorm --version";  // of the program, not of a command
   if (!near.empty()) return concat("did you mean --", near, "?");
+  for (const CLI::App* other : commands_of(*command.get_parent())) {
+    const std::string elsewhere = nearest(name, long_options(*other));
+    if (elsewhere.empty()) continue;
+    return concat("--", elsewhere, " is an option of ",
+                  commands_with(*command.get_parent(), concat("--", elsewhere)));
+  }
   return concat("lnorm ", command.get_name(), " --help lists the options");
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "hints.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
@@ -24,14 +25,18 @@ void add_choice(
   add_parsed(
       app, names,
       [names, &value, choices, type, then](const std::string& text) {
+        const std::string given = lower_case(text);
+        std::vector<std::string> words;
         for (const auto& [name, choice] : choices) {
-          if (name == text) {
-            value = choice;
-            then();
-            return;
-          }
+          words.push_back(name);
+          if (name != given) continue;
+          value = choice;
+          then();
+          return;
         }
-        throw Error(concat(names, ": '", printable(text), "' is not one of ", type));
+        const std::string near = nearest(given, words);
+        throw Error(concat(names, ": '", printable(text), "' is not one of ", type),
+                    near.empty() ? "" : concat(names, ' ', near));
       },
       help, type);
 }
@@ -46,6 +51,13 @@ void add_when(CLI::App& app, const std::string& name, When& value, const std::st
   add_choice<When>(app, name, value,
                    {{"auto", When::automatic}, {"always", When::always}, {"never", When::never}},
                    help);
+}
+
+void add_dtype(CLI::App& app, const std::string& name, std::optional<DType>& value,
+               const std::string& help, const std::string& choices) {
+  add_parsed(
+      app, name, [=, &value](const std::string& text) { value = parse_dtype(name, text, choices); },
+      help, choices);
 }
 
 // A tensor, or a file.
@@ -122,8 +134,7 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names,
 
 void add_as(CLI::App& app, std::optional<DType>& as) {
   app.option_defaults()->group("Input");
-  add_choice<std::optional<DType>>(app, "--as", as, {{"bfloat16", DType::bfloat16}},
-                                   "What the elements of an .npy of dtype V2 are");
+  add_dtype(app, "--as", as, "What the elements of an .npy of dtype V2 are", "bfloat16");
 }
 
 void add_input(CLI::App& app, InputArguments& input) {
@@ -167,7 +178,8 @@ void add_normalization(CLI::App& app, NormalizationArguments& normalization) {
   add_axes(app, [&](const NormalizedAxes& axes) { normalization.options.axes = axes; });
   Formula& formula = normalization.options.formula;
   add_parsed(
-      app, "--eps", [&](const std::string& text) { formula.eps = parse_real("--eps", text); },
+      app, "--eps",
+      [&](const std::string& text) { formula.eps = parse_not_negative("--eps", text); },
       "Added to the variance; finite, not negative (default 1e-5)", "E");
   add_choice<EpsOn>(app, "--eps-on", formula.eps_on,
                     {{"variance", EpsOn::variance}, {"std", EpsOn::std}},
@@ -183,7 +195,9 @@ void add_normalization(CLI::App& app, NormalizationArguments& normalization) {
       };
   add_parsed(
       app, "--ddof",
-      [set_ddof](const std::string& text) { set_ddof(parse_integer("--ddof", text)); },
+      [set_ddof](const std::string& text) {
+        set_ddof(static_cast<std::int64_t>(parse_count("--ddof", text, 0, INT64_MAX)));
+      },
       "The variance divides by n - N (default 0)", "N");
   app.add_flag_callback(
       "--unbiased", [set_ddof] { set_ddof(1); }, "The same as --ddof 1");
@@ -214,11 +228,9 @@ void add_output(CLI::App& app, OutputArguments& output) {
        {"text", Format::text}},
       "Output format (default by the extension of -o, else the input's, npy for archives, "
       "safetensors for bfloat16; text on a terminal)");
-  add_parsed(
-      app, "--dtype",
-      [&](const std::string& text) { output.dtype = parse_float_dtype("--dtype", text); },
-      "Output dtype (default the input's, float64 for integers)",
-      "float16|bfloat16|float32|float64");
+  add_dtype(app, "--dtype", output.dtype,
+            "Output dtype (default the input's, float64 for integers)",
+            "float16|bfloat16|float32|float64");
   add_text(app, "--name", output.name,
            "What .safetensors calls the tensor (default as the input is called)", "NAME");
   add_choice<std::optional<JsonNan>>(app, "--nan", output.nan,
@@ -242,6 +254,7 @@ void add_print(CLI::App& app, PrintArguments& print, std::string_view default_th
           value = static_cast<Count>(count);
           print.given = name;
           print.threshold = print.threshold || name == "--threshold";
+          print.edgeitems = print.edgeitems || name == "--edgeitems";
         },
         help, "N");
   };

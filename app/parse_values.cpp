@@ -1,11 +1,9 @@
 #include "parse_values.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -33,11 +31,12 @@ std::int64_t parse_integer(const std::string& option, std::string_view text) {
   return parse_integer_as(option, text, "an integer");
 }
 
-std::uint64_t parse_count(const std::string& option, std::string_view text) {
+std::uint64_t parse_count(const std::string& option, std::string_view text, std::uint64_t least,
+                          std::uint64_t most) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) {
-    fail(option, text, "an integer from 0 to 18446744073709551615");
+  if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most) {
+    fail(option, text, concat("an integer from ", least, " to ", most));
   }
   return value;
 }
@@ -54,6 +53,12 @@ double parse_real(const std::string& option, const std::string& text) {
   double value = 0;
   if (!parse_real(text, value)) fail(option, text, "a finite number");
   if (std::isinf(value)) fail(option, text, "in the range of float64");
+  return value;
+}
+
+double parse_not_negative(const std::string& option, const std::string& text) {
+  const double value = parse_real(option, text);
+  if (value < 0) throw Error(concat(option, ": ", text, " is negative, expected 0 or more"));
   return value;
 }
 
@@ -81,24 +86,16 @@ std::vector<std::int64_t> parse_list(const std::string& option, std::string_view
   }
 }
 
-DType parse_float_dtype(const std::string& option, const std::string& text) {
-  // As PyTorch, C and people call them.
-  constexpr std::array<std::pair<std::string_view, DType>, 10> kSynonyms{
-      {{"f16", DType::float16},
-       {"fp16", DType::float16},
-       {"half", DType::float16},
-       {"bf16", DType::bfloat16},
-       {"f32", DType::float32},
-       {"fp32", DType::float32},
-       {"float", DType::float32},
-       {"f64", DType::float64},
-       {"fp64", DType::float64},
-       {"double", DType::float64}}};
-  for (const auto& [synonym, dtype] : kSynonyms) {
-    if (text == synonym) return dtype;
+DType parse_dtype(const std::string& option, const std::string& text, std::string_view choices) {
+  std::string given = lower_case(text);
+  for (const std::string_view prefix : {"torch.", "numpy.", "np.", "<", "="}) {
+    if (given.starts_with(prefix)) given.erase(0, prefix.size());
   }
-  const auto dtype = parse_dtype(text);
-  if (!dtype || !is_floating(*dtype)) fail(option, text, "float16, bfloat16, float32 or float64");
+  const auto dtype = lnorm::parse_dtype(given);
+  const std::string all = concat('|', choices, '|');
+  if (!dtype || all.find(concat('|', name(*dtype), '|')) == all.npos) {
+    fail(option, text, concat("one of ", choices));
+  }
   return *dtype;
 }
 

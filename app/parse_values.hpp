@@ -13,8 +13,8 @@ namespace lnorm::app {
 
 std::int64_t parse_integer(const std::string& option, std::string_view text);
 
-// An integer that is not negative.
-std::uint64_t parse_count(const std::string& option, std::string_view text);
+std::uint64_t parse_count(const std::string& option, std::string_view text, std::uint64_t least = 0,
+                          std::uint64_t most = UINT64_MAX);
 
 // The float64 nearest to the decimal, which must not be beyond the largest.
 double parse_real(const std::string& option, const std::string& text);
@@ -22,10 +22,13 @@ double parse_real(const std::string& option, const std::string& text);
 // The same, but returns whether the text is a decimal. Beyond the largest float64 the value is infinity.
 bool parse_real(std::string_view text, double& value);
 
+// A finite number, 0 or more.
+double parse_not_negative(const std::string& option, const std::string& text);
+
 // Integers with commas between them, as 3,4 or [3,4] or (3, 4).
 std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text);
 
-// By its name, or as half, fp16, bf16, float, f32, double and the like.
-DType parse_float_dtype(const std::string& option, const std::string& text);
+// One of the choices (float32|float64), in any case, also as f32, <f4 or torch.float32.
+DType parse_dtype(const std::string& option, const std::string& text, std::string_view choices);
 
 }  // namespace lnorm::app

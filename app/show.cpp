@@ -57,22 +57,18 @@ void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink&
   out.write("\n");
 }
 
-// What is for a tensor does nothing to a list of them.
-void check_listing(const ShowArguments& arguments, const Members& members) {
-  const std::string option = arguments.header ? "--header" : arguments.print.given;
-  if (option.empty()) return;
-  const std::string& name = arguments.input.name;
-  throw Error(concat(option, " has no effect on the list of what ", printable(name), " holds"),
-              members.size == 0 ? "" : hint_to_name(name, members.at(0).name));
-}
-
 }  // namespace
 
 int show(const ShowArguments& arguments) {
   const InputArguments& input = arguments.input;
-  auto opened = open_tensors_or_members(input.name, input.options);
+  std::variant<TensorSequence, Members> opened;
+  // What is for a tensor does nothing to a list of them.
+  if (arguments.header || !arguments.print.given.empty()) {
+    opened = open_tensors(input.name, input.options);
+  } else {
+    opened = open_tensors_or_members(input.name, input.options);
+  }
   if (const auto* const members = std::get_if<Members>(&opened)) {
-    check_listing(arguments, *members);
     ByteSink out("-");
     write_member_table(*members, out);
     out.finish();

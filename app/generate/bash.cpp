@@ -30,13 +30,15 @@ _lnorm_files() {
 # FILE, or FILE:NAME, a tensor of it.
 _lnorm_tensors() {
   local file=${1%%:*} name
-  if [[ $1 != *:* || ! -f $file ]]; then
+  local path=$file
+  [[ $file == '~/'* ]] && path=$HOME/${file#'~/'}
+  if [[ $1 != *:* || ! -f $path ]]; then
     _lnorm_files "$1"
     return
   fi
   while IFS= read -r name; do
     _lnorm_reply "${1//\\/}" "$file:$name"
-  done < <("$program" --generate names "$file" 2>/dev/null)
+  done < <("$program" --generate names "$path" 2>/dev/null)
   local i
   for i in "${!COMPREPLY[@]}"; do
     printf -v 'COMPREPLY[i]' %q "${COMPREPLY[i]}"
@@ -65,7 +67,7 @@ _lnorm() {
   if [[ $word == *:* && $COMP_WORDBREAKS == *:* ]]; then
     cut=${word%"${word##*:}"}
   fi
-  local commands='' options='' choices='' kind=''
+  local commands='' alone='' options='' choices='' kind=''
   _lnorm_words "${words[1]}" "$option"
   case $kind in
     choices) _lnorm_reply "$word" $choices ;;
@@ -74,6 +76,7 @@ _lnorm() {
     other) ;;
     *)
       if [[ $word == -* && $word != -:* ]]; then
+        ((${#words[@]} == 2)) && _lnorm_reply "$word" $alone
         _lnorm_reply "$word" $options
       else
         ((${#words[@]} == 2)) && _lnorm_reply "$word" $commands
@@ -118,6 +121,10 @@ std::string words_of(const CommandDescription& command) {
 std::string bash_completion(const ProgramDescription& program) {
   std::vector<std::string> names;
   std::string cases;
+  std::vector<std::string> alone;
+  for (const OptionDescription& option : program.own_options()) {
+    alone.insert(alone.end(), option.names.begin(), option.names.end());
+  }
   for (const CommandDescription& command : program.commands) {
     names.push_back(command.name);
     if (&command != &program.commands.front()) {
@@ -131,7 +138,8 @@ std::string bash_completion(const ProgramDescription& program) {
       "# Of the command $1: its options, and of its option $2: what kind of value it takes.\n"
       "_lnorm_words() {\n"
       "  commands='",
-      joined(names, " "), "'\n  case $1 in\n", cases, "  esac\n}\n", kFunctions);
+      joined(names, " "), "'\n  alone='", joined(alone, " "), "'\n  case $1 in\n", cases,
+      "  esac\n}\n", kFunctions);
 }
 
 }  // namespace lnorm::app

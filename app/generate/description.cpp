@@ -49,6 +49,14 @@ std::vector<std::string> OptionDescription::choices() const {
   return words;
 }
 
+std::vector<OptionDescription> ProgramDescription::own_options() const {
+  std::vector<OptionDescription> own;
+  for (const OptionDescription& option : program.options) {
+    if (option.names.back() != "--help") own.push_back(option);
+  }
+  return own;
+}
+
 ProgramDescription describe(const CLI::App& program) {
   ProgramDescription result{describe_command(program), {}};
   for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {

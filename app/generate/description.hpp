@@ -34,6 +34,9 @@ struct CommandDescription {
 struct ProgramDescription {
   CommandDescription program;
   std::vector<CommandDescription> commands;
+
+  // The options that stand alone: those of the program that no command has, --version.
+  std::vector<OptionDescription> own_options() const;
 };
 
 ProgramDescription describe(const CLI::App& program);

@@ -26,13 +26,14 @@ function __lnorm_tensors
     set -l word (string replace -r -- '^--[^=:]*=' '' "$word")
     string match -q -- '*:*' "$word"; or return
     set -l file (string split -m 1 -f 1 -- : "$word")
-    test -f "$file"; or return
-    for name in ($words[1] --generate names "$file" 2>/dev/null)
+    set -l path (string replace -r -- '^~/' "$HOME/" "$file")
+    test -f "$path"; or return
+    for name in ($words[1] --generate names "$path" 2>/dev/null)
         echo $file:$name
     end
 end
 
-complete -c lnorm -a '(__lnorm_tensors)'
+complete -c lnorm -n '__lnorm_tensors | string length -q' -f -a '(__lnorm_tensors)'
 )";
 
 std::string in_quotes(std::string_view text) {
@@ -47,7 +48,6 @@ std::string in_quotes(std::string_view text) {
 std::string value_of(const OptionDescription& option) {
   if (option.type.empty()) return "";
   if (option.takes_path()) return " -r -F";
-  if (option.takes_tensor()) return " -r -F -a '(__lnorm_tensors)'";
   std::string words;
   for (const std::string& choice : option.choices()) {
     words += concat(words.empty() ? "" : " ", choice);
@@ -55,22 +55,38 @@ std::string value_of(const OptionDescription& option) {
   return words.empty() ? " -x" : concat(" -x -a ", in_quotes(words));
 }
 
+std::string line_of(const OptionDescription& option, std::string_view condition,
+                    std::string_view value) {
+  std::string line = concat("complete -c lnorm -n '", condition, "'");
+  for (const std::string& name : option.names) {
+    line +=
+        name.starts_with("--") ? concat(" -l ", name.substr(2)) : concat(" -s ", name.substr(1));
+  }
+  return concat(line, value, " -d ", in_quotes(option.help), "\n");
+}
+
 }  // namespace
 
 std::string fish_completion(const ProgramDescription& program) {
   std::string names;
   std::string lines;
+  for (const OptionDescription& option : program.own_options()) {
+    lines += line_of(option, "__fish_is_first_token", "");
+  }
   for (const CommandDescription& command : program.commands) {
     names += " " + command.name;
     lines += concat("complete -c lnorm -n __fish_is_first_token -a ", command.name, " -d ",
                     in_quotes(command.help), "\n");
+    const std::string runs = concat("__lnorm_runs ", command.name);
     for (const OptionDescription& option : command.options) {
-      lines += concat("complete -c lnorm -n '__lnorm_runs ", command.name, "'");
-      for (const std::string& name : option.names) {
-        lines += name.starts_with("--") ? concat(" -l ", name.substr(2))
-                                        : concat(" -s ", name.substr(1));
+      if (!option.takes_tensor()) {
+        lines += line_of(option, runs, value_of(option));
+        continue;
       }
-      lines += concat(value_of(option), " -d ", in_quotes(option.help), "\n");
+      // No files behind "FILE:".
+      const std::string in_file = "__lnorm_tensors | string length -q";
+      lines += line_of(option, concat(runs, "; and ", in_file), " -x -a '(__lnorm_tensors)'");
+      lines += line_of(option, concat(runs, "; and not ", in_file), " -r -F");
     }
   }
   // The first command is the one that runs without a name.

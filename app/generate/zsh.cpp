@@ -13,6 +13,7 @@ constexpr std::string_view kStart = R"(#compdef lnorm
 # FILE, or FILE:NAME, a tensor of it.
 _lnorm_tensors() {
   local file=${(Q)PREFIX%%:*}
+  [[ $file == '~/'* ]] && file=$HOME/${file#'~/'}
   if [[ $PREFIX == *:* && -f $file ]]; then
     local -a names=("${(@f)$($program --generate names $file 2>/dev/null)}")
     compset -P 1 '*:'
@@ -75,9 +76,9 @@ std::string value_of(const OptionDescription& option) {
   return concat(":", type, option.takes_tensor() ? ":_lnorm_tensors" : ": ");
 }
 
-std::string options_of(const CommandDescription& command) {
-  std::string text = "options=(\n";
-  for (const OptionDescription& option : command.options) {
+std::string options_of(const std::vector<OptionDescription>& options) {
+  std::string text = "options+=(\n";
+  for (const OptionDescription& option : options) {
     std::string all;
     for (const std::string& name : option.names) all += concat(all.empty() ? "" : " ", name);
     for (const std::string& name : option.names) {
@@ -98,11 +99,13 @@ std::string zsh_completion(const ProgramDescription& program) {
   for (const CommandDescription& command : program.commands) {
     commands += concat("    '", command.name, ":", in_quotes(command.help, ":"), "'\n");
     if (&command != &program.commands.front()) {
-      cases += concat("    ", command.name, ") ", options_of(command), " ;;\n");
+      cases += concat("    ", command.name, ") ", options_of(command.options), " ;;\n");
     }
   }
   // The first command is the one that runs without a name.
-  cases += concat("    *) ", options_of(program.commands.front()), " ;;\n  esac");
+  cases +=
+      concat("    *) ", options_of(program.commands.front().options), " ;;\n  esac\n",
+             "  [[ -z $command ]] && (( CURRENT == 2 )) && ", options_of(program.own_options()));
   return concat(kStart, commands, "  )", kChoice, cases, kEnd);
 }
 

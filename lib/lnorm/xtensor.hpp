@@ -71,7 +71,7 @@ template <class E>
 AffineTerm affine_term(const char* role, const xt::xexpression<E>& term, const Plan& plan,
                        bool plus_one) {
   return with_elements(term, role, [&](const TensorInfo& info, const std::byte* data) {
-    check_affine_shape(role, info, plan);
+    check_affine_shape(info, plan);
     const auto bytes = static_cast<std::size_t>(element_count(info.shape)) * item_size(info.dtype);
     return AffineTerm(info, std::vector<std::byte>(data, data + bytes), plus_one);
   });

@@ -184,7 +184,7 @@ TEST_CASE("what has no elements is normalized to what has none", "[empty]") {
     std::string text;
   };
   const std::vector<Case> cases{
-      {{0}, "[]", "tensor([])"},
+      {{0}, R"({"shape":[0],"data":[],"dtype":"float32"})", "tensor([])"},
       {{3, 0}, R"({"shape":[3,0],"data":[],"dtype":"float32"})", "tensor([], size=(3, 0))"},
       {{0, 3}, R"({"shape":[0,3],"data":[],"dtype":"float32"})", "tensor([], size=(0, 3))"},
       {{2, 0, 3}, R"({"shape":[2,0,3],"data":[],"dtype":"float32"})", "tensor([], size=(2, 0, 3))"},
@@ -297,7 +297,9 @@ TEST_CASE("JSON Lines of no elements are lines of their own", "[empty]") {
                                .in = pipe_of("[[],[]]\n[]\n[[1,1]]\n"),
                                .directory = directory.path().string()});
   CHECK(outcome.status == 0);
-  CHECK(outcome.out == "{\"shape\":[2,0],\"data\":[],\"dtype\":\"float64\"}\n[]\n[[0.0,0.0]]\n");
+  CHECK(outcome.out ==
+        "{\"shape\":[2,0],\"data\":[],\"dtype\":\"float64\"}\n{\"shape\":[0],\"data\":[],\"dtype\":"
+        "\"float64\"}\n[[0.0,0.0]]\n");
   CHECK(read_file(directory / "m.jsonl") == "[[NaN],[NaN]]\n[NaN]\n[[1.0]]\n");
 }
 

@@ -132,7 +132,7 @@ TEST_CASE("a bad line is named, and what comes before it has been written", "[js
   Outcome outcome = place.run({"bad.jsonl", "--eps", "0", "--weight", "[1, 2]"});
   CHECK(outcome.out == "[-1.0,2.0]\n");
   outcome.out.clear();
-  CHECK(refusal_fault(outcome, {"bad.jsonl:2: ", "weight has shape (2)", "(3)"}) == "");
+  CHECK(refusal_fault(outcome, {"bad.jsonl:2: ", "--weight has shape (2)", "(3)"}) == "");
 }
 
 TEST_CASE("a result is there before the next line is", "[jsonl]") {

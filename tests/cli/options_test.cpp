@@ -311,7 +311,8 @@ TEST_CASE("an empty tensor keeps its shape") {
   CHECK(json == R"({"shape":[2,0,4],"data":[],"dtype":"float32"})"
                 "\n");
   CHECK(output_of({"--to", "json"}, pipe_of(json)) == json);
-  check({{"[]", {}, "[]"}, {"[]", {"--ddof", "1"}, "[]"}});
+  const std::string none = R"({"shape":[0],"data":[],"dtype":"float64"})";
+  check({{"[]", {}, none}, {"[]", {"--ddof", "1"}, none}});
 }
 
 TEST_CASE("every kernel gives the same JSON for a simple tensor") {

@@ -28,6 +28,7 @@ enum class DType {
 };
 
 std::string_view name(DType dtype);
+// By its name, or as half, fp16, bf16, float, f32, double and the like.
 std::optional<DType> parse_dtype(std::string_view name);
 std::size_t item_size(DType dtype);
 bool is_floating(DType dtype);

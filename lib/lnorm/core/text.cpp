@@ -53,13 +53,26 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
 std::string shell_word(std::string_view text) {
   constexpr std::string_view kPlain = "%+,-./:=@_";
   const auto is_plain = [&](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte >= 0x80 || std::isalnum(byte) != 0 || kPlain.find(c) != kPlain.npos;
   };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  const bool is_printable = printable(text) == text;
+  if (is_printable && !text.empty() && std::all_of(text.begin(), text.end(), is_plain))
+    return std::string(text);
+  if (!is_printable) {
+    std::string escaped;
+    for (const char c : text) escaped += concat(c == '\\' || c == '\'' ? "\\" : "", c);
+    return concat("$'", printable(escaped), "'");
+  }
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
   return word + "'";

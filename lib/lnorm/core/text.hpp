@@ -18,7 +18,10 @@ std::string concat(const Parts&... parts) {
 // UTF-8, as \n, \t or \x1b.
 std::string printable(std::string_view text);
 
-// The text as one word of a POSIX shell: quoted where it must be.
+// With a to z for A to Z.
+std::string lower_case(std::string_view text);
+
+// The text as one word of a shell: quoted where it must be, as $'a\nb' where it cannot be printed.
 std::string shell_word(std::string_view text);
 
 // The English plural of a counted noun: counted(1, "byte") is "1 byte", counted(3, "byte") "3

@@ -26,6 +26,7 @@ class ByteSink {
 
   // For messages: the path, or "standard output".
   const std::string& name() const noexcept { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
 
   // Where the bytes end up, the same for every name of a place; empty for a device that takes any
   // number of outputs (/dev/null).

@@ -29,7 +29,7 @@ std::string hint_to_name(std::string_view file_and_member) {
   constexpr std::string_view kStandardInput = "standard input:";
   constexpr std::size_t kMost = 200;  // a longer one nobody types
   if (file_and_member.size() > kMost) return "";
-  std::string word = printable(file_and_member);
+  std::string word(file_and_member);
   if (word.starts_with(kStandardInput)) word.replace(0, kStandardInput.size(), "-:");
   return concat("name one: ", shell_word(word));
 }

@@ -83,13 +83,13 @@ class Opening {
     const bool has_name = name_.path != "-";
     const std::string hint =
         has_name ? concat("name it .jsonl, and a line of it ", shell_word(concat(renamed(), ":1")))
-                 : "";
+                 : "write it to a file x.jsonl, and name a line of it x.jsonl:1";
     return with_hint(hint, [&] { return opened(); });
   }
 
  private:
   std::string renamed() const {
-    return printable(std::filesystem::path(name_.path).replace_extension(".jsonl").string());
+    return std::filesystem::path(name_.path).replace_extension(".jsonl").string();
   }
 
   OpenedTensor opened() { return {source(), format_, label(name_)}; }

@@ -208,10 +208,10 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   return plan;
 }
 
-void check_affine_shape(std::string_view role, const TensorInfo& term, const Plan& plan) {
+void check_affine_shape(const TensorInfo& term, const Plan& plan) {
   const Shape expected = plan.normalized_shape();
   if (term.shape.empty() || term.shape == expected) return;
-  throw Error(concat(printable(term.name), ": ", role, " has shape ", to_string(term.shape),
+  throw Error(concat(printable(term.name), " has shape ", to_string(term.shape),
                      ", but the normalized shape is ", to_string(expected)));
 }
 

@@ -80,7 +80,7 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
 
 // Throws Error, naming both shapes, unless a weight or bias, as role says, has the plan's normalized shape or no
 // dimensions.
-void check_affine_shape(std::string_view role, const TensorInfo& term, const Plan& plan);
+void check_affine_shape(const TensorInfo& term, const Plan& plan);
 
 // How a tensor is brought into C order, for work that has no rows.
 Passage make_c_order_plan(const TensorInfo& x);

@@ -32,7 +32,7 @@ class JsonSink final : public TensorSink {
   void write(std::span<const std::byte> encoded) override { bytes_.write(encoded); }
 
   void finish() override {
-    if (element_count(shape_) == 0) bytes_.write(shape_.size() == 1 ? "[]" : empty_object());
+    if (element_count(shape_) == 0) bytes_.write(empty_object());
     bytes_.write("\n");
   }
 

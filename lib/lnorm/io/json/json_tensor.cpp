@@ -50,6 +50,8 @@ class JsonReader {
       return std::move(tensor_);
     }
     if (member) {
+      const char* const end = text_.end_of_value(value.data());
+      if (end != nullptr && !text_.is_blank_from(end)) text_.fail_after_value(end);
       text_.fail(value.data(),
                  concat("found no object, so there is no member '", short_name(*member), "'"));
     }
@@ -74,18 +76,23 @@ class JsonReader {
     const std::vector<std::string> names = keys(object, value.data());
     check_at_end();
     if (is_described(names)) return {};
+    return members_of(object, names, value.data());
+  }
+
+ private:
+  std::vector<Member> members_of(ondemand::object& object, const std::vector<std::string>& names,
+                                 const char* at) {
     std::vector<Member> members;
     bool not_empty;
-    check(object.reset().get(not_empty), value.data());
+    check(object.reset().get(not_empty), at);
     for (auto result : object) {
       ondemand::field field;
-      check(std::move(result).get(field), value.data());
+      check(std::move(result).get(field), at);
       members.push_back(described(names[members.size()], field.value().raw_json_token()));
     }
     return members;
   }
 
- private:
   std::string_view text_behind_mark() const {
     std::string_view content = text_.text();
     if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
@@ -232,8 +239,12 @@ class JsonReader {
     const bool is_alone = names.size() == 1 && names[0] != "shape" && names[0] != "dtype";
     if (!member && !is_alone) {
       if (!std::all_of(names.begin(), names.end(), is_field)) {
+        const auto members = members_of(object, names, at);
+        const auto tensor = std::find_if(members.begin(), members.end(), [](const Member& found) {
+          return found.shape.has_value();
+        });
         text_.fail(at, concat("found an object of ", list(names), ", expected one tensor"),
-                   hint_to_name(text_.name(), names[0]));
+                   tensor == members.end() ? "" : hint_to_name(text_.name(), tensor->name));
       }
       return read_described(object, names, at);
     }

@@ -50,8 +50,7 @@ std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::stri
 enum class JsonNan { python, null };
 
 // Nested arrays without blanks, a newline at the end; floats by json_number.
-// An empty tensor of two and more dimensions is written as an object, since nested arrays would
-// lose its shape.
+// A tensor without elements is written as an object, since nested arrays would lose its shape and its dtype.
 std::unique_ptr<TensorSink> make_json_sink(ByteSink& bytes, const TensorInfo& info, JsonNan nan);
 
 }  // namespace lnorm
