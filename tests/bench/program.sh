@@ -70,7 +70,7 @@ group "the same numbers as one row" \
   "cat x.npy > y.npy" "cat x.npy > y.npy" \
   "lnorm x.npy --axis 0 -o y.npy" "$lnorm x.npy --axis 0 -o y.npy"
 { npy_header '<f4' '(87381, 768)' True; tail -c +129 x.npy; } >fortran.npy
-{ npy_header '<f4' '(222, 96, 56, 56)'; tail -c +129 x.npy | head -c $((222 * 96 * 56 * 56 * 4)); } >images.npy
+{ npy_header '<f4' '(222, 96, 56, 56)'; head -c $((128 + 222 * 96 * 56 * 56 * 4)) x.npy | tail -c +129; } >images.npy
 group "memory order and axes" \
   "lnorm x.npy -o y.npy" "$lnorm x.npy -o y.npy" \
   "lnorm fortran.npy -o y.npy" "$lnorm fortran.npy -o y.npy" \
