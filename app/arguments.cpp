@@ -31,7 +31,7 @@ namespace {
 constexpr std::string_view kOverview =
     "lnorm normalizes tensors over any of their axes: exact, in any pipe.\n";
 
-// Of text: what apply and softmax write is all there where it stays.
+// apply and softmax write all elements to a file, and summarize elsewhere as show does.
 constexpr std::string_view kThresholdOfResults = "1000; in a file never";
 
 // Examples run in any folder: what they read, they have made before.

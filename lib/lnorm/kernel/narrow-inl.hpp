@@ -358,11 +358,11 @@ class ShortRows final : public Settler {
         sum_rows();
         find_statistics();
         write_rows<has_weight(), has_bias()>();
-        // The next rows are about where these are.
+        // The next rows are about where these are. A usable row that is near 0 needs no center.
         const double next = center_ + shifts_[rows_ - 1];
-        if (!setting_.formula.rms && std::isfinite(next)) {
-          center_ = std::fabs(next) * rstds_[rows_ - 1] > 0.7 ? next : 0;
-        }
+        const double rstd = rstds_[rows_ - 1];
+        const bool is_near_zero = rstd > 0 && std::fabs(next) * rstd <= 0.7;
+        if (!setting_.formula.rms && std::isfinite(next)) center_ = is_near_zero ? 0 : next;
       }
     });
   }

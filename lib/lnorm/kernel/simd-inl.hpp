@@ -124,8 +124,8 @@ HWY_INLINE void prefetch(const std::byte* from, std::int64_t bytes) {
   for (std::int64_t at = 0; at < bytes; at += kLine) hwy::Prefetch(from + at);
 }
 
-// Elements as they lie, less the center, by loads from there. What lies ahead bytes further on goes into the caches,
-// if that is not 0. A center of 0, which most rows have, costs nothing.
+// Elements less the center, loaded from where they lie. If ahead is not 0, the caches also get what lies so many bytes
+// further on. A center of 0, which most rows have, costs nothing.
 template <class T, bool has_center>
 struct Encoded {
   const std::byte* x;
@@ -142,7 +142,7 @@ struct Encoded {
   }
 };
 
-// Calls use(elements) with those that lie there.
+// Calls use(elements) with the Encoded elements of x.
 template <class T, class Use>
 HWY_INLINE void with_encoded(const std::byte* x, double center, std::int64_t ahead, Use use) {
   if (center == 0) {
@@ -152,7 +152,7 @@ HWY_INLINE void with_encoded(const std::byte* x, double center, std::int64_t ahe
   }
 }
 
-// There is room for whole groups.
+// Decodes elements, less the center. There is room for whole groups.
 template <class T>
 void decode_as(const std::byte* from, std::int64_t count, double center, double* to,
                std::int64_t ahead) {
@@ -174,7 +174,7 @@ void decode_as(const std::byte* from, std::int64_t count, double center, double*
   }
 }
 
-// How far from an element of type T those lie that are read soon.
+// How far ahead of a pass memory is read, in bytes.
 template <class T>
 std::int64_t ahead_of(const RowsIn& part) {
   return part.to_next != 0 ? part.to_next : kChunk * kSize<T>;

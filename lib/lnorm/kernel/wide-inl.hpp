@@ -158,6 +158,7 @@ struct WideWriter {
   }
 };
 
+// Past the caches, if they cannot hold the results.
 HWY_INLINE void copy_out(const double* results, std::int64_t n, std::byte* out, bool past_caches) {
   constexpr std::int64_t kBytes = kWidth * kSize<double>;
   std::int64_t i = 0;
