@@ -74,6 +74,30 @@ void ByteSink::write_at(std::int64_t distance, std::span<const std::byte> bytes)
   os::write_at(fd_, bytes, written_ + distance, name_);
 }
 
+void ByteSink::advance(std::int64_t bytes) {
+  flush();
+  written_ += bytes;
+  handed_on_ = written_;
+}
+
+void ByteSink::rewrite(std::int64_t position, std::span<const std::byte> bytes) {
+  flush();
+  os::write_at(fd_, bytes, position, name_);
+}
+
+void ByteSink::rewind(std::int64_t written) {
+  if (written >= handed_on_) {
+    buffer_.resize(static_cast<std::size_t>(written - handed_on_));
+  } else if (has_positions()) {
+    buffer_.clear();
+    handed_on_ = written;
+  } else {
+    throw Error(concat(printable(name_), ": what is written there cannot be taken back"));
+  }
+  written_ = written;
+  rewound_ = true;
+}
+
 void ByteSink::write(std::span<const std::byte> bytes) {
   written_ += std::ssize(bytes);
   if (buffer_.size() + bytes.size() > kBufferSize) flush();
@@ -90,9 +114,14 @@ void ByteSink::flush() {
 }
 
 void ByteSink::hand_on(std::span<const std::byte> bytes) {
+  handed_on_ += std::ssize(bytes);
   if (reader_has_left_) return;
   try {
-    os::write_all(fd_, bytes, name_);
+    if (has_positions()) {
+      os::write_at(fd_, bytes, handed_on_ - std::ssize(bytes), name_);
+    } else {
+      os::write_all(fd_, bytes, name_);
+    }
   } catch (const ClosedPipe&) {
     if (!outlives_reader_) throw;
     reader_has_left_ = true;
@@ -101,6 +130,7 @@ void ByteSink::hand_on(std::span<const std::byte> bytes) {
 
 void ByteSink::finish() {
   flush();
+  if (rewound_ && has_positions()) os::truncate(fd_, handed_on_, name_);
   if (temporary_) fd_.close(name_);
 }
 

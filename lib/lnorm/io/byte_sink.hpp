@@ -44,9 +44,22 @@ class ByteSink {
   // Whether write_at is there: for a regular file that appears whole.
   bool has_positions() const noexcept { return temporary_.has_value(); }
 
-  // Writes bytes that follow those given to write, at a distance from them; after that nothing more is
-  // given to write. Several threads may do so at once.
+  // How many bytes have been given to write, advance included.
+  std::int64_t written() const noexcept { return written_; }
+
+  // Writes bytes that follow those given to write, at a distance from them; before more is given to write
+  // comes advance. Several threads may do so at once.
   void write_at(std::int64_t distance, std::span<const std::byte> bytes) const;
+
+  // So many bytes that write_at has written count as given to write. Requires has_positions().
+  void advance(std::int64_t bytes);
+
+  // Writes over bytes that were given to write. Requires has_positions().
+  void rewrite(std::int64_t position, std::span<const std::byte> bytes);
+
+  // Takes back all that was written but so many bytes. Throws Error if it has been handed on to where nothing
+  // can be taken back.
+  void rewind(std::int64_t written);
 
   // Hands on what is buffered.
   void flush();
@@ -66,7 +79,9 @@ class ByteSink {
   std::optional<std::string> temporary_;
   os::FileDescriptor fd_;
   std::vector<std::byte> buffer_;
-  std::int64_t written_ = 0;  // or buffered
+  std::int64_t written_ = 0;    // or buffered
+  std::int64_t handed_on_ = 0;  // of these
+  bool rewound_ = false;        // the file may have more bytes than it is to keep
   bool outlives_reader_ = false;
   bool reader_has_left_ = false;
 };

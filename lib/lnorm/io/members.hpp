@@ -6,15 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "lnorm/core/shape.hpp"
+#include "lnorm/io/tensor_set.hpp"
 
 namespace lnorm {
-
-struct Member {
-  std::string name;
-  std::string dtype;           // of lnorm; what it is instead where that cannot be read
-  std::optional<Shape> shape;  // where it is known
-};
 
 // What a file of several tensors holds.
 struct Members {

@@ -275,6 +275,10 @@ void write_at(const FileDescriptor& fd, std::span<const std::byte> from, std::in
   }
 }
 
+void truncate(const FileDescriptor& fd, std::int64_t bytes, const std::string& name) {
+  if (retry([&] { return ::ftruncate(fd.get(), bytes); }) != 0) fail(name, errno);
+}
+
 void write_all(const FileDescriptor& fd, std::span<const std::byte> from, const std::string& name) {
   while (!from.empty()) {
     const ssize_t count =

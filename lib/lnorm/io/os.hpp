@@ -102,6 +102,9 @@ std::size_t read_at(const FileDescriptor& fd, std::span<std::byte> to, std::int6
 void write_at(const FileDescriptor& fd, std::span<const std::byte> from, std::int64_t position,
               const std::string& name);
 
+// Leaves a regular file so many bytes.
+void truncate(const FileDescriptor& fd, std::int64_t bytes, const std::string& name);
+
 // Throws ClosedPipe if the reader has left.
 void write_all(const FileDescriptor& fd, std::span<const std::byte> from, const std::string& name);
 

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "lnorm/core/error.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/tensor_sink.hpp"
@@ -18,17 +17,6 @@
 // It has no bfloat16: what ml_dtypes adds to NumPy is saved as '<V2', two bytes without a meaning. as
 // gives them one, if it is bfloat16, and changes nothing for other dtypes.
 namespace lnorm {
-
-// The header is of a dtype that is not read: "object", "complex".
-class ForeignDType : public Error {
- public:
-  ForeignDType(std::string dtype, std::string message, std::string hint)
-      : Error(std::move(message), std::move(hint)), dtype_(std::move(dtype)) {}
-  const std::string& dtype() const noexcept { return dtype_; }
-
- private:
-  std::string dtype_;
-};
 
 // Reads the header; throws Error if it is not well formed or of a dtype that is not supported.
 TensorInfo read_npy_header(ByteSource& bytes, std::optional<DType> as = {});

@@ -6,6 +6,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/npy/npy.hpp"
+#include "lnorm/io/tensor_set.hpp"
 
 namespace lnorm {
 

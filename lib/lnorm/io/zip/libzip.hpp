@@ -1,12 +1,18 @@
 #pragma once
 
 #include <zip.h>
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
 namespace lnorm {
 
-// The functions of libzip that we use.
+// The functions of libzip that we use, and those of zlib, which comes with it.
 // clang-format off
 #define LNORM_LIBZIP_FUNCTIONS(use)   \
+  use(crc32_z)                        \
   use(zip_discard)                    \
   use(zip_error_code_zip)             \
   use(zip_error_fini)                 \
@@ -42,5 +48,11 @@ struct LibZip {
 
 // Throws SystemError if libzip is not there. What is loaded stays.
 const LibZip& libzip();
+
+// The CRC-32 of bytes that follow those of another; 0 is that of none.
+inline std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before = 0) {
+  const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
+  return static_cast<std::uint32_t>(libzip().crc32_z(before, data, bytes.size()));
+}
 
 }  // namespace lnorm

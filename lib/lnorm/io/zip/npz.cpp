@@ -7,6 +7,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/npy/npy.hpp"
+#include "lnorm/io/tensor_set.hpp"
 #include "lnorm/io/zip/zip_archive.hpp"
 
 namespace lnorm {
