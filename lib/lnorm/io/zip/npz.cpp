@@ -26,45 +26,32 @@ std::unique_ptr<ByteSource> open(const std::shared_ptr<const ZipArchive>& archiv
                           concat(archive->name(), ':', label(archive->member_name(index))));
 }
 
-std::size_t choose(const ZipArchive& archive, const std::optional<std::string>& member) {
-  const auto name_of = [&](std::size_t i) { return label(archive.member_name(i)); };
-  // As it is stored.
-  for (std::size_t i = 0; member && i < archive.size(); ++i) {
-    if (archive.member_name(i) == *member && name_of(i) != *member) return i;
+class NpzSet final : public TensorSet {
+ public:
+  NpzSet(std::unique_ptr<ByteSource> bytes, std::optional<DType> as)
+      : TensorSet(bytes->name()),
+        archive_(std::make_shared<const ZipArchive>(std::move(bytes))),
+        as_(as) {}
+  std::size_t size() const override { return archive_->size(); }
+  std::string tensor_name(std::size_t index) const override {
+    return label(archive_->member_name(index));
   }
-  return choose_member(archive.name(), archive.size(), name_of, member);
-}
+  TensorInfo info(std::size_t index) const override {
+    return read_npy_header(*lnorm::open(archive_, index), as_);
+  }
+  std::unique_ptr<TensorSource> open(std::size_t index) const override {
+    return open_npy(lnorm::open(archive_, index), as_);
+  }
 
-Member describe(ByteSource& bytes, std::string name, std::optional<DType> as) {
-  const TensorInfo info = read_npy_header(bytes, as);
-  return {std::move(name), std::string(lnorm::name(info.dtype)), info.shape};
-}
+ private:
+  std::shared_ptr<const ZipArchive> archive_;
+  std::optional<DType> as_;
+};
 
 }  // namespace
 
-std::unique_ptr<TensorSource> open_npz(std::unique_ptr<ByteSource> bytes,
-                                       const std::optional<std::string>& member,
-                                       std::optional<DType> as) {
-  const auto archive = std::make_shared<const ZipArchive>(std::move(bytes));
-  return open_npy(open(archive, choose(*archive, member)), as);
-}
-
-Members open_npz_members(std::unique_ptr<ByteSource> bytes, std::optional<DType> as) {
-  const auto archive = std::make_shared<const ZipArchive>(std::move(bytes));
-  const auto members = std::make_shared<std::vector<Member>>();
-  for (std::size_t i = 0; i < archive->size(); ++i) {
-    const std::string name = label(archive->member_name(i));
-    try {
-      members->push_back(describe(*open(archive, i), name, as));
-    } catch (const SystemError&) {
-      throw;
-    } catch (const ForeignDType& foreign) {
-      members->push_back({name, foreign.dtype(), {}});
-    } catch (const Error& error) {
-      members->push_back({name, concat("(", error.what(), ")"), {}});
-    }
-  }
-  return {members->size(), [members](std::size_t index) { return (*members)[index]; }};
+std::unique_ptr<TensorSet> open_npz(std::unique_ptr<ByteSource> bytes, std::optional<DType> as) {
+  return std::make_unique<NpzSet>(std::move(bytes), as);
 }
 
 }  // namespace lnorm
