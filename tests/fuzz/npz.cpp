@@ -9,6 +9,7 @@
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/io/zip/zip_archive.hpp"
+#include "support/sets.hpp"
 #include "support/zip.hpp"
 
 namespace {
@@ -53,7 +54,13 @@ std::optional<Tensor> read_npy(std::string_view bytes) {
 std::optional<Tensor> read_member(std::string_view archive,
                                   const std::optional<std::string>& name) {
   return read([&] {
-    return lnorm::open_npz(std::make_unique<MemorySource>(archive), name, lnorm::DType::bfloat16);
+    const auto set =
+        lnorm::open_npz(std::make_unique<MemorySource>(archive), lnorm::DType::bfloat16);
+    const auto index = name               ? set->find(*name)
+                       : set->size() == 1 ? std::optional<std::size_t>(0)
+                                          : std::nullopt;
+    if (!index) throw lnorm::Error("there is no such tensor");
+    return set->open(*index);
   });
 }
 
@@ -141,9 +148,10 @@ class Archive {
   std::shared_ptr<const lnorm::ZipArchive> archive_;
 };
 
-std::optional<lnorm::Members> list(std::string_view bytes, std::optional<lnorm::DType> as) {
+std::optional<std::vector<lnorm::Member>> list(std::string_view bytes,
+                                               std::optional<lnorm::DType> as) {
   try {
-    return lnorm::open_npz_members(std::make_unique<MemorySource>(bytes), as);
+    return support::list(*lnorm::open_npz(std::make_unique<MemorySource>(bytes), as));
   } catch (const lnorm::Error&) {
     return std::nullopt;
   }
@@ -173,7 +181,7 @@ void check_archive(std::string_view bytes) {
     return;
   }
   const Archive archive(bytes);
-  require(listed->size == archive.size(), "all members are listed");
+  require(listed->size() == archive.size(), "all members are listed");
   require(list(bytes, {}).has_value(), "dtypes do not keep members from being listed");
   require(!only || archive.size() == 1, "one of several members needs a name");
   for (std::size_t i = 0; i < std::min(archive.size(), kMostOpened); ++i) {

@@ -5,6 +5,7 @@
 #include "lnorm/io/zip/zip_directory.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
+#include "support/sets.hpp"
 #include "support/zip.hpp"
 
 namespace {
@@ -24,8 +25,7 @@ class Archive {
 
   std::unique_ptr<lnorm::ByteSource> bytes() const { return lnorm::open_file(path_); }
   std::string read(const std::optional<std::string>& member) const {
-    const auto source = lnorm::open_npz(bytes(), member, {});
-    const auto elements = lnorm::read_all(*source);
+    const auto elements = support::read_tensor(*lnorm::open_npz(bytes(), {}), member).elements;
     return {reinterpret_cast<const char*>(elements.data()), elements.size()};
   }
   // Without the folder.
@@ -168,8 +168,8 @@ TEST_CASE("members are listed with what they are", "[io]") {
                              {"o.npy", npy("|O", {2}, "")},
                              {"v.npy", npy("<V2", {2}, "1234"), true},
                              {"readme", "no array"}}));
-  const auto members = lnorm::open_npz_members(archive.bytes(), {});
-  REQUIRE(members.size == 4);
+  const auto members = support::list(*lnorm::open_npz(archive.bytes(), {}));
+  REQUIRE(members.size() == 4);
   CHECK(members.at(0).name == "f");
   CHECK(members.at(0).dtype == "float32");
   CHECK(members.at(0).shape == Shape{2, 3});
@@ -177,5 +177,6 @@ TEST_CASE("members are listed with what they are", "[io]") {
   CHECK(!members.at(1).shape);
   CHECK(members.at(2).dtype == "<V2");
   CHECK(members.at(3).dtype.find("not an .npy file") != std::string::npos);
-  CHECK(lnorm::open_npz_members(archive.bytes(), DType::bfloat16).at(2).dtype == "bfloat16");
+  CHECK(support::list(*lnorm::open_npz(archive.bytes(), DType::bfloat16)).at(2).dtype ==
+        "bfloat16");
 }
