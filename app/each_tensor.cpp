@@ -60,7 +60,7 @@ class Loop {
       });
     }
     if (status_ != 0 && done_ == 0) return status_;
-    if (status_ == 0) finish(selection_);
+    if (status_ == 0) selection_.finish();
     outputs_.commit();
     return status_;
   }

@@ -78,7 +78,7 @@ int show(const ShowArguments& arguments) {
       members.push_back(tensor.set->describe(tensor.index));
     }
     write_member_table(members, out);
-    finish(*selection);
+    selection->finish();
   } else {
     if (selection != nullptr) only_tensor(*selection);
     Outputs none;

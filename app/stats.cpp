@@ -92,7 +92,9 @@ int stats(const StatsArguments& arguments) {
   check_inputs(input, arguments.normalization);
   const Inputs inputs = open_inputs(input.names, input.options);
   if (std::holds_alternative<TensorLines>(inputs) && arguments.report == Report::csv) {
-    throw Error("--csv is the table of one tensor, found JSON Lines", "take --json");
+    const std::string line = concat(input.names.front(), ":1");
+    throw Error("--csv is the table of one tensor, found JSON Lines",
+                concat("name one: ", shell_word(line), ", or take --json"));
   }
   ByteSink out("-");
   StatsOfRows of_rows(arguments, out);

@@ -82,6 +82,7 @@ class Opening {
     const std::shared_ptr<const TensorSet> set = open_set(hint);
     Selection selection;
     selection.name = set->name();
+    selection.sets.push_back(set);
     const bool is_named = !is_line_ && name_.member.has_value();
     selection.is_file = !is_named;
     const auto select = [&](std::size_t index, Captures captures) {
@@ -173,13 +174,22 @@ Selection select_tensors(const std::string& word, const ReadOptions& options) {
   return opening.selection(opening.hint_to_rename());
 }
 
+void Selection::finish() const {
+  for (const auto& set : sets) set->finish();
+}
+
 const Selected& only_tensor(const Selection& selection) {
   const auto& tensors = selection.tensors;
   if (tensors.size() == 1) return tensors.front();
+  // One of the first that can be read, for the hint.
+  const auto some = tensors.begin() + std::min<std::ptrdiff_t>(std::ssize(tensors), 20);
+  const auto readable = std::find_if(tensors.begin(), some, [](const Selected& tensor) {
+    return tensor.set->describe(tensor.index).shape.has_value();
+  });
   throw Error(concat(printable(selection.name), ": found ", tensors.size(), " tensors, ",
                      short_list(tensors.size(), [&](std::size_t i) { return tensors[i].name; }),
                      ", expected one"),
-              tensors.empty() ? "" : hint_to_name(selection.name, tensors.front().name));
+              readable == some ? "" : hint_to_name(selection.name, readable->name));
 }
 
 OpenedTensor open_tensor(const Selected& selected) {
@@ -222,6 +232,7 @@ std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> wo
   for (const std::string& word : words) {
     Selection selection = Opening(word, options).selection("--from jsonl");
     if (all.name.empty()) all.name = selection.name;
+    all.sets.insert(all.sets.end(), selection.sets.begin(), selection.sets.end());
     for (Selected& tensor : selection.tensors) {
       const bool has_name = !tensor.set->tensor_name(tensor.index).empty();
       tensor.title = has_name ? concat(tensor.set->name(), ':', tensor.name) : tensor.set->name();
@@ -229,14 +240,6 @@ std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> wo
     }
   }
   return all;
-}
-
-void finish(const Selection& selection) {
-  const TensorSet* latest = nullptr;
-  for (const Selected& tensor : selection.tensors) {
-    if (tensor.set.get() != latest) tensor.set->finish();
-    latest = tensor.set.get();
-  }
 }
 
 bool is_standard_input(std::string_view name) noexcept {

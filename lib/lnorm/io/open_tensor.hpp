@@ -45,6 +45,10 @@ struct Selection {
   bool is_file = false;  // a file or folder as it is: neither a tensor of it nor a pattern is named
   bool several =
       false;  // results are by name: of a pattern, a folder, a file of not just one tensor
+  std::vector<std::shared_ptr<const TensorSet>> sets;  // that the tensors are of
+
+  // After the last of its tensors: reads what is left of pipes. Throws Error if one does not end as it should.
+  void finish() const;
 };
 
 // A file without a tensor gives an empty selection.
@@ -90,9 +94,6 @@ using TensorLines = std::function<std::optional<OpenedTensor>()>;
 // The inputs of a command, one or several words.
 std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> words,
                                                  const ReadOptions& options);
-
-// After the last of its tensors: reads what is left of pipes. Throws Error if one does not end as it should.
-void finish(const Selection& selection);
 
 // "-" and "-:MEMBER".
 bool is_standard_input(std::string_view name) noexcept;

@@ -60,6 +60,7 @@ class JsonSet final : public TensorSet {
     text_.resize(size + kJsonPadding);
     json_ = {bytes.name(), {reinterpret_cast<const char*>(text_.data()), size}, {}};
     members_ = json_members(json_);
+    if (!members_) info(0);
   }
 
   std::size_t size() const override { return members_ ? members_->size() : 1; }
