@@ -10,7 +10,9 @@
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/safetensors/safetensors.hpp"
+#include "lnorm/io/torch/torch.hpp"
 #include "lnorm/io/zip/npz.hpp"
+#include "lnorm/io/zip/zip_archive.hpp"
 
 namespace lnorm {
 
@@ -58,7 +60,10 @@ class Opening {
   // Nothing where there is one tensor alone, by its format or by its name.
   std::optional<Members> members() {
     if (name_.member) return std::nullopt;
-    if (format_ == Format::npz) return open_npz_members(std::move(bytes_), as_);
+    if (format_ == Format::npz) {
+      const std::shared_ptr<const TensorSet> set = open_archive();
+      return Members{set->size(), [set](std::size_t index) { return set->describe(index); }};
+    }
     if (format_ == Format::safetensors) return open_safetensors_members(std::move(bytes_));
     if (format_ != Format::json) return std::nullopt;
     json_ = std::make_unique<JsonDocument>(std::move(bytes_));
@@ -94,8 +99,21 @@ class Opening {
 
   OpenedTensor opened() { return {source(), format_, label(name_)}; }
 
+  std::unique_ptr<TensorSet> open_archive() {
+    auto archive = std::make_shared<const ZipArchive>(std::move(bytes_));
+    return is_torch(*archive) ? open_torch(std::move(archive)) : open_npz(std::move(archive), as_);
+  }
+
   std::unique_ptr<TensorSource> source() {
-    if (format_ == Format::npz) return open_npz(std::move(bytes_), name_.member, as_);
+    if (format_ == Format::npz) {
+      const auto set = open_archive();
+      const auto name_of = [&](std::size_t i) { return set->tensor_name(i); };
+      auto member = name_.member;
+      for (std::size_t i = 0; member && member->ends_with(".npy") && i < set->size(); ++i) {
+        if (name_of(i) + ".npy" == *member) member = name_of(i);
+      }
+      return set->open(choose_member(set->name(), set->size(), name_of, member));
+    }
     if (format_ == Format::safetensors) return open_safetensors(std::move(bytes_), name_.member);
     if (format_ == Format::json) {
       if (!json_) json_ = std::make_unique<JsonDocument>(std::move(bytes_));
