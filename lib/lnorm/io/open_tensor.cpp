@@ -15,7 +15,9 @@
 #include "lnorm/io/os.hpp"
 #include "lnorm/io/safetensors/safetensors.hpp"
 #include "lnorm/io/safetensors/sharded.hpp"
+#include "lnorm/io/torch/torch.hpp"
 #include "lnorm/io/zip/npz.hpp"
+#include "lnorm/io/zip/zip_archive.hpp"
 
 namespace lnorm {
 
@@ -123,8 +125,11 @@ class Opening {
       });
     }
     switch (format_) {
-      case Format::npz:
-        return open_npz(std::move(bytes_), options_.as);
+      case Format::npz: {
+        auto archive = std::make_shared<const ZipArchive>(std::move(bytes_));
+        if (is_torch(*archive)) return open_torch(std::move(archive));
+        return open_npz(std::move(archive), options_.as);
+      }
       case Format::safetensors:
         return open_safetensors(std::move(bytes_));
       case Format::json:

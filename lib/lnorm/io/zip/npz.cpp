@@ -1,57 +1,65 @@
 #include "lnorm/io/zip/npz.hpp"
 
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/npy/npy.hpp"
-#include "lnorm/io/tensor_set.hpp"
-#include "lnorm/io/zip/zip_archive.hpp"
 
 namespace lnorm {
 
 namespace {
 
-std::string label(std::string name) {
-  constexpr std::string_view kExtension = ".npy";
-  if (name.ends_with(kExtension)) name.resize(name.size() - kExtension.size());
-  return name;
-}
-
-std::unique_ptr<ByteSource> open(const std::shared_ptr<const ZipArchive>& archive,
-                                 std::size_t index) {
-  return ZipArchive::open(archive, index,
-                          concat(archive->name(), ':', label(archive->member_name(index))));
-}
-
 class NpzSet final : public TensorSet {
  public:
-  NpzSet(std::unique_ptr<ByteSource> bytes, std::optional<DType> as)
-      : TensorSet(bytes->name()),
-        archive_(std::make_shared<const ZipArchive>(std::move(bytes))),
-        as_(as) {}
+  NpzSet(std::shared_ptr<const ZipArchive> archive, std::optional<DType> as)
+      : TensorSet(archive->name()),
+        archive_(std::move(archive)),
+        as_(as),
+        infos_(archive_->size()) {}
+
   std::size_t size() const override { return archive_->size(); }
+
   std::string tensor_name(std::size_t index) const override {
-    return label(archive_->member_name(index));
-  }
-  TensorInfo info(std::size_t index) const override {
-    return read_npy_header(*lnorm::open(archive_, index), as_);
-  }
-  std::unique_ptr<TensorSource> open(std::size_t index) const override {
-    return open_npy(lnorm::open(archive_, index), as_);
+    constexpr std::string_view kExtension = ".npy";
+    std::string name = archive_->member_name(index);
+    if (name.ends_with(kExtension)) name.resize(name.size() - kExtension.size());
+    return name;
   }
 
+  TensorInfo info(std::size_t index) const override {
+    std::optional<TensorInfo>& info = infos_[index];
+    if (!info) info = read_npy_header(*open_member(index), as_);
+    return *info;
+  }
+
+  std::unique_ptr<TensorSource> open(std::size_t index) const override {
+    return open_npy(open_member(index), as_);
+  }
+
+  std::int64_t place(std::size_t index) const override { return archive_->place(index); }
+
  private:
+  std::unique_ptr<ByteSource> open_member(std::size_t index) const {
+    return ZipArchive::open(archive_, index, concat(name(), ':', tensor_name(index)));
+  }
+
   std::shared_ptr<const ZipArchive> archive_;
   std::optional<DType> as_;
+  mutable std::vector<std::optional<TensorInfo>> infos_;  // that have been asked for
 };
 
 }  // namespace
 
 std::unique_ptr<TensorSet> open_npz(std::unique_ptr<ByteSource> bytes, std::optional<DType> as) {
-  return std::make_unique<NpzSet>(std::move(bytes), as);
+  return open_npz(std::make_shared<const ZipArchive>(std::move(bytes)), as);
+}
+
+std::unique_ptr<TensorSet> open_npz(std::shared_ptr<const ZipArchive> archive,
+                                    std::optional<DType> as) {
+  return std::make_unique<NpzSet>(std::move(archive), as);
 }
 
 }  // namespace lnorm
