@@ -14,16 +14,18 @@ namespace {
 
 class RawSource final : public TensorSource {
  public:
-  RawSource(std::unique_ptr<ByteSource> bytes, TensorInfo tensor, std::int64_t following)
+  RawSource(std::unique_ptr<ByteSource> bytes, TensorInfo tensor, std::int64_t following,
+            std::int64_t preceding)
       : TensorSource(std::move(tensor)),
         bytes_(std::move(bytes)),
         data_bytes_(lnorm::data_bytes(info())),
-        following_(following) {
+        following_(following),
+        preceding_(preceding) {
     const auto remaining = bytes_->remaining();
     if (!remaining) return;
     if (*remaining < data_bytes_) fail_too_short(*remaining);
     if (*remaining - data_bytes_ > following_) {
-      fail_too_long(concat("found ", *remaining - following_));
+      fail_too_long(concat("found ", preceding_ + *remaining - following_));
     }
   }
 
@@ -61,12 +63,13 @@ class RawSource final : public TensorSource {
 
  private:
   std::string needs() const {
+    const std::string behind = preceding_ == 0 ? "" : concat(" behind the first ", preceding_);
     return concat("shape ", to_string(info().shape), " of ", name(info().dtype), " needs ",
-                  counted(data_bytes_, "byte"), ", ");
+                  counted(data_bytes_, "byte"), behind, ", ");
   }
   [[noreturn]] void fail_too_short(std::int64_t found) const {
-    throw Error(
-        concat(printable(info().name), ": the data is cut off: ", needs(), "found ", found));
+    throw Error(concat(printable(info().name), ": the data is cut off: ", needs(), "found ",
+                       preceding_ + found));
   }
   [[noreturn]] void fail_too_long(const std::string& found) const {
     throw Error(concat(printable(info().name), ": data goes on after the tensor: ", needs(), found,
@@ -76,6 +79,7 @@ class RawSource final : public TensorSource {
   std::unique_ptr<ByteSource> bytes_;
   std::int64_t data_bytes_;
   std::int64_t following_;
+  std::int64_t preceding_;
   std::int64_t taken_ = 0;
 };
 
@@ -87,11 +91,7 @@ class RawSink final : public TensorSink {
 
   std::span<const std::byte> encode(std::int64_t, std::span<const std::byte> elements,
                                     std::string& room) const override {
-    if constexpr (std::endian::native == std::endian::little) return elements;
-    room.assign(reinterpret_cast<const char*>(elements.data()), elements.size());
-    const auto encoded = std::as_writable_bytes(std::span(room));
-    make_native(encoded, dtype_, std::endian::little);  // and back
-    return encoded;
+    return encode_raw(elements, dtype_, room);
   }
 
   bool has_positions() const noexcept override { return bytes_.has_positions(); }
@@ -121,8 +121,17 @@ std::int64_t data_bytes(const TensorInfo& info) {
 }
 
 std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info,
-                                              std::int64_t following) {
-  return std::make_unique<RawSource>(std::move(bytes), std::move(info), following);
+                                              std::int64_t following, std::int64_t preceding) {
+  return std::make_unique<RawSource>(std::move(bytes), std::move(info), following, preceding);
+}
+
+std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,
+                                      std::string& room) {
+  if constexpr (std::endian::native == std::endian::little) return elements;
+  room.assign(reinterpret_cast<const char*>(elements.data()), elements.size());
+  const auto encoded = std::as_writable_bytes(std::span(room));
+  make_native(encoded, dtype, std::endian::little);  // and back
+  return encoded;
 }
 
 std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header, DType dtype) {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "lnorm/io/byte_sink.hpp"
@@ -16,9 +19,16 @@ namespace lnorm {
 std::int64_t data_bytes(const TensorInfo& info);
 
 // The tensor whose elements come next in bytes, followed by as many others as told and then by the end.
-// Throws Error where the size of bytes is known to be another.
+// preceding: how many of the file's bytes came before, for messages. Throws Error where the size of bytes is
+// known to be another.
 std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info,
-                                              std::int64_t following = 0);
+                                              std::int64_t following = 0,
+                                              std::int64_t preceding = 0);
+
+// Elements in native byte order as they stand in a file, little-endian: these bytes themselves, or others, in
+// room.
+std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,
+                                      std::string& room);
 
 // Writes the header, then the elements, which are of that dtype, little-endian on every machine.
 std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header, DType dtype);
