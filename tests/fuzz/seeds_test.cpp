@@ -51,6 +51,11 @@ TEST_CASE("safetensors files keep what is promised of any bytes", "[fuzz]") {
   pass_format(fuzz_safetensors, "safetensors");
 }
 
+TEST_CASE("ONNX tensors keep what is promised of any bytes", "[fuzz]") {
+  CHECK(pass_all(fuzz_onnx, "fuzz/onnx") > 0);
+  CHECK(pass_all(fuzz_onnx, "onnx", ".pb") > 0);
+}
+
 TEST_CASE("JSON files keep what is promised of any bytes", "[fuzz]") {
   pass_format(fuzz_json, "json");
 }
