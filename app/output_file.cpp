@@ -68,7 +68,8 @@ void OutputFile::begin(const OpenedTensor& input, Format format, const TensorInf
 }
 
 bool is_binary(Format format) noexcept {
-  return format == Format::npy || format == Format::npz || format == Format::safetensors;
+  return format == Format::npy || format == Format::npz || format == Format::safetensors ||
+         format == Format::raw;
 }
 
 std::string_view format_name(Format format) noexcept {
@@ -83,6 +84,8 @@ std::string_view format_name(Format format) noexcept {
       return "json";
     case Format::jsonl:
       return "jsonl";
+    case Format::raw:
+      return "raw";
     case Format::text:
       break;
   }

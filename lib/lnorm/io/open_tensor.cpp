@@ -9,6 +9,7 @@
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/npy/npy.hpp"
+#include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/io/safetensors/safetensors.hpp"
 #include "lnorm/io/zip/npz.hpp"
 
@@ -51,14 +52,14 @@ class Opening {
  public:
   Opening(const std::string& name, const ReadOptions& options)
       : name_(split_name(name)),
-        as_(options.as),
+        options_(options),
         bytes_(open_file(name_.path)),
         format_(options.from ? *options.from : detect_format(*bytes_)) {}
 
   // Nothing where there is one tensor alone, by its format or by its name.
   std::optional<Members> members() {
     if (name_.member) return std::nullopt;
-    if (format_ == Format::npz) return open_npz_members(std::move(bytes_), as_);
+    if (format_ == Format::npz) return open_npz_members(std::move(bytes_), options_.as);
     if (format_ == Format::safetensors) return open_safetensors_members(std::move(bytes_));
     if (format_ != Format::json) return std::nullopt;
     json_ = std::make_unique<JsonDocument>(std::move(bytes_));
@@ -95,7 +96,7 @@ class Opening {
   OpenedTensor opened() { return {source(), format_, label(name_)}; }
 
   std::unique_ptr<TensorSource> source() {
-    if (format_ == Format::npz) return open_npz(std::move(bytes_), name_.member, as_);
+    if (format_ == Format::npz) return open_npz(std::move(bytes_), name_.member, options_.as);
     if (format_ == Format::safetensors) return open_safetensors(std::move(bytes_), name_.member);
     if (format_ == Format::json) {
       if (!json_) json_ = std::make_unique<JsonDocument>(std::move(bytes_));
@@ -105,16 +106,26 @@ class Opening {
       format_ = Format::json;  // of a line
       return JsonLines(std::move(bytes_)).only(name_.member);
     }
+    const bool is_raw = format_ == Format::raw;
     if (name_.member) {
-      throw Error(concat(printable(bytes_->name()),
-                         ": an .npy file holds one tensor without a name, found ':",
+      throw Error(concat(printable(bytes_->name()), is_raw ? ": a raw" : ": an .npy",
+                         " file holds one tensor without a name, found ':",
                          printable(*name_.member), "' after it"));
     }
-    return open_npy(std::move(bytes_), as_);
+    if (is_raw) return raw_source();
+    return open_npy(std::move(bytes_), options_.as);
+  }
+
+  std::unique_ptr<TensorSource> raw_source() {
+    if (!options_.as || !options_.shape) {
+      throw Error(concat(printable(bytes_->name()), ": a raw file needs a dtype and a shape"));
+    }
+    TensorInfo info{bytes_->name(), *options_.as, *options_.shape, options_.byte_order};
+    return open_raw(std::move(bytes_), std::move(info), options_.offset);
   }
 
   TensorName name_;
-  std::optional<DType> as_;
+  ReadOptions options_;
   std::unique_ptr<ByteSource> bytes_;
   std::unique_ptr<JsonDocument> json_;  // read already
   Format format_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,7 +17,12 @@ namespace lnorm {
 
 struct ReadOptions {
   std::optional<Format> from;  // not by content
-  std::optional<DType> as;     // for elements whose dtype the file does not tell (npy.hpp)
+  std::optional<DType>
+      as;  // for elements whose dtype the file does not tell (npy.hpp), and for raw
+  // For raw alone, which needs a shape.
+  std::optional<Shape> shape = {};
+  std::int64_t offset = 0;  // bytes before the elements
+  std::endian byte_order = std::endian::little;
 };
 
 struct OpenedTensor {

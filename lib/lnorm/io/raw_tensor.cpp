@@ -12,6 +12,18 @@ namespace lnorm {
 
 namespace {
 
+// preceding: how many bytes come before the elements.
+std::string needs(const TensorInfo& info, std::int64_t preceding) {
+  const std::string behind = preceding == 0 ? "" : concat(" behind the first ", preceding);
+  return concat("shape ", to_string(info.shape), " of ", name(info.dtype), " needs ",
+                counted(data_bytes(info), "byte"), behind, ", ");
+}
+
+[[noreturn]] void fail_cut_off(const TensorInfo& info, std::int64_t preceding, std::int64_t found) {
+  throw Error(concat(printable(info.name), ": the data is cut off: ", needs(info, preceding),
+                     "found ", found));
+}
+
 class RawSource final : public TensorSource {
  public:
   RawSource(std::unique_ptr<ByteSource> bytes, TensorInfo tensor, std::int64_t following,
@@ -62,17 +74,12 @@ class RawSource final : public TensorSource {
   }
 
  private:
-  std::string needs() const {
-    const std::string behind = preceding_ == 0 ? "" : concat(" behind the first ", preceding_);
-    return concat("shape ", to_string(info().shape), " of ", name(info().dtype), " needs ",
-                  counted(data_bytes_, "byte"), behind, ", ");
-  }
   [[noreturn]] void fail_too_short(std::int64_t found) const {
-    throw Error(concat(printable(info().name), ": the data is cut off: ", needs(), "found ",
-                       preceding_ + found));
+    fail_cut_off(info(), preceding_, preceding_ + found);
   }
   [[noreturn]] void fail_too_long(const std::string& found) const {
-    throw Error(concat(printable(info().name), ": data goes on after the tensor: ", needs(), found,
+    throw Error(concat(printable(info().name),
+                       ": data goes on after the tensor: ", needs(info(), preceding_), found,
                        " (a transfer in text mode or a second array in the file does that)"));
   }
 
@@ -123,6 +130,13 @@ std::int64_t data_bytes(const TensorInfo& info) {
 std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info,
                                               std::int64_t following, std::int64_t preceding) {
   return std::make_unique<RawSource>(std::move(bytes), std::move(info), following, preceding);
+}
+
+std::unique_ptr<TensorSource> open_raw(std::unique_ptr<ByteSource> bytes, TensorInfo info,
+                                       std::int64_t offset) {
+  const std::int64_t passed = bytes->skip(offset);
+  if (passed < offset) fail_cut_off(info, offset, passed);
+  return make_raw_source(std::move(bytes), std::move(info), 0, offset);
 }
 
 std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,

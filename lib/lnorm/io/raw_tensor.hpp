@@ -25,6 +25,10 @@ std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes,
                                               std::int64_t following = 0,
                                               std::int64_t preceding = 0);
 
+// The tensor that a file holds alone, behind so many bytes of another kind. Throws Error as make_raw_source does.
+std::unique_ptr<TensorSource> open_raw(std::unique_ptr<ByteSource> bytes, TensorInfo info,
+                                       std::int64_t offset);
+
 // Elements in native byte order as they stand in a file, little-endian: these bytes themselves, or others, in
 // room.
 std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,
