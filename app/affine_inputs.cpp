@@ -1,12 +1,13 @@
 #include "affine_inputs.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string_view>
 #include <utility>
 
-#include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/pattern.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_number.hpp"
 #include "lnorm/io/json/json_text.hpp"
@@ -42,57 +43,85 @@ std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std
   }
 }
 
-// A file, a member of one, JSON, or a number.
-std::unique_ptr<TensorSource> open_term(const std::string& option, const std::string& name,
-                                        std::optional<DType> as) {
-  if (name.empty()) throw Error(concat(option, ": '' is not the name of a file"));
-  if (!os::status(name)) {
-    if (auto literal = parse_literal(option, name)) return literal;
-  }
-  try {
-    return open_tensor(name, {.from = {}, .as = as}).source;
-  } catch (const Error& error) {
-    throw Error(concat(option, ' ', error.what()), error.hint());
-  }
-}
-
 }  // namespace
 
 void check_inputs(const InputArguments& input, const NormalizationArguments& arguments) {
-  int standard_inputs = 0;
-  for (const auto& name : {std::optional(input.name), arguments.weight, arguments.bias}) {
-    if (name && is_standard_input(*name)) ++standard_inputs;
+  auto names = input.names;
+  for (const auto& name : {arguments.weight, arguments.bias}) {
+    if (name) names.push_back(*name);
   }
-  if (standard_inputs > 1) throw Error("standard input is named for two inputs, expected one");
+  if (std::count_if(names.begin(), names.end(), is_standard_input) > 1) {
+    throw Error("standard input is named for two inputs, expected one");
+  }
 }
 
-void AffineInputs::check_as(const TensorInfo& input) const {
-  if (!reads_as_) app::check_as(as_, input);
+void AffineInput::find(const InputName& name) {
+  std::string word = *word_;
+  if (has_placeholder(word) && !os::status(word)) {
+    word = substitute(word, name.name, name.captures, option_);
+  }
+  if (word.empty()) throw Error(concat(option_, ": '' is not the name of a file"));
+  if (latest_ && word == latest_word_) return;
+  latest_.reset();
+  is_read_ = false;
+  std::unique_ptr<TensorSource> literal;
+  if (!os::status(word)) literal = parse_literal(option_, word);
+  if (literal) {
+    latest_ = Selected{set_of(std::move(literal), ""), 0, Format::json, "", "", {}};
+  } else {
+    try {
+      latest_ = finder_.find(word);
+    } catch (const Error& error) {
+      throw Error(concat(option_, ' ', error.what()), error.hint());
+    }
+  }
+  latest_word_ = word;
+  info_ = latest_->set->info(latest_->index);
+  if (info_.name != option_) info_.name = concat(option_, ' ', word);  // not of a literal
 }
 
-const Affine& AffineInputs::of(const Plan& plan, const OpenedTensor& input) {
-  if (shape_ == plan.normalized_shape()) return affine_;
-  const bool plus_one = arguments_.options.zero_centered_weight;
-  const auto read = [&](std::string_view role, const std::optional<std::string>& name,
-                        bool add_one) -> AffineTerm {
-    if (!name) return {};
-    const std::string option = concat("--", role);
-    auto source = open_term(option, *name, as_);
-    reads_as_ = reads_as_ || source->info().dtype == as_;
-    TensorInfo info = source->info();
-    if (info.name != option) info.name = concat(option, ' ', *name);  // not of a literal
-    check_affine_shape(info, plan);
-    source = gathered(std::move(source));
-    return {source->info(), read_all(*source), add_one};
-  };
+void AffineInput::check(const Plan& plan, const InputName& name) {
+  if (!word_) return;
+  find(name);
+  check_affine_shape(info_, plan);
+}
+
+AffineTerm AffineInput::read() {
+  const auto source = gathered(latest_->set->open(latest_->index));
+  AffineTerm term(source->info(), read_all(*source), plus_one_);
+  // The rest of a pipe is for the next one, if the word stands for several.
+  if (!has_placeholder(*word_)) latest_->set->finish();
+  is_read_ = true;
+  return term;
+}
+
+AffineInputs::AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as)
+    : as_(as),
+      weight_("--weight", arguments.weight, as, arguments.options.zero_centered_weight),
+      bias_("--bias", arguments.bias, as, false) {}
+
+void AffineInputs::check(const Plan& plan, const TensorInfo& x, const InputName& name) {
   try {
-    affine_ = {read("weight", arguments_.weight, plus_one), read("bias", arguments_.bias, false)};
+    weight_.check(plan, name);
+    bias_.check(plan, name);
+  } catch (const SystemError&) {
+    throw;
   } catch (const Error& error) {
-    if (input.format != Format::jsonl) throw;
-    // Of many tensors it is this one whose rows do not fit.
-    throw Error(concat(printable(input.source->info().name), ": ", error.what()), error.hint());
+    if (!name.several) throw;
+    // Of many tensors it is this one that they do not fit.
+    throw Error(concat(printable(x.name), ": ", error.what()), error.hint());
   }
-  shape_ = plan.normalized_shape();
+  if (as_ && !weight_.has_dtype(*as_) && !bias_.has_dtype(*as_)) check_as(as_, x);
+}
+
+const Affine& AffineInputs::of(const Plan& plan, const TensorInfo& x, const InputName& name) {
+  check(plan, x, name);
+  const bool other_weight = weight_.is_unread();
+  const bool other_bias = bias_.is_unread();
+  if (other_weight || other_bias) {
+    affine_ = {other_weight ? weight_.read() : AffineTerm(affine_.weight()),
+               other_bias ? bias_.read() : AffineTerm(affine_.bias())};
+  }
   return affine_;
 }
 

@@ -103,7 +103,7 @@ CLI::App& add_command(CLI::App& app, Command& command, const std::string& name,
   command.app = app.add_subcommand(name, help)->group("Commands");
   command.app
       ->add_option(two ? "ACTUAL" : "INPUT", command.words,
-                   two ? "Two tensors" : "The tensor; standard input if not given")
+                   two ? "Two tensors" : "Tensors; standard input if not given")
       ->type_name(two ? "EXPECTED" : "")  // printed behind the name
       ->expected(1, 1'000'000)
       ->allow_extra_args(false);  // or CLI11 takes "[a,b]" apart
@@ -347,30 +347,31 @@ void place_extras(const CLI::App& app, Command& command, std::span<const char* c
       [&](const std::string& a, const std::string& b) { return position(a) < position(b); });
 }
 
-// For two names where there is to be one.
-std::string hint_for_two(const CLI::App& command, const std::string& first,
-                         const std::string& second) {
+// For a second name that is no file.
+std::string hint_for_second(const CLI::App& command, const std::string& first,
+                            const std::string& second) {
   const auto* const program = command.get_parent();
-  if (find_command(*program, second) != nullptr && !is_file(second)) {
+  if (find_command(*program, second) != nullptr) {
     return concat("the command comes first: lnorm ", second, ' ', shell_word(first));
   }
-  if (is_file(second) || command.get_option_no_throw("-o") == nullptr) {
-    return concat("lnorm compare ", shell_word(first), ' ', shell_word(second),
-                  " holds one against the other");
-  }
+  if (command.get_option_no_throw("-o") == nullptr) return "";
   return concat("-o ", shell_word(second), " writes there");
 }
 
-// The one tensor that a command names; otherwise standard input.
-void take_input(const Command& command, InputArguments& input) {
-  if (command.words.size() > 1) {
-    const std::string& first = command.words[0];
-    const std::string& second = command.words[1];
-    throw Error(concat("found two INPUTs, '", printable(first), "' and '", printable(second),
-                       "', expected one"),
-                hint_for_two(*command.app, first, second));
+// The tensors that a command names; otherwise standard input.
+void take_inputs(const Command& command, InputArguments& input) {
+  const std::vector<std::string>& words = command.words;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string path = words[i].substr(0, words[i].rfind(':'));
+    if (is_file(words[i]) || is_file(path)) continue;
+    throw Error(concat("there is no file '", printable(words[i]), "', the ", i + 1,
+                       i == 1   ? "nd"
+                       : i == 2 ? "rd"
+                                : "th",
+                       " INPUT"),
+                hint_for_second(*command.app, words[0], words[i]));
   }
-  if (!command.words.empty()) input.name = command.words.front();
+  if (!words.empty()) input.names = words;
 }
 
 // An option that does nothing without one of some others, or beside one of them.
@@ -555,7 +556,7 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
     return Done{2};
   }
   const auto with_input = [&](auto& arguments) -> Arguments {
-    take_input(command, arguments.input);
+    take_inputs(command, arguments.input);
     return arguments;
   };
   if (&command == &parsed.stats) return with_input(parsed.stats_arguments);

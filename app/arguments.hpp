@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/options.hpp"
@@ -17,8 +18,9 @@
 namespace lnorm::app {
 
 struct InputArguments {
-  std::string name = "-";
+  std::vector<std::string> names{"-"};
   ReadOptions options;
+  bool keep_going = false;
 };
 
 struct NormalizationArguments {

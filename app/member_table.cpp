@@ -26,18 +26,16 @@ std::string padded(std::string text, std::size_t columns) {
 
 }  // namespace
 
-void write_member_table(const Members& members, ByteSink& out) {
+void write_member_table(const std::vector<Member>& members, ByteSink& out) {
   std::size_t name_width = 0;
   std::size_t dtype_width = 0;
-  for (std::size_t i = 0; i < members.size; ++i) {
-    const Member member = members.at(i);
+  for (const Member& member : members) {
     name_width = std::max(name_width, width(printable(member.name)));
     if (member.shape) dtype_width = std::max(dtype_width, width(printable(member.dtype)));
   }
   name_width = std::min(name_width, kWidestColumn);
   dtype_width = std::min(dtype_width, kWidestColumn);
-  for (std::size_t i = 0; i < members.size; ++i) {
-    const Member member = members.at(i);
+  for (const Member& member : members) {
     std::string line = padded(printable(member.name), name_width) + "  ";
     line += member.shape ? padded(member.dtype, dtype_width) + "  " + to_string(*member.shape)
                          : printable(member.dtype);

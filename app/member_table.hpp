@@ -1,11 +1,13 @@
 #pragma once
 
+#include <vector>
+
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/io/members.hpp"
+#include "lnorm/io/tensor_set.hpp"
 
 namespace lnorm::app {
 
 // A line for each: name, dtype, shape.
-void write_member_table(const Members& members, ByteSink& out);
+void write_member_table(const std::vector<Member>& members, ByteSink& out);
 
 }  // namespace lnorm::app

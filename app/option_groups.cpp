@@ -147,6 +147,8 @@ void add_input(CLI::App& app, InputArguments& input) {
                                      {"jsonl", Format::jsonl}},
                                     "Input format (default by content)");
   add_as(app, input.options.as);
+  app.add_flag("--keep-going", input.keep_going,
+               "Of several tensors do the others where one cannot be done");
 }
 
 void add_axes(CLI::App& app, const SetAxes& set) {

@@ -1,45 +1,68 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "arguments.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/io/tensor_set_sink.hpp"
 #include "lnorm/io/tensor_sink.hpp"
-#include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm::app {
 
-// A place that the user named, and the tensors that go there: one, or those of JSON Lines in turn.
+struct OutputName {
+  std::string option;  // that names it
+  std::string path;
+  std::string tensor;  // what its tensor is called if there is one alone; empty for the result
+};
+
+// A place that the user named, and the tensors that go there: one, several by their names, or those of JSON Lines
+// in turn.
 class OutputFile {
  public:
-  explicit OutputFile(const std::string& path) : bytes_(path) {}
+  // several: tensors by their names. Throws Error if the path cannot be written.
+  OutputFile(const OutputName& name, const OutputArguments& arguments, bool several);
 
-  ByteSink& bytes() noexcept { return bytes_; }
+  // Before the first of several tensors: those that will begin.
+  void announce(Format input, std::vector<TensorInfo> tensors);
 
-  // The command's result, in the format asked for. The default is the path's format, else text on a
-  // terminal, else the input's, if it is one of single tensors. What .npy does not have, bfloat16, goes as
-  // safetensors.
-  void begin(const OutputArguments& arguments, const OpenedTensor& input, const Plan& plan);
-  // name: of the tensor, for formats that have one.
-  void begin(const OpenedTensor& input, Format format, const TensorInfo& info,
-             const std::string& name, const OutputArguments& arguments);
+  // The next tensor, or the only one.
+  void begin(const OpenedTensor& input, const TensorInfo& tensor);
 
   TensorSink& sink() noexcept { return *sink_; }
   Format format() const noexcept { return format_; }
+
+  // For messages.
+  const std::string& name() const noexcept { return bytes_.name(); }
+  std::string destination() const { return bytes_.destination(); }
+  bool is_regular_file() const { return bytes_.is_regular_file(); }
 
   // Whether the work writes to a terminal as it goes: there a line of progress would be in the way. Text
   // comes at the end.
   bool fills_terminal() const noexcept { return format_ != Format::text && bytes_.is_terminal(); }
 
+  // As of ByteSink.
+  void outlive_reader() noexcept { bytes_.outlive_reader(); }
+  void flush() { bytes_.flush(); }
+  void finish();
+  void commit() { bytes_.commit(); }
+
  private:
+  Format format_for(Format input, DType dtype) const;
+  void begin_alone(const OpenedTensor& input, const TensorInfo& tensor);
+
+  OutputName place_;
+  const OutputArguments& arguments_;
   ByteSink bytes_;
   Format format_ = Format::npy;
+  std::unique_ptr<TensorSetSink> set_;  // of a format that keeps tensors by their names
   std::unique_ptr<TensorSink> sink_;
+  bool several_;
+  bool has_begun_ = false;
 };
 
 bool is_binary(Format format) noexcept;

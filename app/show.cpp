@@ -10,7 +10,6 @@
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/io/members.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/layout/reorder.hpp"
 #include "member_table.hpp"
@@ -57,30 +56,45 @@ void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink&
   out.write("\n");
 }
 
+// Whether it is what several tensors are named in, if only one is there.
+bool lists(const Selection& selection) {
+  if (selection.several) return true;
+  const Selected& tensor = selection.tensors.front();
+  return selection.is_file && !tensor.set->tensor_name(tensor.index).empty();
+}
+
 }  // namespace
 
 int show(const ShowArguments& arguments) {
   const InputArguments& input = arguments.input;
-  std::variant<TensorSequence, Members> opened;
+  const Inputs inputs = open_inputs(input.names, input.options);
+  const auto* const selection = std::get_if<Selection>(&inputs);
   // What is for a tensor does nothing to a list of them.
-  if (arguments.header || !arguments.print.given.empty()) {
-    opened = open_tensors(input.name, input.options);
+  const bool is_for_tensor = arguments.header || !arguments.print.given.empty();
+  ByteSink out("-");
+  if (selection != nullptr && !is_for_tensor && lists(*selection)) {
+    std::vector<Member> members;
+    for (const Selected& tensor : selection->tensors) {
+      members.push_back(tensor.set->describe(tensor.index));
+    }
+    write_member_table(members, out);
+    selection->finish();
   } else {
-    opened = open_tensors_or_members(input.name, input.options);
+    if (selection != nullptr) only_tensor(*selection);
+    Outputs none;
+    for_each_tensor(inputs, none,
+                    {[&](const TensorInfo& x, const InputName&) {
+                       check_as(input.options.as, x);
+                       return std::vector<TensorInfo>();
+                     },
+                     [&](OpenedTensor& tensor, const InputName&, Outputs&) {
+                       show_tensor(*gathered(std::move(tensor.source)), arguments, out);
+                       if (tensor.format == Format::jsonl) out.flush();
+                     }});
   }
-  if (const auto* const members = std::get_if<Members>(&opened)) {
-    ByteSink out("-");
-    write_member_table(*members, out);
-    out.finish();
-    out.commit();
-    return 0;
-  }
-  return for_each_tensor(std::get<TensorSequence>(std::move(opened)), {kStandardOutput},
-                         [&](OpenedTensor& tensor, Outputs& outputs) {
-                           check_as(input.options.as, tensor.source->info());
-                           show_tensor(*gathered(std::move(tensor.source)), arguments,
-                                       outputs[0].bytes());
-                         });
+  out.finish();
+  out.commit();
+  return 0;
 }
 
 }  // namespace lnorm::app

@@ -1,5 +1,7 @@
 #include "lnorm/kernel/softmax.hpp"
 
+#include <vector>
+
 #include "commands.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/pipeline/run.hpp"
@@ -9,24 +11,31 @@
 namespace lnorm::app {
 
 int softmax(const SoftmaxArguments& arguments) {
-  const OutputArguments& output = arguments.output;
+  const InputArguments& input = arguments.input;
   const WorkArguments& work = arguments.work;
   const auto transform = [](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
     lnorm::softmax(x, y);
   };
-  return for_each_tensor(
-      arguments.input, {{"-o", output.path}}, [&](OpenedTensor& input, Outputs& outputs) {
-        TensorSource& source = *input.source;
-        check_as(arguments.input.options.as, source.info());
-        const Plan plan =
-            make_plan(source.info(), {arguments.axes, {}, false}, output.dtype, {.whole = true});
-        OutputFile& result = outputs[0];
-        result.begin(output, input, plan);
-        outputs.check_effects(output);
-        tell_route(work, plan, source, &result.sink());
-        ProgressLine progress(result.fills_terminal() ? When::never : work.progress, source.info());
-        run(source, plan, transform, {}, &result.sink(), {work.threads, progress.callback()});
-      });
+  const auto make = [&](const TensorInfo& x) {
+    return make_plan(x, {arguments.axes, {}, false}, arguments.output.dtype, {.whole = true});
+  };
+  Outputs outputs({{"-o", arguments.output.path, ""}}, arguments.output);
+  const auto plan_tensor = [&](const TensorInfo& x, const InputName&) {
+    check_as(input.options.as, x);
+    return std::vector{make(x).result()};
+  };
+  const auto run_tensor = [&](OpenedTensor& tensor, const InputName&, Outputs&) {
+    TensorSource& source = *tensor.source;
+    const Plan plan = make(source.info());
+    TensorSink& sink = outputs.sink(0);
+    tell_route(work, plan, source, &sink);
+    ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
+                          source.info());
+    run(source, plan, transform, {}, &sink, {work.threads, progress.callback()});
+  };
+  const Inputs inputs = open_inputs(input.names, input.options);
+  check_named(inputs);
+  return for_each_tensor(inputs, outputs, {plan_tensor, run_tensor, input.keep_going});
 }
 
 }  // namespace lnorm::app

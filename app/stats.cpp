@@ -1,12 +1,14 @@
 #include "lnorm/pipeline/stats.hpp"
 
+#include <utility>
+#include <vector>
+
 #include "affine_inputs.hpp"
 #include "commands.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/io/members.hpp"
 #include "lnorm/report/stats_json.hpp"
 #include "lnorm/report/stats_text.hpp"
 #include "progress_line.hpp"
@@ -18,32 +20,6 @@ namespace lnorm::app {
 namespace {
 
 using Report = StatsArguments::Report;
-
-Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const Kernel& kernel,
-              AffineInputs& affine_inputs) {
-  const LayerNormOptions& options = arguments.normalization.options;
-  const WorkArguments& work = arguments.work;
-  TensorSource& source = *input.source;
-  const TensorInfo& x = source.info();
-  const Plan plan = make_plan(x, options, {}, {.whole = true, .ordered = true});
-  const Affine& affine = affine_inputs.of(plan, input);
-  affine_inputs.check_as(x);
-  const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
-    kernel.layer_norm(rows, y, affine, plan.formula, statistics);
-  };
-  StatsObserver observer(plan, {arguments.softmax, arguments.histogram});
-  RowObserver* const observers[] = {&observer};
-  tell_route(work, plan, source, nullptr, kernel.name);
-  {
-    ProgressLine progress(work.progress, x);
-    run(source, plan, transform, observers, nullptr, {work.threads, progress.callback()});
-  }
-  Stats stats = observer.stats(x);
-  stats.weight = !affine.weight().empty();
-  stats.zero_centered_weight = stats.weight && options.zero_centered_weight;
-  stats.bias = !affine.bias().empty();
-  return stats;
-}
 
 void write(const Stats& stats, const StatsArguments& arguments, ByteSink& out) {
   switch (arguments.report) {
@@ -57,26 +33,83 @@ void write(const Stats& stats, const StatsArguments& arguments, ByteSink& out) {
   }
 }
 
+class StatsOfRows {
+ public:
+  StatsOfRows(const StatsArguments& arguments, ByteSink& out)
+      : arguments_(arguments),
+        out_(out),
+        kernel_(find_kernel(arguments.normalization.kernel)),
+        affine_inputs_(arguments.normalization, arguments.input.options.as) {}
+
+  void check(const TensorInfo& x, const InputName& name) { affine_inputs_.check(plan(x), x, name); }
+
+  void report(const OpenedTensor& input, const InputName& name) {
+    if (!std::exchange(first_, false) && arguments_.report == Report::text) out_.write("\n");
+    write(measure(*input.source, name), arguments_, out_);
+    if (input.format == Format::jsonl) out_.flush();
+  }
+
+ private:
+  Plan plan(const TensorInfo& x) const {
+    return make_plan(x, arguments_.normalization.options, {}, {.whole = true, .ordered = true});
+  }
+
+  Stats measure(TensorSource& source, const InputName& name) {
+    const WorkArguments& work = arguments_.work;
+    const TensorInfo& x = source.info();
+    const Plan plan = this->plan(x);
+    const Affine& affine = affine_inputs_.of(plan, x, name);
+    const auto transform = [&](const RowsIn& rows, const RowsOut& y,
+                               const MeanAndRstd& statistics) {
+      kernel_.layer_norm(rows, y, affine, plan.formula, statistics);
+    };
+    StatsObserver observer(plan, {arguments_.softmax, arguments_.histogram});
+    RowObserver* const observers[] = {&observer};
+    tell_route(work, plan, source, nullptr, kernel_.name);
+    {
+      ProgressLine progress(work.progress, x);
+      run(source, plan, transform, observers, nullptr, {work.threads, progress.callback()});
+    }
+    Stats stats = observer.stats(x);
+    stats.weight = !affine.weight().empty();
+    stats.zero_centered_weight =
+        stats.weight && arguments_.normalization.options.zero_centered_weight;
+    stats.bias = !affine.bias().empty();
+    return stats;
+  }
+
+  const StatsArguments& arguments_;
+  ByteSink& out_;
+  const Kernel& kernel_;
+  AffineInputs affine_inputs_;
+  bool first_ = true;
+};
+
 }  // namespace
 
 int stats(const StatsArguments& arguments) {
-  const NormalizationArguments& normalization = arguments.normalization;
-  check_inputs(arguments.input, normalization);
-  const Kernel& kernel = find_kernel(normalization.kernel);
-  AffineInputs affine_inputs(normalization, arguments.input.options.as);
-  bool first = true;
-  return for_each_tensor(
-      arguments.input, {kStandardOutput}, [&](OpenedTensor& input, Outputs& outputs) {
-        if (input.format == Format::jsonl && arguments.report == Report::csv) {
-          throw Error("--csv is the table of one tensor, found JSON Lines",
-                      concat(hint_to_name(input.source->info().name), ", or take --json"));
-        }
-        const Stats stats = measure(input, arguments, kernel, affine_inputs);
-        ByteSink& out = outputs[0].bytes();
-        if (!first && arguments.report == Report::text) out.write("\n");
-        first = false;
-        write(stats, arguments, out);
-      });
+  const InputArguments& input = arguments.input;
+  check_inputs(input, arguments.normalization);
+  const Inputs inputs = open_inputs(input.names, input.options);
+  if (std::holds_alternative<TensorLines>(inputs) && arguments.report == Report::csv) {
+    const std::string line = concat(input.names.front(), ":1");
+    throw Error("--csv is the table of one tensor, found JSON Lines",
+                concat("name one: ", shell_word(line), ", or take --json"));
+  }
+  ByteSink out("-");
+  StatsOfRows of_rows(arguments, out);
+  Outputs none;
+  const int status = for_each_tensor(
+      inputs, none,
+      {[&](const TensorInfo& x, const InputName& name) {
+         of_rows.check(x, name);
+         return std::vector<TensorInfo>();
+       },
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&) { of_rows.report(tensor, name); },
+       input.keep_going});
+  out.finish();
+  out.commit();
+  return status;
 }
 
 }  // namespace lnorm::app

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "generate/pages.hpp"
 #include "lnorm/core/error.hpp"
@@ -18,13 +17,11 @@ namespace lnorm::app {
 namespace {
 
 std::string names_in(const std::string& file) {
-  const auto opened = open_tensors_or_members(file, {});
-  const auto* const members = std::get_if<Members>(&opened);
   std::string lines;
-  for (std::size_t i = 0; members != nullptr && i < members->size; ++i) {
-    const std::string name = members->at(i).name;
+  for (const Selected& tensor : select_tensors(file, {}).tensors) {
+    const std::string name = tensor.set->tensor_name(tensor.index);
     // One that cannot be typed as it is, in a line, is not for completion.
-    if (printable(name) == name) lines += name + "\n";
+    if (!name.empty() && printable(name) == name) lines += name + "\n";
   }
   return lines;
 }

@@ -5,6 +5,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
+#include "support/sets.hpp"
 
 namespace {
 
@@ -37,14 +38,17 @@ std::string with_dtype(const std::string& text, const lnorm::TensorInfo& info) {
 }
 
 void check(std::string_view text, const std::optional<std::string>& member) {
-  std::unique_ptr<lnorm::TensorSource> source;
+  support::WholeTensor tensor;
   try {
-    source = lnorm::parse_json("x.json", std::string(text), member);
+    const auto set = lnorm::open_json(std::make_unique<MemorySource>(text));
+    for (const lnorm::Member& listed : support::list(*set)) {
+      require(set->find(listed.name).has_value(), "what is listed has its name");
+    }
+    tensor = support::read_tensor(*set, member);
   } catch (const lnorm::Error&) {
     return;
   }
-  const lnorm::TensorInfo& info = source->info();
-  const auto elements = read_all(*source);
+  const auto& [info, elements] = tensor;
   if (!is_float(info.dtype)) return;  // JSON is written of floats only
   std::string json = written(info, elements);
   if (!elements.empty()) json = with_dtype(json, info);

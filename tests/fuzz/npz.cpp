@@ -1,6 +1,7 @@
 #include "lnorm/io/zip/npz.hpp"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "fuzz/in_memory.hpp"
@@ -50,11 +51,17 @@ std::optional<Tensor> read_npy(std::string_view bytes) {
   });
 }
 
-std::optional<Tensor> read_member(std::string_view archive,
-                                  const std::optional<std::string>& name) {
-  return read([&] {
-    return lnorm::open_npz(std::make_unique<MemorySource>(archive), name, lnorm::DType::bfloat16);
-  });
+std::optional<Tensor> read_member(const lnorm::TensorSet& set, std::size_t index) {
+  return read([&] { return set.open(index); });
+}
+
+// Nothing where it is refused.
+std::unique_ptr<lnorm::TensorSet> open_set(std::string_view bytes, std::optional<lnorm::DType> as) {
+  try {
+    return lnorm::open_npz(std::make_unique<MemorySource>(bytes), as);
+  } catch (const lnorm::Error&) {
+    return nullptr;
+  }
 }
 
 bool are_alike(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
@@ -112,13 +119,6 @@ class Archive {
     return stored.ends_with(".npy") ? stored.substr(0, stored.size() - 4) : stored;
   }
 
-  // Whether a name may mean another member, too.
-  bool is_shared(const std::string& name) const {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < size(); ++i) count += this->name(i) == name || label(i) == name;
-    return count > 1;
-  }
-
   // The file that a member is, checked; nothing where it is refused, or has another size than it claims.
   std::optional<std::string> content(std::size_t index) const {
     try {
@@ -141,43 +141,47 @@ class Archive {
   std::shared_ptr<const lnorm::ZipArchive> archive_;
 };
 
-std::optional<lnorm::Members> list(std::string_view bytes, std::optional<lnorm::DType> as) {
-  try {
-    return lnorm::open_npz_members(std::make_unique<MemorySource>(bytes), as);
-  } catch (const lnorm::Error&) {
-    return std::nullopt;
+// What is read at positions, from the last piece to the first one.
+std::string read_backward(const lnorm::TensorSource& source, std::size_t size) {
+  constexpr std::size_t kPiece = 24;
+  std::string elements(size, '\0');
+  for (std::size_t at = size; at > 0;) {
+    const std::size_t begin = (at - 1) / kPiece * kPiece;
+    source.read_at(static_cast<std::int64_t>(begin),
+                   std::as_writable_bytes(std::span(elements).subspan(begin, at - begin)));
+    at = begin;
   }
+  return elements;
 }
 
-void check_member(std::string_view bytes, const Archive& archive, std::size_t index,
-                  const lnorm::Member& listed) {
-  require(listed.name == archive.label(index), "a member is listed by its name");
+void check_member(const lnorm::TensorSet& set, const Archive& archive, std::size_t index) {
+  require(set.tensor_name(index) == archive.label(index), "a member is listed by its name");
+  const lnorm::Member listed = set.describe(index);
   const auto content = archive.content(index);
-  for (const std::string& name : {archive.label(index), archive.name(index)}) {
-    const auto tensor = read_member(bytes, name);
-    require(are_alike(read_member(bytes, name), tensor), "a name gives the same tensor twice");
-    if (archive.is_shared(name) || (content && content->size() > kMostContent)) continue;
-    require(are_alike(tensor, content ? read_npy(*content) : std::nullopt),
-            "a member is read like the file that it is");
-    if (!tensor) continue;
-    require(listed.dtype == lnorm::name(tensor->info.dtype), "it is listed with its dtype");
-    require(listed.shape == tensor->info.shape, "it is listed with its shape");
-  }
+  const auto tensor = read_member(set, index);
+  require(are_alike(read_member(set, index), tensor), "a member gives the same tensor twice");
+  if (content && content->size() > kMostContent) return;
+  require(are_alike(tensor, content ? read_npy(*content) : std::nullopt),
+          "a member is read like the file that it is");
+  if (!tensor) return;
+  require(listed.dtype == lnorm::name(tensor->info.dtype), "it is listed with its dtype");
+  require(listed.shape == tensor->info.shape, "it is listed with its shape");
+  const auto source = set.open(index);
+  if (!source->has_positions()) return;
+  require(read_backward(*source, tensor->elements.size()) == tensor->elements,
+          "positions have the same elements");
+  source->finish();
 }
 
 void check_archive(std::string_view bytes) {
-  const auto listed = list(bytes, lnorm::DType::bfloat16);
-  const auto only = read_member(bytes, {});
-  if (!listed) {
-    require(!only, "what cannot be listed is not read");
-    return;
-  }
+  const auto set = open_set(bytes, lnorm::DType::bfloat16);
+  require((open_set(bytes, {}) != nullptr) == (set != nullptr),
+          "dtypes do not keep members from being listed");
+  if (!set) return;
   const Archive archive(bytes);
-  require(listed->size == archive.size(), "all members are listed");
-  require(list(bytes, {}).has_value(), "dtypes do not keep members from being listed");
-  require(!only || archive.size() == 1, "one of several members needs a name");
+  require(set->size() == archive.size(), "all members are listed");
   for (std::size_t i = 0; i < std::min(archive.size(), kMostOpened); ++i) {
-    check_member(bytes, archive, i, listed->at(i));
+    check_member(*set, archive, i);
   }
 }
 
@@ -186,7 +190,8 @@ void check_as_member(std::string_view bytes) {
   const auto tensor = read_npy(bytes);
   for (const bool deflated : {false, true}) {
     const std::string archive = support::zip({{"x.npy", std::string(bytes), deflated}});
-    require(are_alike(read_member(archive, {}), tensor), "a file is read within an archive, too");
+    const auto set = open_set(archive, lnorm::DType::bfloat16);
+    require(are_alike(read_member(*set, 0), tensor), "a file is read within an archive, too");
   }
 }
 

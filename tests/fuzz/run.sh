@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=$1
 shift
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(npy npz safetensors json program)
+[ ${#targets[@]} -gt 0 ] || targets=(npy npz safetensors torch json program)
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -40,6 +40,7 @@ for target in "${targets[@]}"; do
   cp "$root/data/fuzz/$target"/* "$seeds"
   case $target in
     program) seed_program "$seeds" ;;
+    torch) find "$root"/data/torch -name "*.pt" -size -8k -exec cp {} "$seeds" \; ;;
     *) find "$root"/data/corpus -name "*.$target" -size -8k -exec cp {} "$seeds" \; ;;
   esac
   echo "fuzz_$target, $seconds s"

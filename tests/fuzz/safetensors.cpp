@@ -10,6 +10,7 @@
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/io/byte_source.hpp"
+#include "support/sets.hpp"
 
 namespace {
 
@@ -24,9 +25,9 @@ struct Tensor {
 // Nothing where it is refused.
 std::optional<Tensor> read(const Descriptor& from, const std::optional<std::string>& member) {
   try {
-    const auto source = lnorm::open_safetensors(lnorm::open_file(from.path()), member);
-    const auto bytes = read_all(*source);
-    return Tensor{source->info(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
+    const auto set = lnorm::open_safetensors(lnorm::open_file(from.path()));
+    const auto [info, bytes] = support::read_tensor(*set, member);
+    return Tensor{info, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
   } catch (const lnorm::Error&) {
     return std::nullopt;
   }
@@ -35,9 +36,9 @@ std::optional<Tensor> read(const Descriptor& from, const std::optional<std::stri
 // Sorted by name.
 std::optional<std::vector<lnorm::Member>> list(const Descriptor& from) {
   try {
-    const auto members = lnorm::open_safetensors_members(lnorm::open_file(from.path()));
-    std::vector<lnorm::Member> result;
-    for (std::size_t i = 0; i < members.size; ++i) result.push_back(members.at(i));
+    const auto set = lnorm::open_safetensors(lnorm::open_file(from.path()));
+    auto result = support::list(*set);
+    set->finish();
     std::sort(result.begin(), result.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
     return result;
@@ -120,13 +121,17 @@ const DTypeName* find_dtype(std::string_view name) {
 std::string written(const Tensor& tensor, const std::string& name) {
   const MemoryFile file;
   lnorm::ByteSink bytes(file.path());
-  const auto sink = make_safetensors_sink(bytes, tensor.info, name);
+  lnorm::TensorInfo info = tensor.info;
+  info.name = name;
+  const auto set = lnorm::make_safetensors_sink(bytes, {info});
+  const auto sink = set->begin(info);
   std::string room;
   std::string native = tensor.elements;
   lnorm::make_native(std::as_writable_bytes(std::span(native)), tensor.info.dtype,
                      tensor.info.byte_order);
   sink->write(sink->encode(0, std::as_bytes(std::span(native)), room));
   sink->finish();
+  set->finish();
   bytes.finish();
   return file.content();
 }

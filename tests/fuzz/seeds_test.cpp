@@ -51,6 +51,11 @@ TEST_CASE("safetensors files keep what is promised of any bytes", "[fuzz]") {
   pass_format(fuzz_safetensors, "safetensors");
 }
 
+TEST_CASE("files of PyTorch keep what is promised of any bytes", "[fuzz]") {
+  CHECK(pass_all(fuzz_torch, "fuzz/torch") > 0);
+  CHECK(pass_all(fuzz_torch, "torch", ".pt") > 0);
+}
+
 TEST_CASE("JSON files keep what is promised of any bytes", "[fuzz]") {
   pass_format(fuzz_json, "json");
 }

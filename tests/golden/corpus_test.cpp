@@ -247,7 +247,8 @@ TEST_CASE("every line of the corpus' JSON Lines is the record of the manifest") 
   const std::string folder = data_file("corpus/good");
   for (const json& entry : manifest(folder).at("files")) {
     if (entry.at("format") != "jsonl") continue;
-    auto tensors = lnorm::open_tensors(folder + "/" + entry.at("file").get<std::string>(), {});
+    const std::string path = folder + "/" + entry.at("file").get<std::string>();
+    const auto tensors = std::get<lnorm::TensorLines>(lnorm::open_inputs({&path, 1}, {}));
     for (const json& record : entry.at("records")) {
       const auto line = tensors();
       REQUIRE(line.has_value());

@@ -1,16 +1,23 @@
 #include "lnorm/io/open_tensor.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/folder_set.hpp"
 #include "lnorm/io/json/json_lines.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/json/json_text.hpp"
+#include "lnorm/io/members.hpp"
 #include "lnorm/io/npy/npy.hpp"
+#include "lnorm/io/os.hpp"
 #include "lnorm/io/safetensors/safetensors.hpp"
+#include "lnorm/io/safetensors/sharded.hpp"
+#include "lnorm/io/torch/torch.hpp"
 #include "lnorm/io/zip/npz.hpp"
+#include "lnorm/io/zip/zip_archive.hpp"
 
 namespace lnorm {
 
@@ -31,110 +38,213 @@ TensorName split_name(const std::string& name) {
   return {name, {}};
 }
 
-// What a tensor is called after that.
-std::string label(const TensorName& name) {
-  if (name.member) return *name.member;
-  return name.path == "-" ? "x" : std::filesystem::path(name.path).stem().string();
+bool is_folder(const std::string& path) {
+  const auto status = os::status(path);
+  return path != "-" && status && S_ISDIR(status->st_mode);
 }
 
-// hint: what to do where JSON is JSON Lines.
-template <class Open>
-auto with_hint(const std::string& hint, Open open) {
-  try {
-    return open();
-  } catch (const MoreLines& error) {
-    throw Error(error.what(), hint);
-  }
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
+// What a word names, as far as it can be told without looking for a tensor.
 class Opening {
  public:
-  Opening(const std::string& name, const ReadOptions& options)
-      : name_(split_name(name)),
-        as_(options.as),
-        bytes_(open_file(name_.path)),
-        format_(options.from ? *options.from : detect_format(*bytes_)) {}
-
-  // Nothing where there is one tensor alone, by its format or by its name.
-  std::optional<Members> members() {
-    if (name_.member) return std::nullopt;
-    if (format_ == Format::npz) return open_npz_members(std::move(bytes_), as_);
-    if (format_ == Format::safetensors) return open_safetensors_members(std::move(bytes_));
-    if (format_ != Format::json) return std::nullopt;
-    json_ = std::make_unique<JsonDocument>(std::move(bytes_));
-    return with_hint("--from jsonl", [&] { return json_->members(); });
+  Opening(const std::string& word, const ReadOptions& options)
+      : name_(split_name(word)), options_(options) {
+    if (is_folder(name_.path) && !options.from) return;
+    bytes_ = open_file(name_.path);
+    format_ = options.from ? *options.from : detect_format(*bytes_);
   }
 
-  TensorSequence tensors() {
-    if (format_ != Format::jsonl || name_.member) {
-      const auto left = with_hint(
-          "--from jsonl", [&] { return std::make_shared<std::optional<OpenedTensor>>(opened()); });
-      return [left] { return std::exchange(*left, std::nullopt); };
-    }
+  // Whether it is every line of JSON Lines, or a member of every line.
+  bool is_lines() const {
+    return format_ == Format::jsonl && (!name_.member || !is_number(*name_.member));
+  }
+
+  TensorLines lines() {
     const auto lines = std::make_shared<JsonLines>(std::move(bytes_));
-    return [lines, label = label(name_)]() -> std::optional<OpenedTensor> {
-      auto source = lines->next();
-      if (!source) return std::nullopt;
-      return OpenedTensor{std::move(source), Format::jsonl, label};
+    if (!name_.member) {
+      return [lines, label = label()]() -> std::optional<OpenedTensor> {
+        auto source = lines->next();
+        if (!source) return std::nullopt;
+        return OpenedTensor{std::move(source), Format::jsonl, label, {}, "", ""};
+      };
+    }
+    return [lines, member = *name_.member]() -> std::optional<OpenedTensor> {
+      auto found = lines->next_member(member);
+      if (!found) return std::nullopt;
+      return OpenedTensor{std::move(found->tensor), Format::jsonl,          member, {},
+                          std::move(found->before), std::move(found->after)};
     };
   }
 
-  OpenedTensor tensor() {
-    const bool has_name = name_.path != "-";
-    const std::string hint =
-        has_name ? concat("name it .jsonl, and a line of it ", shell_word(concat(renamed(), ":1")))
-                 : "write it to a file x.jsonl, and name a line of it x.jsonl:1";
-    return with_hint(hint, [&] { return opened(); });
+  // hint: what to do where JSON is JSON Lines.
+  Selection selection(const std::string& hint) {
+    const std::shared_ptr<const TensorSet> set = open_set(hint);
+    Selection selection;
+    selection.name = set->name();
+    selection.sets.push_back(set);
+    const bool is_named = !is_line_ && name_.member.has_value();
+    selection.is_file = !is_named;
+    const auto select = [&](std::size_t index, Captures captures) {
+      std::string name = set->tensor_name(index);
+      if (name.empty() && !is_named) name = label();
+      selection.tensors.push_back({set, index, format_, name, name, std::move(captures)});
+    };
+    const auto literal = is_named ? set->find(*name_.member) : std::nullopt;
+    if (!is_named) {
+      for (std::size_t i = 0; i < set->size(); ++i) select(i, {});
+      selection.several = set->size() != 1 || !bytes_was_opened_;
+    } else if (literal) {
+      select(*literal, {});
+    } else if (is_pattern(*name_.member)) {
+      for (std::size_t i = 0; i < set->size(); ++i) {
+        if (auto captures = match(*name_.member, set->tensor_name(i))) select(i, *captures);
+      }
+      selection.several = true;
+    }
+    if (is_named && selection.tensors.empty()) fail_to_find(*set);
+    return selection;
+  }
+
+  // For JSON that is JSON Lines, of which one is to be named.
+  std::string hint_to_rename() const {
+    if (name_.path == "-") return "write it to a file x.jsonl, and name a line of it x.jsonl:1";
+    const auto renamed = std::filesystem::path(name_.path).replace_extension(".jsonl").string();
+    return concat("name it .jsonl, and a line of it ", shell_word(concat(renamed, ":1")));
   }
 
  private:
-  std::string renamed() const {
-    return std::filesystem::path(name_.path).replace_extension(".jsonl").string();
+  std::shared_ptr<const TensorSet> open_set(const std::string& hint) {
+    if (!bytes_) {
+      bytes_was_opened_ = false;
+      return open_folder(name_.path, [this](const std::string& path) {
+        Opening file(path, options_);
+        return file.open_set(file.hint_to_rename());
+      });
+    }
+    switch (format_) {
+      case Format::npz: {
+        auto archive = std::make_shared<const ZipArchive>(std::move(bytes_));
+        if (is_torch(*archive)) return open_torch(std::move(archive));
+        return open_npz(std::move(archive), options_.as);
+      }
+      case Format::safetensors:
+        return open_safetensors(std::move(bytes_));
+      case Format::json:
+        if (is_index_of_shards(name_.path)) return open_shards(std::move(bytes_), name_.path);
+        try {
+          return open_json(std::move(bytes_));
+        } catch (const MoreLines& error) {
+          throw Error(error.what(), hint);
+        }
+      case Format::jsonl:
+        is_line_ = true;
+        format_ = Format::json;  // of a line
+        return set_of(JsonLines(std::move(bytes_)).only(name_.member), "");
+      default:
+        return set_of(open_npy(std::move(bytes_), options_.as), "");
+    }
   }
 
-  OpenedTensor opened() { return {source(), format_, label(name_)}; }
+  // What a tensor without a name is called after.
+  std::string label() const {
+    return name_.path == "-" ? "x" : std::filesystem::path(name_.path).stem().string();
+  }
 
-  std::unique_ptr<TensorSource> source() {
-    if (format_ == Format::npz) return open_npz(std::move(bytes_), name_.member, as_);
-    if (format_ == Format::safetensors) return open_safetensors(std::move(bytes_), name_.member);
-    if (format_ == Format::json) {
-      if (!json_) json_ = std::make_unique<JsonDocument>(std::move(bytes_));
-      return std::exchange(json_, nullptr)->tensor(name_.member);
+  [[noreturn]] void fail_to_find(const TensorSet& set) const {
+    const std::string member = short_name(*name_.member);
+    if (set.size() == 1 && set.tensor_name(0).empty()) {
+      throw Error(concat(printable(set.name()),
+                         ": holds one tensor without a name, found ':", member, "' after it"));
     }
-    if (format_ == Format::jsonl) {
-      format_ = Format::json;  // of a line
-      return JsonLines(std::move(bytes_)).only(name_.member);
-    }
-    if (name_.member) {
-      throw Error(concat(printable(bytes_->name()),
-                         ": an .npy file holds one tensor without a name, found ':",
-                         printable(*name_.member), "' after it"));
-    }
-    return open_npy(std::move(bytes_), as_);
+    throw Error(concat(printable(set.name()), ": there is no tensor ",
+                       is_pattern(*name_.member) ? "that matches " : "", "'", member, "', only ",
+                       short_list(set.size(), [&](std::size_t i) { return set.tensor_name(i); })));
   }
 
   TensorName name_;
-  std::optional<DType> as_;
-  std::unique_ptr<ByteSource> bytes_;
-  std::unique_ptr<JsonDocument> json_;  // read already
-  Format format_;
+  const ReadOptions& options_;
+  std::unique_ptr<ByteSource> bytes_;  // none for a folder
+  Format format_ = Format::npy;
+  bool bytes_was_opened_ = true;
+  bool is_line_ = false;
 };
 
 }  // namespace
 
-OpenedTensor open_tensor(const std::string& name, const ReadOptions& options) {
-  return Opening(name, options).tensor();
+Selection select_tensors(const std::string& word, const ReadOptions& options) {
+  Opening opening(word, options);
+  return opening.selection(opening.hint_to_rename());
 }
 
-TensorSequence open_tensors(const std::string& name, const ReadOptions& options) {
-  return Opening(name, options).tensors();
+void Selection::finish() const {
+  for (const auto& set : sets) set->finish();
 }
 
-std::variant<TensorSequence, Members> open_tensors_or_members(const std::string& name,
-                                                              const ReadOptions& options) {
-  Opening opening(name, options);
-  if (auto members = opening.members()) return *std::move(members);
-  return opening.tensors();
+const Selected& only_tensor(const Selection& selection) {
+  const auto& tensors = selection.tensors;
+  if (tensors.size() == 1) return tensors.front();
+  // One of the first that can be read, for the hint.
+  const auto some = tensors.begin() + std::min<std::ptrdiff_t>(std::ssize(tensors), 20);
+  const auto readable = std::find_if(tensors.begin(), some, [](const Selected& tensor) {
+    return tensor.set->describe(tensor.index).shape.has_value();
+  });
+  throw Error(concat(printable(selection.name), ": found ", tensors.size(), " tensors, ",
+                     short_list(tensors.size(), [&](std::size_t i) { return tensors[i].name; }),
+                     ", expected one"),
+              readable == some ? "" : hint_to_name(selection.name, readable->name));
+}
+
+OpenedTensor open_tensor(const Selected& selected) {
+  return {selected.set->open(selected.index),
+          selected.format,
+          selected.name,
+          selected.captures,
+          "",
+          ""};
+}
+
+OpenedTensor open_tensor(const std::string& word, const ReadOptions& options) {
+  const Selection selection = select_tensors(word, options);
+  return open_tensor(only_tensor(selection));
+}
+
+Selected TensorFinder::find(const std::string& word) {
+  const TensorName name = split_name(word);
+  if (set_ && name.member && name.path == path_) {
+    if (const auto index = set_->find(*name.member)) {
+      return {set_, *index, format_, *name.member, *name.member, {}};
+    }
+  }
+  Selected found = only_tensor(select_tensors(word, options_));
+  set_ = name.member ? found.set : nullptr;
+  path_ = name.path;
+  format_ = found.format;
+  return found;
+}
+
+std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> words,
+                                                 const ReadOptions& options) {
+  if (words.size() == 1) {
+    Opening opening(words.front(), options);
+    if (opening.is_lines()) return opening.lines();
+    return opening.selection("--from jsonl");
+  }
+  Selection all;
+  all.several = true;
+  for (const std::string& word : words) {
+    Selection selection = Opening(word, options).selection("--from jsonl");
+    if (all.name.empty()) all.name = selection.name;
+    all.sets.insert(all.sets.end(), selection.sets.begin(), selection.sets.end());
+    for (Selected& tensor : selection.tensors) {
+      const bool has_name = !tensor.set->tensor_name(tensor.index).empty();
+      tensor.title = has_name ? concat(tensor.set->name(), ':', tensor.name) : tensor.set->name();
+      all.tensors.push_back(std::move(tensor));
+    }
+  }
+  return all;
 }
 
 bool is_standard_input(std::string_view name) noexcept {

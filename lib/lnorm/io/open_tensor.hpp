@@ -1,16 +1,26 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
+#include "lnorm/core/pattern.hpp"
 #include "lnorm/io/format.hpp"
-#include "lnorm/io/members.hpp"
+#include "lnorm/io/tensor_set.hpp"
 #include "lnorm/io/tensor_source.hpp"
 
+// What the user names, as tensors:
+//   PATH          a file, "-" for standard input, or a folder; a file that exists under the whole name wins
+//   PATH:NAME     a tensor of a file that holds several (.npz, .safetensors, its index.json, .pt, a JSON object),
+//                 or of a folder; the number of a line of JSON Lines
+//   PATH:PATTERN  those whose names match (pattern.hpp); a literal name wins
+// The content decides the format, then the extension. All throw Error.
 namespace lnorm {
 
 struct ReadOptions {
@@ -18,27 +28,72 @@ struct ReadOptions {
   std::optional<DType> as;     // for elements whose dtype the file does not tell (npy.hpp)
 };
 
-struct OpenedTensor {
-  std::unique_ptr<TensorSource> source;
-  Format format;
-  std::string label;  // the member that was named, or the file's name without extension
+// One tensor of a set, by the name that was asked for.
+struct Selected {
+  std::shared_ptr<const TensorSet> set;
+  std::size_t index = 0;
+  Format format = Format::npy;
+  std::string name;  // in the set; where it has none there, the file's without its extension
+  std::string
+      title;  // for a report: the name, or with that of the file where several files are named
+  Captures captures;  // what the *s of the pattern stood for
 };
 
-// Opens what the user names: PATH, PATH:MEMBER (a member of an .npz, a tensor of a .safetensors, a key of
-// a JSON object, the number of a line of JSON Lines), or "-", standard input. A file that exists under the
-// whole name wins. The content decides the format, then the extension. Throws Error.
-OpenedTensor open_tensor(const std::string& name, const ReadOptions& options);
+struct Selection {
+  std::string name;               // for messages: the first file, or standard input
+  std::vector<Selected> tensors;  // in the order in which they are listed
+  bool is_file = false;  // a file or folder as it is: neither a tensor of it nor a pattern is named
+  bool several =
+      false;  // results are by name: of a pattern, a folder, a file of not just one tensor
+  std::vector<std::shared_ptr<const TensorSet>> sets;  // that the tensors are of
 
-// Gives the tensors that a name stands for, one at each call, and then nothing. JSON Lines give each tensor as
-// its line comes; everything else gives one.
-using TensorSequence = std::function<std::optional<OpenedTensor>()>;
+  // After the last of its tensors: reads what is left of pipes. Throws Error if one does not end as it should.
+  void finish() const;
+};
 
-// The same for a name that may stand for JSON Lines of which none is named.
-TensorSequence open_tensors(const std::string& name, const ReadOptions& options);
+// A file without a tensor gives an empty selection.
+Selection select_tensors(const std::string& word, const ReadOptions& options);
 
-// The same, but for the members of an .npz, a .safetensors or a JSON object of which none is named.
-std::variant<TensorSequence, Members> open_tensors_or_members(const std::string& name,
-                                                              const ReadOptions& options);
+// The tensor that a selection of one has. Throws Error, which lists the names, if there is another number of them.
+const Selected& only_tensor(const Selection& selection);
+
+struct OpenedTensor {
+  std::unique_ptr<TensorSource> source;
+  Format format = Format::npy;
+  std::string name;  // as in Selected
+  Captures captures;
+  // Of a member of a line of JSON Lines: what stands around it.
+  std::string before;
+  std::string after;
+};
+
+// Source and name of a tensor that is to be read now.
+OpenedTensor open_tensor(const Selected& selected);
+
+// The only tensor that a word names.
+OpenedTensor open_tensor(const std::string& word, const ReadOptions& options);
+
+// The same again and again: the file that was named last stays open, so that its header is read once.
+class TensorFinder {
+ public:
+  explicit TensorFinder(const ReadOptions& options) : options_(options) {}
+
+  Selected find(const std::string& word);
+
+ private:
+  ReadOptions options_;
+  std::string path_;
+  std::shared_ptr<const TensorSet> set_;  // of path_, if that holds several
+  Format format_ = Format::npy;
+};
+
+// JSON Lines: gives each tensor as its line comes, one at each call, and then nothing. "PATH:NAME" is that
+// member of every line.
+using TensorLines = std::function<std::optional<OpenedTensor>()>;
+
+// The inputs of a command, one or several words.
+std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> words,
+                                                 const ReadOptions& options);
 
 // "-" and "-:MEMBER".
 bool is_standard_input(std::string_view name) noexcept;

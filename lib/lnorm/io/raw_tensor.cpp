@@ -14,17 +14,14 @@ namespace {
 
 class RawSource final : public TensorSource {
  public:
-  RawSource(std::unique_ptr<ByteSource> bytes, TensorInfo tensor, std::int64_t following)
+  RawSource(std::unique_ptr<ByteSource> bytes, TensorInfo tensor)
       : TensorSource(std::move(tensor)),
         bytes_(std::move(bytes)),
-        data_bytes_(lnorm::data_bytes(info())),
-        following_(following) {
+        data_bytes_(lnorm::data_bytes(info())) {
     const auto remaining = bytes_->remaining();
     if (!remaining) return;
     if (*remaining < data_bytes_) fail_too_short(*remaining);
-    if (*remaining - data_bytes_ > following_) {
-      fail_too_long(concat("found ", *remaining - following_));
-    }
+    if (*remaining > data_bytes_) fail_too_long(concat("found ", *remaining));
   }
 
   void read(std::vector<std::byte>& to, std::size_t bytes) override {
@@ -49,12 +46,6 @@ class RawSource final : public TensorSource {
   void finish() override {
     // What was read at positions still lies ahead.
     if (has_positions()) bytes_->skip(data_bytes_ - taken_);
-    const std::int64_t passed = bytes_->skip(following_);
-    if (passed < following_) {
-      throw Error(concat(printable(info().name),
-                         ": the file is cut off: after the tensor expected ",
-                         counted(following_, "byte"), ", found ", passed));
-    }
     // Looking for the end, too, is what checks the sum of a member of an archive.
     if (!bytes_->peek(1).empty()) fail_too_long("found more");
   }
@@ -75,13 +66,14 @@ class RawSource final : public TensorSource {
 
   std::unique_ptr<ByteSource> bytes_;
   std::int64_t data_bytes_;
-  std::int64_t following_;
   std::int64_t taken_ = 0;
 };
 
 class RawSink final : public TensorSink {
  public:
-  RawSink(ByteSink& bytes, std::string_view header, DType dtype) : bytes_(bytes), dtype_(dtype) {
+  RawSink(ByteSink& bytes, std::string_view header, const TensorInfo& info,
+          std::function<void()> done)
+      : bytes_(bytes), dtype_(info.dtype), unwritten_(data_bytes(info)), done_(std::move(done)) {
     bytes_.write(header);
   }
 
@@ -99,12 +91,20 @@ class RawSink final : public TensorSink {
     std::string room;
     bytes_.write_at(position, encode(0, elements, room));
   }
-  void write(std::span<const std::byte> encoded) override { bytes_.write(encoded); }
-  void finish() override {}
+  void write(std::span<const std::byte> encoded) override {
+    bytes_.write(encoded);
+    unwritten_ -= std::ssize(encoded);
+  }
+  void finish() override {
+    if (has_positions()) bytes_.advance(unwritten_);
+    if (done_) done_();
+  }
 
  private:
   ByteSink& bytes_;
   DType dtype_;
+  std::int64_t unwritten_;  // by write; what write_at was given is not counted
+  std::function<void()> done_;
 };
 
 }  // namespace
@@ -120,13 +120,13 @@ std::int64_t data_bytes(const TensorInfo& info) {
   return *bytes;
 }
 
-std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info,
-                                              std::int64_t following) {
-  return std::make_unique<RawSource>(std::move(bytes), std::move(info), following);
+std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info) {
+  return std::make_unique<RawSource>(std::move(bytes), std::move(info));
 }
 
-std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header, DType dtype) {
-  return std::make_unique<RawSink>(bytes, header, dtype);
+std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header,
+                                          const TensorInfo& info, std::function<void()> done) {
+  return std::make_unique<RawSink>(bytes, header, info, std::move(done));
 }
 
 }  // namespace lnorm

@@ -1,5 +1,7 @@
 #include "lnorm/io/tensor_set.hpp"
 
+#include <string_view>
+
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 
@@ -28,6 +30,19 @@ class SingleTensor final : public TensorSet {
 };
 
 }  // namespace
+
+std::optional<std::size_t> TensorSet::find(const std::string& tensor_name) const {
+  if (indices_.empty()) {
+    for (std::size_t i = 0; i < size(); ++i) indices_.emplace(this->tensor_name(i), i);
+  }
+  const auto found = indices_.find(tensor_name);
+  if (found != indices_.end()) return found->second;
+  constexpr std::string_view kExtension = ".npy";
+  if (!tensor_name.ends_with(kExtension)) return std::nullopt;
+  const auto stored = indices_.find(tensor_name.substr(0, tensor_name.size() - kExtension.size()));
+  if (stored == indices_.end()) return std::nullopt;
+  return stored->second;
+}
 
 Member TensorSet::describe(std::size_t index) const {
   const std::string name = tensor_name(index);

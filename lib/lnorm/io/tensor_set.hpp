@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "lnorm/core/error.hpp"
@@ -49,6 +50,9 @@ class TensorSet {
   // Its name in the set; empty for a tensor that has none.
   virtual std::string tensor_name(std::size_t index) const = 0;
 
+  // The first tensor of that name; of an .npz also by the name that its member has, NAME.npy.
+  std::optional<std::size_t> find(const std::string& tensor_name) const;
+
   // What its header says. Throws ForeignDType or another Error if it cannot be read.
   virtual TensorInfo info(std::size_t index) const = 0;
 
@@ -69,6 +73,8 @@ class TensorSet {
 
  private:
   std::string name_;
+  mutable std::unordered_map<std::string, std::size_t>
+      indices_;  // by name, once find has been called
 };
 
 // A set of one tensor that is open already, which open gives once.

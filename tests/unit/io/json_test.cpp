@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,11 +14,30 @@
 #include "lnorm/io/json/json_number.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "support/catch.hpp"
+#include "support/sets.hpp"
 
 using lnorm::DType;
 using lnorm::Shape;
 
 namespace {
+
+class Memory final : public lnorm::ByteSource {
+ public:
+  explicit Memory(std::string text) : ByteSource("x.json"), text_(std::move(text)) {}
+
+ protected:
+  std::size_t read_some(std::span<std::byte> to) override {
+    const std::size_t count = std::min(to.size(), text_.size() - at_);
+    std::memcpy(to.data(), text_.data() + at_, count);
+    at_ += count;
+    return count;
+  }
+  std::optional<std::int64_t> unread() const override { return std::nullopt; }
+
+ private:
+  std::string text_;
+  std::size_t at_ = 0;
+};
 
 struct Parsed {
   lnorm::TensorInfo info;
@@ -22,9 +45,9 @@ struct Parsed {
 };
 
 Parsed parse(const std::string& text, std::optional<std::string> member = {}) {
-  const auto source = lnorm::parse_json("x.json", text, member);
-  Parsed parsed{source->info(), {}};
-  const std::vector<std::byte> bytes = lnorm::read_all(*source);
+  const auto set = lnorm::open_json(std::make_unique<Memory>(text));
+  const auto [info, bytes] = support::read_tensor(*set, member);
+  Parsed parsed{info, {}};
   lnorm::visit(parsed.info.dtype, [&](auto element) {
     for (std::size_t at = 0; at < bytes.size(); at += sizeof element) {
       std::memcpy(&element, bytes.data() + at, sizeof element);

@@ -1,5 +1,8 @@
 #include "lnorm/io/zip/npz.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include "lnorm/core/error.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/zip/zip_directory.hpp"
@@ -22,16 +25,24 @@ class Archive {
  public:
   explicit Archive(const std::string& bytes) { write_file(path_, bytes); }
 
-  std::unique_ptr<lnorm::ByteSource> bytes() const { return lnorm::open_file(path_); }
-  std::string read(const std::optional<std::string>& member) const {
-    const auto source = lnorm::open_npz(bytes(), member, {});
-    const auto elements = lnorm::read_all(*source);
+  std::unique_ptr<lnorm::TensorSet> set(std::optional<DType> as = {}) const {
+    return lnorm::open_npz(lnorm::open_file(path_), as);
+  }
+  // The first tensor, or the one of that name.
+  std::unique_ptr<lnorm::TensorSource> open(const std::string& name = "") const {
+    const auto tensors = set();
+    std::size_t index = 0;
+    while (!name.empty() && tensors->tensor_name(index) != name) ++index;
+    return tensors->open(index);
+  }
+  std::string read(const std::string& name = "") const {
+    const auto elements = lnorm::read_all(*open(name));
     return {reinterpret_cast<const char*>(elements.data()), elements.size()};
   }
   // Without the folder.
-  std::string error(const std::optional<std::string>& member) const {
+  std::string error(const std::string& name = "") const {
     try {
-      read(member);
+      read(name);
     } catch (const lnorm::Error& error) {
       const std::string what = error.what();
       CHECK(what.starts_with(at_.path().string() + "/x.npz"));
@@ -60,7 +71,7 @@ TEST_CASE("members are read, stored and deflated, with 64 bits and without, junk
                                       {.zip64 = zip64, .comment = comment});
         const Archive archive(bytes);
         CHECK(archive.read("a") == bytes_of<float>({1, 2, 3}));
-        CHECK(archive.read("a.npy") == bytes_of<float>({1, 2, 3}));
+        CHECK(archive.open("a")->has_positions() == !deflated);
         CHECK(archive.read("b") == bytes_of<float>({4}));
         if (!zip64) CHECK(Archive("#!/bin/sh\n" + bytes).read("b") == bytes_of<float>({4}));
       }
@@ -68,19 +79,46 @@ TEST_CASE("members are read, stored and deflated, with 64 bits and without, junk
   }
 }
 
-TEST_CASE("one member needs no name, and several do", "[io]") {
-  CHECK(Archive(zip({{"only.npy", floats({5})}})).read({}) == bytes_of<float>({5}));
-  const Archive two(zip({{"a.npy", floats({1})}, {"b\n.npy", floats({2})}}));
-  CHECK(two.error({}) == "x.npz: found 2 tensors, a, b\\n, expected one");
-  CHECK(two.error("c") == "x.npz: there is no member 'c', only a, b\\n");
-  CHECK(two.read("b\n") == bytes_of<float>({2}));
-  CHECK(Archive(zip({})).error({}) == "x.npz: found 0 tensors, nothing, expected one");
-  std::vector<ZipEntry> many;
-  for (int i = 0; i < 1000; ++i) many.push_back({"member" + std::to_string(i) + ".npy", ""});
-  const std::string listed = Archive(zip(many)).error({});
-  CHECK(listed.find("1000 tensors, member0, ") != std::string::npos);
-  CHECK(listed.find(", ..., expected one") != std::string::npos);
-  CHECK(listed.size() < 400);
+TEST_CASE("what is read at positions is held against its CRC-32 as well", "[io]") {
+  const std::vector<float> elements(100'000, 1.5F);
+  const std::string x = floats(elements);
+  for (const bool damaged : {false, true}) {
+    CAPTURE(damaged);
+    const auto crc = crc32(x) ^ (damaged ? 1u : 0u);
+    const Archive archive(zip({{.name = "x.npy", .bytes = x, .crc = crc}}));
+    const auto source = archive.open();
+    std::vector<std::byte> read(4 * elements.size());
+    const auto piece = std::span(read).subspan(123'456, 4000);
+    source->read_at(123'456, piece);
+    const std::string expected = bytes_of(elements).substr(123'456, 4000);
+    CHECK(std::equal(piece.begin(), piece.end(), std::as_bytes(std::span(expected)).begin()));
+    if (damaged) {
+      CHECK_THROWS_AS(source->finish(), lnorm::Error);
+    } else {
+      CHECK_NOTHROW(source->finish());
+    }
+    CHECK(archive.error().ends_with("is not what the zip directory says") == damaged);
+  }
+}
+
+TEST_CASE("several sources are open at a time, and outlive their set", "[io]") {
+  for (const bool deflated : {false, true}) {
+    const Archive archive(
+        zip({{"a.npy", floats({1, 2, 3}), deflated}, {"b.npy", floats({4, 5}), deflated}}));
+    auto set = archive.set();
+    REQUIRE(set->size() == 2);
+    CHECK(set->place(0) < set->place(1));
+    const auto a = set->open(0);
+    const auto b = set->open(1);
+    const auto again = set->open(0);
+    set.reset();
+    std::vector<std::byte> piece;
+    a->read(piece, 4);
+    CHECK(lnorm::read_all(*b).size() == 8);
+    CHECK(lnorm::read_all(*again).size() == 12);
+    a->read(piece, 8);
+    CHECK_NOTHROW(a->finish());
+  }
 }
 
 TEST_CASE("a path in a name is a label", "[io]") {
@@ -94,7 +132,7 @@ TEST_CASE("an archive that is not sound is refused with the reason", "[io]") {
   const auto error = [&](ZipEntry entry) {
     entry.name = "x.npy";
     if (entry.bytes.empty()) entry.bytes = x;
-    return Archive(zip({entry})).error({});
+    return Archive(zip({entry})).error();
   };
   const auto contains = [](const std::string& text, const std::string& part) {
     CAPTURE(text, part);
@@ -109,7 +147,7 @@ TEST_CASE("an archive that is not sound is refused with the reason", "[io]") {
              "x.npz:x: the data is cut off");
   }
   for (const std::uint16_t method : std::vector<std::uint16_t>{0, 8}) {
-    contains(Archive(zip({{.name = "x.npy", .bytes = "", .method = method, .crc = 1}})).error({}),
+    contains(Archive(zip({{.name = "x.npy", .bytes = "", .method = method, .crc = 1}})).error(),
              "x.npz:x: is damaged: the CRC-32");
   }
   // What inflates to more, or to less, than the directory says.
@@ -149,7 +187,7 @@ TEST_CASE("no single byte that changes an archive goes unnoticed or does harm", 
     changed[i] = static_cast<char>(changed[i] ^ 0xff);
     const Archive archive(changed);
     try {
-      if (archive.read({}) != expected) FAIL("byte " << i);
+      if (archive.read() != expected) FAIL("byte " << i);
     } catch (const lnorm::Error&) {
     }
   }
@@ -159,7 +197,7 @@ TEST_CASE("a directory that claims millions of members costs nothing", "[io]") {
   std::string bytes = zip({{"x.npy", floats({1})}}, {.zip64 = true});
   const std::size_t end64 = bytes.rfind("PK\x06\x06");
   for (const std::size_t at : {end64 + 24, end64 + 32}) bytes.replace(at, 5, "\0\0\0\0\1", 5);
-  CHECK(Archive(bytes).error({}) ==
+  CHECK(Archive(bytes).error() ==
         "x.npz: the zip directory claims 4294967296 members, but has room for 1");
 }
 
@@ -168,14 +206,19 @@ TEST_CASE("members are listed with what they are", "[io]") {
                              {"o.npy", npy("|O", {2}, "")},
                              {"v.npy", npy("<V2", {2}, "1234"), true},
                              {"readme", "no array"}}));
-  const auto members = lnorm::open_npz_members(archive.bytes(), {});
-  REQUIRE(members.size == 4);
-  CHECK(members.at(0).name == "f");
-  CHECK(members.at(0).dtype == "float32");
-  CHECK(members.at(0).shape == Shape{2, 3});
-  CHECK(members.at(1).dtype == "object");
-  CHECK(!members.at(1).shape);
-  CHECK(members.at(2).dtype == "<V2");
-  CHECK(members.at(3).dtype.find("not an .npy file") != std::string::npos);
-  CHECK(lnorm::open_npz_members(archive.bytes(), DType::bfloat16).at(2).dtype == "bfloat16");
+  const auto set = archive.set();
+  REQUIRE(set->size() == 4);
+  CHECK(set->tensor_name(0) == "f");
+  CHECK(set->info(0).shape == Shape{2, 3});
+  const lnorm::Member first = set->describe(0);
+  CHECK(first.name == "f");
+  CHECK(first.dtype == "float32");
+  CHECK(first.shape == Shape{2, 3});
+  CHECK(first.bytes == 24);
+  CHECK(set->describe(1).dtype == "object");
+  CHECK(!set->describe(1).shape);
+  CHECK(set->describe(2).dtype == "<V2");
+  CHECK(set->describe(3).dtype.find("not an .npy file") != std::string::npos);
+  CHECK(archive.set(DType::bfloat16)->describe(2).dtype == "bfloat16");
+  CHECK(Archive(zip({})).set()->size() == 0);
 }

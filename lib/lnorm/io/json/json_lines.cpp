@@ -7,7 +7,6 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/members.hpp"
 
@@ -42,6 +41,11 @@ bool JsonLines::read_line() {
 std::unique_ptr<TensorSource> JsonLines::next() {
   if (!read_line()) return nullptr;
   return parse_json_line(bytes_->name(), std::exchange(line_, {}), number_);
+}
+
+std::optional<JsonLineMember> JsonLines::next_member(const std::string& member) {
+  if (!read_line()) return std::nullopt;
+  return parse_json_line_member(bytes_->name(), std::exchange(line_, {}), number_, member);
 }
 
 std::unique_ptr<TensorSource> JsonLines::only(const std::optional<std::string>& line) {

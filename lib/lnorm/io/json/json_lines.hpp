@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lnorm/io/byte_source.hpp"
+#include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/tensor_source.hpp"
 
 namespace lnorm {
@@ -20,6 +21,9 @@ class JsonLines {
   // The tensor of the next line, as soon as that line is there; null after the last one. It is named
   // "x.jsonl:2", and so begins what is thrown about it.
   std::unique_ptr<TensorSource> next();
+
+  // The same, but the member of that name of the object that the next line is.
+  std::optional<JsonLineMember> next_member(const std::string& member);
 
   // The tensor of a line, counted from 1, or of the only one that is not blank. Throws Error if there is
   // no such line, or if there are several and none is named.

@@ -1,8 +1,14 @@
 #include <cstring>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <unordered_set>
+#include <utility>
 
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_number.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 
@@ -12,8 +18,9 @@ namespace {
 
 class JsonSink final : public TensorSink {
  public:
-  JsonSink(ByteSink& bytes, const TensorInfo& info, JsonNan nan)
+  JsonSink(ByteSink& bytes, const TensorInfo& info, JsonNan nan, std::function<void()> end)
       : bytes_(bytes),
+        end_(std::move(end)),
         dtype_(info.dtype),
         shape_(info.shape),
         nan_(nan == JsonNan::null ? "null" : "") {}
@@ -33,7 +40,7 @@ class JsonSink final : public TensorSink {
 
   void finish() override {
     if (element_count(shape_) == 0) bytes_.write(empty_object());
-    bytes_.write("\n");
+    end_();
   }
 
  private:
@@ -74,15 +81,64 @@ class JsonSink final : public TensorSink {
   }
 
   ByteSink& bytes_;
+  std::function<void()> end_;
   DType dtype_;
   Shape shape_;
   std::string_view nan_;  // in place of NaN, unless empty
 };
 
+class JsonObjectSink final : public TensorSetSink {
+ public:
+  JsonObjectSink(ByteSink& bytes, JsonNan nan) : bytes_(bytes), nan_(nan) {}
+
+  std::unique_ptr<TensorSink> begin(const TensorInfo& info) override {
+    take_back();
+    if (names_.contains(info.name)) fail(info.name, "it is there twice");
+    start_ = bytes_.written();
+    try {
+      bytes_.write(concat(names_.empty() ? "{" : ",", nlohmann::json(info.name).dump(), ":"));
+    } catch (const nlohmann::json::type_error&) {
+      fail(info.name, "it is not UTF-8");
+    }
+    return std::make_unique<JsonSink>(bytes_, info, nan_, [this, name = info.name] {
+      names_.insert(name);
+      start_.reset();
+    });
+  }
+
+  void finish() override {
+    take_back();
+    bytes_.write(names_.empty() ? "{}\n" : "}\n");
+  }
+
+ private:
+  // What has begun, but is not complete.
+  void take_back() {
+    if (start_) bytes_.rewind(*start_);
+    start_.reset();
+  }
+
+  [[noreturn]] void fail(const std::string& name, std::string_view what) const {
+    throw Error(concat(printable(bytes_.name()), ": '", printable(name),
+                       "' cannot be the name of a tensor: ", what));
+  }
+
+  ByteSink& bytes_;
+  JsonNan nan_;
+  std::unordered_set<std::string> names_;  // of those that are complete
+  std::optional<std::int64_t> start_;      // of the one that is not
+};
+
 }  // namespace
 
-std::unique_ptr<TensorSink> make_json_sink(ByteSink& bytes, const TensorInfo& info, JsonNan nan) {
-  return std::make_unique<JsonSink>(bytes, info, nan);
+std::unique_ptr<TensorSink> make_json_sink(ByteSink& bytes, const TensorInfo& info, JsonNan nan,
+                                           std::string after) {
+  return std::make_unique<JsonSink>(bytes, info, nan,
+                                    [&bytes, after = std::move(after)] { bytes.write(after); });
+}
+
+std::unique_ptr<TensorSetSink> make_json_object_sink(ByteSink& bytes, JsonNan nan) {
+  return std::make_unique<JsonObjectSink>(bytes, nan);
 }
 
 }  // namespace lnorm

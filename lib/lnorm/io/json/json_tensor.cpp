@@ -1,15 +1,14 @@
 #include "lnorm/io/json/json_tensor.hpp"
 
-#include <simdjson.h>
-
 #include <algorithm>
-#include <charconv>
+#include <span>
 #include <string_view>
-#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/json/json_element.hpp"
+#include "lnorm/io/json/json_reader.hpp"
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/members.hpp"
 
@@ -17,446 +16,12 @@ namespace lnorm {
 
 namespace {
 
-namespace ondemand = simdjson::ondemand;
-
-// From here on looking at a text once more, before anything is made of it, pays.
-constexpr std::size_t kLargeText = std::size_t{16} << 20;
-
-constexpr std::size_t kMostKeys = 1'000'000;
-
-// simdjson counts bytes in 32 bits.
-constexpr std::size_t kMaxText = 0xffffffff - simdjson::SIMDJSON_PADDING;
-
-struct Tensor {
-  TensorInfo info;
-  std::vector<std::byte> elements;
-};
-
-// Walks one JSON text. Nesting is followed by recursion, which kMaxRank bounds.
-class JsonReader {
- public:
-  // text: followed by SIMDJSON_PADDING bytes.
-  JsonReader(const std::string& name, std::string_view text, std::optional<std::int64_t> line)
-      : text_(name, text, line.value_or(1)) {
-    tensor_.info.name = line ? concat(name, ':', *line) : name;
-  }
-
-  Tensor read(const std::optional<std::string>& member) {
-    const std::string_view content = text_behind_mark();
-    const std::string_view value = value_of(content);
-    if (value.front() == '{') {
-      ondemand::object object = parse_object(content, value);
-      read_object(object, member, value.data());
-      return std::move(tensor_);
-    }
-    if (member) {
-      const char* const end = text_.end_of_value(value.data());
-      if (end != nullptr && !text_.is_blank_from(end)) text_.fail_after_value(end);
-      text_.fail(value.data(),
-                 concat("found no object, so there is no member '", short_name(*member), "'"));
-    }
-    if (value.front() == '[') {
-      parse(content);
-      ondemand::array array;
-      check(document_.get_array().get(array), value.data());
-      read_array(array, value.data(), 0);
-      check_at_end();
-    } else {
-      read_root_scalar(value);
-    }
-    return std::move(tensor_);
-  }
-
-  // What the object of several tensors holds; nothing if the text is no such object.
-  std::vector<Member> members() {
-    const std::string_view content = text_behind_mark();
-    const std::string_view value = value_of(content);
-    if (value.front() != '{') return {};
-    ondemand::object object = parse_object(content, value);
-    const std::vector<std::string> names = keys(object, value.data());
-    check_at_end();
-    if (is_described(names)) return {};
-    return members_of(object, names, value.data());
-  }
-
- private:
-  std::vector<Member> members_of(ondemand::object& object, const std::vector<std::string>& names,
-                                 const char* at) {
-    std::vector<Member> members;
-    bool not_empty;
-    check(object.reset().get(not_empty), at);
-    for (auto result : object) {
-      ondemand::field field;
-      check(std::move(result).get(field), at);
-      members.push_back(described(names[members.size()], field.value().raw_json_token()));
-    }
-    return members;
-  }
-
-  std::string_view text_behind_mark() const {
-    std::string_view content = text_.text();
-    if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
-    if (content.starts_with(kByteOrderMark))
-      text_.fail(content.data(), "found a second byte order mark");
-    return content;
-  }
-
-  std::string_view value_of(std::string_view content) const {
-    const std::string_view value = trimmed_json(content);
-    if (value.empty()) text_.fail(text_.end(), "found no value, expected a tensor");
-    // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made. There
-    // may be an object of objects of lists.
-    const bool look = value.size() >= kLargeText;
-    if (const char* const at = look ? text_.deeper_than(kMaxRank + 2, value.data()) : nullptr) {
-      text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
-    }
-    return value;
-  }
-
-  ondemand::object parse_object(std::string_view content, std::string_view value) {
-    parse(content);
-    ondemand::object object;
-    check(document_.get_object().get(object), value.data());
-    return object;
-  }
-
-  // A member whose value starts with a token: dtype and shape, or else what it is.
-  Member described(const std::string& name, std::string_view token) const {
-    if (token.starts_with('[') || token.starts_with('{')) {
-      const char* const end = text_.end_of_value(token.data());
-      const std::string_view rest(token.data(),
-                                  static_cast<std::size_t>(text_.end() - token.data()));
-      token = end == nullptr ? rest : rest.substr(0, static_cast<std::size_t>(end - token.data()));
-    }
-    try {
-      // Padded by what follows in the text.
-      const TensorInfo info =
-          JsonReader(text_.name(), trimmed_json(token), {}).read_value_alone().info;
-      return {name, std::string(lnorm::name(info.dtype)), info.shape};
-    } catch (const Error&) {
-      const bool has_kind = token.find_first_of("\"tf{") == 0;
-      return {name, has_kind ? std::string(kind_of(token[0])) : "no tensor", {}};
-    }
-  }
-
-  // The same as read, but an object is one tensor.
-  Tensor read_value_alone() {
-    const std::string_view value = text_.text();
-    if (!value.starts_with('{')) return read({});
-    ondemand::object object = parse_object(value, value);
-    read_described(object, keys(object, value.data()), value.data());
-    return std::move(tensor_);
-  }
-
-  const char* location() {
-    const char* at = nullptr;
-    const bool unknown = document_.current_location().get(at) != simdjson::SUCCESS;
-    return unknown || at > text_.end() ? text_.end() : at;
-  }
-
-  void check(simdjson::error_code error, const char* start) {
-    if (error == simdjson::SUCCESS) return;
-    if (error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT) {
-      const char* const end = text_.end_of_value(start);
-      if (end != nullptr && !text_.is_blank_from(end)) text_.fail_after_value(end);
-      text_.fail(start, "what starts here is not closed: a ']' or '}' is missing");
-    }
-    if (error == simdjson::TAPE_ERROR) {
-      const char* const at = location();
-      text_.fail(
-          at, concat("found ", text_.found(at), ", expected ',' or the end of the list or object"));
-    }
-    text_.fail(location(), concat("not valid JSON: ", simdjson::error_message(error)));
-  }
-
-  // content: followed by SIMDJSON_PADDING bytes.
-  void parse(std::string_view content) {
-    const simdjson::padded_string_view padded(content, content.size() + simdjson::SIMDJSON_PADDING);
-    const simdjson::error_code error = parser_.iterate(padded).get(document_);
-    if (error == simdjson::UTF8_ERROR) text_.fail_utf8();
-    if (error == simdjson::UNCLOSED_STRING || error == simdjson::UNESCAPED_CHARS) {
-      text_.fail_string();
-    }
-    if (error != simdjson::SUCCESS) {
-      text_.fail(text_.begin(), concat("not valid JSON: ", simdjson::error_message(error)));
-    }
-  }
-
-  void check_at_end() {
-    const char* rest;
-    if (document_.current_location().get(rest) != simdjson::OUT_OF_BOUNDS)
-      text_.fail_after_value(rest);
-  }
-
-  // Throws if a key is there twice: which of the two counts would be a guess.
-  std::vector<std::string> keys(ondemand::object& object, const char* at) {
-    std::vector<std::string> keys;
-    std::unordered_set<std::string_view> seen;  // of the text, or of simdjson's buffer of strings
-    for (auto result : object) {
-      ondemand::field field;
-      check(std::move(result).get(field), at);
-      const char* const key_at = field.key().raw() - 1;
-      std::string_view key;
-      check(field.unescaped_key().get(key), key_at);
-      if (!seen.insert(key).second) {
-        text_.fail(key_at, concat("key '", short_name(key), "' is there twice"));
-      }
-      if (keys.size() == kMostKeys) {
-        text_.fail(key_at, concat("an object has more than ", kMostKeys, " members"));
-      }
-      keys.emplace_back(key);
-    }
-    return keys;
-  }
-
-  // The value of one of the keys, which are all that the object has. By its place: simdjson's own search does
-  // not decode escapes, and what it decodes has room for every string of the text once only.
-  ondemand::value field(ondemand::object& object, const std::vector<std::string>& names,
-                        std::string_view key, const char* at) {
-    auto before = std::find(names.begin(), names.end(), key) - names.begin();
-    bool not_empty;
-    check(object.reset().get(not_empty), at);
-    ondemand::value value;
-    for (auto result : object) {
-      ondemand::field field;
-      check(std::move(result).get(field), at);
-      if (before-- > 0) continue;
-      value = field.value();
-      break;
-    }
-    return value;
-  }
-
-  static bool contains(const std::vector<std::string>& keys, std::string_view key) {
-    return std::find(keys.begin(), keys.end(), key) != keys.end();
-  }
-
-  // The whole document is an object: of one tensor, or of several by name.
-  void read_object(ondemand::object& object, const std::optional<std::string>& member,
-                   const char* at) {
-    const std::vector<std::string> names = keys(object, at);
-    check_at_end();
-    const bool is_alone = names.size() == 1 && names[0] != "shape" && names[0] != "dtype";
-    if (!member && !is_alone) {
-      if (!std::all_of(names.begin(), names.end(), is_field)) {
-        const auto members = members_of(object, names, at);
-        const auto tensor = std::find_if(members.begin(), members.end(), [](const Member& found) {
-          return found.shape.has_value();
-        });
-        text_.fail(at, concat("found an object of ", list(names), ", expected one tensor"),
-                   tensor == members.end() ? "" : hint_to_name(text_.name(), tensor->name));
-      }
-      return read_described(object, names, at);
-    }
-    if (member) tensor_.info.name = concat(tensor_.info.name, ":", *member);
-    if (member && !contains(names, *member)) {
-      text_.fail(at, concat("there is no member '", short_name(*member), "', only ", list(names)));
-    }
-    ondemand::value value = field(object, names, member ? *member : names[0], at);
-    const char* const value_at = value.raw_json_token().data();
-    if (*value_at == '{') {
-      ondemand::object inner;
-      check(value.get_object().get(inner), value_at);
-      return read_described(inner, keys(inner, value_at), value_at);
-    }
-    read_value(value, 0);
-  }
-
-  static std::string list(const std::vector<std::string>& names) {
-    return short_list(names.size(), [&](std::size_t i) { return names[i]; });
-  }
-
-  static bool is_field(const std::string& name) {
-    return name == "shape" || name == "data" || name == "dtype";
-  }
-
-  static bool is_described(const std::vector<std::string>& names) {
-    return contains(names, "shape") && contains(names, "data") &&
-           std::all_of(names.begin(), names.end(), is_field);
-  }
-
-  // {"shape", "data", "dtype"}
-  void read_described(ondemand::object& object, const std::vector<std::string>& names,
-                      const char* at) {
-    if (!std::all_of(names.begin(), names.end(), is_field)) {
-      text_.fail(at, concat("found an object of ", list(names), ", expected a tensor"));
-    }
-    if (!contains(names, "shape") || !contains(names, "data")) {
-      text_.fail(at,
-                 concat("found an object of ", list(names), R"(, expected "shape" and "data")"));
-    }
-    if (contains(names, "dtype")) {
-      ondemand::value value = field(object, names, "dtype", at);
-      const char* const value_at = value.raw_json_token().data();
-      std::string_view text;
-      if (value.get_string().get(text) != simdjson::SUCCESS) {
-        text_.fail(value_at, R"("dtype" is not a string, such as "float32")");
-      }
-      const auto parsed = parse_dtype(text);
-      if (!parsed) {
-        text_.fail(value_at, concat("dtype '", printable(text),
-                                    "' is not supported, expected bool, int8 to int64, ",
-                                    "uint8 to uint64, float16 to float64, or bfloat16"));
-      }
-      tensor_.info.dtype = *parsed;
-    }
-    const Shape shape = read_shape(object, names, at);
-    const auto count = checked_product(shape);
-    if (!count)
-      text_.fail(at, concat("shape ", to_string(shape), " has more than 2^63 - 1 elements"));
-    ondemand::value data = field(object, names, "data", at);
-    const char* const data_at = data.raw_json_token().data();
-    read_value(data, 0);
-    const std::int64_t read = element_count(extents_);
-    if (extents_ != shape && (extents_.size() > 1 || read != *count)) {
-      text_.fail(data_at, concat(R"("data" has shape )", to_string(extents_), ", expected ",
-                                 counted(*count, "element"), " for shape ", to_string(shape)));
-    }
-    extents_ = shape;
-  }
-
-  Shape read_shape(ondemand::object& object, const std::vector<std::string>& names,
-                   const char* at) {
-    ondemand::value value = field(object, names, "shape", at);
-    const char* const value_at = value.raw_json_token().data();
-    const auto what = R"("shape" is not a list of sizes, such as [2, 3])";
-    ondemand::array array;
-    if (value.get_array().get(array) != simdjson::SUCCESS) text_.fail(value_at, what);
-    Shape shape;
-    for (auto result : array) {
-      ondemand::value element;
-      check(std::move(result).get(element), value_at);
-      std::int64_t extent;
-      if (element.get_int64().get(extent) != simdjson::SUCCESS || extent < 0)
-        text_.fail(value_at, what);
-      if (shape.size() == kMaxRank) {
-        text_.fail(value_at, concat(R"("shape" has more than )", kMaxRank, " dimensions"));
-      }
-      shape.push_back(extent);
-    }
-    return shape;
-  }
-
-  // The place of an element or a row, as in "row 2" or "[2][0]".
-  std::string index_path(std::size_t depth) const {
-    std::string path;
-    for (std::size_t i = 0; i < depth; ++i) path += concat("[", index_[i], "]");
-    return depth == 0 ? "the value" : path;
-  }
-
-  std::string row_path(std::size_t depth) const {
-    if (depth == 0) return "the list";
-    return depth == 1 ? concat("row ", index_[0]) : concat("row ", index_path(depth));
-  }
-
-  void read_value(ondemand::value& value, std::size_t depth) {
-    const char* const at = value.raw_json_token().data();
-    const bool must_be_list = rank_known_ && depth < extents_.size();
-    if (must_be_list && *at != '[') {
-      fail_kind(*at, at, depth, concat("a list of ", extents_[depth]));
-    }
-    if (must_be_list || (!rank_known_ && *at == '[')) {
-      ondemand::array array;
-      check(value.get_array().get(array), at);
-      return read_array(array, at, depth);
-    }
-    rank_known_ = true;
-    read_scalar(value, depth);
-  }
-
-  void read_array(ondemand::array& array, const char* at, std::size_t depth) {
-    if (depth == kMaxRank) text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
-    // The first list of each depth says how long the others must be.
-    const bool first = depth == extents_.size();
-    if (first) {
-      extents_.push_back(-1);
-      index_.push_back(0);
-    }
-    std::int64_t count = 0;
-    for (auto result : array) {
-      ondemand::value element;
-      check(std::move(result).get(element), at);
-      if (first || count < extents_[depth]) {
-        index_[depth] = count;
-        read_value(element, depth + 1);
-      }
-      ++count;
-    }
-    if (first) {
-      rank_known_ = true;  // an empty list has nothing below it that would tell
-      extents_[depth] = count;
-    } else if (count != extents_[depth]) {
-      text_.fail(at, concat(row_path(depth), " has ", counted(count, "element"), ", expected ",
-                            extents_[depth]));
-    }
-  }
-
-  void read_scalar(ondemand::value& value, std::size_t depth) {
-    const std::string_view token = value.raw_json_token();
-    if (append_json_element(value, tensor_.info.dtype, tensor_.elements)) return;
-    fail_scalar(value, trimmed_json(token), token.data(), depth);
-  }
-
-  // simdjson reads a number at the root by other rules than one in a list: make it a list.
-  void read_root_scalar(std::string_view content) {
-    if (content.find_first_of("]},:") == 0) {
-      text_.fail(content.data(),
-                 concat("found ", text_.found(content.data()), ", expected a tensor"));
-    }
-    const simdjson::padded_string list(concat("[", content, "]"));
-    parse(list);
-    ondemand::array array;
-    check(document_.get_array().get(array), content.data());
-    ondemand::value value;
-    check((*array.begin()).get(value), content.data());
-    const std::string_view token = trimmed_json(value.raw_json_token());
-    if (!append_json_element(value, tensor_.info.dtype, tensor_.elements)) {
-      fail_scalar(value, token, content.data(), 0);
-    }
-    if (token.size() < content.size()) text_.fail_after_value(content.data() + token.size());
-  }
-
-  [[noreturn]] void fail_scalar(ondemand::value& value, std::string_view token, const char* at,
-                                std::size_t depth) {
-    const std::string_view expected = "a number";
-    const bool is_word = token == "true" || token == "false";
-    if (is_word || token.find_first_of(R"("[{)") == 0) fail_kind(token[0], at, depth, expected);
-    const auto shown = concat(index_path(depth), " is '", printable(token.substr(0, 40)),
-                              token.size() > 40 ? "..." : "", "'");
-    double number;
-    const auto parsed = std::from_chars(token.data(), token.data() + token.size(), number);
-    if (parsed.ec == std::errc::result_out_of_range ||
-        value.get_double().get(number) == simdjson::SUCCESS) {
-      text_.fail(at, concat(shown, ", which is not a value of ", name(tensor_.info.dtype)));
-    }
-    text_.fail(at, concat(shown, ", expected ", expected));
-  }
-
-  // first: of what stands there.
-  static std::string_view kind_of(char first) {
-    return first == '"'                   ? "a string"
-           : first == 't' || first == 'f' ? "a boolean"
-           : first == '['                 ? "a list"
-           : first == '{'                 ? "an object"
-                                          : "a number";
-  }
-  [[noreturn]] void fail_kind(char first, const char* at, std::size_t depth,
-                              std::string_view expected) const {
-    text_.fail(at, concat(index_path(depth), " is ", kind_of(first), ", expected ", expected));
-  }
-
-  JsonText text_;
-  ondemand::parser parser_;
-  ondemand::document document_;
-  Tensor tensor_;
-  Shape& extents_ = tensor_.info.shape;  // as far as they are known
-  std::vector<std::int64_t> index_;
-  bool rank_known_ = false;
-};
+// The parser counts bytes in 32 bits.
+constexpr std::size_t kMaxText = 0xffffffff - kJsonPadding;
 
 class JsonSource final : public RandomAccessSource {
  public:
-  explicit JsonSource(Tensor tensor)
+  explicit JsonSource(JsonTensor tensor)
       : RandomAccessSource(std::move(tensor.info)), elements_(std::move(tensor.elements)) {}
 
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
@@ -467,62 +32,151 @@ class JsonSource final : public RandomAccessSource {
   std::vector<std::byte> elements_;
 };
 
-// text: characters or bytes.
-template <class Text>
-std::unique_ptr<TensorSource> parse(const std::string& name, Text text,
-                                    const std::optional<std::string>& member,
-                                    std::optional<std::int64_t> line = {}) {
-  const std::size_t size = text.size();
-  text.resize(size + simdjson::SIMDJSON_PADDING);
-  const std::string_view content(reinterpret_cast<const char*>(text.data()), size);
-  return std::make_unique<JsonSource>(JsonReader(name, content, line).read(member));
+std::unique_ptr<TensorSource> source_of(JsonTensor tensor) {
+  return std::make_unique<JsonSource>(std::move(tensor));
+}
+
+std::vector<std::byte> read_text(ByteSource& bytes) {
+  std::vector<std::byte> text;
+  if (bytes.remaining()) {
+    const auto size = static_cast<std::size_t>(*bytes.remaining());
+    text.reserve(std::min(size, kMaxText) + 1 + kJsonPadding);
+  }
+  // What is no text says so early: a device that has no end (/dev/zero) is not read until memory is full.
+  const auto start = bytes.peek(ByteSource::kLookAhead);
+  const bool is_text = std::find(start.begin(), start.end(), std::byte{}) == start.end();
+  bytes.read(text, is_text ? kMaxText + 1 : start.size());
+  if (text.size() > kMaxText) {
+    throw Error(
+        concat(printable(bytes.name()), ": JSON of more than 4 GiB; use .npy for large tensors"));
+  }
+  return text;
+}
+
+class JsonSet final : public TensorSet {
+ public:
+  explicit JsonSet(ByteSource& bytes) : TensorSet(bytes.name()), text_(read_text(bytes)) {
+    const std::size_t size = text_.size();
+    text_.resize(size + kJsonPadding);
+    json_ = {bytes.name(), {reinterpret_cast<const char*>(text_.data()), size}, {}};
+    members_ = json_members(json_);
+    if (!members_) info(0);
+  }
+
+  std::size_t size() const override { return members_ ? members_->size() : 1; }
+  std::string tensor_name(std::size_t index) const override {
+    return members_ ? (*members_)[index].name : "";
+  }
+
+  TensorInfo info(std::size_t index) const override {
+    if (!latest_ || latest_index_ != index) {
+      latest_.reset();
+      latest_ = read(index);
+      latest_index_ = index;
+    }
+    return latest_->info;
+  }
+
+  std::unique_ptr<TensorSource> open(std::size_t index) const override {
+    info(index);
+    return source_of(*std::exchange(latest_, std::nullopt));
+  }
+
+  Member describe(std::size_t index) const override {
+    try {
+      const TensorInfo x = info(index);
+      return {tensor_name(index), std::string(lnorm::name(x.dtype)), x.shape,
+              static_cast<std::int64_t>(latest_->elements.size())};
+    } catch (const Error&) {
+      if (!members_) throw;
+      const std::string_view value = (*members_)[index].value;
+      const bool has_kind = value.find_first_of("\"tf{") == 0;
+      return {
+          tensor_name(index), std::string(has_kind ? json_kind(value[0]) : "no tensor"), {}, {}};
+    }
+  }
+
+ private:
+  JsonTensor read(std::size_t index) const {
+    return members_ ? read_json_member(json_, (*members_)[index]) : read_json(json_);
+  }
+
+  std::vector<std::byte> text_;  // with its padding
+  PaddedJson json_;
+  std::optional<std::vector<JsonMember>> members_;  // unless it is one tensor without a name
+  // What info has read, for open.
+  mutable std::optional<JsonTensor> latest_;
+  mutable std::size_t latest_index_ = 0;
+};
+
+// A text at hand.
+class Padded {
+ public:
+  Padded(const std::string& name, std::string text, std::optional<std::int64_t> line)
+      : text_(std::move(text)) {
+    const std::size_t size = text_.size();
+    text_.resize(size + kJsonPadding);
+    json_ = {name, std::string_view(text_).substr(0, size), line};
+  }
+  const PaddedJson& json() const noexcept { return json_; }
+
+ private:
+  std::string text_;
+  PaddedJson json_;
+};
+
+[[noreturn]] void fail(const PaddedJson& json, const std::string& what) {
+  const JsonText text(json.name, json.text, json.line.value_or(1));
+  text.fail(text.begin(), what);
+}
+
+std::string list(const std::vector<JsonMember>& members) {
+  return short_list(members.size(), [&](std::size_t i) { return members[i].name; });
+}
+
+std::unique_ptr<TensorSource> parse(const Padded& text) {
+  const auto members = json_members(text.json());
+  if (!members) return source_of(read_json(text.json()));
+  if (members->size() != 1) {
+    fail(text.json(), concat("found an object of ", list(*members), ", expected one tensor"));
+  }
+  JsonTensor tensor = read_json_member(text.json(), members->front());
+  const std::string& name = text.json().name;
+  tensor.info.name = text.json().line ? concat(name, ':', *text.json().line) : name;
+  return source_of(std::move(tensor));
 }
 
 }  // namespace
 
-std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
-                                         const std::optional<std::string>& member) {
-  return parse(name, std::move(text), member);
+std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes) {
+  return std::make_unique<JsonSet>(*bytes);
+}
+
+std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text) {
+  return parse({name, std::move(text), {}});
 }
 
 std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::string text,
                                               std::int64_t line) {
-  try {
-    return parse(name, std::move(text), {}, line);
-  } catch (const Error& error) {
-    throw Error(error.what());  // the members of a line have no names
+  return parse({name, std::move(text), line});
+}
+
+JsonLineMember parse_json_line_member(const std::string& name, std::string text, std::int64_t line,
+                                      const std::string& member) {
+  const Padded padded(name, std::move(text), line);
+  const PaddedJson& json = padded.json();
+  const auto members = json_members(json);
+  if (!members) fail(json, concat("found no object with a member '", short_name(member), "'"));
+  const auto found = std::find_if(members->begin(), members->end(),
+                                  [&](const JsonMember& other) { return other.name == member; });
+  if (found == members->end()) {
+    fail(json, concat("there is no member '", short_name(member), "', only ", list(*members)));
   }
-}
-
-JsonDocument::JsonDocument(std::unique_ptr<ByteSource> bytes) : name_(bytes->name()) {
-  if (bytes->remaining()) {
-    const auto size = static_cast<std::size_t>(*bytes->remaining());
-    text_.reserve(std::min(size, kMaxText) + 1 + simdjson::SIMDJSON_PADDING);
-  }
-  // What is no text says so early: a device that has no end (/dev/zero) is not read until memory is full.
-  const auto start = bytes->peek(ByteSource::kLookAhead);
-  const bool is_text = std::find(start.begin(), start.end(), std::byte{}) == start.end();
-  bytes->read(text_, is_text ? kMaxText + 1 : start.size());
-  size_ = text_.size();
-  if (size_ > kMaxText) {
-    throw Error(concat(printable(name_), ": JSON of more than 4 GiB; use .npy for large tensors"));
-  }
-  text_.resize(size_ + simdjson::SIMDJSON_PADDING);
-}
-
-std::string_view JsonDocument::text() const {
-  return {reinterpret_cast<const char*>(text_.data()), size_};
-}
-
-std::unique_ptr<TensorSource> JsonDocument::tensor(const std::optional<std::string>& member) const {
-  return std::make_unique<JsonSource>(JsonReader(name_, text(), {}).read(member));
-}
-
-std::optional<Members> JsonDocument::members() const {
-  std::vector<Member> members = JsonReader(name_, text(), {}).members();
-  if (members.empty()) return std::nullopt;
-  const std::size_t size = members.size();
-  return Members{size, [members = std::move(members)](std::size_t i) { return members[i]; }};
+  const char* const start = found->value.data();
+  const char* const stop = start + found->value.size();
+  return {source_of(read_json_member(json, *found)),
+          {json.text.data(), start},
+          {stop, json.text.data() + json.text.size()}};
 }
 
 }  // namespace lnorm

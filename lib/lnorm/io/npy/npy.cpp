@@ -50,7 +50,7 @@ std::unique_ptr<TensorSource> open_npy(std::unique_ptr<ByteSource> bytes, std::o
 }
 
 std::unique_ptr<TensorSink> make_npy_sink(ByteSink& bytes, const TensorInfo& info) {
-  return make_raw_sink(bytes, format_npy_header(info), info.dtype);
+  return make_raw_sink(bytes, format_npy_header(info), info);
 }
 
 }  // namespace lnorm

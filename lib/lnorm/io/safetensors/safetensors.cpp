@@ -1,11 +1,15 @@
 #include "lnorm/io/safetensors/safetensors.hpp"
 
-#include <nlohmann/json.hpp>
-#include <string_view>
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
 #include <utility>
 
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/pattern.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_slice.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/io/safetensors/safetensors_header.hpp"
 
@@ -13,78 +17,92 @@ namespace lnorm {
 
 namespace {
 
-std::string format_header(const TensorInfo& info, const std::string& name) {
-  const nlohmann::ordered_json tensor{{"dtype", safetensors_dtype(info.dtype).name},
-                                      {"shape", info.shape},
-                                      {"data_offsets", {0, data_bytes(info)}}};
-  std::string json = nlohmann::ordered_json{{name, tensor}}.dump();
-  // The reference implementation aligns the elements so.
-  constexpr std::size_t kAlignment = 8;
-  json.append((kAlignment - json.size() % kAlignment) % kAlignment, ' ');
-  std::string header;
-  for (std::size_t i = 0; i < 8; ++i) {
-    header += static_cast<char>(static_cast<std::uint64_t>(json.size()) >> (8 * i) & 0xff);
+class SafetensorsSet final : public TensorSet {
+ public:
+  explicit SafetensorsSet(std::shared_ptr<ByteSource> bytes)
+      : TensorSet(bytes->name()),
+        bytes_(std::move(bytes)),
+        header_(read_safetensors_header(*bytes_)),
+        listed_(header_.tensors.size()) {
+    std::iota(listed_.begin(), listed_.end(), std::uint32_t{0});
+    std::sort(listed_.begin(), listed_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return natural_less(header_.name(header_.tensors[a]), header_.name(header_.tensors[b]));
+    });
   }
-  return header + json;
-}
+
+  std::size_t size() const override { return listed_.size(); }
+  std::string tensor_name(std::size_t index) const override {
+    return std::string(header_.name(entry(index)));
+  }
+  std::int64_t place(std::size_t index) const override { return listed_[index]; }
+  bool is_pipe() const override { return !bytes_->has_positions(); }
+
+  TensorInfo info(std::size_t index) const override {
+    const SafetensorsEntry& tensor = entry(index);
+    const std::string label = concat(name(), ':', header_.name(tensor));
+    if (!tensor.dtype->dtype) {
+      throw ForeignDType(std::string(tensor.dtype->name),
+                         concat(printable(label), ": dtype ", tensor.dtype->name,
+                                ", expected one of ", kReadSafetensorsDTypes));
+    }
+    return {label, *tensor.dtype->dtype, header_.shape(tensor), std::endian::little};
+  }
+
+  Member describe(std::size_t index) const override {
+    const SafetensorsEntry& tensor = entry(index);
+    const SafetensorsDType& dtype = *tensor.dtype;
+    return {tensor_name(index), std::string(dtype.dtype ? lnorm::name(*dtype.dtype) : dtype.name),
+            header_.shape(tensor), tensor.end - tensor.begin};
+  }
+
+  std::unique_ptr<TensorSource> open(std::size_t index) const override {
+    const SafetensorsEntry& tensor = entry(index);
+    TensorInfo x = info(index);
+    const std::int64_t size = tensor.end - tensor.begin;
+    if (!is_pipe()) {
+      return make_raw_source(slice(bytes_, x.name, tensor.begin, size), std::move(x));
+    }
+    if (tensor.begin < passed_) {
+      throw Error(concat(printable(x.name), ": has passed in the pipe already"),
+                  "name a file, or redirect it (< x.safetensors)");
+    }
+    skip_to(tensor.begin, x.name);
+    passed_ = tensor.end;
+    return make_raw_source(next_of(bytes_, x.name, size), std::move(x));
+  }
+
+  // What writes into a pipe is not to fail for what nobody asked for; and the pipe may be cut off.
+  void finish() const override {
+    if (!is_pipe()) return;
+    skip_to(header_.data_bytes(), name());
+    if (!bytes_->peek(1).empty()) {
+      throw Error(concat(printable(name()), ": the data goes on after the tensors"));
+    }
+  }
+
+ private:
+  const SafetensorsEntry& entry(std::size_t index) const { return header_.tensors[listed_[index]]; }
+
+  void skip_to(std::int64_t position, const std::string& who) const {
+    const std::int64_t found = bytes_->skip(position - passed_);
+    if (found < position - passed_) {
+      throw Error(concat(printable(who), ": the data is cut off: expected ",
+                         counted(position, "byte"), " of elements before this, found ",
+                         passed_ + found));
+    }
+    passed_ = position;
+  }
+
+  std::shared_ptr<ByteSource> bytes_;
+  SafetensorsHeader header_;
+  std::vector<std::uint32_t> listed_;  // in the order of listing: indices of header_.tensors
+  mutable std::int64_t passed_ = 0;    // of a pipe
+};
 
 }  // namespace
 
-std::unique_ptr<TensorSource> open_safetensors(std::unique_ptr<ByteSource> bytes,
-                                               const std::optional<std::string>& member) {
-  const SafetensorsHeader header = read_safetensors_header(*bytes);
-  const std::size_t index = choose_member(
-      bytes->name(), header.tensors.size(),
-      [&](std::size_t i) { return std::string(header.name(header.tensors[i])); }, member);
-  const SafetensorsEntry& tensor = header.tensors[index];
-  const std::string name = concat(bytes->name(), ':', header.name(tensor));
-  if (!tensor.dtype->dtype) {
-    throw Error(concat(printable(name), ": dtype ", tensor.dtype->name, ", expected one of ",
-                       kReadSafetensorsDTypes));
-  }
-  TensorInfo info{name, *tensor.dtype->dtype, header.shape(tensor), std::endian::little};
-  const std::int64_t passed = bytes->skip(tensor.begin);
-  if (passed < tensor.begin) {
-    throw Error(concat(printable(info.name), ": the data is cut off: the tensor begins at byte ",
-                       tensor.begin, ", found ", passed));
-  }
-  return make_raw_source(std::move(bytes), std::move(info), header.data_bytes() - tensor.end);
-}
-
-Members open_safetensors_members(std::unique_ptr<ByteSource> bytes) {
-  const auto header = std::make_shared<const SafetensorsHeader>(read_safetensors_header(*bytes));
-  // The rest of a pipe is read: what writes there is not to fail for it, and it may be cut off.
-  const std::int64_t found = bytes->skip(header->data_bytes());
-  if (found < header->data_bytes()) {
-    throw Error(concat(printable(bytes->name()), ": the data is cut off: the tensors take ",
-                       counted(header->data_bytes(), "byte"), ", found ", found));
-  }
-  if (!bytes->peek(1).empty()) {
-    throw Error(concat(printable(bytes->name()), ": the data goes on after the tensors"));
-  }
-  return {header->tensors.size(), [header](std::size_t index) -> Member {
-            const SafetensorsEntry& tensor = header->tensors[index];
-            const SafetensorsDType& dtype = *tensor.dtype;
-            return {std::string(header->name(tensor)),
-                    std::string(dtype.dtype ? lnorm::name(*dtype.dtype) : dtype.name),
-                    header->shape(tensor)};
-          }};
-}
-
-std::unique_ptr<TensorSink> make_safetensors_sink(ByteSink& bytes, const TensorInfo& info,
-                                                  const std::string& name) {
-  const auto fail = [&](std::string_view what) {
-    throw Error(concat(printable(bytes.name()), ": '", printable(name),
-                       "' cannot be the name of a tensor: ", what),
-                "--name gives it another");
-  };
-  if (name == "__metadata__") fail("safetensors files keep other things there");
-  try {
-    return make_raw_sink(bytes, format_header(info, name), info.dtype);
-  } catch (const nlohmann::json::type_error&) {
-    fail("it is not UTF-8");
-  }
-  return nullptr;
+std::unique_ptr<TensorSet> open_safetensors(std::unique_ptr<ByteSource> bytes) {
+  return std::make_unique<SafetensorsSet>(std::move(bytes));
 }
 
 }  // namespace lnorm

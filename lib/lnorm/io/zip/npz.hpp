@@ -2,22 +2,21 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "lnorm/io/byte_source.hpp"
-#include "lnorm/io/members.hpp"
-#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/io/tensor_set.hpp"
+#include "lnorm/io/zip/zip_archive.hpp"
 
-// The .npz format of NumPy: a zip archive of .npy members, stored or deflated. The member "weight" is
-// stored as "weight.npy"; both name it. as: as for .npy (npy.hpp).
 namespace lnorm {
 
-// The member named, or the only one. Throws Error if there is no such one, if several are there and none
-// is named, and for all that keeps the archive or the member from being read.
-std::unique_ptr<TensorSource> open_npz(std::unique_ptr<ByteSource> bytes,
-                                       const std::optional<std::string>& member,
-                                       std::optional<DType> as);
+// The .npz format of NumPy: a zip archive of .npy members, stored or deflated. The tensor "weight" is stored as
+// "weight.npy". as: as for .npy (npy.hpp). The directory is read here, the header of a member when it is asked
+// for; the end of a member throws Error if its CRC is not right. Throws Error for all that keeps the archive
+// from being read.
+std::unique_ptr<TensorSet> open_npz(std::unique_ptr<ByteSource> bytes, std::optional<DType> as);
 
-Members open_npz_members(std::unique_ptr<ByteSource> bytes, std::optional<DType> as);
+// The same of an archive that is open.
+std::unique_ptr<TensorSet> open_npz(std::shared_ptr<const ZipArchive> archive,
+                                    std::optional<DType> as);
 
 }  // namespace lnorm

@@ -1,14 +1,18 @@
 #include "lnorm/io/zip/zip_archive.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
-#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/zip/libzip.hpp"
+#include "lnorm/io/zip/stored_member.hpp"
 #include "lnorm/io/zip/zip_directory.hpp"
 
 namespace lnorm {
@@ -18,11 +22,14 @@ namespace {
 // libzip keeps some 300 bytes for each.
 constexpr std::uint64_t kMostMembers = 200'000;
 
+constexpr std::string_view kContradiction =
+    "the zip archive is damaged: its directory and its members contradict each other";
+
 std::string describe(const zip_error_t& error) {
   switch (libzip().zip_error_code_zip(&error)) {
     case ZIP_ER_NOZIP:
     case ZIP_ER_INCONS:
-      return "the zip archive is damaged: its directory and its members contradict each other";
+      return std::string(kContradiction);
     case ZIP_ER_EXISTS:
       return "the zip archive has two members of the same name";
     case ZIP_ER_CRC:
@@ -121,10 +128,47 @@ struct ZipArchive::State {
     throw Error(concat(printable(who), ": ", describe(what)));
   }
 
-  std::unique_ptr<ByteSource> bytes;
+  zip_stat_t status(std::size_t index) {
+    zip_stat_t stat;
+    libzip().zip_stat_init(&stat);
+    if (libzip().zip_stat_index(archive, index, 0, &stat) != 0) {
+      fail(name, *libzip().zip_get_error(archive));
+    }
+    return stat;
+  }
+
+  static std::int64_t size_of(const zip_stat_t& stat, const std::string& who) {
+    const auto size = static_cast<std::int64_t>(stat.size);
+    if (size < 0) throw Error(concat(printable(who), ": is said to have more than 2^63 - 1 bytes"));
+    return size;
+  }
+
+  // Where the bytes of a stored member begin. [APPNOTE 4.3.7]
+  std::int64_t data_begin(std::size_t index, std::int64_t stored_bytes) const {
+    constexpr std::size_t kHeaderSize = 30;
+    std::array<char, kHeaderSize> header{};
+    const auto directory = static_cast<std::uint64_t>(directory_begin - start);
+    const auto contradiction = [&] { return Error(concat(printable(name), ": ", kContradiction)); };
+    const std::uint64_t offset = header_offsets[index];
+    if (offset > directory) throw contradiction();
+    const std::size_t got = bytes->read_at(start + static_cast<std::int64_t>(offset),
+                                           std::as_writable_bytes(std::span(header)));
+    const std::string_view text(header.data(), got);
+    if (got < kHeaderSize || !text.starts_with("PK\x03\x04")) throw contradiction();
+    const std::uint64_t begin = offset + kHeaderSize + from_little_endian(text.substr(26, 2)) +
+                                from_little_endian(text.substr(28, 2));
+    if (begin > directory || static_cast<std::uint64_t>(stored_bytes) > directory - begin) {
+      throw contradiction();
+    }
+    return start + static_cast<std::int64_t>(begin);
+  }
+
+  std::shared_ptr<const ByteSource> bytes;
   std::string name;
   std::int64_t start = 0;
   std::int64_t size = 0;
+  std::int64_t directory_begin = 0;
+  std::vector<std::uint64_t> header_offsets;  // of the members, from start on
   std::int64_t position = 0;
   std::exception_ptr fault;
   zip_error_t error;
@@ -146,6 +190,7 @@ ZipArchive::ZipArchive(std::unique_ptr<ByteSource> bytes)
                        " members, expected at most ", kMostMembers));
   }
   state.start = directory.start;
+  state.directory_begin = directory.begin;
   state.size = state.bytes->remaining().value() - state.start;
   zip_error_t error;
   libzip().zip_error_init(&error);
@@ -155,6 +200,11 @@ ZipArchive::ZipArchive(std::unique_ptr<ByteSource> bytes)
     if (state.archive == nullptr) libzip().zip_source_free(source);
   }
   if (state.archive == nullptr) state.fail(state.name, error);
+  // libzip has checked the members, but does not tell where they are.
+  state.header_offsets = read_header_offsets(state.bytes, directory);
+  if (state.header_offsets.size() != size()) {
+    throw Error(concat(printable(state.name), ": ", kContradiction));
+  }
 }
 
 ZipArchive::~ZipArchive() = default;
@@ -170,16 +220,24 @@ std::string ZipArchive::member_name(std::size_t index) const {
   return name == nullptr ? "" : name;
 }
 
-class ZipArchive::Member final : public ByteSource {
+std::int64_t ZipArchive::member_bytes(std::size_t index) const {
+  return state_->size_of(state_->status(index), state_->name);
+}
+
+std::int64_t ZipArchive::place(std::size_t index) const {
+  return static_cast<std::int64_t>(state_->header_offsets[index]);
+}
+
+class ZipArchive::Deflated final : public ByteSource {
  public:
-  Member(std::string name, std::shared_ptr<const ZipArchive> archive, std::size_t index,
-         std::int64_t size)
+  Deflated(std::string name, std::shared_ptr<const ZipArchive> archive, std::size_t index,
+           std::int64_t size)
       : ByteSource(std::move(name)), archive_(std::move(archive)), unread_(size) {
     State& state = *archive_->state_;
     file_ = libzip().zip_fopen_index(state.archive, index, 0);
     if (file_ == nullptr) state.fail(this->name(), *libzip().zip_get_error(state.archive));
   }
-  ~Member() override { libzip().zip_fclose(file_); }
+  ~Deflated() override { libzip().zip_fclose(file_); }
 
  protected:
   std::size_t read_some(std::span<std::byte> to) override {
@@ -197,25 +255,28 @@ class ZipArchive::Member final : public ByteSource {
 };
 
 std::unique_ptr<ByteSource> ZipArchive::open(std::shared_ptr<const ZipArchive> archive,
-                                             std::size_t index, std::string name) {
+                                             std::size_t index, std::string name, Sums sums) {
   State& state = *archive->state_;
   const auto fail = [&](const std::string& what) {
     throw Error(concat(printable(name), ": is ", what));
   };
-  zip_stat_t stat;
-  libzip().zip_stat_init(&stat);
-  if (libzip().zip_stat_index(state.archive, index, 0, &stat) != 0) {
-    state.fail(name, *libzip().zip_get_error(state.archive));
-  }
+  const zip_stat_t stat = state.status(index);
   if (stat.encryption_method != ZIP_EM_NONE) fail("encrypted, which lnorm does not read");
   if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE) {
     fail(concat("compressed by ", method_name(stat.comp_method), ", expected stored or deflated"));
   }
   // Of what takes no room libzip does not look at the sum.
   if (stat.comp_size == 0 && stat.crc != 0) state.fail(name, {ZIP_ER_CRC, 0, nullptr});
-  const auto size = static_cast<std::int64_t>(stat.size);
-  if (size < 0) fail("said to have more than 2^63 - 1 bytes");
-  return std::make_unique<Member>(std::move(name), std::move(archive), index, size);
+  const std::int64_t size = State::size_of(stat, name);
+  if (stat.comp_method == ZIP_CM_DEFLATE) {
+    return std::make_unique<Deflated>(std::move(name), std::move(archive), index, size);
+  }
+  if (stat.comp_size != stat.size) {
+    fail(concat("stored in ", stat.comp_size, " bytes, but said to have ", stat.size));
+  }
+  const bool has_sum = sums == Sums::complete || stat.crc != 0;
+  return open_stored_member(state.bytes, std::move(name), state.data_begin(index, size), size,
+                            has_sum ? std::optional(stat.crc) : std::nullopt);
 }
 
 }  // namespace lnorm

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -22,13 +23,24 @@ class ZipArchive {
   std::size_t size() const;
   std::string member_name(std::size_t index) const;
 
-  // The bytes of a member, whose end throws Error if its CRC is not right. name: what to call it in
-  // messages. Throws Error if it is encrypted or compressed in another way.
+  // How many bytes a member has, as the directory says.
+  std::int64_t member_bytes(std::size_t index) const;
+
+  // Ascends in the order in which the members lie in the file.
+  std::int64_t place(std::size_t index) const;
+
+  // Whether a CRC of 0 means that there is none.
+  enum class Sums { complete, may_be_missing };
+
+  // The bytes of a member, whose end throws Error if its CRC is not right, in whatever order they were read. One
+  // that is stored has positions, one that is deflated has none. name: what to call it in messages. Throws Error
+  // if it is encrypted or compressed in another way.
   static std::unique_ptr<ByteSource> open(std::shared_ptr<const ZipArchive> archive,
-                                          std::size_t index, std::string name);
+                                          std::size_t index, std::string name,
+                                          Sums sums = Sums::complete);
 
  private:
-  class Member;
+  class Deflated;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,0 +1,114 @@
+#include "outputs.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+// For a file that cannot be made: its folder may not be there.
+std::string hint_for_folder(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  std::error_code error;
+  const bool is_missing = !folder.empty() && !std::filesystem::exists(folder, error) && !error;
+  if (folder.starts_with('-')) folder.insert(0, "./");
+  return is_missing ? concat("mkdir -p ", shell_word(folder)) : "";
+}
+
+// How the result gets that format, by its name where that has decided it.
+std::string hint_for_format(const OutputArguments& arguments, std::string_view format) {
+  std::filesystem::path path = arguments.path;
+  if (arguments.format || path.extension().empty()) return concat("--to ", format);
+  return concat("-o ",
+                shell_word(path.replace_extension(format == "text" ? "txt" : format).string()));
+}
+
+}  // namespace
+
+void Outputs::announce(const Selection& inputs, std::span<const std::vector<TensorInfo>> tensors) {
+  open(true);
+  for (std::size_t file = 0; file < files_.size(); ++file) {
+    std::vector<TensorInfo> announced;
+    for (const std::vector<TensorInfo>& tensor : tensors) announced.push_back(tensor[file]);
+    files_[file]->announce(inputs.tensors.front().format, std::move(announced));
+  }
+}
+
+void Outputs::begin(const OpenedTensor& input, std::span<const TensorInfo> tensor) {
+  if (files_.empty()) open(false);
+  for (std::size_t file = 0; file < files_.size(); ++file) files_[file]->begin(input, tensor[file]);
+  if (!std::exchange(checked_, true)) check_effects();
+}
+
+void Outputs::open(bool several) {
+  std::vector<std::string> destinations;
+  for (const OutputName& name : names_) {
+    try {
+      files_.push_back(std::make_unique<OutputFile>(name, *arguments_, several));
+    } catch (const SystemError& error) {
+      std::error_code ignored;
+      const bool is_there = std::filesystem::exists(name.path, ignored);
+      throw Error(
+          concat("cannot ", is_there ? "write " : "create ", name.option, ' ', error.what()),
+          hint_for_folder(name.path));
+    } catch (const Error& error) {
+      throw Error(concat(name.option, ' ', error.what()), error.hint());
+    }
+    const OutputFile& file = *files_.back();
+    std::string destination = file.destination();
+    if (!destination.empty() &&
+        std::find(destinations.begin(), destinations.end(), destination) != destinations.end()) {
+      throw Error(concat(printable(file.name()), " is named for two outputs, expected one"));
+    }
+    destinations.push_back(std::move(destination));
+  }
+  if (files_.size() > 1) files_.front()->outlive_reader();
+}
+
+// Throws Error for an option of a format that none of the files has, all of which have begun.
+void Outputs::check_effects() const {
+  if (files_.empty()) return;
+  const auto check = [&](std::string_view option,
+                         std::span<const std::unique_ptr<OutputFile>> files, std::string_view what,
+                         std::string_view to, auto is_format) {
+    if (option.empty()) return;
+    if (std::any_of(files.begin(), files.end(),
+                    [&](const auto& file) { return is_format(file->format()); })) {
+      return;
+    }
+    throw Error(concat(option, " has no effect: it is for ", what, ", and the output is ",
+                       format_name(files.front()->format())),
+                hint_for_format(*arguments_, to));
+  };
+  const PrintArguments& print = arguments_->print;
+  const bool is_summary = print.threshold || !print.edgeitems ||
+                          std::any_of(files_.begin(), files_.end(), [](const auto& file) {
+                            return file->format() == Format::text && !file->is_regular_file();
+                          });
+  check(print.given, files_, "text", "text", [](Format format) { return format == Format::text; });
+  check(arguments_->nan ? "--nan" : "", files_, "JSON", "json",
+        [](Format format) { return format == Format::json || format == Format::jsonl; });
+  check(arguments_->name ? "--name" : "", std::span(files_).first(1), "safetensors and npz",
+        "safetensors",
+        [](Format format) { return format == Format::safetensors || format == Format::npz; });
+  if (!is_summary) {
+    throw Error("--edgeitems has no effect: text in a file is whole without --threshold");
+  }
+}
+
+void Outputs::flush() {
+  for (const auto& file : files_) file->flush();
+}
+
+void Outputs::commit() {
+  if (files_.empty()) open(false);
+  for (const auto& file : files_) file->finish();
+  std::for_each(files_.rbegin(), files_.rend(), [](const auto& file) { file->commit(); });
+}
+
+}  // namespace lnorm::app

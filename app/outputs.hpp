@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arguments.hpp"
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/io/open_tensor.hpp"
+#include "lnorm/io/tensor_sink.hpp"
+#include "output_file.hpp"
+
+namespace lnorm::app {
+
+// The files that a command writes, its result first. They are opened when it is known what goes there, which is
+// when the tensors are known to fit.
+class Outputs {
+ public:
+  Outputs() = default;
+  // arguments: of the result, of which the others take what is not a matter of its format alone.
+  Outputs(std::vector<OutputName> names, const OutputArguments& arguments)
+      : names_(std::move(names)), arguments_(&arguments) {}
+
+  // Several tensors will begin, in this order; tensors[i] has what each file gets of the one.
+  void announce(const Selection& inputs, std::span<const std::vector<TensorInfo>> tensors);
+
+  // The next tensor begins in every file: tensor has what each gets.
+  void begin(const OpenedTensor& input, std::span<const TensorInfo> tensor);
+
+  // Where the tensor under way goes.
+  TensorSink& sink(std::size_t file) { return files_[file]->sink(); }
+  const OutputFile& result() const { return *files_.front(); }
+
+  // Hands on what is written, so that it is seen at once.
+  void flush();
+
+  // Finishes all, then puts all in their places, the result last.
+  void commit();
+
+ private:
+  void open(bool several);
+  void check_effects() const;
+
+  std::vector<OutputName> names_;
+  const OutputArguments* arguments_ = nullptr;
+  std::vector<std::unique_ptr<OutputFile>> files_;
+  bool checked_ = false;
+};
+
+}  // namespace lnorm::app

@@ -1,0 +1,354 @@
+#include "lnorm/io/torch/torch_tensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <set>
+#include <unordered_set>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/members.hpp"
+#include "lnorm/io/tensor_set.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::string_view kRebuild = "torch._utils._rebuild_";
+constexpr std::string_view kUntypedStorage = "torch.storage.UntypedStorage";
+
+// A dtype as the names of storages say it. Those that lnorm does not have are known by name.
+struct StorageType {
+  std::string_view global;
+  std::string_view dtype;
+};
+
+constexpr std::array kStorages{
+    StorageType{"torch.DoubleStorage", "float64"},
+    StorageType{"torch.FloatStorage", "float32"},
+    StorageType{"torch.HalfStorage", "float16"},
+    StorageType{"torch.BFloat16Storage", "bfloat16"},
+    StorageType{"torch.LongStorage", "int64"},
+    StorageType{"torch.IntStorage", "int32"},
+    StorageType{"torch.ShortStorage", "int16"},
+    StorageType{"torch.CharStorage", "int8"},
+    StorageType{"torch.ByteStorage", "uint8"},
+    StorageType{"torch.BoolStorage", "bool"},
+    StorageType{"torch.ComplexDoubleStorage", "complex128"},
+    StorageType{"torch.ComplexFloatStorage", "complex64"},
+    StorageType{"torch.QInt8Storage", "qint8"},
+    StorageType{"torch.QInt32Storage", "qint32"},
+    StorageType{"torch.QUInt8Storage", "quint8"},
+    StorageType{"torch.QUInt4x2Storage", "quint4x2"},
+    StorageType{"torch.QUInt2x4Storage", "quint2x4"},
+};
+
+// What tensors need beside storages, dtypes and the functions that make them.
+constexpr std::array<std::string_view, 8> kOtherGlobals{
+    kUntypedStorage,
+    "torch.Size",
+    "torch.serialization._get_layout",
+    "torch.per_tensor_affine",
+    "torch.per_tensor_symmetric",
+    "torch.per_channel_affine",
+    "torch.per_channel_symmetric",
+    "torch.per_channel_affine_float_qparams",
+};
+
+const StorageType* find_storage(std::string_view global) {
+  const auto* const found =
+      std::find_if(kStorages.begin(), kStorages.end(),
+                   [&](const StorageType& type) { return type.global == global; });
+  return found == kStorages.end() ? nullptr : found;
+}
+
+// "float32" of "torch.float32"; there is a new one every few months.
+std::optional<std::string_view> dtype_name(std::string_view global) {
+  constexpr std::string_view kTorch = "torch.";
+  if (!global.starts_with(kTorch)) return std::nullopt;
+  const std::string_view name = global.substr(kTorch.size());
+  if (name == "bool") return name;
+  for (const std::string_view stem :
+       {"float", "bfloat", "int", "uint", "complex", "qint", "quint", "bits"}) {
+    const std::string_view rest = name.substr(std::min(stem.size(), name.size()));
+    const bool has_size = !rest.empty() && std::isdigit(static_cast<unsigned char>(rest[0])) != 0;
+    if (name.starts_with(stem) && has_size) return name;
+  }
+  return std::nullopt;
+}
+
+// What a function makes that makes no tensor lnorm reads, and what to save in its place.
+struct ForeignTensor {
+  std::string_view function;
+  std::string_view what;
+  std::string_view instead;
+};
+
+constexpr std::array kForeignTensors{
+    ForeignTensor{"torch._utils._rebuild_qtensor", "quantized", "x.dequantize()"},
+    ForeignTensor{"torch._utils._rebuild_sparse_tensor", "sparse", "x.to_dense()"},
+    ForeignTensor{"torch._utils._rebuild_nested_tensor", "nested", "x.to_padded_tensor(0)"},
+    ForeignTensor{"torch._utils._rebuild_meta_tensor_no_storage", "meta",
+                  "a tensor that has elements"},
+};
+
+std::string save_instead(std::string_view what) {
+  return concat("in Python, save ", what, " in its place");
+}
+
+// Goes through dicts, lists and tuples.
+class Finder {
+ public:
+  Finder(const Pickle& pickle, const std::string& file) : pickle_(pickle), file_(file) {}
+
+  std::vector<NamedTensor> find() {
+    visit(pickle_.root, 0);
+    std::unordered_set<std::string_view> names;
+    for (const NamedTensor& tensor : found_) {
+      if (!names.insert(tensor.name).second) {
+        fail(concat("two tensors are called '", short_name(tensor.name), "'"));
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // More than any model needs: names and values take less than 64 MiB.
+  static constexpr std::size_t kMostVisits = 1'000'000;
+  static constexpr std::size_t kMostNameBytes = std::size_t{16} << 20;
+  static constexpr int kMostLevels = 64;
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(concat(printable(file_), ": ", what));
+  }
+
+  bool is_tensor(const PickleValue& value) const {
+    return value.kind == PickleKind::call && pickle_[value.items[0]].text.starts_with(kRebuild);
+  }
+
+  void visit(PickleId id, int level) {
+    const PickleValue& value = pickle_[id];
+    if (++visits_ > kMostVisits) {
+      fail(concat("the pickle names more than ", kMostVisits, " values"));
+    }
+    if (is_tensor(value)) {
+      if (!has_name_) fail("a tensor stands under a key that is neither a string nor an integer");
+      name_bytes_ += name_.size();
+      if (name_bytes_ > kMostNameBytes) {
+        fail(concat("the names of the tensors take more than ", kMostNameBytes, " bytes"));
+      }
+      return found_.push_back({name_, id});
+    }
+    if (level == kMostLevels) {
+      fail(concat("values nest deeper than ", kMostLevels, " levels, or a list holds itself"));
+    }
+    const std::vector<PickleId>& items = value.items;
+    if (value.kind == PickleKind::dict) {
+      for (std::size_t i = 0; i < items.size(); i += 2) {
+        visit_item(key(pickle_[items[i]]), items[i + 1], level);
+      }
+    } else if (value.kind == PickleKind::list || value.kind == PickleKind::tuple) {
+      for (std::size_t i = 0; i < items.size(); ++i) visit_item(std::to_string(i), items[i], level);
+    }
+  }
+
+  void visit_item(const std::optional<std::string>& part, PickleId id, int level) {
+    const std::size_t size_before = name_.size();
+    const bool had_name = has_name_;
+    if (level > 0) name_ += '.';
+    has_name_ = has_name_ && part;
+    name_ += part.value_or("");
+    visit(id, level + 1);
+    name_.resize(size_before);
+    has_name_ = had_name;
+  }
+
+  static std::optional<std::string> key(const PickleValue& value) {
+    if (value.kind == PickleKind::string) return value.text;
+    if (value.kind == PickleKind::integer) return std::to_string(value.integer);
+    return std::nullopt;
+  }
+
+  const Pickle& pickle_;
+  const std::string& file_;
+  std::vector<NamedTensor> found_;
+  std::string name_;      // of the value that is visited
+  bool has_name_ = true;  // it has one
+  std::size_t visits_ = 0;
+  std::size_t name_bytes_ = 0;
+};
+
+// Reads the arguments of the function that makes a tensor.
+class TensorReader {
+ public:
+  TensorReader(const Pickle& pickle, const std::string& name) : pickle_(pickle), name_(name) {}
+
+  StorageView read(PickleId id) {
+    const PickleValue* call = &pickle_[id];
+    // Those of a Parameter begin with the tensor that it is. None is one of a Parameter.
+    if (function(*call) == "torch._utils._rebuild_parameter" ||
+        function(*call) == "torch._utils._rebuild_parameter_with_state") {
+      const std::vector<PickleId>& arguments = pickle_[call->items[1]].items;
+      if (arguments.empty() || pickle_[arguments[0]].kind != PickleKind::call) {
+        fail("the Parameter is of no tensor");
+      }
+      call = &pickle_[arguments[0]];
+    }
+    const std::vector<PickleId>& arguments = pickle_[call->items[1]].items;
+    const bool has_dtype = function(*call) == "torch._utils._rebuild_tensor_v3";
+    if (!has_dtype && function(*call) != "torch._utils._rebuild_tensor_v2") {
+      fail_foreign(function(*call));
+    }
+    const std::size_t count = has_dtype ? 7 : 6;
+    if (arguments.size() != count && arguments.size() != count + 1) {
+      fail(concat("is made of ", arguments.size(), " arguments, expected ", count));
+    }
+    if (arguments.size() > count) check_metadata(pickle_[arguments[count]]);
+    read_storage(pickle_[arguments[0]], has_dtype ? &pickle_[arguments[6]] : nullptr);
+    view_.offset = integer(pickle_[arguments[1]], "the offset");
+    view_.shape = integers(pickle_[arguments[2]], "the shape");
+    view_.strides = integers(pickle_[arguments[3]], "the strides");
+    check_bounds();
+    return std::move(view_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error(concat(printable(name_), ": ", what));
+  }
+  [[noreturn]] void fail_dtype(std::string_view dtype, std::string_view instead) const {
+    throw ForeignDType(std::string(dtype),
+                       concat(printable(name_), ": dtype ", short_name(dtype),
+                              ", expected bool, int8 to int64, uint8 to uint64, float16, bfloat16, "
+                              "float32 or float64"),
+                       save_instead(instead));
+  }
+  [[noreturn]] void fail_foreign(const std::string& function) const {
+    for (const ForeignTensor& foreign : kForeignTensors) {
+      if (foreign.function != function) continue;
+      throw ForeignDType(
+          std::string(foreign.what),
+          concat(printable(name_), ": is a ", foreign.what, " tensor, expected one of elements"),
+          save_instead(foreign.instead));
+    }
+    throw ForeignDType("unknown",
+                       concat(printable(name_), ": is made by ", short_name(function),
+                              ", which lnorm does not know"),
+                       save_instead("x.detach().clone()"));
+  }
+
+  const std::string& function(const PickleValue& call) const { return pickle_[call.items[0]].text; }
+
+  // What PyTorch negates or conjugates when it is read.
+  void check_metadata(const PickleValue& metadata) const {
+    if (metadata.kind == PickleKind::none) return;
+    if (metadata.kind == PickleKind::dict && metadata.items.empty()) return;
+    throw ForeignDType("negated",
+                       concat(printable(name_), ": is a view that PyTorch changes as it reads it"),
+                       save_instead("x.resolve_conj().resolve_neg().clone()"));
+  }
+
+  // dtype: what a storage without a type holds, or null.
+  void read_storage(const PickleValue& value, const PickleValue* dtype) {
+    // ('storage', torch.FloatStorage, '0', 'cpu', 24)
+    if (value.kind != PickleKind::persistent) fail("is of no storage");
+    const PickleValue& tuple = pickle_[value.items[0]];
+    if (tuple.kind != PickleKind::tuple || tuple.items.size() != 5) fail("is of no known storage");
+    const PickleValue& type = pickle_[tuple.items[1]];
+    const PickleValue& key = pickle_[tuple.items[2]];
+    if (pickle_[tuple.items[0]].text != "storage" || type.kind != PickleKind::global ||
+        key.kind != PickleKind::string) {
+      fail("is of no known storage");
+    }
+    view_.storage = key.text;
+    const bool is_untyped = type.text == kUntypedStorage;
+    const StorageType* const typed = find_storage(type.text);
+    const auto name = dtype != nullptr   ? dtype_name(dtype->text)
+                      : typed != nullptr ? std::optional(typed->dtype)
+                                         : std::nullopt;
+    if (!name || is_untyped != (dtype != nullptr)) fail("is of no known dtype");
+    view_.dtype = known_dtype(*name);
+    const auto item = static_cast<std::int64_t>(item_size(view_.dtype));
+    const std::int64_t length = integer(pickle_[tuple.items[4]], "the length of the storage");
+    if (__builtin_mul_overflow(length, is_untyped ? 1 : item, &view_.storage_bytes)) {
+      fail(concat("the storage is said to have ", length, " elements"));
+    }
+  }
+
+  DType known_dtype(std::string_view name) const {
+    const auto dtype = parse_dtype(name);
+    if (dtype) return *dtype;
+    if (name.starts_with("complex")) fail_dtype(name, "torch.view_as_real(x)");
+    if (name.starts_with("float")) fail_dtype(name, "x.float()");
+    if (name.starts_with("q")) fail_dtype(name, "x.dequantize()");
+    fail_dtype(name, "x.to(torch.int64)");
+  }
+
+  std::int64_t integer(const PickleValue& value, std::string_view what) const {
+    if (value.kind != PickleKind::integer) fail(concat(what, " is no integer"));
+    if (value.integer < 0) fail(concat(what, " is ", value.integer, ", expected 0 or more"));
+    return value.integer;
+  }
+
+  std::vector<std::int64_t> integers(const PickleValue& value, std::string_view what) const {
+    const PickleValue* tuple = &value;
+    if (value.kind == PickleKind::call && function(value) == "torch.Size") {
+      const std::vector<PickleId>& arguments = pickle_[value.items[1]].items;
+      if (arguments.size() == 1) tuple = &pickle_[arguments[0]];
+    }
+    if (tuple->kind != PickleKind::tuple) fail(concat(what, " is no tuple"));
+    if (tuple->items.size() > kMaxRank) {
+      fail(concat(what, " has ", tuple->items.size(), " dimensions, expected at most ", kMaxRank));
+    }
+    std::vector<std::int64_t> result;
+    for (const PickleId item : tuple->items) {
+      result.push_back(integer(pickle_[item], concat("a number of ", what)));
+    }
+    return result;
+  }
+
+  void check_bounds() const {
+    if (view_.strides.size() != view_.shape.size()) {
+      fail(concat("shape ", to_string(view_.shape), " has strides ", to_string(view_.strides)));
+    }
+    const bool is_empty = std::find(view_.shape.begin(), view_.shape.end(), 0) != view_.shape.end();
+    // Of the element behind the last one.
+    std::int64_t end = view_.offset;
+    bool fits = is_empty || !__builtin_add_overflow(end, 1, &end);
+    for (std::size_t axis = 0; fits && !is_empty && axis < view_.shape.size(); ++axis) {
+      std::int64_t reach = 0;
+      fits = !__builtin_mul_overflow(view_.shape[axis] - 1, view_.strides[axis], &reach) &&
+             !__builtin_add_overflow(end, reach, &end);
+    }
+    const std::int64_t elements =
+        view_.storage_bytes / static_cast<std::int64_t>(item_size(view_.dtype));
+    if (!fits || end > elements) {
+      fail(concat("shape ", to_string(view_.shape), " with strides ", to_string(view_.strides),
+                  " from element ", view_.offset, " on goes beyond its storage of ",
+                  counted(elements, "element")));
+    }
+  }
+
+  const Pickle& pickle_;
+  const std::string& name_;
+  StorageView view_;
+};
+
+}  // namespace
+
+bool is_torch_global(std::string_view name) {
+  return name.starts_with(kRebuild) || find_storage(name) != nullptr || dtype_name(name) ||
+         std::find(kOtherGlobals.begin(), kOtherGlobals.end(), name) != kOtherGlobals.end();
+}
+
+std::vector<NamedTensor> find_torch_tensors(const Pickle& pickle, const std::string& file) {
+  return Finder(pickle, file).find();
+}
+
+StorageView read_torch_tensor(const Pickle& pickle, PickleId value, const std::string& name) {
+  return TensorReader(pickle, name).read(value);
+}
+
+}  // namespace lnorm

@@ -1,0 +1,164 @@
+#include "lnorm/io/torch/torch.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "fuzz/in_memory.hpp"
+#include "fuzz/targets.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/io/raw_tensor.hpp"
+#include "lnorm/io/torch/pickle_reader.hpp"
+#include "lnorm/io/torch/torch_tensors.hpp"
+#include "support/pickle.hpp"
+
+namespace {
+
+using namespace fuzz;
+
+// The storages '0', '1', ... of every archive that is made here, in bytes.
+constexpr std::size_t kStorageSizes[] = {24, 96, 8, 0, 240};
+// Views of few elements may say that they are many.
+constexpr std::int64_t kMostElements = 4096;
+constexpr std::size_t kMostOpened = 16;
+
+std::vector<std::string> storages() {
+  std::vector<std::string> result;
+  for (const std::size_t size : kStorageSizes) {
+    std::string& storage = result.emplace_back(size, '\0');
+    std::iota(storage.begin(), storage.end(), static_cast<char>(result.size()));
+  }
+  return result;
+}
+
+// What is neither refused nor of a kind that lnorm does not read.
+struct Found {
+  std::string name;
+  lnorm::StorageView view;
+};
+
+// Nothing where the pickle is refused; without views of other dtypes.
+std::optional<std::vector<Found>> find(std::string_view pickle) {
+  try {
+    const lnorm::Pickle values = lnorm::read_pickle(pickle, "x", lnorm::is_torch_global);
+    std::vector<Found> result;
+    for (const auto& tensor : lnorm::find_torch_tensors(values, "x")) {
+      try {
+        result.push_back({tensor.name, lnorm::read_torch_tensor(values, tensor.value, "x")});
+      } catch (const lnorm::ForeignDType&) {
+        continue;
+      }
+    }
+    return result;
+  } catch (const lnorm::Error&) {
+    return std::nullopt;
+  }
+}
+
+// The elements of a view, one by one, in C order or with the first index going fastest.
+std::string elements_of(const lnorm::StorageView& view, lnorm::MemoryOrder order,
+                        std::string_view storage) {
+  lnorm::Shape shape = view.shape;
+  std::vector<std::int64_t> strides = view.strides;
+  if (order == lnorm::MemoryOrder::fortran) {
+    std::reverse(shape.begin(), shape.end());
+    std::reverse(strides.begin(), strides.end());
+  }
+  const std::size_t item = lnorm::item_size(view.dtype);
+  std::string elements;
+  for (std::int64_t i = 0; i < lnorm::element_count(shape); ++i) {
+    const lnorm::Shape index = lnorm::index_of(i, shape);
+    const std::int64_t from =
+        std::inner_product(index.begin(), index.end(), strides.begin(), view.offset);
+    elements += storage.substr(static_cast<std::size_t>(from) * item, item);
+  }
+  return elements;
+}
+
+std::string read_at_pieces(const lnorm::TensorSource& source, std::size_t size, std::size_t piece) {
+  std::string elements(size, '\0');
+  for (std::size_t at = 0; at < size; at += piece) {
+    const auto part = std::span(elements).subspan(at, std::min(piece, size - at));
+    source.read_at(static_cast<std::int64_t>(at), std::as_writable_bytes(part));
+  }
+  return elements;
+}
+
+void check_elements(const lnorm::TensorSet& set, std::size_t index, const lnorm::StorageView& view,
+                    std::string_view storage) {
+  const auto source = set.open(index);
+  const std::string expected = elements_of(view, source->info().order, storage);
+  const auto whole = lnorm::read_all(*source);
+  require(std::string_view(reinterpret_cast<const char*>(whole.data()), whole.size()) == expected,
+          "a view has the elements that its strides say");
+  for (const std::size_t piece : {5, 64}) {
+    const auto anywhere = set.open(index);
+    require(read_at_pieces(*anywhere, expected.size(), piece) == expected,
+            "positions have the same elements");
+  }
+}
+
+// As many as are few enough to be read.
+bool is_small(const lnorm::Shape& shape) {
+  const auto count = lnorm::checked_product(shape);
+  return count && *count <= kMostElements;
+}
+
+std::unique_ptr<lnorm::TensorSet> open_set(std::string_view file) {
+  try {
+    const auto archive =
+        std::make_shared<const lnorm::ZipArchive>(std::make_unique<MemorySource>(file));
+    return lnorm::is_torch(*archive) ? lnorm::open_torch(archive) : nullptr;
+  } catch (const lnorm::Error&) {
+    return nullptr;
+  }
+}
+
+// Any bytes as the pickle of an archive.
+void check_as_pickle(std::string_view bytes) {
+  const auto found = find(bytes);
+  const auto content = storages();
+  const std::string file = support::torch_file(std::string(bytes), content);
+  const auto set = open_set(file);
+  require(found || !set, "a pickle that is refused is refused in an archive, too");
+  if (!set) return;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < std::min(set->size(), kMostOpened); ++i) {
+    if (!set->describe(i).shape) continue;
+    const auto& [name, view] = (*found)[next++];
+    require(set->tensor_name(i) == name, "tensors are listed in their order");
+    require(set->info(i).shape == view.shape, "they are listed with their shapes");
+    if (!is_small(view.shape)) continue;
+    check_elements(*set, i, view, content.at(static_cast<std::size_t>(std::stoi(view.storage))));
+  }
+}
+
+void check_file(std::string_view bytes) {
+  const auto set = open_set(bytes);
+  if (!set) return;
+  for (std::size_t i = 0; i < std::min(set->size(), kMostOpened); ++i) {
+    const lnorm::Member listed = set->describe(i);
+    if (!listed.shape || !is_small(*listed.shape)) continue;
+    try {
+      const auto source = set->open(i);
+      const auto whole = lnorm::read_all(*source);
+      require(static_cast<std::int64_t>(whole.size()) == listed.bytes, "all elements are read");
+    } catch (const lnorm::Error&) {
+      continue;  // a sum that is not right
+    }
+  }
+}
+
+}  // namespace
+
+int fuzz_torch(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  if (bytes.starts_with("PK")) {
+    check_file(bytes);
+  } else {
+    check_as_pickle(bytes);
+  }
+  return 0;
+}
