@@ -143,6 +143,10 @@ Tolerance default_tolerance(DType actual, DType expected) {
   return result;
 }
 
+Shape Comparison::row_index(std::int64_t position) const {
+  return extents(index_of(position, actual.shape), kept_axes(actual.shape, rows->axes));
+}
+
 void Comparison::clear(std::int64_t position, std::uint64_t floor) {
   elements = position;
   mismatched = 0;
@@ -183,6 +187,26 @@ void compare_elements(const Chunk& actual, const Chunk& expected, std::int64_t c
                 {expected.high[i], expected.low[i]}});
     }
   });
+}
+
+void compare_same_elements(const RawElements& elements, Comparison& comparison) {
+  const auto pair_at = [&](std::int64_t index) {
+    const Number element = element_at(elements, index);
+    return ElementPair{comparison.elements + index, element, element};
+  };
+  // No distance is greater than 0: each is that of the first pair, unless there has been one.
+  if (!comparison.absolute) {
+    if (const auto first = first_finite(elements)) {
+      comparison.absolute = Greatest<double>{0, pair_at(*first)};
+      comparison.ulps = Greatest<std::uint64_t>{0, pair_at(*first)};
+    }
+  }
+  if (!comparison.relative) {
+    if (const auto first = first_finite_not_zero(elements)) {
+      comparison.relative = Greatest<double>{0, pair_at(*first)};
+    }
+  }
+  comparison.elements += elements.count;
 }
 
 }  // namespace lnorm

@@ -14,6 +14,11 @@ constexpr std::uint64_t kMostUlps = kNotFinite - 2;
 
 }  // namespace
 
+std::string_view name(WorstBy by) {
+  constexpr std::string_view kNames[] = {"ulp", "abs", "rel"};
+  return kNames[static_cast<std::size_t>(by)];
+}
+
 WorstElements::WorstElements(std::size_t most, WorstBy by, RowOf row_of)
     : most_(most), by_(by), row_of_(std::move(row_of)) {}
 

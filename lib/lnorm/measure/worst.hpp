@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "lnorm/core/number.hpp"
@@ -24,6 +25,7 @@ struct Distances {
 };
 
 enum class WorstBy { ulp, abs, rel };
+std::string_view name(WorstBy by);
 
 struct WorstElement {
   ElementPair pair;

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <limits>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -24,9 +23,13 @@ struct Side {
   std::unique_ptr<Chunk> chunk = std::make_unique<Chunk>();
 
   // start: within the block.
-  const Chunk& load_chunk(const TensorInfo& info, std::int64_t start, std::int64_t count) {
+  RawElements part(const TensorInfo& info, std::int64_t start, std::int64_t count) const {
     const auto item = static_cast<std::int64_t>(item_size(info.dtype));
-    load(elements.data() + start * item, info.dtype, info.byte_order, count, *chunk);
+    return {elements.data() + start * item, count, info.dtype, info.byte_order};
+  }
+
+  const Chunk& decoded(const RawElements& part) {
+    load(part.data, part.dtype, part.byte_order, part.count, *chunk);
     return *chunk;
   }
 };
@@ -47,13 +50,11 @@ struct Slot {
   RowMaxima::Block row_maxima;
 };
 
-double greatest_finite(const double* values, std::int64_t count) {
-  double greatest = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double size = std::fabs(values[i]);
-    if (size > greatest && size <= std::numeric_limits<double>::max()) greatest = size;
-  }
-  return greatest;
+// Whether the same bytes are the same elements, of which each equals itself.
+bool are_same(const RawElements& a, const RawElements& b, bool equal_nan) {
+  const auto bytes = static_cast<std::size_t>(a.count) * item_size(a.dtype);
+  return a.dtype == b.dtype && a.byte_order == b.byte_order &&
+         std::memcmp(a.data, b.data, bytes) == 0 && (equal_nan || !has_nan(a));
 }
 
 // The axes of the rows that row_max is of: those that were asked for, or else the last one; nothing where
@@ -120,20 +121,19 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
     expected_elements.read(slot.tile, slot.expected.packed, slot.expected.elements);
     for (std::int64_t start = 0; start < slot.tile.count; start += kChunk) {
       const std::int64_t count = std::min(kChunk, slot.tile.count - start);
-      compare_elements(slot.actual.load_chunk(actual.info(), start, count),
-                       slot.expected.load_chunk(expected.info(), start, count), count, max_kept,
-                       slot.found);
+      const RawElements a = slot.actual.part(actual.info(), start, count);
+      const RawElements b = slot.expected.part(expected.info(), start, count);
+      if (are_same(a, b, tolerance.equal_nan)) {
+        compare_same_elements(b, slot.found);
+      } else {
+        compare_elements(slot.actual.decoded(a), slot.expected.decoded(b), count, max_kept,
+                         slot.found);
+      }
     }
     if (!row_maxima) return;
     const std::int64_t first = slot.tile.first;
     const auto greatest = [&](std::int64_t start, std::int64_t stop) {
-      double result_of_row = 0;
-      for (; start < stop; start += kChunk) {
-        const std::int64_t count = std::min(kChunk, stop - start);
-        const Chunk& chunk = slot.expected.load_chunk(expected.info(), start - first, count);
-        result_of_row = std::max(result_of_row, greatest_finite(chunk.high, count));
-      }
-      return result_of_row;
+      return greatest_finite(slot.expected.part(expected.info(), start - first, stop - start));
     };
     slot.row_maxima = row_maxima->examine(first, slot.found.elements, greatest, slot.found.worst);
   };

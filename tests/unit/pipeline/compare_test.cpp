@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <cstring>
 #include <limits>
+#include <memory>
+#include <random>
 #include <span>
 #include <vector>
 
+#include "lnorm/core/byte_order.hpp"
+#include "lnorm/core/chunk.hpp"
 #include "support/catch.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
@@ -30,7 +36,135 @@ MemorySource source_of(const lnorm::Shape& shape, DType dtype, const std::vector
 constexpr std::endian kOtherByteOrder =
     std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
 
+// The same without blocks and threads, each element decoded.
+Comparison plainly_compared(MemorySource& a, MemorySource& b, const lnorm::Tolerance& tolerance,
+                            lnorm::WorstBy by, std::int64_t row_length) {
+  Comparison result;
+  result.actual = a.info();
+  result.expected = b.info();
+  result.tolerance = tolerance;
+  result.same_shape = true;
+  result.worst = lnorm::WorstElements(5, by);
+  const auto actual = std::make_unique<lnorm::Chunk>();
+  const auto expected = std::make_unique<lnorm::Chunk>();
+  std::vector<double> row_maxima;
+  const auto elements = lnorm::element_count(a.info().shape);
+  for (std::int64_t start = 0; start < elements; start += lnorm::kChunk) {
+    const std::int64_t count = std::min(lnorm::kChunk, elements - start);
+    const auto load = [&](MemorySource& source, lnorm::Chunk& chunk) {
+      std::vector<std::byte> bytes;
+      source.read(bytes, static_cast<std::size_t>(count) * lnorm::item_size(source.info().dtype));
+      lnorm::load(bytes.data(), source.info().dtype, source.info().byte_order, count, chunk);
+    };
+    load(a, *actual);
+    load(b, *expected);
+    lnorm::compare_elements(*actual, *expected, count, 7, result);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if ((start + i) % row_length == 0) row_maxima.push_back(0);
+      const double size = std::fabs(expected->high[i]);
+      if (std::isfinite(size)) row_maxima.back() = std::max(row_maxima.back(), size);
+    }
+  }
+  result.worst.for_each([&](lnorm::WorstElement& element) {
+    element.row_max = row_maxima[static_cast<std::size_t>(element.pair.position / row_length)];
+  });
+  return result;
+}
+
+void check_same(const Comparison& found, const Comparison& expected) {
+  const auto check_pair = [](const lnorm::ElementPair& a, const lnorm::ElementPair& b) {
+    const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+    CHECK(a.position == b.position);
+    CHECK(bits(a.actual.high) == bits(b.actual.high));
+    CHECK(bits(a.expected.high) == bits(b.expected.high));
+    CHECK(a.expected.low == b.expected.low);
+  };
+  const auto check_greatest = [&](const auto& a, const auto& b) {
+    REQUIRE(a.has_value() == b.has_value());
+    if (!a) return;
+    CHECK(a->value == b->value);
+    check_pair(a->at, b->at);
+  };
+  CHECK(found.elements == expected.elements);
+  CHECK(found.mismatched == expected.mismatched);
+  CHECK(found.non_finite_one_side == expected.non_finite_one_side);
+  CHECK(found.non_finite_differing == expected.non_finite_differing);
+  check_greatest(found.absolute, expected.absolute);
+  check_greatest(found.relative, expected.relative);
+  check_greatest(found.ulps, expected.ulps);
+  REQUIRE(found.first_mismatches.size() == expected.first_mismatches.size());
+  for (std::size_t i = 0; i < found.first_mismatches.size(); ++i) {
+    check_pair(found.first_mismatches[i], expected.first_mismatches[i]);
+  }
+  REQUIRE(found.worst.elements().size() == expected.worst.elements().size());
+  for (std::size_t i = 0; i < found.worst.elements().size(); ++i) {
+    check_pair(found.worst.elements()[i].pair, expected.worst.elements()[i].pair);
+    CHECK(found.worst.elements()[i].row_max == expected.worst.elements()[i].row_max);
+  }
+}
+
 }  // namespace
+
+TEST_CASE("what is equal byte by byte is compared as if it were decoded", "[pipeline]") {
+  const DType dtype = GENERATE(DType::float16, DType::float32, DType::float64, DType::int64);
+  const bool equal_nan = GENERATE(true, false);
+  const bool swapped = GENERATE(false, true);
+  const std::int64_t row_length = GENERATE(768, 50'000);
+  CAPTURE(lnorm::name(dtype), equal_nan, swapped, row_length);
+  std::mt19937_64 random(static_cast<std::uint64_t>(row_length));
+  const std::int64_t rows = 100'000 / row_length;
+  const lnorm::Shape shape{rows, row_length};
+  const auto elements = static_cast<std::size_t>(rows * row_length);
+  const std::size_t item = lnorm::item_size(dtype);
+  const std::vector<double> special{std::numeric_limits<double>::quiet_NaN(),
+                                    std::numeric_limits<double>::infinity(),
+                                    -std::numeric_limits<double>::infinity(), 0.0, -0.0};
+  for (int round = 0; round < 6; ++round) {
+    std::vector<double> values(elements);
+    for (std::size_t i = 0; i < elements; ++i) {
+      // Of each run of 3000 elements either all are zeros, NaN or infinities, or some.
+      const bool all = (i / 3000 + static_cast<std::size_t>(round)) % 3 == 0;
+      const bool integer = dtype == DType::int64;
+      values[i] = all && !integer                  ? special[i / 3000 % special.size()]
+                  : random() % 64 == 0 && !integer ? special[random() % special.size()]
+                  : all                            ? 0
+                                                   : static_cast<double>(random() % 9) - 4;
+    }
+    std::vector<std::byte> expected(elements * item);
+    for (std::size_t i = 0; i < elements; ++i) {
+      if (dtype == DType::int64) {
+        const auto integer = static_cast<std::int64_t>(values[i]);
+        std::memcpy(expected.data() + i * item, &integer, item);
+      } else {
+        lnorm::store(&values[i], 1, dtype, expected.data() + i * item);
+      }
+    }
+    std::vector<std::byte> actual = expected;
+    // The rounds: nothing differs; signs, also of zeros; a few elements; most of them.
+    const std::uint64_t rarity = round < 2 ? 0 : round == 2 ? 5000 : round < 5 ? 20'000 : 2;
+    for (std::size_t i = 0; rarity > 0 && i < elements; ++i) {
+      if (random() % rarity == 0) {
+        actual[i * item + (round == 2 ? item - 1 : 0)] ^= std::byte{0x80};
+      }
+    }
+    const lnorm::TensorInfo info{"x", dtype, shape,
+                                 swapped ? kOtherByteOrder : std::endian::native};
+    if (swapped) {
+      lnorm::make_native(actual, dtype, kOtherByteOrder);
+      lnorm::make_native(expected, dtype, kOtherByteOrder);
+    }
+    lnorm::Tolerance tolerance = lnorm::default_tolerance(dtype, dtype);
+    tolerance.equal_nan = equal_nan;
+    const auto by = static_cast<lnorm::WorstBy>(round % 3);
+    CAPTURE(round, lnorm::name(by));
+    MemorySource a(info, actual);
+    MemorySource b(info, expected);
+    MemorySource c(info, actual);
+    MemorySource d(info, expected);
+    check_same(lnorm::compare(a, b, tolerance, {7, 5, by}, {2}),
+               plainly_compared(c, d, tolerance, by, row_length));
+  }
+}
 
 TEST_CASE("tensors of several blocks are compared to their last element", "[pipeline]") {
   // Chunks are of 1024 elements, blocks of 32 chunks.
