@@ -119,8 +119,8 @@ class Opening {
   std::shared_ptr<const TensorSet> open_set(const std::string& hint) {
     if (!bytes_) {
       bytes_was_opened_ = false;
-      return open_folder(name_.path, [this](const std::string& path) {
-        Opening file(path, options_);
+      return open_folder(name_.path, [options = options_](const std::string& path) {
+        Opening file(path, options);
         return file.open_set(file.hint_to_rename());
       });
     }
