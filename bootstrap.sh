@@ -16,8 +16,8 @@ set -euo pipefail
 caller=$PWD
 cd "$(dirname "$0")"
 
-build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libsimdjson-dev libtbb-dev libxtensor-dev
-  libzip-dev nlohmann-json3-dev pkgconf)
+build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libprotozero-dev libsimdjson-dev libtbb-dev
+  libxtensor-dev libzip-dev nlohmann-json3-dev pkgconf)
 test_packages=(catch2 fish libmpfr-dev mandoc zsh)
 # The kernels' tests in shares, without those that take an emulator long.
 cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]')

@@ -459,15 +459,43 @@ void check_effects(const CLI::App& command) {
   if (command.get_name() == "compare") std::for_each(of_compare.begin(), of_compare.end(), check);
 }
 
+// What a raw file does not tell must be told, and of no other file.
+void check_raw(const CLI::App& command, const ReadOptions& options) {
+  const auto is_given = [&](const char* name) { return command.get_option(name)->count() > 0; };
+  const bool has_shape = is_given("--shape");
+  if (options.from == Format::raw) {
+    if (options.as && has_shape) return;
+    throw Error("--from raw needs --as and --shape: the file does not tell its dtype and shape",
+                concat(options.as ? "" : "--as float32", options.as || has_shape ? "" : " ",
+                       has_shape ? "" : "--shape 2,3"));
+  }
+  const bool has_normalized_shape = command.get_option_no_throw("--normalized-shape") != nullptr;
+  const bool has_bias = command.get_option_no_throw("--bias") != nullptr;
+  for (const auto& [name, hint] : {
+           std::pair{"--shape", has_normalized_shape ? "here it is --normalized-shape" : ""},
+           std::pair{"--offset", has_bias ? "what is added is --bias" : ""},
+           std::pair{"--big-endian", ""},
+       }) {
+    if (is_given(name)) throw Error(concat(name, " has no effect without --from raw"), hint);
+  }
+  if (options.as && options.as != DType::bfloat16) {
+    throw Error(concat("--as ", name(*options.as),
+                       " has no effect without --from raw: other files "
+                       "tell their dtype, but for bfloat16 in an .npy"));
+  }
+}
+
 // A name whose extension is none of a format that we write.
 void check_extension(const std::string& option, const std::string& path,
                      const std::string& hint = "") {
-  const std::string extension = std::filesystem::path(path).extension().string();
+  const std::string found = std::filesystem::path(path).extension().string();
   const auto format = format_of_extension(path);
-  if (extension.size() <= 1 || (format && *format != Format::npz)) return;
+  const bool is_read_only =
+      format == Format::pb || (format == Format::npz && extension(path) != ".npz");
+  if (found.size() <= 1 || (format && !is_read_only)) return;
   throw Error(
-      concat(option, ' ', printable(path), ": ", printable(extension),
-             " is not written, expected .npy, .safetensors, .json, .jsonl, .ndjson or .txt"),
+      concat(option, ' ', printable(path), ": ", printable(found),
+             " is not written, expected .npy, .npz, .safetensors, .json, .jsonl, .ndjson or .txt"),
       hint);
 }
 
@@ -595,6 +623,7 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
     return Done{2};
   }
   const auto with_input = [&](auto& arguments) -> Arguments {
+    check_raw(*command.app, arguments.input.options);
     take_inputs(command, arguments.input);
     return arguments;
   };

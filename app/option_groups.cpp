@@ -67,6 +67,18 @@ void add_text(CLI::App& app, const std::string& names, std::optional<std::string
       app, names, [&value](const std::string& text) { value = text; }, help, type);
 }
 
+Shape parse_shape(const std::string& text) {
+  Shape shape = parse_list("--shape", text);
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) throw Error(concat("--shape: size ", extent, " is negative"));
+  }
+  if (shape.size() > kMaxRank) {
+    throw Error(
+        concat("--shape: found ", shape.size(), " dimensions, expected at most ", kMaxRank));
+  }
+  return shape;
+}
+
 // Each of the three options says it all, so that a second one is a contradiction.
 class AxesOptions {
  public:
@@ -157,11 +169,34 @@ void add_input(CLI::App& app, InputArguments& input) {
   add_choice<std::optional<Format>>(app, "--from", input.options.from,
                                     {{"npy", Format::npy},
                                      {"npz", Format::npz},
+                                     {"pt", Format::npz},
                                      {"safetensors", Format::safetensors},
                                      {"json", Format::json},
-                                     {"jsonl", Format::jsonl}},
-                                    "Input format (default by content)");
-  add_as(app, input.options.as);
+                                     {"jsonl", Format::jsonl},
+                                     {"pb", Format::pb},
+                                     {"raw", Format::raw}},
+                                    "Input format (default by content); raw is elements alone");
+  ReadOptions& options = input.options;
+  add_parsed(
+      app, "--as",
+      [&options](const std::string& text) {
+        options.as = parse_dtype("--as", text,
+                                 "bool|int8|int16|int32|int64|uint8|uint16|uint32|uint64|float16|"
+                                 "bfloat16|float32|float64");
+      },
+      "What the elements of --from raw are; bfloat16, those of an .npy of dtype V2", "DTYPE");
+  add_parsed(
+      app, "--shape", [&options](const std::string& text) { options.shape = parse_shape(text); },
+      "The shape of --from raw", "D[,D...]");
+  add_parsed(
+      app, "--offset",
+      [&options](const std::string& text) {
+        options.offset = static_cast<std::int64_t>(parse_count("--offset", text, 0, INT64_MAX));
+      },
+      "How many bytes of --from raw come before the elements (default 0)", "BYTES");
+  app.add_flag_callback(
+      "--big-endian", [&options] { options.byte_order = std::endian::big; },
+      "The elements of --from raw have their most significant byte first");
   app.add_flag("--keep-going", input.keep_going,
                "Of several tensors do the others where one cannot be done");
 }
@@ -239,12 +274,13 @@ void add_output(CLI::App& app, OutputArguments& output) {
   add_choice<std::optional<Format>>(
       app, "--to", output.format,
       {{"npy", Format::npy},
+       {"npz", Format::npz},
        {"safetensors", Format::safetensors},
        {"json", Format::json},
        {"jsonl", Format::jsonl},
        {"text", Format::text}},
       "Output format (default by the extension of -o, else the input's, npy for archives, "
-      "safetensors for bfloat16; text on a terminal)");
+      "safetensors for bfloat16 and for several tensors; text on a terminal)");
   add_dtype(app, "--dtype", output.dtype,
             "Output dtype (default the input's, float64 for integers)",
             "float16|bfloat16|float32|float64");

@@ -1,6 +1,7 @@
 #include "output_file.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/safetensors/safetensors.hpp"
+#include "lnorm/io/zip/npz_sink.hpp"
 #include "lnorm/report/text_sink.hpp"
 
 namespace lnorm::app {
@@ -25,49 +27,101 @@ PrintOptions print_options(const PrintArguments& arguments, const ByteSink& byte
   return options;
 }
 
+// A file that keeps tensors by their names, and has this one alone.
+class OnlyTensor final : public TensorSink {
+ public:
+  OnlyTensor(std::unique_ptr<TensorSetSink> set, const TensorInfo& tensor)
+      : set_(std::move(set)), sink_(set_->begin(tensor)) {}
+
+  std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
+                                    std::string& room) const override {
+    return sink_->encode(position, elements, room);
+  }
+  bool has_positions() const noexcept override { return sink_->has_positions(); }
+  void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
+    sink_->write_at(position, elements);
+  }
+  void write(std::span<const std::byte> encoded) override { sink_->write(encoded); }
+  void finish() override {
+    sink_->finish();
+    set_->finish();
+  }
+
+ private:
+  std::unique_ptr<TensorSetSink> set_;
+  std::unique_ptr<TensorSink> sink_;
+};
+
+// A folder is named with a slash, or is one already, and several tensors are to go there.
+bool is_folder(const std::string& path, bool several) {
+  std::error_code ignored;
+  return path.ends_with('/') || (several && std::filesystem::is_directory(path, ignored));
+}
+
 }  // namespace
 
 OutputFile::OutputFile(const OutputName& name, const OutputArguments& arguments, bool several)
-    : place_(name), arguments_(arguments), bytes_(name.path), several_(several) {
-  if (name.path != "-") bytes_.set_name(concat(name.option, ' ', name.path));
+    : place_(name), arguments_(arguments), several_(several) {
+  const std::string title = concat(name.option, ' ', name.path);
+  if (is_folder(name.path, several)) {
+    folder_.emplace(name.path);
+    folder_->set_name(title);
+  } else {
+    file_.emplace(name.path);
+    if (name.path != "-") file_->set_name(title);
+  }
 }
 
 // The result has the format asked for; else the path's; else text on a terminal; else the input's, if it is written
-// to pipes. What .npy does not have, bfloat16, goes as safetensors. Other outputs are .npy unless their names say
-// more.
+// to pipes. What .npy does not have, bfloat16, goes as safetensors, as several tensors do. Other outputs are .npy
+// unless their names say more.
 Format OutputFile::format_for(Format input, DType dtype) const {
   const bool is_result = place_.tensor.empty();
   if (is_result && arguments_.format) return *arguments_.format;
+  if (folder_) return dtype == DType::bfloat16 ? Format::safetensors : Format::npy;
   if (const auto by_extension = format_of_extension(place_.path)) return *by_extension;
   if (!is_result) {
-    if (!bytes_.is_terminal()) return Format::npy;
+    if (!is_terminal()) return Format::npy;
     throw Error(concat(printable(place_.path), ": binary is not written to a terminal"),
                 "name a file, or one that ends in .json or .txt");
   }
-  if (bytes_.is_terminal()) return Format::text;
+  if (is_terminal()) return Format::text;
   if (!is_binary(input)) return input;
   return several_ || dtype == DType::bfloat16 ? Format::safetensors : Format::npy;
 }
 
 void OutputFile::announce(Format input, std::vector<TensorInfo> tensors) {
-  format_ = format_for(input, tensors.front().dtype);
-  const JsonNan nan = arguments_.nan.value_or(JsonNan::python);
-  if (arguments_.name && place_.tensor.empty()) {
+  if (several_ && arguments_.name && place_.tensor.empty()) {
     throw Error(concat("--name is for one tensor, found ", tensors.size()));
+  }
+  format_ = format_for(input, tensors.front().dtype);
+  if (folder_) {
+    set_ = make_folder_set_sink(
+        *folder_,
+        [this](const TensorInfo& tensor) {
+          return concat('.', format_name(format_for(Format::npy, tensor.dtype)));
+        },
+        [this](ByteSink& bytes, const TensorInfo& tensor) {
+          return make_sink(bytes, tensor, format_for(Format::npy, tensor.dtype));
+        });
+    return;
   }
   switch (format_) {
     case Format::safetensors:
-      set_ = make_safetensors_sink(bytes_, std::move(tensors));
+      set_ = make_safetensors_sink(*file_, std::move(tensors));
+      break;
+    case Format::npz:
+      set_ = make_npz_set_sink(*file_);
       break;
     case Format::json:
-      set_ = make_json_object_sink(bytes_, nan);
+      set_ = make_json_object_sink(*file_, arguments_.nan.value_or(JsonNan::python));
       break;
     case Format::text:
       break;
     default:
       throw Error(concat(printable(name()), ": ", format_name(format_), " holds one tensor, found ",
                          tensors.size()),
-                  "an output that ends in .safetensors, .npz, .json or / holds them all");
+                  "what ends in .safetensors, .npz, .json or / holds them all");
   }
 }
 
@@ -79,15 +133,15 @@ void OutputFile::begin(const OpenedTensor& input, const TensorInfo& tensor) {
   if (!several_) return begin_alone(input, tensor);
   const std::string heading = concat(printable(tensor.name), ": ", lnorm::name(tensor.dtype),
                                      ", shape ", to_string(tensor.shape), "\n");
-  bytes_.write(concat(std::exchange(has_begun_, true) ? "\n" : "", heading));
-  sink_ = make_text_sink(bytes_, tensor, print_options(arguments_.print, bytes_));
+  file_->write(concat(std::exchange(has_begun_, true) ? "\n" : "", heading));
+  sink_ = make_sink(*file_, tensor, Format::text);
 }
 
 void OutputFile::begin_alone(const OpenedTensor& input, const TensorInfo& tensor) {
-  format_ = format_for(input.format, tensor.dtype);
   TensorInfo named = tensor;
   if (!place_.tensor.empty()) named.name = place_.tensor;
   if (place_.tensor.empty() && arguments_.name) named.name = *arguments_.name;
+  format_ = format_for(input.format, tensor.dtype);
   const bool is_line = input.format == Format::jsonl;
   if (is_line && format_ != Format::jsonl && format_ != Format::text) {
     throw Error(
@@ -96,33 +150,61 @@ void OutputFile::begin_alone(const OpenedTensor& input, const TensorInfo& tensor
                "text"),
         hint_to_name(input.source->info().name));
   }
-  switch (format_) {
+  if (folder_) {
+    announce(input.format, {named});
+    sink_ = set_->begin(named);
+  } else if (format_ == Format::jsonl) {
+    file_->write(input.before);
+    sink_ =
+        make_json_sink(*file_, named, arguments_.nan.value_or(JsonNan::python), input.after + "\n");
+  } else {
+    sink_ = make_sink(*file_, named, format_);
+  }
+}
+
+// For a file of this tensor alone.
+std::unique_ptr<TensorSink> OutputFile::make_sink(ByteSink& bytes, const TensorInfo& tensor,
+                                                  Format format) const {
+  switch (format) {
     case Format::json:
     case Format::jsonl:
-      bytes_.write(input.before);
-      sink_ = make_json_sink(bytes_, named, arguments_.nan.value_or(JsonNan::python),
-                             input.after + "\n");
-      break;
+      return make_json_sink(bytes, tensor, arguments_.nan.value_or(JsonNan::python));
     case Format::text:
-      sink_ = make_text_sink(bytes_, named, print_options(arguments_.print, bytes_));
-      break;
+      return make_text_sink(bytes, tensor, print_options(arguments_.print, bytes));
     case Format::safetensors:
-      set_ = make_safetensors_sink(bytes_, {named});
-      sink_ = set_->begin(named);
-      break;
+      return std::make_unique<OnlyTensor>(make_safetensors_sink(bytes, {tensor}), tensor);
+    case Format::npz:
+      return std::make_unique<OnlyTensor>(make_npz_set_sink(bytes), tensor);
     default:
-      sink_ = make_npy_sink(bytes_, named);
-      break;
+      return make_npy_sink(bytes, tensor);
   }
+}
+
+std::string OutputFile::destination() const {
+  if (file_) return file_->destination();
+  std::error_code ignored;
+  const auto folder = std::filesystem::weakly_canonical(place_.path, ignored);
+  return (folder / "").string();
+}
+
+void OutputFile::outlive_reader() noexcept {
+  if (file_) file_->outlive_reader();
+}
+
+void OutputFile::flush() {
+  if (file_) file_->flush();
 }
 
 void OutputFile::finish() {
   if (set_) set_->finish();
-  bytes_.finish();
+  folder_ ? folder_->finish() : file_->finish();
 }
 
+void OutputFile::commit() { folder_ ? folder_->commit() : file_->commit(); }
+
 bool is_binary(Format format) noexcept {
-  return format == Format::npy || format == Format::npz || format == Format::safetensors;
+  return format == Format::npy || format == Format::npz || format == Format::safetensors ||
+         format == Format::raw;
 }
 
 std::string_view format_name(Format format) noexcept {
@@ -137,6 +219,10 @@ std::string_view format_name(Format format) noexcept {
       return "json";
     case Format::jsonl:
       return "jsonl";
+    case Format::pb:
+      return "pb";
+    case Format::raw:
+      return "raw";
     case Format::text:
       break;
   }

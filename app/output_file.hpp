@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "arguments.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/folder_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/io/tensor_set_sink.hpp"
 #include "lnorm/io/tensor_sink.hpp"
@@ -37,31 +39,37 @@ class OutputFile {
   Format format() const noexcept { return format_; }
 
   // For messages.
-  const std::string& name() const noexcept { return bytes_.name(); }
-  std::string destination() const { return bytes_.destination(); }
-  bool is_regular_file() const { return bytes_.is_regular_file(); }
+  std::string name() const { return folder_ ? folder_->name() : file_->name(); }
+  // As of ByteSink.
+  std::string destination() const;
+  bool is_regular_file() const { return !file_ || file_->is_regular_file(); }
+  void outlive_reader() noexcept;
 
   // Whether the work writes to a terminal as it goes: there a line of progress would be in the way. Text
   // comes at the end.
-  bool fills_terminal() const noexcept { return format_ != Format::text && bytes_.is_terminal(); }
+  bool fills_terminal() const noexcept { return format_ != Format::text && is_terminal(); }
 
   // As of ByteSink.
-  void outlive_reader() noexcept { bytes_.outlive_reader(); }
-  void flush() { bytes_.flush(); }
+  void flush();
   void finish();
-  void commit() { bytes_.commit(); }
+  void commit();
 
  private:
+  bool is_terminal() const noexcept { return file_ && file_->is_terminal(); }
   Format format_for(Format input, DType dtype) const;
   void begin_alone(const OpenedTensor& input, const TensorInfo& tensor);
+  std::unique_ptr<TensorSink> make_sink(ByteSink& bytes, const TensorInfo& tensor,
+                                        Format format) const;
 
   OutputName place_;
   const OutputArguments& arguments_;
-  ByteSink bytes_;
-  Format format_ = Format::npy;
-  std::unique_ptr<TensorSetSink> set_;  // of a format that keeps tensors by their names
-  std::unique_ptr<TensorSink> sink_;
   bool several_;
+  std::optional<ByteSink> file_;  // one of these
+  std::optional<FolderSink> folder_;
+  Format format_ = Format::npy;
+  // Of a format that keeps tensors by their names, or of the folder.
+  std::unique_ptr<TensorSetSink> set_;
+  std::unique_ptr<TensorSink> sink_;
   bool has_begun_ = false;
 };
 

@@ -18,6 +18,7 @@ const Words kNormalization{"--eps",    "--eps-on", "--ddof",   "--unbiased",
                            "--weight", "--gamma",  "--scale",  "--bias",
                            "--beta",   "--shift",  "--kernel", "--zero-centered-weight",
                            "--rms"};
+const Words kInput{"--from", "--as", "--shape", "--offset", "--big-endian"};
 const Words kOutput{"-o", "--output", "--to", "--dtype", "--name", "--nan"};
 const Words kPrint{"--precision", "--edgeitems", "--threshold", "--linewidth", "--sci-mode"};
 
@@ -34,13 +35,15 @@ const std::vector<CommandHelp> kCommands{
       kNormalization,
       kOutput,
       kPrint,
-      {"--from", "--as", "--save-mean", "--save-rstd", "--no-keepdim", "--threads", "--verbose"}}},
+      kInput,
+      {"--save-mean", "--save-rstd", "--no-keepdim", "--threads", "--verbose"}}},
     {"stats",
      "lnorm stats [INPUT] [OPTIONS]",
      {kAxes,
       kNormalization,
-      {"--from", "--as", "--softmax", "--histogram", "--all", "--digits", "--json", "--csv",
-       "--color", "--threads", "--verbose"}}},
+      kInput,
+      {"--softmax", "--histogram", "--all", "--digits", "--json", "--csv", "--color", "--threads",
+       "--verbose"}}},
     {"compare",
      "lnorm compare ACTUAL EXPECTED [OPTIONS]",
      {kAxes, {"--as",         "--rtol",  "--atol",  "--max-ulp",   "--no-equal-nan",
@@ -50,10 +53,10 @@ const std::vector<CommandHelp> kCommands{
               "--verbose"}}},
     {"softmax",
      "lnorm softmax [INPUT] [OPTIONS]",
-     {kAxes, kOutput, kPrint, {"--from", "--as", "--threads", "--verbose"}}},
+     {kAxes, kInput, kOutput, kPrint, {"--threads", "--verbose"}}},
     {"show",
      "lnorm show [INPUT] [OPTIONS]",
-     {kPrint, {"--from", "--as", "--header", "--color", "--threads"}}},
+     {kInput, kPrint, {"--header", "--color", "--threads"}}},
 };
 
 // The options that stand at the beginning of a line of the help.
@@ -77,7 +80,7 @@ TEST_CASE("help and version are results") {
   CHECK(std::regex_match(version,
                          std::regex("lnorm 0\\.2\\.0\n"
                                     "kernel [a-z0-9]+, the best of this machine\n"
-                                    "built with Boost [0-9.]+(, [A-Za-z_0-9]+ [0-9.]+){6}\n")));
+                                    "built with Boost [0-9.]+(, [A-Za-z_0-9]+ [0-9.]+){7}\n")));
   const std::string help = output_of({"--help"});
   CHECK(output_of({"-h"}) == help);
   CHECK(help.find("Usage: lnorm [COMMAND] [INPUT] [OPTIONS]\n") != std::string::npos);

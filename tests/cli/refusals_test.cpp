@@ -80,7 +80,7 @@ TEST_CASE("an input that cannot be read is named with the reason") {
       {{}, {"standard input", "24 bytes", "found 3"}, npy("<f4", {2, 3}, "abc")},
       {{"v2.npy"}, {"v2.npy", "'<V2'", "bfloat16", "hint: --as bfloat16"}},
       {{"x.npy", "--as", "bfloat16"}, {"x.npy", "float32", "--as bfloat16"}},
-      {{"x.npy", "--as", "float16"}, {"--as", "'float16'", "bfloat16"}},
+      {{"x.npy", "--as", "float16"}, {"--as float16", "without --from raw", "bfloat16"}},
       {{"stats", "x.json", "--as", "bfloat16"}, {"x.json", "float64", "--as bfloat16"}},
       {{"softmax", "x.npy", "--as", "bfloat16"}, {"x.npy", "float32", "--as bfloat16"}},
       {{"show", "x.npy", "--as", "bfloat16"}, {"x.npy", "float32", "--as bfloat16"}},

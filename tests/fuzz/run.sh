@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=$1
 shift
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(npy npz safetensors torch json program)
+[ ${#targets[@]} -gt 0 ] || targets=(npy npz safetensors torch onnx json program)
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -41,6 +41,7 @@ for target in "${targets[@]}"; do
   case $target in
     program) seed_program "$seeds" ;;
     torch) find "$root"/data/torch -name "*.pt" -size -8k -exec cp {} "$seeds" \; ;;
+    onnx) cp "$root"/data/onnx/*.pb "$seeds" ;;
     *) find "$root"/data/corpus -name "*.$target" -size -8k -exec cp {} "$seeds" \; ;;
   esac
   echo "fuzz_$target, $seconds s"

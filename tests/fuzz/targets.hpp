@@ -23,6 +23,10 @@ int fuzz_npz(const std::uint8_t* data, std::size_t size);
 // their strides say. Or a whole .pt.
 int fuzz_torch(const std::uint8_t* data, std::size_t size);
 
+// A TensorProto of ONNX: a pipe gives the same as a file, the fields that count are the last ones, and what is
+// read comes back from raw_data.
+int fuzz_onnx(const std::uint8_t* data, std::size_t size);
+
 // JSON, and what it has under some keys: what is read comes back from what is written.
 int fuzz_json(const std::uint8_t* data, std::size_t size);
 

@@ -14,6 +14,9 @@ std::string concat(const Parts&... parts) {
   return std::move(out).str();
 }
 
+// Whether the text is well-formed UTF-8.
+bool is_utf8(std::string_view text) noexcept;
+
 // Text that came from outside, safe to print on one line: control characters, and bytes that are not
 // UTF-8, as \n, \t or \x1b.
 std::string printable(std::string_view text);

@@ -69,10 +69,11 @@ std::string extension(std::string_view path) {
 std::optional<Format> format_of_extension(std::string_view path) {
   const std::string found = extension(path);
   if (found == ".npy") return Format::npy;
-  if (found == ".npz") return Format::npz;
+  if (found == ".npz" || found == ".pt" || found == ".pth") return Format::npz;
   if (found == ".safetensors") return Format::safetensors;
   if (found == ".json") return Format::json;
   if (found == ".jsonl" || found == ".ndjson") return Format::jsonl;
+  if (found == ".pb") return Format::pb;
   if (found == ".txt") return Format::text;
   return std::nullopt;
 }
@@ -89,13 +90,14 @@ Format detect_format(ByteSource& source) {
   if (head.empty()) fail("is empty, expected a tensor (.npy, .npz, .safetensors or JSON)");
   if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
   if (head.starts_with(kZipMagic)) return Format::npz;
+  const auto by_extension = format_of_extension(source.name());
+  if (by_extension == Format::pb) return Format::pb;
   // Before the others: any two bytes may begin a length.
   if (is_safetensors(head)) return Format::safetensors;
   for (const Signature& foreign : kForeign) {
     if (head.starts_with(foreign.bytes)) fail(concat("is ", foreign.what));
   }
   if (is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
-  const auto by_extension = format_of_extension(source.name());
   if (starts_json(head)) return by_extension == Format::jsonl ? Format::jsonl : Format::json;
   if (by_extension && by_extension != Format::text) return *by_extension;
   fail(concat("is none of .npy, .npz, .safetensors and JSON: it starts with '",

@@ -8,8 +8,9 @@ namespace lnorm {
 
 class ByteSource;
 
-// text is PyTorch's printed form, for output only.
-enum class Format { npy, npz, safetensors, json, jsonl, text };
+// npz is .pt as well; pb is an ONNX tensor; raw is elements alone, which nothing tells from other bytes, for input only; text is PyTorch's printed form, for
+// output only.
+enum class Format { npy, npz, safetensors, json, jsonl, pb, raw, text };
 
 // With the dot, in lower case; empty if there is none.
 std::string extension(std::string_view path);

@@ -12,7 +12,9 @@
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/npy/npy.hpp"
+#include "lnorm/io/onnx/onnx.hpp"
 #include "lnorm/io/os.hpp"
+#include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/io/safetensors/safetensors.hpp"
 #include "lnorm/io/safetensors/sharded.hpp"
 #include "lnorm/io/torch/torch.hpp"
@@ -143,9 +145,21 @@ class Opening {
         is_line_ = true;
         format_ = Format::json;  // of a line
         return set_of(JsonLines(std::move(bytes_)).only(name_.member), "");
+      case Format::pb:
+        return open_onnx(std::move(bytes_));
+      case Format::raw:
+        return set_of(open_raw_file(), "");
       default:
         return set_of(open_npy(std::move(bytes_), options_.as), "");
     }
+  }
+
+  std::unique_ptr<TensorSource> open_raw_file() {
+    if (!options_.as || !options_.shape) {
+      throw Error(concat(printable(bytes_->name()), ": a raw file needs a dtype and a shape"));
+    }
+    TensorInfo info{bytes_->name(), *options_.as, *options_.shape, options_.byte_order};
+    return open_raw(std::move(bytes_), std::move(info), options_.offset);
   }
 
   // What a tensor without a name is called after.
@@ -165,7 +179,7 @@ class Opening {
   }
 
   TensorName name_;
-  const ReadOptions& options_;
+  ReadOptions options_;
   std::unique_ptr<ByteSource> bytes_;  // none for a folder
   Format format_ = Format::npy;
   bool bytes_was_opened_ = true;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,7 +27,11 @@ namespace lnorm {
 
 struct ReadOptions {
   std::optional<Format> from;  // not by content
-  std::optional<DType> as;     // for elements whose dtype the file does not tell (npy.hpp)
+  std::optional<DType> as;     // for elements whose dtype the file does not tell (npy.hpp; raw)
+  // For raw alone, which needs a shape.
+  std::optional<Shape> shape = {};
+  std::int64_t offset = 0;  // bytes before the elements
+  std::endian byte_order = std::endian::little;
 };
 
 // One tensor of a set, by the name that was asked for.
@@ -33,9 +39,8 @@ struct Selected {
   std::shared_ptr<const TensorSet> set;
   std::size_t index = 0;
   Format format = Format::npy;
-  std::string name;  // in the set; where it has none there, the file's without its extension
-  std::string
-      title;  // for a report: the name, or with that of the file where several files are named
+  std::string name;   // in the set; where it has none there, the file's without its extension
+  std::string title;  // for a report: the name, or with that of the file if several are named
   Captures captures;  // what the *s of the pattern stood for
 };
 
@@ -43,8 +48,7 @@ struct Selection {
   std::string name;               // for messages: the first file, or standard input
   std::vector<Selected> tensors;  // in the order in which they are listed
   bool is_file = false;  // a file or folder as it is: neither a tensor of it nor a pattern is named
-  bool several =
-      false;  // results are by name: of a pattern, a folder, a file of not just one tensor
+  bool several = false;  // results go by name: of a pattern, a folder, a file of not just one
   std::vector<std::shared_ptr<const TensorSet>> sets;  // that the tensors are of
 
   // After the last of its tensors: reads what is left of pipes. Throws Error if one does not end as it should.

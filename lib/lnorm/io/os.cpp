@@ -70,20 +70,22 @@ int make_unique(std::string& path) {
   });
 }
 
-// A temporary file that is there, for remove_temporaries(): in memory of its own, since a signal
+// A temporary file or folder that is there, for remove_temporaries(): in memory of its own, since a signal
 // handler must not come upon memory that is being freed.
 struct Temporary {
   std::atomic<bool> there = false;
+  bool is_folder = false;
   char name[PATH_MAX];
 };
 std::array<Temporary, kMaxTemporaries> temporaries;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-void remember(const std::string& path) {
+void remember(const std::string& path, bool is_folder) {
   for (Temporary& temporary : temporaries) {
     if (temporary.there || path.size() >= sizeof temporary.name) continue;
     path.copy(temporary.name, path.size());
     temporary.name[path.size()] = '\0';
+    temporary.is_folder = is_folder;
     temporary.there = true;
     return;
   }
@@ -93,6 +95,21 @@ void forget(const std::string& path) noexcept {
   for (Temporary& temporary : temporaries) {
     if (temporary.there && path == temporary.name) temporary.there = false;
   }
+}
+
+// Async-signal-safe.
+void remove_with_files(const char* folder) noexcept {
+  char path[PATH_MAX + 16];
+  const std::size_t length = std::strlen(folder);
+  if (length >= PATH_MAX) return;
+  std::memcpy(path, folder, length);
+  path[length] = '/';
+  char* const number = path + length + 1;
+  for (unsigned i = 0;; ++i) {
+    *std::to_chars(number, path + sizeof path - 1, i).ptr = '\0';
+    if (::unlink(path) != 0) break;
+  }
+  ::rmdir(folder);
 }
 
 // No signal is handled while an object of this class lives: nothing comes between making a file and
@@ -160,7 +177,7 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
   const SignalsHeld held;
   const int fd = make_unique(temporary_path);
   if (fd < 0) fail(path, errno);
-  remember(temporary_path);
+  remember(temporary_path, false);
   FileDescriptor result(fd, true);
   // Only root can give a file away; for all others the owner stays theirs.
   const bool owned = replaced == nullptr || ::fchown(fd, replaced->st_uid, replaced->st_gid) == 0;
@@ -171,6 +188,14 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
     fail(path, error);
   }
   return result;
+}
+
+std::string create_temporary_folder(const std::string& parent, const std::string& name) {
+  std::string path = parent + "/.lnorm-XXXXXX";
+  const SignalsHeld held;
+  if (::mkdtemp(path.data()) == nullptr) fail(name, errno);
+  remember(path, true);
+  return path;
 }
 
 FileDescriptor create_nameless(std::string& name) {
@@ -205,9 +230,29 @@ void remove_quietly(const std::string& path) noexcept {
   forget(path);
 }
 
+void remove_folder_quietly(const std::string& path) noexcept {
+  remove_with_files(path.c_str());
+  forget(path);
+}
+
+void make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) != 0) fail(path, errno);
+}
+
+void take_over(const std::string& path, const struct stat& from) {
+  // Only root can give a file away; for all others the owner stays theirs.
+  const bool owned = ::chown(path.c_str(), from.st_uid, from.st_gid) == 0;
+  static_cast<void>(owned);
+  if (::chmod(path.c_str(), from.st_mode & 0777) != 0) fail(path, errno);
+}
+
 void remove_temporaries() noexcept {
   for (const Temporary& temporary : temporaries) {
-    if (temporary.there) ::unlink(temporary.name);
+    if (temporary.there && !temporary.is_folder) ::unlink(temporary.name);
+  }
+  // The files before may have been in folders.
+  for (const Temporary& temporary : temporaries) {
+    if (temporary.there && temporary.is_folder) remove_with_files(temporary.name);
   }
 }
 

@@ -51,7 +51,7 @@ std::optional<int> inherited_descriptor(std::string_view path);
 // Opens what exists (a device, a FIFO) for writing in place.
 FileDescriptor open_in_place(const std::string& path);
 
-// How many temporary files there may be at a time.
+// How many temporary files and folders there may be at a time.
 inline constexpr std::size_t kMaxTemporaries = 8;
 
 // Creates a file of its own name in the directory of path; temporary_path receives the name. It is
@@ -59,6 +59,10 @@ inline constexpr std::size_t kMaxTemporaries = 8;
 // replace, whose permissions and, where possible, owner it gets; null if there is none.
 FileDescriptor create_temporary(const std::string& path, const struct stat* replaced,
                                 std::string& temporary_path);
+
+// Creates a folder of its own name in another one, and returns its path. It is there until
+// remove_folder_quietly takes it away. Its files are to be called 0, 1, 2 and so on. name: for messages.
+std::string create_temporary_folder(const std::string& parent, const std::string& name);
 
 // Creates a file for reading and writing, in $TMPDIR or /tmp, that goes away with its descriptor. name
 // receives what to call it in messages.
@@ -70,7 +74,15 @@ void check_writable(const std::string& path);
 void rename(const std::string& from, const std::string& to);
 void remove_quietly(const std::string& path) noexcept;
 
-// Removes every temporary file that is still there. For a signal handler: async-signal-safe.
+// A temporary folder, and its files up to the first number that is not there.
+void remove_folder_quietly(const std::string& path) noexcept;
+
+void make_folder(const std::string& path);
+
+// Gives a file the permissions and, where possible, the owner of another.
+void take_over(const std::string& path, const struct stat& from);
+
+// Removes every temporary file and folder that is still there. For a signal handler: async-signal-safe.
 void remove_temporaries() noexcept;
 
 struct stat status(const FileDescriptor& fd, const std::string& name);

@@ -12,16 +12,29 @@ namespace lnorm {
 
 namespace {
 
+// preceding: how many bytes come before the elements.
+std::string needs(const TensorInfo& info, std::int64_t preceding) {
+  const std::string behind = preceding == 0 ? "" : concat(" behind the first ", preceding);
+  return concat("shape ", to_string(info.shape), " of ", name(info.dtype), " needs ",
+                counted(data_bytes(info), "byte"), behind, ", ");
+}
+
+[[noreturn]] void fail_cut_off(const TensorInfo& info, std::int64_t preceding, std::int64_t found) {
+  throw Error(concat(printable(info.name), ": the data is cut off: ", needs(info, preceding),
+                     "found ", found));
+}
+
 class RawSource final : public TensorSource {
  public:
-  RawSource(std::unique_ptr<ByteSource> bytes, TensorInfo tensor)
+  RawSource(std::unique_ptr<ByteSource> bytes, TensorInfo tensor, std::int64_t preceding)
       : TensorSource(std::move(tensor)),
         bytes_(std::move(bytes)),
-        data_bytes_(lnorm::data_bytes(info())) {
+        data_bytes_(lnorm::data_bytes(info())),
+        preceding_(preceding) {
     const auto remaining = bytes_->remaining();
     if (!remaining) return;
     if (*remaining < data_bytes_) fail_too_short(*remaining);
-    if (*remaining > data_bytes_) fail_too_long(concat("found ", *remaining));
+    if (*remaining > data_bytes_) fail_too_long(concat("found ", preceding_ + *remaining));
   }
 
   void read(std::vector<std::byte>& to, std::size_t bytes) override {
@@ -51,21 +64,18 @@ class RawSource final : public TensorSource {
   }
 
  private:
-  std::string needs() const {
-    return concat("shape ", to_string(info().shape), " of ", name(info().dtype), " needs ",
-                  counted(data_bytes_, "byte"), ", ");
-  }
   [[noreturn]] void fail_too_short(std::int64_t found) const {
-    throw Error(
-        concat(printable(info().name), ": the data is cut off: ", needs(), "found ", found));
+    fail_cut_off(info(), preceding_, preceding_ + found);
   }
   [[noreturn]] void fail_too_long(const std::string& found) const {
-    throw Error(concat(printable(info().name), ": data goes on after the tensor: ", needs(), found,
+    throw Error(concat(printable(info().name),
+                       ": data goes on after the tensor: ", needs(info(), preceding_), found,
                        " (a transfer in text mode or a second array in the file does that)"));
   }
 
   std::unique_ptr<ByteSource> bytes_;
   std::int64_t data_bytes_;
+  std::int64_t preceding_;
   std::int64_t taken_ = 0;
 };
 
@@ -79,11 +89,7 @@ class RawSink final : public TensorSink {
 
   std::span<const std::byte> encode(std::int64_t, std::span<const std::byte> elements,
                                     std::string& room) const override {
-    if constexpr (std::endian::native == std::endian::little) return elements;
-    room.assign(reinterpret_cast<const char*>(elements.data()), elements.size());
-    const auto encoded = std::as_writable_bytes(std::span(room));
-    make_native(encoded, dtype_, std::endian::little);  // and back
-    return encoded;
+    return encode_raw(elements, dtype_, room);
   }
 
   bool has_positions() const noexcept override { return bytes_.has_positions(); }
@@ -120,8 +126,25 @@ std::int64_t data_bytes(const TensorInfo& info) {
   return *bytes;
 }
 
-std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info) {
-  return std::make_unique<RawSource>(std::move(bytes), std::move(info));
+std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info,
+                                              std::int64_t preceding) {
+  return std::make_unique<RawSource>(std::move(bytes), std::move(info), preceding);
+}
+
+std::unique_ptr<TensorSource> open_raw(std::unique_ptr<ByteSource> bytes, TensorInfo info,
+                                       std::int64_t offset) {
+  const std::int64_t passed = bytes->skip(offset);
+  if (passed < offset) fail_cut_off(info, offset, passed);
+  return make_raw_source(std::move(bytes), std::move(info), offset);
+}
+
+std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,
+                                      std::string& room) {
+  if constexpr (std::endian::native == std::endian::little) return elements;
+  room.assign(reinterpret_cast<const char*>(elements.data()), elements.size());
+  const auto encoded = std::as_writable_bytes(std::span(room));
+  make_native(encoded, dtype, std::endian::little);  // and back
+  return encoded;
 }
 
 std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header,

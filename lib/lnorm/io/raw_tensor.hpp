@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "lnorm/io/byte_sink.hpp"
@@ -16,9 +19,19 @@ namespace lnorm {
 // How many bytes the elements take. Throws Error if that does not fit in 63 bits.
 std::int64_t data_bytes(const TensorInfo& info);
 
-// The tensor whose elements come next in bytes, followed by the end. Throws Error where the size of bytes is
-// known to be another.
-std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info);
+// The tensor whose elements come next in bytes, followed by the end. preceding: how many of the file's bytes came
+// before, for messages. Throws Error where the size of bytes is known to be another.
+std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes, TensorInfo info,
+                                              std::int64_t preceding = 0);
+
+// The tensor that a file holds alone, behind so many bytes of another kind. Throws Error as make_raw_source does.
+std::unique_ptr<TensorSource> open_raw(std::unique_ptr<ByteSource> bytes, TensorInfo info,
+                                       std::int64_t offset);
+
+// Elements in native byte order as they stand in a file, little-endian: these bytes themselves, or others, in
+// room.
+std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,
+                                      std::string& room);
 
 // Writes the header, then the elements, little-endian on every machine. done: called when they are complete.
 std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header,
