@@ -60,11 +60,16 @@ constexpr std::string_view kCompareExamples =
     "units in the last place. Where none is given, rtol and atol are those of\n"
     "torch.testing for the dtypes; of --rtol and --atol alone the other is 0.\n"
     "\n"
+    "Files and folders of several tensors are compared name by name.\n"
+    "\n"
     "Examples:\n"
     "  echo '[0.1, 0.2]' > actual.json\n"
     "  echo '[0.1, 0.20000000000000004]' > expected.json\n"
     "  lnorm compare actual.json expected.json && echo same\n"
     "  cat actual.json | lnorm compare - expected.json --max-ulp 1\n"
+    "  echo '{\"x\": [1, 2], \"y\": 3}' > a.json\n"
+    "  echo '{\"m.x\": [1, 2], \"m.y\": 3, \"m.z\": 4}' > b.json\n"
+    "  lnorm compare a.json b.json --rename 'm.*={1}' --common\n"
     "\n"
     "Exit status: 0 they agree, 1 they differ, 2 they could not be compared.";
 
@@ -183,11 +188,36 @@ void add_stats(CLI::App& app, Parsed& parsed) {
   add_work(stats, arguments.work);
 }
 
+// Which tensors of several are compared, and how.
+void add_pairing(CLI::App& app, CompareArguments& arguments) {
+  PairingRules& rules = arguments.pairing;
+  app.option_defaults()->group("Several tensors (options with a PATTERN: several times)");
+  app.add_flag("--common", arguments.common, "Names on one side alone are no differences");
+  add_repeated(
+      app, "--only", [&](const std::string& text) { rules.only.push_back(text); },
+      "Compare tensors of these names: * is any characters, ? one, [a-c] one of these", "PATTERN");
+  add_repeated(
+      app, "--skip", [&](const std::string& text) { rules.skip.push_back(text); },
+      "Compare no tensors of these names", "PATTERN");
+  add_repeated(
+      app, "--rename",
+      [&](const std::string& text) { rules.renamings.push_back(parse_renaming(text)); },
+      "New names on both sides, before names are looked at: {1} is what the first * stood for, {} "
+      "the old name",
+      "PATTERN=NEW");
+  add_repeated(
+      app, "--tolerance",
+      [&](const std::string& text) { rules.tolerances.push_back(parse_tolerance(text)); },
+      "--rtol and --atol of tensors of these names", "PATTERN=R,A");
+  app.add_flag("--keep-going", arguments.keep_going,
+               "Of several tensors do the others where one cannot be done");
+}
+
 void add_compare(CLI::App& app, Parsed& parsed) {
   CompareArguments& arguments = parsed.compare_arguments;
-  CLI::App& compare =
-      add_command(app, parsed.compare, "compare",
-                  "Hold a tensor against another, element by element", kCompareExamples);
+  CLI::App& compare = add_command(
+      app, parsed.compare, "compare",
+      "Hold a tensor against another, element by element, or a file of tensors", kCompareExamples);
   if (!has_options(parsed.compare, parsed.only)) return;
   add_as(compare, arguments.as);
   compare.option_defaults()->group("Tolerance");
@@ -205,6 +235,7 @@ void add_compare(CLI::App& app, Parsed& parsed) {
       "Units in the last place by which an element may be off; +0 and -0 are 0 apart", "N");
   compare.add_flag_callback(
       "--no-equal-nan", [&] { arguments.equal_nan = false; }, "NaN does not equal NaN");
+  add_pairing(compare, arguments);
   compare.option_defaults()->group("Rows, of which those that differ are counted");
   add_axes(compare, [&](const NormalizedAxes& axes) { arguments.axes = axes; });
   compare.option_defaults()->group("Report");
@@ -216,7 +247,7 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   add_number(
       compare, "--max-diffs", 0, 1'000'000, [&](std::uint64_t most) { arguments.max_diffs = most; },
       "How many of the first mismatches are listed (default 0, in JSON 5)");
-  compare.add_flag("--json", arguments.json, "The report as JSON");
+  add_report(compare, arguments.report, "The report as JSON", "A line of CSV for every tensor");
   compare.add_flag("-q,--quiet", arguments.quiet, "No report, the exit status alone");
   add_color(compare, arguments.color);
   add_work(compare, arguments.work);
@@ -403,12 +434,12 @@ void check_effects(const CLI::App& command) {
       {"--linewidth", {}, {"--json", "--csv"}},
       {"--sci-mode", {}, {"--json", "--csv"}},
       {"--json", {}, {"--quiet"}},
-      {"--worst", {}, {"--quiet"}},
-      {"--by", {}, {"--quiet"}},
-      {"--max-diffs", {}, {"--quiet"}},
-      {"--axis", {}, {"--quiet"}},
-      {"--axes", {}, {"--quiet"}},
-      {"--normalized-shape", {}, {"--quiet"}},
+      {"--csv", {}, {"--quiet"}},
+  };
+  static const std::vector<Effect> of_compare{
+      {"--worst", {}, {"--quiet", "--csv"}},     {"--by", {}, {"--quiet", "--csv"}},
+      {"--max-diffs", {}, {"--quiet", "--csv"}}, {"--axis", {}, {"--quiet", "--csv"}},
+      {"--axes", {}, {"--quiet", "--csv"}},      {"--normalized-shape", {}, {"--quiet", "--csv"}},
   };
   const auto is_given = [&](const char* name) {
     const CLI::Option* const option = command.get_option_no_throw(name);
@@ -419,8 +450,8 @@ void check_effects(const CLI::App& command) {
       throw Error(concat(flag->get_name(), " is given twice, expected once"));
     }
   }
-  for (const Effect& effect : effects) {
-    if (!is_given(effect.option)) continue;
+  const auto check = [&](const Effect& effect) {
+    if (!is_given(effect.option)) return;
     std::string needed;
     for (const char* const other : effect.without) {
       needed += concat(needed.empty() ? "" : " or ", other);
@@ -431,7 +462,9 @@ void check_effects(const CLI::App& command) {
     for (const char* const other : effect.beside) {
       if (is_given(other)) throw Error(concat(effect.option, " has no effect beside ", other));
     }
-  }
+  };
+  std::for_each(effects.begin(), effects.end(), check);
+  if (command.get_name() == "compare") std::for_each(of_compare.begin(), of_compare.end(), check);
 }
 
 // What a raw file does not tell must be told, and of no other file.

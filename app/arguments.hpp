@@ -12,6 +12,7 @@
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/measure/worst.hpp"
+#include "lnorm/pipeline/pairs.hpp"
 #include "lnorm/report/torch_text.hpp"
 
 // The command line as plain values. A path of "-" is standard input or output.
@@ -91,9 +92,12 @@ struct CompareArguments {
   std::optional<std::uint64_t> max_ulp;
   bool equal_nan = true;
   std::optional<std::size_t> max_diffs;  // 5 in JSON, where they have always been; none in text
-  std::size_t worst = 5;
-  std::optional<WorstBy> by;  // ulp
-  bool json = false;
+  std::optional<std::size_t> worst;      // 5
+  std::optional<WorstBy> by;             // ulp
+  PairingRules pairing;                  // of several tensors, as the next two
+  bool common = false;                   // names on one side alone are no differences
+  bool keep_going = false;
+  Report report = Report::text;
   bool quiet = false;
   When color = When::automatic;
   WorkArguments work;

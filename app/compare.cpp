@@ -1,6 +1,9 @@
 #include "lnorm/pipeline/compare.hpp"
 
+#include <string_view>
+
 #include "commands.hpp"
+#include "compare_sets.hpp"
 #include "complain.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
@@ -8,7 +11,10 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/pipeline/plan.hpp"
+#include "lnorm/report/comparison_csv.hpp"
+#include "lnorm/report/comparison_json.hpp"
 #include "lnorm/report/comparison_report.hpp"
+#include "lnorm/report/set_comparison_text.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
 
@@ -16,13 +22,14 @@ namespace lnorm::app {
 
 namespace {
 
-Tolerance tolerance_of(const CompareArguments& arguments, DType actual, DType expected) {
-  const bool bounds = arguments.rtol || arguments.atol;
+Tolerance tolerance_of(const CompareArguments& arguments, const ToleranceOfNames* own, DType actual,
+                       DType expected) {
+  const bool bounds = own != nullptr || arguments.rtol || arguments.atol;
   const bool any = bounds || arguments.max_ulp;  // takes the place of the defaults
   Tolerance tolerance = any ? Tolerance{} : default_tolerance(actual, expected);
   if (bounds) {
-    tolerance.rtol = arguments.rtol.value_or(0);
-    tolerance.atol = arguments.atol.value_or(0);
+    tolerance.rtol = own != nullptr ? own->rtol : arguments.rtol.value_or(0);
+    tolerance.atol = own != nullptr ? own->atol : arguments.atol.value_or(0);
   }
   tolerance.max_ulp = arguments.max_ulp;
   tolerance.ulp_alone = any && !bounds;
@@ -30,17 +37,27 @@ Tolerance tolerance_of(const CompareArguments& arguments, DType actual, DType ex
   return tolerance;
 }
 
-Comparison compare_files(const CompareArguments& arguments) {
+Comparison compare_two(Comparer& comparer, const CompareArguments& arguments, TensorSource& actual,
+                       TensorSource& expected, const ToleranceOfNames* own, const Listed& listed,
+                       const Progress& progress) {
+  std::optional<Axes> row_axes;
+  if (arguments.axes) row_axes = resolve_axes(actual.info(), *arguments.axes);
+  return comparer.compare(actual, expected,
+                          tolerance_of(arguments, own, actual.info().dtype, expected.info().dtype),
+                          listed, {arguments.work.threads, progress}, row_axes);
+}
+
+Comparison compare_files(const CompareArguments& arguments, const Selected& first,
+                         const Selected& second) {
   const WorkArguments& work = arguments.work;
-  const ReadOptions reading{.from = {}, .as = arguments.as};
   bool detour = false;
-  const auto open = [&](const std::string& name) {
-    auto source = open_tensor(name, reading).source;
+  const auto open = [&](const Selected& selected) {
+    auto source = open_tensor(selected).source;
     detour = detour || make_c_order_plan(source->info()).makes_detour(source->has_positions());
     return source;
   };
-  const auto actual = open(arguments.actual);
-  const auto expected = open(arguments.expected);
+  const auto actual = open(first);
+  const auto expected = open(second);
   if (work.verbose) {
     const int threads = crew_of_comparison(actual->info(), work.threads).threads();
     tell(concat("in blocks of ", kComparedElements, " elements, ", counted(threads, "thread"),
@@ -48,14 +65,87 @@ Comparison compare_files(const CompareArguments& arguments) {
   }
   const TensorInfo& info = expected->info();
   if (actual->info().dtype != arguments.as) check_as(arguments.as, info);
-  const Tolerance tolerance = tolerance_of(arguments, actual->info().dtype, info.dtype);
-  std::optional<Axes> row_axes;
-  if (arguments.axes) row_axes = resolve_axes(actual->info(), *arguments.axes);
   ProgressLine progress(work.progress, info);
-  const std::size_t max_diffs = arguments.max_diffs.value_or(arguments.json ? 5 : 0);
-  return compare(*actual, *expected, tolerance,
-                 {max_diffs, arguments.worst, arguments.by.value_or(WorstBy::ulp)},
-                 {work.threads, progress.callback()}, row_axes);
+  const std::size_t max_diffs =
+      arguments.max_diffs.value_or(arguments.report == Report::json ? 5 : 0);
+  Comparer comparer;
+  return compare_two(comparer, arguments, *actual, *expected, nullptr,
+                     {max_diffs, arguments.worst.value_or(5), arguments.by.value_or(WorstBy::ulp)},
+                     progress.callback());
+}
+
+// For options that say how several tensors are compared.
+void refuse_options_of_sets(const CompareArguments& arguments) {
+  const PairingRules& rules = arguments.pairing;
+  const std::string_view option = arguments.common            ? "--common"
+                                  : !rules.only.empty()       ? "--only"
+                                  : !rules.skip.empty()       ? "--skip"
+                                  : !rules.renamings.empty()  ? "--rename"
+                                  : !rules.tolerances.empty() ? "--tolerance"
+                                                              : "";
+  if (option.empty()) return;
+  throw Error(concat(option, " has no effect: there is one tensor on each side"),
+              rules.tolerances.empty() ? "" : "for one tensor it is --rtol and --atol");
+}
+
+// For options that ask for more of a tensor than its line has.
+void refuse_options_of_details(const CompareArguments& arguments) {
+  if (arguments.report == Report::json || arguments.quiet) return;
+  const std::string_view option = arguments.max_diffs ? "--max-diffs"
+                                  : arguments.worst   ? "--worst"
+                                  : arguments.axes    ? "the choice of axes"
+                                                      : "";
+  if (option.empty()) return;
+  throw Error(concat(option, " has no effect: several tensors have a line each"),
+              "--json has it for every tensor; FILE:NAME compares one");
+}
+
+// write(bytes) gives the report.
+template <class Write>
+void print(const CompareArguments& arguments, Write write) {
+  if (arguments.quiet) return;
+  ByteSink out("-");
+  out.outlive_reader();  // the exit status is still to be told
+  write(out);
+  out.finish();
+  out.commit();
+}
+
+int compare_single(const CompareArguments& arguments, const Selection& actual,
+                   const Selection& expected) {
+  refuse_options_of_sets(arguments);
+  const Comparison comparison =
+      compare_files(arguments, only_tensor(actual), only_tensor(expected));
+  print(arguments, [&](ByteSink& out) {
+    out.write(arguments.report == Report::json ? comparison_json(comparison)
+              : arguments.report == Report::csv
+                  ? comparison_csv(comparison)
+                  : comparison_text(comparison, output_style(arguments.color)));
+  });
+  return comparison.equal() ? 0 : 1;
+}
+
+int compare_several(const CompareArguments& arguments, const Selection& actual,
+                    const Selection& expected) {
+  refuse_options_of_details(arguments);
+  Listed listed{0, 0, arguments.by.value_or(WorstBy::ulp)};
+  if (arguments.report == Report::json) {
+    listed.mismatches = arguments.max_diffs.value_or(5);
+    listed.worst = arguments.worst.value_or(5);
+  }
+  Comparer comparer;
+  const SetComparison set = compare_sets(
+      arguments, actual, expected,
+      [&](TensorSource& a, TensorSource& b, const ToleranceOfNames* own, const Progress& progress) {
+        return compare_two(comparer, arguments, a, b, own, listed, progress);
+      });
+  print(arguments, [&](ByteSink& out) {
+    if (arguments.report == Report::json) return write_comparison_json(set, out);
+    if (arguments.report == Report::csv) return write_comparison_csv(set, out);
+    out.write(set_comparison_text(set, details_command(arguments, actual, expected, set),
+                                  output_style(arguments.color)));
+  });
+  return set.unreadable() > 0 ? 2 : set.equal() ? 0 : 1;
 }
 
 }  // namespace
@@ -64,20 +154,18 @@ int compare(const CompareArguments& arguments) {
   if (is_standard_input(arguments.actual) && is_standard_input(arguments.expected)) {
     throw Error("standard input is named for two inputs, expected one");
   }
-  if (arguments.by && arguments.worst == 0) {
+  if (arguments.by && arguments.worst == std::size_t{0}) {
     throw Error(
         "--by says what the worst are, and --worst 0 that none is listed, expected one of them");
   }
-  const Comparison comparison = compare_files(arguments);
-  if (!arguments.quiet) {
-    ByteSink out("-");
-    out.outlive_reader();  // the exit status is still to be told
-    out.write(arguments.json ? comparison_json(comparison)
-                             : comparison_text(comparison, output_style(arguments.color)));
-    out.finish();
-    out.commit();
-  }
-  return comparison.equal() ? 0 : 1;
+  const ReadOptions reading{.from = {}, .as = arguments.as};
+  const Selection actual = select_tensors(arguments.actual, reading);
+  const Selection expected = select_tensors(arguments.expected, reading);
+  const auto is_single = [](const Selection& selection) {
+    return !selection.several && selection.tensors.size() == 1;
+  };
+  return is_single(actual) && is_single(expected) ? compare_single(arguments, actual, expected)
+                                                  : compare_several(arguments, actual, expected);
 }
 
 }  // namespace lnorm::app

@@ -15,7 +15,7 @@ namespace {
 
 int for_each_line(const TensorLines& next, Outputs& outputs, const Work& work) {
   while (std::optional<OpenedTensor> tensor = next()) {
-    const InputName name{tensor->name, tensor->captures, true};
+    const InputName name{tensor->name, tensor->name, tensor->captures, true};
     std::vector<TensorInfo> results = work.plan(tensor->source->info(), name);
     for (TensorInfo& result : results) result.name = name.name;
     outputs.begin(*tensor, results);
@@ -67,7 +67,7 @@ class Loop {
 
  private:
   InputName name_of(const Selected& tensor) const {
-    return {tensor.name, tensor.captures, selection_.several};
+    return {tensor.name, tensor.title, tensor.captures, selection_.several};
   }
 
   void plan_all() {

@@ -14,7 +14,8 @@ namespace lnorm::app {
 
 // A tensor among those that a command works on.
 struct InputName {
-  std::string name;  // in its set
+  std::string name;   // in its set
+  std::string title;  // for a report (Selected)
   Captures captures;
   bool several = false;  // there are others
 };

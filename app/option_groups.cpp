@@ -144,6 +144,21 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names,
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+void add_repeated(CLI::App& app, const std::string& name,
+                  const std::function<void(const std::string&)>& parse, const std::string& help,
+                  const std::string& type) {
+  app.add_option(
+         name,
+         [parse](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) parse(text);
+           return true;
+         },
+         help)
+      ->type_name(type)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void add_as(CLI::App& app, std::optional<DType>& as) {
   app.option_defaults()->group("Input");
   add_dtype(app, "--as", as, "What the elements of an .npy of dtype V2 are", "bfloat16");

@@ -17,6 +17,11 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names,
                         std::function<void(const std::string&)> parse, const std::string& help,
                         const std::string& type);
 
+// The same for an option that may be given several times.
+void add_repeated(CLI::App& app, const std::string& name,
+                  const std::function<void(const std::string&)>& parse, const std::string& help,
+                  const std::string& type);
+
 void add_as(CLI::App& app, std::optional<DType>& as);
 void add_input(CLI::App& app, InputArguments& input);
 using SetAxes = std::function<void(const NormalizedAxes&)>;

@@ -99,4 +99,26 @@ DType parse_dtype(const std::string& option, const std::string& text, std::strin
   return *dtype;
 }
 
+Renaming parse_renaming(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == text.npos || equals == 0 || equals + 1 == text.size()) {
+    throw Error(concat("--rename: '", printable(text), "' is not PATTERN=NEW"),
+                "--rename 'model.*={1}' takes model. away");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+ToleranceOfNames parse_tolerance(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  const std::size_t comma = text.find(',', equals == text.npos ? 0 : equals);
+  if (equals == text.npos || equals == 0 || comma == text.npos) {
+    throw Error(concat("--tolerance: '", printable(text), "' is not PATTERN=RTOL,ATOL"),
+                "for all tensors it is --rtol and --atol");
+  }
+  const auto number = [&](std::size_t from, std::size_t to) {
+    return parse_not_negative("--tolerance", text.substr(from, to - from));
+  };
+  return {text.substr(0, equals), number(equals + 1, comma), number(comma + 1, text.size())};
+}
+
 }  // namespace lnorm::app

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/pipeline/pairs.hpp"
 
 // The values of options from their text. Each throws Error, which names the option, if the text is anything
 // else.
@@ -30,5 +31,11 @@ std::vector<std::int64_t> parse_list(const std::string& option, std::string_view
 
 // One of the choices (float32|float64), in any case, also as f32, <f4 or torch.float32.
 DType parse_dtype(const std::string& option, const std::string& text, std::string_view choices);
+
+// PATTERN=NEW of --rename: up to the first '='.
+Renaming parse_renaming(const std::string& text);
+
+// PATTERN=RTOL,ATOL of --tolerance: up to the last '='.
+ToleranceOfNames parse_tolerance(const std::string& text);
 
 }  // namespace lnorm::app

@@ -1,5 +1,9 @@
 #include "lnorm/pipeline/stats.hpp"
 
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,8 +13,10 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/pipeline/tensor_stats.hpp"
 #include "lnorm/report/stats_json.hpp"
 #include "lnorm/report/stats_text.hpp"
+#include "lnorm/report/tensor_stats_report.hpp"
 #include "progress_line.hpp"
 #include "tell_route.hpp"
 #include "terminal.hpp"
@@ -83,6 +89,76 @@ class StatsOfRows {
   bool first_ = true;
 };
 
+int report_rows(const StatsArguments& arguments, const Inputs& inputs, ByteSink& out) {
+  StatsOfRows of_rows(arguments, out);
+  Outputs none;
+  return for_each_tensor(
+      inputs, none,
+      {[&](const TensorInfo& x, const InputName& name) {
+         of_rows.check(x, name);
+         return std::vector<TensorInfo>();
+       },
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&) { of_rows.report(tensor, name); },
+       arguments.input.keep_going});
+}
+
+std::unique_ptr<TensorStatsReport> make_report(const StatsArguments& arguments, ByteSink& out) {
+  switch (arguments.report) {
+    case Report::json:
+      return make_tensor_stats_json(out);
+    case Report::csv:
+      return make_tensor_stats_csv(out);
+    case Report::text:
+      break;
+  }
+  return make_tensor_stats_text(arguments.digits.value_or(3), output_style(arguments.color), out);
+}
+
+// A line a tensor, of the input alone.
+int report_tensors(const StatsArguments& arguments, const Selection& selection, ByteSink& out) {
+  const LayerNormOptions& options = arguments.normalization.options;
+  const WorkArguments& work = arguments.work;
+  const auto plan = [&](const TensorInfo& x) {
+    return make_plan(x, options, {}, {.whole = true, .ordered = true});
+  };
+  std::map<std::string, TensorStats> found;
+  Outputs none;
+  const int status = for_each_tensor(
+      selection, none,
+      {[&](const TensorInfo& x, const InputName&) {
+         check_as(arguments.input.options.as, x);
+         plan(x);
+         return std::vector<TensorInfo>();
+       },
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
+         TensorSource& source = *tensor.source;
+         ProgressLine progress(work.progress, source.info());
+         found.emplace(name.title, measure_tensor(source, plan(source.info()),
+                                                  {work.threads, progress.callback()}));
+       },
+       arguments.input.keep_going});
+  const auto report = make_report(arguments, out);
+  for (const Selected& tensor : selection.tensors) {
+    const auto stats = found.find(tensor.title);
+    if (stats != found.end()) report->add(tensor.title, stats->second);
+  }
+  report->finish();
+  return status;
+}
+
+// For options that ask for what a line has no room for.
+void check_tensors(const StatsArguments& arguments) {
+  const NormalizationArguments& normalization = arguments.normalization;
+  const std::string_view option = arguments.softmax      ? "--softmax"
+                                  : normalization.weight ? "--weight"
+                                  : normalization.bias   ? "--bias"
+                                                         : "";
+  if (option.empty()) return;
+  throw Error(
+      concat(option, " has no effect: several tensors have a line each, of the input alone"),
+      "--all gives every tensor its table");
+}
+
 }  // namespace
 
 int stats(const StatsArguments& arguments) {
@@ -94,17 +170,13 @@ int stats(const StatsArguments& arguments) {
     throw Error("--csv is the table of one tensor, found JSON Lines",
                 concat("name one: ", shell_word(line), ", or take --json"));
   }
+  const auto* const selection = std::get_if<Selection>(&inputs);
+  const bool is_table =
+      selection != nullptr && selection->several && !arguments.all && !arguments.histogram;
+  if (is_table) check_tensors(arguments);
   ByteSink out("-");
-  StatsOfRows of_rows(arguments, out);
-  Outputs none;
-  const int status = for_each_tensor(
-      inputs, none,
-      {[&](const TensorInfo& x, const InputName& name) {
-         of_rows.check(x, name);
-         return std::vector<TensorInfo>();
-       },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&) { of_rows.report(tensor, name); },
-       input.keep_going});
+  const int status =
+      is_table ? report_tensors(arguments, *selection, out) : report_rows(arguments, inputs, out);
   out.finish();
   out.commit();
   return status;

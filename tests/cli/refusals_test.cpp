@@ -321,7 +321,7 @@ TEST_CASE("an option of another command is none, and the commands that have it a
       refusal({"stats", "x.npy", "--precision", "3"}, "--precision", "here it is --digits"),
       refusal({"compare", "x.npy", "--eps", "x.npy"}, "--eps",
               "--eps is an option of lnorm apply and stats"),
-      refusal({"compare", "--tolerance", "x.npy", "x.npy"}, "--tolerance",
+      refusal({"compare", "--tol", "x.npy", "x.npy"}, "--tol",
               "here they are --rtol and --atol"),
       refusal({"softmax", "x.npy", "--unbiased"}, "--unbiased",
               "--unbiased is an option of lnorm apply and stats"),

@@ -42,14 +42,6 @@ RowSource elements_of(TensorSource& source, const RunOptions& options) {
   return {source, RowView::one_row(info.shape, order), passage, for_each_tile(options.threads)};
 }
 
-struct Slot {
-  Side actual;
-  Side expected;
-  Tile tile{};
-  Comparison found;
-  RowMaxima::Block row_maxima;
-};
-
 // Whether the same bytes are the same elements, of which each equals itself.
 bool are_same(const RawElements& a, const RawElements& b, bool equal_nan) {
   const auto bytes = static_cast<std::size_t>(a.count) * item_size(a.dtype);
@@ -69,13 +61,24 @@ std::optional<Axes> axes_of_row_max(const Shape& shape, const std::optional<Axes
 
 }  // namespace
 
+struct Comparer::Slot {
+  Side actual;
+  Side expected;
+  Tile tile{};
+  Comparison found;
+  RowMaxima::Block row_maxima;
+};
+
+Comparer::Comparer() = default;
+Comparer::~Comparer() = default;
+
 Crew crew_of_comparison(const TensorInfo& actual, int threads) {
   return {threads, (element_count(actual.shape) + kComparedElements - 1) / kComparedElements};
 }
 
-Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
-                   const Listed& listed, const RunOptions& options,
-                   const std::optional<Axes>& row_axes) {
+Comparison Comparer::compare(TensorSource& actual, TensorSource& expected,
+                             const Tolerance& tolerance, const Listed& listed,
+                             const RunOptions& options, const std::optional<Axes>& row_axes) {
   Comparison result;
   result.actual = actual.info();
   result.expected = expected.info();
@@ -105,10 +108,10 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
   const Crew crew = crew_of_comparison(actual.info(), options.threads);
   RowSource actual_elements = elements_of(actual, options);
   RowSource expected_elements = elements_of(expected, options);
-  std::vector<Slot> slots(crew.slots());
-  for (Slot& slot : slots) slot.found = result;
+  slots_.resize(std::max(slots_.size(), crew.slots()));
+  for (Slot& slot : slots_) slot.found = result;
   const auto begin = [&](std::int64_t block, std::size_t s) {
-    Slot& slot = slots[s];
+    Slot& slot = slots_[s];
     const std::int64_t first = block * kComparedElements;
     slot.tile = {0, 1, first, std::min(kComparedElements, elements - first)};
     actual_elements.begin(slot.tile, slot.actual.packed, slot.actual.elements);
@@ -116,7 +119,7 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
     slot.found.clear(first, floor);
   };
   const auto work = [&](std::int64_t, std::size_t s) {
-    Slot& slot = slots[s];
+    Slot& slot = slots_[s];
     actual_elements.read(slot.tile, slot.actual.packed, slot.actual.elements);
     expected_elements.read(slot.tile, slot.expected.packed, slot.expected.elements);
     for (std::int64_t start = 0; start < slot.tile.count; start += kChunk) {
@@ -138,7 +141,7 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
     slot.row_maxima = row_maxima->examine(first, slot.found.elements, greatest, slot.found.worst);
   };
   const auto end = [&](std::int64_t, std::size_t s) {
-    Slot& slot = slots[s];
+    Slot& slot = slots_[s];
     if (row_maxima) row_maxima->append(slot.row_maxima, result.worst, slot.found.worst);
     result.append(slot.found, listed.mismatches);
     floor = result.worst.floor();
@@ -152,6 +155,12 @@ Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance
   actual_elements.finish();
   expected_elements.finish();
   return result;
+}
+
+Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
+                   const Listed& listed, const RunOptions& options,
+                   const std::optional<Axes>& row_axes) {
+  return Comparer().compare(actual, expected, tolerance, listed, options, row_axes);
 }
 
 }  // namespace lnorm

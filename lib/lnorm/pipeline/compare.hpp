@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/io/tensor_source.hpp"
@@ -21,6 +22,24 @@ struct Listed {
   std::size_t mismatches = 5;  // the first ones
   std::size_t worst = 5;
   WorstBy by = WorstBy::ulp;
+};
+
+// Compares tensors one pair after another: what one pair was read into serves the next.
+class Comparer {
+ public:
+  Comparer();
+  Comparer(const Comparer&) = delete;
+  Comparer& operator=(const Comparer&) = delete;
+  ~Comparer();
+
+  // As the function below.
+  Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
+                     const Listed& listed, const RunOptions& options,
+                     const std::optional<Axes>& row_axes);
+
+ private:
+  struct Slot;
+  std::vector<Slot> slots_;
 };
 
 // Walks both tensors together in C order, in fixed memory, their blocks on several threads. Tensors of different shapes are

@@ -2,31 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/measure/ulp.hpp"
-#include "lnorm/report/json_value.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/table.hpp"
 
 namespace lnorm {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string_view name(WorstBy by) {
-  constexpr std::string_view kNames[] = {"ulp", "abs", "rel"};
-  return kNames[static_cast<std::size_t>(by)];
-}
-
-// Along the axes that rows do not go along.
-Shape row_index(const Comparison& comparison, const ElementPair& pair) {
-  const Shape& shape = comparison.actual.shape;
-  return extents(index_of(pair.position, shape), kept_axes(shape, comparison.rows->axes));
-}
 
 std::string percentage(std::int64_t part, std::int64_t whole) {
   if (part == 0) return "0%";
@@ -49,10 +34,10 @@ class TextReport {
           to_string(c_.expected.shape));
       return text_;
     }
-    add(names, c_.equal() ? style_.good(" agree") : style_.bad(" differ"), " (", dtypes(),
-        ", shape ", to_string(c_.expected.shape), ')');
+    add(names, c_.equal() ? style_.good(" agree") : style_.bad(" differ"), " (",
+        dtypes_text(c_, " and "), ", shape ", to_string(c_.expected.shape), ')');
     add("mismatched: ", c_.mismatched, " / ", c_.elements, " (",
-        percentage(c_.mismatched, c_.elements), "), tolerance ", tolerance());
+        percentage(c_.mismatched, c_.elements), "), tolerance ", tolerance_text(c_.tolerance));
     add("greatest absolute difference: ", difference(c_.absolute));
     add("greatest relative difference: ", difference(c_.relative));
     add("greatest distance in ulp: ", ulps());
@@ -70,21 +55,6 @@ class TextReport {
   template <class... Parts>
   void add(const Parts&... parts) {
     text_ += concat(parts..., '\n');
-  }
-
-  std::string dtypes() const {
-    const auto actual = name(c_.actual.dtype);
-    const auto expected = name(c_.expected.dtype);
-    return actual == expected ? std::string(actual) : concat(actual, " and ", expected);
-  }
-
-  std::string tolerance() const {
-    const Tolerance& t = c_.tolerance;
-    std::string text =
-        t.ulp_alone ? "" : concat("rtol ", value_text(t.rtol), " + atol ", value_text(t.atol));
-    if (t.max_ulp) text += concat(t.ulp_alone ? "" : " and ", *t.max_ulp, " ulp");
-    if (!t.equal_nan) text += ", NaN equals nothing";
-    return text;
   }
 
   std::string place(const ElementPair& pair) const {
@@ -124,7 +94,7 @@ class TextReport {
   TableLine line_of(const WorstElement& element) const {
     const ElementPair& pair = element.pair;
     TableLine line{place(pair), {}};
-    if (c_.rows) line = {to_string(row_index(c_, pair)), {place(pair)}};
+    if (c_.rows) line = {to_string(c_.row_index(pair.position)), {place(pair)}};
     line.cells.insert(line.cells.end(), {actual(pair), expected(pair)});
     if (const auto& distances = element.distances) {
       const bool beyond = is_floating(c_.expected.dtype) && distances->ulps == kNoUlpDistance;
@@ -189,87 +159,27 @@ class TextReport {
   std::string text_;
 };
 
-Json side(const TensorInfo& info) {
-  return {{"name", info.name}, {"dtype", name(info.dtype)}, {"shape", info.shape}};
-}
-
-Json rows_json(const MismatchedRows& rows) {
-  return {{"axes", rows.axes},
-          {"rows", rows.rows},
-          {"mismatched", rows.mismatched},
-          {"first", rows.mismatched == 0 ? Json() : Json(rows.first)}};
-}
-
-Json pair_json(const Comparison& comparison, const ElementPair& pair) {
-  return {{"index", index_of(pair.position, comparison.actual.shape)},
-          {"actual", json_value(pair.actual, comparison.actual.dtype)},
-          {"expected", json_value(pair.expected, comparison.expected.dtype)}};
-}
-
-Json worst_json(const Comparison& comparison) {
-  Json elements = Json::array();
-  for (const WorstElement& element : comparison.worst.elements()) {
-    Json json = pair_json(comparison, element.pair);
-    if (comparison.rows) json["row"] = row_index(comparison, element.pair);
-    const auto& distances = element.distances;
-    json["ulp"] = distances ? Json(distances->ulps) : Json();
-    json["absolute"] = distances ? json_value(distances->absolute) : Json();
-    json["relative"] = distances ? json_value(distances->relative) : Json();
-    json["row_max"] = comparison.row_max_axes ? json_value(element.row_max) : Json();
-    elements.push_back(std::move(json));
-  }
-  return {{"by", name(comparison.worst.by())},
-          {"row_max_axes", comparison.row_max_axes ? Json(*comparison.row_max_axes) : Json()},
-          {"elements", std::move(elements)}};
-}
-
-template <class T>
-Json greatest_json(const Comparison& comparison, const std::optional<Greatest<T>>& greatest) {
-  if (!greatest) return nullptr;
-  Json result;
-  if constexpr (std::is_same_v<T, double>) {
-    result["value"] = json_value(greatest->value);
-  } else {
-    result["value"] = greatest->value;
-  }
-  result.update(pair_json(comparison, greatest->at));
-  return result;
-}
-
 }  // namespace
+
+std::string dtypes_text(const Comparison& comparison, std::string_view between) {
+  const auto actual = name(comparison.actual.dtype);
+  const auto expected = name(comparison.expected.dtype);
+  return actual == expected ? std::string(actual) : concat(actual, between, expected);
+}
+
+std::string tolerance_text(const Tolerance& tolerance) {
+  std::string text = tolerance.ulp_alone ? ""
+                                         : concat("rtol ", value_text(tolerance.rtol), " + atol ",
+                                                  value_text(tolerance.atol));
+  if (tolerance.max_ulp) {
+    text += concat(tolerance.ulp_alone ? "" : " and ", *tolerance.max_ulp, " ulp");
+  }
+  if (!tolerance.equal_nan) text += ", NaN equals nothing";
+  return text;
+}
 
 std::string comparison_text(const Comparison& comparison, const Style& style) {
   return TextReport(comparison, style).str();
-}
-
-std::string comparison_json(const Comparison& comparison) {
-  const auto counted = [&](const Json& value) { return comparison.same_shape ? value : Json(); };
-  const Tolerance& tolerance = comparison.tolerance;
-  Json mismatches = Json::array();
-  for (const ElementPair& pair : comparison.first_mismatches) {
-    mismatches.push_back(pair_json(comparison, pair));
-  }
-  Json report{{"schema", 1},
-              {"command", "compare"},
-              {"actual", side(comparison.actual)},
-              {"expected", side(comparison.expected)},
-              {"equal", comparison.equal()},
-              {"elements", counted(comparison.elements)},
-              {"mismatched", counted(comparison.mismatched)},
-              {"tolerance",
-               {{"rtol", tolerance.ulp_alone ? Json() : Json(tolerance.rtol)},
-                {"atol", tolerance.ulp_alone ? Json() : Json(tolerance.atol)},
-                {"max_ulp", tolerance.max_ulp ? Json(*tolerance.max_ulp) : Json()},
-                {"equal_nan", tolerance.equal_nan}}},
-              {"greatest_absolute_difference", greatest_json(comparison, comparison.absolute)},
-              {"greatest_relative_difference", greatest_json(comparison, comparison.relative)},
-              {"greatest_ulp_distance", greatest_json(comparison, comparison.ulps)},
-              {"non_finite_one_side", counted(comparison.non_finite_one_side)},
-              {"non_finite_differing", counted(comparison.non_finite_differing)},
-              {"mismatches", mismatches},
-              {"worst", counted(worst_json(comparison))}};
-  if (comparison.rows) report["rows"] = rows_json(*comparison.rows);
-  return json_text(report) + '\n';
 }
 
 }  // namespace lnorm

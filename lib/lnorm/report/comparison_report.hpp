@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "lnorm/measure/comparison.hpp"
 #include "lnorm/report/style.hpp"
@@ -10,7 +11,8 @@ namespace lnorm {
 // For people: the verdict, the counts, the greatest differences, the worst elements and the first mismatches.
 std::string comparison_text(const Comparison& comparison, const Style& style);
 
-// For programs: one JSON object on one line. docs/reports.md has its keys.
-std::string comparison_json(const Comparison& comparison);
+// What the report of several tensors says in the same words.
+std::string dtypes_text(const Comparison& comparison, std::string_view between);
+std::string tolerance_text(const Tolerance& tolerance);
 
 }  // namespace lnorm

@@ -12,6 +12,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/csv_field.hpp"
 #include "lnorm/report/json_value.hpp"
+#include "lnorm/report/names.hpp"
 #include "lnorm/report/numbers.hpp"
 
 namespace lnorm {
@@ -54,10 +55,6 @@ std::size_t column_width(const std::vector<Line>& lines, std::string Line::*colu
   return std::min(width, kWidestColumn);
 }
 
-std::string blanks_after(const std::string& text, std::size_t width) {
-  return std::string().append(width - std::min(width, character_count(text)), ' ');
-}
-
 }  // namespace
 
 void write_member_text(std::span<const Member> members, ByteSink& bytes) {
@@ -78,11 +75,13 @@ void write_member_text(std::span<const Member> members, ByteSink& bytes) {
   const std::size_t shape_width = column_width(lines, &Line::shape, any);
   const std::size_t size_width = column_width(lines, &Line::size, any);
   for (const Line& line : lines) {
-    std::string text = line.name + blanks_after(line.name, name_width) + "  " + line.dtype;
-    if (goes_on(line)) text += blanks_after(line.dtype, dtype_width) + "  " + line.shape;
+    std::string text = padded(line.name, name_width) + "  ";
+    text += goes_on(line) ? padded(line.dtype, dtype_width) + "  " : line.dtype;
     if (!line.size.empty()) {
-      text += blanks_after(line.shape, shape_width) + "  " + blanks_after(line.size, size_width) +
-              line.size;
+      const std::size_t blanks = size_width - std::min(size_width, line.size.size());
+      text += padded(line.shape, shape_width) + "  " + std::string(blanks, ' ') + line.size;
+    } else {
+      text += line.shape;
     }
     bytes.write(text + '\n');
   }

@@ -8,9 +8,9 @@
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/raw_tensor.hpp"
-#include "lnorm/report/abbreviated.hpp"
 #include "lnorm/report/csv_field.hpp"
 #include "lnorm/report/json_value.hpp"
+#include "lnorm/report/names.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/table.hpp"
 

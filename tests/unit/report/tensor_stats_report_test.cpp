@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lnorm/report/abbreviated.hpp"
+#include "lnorm/report/names.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 

@@ -4,7 +4,11 @@
 #include <string>
 #include <string_view>
 
+// Names of tensors in columns of text.
 namespace lnorm {
+
+// A text, followed by blanks up to a width in characters of UTF-8.
+std::string padded(std::string text, std::size_t width);
 
 // A name of at most that many characters of UTF-8, at least 5: "..." stands for the middle of its longest parts between
 // dots and slashes, so that numbers of layers stay; where that is not enough, for the middle of all.

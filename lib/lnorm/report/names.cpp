@@ -1,4 +1,4 @@
-#include "lnorm/report/abbreviated.hpp"
+#include "lnorm/report/names.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -29,6 +29,11 @@ std::string without_middle(std::string_view text, std::size_t most) {
 }
 
 }  // namespace
+
+std::string padded(std::string text, std::size_t width) {
+  text.append(width - std::min(width, character_count(text)), ' ');
+  return text;
+}
 
 std::string abbreviated(std::string_view name, std::size_t most) {
   std::size_t count = character_count(name);

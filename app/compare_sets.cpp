@@ -1,0 +1,210 @@
+#include "compare_sets.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "complain.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/pipeline/compare.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "progress_line.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+NamedTensors named(const Selection& selection) {
+  NamedTensors tensors{selection.name, {}};
+  tensors.names.reserve(selection.tensors.size());
+  for (const Selected& tensor : selection.tensors) tensors.names.push_back(tensor.name);
+  return tensors;
+}
+
+// A tensor without a name, or one that is named, is compared with one tensor.
+void check_partner(const Selection& selection, const Selection& other) {
+  if (selection.several || selection.tensors.size() != 1) return;
+  const Selected& tensor = selection.tensors.front();
+  const bool is_nameless = tensor.set->tensor_name(tensor.index).empty();
+  if (is_nameless || !selection.is_file) only_tensor(other);
+}
+
+[[noreturn]] void fail_empty(const CompareArguments& arguments, const Selection& actual,
+                             const Selection& expected) {
+  const std::string both = concat(printable(actual.name), " and ", printable(expected.name));
+  if (actual.tensors.empty() && expected.tensors.empty()) {
+    throw Error(concat(both, " have no tensors, expected some to compare"));
+  }
+  const PairingRules& rules = arguments.pairing;
+  if (rules.only.empty() && rules.skip.empty()) {
+    throw Error(concat(both, " have no name in common, expected some to compare"),
+                rules.renamings.empty() ? "--rename 'PATTERN=NEW' gives them other names" : "");
+  }
+  throw Error(concat(rules.only.empty()   ? "--skip leaves"
+                     : rules.skip.empty() ? "--only leaves"
+                                          : "--only and --skip leave",
+                     " no tensor of ", both, " to compare"));
+}
+
+// Where tensors lie: first those of the set that is listed first.
+class Places {
+ public:
+  explicit Places(const Selection& selection) : selection_(selection) {
+    for (const Selected& tensor : selection.tensors) {
+      numbers_.emplace(tensor.set.get(), numbers_.size());
+      is_pipe_ = is_pipe_ || tensor.set->is_pipe();
+    }
+  }
+
+  std::pair<std::size_t, std::int64_t> of(std::size_t tensor) const {
+    const Selected& selected = selection_.tensors[tensor];
+    return {numbers_.at(selected.set.get()), selected.set->place(selected.index)};
+  }
+  bool is_pipe() const { return is_pipe_; }
+
+ private:
+  const Selection& selection_;
+  std::map<const TensorSet*, std::size_t> numbers_;
+  bool is_pipe_ = false;
+};
+
+// The order in which pairs are read: that of the pipe if there is one, else of the expected file.
+std::vector<std::size_t> reading_order(const std::vector<Pair>& pairs, const Selection& actual,
+                                       const Selection& expected) {
+  const Places actual_places(actual);
+  const Places expected_places(expected);
+  const auto actual_place = [&](std::size_t pair) { return actual_places.of(pairs[pair].actual); };
+  const auto expected_place = [&](std::size_t pair) {
+    return expected_places.of(pairs[pair].expected);
+  };
+  const auto by = [](const auto& place) {
+    return [&place](std::size_t a, std::size_t b) { return place(a) < place(b); };
+  };
+  std::vector<std::size_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (!actual_places.is_pipe()) {
+    std::sort(order.begin(), order.end(), by(expected_place));
+    return order;
+  }
+  std::sort(order.begin(), order.end(), by(actual_place));
+  if (expected_places.is_pipe() &&
+      !std::is_sorted(order.begin(), order.end(), by(expected_place))) {
+    throw Error(concat(printable(actual.name), " and ", printable(expected.name),
+                       " are pipes with their tensors in different orders, expected one of them "
+                       "as a file"));
+  }
+  return order;
+}
+
+// How far all pairs are, each of which counts the same.
+class ProgressOfPairs {
+ public:
+  ProgressOfPairs(When when, const std::string& name, std::size_t pairs)
+      : line_(when, {name, {}, {static_cast<std::int64_t>(pairs) * kSteps}}) {}
+
+  // Of the pair of a number, in the order in which they are read.
+  Progress of(std::size_t number, const TensorInfo& tensor) {
+    const Progress show = line_.callback();
+    if (!show) return {};
+    const auto before = static_cast<std::int64_t>(number) * kSteps;
+    const auto all = static_cast<double>(std::max<std::int64_t>(1, element_count(tensor.shape)));
+    return [=](std::int64_t elements) {
+      const double share = static_cast<double>(elements) / all;
+      show(before + static_cast<std::int64_t>(share * kSteps));
+    };
+  }
+
+ private:
+  static constexpr std::int64_t kSteps = 1000;
+  ProgressLine line_;
+};
+
+void check_as_of_sets(std::optional<DType> as, const SetComparison& set) {
+  const bool is_used =
+      std::any_of(set.pairs.begin(), set.pairs.end(), [&](const PairComparison& pair) {
+        return pair.comparison &&
+               (pair.comparison->actual.dtype == *as || pair.comparison->expected.dtype == *as);
+      });
+  if (is_used) return;
+  throw Error(concat("--as ", name(*as), " is for an .npy of dtype V2, and neither ",
+                     printable(set.actual), " nor ", printable(set.expected), " has one"));
+}
+
+}  // namespace
+
+SetComparison compare_sets(const CompareArguments& arguments, const Selection& actual,
+                           const Selection& expected, const CompareTwo& compare_two) {
+  check_partner(actual, expected);
+  check_partner(expected, actual);
+  Pairs pairs = pair_by_name(named(actual), named(expected), arguments.pairing);
+  SetComparison result;
+  result.actual = actual.name;
+  result.expected = expected.name;
+  result.common = arguments.common;
+  result.by = arguments.by.value_or(WorstBy::ulp);
+  result.actual_only = std::move(pairs.actual_only);
+  result.expected_only = std::move(pairs.expected_only);
+  if (pairs.pairs.empty() &&
+      (arguments.common || (result.actual_only.empty() && result.expected_only.empty()))) {
+    fail_empty(arguments, actual, expected);
+  }
+  if (arguments.work.verbose) {
+    tell(concat(counted(static_cast<long long>(pairs.pairs.size()), "pair"),
+                " one after another, in blocks of ", kComparedElements, " elements"));
+  }
+  result.pairs.resize(pairs.pairs.size());
+  ProgressOfPairs progress(arguments.work.progress, expected.name, pairs.pairs.size());
+  std::size_t done = 0;
+  for (const std::size_t number : reading_order(pairs.pairs, actual, expected)) {
+    const Pair& pair = pairs.pairs[number];
+    const Selected& a = actual.tensors[pair.actual];
+    const Selected& b = expected.tensors[pair.expected];
+    PairComparison& compared = result.pairs[number];
+    compared = {pair.name, a.name, b.name, {}, {}};
+    try {
+      const auto left = open_tensor(a).source;
+      const auto right = open_tensor(b).source;
+      const ToleranceOfNames* const tolerance =
+          pair.tolerance ? &arguments.pairing.tolerances[*pair.tolerance] : nullptr;
+      compared.comparison = compare_two(*left, *right, tolerance, progress.of(done, right->info()));
+    } catch (const Error& error) {
+      if (!arguments.keep_going) throw;
+      complain(error.what(), error.hint());
+      compared.error = error.what();
+    }
+    ++done;
+  }
+  actual.finish();
+  expected.finish();
+  if (arguments.as) check_as_of_sets(arguments.as, result);
+  return result;
+}
+
+std::string details_command(const CompareArguments& arguments, const Selection& actual,
+                            const Selection& expected, const SetComparison& set) {
+  const auto first = set.first();
+  if (!first || is_standard_input(arguments.actual) || is_standard_input(arguments.expected)) {
+    return "";
+  }
+  const PairComparison& pair = set.pairs[*first];
+  const Tolerance& tolerance = pair.comparison->tolerance;
+  const Tolerance defaults =
+      default_tolerance(pair.comparison->actual.dtype, pair.comparison->expected.dtype);
+  std::string command = concat("lnorm compare ", shell_word(concat(actual.name, ':', pair.actual)),
+                               ' ', shell_word(concat(expected.name, ':', pair.expected)));
+  const bool is_default = tolerance.rtol == defaults.rtol && tolerance.atol == defaults.atol;
+  if (!tolerance.ulp_alone && (!is_default || tolerance.max_ulp)) {
+    command +=
+        concat(" --rtol ", value_text(tolerance.rtol), " --atol ", value_text(tolerance.atol));
+  }
+  if (tolerance.max_ulp) command += concat(" --max-ulp ", *tolerance.max_ulp);
+  if (!tolerance.equal_nan) command += " --no-equal-nan";
+  if (arguments.as) command += concat(" --as ", name(*arguments.as));
+  return command;
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "arguments.hpp"
+#include "lnorm/io/open_tensor.hpp"
+#include "lnorm/measure/set_comparison.hpp"
+#include "lnorm/pipeline/crew.hpp"
+
+namespace lnorm::app {
+
+// Compares one tensor with another. tolerance: of their name; null if there is none.
+using CompareTwo = std::function<Comparison(TensorSource& actual, TensorSource& expected,
+                                            const ToleranceOfNames* tolerance, const Progress&)>;
+
+// Pairs the tensors by name and compares them one after another. A pair that cannot be read is told of, and the
+// others are compared, if the arguments say so. Throws Error, also if there is nothing to compare.
+SetComparison compare_sets(const CompareArguments& arguments, const Selection& actual,
+                           const Selection& expected, const CompareTwo& compare_two);
+
+// The command that shows more of the first pair that differs; empty if none does.
+std::string details_command(const CompareArguments& arguments, const Selection& actual,
+                            const Selection& expected, const SetComparison& set);
+
+}  // namespace lnorm::app

@@ -1,0 +1,146 @@
+#include "lnorm/pipeline/pairs.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/pattern.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/members.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// The patterns of an option, and which of them have matched.
+class Patterns {
+ public:
+  Patterns(std::string_view option, std::vector<std::string> patterns)
+      : option_(option), patterns_(std::move(patterns)), seen_(patterns_.size()) {}
+
+  struct Match {
+    std::size_t pattern;
+    Captures captures;
+  };
+
+  bool empty() const { return patterns_.empty(); }
+
+  // By the first of the patterns that match.
+  std::optional<Match> first_match(std::string_view name) {
+    std::optional<Match> found;
+    for (std::size_t i = 0; i < patterns_.size(); ++i) {
+      if (found && seen_[i]) continue;
+      auto captures = match(patterns_[i], name);
+      if (!captures) continue;
+      seen_[i] = true;
+      if (!found) found = Match{i, *std::move(captures)};
+    }
+    return found;
+  }
+
+  // Follows the last name: one that has matched none is a mistake.
+  void check(const NamedTensors& actual, const NamedTensors& expected) const {
+    const auto unused = std::find(seen_.begin(), seen_.end(), false);
+    if (unused == seen_.end()) return;
+    const auto has = [](const NamedTensors& side) {
+      const auto name = [&](std::size_t i) { return side.names[i]; };
+      return concat(printable(side.file), " (", short_list(side.names.size(), name), ")");
+    };
+    throw Error(concat(option_, ": '",
+                       printable(patterns_[static_cast<std::size_t>(unused - seen_.begin())]),
+                       "' matches no tensor, neither of ", has(actual), " nor of ", has(expected)));
+  }
+
+ private:
+  std::string_view option_;
+  std::vector<std::string> patterns_;
+  std::vector<bool> seen_;
+};
+
+template <class Rule>
+std::vector<std::string> patterns_of(const std::vector<Rule>& rules) {
+  std::vector<std::string> patterns;
+  patterns.reserve(rules.size());
+  for (const Rule& rule : rules) patterns.push_back(rule.pattern);
+  return patterns;
+}
+
+NamedTensors renamed(const NamedTensors& tensors, const std::vector<Renaming>& renamings,
+                     Patterns& patterns) {
+  NamedTensors result{tensors.file, {}};
+  result.names.reserve(tensors.names.size());
+  for (const std::string& name : tensors.names) {
+    const auto found = patterns.first_match(name);
+    if (!found) {
+      result.names.push_back(name);
+      continue;
+    }
+    const Renaming& renaming = renamings[found->pattern];
+    result.names.push_back(substitute(renaming.name, name, found->captures,
+                                      concat("--rename ", renaming.pattern, '=', renaming.name)));
+  }
+  return result;
+}
+
+// By name, the number of each. side: "ACTUAL" or "EXPECTED".
+std::unordered_map<std::string_view, std::size_t> numbers_of(const NamedTensors& renamed,
+                                                             const NamedTensors& tensors,
+                                                             std::string_view side) {
+  std::unordered_map<std::string_view, std::size_t> numbers;
+  for (std::size_t i = 0; i < renamed.names.size(); ++i) {
+    const auto [at, is_new] = numbers.emplace(renamed.names[i], i);
+    if (is_new) continue;
+    throw Error(concat(side, ' ', printable(renamed.file), ": both '",
+                       short_name(tensors.names[at->second]), "' and '",
+                       short_name(tensors.names[i]), "' get the name '",
+                       short_name(renamed.names[i]), "', expected one"));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Pairs pair_by_name(const NamedTensors& actual, const NamedTensors& expected,
+                   const PairingRules& rules) {
+  Patterns renamings("--rename", patterns_of(rules.renamings));
+  const NamedTensors new_actual = renamed(actual, rules.renamings, renamings);
+  const NamedTensors new_expected = renamed(expected, rules.renamings, renamings);
+  renamings.check(actual, expected);
+
+  Patterns only("--only", rules.only);
+  Patterns skip("--skip", rules.skip);
+  Patterns tolerances("--tolerance", patterns_of(rules.tolerances));
+  const auto is_wanted = [&](std::string_view name) {
+    const bool chosen = only.first_match(name).has_value();
+    const bool skipped = skip.first_match(name).has_value();
+    return (only.empty() || chosen) && !skipped;
+  };
+  const auto actual_numbers = numbers_of(new_actual, actual, "ACTUAL");
+  const auto expected_numbers = numbers_of(new_expected, expected, "EXPECTED");
+  Pairs result;
+  for (std::size_t i = 0; i < new_expected.names.size(); ++i) {
+    const std::string& name = new_expected.names[i];
+    const auto tolerance = tolerances.first_match(name);
+    if (!is_wanted(name)) continue;
+    const auto found = actual_numbers.find(name);
+    if (found == actual_numbers.end()) {
+      result.expected_only.push_back(name);
+      continue;
+    }
+    result.pairs.push_back({name, found->second, i, {}});
+    if (tolerance) result.pairs.back().tolerance = tolerance->pattern;
+  }
+  for (const std::string& name : new_actual.names) {
+    if (expected_numbers.contains(name)) continue;
+    tolerances.first_match(name);
+    if (is_wanted(name)) result.actual_only.push_back(name);
+  }
+  for (const Patterns* patterns : {&only, &skip, &tolerances}) {
+    patterns->check(new_actual, new_expected);
+  }
+  return result;
+}
+
+}  // namespace lnorm

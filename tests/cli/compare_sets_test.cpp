@@ -1,0 +1,356 @@
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+#include "support/zip.hpp"
+
+// Files and folders of several tensors held against each other, as users do it.
+
+namespace {
+
+using namespace support;
+using nlohmann::json;
+using Words = std::vector<std::string>;
+
+const std::string kActual =
+    R"({"h.0": [[1, 2], [3, 4]], "h.7": [1, 2.5], "h.10": [5.5, 8], "shape": [1, 2]})";
+const std::string kExpected =
+    R"({"h.0": [[1, 2], [3, 4]], "h.7": [1, 2], "h.10": [5, 12], "shape": [[1, 2]], "new": 3})";
+
+class Files {
+ public:
+  Files() {
+    write("a.json", kActual);
+    write("b.json", kExpected);
+    write("same.json", R"({"h.10": [5.5, 8], "h.7": [1, 2.5], "h.0": [[1, 2], [3, 4]]})");
+    write("renamed.json", R"({"m.h.0.w": [[1, 2], [3, 4]], "m.h.7.w": [1, 2.5], "x": 1})");
+    write("one.json", "[1, 2]");
+    write("empty.json", "{}");
+  }
+  void write(const std::string& name, const std::string& bytes) const {
+    const auto path = directory_.path() / name;
+    std::filesystem::create_directories(path.parent_path());
+    write_file(path, bytes);
+  }
+  Outcome compare(const Words& words, const Stream& in = {}) const {
+    Words arguments{"compare"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    return run({.arguments = arguments, .in = in, .directory = directory_.path().string()});
+  }
+  Outcome shell(const std::string& script) const {
+    const std::string path = std::filesystem::path(LNORM_BINARY).parent_path().string();
+    return run({.arguments = {"-c", script},
+                .directory = directory_.path().string(),
+                .environment = {{"PATH", path + ":/usr/bin:/bin"}},
+                .program = "/bin/sh"});
+  }
+
+ private:
+  TempDir directory_;
+};
+
+std::string last_line(const std::string& text) {
+  const std::size_t at = text.rfind('\n', text.size() - 2);
+  return text.substr(at + 1, text.size() - at - 2);
+}
+
+std::string floats(const std::vector<float>& elements) {
+  return npy("<f4", {static_cast<std::int64_t>(elements.size())}, bytes_of(elements));
+}
+
+// Two tensors, "b" of two floats and "a" of one.
+const std::string kSafetensors = safetensors(
+    R"({"b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})",
+    bytes_of<float>({1, 2, 3}));
+
+}  // namespace
+
+TEST_CASE("tensors of two files have a line each, and the first and the worst are named") {
+  const Files at;
+  const Outcome said = at.compare({"a.json", "b.json"});
+  CHECK(said.status == 1);
+  CHECK(said.err == "");
+  CHECK(said.out ==
+        "a.json and b.json differ (float64), tolerance rtol 1e-07 + atol 1e-07\n"
+        "name   shape   mismatched  abs   rel      ulp\n"
+        "h.0    (2, 2)           0    0     0        0\n"
+        "h.7    (2)              1  0.5  0.25  1.1e+15  first\n"
+        "h.10   (2)              2    4  0.33  2.3e+15  worst\n"
+        "shape  (2)     expected (1, 2)\n"
+        "only in b.json: new\n"
+        "4 tensors: 1 agrees, 3 differ; 1 only in b.json; first: h.7; worst: h.10\n"
+        "  (2.3e+15 ulp)\n"
+        "details: lnorm compare a.json:h.7 b.json:h.7\n");
+
+  const Outcome by_abs = at.compare({"same.json", "b.json", "--by", "abs", "--skip", "h.10"});
+  CHECK(by_abs.out.find("0.25  1.1e+15  first, worst\n") != std::string::npos);
+  CHECK(by_abs.out.find("first: h.7; worst: h.7 (0.5 abs)\n") != std::string::npos);
+
+  // In the order of the expected file.
+  const Outcome same = at.compare({"a.json", "same.json", "--common", "--max-ulp", "0"});
+  CHECK(same.status == 0);
+  CHECK(same.out ==
+        "a.json and same.json agree (float64), tolerance 0 ulp\n"
+        "name  shape   mismatched  abs  rel  ulp\n"
+        "h.10  (2)              0    0    0    0\n"
+        "h.7   (2)              0    0    0    0\n"
+        "h.0   (2, 2)           0    0    0    0\n"
+        "3 tensors: 3 agree; 1 only in a.json\n");
+  CHECK(at.compare({"a.json", "same.json"}).status == 1);
+  CHECK(at.compare({"empty.json", "a.json"}).status == 1);
+}
+
+TEST_CASE("the last line of a report leads to the tensor that differs first") {
+  const Files at;
+  at.write("odd ones.json", R"({"it's [a]": [1, 2], "b": 1})");
+  at.write("odder.json", R"({"it's [a]": [1, 3], "b": 1})");
+  const std::vector<Words> cases{{"a.json", "b.json"},
+                                 {"odd ones.json", "odder.json"},
+                                 {"a.json", "b.json", "--max-ulp", "3", "--no-equal-nan"},
+                                 {"a.json", "b.json", "--tolerance", "h.7=1e-3,0.1"}};
+  for (const Words& words : cases) {
+    const std::string line = last_line(at.compare(words).out);
+    CAPTURE(line);
+    REQUIRE(line.starts_with("details: lnorm compare "));
+    const Outcome details = at.shell(line.substr(line.find("lnorm")));
+    CHECK(details.status == 1);
+    CHECK(details.out.find("greatest absolute difference: ") != std::string::npos);
+    if (words.size() > 3) {
+      const std::string tolerance = words[2] == "--tolerance" ? "rtol 0.001 + atol 0.1" : "3 ulp";
+      CHECK(details.out.find("tolerance " + tolerance) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("tensors are compared whatever formats they are in") {
+  const Files at;
+  at.write("x.safetensors", kSafetensors);
+  at.write("x.npz", zip({{"a.npy", floats({3}), true}, {"b.npy", floats({1, 2})}}));
+  at.write("x.json", R"({"a": {"shape": [1], "data": [3], "dtype": "float32"}, "b": [1, 2]})");
+  at.write("folder/a.npy", floats({3}));
+  at.write("folder/b.npy", floats({1, 2}));
+  for (const std::string actual : {"x.safetensors", "x.npz", "x.json", "folder", "x.npz:*"}) {
+    for (const std::string expected : {"x.safetensors", "x.npz", "x.json", "folder/"}) {
+      CAPTURE(actual, expected);
+      const Outcome said = at.compare({actual, expected});
+      CHECK(said.err == "");
+      CHECK(said.status == 0);
+      CHECK(said.out.find("2 tensors: 2 agree\n") != std::string::npos);
+    }
+    // From a pipe they are read in its order.
+    const Outcome said = at.compare({actual, "-"}, pipe_of(kSafetensors));
+    CHECK(said.err == "");
+    CHECK(said.status == 0);
+    CHECK(at.compare({"-", actual}, pipe_of(kSafetensors)).status == 0);
+  }
+  // What is of several dtypes has a column for them.
+  const Outcome mixed = at.compare({"x.json", "x.npz"});
+  CHECK(mixed.out.find("\nname  dtype            shape") != std::string::npos);
+  CHECK(mixed.out.find("\nb     float64/float32  (2)") != std::string::npos);
+}
+
+TEST_CASE("names say what is compared, and how closely") {
+  const Files at;
+  struct Case {
+    Words words;
+    int status;
+    std::string summary;
+  };
+  const std::vector<Case> cases{
+      {{"a.json", "b.json", "--only", "h.0"}, 0, "1 tensor: 1 agrees"},
+      {{"a.json", "b.json", "--only", "h.?"}, 1, "2 tensors: 1 agrees, 1 differs; first: h.7"},
+      {{"a.json", "b.json", "--only", "new"}, 1, "no name in common; 1 only in b.json"},
+      {{"a.json", "b.json", "--skip", "h.?*", "--skip", "new", "--only", "*"},
+       1,
+       "1 tensor: 0 agree, 1 differs; first: shape"},
+      {{"a.json", "b.json", "--common", "--skip", "shape", "--tolerance", "h.7=0,0.5",
+        "--tolerance", "h.*=1,0"},
+       0,
+       "3 tensors: 3 agree; 1 only in b.json"},
+      {{"a.json", "renamed.json", "--rename", "m.*.w={1}", "--common"},
+       0,
+       "2 tensors: 2 agree; 2 only in a.json; 1 only in renamed.json"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.words);
+    const Outcome said = at.compare(c.words);
+    CHECK(said.err == "");
+    CHECK(said.status == c.status);
+    CHECK(said.out.find("\n" + c.summary) != std::string::npos);
+    Words quiet = c.words;
+    quiet.push_back("-q");
+    const Outcome silent = at.compare(quiet);
+    CHECK(silent.status == c.status);
+    CHECK(silent.out == "");
+    CHECK(silent.err == "");
+  }
+}
+
+TEST_CASE("what cannot be meant is refused before anything is compared") {
+  const Files at;
+  const std::vector<std::pair<Words, Words>> cases{
+      {{"a.json", "b.json", "--only", "x*"}, {"--only: 'x*' matches no tensor", "h.0, h.7"}},
+      {{"a.json", "b.json", "--rename", "h.*"}, {"--rename: 'h.*' is not PATTERN=NEW", "hint"}},
+      {{"a.json", "b.json", "--rename", "h.*=x"},
+       {"ACTUAL a.json: both 'h.0' and 'h.7' get the name 'x'"}},
+      {{"same.json", "b.json", "--rename", "new=h.0"},
+       {"EXPECTED b.json: both 'h.0' and 'new' get the name 'h.0'"}},
+      {{"a.json", "b.json", "--tolerance", "1e-3"},
+       {"--tolerance: '1e-3' is not PATTERN=RTOL,ATOL", "hint: for all tensors"}},
+      {{"a.json", "b.json", "--tolerance", "h.*=1,x"}, {"--tolerance: 'x' is not a finite number"}},
+      {{"a.json", "b.json", "--tolerance", "h.*=1,-1"}, {"--tolerance: -1 is negative"}},
+      {{"a.json", "b.json", "--worst", "3"}, {"--worst has no effect", "hint: --json"}},
+      {{"a.json", "b.json", "--max-diffs", "3"}, {"--max-diffs has no effect", "hint: --json"}},
+      {{"a.json", "b.json", "--axes", "0"}, {"axes has no effect", "hint: --json"}},
+      {{"a.json", "b.json", "--csv", "--worst", "1"}, {"--worst has no effect beside --csv"}},
+      {{"a.json", "b.json", "--csv", "--json"}, {"found both --json and --csv"}},
+      {{"a.json", "b.json", "--csv", "-q"}, {"--csv has no effect beside --quiet"}},
+      {{"a.json", "one.json"}, {"a.json: found 4 tensors", "hint: name one: a.json:h.0"}},
+      {{"one.json", "a.json"}, {"a.json: found 4 tensors", "hint: name one: a.json:h.0"}},
+      {{"a.json:h.7", "b.json"}, {"b.json: found 5 tensors", "hint: name one: b.json:h.0"}},
+      {{"empty.json", "empty.json"}, {"empty.json and empty.json have no tensors"}},
+      {{"renamed.json", "b.json", "--common"}, {"have no name in common", "hint: --rename"}},
+      {{"a.json", "b.json", "--skip", "*"}, {"--skip leaves no tensor"}},
+      {{"a.json", "b.json", "--as", "bfloat16"}, {"--as bfloat16 is for an .npy of dtype V2"}},
+      {{"one.json", "one.json", "--common"}, {"--common has no effect", "one tensor on each side"}},
+      {{"a.json:h.7", "b.json:h.7", "--only", "h*"}, {"--only has no effect"}},
+      {{"one.json", "one.json", "--skip", "h*"}, {"--skip has no effect"}},
+      {{"one.json", "one.json", "--rename", "h*=x"}, {"--rename has no effect"}},
+      {{"one.json", "one.json", "--tolerance", "h*=1,1"}, {"--tolerance has no effect", "--rtol"}},
+  };
+  for (const auto& [words, said] : cases) {
+    CAPTURE(words);
+    CHECK(refusal_fault(at.compare(words), said) == "");
+  }
+}
+
+TEST_CASE("a report of several tensors as JSON has that of each of them") {
+  const Files at;
+  const Outcome said = at.compare({"a.json", "b.json", "--json", "--axes=-1", "--worst", "2"});
+  CHECK(said.status == 1);
+  const json report = json::parse(said.out);
+  CHECK(report.at("schema") == 1);
+  CHECK(report.at("command") == "compare");
+  CHECK(report.at("actual").at("name") == "a.json");
+  CHECK(report.at("equal") == false);
+  CHECK(report.at("actual_only").empty());
+  CHECK(report.at("expected_only") == json{"new"});
+  CHECK(report.at("summary") == json{{"tensors", 4},
+                                     {"agree", 1},
+                                     {"differ", 3},
+                                     {"errors", 0},
+                                     {"first", "h.7"},
+                                     {"worst", "h.10"},
+                                     {"by", "ulp"}});
+  for (json tensor : report.at("tensors")) {
+    const std::string name = tensor.at("name");
+    CAPTURE(name);
+    const Outcome single =
+        at.compare({"a.json:" + name, "b.json:" + name, "--json", "--axes=-1", "--worst", "2"});
+    json expected = json::parse(single.out);
+    expected.erase("schema");
+    expected.erase("command");
+    tensor.erase("name");
+    CHECK(tensor == expected);
+  }
+}
+
+TEST_CASE("a report as CSV has a line a tensor") {
+  const Files at;
+  const std::string head =
+      "name,result,actual_dtype,expected_dtype,actual_shape,expected_shape,elements,mismatched,"
+      "greatest_absolute_difference,greatest_relative_difference,greatest_ulp_distance,"
+      "non_finite_one_side,non_finite_differing\n";
+  at.write("c.json", R"({"h.7": [1, 2], "say \"a\", b": 1, "gone": 1, "shape": [[1, 2]]})");
+  at.write("d.json", R"({"h.7": [1, NaN], "say \"a\", b": 1, "new": 3, "shape": [1, 2]})");
+  const Outcome said = at.compare({"c.json", "d.json", "--csv"});
+  CHECK(said.status == 1);
+  CHECK(said.out == head +
+                        "h.7,differ,float64,float64,(2),(2),2,1,0,0,0,1,0\n"
+                        "\"say \"\"a\"\", b\",agree,float64,float64,(),(),1,0,0,0,0,0,0\n"
+                        "shape,differ,float64,float64,\"(1, 2)\",(2),,,,,,,\n"
+                        "gone,actual_only,,,,,,,,,,,\n"
+                        "new,expected_only,,,,,,,,,,,\n");
+  CHECK(at.compare({"one.json", "one.json", "--csv"}).out ==
+        head + "one.json,agree,float64,float64,(2),(2),2,0,0,0,0,0,0\n");
+}
+
+TEST_CASE("NaN and infinity on one side are the worst") {
+  const Files at;
+  at.write("n.json", R"({"h.0": [[1, 2], [3, NaN]], "h.7": [1e300, 2.5], "h.10": [5.5, 8]})");
+  const Outcome said = at.compare({"n.json", "same.json"});
+  CHECK(said.status == 1);
+  CHECK(said.out.find("first: h.7; worst: h.0 (NaN or infinity)\n") != std::string::npos);
+}
+
+TEST_CASE("a tensor that cannot be read is named, and --keep-going compares the others") {
+  const Files at;
+  at.write("bad.npz", zip({{"a.npy", floats({3})},
+                           {"b.npy", floats({1, 2}).substr(0, 130)},
+                           {"c.npy", npy("<c8", {1}, std::string(8, '\0'))},
+                           {"d.npy", floats({5})}}));
+  at.write("good.npz", zip({{"a.npy", floats({3})},
+                            {"b.npy", floats({1, 2})},
+                            {"c.npy", floats({1})},
+                            {"d.npy", floats({5})}}));
+  CHECK(refusal_fault(at.compare({"bad.npz", "good.npz"}), {"bad.npz:b"}) == "");
+  for (const Words& files : {Words{"bad.npz", "good.npz"}, Words{"good.npz", "bad.npz"}}) {
+    const Outcome said = at.compare({files[0], files[1], "--keep-going"});
+    CHECK(said.status == 2);
+    CHECK(said.err.find("lnorm: bad.npz:b") != std::string::npos);
+    CHECK(said.err.find("\nlnorm: bad.npz:c") != std::string::npos);
+    CHECK(said.out.find("\nb            error\n") != std::string::npos);
+    CHECK(said.out.find("\nd     (1)             0") != std::string::npos);
+    CHECK(last_line(said.out) == "4 tensors: 2 agree, 2 errors");
+    CHECK(said.out.find(" agree as far as they can be read (float32)") != std::string::npos);
+    const json report = json::parse(at.compare({files[0], files[1], "--keep-going", "--json"}).out);
+    CHECK(report.at("equal") == false);
+    CHECK(report.at("summary").at("errors") == 2);
+    const std::string error = report.at("tensors").at(1).at("error");
+    CHECK(said.err.find("lnorm: " + error + "\n") != std::string::npos);
+    const Outcome csv = at.compare({files[0], files[1], "--keep-going", "--csv"});
+    CHECK(csv.out.find("\nc,error,,,,,,,,,,,\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("long names are shortened in the text alone, and lines fit where they can") {
+  const Files at;
+  const std::string name = "transformer.encoder.layers.11.attention.self.output.LayerNorm.weight";
+  at.write("long.json", "{\"" + name + "\": [[1, 2, 3]], \"\u00e4\u00f6\u00fc\": 1}");
+  const Outcome said = at.compare({"long.json", "long.json"});
+  CHECK(said.out.find("\ntransformer.encoder.l...tput.LayerNorm.weight  (1, 3)") !=
+        std::string::npos);
+  std::size_t start = 0;
+  for (std::size_t end = 0; (end = said.out.find('\n', start)) != std::string::npos;
+       start = end + 1) {
+    CHECK(end - start <= 80 + 3);  // three of its letters take two bytes
+  }
+  CHECK(at.compare({"long.json", "long.json", "--csv"}).out.find("\n" + name + ",agree") !=
+        std::string::npos);
+  // Color, if it is asked for: the verdict, and lines that differ.
+  const Outcome color = at.compare({"a.json", "b.json", "--color", "always"});
+  CHECK(color.out.find("\x1b[31m differ\x1b[0m") != std::string::npos);
+  CHECK(color.out.find("\x1b[31mh.7 ") != std::string::npos);
+  CHECK(color.out.find("\nh.0 ") != std::string::npos);
+}
+
+TEST_CASE("ten thousand tensors are compared in no time") {
+  const Files at;
+  std::string header = "{";
+  for (int i = 0; i < 10'000; ++i) {
+    header += (i == 0 ? "\"h." : ",\"h.") + std::to_string(i) +
+              R"(":{"dtype":"F32","shape":[16],"data_offsets":[)" + std::to_string(64 * i) + "," +
+              std::to_string(64 * i + 64) + "]}";
+  }
+  const std::string bytes = safetensors(header + "}", std::string(640'000, '\1'));
+  at.write("many.safetensors", bytes);
+  const Outcome said = at.compare({"many.safetensors", "many.safetensors"});
+  CHECK(said.status == 0);
+  CHECK(last_line(said.out) == "10000 tensors: 10000 agree");
+#ifndef LNORM_SLOW
+  CHECK(said.cpu_seconds < 2);
+#endif
+}
