@@ -64,7 +64,7 @@ void check_same(const lnorm::TensorSet& actual, std::size_t index, lnorm::Tensor
   CHECK(elements_of(*source) == elements_of(expected));
   const auto whole = lnorm::read_all(*actual.open(index));
   const auto anywhere = actual.open(index);
-  for (const std::size_t piece : {1, 3, 7, 8, 20, 1000}) {
+  for (const std::size_t piece : {1U, 3U, 7U, 8U, 20U, 1000U}) {
     CAPTURE(piece);
     CHECK(read_in_pieces(*anywhere, whole.size(), piece) == whole);
   }
