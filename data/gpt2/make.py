@@ -4,9 +4,9 @@
 Run it with Debian 13's python3-torch and python3-numpy:  python3 data/gpt2/make.py
 Made by PyTorch 2.6.0 and NumPy 2.2.4.
 
-dump.pt, dump.npz, dump.safetensors and the folder dump/ hold the same: h.N.in, h.N.ln_1.weight, h.N.ln_1.bias, and
-h.N.out, their layer norm by PyTorch. acts.npz has h.N.in alone; model.safetensors.index.json has weights in two
-shards; ref.pt has, as model.h.N.in, their RMS norm by PyTorch with eps 1e-6.
+dump.pt, dump.npz, dump.safetensors and the folder dump/ hold the same: h.N.in, h.N.ln_1.weight, h.N.ln_1.bias,
+and h.N.out, their layer norm by PyTorch. acts.npz has h.N.in alone; model.safetensors.index.json has weights in
+two shards; ref.pt has, as model.h.N.in, their RMS norm by PyTorch with eps 1e-6.
 """
 
 import json

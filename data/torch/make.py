@@ -70,7 +70,8 @@ def views():
                     "column": x[..., -1], "one": x[1, 2, 3], "diagonal": m.diagonal(),
                     "windows": torch.arange(8.0).unfold(0, 3, 1), "both": x.permute(2, 0, 1)[1::3, :, ::2],
                     "end": x[2:]})
-    save("expanded", {"rows": torch.tensor([1.0, 2.0, 3.0]).expand(4, 3), "columns": torch.tensor([[1.0], [2.0]]).expand(2, 5),
+    save("expanded", {"rows": torch.tensor([1.0, 2.0, 3.0]).expand(4, 3),
+                      "columns": torch.tensor([[1.0], [2.0]]).expand(2, 5),
                       "number": torch.tensor(0.5).expand(3, 2), "middle": x[:, :1, :2].expand(3, 4, 2)})
     save("shared", {"whole": x, "end": x[2], "flat": x.view(-1), "again": x, "numbers": m[1:, 2]})
     save("empty", {"none": torch.zeros(0), "some": torch.zeros(2, 0, 3), "transposed": torch.zeros(0, 3).t(),
@@ -81,17 +82,20 @@ def dtypes():
     """Every dtype that lnorm has, and others."""
     special = torch.tensor([0.0, -0.0, 1.5, -2.75, float("inf"), float("-inf"), float("nan"), 1e-7])
     whole = torch.tensor([0, 1, 100, 127])
-    save("dtypes", {name: (special if getattr(torch, name).is_floating_point else whole).to(getattr(torch, name))
-                    for name in DTYPES})
+    known = {name: getattr(torch, name) for name in DTYPES}
+    save("dtypes", {name: (special if dtype.is_floating_point else whole).to(dtype)
+                    for name, dtype in known.items()})
     grid = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
-    save("foreign", {"first": grid, "complex": grid.to(torch.complex64), "float8": grid.to(torch.float8_e4m3fn),
+    negated = torch.tensor([1 + 2j]).conj().imag
+    save("foreign", {"first": grid, "negated": negated, "complex": grid.to(torch.complex64),
+                     "float8": grid.to(torch.float8_e4m3fn),
                      "sparse": grid.to_sparse(), "csr": grid.to_sparse_csr(),
                      "quantized": torch.quantize_per_tensor(grid, 0.1, 10, torch.quint8), "last": grid.t()},
          expected={"first": grid, "last": grid.t()})
     parameter = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
     parameter.note = "kept"
-    save("parameter", {"plain": torch.nn.Parameter(grid), "frozen": torch.nn.Parameter(grid[1], requires_grad=False),
-                       "noted": parameter})
+    save("parameter", {"plain": torch.nn.Parameter(grid), "noted": parameter,
+                       "frozen": torch.nn.Parameter(grid[1], requires_grad=False)})
 
 
 def writers():

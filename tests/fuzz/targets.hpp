@@ -19,8 +19,8 @@ int fuzz_safetensors(const std::uint8_t* data, std::size_t size);
 // the .npy files that they are. What is an .npy file becomes a member, too.
 int fuzz_npz(const std::uint8_t* data, std::size_t size);
 
-// The pickle of a .pt, in an archive with some storages: it gives the same tensors alone and there, with the elements that
-// their strides say. Or a whole .pt.
+// The pickle of a .pt, in an archive with some storages: it gives the same tensors alone and there, with the
+// elements that their strides say. Or a whole .pt.
 int fuzz_torch(const std::uint8_t* data, std::size_t size);
 
 // A TensorProto of ONNX: a pipe gives the same as a file, the fields that count are the last ones, and what is
@@ -31,6 +31,6 @@ int fuzz_onnx(const std::uint8_t* data, std::size_t size);
 int fuzz_json(const std::uint8_t* data, std::size_t size);
 
 // The first byte chooses a command line, or a command alone: then a byte says how many bytes follow from which
-// its options are drawn. The rest is the input: from a file by one thread, and from a pipe by two and any of the
-// kernels, exit status, result and files are the same; a refusal is one line.
+// its options are drawn. The rest is the input: from a file by one thread, and from a pipe by two and any of
+// the kernels, exit status, result and files are the same; a refusal is one line.
 int fuzz_program(const std::uint8_t* data, std::size_t size);

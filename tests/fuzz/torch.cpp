@@ -93,7 +93,7 @@ void check_elements(const lnorm::TensorSet& set, std::size_t index, const lnorm:
   const auto whole = lnorm::read_all(*source);
   require(std::string_view(reinterpret_cast<const char*>(whole.data()), whole.size()) == expected,
           "a view has the elements that its strides say");
-  for (const std::size_t piece : {5, 64}) {
+  for (const std::size_t piece : {5U, 64U}) {
     const auto anywhere = set.open(index);
     require(read_at_pieces(*anywhere, expected.size(), piece) == expected,
             "positions have the same elements");

@@ -98,6 +98,24 @@ TEST_CASE("what is read at positions is held against its CRC-32 as well", "[io]"
       CHECK_NOTHROW(source->finish());
     }
     CHECK(archive.error().ends_with("is not what the zip directory says") == damaged);
+    // Pieces that are large enough to be summed as they come: apart, side by side, twice, and one over others.
+    const auto pieces = archive.open();
+    for (const auto& [at, size] :
+         std::vector<std::pair<std::int64_t, std::size_t>>{{200'000, 50'000},
+                                                           {20'000, 20'000},
+                                                           {60'000, 40'000},
+                                                           {40'000, 20'000},
+                                                           {40'000, 20'000},
+                                                           {30'000, 90'000},
+                                                           {0, 20'000},
+                                                           {300'000, 100'000}}) {
+      pieces->read_at(at, std::span(read).first(size));
+    }
+    if (damaged) {
+      CHECK_THROWS_AS(pieces->finish(), lnorm::Error);
+    } else {
+      CHECK_NOTHROW(pieces->finish());
+    }
   }
 }
 

@@ -96,12 +96,12 @@ class StridedSource final : public RandomAccessSource {
   }
 
  private:
-  // Bytes of the elements that axes number, in C order, as boxes: what is left of an index of the first axis, whole
-  // indices, and the start of another one.
+  // Bytes of the elements that axes number, in C order, as boxes: what is left of an index of the first axis,
+  // whole indices, and the start of another one.
   void read_range(std::span<const Axis> axes, std::int64_t first, std::int64_t bytes,
                   std::int64_t from, std::byte* to, std::vector<std::byte>& piece) const {
     if (bytes == 0) return;
-    if (axes.empty()) return read(from + first, {to, static_cast<std::size_t>(bytes)});
+    if (axes.empty()) return read_storage(from + first, {to, static_cast<std::size_t>(bytes)});
     const Axis& axis = axes[0];
     std::int64_t index = first / axis.to_step;
     const std::int64_t into = first % axis.to_step;
@@ -153,11 +153,11 @@ class StridedSource final : public RandomAccessSource {
   void read_piece(std::span<const Axis> box, std::int64_t from, std::byte* to,
                   std::vector<std::byte>& piece) const {
     piece.resize(static_cast<std::size_t>(span_of(box, item_)));
-    read(from, piece);
+    read_storage(from, piece);
     copy_box(box, piece.data(), to, item_);
   }
 
-  void read(std::int64_t from, std::span<std::byte> to) const {
+  void read_storage(std::int64_t from, std::span<std::byte> to) const {
     if (storage_->read_at(from, to) < to.size()) {
       throw Error(concat(printable(info().name), ": the data is cut off"));
     }

@@ -63,19 +63,22 @@ class TorchSet final : public TensorSet {
     const std::string bytes = read_small(kPickle.substr(1), kMostPickleBytes);
     pickle_ = read_pickle(bytes, name(), is_torch_global);
     tensors_ = find_torch_tensors(pickle_, name());
-    for (const NamedTensor& tensor : tensors_) places_.push_back(check(tensor));
+    for (const NamedTensor& tensor : tensors_) {
+      // A tensor may have many names.
+      if (!places_.contains(tensor.value)) places_.emplace(tensor.value, check(tensor));
+    }
   }
 
   std::size_t size() const override { return tensors_.size(); }
   std::string tensor_name(std::size_t index) const override { return tensors_[index].name; }
 
   TensorInfo info(std::size_t index) const override {
-    return describe(view(tensors_[index]), full_name(tensors_[index]));
+    return info_of(view(tensors_[index]), full_name(tensors_[index]));
   }
 
   std::unique_ptr<TensorSource> open(std::size_t index) const override {
     const StorageView view = this->view(tensors_[index]);
-    TensorInfo info = describe(view, full_name(tensors_[index]));
+    TensorInfo info = info_of(view, full_name(tensors_[index]));
     const std::int64_t bytes = data_bytes(info);
     auto storage = ZipArchive::open(archive_, storage_member(view, info.name), info.name,
                                     ZipArchive::Sums::may_be_missing);
@@ -92,7 +95,7 @@ class TorchSet final : public TensorSet {
     return make_raw_source(std::move(storage), std::move(info));
   }
 
-  std::int64_t place(std::size_t index) const override { return places_[index]; }
+  std::int64_t place(std::size_t index) const override { return places_.at(tensors_[index].value); }
 
  private:
   [[noreturn]] void fail(const std::string& what, std::string hint = {}) const {
@@ -146,7 +149,7 @@ class TorchSet final : public TensorSet {
     return read_torch_tensor(pickle_, tensor.value, full_name(tensor));
   }
 
-  TensorInfo describe(const StorageView& view, std::string name) const {
+  TensorInfo info_of(const StorageView& view, std::string name) const {
     TensorInfo info{std::move(name), view.dtype, view.shape, byte_order_};
     data_bytes(info);  // are not too many
     if (!is_contiguous(view, MemoryOrder::c) && is_contiguous(view, MemoryOrder::fortran)) {
@@ -169,7 +172,7 @@ class TorchSet final : public TensorSet {
     try {
       const StorageView view = this->view(tensor);
       const std::string name = full_name(tensor);
-      describe(view, name);
+      info_of(view, name);
       const std::size_t member = storage_member(view, name);
       const std::int64_t size = archive_->member_bytes(member);
       if (size != view.storage_bytes) {
@@ -189,7 +192,7 @@ class TorchSet final : public TensorSet {
   std::endian byte_order_ = std::endian::little;
   Pickle pickle_;
   std::vector<NamedTensor> tensors_;
-  std::vector<std::int64_t> places_;
+  std::unordered_map<PickleId, std::int64_t> places_;  // of the tensors in the file
 };
 
 }  // namespace

@@ -117,6 +117,7 @@ class Finder {
  private:
   // More than any model needs: names and values take less than 64 MiB.
   static constexpr std::size_t kMostVisits = 1'000'000;
+  static constexpr std::size_t kMostTensors = 100'000;
   static constexpr std::size_t kMostNameBytes = std::size_t{16} << 20;
   static constexpr int kMostLevels = 64;
 
@@ -135,6 +136,9 @@ class Finder {
     }
     if (is_tensor(value)) {
       if (!has_name_) fail("a tensor stands under a key that is neither a string nor an integer");
+      if (found_.size() == kMostTensors) {
+        fail(concat("the pickle names more than ", kMostTensors, " tensors"));
+      }
       name_bytes_ += name_.size();
       if (name_bytes_ > kMostNameBytes) {
         fail(concat("the names of the tensors take more than ", kMostNameBytes, " bytes"));
@@ -208,8 +212,8 @@ class TensorReader {
     if (arguments.size() > count) check_metadata(pickle_[arguments[count]]);
     read_storage(pickle_[arguments[0]], has_dtype ? &pickle_[arguments[6]] : nullptr);
     view_.offset = integer(pickle_[arguments[1]], "the offset");
-    view_.shape = integers(pickle_[arguments[2]], "the shape");
-    view_.strides = integers(pickle_[arguments[3]], "the strides");
+    view_.shape = integers(pickle_[arguments[2]], "the shape", "an extent");
+    view_.strides = integers(pickle_[arguments[3]], "the strides", "a stride");
     check_bounds();
     return std::move(view_);
   }
@@ -292,7 +296,8 @@ class TensorReader {
     return value.integer;
   }
 
-  std::vector<std::int64_t> integers(const PickleValue& value, std::string_view what) const {
+  std::vector<std::int64_t> integers(const PickleValue& value, std::string_view what,
+                                     std::string_view what_of_it) const {
     const PickleValue* tuple = &value;
     if (value.kind == PickleKind::call && function(value) == "torch.Size") {
       const std::vector<PickleId>& arguments = pickle_[value.items[1]].items;
@@ -304,7 +309,7 @@ class TensorReader {
     }
     std::vector<std::int64_t> result;
     for (const PickleId item : tuple->items) {
-      result.push_back(integer(pickle_[item], concat("a number of ", what)));
+      result.push_back(integer(pickle_[item], what_of_it));
     }
     return result;
   }

@@ -20,10 +20,10 @@ struct NamedTensor {
   PickleId value;
 };
 
-// The tensors in a pickle's dicts, lists and tuples, in their order. A name is keys and numbers, joined by dots; that
-// of a tensor alone is empty. Other values are passed over. Throws Error, which begins with file, if two names
-// are the same, for a key that cannot be part of one, and for values that nest deeper or are more than any model
-// needs, such as a list that holds itself.
+// The tensors in a pickle's dicts, lists and tuples, in their order. A name is keys and numbers, joined by
+// dots; that of a tensor alone is empty. Other values are passed over. Throws Error, which begins with file, if
+// two names are the same, for a key that cannot be part of one, and for values that nest deeper or are more
+// than any model needs, such as a list that holds itself.
 std::vector<NamedTensor> find_torch_tensors(const Pickle& pickle, const std::string& file);
 
 // Elements of a storage: element (i, j, ...) is number offset + i * strides[0] + j * strides[1] + ... of it.
@@ -36,8 +36,8 @@ struct StorageView {
   std::vector<std::int64_t> strides;  // not negative
 };
 
-// A tensor, which lies within its storage. Throws ForeignDType for one that lnorm does not read, and Error for one that is
-// not well formed; both begin with name.
+// A tensor, which lies within its storage. Throws ForeignDType for one that lnorm does not read, and Error for
+// one that is not well formed; both begin with name.
 StorageView read_torch_tensor(const Pickle& pickle, PickleId value, const std::string& name);
 
 }  // namespace lnorm

@@ -12,6 +12,7 @@ namespace lnorm {
 // The functions of libzip that we use, and those of zlib, which comes with it.
 // clang-format off
 #define LNORM_LIBZIP_FUNCTIONS(use)   \
+  use(crc32_combine)                  \
   use(crc32_z)                        \
   use(zip_discard)                    \
   use(zip_error_code_zip)             \

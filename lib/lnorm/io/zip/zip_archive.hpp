@@ -32,9 +32,9 @@ class ZipArchive {
   // Whether a CRC of 0 means that there is none.
   enum class Sums { complete, may_be_missing };
 
-  // The bytes of a member, whose end throws Error if its CRC is not right, in whatever order they were read. One
-  // that is stored has positions, one that is deflated has none. name: what to call it in messages. Throws Error
-  // if it is encrypted or compressed in another way.
+  // The bytes of a member, whose end throws Error if its CRC is not right, in whatever order they were read.
+  // One that is stored has positions, one that is deflated has none. name: what to call it in messages. Throws
+  // Error if it is encrypted or compressed in another way.
   static std::unique_ptr<ByteSource> open(std::shared_ptr<const ZipArchive> archive,
                                           std::size_t index, std::string name,
                                           Sums sums = Sums::complete);

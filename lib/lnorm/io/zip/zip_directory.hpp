@@ -16,8 +16,8 @@ struct ZipDirectory {
   std::uint64_t entries = 0;  // as many members as it claims
 };
 
-// Throws Error if there is no such record, if its directory is not within the file, or if it claims more entries
-// than its directory has room for. bytes: has_positions().
+// Throws Error if there is no such record, if its directory is not within the file, or if it claims more
+// entries than its directory has room for. bytes: has_positions().
 ZipDirectory find_zip_directory(const ByteSource& bytes);
 
 // Where the local header of each member begins, counted from the start of the archive. Throws Error if the
