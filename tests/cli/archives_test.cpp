@@ -57,7 +57,7 @@ TEST_CASE("an archive that NumPy has compressed is the same as its arrays") {
         "x       float32  (20, 300)  23.4 KiB\n"
         "weight  float32  (300)      1.17 KiB\n"
         "bias    float64  (300)      2.34 KiB\n"
-        "3 tensors, 26.9 KiB\n");
+        "3 tensors, 27.0 KiB\n");
   std::vector<float> x;
   for (int i = 0; i < 6000; ++i) x.push_back(static_cast<float>(i % 7));
   const TempDir at;

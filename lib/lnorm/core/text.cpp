@@ -44,6 +44,10 @@ bool is_utf8(std::string_view text) noexcept {
 
 std::string printable(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
+  // As most names are, thousands of them in a list.
+  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; })) {
+    return std::string(text);
+  }
   std::string out;
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);

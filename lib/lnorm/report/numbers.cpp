@@ -92,7 +92,7 @@ std::string significant_text(double value, int digits) {
 
 std::string bytes_text(std::int64_t bytes) {
   constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return concat(bytes, " B");
+  if (bytes < 1024) return std::to_string(bytes) + " B";
   auto size = static_cast<double>(bytes);
   std::size_t unit = 0;
   while (size >= 1023.5) {  // which would be shown as 1024

@@ -28,7 +28,7 @@ constexpr lnorm::RowNeeds kNeeds{.whole = true, .ordered = true};
 TensorStats measure(const TensorInfo& info, const std::vector<std::byte>& bytes,
                     const lnorm::NormalizedAxes& axes = lnorm::FirstAxis{-1}, int threads = 1,
                     bool has_positions = true, std::int64_t block_rows = 0) {
-  lnorm::Plan plan = lnorm::make_plan(info, {.axes = axes}, {}, kNeeds);
+  lnorm::Plan plan = lnorm::make_plan(info, {.axes = axes, .formula = {}}, {}, kNeeds);
   if (block_rows > 0) plan.route.rows = block_rows;
   MemorySource source(info, bytes, has_positions);
   TensorStats stats = lnorm::measure_tensor(source, plan, {threads, {}});
@@ -79,7 +79,7 @@ bool same(const ColumnSummary& a, const ColumnSummary& b) {
 // What lnorm stats says of the same rows, which normalizes them.
 lnorm::StatsSummary summary_of(const TensorInfo& info, const std::vector<std::byte>& bytes,
                                const lnorm::NormalizedAxes& axes) {
-  const lnorm::Plan plan = lnorm::make_plan(info, {.axes = axes}, {}, kNeeds);
+  const lnorm::Plan plan = lnorm::make_plan(info, {.axes = axes, .formula = {}}, {}, kNeeds);
   MemorySource source(info, bytes, true);
   lnorm::StatsObserver observer(plan, {});
   lnorm::RowObserver* const observers[] = {&observer};

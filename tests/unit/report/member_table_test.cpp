@@ -61,21 +61,19 @@ TEST_CASE("a listing has names, dtypes, shapes and sizes in columns, then a tota
 
 TEST_CASE("a listing as JSON and as CSV has exact bytes and whole names", "[report]") {
   const json list = json::parse(written(lnorm::write_member_json, kMembers));
-  CHECK(list == json::parse(R"({"schema": 1, "command": "show", "tensors": [
+  CHECK(list == json::parse(R"json({"schema": 1, "command": "show", "tensors": [
       {"name": "h.0.weight", "dtype": "float32", "shape": [768], "bytes": 3072},
       {"name": "\u00e9, \"x\"", "dtype": "bool", "shape": [2, 3], "bytes": 6},
       {"name": "q\n", "dtype": "F8_E4M3", "shape": [4], "bytes": null},
       {"name": "o", "dtype": "(a reason that is longer than dtypes are)", "shape": null,
-       "bytes": null
-}], "summary": {"tensors": 4, "bytes": 3078}
-})"));
+       "bytes": null}], "summary": {"tensors": 4, "bytes": 3078}})json"));
   CHECK(json::parse(written(lnorm::write_member_json, {}))["tensors"] == json::array());
-CHECK(written(lnorm::write_member_csv, kMembers) ==
-      "name,dtype,shape,bytes\n"
-      "h.0.weight,float32,(768),3072\n"
-      "\"\u00e9, \"\"x\"\"\",bool,\"(2, 3)\",6\n"
-      "\"q\n\",F8_E4M3,(4),\n"
-      "o,(a reason that is longer than dtypes are),,\n");
+  CHECK(written(lnorm::write_member_csv, kMembers) ==
+        "name,dtype,shape,bytes\n"
+        "h.0.weight,float32,(768),3072\n"
+        "\"\u00e9, \"\"x\"\"\",bool,\"(2, 3)\",6\n"
+        "\"q\n\",F8_E4M3,(4),\n"
+        "o,(a reason that is longer than dtypes are),,\n");
 }
 
 TEST_CASE("sizes that cannot be summed are not", "[report]") {
