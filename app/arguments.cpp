@@ -146,6 +146,21 @@ void add_number(CLI::App& app, const std::string& name, std::uint64_t least, std
       "N");
 }
 
+// --json and --csv.
+void add_report(CLI::App& app, Report& report, const std::string& json_help,
+                const std::string& csv_help) {
+  const auto set = [&report](Report wanted) {
+    if (report != Report::text && report != wanted) {
+      throw Error("found both --json and --csv, expected one of them");
+    }
+    report = wanted;
+  };
+  app.add_flag_callback(
+      "--json", [=] { set(Report::json); }, json_help);
+  app.add_flag_callback(
+      "--csv", [=] { set(Report::csv); }, csv_help);
+}
+
 void add_stats(CLI::App& app, Parsed& parsed) {
   StatsArguments& arguments = parsed.stats_arguments;
   CLI::App& stats = add_command(app, parsed.stats, "stats",
@@ -162,17 +177,8 @@ void add_stats(CLI::App& app, Parsed& parsed) {
       stats, "--digits", 1, 17,
       [&](std::uint64_t digits) { arguments.digits = static_cast<int>(digits); },
       "Significant digits of the text (default 3)");
-  using Report = StatsArguments::Report;
-  const auto set_report = [&arguments](Report report) {
-    if (arguments.report != Report::text && arguments.report != report) {
-      throw Error("found both --json and --csv, expected one of them");
-    }
-    arguments.report = report;
-  };
-  stats.add_flag_callback(
-      "--json", [=] { set_report(Report::json); }, "Every row as JSON, in full precision");
-  stats.add_flag_callback(
-      "--csv", [=] { set_report(Report::csv); }, "Every row as CSV, in full precision");
+  add_report(stats, arguments.report, "Every row as JSON, in full precision",
+             "Every row as CSV, in full precision");
   add_color(stats, arguments.color);
   add_work(stats, arguments.work);
 }
@@ -239,6 +245,8 @@ void add_show(CLI::App& app, Parsed& parsed) {
   show.option_defaults()->group("Report");
   show.add_flag("--header", arguments.header,
                 "Name, dtype and shape first (as always on a terminal)");
+  add_report(show, arguments.report, "The list of tensors as JSON, sizes in bytes",
+             "The list of tensors as CSV, sizes in bytes");
   add_color(show, arguments.color);
   add_threads(show, arguments.threads);
   add_progress(show, arguments.progress);
@@ -387,6 +395,12 @@ void check_effects(const CLI::App& command) {
       {"--all", {}, {"--json", "--csv"}},
       {"--digits", {}, {"--json", "--csv"}},
       {"--histogram", {}, {"--json", "--csv"}},
+      {"--header", {}, {"--json", "--csv"}},
+      {"--precision", {}, {"--json", "--csv"}},
+      {"--threshold", {}, {"--json", "--csv"}},
+      {"--edgeitems", {}, {"--json", "--csv"}},
+      {"--linewidth", {}, {"--json", "--csv"}},
+      {"--sci-mode", {}, {"--json", "--csv"}},
       {"--json", {}, {"--quiet"}},
       {"--worst", {}, {"--quiet"}},
       {"--by", {}, {"--quiet"}},

@@ -54,6 +54,9 @@ struct WorkArguments {
   bool verbose = false;
 };
 
+// What a report is: for people, or for programs.
+enum class Report { text, json, csv };
+
 struct ApplyArguments {
   InputArguments input;
   NormalizationArguments normalization;
@@ -71,7 +74,7 @@ struct StatsArguments {
   bool histogram = false;
   bool all = false;
   std::optional<int> digits;  // of the text
-  enum class Report { text, json, csv } report = Report::text;
+  Report report = Report::text;
   When color = When::automatic;
   WorkArguments work;
 };
@@ -104,8 +107,9 @@ struct SoftmaxArguments {
 struct ShowArguments {
   InputArguments input;
   PrintArguments print;
-  bool header = false;  // also where the output is no terminal
-  int threads = 0;      // as in all commands, but here is nothing to share out
+  bool header = false;           // also where the output is no terminal
+  Report report = Report::text;  // of a list of tensors
+  int threads = 0;               // as in all commands, but here is nothing to share out
   When color = When::automatic;
   When progress = When::automatic;
 };

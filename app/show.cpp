@@ -12,8 +12,10 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/io/raw_tensor.hpp"
+#include "lnorm/io/tensor_set.hpp"
 #include "lnorm/layout/reorder.hpp"
-#include "member_table.hpp"
+#include "lnorm/report/member_table.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
 
@@ -57,6 +59,44 @@ void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink&
   out.write("\n");
 }
 
+// Members as a set that can be listed.
+class MemberList final : public TensorSet {
+ public:
+  MemberList(const std::string& name, Members members)
+      : TensorSet(name), members_(std::move(members)) {}
+
+  std::size_t size() const override { return members_.size; }
+  std::string tensor_name(std::size_t index) const override { return members_.at(index).name; }
+  TensorInfo info(std::size_t) const override { return {}; }
+  std::unique_ptr<TensorSource> open(std::size_t) const override { return nullptr; }
+  Member describe(std::size_t index) const override {
+    Member member = members_.at(index);
+    const auto dtype = parse_dtype(member.dtype);
+    if (member.shape && dtype) member.bytes = data_bytes({"", *dtype, *member.shape});
+    return member;
+  }
+
+ private:
+  Members members_;
+};
+
+void list(const TensorSet& set, Report report) {
+  ByteSink out("-");
+  switch (report) {
+    case Report::text:
+      write_member_text(set, out);
+      break;
+    case Report::json:
+      write_member_json(set, out);
+      break;
+    case Report::csv:
+      write_member_csv(set, out);
+      break;
+  }
+  out.finish();
+  out.commit();
+}
+
 }  // namespace
 
 int show(const ShowArguments& arguments) {
@@ -68,12 +108,15 @@ int show(const ShowArguments& arguments) {
   } else {
     opened = open_tensors_or_members(input.name, input.options);
   }
-  if (const auto* const members = std::get_if<Members>(&opened)) {
-    ByteSink out("-");
-    write_member_table(*members, out);
-    out.finish();
-    out.commit();
+  if (auto* const members = std::get_if<Members>(&opened)) {
+    list(MemberList(input.name, std::move(*members)), arguments.report);
     return 0;
+  }
+  if (arguments.report != Report::text) {
+    const std::string_view option = arguments.report == Report::json ? "--json" : "--csv";
+    throw Error(concat(option, " lists the tensors of a file that holds several, ",
+                       printable(input.name), " is one tensor"),
+                concat("lnorm stats ", shell_word(input.name), ' ', option, " has its statistics"));
   }
   return for_each_tensor(std::get<TensorSequence>(std::move(opened)), {kStandardOutput},
                          [&](OpenedTensor& tensor, Outputs& outputs) {

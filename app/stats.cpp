@@ -17,8 +17,6 @@ namespace lnorm::app {
 
 namespace {
 
-using Report = StatsArguments::Report;
-
 Stats measure(const OpenedTensor& input, const StatsArguments& arguments, const Kernel& kernel,
               AffineInputs& affine_inputs) {
   const LayerNormOptions& options = arguments.normalization.options;

@@ -51,7 +51,7 @@ const std::vector<CommandHelp> kCommands{
      {kAxes, kOutput, kPrint, {"--from", "--as", "--threads", "--verbose"}}},
     {"show",
      "lnorm show [INPUT] [OPTIONS]",
-     {kPrint, {"--from", "--as", "--header", "--color", "--threads"}}},
+     {kPrint, {"--from", "--as", "--header", "--json", "--csv", "--color", "--threads"}}},
 };
 
 // The options that stand at the beginning of a line of the help.

@@ -35,6 +35,10 @@ std::size_t utf8_length(std::string_view text) {
 
 std::string printable(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
+  // As most names are, thousands of them in a list.
+  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; })) {
+    return std::string(text);
+  }
   std::string out;
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
@@ -51,6 +55,10 @@ std::string printable(std::string_view text) {
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return out;
+}
+
+std::size_t character_count(std::string_view text) noexcept {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
 std::string lower_case(std::string_view text) {
