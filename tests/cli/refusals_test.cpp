@@ -267,7 +267,7 @@ TEST_CASE("compare takes two tensors that can be read") {
       {{"compare", "x.npy", "x.npy", "--worst", "0", "--by", "abs"}, {"--by", "--worst 0"}},
       {{"compare", "x.npy", "x.npy", "--worst", "1001"}, {"--worst: '1001'", "0 to 1000"}},
       {{"compare", "x.npy", "x.npy", "--by", "ulps"}, {"--by", "'ulps'", "ulp|abs|rel"}},
-      {{"compare", "x.npy", "folder"}, {"folder: is a directory"}},
+      {{"compare", "x.npy", "folder"}, {"folder: found 0 tensors"}},
       {{"compare", "x.npy", "-"}, {"standard input: is empty"}},
       {{"compare", "x.json", "-"}, {"standard input", "cut off"}, npy("<f4", {2, 3}, "abcd")},
       {{"compare", "-", "x.json"}, {"standard input:1:"}, "[[1,2,3],[4,5,6]"},
