@@ -151,19 +151,19 @@ void add_number(CLI::App& app, const std::string& name, std::uint64_t least, std
       "N");
 }
 
-// --json and --csv. Report: an enum with text, json and csv.
-template <class Report>
-void add_reports(CLI::App& app, Report& value, const std::string& json, const std::string& csv) {
-  const auto set = [&value](Report report) {
-    if (value != Report::text && value != report) {
+// --json and --csv.
+void add_report(CLI::App& app, Report& report, const std::string& json_help,
+                const std::string& csv_help) {
+  const auto set = [&report](Report wanted) {
+    if (report != Report::text && report != wanted) {
       throw Error("found both --json and --csv, expected one of them");
     }
-    value = report;
+    report = wanted;
   };
   app.add_flag_callback(
-      "--json", [set] { set(Report::json); }, json);
+      "--json", [=] { set(Report::json); }, json_help);
   app.add_flag_callback(
-      "--csv", [set] { set(Report::csv); }, csv);
+      "--csv", [=] { set(Report::csv); }, csv_help);
 }
 
 void add_stats(CLI::App& app, Parsed& parsed) {
@@ -182,8 +182,8 @@ void add_stats(CLI::App& app, Parsed& parsed) {
       stats, "--digits", 1, 17,
       [&](std::uint64_t digits) { arguments.digits = static_cast<int>(digits); },
       "Significant digits of the text (default 3)");
-  add_reports(stats, arguments.report, "Every row as JSON, in full precision",
-              "Every row as CSV, in full precision");
+  add_report(stats, arguments.report, "Every row as JSON, in full precision",
+             "Every row as CSV, in full precision");
   add_color(stats, arguments.color);
   add_work(stats, arguments.work);
 }
@@ -247,7 +247,7 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   add_number(
       compare, "--max-diffs", 0, 1'000'000, [&](std::uint64_t most) { arguments.max_diffs = most; },
       "How many of the first mismatches are listed (default 0, in JSON 5)");
-  add_reports(compare, arguments.report, "The report as JSON", "A line of CSV for every tensor");
+  add_report(compare, arguments.report, "The report as JSON", "A line of CSV for every tensor");
   compare.add_flag("-q,--quiet", arguments.quiet, "No report, the exit status alone");
   add_color(compare, arguments.color);
   add_work(compare, arguments.work);
@@ -276,6 +276,8 @@ void add_show(CLI::App& app, Parsed& parsed) {
   show.option_defaults()->group("Report");
   show.add_flag("--header", arguments.header,
                 "Name, dtype and shape first (as always on a terminal)");
+  add_report(show, arguments.report, "The list of tensors as JSON, sizes in bytes",
+             "The list of tensors as CSV, sizes in bytes");
   add_color(show, arguments.color);
   add_threads(show, arguments.threads);
   add_progress(show, arguments.progress);
@@ -425,6 +427,12 @@ void check_effects(const CLI::App& command) {
       {"--all", {}, {"--json", "--csv"}},
       {"--digits", {}, {"--json", "--csv"}},
       {"--histogram", {}, {"--json", "--csv"}},
+      {"--header", {}, {"--json", "--csv"}},
+      {"--precision", {}, {"--json", "--csv"}},
+      {"--threshold", {}, {"--json", "--csv"}},
+      {"--edgeitems", {}, {"--json", "--csv"}},
+      {"--linewidth", {}, {"--json", "--csv"}},
+      {"--sci-mode", {}, {"--json", "--csv"}},
       {"--json", {}, {"--quiet"}},
       {"--csv", {}, {"--quiet"}},
   };

@@ -57,6 +57,9 @@ struct WorkArguments {
   bool verbose = false;
 };
 
+// What a report is: for people, or for programs.
+enum class Report { text, json, csv };
+
 struct ApplyArguments {
   InputArguments input;
   NormalizationArguments normalization;
@@ -74,7 +77,7 @@ struct StatsArguments {
   bool histogram = false;
   bool all = false;
   std::optional<int> digits;  // of the text
-  enum class Report { text, json, csv } report = Report::text;
+  Report report = Report::text;
   When color = When::automatic;
   WorkArguments work;
 };
@@ -94,7 +97,7 @@ struct CompareArguments {
   PairingRules pairing;                  // of several tensors, as the next two
   bool common = false;                   // names on one side alone are no differences
   bool keep_going = false;
-  enum class Report { text, json, csv } report = Report::text;
+  Report report = Report::text;
   bool quiet = false;
   When color = When::automatic;
   WorkArguments work;
@@ -110,8 +113,9 @@ struct SoftmaxArguments {
 struct ShowArguments {
   InputArguments input;
   PrintArguments print;
-  bool header = false;  // also where the output is no terminal
-  int threads = 0;      // as in all commands, but here is nothing to share out
+  bool header = false;           // also where the output is no terminal
+  Report report = Report::text;  // of a list of tensors
+  int threads = 0;               // as in all commands, but here is nothing to share out
   When color = When::automatic;
   When progress = When::automatic;
 };

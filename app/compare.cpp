@@ -22,8 +22,6 @@ namespace lnorm::app {
 
 namespace {
 
-using Report = CompareArguments::Report;
-
 Tolerance tolerance_of(const CompareArguments& arguments, const ToleranceOfNames* own, DType actual,
                        DType expected) {
   const bool bounds = own != nullptr || arguments.rtol || arguments.atol;

@@ -12,7 +12,7 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/layout/reorder.hpp"
-#include "member_table.hpp"
+#include "lnorm/report/member_table.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
 
@@ -63,6 +63,23 @@ bool lists(const Selection& selection) {
   return selection.is_file && !tensor.set->tensor_name(tensor.index).empty();
 }
 
+void list(const Selection& selection, Report report, ByteSink& out) {
+  std::vector<Member> members;
+  for (const Selected& tensor : selection.tensors) {
+    members.push_back(tensor.set->describe(tensor.index));
+    members.back().name = tensor.title;
+  }
+  selection.finish();
+  switch (report) {
+    case Report::text:
+      return write_member_text(members, out);
+    case Report::json:
+      return write_member_json(members, out);
+    case Report::csv:
+      return write_member_csv(members, out);
+  }
+}
+
 }  // namespace
 
 int show(const ShowArguments& arguments) {
@@ -73,14 +90,16 @@ int show(const ShowArguments& arguments) {
   const bool is_for_tensor = arguments.header || !arguments.print.given.empty();
   ByteSink out("-");
   if (selection != nullptr && !is_for_tensor && lists(*selection)) {
-    std::vector<Member> members;
-    for (const Selected& tensor : selection->tensors) {
-      members.push_back(tensor.set->describe(tensor.index));
-    }
-    write_member_table(members, out);
-    selection->finish();
+    list(*selection, arguments.report, out);
   } else {
     if (selection != nullptr) only_tensor(*selection);
+    if (arguments.report != Report::text) {
+      const std::string_view option = arguments.report == Report::json ? "--json" : "--csv";
+      const std::string& word = input.names.front();
+      throw Error(concat(option, " lists the tensors of a file that holds several, ",
+                         printable(word), " is one tensor"),
+                  concat("lnorm stats ", shell_word(word), ' ', option, " has its statistics"));
+    }
     Outputs none;
     for_each_tensor(inputs, none,
                     {[&](const TensorInfo& x, const InputName&) {

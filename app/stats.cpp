@@ -19,8 +19,6 @@ namespace lnorm::app {
 
 namespace {
 
-using Report = StatsArguments::Report;
-
 void write(const Stats& stats, const StatsArguments& arguments, ByteSink& out) {
   switch (arguments.report) {
     case Report::text:

@@ -54,7 +54,10 @@ TEST_CASE("input, weight and bias come from one archive") {
 TEST_CASE("an archive that NumPy has compressed is the same as its arrays") {
   const std::string file = data_file("archives/compressed.npz");
   CHECK(output_of({"show", file}) ==
-        "x       float32  (20, 300)\nweight  float32  (300)\nbias    float64  (300)\n");
+        "x       float32  (20, 300)  23.4 KiB\n"
+        "weight  float32  (300)      1.17 KiB\n"
+        "bias    float64  (300)      2.34 KiB\n"
+        "3 tensors, 26.9 KiB\n");
   std::vector<float> x;
   for (int i = 0; i < 6000; ++i) x.push_back(static_cast<float>(i % 7));
   const TempDir at;
@@ -102,13 +105,18 @@ TEST_CASE("a file of tensors is listed, a member of it shown") {
                                                    tensor("n", "BOOL", "[0]", 8, 8) + "}",
                                                std::string(8, '\0')));
   CHECK(output_of({"show", at / "x.npz"}) ==
-        "a                   float32  (2)\n"
-        "a longer \\x1b name  int16    ()\n"
+        "a                   float32  (2)  8 B\n"
+        "a longer \\x1b name  int16    ()   2 B\n"
         "objects             object\n"
-        "b                   <V2\n");
-  CHECK(output_of({"show", at / "x.npz", "--as", "bfloat16"}).ends_with("bfloat16  (1, 2)\n"));
+        "b                   <V2\n"
+        "4 tensors, 10 B, 2 of unknown size\n");
+  CHECK(output_of({"show", at / "x.npz", "--as", "bfloat16"})
+            .ends_with("bfloat16  (1, 2)  4 B\n4 tensors, 14 B, 1 of unknown size\n"));
   const std::string listed =
-      "ln_1.weight  float16  (2, 1)\nq            F8_E4M3  (4)\nn            bool     (0)\n";
+      "ln_1.weight  float16  (2, 1)  4 B\n"
+      "q            F8_E4M3  (4)\n"
+      "n            bool     (0)     0 B\n"
+      "3 tensors, 4 B, 1 of unknown size\n";
   CHECK(output_of({"show", at / "x.safetensors"}) == listed);
   CHECK(output_of({"show"}, pipe_of(read_file(at / "x.safetensors"))) == listed);
   CHECK(output_of({"show", at / "x.npz:a"}) == "tensor([1., 2.])\n");
@@ -123,7 +131,8 @@ TEST_CASE("a tensor goes to .safetensors and back") {
   const std::string x = data_file("sample.npy");
   output_of({x, "-o", at / "y.npy"});
   output_of({x, "-o", at / "y.safetensors"});
-  CHECK(output_of({"show", at / "y.safetensors"}) == "sample  float32  (2, 3, 4)\n");
+  CHECK(output_of({"show", at / "y.safetensors"}) ==
+        "sample  float32  (2, 3, 4)  96 B\n1 tensor, 96 B\n");
   CHECK(output_of({"show", at / "y.safetensors:sample"}) == output_of({"show", at / "y.npy"}));
   CHECK(output_of({"compare", at / "y.safetensors", at / "y.npy", "--rtol", "0", "--atol", "0"})
             .find("agree") != std::string::npos);
@@ -155,8 +164,10 @@ TEST_CASE("a tensor goes to .safetensors and back") {
 
   output_of({x, "-o", at / "y.npy", "--save-mean", at / "m.safetensors", "--save-rstd",
              at / "r.safetensors", "--no-keepdim"});
-  CHECK(output_of({"show", at / "m.safetensors"}) == "mean  float64  (2, 3)\n");
-  CHECK(output_of({"show", at / "r.safetensors"}) == "rstd  float64  (2, 3)\n");
+  CHECK(output_of({"show", at / "m.safetensors"}) ==
+        "mean  float64  (2, 3)  48 B\n1 tensor, 48 B\n");
+  CHECK(output_of({"show", at / "r.safetensors"}) ==
+        "rstd  float64  (2, 3)  48 B\n1 tensor, 48 B\n");
 }
 
 TEST_CASE("bfloat16 in .npy is V2, read where --as says so and written so") {

@@ -56,7 +56,7 @@ const std::vector<CommandHelp> kCommands{
      {kAxes, kInput, kOutput, kPrint, {"--threads", "--verbose"}}},
     {"show",
      "lnorm show [INPUT] [OPTIONS]",
-     {kInput, kPrint, {"--header", "--color", "--threads"}}},
+     {kInput, kPrint, {"--header", "--json", "--csv", "--color", "--threads"}}},
 };
 
 // The options that stand at the beginning of a line of the help.

@@ -589,7 +589,8 @@ TEST_CASE("a file of several tensors is listed, and one of it named", "[manners]
   check({
       {"lnorm show m.json",
        0,
-       {"x     float64  (2)\n", "w     float64  (2)\n", "name  a string\n", "t     no tensor\n"}},
+       {"x     float64  (2)  16 B\n", "w     float64  (2)  16 B\n", "name  a string\n",
+        "t     no tensor\n"}},
       {"lnorm m.json",
        2,
        {"m.json:1:1: found an object of x, w, name, t, expected one tensor"},

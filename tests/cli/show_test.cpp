@@ -137,3 +137,29 @@ TEST_CASE("show passes over what it does not print") {
   std::filesystem::resize_file(path, 128 + 4 * kRows * kColumns - 1);
   CHECK(refusal_fault(run({"show", path}), {path, "cut off"}) == "");
 }
+
+TEST_CASE("a list of tensors comes as JSON and CSV, and an empty one is no error") {
+  const std::string file = data_file("corpus/good/stored.npz");
+  CHECK(output_of({"show", file, "--json"}) ==
+        R"({"schema":1,"command":"show","tensors":[{"name":"x","dtype":"float32","shape":[2,5],)"
+        R"("bytes":40},{"name":"gamma","dtype":"float32","shape":[5],"bytes":20},)"
+        R"({"name":"beta","dtype":"float32","shape":[5],"bytes":20}],)"
+        R"("summary":{"tensors":3,"bytes":80}})"
+        "\n");
+  CHECK(output_of({"show", file, "--csv"}) ==
+        "name,dtype,shape,bytes\n"
+        "x,float32,\"(2, 5)\",40\n"
+        "gamma,float32,(5),20\n"
+        "beta,float32,(5),20\n");
+  const Stream empty = pipe_of(std::string("\2\0\0\0\0\0\0\0{}", 10));
+  CHECK(output_of({"show"}, empty) == "no tensors\n");
+  CHECK(output_of({"show", "--json"}, empty) ==
+        R"({"schema":1,"command":"show","tensors":[],"summary":{"tensors":0,"bytes":0}})"
+        "\n");
+  CHECK(output_of({"show", "--csv"}, empty) == "name,dtype,shape,bytes\n");
+  CHECK(refusal_fault(run({"show", data_file("sample.npy"), "--json"}),
+                      {"--json", "sample.npy is one tensor", "hint: lnorm stats "}) == "");
+  CHECK(refusal_fault(run({"show", file, "--json", "--csv"}), {"--json", "--csv"}) == "");
+  CHECK(refusal_fault(run({"show", file, "--csv", "--precision", "2"}),
+                      {"--precision has no effect beside --csv"}) == "");
+}

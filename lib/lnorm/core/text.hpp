@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ bool is_utf8(std::string_view text) noexcept;
 // Text that came from outside, safe to print on one line: control characters, and bytes that are not
 // UTF-8, as \n, \t or \x1b.
 std::string printable(std::string_view text);
+
+// How many characters text in UTF-8 has, each of which begins with such a byte.
+inline bool begins_character(char byte) noexcept { return (byte & 0xc0) != 0x80; }
+std::size_t character_count(std::string_view text) noexcept;
 
 // With a to z for A to Z.
 std::string lower_case(std::string_view text);

@@ -8,10 +8,10 @@ Spool::Spool(std::size_t record_size, std::size_t memory)
     : record_size_(record_size),
       memory_(std::max(record_size, memory / record_size * record_size)) {}
 
-void Spool::append(std::span<const std::byte> record) {
-  if (latest_.size() + record.size() > memory_) write_out();
+void Spool::append(std::span<const std::byte> records) {
+  if (latest_.size() + records.size() > memory_) write_out();
   latest_.reserve(memory_);  // address space, which fills as it is written to
-  latest_.insert(latest_.end(), record.begin(), record.end());
+  latest_.insert(latest_.end(), records.begin(), records.end());
 }
 
 void Spool::write_out() {

@@ -16,7 +16,8 @@ class Spool {
  public:
   explicit Spool(std::size_t record_size, std::size_t memory = std::size_t{9} << 20);
 
-  void append(std::span<const std::byte> record);
+  // One record or several.
+  void append(std::span<const std::byte> records);
 
   // Calls see with every record, in order.
   void replay(const std::function<void(std::span<const std::byte>)>& see) const;

@@ -1,6 +1,7 @@
 #include "lnorm/kernel/moments.hpp"
 
 #include <limits>
+#include <optional>
 
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/row_normalizer.hpp"
@@ -11,20 +12,38 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+// Whether plain sums decide all that a row normalizer would find.
+bool take_plain(const Sums& sums, std::int64_t n, std::int64_t ddof, Moments& result) {
+  const auto centered = centered_sums(sums, 0, n, false, plain_growth(n));
+  if (!centered) return false;
+  const auto sum = centered->rounded_sum();
+  const auto mean = centered->rounded_mean();
+  const auto variance = centered->rounded_variance(n - ddof);
+  if (!sum || !mean || !variance) return false;
+  result.sum = *sum;
+  result.mean = *mean;
+  result.variance = *variance;
+  return true;
+}
+
 Moments row_moments(const RowSetting& setting, const RowsIn& row) {
   if (row.row_length == 0) return {.mean = kNan, .variance = kNan, .min = kNan, .max = kNan};
   const Passes* const passes = setting.kernel.passes;
   const Range range = passes != nullptr ? passes->range(row) : range_one_by_one(row);
   Moments result{.non_finite = range.non_finite, .sum = kNan, .mean = kNan, .variance = kNan};
   if (range.non_finite == 0) {
-    RowNormalizer normalizer(setting, sample_of(row), [&](const auto& see) { see(row); });
+    std::optional<Sums> plain;
     if (passes != nullptr && is_plain(row.dtype, range)) {
-      normalizer.take_plain(passes->plain_sums(row, plain_exponent(range)));
+      plain = passes->plain_sums(row, plain_exponent(range));
     }
-    normalizer.sum_up();
-    result.sum = normalizer.sum();
-    result.mean = normalizer.mean();
-    result.variance = normalizer.variance();
+    if (!plain || !take_plain(*plain, row.row_length, setting.formula.ddof, result)) {
+      RowNormalizer normalizer(setting, sample_of(row), [&](const auto& see) { see(row); });
+      if (plain) normalizer.take_plain(*plain);
+      normalizer.sum_up();
+      result.sum = normalizer.sum();
+      result.mean = normalizer.mean();
+      result.variance = normalizer.variance();
+    }
   }
   const bool has_number = range.min <= range.max;
   result.min = has_number ? range.min : kNan;

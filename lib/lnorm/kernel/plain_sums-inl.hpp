@@ -124,32 +124,47 @@ struct PlainLanes {
   Lanes lower;
   V splitter;
 
-  HWY_INLINE void add_group(const double* group) {
-    for (std::int64_t v = 0; v < kVectors; ++v) {
-      const V element = hn::LoadU(kDoubles, group + v * kWidth);
-      const V square = element * element;
-      const V part = (square + splitter) - splitter;
-      x.v[v] = x.v[v] + element;
-      upper.v[v] = upper.v[v] + part;
-      lower.v[v] = lower.v[v] + (square - part);
-    }
+  HWY_INLINE void clear() {
+    x.clear();
+    upper.clear();
+    lower.clear();
+  }
+  HWY_INLINE void add(std::int64_t v, V element) {
+    const V square = element * element;
+    const V part = (square + splitter) - splitter;
+    x.v[v] = x.v[v] + element;
+    upper.v[v] = upper.v[v] + part;
+    lower.v[v] = lower.v[v] + (square - part);
+  }
+  HWY_INLINE Sums fold() const {
+    return {{sum_of_lanes(x.fold())},
+            lnorm::two_sum(sum_of_lanes(upper.fold()), sum_of_lanes(lower.fold()))};
   }
 };
 
 Sums plain_sums(const RowsIn& row, int exponent) {
   Sums total;
-  for_each_chunk(row, 0, [&](std::int64_t, std::int64_t n, Chunk& chunk) HWY_ATTR {
-    PlainLanes lanes;
-    lanes.x.clear();
-    lanes.upper.clear();
-    lanes.lower.clear();
-    lanes.splitter = splat(plain_splitter(exponent));
-    const std::int64_t whole = (n + kLanes - 1) / kLanes * kLanes;  // a chunk has room for it
-    std::fill(chunk.high + n, chunk.high + whole, 0.0);
-    for (std::int64_t i = 0; i < whole; i += kLanes) lanes.add_group(chunk.high + i);
-    total += {{sum_of_lanes(lanes.x.fold())},
-              lnorm::two_sum(sum_of_lanes(lanes.upper.fold()), sum_of_lanes(lanes.lower.fold()))};
-  });
+  PlainLanes of_chunk;
+  of_chunk.clear();
+  of_chunk.splitter = splat(plain_splitter(exponent));
+  const bool is_usual = row.dtype == DType::float32 && row.byte_order == std::endian::native;
+  for_each_stretch(row, 0, is_usual,
+                   [&](std::int64_t start, std::int64_t n, const auto& elements) HWY_ATTR {
+                     PlainLanes lanes = of_chunk;  // in registers
+                     std::int64_t i = 0;
+                     for (; i + kLanes <= n; i += kLanes) {
+                       for (std::int64_t v = 0; v < kVectors; ++v)
+                         lanes.add(v, elements(i + v * kWidth));
+                     }
+                     for (std::int64_t v = 0; i < n; ++v, i += kWidth) {
+                       lanes.add(v, hn::IfThenElseZero(mask_of(kDoubles, n - i), elements(i)));
+                     }
+                     of_chunk = lanes;
+                     const std::int64_t end = start + n;
+                     if (end % kChunk != 0 && end != row.row_length) return;
+                     total += lanes.fold();
+                     of_chunk.clear();
+                   });
   return total;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "lnorm/core/chunk.hpp"
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/kernel/rows.hpp"
 
@@ -43,6 +44,12 @@ inline bool is_plain(DType dtype, const Range& range) noexcept {
       dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
   return is_float && range.non_finite == 0 && range.greatest > 0 &&
          range.least >= power_of_two(plain_exponent(range) - 20);
+}
+
+// The sums of a row are within this many u^2 of exact: those of chunks are exact, and each addition of one to the
+// total is off by 3 u^2.
+inline double plain_growth(std::int64_t n) noexcept {
+  return 3 * static_cast<double>((n + kChunk - 1) / kChunk);
 }
 
 // Parts a square.

@@ -5,40 +5,14 @@
 #include <limits>
 #include <utility>
 
+#include "lnorm/kernel/bracket.hpp"
 #include "lnorm/kernel/exact_sums.hpp"
-#include "lnorm/kernel/rounding.hpp"
 
 namespace lnorm {
 
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// What the numbers within error of a value round to.
-struct Bracket {
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-
-  bool is_decided() const noexcept { return same_result(least, most); }
-};
-
-Bracket bracket(double value, double error, DType dtype) {
-  return {rounded(value - error, dtype), rounded(value + error, dtype)};
-}
-
-Bracket bracket(DoubleDouble value, double error, DType dtype) {
-  if (value.high == 0 && error == 0) return {0, 0};
-  // The sums are off by 2 u^2 of themselves.
-  const double margin = error + 4 * kUnit * kUnit * std::fabs(value.high);
-  return {rounded(value + -margin, dtype), rounded(value + margin, dtype)};
-}
-
-// The float64 that value rounds to, where its error does not leave that open.
-std::optional<double> decided(DoubleDouble value, double error) {
-  const Bracket b = bracket(value, error, DType::float64);
-  if (!b.is_decided()) return std::nullopt;
-  return b.least;
-}
 
 // Zero, or between the reciprocals.
 bool is_within(Number term, double most) {
@@ -96,9 +70,7 @@ void RowNormalizer::take(const Sums& row) {
 
 void RowNormalizer::take_plain(const Sums& row) {
   center_ = 0;
-  // Sums of chunks are exact. Each addition of one to the total is off by 3 u^2.
-  const std::int64_t chunks = (setting_.row_length + kChunk - 1) / kChunk;
-  take_wide(row, 3 * static_cast<double>(chunks));
+  take_wide(row, plain_growth(setting_.row_length));
 }
 
 void RowNormalizer::sum_up() {
@@ -203,27 +175,22 @@ const ExactRow& RowNormalizer::exact() const {
 
 double RowNormalizer::sum() const {
   if (!is_finite_) return kNan;
-  const auto fast = centered_ ? decided(centered_->sum, centered_->sum_error) : std::nullopt;
+  const auto fast = centered_ ? centered_->rounded_sum() : std::nullopt;
   return fast ? *fast : exact().sum();
 }
 
 double RowNormalizer::mean() const {
   if (!is_finite_) return kNan;
   if (setting_.formula.rms) return 0;
-  const auto fast = centered_ ? decided(centered_->mean, centered_->mean_error) : std::nullopt;
+  const auto fast = centered_ ? centered_->rounded_mean() : std::nullopt;
   return fast ? *fast : exact().mean();
 }
 
 double RowNormalizer::variance() const {
   if (!is_finite_) return kNan;
-  if (centered_) {
-    const auto freedom = static_cast<double>(setting_.row_length - setting_.formula.ddof);
-    const DoubleDouble variance = centered_->squares / DoubleDouble{freedom};
-    const double error =
-        centered_->squares_error / freedom * (1 + 0x1p-8) + 10 * kUnit * kUnit * variance.high;
-    if (const auto fast = decided(variance, error)) return *fast;
-  }
-  return exact().variance();
+  const std::int64_t freedom = setting_.row_length - setting_.formula.ddof;
+  const auto fast = centered_ ? centered_->rounded_variance(freedom) : std::nullopt;
+  return fast ? *fast : exact().variance();
 }
 
 double RowNormalizer::rstd() const {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/kernel/bracket.hpp"
 
 namespace lnorm {
 
@@ -96,6 +97,19 @@ std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::
   result.squares = centered;
   result.squares_error = squares_error;
   return result;
+}
+
+std::optional<double> CenteredSums::rounded_sum() const noexcept { return decided(sum, sum_error); }
+
+std::optional<double> CenteredSums::rounded_mean() const noexcept {
+  return decided(mean, mean_error);
+}
+
+std::optional<double> CenteredSums::rounded_variance(std::int64_t freedom) const noexcept {
+  const DoubleDouble variance = squares / exact(freedom);
+  const double error =
+      squares_error / static_cast<double>(freedom) * kSlack + 10 * kUnit2 * variance.high;
+  return decided(variance, error);
 }
 
 CenteredSums constant_sums(double element, std::int64_t n) noexcept {

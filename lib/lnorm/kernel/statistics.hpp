@@ -105,6 +105,12 @@ struct CenteredSums {
   double mean_error;
   DoubleDouble squares;  // sum((x - mean)^2)
   double squares_error;
+
+  // Each rounded once to float64, where its error does not leave that open. freedom: what the squares are
+  // divided by.
+  std::optional<double> rounded_sum() const noexcept;
+  std::optional<double> rounded_mean() const noexcept;
+  std::optional<double> rounded_variance(std::int64_t freedom) const noexcept;
 };
 
 // Nothing where bits are lost: the center is too far from the mean, or squares are near the ends of the range of

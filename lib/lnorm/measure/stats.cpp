@@ -1,11 +1,7 @@
 #include "lnorm/measure/stats.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-
-#include "lnorm/measure/medians.hpp"
 
 namespace lnorm {
 
@@ -33,9 +29,7 @@ std::span<const StatsColumn> stats_columns(bool softmax) noexcept {
 }
 
 StatsSummary summarize(std::span<const StatsColumn> columns, const EachStatsRow& each_row) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   StatsSummary summary;
-  summary.columns.assign(columns.size(), {0, kNan, kNan, kNan});
   each_row([&](const StatsRow& row) {
     summary.input.add(summary.rows, row.input.non_finite);
     if (row.input.non_finite == 0) summary.output.add(summary.rows, row.output.non_finite);
@@ -51,16 +45,9 @@ StatsSummary summarize(std::span<const StatsColumn> columns, const EachStatsRow&
       }
     });
   };
-  each_value([&](std::size_t column, double value) {
-    ColumnSummary& result = summary.columns[column];
-    result.min = result.count == 0 ? value : std::min(result.min, value);
-    result.max = result.count == 0 ? value : std::max(result.max, value);
-    ++result.count;
-  });
-  std::vector<std::int64_t> counts;
-  for (const ColumnSummary& column : summary.columns) counts.push_back(column.count);
-  const std::vector<double> found = medians(counts, each_value);
-  for (std::size_t i = 0; i < columns.size(); ++i) summary.columns[i].median = found[i];
+  summary.columns.resize(columns.size());
+  each_value([&](std::size_t column, double value) { summary.columns[column].add(value); });
+  find_medians(summary.columns, each_value);
   return summary;
 }
 

@@ -11,6 +11,7 @@
 #include "lnorm/core/moments.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
+#include "lnorm/measure/column_summary.hpp"
 #include "lnorm/measure/histogram.hpp"
 
 // What normalization does to every row, and a summary over the rows.
@@ -38,14 +39,6 @@ std::span<const StatsColumn> stats_columns(bool softmax) noexcept;
 
 // Calls its argument with every row, in order; may be called again.
 using EachStatsRow = std::function<void(const std::function<void(const StatsRow&)>&)>;
-
-// Over the values that count: those that are not NaN, of the rows whose elements are all finite.
-struct ColumnSummary {
-  std::int64_t count = 0;
-  double min = 0;  // NaN, as median and max, where count is 0
-  double median = 0;
-  double max = 0;
-};
 
 // Where there are NaNs and infinities.
 struct NonFinite {

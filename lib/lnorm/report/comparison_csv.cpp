@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/csv.hpp"
+#include "lnorm/report/csv_field.hpp"
 #include "lnorm/report/numbers.hpp"
 
 namespace lnorm {

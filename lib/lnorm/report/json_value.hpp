@@ -7,6 +7,7 @@
 
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/number.hpp"
+#include "lnorm/measure/column_summary.hpp"
 
 namespace lnorm {
 
@@ -24,6 +25,13 @@ inline nlohmann::ordered_json json_value(Number value, DType dtype) {
   const Int128 integer = integer_of(value);
   if (integer < 0) return static_cast<std::int64_t>(integer);
   return static_cast<std::uint64_t>(integer);
+}
+
+inline nlohmann::ordered_json json_value(const ColumnSummary& column) {
+  return {{"count", column.count},
+          {"min", json_value(column.min)},
+          {"median", json_value(column.median)},
+          {"max", json_value(column.max)}};
 }
 
 // On one line. Bytes of a name that are not UTF-8 become U+FFFD.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_number.hpp"
 
 namespace lnorm {
@@ -87,6 +88,25 @@ std::string significant_text(double value, int digits) {
     text.erase(end, e - end);
   }
   return text;
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return concat(bytes, " B");
+  auto size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (size >= 1023.5) {  // which would be shown as 1024
+    size /= 1024;
+    ++unit;
+  }
+  return concat(significant_text(size, 3), ' ', kUnits[unit]);
+}
+
+std::string variances_text(std::int64_t ddof) {
+  return concat(ddof == 0   ? "biased "
+                : ddof == 1 ? "unbiased "
+                            : "",
+                "variances (ddof ", ddof, ")");
 }
 
 }  // namespace lnorm

@@ -30,4 +30,10 @@ std::string fixed_text(double value, int decimals);
 // no zeros at its end: 1.5e-08.
 std::string significant_text(double value, int digits);
 
+// How much that is, to three digits: "768 B", "1.50 KiB".
+std::string bytes_text(std::int64_t bytes);
+
+// "biased variances (ddof 0)".
+std::string variances_text(std::int64_t ddof);
+
 }  // namespace lnorm

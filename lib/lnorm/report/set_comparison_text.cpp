@@ -7,8 +7,8 @@
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/measure/ulp.hpp"
+#include "lnorm/report/abbreviated.hpp"
 #include "lnorm/report/comparison_report.hpp"
-#include "lnorm/report/names.hpp"
 #include "lnorm/report/numbers.hpp"
 
 namespace lnorm {
@@ -24,6 +24,12 @@ std::string ulps_text(const Comparison& c) {
   const std::uint64_t ulps = c.ulps->value;
   if (is_floating(c.expected.dtype) && ulps == kNoUlpDistance) return "beyond";
   return ulps < kMany ? std::to_string(ulps) : rounded_text(static_cast<double>(ulps), 2);
+}
+
+// Followed by blanks up to a width, in characters.
+std::string padded(std::string text, std::size_t width) {
+  text.append(width - std::min(width, character_count(text)), ' ');
+  return text;
 }
 
 std::string distance_text(const std::optional<Greatest<double>>& greatest) {
@@ -119,7 +125,7 @@ class SetReport {
     std::size_t remark_width = 0;
     for (const Line& line : lines) {
       for (std::size_t i = 0; i < line.words.size(); ++i) {
-        word_widths[i] = std::max(word_widths[i], width_of(line.words[i]));
+        word_widths[i] = std::max(word_widths[i], character_count(line.words[i]));
       }
       for (std::size_t i = 0; i < line.numbers.size(); ++i) {
         number_widths[i] = std::max(number_widths[i], line.numbers[i].size());
@@ -143,7 +149,7 @@ class SetReport {
 
   void add_line(const Line& line, const std::array<std::size_t, 3>& word_widths,
                 const std::array<std::size_t, 4>& number_widths, bool is_head) {
-    std::string text = padded(shortened(line.words[0], word_widths[0]), word_widths[0]);
+    std::string text = padded(abbreviated(line.words[0], word_widths[0]), word_widths[0]);
     for (std::size_t i = 1; i < line.words.size(); ++i) {
       if (word_widths[i] > 0) text += "  " + padded(line.words[i], word_widths[i]);
     }

@@ -48,12 +48,7 @@ Json summary_json(const Stats& stats) {
               {"output_non_finite_elements", summary.output.elements}};
   for (std::size_t i = 0; i < stats.columns.size(); ++i) {
     const StatsColumn& column = stats.columns[i];
-    const ColumnSummary& values = summary.columns[i];
-    result[std::string(column.tensor)][std::string(column.name)] = {
-        {"count", values.count},
-        {"min", json_value(values.min)},
-        {"median", json_value(values.median)},
-        {"max", json_value(values.max)}};
+    result[std::string(column.tensor)][std::string(column.name)] = json_value(summary.columns[i]);
   }
   return result;
 }

@@ -72,10 +72,7 @@ class TextReport {
     bytes_.write(style_.folded(concat("eps ", value_text(formula.eps), " on the ",
                                       formula.eps_on == EpsOn::std ? "root of the " : "",
                                       formula.rms ? "mean of squares" : "variance", ", ",
-                                      formula.ddof == 0   ? "biased variances"
-                                      : formula.ddof == 1 ? "unbiased variances"
-                                                          : "variances",
-                                      " (ddof ", formula.ddof, ")", affine_text())));
+                                      variances_text(formula.ddof), affine_text())));
     write_non_finite(stats_.summary.input, "", "; not summarized");
     write_non_finite(stats_.summary.output, "the output alone of ", "");
     write_line("");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lnorm/core/text.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -24,25 +26,31 @@ std::string without_end(std::string line) {
 
 }  // namespace
 
-Table::Table(std::string label, std::vector<TableColumn> columns)
+Table::Table(std::string label, std::vector<TableColumn> columns, bool labels_are_text)
     : label_(std::move(label)),
       columns_(std::move(columns)),
+      labels_are_text_(labels_are_text),
       label_width_(label_.size()),
       widths_(columns_.size()) {
   for (std::size_t i = 0; i < columns_.size(); ++i) widths_[i].all = columns_[i].name.size();
 }
 
 void Table::measure(const TableLine& line) {
-  label_width_ = std::max(label_width_, line.label.size());
+  label_width_ = std::max(label_width_, character_count(line.label));
   for (std::size_t i = 0; i < line.cells.size(); ++i) {
     const std::string& cell = line.cells[i];
     Width& width = widths_[i];
-    if (is_number(cell)) {
+    if (!columns_[i].is_text && is_number(cell)) {
       width.before = std::max(width.before, point_of(cell));
       width.after = std::max(width.after, cell.size() - point_of(cell));
     }
-    width.all = std::max({width.all, width.before + width.after, cell.size()});
+    width.all = std::max({width.all, width.before + width.after, character_count(cell)});
   }
+}
+
+std::string Table::labeled(const std::string& label) const {
+  const std::string rest = blanks(label_width_ - character_count(label));
+  return labels_are_text_ ? label + rest : rest + label;
 }
 
 // Before a column: three blanks where a group begins.
@@ -81,31 +89,34 @@ std::vector<Table::Block> Table::blocks(int width) const {
 
 std::vector<std::string> Table::head(Block block) const {
   std::string groups = blanks(label_width_);
-  std::string names = blanks(label_width_ - label_.size()) + label_;
+  std::string names = labeled(label_);
   std::string_view group;
   for (std::size_t i = block.begin; i < block.end; ++i) {
     const TableColumn& column = columns_[i];
     groups.resize(std::max(groups.size(), names.size()), ' ');
     if (column.group != group) groups.append(blanks(gap(i, block))).append(column.group);
     group = column.group;
-    names += blanks(gap(i, block) + widths_[i].all - column.name.size());
-    names += column.name;
+    const std::string rest = blanks(widths_[i].all - column.name.size());
+    names += blanks(gap(i, block));
+    names.append(column.is_text ? "" : rest).append(column.name).append(column.is_text ? rest : "");
   }
   std::vector<std::string> lines;
   groups = without_end(groups);
   if (!groups.empty()) lines.push_back(groups);
-  lines.push_back(names);
+  lines.push_back(without_end(names));
   return lines;
 }
 
 std::string Table::text(const TableLine& line, Block block) const {
-  std::string text = blanks(label_width_ - line.label.size()) + line.label;
+  std::string text = labeled(line.label);
   for (std::size_t i = block.begin; i < std::min(block.end, line.cells.size()); ++i) {
     const std::string& cell = line.cells[i];
     const Width& width = widths_[i];
-    const std::size_t after =
-        is_number(cell) ? width.after - (cell.size() - point_of(cell)) : std::size_t{0};
-    text += blanks(gap(i, block) + width.all - after - cell.size()) + cell + blanks(after);
+    const std::size_t rest = width.all - character_count(cell);
+    const std::size_t after = columns_[i].is_text ? rest
+                              : is_number(cell)   ? width.after - (cell.size() - point_of(cell))
+                                                  : std::size_t{0};
+    text += blanks(gap(i, block) + rest - after) + cell + blanks(after);
   }
   return without_end(text);
 }

@@ -10,6 +10,7 @@ namespace lnorm {
 struct TableColumn {
   std::string_view group;  // is printed over the first of its columns
   std::string_view name;
+  bool is_text = false;  // at the left
 };
 
 struct TableLine {
@@ -17,11 +18,12 @@ struct TableLine {
   std::vector<std::string> cells;
 };
 
-// A table of numbers for people: points stand under points, and columns that do not fit beside the others
+// A table for people, of numbers above all: points stand under points, and columns that do not fit beside the others
 // stand below them, beside the labels again. Its lines are not held: they are shown to it twice.
 class Table {
  public:
-  Table(std::string label, std::vector<TableColumn> columns);
+  // label: the name of the lines' labels, which stand at the right, or at the left if they are text.
+  Table(std::string label, std::vector<TableColumn> columns, bool labels_are_text = false);
 
   // First, every line.
   void measure(const TableLine& line);
@@ -47,11 +49,13 @@ class Table {
     std::size_t all = 0;
   };
 
+  std::string labeled(const std::string& label) const;
   std::size_t gap(std::size_t column, Block block) const;
   std::size_t width(Block block) const;
 
   std::string label_;
   std::vector<TableColumn> columns_;
+  bool labels_are_text_;
   std::size_t label_width_;
   std::vector<Width> widths_;
 };

@@ -51,3 +51,15 @@ TEST_CASE("axes are named in words", "[report]") {
   CHECK(lnorm::axes_text({0, 3}) == "axes 0 and 3");
   CHECK(lnorm::axes_text({0, 1, 4}) == "axes 0, 1 and 4");
 }
+
+TEST_CASE("sizes have three digits and a unit", "[report]") {
+  using lnorm::bytes_text;
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(1023) == "1023 B");
+  CHECK(bytes_text(1024) == "1.00 KiB");
+  CHECK(bytes_text(1536) == "1.50 KiB");
+  CHECK(bytes_text(1023 * 1024) == "1023 KiB");
+  CHECK(bytes_text((1 << 20) - 1) == "1.00 MiB");
+  CHECK(bytes_text(std::int64_t{5} << 30) == "5.00 GiB");
+  CHECK(bytes_text(std::numeric_limits<std::int64_t>::max()) == "8.00 EiB");
+}

@@ -1,0 +1,197 @@
+#include "lnorm/pipeline/tensor_stats.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lnorm/core/chunk.hpp"
+#include "lnorm/io/spool.hpp"
+#include "lnorm/kernel/moments.hpp"
+#include "lnorm/layout/row_source.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// What is kept of every row whose elements are all finite: mean and variance.
+using RowRecord = std::array<double, 2>;
+
+// So many records are held, those of most tensors; of more, all are on disk.
+constexpr std::int64_t kMostHeld = 1 << 19;
+
+// A block under way, in buffers that the next block will use again.
+struct Slot {
+  std::vector<std::byte> elements;
+  std::vector<std::byte> packed;
+  RowsIn x{};
+  std::int64_t first_row = 0;
+  std::vector<Moments> moments;
+  std::vector<RowRecord> records;
+  std::optional<LargestElement> largest;
+};
+
+void improve(std::optional<LargestElement>& largest, const LargestElement& other) {
+  if (!largest || largest->is_beaten_by(other)) largest = other;
+}
+
+// The greatest |x| of a row as a double; infinite where infinities hide it, negative where there is none.
+double greatest_of(const Moments& row) {
+  return std::isnan(row.min) ? -1 : std::max(std::fabs(row.min), std::fabs(row.max));
+}
+
+// Of the finite elements of a row. The position is that in the row.
+std::optional<LargestElement> largest_of(const RowsIn& row) {
+  std::optional<LargestElement> largest;
+  for_each_element(row, [&](std::int64_t i, Number value) {
+    if (std::isfinite(value.high)) improve(largest, {value, i});
+  });
+  return largest;
+}
+
+// The same where its |x| is known, and a double.
+std::optional<LargestElement> first_of_size(const RowsIn& row, double size) {
+  Chunk chunk;
+  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
+    const std::int64_t n = load_chunk(row, start, chunk);
+    const double* const found =
+        std::find_if(chunk.high, chunk.high + n, [&](double x) { return std::fabs(x) == size; });
+    if (found != chunk.high + n) return LargestElement{{*found}, start + (found - chunk.high)};
+  }
+  return {};
+}
+
+// Finds the largest elements of blocks by the moments of their rows: few rows are looked through.
+class LargestFinder {
+ public:
+  explicit LargestFinder(const Plan& plan)
+      : plan_(plan),
+        is_exact_(!has_low(plan.in)),
+        first_row_wins_(is_exact_ && plan.out_view.is_contiguous()) {}
+
+  // Nothing if an earlier block has a larger one.
+  std::optional<LargestElement> find(const Slot& block) const {
+    const double least = least_;
+    double greatest = -1;
+    bool has_infinity = false;
+    for (const Moments& row : block.moments) {
+      const double of_row = greatest_of(row);
+      has_infinity = has_infinity || std::isinf(of_row);
+      if (!std::isinf(of_row)) greatest = std::max(greatest, of_row);
+    }
+    const bool can_win = greatest >= 0 && (first_row_wins_ ? greatest > least : greatest >= least);
+    std::optional<LargestElement> largest;
+    if (!can_win && !has_infinity) return largest;
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      const double of_row = greatest_of(block.moments[static_cast<std::size_t>(r)]);
+      if (!std::isinf(of_row) && !(can_win && of_row == greatest)) continue;
+      const std::int64_t row = block.first_row + r;
+      // Of equals the first in C order wins.
+      if (largest && is_exact_ && of_row == std::fabs(largest->value.high) &&
+          position(row, 0) > largest->position) {
+        continue;
+      }
+      const auto found = is_exact_ && !std::isinf(of_row)
+                             ? first_of_size(row_of(block.x, r), of_row)
+                             : largest_of(row_of(block.x, r));
+      if (found) improve(largest, {found->value, position(row, found->position)});
+    }
+    return largest;
+  }
+
+  // Blocks leave in order.
+  void leave(const std::optional<LargestElement>& largest) {
+    if (!largest) return;
+    improve(largest_, *largest);
+    least_ = std::fabs(largest_->value.high);
+  }
+
+  const std::optional<LargestElement>& largest() const noexcept { return largest_; }
+
+ private:
+  std::int64_t position(std::int64_t row, std::int64_t element) const {
+    return plan_.out_view.runs({row, 1, element, 1}).front().position;
+  }
+
+  const Plan& plan_;
+  bool is_exact_;  // elements are doubles
+  bool first_row_wins_;
+  std::optional<LargestElement> largest_;
+  std::atomic<double> least_ = -1;  // |x| of the largest so far
+};
+
+}  // namespace
+
+TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptions& options) {
+  TensorStats stats;
+  stats.x = given.info();
+  stats.axes = plan.axes;
+  stats.rows = plan.rows;
+  stats.row_length = plan.row_length;
+  stats.ddof = plan.formula.ddof;
+  const std::int64_t rows = plan.row_length > 0 ? plan.rows : 0;
+  const std::int64_t blocks = (rows + plan.route.rows - 1) / plan.route.rows;
+  const Crew crew = crew_of(plan, options.threads);
+  std::vector<Slot> slots(crew.slots());
+  RowSource source(given, plan.in_view, plan.route.in, for_each_tile(options.threads));
+  Spool records(sizeof(RowRecord),
+                static_cast<std::size_t>(std::min(rows, kMostHeld)) * sizeof(RowRecord));
+  std::array<ColumnSummary, 2> columns;  // of the records
+  LargestFinder finder(plan);
+  const auto tile_of = [&](const Slot& slot) {
+    return Tile{slot.first_row, slot.x.rows, 0, plan.row_length};
+  };
+
+  const auto begin = [&](std::int64_t block, std::size_t s) {
+    Slot& slot = slots[s];
+    slot.first_row = block * plan.route.rows;
+    const std::int64_t count = std::min(plan.route.rows, rows - slot.first_row);
+    slot.x = {nullptr, plan.in, source.info().byte_order, count, plan.row_length};
+    source.begin(tile_of(slot), slot.packed, slot.elements);
+  };
+  const auto work = [&](std::int64_t, std::size_t s) {
+    Slot& slot = slots[s];
+    source.read(tile_of(slot), slot.packed, slot.elements);
+    slot.x.data = slot.elements.data();
+    slot.moments.resize(static_cast<std::size_t>(slot.x.rows));
+    measure_moments(slot.x, stats.ddof, slot.moments.data());
+    slot.records.clear();
+    for (const Moments& row : slot.moments) {
+      if (row.non_finite == 0) slot.records.push_back({row.mean, row.variance});
+    }
+    slot.largest = finder.find(slot);
+  };
+  const auto end = [&](std::int64_t, std::size_t s) {
+    const Slot& slot = slots[s];
+    std::int64_t row = slot.first_row;
+    for (const Moments& moments : slot.moments) stats.non_finite.add(row++, moments.non_finite);
+    for (const RowRecord& record : slot.records) {
+      for (std::size_t column = 0; column < record.size(); ++column)
+        columns[column].add(record[column]);
+    }
+    records.append(std::as_bytes(std::span(slot.records)));
+    finder.leave(slot.largest);
+    if (options.progress) options.progress(row * plan.row_length);
+  };
+  crew.run(blocks, begin, work, end);
+  source.finish();
+  stats.largest = finder.largest();
+  find_medians(columns, [&](const std::function<void(std::size_t, double)>& see) {
+    records.replay([&](std::span<const std::byte> bytes) {
+      RowRecord record;
+      std::memcpy(record.data(), bytes.data(), bytes.size());
+      for (std::size_t column = 0; column < record.size(); ++column) {
+        if (!std::isnan(record[column])) see(column, record[column]);
+      }
+    });
+  });
+  stats.means = columns[0];
+  stats.variances = columns[1];
+  return stats;
+}
+
+}  // namespace lnorm

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/measure/tensor_stats.hpp"
+#include "lnorm/pipeline/plan.hpp"
+#include "lnorm/pipeline/run.hpp"
+
+namespace lnorm {
+
+// Measures the input alone: reads it once, and finishes it. The plan is for rows that are whole and ordered.
+// Means and variances of rows are those of kernel/moments.hpp. The result does not depend on the number of
+// threads. Throws Error.
+TensorStats measure_tensor(TensorSource& source, const Plan& plan, const RunOptions& options = {});
+
+}  // namespace lnorm

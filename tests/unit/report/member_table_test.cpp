@@ -1,0 +1,86 @@
+#include "lnorm/report/member_table.hpp"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+namespace {
+
+using lnorm::Member;
+using nlohmann::json;
+
+class ListedSet final : public lnorm::TensorSet {
+ public:
+  explicit ListedSet(std::vector<Member> members)
+      : TensorSet("set"), members_(std::move(members)) {}
+
+  std::size_t size() const override { return members_.size(); }
+  std::string tensor_name(std::size_t index) const override { return members_[index].name; }
+  lnorm::TensorInfo info(std::size_t) const override { return {}; }
+  std::unique_ptr<lnorm::TensorSource> open(std::size_t) const override { return nullptr; }
+  Member describe(std::size_t index) const override { return members_[index]; }
+
+ private:
+  std::vector<Member> members_;
+};
+
+using Write = void (*)(const lnorm::TensorSet&, lnorm::ByteSink&);
+
+std::string written(Write write, std::vector<Member> members) {
+  const support::TempDir at;
+  lnorm::ByteSink bytes(at / "list");
+  write(ListedSet(std::move(members)), bytes);
+  bytes.finish();
+  bytes.commit();
+  return support::read_file(at / "list");
+}
+
+const std::vector<Member> kMembers{{"h.0.weight", "float32", lnorm::Shape{768}, 3072},
+                                   {"\u00e9, \"x\"", "bool", lnorm::Shape{2, 3}, 6},
+                                   {"q\n", "F8_E4M3", lnorm::Shape{4}, {}},
+                                   {"o", "(a reason that is longer than dtypes are)", {}, {}}};
+
+}  // namespace
+
+TEST_CASE("a listing has names, dtypes, shapes and sizes in columns, then a total", "[report]") {
+  CHECK(written(lnorm::write_member_text, kMembers) ==
+        "h.0.weight  float32  (768)   3.00 KiB\n"
+        "\u00e9, \"x\"      bool     (2, 3)       6 B\n"
+        "q\\n         F8_E4M3  (4)\n"
+        "o           (a reason that is longer than dtypes are)\n"
+        "4 tensors, 3.01 KiB, 2 of unknown size\n");
+  CHECK(written(lnorm::write_member_text, {}) == "no tensors\n");
+  CHECK(written(lnorm::write_member_text, {{"o", "object", {}, {}}}) ==
+        "o  object\n1 tensor, 1 of unknown size\n");
+}
+
+TEST_CASE("a listing as JSON and as CSV has exact bytes and whole names", "[report]") {
+  const json list = json::parse(written(lnorm::write_member_json, kMembers));
+  CHECK(list == json::parse(R"({"schema": 1, "command": "show", "tensors": [
+      {"name": "h.0.weight", "dtype": "float32", "shape": [768], "bytes": 3072},
+      {"name": "\u00e9, \"x\"", "dtype": "bool", "shape": [2, 3], "bytes": 6},
+      {"name": "q\n", "dtype": "F8_E4M3", "shape": [4], "bytes": null},
+      {"name": "o", "dtype": "(a reason that is longer than dtypes are)", "shape": null,
+       "bytes": null
+}], "summary": {"tensors": 4, "bytes": 3078}
+})"));
+  CHECK(json::parse(written(lnorm::write_member_json, {}))["tensors"] == json::array());
+CHECK(written(lnorm::write_member_csv, kMembers) ==
+      "name,dtype,shape,bytes\n"
+      "h.0.weight,float32,(768),3072\n"
+      "\"\u00e9, \"\"x\"\"\",bool,\"(2, 3)\",6\n"
+      "\"q\n\",F8_E4M3,(4),\n"
+      "o,(a reason that is longer than dtypes are),,\n");
+}
+
+TEST_CASE("sizes that cannot be summed are not", "[report]") {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::vector<Member> members(2, {"x", "uint8", lnorm::Shape{kMost}, kMost});
+  CHECK(written(lnorm::write_member_text, members).ends_with("8.00 EiB\n2 tensors\n"));
+  CHECK(json::parse(written(lnorm::write_member_json, members))["summary"]["bytes"].is_null());
+}
