@@ -54,6 +54,8 @@ TEST_CASE("safetensors files keep what is promised of any bytes", "[fuzz]") {
 TEST_CASE("files of PyTorch keep what is promised of any bytes", "[fuzz]") {
   CHECK(pass_all(fuzz_torch, "fuzz/torch") > 0);
   CHECK(pass_all(fuzz_torch, "torch", ".pt") > 0);
+}
+
 TEST_CASE("ONNX tensors keep what is promised of any bytes", "[fuzz]") {
   CHECK(pass_all(fuzz_onnx, "fuzz/onnx") > 0);
   CHECK(pass_all(fuzz_onnx, "onnx", ".pb") > 0);
