@@ -38,9 +38,9 @@ std::string entry(const std::string& name, const std::string& meaning) {
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string) const {
   const std::string& command = app->get_name();
   if (command == "compare") return "Usage: lnorm compare ACTUAL EXPECTED [OPTIONS]\n";
-  if (command == "apply") return "Usage: lnorm [apply] [INPUT] [OPTIONS]\n";
-  if (command == "lnorm") return "Usage: lnorm [COMMAND] [INPUT] [OPTIONS]\n";
-  return "Usage: lnorm " + command + " [INPUT] [OPTIONS]\n";
+  if (command == "apply") return "Usage: lnorm [apply] [INPUT...] [OPTIONS]\n";
+  if (command == "lnorm") return "Usage: lnorm [COMMAND] [INPUT...] [OPTIONS]\n";
+  return "Usage: lnorm " + command + " [INPUT...] [OPTIONS]\n";
 }
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {

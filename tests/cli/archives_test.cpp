@@ -114,9 +114,9 @@ TEST_CASE("a file of tensors is listed, a member of it shown") {
             .ends_with("bfloat16  (1, 2)  4 B\n4 tensors, 14 B, 1 of unknown size\n"));
   const std::string listed =
       "ln_1.weight  float16  (2, 1)  4 B\n"
-      "q            F8_E4M3  (4)\n"
       "n            bool     (0)     0 B\n"
-      "3 tensors, 4 B, 1 of unknown size\n";
+      "q            F8_E4M3  (4)     4 B\n"
+      "3 tensors, 8 B\n";
   CHECK(output_of({"show", at / "x.safetensors"}) == listed);
   CHECK(output_of({"show"}, pipe_of(read_file(at / "x.safetensors"))) == listed);
   CHECK(output_of({"show", at / "x.npz:a"}) == "tensor([1., 2.])\n");

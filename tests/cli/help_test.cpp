@@ -18,7 +18,7 @@ const Words kNormalization{"--eps",    "--eps-on", "--ddof",   "--unbiased",
                            "--weight", "--gamma",  "--scale",  "--bias",
                            "--beta",   "--shift",  "--kernel", "--zero-centered-weight",
                            "--rms"};
-const Words kInput{"--from", "--as", "--shape", "--offset", "--big-endian"};
+const Words kInput{"--from", "--as", "--shape", "--offset", "--big-endian", "--keep-going"};
 const Words kOutput{"-o", "--output", "--to", "--dtype", "--name", "--nan"};
 const Words kPrint{"--precision", "--edgeitems", "--threshold", "--linewidth", "--sci-mode"};
 
@@ -30,7 +30,7 @@ struct CommandHelp {
 
 const std::vector<CommandHelp> kCommands{
     {"apply",
-     "lnorm [apply] [INPUT] [OPTIONS]",
+     "lnorm [apply] [INPUT...] [OPTIONS]",
      {kAxes,
       kNormalization,
       kOutput,
@@ -38,7 +38,7 @@ const std::vector<CommandHelp> kCommands{
       kInput,
       {"--save-mean", "--save-rstd", "--no-keepdim", "--threads", "--verbose"}}},
     {"stats",
-     "lnorm stats [INPUT] [OPTIONS]",
+     "lnorm stats [INPUT...] [OPTIONS]",
      {kAxes,
       kNormalization,
       kInput,
@@ -52,10 +52,10 @@ const std::vector<CommandHelp> kCommands{
               "--csv",        "-q",      "--quiet", "--color",     "--threads",
               "--verbose"}}},
     {"softmax",
-     "lnorm softmax [INPUT] [OPTIONS]",
+     "lnorm softmax [INPUT...] [OPTIONS]",
      {kAxes, kInput, kOutput, kPrint, {"--threads", "--verbose"}}},
     {"show",
-     "lnorm show [INPUT] [OPTIONS]",
+     "lnorm show [INPUT...] [OPTIONS]",
      {kInput, kPrint, {"--header", "--json", "--csv", "--color", "--threads"}}},
 };
 
@@ -83,7 +83,7 @@ TEST_CASE("help and version are results") {
                                     "built with Boost [0-9.]+(, [A-Za-z_0-9]+ [0-9.]+){7}\n")));
   const std::string help = output_of({"--help"});
   CHECK(output_of({"-h"}) == help);
-  CHECK(help.find("Usage: lnorm [COMMAND] [INPUT] [OPTIONS]\n") != std::string::npos);
+  CHECK(help.find("Usage: lnorm [COMMAND] [INPUT...] [OPTIONS]\n") != std::string::npos);
   for (const CommandHelp& c : kCommands) {
     CHECK(help.find("\n  " + c.command + " ") != std::string::npos);
   }

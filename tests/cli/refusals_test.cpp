@@ -67,7 +67,8 @@ TEST_CASE("an input that cannot be read is named with the reason") {
       {{"no.npy"}, {"no.npy: No such file"}},
       {{"no.json:w"}, {"no.json:w: No such file"}},
       {{""}, {"''"}},
-      {{"folder"}, {"folder: is a directory"}},
+      {{"folder"}, {"folder: found 0 tensors, nothing, expected one"}},
+      {{"folder", "--from", "npy"}, {"folder: is a directory"}},
       {{"empty.npy"}, {"empty.npy: is empty"}},
       {{"a\nb.npy"}, {"a\\nb.npy: is empty"}},
       {{"blank.json", "--from", "json"}, {"blank.json:2:1: "}},
@@ -342,11 +343,9 @@ TEST_CASE("a wrong word for one of the other commands is named with the right on
       {{"compare", "x.npy", "x.npy", "--progress", "1"}, {"--progress", "'1'", "auto"}},
       {{"stats", "x.npy", "--from", "csv"}, {"--from", "'csv'", "npy", "json"}},
       {{"show", "x.json", "--from", "npy"}, {"x.json", "not an .npy file"}},
-      {{"stats", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm compare x.npy w3.npy"}},
-      {{"stats", "-", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm compare - w3.npy"}},
-      {{"-", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm compare - w3.npy"}},
-      {{"softmax", "x.npy", "y.npy"}, {"two INPUTs", "y.npy", "hint: -o y.npy writes there"}},
-      {{"show", "x.npy", "w3.npy"}, {"two INPUTs", "w3.npy", "hint: lnorm compare"}},
+      {{"stats", "x.npy", "y.npy"}, {"no file 'y.npy', the 2nd INPUT"}},
+      {{"softmax", "x.npy", "y.npy"}, {"no file 'y.npy'", "hint: -o y.npy writes there"}},
+      {{"x.npy", "-", "x.npy", "-"}, {"standard input is named for two inputs"}},
   });
 }
 
@@ -354,7 +353,6 @@ TEST_CASE("show refuses what holds no tensor") {
   Workplace().check({
       {{"show", "no.npy"}, {"no.npy: No such file"}},
       {{"show", ""}, {"''"}},
-      {{"show", "folder"}, {"folder: is a directory"}},
       {{"show"}, {"standard input: is empty"}},
       {{"show", "-"}, {"standard input: is empty"}},
       {{"show", "empty.npy"}, {"empty.npy: is empty"}},

@@ -101,7 +101,7 @@ TEST_CASE("without INPUT at a terminal every command prints its short help") {
     const Outcome outcome = run({name}, terminal());
     CHECK(outcome.status == 2);
     CHECK(outcome.out == "");
-    CHECK(outcome.err.find("Usage: lnorm " + name + " [INPUT]") != std::string::npos);
+    CHECK(outcome.err.find("Usage: lnorm " + name + " [INPUT...]") != std::string::npos);
     CHECK(outcome.err.find("Examples:") != std::string::npos);
     CHECK(outcome.err.find("lnorm: ") == std::string::npos);
   }

@@ -144,7 +144,6 @@ TEST_CASE("bad JSON is refused with line, column and index path", "[io][json]") 
       {"1,2", "x.json:1:2: found ',2' after the value, expected nothing"},
       {"tensor([1])", "x.json:1:1: the value is 'tensor(', expected a number"},
       {std::string("[1]\0", 4), "x.json:1:4: found '\\x00' after the value, expected nothing"},
-      {R"({"a": 1, "b": 2})", "x.json:1:1: found an object of a, b, expected one tensor"},
       {R"({"a": "b"})", "x.json:1:7: the value is a string, expected a number"},
       {R"({"shape": [1]})", R"(x.json:1:1: found an object of shape, expected "shape" and "data")"},
       {R"({"shape": [1], "shape": [1]})", "x.json:1:16: key 'shape' is there twice"},
@@ -172,12 +171,9 @@ TEST_CASE("bad JSON is refused with line, column and index path", "[io][json]") 
   }
   CHECK(error_of(R"({"a": {"b": [1]}})", "a") ==
         "x.json:1:7: found an object of b, expected a tensor");
-  CHECK(error_of("{}") == R"(x.json:1:1: found an object of nothing, expected "shape" and "data")");
   CHECK(error_of("{\"a\":\n[\"b\tc\"]}") ==
         "x.json:2:4: found '\\tc\"]}' in a string, expected it escaped");
   CHECK(error_of("[1,\n\"a\\\"]") == "x.json:2:1: the string that starts here does not end");
-  CHECK(error_of(R"({"a": 1, "b": 2})", "c") == "x.json:1:1: there is no member 'c', only a, b");
-  CHECK(error_of("[1]", "c") == "x.json:1:1: found no object, so there is no member 'c'");
 }
 
 TEST_CASE("JSON numbers are laid out as Python's repr", "[io][json]") {

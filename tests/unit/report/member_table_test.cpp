@@ -2,8 +2,8 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -14,27 +14,12 @@ namespace {
 using lnorm::Member;
 using nlohmann::json;
 
-class ListedSet final : public lnorm::TensorSet {
- public:
-  explicit ListedSet(std::vector<Member> members)
-      : TensorSet("set"), members_(std::move(members)) {}
+using Write = void (*)(std::span<const Member>, lnorm::ByteSink&);
 
-  std::size_t size() const override { return members_.size(); }
-  std::string tensor_name(std::size_t index) const override { return members_[index].name; }
-  lnorm::TensorInfo info(std::size_t) const override { return {}; }
-  std::unique_ptr<lnorm::TensorSource> open(std::size_t) const override { return nullptr; }
-  Member describe(std::size_t index) const override { return members_[index]; }
-
- private:
-  std::vector<Member> members_;
-};
-
-using Write = void (*)(const lnorm::TensorSet&, lnorm::ByteSink&);
-
-std::string written(Write write, std::vector<Member> members) {
+std::string written(Write write, const std::vector<Member>& members) {
   const support::TempDir at;
   lnorm::ByteSink bytes(at / "list");
-  write(ListedSet(std::move(members)), bytes);
+  write(members, bytes);
   bytes.finish();
   bytes.commit();
   return support::read_file(at / "list");
