@@ -163,7 +163,7 @@ TEST_CASE("text in a file holds every element", "[manners]") {
 
 TEST_CASE("an output is in the format that its name says, or refused", "[manners]") {
   const std::string list =
-      " is not written, expected .npy, .safetensors, .json, .jsonl, .ndjson or .txt";
+      " is not written, expected .npy, .npz, .safetensors, .json, .jsonl, .ndjson or .txt";
   const std::string hint = "--to npy writes .npy there, whatever its name is";
   const auto of = [&](const std::string& command, const std::string& what) {
     return Promise{command, 2, {"lnorm: " + what + list}, hint, command + " --to npy; ls"};
@@ -171,7 +171,7 @@ TEST_CASE("an output is in the format that its name says, or refused", "[manners
   std::vector<Promise> promises{
       of("lnorm x.npy -o z.csv", "-o z.csv: .csv"),
       of("lnorm x.npy -o z.pt", "-o z.pt: .pt"),
-      of("lnorm softmax x.npy --output z.npz", "-o z.npz: .npz"),
+      of("lnorm softmax x.npy --output z.pth", "-o z.pth: .pth"),
       of("lnorm x.npy -o Z.CSV", "-o Z.CSV: .CSV"),
       refused("lnorm x.npy -o y.npy --save-mean m.csv", "--save-mean m.csv: .csv" + list),
       refused("lnorm x.npy -o y.npy --save-rstd r.pt", "--save-rstd r.pt: .pt" + list),
@@ -549,7 +549,9 @@ TEST_CASE("dtypes and shapes are understood as others write them", "[manners]") 
   promises.push_back(
       {"lnorm cube.json --axes '[1, 2]' > a; lnorm cube.json --axis 1 > b; cmp a b"});
   promises.push_back({"lnorm v2.npy --as BF16 --to JSON", 0, {"[-1.0,1.0]"}});
-  promises.push_back(refused("lnorm v2.npy --as f4", "--as: 'f4' is not one of bfloat16"));
+  promises.push_back(refused("lnorm v2.npy --as f4",
+                             "--as float32 has no effect without --from raw: other files tell "
+                             "their dtype, but for bfloat16 in an .npy"));
   promises.push_back({R"(echo '{"shape": [0], "data": [], "dtype": "f32"}' | lnorm)",
                       0,
                       {R"({"shape":[0],"data":[],"dtype":"float32"})"}});

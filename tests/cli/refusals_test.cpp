@@ -109,7 +109,7 @@ TEST_CASE("an error in JSON has line, column and index path") {
       {{"members.json"}, {"members.json", "w, b, s", "hint: name one: members.json:w"}},
       {{"members.json:v"}, {"members.json", "'v'", "w, b, s"}},
       {{"members.json:s"}, {"members.json:1:36: ", "is a string, expected a number"}},
-      {{"x.json:w"}, {"x.json", "no member 'w'"}},
+      {{"x.json:w"}, {"x.json: holds one tensor without a name, found ':w'"}},
       {{}, {"standard input:2:2: ", "'x'"}, "[1,\n x]"},
   });
 }
@@ -169,7 +169,7 @@ TEST_CASE("a number out of range is named with its range") {
 
 TEST_CASE("a wrong word on the command line is named with the right ones") {
   Workplace().check({
-      {{"x.npy", "--to", "npz"}, {"--to", "'npz'", "npy", "json", "text"}},
+      {{"x.npy", "--to", "pt"}, {"--to", "'pt'", "npy", "npz", "json", "text"}},
       {{"x.npy", "--from", "csv"}, {"--from", "'csv'", "npy", "json"}},
       {{"x.npy", "--dtype", "int8"}, {"--dtype", "'int8'", "float16", "float32", "float64"}},
       {{"x.npy", "--eps-on", "var"}, {"--eps-on", "'var'", "variance", "std"}},
@@ -207,12 +207,12 @@ TEST_CASE("an output that cannot be written is named with the reason") {
       {{"x.npy", "-o", "no/y.npy"}, {"no/y.npy: No such file"}},
       {{"x.npy", "-o", ""}, {"''"}},
       {{"x.npy", "-o", std::string(300, 'y')}, {"File name too long"}},
-      {{"x.npy", "-o", "y.npz"},
-       {"y.npz", "is not written", ".npy, .safetensors, .json, .jsonl, .ndjson or .txt"}},
+      {{"x.npy", "-o", "y.pt"},
+       {"y.pt", "is not written", ".npy, .npz, .safetensors, .json, .jsonl, .ndjson or .txt"}},
       {{"x.npy", "-o", "y.safetensors", "--name", "__metadata__"},
        {"y.safetensors", "'__metadata__'", "hint: --name"}},
       {{"x.npy", "--to", "safetensors", "--name", "\xff"}, {"'\\xff'", "UTF-8"}},
-      {{"x.npy", "--save-mean", "m.npz"}, {"m.npz", "is not written"}},
+      {{"x.npy", "--save-mean", "m.pt"}, {"m.pt", "is not written"}},
       {{"x.npy", "-o", "x.npy/y.npy"}, {"x.npy/y.npy: Not a directory"}},
       {{"x.npy", "-o", "y.npy", "--save-rstd", "no/r.npy"}, {"no/r.npy: No such file"}},
   });
@@ -372,6 +372,6 @@ TEST_CASE("softmax refuses axes and outputs that apply refuses") {
       {{"softmax", "x.npy", "--dtype", "int8"}, {"--dtype", "'int8'", "float32"}},
       {{"softmax", "short.npy", "-o", "y.npy"}, {"short.npy", "24 bytes", "found 20"}},
       {{"softmax", "x.npy", "-o", "folder"}, {"folder: is a directory"}},
-      {{"softmax", "x.npy", "-o", "y.npz"}, {"y.npz", "is not written"}},
+      {{"softmax", "x.npy", "-o", "y.pb"}, {"y.pb", "is not written"}},
   });
 }
