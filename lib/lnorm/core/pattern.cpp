@@ -158,8 +158,11 @@ std::string substitute(std::string_view text, std::string_view name, const Captu
 }
 
 bool natural_less(std::string_view a, std::string_view b) noexcept {
-  std::size_t i = 0;
-  std::size_t j = 0;
+  // What both begin with does not count, but for digits of a number that goes on.
+  const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  auto i = static_cast<std::size_t>(differ.first - a.begin());
+  while (i > 0 && is_digit(a[i - 1])) --i;
+  std::size_t j = i;
   while (i < a.size() && j < b.size()) {
     if (is_digit(a[i]) && is_digit(b[j])) {
       const std::string_view x = number_at(a, i);

@@ -32,6 +32,12 @@ class SingleTensor final : public TensorSet {
 }  // namespace
 
 std::optional<std::size_t> TensorSet::find(const std::string& tensor_name) const {
+  // Whoever asks once is not worth an index.
+  if (!std::exchange(was_searched_, true)) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (this->tensor_name(i) == tensor_name) return i;
+    }
+  }
   if (indices_.empty()) {
     for (std::size_t i = 0; i < size(); ++i) indices_.emplace(this->tensor_name(i), i);
   }

@@ -73,8 +73,9 @@ class TensorSet {
 
  private:
   std::string name_;
-  mutable std::unordered_map<std::string, std::size_t>
-      indices_;  // by name, once find has been called
+  mutable bool was_searched_ = false;
+  // By name, once a second one is searched for.
+  mutable std::unordered_map<std::string, std::size_t> indices_;
 };
 
 // A set of one tensor that is open already, which open gives once.

@@ -25,9 +25,12 @@ class SafetensorsSet final : public TensorSet {
         header_(read_safetensors_header(*bytes_)),
         listed_(header_.tensors.size()) {
     std::iota(listed_.begin(), listed_.end(), std::uint32_t{0});
-    std::sort(listed_.begin(), listed_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
       return natural_less(header_.name(header_.tensors[a]), header_.name(header_.tensors[b]));
-    });
+    };
+    if (!std::is_sorted(listed_.begin(), listed_.end(), is_before)) {
+      std::sort(listed_.begin(), listed_.end(), is_before);
+    }
   }
 
   std::size_t size() const override { return listed_.size(); }

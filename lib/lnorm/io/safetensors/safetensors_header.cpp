@@ -58,8 +58,10 @@ SafetensorsHeader read_safetensors_header(ByteSource& bytes) {
   const auto key = [&](const SafetensorsEntry& tensor) {
     return std::tuple(tensor.begin, tensor.end, header.name(tensor));
   };
-  std::sort(header.tensors.begin(), header.tensors.end(),
-            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  const auto is_before = [&](const auto& a, const auto& b) { return key(a) < key(b); };
+  if (!std::is_sorted(header.tensors.begin(), header.tensors.end(), is_before)) {
+    std::sort(header.tensors.begin(), header.tensors.end(), is_before);
+  }
   check_offsets(header, bytes.name());
   const auto remaining = bytes.remaining();
   if (remaining && *remaining != header.data_bytes()) {

