@@ -393,7 +393,8 @@ std::string hint_for_second(const CLI::App& command, const std::string& first,
   if (find_command(*program, second) != nullptr) {
     return concat("the command comes first: lnorm ", second, ' ', shell_word(first));
   }
-  if (command.get_option_no_throw("-o") == nullptr) return "";
+  const auto* const output = command.get_option_no_throw("-o");
+  if (output == nullptr || output->count() > 0 || second.find(':') != second.npos) return "";
   return concat("-o ", shell_word(second), " writes there");
 }
 

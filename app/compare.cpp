@@ -74,6 +74,13 @@ Comparison compare_files(const CompareArguments& arguments, const Selected& firs
                      progress.callback());
 }
 
+// Whether an option asks for it, if only one tensor is there.
+bool pairs_by_name(const CompareArguments& arguments) {
+  const PairingRules& rules = arguments.pairing;
+  return arguments.common || !rules.only.empty() || !rules.skip.empty() ||
+         !rules.renamings.empty() || !rules.tolerances.empty();
+}
+
 // For options that say how several tensors are compared.
 void refuse_options_of_sets(const CompareArguments& arguments) {
   const PairingRules& rules = arguments.pairing;
@@ -164,8 +171,14 @@ int compare(const CompareArguments& arguments) {
   const auto is_single = [](const Selection& selection) {
     return !selection.several && selection.tensors.size() == 1;
   };
-  return is_single(actual) && is_single(expected) ? compare_single(arguments, actual, expected)
-                                                  : compare_several(arguments, actual, expected);
+  const auto has_name = [](const Selection& selection) {
+    const Selected& tensor = selection.tensors.front();
+    return selection.is_file && !tensor.set->tensor_name(tensor.index).empty();
+  };
+  const bool is_single_pair = is_single(actual) && is_single(expected) &&
+                              !(pairs_by_name(arguments) && has_name(actual) && has_name(expected));
+  return is_single_pair ? compare_single(arguments, actual, expected)
+                        : compare_several(arguments, actual, expected);
 }
 
 }  // namespace lnorm::app

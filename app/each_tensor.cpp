@@ -14,16 +14,31 @@ namespace lnorm::app {
 namespace {
 
 int for_each_line(const TensorLines& next, Outputs& outputs, const Work& work) {
-  while (std::optional<OpenedTensor> tensor = next()) {
+  int status = 0;
+  // Returns whether there was a line.
+  const auto do_next = [&] {
+    std::optional<OpenedTensor> tensor = next();
+    if (!tensor) return false;
     const InputName name{tensor->name, tensor->name, tensor->captures, true};
     std::vector<TensorInfo> results = work.plan(tensor->source->info(), name);
     for (TensorInfo& result : results) result.name = name.name;
     outputs.begin(*tensor, results);
     work.run(*tensor, name, outputs);
     outputs.flush();
+    return true;
+  };
+  for (bool goes_on = true; goes_on;) {
+    try {
+      goes_on = do_next();
+    } catch (const SystemError&) {
+      throw;
+    } catch (const Error& error) {
+      if (!work.keep_going) throw;
+      status = complain(error.what(), error.hint());
+    }
   }
   outputs.commit();
-  return 0;
+  return status;
 }
 
 // As they are listed; but a pipe gives its tensors in one order alone.
@@ -49,6 +64,7 @@ class Loop {
 
   int run() {
     plan_all();
+    is_planned_ = true;
     if (status_ != 0 && tensors_.empty()) return status_;
     if (selection_.several) outputs_.announce(selection_, infos_);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -82,17 +98,23 @@ class Loop {
     tensors_ = std::move(fit);
   }
 
-  // What the system cannot do is no fault of a tensor.
+  // What the system cannot do is no fault of a tensor once there are outputs, which it may be about.
   template <class Attempt>
   void attempt(Attempt attempt) {
     try {
       attempt();
-    } catch (const SystemError&) {
-      throw;
+    } catch (const SystemError& error) {
+      if (is_planned_) throw;
+      tell_or_throw(error);
     } catch (const Error& error) {
-      if (!work_.keep_going || !selection_.several) throw;
-      status_ = complain(error.what(), error.hint());
+      tell_or_throw(error);
     }
+  }
+
+  // In a handler.
+  void tell_or_throw(const Error& error) {
+    if (!work_.keep_going || !selection_.several) throw;
+    status_ = complain(error.what(), error.hint());
   }
 
   const Selection& selection_;
@@ -101,6 +123,7 @@ class Loop {
   std::vector<Selected> tensors_;
   std::vector<std::vector<TensorInfo>> infos_;  // of tensors_: what each output gets
   std::size_t done_ = 0;
+  bool is_planned_ = false;
   int status_ = 0;
 };
 

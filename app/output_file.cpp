@@ -148,7 +148,7 @@ void OutputFile::begin_alone(const OpenedTensor& input, const TensorInfo& tensor
         concat(printable(name()),
                ": JSON Lines are several tensors, expected a format that holds them: jsonl or "
                "text"),
-        hint_to_name(input.source->info().name));
+        input.before.empty() ? hint_to_name(input.source->info().name) : "");
   }
   if (folder_) {
     announce(input.format, {named});

@@ -60,7 +60,8 @@ void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink&
 bool lists(const Selection& selection) {
   if (selection.several) return true;
   const Selected& tensor = selection.tensors.front();
-  return selection.is_file && !tensor.set->tensor_name(tensor.index).empty();
+  const bool has_name = !tensor.set->tensor_name(tensor.index).empty();
+  return selection.is_file && has_name && tensor.format != Format::pb;  // which has one always
 }
 
 void list(const Selection& selection, Report report, ByteSink& out) {

@@ -132,9 +132,11 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
        },
        [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
          TensorSource& source = *tensor.source;
+         const Plan rows = plan(source.info());
+         tell_route(work, rows, source, nullptr);
          ProgressLine progress(work.progress, source.info());
-         found.emplace(name.title, measure_tensor(source, plan(source.info()),
-                                                  {work.threads, progress.callback()}));
+         found.emplace(name.title,
+                       measure_tensor(source, rows, {work.threads, progress.callback()}));
        },
        arguments.input.keep_going});
   const auto report = make_report(arguments, out);
@@ -149,10 +151,14 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
 // For options that ask for what a line has no room for.
 void check_tensors(const StatsArguments& arguments) {
   const NormalizationArguments& normalization = arguments.normalization;
-  const std::string_view option = arguments.softmax      ? "--softmax"
-                                  : normalization.weight ? "--weight"
-                                  : normalization.bias   ? "--bias"
-                                                         : "";
+  const Formula& formula = normalization.options.formula;
+  const std::string_view option = formula.rms                          ? "--rms"
+                                  : formula.eps != Formula().eps       ? "--eps"
+                                  : formula.eps_on != Formula().eps_on ? "--eps-on"
+                                  : arguments.softmax                  ? "--softmax"
+                                  : normalization.weight               ? "--weight"
+                                  : normalization.bias                 ? "--bias"
+                                                                       : "";
   if (option.empty()) return;
   throw Error(
       concat(option, " has no effect: several tensors have a line each, of the input alone"),
@@ -166,9 +172,11 @@ int stats(const StatsArguments& arguments) {
   check_inputs(input, arguments.normalization);
   const Inputs inputs = open_inputs(input.names, input.options);
   if (std::holds_alternative<TensorLines>(inputs) && arguments.report == Report::csv) {
-    const std::string line = concat(input.names.front(), ":1");
+    const std::string& word = input.names.front();
+    const bool has_member = word.find(':') != word.npos;
     throw Error("--csv is the table of one tensor, found JSON Lines",
-                concat("name one: ", shell_word(line), ", or take --json"));
+                has_member ? "take --json"
+                           : concat("name one: ", shell_word(word + ":1"), ", or take --json"));
   }
   const auto* const selection = std::get_if<Selection>(&inputs);
   const bool is_table =

@@ -54,6 +54,7 @@ const std::vector<Scenario> kScenarios{
     {{"x.npz:x", "-o", "new.safetensors", "--weight", "x.safetensors:w"}},
     {{"--axes", "0"}, "tall.npy"},
     {{"x.jsonl", "-o", "new.jsonl"}},
+    {{"x.safetensors:*", "-o", "new/"}, {}, 0, 2},
 #ifndef LNORM_SANITIZED  // and slow to start
     {{"-o", "y.npy"}, "x.npy"},
     {{"x.npy"}},
@@ -70,6 +71,12 @@ const std::vector<Scenario> kScenarios{
     {{"tall.npy", "--axes", "0", "-o", "y.npy", "--save-mean", "m.npy"}, {}, 0, 2},
     {{"fortran.npy", "-o", "y.npy"}},
     {{"compare", "fortran.npy", "-"}, "fortran.npy"},
+    {{"x.safetensors:*", "-o", "old"}, {}, 0, 2},
+    {{"x.npz:*", "-o", "new.npz"}},
+    {{"-:*", "-o", "new.safetensors", "--save-mean", "m.json"}, "x.safetensors", 0, 2},
+    {{"stats", "x.pt"}},
+    {{"compare", "old", "x.npz", "--common"}},
+    {{"x.npz:*", "--weight", "x.safetensors:{}", "--to", "json"}},
 #endif
 };
 
@@ -103,8 +110,11 @@ class Workplace {
     std::string& fortran = files_["fortran.npy"];
     fortran.replace(fortran.find("False"), 5, "True ");
     files_["x.jsonl"] = "[1, 2, 4]\n[[1, 3], [2, 5]]\n";
-    files_["y.npy"] = files_["m.npy"] = files_["s.json"] = "old";
+    files_["y.npy"] = files_["m.npy"] = files_["s.json"] = files_["m.json"] = "old";
+    files_["x.pt"] = read_file(data_file("torch/shared.pt"));
+    files_["old/x.npy"] = npy("<f4", {3}, row);
     fs::create_directory(directory_ / "tmp");
+    fs::create_directory(directory_ / "old");
     restore(files_);
   }
 
@@ -132,13 +142,15 @@ class Workplace {
   Files take() const {
     CHECK(list_directory(directory_ / "tmp").empty());
     Files changed;
-    for (const std::string& name : list_directory(directory_.path())) {
-      if (name != "tmp") changed[name] = read_file(directory_ / name);
+    for (const auto& entry : fs::recursive_directory_iterator(directory_.path())) {
+      const std::string name = fs::relative(entry.path(), directory_.path()).string();
+      if (name == "tmp" || name == "old") continue;
+      changed[name] = entry.is_directory() ? "a folder" : read_file(entry.path());
     }
     for (const auto& [name, bytes] : files_) {
       if (changed[name] == bytes) changed.erase(name);
     }
-    for (const auto& file : changed) fs::remove(directory_ / file.first);
+    for (const auto& file : changed) fs::remove_all(directory_ / file.first);
     if (!changed.empty()) restore(changed);
     return changed;
   }
@@ -223,7 +235,7 @@ Check fails(const Words& names, const std::string& reason) {
     CHECK(expected.outcome.out.starts_with(outcome.out));
     outcome.out.clear();
     CHECK(refusal_fault(outcome, {}) == "");
-    const std::regex option("^lnorm: ((cannot (create|write) )?--?[a-z-]+ )?");
+    const std::regex option("^lnorm: (x.npz:x: )?((cannot (create|write) )?--?[a-z-]+ )?");
     const std::string place_and_reason =
         std::regex_replace(outcome.err, option, "", std::regex_constants::format_first_only);
     CHECK(std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -234,17 +246,37 @@ Check fails(const Words& names, const std::string& reason) {
 }
 
 Words names_of_outputs(const Workplace& at) {
-  return {"y.npy",           "x.npy",           "m.npy",
-          "s.json",          "new.json",        "new.jsonl",
-          "new.safetensors", "standard output", "a temporary file in " + (at.directory() / "tmp")};
+  return {"y.npy",
+          "x.npy",
+          "m.npy",
+          "s.json",
+          "new.json",
+          "new.jsonl",
+          "new.safetensors",
+          "new.npz",
+          "m.json",
+          "new",
+          "new/",
+          "old",
+          "old/x.npy",
+          "old/w.npy",
+          "new/x.npy",
+          "new/w.npy",
+          "old/w.npy",
+          "standard output",
+          "a temporary file in " + (at.directory() / "tmp")};
 }
 
 Words names_of_inputs(const Workplace& at) {
-  return {"x.npy",       "z.npy",          "small.npy",
-          "small.json",  "w.npy",          "b.json",
-          "x.npz",       "x.safetensors",  "tall.npy",
-          "fortran.npy", "x.jsonl",        "long.npy",
-          kManyRows,     "standard input", "a temporary file in " + (at.directory() / "tmp")};
+  return {"x.npy",          "z.npy",
+          "small.npy",      "small.json",
+          "w.npy",          "b.json",
+          "x.npz",          "x.safetensors",
+          "tall.npy",       "fortran.npy",
+          "x.jsonl",        "long.npy",
+          "x.pt",           "old",
+          "old/x.npy",      kManyRows,
+          "standard input", "a temporary file in " + (at.directory() / "tmp")};
 }
 
 }  // namespace

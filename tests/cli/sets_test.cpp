@@ -301,3 +301,58 @@ TEST_CASE("a folder is written whole or not at all", "[sets]") {
   CHECK(!dump.has("out"));
   CHECK(!dump.has("up.npy"));
 }
+
+TEST_CASE("what a placeholder stands for is a name, and no pattern", "[sets]") {
+  const Dump dump;
+  dump.write("x.json", R"({"x[0]": [1, 3], "h.*": [1, 3]})");
+  dump.write("w.json", R"({"x0": [2, 2], "h.1": [3, 3]})");
+  CHECK(refusal_fault(dump.run("lnorm 'x.json:x*' --weight 'w.json:{}'"),
+                      {"x.json:x[0]: --weight w.json: there is no tensor 'x[0]', only x0, h.1"}) ==
+        "");
+  CHECK(refusal_fault(dump.run("lnorm 'x.json:h.[*]' --weight 'w.json:{}'"), {"'h.*'"}) == "");
+}
+
+TEST_CASE("with --keep-going all that can be done is done", "[sets]") {
+  const Dump dump;
+  dump.output(
+      "mkdir run; cp dump/h.0.in.npy run; ln -s nowhere run/gone.npy; mkfifo run/pipe.npy; "
+      "echo junk > run/junk.npy");
+  const Outcome listed = dump.run("lnorm show run");
+  CHECK(listed.status == 0);
+  CHECK(contains(listed.out, "gone    (run/gone.npy: No such file or directory)"));
+  CHECK(!contains(listed.out, "pipe"));
+  const Outcome outcome = dump.run("lnorm 'run:*' --keep-going -o y/");
+  CHECK(outcome.status == 2);
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 2);
+  CHECK(dump.output("ls y") == "h.0.in.npy\n");
+  dump.write("rows.jsonl", "{\"x\": [1, 3]}\n{\"z\": [1]}\n{\"x\": [2, 2\n{\"x\": [5, 7]}\n");
+  const Outcome lines = dump.run("lnorm rows.jsonl:x --eps 0 --keep-going");
+  CHECK(lines.status == 2);
+  CHECK(lines.out == "{\"x\": [-1.0,1.0]}\n{\"x\": [-1.0,1.0]}\n");
+  CHECK(contains(lines.err, "rows.jsonl:2:1: ") == true);
+  CHECK(contains(lines.err, "rows.jsonl:3:") == true);
+}
+
+TEST_CASE("the other members of a line are JSON, or the line is refused", "[sets]") {
+  const Dump dump;
+  for (const std::string bad :
+       {R"({"x": [1, 3], "id": nope})", R"({"id": 01, "x": [1, 3]})",
+        R"({"id": {"a" 1}, "x": [1, 3]})", R"({"x": [1, 3], "id": "\x"})"}) {
+    CAPTURE(bad);
+    dump.write("rows.jsonl", bad + "\n");
+    CHECK(refusal_fault(dump.run("lnorm rows.jsonl:x"), {"rows.jsonl:1:"}) == "");
+  }
+  dump.write("rows.jsonl", R"({"x": [1, 3], "id": [NaN], "o": {"a": [{}]}})");
+  CHECK(dump.output("lnorm rows.jsonl:x --eps 0") ==
+        "{\"x\": [-1.0,1.0], \"id\": [NaN], \"o\": {\"a\": [{}]}}\n");
+}
+
+TEST_CASE("a folder has one file for a name", "[sets]") {
+  const Dump dump;
+  dump.output("lnorm 'acts.npz:h.[01].in' -o y/");
+  const Outcome outcome = dump.run("lnorm 'acts.npz:h.[01].in' --dtype bfloat16 -o y/");
+  CHECK(refusal_fault(outcome, {"y/h.0.in.npy", "y/h.0.in.safetensors", "hint: rm y/h.0.in.npy"}) ==
+        "");
+  dump.write("dot.json", R"({".dot": [1, 2], "b": [1, 2]})");
+  CHECK(refusal_fault(dump.run("lnorm 'dot.json:*' -o z/"), {"'.dot'", "begins with a dot"}) == "");
+}

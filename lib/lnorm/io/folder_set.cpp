@@ -27,6 +27,12 @@ bool is_tensor_file(const fs::path& path) {
          kExtensions.end();
 }
 
+// Not of a folder, nor of a pipe, which nobody may write to. That a link leads nowhere is told when it is asked for.
+bool is_file(fs::file_type type) {
+  return type == fs::file_type::regular || type == fs::file_type::not_found ||
+         type == fs::file_type::none;
+}
+
 struct File {
   std::string tensor_name;
   std::string path;
@@ -41,7 +47,7 @@ std::vector<File> find_files(const std::string& folder) {
     std::error_code ignored;
     if (path.filename().string().starts_with('.')) {
       entry.disable_recursion_pending();
-    } else if (is_tensor_file(path) && !entry->is_directory(ignored)) {
+    } else if (is_tensor_file(path) && is_file(entry->status(ignored).type())) {
       files.push_back(
           {fs::path(path).replace_extension().lexically_relative(folder).string(), path.string()});
     }
@@ -80,8 +86,6 @@ class FolderSet final : public TensorSet {
       Member member = file(index).describe(0);
       member.name = tensor_name(index);
       return member;
-    } catch (const SystemError&) {
-      throw;
     } catch (const Error& error) {
       return {tensor_name(index), concat("(", error.what(), ")"), {}, {}};
     }

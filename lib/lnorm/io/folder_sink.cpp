@@ -95,8 +95,9 @@ ByteSink& FolderSink::begin(const std::string& file, const std::string& extensio
   check_name(file, extension);
   const std::string whole = file + extension;
   check_place(whole);
-  begun_.emplace(concat(temporary_, '/', kept_.size()));
-  begun_->set_name(concat(name_, name_.ends_with('/') ? "" : "/", whole));
+  begun_title_ = concat(name_, name_.ends_with('/') ? "" : "/", whole);
+  under_its_name([&] { begun_.emplace(concat(temporary_, '/', kept_.size())); });
+  begun_->set_name(begun_title_);
   begun_name_ = file;
   begun_file_ = whole;
   return *begun_;
@@ -104,12 +105,22 @@ ByteSink& FolderSink::begin(const std::string& file, const std::string& extensio
 
 void FolderSink::keep() {
   begun_->finish();
-  begun_->commit();
+  under_its_name([&] { begun_->commit(); });
   begun_.reset();
   kept_.push_back(begun_file_);
   files_.insert(begun_file_);
   names_.insert(begun_name_);
   for_each_folder(begun_file_, [&](const std::string& folder) { folders_.insert(folder); });
+}
+
+// What fails in the temporary folder is told of the file that was meant.
+void FolderSink::under_its_name(const std::function<void()>& action) const {
+  try {
+    action();
+  } catch (const SystemError& error) {
+    const std::string_view what = error.what();
+    throw SystemError(concat(printable(begun_title_), what.substr(what.rfind(": "))));
+  }
 }
 
 void FolderSink::finish() { give_up(); }
@@ -144,6 +155,7 @@ void FolderSink::check_name(const std::string& file, const std::string& extensio
     const std::string part = file.substr(begin, slash - begin);
     if (part.empty()) fail("it has an empty part");
     if (part == "." || part == "..") fail(concat("it has a part '", part, "'"));
+    if (part.starts_with('.')) fail("a part of it begins with a dot, and would be passed over");
     if (part.size() + (is_last ? extension.size() : 0) > kMostBytes) {
       fail(concat("it has a part of ", part.size(), " bytes, expected at most ",
                   kMostBytes - (is_last ? extension.size() : 0)));
@@ -171,7 +183,7 @@ void FolderSink::check_place(const std::string& file) const {
     }
   });
   const auto found = os::status(place(file));
-  if (!found) return;
+  if (!found) return check_others(file);
   if (S_ISDIR(found->st_mode)) {
     throw Error(concat(printable(place(file)), ": is a directory, expected a file to write"));
   }
@@ -179,6 +191,17 @@ void FolderSink::check_place(const std::string& file) const {
     throw Error(concat(printable(place(file)), ": is no regular file, which cannot be replaced"));
   }
   os::check_writable(place(file));
+}
+
+// A tensor that went there in another format has the same name.
+void FolderSink::check_others(const std::string& file) const {
+  for (const std::string_view extension : {".npy", ".safetensors"}) {
+    const auto other = std::filesystem::path(place(file)).replace_extension(extension).string();
+    if (other == place(file) || !os::status(other)) continue;
+    throw Error(concat(printable(other), ": has the name of a tensor that goes to ",
+                       printable(place(file))),
+                concat("rm ", shell_word(other)));
+  }
 }
 
 void FolderSink::make_folders() const {

@@ -46,8 +46,10 @@ class FolderSink {
  private:
   std::string place(const std::string& file) const { return path_ + '/' + file; }
   void give_up();
+  void under_its_name(const std::function<void()>& action) const;
   void check_name(const std::string& file, const std::string& extension) const;
   void check_place(const std::string& path) const;
+  void check_others(const std::string& file) const;
   void make_folders() const;
 
   std::string name_;
@@ -59,6 +61,7 @@ class FolderSink {
   std::set<std::string> folders_;  // of the files; each one before those within it
   std::vector<std::string> kept_;  // the file at index i is called i in the temporary folder
   std::optional<ByteSink> begun_;
+  std::string begun_title_;  // for messages
   std::string begun_name_;
   std::string begun_file_;
 };

@@ -22,14 +22,16 @@ struct Signature {
 
 // What people feed by mistake.
 constexpr std::array kForeign{
-    Signature{"PK\x05\x06", "an empty zip archive"},
     Signature{"\x1f\x8b", "compressed with gzip; decompress it first (gunzip -c)"},
     Signature{"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first (zstd -dc)"},
     Signature{"\x89HDF\r\n\x1a\n", "an HDF5 file"},
     Signature{"version https://git-lfs", "a git-lfs pointer; fetch the file itself (git lfs pull)"},
     Signature{"\xff\xfe", "UTF-16 text, expected UTF-8"},
     Signature{"\xfe\xff", "UTF-16 text, expected UTF-8"},
-    Signature{"\x80", "a Python pickle, which is never executed; save with numpy.save"},
+    Signature{"\x80",
+              "a Python pickle, which is never executed; save a .pt again by torch.save of PyTorch "
+              "1.6 or "
+              "newer, an array by numpy.save"},
     Signature{"<!", "HTML or XML, perhaps an error page of a download"},
     Signature{"<html", "HTML, perhaps an error page of a download"},
     Signature{"<?xml", "XML"},
@@ -81,15 +83,16 @@ std::optional<Format> format_of_extension(std::string_view path) {
 Format detect_format(ByteSource& source) {
   constexpr std::string_view kNpyMagic = "\x93NUMPY";
   constexpr std::string_view kZipMagic = "PK\x03\x04";
+  constexpr std::string_view kEmptyZipMagic = "PK\x05\x06";
   // No more than it takes: a pipe may be slow.
   std::string_view head = peek(source, 32);
   if (trimmed_json(head).empty()) head = peek(source, ByteSource::kLookAhead);
   const auto fail = [&](std::string_view what) {
     throw Error(concat(printable(source.name()), ": ", what));
   };
-  if (head.empty()) fail("is empty, expected a tensor (.npy, .npz, .safetensors or JSON)");
+  if (head.empty()) fail("is empty, expected a tensor (.npy, .npz, .safetensors, .pt or JSON)");
   if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
-  if (head.starts_with(kZipMagic)) return Format::npz;
+  if (head.starts_with(kZipMagic) || head.starts_with(kEmptyZipMagic)) return Format::npz;
   const auto by_extension = format_of_extension(source.name());
   if (by_extension == Format::pb) return Format::pb;
   // Before the others: any two bytes may begin a length.
@@ -100,7 +103,7 @@ Format detect_format(ByteSource& source) {
   if (is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
   if (starts_json(head)) return by_extension == Format::jsonl ? Format::jsonl : Format::json;
   if (by_extension && by_extension != Format::text) return *by_extension;
-  fail(concat("is none of .npy, .npz, .safetensors and JSON: it starts with '",
+  fail(concat("is none of .npy, .npz, .safetensors, .pt and JSON: it starts with '",
               printable(head.substr(0, 16)), "'"));
   return {};
 }

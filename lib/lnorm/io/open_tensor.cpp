@@ -81,8 +81,8 @@ class Opening {
     };
   }
 
-  // hint: what to do where JSON is JSON Lines.
-  Selection selection(const std::string& hint) {
+  // hint: what to do where JSON is JSON Lines. has_patterns: a name that is none may be a pattern.
+  Selection selection(const std::string& hint, bool has_patterns = true) {
     const std::shared_ptr<const TensorSet> set = open_set(hint);
     Selection selection;
     selection.name = set->name();
@@ -100,13 +100,13 @@ class Opening {
       selection.several = set->size() != 1 || !bytes_was_opened_;
     } else if (literal) {
       select(*literal, {});
-    } else if (is_pattern(*name_.member)) {
+    } else if (has_patterns && is_pattern(*name_.member)) {
       for (std::size_t i = 0; i < set->size(); ++i) {
         if (auto captures = match(*name_.member, set->tensor_name(i))) select(i, *captures);
       }
       selection.several = true;
     }
-    if (is_named && selection.tensors.empty()) fail_to_find(*set);
+    if (is_named && selection.tensors.empty()) fail_to_find(*set, has_patterns);
     return selection;
   }
 
@@ -167,14 +167,15 @@ class Opening {
     return name_.path == "-" ? "x" : std::filesystem::path(name_.path).stem().string();
   }
 
-  [[noreturn]] void fail_to_find(const TensorSet& set) const {
+  [[noreturn]] void fail_to_find(const TensorSet& set, bool has_patterns) const {
     const std::string member = short_name(*name_.member);
     if (set.size() == 1 && set.tensor_name(0).empty()) {
       throw Error(concat(printable(set.name()),
                          ": holds one tensor without a name, found ':", member, "' after it"));
     }
     throw Error(concat(printable(set.name()), ": there is no tensor ",
-                       is_pattern(*name_.member) ? "that matches " : "", "'", member, "', only ",
+                       has_patterns && is_pattern(*name_.member) ? "that matches " : "", "'",
+                       member, "', only ",
                        short_list(set.size(), [&](std::size_t i) { return set.tensor_name(i); })));
   }
 
@@ -232,7 +233,8 @@ Selected TensorFinder::find(const std::string& word) {
       return {set_, *index, format_, *name.member, *name.member, {}};
     }
   }
-  Selected found = only_tensor(select_tensors(word, options_));
+  Opening opening(word, options_);
+  Selected found = only_tensor(opening.selection(opening.hint_to_rename(), false));
   set_ = name.member ? found.set : nullptr;
   path_ = name.path;
   format_ = found.format;

@@ -77,7 +77,8 @@ OpenedTensor open_tensor(const Selected& selected);
 // The only tensor that a word names.
 OpenedTensor open_tensor(const std::string& word, const ReadOptions& options);
 
-// The same again and again: the file that was named last stays open, so that its header is read once.
+// The same again and again, by names that are no patterns: the file that was named last stays open, so that its
+// header is read once.
 class TensorFinder {
  public:
   explicit TensorFinder(const ReadOptions& options) : options_(options) {}

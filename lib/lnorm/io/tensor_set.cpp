@@ -32,22 +32,26 @@ class SingleTensor final : public TensorSet {
 }  // namespace
 
 std::optional<std::size_t> TensorSet::find(const std::string& tensor_name) const {
+  constexpr std::string_view kExtension = ".npy";
+  const auto found = find_exactly(tensor_name);
+  if (found || !tensor_name.ends_with(kExtension)) return found;
+  return find_exactly(tensor_name.substr(0, tensor_name.size() - kExtension.size()));
+}
+
+std::optional<std::size_t> TensorSet::find_exactly(const std::string& tensor_name) const {
   // Whoever asks once is not worth an index.
   if (!std::exchange(was_searched_, true)) {
     for (std::size_t i = 0; i < size(); ++i) {
       if (this->tensor_name(i) == tensor_name) return i;
     }
+    return std::nullopt;
   }
   if (indices_.empty()) {
     for (std::size_t i = 0; i < size(); ++i) indices_.emplace(this->tensor_name(i), i);
   }
   const auto found = indices_.find(tensor_name);
-  if (found != indices_.end()) return found->second;
-  constexpr std::string_view kExtension = ".npy";
-  if (!tensor_name.ends_with(kExtension)) return std::nullopt;
-  const auto stored = indices_.find(tensor_name.substr(0, tensor_name.size() - kExtension.size()));
-  if (stored == indices_.end()) return std::nullopt;
-  return stored->second;
+  if (found == indices_.end()) return std::nullopt;
+  return found->second;
 }
 
 Member TensorSet::describe(std::size_t index) const {

@@ -72,6 +72,8 @@ class TensorSet {
   virtual Member describe(std::size_t index) const;
 
  private:
+  std::optional<std::size_t> find_exactly(const std::string& tensor_name) const;
+
   std::string name_;
   mutable bool was_searched_ = false;
   // By name, once a second one is searched for.

@@ -46,8 +46,9 @@ struct Parsed {
 
 Parsed parse(const std::string& text, std::optional<std::string> member = {}) {
   const auto set = lnorm::open_json(std::make_unique<Memory>(text));
-  const auto [info, bytes] = support::read_tensor(*set, member);
-  Parsed parsed{info, {}};
+  const support::WholeTensor tensor = support::read_tensor(*set, member);
+  const std::vector<std::byte>& bytes = tensor.elements;
+  Parsed parsed{tensor.info, {}};
   lnorm::visit(parsed.info.dtype, [&](auto element) {
     for (std::size_t at = 0; at < bytes.size(); at += sizeof element) {
       std::memcpy(&element, bytes.data() + at, sizeof element);

@@ -230,7 +230,7 @@ TEST_CASE("a tensor that does not lie within its storage is refused", "[torch]")
         "elements");
   CHECK(error_of(tensor(0, {2, 3}, {4, 1})).find("goes beyond") != std::string::npos);
   CHECK(error_of(tensor(6, {0}, {1})) == "no error");
-  CHECK(error_of(tensor(7, {0}, {1})).find("goes beyond") != std::string::npos);
+  CHECK(error_of(tensor(7, {0}, {1})) == "no error");
   CHECK(error_of(tensor(6, {}, {})).find("goes beyond") != std::string::npos);
   constexpr std::int64_t kMost = INT64_MAX;
   for (const auto& [offset, shape, strides] :
@@ -245,6 +245,10 @@ TEST_CASE("a tensor that does not lie within its storage is refused", "[torch]")
       "x.pt: shape (9223372036854775807, 9223372036854775807) of float32 needs more than 2^63 - 1 "
       "bytes");
   CHECK(error_of(tensor(0, {kMost, kMost, 0}, {1, kMost, 1})) == "no error");
+  // Reading it would take forever.
+  CHECK(error_of(tensor(0, {std::int64_t{1} << 40, 4}, {0, 1})) ==
+        "x.pt: shape (1099511627776, 4) is expanded from a storage of 6 elements, expected at most "
+        "2^32 elements");
   CHECK(error_of(tensor(-1, {2}, {1})) == "x.pt: the offset is -1, expected 0 or more");
   CHECK(error_of(tensor(0, {-2}, {1})) == "x.pt: an extent is -2, expected 0 or more");
   CHECK(error_of(tensor(5, {2}, {-1})) == "x.pt: a stride is -1, expected 0 or more");

@@ -1,6 +1,7 @@
 #include "lnorm/io/json/json_tensor.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -171,6 +172,10 @@ JsonLineMember parse_json_line_member(const std::string& name, std::string text,
                                   [&](const JsonMember& other) { return other.name == member; });
   if (found == members->end()) {
     fail(json, concat("there is no member '", short_name(member), "', only ", list(*members)));
+  }
+  for (const JsonMember& other : *members) {
+    if (&other == &*found || nlohmann::json::accept(other.value)) continue;
+    read_json_member(json, other);  // NaN is no JSON, but is passed on
   }
   const char* const start = found->value.data();
   const char* const stop = start + found->value.size();

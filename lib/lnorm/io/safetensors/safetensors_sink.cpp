@@ -55,7 +55,14 @@ class SafetensorsSink final : public TensorSetSink {
 
   // What has begun, but is not complete.
   void take_back() {
-    if (std::exchange(under_way_, std::nullopt)) bytes_.rewind(start_);
+    if (!under_way_) return;
+    if (!bytes_.has_positions()) {
+      throw Error(concat(printable(bytes_.name()), ": tensor '", printable(under_way_->name),
+                         "' cannot be left out, since the header is written already"),
+                  "-o FILE has the others");
+    }
+    under_way_.reset();
+    bytes_.rewind(start_);
   }
 
   std::string format_header(const std::vector<TensorInfo>& tensors, std::size_t size) const {

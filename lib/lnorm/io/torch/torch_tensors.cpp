@@ -319,10 +319,11 @@ class TensorReader {
       fail(concat("shape ", to_string(view_.shape), " has strides ", to_string(view_.strides)));
     }
     const bool is_empty = std::find(view_.shape.begin(), view_.shape.end(), 0) != view_.shape.end();
+    if (is_empty) return;  // PyTorch has such views behind the end
     // Of the element behind the last one.
     std::int64_t end = view_.offset;
-    bool fits = is_empty || !__builtin_add_overflow(end, 1, &end);
-    for (std::size_t axis = 0; fits && !is_empty && axis < view_.shape.size(); ++axis) {
+    bool fits = !__builtin_add_overflow(end, 1, &end);
+    for (std::size_t axis = 0; fits && axis < view_.shape.size(); ++axis) {
       std::int64_t reach = 0;
       fits = !__builtin_mul_overflow(view_.shape[axis] - 1, view_.strides[axis], &reach) &&
              !__builtin_add_overflow(end, reach, &end);
@@ -333,6 +334,13 @@ class TensorReader {
       fail(concat("shape ", to_string(view_.shape), " with strides ", to_string(view_.strides),
                   " from element ", view_.offset, " on goes beyond its storage of ",
                   counted(elements, "element")));
+    }
+    // An expanded one may have any number of elements, of which reading takes as long.
+    constexpr std::int64_t kMostExpanded = std::int64_t{1} << 32;
+    const auto count = checked_product(view_.shape);
+    if (count && *count > elements && *count > kMostExpanded) {
+      fail(concat("shape ", to_string(view_.shape), " is expanded from a storage of ",
+                  counted(elements, "element"), ", expected at most 2^32 elements"));
     }
   }
 
