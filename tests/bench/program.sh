@@ -85,6 +85,26 @@ group "comparison" \
   "cat x.npy x.npy | cat > /dev/null" "cat x.npy x.npy | cat > /dev/null" \
   "lnorm compare reference.npy reference.npy" "$lnorm compare reference.npy reference.npy" \
   "lnorm compare x.npy reference.npy" "$lnorm compare x.npy reference.npy"
+# The same elements as 300 tensors, and then very many small ones.
+mkdir parts
+head -c $((128 + 291 * 768 * 4)) x.npy | tail -c +129 >part
+for i in $(seq 0 299); do { npy_header '<f4' '(291, 768)'; cat part; } >"parts/h.$i.npy"; done
+"$lnorm" 'parts/:*' -o a.safetensors
+cp a.safetensors b.safetensors
+rm -r parts part
+group "300 tensors of 291x768 float32" \
+  "cat a b > /dev/null" "cat a.safetensors b.safetensors > /dev/null" \
+  "lnorm compare a b" "$lnorm compare a.safetensors b.safetensors" \
+  "cat a > /dev/null" "cat a.safetensors > /dev/null" \
+  "lnorm stats a" "$lnorm stats a.safetensors"
+mkdir parts
+{ npy_header '<f4' '(8,)'; head -c 32 /dev/urandom; } >part
+for i in $(seq 0 9999); do ln -s ../part "parts/h.$i.npy"; done
+"$lnorm" 'parts/:*' -o many.safetensors
+group "10,000 tensors of 8 float32" \
+  "lnorm show many" "$lnorm show many.safetensors" \
+  "lnorm show many:h.5000" "$lnorm show many.safetensors:h.5000"
+rm -r parts part many.safetensors
 json=("lnorm small.json -o y.json" "$lnorm small.json -o y.json")
 has_module numpy && json+=("json.load, NumPy, json.dump" "$python $bench/numpy_json.py small.json y.json")
 runs=3 group "JSON of 8738x768 numbers to JSON" "${json[@]}"
@@ -104,3 +124,5 @@ for size in x large; do
   peak "lnorm softmax, $what" "exec $lnorm softmax $size.npy -o /dev/null"
   peak "lnorm --axes 0, $what" "exec $lnorm $size.npy --axes 0 -o y.npy"
 done
+peak "lnorm stats, 300 tensors" "exec $lnorm stats a.safetensors"
+peak "lnorm compare, 300 tensors" "exec $lnorm compare a.safetensors b.safetensors"

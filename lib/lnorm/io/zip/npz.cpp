@@ -2,9 +2,11 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/npy/npy.hpp"
 
@@ -18,7 +20,14 @@ class NpzSet final : public TensorSet {
       : TensorSet(archive->name()),
         archive_(std::move(archive)),
         as_(as),
-        infos_(archive_->size()) {}
+        infos_(archive_->size()) {
+    std::unordered_set<std::string> names;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (names.insert(tensor_name(i)).second) continue;
+      throw Error(concat(printable(name()), ": two members have the name '",
+                         printable(tensor_name(i)), "'"));
+    }
+  }
 
   std::size_t size() const override { return archive_->size(); }
 
