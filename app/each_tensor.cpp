@@ -138,7 +138,8 @@ int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Work& work) {
 
 void check_named(const Inputs& inputs) {
   const auto* const selection = std::get_if<Selection>(&inputs);
-  if (selection == nullptr || !selection->is_file || !selection->several) return;
+  if (selection == nullptr || !selection->several) return;
+  if (!selection->is_file && !selection->tensors.empty()) return;
   try {
     only_tensor(*selection);
   } catch (const Error& error) {

@@ -97,7 +97,7 @@ class Opening {
     const auto literal = is_named ? set->find(*name_.member) : std::nullopt;
     if (!is_named) {
       for (std::size_t i = 0; i < set->size(); ++i) select(i, {});
-      selection.several = set->size() != 1 || !bytes_was_opened_;
+      selection.several = set->size() != 1 || is_folder_;
     } else if (literal) {
       select(*literal, {});
     } else if (has_patterns && is_pattern(*name_.member)) {
@@ -120,7 +120,7 @@ class Opening {
  private:
   std::shared_ptr<const TensorSet> open_set(const std::string& hint) {
     if (!bytes_) {
-      bytes_was_opened_ = false;
+      is_folder_ = true;
       return open_folder(name_.path, [options = options_](const std::string& path) {
         Opening file(path, options);
         return file.open_set(file.hint_to_rename());
@@ -183,7 +183,7 @@ class Opening {
   ReadOptions options_;
   std::unique_ptr<ByteSource> bytes_;  // none for a folder
   Format format_ = Format::npy;
-  bool bytes_was_opened_ = true;
+  bool is_folder_ = false;
   bool is_line_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -81,7 +82,7 @@ OpenedTensor open_tensor(const std::string& word, const ReadOptions& options);
 // header is read once.
 class TensorFinder {
  public:
-  explicit TensorFinder(const ReadOptions& options) : options_(options) {}
+  explicit TensorFinder(ReadOptions options) : options_(std::move(options)) {}
 
   Selected find(const std::string& word);
 
