@@ -347,6 +347,28 @@ TEST_CASE("the other members of a line are JSON, or the line is refused", "[sets
         "{\"x\": [-1.0,1.0], \"id\": [NaN], \"o\": {\"a\": [{}]}}\n");
 }
 
+TEST_CASE("a tensor cannot be left out of a header that a pipe has taken", "[sets]") {
+  const Dump dump;
+  std::string bytes = dump.read("acts.npz");
+  const std::size_t at = bytes.find("h.3.in.npy");
+  bytes[at + 300] = static_cast<char>(bytes[at + 300] ^ 1);
+  dump.write("bad.npz", bytes);
+  const Outcome outcome = dump.run("lnorm 'bad.npz:*' --keep-going | cat > y");
+  CHECK(contains(outcome.err, "bad.npz:h.3.in: is damaged"));
+  CHECK(contains(outcome.err, "standard output: tensor 'h.3.in' cannot be left out"));
+  CHECK(contains(outcome.err, "hint: -o FILE has the others"));
+}
+
+TEST_CASE("an archive of nothing has no tensors", "[sets]") {
+  const Dump dump;
+  dump.write("nothing.npz", std::string("PK\5\6", 4) + std::string(18, '\0'));
+  CHECK(dump.output("lnorm show nothing.npz") == "no tensors\n");
+  CHECK(refusal_fault(dump.run("lnorm nothing.npz"), {"nothing.npz: found 0 tensors"}) == "");
+  for (const std::string option : {"--rms", "--eps 1", "--eps-on std"}) {
+    CHECK(refusal_fault(dump.run("lnorm stats acts.npz " + option), {"no effect", "--all"}) == "");
+  }
+}
+
 TEST_CASE("a folder has one file for a name", "[sets]") {
   const Dump dump;
   dump.output("lnorm 'acts.npz:h.[01].in' -o y/");

@@ -8,8 +8,8 @@ namespace lnorm {
 
 class ByteSource;
 
-// npz is .pt as well; pb is an ONNX tensor; raw is elements alone, which nothing tells from other bytes, for input only; text is PyTorch's printed form, for
-// output only.
+// npz stands for .pt, too: both are zip archives. pb is an ONNX tensor. raw is elements alone, for input only; text is
+// PyTorch's printed form, for output only.
 enum class Format { npy, npz, safetensors, json, jsonl, pb, raw, text };
 
 // With the dot, in lower case; empty if there is none.
