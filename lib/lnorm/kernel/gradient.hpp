@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "lnorm/core/number.hpp"
+#include "lnorm/core/options.hpp"
+#include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/kernel/rows.hpp"
+#include "lnorm/kernel/statistics.hpp"
+
+// What the backward pass of layer normalization is made of: kernel/backward.hpp defines it.
+namespace lnorm {
+
+// What a forward pass saved of a row, in place of what would be computed: mean, and rstd for 1/s. RMS: the mean
+// is 0.
+struct SavedStatistics {
+  Number mean;
+  Number rstd;
+};
+
+// What is the same for all rows of a tensor.
+struct GradientSetting {
+  const Kernel& kernel;
+  DType x;
+  DType dy;
+  DType dx;
+  std::int64_t row_length;
+  const AffineTerm& weight;  // empty: 1
+  const Formula& formula;
+  bool in_parts = false;  // the row is long, so that some results will need wide statistics
+};
+
+// A row, or a part of it.
+struct GradientPart {
+  RowsIn x;
+  RowsIn dy;
+  std::int64_t offset = 0;  // where in the row it begins
+};
+
+// Over a row or a part of it, d = x - center, g = dy * weight.
+struct GradientSums {
+  Sums x;
+  DoubleDouble g{};      // of g
+  DoubleDouble gx{};     // of g * d
+  double g_squares = 0;  // of g^2, for bounds
+
+  GradientSums& operator+=(const GradientSums& other) noexcept {
+    x += other.x;
+    g = g + other.g;
+    gx = gx + other.gx;
+    g_squares += other.g_squares;
+    return *this;
+  }
+};
+
+// Calls see(part) for parts that make up the row, in any order.
+using ReadGradientRow =
+    std::function<void(const std::function<void(const GradientPart& part)>& see)>;
+
+}  // namespace lnorm
