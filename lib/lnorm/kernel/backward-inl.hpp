@@ -163,8 +163,8 @@ struct NarrowBlock {
   NarrowColumns sums;
 };
 
-// Two vectors of floats are a cache line where vectors are of eight doubles.
-constexpr std::int64_t kBlockVectors = kWidth == 8 ? 2 : 1;
+// Columns that are summed at a time, four sums each.
+constexpr std::int64_t kBlockVectors = kWidth == 8 ? 4 : 1;
 constexpr std::int64_t kBlockLanes = kBlockVectors * kWidth;
 
 // Writes dx of a block, and adds its terms to the columns: for a few columns at a time, whose sums then stay in
@@ -248,6 +248,9 @@ struct NarrowBlockWriter {
     std::byte* dx = block.dx + (has_dx ? column * kSize<Out> : 0);
     for (std::int64_t r = 0; r < block.rows; ++r) {
       const NarrowRow& row = rows[r];
+      // No hardware looks ahead in so many rows.
+      prefetch(x + 2 * kBlockLanes * kSize<T>, kBlockLanes * kSize<T>);
+      prefetch(dy + 2 * kBlockLanes * kSize<T>, kBlockLanes * kSize<T>);
       hn::Vec<F> y[kBlockVectors];
       auto open = hn::Zero(kWords);
       for (std::int64_t v = 0; v < kBlockVectors; ++v) {
@@ -318,8 +321,11 @@ HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, boo
   for (std::int64_t r = 0; r < block.rows; ++r) has_center = has_center || rows[r].center != 0;
   const auto write = [&](auto with_center, auto has_dx, auto has_columns) HWY_ATTR {
     const NarrowBlockWriter<T, Out, with_center(), has_dx(), has_columns()> writer{block, rows};
-    const bool streams = has_dx() && streams_to<Out>(block.dx, past_caches) &&
-                         (block.rows == 1 || block.dx_stride % (kWidth * kSize<Out>) == 0);
+    // From one row to the next only whole cache lines go past the caches.
+    constexpr std::int64_t kLine = 64;
+    const bool fills_lines = kBlockLanes * kSize<Out> % kLine == 0 && block.dx_stride % kLine == 0;
+    const bool streams = has_dx() && streams_to<Out>(block.dx, past_caches) && fills_lines &&
+                         reinterpret_cast<std::uintptr_t>(block.dx) % kLine == 0;
     if (streams) {
       writer.template write<true>(settle);
     } else {
