@@ -45,6 +45,7 @@ class AffineTerm {
   AffineTerm(const TensorInfo& info, const std::vector<std::byte>& elements, bool plus_one);
 
   bool empty() const noexcept { return high_.empty(); }
+  bool is_uniform() const noexcept { return high_.size() <= 1; }  // the same for all elements
   const double* high(std::int64_t index) const noexcept { return high_.at(index); }
   // Null where all of them are 0.
   const double* low(std::int64_t index) const noexcept {

@@ -4,6 +4,7 @@
 
 #include "lnorm/kernel/column_gradients.hpp"
 #include "lnorm/kernel/gradient.hpp"
+#include "lnorm/kernel/parameter_gradients.hpp"
 
 namespace lnorm {
 

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <mutex>
 #include <vector>
 
 #include "lnorm/core/double_double.hpp"
@@ -10,49 +11,84 @@
 
 namespace lnorm {
 
-// Gathers dweight and dbias, which are sums over rows:
+// Room for a column's sums over some rows, in doubles. Pointers are to that of a part's first column.
+struct NarrowColumns {
+  double* dweight;  // sum of dy * xhat
+  double* dbias;    // sum of dy
+  double*
+      dweight_error;  // sum of |dy| (offset + slope |xhat|), with the bounds of xhat, and 20 u more of its slope
+  double* dbias_size;  // sum of |dy|
+};
+
+// The same in double-doubles, of any number of rows; without the 20 u.
+struct WideColumns {
+  double* dweight_high;
+  double* dweight_low;
+  double* dbias_high;
+  double* dbias_low;
+  double* dweight_error;
+  double* dbias_size;
+};
+
+// Gathers dweight and dbias, which are sums over rows,
 //
 //   dweight = sum of dy * (x - mean) / s       dbias = sum of dy
 //
-// with bounds of their errors. Memory: 64 bytes a column. One object for each thread.
+// with bounds of their errors. Memory: 65 bytes a column where rows are narrow, 49 where they are wide. One object for
+// each thread; but several threads may add to different columns of wide rows.
 class ColumnGradients {
  public:
   explicit ColumnGradients(std::int64_t columns);
 
+  std::int64_t size() const noexcept { return columns_; }
+
+  // For the rows of a narrow kernel. After every row end_narrow_row is called. Arrays are followed by room for a group.
+  NarrowColumns narrow(std::int64_t first);
+  void end_narrow_row();
+
+  // Called once for every row, or part of it, that adds to them or to single columns.
+  WideColumns wide(std::int64_t first);
+
+  // A term of one column, in double-doubles.
+  void add_dweight(std::int64_t column, DoubleDouble term, double error);
+  void add_dbias(std::int64_t column, Number dy);
+
+  // A column has a term that is not finite.
+  void spoil_dweight(std::int64_t column) { flags_[index(column)] |= kNoDweight; }
+  void spoil_dbias(std::int64_t column) { flags_[index(column)] |= kNoDbias; }
+  // A term of the column is not known.
+  void open_dweight(std::int64_t column) { flags_[index(column)] |= kOpenDweight; }
+
   // Adds what another thread has gathered.
   void merge(const ColumnGradients& other);
-};
 
-struct ParameterGradients {
-  std::vector<double> dweight;  // one a column, or one for all
-  std::vector<double> dbias;
-};
+  // A sum within error of a value; or what is known in its place.
+  struct Sum {
+    DoubleDouble value{};
+    double error = 0;
+    bool is_open = false;  // nothing is known
+    bool is_nan = false;
+  };
+  Sum dweight(std::int64_t column) const;
+  Sum dbias(std::int64_t column) const;
+  bool has_narrow_rows() const noexcept { return !narrow_.empty(); }
 
-// What is to be gathered.
-struct ColumnWishes {
-  bool dweight = true;
-  bool dbias = true;
-  bool uniform = false;  // one parameter serves all columns, so that its gradient is the sum over all of them
-  DType dtype = DType::float32;  // of both
-};
+ private:
+  enum Flag : std::uint8_t { kNoDweight = 1, kNoDbias = 2, kOpenDweight = 4 };
+  static std::size_t index(std::int64_t column) { return static_cast<std::size_t>(column); }
 
-// Reads all rows once more: calls see(slot, read_row, saved) for each, in any order, several at once in slots
-// 0 to slots - 1. saved is null if nothing was saved.
-struct RowsAgain {
-  std::size_t slots = 1;
-  std::function<void(
-      const std::function<void(std::size_t slot, const ReadGradientRow& read_row,
-                               const SavedStatistics* saved)>& see)>
-      for_each_row;
-};
+  void flush();
+  void make_wide();
 
-// The gradients, from what was gathered of all rows. Where its bounds leave a result open all rows are read again.
-//
-// Accuracy: dbias is the exact sum rounded once to dtype. Each term of dweight is truncated to a multiple of
-// 2^(e - 160), e the exponent of the largest term of the column; their exact sum is rounded once. So neither depends
-// on the order of rows. A column with a term that is not finite gives NaN; without rows the gradients are 0.
-ParameterGradients parameter_gradients(const GradientSetting& setting,
-                                       const ColumnGradients& gathered, const ColumnWishes& wishes,
-                                       const RowsAgain& again);
+  std::int64_t columns_;
+  std::size_t stride_;  // of the arrays below
+  std::vector<std::uint8_t> flags_;
+  std::vector<double> narrow_;  // sums of few rows: as NarrowColumns has them
+  std::vector<double> totals_;  // of all rows before them: two double-doubles a column
+  std::vector<double> wide_;    // as WideColumns has them
+  std::once_flag has_wide_;
+  int pending_rows_ = 0;
+  std::atomic<std::int64_t> wide_rows_ = 0;
+};
 
 }  // namespace lnorm

@@ -93,11 +93,112 @@ struct Results {
   hn::Vec<Words> open;
 };
 
-// Results of a row or a part of it, from d = x - center. Out is float, Float16 or BFloat16.
-//
-// A float's result is decided where the two ends of the interval in which y is are rounded alike. Of a narrower
-// dtype the interval is smaller than an ulp of float, where y is not tiny: there y is decided if the nearest float
-// is not within two of its ulps of a point halfway between two results.
+// What numbers in an interval of floats round to.
+HWY_INLINE Results float_results(V low, V high) {
+  const auto y = hn::DemoteTo(F(), low);
+  return {y, hn::Xor(hn::BitCast(kWords, y), hn::BitCast(kWords, hn::DemoteTo(F(), high)))};
+}
+
+// The same of a narrower dtype: the interval is smaller than an ulp of float, where y is not tiny. There y is decided
+// if the nearest float is not within two of its ulps of a point halfway between two results.
+template <class Out>
+struct HalfResults {
+  std::uint32_t tiny = 0;  // floats whose bits, less the next number, are below are not decided
+  std::uint32_t not_tiny = 0;
+
+  HalfResults() = default;
+  // error: of y.
+  explicit HalfResults(double error) {
+    constexpr double kLeastNormal = std::is_same_v<Out, Float16> ? 0x1p-14 : 0x1p-126;
+    const double bound = 0x1p24 * error * (1 + 0x1p-8);
+    const auto least = static_cast<float>(std::max(kLeastNormal, bound * (1 + 0x1p-20)));
+    // Without an error zero is zero.
+    not_tiny = error == 0 ? 1 : 0;
+    tiny = std::bit_cast<std::uint32_t>(least) - not_tiny;
+  }
+
+  HWY_INLINE Results operator()(V value) const {
+    const auto y = hn::DemoteTo(F(), value);
+    const auto bits = hn::BitCast(kWords, y);
+    constexpr std::uint32_t kUlp = std::uint32_t{1} << (std::is_same_v<Out, Float16> ? 13 : 16);
+    const auto from_half =
+        hn::And(hn::Add(bits, hn::Set(kWords, kUlp / 2 + 2)), hn::Set(kWords, kUlp - 1));
+    const auto size = hn::And(bits, hn::Set(kWords, 0x7fffffffu));
+    const auto is_tiny = hn::Lt(hn::Sub(size, hn::Set(kWords, not_tiny)), hn::Set(kWords, tiny));
+    const auto is_open = hn::Or(hn::Lt(from_half, hn::Set(kWords, 5u)), is_tiny);
+    return {y, hn::VecFromMask(kWords, is_open)};
+  }
+};
+
+template <class Out>
+HWY_INLINE hn::Vec<hn::Rebind<std::uint16_t, D>> to_halves(hn::Vec<F> y) {
+  const hn::Rebind<std::uint16_t, D> halves;
+  if constexpr (std::is_same_v<Out, BFloat16>) {
+    // To nearest, of what is no tie: half an ulp is added, and the lower half dropped.
+    const hn::RebindToSigned<F> integers;
+    const auto sum = hn::Add(hn::BitCast(kWords, y), hn::Set(kWords, 0x8000u));
+    return hn::DemoteTo(halves, hn::BitCast(integers, hn::ShiftRight<16>(sum)));
+  } else if constexpr (kHasFloat16) {
+    return hn::BitCast(halves, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), y));
+  } else {
+    alignas(64) float floats[kWidth];
+    alignas(64) std::uint16_t bits[kWidth];
+    hn::Store(y, F(), floats);
+    for (std::int64_t j = 0; j < kWidth; ++j) {
+      bits[j] = to_float16(static_cast<double>(floats[j])).bits;
+    }
+    return hn::Load(halves, bits);
+  }
+}
+
+template <class Out, bool stream>
+HWY_INLINE void store_results(hn::Vec<F> y, std::byte* to) {
+  if constexpr (std::is_same_v<Out, float>) {
+    if constexpr (stream) {
+      hn::Stream(y, F(), reinterpret_cast<float*>(to));
+    } else {
+      hn::StoreU(y, F(), reinterpret_cast<float*>(to));
+    }
+  } else {
+    const hn::Rebind<std::uint16_t, D> halves;
+    const auto bits = to_halves<Out>(y);
+    if constexpr (stream) {
+      hn::Stream(bits, halves, reinterpret_cast<std::uint16_t*>(to));
+    } else {
+      hn::StoreU(bits, halves, reinterpret_cast<std::uint16_t*>(to));
+    }
+  }
+}
+
+// Whether results go past the caches from there. Less than 16 bytes at a time there are no instructions for.
+template <class Out>
+bool streams_to(const std::byte* out, bool past_caches) {
+  constexpr std::int64_t kBytes = kWidth * kSize<Out>;
+  return past_caches && kBytes >= 16 && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0;
+}
+
+// A vector of results, of which the first count are wanted. settle(j, to) puts result j where it belongs.
+template <class Out, class Settle>
+HWY_INLINE void write_results(const Results& r, std::int64_t count, std::byte* to,
+                              const Settle& settle) {
+  const auto open = hn::IfThenElseZero(mask_of(kWords, count), r.open);
+  if (count >= kWidth) {
+    store_results<Out, false>(r.y, to);
+  } else {
+    alignas(64) std::byte y[kWidth * kSize<Out>];
+    store_results<Out, false>(r.y, y);
+    std::memcpy(to, y, static_cast<std::size_t>(count * kSize<Out>));
+  }
+  if (HWY_LIKELY(is_zero(open))) return;
+  alignas(64) std::uint32_t is_open[kWidth];
+  hn::Store(open, kWords, is_open);
+  for (std::int64_t j = 0; j < std::min(kWidth, count); ++j) {
+    if (is_open[j] != 0) settle(j, to + j * kSize<Out>);
+  }
+}
+
+// Results of a row or a part of it, from d = x - center. Out is float, Float16 or BFloat16. A float's result is decided
+// where the two ends of the interval in which y is are rounded alike.
 template <class Out, bool has_weight, bool has_bias>
 struct NarrowWriter {
   static constexpr bool kIsFloat = std::is_same_v<Out, float>;
@@ -105,8 +206,7 @@ struct NarrowWriter {
   V rstd;
   V lower;  // xhat less its error; xhat of a narrower dtype
   V upper;
-  std::uint32_t tiny = 0;  // floats whose bits, less the next number, are below are not decided
-  std::uint32_t not_tiny = 0;
+  HalfResults<Out> halves;
 
   // xhat = d * factor + product, within error.
   HWY_INLINE NarrowWriter(double factor, double product, double error, const Affine& affine)
@@ -116,12 +216,7 @@ struct NarrowWriter {
     } else {
       const double weight = has_weight ? affine.weight().max_abs() : 1;
       const double bias = has_bias ? affine.bias().max_abs() : 0;
-      const double bound = 0x1p24 * (error * weight + 0x1p-51 * bias) * (1 + 0x1p-8);
-      constexpr double kLeastNormal = std::is_same_v<Out, Float16> ? 0x1p-14 : 0x1p-126;
-      const auto least = static_cast<float>(std::max(kLeastNormal, bound * (1 + 0x1p-20)));
-      // Without an error zero is zero.
-      not_tiny = error == 0 ? 1 : 0;
-      tiny = std::bit_cast<std::uint32_t>(least) - not_tiny;
+      halves = HalfResults<Out>(error * weight + 0x1p-51 * bias);
     }
   }
 
@@ -140,8 +235,7 @@ struct NarrowWriter {
         low = low + hn::LoadU(kDoubles, terms.lower + i);
         high = high + hn::LoadU(kDoubles, terms.upper + i);
       }
-      const auto y = hn::DemoteTo(F(), low);
-      return {y, hn::Xor(hn::BitCast(kWords, y), hn::BitCast(kWords, hn::DemoteTo(F(), high)))};
+      return float_results(low, high);
     } else {
       if constexpr (has_weight) {
         low = hn::MulAdd(low, hn::LoadU(kDoubles, terms.weight + i),
@@ -149,54 +243,7 @@ struct NarrowWriter {
       } else if constexpr (has_bias) {
         low = low + hn::LoadU(kDoubles, terms.bias + i);
       }
-      const auto y = hn::DemoteTo(F(), low);
-      const auto bits = hn::BitCast(kWords, y);
-      constexpr std::uint32_t kUlp = std::uint32_t{1} << (std::is_same_v<Out, Float16> ? 13 : 16);
-      const auto from_half =
-          hn::And(hn::Add(bits, hn::Set(kWords, kUlp / 2 + 2)), hn::Set(kWords, kUlp - 1));
-      const auto size = hn::And(bits, hn::Set(kWords, 0x7fffffffu));
-      const auto is_tiny = hn::Lt(hn::Sub(size, hn::Set(kWords, not_tiny)), hn::Set(kWords, tiny));
-      const auto is_open = hn::Or(hn::Lt(from_half, hn::Set(kWords, 5u)), is_tiny);
-      return {y, hn::VecFromMask(kWords, is_open)};
-    }
-  }
-
-  template <bool stream>
-  static HWY_INLINE void store_results(hn::Vec<F> y, std::byte* to) {
-    if constexpr (kIsFloat) {
-      if constexpr (stream) {
-        hn::Stream(y, F(), reinterpret_cast<float*>(to));
-      } else {
-        hn::StoreU(y, F(), reinterpret_cast<float*>(to));
-      }
-    } else {
-      const hn::Rebind<std::uint16_t, D> halves;
-      const auto bits = to_halves(y);
-      if constexpr (stream) {
-        hn::Stream(bits, halves, reinterpret_cast<std::uint16_t*>(to));
-      } else {
-        hn::StoreU(bits, halves, reinterpret_cast<std::uint16_t*>(to));
-      }
-    }
-  }
-
-  static HWY_INLINE hn::Vec<hn::Rebind<std::uint16_t, D>> to_halves(hn::Vec<F> y) {
-    const hn::Rebind<std::uint16_t, D> halves;
-    if constexpr (std::is_same_v<Out, BFloat16>) {
-      // To nearest, of what is no tie: half an ulp is added, and the lower half dropped.
-      const hn::RebindToSigned<F> integers;
-      const auto sum = hn::Add(hn::BitCast(kWords, y), hn::Set(kWords, 0x8000u));
-      return hn::DemoteTo(halves, hn::BitCast(integers, hn::ShiftRight<16>(sum)));
-    } else if constexpr (kHasFloat16) {
-      return hn::BitCast(halves, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), y));
-    } else {
-      alignas(64) float floats[kWidth];
-      alignas(64) std::uint16_t bits[kWidth];
-      hn::Store(y, F(), floats);
-      for (std::int64_t j = 0; j < kWidth; ++j) {
-        bits[j] = to_float16(static_cast<double>(floats[j])).bits;
-      }
-      return hn::Load(halves, bits);
+      return halves(low);
     }
   }
 
@@ -204,23 +251,8 @@ struct NarrowWriter {
   template <class Elements, class Settle>
   HWY_INLINE void write_vector(const Elements& d, std::int64_t i, std::int64_t n,
                                const TermsAt& terms, std::byte* out, const Settle& settle) const {
-    const Results r = results(d, i, terms);
-    const auto open = hn::IfThenElseZero(mask_of(kWords, n - i), r.open);
-    const std::int64_t count = std::min(kWidth, n - i);
-    std::byte* const to = out + i * kSize<Out>;
-    if (count == kWidth) {
-      store_results<false>(r.y, to);
-    } else {
-      alignas(64) std::byte y[kWidth * kSize<Out>];
-      store_results<false>(r.y, y);
-      std::memcpy(to, y, static_cast<std::size_t>(count * kSize<Out>));
-    }
-    if (HWY_LIKELY(is_zero(open))) return;
-    alignas(64) std::uint32_t is_open[kWidth];
-    hn::Store(open, kWords, is_open);
-    for (std::int64_t j = 0; j < count; ++j) {
-      if (is_open[j] != 0) settle(i + j, to + j * kSize<Out>);
-    }
+    write_results<Out>(results(d, i, terms), n - i, out + i * kSize<Out>,
+                       [&](std::int64_t j, std::byte* to) { settle(i + j, to); });
   }
 
   // By value: what has no address stays in registers.
@@ -251,7 +283,7 @@ struct NarrowWriter {
         continue;
       }
       for (std::int64_t v = 0; v < kVectors; ++v) {
-        store_results<stream>(y[v], out + (i + v * kWidth) * kSize<Out>);
+        store_results<Out, stream>(y[v], out + (i + v * kWidth) * kSize<Out>);
       }
     }
     return i;
@@ -260,12 +292,9 @@ struct NarrowWriter {
   template <class Elements, class Settle>
   HWY_INLINE void write(const Elements& d, std::int64_t n, const TermsAt& terms, std::byte* out,
                         bool past_caches, const Settle& settle) const {
-    // Less than 16 bytes at a time there are no instructions for.
-    constexpr std::int64_t kBytes = kWidth * kSize<Out>;
-    const bool streams =
-        past_caches && kBytes >= 16 && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0;
-    std::int64_t i = streams ? write_groups<true>(d, n, terms, out, settle)
-                             : write_groups<false>(d, n, terms, out, settle);
+    std::int64_t i = streams_to<Out>(out, past_caches)
+                         ? write_groups<true>(d, n, terms, out, settle)
+                         : write_groups<false>(d, n, terms, out, settle);
     for (; i < n; i += kWidth) write_vector(d, i, n, terms, out, settle);
   }
 };

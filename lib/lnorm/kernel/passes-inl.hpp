@@ -7,14 +7,27 @@
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/plain_sums-inl.hpp"
 #include "lnorm/kernel/wide-inl.hpp"
+// It builds on both.
+#include "lnorm/kernel/backward-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr Passes kPasses{kLanes,     narrow_sums, wide_sums, narrow_write,
-                         wide_write, short_rows,  range,     plain_sums};
+constexpr Passes kPasses{kLanes,
+                         narrow_sums,
+                         wide_sums,
+                         narrow_write,
+                         wide_write,
+                         short_rows,
+                         kGradientLanes,
+                         narrow_gradient_sums,
+                         wide_gradient_sums,
+                         narrow_gradient_write,
+                         wide_gradient_write,
+                         range,
+                         plain_sums};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -5,6 +5,9 @@
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/column_gradients.hpp"
+#include "lnorm/kernel/gradient.hpp"
+#include "lnorm/kernel/gradient_statistics.hpp"
 #include "lnorm/kernel/plain_sums.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/kernel/statistics.hpp"
@@ -27,6 +30,20 @@ class Settler {
   ~Settler() = default;
 };
 
+// The same for gradients.
+class GradientSettler {
+ public:
+  GradientSettler() = default;
+  GradientSettler(const GradientSettler&) = delete;
+  GradientSettler& operator=(const GradientSettler&) = delete;
+
+  // dx of element x, which is the index-th of its row: the correctly rounded number.
+  virtual double settle(std::int64_t index, Number x, Number dy) const = 0;
+
+ protected:
+  ~GradientSettler() = default;
+};
+
 // What a SIMD target, or the portable code, does with the elements: see passes-inl.hpp. A part is of one row;
 // offset is where in the row it begins.
 struct Passes {
@@ -44,6 +61,20 @@ struct Passes {
 
   // Many short rows at once. False where there is no code for the dtypes or the length: nothing is done.
   bool (*short_rows)(const RowSetting& setting, const RowsIn& x, const RowsOut& y);
+
+  // The backward pass of a row or a part of it. dx.data may be null, and so may be the columns, which begin where the
+  // part does: then that is left out.
+  std::int64_t gradient_lanes;  // as lanes
+  GradientSums (*narrow_gradient_sums)(const GradientPart& part, double center,
+                                       const AffineTerm& weight);
+  GradientSums (*wide_gradient_sums)(const GradientPart& part, double center,
+                                     const AffineTerm& weight);
+  void (*narrow_gradient_write)(const GradientPart& part, const NarrowGradient& gradient,
+                                const AffineTerm& weight, const RowsOut& dx,
+                                const NarrowColumns* columns, const GradientSettler& settler);
+  void (*wide_gradient_write)(const GradientPart& part, const WideGradient& gradient,
+                              const AffineTerm& weight, const RowsOut& dx,
+                              const WideColumns* columns, const GradientSettler& settler);
 
   // For moments: the range of a row, and its plain sums.
   Range (*range)(const RowsIn& row);
