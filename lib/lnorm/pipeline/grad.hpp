@@ -17,7 +17,7 @@ struct GradSinks {
   TensorSink* dbias = nullptr;
 };
 
-// The backward pass as kernel/backward.hpp and kernel/column_gradients.hpp define it, in fixed memory and a few
+// The backward pass as kernel/backward.hpp and kernel/parameter_gradients.hpp define it, in fixed memory and a few
 // numbers a column: rows from the sources through the kernel to dx, then dweight and dbias. weight: empty for 1.
 // parameters: what dweight and dbias are; in the shape of a weight without dimensions they are sums over all
 // columns as well. Finishes sources and sinks. Throws Error or ClosedPipe.

@@ -20,13 +20,13 @@ void add_reason(Route& route, std::string_view reason) {
   route.reason += concat(route.reason.empty() ? "" : "; ", reason);
 }
 
-void check_saved(const TensorInfo& saved, const Plan& plan) {
+void check_saved(const TensorInfo& saved, const TensorInfo& x, const Plan& plan) {
   const Shape kept = plan.row_shape(true);
   const Shape dropped = plan.row_shape(false);
   if (saved.shape != kept && saved.shape != dropped) {
     throw Error(concat(printable(saved.name), " has shape ", to_string(saved.shape),
-                       ", expected a number for each row, shape ", to_string(kept), " or ",
-                       to_string(dropped)));
+                       ", expected a number for each row of ", printable(x.name), ", shape ",
+                       to_string(kept), " or ", to_string(dropped)));
   }
   if (!is_floating(saved.dtype)) {
     throw Error(concat(printable(saved.name), " is ", name(saved.dtype),
@@ -55,7 +55,7 @@ GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& op
   const auto passage_of = [&](const std::optional<TensorInfo>& saved) {
     Passage passage;
     if (!saved) return passage;
-    check_saved(*saved, plan.rows);
+    check_saved(*saved, x, plan.rows);
     passage.needs_positions = !plan.rows.rows_in_order();
     passage.transposes = is_transposed(*saved);
     return passage;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lnorm/kernel/column_gradients.hpp"
+#include "lnorm/kernel/parameter_gradients.hpp"
 #include "lnorm/layout/row_sink.hpp"
 #include "lnorm/pipeline/gradient_rows.hpp"
 #include "lnorm/pipeline/run.hpp"
