@@ -170,11 +170,12 @@ struct NarrowGradientWriter {
       hn::StoreU(hn::LoadU(kDoubles, sum + i) + term, kDoubles, sum + i);
     };
     const V xhat = hn::MulAdd(d, rstd, xhat_at_center);
-    const V size = hn::Abs(dy);
+    const V2 sum = two_sum(hn::LoadU(kDoubles, columns.dbias + i), dy);
+    hn::StoreU(sum.high, kDoubles, columns.dbias + i);
+    increase(columns.dbias_error, hn::Abs(sum.low));
     increase(columns.dweight, dy * xhat);
-    increase(columns.dbias, dy);
-    increase(columns.dweight_error, size * hn::MulAdd(hn::Abs(xhat), xhat_slope, xhat_offset));
-    increase(columns.dbias_size, size);
+    increase(columns.dweight_error,
+             hn::Abs(dy) * hn::MulAdd(hn::Abs(xhat), xhat_slope, xhat_offset));
   }
 
   // By value: what has no address stays in registers.
@@ -259,7 +260,7 @@ void narrow_gradient_write_as(const GradientPart& part, const NarrowGradient& gr
     NarrowColumns at{};
     if constexpr (has_columns) {
       at = {columns->dweight + start, columns->dbias + start, columns->dweight_error + start,
-            columns->dbias_size + start};
+            columns->dbias_error + start};
     }
     if (has_dx && streams_to<Out>(out, dx.past_caches)) {
       writer.template write<true>(x, dy, n, w, out, at, settle);
@@ -430,26 +431,28 @@ struct WideGradientWriter {
 
   HWY_INLINE void add_to(const WideColumns& columns, std::int64_t i, V2 deviation, V2 dy) const {
     const V2 xhat = deviation * rstd;
-    const auto increase = [&](double* high, double* low, V2 term) HWY_ATTR {
-      const V2 sum = V2{hn::LoadU(kDoubles, high + i), hn::LoadU(kDoubles, low + i)} + term;
-      hn::StoreU(sum.high, kDoubles, high + i);
-      hn::StoreU(sum.low, kDoubles, low + i);
-    };
-    const auto increase_bound = [&](double* sum, V term) HWY_ATTR {
+    const auto increase = [&](double* sum, V term) HWY_ATTR {
       hn::StoreU(hn::LoadU(kDoubles, sum + i) + term, kDoubles, sum + i);
     };
-    const V size = hn::Abs(dy.high);
-    increase(columns.dweight_high, columns.dweight_low, xhat * dy);
-    increase(columns.dbias_high, columns.dbias_low, dy);
-    increase_bound(columns.dweight_error,
-                   size * hn::MulAdd(hn::Abs(xhat.high), xhat_slope, xhat_offset));
-    increase_bound(columns.dbias_size, size);
+    const V2 dweight = V2{hn::LoadU(kDoubles, columns.dweight_high + i),
+                          hn::LoadU(kDoubles, columns.dweight_low + i)} +
+                       xhat * dy;
+    hn::StoreU(dweight.high, kDoubles, columns.dweight_high + i);
+    hn::StoreU(dweight.low, kDoubles, columns.dweight_low + i);
+    increase(columns.dweight_error,
+             hn::Abs(dy.high) * hn::MulAdd(hn::Abs(xhat.high), xhat_slope, xhat_offset));
+    const V2 dbias = two_sum(hn::LoadU(kDoubles, columns.dbias_high + i), dy.high);
+    const V2 rest = two_sum(hn::LoadU(kDoubles, columns.dbias_low + i), dbias.low);
+    const V2 last = two_sum(rest.high, dy.low);
+    hn::StoreU(dbias.high, kDoubles, columns.dbias_high + i);
+    hn::StoreU(last.high, kDoubles, columns.dbias_low + i);
+    increase(columns.dbias_error, hn::Abs(rest.low) + hn::Abs(last.low));
   }
 };
 
 HWY_INLINE WideColumns columns_at(const WideColumns& columns, std::int64_t start) {
   return {columns.dweight_high + start, columns.dweight_low + start,   columns.dbias_high + start,
-          columns.dbias_low + start,    columns.dweight_error + start, columns.dbias_size + start};
+          columns.dbias_low + start,    columns.dweight_error + start, columns.dbias_error + start};
 }
 
 // The last columns of a part, fewer than a vector: in a room of their own, so that other parts' are not touched.
@@ -466,7 +469,7 @@ struct LastColumns {
     std::memcpy(to.dbias_high, from.dbias_high, size);
     std::memcpy(to.dbias_low, from.dbias_low, size);
     std::memcpy(to.dweight_error, from.dweight_error, size);
-    std::memcpy(to.dbias_size, from.dbias_size, size);
+    std::memcpy(to.dbias_error, from.dbias_error, size);
   }
 };
 

@@ -10,17 +10,25 @@ namespace lnorm {
 
 namespace {
 
-// Rows whose terms add up in doubles: the fewer they are, the less is lost.
+// Rows whose terms add up in doubles: the fewer they are, the less is lost. 20 u of the sum of their sizes, which are in
+// the bounds, cover an addition for each, the rounding of the term, and more.
 constexpr int kPendingRows = 16;
-
-// What a sum of so many rows is off by, in u of the sum of sizes: an addition each, and two to spare.
-constexpr double kPendingError = (kPendingRows + 2) * kUnit;
 
 constexpr double kSlack = 1 + 0x1p-8;
 
-// A sum of double-doubles is off by 3 u^2 of it; terms' sizes are at most 1 / 20 u^2 of the bounds of their errors.
-constexpr double kSumUnits = 3 * kUnit * kUnit;
+// A sum of double-doubles is off by 3 u^2 of it, and the sizes of terms are at most 1 / 20 u^2 of the bounds of their
+// errors: so much of these is what an addition loses.
 constexpr double kSumShare = 0.15;
+
+// Adds a number to an unevaluated sum; what is lost is added to error. Few numbers add up without a loss, so that
+// ties are decided.
+void add_exactly(double number, double& high, double& low, double& error) {
+  const DoubleDouble sum = two_sum(high, number);
+  const DoubleDouble rest = two_sum(low, sum.low);
+  high = sum.high;
+  low = rest.high;
+  error += std::fabs(rest.low);
+}
 
 constexpr std::size_t kNarrowArrays = 4;
 constexpr std::size_t kTotals = 4;
@@ -49,17 +57,18 @@ void ColumnGradients::end_narrow_row() {
 void ColumnGradients::flush() {
   pending_rows_ = 0;
   if (narrow_.empty()) return;
-  const auto move_to = [&](double* pending, double* high, double* low) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(columns_); ++i) {
-      const DoubleDouble sum = DoubleDouble{high[i], low[i]} + pending[i];
-      high[i] = sum.high;
-      low[i] = sum.low;
-      pending[i] = 0;
-    }
-  };
+  double* const dweight = narrow_.data();
+  double* const dbias = dweight + stride_;
+  double* const dbias_error = dweight + 3 * stride_;
   double* const totals = totals_.data();
-  move_to(narrow_.data(), totals, totals + stride_);
-  move_to(narrow_.data() + stride_, totals + 2 * stride_, totals + 3 * stride_);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(columns_); ++i) {
+    const DoubleDouble sum = DoubleDouble{totals[i], totals[i + stride_]} + dweight[i];
+    totals[i] = sum.high;
+    totals[i + stride_] = sum.low;
+    dweight[i] = 0;
+    add_exactly(dbias[i], totals[i + 2 * stride_], totals[i + 3 * stride_], dbias_error[i]);
+    dbias[i] = 0;
+  }
 }
 
 void ColumnGradients::make_wide() {
@@ -83,45 +92,39 @@ void ColumnGradients::add_dweight(std::int64_t column, DoubleDouble term, double
 
 void ColumnGradients::add_dbias(std::int64_t column, Number dy) {
   double* const at = wide_.data() + column;
-  const DoubleDouble sum =
-      DoubleDouble{at[2 * stride_], at[3 * stride_]} + DoubleDouble{dy.high, dy.low};
-  at[2 * stride_] = sum.high;
-  at[3 * stride_] = sum.low;
-  at[5 * stride_] += std::fabs(dy.high);
+  for (const double part : {dy.high, dy.low}) {
+    add_exactly(part, at[2 * stride_], at[3 * stride_], at[5 * stride_]);
+  }
 }
 
 void ColumnGradients::merge(const ColumnGradients& other) {
-  for (std::size_t i = 0; i < flags_.size(); ++i) flags_[i] |= other.flags_[i];
+  const auto columns = static_cast<std::size_t>(columns_);
+  for (std::size_t i = 0; i < columns; ++i) flags_[i] |= other.flags_[i];
   if (!other.narrow_.empty()) {
-    flush();
     narrow(0);
-    const auto add_pair = [&](std::size_t pair) {
-      const std::size_t high = 2 * pair * stride_;
-      for (std::size_t i = 0; i < static_cast<std::size_t>(columns_); ++i) {
-        const std::size_t h = high + i;
-        const std::size_t l = h + stride_;
-        const DoubleDouble theirs =
-            DoubleDouble{other.totals_[h], other.totals_[l]} + other.narrow_[pair * stride_ + i];
-        const DoubleDouble sum = DoubleDouble{totals_[h], totals_[l]} + theirs;
-        totals_[h] = sum.high;
-        totals_[l] = sum.low;
-        narrow_[(2 + pair) * stride_ + i] += other.narrow_[(2 + pair) * stride_ + i];
+    flush();
+    for (std::size_t i = 0; i < columns; ++i) {
+      const DoubleDouble theirs =
+          DoubleDouble{other.totals_[i], other.totals_[i + stride_]} + other.narrow_[i];
+      const DoubleDouble sum = DoubleDouble{totals_[i], totals_[i + stride_]} + theirs;
+      totals_[i] = sum.high;
+      totals_[i + stride_] = sum.low;
+      narrow_[i + 2 * stride_] += other.narrow_[i + 2 * stride_];
+      double& error = narrow_[i + 3 * stride_];
+      error += other.narrow_[i + 3 * stride_];
+      for (const double part : {other.narrow_[i + stride_], other.totals_[i + 2 * stride_],
+                                other.totals_[i + 3 * stride_]}) {
+        add_exactly(part, totals_[i + 2 * stride_], totals_[i + 3 * stride_], error);
       }
-    };
-    add_pair(0);
-    add_pair(1);
+    }
   }
   if (!other.wide_.empty()) {
     make_wide();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(columns_); ++i) {
-      for (const std::size_t high : {i, i + 2 * stride_}) {
-        const std::size_t low = high + stride_;
-        const DoubleDouble sum = DoubleDouble{wide_[high], wide_[low]} +
-                                 DoubleDouble{other.wide_[high], other.wide_[low]};
-        wide_[high] = sum.high;
-        wide_[low] = sum.low;
-      }
-      for (const std::size_t at : {i + 4 * stride_, i + 5 * stride_}) wide_[at] += other.wide_[at];
+    for (std::size_t i = 0; i < columns; ++i) {
+      const auto column = static_cast<std::int64_t>(i);
+      add_dweight(column, {other.wide_[i], other.wide_[i + stride_]}, other.wide_[i + 4 * stride_]);
+      add_dbias(column, {other.wide_[i + 2 * stride_], other.wide_[i + 3 * stride_]});
+      wide_[i + 5 * stride_] += other.wide_[i + 5 * stride_];
     }
     wide_rows_ += other.wide_rows_ + 1;  // and the sums here
   }
@@ -149,16 +152,22 @@ ColumnGradients::Sum ColumnGradients::dbias(std::int64_t column) const {
   const std::size_t i = index(column);
   Sum sum;
   sum.is_nan = (flags_[i] & kNoDbias) != 0;
+  double high = 0;
+  double low = 0;
+  double error = 0;
   if (!narrow_.empty()) {
-    sum.value =
-        DoubleDouble{totals_[i + 2 * stride_], totals_[i + 3 * stride_]} + narrow_[i + stride_];
-    sum.error = narrow_[i + 3 * stride_] * kPendingError * kSlack;
+    high = totals_[i + 2 * stride_];
+    low = totals_[i + 3 * stride_];
+    error = narrow_[i + 3 * stride_];
+    add_exactly(narrow_[i + stride_], high, low, error);
   }
   if (!wide_.empty()) {
-    const auto rows = static_cast<double>(wide_rows_ + 2);
-    sum.value = sum.value + DoubleDouble{wide_[i + 2 * stride_], wide_[i + 3 * stride_]};
-    sum.error += wide_[i + 5 * stride_] * kSumUnits * rows * kSlack;
+    error += wide_[i + 5 * stride_];
+    add_exactly(wide_[i + 2 * stride_], high, low, error);
+    add_exactly(wide_[i + 3 * stride_], high, low, error);
   }
+  sum.value = two_sum(high, low);
+  sum.error = error * kSlack;
   return sum;
 }
 

@@ -17,7 +17,7 @@ struct NarrowColumns {
   double* dbias;    // sum of dy
   double*
       dweight_error;  // sum of |dy| (offset + slope |xhat|), with the bounds of xhat, and 20 u more of its slope
-  double* dbias_size;  // sum of |dy|
+  double* dbias_error;  // sum of what the additions lose
 };
 
 // The same in double-doubles, of any number of rows; without the 20 u.
@@ -27,7 +27,7 @@ struct WideColumns {
   double* dbias_high;
   double* dbias_low;
   double* dweight_error;
-  double* dbias_size;
+  double* dbias_error;
 };
 
 // Gathers dweight and dbias, which are sums over rows,

@@ -108,8 +108,12 @@ class Gatherer {
     }
     const bool has_bounds = !total.is_open && std::isfinite(total.value.high) &&
                             std::isfinite(total.value.low) && std::isfinite(total.error);
-    const Bracket between =
-        has_bounds ? bracket(total.value, total.error, wishes_.dtype) : Bracket{};
+    Bracket between;
+    if (has_bounds && total.error == 0) {
+      between.least = between.most = rounded(total.value, wishes_.dtype);
+    } else if (has_bounds) {
+      between = bracket(total.value, total.error, wishes_.dtype);
+    }
     if (between.is_decided()) {
       result = between.least;
     } else {

@@ -46,6 +46,16 @@ void for_each_pair_of(const GradientPart& part, See see) {
 
 }  // namespace
 
+bool is_narrow_setting(const GradientSetting& setting) noexcept {
+  return setting.kernel.passes != nullptr && is_narrow(setting.x, setting.dx) &&
+         is_narrow(setting.dy, setting.dx) && !setting.in_parts &&
+         is_weight_within(setting.weight, kMostNarrowAffine);
+}
+
+bool may_be_constant(double g_sum, double g_squares, std::int64_t n) noexcept {
+  return g_sum * g_sum >= static_cast<double>(n) * g_squares * (1 - 0x1p-20);
+}
+
 RowGradient::RowGradient(const GradientSetting& setting, const RowSample& sample,
                          const SavedStatistics* saved, ReadGradientRow read_row)
     : setting_(setting), sample_(sample), read_row_(std::move(read_row)) {
@@ -59,8 +69,7 @@ RowGradient::RowGradient(const GradientSetting& setting, const RowSample& sample
   const bool is_fast = setting.kernel.passes != nullptr && (!saved_ || is_plain(*saved_));
   if (!is_fast) {
     find_exact();
-  } else if (is_narrow(setting.x, setting.dx) && is_narrow(setting.dy, setting.dx) &&
-             !setting.in_parts && is_weight_within(setting.weight, kMostNarrowAffine)) {
+  } else if (is_narrow_setting(setting)) {
     start_narrow();
   } else {
     start_wide();
@@ -113,7 +122,7 @@ void RowGradient::take_narrow(const GradientSums& row) {
   narrow_ =
       narrow_gradient(sums, center_, n, setting_.formula, saved_ ? &*saved_ : nullptr, growth);
   if (narrow_) {
-    is_zero_ = sums.g_squares == 0 || has_constant_g();
+    is_zero_ = is_g_finite_ && may_be_constant(sums.g.high, sums.g_squares, n) && has_constant_g();
     return;
   }
   if (setting_.formula.rms || saved_ || ++tries_ == kMostTries) return start_wide();

@@ -14,6 +14,12 @@
 
 namespace lnorm {
 
+// Whether the rows of a setting start with narrow sums.
+bool is_narrow_setting(const GradientSetting& setting) noexcept;
+
+// Whether g may be the same for all of a row, as far as its sums tell.
+bool may_be_constant(double g_sum, double g_squares, std::int64_t n) noexcept;
+
 // One row on its way through the backward pass, as kernel/backward.hpp defines it, whole or in parts:
 //
 //   RowGradient row(setting, sample_of(its first part of x), saved, read_row);
