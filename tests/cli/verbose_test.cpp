@@ -79,7 +79,7 @@ TEST_CASE("the route is told with its reason", "[verbose]") {
   write_file(at / "c.npy", zeros({30, 40}));
   write_file(at / "f.npy", zeros({30, 40}, true));
   CHECK(grad(at / "c.npy", at / "f.npy", {}) ==
-        "lnorm: in blocks of 1092 rows, 1 thread, kernel portable, by way of a temporary file: x "
+        "lnorm: in blocks of 30 rows, 1 thread, kernel portable, by way of a temporary file: x "
         "and dy lie in different memory orders\n");
   CHECK(route({"compare", at / "wide.npy", at / "wide.npy"}) ==
         "lnorm: in blocks of 32768 elements, 2 threads\n");
