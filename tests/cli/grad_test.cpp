@@ -342,7 +342,7 @@ TEST_CASE("grad normalizes any axes of tensors in any memory order", "[grad]") {
   check_close(at.elements("dw.json"), by_rows.dweight);
   check_close(at.elements("db.json"), by_rows.dbias);
 
-  for (const std::string axes : {"0", "1", "2", "0,1", "0,2", "1,2", "0,1,2"}) {
+  for (const std::string axes : {"0", "1", "2", "0,2", "0,1,2"}) {
     const Words options{"--axes", axes};
     const Workplace::Files expected = at.gradients(Words{"xc.npy", "--dy", "dyc.npy"} + options);
     for (const auto& [x_name, dy_name] :
@@ -405,8 +405,14 @@ TEST_CASE("grad of rows in parts is grad of rows", "[grad]") {
   // Columns that go through in parts are rows of the transposed tensors, which are held whole.
   const std::size_t length = 20'000;
   const std::size_t rows = 20;
-  const Numbers x = numbers(length * rows, 8);
-  const Numbers dy = numbers(length * rows, 9);
+  Numbers x = numbers(length * rows, 8);
+  Numbers dy = numbers(length * rows, 9);
+  // Rows that are equal two by two: where dy has opposite signs in them nothing is left of dweight, which asks for
+  // all rows once more.
+  for (std::size_t i = 0; i < x.size(); i += 2) {
+    x[i + 1] = x[i];
+    if (i < 3 * rows) dy[i + 1] = -dy[i];
+  }
   const auto shape = [](std::size_t a, std::size_t b) {
     return Extents{static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)};
   };
@@ -420,30 +426,35 @@ TEST_CASE("grad of rows in parts is grad of rows", "[grad]") {
   for (std::string* const file : {&wide, &wide_dy}) {
     file->replace(file->find("(20000, 20)"), 11, "(20, 20000)");
   }
+  at.write("w.npy", npy_of({20'000}, numbers(length, 25)));
   at.write("wide.npy", wide);
   at.write("wide_dy.npy", wide_dy);
-  const Words tall{"tall.npy", "--dy", "tall_dy.npy", "--axes", "0", "--weight", "0.5"};
-  const Words held{"wide.npy", "--dy", "wide_dy.npy", "--axes", "1", "--weight", "0.5"};
+  const Words tall{"tall.npy", "--dy", "tall_dy.npy", "--axes", "0", "--weight", "w.npy"};
+  const Words held{"wide.npy", "--dy", "wide_dy.npy", "--axes", "1", "--weight", "w.npy"};
   CHECK(contains(at.run(tall + Words{"-o", "dx_", "--verbose"}).err, "rows in parts of "));
   const Workplace::Files expected = at.gradients(held);
-  std::string dx = expected.dx;
-  at.write("wide_dx.npy", dx);
-  for (const std::string threads : {"1", "3"}) {
-    const Workplace::Files actual = at.gradients(tall + Words{"--threads", threads});
-    CHECK(actual.dweight == expected.dweight);
-    CHECK(actual.dbias == expected.dbias);
-    dx = actual.dx;
-    dx.replace(dx.find("False"), 5, "True ");
-    dx.replace(dx.find("(20000, 20)"), 11, "(20, 20000)");
-    at.write("tall_dx.npy", dx);
-    CHECK(contains(at.lnorm({"compare", "tall_dx.npy", "wide_dx.npy", "--max-ulp", "0"}), "agree"));
-  }
+  const Workplace::Files actual = at.gradients(tall + Words{"--threads", "3"});
+  CHECK(actual.dweight == expected.dweight);
+  CHECK(actual.dbias == expected.dbias);
+  std::string dx = actual.dx;
+  dx.replace(dx.find("False"), 5, "True ");
+  dx.replace(dx.find("(20000, 20)"), 11, "(20, 20000)");
+  at.write("tall_dx.npy", dx);
+  at.write("wide_dx.npy", expected.dx);
+  CHECK(contains(at.lnorm({"compare", "tall_dx.npy", "wide_dx.npy", "--max-ulp", "0"}), "agree"));
+  CHECK(expected.dweight.substr(128, 24) == std::string(24, '\0'));
+  CHECK(expected.dweight.substr(152, 8) != std::string(8, '\0'));
 }
 
 TEST_CASE("grad of a row that is not held", "[grad]") {
   const Workplace at;
   const std::size_t n = 100'000;
-  const Problem problem{n, numbers(2 * n, 10), numbers(2 * n, 11), numbers(n, 12)};
+  Problem problem{n, numbers(2 * n, 10), numbers(2 * n, 11), numbers(n, 12)};
+  // Two equal rows, and columns that cancel.
+  for (std::size_t i = 0; i < n; ++i) {
+    problem.x[n + i] = problem.x[i];
+    if (i < 3) problem.dy[n + i] = -problem.dy[i];
+  }
   const Extents shape{2, static_cast<std::int64_t>(n)};
   at.write("x.npy", npy_of(shape, problem.x));
   at.write("dy.npy", npy_of(shape, problem.dy));
@@ -451,9 +462,10 @@ TEST_CASE("grad of a row that is not held", "[grad]") {
   const Words words = kInputs + Words{"--weight", "w.npy"};
   CHECK(contains(at.run(words + Words{"-o", "dx_", "--verbose"}).err, "rows in parts of 65536 "));
   check_gradients(at, words + Words{"--threads", "2"}, problem);
+  CHECK(at.read("dw.json").starts_with("[0.0,0.0,0.0,"));
+  CHECK(at.read("db.json").starts_with("[0.0,0.0,0.0,"));
   const Workplace::Files expected = at.gradients(words + Words{"--threads", "1"});
-  CHECK((at.gradients(words + Words{"--threads", "3"}) == expected));
-  CHECK((at.gradients(Words{"-", "--dy", "dy.npy", "--weight", "w.npy"},
+  CHECK((at.gradients(Words{"-", "--dy", "dy.npy", "--weight", "w.npy", "--threads", "3"},
                       pipe_of(at.read("x.npy"))) == expected));
   CHECK(at.output(words) == expected.dx);
 }
@@ -637,6 +649,17 @@ TEST_CASE("grad of no rows, and of rows of no elements", "[grad]") {
   CHECK(at.output(Words{"x.npy", "--dy", "x.npy"} + kJson) == "");
   CHECK(at.read("dx.json") == "0.0\n");
   CHECK(at.read("db.json") == "3.0\n");
+}
+
+TEST_CASE("of columns that cancel nothing is left", "[grad]") {
+  const Workplace at;
+  at.write("x.json", "[[1, 2, 4], [1, 2, 4]]");
+  at.write("dy.json", "[[1, 0.3, 5], [-1, -0.3, 5]]");
+  for (const std::string name : {"x.json", "-"}) {
+    CHECK(at.output(Words{name, "--dy", "dy.json"} + kJson, pipe_of(at.read("x.json"))) == "");
+    CHECK(at.read("dw.json").starts_with("[0.0,0.0,1"));
+    CHECK(at.read("db.json") == "[0.0,0.0,10.0]\n");
+  }
 }
 
 TEST_CASE("what is not finite stays in its row and its columns", "[grad]") {

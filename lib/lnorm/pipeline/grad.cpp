@@ -156,33 +156,35 @@ void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& ke
               const AffineTerm& weight, const TensorInfo& parameters, const GradSinks& sinks,
               const RunOptions& options) {
   const ForEachTile for_each = for_each_tile(options.threads);
-  const Plan& lie = plan.rows;
+  const Plan& layout = plan.rows;
   const GradientWishes& wishes = plan.wishes;
   GradientRows rows(sources, plan, for_each);
   std::optional<RowSink> dx;
-  if (wishes.dx) dx.emplace(*sinks.dx, lie.result(), lie.out_view, lie.route.out, for_each);
+  if (wishes.dx)
+    dx.emplace(*sinks.dx, layout.result(), layout.out_view, layout.route.out, for_each);
   RowSink* const dx_sink = dx ? &*dx : nullptr;
-  const GradientSetting setting{kernel,         lie.in, rows.dy_dtype(), lie.out,
-                                lie.row_length, weight, lie.formula,     lie.route.in_parts};
+  const GradientSetting setting{
+      kernel, layout.in,      rows.dy_dtype(),      layout.out, layout.row_length,
+      weight, layout.formula, layout.route.in_parts};
   const bool uniform = parameters.shape.empty();
   const ColumnWishes columns{wishes.dweight, wishes.dbias, uniform, parameters.dtype};
   const bool wants_columns = wishes.dweight || wishes.dbias;
   ParameterGradients found;
-  if (lie.row_length == 0) {
+  if (layout.row_length == 0) {
     // Sums over no elements.
     found.dweight.assign(uniform ? 1 : 0, 0);
     found.dbias = found.dweight;
-  } else if (lie.route.in_parts) {
+  } else if (layout.route.in_parts) {
     // Threads write different columns: one object will do.
     const auto gathered =
-        wants_columns ? std::make_unique<ColumnGradients>(lie.row_length) : nullptr;
+        wants_columns ? std::make_unique<ColumnGradients>(layout.row_length) : nullptr;
     long_gradients(rows, plan, setting, dx_sink, gathered.get(), options);
     if (gathered) {
       found =
           parameter_gradients(setting, *gathered, columns, long_rows_again(rows, plan, options));
     }
   } else {
-    ColumnsOfThreads gathered(lie.row_length);
+    ColumnsOfThreads gathered(layout.row_length);
     GradientBlocks blocks(rows, plan, options);
     blocks.run(setting, dx_sink, wants_columns ? &gathered : nullptr);
     if (wants_columns) {

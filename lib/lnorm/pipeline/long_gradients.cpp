@@ -153,22 +153,22 @@ void long_gradients(GradientRows& rows, const GradPlan& plan, const GradientSett
 
 RowsAgain long_rows_again(GradientRows& rows, const GradPlan& plan, const RunOptions& options) {
   constexpr std::int64_t kPart = 65536;  // elements
-  const Plan& lie = plan.rows;
-  const Crew crew(options.threads, lie.rows);
+  const Plan& layout = plan.rows;
+  const Crew crew(options.threads, layout.rows);
   const auto for_each_row = [&, crew](const auto& see) {
     // One by one, rows that lie among each other would be read an element at a time.
-    if (lie.route.rows > 1 && !lie.in_view.is_contiguous()) {
+    if (layout.route.rows > 1 && !layout.in_view.is_contiguous()) {
       rows.line_up(for_each_tile(options.threads));
     }
     std::vector<GradientRows::Room> rooms(crew.slots());
-    crew.run(lie.rows, {},
+    crew.run(layout.rows, {},
              [&](std::int64_t row, std::size_t slot) {
                GradientRows::Room& room = rooms[slot];
                Tile tile{row, 1, 0, 0};
                rows.read_saved(tile, room);
                const auto read_row = [&](const auto& see_part) {
-                 for (tile.first = 0; tile.first < lie.row_length; tile.first += tile.count) {
-                   tile.count = std::min(kPart, lie.row_length - tile.first);
+                 for (tile.first = 0; tile.first < layout.row_length; tile.first += tile.count) {
+                   tile.count = std::min(kPart, layout.row_length - tile.first);
                    rows.read(tile, room);
                    see_part(rows.part(tile, room, 0));
                  }
