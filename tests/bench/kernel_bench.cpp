@@ -28,6 +28,7 @@
 #include <dnnl.hpp>
 #endif
 
+#include "backward_bench.hpp"
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
@@ -226,6 +227,7 @@ int main(int argc, char** argv) {
       }
     }
   }
+  add_backward(counts);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

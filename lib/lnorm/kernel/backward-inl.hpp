@@ -13,8 +13,8 @@ namespace lnorm {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Five sums at a time: with more vectors for each there are not enough registers.
-constexpr std::int64_t kGradientVectors = kWidth == 4 ? 2 : 4;
+// Five sums at a time, each in several vectors.
+constexpr std::int64_t kGradientVectors = 4;
 constexpr std::int64_t kGradientLanes = kGradientVectors * kWidth;
 
 // Calls use(start, count, x less the center, dy) for all of a part, as for_each_stretch does.
@@ -127,173 +127,294 @@ GradientSums narrow_gradient_sums(const GradientPart& part, double center,
   return total;
 }
 
-// Results of a row or a part of it, from d = x - center, and its terms of the columns.
-template <class Out, bool has_weight, bool has_dx, bool has_columns>
-struct NarrowGradientWriter {
+// What the results of a row are made of.
+struct NarrowRow {
+  double center;
+  double rstd;
+  double slope;
+  double lower;  // the constant less the error; of a dtype narrower than float the constant
+  double upper;
+  double xhat_at_center;
+  double error;
+
+  template <class Out>
+  static NarrowRow of(const NarrowGradient& gradient) {
+    const double error = gradient.dx.error;
+    return {gradient.center,
+            gradient.rstd,
+            gradient.slope,
+            gradient.constant - (std::is_same_v<Out, float> ? error : 0),
+            gradient.constant + error,
+            -gradient.shift * gradient.rstd,
+            error};
+  }
+};
+
+// Some columns of some rows.
+struct NarrowBlock {
+  const std::byte* x;
+  const std::byte* dy;
+  std::byte* dx;          // null where it is not wanted
+  std::int64_t x_stride;  // bytes from row to row
+  std::int64_t dx_stride;
+  std::int64_t rows;
+  std::int64_t columns;
+  const double* weight;  // null: 1
+  NarrowColumns sums;
+};
+
+// Two vectors of floats are a cache line where vectors are of eight doubles.
+constexpr std::int64_t kBlockVectors = kWidth == 8 ? 2 : 1;
+constexpr std::int64_t kBlockLanes = kBlockVectors * kWidth;
+
+// Writes dx of a block, and adds its terms to the columns: for a few columns at a time, whose sums then stay in
+// registers, all rows. x and dy are of T, dx is of Out. settle(row, column, to) puts a result where it belongs.
+template <class T, class Out, bool has_center, bool has_dx, bool has_columns>
+struct NarrowBlockWriter {
   static constexpr bool kIsFloat = std::is_same_v<Out, float>;
 
-  V rstd;
-  V slope;
-  V lower;  // the constant less the error; of a narrower dtype the constant
-  V upper;
-  HalfResults<Out> halves;
-  V xhat_at_center;
-  V xhat_offset;
-  V xhat_slope;
+  const NarrowBlock& block;
+  const NarrowRow* rows;
 
-  HWY_INLINE explicit NarrowGradientWriter(const NarrowGradient& gradient)
-      : rstd(splat(gradient.rstd)),
-        slope(splat(gradient.slope)),
-        lower(splat(gradient.constant)),
-        upper(splat(gradient.constant + gradient.dx.error)),
-        xhat_at_center(splat(-gradient.shift * gradient.rstd)),
-        xhat_offset(splat(gradient.xhat.offset)),
-        xhat_slope(splat(gradient.xhat.slope + 20 * kUnit)) {
+  struct Sums {
+    V dweight;
+    V dbias;
+    V dweight_size;
+    V dbias_size;
+  };
+
+  static HWY_INLINE Results results(V d, V g, const NarrowRow& row) {
+    const V slope = splat(row.slope);
+    const V rstd = splat(row.rstd);
+    const V low = hn::MulAdd(g, rstd, hn::MulAdd(d, slope, splat(row.lower)));
     if constexpr (kIsFloat) {
-      lower = splat(gradient.constant - gradient.dx.error);
+      return float_results(low, hn::MulAdd(g, rstd, hn::MulAdd(d, slope, splat(row.upper))));
     } else {
-      halves = HalfResults<Out>(gradient.dx.error);
+      return HalfResults<Out>(row.error)(low);
     }
   }
 
-  HWY_INLINE Results results(V d, V g) const {
-    const V low = hn::MulAdd(g, rstd, hn::MulAdd(d, slope, lower));
-    if constexpr (kIsFloat) {
-      return float_results(low, hn::MulAdd(g, rstd, hn::MulAdd(d, slope, upper)));
-    } else {
-      return halves(low);
+  static HWY_INLINE V deviation(const std::byte* x, const NarrowRow& row) {
+    const V element = load_vector<T>(x);
+    if constexpr (has_center) return element - splat(row.center);
+    return element;
+  }
+
+  // The vector at a column of a row, of which the first count results are wanted.
+  template <class Settle>
+  HWY_NOINLINE void write_one_by_one(std::int64_t r, std::int64_t column, std::int64_t count,
+                                     const std::byte* x, const std::byte* dy, V weight,
+                                     const Settle& settle) const {
+    const V g = load_vector<T>(dy) * weight;
+    write_results<Out>(results(deviation(x, rows[r]), g, rows[r]), count,
+                       block.dx + r * block.dx_stride + column * kSize<Out>,
+                       [&](std::int64_t j, std::byte* to) { settle(r, column + j, to); });
+  }
+
+  HWY_INLINE V weight_at(std::int64_t column) const {
+    return block.weight == nullptr ? splat(1) : hn::LoadU(kDoubles, block.weight + column);
+  }
+
+  static HWY_INLINE void add(V d, V dy, const NarrowRow& row, Sums& sums) {
+    const V term = dy * hn::MulAdd(d, splat(row.rstd), splat(row.xhat_at_center));
+    sums.dweight = sums.dweight + term;
+    sums.dbias = sums.dbias + dy;
+    sums.dweight_size = sums.dweight_size + hn::Abs(term);
+    sums.dbias_size = sums.dbias_size + hn::Abs(dy);
+  }
+  HWY_INLINE Sums load_sums(std::int64_t column) const {
+    return {hn::LoadU(kDoubles, block.sums.dweight + column),
+            hn::LoadU(kDoubles, block.sums.dbias + column),
+            hn::LoadU(kDoubles, block.sums.dweight_size + column),
+            hn::LoadU(kDoubles, block.sums.dbias_size + column)};
+  }
+  HWY_INLINE void store_sums(const Sums& sums, std::int64_t column) const {
+    hn::StoreU(sums.dweight, kDoubles, block.sums.dweight + column);
+    hn::StoreU(sums.dbias, kDoubles, block.sums.dbias + column);
+    hn::StoreU(sums.dweight_size, kDoubles, block.sums.dweight_size + column);
+    hn::StoreU(sums.dbias_size, kDoubles, block.sums.dbias_size + column);
+  }
+
+  template <bool stream, class Settle>
+  HWY_INLINE void write_columns(std::int64_t column, const Settle& settle) const {
+    V weight[kBlockVectors];
+    Sums sums[kBlockVectors];
+    for (std::int64_t v = 0; v < kBlockVectors; ++v) {
+      weight[v] = weight_at(column + v * kWidth);
+      if constexpr (has_columns) sums[v] = load_sums(column + v * kWidth);
     }
-  }
-
-  HWY_INLINE void add_to(const NarrowColumns& columns, std::int64_t i, V d, V dy) const {
-    const auto increase = [&](double* sum, V term) HWY_ATTR {
-      hn::StoreU(hn::LoadU(kDoubles, sum + i) + term, kDoubles, sum + i);
-    };
-    const V xhat = hn::MulAdd(d, rstd, xhat_at_center);
-    const V2 sum = two_sum(hn::LoadU(kDoubles, columns.dbias + i), dy);
-    hn::StoreU(sum.high, kDoubles, columns.dbias + i);
-    increase(columns.dbias_error, hn::Abs(sum.low));
-    increase(columns.dweight, dy * xhat);
-    increase(columns.dweight_error,
-             hn::Abs(dy) * hn::MulAdd(hn::Abs(xhat), xhat_slope, xhat_offset));
-  }
-
-  // By value: what has no address stays in registers.
-  template <class X, class Dy, class Settle>
-  static HWY_NOINLINE void write_one_by_one(NarrowGradientWriter writer, X x, Dy dy, std::int64_t i,
-                                            std::int64_t n, const double* weight, std::byte* out,
-                                            const Settle& settle) {
-    for (; i < n; i += kWidth) {
-      const V g = weighted<has_weight>(dy(i), weight, i);
-      write_results<Out>(writer.results(x(i), g), n - i, out + i * kSize<Out>,
-                         [&](std::int64_t j, std::byte* to) { settle(i + j, to); });
-    }
-  }
-
-  template <bool stream, class X, class Dy, class Settle>
-  HWY_INLINE void write(const X& x, const Dy& dy, std::int64_t n, const double* weight,
-                        std::byte* out, const NarrowColumns& columns, const Settle& settle) const {
-    std::int64_t i = 0;
-    for (; i + kGradientLanes <= n; i += kGradientLanes) {
-      x.read_ahead(i);
-      dy.read_ahead(i);
-      hn::Vec<F> y[kGradientVectors];
+    const std::byte* x = block.x + column * kSize<T>;
+    const std::byte* dy = block.dy + column * kSize<T>;
+    std::byte* dx = block.dx + (has_dx ? column * kSize<Out> : 0);
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const NarrowRow& row = rows[r];
+      hn::Vec<F> y[kBlockVectors];
       auto open = hn::Zero(kWords);
-      for (std::int64_t v = 0; v < kGradientVectors; ++v) {
-        const std::int64_t at = i + v * kWidth;
-        const V d = x(at);
-        const V dy_at = dy(at);
+      for (std::int64_t v = 0; v < kBlockVectors; ++v) {
+        const V d = deviation(x + v * kWidth * kSize<T>, row);
+        const V dy_at = load_vector<T>(dy + v * kWidth * kSize<T>);
         if constexpr (has_dx) {
-          const Results r = results(d, weighted<has_weight>(dy_at, weight, at));
-          y[v] = r.y;
-          open = hn::Or(open, r.open);
+          const Results result = results(d, dy_at * weight[v], row);
+          y[v] = result.y;
+          open = hn::Or(open, result.open);
         }
-        if constexpr (has_columns) add_to(columns, at, d, dy_at);
+        if constexpr (has_columns) add(d, dy_at, row, sums[v]);
       }
       if constexpr (has_dx) {
+        for (std::int64_t v = 0; v < kBlockVectors; ++v) {
+          store_results<Out, stream>(y[v], dx + v * kWidth * kSize<Out>);
+        }
         if (HWY_UNLIKELY(!is_zero(open))) {
-          write_one_by_one(*this, x, dy, i, i + kGradientLanes, weight, out, settle);
-          continue;
+          for (std::int64_t v = 0; v < kBlockVectors; ++v) {
+            const std::int64_t at = v * kWidth * kSize<T>;
+            write_one_by_one(r, column + v * kWidth, kWidth, x + at, dy + at, weight[v], settle);
+          }
         }
-        for (std::int64_t v = 0; v < kGradientVectors; ++v) {
-          store_results<Out, stream>(y[v], out + (i + v * kWidth) * kSize<Out>);
-        }
+        dx += block.dx_stride;
       }
+      x += block.x_stride;
+      dy += block.x_stride;
     }
-    if (i == n) return;
-    if constexpr (has_dx) write_one_by_one(*this, x, dy, i, n, weight, out, settle);
     if constexpr (has_columns) {
-      for (; i < n; i += kWidth) {
-        const auto mask = mask_of(kDoubles, n - i);
-        add_to(columns, i, hn::IfThenElseZero(mask, x(i)), hn::IfThenElseZero(mask, dy(i)));
+      for (std::int64_t v = 0; v < kBlockVectors; ++v) store_sums(sums[v], column + v * kWidth);
+    }
+  }
+
+  // The last columns, fewer than a vector.
+  template <class Settle>
+  HWY_INLINE void write_last(std::int64_t column, const Settle& settle) const {
+    const std::int64_t count = block.columns - column;
+    const auto size = static_cast<std::size_t>(count * kSize<T>);
+    const V weight = weight_at(column);
+    const auto mask = mask_of(kDoubles, count);
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      alignas(64) std::byte x[kWidth * kSize<T>] = {};
+      alignas(64) std::byte dy[kWidth * kSize<T>] = {};
+      std::memcpy(x, block.x + r * block.x_stride + column * kSize<T>, size);
+      std::memcpy(dy, block.dy + r * block.x_stride + column * kSize<T>, size);
+      if constexpr (has_dx) write_one_by_one(r, column, count, x, dy, weight, settle);
+      if constexpr (has_columns) {
+        Sums sums = load_sums(column);
+        add(hn::IfThenElseZero(mask, deviation(x, rows[r])), load_vector<T>(dy), rows[r], sums);
+        store_sums(sums, column);
       }
     }
   }
-};
 
-// Has the settler decide elements of a part.
-struct GradientPartSettler {
-  const GradientSettler& settler;
-  GradientPart part;
-  DType out;
-
-  void operator()(std::int64_t i, std::byte* to) const {
-    const double result =
-        settler.settle(part.offset + i, element_of(part.x, i), element_of(part.dy, i));
-    store(&result, 1, out, to);
+  template <bool stream, class Settle>
+  HWY_INLINE void write(const Settle& settle) const {
+    std::int64_t column = 0;
+    for (; column + kBlockLanes <= block.columns; column += kBlockLanes) {
+      write_columns<stream>(column, settle);
+    }
+    for (; column < block.columns; column += kWidth) write_last(column, settle);
   }
 };
 
-template <class Out, bool has_weight, bool has_dx, bool has_columns>
-void narrow_gradient_write_as(const GradientPart& part, const NarrowGradient& gradient,
-                              const AffineTerm& weight, const RowsOut& dx,
-                              const NarrowColumns* columns, const GradientSettler& settler) {
-  const NarrowGradientWriter<Out, has_weight, has_dx, has_columns> writer(gradient);
-  const auto write = [&](std::int64_t start, std::int64_t n, const auto& x,
-                         const auto& dy) HWY_ATTR {
-    const GradientPartSettler settle{
-        settler,
-        {part_of(part.x, start, n), part_of(part.dy, start, n), part.offset + start},
-        dx.dtype};
-    const double* const w = has_weight ? weight.high(part.offset + start) : nullptr;
-    std::byte* const out = has_dx ? row_of(dx, start, 1).data : nullptr;
-    NarrowColumns at{};
-    if constexpr (has_columns) {
-      at = {columns->dweight + start, columns->dbias + start, columns->dweight_error + start,
-            columns->dbias_error + start};
-    }
-    if (has_dx && streams_to<Out>(out, dx.past_caches)) {
-      writer.template write<true>(x, dy, n, w, out, at, settle);
+template <class T, class Out, class Settle>
+HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, bool past_caches,
+                            const Settle& settle) {
+  bool has_center = false;
+  for (std::int64_t r = 0; r < block.rows; ++r) has_center = has_center || rows[r].center != 0;
+  const auto write = [&](auto with_center, auto has_dx, auto has_columns) HWY_ATTR {
+    const NarrowBlockWriter<T, Out, with_center(), has_dx(), has_columns()> writer{block, rows};
+    const bool streams = has_dx() && streams_to<Out>(block.dx, past_caches) &&
+                         (block.rows == 1 || block.dx_stride % (kWidth * kSize<Out>) == 0);
+    if (streams) {
+      writer.template write<true>(settle);
     } else {
-      writer.template write<false>(x, dy, n, w, out, at, settle);
+      writer.template write<false>(settle);
     }
   };
-  for_each_pair(part, gradient.center, write);
-}
-
-// Calls use(has_dx, has_columns) with both as types; neither is never asked for.
-template <class Use>
-HWY_INLINE void with_outputs(const RowsOut& dx, bool has_columns, Use use) {
-  if (dx.data == nullptr) {
-    use(std::false_type{}, std::true_type{});
-  } else if (has_columns) {
-    use(std::true_type{}, std::true_type{});
+  const auto write_with = [&](auto with_center) HWY_ATTR {
+    if (block.dx == nullptr) {
+      write(with_center, std::false_type{}, std::true_type{});
+    } else if (block.sums.dweight != nullptr) {
+      write(with_center, std::true_type{}, std::true_type{});
+    } else {
+      write(with_center, std::true_type{}, std::false_type{});
+    }
+  };
+  if (has_center) {
+    write_with(std::true_type{});
   } else {
-    use(std::true_type{}, std::false_type{});
+    write_with(std::false_type{});
   }
 }
 
-void narrow_gradient_write(const GradientPart& part, const NarrowGradient& gradient,
+// Rows of the dtypes that most tensors are of are read where they lie; others are decoded, row by row.
+void narrow_gradient_write(const GradientPart& part, const NarrowGradient* gradients,
                            const AffineTerm& weight, const RowsOut& dx,
                            const NarrowColumns* columns, const GradientSettler& settler) {
-  with_outputs(dx, columns != nullptr, [&](auto has_dx, auto has_columns) HWY_ATTR {
-    with_weight_or_not(weight, [&](auto has_weight) HWY_ATTR {
-      with_narrow_type(dx.dtype, [&]<class Out>(Out) HWY_ATTR {
-        narrow_gradient_write_as<Out, has_weight(), has_dx(), has_columns()>(part, gradient, weight,
-                                                                             dx, columns, settler);
-      });
-    });
+  const std::int64_t n = part.x.row_length;
+  const auto settle_from = [&](std::int64_t first_row, std::int64_t first_column) {
+    return [&settler, &part, &dx, first_row, first_column](std::int64_t r, std::int64_t column,
+                                                           std::byte* to) {
+      const std::int64_t row = first_row + r;
+      const std::int64_t index = first_column + column;
+      const double result =
+          settler.settle(row, part.offset + index, element_of(row_of(part.x, row), index),
+                         element_of(row_of(part.dy, row), index));
+      store(&result, 1, dx.dtype, to);
+    };
+  };
+  const auto sums_at = [&](std::int64_t column) {
+    if (columns == nullptr) return NarrowColumns{};
+    return NarrowColumns{columns->dweight + column, columns->dbias + column,
+                         columns->dweight_size + column, columns->dbias_size + column};
+  };
+  const bool is_native =
+      part.x.byte_order == std::endian::native && part.dy.byte_order == std::endian::native;
+  const bool is_usual = is_native && part.x.dtype == part.dy.dtype && part.x.dtype == dx.dtype &&
+                        (dx.dtype != DType::float16 || kHasFloat16);
+  with_narrow_type(dx.dtype, [&]<class Out>(Out) HWY_ATTR {
+    if (is_usual) {
+      NarrowRow rows[kMostGradientRows];
+      for (std::int64_t r = 0; r < part.x.rows; ++r) rows[r] = NarrowRow::of<Out>(gradients[r]);
+      const NarrowBlock block{part.x.data,
+                              part.dy.data,
+                              dx.data,
+                              n * kSize<Out>,
+                              n * kSize<Out>,
+                              part.x.rows,
+                              n,
+                              weight.empty() ? nullptr : weight.high(part.offset),
+                              sums_at(0)};
+      write_block<Out, Out>(block, rows, dx.past_caches, settle_from(0, 0));
+      return;
+    }
+    Chunk x;
+    Chunk dy;
+    for (std::int64_t r = 0; r < part.x.rows; ++r) {
+      const NarrowRow row = NarrowRow::of<Out>(gradients[r]);
+      for (std::int64_t start = 0; start < n; start += kChunk) {
+        const std::int64_t count = std::min(kChunk, n - start);
+        decode(part_of(row_of(part.x, r), start, count), 0, x);
+        decode(part_of(row_of(part.dy, r), start, count), 0, dy);
+        const NarrowBlock block{
+            reinterpret_cast<const std::byte*>(x.high),
+            reinterpret_cast<const std::byte*>(dy.high),
+            dx.data == nullptr ? nullptr : row_of(row_of(dx, n, r), start, 1).data,
+            0,
+            0,
+            1,
+            count,
+            weight.empty() ? nullptr : weight.high(part.offset + start),
+            sums_at(start)};
+        write_block<double, Out>(block, &row, false, settle_from(r, start));
+      }
+    }
   });
+}
+
+void move_to_pairs(double* from, double* high, double* low, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const V2 pair{hn::LoadU(kDoubles, high + i), hn::LoadU(kDoubles, low + i)};
+    const V2 sum = pair + hn::LoadU(kDoubles, from + i);
+    hn::StoreU(sum.high, kDoubles, high + i);
+    hn::StoreU(sum.low, kDoubles, low + i);
+    hn::StoreU(hn::Zero(kDoubles), kDoubles, from + i);
+  }
 }
 
 // A sum of pairs: what high parts lose goes to the low part, which adds up without error-free transforms.
@@ -505,7 +626,7 @@ void wide_gradient_write(const GradientPart& part, const WideGradient& gradient,
       const double result = rounded(low_ends[i], dx.dtype);
       const bool decided = same_result(result, rounded(high_ends[i], dx.dtype));
       low_ends[i] = decided ? result
-                            : settler.settle(part.offset + start + i,
+                            : settler.settle(0, part.offset + start + i,
                                              {x_chunk.high[i], x.low == nullptr ? 0 : x.low[i]},
                                              {dy_chunk.high[i], dy.low == nullptr ? 0 : dy.low[i]});
     }

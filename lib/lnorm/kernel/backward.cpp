@@ -2,6 +2,8 @@
 
 #include <hwy/cache_control.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -11,8 +13,8 @@ namespace lnorm {
 
 namespace {
 
-// The rows of a block, one after another. Most are done from their narrow sums; a RowGradient does the others, and
-// decides what the narrow bounds leave open.
+// The rows of a block, some at a time. Most are done from their narrow sums; a RowGradient does the others, and decides
+// what the narrow bounds leave open.
 class BlockOfRows final : public GradientSettler {
  public:
   BlockOfRows(const GradientSetting& setting, const RowsIn& x, const RowsIn& dy, const RowsOut& dx,
@@ -20,66 +22,96 @@ class BlockOfRows final : public GradientSettler {
       : setting_(setting), x_(x), dy_(dy), dx_(dx), saved_(saved), columns_(columns) {}
 
   void run() {
-    // While a row is written, the next one is read, if a second-level cache has room for both.
-    constexpr std::int64_t kTwoRows = std::int64_t{256} << 10;
-    const std::int64_t x_bytes = x_.row_length * static_cast<std::int64_t>(item_size(x_.dtype));
-    const std::int64_t dy_bytes = x_.row_length * static_cast<std::int64_t>(item_size(dy_.dtype));
-    const bool reads_ahead = 2 * (x_bytes + dy_bytes) <= kTwoRows;
-    const bool is_quick = is_narrow_setting(setting_);
+    if (!is_narrow_setting(setting_)) {
+      for (first_ = 0; first_ < x_.rows; ++first_) write_row(0);
+      return;
+    }
     if (!setting_.formula.rms) center_ = sample_of(row_of(x_, 0)).center;
-    for (std::int64_t r = 0; r < x_.rows; ++r) {
-      part_ = {row_of(x_, r), row_of(dy_, r)};
-      row_saved_ = saved_ == nullptr ? nullptr : saved_ + r;
-      row_.reset();
-      RowsOut dx = row_of(dx_, x_.row_length, r);
-      if (dx_.data == nullptr) dx.data = nullptr;
-      const bool is_done = is_quick && write_narrow(dx, r + 1 < x_.rows && reads_ahead);
-      if (!is_done) row().write(part_, dx, columns_);
+    // The second-level cache holds what is read twice.
+    constexpr std::int64_t kBytes = std::int64_t{192} << 10;
+    const std::int64_t at_once =
+        std::clamp<std::int64_t>(kBytes / (row_bytes(x_) + row_bytes(dy_)), 1, kMostGradientRows);
+    while (first_ < x_.rows) {
+      count_ = 0;
+      const std::int64_t most = std::min(at_once, x_.rows - first_);
+      while (count_ < most && sum_up()) ++count_;
+      write_rows();
+      first_ += count_;
+      if (count_ < most) {
+        write_row(0);
+        ++first_;
+      }
     }
   }
 
-  double settle(std::int64_t index, Number x, Number dy) const override {
-    return row().settle(index, x, dy);
+  double settle(std::int64_t row, std::int64_t index, Number x, Number dy) const override {
+    return gradient_of(row).settle(0, index, x, dy);
   }
 
  private:
-  bool write_narrow(const RowsOut& dx, bool reads_ahead) {
+  static std::int64_t row_bytes(const RowsIn& rows) {
+    return rows.row_length * static_cast<std::int64_t>(item_size(rows.dtype));
+  }
+  const SavedStatistics* saved_of(std::int64_t r) const {
+    return saved_ == nullptr ? nullptr : saved_ + first_ + r;
+  }
+  // Row r of those at hand.
+  GradientPart part(std::int64_t r) const {
+    return {row_of(x_, first_ + r), row_of(dy_, first_ + r)};
+  }
+  RowsOut out(std::int64_t r) const {
+    RowsOut result = row_of(dx_, x_.row_length, first_ + r);
+    if (dx_.data == nullptr) result.data = nullptr;
+    return result;
+  }
+
+  // Of the next row; false if it takes more than narrow sums.
+  bool sum_up() {
     const std::int64_t n = x_.row_length;
-    const Passes& passes = *setting_.kernel.passes;
-    const double center = row_saved_ == nullptr  ? center_
-                          : setting_.formula.rms ? 0
-                                                 : row_saved_->mean.high;
+    const SavedStatistics* const saved = saved_of(count_);
+    const double mean = saved == nullptr ? center_ : saved->mean.high;
+    const double center = setting_.formula.rms ? 0 : mean;
     if (!std::isfinite(center)) return false;
-    const GradientSums sums = passes.narrow_gradient_sums(part_, center, setting_.weight);
-    // What is not finite, and what may be 0 throughout, is not for here.
-    if (!(sums.g_squares > 0 && std::isfinite(sums.g_squares)) ||
-        may_be_constant(sums.g.high, sums.g_squares, n) || !std::isfinite(sums.x.squares.high)) {
-      return false;
-    }
-    const auto gradient = narrow_gradient(sums, center, n, setting_.formula, row_saved_,
+    const Passes& passes = *setting_.kernel.passes;
+    const GradientSums sums = passes.narrow_gradient_sums(part(count_), center, setting_.weight);
+    const bool is_usual = sums.g_squares > 0 && std::isfinite(sums.g_squares) &&
+                          std::isfinite(sums.x.squares.high) &&
+                          !may_be_constant(sums.g.high, sums.g_squares, n);
+    if (!is_usual) return false;
+    const auto gradient = narrow_gradient(sums, center, n, setting_.formula, saved,
                                           narrow_growth(n, passes.gradient_lanes));
     if (!gradient) return false;
+    gradients_[static_cast<std::size_t>(count_)] = *gradient;
     // The next row is about where this is. One that is near 0 needs no center.
-    const double mean = center + gradient->shift;
-    if (row_saved_ == nullptr && !setting_.formula.rms) {
-      center_ = std::fabs(mean) * gradient->rstd <= 0.7 ? 0 : mean;
-    }
-    std::optional<NarrowColumns> at;
-    if (columns_ != nullptr) at = columns_->narrow(0);
-    GradientPart part = part_;
-    if (reads_ahead) {
-      part.x.to_next = n * static_cast<std::int64_t>(item_size(x_.dtype));
-      part.dy.to_next = n * static_cast<std::int64_t>(item_size(dy_.dtype));
-    }
-    passes.narrow_gradient_write(part, *gradient, setting_.weight, dx, at ? &*at : nullptr, *this);
-    if (columns_ != nullptr) columns_->end_narrow_row();
+    const double next = center + gradient->shift;
+    center_ = std::fabs(next) * gradient->rstd <= 0.7 ? 0 : next;
     return true;
   }
 
-  RowGradient& row() const {
-    if (!row_) {
-      row_.emplace(setting_, sample_of(part_.x), row_saved_,
-                   [this](const auto& see) { see(part_); });
+  void write_rows() {
+    if (count_ == 0) return;
+    GradientPart rows{x_, dy_};
+    rows.x.data = part(0).x.data;
+    rows.dy.data = part(0).dy.data;
+    rows.x.rows = rows.dy.rows = count_;
+    std::optional<NarrowColumns> sums;
+    if (columns_ != nullptr) sums = columns_->narrow();
+    const Passes& passes = *setting_.kernel.passes;
+    passes.narrow_gradient_write(rows, gradients_.data(), setting_.weight, out(0),
+                                 sums ? &*sums : nullptr, *this);
+    if (columns_ != nullptr) {
+      columns_->end_narrow_rows({gradients_.data(), static_cast<std::size_t>(count_)}, passes);
+    }
+  }
+
+  // A row by itself.
+  void write_row(std::int64_t r) { gradient_of(r).write(part(r), out(r), columns_); }
+
+  const RowGradient& gradient_of(std::int64_t r) const {
+    if (!row_ || number_ != first_ + r) {
+      number_ = first_ + r;
+      row_.emplace(setting_, sample_of(part(r).x), saved_of(r),
+                   [read = part(r)](const auto& see) { see(read); });
       row_->sum_up();
     }
     return *row_;
@@ -92,9 +124,11 @@ class BlockOfRows final : public GradientSettler {
   const SavedStatistics* saved_;
   ColumnGradients* columns_;
   double center_ = 0;
-  GradientPart part_;  // the row under way
-  const SavedStatistics* row_saved_ = nullptr;
-  mutable std::optional<RowGradient> row_;
+  std::int64_t first_ = 0;  // of the rows at hand
+  std::int64_t count_ = 0;
+  std::array<NarrowGradient, kMostGradientRows> gradients_;
+  mutable std::optional<RowGradient> row_;  // the one that took more, or was asked for last
+  mutable std::int64_t number_ = 0;
 };
 
 }  // namespace
@@ -102,7 +136,7 @@ class BlockOfRows final : public GradientSettler {
 void layer_norm_backward(const Kernel& kernel, const RowsIn& x, const RowsIn& dy, const RowsOut& dx,
                          const AffineTerm& weight, const Formula& formula,
                          const SavedStatistics* saved, ColumnGradients* columns) {
-  if (x.rows == 0) return;
+  if (x.rows == 0 || x.row_length == 0) return;
   // More than the second-level cache of a core holds will not be found there by who reads it.
   constexpr std::int64_t kPastCaches = std::int64_t{4} << 20;
   RowsOut out = dx;

@@ -4,15 +4,17 @@
 #include <cmath>
 
 #include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/statistics.hpp"
 
 namespace lnorm {
 
 namespace {
 
-// Rows whose terms add up in doubles: the fewer they are, the less is lost. 20 u of the sum of their sizes, which are in
-// the bounds, cover an addition for each, the rounding of the term, and more.
-constexpr int kPendingRows = 16;
+// What the sum of so many terms loses, relative to the sum of their sizes: an addition each, and two to spare; and the
+// rounding of the term of dweight.
+constexpr double kDbiasError = (kMostGradientRows + 2) * kUnit;
+constexpr double kDweightError = (kMostGradientRows + 4) * kUnit;
 
 constexpr double kSlack = 1 + 0x1p-8;
 
@@ -41,34 +43,27 @@ ColumnGradients::ColumnGradients(std::int64_t columns)
       stride_(static_cast<std::size_t>(columns) + kAffinePadding),
       flags_(static_cast<std::size_t>(columns)) {}
 
-NarrowColumns ColumnGradients::narrow(std::int64_t first) {
-  if (narrow_.empty()) {
-    narrow_.resize(kNarrowArrays * stride_);
-    totals_.resize(kTotals * stride_);
-  }
-  double* const at = narrow_.data() + first;
+void ColumnGradients::make_narrow() {
+  if (!narrow_.empty()) return;
+  narrow_.resize(kNarrowArrays * stride_);
+  totals_.resize(kTotals * stride_);
+}
+
+NarrowColumns ColumnGradients::narrow() {
+  make_narrow();
+  double* const at = narrow_.data();
   return {at, at + stride_, at + 2 * stride_, at + 3 * stride_};
 }
 
-void ColumnGradients::end_narrow_row() {
-  if (++pending_rows_ == kPendingRows) flush();
-}
-
-void ColumnGradients::flush() {
-  pending_rows_ = 0;
-  if (narrow_.empty()) return;
-  double* const dweight = narrow_.data();
-  double* const dbias = dweight + stride_;
-  double* const dbias_error = dweight + 3 * stride_;
-  double* const totals = totals_.data();
-  for (std::size_t i = 0; i < static_cast<std::size_t>(columns_); ++i) {
-    const DoubleDouble sum = DoubleDouble{totals[i], totals[i + stride_]} + dweight[i];
-    totals[i] = sum.high;
-    totals[i + stride_] = sum.low;
-    dweight[i] = 0;
-    add_exactly(dbias[i], totals[i + 2 * stride_], totals[i + 3 * stride_], dbias_error[i]);
-    dbias[i] = 0;
+void ColumnGradients::end_narrow_rows(std::span<const NarrowGradient> rows, const Passes& passes) {
+  for (const NarrowGradient& row : rows) {
+    xhat_.offset = std::max(xhat_.offset, row.xhat.offset);
+    xhat_.slope = std::max(xhat_.slope, row.xhat.slope);
   }
+  double* const totals = totals_.data();
+  passes.move_to_pairs(narrow_.data(), totals, totals + stride_, columns_);
+  passes.move_to_pairs(narrow_.data() + stride_, totals + 2 * stride_, totals + 3 * stride_,
+                       columns_);
 }
 
 void ColumnGradients::make_wide() {
@@ -101,20 +96,19 @@ void ColumnGradients::merge(const ColumnGradients& other) {
   const auto columns = static_cast<std::size_t>(columns_);
   for (std::size_t i = 0; i < columns; ++i) flags_[i] |= other.flags_[i];
   if (!other.narrow_.empty()) {
-    narrow(0);
-    flush();
+    make_narrow();
+    xhat_.offset = std::max(xhat_.offset, other.xhat_.offset);
+    xhat_.slope = std::max(xhat_.slope, other.xhat_.slope);
     for (std::size_t i = 0; i < columns; ++i) {
-      const DoubleDouble theirs =
-          DoubleDouble{other.totals_[i], other.totals_[i + stride_]} + other.narrow_[i];
-      const DoubleDouble sum = DoubleDouble{totals_[i], totals_[i + stride_]} + theirs;
-      totals_[i] = sum.high;
-      totals_[i + stride_] = sum.low;
-      narrow_[i + 2 * stride_] += other.narrow_[i + 2 * stride_];
-      double& error = narrow_[i + 3 * stride_];
-      error += other.narrow_[i + 3 * stride_];
-      for (const double part : {other.narrow_[i + stride_], other.totals_[i + 2 * stride_],
-                                other.totals_[i + 3 * stride_]}) {
-        add_exactly(part, totals_[i + 2 * stride_], totals_[i + 3 * stride_], error);
+      for (const std::size_t array : {0, 1}) {
+        const std::size_t size = i + (2 + array) * stride_;
+        const std::size_t high = i + 2 * array * stride_;
+        const std::size_t low = high + stride_;
+        const DoubleDouble sum = DoubleDouble{totals_[high], totals_[low]} +
+                                 DoubleDouble{other.totals_[high], other.totals_[low]};
+        totals_[high] = sum.high;
+        totals_[low] = sum.low;
+        narrow_[size] += other.narrow_[size];
       }
     }
   }
@@ -136,8 +130,10 @@ ColumnGradients::Sum ColumnGradients::dweight(std::int64_t column) const {
   sum.is_nan = (flags_[i] & kNoDweight) != 0;
   sum.is_open = (flags_[i] & kOpenDweight) != 0;
   if (!narrow_.empty()) {
-    sum.value = DoubleDouble{totals_[i], totals_[i + stride_]} + narrow_[i];
-    sum.error = narrow_[i + 2 * stride_] * kSlack;
+    sum.value = {totals_[i], totals_[i + stride_]};
+    sum.error = ((xhat_.slope + kDweightError) * narrow_[i + 2 * stride_] +
+                 xhat_.offset * narrow_[i + 3 * stride_]) *
+                kSlack;
   }
   if (!wide_.empty()) {
     const double error = wide_[i + 4 * stride_];
@@ -152,22 +148,16 @@ ColumnGradients::Sum ColumnGradients::dbias(std::int64_t column) const {
   const std::size_t i = index(column);
   Sum sum;
   sum.is_nan = (flags_[i] & kNoDbias) != 0;
-  double high = 0;
-  double low = 0;
-  double error = 0;
   if (!narrow_.empty()) {
-    high = totals_[i + 2 * stride_];
-    low = totals_[i + 3 * stride_];
-    error = narrow_[i + 3 * stride_];
-    add_exactly(narrow_[i + stride_], high, low, error);
+    sum.value = {totals_[i + 2 * stride_], totals_[i + 3 * stride_]};
+    sum.error = kDbiasError * narrow_[i + 3 * stride_] * kSlack;
   }
   if (!wide_.empty()) {
-    error += wide_[i + 5 * stride_];
-    add_exactly(wide_[i + 2 * stride_], high, low, error);
-    add_exactly(wide_[i + 3 * stride_], high, low, error);
+    const DoubleDouble wide = two_sum(wide_[i + 2 * stride_], wide_[i + 3 * stride_]);
+    const bool alone = sum.error == 0;  // 0 is added without a loss
+    sum.value = alone ? wide : sum.value + wide;
+    sum.error += wide_[i + 5 * stride_] * kSlack;
   }
-  sum.value = two_sum(high, low);
-  sum.error = error * kSlack;
   return sum;
 }
 

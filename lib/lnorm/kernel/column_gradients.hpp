@@ -4,30 +4,34 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/kernel/gradient.hpp"
+#include "lnorm/kernel/gradient_statistics.hpp"
 
 namespace lnorm {
 
-// Room for a column's sums over some rows, in doubles. Pointers are to that of a part's first column.
+struct Passes;  // passes.hpp
+
+// A column's sums in doubles. Pointers are to that of a part's first column.
 struct NarrowColumns {
-  double* dweight;  // sum of dy * xhat
-  double* dbias;    // sum of dy
-  double*
-      dweight_error;  // sum of |dy| (offset + slope |xhat|), with the bounds of xhat, and 20 u more of its slope
-  double* dbias_error;  // sum of what the additions lose
+  double* dweight;       // of dy * xhat, over some rows
+  double* dbias;         // of dy
+  double* dweight_size;  // of |dy * xhat|, over all rows
+  double* dbias_size;    // of |dy|
 };
 
-// The same in double-doubles, of any number of rows; without the 20 u.
+// The same in double-doubles, over all rows.
 struct WideColumns {
   double* dweight_high;
   double* dweight_low;
   double* dbias_high;
   double* dbias_low;
-  double* dweight_error;
-  double* dbias_error;
+  double* dweight_error;  // sum of |dy| (offset + slope |xhat|), with the bounds of xhat
+  double*
+      dbias_error;  // sum of what the additions lose: as a rule nothing, so that ties are decided
 };
 
 // Gathers dweight and dbias, which are sums over rows,
@@ -42,9 +46,10 @@ class ColumnGradients {
 
   std::int64_t size() const noexcept { return columns_; }
 
-  // For the rows of a narrow kernel. After every row end_narrow_row is called. Arrays are followed by room for a group.
-  NarrowColumns narrow(std::int64_t first);
-  void end_narrow_row();
+  // For whole rows, up to kMostGradientRows, after which end_narrow_rows is called. Arrays are followed by room for a
+  // vector.
+  NarrowColumns narrow();
+  void end_narrow_rows(std::span<const NarrowGradient> rows, const Passes& passes);
 
   // Called once for every row, or part of it, that adds to them or to single columns.
   WideColumns wide(std::int64_t first);
@@ -77,17 +82,17 @@ class ColumnGradients {
   enum Flag : std::uint8_t { kNoDweight = 1, kNoDbias = 2, kOpenDweight = 4 };
   static std::size_t index(std::int64_t column) { return static_cast<std::size_t>(column); }
 
-  void flush();
+  void make_narrow();
   void make_wide();
 
   std::int64_t columns_;
   std::size_t stride_;  // of the arrays below
   std::vector<std::uint8_t> flags_;
-  std::vector<double> narrow_;  // sums of few rows: as NarrowColumns has them
-  std::vector<double> totals_;  // of all rows before them: two double-doubles a column
+  std::vector<double> narrow_;  // as NarrowColumns has them
+  std::vector<double> totals_;  // of all rows: dweight and dbias in double-doubles
   std::vector<double> wide_;    // as WideColumns has them
+  XhatBounds xhat_;             // of all narrow rows
   std::once_flag has_wide_;
-  int pending_rows_ = 0;
   std::atomic<std::int64_t> wide_rows_ = 0;
 };
 

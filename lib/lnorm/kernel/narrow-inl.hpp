@@ -93,10 +93,19 @@ struct Results {
   hn::Vec<Words> open;
 };
 
+// Numbers beyond the range of floats become infinity; Highway's scalar code stops at the greatest float.
+HWY_INLINE hn::Vec<F> to_floats(V value) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(F(), static_cast<float>(hn::GetLane(value)));
+#else
+  return hn::DemoteTo(F(), value);
+#endif
+}
+
 // What numbers in an interval of floats round to.
 HWY_INLINE Results float_results(V low, V high) {
-  const auto y = hn::DemoteTo(F(), low);
-  return {y, hn::Xor(hn::BitCast(kWords, y), hn::BitCast(kWords, hn::DemoteTo(F(), high)))};
+  const auto y = to_floats(low);
+  return {y, hn::Xor(hn::BitCast(kWords, y), hn::BitCast(kWords, to_floats(high)))};
 }
 
 // The same of a narrower dtype: the interval is smaller than an ulp of float, where y is not tiny. There y is decided
@@ -118,7 +127,7 @@ struct HalfResults {
   }
 
   HWY_INLINE Results operator()(V value) const {
-    const auto y = hn::DemoteTo(F(), value);
+    const auto y = to_floats(value);
     const auto bits = hn::BitCast(kWords, y);
     constexpr std::uint32_t kUlp = std::uint32_t{1} << (std::is_same_v<Out, Float16> ? 13 : 16);
     const auto from_half =

@@ -26,6 +26,7 @@ constexpr Passes kPasses{kLanes,
                          wide_gradient_sums,
                          narrow_gradient_write,
                          wide_gradient_write,
+                         move_to_pairs,
                          range,
                          plain_sums};
 

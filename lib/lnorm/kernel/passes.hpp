@@ -30,6 +30,9 @@ class Settler {
   ~Settler() = default;
 };
 
+// Rows whose sums of columns are gathered at once: few, so that little is lost.
+inline constexpr std::int64_t kMostGradientRows = 16;
+
 // The same for gradients.
 class GradientSettler {
  public:
@@ -37,8 +40,9 @@ class GradientSettler {
   GradientSettler(const GradientSettler&) = delete;
   GradientSettler& operator=(const GradientSettler&) = delete;
 
-  // dx of element x, which is the index-th of its row: the correctly rounded number.
-  virtual double settle(std::int64_t index, Number x, Number dy) const = 0;
+  // dx of element x, the index-th of a row, which is counted from the first one that is written: the correctly rounded
+  // number.
+  virtual double settle(std::int64_t row, std::int64_t index, Number x, Number dy) const = 0;
 
  protected:
   ~GradientSettler() = default;
@@ -62,19 +66,21 @@ struct Passes {
   // Many short rows at once. False where there is no code for the dtypes or the length: nothing is done.
   bool (*short_rows)(const RowSetting& setting, const RowsIn& x, const RowsOut& y);
 
-  // The backward pass of a row or a part of it. dx.data may be null, and so may be the columns, which begin where the
-  // part does: then that is left out.
+  // The backward pass of a row or a part of it; narrow ones write up to kMostGradientRows, with a gradient each. dx.data
+  // may be null, and so may be the columns, which begin where the part does: then that is left out.
   std::int64_t gradient_lanes;  // as lanes
   GradientSums (*narrow_gradient_sums)(const GradientPart& part, double center,
                                        const AffineTerm& weight);
   GradientSums (*wide_gradient_sums)(const GradientPart& part, double center,
                                      const AffineTerm& weight);
-  void (*narrow_gradient_write)(const GradientPart& part, const NarrowGradient& gradient,
+  void (*narrow_gradient_write)(const GradientPart& part, const NarrowGradient* gradients,
                                 const AffineTerm& weight, const RowsOut& dx,
                                 const NarrowColumns* columns, const GradientSettler& settler);
   void (*wide_gradient_write)(const GradientPart& part, const WideGradient& gradient,
                               const AffineTerm& weight, const RowsOut& dx,
                               const WideColumns* columns, const GradientSettler& settler);
+  // Adds n doubles to double-doubles, and clears them. There is room for whole groups.
+  void (*move_to_pairs)(double* from, double* high, double* low, std::int64_t n);
 
   // For moments: the range of a row, and its plain sums.
   Range (*range)(const RowsIn& row);

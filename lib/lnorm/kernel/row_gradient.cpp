@@ -122,7 +122,7 @@ void RowGradient::take_narrow(const GradientSums& row) {
   narrow_ =
       narrow_gradient(sums, center_, n, setting_.formula, saved_ ? &*saved_ : nullptr, growth);
   if (narrow_) {
-    is_zero_ = is_g_finite_ && may_be_constant(sums.g.high, sums.g_squares, n) && has_constant_g();
+    is_zero_ = is_g_finite_ && is_dx_zero(sums);
     return;
   }
   if (setting_.formula.rms || saved_ || ++tries_ == kMostTries) return start_wide();
@@ -158,7 +158,7 @@ void RowGradient::take_wide(const GradientSums& row) {
     has_sums = true;
   }
   // Sums that overflow, or lose all their bits, are for integers to decide.
-  is_zero_ = is_g_finite_ && has_constant_g();
+  is_zero_ = is_g_finite_ && is_dx_zero(sums);
   if ((has_sums || is_zero_) && (saved_ || (centered && has_derivative_))) {
     wide_ = wide_gradient(sums, centered ? &*centered : nullptr, n, formula,
                           saved_ ? &*saved_ : nullptr, growth);
@@ -202,9 +202,12 @@ bool RowGradient::is_constant() const {
 
 // Where g is the same for all elements dx is 0, unless mean and s are not those of the row; and where it is 0. That is
 // so common (the gradient of a sum, masked rows) that integers should not have to decide it.
-bool RowGradient::has_constant_g() const {
+bool RowGradient::is_dx_zero(const GradientSums& sums) const {
   const AffineTerm& weight = setting_.weight;
-  const bool any = !setting_.formula.rms && !saved_;
+  const bool any = !setting_.formula.rms && !saved_ && weight.is_uniform();
+  const bool may_be = sums.g_squares == 0 ||
+                      (any && may_be_constant(sums.g.high, sums.g_squares, setting_.row_length));
+  if (!may_be) return false;
   std::optional<Number> first;
   bool constant = true;
   read_row_([&](const GradientPart& part) {
@@ -219,8 +222,7 @@ bool RowGradient::has_constant_g() const {
         const bool is_zero = g.high == 0 || w.high == 0;
         if (is_zero) g = {};
         if (!first) first = g;
-        constant = constant && g.high == first->high && g.low == first->low &&
-                   (is_zero || (any && weight.is_uniform()));
+        constant = constant && g.high == first->high && g.low == first->low && (is_zero || any);
       });
       start += count;
     }
@@ -263,10 +265,10 @@ void RowGradient::write(const GradientPart& part, const RowsOut& dx,
     if (regular_dx.data != nullptr || columns != nullptr) {
       if (narrow_) {
         std::optional<NarrowColumns> at;
-        if (columns != nullptr) at = columns->narrow(part.offset);
-        passes->narrow_gradient_write(part, *narrow_, setting_.weight, regular_dx,
+        if (columns != nullptr) at = columns->narrow();
+        passes->narrow_gradient_write(part, &*narrow_, setting_.weight, regular_dx,
                                       at ? &*at : nullptr, *this);
-        if (columns != nullptr) columns->end_narrow_row();
+        if (columns != nullptr) columns->end_narrow_rows({&*narrow_, 1}, *passes);
       } else {
         std::optional<WideColumns> at;
         if (columns != nullptr) at = columns->wide(part.offset);
@@ -287,7 +289,7 @@ void RowGradient::write_dx(const GradientPart& part, const RowsOut& dx) const {
   if (is_zero_) return fill(dx, part.x.row_length, 0);
   const auto size = static_cast<std::int64_t>(item_size(dx.dtype));
   for_each_pair_of(part, [&](std::int64_t i, Number x, Number dy) {
-    const double result = settle(part.offset + i, x, dy);
+    const double result = settle(0, part.offset + i, x, dy);
     store(&result, 1, dx.dtype, dx.data + i * size);
   });
 }
@@ -336,7 +338,7 @@ Dyadic RowGradient::g_of(std::int64_t index, Number dy) const {
   return Dyadic(dy) * Dyadic(weight_at(setting_.weight, index));
 }
 
-double RowGradient::settle(std::int64_t index, Number x, Number dy) const {
+double RowGradient::settle(std::int64_t, std::int64_t index, Number x, Number dy) const {
   const Number w = weight_at(setting_.weight, index);
   const auto error_of = [](const GradientBounds& bounds, double g, double deviation) {
     return (bounds.g_error * std::fabs(g) + bounds.x_error * std::fabs(deviation) + bounds.offset) *
@@ -357,7 +359,7 @@ double RowGradient::settle(std::int64_t index, Number x, Number dy) const {
     result = bracket(dx, error_of(wide_->dx, g.high, deviation.high), setting_.dx);
     if (result.is_decided()) return result.least;
   }
-  if (!wide_ && !exact_ && !setting_.in_parts) return better().settle(index, x, dy);
+  if (!wide_ && !exact_ && !setting_.in_parts) return better().settle(0, index, x, dy);
   return exact().dx(x, g_of(index, dy), setting_.dx, result.least, result.most);
 }
 

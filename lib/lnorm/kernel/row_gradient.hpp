@@ -44,7 +44,7 @@ class RowGradient final : public GradientSettler {
   // throws.
   void write(const GradientPart& part, const RowsOut& dx, ColumnGradients* columns) const;
 
-  double settle(std::int64_t index, Number x, Number dy) const override;
+  double settle(std::int64_t row, std::int64_t index, Number x, Number dy) const override;
 
   // One element's terms of its column, of which wide() has been asked for this row.
   void add_term(std::int64_t column, Number x, Number dy, ColumnGradients& columns) const;
@@ -70,7 +70,7 @@ class RowGradient final : public GradientSettler {
   void find_exact();
   bool is_constant() const;  // x
   bool find_g_finite();
-  bool has_constant_g() const;
+  bool is_dx_zero(const GradientSums& sums) const;
   bool has_dx() const noexcept { return is_x_finite_ && is_g_finite_ && has_derivative_; }
   Dyadic g_of(std::int64_t index, Number dy) const;
   const RowGradient& better() const;
