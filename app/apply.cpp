@@ -45,7 +45,7 @@ int apply(const ApplyArguments& arguments) {
     check_row_numbers(plan, x.name);
     return plan;
   };
-  std::vector<OutputName> names{{"-o", arguments.output.path, ""}};
+  std::vector<OutputName> names{{"-o", arguments.output.path, "", true}};
   std::vector<std::span<const double> RowBlock::*> columns;  // of the other outputs
   if (arguments.save_mean) {
     names.push_back({"--save-mean", *arguments.save_mean, "mean"});

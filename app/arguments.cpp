@@ -79,6 +79,20 @@ constexpr std::string_view kSoftmaxExamples =
     "  lnorm softmax x.json --to text\n"
     "  lnorm softmax x.json --axes 0,1 --dtype float64 -o y.npy";
 
+constexpr std::string_view kGradExamples =
+    "The gradients of sum(dy * y) by x, weight and bias, where y is what lnorm apply\n"
+    "writes. With g = dy * weight, and sums over a row,\n"
+    "  dx = (g - sum(g) / n) / s - (x - mean) * sum(g * (x - mean)) / (n s^3)\n"
+    "and over all rows\n"
+    "  dweight = sum(dy * (x - mean) / s)      dbias = sum(dy)\n"
+    "\n"
+    "Examples:\n"
+    "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+    "  echo '[[1, 0, 0], [0, 1, 2]]' > dy.json\n"
+    "  lnorm grad x.json --dy dy.json --weight '[1, 1, 2]'\n"
+    "  lnorm grad x.json --dy dy.json -o dx.npy --dweight dw.npy --dbias db.npy\n"
+    "  cat dy.json | lnorm grad x.json --dy - --rms --to text";
+
 constexpr std::string_view kShowExamples =
     "Examples:\n"
     "  echo '{\"x\": [[1, 2, 4], [3, 3, 9]], \"gamma\": [1, 1, 2]}' > model.json\n"
@@ -94,11 +108,12 @@ struct Command {
 // Everything that the options write to.
 struct Parsed {
   std::string_view only;  // the command that is to have its options; empty for all of them
-  Command apply, stats, compare, softmax, show;
+  Command apply, stats, compare, softmax, grad, show;
   ApplyArguments apply_arguments;
   StatsArguments stats_arguments;
   CompareArguments compare_arguments;
   SoftmaxArguments softmax_arguments;
+  GradArguments grad_arguments;
   ShowArguments show_arguments;
 };
 
@@ -266,6 +281,32 @@ void add_softmax(CLI::App& app, Parsed& parsed) {
   add_print(softmax, arguments.output.print, kThresholdOfResults);
 }
 
+void add_grad(CLI::App& app, Parsed& parsed) {
+  GradArguments& arguments = parsed.grad_arguments;
+  CLI::App& grad =
+      add_command(app, parsed.grad, "grad",
+                  "The backward pass: gradients of input, weight and bias", kGradExamples);
+  if (!has_options(parsed.grad, parsed.only)) return;
+  grad.option_defaults()->group("Backward");
+  add_parsed(
+      grad, "--dy", [&](const std::string& text) { arguments.dy = text; },
+      "The gradient of what lnorm apply writes: a tensor of the input's shape", "T");
+  add_text(grad, "--mean", arguments.mean,
+           "The rows' means as --save-mean writes them, in place of computed ones", "T");
+  add_text(grad, "--rstd", arguments.rstd, "The same of 1/s, as --save-rstd writes it", "T");
+  add_normalization(grad, arguments.normalization, Pass::backward);
+  add_input(grad, arguments.input);
+  grad.option_defaults()->group("Output");
+  add_text(grad, "-o,--output,--dx", arguments.dx,
+           "Where dx goes; - is standard output (default if no output is named)", "PATH");
+  add_text(grad, "--dweight", arguments.dweight,
+           "Where dweight goes, in the weight's shape and dtype", "PATH");
+  add_text(grad, "--dbias", arguments.dbias, "The same of dbias", "PATH");
+  add_output_format(grad, arguments.output);
+  add_work(grad, arguments.work);
+  add_print(grad, arguments.output.print, kThresholdOfResults);
+}
+
 void add_show(CLI::App& app, Parsed& parsed) {
   ShowArguments& arguments = parsed.show_arguments;
   CLI::App& show = add_command(
@@ -425,6 +466,9 @@ void check_effects(const CLI::App& command) {
   static const std::vector<Effect> effects{
       {"--no-keepdim", {"--save-mean", "--save-rstd"}},
       {"--zero-centered-weight", {"--weight"}},
+      {"--mean", {"--rstd"}, {"--rms"}},
+      {"--eps", {}, {"--rstd"}},
+      {"--eps-on", {}, {"--rstd"}},
       {"--all", {}, {"--json", "--csv"}},
       {"--digits", {}, {"--json", "--csv"}},
       {"--histogram", {}, {"--json", "--csv"}},
@@ -514,6 +558,28 @@ void check_output(const OutputArguments& output) {
   }
 }
 
+void check_grad(const Command& command, GradArguments& arguments) {
+  if (arguments.dy.empty()) {
+    const std::vector<std::string>& words = command.words;
+    throw Error("grad needs --dy, the gradient of what lnorm apply writes",
+                words.size() == 2
+                    ? concat("lnorm grad ", shell_word(words[0]), " --dy ", shell_word(words[1]))
+                    : hint_of(*command.app));
+  }
+  if (arguments.rstd && !arguments.mean && !arguments.normalization.options.formula.rms) {
+    throw Error("--rstd needs --mean, but for --rms, which has none");
+  }
+  if (!arguments.dx && !arguments.dweight && !arguments.dbias) arguments.dx = "-";
+  if (arguments.output.format) return;
+  for (const auto& [option, path] : {std::pair{"--dx", &arguments.dx},
+                                     {"--dweight", &arguments.dweight},
+                                     {"--dbias", &arguments.dbias}}) {
+    if (*path) {
+      check_extension(option, **path, "--to npy writes .npy there, whatever its name is");
+    }
+  }
+}
+
 void take_both(const Command& command, CompareArguments& arguments) {
   if (command.words.size() != 2) {
     throw Error(
@@ -533,7 +599,7 @@ int print_help(const CLI::App& app, const CLI::Success& help) {
   return complain(concat("standard output: ", std::strerror(errno)));
 }
 
-constexpr std::array kCommands{"apply", "stats", "compare", "softmax", "show"};
+constexpr std::array kCommands{"apply", "stats", "compare", "softmax", "grad", "show"};
 
 bool names_command(std::span<const char* const> argv) {
   return !argv.empty() && std::find(kCommands.begin(), kCommands.end(),
@@ -585,17 +651,19 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
   add_stats(app, parsed);
   add_compare(app, parsed);
   add_softmax(app, parsed);
+  add_grad(app, parsed);
   add_show(app, parsed);
   if (generates(words)) return Done{generate(app, words.subspan(1))};
   const auto chosen = [&]() -> Command& {
-    for (Command* command : {&parsed.stats, &parsed.compare, &parsed.softmax, &parsed.show}) {
+    for (Command* command :
+         {&parsed.stats, &parsed.compare, &parsed.softmax, &parsed.grad, &parsed.show}) {
       if (command->app->parsed()) return *command;
     }
     return parsed.apply;
   };
   try {
-    for (const Command* command :
-         {&parsed.apply, &parsed.stats, &parsed.compare, &parsed.softmax, &parsed.show}) {
+    for (const Command* command : {&parsed.apply, &parsed.stats, &parsed.compare, &parsed.softmax,
+                                   &parsed.grad, &parsed.show}) {
       refuse_flag_values(*command->app);
     }
     std::vector<std::string> reversed = with_command(app, words);
@@ -640,6 +708,10 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
   if (&command == &parsed.softmax) {
     check_output(parsed.softmax_arguments.output);
     return with_input(parsed.softmax_arguments);
+  }
+  if (&command == &parsed.grad) {
+    check_grad(command, parsed.grad_arguments);
+    return with_input(parsed.grad_arguments);
   }
   if (&command == &parsed.show) return with_input(parsed.show_arguments);
   const ApplyArguments& arguments = parsed.apply_arguments;

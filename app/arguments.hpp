@@ -110,6 +110,19 @@ struct SoftmaxArguments {
   WorkArguments work;
 };
 
+struct GradArguments {
+  InputArguments input;
+  std::string dy;
+  NormalizationArguments normalization;  // without a bias, which has no part in it
+  std::optional<std::string> mean;
+  std::optional<std::string> rstd;
+  std::optional<std::string> dx;  // where it goes, as the others; one of them at least
+  std::optional<std::string> dweight;
+  std::optional<std::string> dbias;
+  OutputArguments output;  // of all of them, but for the path
+  WorkArguments work;
+};
+
 struct ShowArguments {
   InputArguments input;
   PrintArguments print;
@@ -126,7 +139,7 @@ struct Done {
 };
 
 using Arguments = std::variant<ApplyArguments, StatsArguments, CompareArguments, SoftmaxArguments,
-                               ShowArguments, Done>;
+                               GradArguments, ShowArguments, Done>;
 
 Arguments parse_arguments(int argc, const char* const* argv);
 

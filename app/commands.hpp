@@ -9,6 +9,7 @@ int apply(const ApplyArguments& arguments);
 int stats(const StatsArguments& arguments);
 int compare(const CompareArguments& arguments);
 int softmax(const SoftmaxArguments& arguments);
+int grad(const GradArguments& arguments);
 int show(const ShowArguments& arguments);
 
 }  // namespace lnorm::app

@@ -20,6 +20,7 @@ constexpr std::string_view kKept =
     "mean and rstd keep the normalized axes as 1; --no-keepdim drops them";
 constexpr std::string_view kNoAffine = "without --weight and --bias there are none";
 constexpr std::string_view kRstd = "--save-rstd writes rstd, which is 1 / std";
+constexpr std::string_view kNoBias = "dbias does not depend on bias, and neither do the others";
 constexpr std::string_view kWithoutOption = "an input is named without an option: lnorm x.npy";
 
 // As users of PyTorch, NumPy, JAX, ONNX and other command lines would say it.
@@ -107,6 +108,27 @@ constexpr std::array kForeign{
     Foreign{"rsigma", "--save-rstd", ""},
     Foreign{"std", "--save-rstd", kRstd},
     Foreign{"save-std", "--save-rstd", kRstd},
+    Foreign{"bias", "--dbias", kNoBias},
+    Foreign{"beta", "--dbias", kNoBias},
+    Foreign{"shift", "--dbias", kNoBias},
+    Foreign{"grad", "--dy", ""},
+    Foreign{"dout", "--dy", ""},
+    Foreign{"grad-out", "--dy", ""},
+    Foreign{"grad-output", "--dy", ""},
+    Foreign{"upstream", "--dy", ""},
+    Foreign{"dinput", "--dx", ""},
+    Foreign{"grad-input", "--dx", ""},
+    Foreign{"dw", "--dweight", ""},
+    Foreign{"dgamma", "--dweight", ""},
+    Foreign{"dscale", "--dweight", ""},
+    Foreign{"grad-weight", "--dweight", ""},
+    Foreign{"db", "--dbias", ""},
+    Foreign{"dbeta", "--dbias", ""},
+    Foreign{"dshift", "--dbias", ""},
+    Foreign{"grad-bias", "--dbias", ""},
+    Foreign{"inv-std", "--rstd", ""},
+    Foreign{"invvar", "--rstd", ""},
+    Foreign{"rsigma", "--rstd", ""},
     Foreign{"backend", "--kernel", ""},
     Foreign{"impl", "--kernel", ""},
     Foreign{"isa", "--kernel", ""},
@@ -156,6 +178,11 @@ constexpr std::array kForeignCommands{ForeignCommand{"layernorm", "apply"},
                                       ForeignCommand{"rmsnorm", "apply --rms"},
                                       ForeignCommand{"rms-norm", "apply --rms"},
                                       ForeignCommand{"run", "apply"},
+                                      ForeignCommand{"backward", "grad"},
+                                      ForeignCommand{"bwd", "grad"},
+                                      ForeignCommand{"backprop", "grad"},
+                                      ForeignCommand{"gradient", "grad"},
+                                      ForeignCommand{"vjp", "grad"},
                                       ForeignCommand{"isclose", "compare"},
                                       ForeignCommand{"assert-close", "compare"},
                                       ForeignCommand{"assert-allclose", "compare"},

@@ -60,13 +60,6 @@ void add_dtype(CLI::App& app, const std::string& name, std::optional<DType>& val
       help, choices);
 }
 
-// A tensor, or a file.
-void add_text(CLI::App& app, const std::string& names, std::optional<std::string>& value,
-              const std::string& help, const std::string& type) {
-  add_parsed(
-      app, names, [&value](const std::string& text) { value = text; }, help, type);
-}
-
 Shape parse_shape(const std::string& text) {
   Shape shape = parse_list("--shape", text);
   for (const std::int64_t extent : shape) {
@@ -142,6 +135,12 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names,
       ->type_name(type)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_text(CLI::App& app, const std::string& names, std::optional<std::string>& value,
+              const std::string& help, const std::string& type) {
+  add_parsed(
+      app, names, [&value](const std::string& text) { value = text; }, help, type);
 }
 
 void add_repeated(CLI::App& app, const std::string& name,
@@ -225,7 +224,7 @@ void add_softmax_axes(CLI::App& app, const SetAxes& set) {
                      "The axes that sum to 1 together");
 }
 
-void add_normalization(CLI::App& app, NormalizationArguments& normalization) {
+void add_normalization(CLI::App& app, NormalizationArguments& normalization, Pass pass) {
   app.option_defaults()->group("Normalization");
   add_axes(app, [&](const NormalizedAxes& axes) { normalization.options.axes = axes; });
   Formula& formula = normalization.options.formula;
@@ -255,7 +254,9 @@ void add_normalization(CLI::App& app, NormalizationArguments& normalization) {
       "--unbiased", [set_ddof] { set_ddof(1); }, "The same as --ddof 1");
   add_text(app, "--weight,--gamma,--scale", normalization.weight,
            "Multiplies: a tensor of the normalized shape, a JSON literal or a number", "T");
-  add_text(app, "--bias,--beta,--shift", normalization.bias, "Is added; the same forms", "T");
+  if (pass == Pass::forward) {
+    add_text(app, "--bias,--beta,--shift", normalization.bias, "Is added; the same forms", "T");
+  }
   app.add_flag("--zero-centered-weight", normalization.options.zero_centered_weight,
                "Multiply by 1 + weight");
   app.add_flag("--rms", formula.rms,
@@ -271,6 +272,10 @@ void add_output(CLI::App& app, OutputArguments& output) {
   add_parsed(
       app, "-o,--output", [&](const std::string& text) { output.path = text; },
       "Where the result goes; - is standard output", "PATH");
+  add_output_format(app, output);
+}
+
+void add_output_format(CLI::App& app, OutputArguments& output) {
   add_choice<std::optional<Format>>(
       app, "--to", output.format,
       {{"npy", Format::npy},

@@ -17,6 +17,10 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names,
                         std::function<void(const std::string&)> parse, const std::string& help,
                         const std::string& type);
 
+// The same for a tensor or a file, which is taken as it is named.
+void add_text(CLI::App& app, const std::string& names, std::optional<std::string>& value,
+              const std::string& help, const std::string& type);
+
 // The same for an option that may be given several times.
 void add_repeated(CLI::App& app, const std::string& name,
                   const std::function<void(const std::string&)>& parse, const std::string& help,
@@ -28,8 +32,13 @@ using SetAxes = std::function<void(const NormalizedAxes&)>;
 void add_axes(CLI::App& app, const SetAxes& set);
 // The same, but --axis is that one axis.
 void add_softmax_axes(CLI::App& app, const SetAxes& set);
-void add_normalization(CLI::App& app, NormalizationArguments& normalization);
+// The backward pass has no bias.
+enum class Pass { forward, backward };
+void add_normalization(CLI::App& app, NormalizationArguments& normalization,
+                       Pass pass = Pass::forward);
 void add_output(CLI::App& app, OutputArguments& output);
+// The same without the path.
+void add_output_format(CLI::App& app, OutputArguments& output);
 void add_print(CLI::App& app, PrintArguments& print, std::string_view default_threshold);
 void add_worst_by(CLI::App& app, std::optional<WorstBy>& by);
 void add_color(CLI::App& app, When& color);

@@ -76,11 +76,10 @@ OutputFile::OutputFile(const OutputName& name, const OutputArguments& arguments,
 // to pipes. What .npy does not have, bfloat16, goes as safetensors, as several tensors do. Other outputs are .npy
 // unless their names say more.
 Format OutputFile::format_for(Format input, DType dtype) const {
-  const bool is_result = place_.tensor.empty();
-  if (is_result && arguments_.format) return *arguments_.format;
+  if (place_.is_result && arguments_.format) return *arguments_.format;
   if (folder_) return dtype == DType::bfloat16 ? Format::safetensors : Format::npy;
   if (const auto by_extension = format_of_extension(place_.path)) return *by_extension;
-  if (!is_result) {
+  if (!place_.is_result) {
     if (!is_terminal()) return Format::npy;
     throw Error(concat(printable(place_.path), ": binary is not written to a terminal"),
                 "name a file, or one that ends in .json or .txt");
@@ -91,9 +90,6 @@ Format OutputFile::format_for(Format input, DType dtype) const {
 }
 
 void OutputFile::announce(Format input, std::vector<TensorInfo> tensors) {
-  if (several_ && arguments_.name && place_.tensor.empty()) {
-    throw Error(concat("--name is for one tensor, found ", tensors.size()));
-  }
   format_ = format_for(input, tensors.front().dtype);
   if (folder_) {
     set_ = make_folder_set_sink(

@@ -19,7 +19,10 @@ namespace lnorm::app {
 struct OutputName {
   std::string option;  // that names it
   std::string path;
-  std::string tensor;  // what its tensor is called if there is one alone; empty for the result
+  // What its tensor is called if there is one alone; empty: as the input's.
+  std::string tensor;
+  bool is_result =
+      false;  // --to is for it; without --to and an extension it has the input's format
 };
 
 // A place that the user named, and the tensors that go there: one, several by their names, or those of JSON Lines

@@ -20,17 +20,21 @@ std::string hint_for_folder(const std::string& path) {
   return is_missing ? concat("mkdir -p ", shell_word(folder)) : "";
 }
 
-// How the result gets that format, by its name where that has decided it.
-std::string hint_for_format(const OutputArguments& arguments, std::string_view format) {
-  std::filesystem::path path = arguments.path;
+// How the first output gets that format, by its name where that has decided it.
+std::string hint_for_format(const OutputName& name, const OutputArguments& arguments,
+                            std::string_view format) {
+  std::filesystem::path path = name.path;
   if (arguments.format || path.extension().empty()) return concat("--to ", format);
-  return concat("-o ",
+  return concat(name.option, ' ',
                 shell_word(path.replace_extension(format == "text" ? "txt" : format).string()));
 }
 
 }  // namespace
 
 void Outputs::announce(const Selection& inputs, std::span<const std::vector<TensorInfo>> tensors) {
+  if (arguments_ != nullptr && arguments_->name) {
+    throw Error(concat("--name is for one tensor, found ", tensors.size()));
+  }
   open(true);
   for (std::size_t file = 0; file < files_.size(); ++file) {
     std::vector<TensorInfo> announced;
@@ -67,7 +71,8 @@ void Outputs::open(bool several) {
     }
     destinations.push_back(std::move(destination));
   }
-  if (files_.size() > 1) files_.front()->outlive_reader();
+  if (files_.size() == 1) return;
+  for (const auto& file : files_) file->outlive_reader();
 }
 
 // Throws Error for an option of a format that none of the files has, all of which have begun.
@@ -83,7 +88,7 @@ void Outputs::check_effects() const {
     }
     throw Error(concat(option, " has no effect: it is for ", what, ", and the output is ",
                        format_name(files.front()->format())),
-                hint_for_format(*arguments_, to));
+                hint_for_format(names_.front(), *arguments_, to));
   };
   const PrintArguments& print = arguments_->print;
   const bool is_summary = print.threshold || !print.edgeitems ||

@@ -17,6 +17,7 @@ struct Run {
   int operator()(const StatsArguments& arguments) const { return stats(arguments); }
   int operator()(const CompareArguments& arguments) const { return compare(arguments); }
   int operator()(const SoftmaxArguments& arguments) const { return softmax(arguments); }
+  int operator()(const GradArguments& arguments) const { return grad(arguments); }
   int operator()(const ShowArguments& arguments) const { return show(arguments); }
   int operator()(const Done& done) const { return done.exit_status; }
 };

@@ -19,7 +19,7 @@ int softmax(const SoftmaxArguments& arguments) {
   const auto make = [&](const TensorInfo& x) {
     return make_plan(x, {arguments.axes, {}, false}, arguments.output.dtype, {.whole = true});
   };
-  Outputs outputs({{"-o", arguments.output.path, ""}}, arguments.output);
+  Outputs outputs({{"-o", arguments.output.path, "", true}}, arguments.output);
   const auto plan_tensor = [&](const TensorInfo& x, const InputName&) {
     check_as(input.options.as, x);
     return std::vector{make(x).result()};

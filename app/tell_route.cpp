@@ -10,6 +10,15 @@ namespace lnorm::app {
 
 void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource& source,
                 const TensorSink* sink, std::string_view kernel) {
+  const Route& route = plan.route;
+  tell_route(work, plan,
+             route.in.makes_detour(source.has_positions()) ||
+                 (sink != nullptr && route.out.makes_detour(sink->has_positions())),
+             kernel);
+}
+
+void tell_route(const WorkArguments& work, const Plan& plan, bool makes_detour,
+                std::string_view kernel) {
   if (!work.verbose) return;
   const Route& route = plan.route;
   const Tile tile = plan.first_tile();
@@ -18,10 +27,7 @@ void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource&
   if (route.in_parts && tile.rows > 1) line += concat(", ", tile.rows, " rows at a time");
   line += concat(", ", counted(crew_of(plan, work.threads).threads(), "thread"));
   if (!kernel.empty()) line += concat(", kernel ", kernel);
-  if (route.in.makes_detour(source.has_positions()) ||
-      (sink != nullptr && route.out.makes_detour(sink->has_positions()))) {
-    line += ", by way of a temporary file";
-  }
+  if (makes_detour) line += ", by way of a temporary file";
   if (!route.reason.empty()) line += concat(": ", route.reason);
   tell(line);
 }

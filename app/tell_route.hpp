@@ -14,4 +14,8 @@ namespace lnorm::app {
 void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource& source,
                 const TensorSink* sink, std::string_view kernel = {});
 
+// The same for several sources. makes_detour: whether a temporary file is on the way.
+void tell_route(const WorkArguments& work, const Plan& plan, bool makes_detour,
+                std::string_view kernel);
+
 }  // namespace lnorm::app

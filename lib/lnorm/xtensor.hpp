@@ -1,17 +1,25 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #include <vector>
 #include <xtensor/xarray.hpp>
+#include <xtensor/xbuilder.hpp>
 #include <xtensor/xcontainer.hpp>
 #include <xtensor/xscalar.hpp>
 
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/backward.hpp"
+#include "lnorm/kernel/column_gradients.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/kernel/parameter_gradients.hpp"
 #include "lnorm/layout/row_view.hpp"
+#include "lnorm/pipeline/grad_plan.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 // Layer normalization of tensors in memory, on xtensor expressions and containers:
@@ -23,6 +31,8 @@
 //   options.axes = lnorm::NormalizedShape{{3, 768}};                   // over the last two
 //   options.formula.eps = 1e-6;
 //   auto z = lnorm::layer_norm(x, weight, bias, options).y;
+//
+//   auto [dx, dweight, dbias] = lnorm::layer_norm_backward(dy, x, weight, options);
 namespace lnorm {
 
 // y has the shape of x and its value type, or double where that is an integer or bool. mean and
@@ -32,6 +42,16 @@ struct LayerNormResult {
   xt::xarray<T> y;
   xt::xarray<double> mean;
   xt::xarray<double> rstd;
+};
+
+// dx has the shape of x and its value type, or double where that is an integer or bool. dweight and dbias have the
+// shape of the weight and its value type where that is float or double, else dx's; without a weight, the shape of
+// the normalized axes.
+template <class T, class P>
+struct LayerNormGradients {
+  xt::xarray<T> dx;
+  xt::xarray<P> dweight;
+  xt::xarray<P> dbias;
 };
 
 namespace detail {
@@ -49,6 +69,10 @@ constexpr DType dtype_of() {
   if constexpr (sizeof(T) == 4) return is_signed ? DType::int32 : DType::uint32;
   return is_signed ? DType::int64 : DType::uint64;
 }
+
+// T where it is float or double, else the other one.
+template <class T, class Other>
+using FloatOr = std::conditional_t<std::is_floating_point_v<T>, T, Other>;
 
 // Calls use(info, data) with the expression's elements in C order. They are copied unless they lie in that
 // order in memory.
@@ -80,8 +104,7 @@ AffineTerm affine_term(const char* role, const xt::xexpression<E>& term, const P
 template <class E, class MakeAffine>
 auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
                 MakeAffine make_affine) {
-  using T = typename E::value_type;
-  using Out = std::conditional_t<std::is_same_v<T, float>, float, double>;
+  using Out = FloatOr<typename E::value_type, double>;
   return with_elements(x, "x", [&](const TensorInfo& info, const std::byte* data) {
     const Plan plan = make_plan(info, options);
     const Affine affine = make_affine(plan);
@@ -115,6 +138,71 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
   });
 }
 
+// P: of dweight and dbias. make_weight(plan) gives the weight, and what shape they have.
+template <class P, class G, class E, class MakeWeight>
+auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>& x,
+                         const LayerNormOptions& options, MakeWeight make_weight) {
+  using T = FloatOr<typename E::value_type, double>;
+  const auto find = [&](const TensorInfo& x_info, const std::byte* x_data,
+                        const TensorInfo& dy_info, const std::byte* dy_data) {
+    const Plan plan = make_grad_plan({x_info, dy_info}, options).rows;
+    const auto [weight, weight_shape] = make_weight(plan);
+    LayerNormGradients<T, P> result;
+    result.dx.resize(plan.shape);
+    result.dweight = xt::zeros<P>(weight_shape);
+    result.dbias = xt::zeros<P>(weight_shape);
+    if (plan.row_length == 0) return result;
+    const bool moves = !plan.in_view.is_contiguous();
+    const Tile all = plan.in_view.all();
+    const auto rows_of = [&](const TensorInfo& info, const std::byte* data,
+                             std::vector<std::byte>& room) {
+      const std::size_t item = item_size(info.dtype);
+      if (moves) {
+        room.resize(all.bytes(item));
+        plan.in_view.gather(all, item, data, room.data(), plan.row_length);
+        data = room.data();
+      }
+      return RowsIn{data, info.dtype, info.byte_order, plan.rows, plan.row_length};
+    };
+    std::vector<std::byte> x_room;
+    std::vector<std::byte> dy_room;
+    std::vector<std::byte> dx_room(moves ? all.bytes(item_size(plan.out)) : 0);
+    const RowsIn x_rows = rows_of(x_info, x_data, x_room);
+    const RowsIn dy_rows = rows_of(dy_info, dy_data, dy_room);
+    const auto dx = reinterpret_cast<std::byte*>(result.dx.data());
+    const Kernel& kernel = kernels().front();
+    ColumnGradients gathered(plan.row_length);
+    lnorm::layer_norm_backward(kernel, x_rows, dy_rows, {moves ? dx_room.data() : dx, plan.out},
+                               weight, plan.formula, nullptr, &gathered);
+    if (moves) {
+      plan.out_view.scatter(all, item_size(plan.out), dx_room.data(), plan.row_length, dx);
+    }
+    const RowsAgain again{1, [&](const auto& see) {
+                            for (std::int64_t r = 0; r < plan.rows; ++r) {
+                              const GradientPart row{row_of(x_rows, r), row_of(dy_rows, r), 0};
+                              see(
+                                  0, [&](const auto& see_part) { see_part(row); }, nullptr);
+                            }
+                          }};
+    const ColumnWishes wishes{true, true, weight_shape.empty(), dtype_of<P>()};
+    const ParameterGradients found = parameter_gradients(
+        {kernel, plan.in, dy_info.dtype, plan.out, plan.row_length, weight, plan.formula}, gathered,
+        wishes, again);
+    const auto copy = [](const std::vector<double>& from, xt::xarray<P>& to) {
+      std::transform(from.begin(), from.end(), to.begin(),
+                     [](double number) { return static_cast<P>(number); });
+    };
+    copy(found.dweight, result.dweight);
+    copy(found.dbias, result.dbias);
+    return result;
+  };
+  return with_elements(x, "x", [&](const TensorInfo& x_info, const std::byte* x_data) {
+    return with_elements(dy, "dy", [&](const TensorInfo& dy_info, const std::byte* dy_data) {
+      return find(x_info, x_data, dy_info, dy_data);
+    });
+  });
+}
+
 }  // namespace detail
 
 // y = (x - mean) * rstd of every row, as kernel/layer_norm.hpp defines it, with its accuracy.
@@ -134,6 +222,31 @@ auto layer_norm(const xt::xexpression<E>& x, const xt::xexpression<W>& weight,
   return detail::layer_norm(x, options, [&](const Plan& plan) {
     return Affine{detail::affine_term("weight", weight, plan, options.zero_centered_weight),
                   detail::affine_term("bias", bias, plan, false)};
+  });
+}
+
+// The backward pass of layer_norm(x, weight, bias, options), in which bias has no part: the gradients of sum(dy * y)
+// by x, weight and bias, as kernel/backward.hpp and kernel/parameter_gradients.hpp define them, with their accuracy.
+// dy has the shape of x and any arithmetic type. Throws Error if shapes or options do not fit.
+template <class G, class E, class W>
+auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>& x,
+                         const xt::xexpression<W>& weight, const LayerNormOptions& options = {}) {
+  using T = detail::FloatOr<typename E::value_type, double>;
+  using P = detail::FloatOr<typename W::value_type, T>;
+  return detail::layer_norm_backward<P>(dy, x, options, [&](const Plan& plan) {
+    const auto& shape = weight.derived_cast().shape();
+    return std::pair{detail::affine_term("weight", weight, plan, options.zero_centered_weight),
+                     Shape(shape.begin(), shape.end())};
+  });
+}
+
+// The same where the weight is 1.
+template <class G, class E>
+auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>& x,
+                         const LayerNormOptions& options = {}) {
+  using T = detail::FloatOr<typename E::value_type, double>;
+  return detail::layer_norm_backward<T>(dy, x, options, [](const Plan& plan) {
+    return std::pair{AffineTerm{}, plan.normalized_shape()};
   });
 }
 

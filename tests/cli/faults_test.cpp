@@ -55,6 +55,7 @@ const std::vector<Scenario> kScenarios{
     {{"--axes", "0"}, "tall.npy"},
     {{"x.jsonl", "-o", "new.jsonl"}},
     {{"x.safetensors:*", "-o", "new/"}, {}, 0, 2},
+    {{"grad", "x.npy", "--dy", "-", "-o", "y.npy", "--dbias", "m.npy"}, "x.npy", 0, 2},
 #ifndef LNORM_SANITIZED  // and slow to start
     {{"-o", "y.npy"}, "x.npy"},
     {{"x.npy"}},
@@ -77,6 +78,9 @@ const std::vector<Scenario> kScenarios{
     {{"stats", "x.pt"}},
     {{"compare", "old", "x.npz", "--common"}},
     {{"x.npz:*", "--weight", "x.safetensors:{}", "--to", "json"}},
+    {{"grad", "-", "--dy", "small.npy", "--weight", "2"}, "small.npy"},
+    {{"grad", "long.npy", "--dy", "-", "--dx", "y.npy", "--dweight", "m.npy"}, "long.npy", 0, 2},
+    {{"grad", "fortran.npy", "--dy", "ordered.npy", "-o", "y.npy"}},
 #endif
 };
 
@@ -108,6 +112,7 @@ class Workplace {
     files_["tall.npy"] = floats({20'000, 70});  // columns that go through in parts
     files_["fortran.npy"] = floats({20, 30, 50});
     std::string& fortran = files_["fortran.npy"];
+    files_["ordered.npy"] = fortran;
     fortran.replace(fortran.find("False"), 5, "True ");
     files_["x.jsonl"] = "[1, 2, 4]\n[[1, 3], [2, 5]]\n";
     files_["y.npy"] = files_["m.npy"] = files_["s.json"] = files_["m.json"] = "old";
@@ -268,15 +273,25 @@ Words names_of_outputs(const Workplace& at) {
 }
 
 Words names_of_inputs(const Workplace& at) {
-  return {"x.npy",          "z.npy",
-          "small.npy",      "small.json",
-          "w.npy",          "b.json",
-          "x.npz",          "x.safetensors",
-          "tall.npy",       "fortran.npy",
-          "x.jsonl",        "long.npy",
-          "x.pt",           "old",
-          "old/x.npy",      kManyRows,
-          "standard input", "a temporary file in " + (at.directory() / "tmp")};
+  return {"x.npy",
+          "z.npy",
+          "small.npy",
+          "small.json",
+          "w.npy",
+          "b.json",
+          "x.npz",
+          "x.safetensors",
+          "tall.npy",
+          "fortran.npy",
+          "x.jsonl",
+          "long.npy",
+          "x.pt",
+          "old",
+          "old/x.npy",
+          kManyRows,
+          "ordered.npy",
+          "standard input",
+          "a temporary file in " + (at.directory() / "tmp")};
 }
 
 }  // namespace

@@ -360,6 +360,11 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
                "NaN equals NaN, unless --no-equal-nan is given", ""),
       in_place("", "--input", " x.npy", "an input is named without an option: lnorm x.npy", ""),
       in_place("x.npy ", "--blue", "", "lnorm apply --help lists the options", "--help"),
+      ours("grad x.npy --dy x.npy ", "--dgamma", "--dweight", " w.npy"),
+      ours("grad x.npy ", "--grad-output", "--dy", " x.npy"),
+      ours("grad x.npy --dy x.npy ", "--grad_input", "--dx", " y.npy"),
+      in_place("grad x.npy --dy x.npy ", "--bias", " 1",
+               "dbias does not depend on bias, and neither do the others", "--weight"),
       {"lnorm x.npy --histogram",
        2,
        {"there is no option --histogram"},
@@ -368,7 +373,7 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       {"lnorm show x.npy --axis 0",
        2,
        {"there is no option --axis"},
-       "--axis is an option of lnorm apply, stats, compare and softmax",
+       "--axis is an option of lnorm apply, stats, compare, softmax and grad",
        "lnorm stats x.npy --axis 0"},
       in_place("stats x.npy ", "-o", " f", "the result goes to standard output: > FILE", ">"),
       in_place("compare x.npy v.json ", "--out", " f", "the result goes to standard output: > FILE",
@@ -380,8 +385,8 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       ours("show x.npy ", "--digits", "--precision", " 3"),
       in_place("x.npy -o y.npy ", "--save-std", " f", "--save-rstd writes rstd, which is 1 / std",
                "--save-rstd"),
-      in_place("softmax x.npy ", "--weigth", " 2", "--weight is an option of lnorm apply and stats",
-               "--help #"),
+      in_place("softmax x.npy ", "--weigth", " 2",
+               "--weight is an option of lnorm apply, stats and grad", "--help #"),
       in_place("x.npy ", "--elementwise-affine", "", "without --weight and --bias there are none",
                ""),
       in_place("x.npy ", "--biased", "", "biased is the default: the variance divides by n", ""),
@@ -502,6 +507,8 @@ TEST_CASE("a command that is not there has a hint that leads on", "[manners]") {
       wrong("SHOW", " x.npy", "did you mean lnorm show?", "lnorm show x.npy"),
       wrong("layer_norm", " x.npy", "here it is lnorm apply", "lnorm apply x.npy"),
       wrong("diff", " x.npy x.npy", "here it is lnorm compare", "lnorm compare x.npy x.npy"),
+      wrong("backward", " x.npy --dy x.npy", "here it is lnorm grad",
+            "lnorm grad x.npy --dy x.npy"),
       wrong("ls", " m.json", "here it is lnorm show", "lnorm show m.json"),
       wrong("help", "", "here it is lnorm --help", "lnorm --help"),
       wrong("blue", " x.npy", "lnorm --help lists the commands", "lnorm --help"),
@@ -766,7 +773,7 @@ TEST_CASE("lnorm alone on a terminal lists the commands", "[manners]") {
   const Outcome outcome = run({}, terminal());
   CHECK(outcome.status == 2);
   CHECK(outcome.out == "");
-  for (const std::string command : {"apply", "stats", "compare", "softmax", "show"}) {
+  for (const std::string command : {"apply", "stats", "compare", "softmax", "grad", "show"}) {
     CHECK(outcome.err.find("\n  " + command + "  ") != std::string::npos);
   }
 }

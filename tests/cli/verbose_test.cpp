@@ -20,6 +20,11 @@ std::string zeros(const std::vector<std::int64_t>& shape, bool fortran = false) 
   return file;
 }
 
+Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
 // What --verbose says.
 std::string route(Words words, Stream in = {}) {
   words.insert(words.end(), {"--verbose", "--threads", "2"});
@@ -59,6 +64,23 @@ TEST_CASE("the route is told with its reason", "[verbose]") {
   CHECK(route({"stats", at / "scattered.npy", "--axes", "1", "--kernel", "portable"}) ==
         "lnorm: in blocks of 2240 rows, 2 threads, kernel portable, by way of a temporary file: "
         "neighbors in a row lie far apart in the input\n");
+  const auto grad = [&](const std::string& x, const std::string& dy, Words words, Stream in = {}) {
+    return route(Words{"grad", x, "--dy", dy, "-o", at / "y.npy", "--kernel", "portable"} + words,
+                 std::move(in));
+  };
+  CHECK(grad(at / "wide.npy", at / "wide.npy", {}) ==
+        "lnorm: in blocks of 56 rows, 2 threads, kernel portable\n");
+  CHECK(grad(at / "wide.npy", "-", {}, pipe_of(read_file(at / "wide.npy"))) ==
+        "lnorm: in blocks of 56 rows, 2 threads, kernel portable\n");
+  CHECK(
+      grad(at / "wide.npy", "-", {"--dbias", at / "b.npy"}, pipe_of(read_file(at / "wide.npy"))) ==
+      "lnorm: in blocks of 56 rows, 2 threads, kernel portable, by way of a temporary file: "
+      "dweight and dbias may need all rows once more\n");
+  write_file(at / "c.npy", zeros({30, 40}));
+  write_file(at / "f.npy", zeros({30, 40}, true));
+  CHECK(grad(at / "c.npy", at / "f.npy", {}) ==
+        "lnorm: in blocks of 30 rows, 1 thread, kernel portable, by way of a temporary file: x "
+        "and dy lie in different memory orders\n");
   CHECK(route({"compare", at / "wide.npy", at / "wide.npy"}) ==
         "lnorm: in blocks of 32768 elements, 2 threads\n");
   CHECK(route({"compare", at / "scattered.npy", at / "scattered.npy"}) ==

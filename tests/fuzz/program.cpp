@@ -60,6 +60,9 @@ const std::vector<Words> kCommands{
     {"show", "@", "--from", "jsonl"},
     {"show", "@", "--as", "bfloat16", "--header"},
     {"compare", "@:x", "@:1", "--as", "bfloat16"},
+    {"grad", "@", "--dy", "@", "--to", "json", "--dweight", "/dev/null"},
+    {"grad", "@", "--dy", "@", "--axes", "0", "--weight", "2", "--dbias", "-", "--to", "json"},
+    {"grad", "@", "--dy", "@", "--rms", "--eps-on", "std", "--dtype", "float16"},
 };
 
 // The others are drawn: option by option, and a value for each that takes one. % is a folder for files. Of
@@ -307,7 +310,7 @@ int fuzz_program(const std::uint8_t* data, std::size_t size) {
   const MemoryFile memory(bytes);
   const NamedX file(memory.path());
   const FullPipe nothing("");
-  const bool has_kernels = words[0] == "apply" || words[0] == "stats";
+  const bool has_kernels = words[0] == "apply" || words[0] == "stats" || words[0] == "grad";
   const Run expected = run(words, file.path(), file.path(), Words{"--threads", "1"}, nothing.get());
   Words options{"--threads", "2"};
   if (has_kernels) options.insert(options.end(), {"--kernel", any_kernel(bytes)});

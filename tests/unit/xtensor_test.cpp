@@ -97,3 +97,97 @@ TEST_CASE("layer_norm takes any axes, as if they were moved to the end and back"
   CHECK((xt::flatten(actual.mean) == xt::flatten(expected.mean)));
   CHECK((xt::flatten(actual.rstd) == xt::flatten(expected.rstd)));
 }
+
+namespace {
+
+struct NaiveGradients {
+  xt::xarray<double> dx;
+  xt::xarray<double> dweight;
+  xt::xarray<double> dbias;
+};
+
+// The same for the backward pass over the last axis of two.
+NaiveGradients naive_backward(const xt::xarray<double>& dy, const xt::xarray<double>& x,
+                              const xt::xarray<double>& weight, double eps) {
+  const xt::xarray<double> xhat = naive(x, {1}, eps);
+  const xt::xarray<double> mean = xt::mean(x, {1}, xt::keep_dims);
+  const xt::xarray<double> variance = xt::mean(xt::square(x - mean), {1}, xt::keep_dims);
+  const xt::xarray<double> g = dy * weight;
+  const xt::xarray<double> g_mean = xt::mean(g, {1}, xt::keep_dims);
+  const xt::xarray<double> gx_mean = xt::mean(g * xhat, {1}, xt::keep_dims);
+  return {(g - g_mean - xhat * gx_mean) / xt::sqrt(variance + eps), xt::sum(dy * xhat, {0}),
+          xt::sum(dy, {0})};
+}
+
+bool are_close(const xt::xarray<double>& a, const xt::xarray<double>& b, double atol = 1e-12) {
+  return a.shape() == b.shape() && xt::allclose(a, b, 0, atol);
+}
+
+}  // namespace
+
+TEST_CASE("layer_norm_backward gives the three gradients", "[xtensor]") {
+  const xt::xarray<double> x = xt::random::randn<double>({7, 5});
+  const xt::xarray<double> dy = xt::random::randn<double>({7, 5});
+  const xt::xarray<double> weight = xt::random::randn<double>({5});
+  lnorm::LayerNormOptions options;
+  options.formula.eps = 1e-3;
+  const auto [dx, dweight, dbias] = lnorm::layer_norm_backward(dy, x, weight, options);
+  const NaiveGradients expected = naive_backward(dy, x, weight, 1e-3);
+  CHECK(are_close(dx, expected.dx));
+  CHECK(are_close(dweight, expected.dweight));
+  CHECK(are_close(dbias, expected.dbias));
+
+  // Without a weight it is 1, and its gradient is there all the same.
+  const auto plain = lnorm::layer_norm_backward(dy, x, options);
+  CHECK(are_close(plain.dx, naive_backward(dy, x, xt::ones<double>({5}), 1e-3).dx));
+  CHECK((plain.dweight == dweight));
+
+  // One number for all columns has one gradient.
+  const auto uniform = lnorm::layer_norm_backward(dy, x, xt::xscalar<double>(2), options);
+  CHECK(uniform.dweight.dimension() == 0);
+  CHECK(are_close(uniform.dx, 2 * plain.dx));
+  CHECK(are_close(uniform.dweight, xt::sum(dweight), 1e-11));
+  CHECK(are_close(uniform.dbias, xt::sum(dy), 1e-11));
+
+  // 1 + weight.
+  options.zero_centered_weight = true;
+  CHECK(are_close(lnorm::layer_norm_backward(dy, x, weight, options).dx,
+                  naive_backward(dy, x, weight + 1, 1e-3).dx));
+}
+
+TEST_CASE("layer_norm_backward takes any axes, layouts and types", "[xtensor]") {
+  const xt::xarray<float> x = xt::random::randn<float>({3, 4, 5});
+  const xt::xarray<double> dy = xt::random::randn<double>({3, 4, 5});
+  const xt::xarray<double> weight = xt::random::randn<double>({4});
+  lnorm::LayerNormOptions options;
+  const auto expected = lnorm::layer_norm_backward(xt::transpose(dy, {0, 2, 1}),
+                                                   xt::transpose(x, {0, 2, 1}), weight, options);
+  options.axes = lnorm::AxisList{{1}};
+  const auto actual = lnorm::layer_norm_backward(dy, x, weight, options);
+  static_assert(std::is_same_v<decltype(actual.dx), xt::xarray<float>>);
+  static_assert(std::is_same_v<decltype(actual.dweight), xt::xarray<double>>);
+  CHECK((actual.dx == xt::transpose(expected.dx, {0, 2, 1})));
+  CHECK((actual.dweight == expected.dweight));
+  CHECK((actual.dbias == expected.dbias));
+
+  const xt::xarray<double, xt::layout_type::column_major> fortran = x;
+  CHECK((lnorm::layer_norm_backward(dy * 1.0, fortran, weight, options).dweight == actual.dweight));
+
+  const auto integers = lnorm::layer_norm_backward(
+      xt::xarray<int>{1, 0, 0}, xt::xarray<int>{1, 2, 4}, xt::xarray<float>{1, 1, 1});
+  static_assert(std::is_same_v<decltype(integers.dx), xt::xarray<double>>);
+  static_assert(std::is_same_v<decltype(integers.dbias), xt::xarray<float>>);
+  CHECK((integers.dbias == xt::xarray<float>{1, 0, 0}));
+
+  CHECK_THROWS_WITH(lnorm::layer_norm_backward(weight, x),
+                    "dy has shape (4), but x has shape (3, 4, 5)");
+  CHECK_THROWS_WITH(lnorm::layer_norm_backward(dy, x, weight),
+                    "weight has shape (4), but the normalized shape is (5)");
+  const auto empty = lnorm::layer_norm_backward(xt::xarray<float>::from_shape({2, 0}),
+                                                xt::xarray<float>::from_shape({2, 0}));
+  CHECK((empty.dx.shape() == xt::xarray<float>::shape_type{2, 0}));
+  CHECK(empty.dweight.size() == 0);
+  const auto no_rows = lnorm::layer_norm_backward(xt::xarray<float>::from_shape({0, 2}),
+                                                  xt::xarray<float>::from_shape({0, 2}));
+  CHECK((no_rows.dweight == xt::zeros<float>({2})));
+}

@@ -10,16 +10,19 @@ namespace lnorm {
 RowSource::RowSource(TensorSource& source, RowView view, const Passage& passage,
                      const ForEachTile& for_each_tile)
     : source_(&source), view_(std::move(view)) {
-  const auto take = [&](std::unique_ptr<TensorSource> detour) {
-    detour_ = std::move(detour);
-    source_ = detour_.get();
-  };
   if (passage.transposes) take(transposed(*source_, for_each_tile));
-  if (passage.lines_up_rows) {
-    take(lined_up(*source_, view_, for_each_tile));
-    view_ = view_.lined_up();
-  }
+  if (passage.lines_up_rows) line_up(for_each_tile);
   if (passage.needs_positions && !source_->has_positions()) take(spooled(*source_));
+}
+
+void RowSource::line_up(const ForEachTile& for_each_tile) {
+  take(lined_up(*source_, view_, for_each_tile));
+  view_ = view_.lined_up();
+}
+
+void RowSource::take(std::unique_ptr<TensorSource> detour) {
+  detour_ = std::move(detour);
+  source_ = detour_.get();
 }
 
 void RowSource::begin(const Tile& tile, std::vector<std::byte>& packed,

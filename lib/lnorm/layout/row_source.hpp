@@ -21,9 +21,15 @@ class RowSource {
   // The tile as rows. Several threads may do so at once.
   void read(const Tile& tile, std::vector<std::byte>& packed, std::vector<std::byte>& rows) const;
 
+  // The same rows from now on one after another in a temporary file, for whoever reads them one by one.
+  // Requires positions.
+  void line_up(const ForEachTile& for_each_tile);
+
   void finish() { source_->finish(); }
 
  private:
+  void take(std::unique_ptr<TensorSource> detour);
+
   std::unique_ptr<TensorSource> detour_;  // that the rows come by, if there is one
   TensorSource* source_;
   RowView view_;

@@ -13,7 +13,7 @@ namespace lnorm {
 
 namespace {
 
-// Input and output of a block together: the L2 cache holds them with room to spare.
+// Inputs and output of a block together: the L2 cache holds them with room to spare.
 constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 
 // The same where rows are gathered and scattered: more of them have longer runs.
@@ -23,7 +23,7 @@ constexpr std::int64_t kTileBytes = std::int64_t{9} << 20;
 constexpr std::int64_t kMostBlockRows = 8192;
 constexpr std::int64_t kMostTileRows = 32768;
 
-// Input and output of the longest row that is held as a whole.
+// Inputs and output of the longest row that is held as a whole.
 constexpr std::int64_t kRowBytes = std::int64_t{2} << 20;
 
 // Elements of a part of a row.
@@ -50,7 +50,7 @@ std::int64_t mean_run_length(const Plan& plan, const Route& route) {
 }
 
 std::int64_t bytes_per_element(const Plan& plan) {
-  return static_cast<std::int64_t>(item_size(plan.in) + item_size(plan.out));
+  return static_cast<std::int64_t>(item_size(plan.in) + item_size(plan.out)) + plan.bytes_beside;
 }
 
 // Numbers rows along the kept axes in the order given.
@@ -158,6 +158,7 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   plan.formula = options.formula;
   plan.in = x.dtype;
   plan.out = out.value_or(is_floating(x.dtype) ? x.dtype : DType::float64);
+  plan.bytes_beside = needs.bytes_beside;
   if (!is_floating(plan.out)) {
     throw Error(concat("output dtype ", name(plan.out),
                        ", expected float16, bfloat16, float32 or float64"));

@@ -40,6 +40,7 @@ struct Plan {
   DType in = DType::float64;
   DType out = DType::float64;
   bool wants_mean_and_rstd = false;
+  std::int64_t bytes_beside = 0;  // as of RowNeeds
   Route route;
 
   // Where the rows and their elements lie: in x, in y (which is in C order), and in what has one number a
@@ -69,8 +70,9 @@ std::int64_t mean_run_length(const Plan& plan);
 
 // What the work asks of its rows.
 struct RowNeeds {
-  bool whole = false;    // parts will not do
-  bool ordered = false;  // they are numbered in C order
+  bool whole = false;             // parts will not do
+  bool ordered = false;           // they are numbered in C order
+  std::int64_t bytes_beside = 0;  // of what is read along with each element of x
 };
 
 // out: the dtype of the result; by default the input's, or float64 where that is no float.

@@ -1,0 +1,176 @@
+#include "lnorm/pipeline/grad.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "affine_inputs.hpp"
+#include "commands.hpp"
+#include "companion.hpp"
+#include "each_tensor.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "progress_line.hpp"
+#include "tell_route.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+// The files that get gradients, in the order of their names.
+std::vector<OutputName> names_of(const GradArguments& arguments) {
+  std::vector<OutputName> names;
+  if (arguments.dx) names.push_back({"--dx", *arguments.dx, "", true});
+  if (arguments.dweight) names.push_back({"--dweight", *arguments.dweight, "dweight", true});
+  if (arguments.dbias) names.push_back({"--dbias", *arguments.dbias, "dbias", true});
+  if (arguments.output.name) names.front().tensor = *arguments.output.name;
+  return names;
+}
+
+class Gradients {
+ public:
+  explicit Gradients(const GradArguments& arguments)
+      : arguments_(arguments),
+        kernel_(find_kernel(arguments.normalization.kernel)),
+        wishes_{arguments.dx.has_value(), arguments.dweight.has_value(),
+                arguments.dbias.has_value()},
+        dy_("--dy", arguments.dy, as()),
+        weight_("--weight", arguments.normalization.weight, as(),
+                arguments.normalization.options.zero_centered_weight) {
+    if (arguments.mean) mean_.emplace("--mean", *arguments.mean, as());
+    if (arguments.rstd) rstd_.emplace("--rstd", *arguments.rstd, as());
+  }
+
+  // What each output gets of x. Throws Error if the tensors do not fit together.
+  std::vector<TensorInfo> results(const TensorInfo& x, const InputName& name) {
+    const GradPlan plan = check(x, name);
+    std::vector<TensorInfo> results;
+    if (wishes_.dx) results.push_back(plan.rows.result());
+    results.resize(results.size() + (wishes_.dweight ? 1 : 0) + (wishes_.dbias ? 1 : 0),
+                   parameters(plan.rows));
+    return results;
+  }
+
+  void find(TensorSource& x, const InputName& name, Outputs& outputs) {
+    const GradPlan plan = check(x.info(), name);
+    if (weight_.is_unread()) weight_term_ = weight_.read();
+    const auto dy = dy_.open();
+    const auto mean = mean_ ? mean_->open() : nullptr;
+    const auto rstd = rstd_ ? rstd_->open() : nullptr;
+    const GradSources sources{x, *dy, mean.get(), rstd.get()};
+    std::size_t next = 0;
+    const auto sink_if = [&](bool is_wanted) {
+      return is_wanted ? &outputs.sink(next++) : nullptr;
+    };
+    GradSinks sinks;
+    sinks.dx = sink_if(wishes_.dx);
+    sinks.dweight = sink_if(wishes_.dweight);
+    sinks.dbias = sink_if(wishes_.dbias);
+    const WorkArguments& work = arguments_.work;
+    tell_route(work, plan.rows, makes_detour(plan, sources, sinks.dx), kernel_.name);
+    ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
+                          x.info());
+    run_grad(sources, plan, kernel_, weight_term_, parameters(plan.rows), sinks,
+             {work.threads, progress.callback()});
+    dy_.finish();
+    if (mean_) mean_->finish();
+    if (rstd_) rstd_->finish();
+  }
+
+ private:
+  std::optional<DType> as() const { return arguments_.input.options.as; }
+
+  TensorInfo parameters(const Plan& plan) const {
+    return parameter_gradient(plan, weight_.info(), arguments_.output.dtype);
+  }
+
+  GradPlan check(const TensorInfo& x, const InputName& name) {
+    check_companions(x, name, [&] {
+      for (Companion* const companion : companions()) {
+        companion->find(name);
+        if (name.several && companion->is_read_once()) {
+          throw Error(
+              concat(companion->info().name, " can be read for one input alone, found several"));
+        }
+      }
+    });
+    GradientInputs inputs{x, dy_.info()};
+    if (mean_) inputs.mean = mean_->info();
+    if (rstd_) inputs.rstd = rstd_->info();
+    GradPlan plan =
+        make_grad_plan(inputs, arguments_.normalization.options, arguments_.output.dtype, wishes_);
+    check_companions(x, name, [&] { weight_.check(plan.rows, name); });
+    check_as(x);
+    return plan;
+  }
+
+  // Throws Error if --as is given, but is for none of the tensors.
+  void check_as(const TensorInfo& x) {
+    if (!as() || weight_.has_dtype(*as())) return;
+    for (const Companion* const companion : companions()) {
+      if (companion->has_dtype(*as())) return;
+    }
+    app::check_as(as(), x);
+  }
+
+  std::vector<Companion*> companions() {
+    std::vector<Companion*> given{&dy_};
+    if (mean_) given.push_back(&*mean_);
+    if (rstd_) given.push_back(&*rstd_);
+    return given;
+  }
+
+  static bool makes_detour(const GradPlan& plan, const GradSources& sources, const TensorSink* dx) {
+    const auto detours = [](const Passage& passage, const auto* tensor) {
+      return tensor != nullptr && passage.makes_detour(tensor->has_positions());
+    };
+    const Route& route = plan.rows.route;
+    return detours(route.in, &sources.x) || detours(plan.dy, &sources.dy) ||
+           detours(plan.mean, sources.mean) || detours(plan.rstd, sources.rstd) ||
+           detours(route.out, dx);
+  }
+
+  const GradArguments& arguments_;
+  const Kernel& kernel_;
+  GradientWishes wishes_;
+  Companion dy_;
+  std::optional<Companion> mean_;
+  std::optional<Companion> rstd_;
+  AffineInput weight_;
+  AffineTerm weight_term_;
+};
+
+// Each line would need a dy of its own.
+void refuse_lines(const Inputs& inputs, const std::string& word) {
+  if (!std::holds_alternative<TensorLines>(inputs)) return;
+  const bool has_member = word.find(':') != word.npos;
+  throw Error("grad takes a tensor that goes with a dy, found JSON Lines",
+              has_member ? "" : concat("name one: ", shell_word(word + ":1")));
+}
+
+}  // namespace
+
+int grad(const GradArguments& arguments) {
+  const InputArguments& input = arguments.input;
+  std::vector<std::string> others{arguments.dy};
+  for (const auto& name : {arguments.mean, arguments.rstd}) {
+    if (name) others.push_back(*name);
+  }
+  check_inputs(input, arguments.normalization, others);
+  Gradients gradients(arguments);
+  Outputs outputs(names_of(arguments), arguments.output);
+  const Inputs inputs = open_inputs(input.names, input.options);
+  refuse_lines(inputs, input.names.front());
+  check_named(inputs);
+  return for_each_tensor(
+      inputs, outputs,
+      {[&](const TensorInfo& x, const InputName& name) { return gradients.results(x, name); },
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
+         gradients.find(*tensor.source, name, outputs);
+       },
+       input.keep_going});
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,200 @@
+#include "lnorm/pipeline/grad.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lnorm/core/chunk.hpp"
+#include "lnorm/kernel/backward.hpp"
+#include "lnorm/layout/row_sink.hpp"
+#include "lnorm/pipeline/long_gradients.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// One for every thread that is at work, and not for every block under way: where rows are long they are large.
+class ColumnsOfThreads {
+ public:
+  explicit ColumnsOfThreads(std::int64_t columns) : columns_(columns) {}
+
+  std::unique_ptr<ColumnGradients> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<ColumnGradients>(columns_);
+    auto columns = std::move(free_.back());
+    free_.pop_back();
+    return columns;
+  }
+
+  void put_back(std::unique_ptr<ColumnGradients> columns) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(columns));
+  }
+
+  // What all of them have gathered.
+  std::unique_ptr<ColumnGradients> merged() {
+    auto all = take();
+    for (const auto& other : free_) all->merge(*other);
+    return all;
+  }
+
+ private:
+  std::int64_t columns_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ColumnGradients>> free_;
+};
+
+// Rows in blocks of whole ones.
+class GradientBlocks {
+ public:
+  GradientBlocks(GradientRows& rows, const GradPlan& plan, const RunOptions& options)
+      : rows_(rows),
+        plan_(plan.rows),
+        progress_(options.progress),
+        crew_(crew_of(plan.rows, options.threads)),
+        slots_(crew_.slots()) {}
+
+  // dx and columns may be null: they are not wanted.
+  void run(const GradientSetting& setting, RowSink* dx, ColumnsOfThreads* columns) {
+    const auto begin = [&](std::int64_t block, std::size_t s) {
+      const Tile tile = tile_of(block);
+      rows_.begin(tile, slots_[s].in);
+      rows_.begin_saved(tile, slots_[s].in);
+    };
+    const auto work = [&](std::int64_t block, std::size_t s) {
+      const Tile tile = tile_of(block);
+      Slot& slot = slots_[s];
+      read(tile, slot);
+      if (dx != nullptr) slot.out.resize(tile.bytes(item_size(plan_.out)));
+      auto gathered = columns != nullptr ? columns->take() : nullptr;
+      layer_norm_backward(setting.kernel, rows_.x(tile, slot.in), rows_.dy(tile, slot.in),
+                          {dx != nullptr ? slot.out.data() : nullptr, plan_.out}, setting.weight,
+                          setting.formula, GradientRows::saved(slot.in, 0), gathered.get());
+      if (gathered) columns->put_back(std::move(gathered));
+      if (dx != nullptr) slot.encoded = dx->put(tile, slot.out, slot.packed, slot.text);
+    };
+    const auto end = [&](std::int64_t block, std::size_t s) {
+      const Tile tile = tile_of(block);
+      if (dx != nullptr) dx->write(slots_[s].encoded);
+      if (progress_) progress_((tile.first_row + tile.rows) * plan_.row_length);
+    };
+    crew_.run(blocks(), begin, work, end);
+  }
+
+  // All rows once more, for as long as this object lives.
+  RowsAgain again() {
+    const auto for_each_row = [this](const auto& see) {
+      crew_.run(blocks(), {},
+                [&](std::int64_t block, std::size_t s) {
+                  const Tile tile = tile_of(block);
+                  Slot& slot = slots_[s];
+                  read(tile, slot);
+                  for (std::int64_t r = 0; r < tile.rows; ++r) {
+                    const GradientPart row = rows_.part(tile, slot.in, r);
+                    see(
+                        s, [&](const auto& see_part) { see_part(row); },
+                        GradientRows::saved(slot.in, r));
+                  }
+                },
+                {});
+    };
+    return {crew_.slots(), for_each_row};
+  }
+
+ private:
+  // A block under way, in buffers that the next block will use again.
+  struct Slot {
+    GradientRows::Room in;
+    std::vector<std::byte> out;
+    std::vector<std::byte> packed;  // out as it lies in the file, where that is another order
+    std::string text;               // if that is what out is encoded as
+    std::span<const std::byte> encoded;
+  };
+
+  std::int64_t blocks() const {
+    const std::int64_t rows = plan_.row_length > 0 ? plan_.rows : 0;
+    return (rows + plan_.route.rows - 1) / plan_.route.rows;
+  }
+
+  Tile tile_of(std::int64_t block) const {
+    const std::int64_t first = block * plan_.route.rows;
+    return {first, std::min(plan_.route.rows, plan_.rows - first), 0, plan_.row_length};
+  }
+
+  void read(const Tile& tile, Slot& slot) const {
+    rows_.read(tile, slot.in);
+    rows_.read_saved(tile, slot.in);
+  }
+
+  GradientRows& rows_;
+  const Plan& plan_;
+  const Progress& progress_;
+  Crew crew_;
+  std::vector<Slot> slots_;
+};
+
+void write(const std::vector<double>& numbers, const TensorInfo& info, TensorSink& sink) {
+  const std::int64_t count = std::ssize(numbers);
+  RowSink out(sink, info, RowView::contiguous(1, count), {}, {});
+  if (count > 0) {
+    std::vector<std::byte> elements(numbers.size() * item_size(info.dtype));
+    store(numbers.data(), count, info.dtype, elements.data());
+    std::vector<std::byte> packed;
+    std::string text;
+    out.write(out.put({0, 1, 0, count}, elements, packed, text));
+  }
+  out.finish();
+}
+
+}  // namespace
+
+void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& kernel,
+              const AffineTerm& weight, const TensorInfo& parameters, const GradSinks& sinks,
+              const RunOptions& options) {
+  const ForEachTile for_each = for_each_tile(options.threads);
+  const Plan& layout = plan.rows;
+  const GradientWishes& wishes = plan.wishes;
+  GradientRows rows(sources, plan, for_each);
+  std::optional<RowSink> dx;
+  if (wishes.dx)
+    dx.emplace(*sinks.dx, layout.result(), layout.out_view, layout.route.out, for_each);
+  RowSink* const dx_sink = dx ? &*dx : nullptr;
+  const GradientSetting setting{
+      kernel, layout.in,      rows.dy_dtype(),      layout.out, layout.row_length,
+      weight, layout.formula, layout.route.in_parts};
+  const bool uniform = parameters.shape.empty();
+  const ColumnWishes columns{wishes.dweight, wishes.dbias, uniform, parameters.dtype};
+  const bool wants_columns = wishes.dweight || wishes.dbias;
+  ParameterGradients found;
+  if (layout.row_length == 0) {
+    // Sums over no elements.
+    found.dweight.assign(uniform ? 1 : 0, 0);
+    found.dbias = found.dweight;
+  } else if (layout.route.in_parts) {
+    // Threads write different columns: one object will do.
+    const auto gathered =
+        wants_columns ? std::make_unique<ColumnGradients>(layout.row_length) : nullptr;
+    long_gradients(rows, plan, setting, dx_sink, gathered.get(), options);
+    if (gathered) {
+      found =
+          parameter_gradients(setting, *gathered, columns, long_rows_again(rows, plan, options));
+    }
+  } else {
+    ColumnsOfThreads gathered(layout.row_length);
+    GradientBlocks blocks(rows, plan, options);
+    blocks.run(setting, dx_sink, wants_columns ? &gathered : nullptr);
+    if (wants_columns) {
+      found = parameter_gradients(setting, *gathered.merged(), columns, blocks.again());
+    }
+  }
+  rows.finish();
+  if (dx) dx->finish();
+  if (wishes.dweight) write(found.dweight, parameters, *sinks.dweight);
+  if (wishes.dbias) write(found.dbias, parameters, *sinks.dbias);
+}
+
+}  // namespace lnorm

@@ -1,0 +1,87 @@
+#include "lnorm/pipeline/grad_plan.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// Whether the elements lie in another order than C's.
+bool is_transposed(const TensorInfo& tensor) {
+  return tensor.order == MemoryOrder::fortran && tensor.shape.size() > 1 &&
+         element_count(tensor.shape) > 0;
+}
+
+void add_reason(Route& route, std::string_view reason) {
+  route.reason += concat(route.reason.empty() ? "" : "; ", reason);
+}
+
+void check_saved(const TensorInfo& saved, const TensorInfo& x, const Plan& plan) {
+  const Shape kept = plan.row_shape(true);
+  const Shape dropped = plan.row_shape(false);
+  if (saved.shape != kept && saved.shape != dropped) {
+    throw Error(concat(printable(saved.name), " has shape ", to_string(saved.shape),
+                       ", expected a number for each row of ", printable(x.name), ", shape ",
+                       to_string(kept), " or ", to_string(dropped)));
+  }
+  if (!is_floating(saved.dtype)) {
+    throw Error(concat(printable(saved.name), " is ", name(saved.dtype),
+                       ", expected float16, bfloat16, float32 or float64"));
+  }
+}
+
+}  // namespace
+
+GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& options,
+                        std::optional<DType> dtype, const GradientWishes& wishes) {
+  check_gradient_shape(inputs.dy, inputs.x);
+  TensorInfo x = inputs.x;
+  const bool x_alone = is_transposed(x) && !is_transposed(inputs.dy);
+  const bool dy_alone = is_transposed(inputs.dy) && !is_transposed(x);
+  if (x_alone) x.order = MemoryOrder::c;
+  GradPlan plan;
+  plan.wishes = wishes;
+  plan.rows = make_plan(x, options, dtype,
+                        {.bytes_beside = static_cast<std::int64_t>(item_size(inputs.dy.dtype))});
+  Route& route = plan.rows.route;
+  plan.dy = route.in;
+  if (x_alone) route.in.transposes = true;
+  if (dy_alone) plan.dy.transposes = true;
+  if (x_alone || dy_alone) add_reason(route, "x and dy lie in different memory orders");
+  const auto passage_of = [&](const std::optional<TensorInfo>& saved) {
+    Passage passage;
+    if (!saved) return passage;
+    check_saved(*saved, x, plan.rows);
+    passage.needs_positions = !plan.rows.rows_in_order();
+    passage.transposes = is_transposed(*saved);
+    return passage;
+  };
+  plan.mean = passage_of(inputs.mean);
+  plan.rstd = passage_of(inputs.rstd);
+  if (wishes.dweight || wishes.dbias) {
+    for (Passage* passage : {&route.in, &plan.dy, &plan.mean, &plan.rstd}) {
+      passage->needs_positions = true;
+    }
+    add_reason(route, "dweight and dbias may need all rows once more");
+  }
+  return plan;
+}
+
+void check_gradient_shape(const TensorInfo& dy, const TensorInfo& x) {
+  if (dy.shape == x.shape) return;
+  throw Error(concat(printable(dy.name), " has shape ", to_string(dy.shape), ", but ",
+                     printable(x.name), " has shape ", to_string(x.shape)));
+}
+
+TensorInfo parameter_gradient(const Plan& plan, const TensorInfo* weight,
+                              std::optional<DType> dtype) {
+  const bool as_weight = weight != nullptr && is_floating(weight->dtype);
+  return {"", dtype.value_or(as_weight ? weight->dtype : plan.out),
+          weight != nullptr ? weight->shape : plan.normalized_shape()};
+}
+
+}  // namespace lnorm

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+
+#include "lnorm/core/options.hpp"
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/layout/tiles.hpp"
+#include "lnorm/pipeline/plan.hpp"
+
+namespace lnorm {
+
+// What a backward pass is to find.
+struct GradientWishes {
+  bool dx = true;
+  bool dweight = true;
+  bool dbias = true;
+};
+
+// The tensors that a backward pass reads, as their headers say. mean and rstd: what a forward pass has saved, if
+// they take the place of what would be computed.
+struct GradientInputs {
+  TensorInfo x;
+  TensorInfo dy;
+  std::optional<TensorInfo> mean = {};
+  std::optional<TensorInfo> rstd = {};
+};
+
+// Every decision about a backward pass. dweight and dbias are sums over all rows: where their bounds leave a digit
+// open all rows are read once more, so that all that is read needs positions. Tensors in different memory orders
+// are brought into C order.
+struct GradPlan {
+  Plan rows;  // of x, and of dx; dy lies in rows as x does
+  GradientWishes wishes;
+  Passage dy;
+  Passage mean;  // along rows.row_number_view, as rstd
+  Passage rstd;
+};
+
+// dtype: of dx; as of make_plan. Throws Error, in the words of the command line, if the tensors or the options do
+// not fit together.
+GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& options,
+                        std::optional<DType> dtype = {}, const GradientWishes& wishes = {});
+
+// Throws Error, naming both shapes, unless dy has the shape of x.
+void check_gradient_shape(const TensorInfo& dy, const TensorInfo& x);
+
+// What dweight and dbias are, but for their names: in the shape of the weight, if there is one, else the normalized
+// shape; of dtype, if it is given, else the weight's, if that is a float, else dx's.
+TensorInfo parameter_gradient(const Plan& plan, const TensorInfo* weight,
+                              std::optional<DType> dtype);
+
+}  // namespace lnorm

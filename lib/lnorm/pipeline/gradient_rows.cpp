@@ -1,0 +1,64 @@
+#include "lnorm/pipeline/gradient_rows.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// What has one number a row.
+Tile numbers_of(const Tile& tile) { return {tile.first_row, tile.rows, 0, 1}; }
+
+}  // namespace
+
+GradientRows::GradientRows(const GradSources& sources, const GradPlan& plan,
+                           const ForEachTile& for_each_tile)
+    : x_(sources.x, plan.rows.in_view, plan.rows.route.in, for_each_tile),
+      dy_(sources.dy, plan.rows.in_view, plan.dy, for_each_tile) {
+  const RowView& numbers = plan.rows.row_number_view;
+  if (sources.mean != nullptr) mean_.emplace(*sources.mean, numbers, plan.mean, for_each_tile);
+  if (sources.rstd != nullptr) rstd_.emplace(*sources.rstd, numbers, plan.rstd, for_each_tile);
+}
+
+void GradientRows::begin(const Tile& tile, Room& room) {
+  x_.begin(tile, room.x.packed, room.x.rows);
+  dy_.begin(tile, room.dy.packed, room.dy.rows);
+}
+
+void GradientRows::read(const Tile& tile, Room& room) const {
+  x_.read(tile, room.x.packed, room.x.rows);
+  dy_.read(tile, room.dy.packed, room.dy.rows);
+}
+
+void GradientRows::begin_saved(const Tile& tile, Room& room) {
+  if (mean_) mean_->begin(numbers_of(tile), room.mean.packed, room.mean.rows);
+  if (rstd_) rstd_->begin(numbers_of(tile), room.rstd.packed, room.rstd.rows);
+}
+
+void GradientRows::read_saved(const Tile& tile, Room& room) const {
+  if (!rstd_) return;
+  const Tile numbers = numbers_of(tile);
+  room.saved.assign(static_cast<std::size_t>(tile.rows), {});
+  const auto take = [&](const RowSource& source, TileRoom& bytes, Number SavedStatistics::*number) {
+    source.read(numbers, bytes.packed, bytes.rows);
+    // As one row, whose elements they are.
+    const Tile row{0, 1, 0, tile.rows};
+    for_each_element(rows_in(source, row, bytes), [&](std::int64_t r, Number value) {
+      room.saved[static_cast<std::size_t>(r)].*number = value;
+    });
+  };
+  if (mean_) take(*mean_, room.mean, &SavedStatistics::mean);
+  take(*rstd_, room.rstd, &SavedStatistics::rstd);
+}
+
+void GradientRows::line_up(const ForEachTile& for_each_tile) {
+  x_.line_up(for_each_tile);
+  dy_.line_up(for_each_tile);
+}
+
+void GradientRows::finish() {
+  x_.finish();
+  dy_.finish();
+  if (mean_) mean_->finish();
+  if (rstd_) rstd_->finish();
+}
+
+}  // namespace lnorm

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/kernel/gradient.hpp"
+#include "lnorm/layout/row_source.hpp"
+#include "lnorm/pipeline/grad_plan.hpp"
+
+namespace lnorm {
+
+// What a backward pass reads. mean and rstd: null if they are computed.
+struct GradSources {
+  TensorSource& x;
+  TensorSource& dy;
+  TensorSource* mean = nullptr;
+  TensorSource* rstd = nullptr;
+};
+
+// The rows of a backward pass: x and dy side by side, and what was saved of each row.
+class GradientRows {
+ public:
+  GradientRows(const GradSources& sources, const GradPlan& plan, const ForEachTile& for_each_tile);
+
+  // A tile under way. The next one uses it again.
+  struct Room {
+    TileRoom x;
+    TileRoom dy;
+    TileRoom mean;
+    TileRoom rstd;
+    std::vector<SavedStatistics> saved;  // of every row of the tile, if there are any
+  };
+
+  DType dy_dtype() const noexcept { return dy_.info().dtype; }
+
+  // As of RowSource.
+  void begin(const Tile& tile, Room& room);
+  void read(const Tile& tile, Room& room) const;
+
+  // The same of what was saved of a tile's rows.
+  void begin_saved(const Tile& tile, Room& room);
+  void read_saved(const Tile& tile, Room& room) const;
+
+  // The tile that was read: all its rows, or what it has of row r.
+  RowsIn x(const Tile& tile, const Room& room) const { return rows_in(x_, tile, room.x); }
+  RowsIn dy(const Tile& tile, const Room& room) const { return rows_in(dy_, tile, room.dy); }
+  GradientPart part(const Tile& tile, const Room& room, std::int64_t r) const {
+    return {row_of(x(tile, room), r), row_of(dy(tile, room), r), tile.first};
+  }
+
+  // What was saved of row r of the tile; null if nothing was.
+  static const SavedStatistics* saved(const Room& room, std::int64_t r) {
+    return room.saved.empty() ? nullptr : &room.saved[static_cast<std::size_t>(r)];
+  }
+
+  // As of RowSource.
+  void line_up(const ForEachTile& for_each_tile);
+  void finish();
+
+ private:
+  static RowsIn rows_in(const RowSource& source, const Tile& tile, const TileRoom& room) {
+    const TensorInfo& info = source.info();
+    return {room.rows.data(), info.dtype, info.byte_order, tile.rows, tile.count};
+  }
+
+  RowSource x_;
+  RowSource dy_;
+  std::optional<RowSource> mean_;
+  std::optional<RowSource> rstd_;
+};
+
+}  // namespace lnorm

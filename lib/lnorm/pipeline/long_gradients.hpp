@@ -1,0 +1,18 @@
+#pragma once
+
+#include "lnorm/kernel/parameter_gradients.hpp"
+#include "lnorm/layout/row_sink.hpp"
+#include "lnorm/pipeline/gradient_rows.hpp"
+#include "lnorm/pipeline/run.hpp"
+
+namespace lnorm {
+
+// The backward pass of rows that go in parts (plan.rows.route.in_parts), as run_long_rows takes them forward.
+// dx and columns may be null: they are not wanted.
+void long_gradients(GradientRows& rows, const GradPlan& plan, const GradientSetting& setting,
+                    RowSink* dx, ColumnGradients* columns, const RunOptions& options);
+
+// The same rows once more, several at once. rows and options must outlive it.
+RowsAgain long_rows_again(GradientRows& rows, const GradPlan& plan, const RunOptions& options);
+
+}  // namespace lnorm
