@@ -20,7 +20,7 @@ build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libpr
   libxtensor-dev libzip-dev nlohmann-json3-dev pkgconf)
 test_packages=(catch2 fish libmpfr-dev mandoc zsh)
 # The kernels' tests in shares, without those that take an emulator long.
-cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]')
+cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]' '[backward]~[long]')
 package_packages=(dpkg-dev file lintian)
 lint_packages=(clang-format clang-tidy)
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev time)

@@ -37,39 +37,8 @@ Integer shifted(const Integer& value, std::int64_t by) {
                  : Integer(value >> static_cast<unsigned>(-by));
 }
 
-// As numerator * 2^exponent.
-Fraction fraction(const Number& number) {
-  if (number.is_integer) return {Integer(number.integer), 1, 0};
-  int exponent = 0;
-  const double mantissa = std::frexp(number.value, &exponent);
-  return {Integer(static_cast<std::int64_t>(std::ldexp(mantissa, 53))), 1, exponent - 53};
-}
-
-Fraction operator*(const Fraction& a, const Fraction& b) {
-  return {a.numerator * b.numerator, a.denominator * b.denominator, a.exponent + b.exponent};
-}
-
-Fraction operator/(const Fraction& a, const Fraction& b) {
-  return {a.numerator * b.denominator, a.denominator * b.numerator, a.exponent - b.exponent};
-}
-
-Fraction operator+(const Fraction& a, const Fraction& b) {
-  const std::int64_t exponent = std::min(a.exponent, b.exponent);
-  return {shifted(a.numerator, a.exponent - exponent) * b.denominator +
-              shifted(b.numerator, b.exponent - exponent) * a.denominator,
-          a.denominator * b.denominator, exponent};
-}
-
 std::int64_t bit_length(const Integer& value) {
   return value == 0 ? 0 : static_cast<std::int64_t>(mp::msb(value)) + 1;
-}
-
-// floor(log2(value)), of a value that is positive.
-std::int64_t exponent_of(const Fraction& value) {
-  std::int64_t e = bit_length(value.numerator) - bit_length(value.denominator);
-  const bool below = e >= 0 ? value.numerator < (value.denominator << static_cast<unsigned>(e))
-                            : (value.numerator << static_cast<unsigned>(-e)) < value.denominator;
-  return (below ? e - 1 : e) + value.exponent;
 }
 
 // The root of an integer, if it is one.
@@ -83,6 +52,41 @@ std::optional<Integer> exact_root(const Integer& value) {
 bool same_bits(double a, double b) { return a == b && std::signbit(a) == std::signbit(b); }
 
 }  // namespace
+
+Fraction fraction(const Number& number) {
+  if (number.is_integer) return {Integer(number.integer), 1, 0};
+  int exponent = 0;
+  const double mantissa = std::frexp(number.value, &exponent);
+  return {Integer(static_cast<std::int64_t>(std::ldexp(mantissa, 53))), 1, exponent - 53};
+}
+
+Fraction operator*(const Fraction& a, const Fraction& b) {
+  return {a.numerator * b.numerator, a.denominator * b.denominator, a.exponent + b.exponent};
+}
+
+Fraction operator/(const Fraction& a, const Fraction& b) {
+  const int sign = b.numerator < 0 ? -1 : 1;
+  return {sign * a.numerator * b.denominator, sign * a.denominator * b.numerator,
+          a.exponent - b.exponent};
+}
+
+Fraction operator+(const Fraction& a, const Fraction& b) {
+  const std::int64_t exponent = std::min(a.exponent, b.exponent);
+  return {shifted(a.numerator, a.exponent - exponent) * b.denominator +
+              shifted(b.numerator, b.exponent - exponent) * a.denominator,
+          a.denominator * b.denominator, exponent};
+}
+
+Fraction operator-(const Fraction& a, const Fraction& b) {
+  return a + Fraction{-b.numerator, b.denominator, b.exponent};
+}
+
+std::int64_t exponent_of(const Fraction& value) {
+  std::int64_t e = bit_length(value.numerator) - bit_length(value.denominator);
+  const bool below = e >= 0 ? value.numerator < (value.denominator << static_cast<unsigned>(e))
+                            : (value.numerator << static_cast<unsigned>(-e)) < value.denominator;
+  return (below ? e - 1 : e) + value.exponent;
+}
 
 double rounded(const Fraction& value, lnorm::DType dtype) {
   if (value.numerator == 0) return 0;
@@ -112,29 +116,68 @@ double ulp_distance(double actual, const Fraction& value, lnorm::DType dtype) {
   const Fraction size{mp::abs(value.numerator), value.denominator, value.exponent};
   const std::int64_t exponent = size.numerator == 0 ? f.min_exponent : exponent_of(size);
   const std::int64_t unit = std::max(exponent, f.min_exponent) - f.precision + 1;
-  Fraction off = fraction({actual}) + Fraction{-value.numerator, value.denominator, value.exponent};
+  Fraction off = fraction({actual}) - value;
   off.numerator = mp::abs(off.numerator);
   off.exponent -= unit;
   return rounded(off, lnorm::DType::float64);
 }
 
 Integers integers(std::span<const Number> numbers) {
-  std::vector<Fraction> parts;
+  std::vector<Fraction> fractions;
+  for (const Number& number : numbers) fractions.push_back(fraction(number));
+  return integers(fractions);
+}
+
+Integers integers(std::span<const Fraction> numbers) {
   std::optional<std::int64_t> exponent;
-  for (const Number& number : numbers) {
-    parts.push_back(fraction(number));
-    if (parts.back().numerator == 0) continue;
-    exponent = std::min(exponent.value_or(parts.back().exponent), parts.back().exponent);
+  for (const Fraction& number : numbers) {
+    if (number.numerator == 0) continue;
+    exponent = std::min(exponent.value_or(number.exponent), number.exponent);
   }
   Integers result;
   result.exponent = exponent.value_or(0);
-  for (const Fraction& part : parts) {
-    result.numerators.push_back(part.numerator == 0
+  for (const Fraction& number : numbers) {
+    result.numerators.push_back(number.numerator == 0
                                     ? Integer(0)
-                                    : shifted(part.numerator, part.exponent - result.exponent));
+                                    : shifted(number.numerator, number.exponent - result.exponent));
     result.sum += result.numerators.back();
   }
   return result;
+}
+
+Root::Root(const Fraction& square) : square_(square) {
+  if (square_.numerator == 0) return;
+  // Lowest terms, and an even exponent, so that a root that is a fraction shows.
+  const Integer divisor = mp::gcd(square_.numerator, square_.denominator);
+  square_.numerator /= divisor;
+  square_.denominator /= divisor;
+  for (Integer* part : {&square_.numerator, &square_.denominator}) {
+    const auto zeros = static_cast<unsigned>(mp::lsb(*part));
+    *part >>= zeros;
+    square_.exponent += part == &square_.numerator ? zeros : -static_cast<std::int64_t>(zeros);
+  }
+  if (square_.exponent % 2 != 0) {
+    square_.numerator *= 2;
+    --square_.exponent;
+  }
+  const auto numerator = exact_root(square_.numerator);
+  const auto denominator = exact_root(square_.denominator);
+  exact_.reset();
+  if (numerator && denominator) exact_ = {*numerator, *denominator, square_.exponent / 2};
+}
+
+const Fraction& Root::bound(int which, std::int64_t bits) const {
+  if (exact_) return *exact_;
+  auto& known = bounds_[{which, bits}];
+  if (known.numerator == 0) known = find(which, bits);
+  return known;
+}
+
+Fraction Root::find(int which, std::int64_t bits) const {
+  const std::int64_t places = std::max<std::int64_t>(
+      0, bits + bit_length(square_.denominator) - bit_length(square_.numerator));
+  const Integer scaled = shifted(square_.numerator, 2 * places) / square_.denominator;
+  return {mp::sqrt(scaled) + which, 1, square_.exponent / 2 - places};
 }
 
 Row::Row(std::span<const Number> x, std::span<const Number> weight, bool plus_one,
@@ -158,53 +201,20 @@ Row::Row(std::span<const Number> x, std::span<const Number> weight, bool plus_on
   const Integer freedom = n_ - formula.ddof;
   variance_ = {squares, n_ * n_ * freedom, 2 * x_.exponent};
   const Fraction eps = fraction({formula.eps});
-  under_root_ = formula.eps_on == lnorm::EpsOn::variance ? variance_ + eps : variance_;
-  defined_ = under_root_.numerator != 0 || eps.numerator != 0;
-  if (under_root_.numerator == 0) under_root_ = {};
-  if (under_root_.numerator == 0) return;
-  // Lowest terms, and an even exponent, so that a root that is a fraction shows.
-  const Integer divisor = mp::gcd(under_root_.numerator, under_root_.denominator);
-  under_root_.numerator /= divisor;
-  under_root_.denominator /= divisor;
-  for (Integer* part : {&under_root_.numerator, &under_root_.denominator}) {
-    const auto zeros = static_cast<unsigned>(mp::lsb(*part));
-    *part >>= zeros;
-    under_root_.exponent +=
-        part == &under_root_.numerator ? zeros : -static_cast<std::int64_t>(zeros);
-  }
-  if (under_root_.exponent % 2 != 0) {
-    under_root_.numerator *= 2;
-    --under_root_.exponent;
-  }
+  const Fraction under_root =
+      formula.eps_on == lnorm::EpsOn::variance ? variance_ + eps : variance_;
+  defined_ = under_root.numerator != 0 || eps.numerator != 0;
+  root_ = Root(under_root);
 }
 
-const Fraction& Row::root(int bound, std::int64_t bits) const {
-  auto& known = roots_[{bound, bits}];
-  if (known.numerator == 0) known = find_root(bound, bits);
-  return known;
-}
-
-Fraction Row::find_root(int bound, std::int64_t bits) const {
-  Fraction result;
-  const auto numerator = exact_root(under_root_.numerator);
-  const auto denominator = exact_root(under_root_.denominator);
-  if (numerator && denominator) {
-    result = {*numerator, *denominator, under_root_.exponent / 2};
-  } else {
-    // Relative to its size.
-    const std::int64_t places =
-        bits + bit_length(under_root_.denominator) - bit_length(under_root_.numerator);
-    const Integer scaled = shifted(under_root_.numerator, std::max<std::int64_t>(0, 2 * places)) /
-                           under_root_.denominator;
-    result = {mp::sqrt(scaled) + bound, 1,
-              under_root_.exponent / 2 - std::max<std::int64_t>(0, places)};
-  }
-  return formula_.eps_on == lnorm::EpsOn::std ? result + fraction({formula_.eps}) : result;
+Fraction Row::divisor(int bound, std::int64_t bits) const {
+  const Fraction& root = root_.bound(bound, bits);
+  return formula_.eps_on == lnorm::EpsOn::std ? root + fraction({formula_.eps}) : root;
 }
 
 Fraction Row::y(std::size_t i, int bound, std::int64_t bits) const {
   const Fraction deviation{x_.numerators[i] * n_ - center_, n_, x_.exponent};
-  Fraction result = deviation / root(bound, bits);
+  Fraction result = deviation / divisor(bound, bits);
   if (!weight_.empty()) {
     const Fraction weight = fraction(weight_[i]);
     result = result * (plus_one_ ? weight + Fraction{1, 1, 0} : weight);
@@ -226,8 +236,8 @@ double Row::mean() const { return rounded({center_, n_, x_.exponent}, lnorm::DTy
 
 double Row::rstd() const {
   for (std::int64_t bits = 200; bits < 100'000; bits *= 4) {
-    const double low = rounded(Fraction{1, 1, 0} / root(1, bits), lnorm::DType::float64);
-    const double high = rounded(Fraction{1, 1, 0} / root(0, bits), lnorm::DType::float64);
+    const double low = rounded(Fraction{1, 1, 0} / divisor(1, bits), lnorm::DType::float64);
+    const double high = rounded(Fraction{1, 1, 0} / divisor(0, bits), lnorm::DType::float64);
     if (low == high) return low;
   }
   throw std::runtime_error("the oracle does not come to a decision");

@@ -3,6 +3,7 @@
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,12 +19,20 @@ namespace oracle {
 
 using Integer = boost::multiprecision::cpp_int;
 
-// numerator / denominator * 2^exponent
+// numerator / denominator * 2^exponent, the denominator positive
 struct Fraction {
   Integer numerator = 0;
   Integer denominator = 1;
   std::int64_t exponent = 0;
 };
+
+Fraction operator+(const Fraction& a, const Fraction& b);
+Fraction operator-(const Fraction& a, const Fraction& b);
+Fraction operator*(const Fraction& a, const Fraction& b);
+Fraction operator/(const Fraction& a, const Fraction& b);
+
+// floor(log2(value)), of a value that is positive.
+std::int64_t exponent_of(const Fraction& value);
 
 // The nearest number of a float dtype, ties to even; a zero that was not exact keeps its sign.
 double rounded(const Fraction& value, lnorm::DType dtype);
@@ -38,6 +47,8 @@ struct Number {
   bool is_integer = false;
 };
 
+Fraction fraction(const Number& number);
+
 // numbers[i] = numerators[i] * 2^exponent
 struct Integers {
   std::vector<Integer> numerators;
@@ -45,6 +56,28 @@ struct Integers {
   Integer sum = 0;
 };
 Integers integers(std::span<const Number> numbers);
+// Of fractions whose denominators are 1.
+Integers integers(std::span<const Fraction> numbers);
+
+// The square root of a fraction that is not negative.
+class Root {
+ public:
+  Root() = default;
+  explicit Root(const Fraction& square);
+
+  // The root, if it is a fraction.
+  const std::optional<Fraction>& exact() const { return exact_; }
+
+  // A bound, within 2^-bits of its size: 0 is the lower one, 1 the upper one. Both are the root where that is exact.
+  const Fraction& bound(int which, std::int64_t bits) const;
+
+ private:
+  Fraction find(int which, std::int64_t bits) const;
+
+  Fraction square_;
+  std::optional<Fraction> exact_ = Fraction{};
+  mutable std::map<std::pair<int, std::int64_t>, Fraction> bounds_;
+};
 
 class Row {
  public:
@@ -66,9 +99,8 @@ class Row {
   Fraction y(std::size_t i) const;
 
  private:
-  // A bound of s: 0 is the lower one, 1 the upper one. bits: after the binary point.
-  const Fraction& root(int bound, std::int64_t bits) const;
-  Fraction find_root(int bound, std::int64_t bits) const;
+  // A bound of s, as those of a root.
+  Fraction divisor(int bound, std::int64_t bits) const;
   Fraction y(std::size_t i, int bound, std::int64_t bits) const;
 
   lnorm::Formula formula_;
@@ -79,10 +111,9 @@ class Row {
   std::vector<Number> weight_;
   std::vector<Number> bias_;
   bool plus_one_;
-  Integer center_;       // the sum, or 0 by RMS; in units of x_
-  Fraction variance_;    // by the formula
-  Fraction under_root_;  // with eps, if that goes there
-  mutable std::map<std::pair<int, std::int64_t>, Fraction> roots_;
+  Integer center_;     // the sum, or 0 by RMS; in units of x_
+  Fraction variance_;  // by the formula
+  Root root_;          // of it, with eps if that goes there
 };
 
 // Of numbers that are finite or -infinity, at least one finite: each rounded once to dtype.
