@@ -38,10 +38,9 @@ Integer shifted(const Integer& value, std::int64_t by) {
 }
 
 // As numerator * 2^exponent.
-Fraction fraction(const Number& number) {
-  if (number.is_integer) return {Integer(number.integer), 1, 0};
+Fraction fraction(double value) {
   int exponent = 0;
-  const double mantissa = std::frexp(number.value, &exponent);
+  const double mantissa = std::frexp(value, &exponent);
   return {Integer(static_cast<std::int64_t>(std::ldexp(mantissa, 53))), 1, exponent - 53};
 }
 
@@ -58,6 +57,11 @@ Fraction operator+(const Fraction& a, const Fraction& b) {
   return {shifted(a.numerator, a.exponent - exponent) * b.denominator +
               shifted(b.numerator, b.exponent - exponent) * a.denominator,
           a.denominator * b.denominator, exponent};
+}
+
+Fraction fraction(const Number& number) {
+  if (number.is_integer) return {Integer(number.integer), 1, 0};
+  return number.low == 0 ? fraction(number.value) : fraction(number.value) + fraction(number.low);
 }
 
 std::int64_t bit_length(const Integer& value) {
@@ -112,7 +116,7 @@ double ulp_distance(double actual, const Fraction& value, lnorm::DType dtype) {
   const Fraction size{mp::abs(value.numerator), value.denominator, value.exponent};
   const std::int64_t exponent = size.numerator == 0 ? f.min_exponent : exponent_of(size);
   const std::int64_t unit = std::max(exponent, f.min_exponent) - f.precision + 1;
-  Fraction off = fraction({actual}) + Fraction{-value.numerator, value.denominator, value.exponent};
+  Fraction off = fraction(actual) + Fraction{-value.numerator, value.denominator, value.exponent};
   off.numerator = mp::abs(off.numerator);
   off.exponent -= unit;
   return rounded(off, lnorm::DType::float64);
@@ -157,7 +161,7 @@ Row::Row(std::span<const Number> x, std::span<const Number> weight, bool plus_on
   }
   const Integer freedom = n_ - formula.ddof;
   variance_ = {squares, n_ * n_ * freedom, 2 * x_.exponent};
-  const Fraction eps = fraction({formula.eps});
+  const Fraction eps = fraction(formula.eps);
   under_root_ = formula.eps_on == lnorm::EpsOn::variance ? variance_ + eps : variance_;
   defined_ = under_root_.numerator != 0 || eps.numerator != 0;
   if (under_root_.numerator == 0) under_root_ = {};
@@ -199,7 +203,7 @@ Fraction Row::find_root(int bound, std::int64_t bits) const {
     result = {mp::sqrt(scaled) + bound, 1,
               under_root_.exponent / 2 - std::max<std::int64_t>(0, places)};
   }
-  return formula_.eps_on == lnorm::EpsOn::std ? result + fraction({formula_.eps}) : result;
+  return formula_.eps_on == lnorm::EpsOn::std ? result + fraction(formula_.eps) : result;
 }
 
 Fraction Row::y(std::size_t i, int bound, std::int64_t bits) const {
@@ -243,7 +247,8 @@ std::vector<double> softmax(std::span<const Number> x, lnorm::DType dtype) {
     return !number.is_integer && std::isinf(number.value);
   };
   const auto real = [](const Number& number) {
-    return number.is_integer ? Real(Integer(number.integer)) : Real(number.value);
+    return number.is_integer ? Real(Integer(number.integer))
+                             : Real(Real(number.value) + Real(number.low));
   };
   std::optional<Real> max;
   for (const Number& number : x) {

@@ -3,6 +3,11 @@
 
 #include "lnorm/kernel/simd-inl.hpp"
 // The others build on it.
+#include "lnorm/kernel/nearest-inl.hpp"
+// So do the next two on that.
+#include "lnorm/kernel/add-inl.hpp"
+#include "lnorm/kernel/affine_steps-inl.hpp"
+// Short rows take steps.
 #include "lnorm/kernel/narrow-inl.hpp"
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/plain_sums-inl.hpp"
@@ -13,8 +18,8 @@ namespace lnorm {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr Passes kPasses{kLanes,     narrow_sums, wide_sums, narrow_write,
-                         wide_write, short_rows,  range,     plain_sums};
+constexpr Passes kPasses{kLanes,    narrow_sums, wide_sums, narrow_write, wide_write, short_rows,
+                         take_step, add,         round_row, range,        plain_sums};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

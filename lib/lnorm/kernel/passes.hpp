@@ -45,6 +45,14 @@ struct Passes {
   // Many short rows at once. False where there is no code for the dtypes or the length: nothing is done.
   bool (*short_rows)(const RowSetting& setting, const RowsIn& x, const RowsOut& y);
 
+  // Takes one step for count elements, in place (affine_steps.hpp).
+  void (*take_step)(const AffineStep& step, const RowsOut& y, std::int64_t count,
+                    std::int64_t offset);
+
+  // Sums of two rows without 64-bit integers, and a row that is rounded (add.hpp).
+  void (*add)(const RowsIn& a, const RowsIn& b, const RowsOut& sum);
+  void (*round_row)(const RowsIn& x, const RowsOut& y);
+
   // For moments: the range of a row, and its plain sums.
   Range (*range)(const RowsIn& row);
   Sums (*plain_sums)(const RowsIn& row, int exponent);

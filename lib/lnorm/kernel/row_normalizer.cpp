@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "lnorm/kernel/affine_steps.hpp"
 #include "lnorm/kernel/bracket.hpp"
 #include "lnorm/kernel/exact_sums.hpp"
 
@@ -215,6 +216,7 @@ void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut
       store(&result, 1, y.dtype, y.data + i * size);
     });
   }
+  take_steps(setting_.kernel, affine, y, part.row_length, offset);
 }
 
 double RowNormalizer::settle(std::int64_t index, Number x) const {
