@@ -4,54 +4,48 @@
 #include <string>
 
 #include "arguments.hpp"
+#include "companion.hpp"
 #include "each_tensor.hpp"
-#include "lnorm/io/open_tensor.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
+#include "residual_input.hpp"
 
 namespace lnorm::app {
 
 // Throws Error if standard input is named for more than one of the tensors.
 void check_inputs(const InputArguments& input, const NormalizationArguments& arguments);
 
-// --weight or --bias: a file, a member of one, JSON, or a number; for several inputs with {}, {1} in its name.
+// --weight or --bias: a companion, JSON, or a number.
 class AffineInput {
  public:
-  // word: nothing if it is not given. as: for a file whose dtype it can be. plus_one: as of AffineTerm.
-  AffineInput(std::string option, std::optional<std::string> word, std::optional<DType> as,
-              bool plus_one)
-      : option_(std::move(option)),
-        word_(std::move(word)),
-        plus_one_(plus_one),
-        finder_({.from = {}, .as = as}) {}
+  // word: nothing if it is not given. as: as of Companion. plus_one: as of AffineTerm.
+  AffineInput(const std::string& option, const std::optional<std::string>& word,
+              std::optional<DType> as, bool plus_one)
+      : plus_one_(plus_one) {
+    if (word) companion_.emplace(option, *word, as, parse_literal);
+  }
 
   // Throws Error unless there is one for this input, of the plan's normalized shape.
   void check(const Plan& plan, const InputName& name);
 
   // Whether what was checked last is to be read: the first time, and where it is not what was read last.
-  bool is_unread() const noexcept { return word_ && !is_read_; }
+  bool is_unread() const noexcept { return companion_ && !is_read_; }
   AffineTerm read();
 
-  bool has_dtype(DType dtype) const { return latest_ && info_.dtype == dtype; }
+  bool has_dtype(DType dtype) const { return companion_ && companion_->has_dtype(dtype); }
 
  private:
-  void find(const InputName& name);
-
-  std::string option_;
-  std::optional<std::string> word_;
   bool plus_one_;
-  TensorFinder finder_;
-  // What the word stood for the last time, and what was found.
-  std::string latest_word_;
-  std::optional<Selected> latest_;
-  TensorInfo info_;
+  std::optional<Companion> companion_;
   bool is_read_ = false;
 };
 
-// Both of them.
+// Both of them, and where results are rounded before they are used.
 class AffineInputs {
  public:
-  AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as);
+  // residual: what else --as may be for.
+  AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as,
+               const ResidualInput& residual);
 
   // Throws Error unless they are there for this input, of the plan's normalized shape; or if --as is given, but
   // is neither for the input nor for them.
@@ -63,8 +57,12 @@ class AffineInputs {
 
  private:
   std::optional<DType> as_;
+  const ResidualInput& residual_;
+  Rounding rounding_;
   AffineInput weight_;
   AffineInput bias_;
+  AffineTerm weight_term_;
+  AffineTerm bias_term_;
   Affine affine_;
 };
 

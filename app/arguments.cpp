@@ -135,6 +135,9 @@ void add_apply(CLI::App& app, Parsed& parsed) {
   add_parsed(
       apply, "--save-rstd", [&](const std::string& text) { arguments.save_rstd = text; },
       "The same of what they are multiplied by, 1/sqrt(var + eps) or so", "PATH");
+  add_parsed(
+      apply, "--save-sum", [&](const std::string& text) { arguments.save_sum = text; },
+      "Write the sum with --residual, in the output dtype", "PATH");
   apply.add_flag_callback(
       "--no-keepdim", [&] { arguments.keepdim = false; },
       "Drop the normalized axes from mean and rstd, not keep them as 1");
@@ -425,6 +428,7 @@ void check_effects(const CLI::App& command) {
   static const std::vector<Effect> effects{
       {"--no-keepdim", {"--save-mean", "--save-rstd"}},
       {"--zero-centered-weight", {"--weight"}},
+      {"--save-sum", {"--residual"}},
       {"--all", {}, {"--json", "--csv"}},
       {"--digits", {}, {"--json", "--csv"}},
       {"--histogram", {}, {"--json", "--csv"}},
@@ -466,6 +470,20 @@ void check_effects(const CLI::App& command) {
   };
   std::for_each(effects.begin(), effects.end(), check);
   if (command.get_name() == "compare") std::for_each(of_compare.begin(), of_compare.end(), check);
+}
+
+// A rounding of what is not there does nothing.
+void check_rounding(const NormalizationArguments& normalization) {
+  const Rounding& rounding = normalization.options.rounding;
+  const bool has_weight = normalization.weight.has_value();
+  const bool has_bias = normalization.bias.has_value();
+  const auto check = [](const char* step, bool rounds, bool has_effect, const char* needed) {
+    if (!rounds || has_effect) return;
+    throw Error(concat("--round ", step, " has no effect without ", needed));
+  };
+  check("sum", normalization.round_sum, normalization.residual.has_value(), "--residual");
+  check("xhat", rounding.xhat, has_weight || has_bias, "--weight or --bias");
+  check("product", rounding.product, has_weight && has_bias, "--weight and --bias");
 }
 
 // What a raw file does not tell must be told, and of no other file.
@@ -636,16 +654,21 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
     take_inputs(command, arguments.input);
     return arguments;
   };
-  if (&command == &parsed.stats) return with_input(parsed.stats_arguments);
+  if (&command == &parsed.stats) {
+    check_rounding(parsed.stats_arguments.normalization);
+    return with_input(parsed.stats_arguments);
+  }
   if (&command == &parsed.softmax) {
     check_output(parsed.softmax_arguments.output);
     return with_input(parsed.softmax_arguments);
   }
   if (&command == &parsed.show) return with_input(parsed.show_arguments);
   const ApplyArguments& arguments = parsed.apply_arguments;
+  check_rounding(arguments.normalization);
   check_output(arguments.output);
   if (arguments.save_mean) check_extension("--save-mean", *arguments.save_mean);
   if (arguments.save_rstd) check_extension("--save-rstd", *arguments.save_rstd);
+  if (arguments.save_sum) check_extension("--save-sum", *arguments.save_sum);
   return with_input(parsed.apply_arguments);
 }
 
