@@ -12,7 +12,7 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
                   const std::vector<std::string>& others) {
   auto names = input.names;
   names.insert(names.end(), others.begin(), others.end());
-  for (const auto& name : {arguments.weight, arguments.bias}) {
+  for (const auto& name : {arguments.weight, arguments.bias, arguments.residual}) {
     if (name) names.push_back(*name);
   }
   if (std::count_if(names.begin(), names.end(), is_standard_input) > 1) {
@@ -34,8 +34,11 @@ AffineTerm AffineInput::read() {
   return term;
 }
 
-AffineInputs::AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as)
+AffineInputs::AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as,
+                           const ResidualInput& residual)
     : as_(as),
+      residual_(residual),
+      rounding_(arguments.options.rounding),
       weight_("--weight", arguments.weight, as, arguments.options.zero_centered_weight),
       bias_("--bias", arguments.bias, as, false) {}
 
@@ -44,17 +47,18 @@ void AffineInputs::check(const Plan& plan, const TensorInfo& x, const InputName&
     weight_.check(plan, name);
     bias_.check(plan, name);
   });
-  if (as_ && !weight_.has_dtype(*as_) && !bias_.has_dtype(*as_)) check_as(as_, x);
+  if (as_ && !weight_.has_dtype(*as_) && !bias_.has_dtype(*as_) && !residual_.has_dtype(*as_)) {
+    check_as(as_, x);
+  }
 }
 
 const Affine& AffineInputs::of(const Plan& plan, const TensorInfo& x, const InputName& name) {
   check(plan, x, name);
   const bool other_weight = weight_.is_unread();
   const bool other_bias = bias_.is_unread();
-  if (other_weight || other_bias) {
-    affine_ = {other_weight ? weight_.read() : AffineTerm(affine_.weight()),
-               other_bias ? bias_.read() : AffineTerm(affine_.bias())};
-  }
+  if (other_weight) weight_term_ = weight_.read();
+  if (other_bias) bias_term_ = bias_.read();
+  if (other_weight || other_bias) affine_ = Affine(weight_term_, bias_term_, rounding_);
   return affine_;
 }
 

@@ -9,6 +9,7 @@
 #include "each_tensor.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
+#include "residual_input.hpp"
 
 namespace lnorm::app {
 
@@ -43,10 +44,12 @@ class AffineInput {
   bool is_read_ = false;
 };
 
-// Both of them.
+// Both of them, and where results are rounded before they are used.
 class AffineInputs {
  public:
-  AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as);
+  // residual: what else --as may be for.
+  AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as,
+               const ResidualInput& residual);
 
   // Throws Error unless they are there for this input, of the plan's normalized shape; or if --as is given, but
   // is neither for the input nor for them.
@@ -58,8 +61,12 @@ class AffineInputs {
 
  private:
   std::optional<DType> as_;
+  const ResidualInput& residual_;
+  Rounding rounding_;
   AffineInput weight_;
   AffineInput bias_;
+  AffineTerm weight_term_;
+  AffineTerm bias_term_;
   Affine affine_;
 };
 

@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,7 +11,9 @@
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
+#include "lnorm/pipeline/sum_writer.hpp"
 #include "progress_line.hpp"
+#include "residual_input.hpp"
 #include "tell_route.hpp"
 
 namespace lnorm::app {
@@ -37,10 +40,11 @@ int apply(const ApplyArguments& arguments) {
     throw Error("--rms subtracts no mean, so that there is none for --save-mean");
   }
   const Kernel& kernel = find_kernel(normalization.kernel);
-  AffineInputs affine_inputs(normalization, input.options.as);
+  ResidualInput residual(normalization, input.options.as);
+  AffineInputs affine_inputs(normalization, input.options.as, residual);
   const bool saves = arguments.save_mean || arguments.save_rstd;
-  const auto make = [&](const TensorInfo& x) {
-    Plan plan = make_plan(x, normalization.options, arguments.output.dtype);
+  const auto make = [&](const TensorInfo& x, DType out) {
+    Plan plan = make_plan(x, normalization.options, out);
     plan.wants_mean_and_rstd = saves;
     check_row_numbers(plan, x.name);
     return plan;
@@ -55,38 +59,49 @@ int apply(const ApplyArguments& arguments) {
     names.push_back({"--save-rstd", *arguments.save_rstd, "rstd"});
     columns.push_back(&RowBlock::rstd);
   }
+  if (arguments.save_sum) names.push_back({"--save-sum", *arguments.save_sum, "sum"});
   Outputs outputs(std::move(names), arguments.output);
 
   const auto plan_tensor = [&](const TensorInfo& x, const InputName& name) {
-    const Plan plan = make(x);
+    const DType out = output_dtype(x.dtype, arguments.output.dtype);
+    const Plan plan = make(residual.check(x, out, name), out);
     affine_inputs.check(plan, x, name);
     std::vector<TensorInfo> results{plan.result()};
     results.resize(1 + columns.size(), {"", DType::float64, plan.row_shape(arguments.keepdim)});
+    if (arguments.save_sum) results.push_back(plan.result());
     return results;
   };
   const auto run_tensor = [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
-    TensorSource& source = *tensor.source;
-    const Plan plan = make(source.info());
-    const Affine& affine = affine_inputs.of(plan, source.info(), name);
+    const TensorInfo x = tensor.source->info();
+    const DType out = output_dtype(x.dtype, arguments.output.dtype);
+    const Plan plan = make(residual.check(x, out, name), out);
+    const Affine& affine = affine_inputs.of(plan, x, name);
+    const auto normalized = residual.add_to(std::move(tensor.source), out, work.threads);
+    TensorSource& source = *normalized;
     std::vector<std::unique_ptr<RowWriter>> writers;
     std::vector<RowObserver*> observers;
     for (std::size_t i = 0; i < columns.size(); ++i) {
       writers.push_back(std::make_unique<RowWriter>(outputs.sink(1 + i), plan, columns[i]));
       observers.push_back(writers.back().get());
     }
+    std::optional<SumWriter> sum;
+    if (arguments.save_sum) sum.emplace(outputs.sink(1 + columns.size()), plan, work.threads);
     TensorSink& sink = outputs.sink(0);
     tell_route(work, plan, source, &sink, kernel.name);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           source.info());
     const RunOptions options{work.threads, progress.callback()};
     if (plan.route.in_parts) {
-      run_long_rows(source, plan, kernel, affine, observers, sink, options);
+      run_long_rows(source, plan, kernel, affine, observers, sink, options, sum ? &*sum : nullptr);
     } else {
-      const auto transform = [&](const RowsIn& x, const RowsOut& y, const MeanAndRstd& statistics) {
-        kernel.layer_norm(x, y, affine, plan.formula, statistics);
+      const auto transform = [&](const RowsIn& rows, const RowsOut& y,
+                                 const MeanAndRstd& statistics) {
+        kernel.layer_norm(rows, y, affine, plan.formula, statistics);
       };
+      if (sum) observers.push_back(&*sum);
       run(source, plan, transform, observers, &sink, options);
     }
+    residual.finish();
   };
   const Inputs inputs = open_inputs(input.names, input.options);
   check_named(inputs);

@@ -150,6 +150,9 @@ void add_apply(CLI::App& app, Parsed& parsed) {
   add_parsed(
       apply, "--save-rstd", [&](const std::string& text) { arguments.save_rstd = text; },
       "The same of what they are multiplied by, 1/sqrt(var + eps) or so", "PATH");
+  add_parsed(
+      apply, "--save-sum", [&](const std::string& text) { arguments.save_sum = text; },
+      "Write the sum with --residual, in the output dtype", "PATH");
   apply.add_flag_callback(
       "--no-keepdim", [&] { arguments.keepdim = false; },
       "Drop the normalized axes from mean and rstd, not keep them as 1");
@@ -469,6 +472,7 @@ void check_effects(const CLI::App& command) {
       {"--mean", {"--rstd"}, {"--rms"}},
       {"--eps", {}, {"--rstd"}},
       {"--eps-on", {}, {"--rstd"}},
+      {"--save-sum", {"--residual"}},
       {"--all", {}, {"--json", "--csv"}},
       {"--digits", {}, {"--json", "--csv"}},
       {"--histogram", {}, {"--json", "--csv"}},
@@ -510,6 +514,25 @@ void check_effects(const CLI::App& command) {
   };
   std::for_each(effects.begin(), effects.end(), check);
   if (command.get_name() == "compare") std::for_each(of_compare.begin(), of_compare.end(), check);
+}
+
+void check_sum_rounding(const NormalizationArguments& normalization) {
+  if (!normalization.round_sum || normalization.residual) return;
+  throw Error("--round sum has no effect without --residual");
+}
+
+// A rounding of what is not there does nothing.
+void check_rounding(const NormalizationArguments& normalization) {
+  const Rounding& rounding = normalization.options.rounding;
+  const bool has_weight = normalization.weight.has_value();
+  const bool has_bias = normalization.bias.has_value();
+  const auto check = [](const char* step, bool rounds, bool has_effect, const char* needed) {
+    if (!rounds || has_effect) return;
+    throw Error(concat("--round ", step, " has no effect without ", needed));
+  };
+  check_sum_rounding(normalization);
+  check("xhat", rounding.xhat, has_weight || has_bias, "--weight or --bias");
+  check("product", rounding.product, has_weight && has_bias, "--weight and --bias");
 }
 
 // What a raw file does not tell must be told, and of no other file.
@@ -569,6 +592,12 @@ void check_grad(const Command& command, GradArguments& arguments) {
   if (arguments.rstd && !arguments.mean && !arguments.normalization.options.formula.rms) {
     throw Error("--rstd needs --mean, but for --rms, which has none");
   }
+  const Rounding& rounding = arguments.normalization.options.rounding;
+  if (rounding.xhat || rounding.product) {
+    throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
+                       " has no part in the gradient, expected sum"));
+  }
+  check_sum_rounding(arguments.normalization);
   if (!arguments.dx && !arguments.dweight && !arguments.dbias) arguments.dx = "-";
   if (arguments.output.format) return;
   for (const auto& [option, path] : {std::pair{"--dx", &arguments.dx},
@@ -704,7 +733,10 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
     take_inputs(command, arguments.input);
     return arguments;
   };
-  if (&command == &parsed.stats) return with_input(parsed.stats_arguments);
+  if (&command == &parsed.stats) {
+    check_rounding(parsed.stats_arguments.normalization);
+    return with_input(parsed.stats_arguments);
+  }
   if (&command == &parsed.softmax) {
     check_output(parsed.softmax_arguments.output);
     return with_input(parsed.softmax_arguments);
@@ -715,9 +747,11 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
   }
   if (&command == &parsed.show) return with_input(parsed.show_arguments);
   const ApplyArguments& arguments = parsed.apply_arguments;
+  check_rounding(arguments.normalization);
   check_output(arguments.output);
   if (arguments.save_mean) check_extension("--save-mean", *arguments.save_mean);
   if (arguments.save_rstd) check_extension("--save-rstd", *arguments.save_rstd);
+  if (arguments.save_sum) check_extension("--save-sum", *arguments.save_sum);
   return with_input(parsed.apply_arguments);
 }
 

@@ -28,6 +28,9 @@ struct NormalizationArguments {
   LayerNormOptions options;
   std::optional<std::string> weight;
   std::optional<std::string> bias;
+  std::optional<std::string> residual;
+  bool round_sum =
+      false;  // with the residual, to the output dtype; options has the other roundings
   std::string kernel;
 };
 
@@ -66,6 +69,7 @@ struct ApplyArguments {
   OutputArguments output;
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
+  std::optional<std::string> save_sum;
   bool keepdim = true;
   WorkArguments work;
 };

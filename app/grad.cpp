@@ -13,6 +13,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "progress_line.hpp"
+#include "residual_input.hpp"
 #include "tell_route.hpp"
 
 namespace lnorm::app {
@@ -36,6 +37,7 @@ class Gradients {
         kernel_(find_kernel(arguments.normalization.kernel)),
         wishes_{arguments.dx.has_value(), arguments.dweight.has_value(),
                 arguments.dbias.has_value()},
+        residual_(arguments.normalization, as()),
         dy_("--dy", arguments.dy, as()),
         weight_("--weight", arguments.normalization.weight, as(),
                 arguments.normalization.options.zero_centered_weight) {
@@ -53,13 +55,15 @@ class Gradients {
     return results;
   }
 
-  void find(TensorSource& x, const InputName& name, Outputs& outputs) {
-    const GradPlan plan = check(x.info(), name);
+  void find(OpenedTensor& input, const InputName& name, Outputs& outputs) {
+    const GradPlan plan = check(input.source->info(), name);
+    const auto x =
+        residual_.add_to(std::move(input.source), plan.rows.out, arguments_.work.threads);
     if (weight_.is_unread()) weight_term_ = weight_.read();
     const auto dy = dy_.open();
     const auto mean = mean_ ? mean_->open() : nullptr;
     const auto rstd = rstd_ ? rstd_->open() : nullptr;
-    const GradSources sources{x, *dy, mean.get(), rstd.get()};
+    const GradSources sources{*x, *dy, mean.get(), rstd.get()};
     std::size_t next = 0;
     const auto sink_if = [&](bool is_wanted) {
       return is_wanted ? &outputs.sink(next++) : nullptr;
@@ -71,9 +75,10 @@ class Gradients {
     const WorkArguments& work = arguments_.work;
     tell_route(work, plan.rows, makes_detour(plan, sources, sinks.dx), kernel_.name);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
-                          x.info());
+                          x->info());
     run_grad(sources, plan, kernel_, weight_term_, parameters(plan.rows), sinks,
              {work.threads, progress.callback()});
+    residual_.finish();
     dy_.finish();
     if (mean_) mean_->finish();
     if (rstd_) rstd_->finish();
@@ -96,11 +101,11 @@ class Gradients {
         }
       }
     });
-    GradientInputs inputs{x, dy_.info()};
+    const DType dtype = output_dtype(x.dtype, arguments_.output.dtype);
+    GradientInputs inputs{residual_.check(x, dtype, name), dy_.info()};
     if (mean_) inputs.mean = mean_->info();
     if (rstd_) inputs.rstd = rstd_->info();
-    GradPlan plan =
-        make_grad_plan(inputs, arguments_.normalization.options, arguments_.output.dtype, wishes_);
+    GradPlan plan = make_grad_plan(inputs, arguments_.normalization.options, dtype, wishes_);
     check_companions(x, name, [&] { weight_.check(plan.rows, name); });
     check_as(x);
     return plan;
@@ -108,7 +113,7 @@ class Gradients {
 
   // Throws Error if --as is given, but is for none of the tensors.
   void check_as(const TensorInfo& x) {
-    if (!as() || weight_.has_dtype(*as())) return;
+    if (!as() || weight_.has_dtype(*as()) || residual_.has_dtype(*as())) return;
     for (const Companion* const companion : companions()) {
       if (companion->has_dtype(*as())) return;
     }
@@ -135,6 +140,7 @@ class Gradients {
   const GradArguments& arguments_;
   const Kernel& kernel_;
   GradientWishes wishes_;
+  ResidualInput residual_;
   Companion dy_;
   std::optional<Companion> mean_;
   std::optional<Companion> rstd_;
@@ -168,7 +174,7 @@ int grad(const GradArguments& arguments) {
       inputs, outputs,
       {[&](const TensorInfo& x, const InputName& name) { return gradients.results(x, name); },
        [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
-         gradients.find(*tensor.source, name, outputs);
+         gradients.find(tensor, name, outputs);
        },
        input.keep_going});
 }

@@ -1,5 +1,6 @@
 #include "option_groups.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -70,6 +71,27 @@ Shape parse_shape(const std::string& text) {
         concat("--shape: found ", shape.size(), " dimensions, expected at most ", kMaxRank));
   }
   return shape;
+}
+
+// sum, xhat, product: some of them, with commas between them.
+std::vector<std::string> parse_steps(const std::string& name, const std::string& text) {
+  static const std::vector<std::string> kSteps{"sum", "xhat", "product"};
+  std::vector<std::string> steps;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    const std::string step = lower_case(text.substr(start, end - start));
+    if (std::find(kSteps.begin(), kSteps.end(), step) == kSteps.end()) {
+      const std::string near = nearest(step, kSteps);
+      throw Error(concat(name, ": '", printable(step), "' is not one of sum, xhat and product"),
+                  near.empty() ? "" : concat(name, ' ', near));
+    }
+    if (std::find(steps.begin(), steps.end(), step) != steps.end()) {
+      throw Error(concat(name, ": ", step, " is given twice, expected once"));
+    }
+    steps.push_back(step);
+    start = end + 1;
+  }
+  return steps;
 }
 
 // Each of the three options says it all, so that a second one is a contradiction.
@@ -261,6 +283,23 @@ void add_normalization(CLI::App& app, NormalizationArguments& normalization, Pas
                "Multiply by 1 + weight");
   app.add_flag("--rms", formula.rms,
                "No mean; the mean of squares (divided by n - N) for the variance");
+  add_text(app, "--residual", normalization.residual,
+           "Is added to the input before all else: a tensor of the same shape", "T");
+  add_parsed(
+      app, "--round",
+      [&](const std::string& text) {
+        for (const std::string& step : parse_steps("--round", text)) {
+          bool& rounds = step == "sum"    ? normalization.round_sum
+                         : step == "xhat" ? normalization.options.rounding.xhat
+                                          : normalization.options.rounding.product;
+          rounds = true;
+        }
+      },
+      pass == Pass::backward
+          ? "sum: round the sum with --residual to the output dtype"
+          : "Where else to round to the output dtype: the sum with --residual, xhat (before the "
+            "weight), the product (before the bias)",
+      pass == Pass::backward ? "sum" : "STEP[,STEP]");
   normalization.kernel = kernels().front().name;
   add_parsed(
       app, "--kernel", [&](const std::string& text) { normalization.kernel = text; },

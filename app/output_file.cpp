@@ -80,7 +80,7 @@ Format OutputFile::format_for(Format input, DType dtype) const {
   if (folder_) return dtype == DType::bfloat16 ? Format::safetensors : Format::npy;
   if (const auto by_extension = format_of_extension(place_.path)) return *by_extension;
   if (!place_.is_result) {
-    if (!is_terminal()) return Format::npy;
+    if (!is_terminal()) return dtype == DType::bfloat16 ? Format::safetensors : Format::npy;
     throw Error(concat(printable(place_.path), ": binary is not written to a terminal"),
                 "name a file, or one that ends in .json or .txt");
   }

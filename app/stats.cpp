@@ -18,6 +18,7 @@
 #include "lnorm/report/stats_text.hpp"
 #include "lnorm/report/tensor_stats_report.hpp"
 #include "progress_line.hpp"
+#include "residual_input.hpp"
 #include "tell_route.hpp"
 #include "terminal.hpp"
 
@@ -43,26 +44,33 @@ class StatsOfRows {
       : arguments_(arguments),
         out_(out),
         kernel_(find_kernel(arguments.normalization.kernel)),
-        affine_inputs_(arguments.normalization, arguments.input.options.as) {}
+        residual_(arguments.normalization, arguments.input.options.as),
+        affine_inputs_(arguments.normalization, arguments.input.options.as, residual_) {}
 
-  void check(const TensorInfo& x, const InputName& name) { affine_inputs_.check(plan(x), x, name); }
+  void check(const TensorInfo& x, const InputName& name) {
+    affine_inputs_.check(plan(x, name), x, name);
+  }
 
-  void report(const OpenedTensor& input, const InputName& name) {
+  void report(OpenedTensor& input, const InputName& name) {
     if (!std::exchange(first_, false) && arguments_.report == Report::text) out_.write("\n");
-    write(measure(*input.source, name), arguments_, out_);
+    write(measure(std::move(input.source), name), arguments_, out_);
     if (input.format == Format::jsonl) out_.flush();
   }
 
  private:
-  Plan plan(const TensorInfo& x) const {
-    return make_plan(x, arguments_.normalization.options, {}, {.whole = true, .ordered = true});
+  Plan plan(const TensorInfo& x, const InputName& name) {
+    const DType out = output_dtype(x.dtype, {});
+    return make_plan(residual_.check(x, out, name), arguments_.normalization.options, out,
+                     {.whole = true, .ordered = true});
   }
 
-  Stats measure(TensorSource& source, const InputName& name) {
+  Stats measure(std::unique_ptr<TensorSource> input, const InputName& name) {
     const WorkArguments& work = arguments_.work;
-    const TensorInfo& x = source.info();
-    const Plan plan = this->plan(x);
+    const TensorInfo x = input->info();
+    const Plan plan = this->plan(x, name);
     const Affine& affine = affine_inputs_.of(plan, x, name);
+    const auto normalized = residual_.add_to(std::move(input), plan.out, work.threads);
+    TensorSource& source = *normalized;
     const auto transform = [&](const RowsIn& rows, const RowsOut& y,
                                const MeanAndRstd& statistics) {
       kernel_.layer_norm(rows, y, affine, plan.formula, statistics);
@@ -74,17 +82,19 @@ class StatsOfRows {
       ProgressLine progress(work.progress, x);
       run(source, plan, transform, observers, nullptr, {work.threads, progress.callback()});
     }
+    residual_.finish();
+    const NormalizationArguments& normalization = arguments_.normalization;
     Stats stats = observer.stats(x);
-    stats.weight = !affine.weight().empty();
-    stats.zero_centered_weight =
-        stats.weight && arguments_.normalization.options.zero_centered_weight;
-    stats.bias = !affine.bias().empty();
+    stats.weight = normalization.weight.has_value();
+    stats.zero_centered_weight = normalization.options.zero_centered_weight;
+    stats.bias = normalization.bias.has_value();
     return stats;
   }
 
   const StatsArguments& arguments_;
   ByteSink& out_;
   const Kernel& kernel_;
+  ResidualInput residual_;
   AffineInputs affine_inputs_;
   bool first_ = true;
 };
@@ -158,6 +168,7 @@ void check_tensors(const StatsArguments& arguments) {
                                   : arguments.softmax                  ? "--softmax"
                                   : normalization.weight               ? "--weight"
                                   : normalization.bias                 ? "--bias"
+                                  : normalization.residual             ? "--residual"
                                                                        : "";
   if (option.empty()) return;
   throw Error(

@@ -215,13 +215,14 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options = {
 
 // y = (x - mean) * rstd * weight + bias. weight and bias have any arithmetic type, and the shape of the
 // normalized axes in x's order. One without dimensions, xt::xscalar<double>(1), stands for every element.
-// Throws Error if their shapes are others.
+// options.rounding says where else than at the end results are rounded to y's value type. Throws Error if their shapes
+// are others.
 template <class E, class W, class B>
 auto layer_norm(const xt::xexpression<E>& x, const xt::xexpression<W>& weight,
                 const xt::xexpression<B>& bias, const LayerNormOptions& options = {}) {
   return detail::layer_norm(x, options, [&](const Plan& plan) {
     return Affine{detail::affine_term("weight", weight, plan, options.zero_centered_weight),
-                  detail::affine_term("bias", bias, plan, false)};
+                  detail::affine_term("bias", bias, plan, false), options.rounding};
   });
 }
 

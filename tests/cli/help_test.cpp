@@ -14,10 +14,10 @@ using namespace support;
 using Words = std::vector<std::string>;
 
 const Words kAxes{"--axis", "--axes", "--normalized-shape"};
-const Words kNormalization{"--eps",    "--eps-on", "--ddof",   "--unbiased",
-                           "--weight", "--gamma",  "--scale",  "--bias",
-                           "--beta",   "--shift",  "--kernel", "--zero-centered-weight",
-                           "--rms"};
+const Words kNormalization{"--eps",    "--eps-on",   "--ddof",   "--unbiased",
+                           "--weight", "--gamma",    "--scale",  "--bias",
+                           "--beta",   "--shift",    "--kernel", "--zero-centered-weight",
+                           "--rms",    "--residual", "--round"};
 const Words kInput{"--from", "--as", "--shape", "--offset", "--big-endian", "--keep-going"};
 const Words kOutput{"-o", "--output", "--to", "--dtype", "--name", "--nan"};
 const Words kPrint{"--precision", "--edgeitems", "--threshold", "--linewidth", "--sci-mode"};
@@ -36,7 +36,7 @@ const std::vector<CommandHelp> kCommands{
       kOutput,
       kPrint,
       kInput,
-      {"--save-mean", "--save-rstd", "--no-keepdim", "--threads", "--verbose"}}},
+      {"--save-mean", "--save-rstd", "--save-sum", "--no-keepdim", "--threads", "--verbose"}}},
     {"stats",
      "lnorm stats [INPUT...] [OPTIONS]",
      {kAxes,

@@ -55,6 +55,7 @@ bool same_bits(double a, double b) { return a == b && std::signbit(a) == std::si
 
 Fraction fraction(const Number& number) {
   if (number.is_integer) return {Integer(number.integer), 1, 0};
+  if (number.low != 0) return fraction({number.value}) + fraction({number.low});
   int exponent = 0;
   const double mantissa = std::frexp(number.value, &exponent);
   return {Integer(static_cast<std::int64_t>(std::ldexp(mantissa, 53))), 1, exponent - 53};
@@ -253,7 +254,8 @@ std::vector<double> softmax(std::span<const Number> x, lnorm::DType dtype) {
     return !number.is_integer && std::isinf(number.value);
   };
   const auto real = [](const Number& number) {
-    return number.is_integer ? Real(Integer(number.integer)) : Real(number.value);
+    return number.is_integer ? Real(Integer(number.integer))
+                             : Real(Real(number.value) + Real(number.low));
   };
   std::optional<Real> max;
   for (const Number& number : x) {

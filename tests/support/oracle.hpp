@@ -40,11 +40,12 @@ double rounded(const Fraction& value, lnorm::DType dtype);
 // How far actual is from a value, in units in the last place of a dtype at the value; for messages.
 double ulp_distance(double actual, const Fraction& value, lnorm::DType dtype);
 
-// A number of an input: a double, or a 64-bit integer, exactly.
+// A number of an input: a double, a 64-bit integer, or the sum of two doubles, exactly.
 struct Number {
   double value = 0;
   lnorm::Int128 integer = 0;
   bool is_integer = false;
+  double low = 0;
 };
 
 Fraction fraction(const Number& number);

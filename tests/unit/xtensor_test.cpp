@@ -98,6 +98,19 @@ TEST_CASE("layer_norm takes any axes, as if they were moved to the end and back"
   CHECK((xt::flatten(actual.rstd) == xt::flatten(expected.rstd)));
 }
 
+TEST_CASE("layer_norm rounds where it is asked to", "[xtensor]") {
+  const xt::xarray<float> x = xt::random::randn<float>({7, 40});
+  const xt::xarray<float> weight = xt::random::randn<float>({40});
+  const xt::xarray<float> bias = xt::random::randn<float>({40});
+  lnorm::LayerNormOptions options;
+  const xt::xarray<float> xhat = lnorm::layer_norm(x, options).y;
+  options.rounding = {.xhat = true, .product = true};
+  // Every operation on floats is rounded.
+  const xt::xarray<float> product = xhat * weight;
+  const xt::xarray<float> expected = product + bias;
+  CHECK((lnorm::layer_norm(x, weight, bias, options).y == expected));
+}
+
 namespace {
 
 struct NaiveGradients {

@@ -33,10 +33,18 @@ void load_as(const std::byte* from, std::int64_t count, Chunk& to) noexcept {
   }
 }
 
+void load_pairs(const std::byte* from, std::int64_t count, Chunk& to) noexcept {
+  for (std::int64_t i = 0; i < count; ++i, from += 2 * sizeof(double)) {
+    std::memcpy(to.high + i, from, sizeof(double));
+    std::memcpy(to.low + i, from + sizeof(double), sizeof(double));
+  }
+}
+
 }  // namespace
 
 void load(const std::byte* from, DType dtype, std::endian byte_order, std::int64_t count,
           Chunk& to) noexcept {
+  if (dtype == DType::float64_pair) return load_pairs(from, count, to);
   visit(dtype, [&](auto element) {
     using T = decltype(element);
     if (byte_order == std::endian::native) {
@@ -47,7 +55,9 @@ void load(const std::byte* from, DType dtype, std::endian byte_order, std::int64
   });
 }
 
-bool has_low(DType dtype) noexcept { return dtype == DType::int64 || dtype == DType::uint64; }
+bool has_low(DType dtype) noexcept {
+  return dtype == DType::int64 || dtype == DType::uint64 || dtype == DType::float64_pair;
+}
 
 void store(const double* from, std::int64_t count, DType dtype, std::byte* to) noexcept {
   visit(dtype, [&]<class T>(T element) {

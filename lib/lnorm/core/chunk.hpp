@@ -11,8 +11,8 @@ namespace lnorm {
 // Rows are walked in chunks of this many elements.
 inline constexpr std::int64_t kChunk = 1024;
 
-// Elements of any dtype as doubles. low is zero but for 64-bit integers beyond 2^53, where
-// high + low is the integer exactly.
+// Elements of any dtype as doubles: high + low exactly, where high is the nearest double. low is zero but for 64-bit
+// integers beyond 2^53, and for pairs.
 struct Chunk {
   alignas(64) double high[kChunk];
   alignas(64) double low[kChunk];

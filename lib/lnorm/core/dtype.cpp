@@ -7,7 +7,7 @@ namespace lnorm {
 
 namespace {
 
-// In the order of DType.
+// In the order of DType, of those that files have.
 constexpr std::array<std::string_view, 13> kNames{
     "bool",   "int8",   "int16",   "int32",    "int64",   "uint8",  "uint16",
     "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
@@ -30,7 +30,10 @@ constexpr std::array<std::pair<std::string_view, DType>, 13> kSynonyms{{{"f16", 
 
 }  // namespace
 
-std::string_view name(DType dtype) { return kNames[static_cast<std::size_t>(dtype)]; }
+std::string_view name(DType dtype) {
+  if (dtype == DType::float64_pair) return "float64_pair";
+  return kNames[static_cast<std::size_t>(dtype)];
+}
 
 std::optional<DType> parse_dtype(std::string_view name) {
   for (const auto& [synonym, dtype] : kSynonyms) {
@@ -42,6 +45,7 @@ std::optional<DType> parse_dtype(std::string_view name) {
 }
 
 std::size_t item_size(DType dtype) {
+  if (dtype == DType::float64_pair) return 2 * sizeof(double);
   return visit(dtype, [](auto element) { return sizeof(element); });
 }
 

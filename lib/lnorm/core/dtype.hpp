@@ -25,6 +25,9 @@ enum class DType {
   bfloat16,
   float32,
   float64,
+  // Two float64 in native byte order: their exact sum, to which the first is the nearest float64. Of what is computed;
+  // no file has it.
+  float64_pair,
 };
 
 std::string_view name(DType dtype);
@@ -34,7 +37,7 @@ std::size_t item_size(DType dtype);
 bool is_floating(DType dtype);
 
 // Calls visitor(T{}) with the C++ type of dtype's elements: bool, std::int8_t ... float, double;
-// Float16, BFloat16.
+// Float16, BFloat16. Not of a pair.
 template <class Visitor>
 decltype(auto) visit(DType dtype, Visitor&& visitor) {
   switch (dtype) {
@@ -63,6 +66,7 @@ decltype(auto) visit(DType dtype, Visitor&& visitor) {
     case DType::float32:
       return visitor(float{});
     case DType::float64:
+    case DType::float64_pair:
       break;
   }
   return visitor(double{});

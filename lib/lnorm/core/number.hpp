@@ -5,7 +5,7 @@
 namespace lnorm {
 
 // One element of any dtype, as Chunk holds it: high + low, where low is zero but for 64-bit integers
-// beyond 2^53.
+// beyond 2^53, and for pairs.
 struct Number {
   double high = 0;
   double low = 0;

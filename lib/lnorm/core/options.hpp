@@ -32,10 +32,17 @@ struct Formula {
   bool rms = false;
 };
 
+// Where else than at the end results are rounded to their dtype, in y = xhat * weight + bias.
+struct Rounding {
+  bool xhat = false;     // before it is multiplied
+  bool product = false;  // before bias is added
+};
+
 struct LayerNormOptions {
   NormalizedAxes axes = FirstAxis{};
   Formula formula;
   bool zero_centered_weight = false;  // multiply by 1 + weight
+  Rounding rounding = {};
 };
 
 }  // namespace lnorm

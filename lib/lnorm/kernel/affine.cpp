@@ -1,6 +1,7 @@
 #include "lnorm/kernel/affine.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -10,10 +11,21 @@
 
 namespace lnorm {
 
-RowOfNumbers::RowOfNumbers(std::vector<double> numbers) : numbers_(std::move(numbers)) {
-  uniform_ = numbers_.size() == 1;
-  if (uniform_) numbers_.resize(kChunk, numbers_[0]);
-  numbers_.resize(numbers_.size() + kAffinePadding);
+namespace {
+
+// From the first bit of a normal double to the last one that is set.
+int precision_of(double value) {
+  constexpr std::uint64_t kHidden = std::uint64_t{1} << 52;
+  return 53 - std::countr_zero(std::bit_cast<std::uint64_t>(value) | kHidden);
+}
+
+}  // namespace
+
+RowOfNumbers::RowOfNumbers(std::vector<double> numbers) : uniform_(numbers.size() == 1) {
+  if (uniform_) numbers.resize(kChunk, numbers[0]);
+  numbers.resize(numbers.size() + kAffinePadding);
+  numbers_ = std::make_shared<const std::vector<double>>(std::move(numbers));
+  first_ = numbers_->data();
 }
 
 AffineTerm::AffineTerm(const TensorInfo& info, const std::vector<std::byte>& elements,
@@ -42,13 +54,23 @@ AffineTerm::AffineTerm(const TensorInfo& info, const std::vector<std::byte>& ele
         std::isfinite(high[i]) ? std::fabs(high[i]) : std::numeric_limits<double>::infinity();
     max_abs_ = std::max(max_abs_, size_of);
     if (size_of > 0) min_abs_ = std::min(min_abs_, size_of);
+    precision_ = std::max(precision_, precision_of(high[i]));
   }
   high_ = RowOfNumbers(std::move(high));
   if (has_lows) low_ = RowOfNumbers(std::move(low));
 }
 
-Affine::Affine(AffineTerm weight, AffineTerm bias)
+Affine::Affine(AffineTerm weight, AffineTerm bias, const Rounding& rounding)
     : weight_(std::move(weight)), bias_(std::move(bias)) {
+  const auto add_step = [&](AffineStep step) {
+    if (!step.weight.empty() || !step.bias.empty()) steps_.push_back(std::move(step));
+  };
+  if (rounding.xhat && !rounding.product) {
+    add_step({std::exchange(weight_, {}), std::exchange(bias_, {})});
+  } else {
+    if (rounding.xhat) add_step({std::exchange(weight_, {}), {}});
+    if (rounding.product) add_step({{}, std::exchange(bias_, {})});
+  }
   if (bias_.empty()) return;
   constexpr double kUnits = 0x1p-51;  // 4 u
   const std::size_t count = std::max(weight_.high_.size(), bias_.high_.size());
@@ -64,13 +86,6 @@ Affine::Affine(AffineTerm weight, AffineTerm bias)
   }
   with_lower_ = RowOfNumbers(std::move(lower));
   with_upper_ = RowOfNumbers(std::move(upper));
-}
-
-bool Affine::is_within(double most) const noexcept {
-  const auto within = [&](const AffineTerm& term) {
-    return term.empty() || (term.max_abs() <= most && term.min_abs() >= 1 / most);
-  };
-  return within(weight_) && within(bias_);
 }
 
 }  // namespace lnorm

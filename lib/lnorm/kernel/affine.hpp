@@ -3,9 +3,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "lnorm/core/number.hpp"
+#include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
 
 namespace lnorm {
@@ -14,24 +17,23 @@ inline constexpr std::size_t kAffinePadding = 64;
 
 // One number for every element of a row, or one for all of them. What is read at and after an index goes on
 // to the end of the chunk that the index begins; the last chunk is followed by kAffinePadding zeros, for those
-// who read in groups.
+// who read in groups. Copies share the numbers.
 class RowOfNumbers {
  public:
   RowOfNumbers() = default;
   // A single number stands for the whole row.
   explicit RowOfNumbers(std::vector<double> numbers);
 
-  bool empty() const noexcept { return numbers_.empty(); }
+  bool empty() const noexcept { return first_ == nullptr; }
   // 1 where one number stands for all.
   std::size_t size() const noexcept {
-    return numbers_.empty() || uniform_ ? !numbers_.empty() : numbers_.size() - kAffinePadding;
+    return empty() || uniform_ ? !empty() : numbers_->size() - kAffinePadding;
   }
-  const double* at(std::int64_t index) const noexcept {
-    return numbers_.data() + (uniform_ ? 0 : index);
-  }
+  const double* at(std::int64_t index) const noexcept { return first_ + (uniform_ ? 0 : index); }
 
  private:
-  std::vector<double> numbers_;
+  std::shared_ptr<const std::vector<double>> numbers_;
+  const double* first_ = nullptr;
   bool uniform_ = true;
 };
 
@@ -51,6 +53,7 @@ class AffineTerm {
   const double* low(std::int64_t index) const noexcept {
     return low_.empty() ? nullptr : low_.at(index);
   }
+  bool has_low_parts() const noexcept { return !low_.empty(); }
   Number number(std::int64_t index) const noexcept {
     return {*high(index), low_.empty() ? 0 : *low(index)};
   }
@@ -59,6 +62,14 @@ class AffineTerm {
   double max_abs() const noexcept { return max_abs_; }
   double min_abs() const noexcept { return min_abs_; }
 
+  // How many bits the longest of them has; low parts do not count.
+  int precision() const noexcept { return precision_; }
+
+  // Whether all of them are 0, or from 1/most to most in size. So is what is empty.
+  bool is_within(double most) const noexcept {
+    return empty() || (max_abs_ <= most && min_abs_ >= 1 / most);
+  }
+
  private:
   friend class Affine;
 
@@ -66,19 +77,33 @@ class AffineTerm {
   RowOfNumbers low_;
   double max_abs_ = 0;
   double min_abs_ = INFINITY;
+  int precision_ = 0;
+};
+
+// What follows on a result that is rounded: it is multiplied by weight, bias is added, and that is rounded once.
+// Empty: 1 and 0.
+struct AffineStep {
+  AffineTerm weight;
+  AffineTerm bias;
 };
 
 // weight and bias; empty: 1 and 0.
 class Affine {
  public:
   Affine() = default;
-  Affine(AffineTerm weight, AffineTerm bias);
+  Affine(AffineTerm weight, AffineTerm bias, const Rounding& rounding = {});
 
+  // What comes before the first rounding.
   const AffineTerm& weight() const noexcept { return weight_; }
   const AffineTerm& bias() const noexcept { return bias_; }
 
-  // Whether all of weight and bias are 0, or from 1/most to most in size.
-  bool is_within(double most) const noexcept;
+  // What comes after it, one after another.
+  std::span<const AffineStep> steps() const noexcept { return steps_; }
+
+  // Whether all of weight() and bias() are 0, or from 1/most to most in size.
+  bool is_within(double most) const noexcept {
+    return weight_.is_within(most) && bias_.is_within(most);
+  }
 
   // bias -+ 4 u |bias|, the other way around where weight is negative: what is added to the two bounds of a
   // product with weight for the bounds of the sum (statistics.hpp). Where there is a bias.
@@ -88,6 +113,7 @@ class Affine {
  private:
   AffineTerm weight_;
   AffineTerm bias_;
+  std::vector<AffineStep> steps_;
   RowOfNumbers with_lower_;
   RowOfNumbers with_upper_;
 };

@@ -166,4 +166,14 @@ double nearest(const FloatOrder& order, std::int64_t least, std::int64_t most, s
   return order.value(least);
 }
 
+// value rounded once to dtype, to nearest, ties to even. Zero is +0.
+inline double rounded(const Dyadic& value, DType dtype) {
+  if (value.sign() == 0) return 0;
+  const Dyadic size = value.sign() < 0 ? negated(value) : value;
+  const FloatOrder order(dtype);
+  const double result = nearest(order, 0, order.infinity(), order.index(size.approximate()),
+                                [&](const Dyadic& m) { return compare_positive(size, m); });
+  return value.sign() < 0 ? -result : result;
+}
+
 }  // namespace lnorm

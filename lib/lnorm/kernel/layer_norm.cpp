@@ -38,7 +38,8 @@ void Kernel::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
   constexpr std::int64_t kPastCaches = std::int64_t{4} << 20;
   const auto item = static_cast<std::int64_t>(item_size(y.dtype));
   RowsOut out = y;
-  out.past_caches = x.rows * x.row_length * item >= kPastCaches;
+  // Steps find there what they go on with.
+  out.past_caches = x.rows * x.row_length * item >= kPastCaches && affine.steps().empty();
   const bool saves = stats.mean != nullptr || stats.rstd != nullptr;
   const RowSetting setting{*this, x.dtype, y.dtype, x.row_length, affine, formula, saves};
   const bool done = passes != nullptr && !saves && passes->short_rows(setting, x, out);

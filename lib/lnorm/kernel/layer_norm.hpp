@@ -38,6 +38,9 @@ struct Kernel {
   // nearest, ties to even, subnormals and overflow by IEEE 754. 64-bit integers are taken exactly. So all kernels
   // give the same results, however rows are grouped into calls.
   //
+  // Where affine has steps, xhat or its product with weight is rounded to y's dtype before the next step, and every
+  // step to it once.
+  //
   // An exact zero is +0; a result that rounds to zero keeps its sign. A row with a NaN or an infinity gives NaN in
   // all its elements and stats. A row with var = 0 gives NaN where eps = 0, its mean apart. Weight or bias that is
   // not finite acts on the exact xhat by IEEE's rules.

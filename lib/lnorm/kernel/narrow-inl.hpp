@@ -487,6 +487,9 @@ class ShortRows final : public Settler {
         };
         writer.write(d, n_, terms, out, y_.past_caches, settle_element);
         if (settled_) settled_.reset();
+        for (const AffineStep& step : setting_.affine.steps()) {
+          step_row<Out>(step, out, n_, 0);
+        }
       } else {
         RowNormalizer alone(setting_, sample_of(row_of(x_, row_)), reader());
         alone.sum_up();

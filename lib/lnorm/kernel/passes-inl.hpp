@@ -3,6 +3,11 @@
 
 #include "lnorm/kernel/simd-inl.hpp"
 // The others build on it.
+#include "lnorm/kernel/nearest-inl.hpp"
+// So do the next two on that.
+#include "lnorm/kernel/add-inl.hpp"
+#include "lnorm/kernel/affine_steps-inl.hpp"
+// Short rows take steps.
 #include "lnorm/kernel/narrow-inl.hpp"
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/plain_sums-inl.hpp"
@@ -21,12 +26,15 @@ constexpr Passes kPasses{kLanes,
                          narrow_write,
                          wide_write,
                          short_rows,
+                         take_step,
                          kGradientLanes,
                          narrow_gradient_sums,
                          wide_gradient_sums,
                          narrow_gradient_write,
                          wide_gradient_write,
                          move_to_pairs,
+                         add,
+                         round_row,
                          range,
                          plain_sums};
 

@@ -66,6 +66,10 @@ struct Passes {
   // Many short rows at once. False where there is no code for the dtypes or the length: nothing is done.
   bool (*short_rows)(const RowSetting& setting, const RowsIn& x, const RowsOut& y);
 
+  // Takes one step for count elements, in place (affine_steps.hpp).
+  void (*take_step)(const AffineStep& step, const RowsOut& y, std::int64_t count,
+                    std::int64_t offset);
+
   // The backward pass of a row or a part of it; narrow ones write up to kMostGradientRows, with a gradient each. dx.data
   // may be null, and so may be the columns, which begin where the part does: then that is left out.
   std::int64_t gradient_lanes;  // as lanes
@@ -81,6 +85,10 @@ struct Passes {
                               const WideColumns* columns, const GradientSettler& settler);
   // Adds n doubles to double-doubles, and clears them. There is room for whole groups.
   void (*move_to_pairs)(double* from, double* high, double* low, std::int64_t n);
+
+  // Sums of two rows without 64-bit integers, and a row that is rounded (add.hpp).
+  void (*add)(const RowsIn& a, const RowsIn& b, const RowsOut& sum);
+  void (*round_row)(const RowsIn& x, const RowsOut& y);
 
   // For moments: the range of a row, and its plain sums.
   Range (*range)(const RowsIn& row);

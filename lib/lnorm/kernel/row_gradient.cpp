@@ -19,10 +19,6 @@ constexpr int kMostTries = 2;
 // What the folds of wide gradient sums lose beside those of wide_growth().
 constexpr double kFolds = 40;
 
-bool is_weight_within(const AffineTerm& weight, double most) {
-  return weight.empty() || (weight.max_abs() <= most && weight.min_abs() >= 1 / most);
-}
-
 Number weight_at(const AffineTerm& weight, std::int64_t index) {
   return weight.empty() ? Number{1} : weight.number(index);
 }
@@ -49,7 +45,7 @@ void for_each_pair_of(const GradientPart& part, See see) {
 bool is_narrow_setting(const GradientSetting& setting) noexcept {
   return setting.kernel.passes != nullptr && is_narrow(setting.x, setting.dx) &&
          is_narrow(setting.dy, setting.dx) && !setting.in_parts &&
-         is_weight_within(setting.weight, kMostNarrowAffine);
+         setting.weight.is_within(kMostNarrowAffine);
 }
 
 bool may_be_constant(double g_sum, double g_squares, std::int64_t n) noexcept {

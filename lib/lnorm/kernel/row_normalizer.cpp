@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "lnorm/kernel/affine_steps.hpp"
 #include "lnorm/kernel/bracket.hpp"
 #include "lnorm/kernel/exact_sums.hpp"
 
@@ -22,6 +23,16 @@ bool is_within(Number term, double most) {
 
 // How often a narrow row is summed, each time about a better center.
 constexpr int kMostTries = 2;
+
+// Elements whose squares can leave the range of doubles, or that have low parts. About 0 narrow statistics may still do:
+// a deviation is the element then, and within u of its high part.
+bool is_narrow_about_zero(DType in, DType out) {
+  return (in == DType::float64 || in == DType::float64_pair) && out != DType::float64;
+}
+
+// Sums of squares between these have their bits.
+constexpr double kLeastSquares = 0x1p-800;
+constexpr double kGreatestSquares = 0x1p900;
 
 }  // namespace
 
@@ -42,12 +53,15 @@ RowSample sample_of(const RowsIn& row) noexcept {
 
 RowNormalizer::RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row)
     : setting_(setting), sample_(sample), read_row_(std::move(read_row)) {
+  const bool may_be_narrow =
+      !setting.saves_statistics && !setting.in_parts && setting.affine.is_within(kMostNarrowAffine);
   if (setting.kernel.passes == nullptr) {
     find_exact();
-  } else if (is_narrow(setting.in, setting.out) && !setting.saves_statistics && !setting.in_parts &&
-             setting.affine.is_within(kMostNarrowAffine)) {
+  } else if (may_be_narrow && is_narrow(setting.in, setting.out)) {
     pass_ = Pass::narrow;
     center_ = setting.formula.rms ? 0 : sample.center;
+  } else if (may_be_narrow && is_narrow_about_zero(setting.in, setting.out)) {
+    pass_ = Pass::narrow;
   } else {
     start_wide();
   }
@@ -84,14 +98,18 @@ void RowNormalizer::sum_up() {
 void RowNormalizer::take_narrow(const Sums& row) {
   pass_ = Pass::none;
   const std::int64_t n = setting_.row_length;
-  if (!std::isfinite(row.sum.high) || !std::isfinite(row.squares.high)) {
+  const bool about_zero = is_narrow_about_zero(setting_.in, setting_.out);
+  if (about_zero) {
+    const double squares = row.squares.high;
+    if (!(squares >= kLeastSquares && squares <= kGreatestSquares)) return start_wide();
+  } else if (!std::isfinite(row.sum.high) || !std::isfinite(row.squares.high)) {
     is_finite_ = false;  // finite elements are too small to overflow
     return;
   }
   narrow_ = narrow_statistics(row, center_, n, setting_.formula,
                               NarrowBounds(n, setting_.kernel.passes->lanes));
   if (narrow_) return;
-  if (setting_.formula.rms || ++tries_ == kMostTries) return start_wide();
+  if (about_zero || setting_.formula.rms || ++tries_ == kMostTries) return start_wide();
   pass_ = Pass::narrow;
   center_ += row.sum.high / static_cast<double>(n);
 }
@@ -215,6 +233,7 @@ void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut
       store(&result, 1, y.dtype, y.data + i * size);
     });
   }
+  take_steps(setting_.kernel, affine, y, part.row_length, offset);
 }
 
 double RowNormalizer::settle(std::int64_t index, Number x) const {

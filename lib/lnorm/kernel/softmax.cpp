@@ -13,7 +13,7 @@
 #include "lnorm/kernel/statistics.hpp"
 
 // As for layer normalization there are three precisions: narrow, doubles, where y is narrower than float64 and x is
-// no 64-bit integer; wide, double-doubles; and exact. Each result is taken from the first one whose bound decides
+// no 64-bit integer or pair; wide, double-doubles; and exact. Each result is taken from the first one whose bound decides
 // it. docs/numbers.md derives the bounds.
 namespace lnorm {
 
@@ -56,7 +56,8 @@ class WideRow {
     // Every addition is off by 3 u^2, the quotient by 10 u^2. Both exponentials have their errors.
     const std::int64_t in_lane = row.row_length / kLanes + 1;
     const auto additions = static_cast<double>(in_lane + kLanes);
-    error_ = (2 * Exp::kWideError + (3 * additions + 10) * kUnit * kUnit) * kSlack;
+    const double of_exp = Exp::kWideError - 3 * kLeast * kUnit * kUnit;
+    error_ = (2 * of_exp + (3 * additions + 10) * kUnit * kUnit) * kSlack;
   }
 
   double result(Number x, DType dtype) const {
@@ -78,11 +79,10 @@ class WideRow {
 
   bool is_tiny(Number x) const { return (x.high - max_.high) + (x.low - max_.low) < kLeast; }
 
-  // exp(x - max). The difference is exact: of 64-bit integers all parts are integers below 2^53.
+  // exp(x - max). The difference is off by 3 u^2 of itself where both have low parts, and else exact.
   Exp::Wide exp_of(Number x) const {
     if (is_tiny(x)) return exponential().wide({kLeast});
-    const DoubleDouble d = two_sum(x.high, -max_.high);
-    return exponential().wide(two_sum(d.high, d.low + (x.low - max_.low)));
+    return exponential().wide(two_sum(x.high, -max_.high) + two_sum(x.low, -max_.low));
   }
 
   // The last result that took integers.

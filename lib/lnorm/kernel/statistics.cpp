@@ -37,7 +37,7 @@ std::int64_t narrow_growth(std::int64_t n, std::int64_t lanes) noexcept {
 
 double wide_growth(std::int64_t n, std::int64_t lanes) noexcept {
   const auto lane = static_cast<double>(chunk_growth(n, lanes) + 2);
-  return lane * lane + 6 * static_cast<double>(chunks(n)) + 30;
+  return lane * lane + 6 * static_cast<double>(chunks(n)) + 40;
 }
 
 NarrowBounds::NarrowBounds(std::int64_t n, std::int64_t lanes) noexcept

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "lnorm/core/chunk.hpp"
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/options.hpp"
@@ -127,8 +128,7 @@ std::optional<WideStatistics> wide_statistics(const CenteredSums& sums, std::int
 
 // Narrower than float64, so that narrow statistics may do.
 inline bool is_narrow(DType in, DType out) noexcept {
-  const bool wide_in = in == DType::float64 || in == DType::int64 || in == DType::uint64;
-  return !wide_in && out != DType::float64;
+  return !has_low(in) && in != DType::float64 && out != DType::float64;
 }
 
 // Weight and bias between which and their reciprocals neither precision loses bits to the ends of the range.

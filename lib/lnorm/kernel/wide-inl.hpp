@@ -29,7 +29,7 @@ struct WideLanes {
   V minus_center;
 
   // An element less the center, exactly: a 64-bit integer is the sum of two doubles that are integers, and so is
-  // the center then.
+  // the center then. A pair about another center than 0 is off by 3 u^2 of the result.
   HWY_INLINE V2 deviation(const double* x, const double* low, std::int64_t i) const {
     const V element = hn::LoadU(kDoubles, x + i);
     if constexpr (!centered) return {element, hn::Zero(kDoubles)};

@@ -1,6 +1,7 @@
 #include "lnorm/layout/row_view.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -178,6 +179,8 @@ void copy_items(std::size_t item, std::vector<CopyAxis> axes, const std::byte* f
       return copy_as(std::uint16_t{});
     case 4:
       return copy_as(std::uint32_t{});
+    case 16:
+      return copy_as(std::array<std::uint64_t, 2>{});
     default:
       return copy_as(std::uint64_t{});
   }

@@ -75,7 +75,7 @@ class RowView {
   };
   std::vector<Run> runs(const Tile& tile) const;
 
-  // From one form of a tile to the other. Items have 1, 2, 4 or 8 bytes; from and to must not overlap. Rows
+  // From one form of a tile to the other. Items have 1, 2, 4, 8 or 16 bytes; from and to must not overlap. Rows
   // begin row_stride items after one another, at least tile.count.
   void gather(const Tile& tile, std::size_t item, const std::byte* packed, std::byte* rows,
               std::int64_t row_stride) const;

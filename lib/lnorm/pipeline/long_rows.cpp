@@ -38,13 +38,13 @@ class RowGroup {
     }
   }
 
-  void normalize(std::span<double> mean, std::span<double> rstd, RowSink& sink) {
+  void normalize(std::span<double> mean, std::span<double> rstd, RowSink& sink, SumWriter* sum) {
     sum_up();
     for (std::size_t r = 0; r < mean.size(); ++r) {
       mean[r] = rows_[r]->mean();
       rstd[r] = rows_[r]->rstd();
     }
-    write(sink);
+    write(sink, sum);
   }
 
  private:
@@ -54,6 +54,7 @@ class RowGroup {
     std::vector<std::byte> packed;
     std::string text;  // if that is what out is encoded as
     std::span<const std::byte> encoded;
+    SumWriter::Room sum;
     std::vector<Sums> sums;
   };
 
@@ -65,10 +66,13 @@ class RowGroup {
 
   void read(const Tile& tile, Slot& slot) const { source_.read(tile, slot.packed, slot.in); }
 
+  RowsIn rows_in(const Tile& tile, const Slot& slot) const {
+    return {slot.in.data(), plan_.in, source_.info().byte_order, tile.rows, tile.count};
+  }
+
   // What the tile that was read has of its row r.
   RowsIn row_in(const Tile& tile, const Slot& slot, std::int64_t r) const {
-    return row_of(
-        RowsIn{slot.in.data(), plan_.in, source_.info().byte_order, tile.rows, tile.count}, r);
+    return row_of(rows_in(tile, slot), r);
   }
 
   // Row r once more, by whoever needs it.
@@ -118,7 +122,7 @@ class RowGroup {
     }
   }
 
-  void write(RowSink& sink) {
+  void write(RowSink& sink, SumWriter* sum) {
     crew_.run(
         parts_, {},
         [&](std::int64_t p, std::size_t s) {
@@ -131,10 +135,12 @@ class RowGroup {
             row(r).write(row_in(tile, slot, r), tile.first, row_of(out, tile.count, r));
           }
           slot.encoded = sink.put(tile, slot.out, slot.packed, slot.text);
+          if (sum != nullptr) sum->put(tile, rows_in(tile, slot), slot.sum);
         },
         [&](std::int64_t p, std::size_t s) {
           const Tile tile = part(p);
           sink.write(slots_[s].encoded);
+          if (sum != nullptr) sum->write(slots_[s].sum);
           tell(tile.rows * (plan_.row_length + tile.first + tile.count));
         });
   }
@@ -156,7 +162,7 @@ class RowGroup {
 
 void run_long_rows(TensorSource& given, const Plan& plan, const Kernel& kernel,
                    const Affine& affine, std::span<RowObserver* const> observers, TensorSink& sink,
-                   const RunOptions& options) {
+                   const RunOptions& options, SumWriter* sum) {
   const ForEachTile for_each = for_each_tile(options.threads);
   RowSource source(given, plan.in_view, plan.route.in, for_each);
   RowSink out(sink, plan.result(), plan.out_view, plan.route.out, for_each);
@@ -167,13 +173,14 @@ void run_long_rows(TensorSource& given, const Plan& plan, const Kernel& kernel,
     tile.rows = std::min(tile.rows, plan.rows - tile.first_row);
     mean.resize(plan.wants_mean_and_rstd ? static_cast<std::size_t>(tile.rows) : 0);
     rstd.resize(mean.size());
-    RowGroup(source, plan, kernel, affine, tile, options).normalize(mean, rstd, out);
+    RowGroup(source, plan, kernel, affine, tile, options).normalize(mean, rstd, out, sum);
     const RowBlock block{tile.first_row, {}, {}, mean, rstd};
     for (RowObserver* observer : observers) observer->see(block, {});
   }
   source.finish();
   for (RowObserver* observer : observers) observer->finish();
   out.finish();
+  if (sum != nullptr) sum->finish();
 }
 
 }  // namespace lnorm

@@ -4,6 +4,7 @@
 
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/pipeline/run.hpp"
+#include "lnorm/pipeline/sum_writer.hpp"
 
 namespace lnorm {
 
@@ -12,9 +13,9 @@ namespace lnorm {
 // it. Rows that lie one after another go one by one; those that lie among each other, as the columns of
 // a matrix do, in groups. Parts of them are read and computed by several threads. Memory does not grow
 // with the rows. A source, or a sink, that has no positions where they are needed is spooled. The
-// observers see mean and rstd, of a group at a time, and no elements. Throws Error or ClosedPipe.
+// observers see mean and rstd, of a group at a time, and no elements; what sum is for it gets. Throws Error or ClosedPipe.
 void run_long_rows(TensorSource& source, const Plan& plan, const Kernel& kernel,
                    const Affine& affine, std::span<RowObserver* const> observers, TensorSink& sink,
-                   const RunOptions& options = {});
+                   const RunOptions& options = {}, SumWriter* sum = nullptr);
 
 }  // namespace lnorm

@@ -151,13 +151,17 @@ Route in_whole_rows(const Plan& plan) {
 
 std::int64_t mean_run_length(const Plan& plan) { return mean_run_length(plan, plan.route); }
 
+DType output_dtype(DType x, std::optional<DType> out) {
+  return out.value_or(is_floating(x) ? x : DType::float64);
+}
+
 Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::optional<DType> out,
                const RowNeeds& needs) {
   Plan plan;
   plan.shape = x.shape;
   plan.formula = options.formula;
   plan.in = x.dtype;
-  plan.out = out.value_or(is_floating(x.dtype) ? x.dtype : DType::float64);
+  plan.out = output_dtype(x.dtype, out);
   plan.bytes_beside = needs.bytes_beside;
   if (!is_floating(plan.out)) {
     throw Error(concat("output dtype ", name(plan.out),

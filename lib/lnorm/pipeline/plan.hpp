@@ -75,7 +75,10 @@ struct RowNeeds {
   std::int64_t bytes_beside = 0;  // of what is read along with each element of x
 };
 
-// out: the dtype of the result; by default the input's, or float64 where that is no float.
+// The dtype of the result: out if it is given; by default the input's, or float64 where that is no float.
+DType output_dtype(DType x, std::optional<DType> out);
+
+// out: as of output_dtype.
 // Throws Error, in the words of the command line, if the options do not fit the tensor.
 Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::optional<DType> out = {},
                const RowNeeds& needs = {});

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "arguments.hpp"
+#include "companion.hpp"
+#include "each_tensor.hpp"
+#include "lnorm/io/tensor_source.hpp"
+
+namespace lnorm::app {
+
+// --residual, which is added to each input before it is normalized. Where it is not given, the input is what is
+// normalized.
+class ResidualInput {
+ public:
+  ResidualInput(const NormalizationArguments& arguments, std::optional<DType> as);
+
+  // What is normalized, where results have a dtype. Throws Error unless there is a residual for x, of its shape.
+  TensorInfo check(const TensorInfo& x, DType out, const InputName& name);
+
+  // The same with its elements. Follows check of the same input. Throws Error.
+  std::unique_ptr<TensorSource> add_to(std::unique_ptr<TensorSource> x, DType out, int threads);
+
+  // Follows the last element.
+  void finish() const;
+
+  bool has_dtype(DType dtype) const { return companion_ && companion_->has_dtype(dtype); }
+
+ private:
+  std::optional<DType> rounded_to(DType out) const {
+    return rounds_ ? std::optional(out) : std::nullopt;
+  }
+
+  std::optional<Companion> companion_;
+  bool rounds_;
+};
+
+}  // namespace lnorm::app

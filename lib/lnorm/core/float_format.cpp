@@ -1,0 +1,18 @@
+#include "lnorm/core/float_format.hpp"
+
+namespace lnorm {
+
+FloatFormat float_format(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return {11, -24, 0x1.ffcp15};
+    case DType::bfloat16:
+      return {8, -133, 0x1.fep127};
+    case DType::float32:
+      return {24, -149, 0x1.fffffep127};
+    default:
+      return {53, -1074, 0x1.fffffffffffffp1023};
+  }
+}
+
+}  // namespace lnorm
