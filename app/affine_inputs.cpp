@@ -95,10 +95,12 @@ AffineTerm AffineInput::read() {
   return term;
 }
 
-AffineInputs::AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as)
+AffineInputs::AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as,
+                           double scale)
     : as_(as),
       weight_("--weight", arguments.weight, as, arguments.options.zero_centered_weight),
-      bias_("--bias", arguments.bias, as, false) {}
+      bias_("--bias", arguments.bias, as, false),
+      affine_({}, {}, scale) {}
 
 void AffineInputs::check(const Plan& plan, const TensorInfo& x, const InputName& name) {
   try {
@@ -119,8 +121,8 @@ const Affine& AffineInputs::of(const Plan& plan, const TensorInfo& x, const Inpu
   const bool other_weight = weight_.is_unread();
   const bool other_bias = bias_.is_unread();
   if (other_weight || other_bias) {
-    affine_ = {other_weight ? weight_.read() : AffineTerm(affine_.weight()),
-               other_bias ? bias_.read() : AffineTerm(affine_.bias())};
+    affine_ = {other_weight ? weight_.read() : AffineTerm(affine_.unscaled_weight()),
+               other_bias ? bias_.read() : AffineTerm(affine_.unscaled_bias()), affine_.scale()};
   }
   return affine_;
 }

@@ -51,7 +51,8 @@ class AffineInput {
 // Both of them.
 class AffineInputs {
  public:
-  AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as);
+  // scale: of the results.
+  AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as, double scale = 1);
 
   // Throws Error unless they are there for this input, of the plan's normalized shape; or if --as is given, but
   // is neither for the input nor for them.

@@ -37,11 +37,13 @@ int apply(const ApplyArguments& arguments) {
     throw Error("--rms subtracts no mean, so that there is none for --save-mean");
   }
   const Kernel& kernel = find_kernel(normalization.kernel);
-  AffineInputs affine_inputs(normalization, input.options.as);
+  AffineInputs affine_inputs(normalization, input.options.as, arguments.output.scale.value_or(1));
   const bool saves = arguments.save_mean || arguments.save_rstd;
   const auto make = [&](const TensorInfo& x) {
     Plan plan = make_plan(x, normalization.options, arguments.output.dtype);
     plan.wants_mean_and_rstd = saves;
+    plan.saturates = arguments.output.saturates;
+    check_float8(arguments.output, plan.out);
     check_row_numbers(plan, x.name);
     return plan;
   };

@@ -30,6 +30,13 @@ std::string hint_for_format(const OutputArguments& arguments, std::string_view f
 
 }  // namespace
 
+void check_float8(const OutputArguments& arguments, DType dtype) {
+  if (is_float8(dtype) || (!arguments.saturates && !arguments.scale)) return;
+  throw Error(concat(arguments.saturates ? "--saturate" : "--output-scale",
+                     " has no effect: it is for float8, and the output is ", name(dtype)),
+              arguments.dtype ? "" : "--dtype float8_e4m3fn");
+}
+
 void Outputs::announce(const Selection& inputs, std::span<const std::vector<TensorInfo>> tensors) {
   open(true);
   for (std::size_t file = 0; file < files_.size(); ++file) {

@@ -160,7 +160,8 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   plan.out = out.value_or(is_floating(x.dtype) ? x.dtype : DType::float64);
   if (!is_floating(plan.out)) {
     throw Error(concat("output dtype ", name(plan.out),
-                       ", expected float16, bfloat16, float32 or float64"));
+                       ", expected float8_e4m3fn, float8_e5m2, float16, bfloat16, float32 or "
+                       "float64"));
   }
   const Formula& formula = options.formula;
   if (!std::isfinite(formula.eps) || formula.eps < 0) {

@@ -40,6 +40,7 @@ struct Plan {
   DType in = DType::float64;
   DType out = DType::float64;
   bool wants_mean_and_rstd = false;
+  bool saturates = false;  // as of RowsOut
   Route route;
 
   // Where the rows and their elements lie: in x, in y (which is in C order), and in what has one number a
