@@ -35,14 +35,17 @@ AffineTerm AffineInput::read() {
 }
 
 AffineInputs::AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as,
-                           const ResidualInput& residual)
+                           const ResidualInput& residual, double scale)
     : as_(as),
       residual_(residual),
       rounding_(arguments.options.rounding),
+      scale_(scale),
       weight_("--weight", arguments.weight, as, arguments.options.zero_centered_weight),
-      bias_("--bias", arguments.bias, as, false) {}
+      bias_("--bias", arguments.bias, as, false),
+      affine_(make_affine()) {}
 
 void AffineInputs::check(const Plan& plan, const TensorInfo& x, const InputName& name) {
+  if (rounding_.xhat || rounding_.product) check_rounding_dtype(plan.out);
   check_companions(x, name, [&] {
     weight_.check(plan, name);
     bias_.check(plan, name);
@@ -52,13 +55,18 @@ void AffineInputs::check(const Plan& plan, const TensorInfo& x, const InputName&
   }
 }
 
+Affine AffineInputs::make_affine() const {
+  if (scale_ != 1) return {weight_term_, bias_term_, scale_};
+  return {weight_term_, bias_term_, rounding_};
+}
+
 const Affine& AffineInputs::of(const Plan& plan, const TensorInfo& x, const InputName& name) {
   check(plan, x, name);
   const bool other_weight = weight_.is_unread();
   const bool other_bias = bias_.is_unread();
   if (other_weight) weight_term_ = weight_.read();
   if (other_bias) bias_term_ = bias_.read();
-  if (other_weight || other_bias) affine_ = Affine(weight_term_, bias_term_, rounding_);
+  if (other_weight || other_bias) affine_ = make_affine();
   return affine_;
 }
 

@@ -47,9 +47,9 @@ class AffineInput {
 // Both of them, and where results are rounded before they are used.
 class AffineInputs {
  public:
-  // residual: what else --as may be for.
+  // residual: what else --as may be for. scale: of the results, where nothing is rounded before.
   AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as,
-               const ResidualInput& residual);
+               const ResidualInput& residual, double scale = 1);
 
   // Throws Error unless they are there for this input, of the plan's normalized shape; or if --as is given, but
   // is neither for the input nor for them.
@@ -60,9 +60,12 @@ class AffineInputs {
   const Affine& of(const Plan& plan, const TensorInfo& x, const InputName& name);
 
  private:
+  Affine make_affine() const;
+
   std::optional<DType> as_;
   const ResidualInput& residual_;
   Rounding rounding_;
+  double scale_;
   AffineInput weight_;
   AffineInput bias_;
   AffineTerm weight_term_;

@@ -41,11 +41,18 @@ int apply(const ApplyArguments& arguments) {
   }
   const Kernel& kernel = find_kernel(normalization.kernel);
   ResidualInput residual(normalization, input.options.as);
-  AffineInputs affine_inputs(normalization, input.options.as, residual);
+  AffineInputs affine_inputs(normalization, input.options.as, residual,
+                             arguments.output.scale.value_or(1));
   const bool saves = arguments.save_mean || arguments.save_rstd;
   const auto make = [&](const TensorInfo& x, DType out) {
     Plan plan = make_plan(x, normalization.options, out);
     plan.wants_mean_and_rstd = saves;
+    plan.saturates = arguments.output.saturates;
+    check_float8(arguments.output, plan.out);
+    if (arguments.save_sum && is_float8(plan.out)) {
+      throw Error(concat("--save-sum is in the output dtype, found ", name(plan.out),
+                         ", expected float16, bfloat16, float32 or float64"));
+    }
     check_row_numbers(plan, x.name);
     return plan;
   };

@@ -19,6 +19,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/format.hpp"
+#include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/os.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "option_groups.hpp"
@@ -554,10 +555,10 @@ void check_raw(const CLI::App& command, const ReadOptions& options) {
        }) {
     if (is_given(name)) throw Error(concat(name, " has no effect without --from raw"), hint);
   }
-  if (options.as && options.as != DType::bfloat16) {
+  if (options.as && is_npy_dtype(*options.as)) {
     throw Error(concat("--as ", name(*options.as),
                        " has no effect without --from raw: other files "
-                       "tell their dtype, but for bfloat16 in an .npy"));
+                       "tell their dtype, but for bfloat16 and float8 in an .npy"));
   }
 }
 

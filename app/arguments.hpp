@@ -45,6 +45,8 @@ struct OutputArguments {
   std::string path = "-";
   std::optional<Format> format;
   std::optional<DType> dtype;
+  bool saturates = false;
+  std::optional<double> scale;      // of a float8
   std::optional<std::string> name;  // of the tensor, where the format has one
   std::optional<JsonNan> nan;       // python if not given
   PrintArguments print;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "complain.hpp"
+#include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/pipeline/compare.hpp"
@@ -130,8 +131,9 @@ void check_as_of_sets(std::optional<DType> as, const SetComparison& set) {
                (pair.comparison->actual.dtype == *as || pair.comparison->expected.dtype == *as);
       });
   if (is_used) return;
-  throw Error(concat("--as ", name(*as), " is for an .npy of dtype V2, and neither ",
-                     printable(set.actual), " nor ", printable(set.expected), " has one"));
+  throw Error(concat("--as ", name(*as), " is for an .npy of dtype ", as_code(*as),
+                     ", and neither ", printable(set.actual), " nor ", printable(set.expected),
+                     " has one"));
 }
 
 }  // namespace

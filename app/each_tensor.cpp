@@ -149,10 +149,12 @@ void check_named(const Inputs& inputs) {
   }
 }
 
+std::string_view as_code(DType as) { return item_size(as) == 1 ? "V1" : "V2"; }
+
 void check_as(std::optional<DType> as, const TensorInfo& x) {
   if (!as || x.dtype == *as) return;
   throw Error(concat(printable(x.name), ": is ", name(x.dtype), ", found --as ", name(*as),
-                     ", which is for an .npy of dtype V2"));
+                     ", which is for an .npy of dtype ", as_code(*as)));
 }
 
 }  // namespace lnorm::app

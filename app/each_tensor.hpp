@@ -37,6 +37,9 @@ int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Work& work);
 // Throws Error, which says how to name one or all, for a file of several tensors of which none is named.
 void check_named(const Inputs& inputs);
 
+// What an .npy has in the place of a dtype that --as tells.
+std::string_view as_code(DType as);
+
 // Throws Error if --as is given, but x has another dtype.
 void check_as(std::optional<DType> as, const TensorInfo& x);
 

@@ -182,7 +182,8 @@ void add_repeated(CLI::App& app, const std::string& name,
 
 void add_as(CLI::App& app, std::optional<DType>& as) {
   app.option_defaults()->group("Input");
-  add_dtype(app, "--as", as, "What the elements of an .npy of dtype V2 are", "bfloat16");
+  add_dtype(app, "--as", as, "What the elements of an .npy of dtype V2 or V1 are",
+            "bfloat16|float8_e4m3fn|float8_e5m2");
 }
 
 void add_input(CLI::App& app, InputArguments& input) {
@@ -202,10 +203,12 @@ void add_input(CLI::App& app, InputArguments& input) {
       app, "--as",
       [&options](const std::string& text) {
         options.as = parse_dtype("--as", text,
-                                 "bool|int8|int16|int32|int64|uint8|uint16|uint32|uint64|float16|"
-                                 "bfloat16|float32|float64");
+                                 "bool|int8|int16|int32|int64|uint8|uint16|uint32|uint64|"
+                                 "float8_e4m3fn|float8_e5m2|float16|bfloat16|float32|float64");
       },
-      "What the elements of --from raw are; bfloat16, those of an .npy of dtype V2", "DTYPE");
+      "What the elements of --from raw are; bfloat16, those of an .npy of dtype V2; "
+      "float8_e4m3fn, float8_e5m2, of dtype V1",
+      "DTYPE");
   add_parsed(
       app, "--shape", [&options](const std::string& text) { options.shape = parse_shape(text); },
       "The shape of --from raw", "D[,D...]");
@@ -312,6 +315,12 @@ void add_output(CLI::App& app, OutputArguments& output) {
       app, "-o,--output", [&](const std::string& text) { output.path = text; },
       "Where the result goes; - is standard output", "PATH");
   add_output_format(app, output);
+  app.add_flag("--saturate", output.saturates,
+               "What is beyond the greatest float8 becomes that, not NaN or infinity");
+  add_parsed(
+      app, "--output-scale",
+      [&](const std::string& text) { output.scale = parse_real("--output-scale", text); },
+      "Multiply the result by S before it is rounded to float8", "S");
 }
 
 void add_output_format(CLI::App& app, OutputArguments& output) {
@@ -324,10 +333,10 @@ void add_output_format(CLI::App& app, OutputArguments& output) {
        {"jsonl", Format::jsonl},
        {"text", Format::text}},
       "Output format (default by the extension of -o, else the input's, npy for archives, "
-      "safetensors for bfloat16 and for several tensors; text on a terminal)");
+      "safetensors for bfloat16, float8 and for several tensors; text on a terminal)");
   add_dtype(app, "--dtype", output.dtype,
             "Output dtype (default the input's, float64 for integers)",
-            "float16|bfloat16|float32|float64");
+            "float16|bfloat16|float32|float64|float8_e4m3fn|float8_e5m2");
   add_text(app, "--name", output.name,
            "What .safetensors calls the tensor (default as the input is called)", "NAME");
   add_choice<std::optional<JsonNan>>(app, "--nan", output.nan,

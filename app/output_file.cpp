@@ -73,20 +73,20 @@ OutputFile::OutputFile(const OutputName& name, const OutputArguments& arguments,
 }
 
 // The result has the format asked for; else the path's; else text on a terminal; else the input's, if it is written
-// to pipes. What .npy does not have, bfloat16, goes as safetensors, as several tensors do. Other outputs are .npy
+// to pipes. What .npy does not have, bfloat16 and float8, goes as safetensors, as several tensors do. Other outputs are .npy
 // unless their names say more.
 Format OutputFile::format_for(Format input, DType dtype) const {
   if (place_.is_result && arguments_.format) return *arguments_.format;
-  if (folder_) return dtype == DType::bfloat16 ? Format::safetensors : Format::npy;
+  if (folder_) return is_npy_dtype(dtype) ? Format::npy : Format::safetensors;
   if (const auto by_extension = format_of_extension(place_.path)) return *by_extension;
   if (!place_.is_result) {
-    if (!is_terminal()) return dtype == DType::bfloat16 ? Format::safetensors : Format::npy;
+    if (!is_terminal()) return is_npy_dtype(dtype) ? Format::npy : Format::safetensors;
     throw Error(concat(printable(place_.path), ": binary is not written to a terminal"),
                 "name a file, or one that ends in .json or .txt");
   }
   if (is_terminal()) return Format::text;
   if (!is_binary(input)) return input;
-  return several_ || dtype == DType::bfloat16 ? Format::safetensors : Format::npy;
+  return several_ || !is_npy_dtype(dtype) ? Format::safetensors : Format::npy;
 }
 
 void OutputFile::announce(Format input, std::vector<TensorInfo> tensors) {

@@ -31,6 +31,13 @@ std::string hint_for_format(const OutputName& name, const OutputArguments& argum
 
 }  // namespace
 
+void check_float8(const OutputArguments& arguments, DType dtype) {
+  if (is_float8(dtype) || (!arguments.saturates && !arguments.scale)) return;
+  throw Error(concat(arguments.saturates ? "--saturate" : "--output-scale",
+                     " has no effect: it is for float8, and the output is ", name(dtype)),
+              arguments.dtype ? "" : "--dtype float8_e4m3fn");
+}
+
 void Outputs::announce(const Selection& inputs, std::span<const std::vector<TensorInfo>> tensors) {
   if (arguments_ != nullptr && arguments_->name) {
     throw Error(concat("--name is for one tensor, found ", tensors.size()));

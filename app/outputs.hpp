@@ -14,6 +14,9 @@
 
 namespace lnorm::app {
 
+// Throws Error if an option of float8 is given for another dtype, which is that of the result.
+void check_float8(const OutputArguments& arguments, DType dtype);
+
 // The files that a command writes, its result first. They are opened when it is known what goes there, which is
 // when the tensors are known to fit.
 class Outputs {

@@ -8,6 +8,12 @@
 
 namespace lnorm::app {
 
+void check_rounding_dtype(DType out) {
+  if (!is_float8(out)) return;
+  throw Error(concat("--round is to the output dtype, found ", name(out),
+                     ", expected float16, bfloat16, float32 or float64"));
+}
+
 ResidualInput::ResidualInput(const NormalizationArguments& arguments, std::optional<DType> as)
     : rounds_(arguments.round_sum) {
   if (arguments.residual) companion_.emplace("--residual", *arguments.residual, as);
@@ -15,6 +21,7 @@ ResidualInput::ResidualInput(const NormalizationArguments& arguments, std::optio
 
 TensorInfo ResidualInput::check(const TensorInfo& x, DType out, const InputName& name) {
   if (!companion_) return x;
+  if (rounds_) check_rounding_dtype(out);
   check_companions(x, name, [&] { companion_->find(name); });
   if (name.several && companion_->is_read_once()) {
     throw Error(concat("--residual ", companion_->word(),

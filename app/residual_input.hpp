@@ -10,6 +10,9 @@
 
 namespace lnorm::app {
 
+// Throws Error for a float8, to which no layer rounds on its way.
+void check_rounding_dtype(DType out);
+
 // --residual, which is added to each input before it is normalized. Where it is not given, the input is what is
 // normalized.
 class ResidualInput {

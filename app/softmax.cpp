@@ -13,11 +13,15 @@ namespace lnorm::app {
 int softmax(const SoftmaxArguments& arguments) {
   const InputArguments& input = arguments.input;
   const WorkArguments& work = arguments.work;
-  const auto transform = [](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
-    lnorm::softmax(x, y);
+  const double scale = arguments.output.scale.value_or(1);
+  const auto transform = [=](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
+    lnorm::softmax(x, y, scale);
   };
   const auto make = [&](const TensorInfo& x) {
-    return make_plan(x, {arguments.axes, {}, false}, arguments.output.dtype, {.whole = true});
+    Plan plan = make_plan(x, {arguments.axes, {}, false}, arguments.output.dtype, {.whole = true});
+    plan.saturates = arguments.output.saturates;
+    check_float8(arguments.output, plan.out);
+    return plan;
   };
   Outputs outputs({{"-o", arguments.output.path, "", true}}, arguments.output);
   const auto plan_tensor = [&](const TensorInfo& x, const InputName&) {

@@ -6,7 +6,7 @@ Made by PyTorch 2.6.0 and NumPy 2.2.4 of Debian 13, and checkpoint_1_13.pt by Py
 writes no other file.
 
 FILE.npz has the tensors of FILE.pt in their order, under their names joined by dots, C-contiguous; the tensor
-of a file that is a tensor alone is called "alone" there. bfloat16 is two bytes without a meaning.
+of a file that is a tensor alone is called "alone" there. bfloat16 is two bytes without a meaning, a float8 one.
 """
 
 import os
@@ -26,6 +26,8 @@ def elements(tensor):
     tensor = tensor.detach().contiguous()
     if tensor.dtype == torch.bfloat16:
         return numpy.array(tensor.view(torch.int16).numpy(), order="C").view("V2")
+    if tensor.dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        return numpy.array(tensor.view(torch.uint8).numpy(), order="C").view("V1")
     return numpy.array(tensor.numpy(), order="C")
 
 
@@ -88,7 +90,7 @@ def dtypes():
     grid = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
     negated = torch.tensor([1 + 2j]).conj().imag
     save("foreign", {"first": grid, "negated": negated, "complex": grid.to(torch.complex64),
-                     "float8": grid.to(torch.float8_e4m3fn),
+                     "float8": grid.to(torch.float8_e4m3fnuz),
                      "sparse": grid.to_sparse(), "csr": grid.to_sparse_csr(),
                      "quantized": torch.quantize_per_tensor(grid, 0.1, 10, torch.quint8), "last": grid.t()},
          expected={"first": grid, "last": grid.t()})
@@ -96,6 +98,13 @@ def dtypes():
     parameter.note = "kept"
     save("parameter", {"plain": torch.nn.Parameter(grid), "noted": parameter,
                        "frozen": torch.nn.Parameter(grid[1], requires_grad=False)})
+
+
+def float8():
+    """Every number of the dtypes of 8 bits, and views of them."""
+    for name in ("float8_e4m3fn", "float8_e5m2"):
+        codes = torch.arange(256, dtype=torch.uint8).view(getattr(torch, name)).reshape(16, 16)
+        save(name, {"codes": codes, "transposed": codes.t(), "box": codes[1:3, 4:8], "number": codes[3, 8]})
 
 
 def writers():
@@ -123,6 +132,7 @@ def main():
         return
     views()
     dtypes()
+    float8()
     writers()
 
 

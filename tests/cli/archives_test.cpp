@@ -101,7 +101,7 @@ TEST_CASE("a file of tensors is listed, a member of it shown") {
                                 {"objects.npy", npy("|O", {2}, "")},
                                 {"b.npy", npy("<V2", {1, 2}, "\x80\x3f\0\x40")}}));
   write_file(at / "x.safetensors", safetensors("{" + tensor("ln_1.weight", "F16", "[2,1]", 0, 4) +
-                                                   "," + tensor("q", "F8_E4M3", "[4]", 4, 8) + "," +
+                                                   "," + tensor("q", "F8_E8M0", "[4]", 4, 8) + "," +
                                                    tensor("n", "BOOL", "[0]", 8, 8) + "}",
                                                std::string(8, '\0')));
   CHECK(output_of({"show", at / "x.npz"}) ==
@@ -115,14 +115,14 @@ TEST_CASE("a file of tensors is listed, a member of it shown") {
   const std::string listed =
       "ln_1.weight  float16  (2, 1)  4 B\n"
       "n            bool     (0)     0 B\n"
-      "q            F8_E4M3  (4)     4 B\n"
+      "q            F8_E8M0  (4)     4 B\n"
       "3 tensors, 8 B\n";
   CHECK(output_of({"show", at / "x.safetensors"}) == listed);
   CHECK(output_of({"show"}, pipe_of(read_file(at / "x.safetensors"))) == listed);
   CHECK(output_of({"show", at / "x.npz:a"}) == "tensor([1., 2.])\n");
   CHECK(output_of({"show", at / "x.safetensors:ln_1.weight", "--header"})
             .find("x.safetensors:ln_1.weight: float16, shape (2, 1)\n") != std::string::npos);
-  CHECK(refusal_fault(run({"show", at / "x.safetensors:q"}), {"x.safetensors:q", "F8_E4M3"}) == "");
+  CHECK(refusal_fault(run({"show", at / "x.safetensors:q"}), {"x.safetensors:q", "F8_E8M0"}) == "");
   CHECK(refusal_fault(run({"show"}, pipe_of(safetensors("{}", "1"))), {"goes on"}) == "");
 }
 
@@ -153,7 +153,8 @@ TEST_CASE("a tensor goes to .safetensors and back") {
   CHECK(name_of({"softmax", x, "--to", "safetensors", "--name", "\u00e9"}, "") == "\u00e9");
 
   // Every dtype that is written, in order and at positions.
-  for (const std::string dtype : {"float16", "bfloat16", "float32", "float64"}) {
+  for (const std::string dtype :
+       {"float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"}) {
     CAPTURE(dtype);
     output_of({x, "--dtype", dtype, "-o", at / "z.safetensors"});
     CHECK(output_of({x, "--dtype", dtype, "--to", "safetensors"}) ==

@@ -19,7 +19,8 @@ const Words kNormalization{"--eps",    "--eps-on",   "--ddof",   "--unbiased",
                            "--beta",   "--shift",    "--kernel", "--zero-centered-weight",
                            "--rms",    "--residual", "--round"};
 const Words kInput{"--from", "--as", "--shape", "--offset", "--big-endian", "--keep-going"};
-const Words kOutput{"-o", "--output", "--to", "--dtype", "--name", "--nan"};
+const Words kOutput{"-o",         "--output",       "--to",   "--dtype",
+                    "--saturate", "--output-scale", "--name", "--nan"};
 const Words kPrint{"--precision", "--edgeitems", "--threshold", "--linewidth", "--sci-mode"};
 
 struct CommandHelp {

@@ -558,7 +558,7 @@ TEST_CASE("dtypes and shapes are understood as others write them", "[manners]") 
   promises.push_back({"lnorm v2.npy --as BF16 --to JSON", 0, {"[-1.0,1.0]"}});
   promises.push_back(refused("lnorm v2.npy --as f4",
                              "--as float32 has no effect without --from raw: other files tell "
-                             "their dtype, but for bfloat16 in an .npy"));
+                             "their dtype, but for bfloat16 and float8 in an .npy"));
   promises.push_back({R"(echo '{"shape": [0], "data": [], "dtype": "f32"}' | lnorm)",
                       0,
                       {R"({"shape":[0],"data":[],"dtype":"float32"})"}});

@@ -65,6 +65,8 @@ TEST_CASE("every dtype is read raw") {
   CHECK(shown("uint64", bytes_of<std::uint64_t>({1, 2})) == "tensor([1, 2], dtype=torch.uint64)\n");
   CHECK(shown("bfloat16", bytes_of<std::uint16_t>({0x3f80, 0x4000})) ==
         "tensor([1., 2.], dtype=torch.bfloat16)\n");
+  CHECK(shown("float8_e4m3fn", "\x38\x40") == "tensor([1., 2.], dtype=torch.float8_e4m3fn)\n");
+  CHECK(shown("float8_e5m2", "\x3c\x40") == "tensor([1., 2.], dtype=torch.float8_e5m2)\n");
   CHECK(shown("float16", bytes_of<std::uint16_t>({0x3c00, 0x4000})) ==
         "tensor([1., 2.], dtype=torch.float16)\n");
   CHECK(shown("float64", bytes_of<double>({1, 2})) == "tensor([1., 2.], dtype=torch.float64)\n");

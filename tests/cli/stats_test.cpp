@@ -12,6 +12,7 @@
 #include "lnorm/core/shape.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
+#include "support/narrowed.hpp"
 #include "support/process.hpp"
 
 // The numbers of stats: those that were published, and those of long double arithmetic.
@@ -127,10 +128,8 @@ T draw(Random& random) {
     return 1e6 + 1e3 * normal(random);
   } else if constexpr (std::is_same_v<T, float>) {
     return static_cast<float>(3 + 100 * normal(random));
-  } else if constexpr (std::is_same_v<T, lnorm::BFloat16>) {
-    return lnorm::to_bfloat16(normal(random));
   } else {
-    return lnorm::to_float16(normal(random));
+    return narrowed<T>(normal(random));
   }
 }
 
@@ -139,14 +138,7 @@ template <class T>
 T draw_special(Random& random) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double values[]{std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
-  const double value = values[random() % 3];
-  if constexpr (std::is_same_v<T, lnorm::Float16>) {
-    return lnorm::to_float16(value);
-  } else if constexpr (std::is_same_v<T, lnorm::BFloat16>) {
-    return lnorm::to_bfloat16(value);
-  } else {
-    return static_cast<T>(value);
-  }
+  return narrowed<T>(values[random() % 3]);
 }
 
 std::string random_tensor(DType dtype, const std::vector<std::int64_t>& shape, Random& random) {
@@ -175,11 +167,7 @@ std::vector<long double> elements(const std::string& file, DType dtype) {
   lnorm::visit(dtype, [&]<class T>(T element) {
     for (std::size_t at = file.find('\n') + 1; at < file.size(); at += sizeof(T)) {
       std::memcpy(&element, file.data() + at, sizeof(T));
-      if constexpr (std::is_same_v<T, lnorm::Float16> || std::is_same_v<T, lnorm::BFloat16>) {
-        result.push_back(lnorm::to_double(element));
-      } else {
-        result.push_back(static_cast<long double>(element));
-      }
+      result.push_back(static_cast<long double>(widened(element)));
     }
   });
   return result;

@@ -11,11 +11,6 @@ namespace {
 
 using namespace fuzz;
 
-bool is_float(lnorm::DType dtype) {
-  return dtype == lnorm::DType::float16 || dtype == lnorm::DType::bfloat16 ||
-         dtype == lnorm::DType::float32 || dtype == lnorm::DType::float64;
-}
-
 std::string written(const lnorm::TensorInfo& info, std::span<const std::byte> elements) {
   const MemoryFile file;
   lnorm::ByteSink bytes(file.path());
@@ -49,7 +44,7 @@ void check(std::string_view text, const std::optional<std::string>& member) {
     return;
   }
   const auto& [info, elements] = tensor;
-  if (!is_float(info.dtype)) return;  // JSON is written of floats only
+  if (!lnorm::is_floating(info.dtype)) return;  // JSON is written of floats only
   std::string json = written(info, elements);
   if (!elements.empty()) json = with_dtype(json, info);
   const auto again = lnorm::parse_json("y.json", json);  // which refuses nothing that we write

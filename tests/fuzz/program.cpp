@@ -63,6 +63,7 @@ const std::vector<Words> kCommands{
     {"grad", "@", "--dy", "@", "--to", "json", "--dweight", "/dev/null"},
     {"grad", "@", "--dy", "@", "--axes", "0", "--weight", "2", "--dbias", "-", "--to", "json"},
     {"grad", "@", "--dy", "@", "--rms", "--eps-on", "std", "--dtype", "float16"},
+    {"apply", "@", "--dtype", "float8_e4m3fn", "--saturate", "--output-scale", "100"},
 };
 
 // The others are drawn: option by option, and a value for each that takes one. % is a folder for files. Of
@@ -93,12 +94,14 @@ const std::vector<Option> kOptions{
     {{"--save-mean"}, {"%m.npy", "%m.json", "%m.txt", "%m.safetensors", "%m.jsonl", "-"}, "a"},
     {{"--save-rstd"}, {"%r.npy", "%r.json", "%r.txt", "%r.safetensors", "%r.jsonl", "%m.npy"}, "a"},
     {{"--no-keepdim"}, {}, "a"},
-    {{"--dtype"}, {"float16", "bfloat16", "float32", "float64"}, "am"},
+    {{"--dtype"},
+     {"float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"},
+     "am"},
     {{"--to"}, {"npy", "json", "text", "safetensors", "jsonl"}, "am"},
     {{"-o"}, {"%y.npy", "%y.json", "%y.txt", "%y.safetensors", "%y.jsonl", "%y.npz"}, "am"},
     {{"--nan"}, {"null", "python"}, "am"},
     {{"--from"}, {"npy", "npz", "safetensors", "json", "jsonl"}, "atms"},
-    {{"--as"}, {"bfloat16"}, "atcms"},
+    {{"--as"}, {"bfloat16", "float8_e4m3fn", "float8_e5m2"}, "atcms"},
     {{"--precision"}, {"0", "1", "100"}, "ams"},
     {{"--edgeitems"}, {"0", "1", "1000000000000"}, "ams"},
     {{"--threshold"}, {"0", "5", "1000000000000"}, "ams"},
@@ -129,6 +132,8 @@ const std::vector<Option> kOptions{
     {{"--as", "float32", "--from", "raw"}, {"--big-endian", "--softmax"}, "amts"},
     {{"--shape"}, {"1", "2,3", "0"}, "amts"},
     {{"--from"}, {"pb", "pt"}, "amts"},
+    {{"--dtype", "float8_e4m3fn", "--saturate"}, {}, "am"},
+    {{"--dtype", "float8_e5m2", "--output-scale"}, {"448", "-1e-3", "1e300", "0", "x"}, "am"},
 };
 const Words kMembers{"@", "@:x", "@:a", "@:1", "@:", "@:*", "@:?"};
 

@@ -104,10 +104,20 @@ struct DTypeName {
   std::string_view there;
 };
 constexpr std::array kReadDTypes{
-    DTypeName{"F64", "float64"},   DTypeName{"F32", "float32"}, DTypeName{"F16", "float16"},
-    DTypeName{"BF16", "bfloat16"}, DTypeName{"I8", "int8"},     DTypeName{"I16", "int16"},
-    DTypeName{"I32", "int32"},     DTypeName{"I64", "int64"},   DTypeName{"U8", "uint8"},
-    DTypeName{"U16", "uint16"},    DTypeName{"U32", "uint32"},  DTypeName{"U64", "uint64"},
+    DTypeName{"F64", "float64"},
+    DTypeName{"F32", "float32"},
+    DTypeName{"F16", "float16"},
+    DTypeName{"F8_E4M3", "float8_e4m3fn"},
+    DTypeName{"F8_E5M2", "float8_e5m2"},
+    DTypeName{"BF16", "bfloat16"},
+    DTypeName{"I8", "int8"},
+    DTypeName{"I16", "int16"},
+    DTypeName{"I32", "int32"},
+    DTypeName{"I64", "int64"},
+    DTypeName{"U8", "uint8"},
+    DTypeName{"U16", "uint16"},
+    DTypeName{"U32", "uint32"},
+    DTypeName{"U64", "uint64"},
     DTypeName{"BOOL", "bool"},
 };
 

@@ -11,6 +11,7 @@
 #include "lnorm/core/shape.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
+#include "support/narrowed.hpp"
 #include "support/process.hpp"
 
 // Pairs of tensors that NumPy compared (data/compare), compared by the program.
@@ -67,27 +68,12 @@ std::string npy_of(const Tensor& tensor, std::endian order) {
 
 // ---- The text of elements: whole numbers, or 17 significant digits, or NaN or an infinity.
 
-double widened(Float16 value) { return lnorm::to_double(value); }
-double widened(lnorm::BFloat16 value) { return lnorm::to_double(value); }
-double widened(double value) { return value; }
-
-template <class T>
-T narrowed(double value) {
-  if constexpr (std::is_same_v<T, Float16>) {
-    return lnorm::to_float16(value);
-  } else if constexpr (std::is_same_v<T, lnorm::BFloat16>) {
-    return lnorm::to_bfloat16(value);
-  } else {
-    return static_cast<T>(value);
-  }
-}
-
 template <class T>
 std::string element_text(T value) {
   if constexpr (std::is_integral_v<T>) {
     return std::to_string(+value);
   } else {
-    const double number = widened(value);
+    const double number = support::widened(value);
     if (std::isnan(number)) return "NaN";
     if (std::isinf(number)) return number > 0 ? "Infinity" : "-Infinity";
     std::array<char, 32> buffer{};

@@ -55,7 +55,6 @@ const std::map<std::string, Ruling> kRulings{
     {"no_eocd.npz", {Verdict::refused, {"no directory at its end"}}},
     {"eocd_count_lies.npz", {Verdict::refused, {"65534 members"}}},
     {"bomb_64mib.npz", {Verdict::accepted}},
-    {"dtype_f8_e4m3.safetensors", {Verdict::refused, {"F8_E4M3"}}},
     {"extra_field.safetensors", {Verdict::refused, {"'foo' is unknown"}}},
     {"hole_middle.safetensors", {Verdict::refused, {"'b'", "hole"}}},
     {"offset_one.safetensors", {Verdict::refused, {"another number of values than 2"}}},

@@ -13,6 +13,8 @@ double uniform(Random& random) { return std::uniform_real_distribution<double>(-
 double normal(Random& random) { return std::normal_distribution<double>()(random); }
 
 double largest_finite(DType dtype) {
+  if (dtype == DType::float8_e4m3fn) return 448;
+  if (dtype == DType::float8_e5m2) return 57344;
   if (dtype == DType::float16) return 65504;
   if (dtype == DType::bfloat16) return 0x1.fep127;
   if (dtype == DType::float32) return std::numeric_limits<float>::max();
@@ -20,6 +22,8 @@ double largest_finite(DType dtype) {
 }
 
 double smallest_positive(DType dtype) {
+  if (dtype == DType::float8_e4m3fn) return 0x1p-9;
+  if (dtype == DType::float8_e5m2) return 0x1p-16;
   if (dtype == DType::float16) return 0x1p-24;
   if (dtype == DType::bfloat16) return 0x1p-133;
   if (dtype == DType::float32) return std::numeric_limits<float>::denorm_min();
@@ -68,7 +72,11 @@ const std::vector<Recipe>& float_recipes() {
 const Recipe kNormal{"normal", [](Random& r, DType, int, int) { return normal(r); }};
 
 void append_rounded(Data& data, double value) {
-  if (data.dtype == DType::float16) {
+  if (data.dtype == DType::float8_e4m3fn) {
+    append(data, lnorm::to_float8_e4m3(value));
+  } else if (data.dtype == DType::float8_e5m2) {
+    append(data, lnorm::to_float8_e5m2(value));
+  } else if (data.dtype == DType::float16) {
     append(data, lnorm::to_float16(value));
   } else if (data.dtype == DType::bfloat16) {
     append(data, lnorm::to_bfloat16(value));
@@ -119,6 +127,12 @@ Data integers(DType dtype, int length, int spread_bits, Random& random) {
 }
 
 double read(const std::byte* from, DType dtype) {
+  if (dtype == DType::float8_e4m3fn) {
+    return lnorm::to_double(lnorm::Float8E4M3{static_cast<std::uint8_t>(*from)});
+  }
+  if (dtype == DType::float8_e5m2) {
+    return lnorm::to_double(lnorm::Float8E5M2{static_cast<std::uint8_t>(*from)});
+  }
   if (dtype == DType::float16) {
     lnorm::Float16 value;
     std::memcpy(&value, from, sizeof value);

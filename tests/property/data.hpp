@@ -46,7 +46,7 @@ template <class T>
 void append(Data& data, T element) {
   const auto bytes = std::as_bytes(std::span(&element, 1));
   data.bytes.insert(data.bytes.end(), bytes.begin(), bytes.end());
-  if constexpr (std::is_same_v<T, lnorm::Float16> || std::is_same_v<T, lnorm::BFloat16>) {
+  if constexpr (!std::is_arithmetic_v<T>) {
     data.numbers.push_back({lnorm::to_double(element), 0, false});
   } else if constexpr (std::is_floating_point_v<T>) {
     data.numbers.push_back({static_cast<double>(element), 0, false});

@@ -31,7 +31,8 @@ using property::uniform;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr std::array kFloats{DType::float16, DType::bfloat16, DType::float32, DType::float64};
+constexpr std::array kFloats{DType::float8_e5m2, DType::float16, DType::bfloat16, DType::float32,
+                             DType::float64};
 constexpr std::array kIntegers{DType::boolean, DType::int8,   DType::int16,
                                DType::int32,   DType::int64,  DType::uint8,
                                DType::uint16,  DType::uint32, DType::uint64};

@@ -42,6 +42,8 @@ struct Settings {
   bool weight = false;
   bool bias = false;
   bool plus_one = false;
+  bool saturates = false;
+  double scale = 1;
 };
 
 lnorm::AffineTerm term(const Data& data, bool plus_one) {
@@ -54,20 +56,27 @@ bool same_number(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
 }
 
+// What is read of a result where it is written, with an infinity that stands for what is beyond the greatest number.
+double stored(double y, const Settings& settings) {
+  if (!std::isinf(y)) return y;
+  if (settings.saturates) return std::copysign(largest_finite(settings.out), y);
+  return settings.out == DType::float8_e4m3fn ? std::nan("") : y;
+}
+
 // Runs every kernel on the row and holds each result against the exact one.
 void check(const Data& x, const Settings& settings, const Data& weight, const Data& bias) {
   const auto length = static_cast<std::int64_t>(x.numbers.size());
   const lnorm::Affine affine(
       settings.weight ? term(weight, settings.plus_one) : lnorm::AffineTerm(),
-      settings.bias ? term(bias, false) : lnorm::AffineTerm());
+      settings.bias ? term(bias, false) : lnorm::AffineTerm(), settings.scale);
   const auto none = std::span<const Number>{};
   const oracle::Row row(x.numbers, settings.weight ? std::span(weight.numbers) : none,
                         settings.plus_one, settings.bias ? std::span(bias.numbers) : none,
-                        settings.formula);
+                        settings.formula, settings.scale);
   const bool has_numbers = row.is_finite() && row.is_defined();
   std::vector<double> expected;
   for (std::size_t i = 0; i < x.numbers.size(); ++i) {
-    expected.push_back(has_numbers ? row.y(i, settings.out) : std::nan(""));
+    expected.push_back(has_numbers ? stored(row.y(i, settings.out), settings) : std::nan(""));
   }
   const std::size_t size = lnorm::item_size(settings.out);
   for (const lnorm::Kernel& kernel : lnorm::kernels()) {
@@ -77,9 +86,10 @@ void check(const Data& x, const Settings& settings, const Data& weight, const Da
       std::vector<std::byte> out(static_cast<std::size_t>(length) * size);
       double mean = -1;
       double rstd = -1;
-      kernel.layer_norm({x.bytes.data(), x.dtype, std::endian::native, 1, length},
-                        {out.data(), settings.out}, affine, settings.formula,
-                        with_stats ? lnorm::MeanAndRstd{&mean, &rstd} : lnorm::MeanAndRstd{});
+      kernel.layer_norm(
+          {x.bytes.data(), x.dtype, std::endian::native, 1, length},
+          {.data = out.data(), .dtype = settings.out, .saturates = settings.saturates}, affine,
+          settings.formula, with_stats ? lnorm::MeanAndRstd{&mean, &rstd} : lnorm::MeanAndRstd{});
       if (with_stats) {
         CHECK(same_number(mean, row.is_finite() ? row.mean() : std::nan("")));
         CHECK(same_number(rstd, has_numbers ? row.rstd() : std::nan("")));
@@ -106,6 +116,11 @@ Settings random_settings(Random& random, DType out, int length) {
   settings.weight = random() % 2 == 0;
   settings.bias = random() % 2 == 0;
   settings.plus_one = random() % 3 == 0;
+  if (lnorm::is_float8(out)) {
+    constexpr std::array kScales{1.0, 1.0, 448.0, -1.1, 3e-3, 1e300, 5e-324, 0.0};
+    settings.scale = kScales[random() % kScales.size()];
+    settings.saturates = random() % 2 == 0;
+  }
   return settings;
 }
 
@@ -114,11 +129,13 @@ std::string describe(const Settings& s) {
   out << "--dtype " << lnorm::name(s.out) << " --eps " << s.formula.eps << " --eps-on "
       << (s.formula.eps_on == lnorm::EpsOn::std ? "std" : "variance") << " --ddof "
       << s.formula.ddof << (s.formula.rms ? " --rms" : "") << (s.weight ? " --weight" : "")
-      << (s.plus_one ? " --zero-centered-weight" : "") << (s.bias ? " --bias" : "");
+      << (s.plus_one ? " --zero-centered-weight" : "") << (s.bias ? " --bias" : "")
+      << " --output-scale " << s.scale << (s.saturates ? " --saturate" : "");
   return out.str();
 }
 
 constexpr std::array kFloats{DType::float16, DType::bfloat16, DType::float32, DType::float64};
+constexpr std::array kFloat8s{DType::float8_e4m3fn, DType::float8_e5m2};
 
 }  // namespace
 
@@ -136,6 +153,44 @@ TEST_CASE("every result of floats is correctly rounded", "[oracle]") {
         check(x, settings, floats(affine_dtype, kNormal, length, random),
               floats(affine_dtype, kNormal, length, random));
       }
+    }
+  }
+}
+
+TEST_CASE("every float8 is correctly rounded, scaled or not, saturating or not",
+          "[oracle][float8]") {
+  const int length = GENERATE(1, 2, 7, 33, 768);
+  const DType in =
+      GENERATE(DType::float8_e4m3fn, DType::float8_e5m2, DType::float32, DType::float64);
+  for (const Recipe& recipe : float_recipes()) {
+    Random random(static_cast<std::uint64_t>(length) * 131 + static_cast<std::uint64_t>(in));
+    for (const DType out : kFloat8s) {
+      const Settings settings = random_settings(random, out, length);
+      INFO(recipe.name << ", " << lnorm::name(in) << " x " << length << ", " << describe(settings));
+      const Data x = floats(in, recipe, length, random);
+      const DType affine_dtype = random() % 2 == 0 ? DType::float64 : DType::float8_e4m3fn;
+      check(x, settings, floats(affine_dtype, kNormal, length, random),
+            floats(affine_dtype, kNormal, length, random));
+    }
+  }
+}
+
+TEST_CASE("what a float8 is read from may be wider, and what it is of may be one",
+          "[oracle][float8]") {
+  Random random(18);
+  for (const DType float8 : kFloat8s) {
+    for (const DType out : kFloats) {
+      const Settings settings = random_settings(random, out, 65);
+      INFO(lnorm::name(float8) << ", " << describe(settings));
+      const Data terms = floats(float8, kNormal, 65, random);
+      check(floats(float8, kNormal, 65, random), settings, terms, terms);
+    }
+    for (const DType in : {DType::int64, DType::uint64, DType::int8}) {
+      Settings settings = random_settings(random, float8, 65);
+      settings.weight = settings.bias = true;
+      settings.scale = 0x1.123456789abcdp-60;
+      const Data x = integers(in, 65, 60, random);
+      check(x, settings, x, x);  // of 64-bit terms products with the scale are not exact
     }
   }
 }
@@ -296,6 +351,11 @@ double with_tail(double value, int tail_exponent, int sign) {
 // Halfway between two numbers of dtype near 1, and near the ends of its range.
 std::vector<double> ties(DType dtype) {
   switch (dtype) {
+    case DType::float8_e4m3fn:
+      return {1 + 0x1p-4, 1 + 0x3p-4, -(1 + 0x1p-4), 0x1p-10, 0x3p-10, 464, 0x1p-6 - 0x1p-10, -464};
+    case DType::float8_e5m2:
+      return {1 + 0x1p-3, 1 + 0x3p-3, -(1 + 0x1p-3),     0x1p-17,
+              0x3p-17,    61440,      0x1p-14 - 0x1p-17, -61440};
     case DType::float16:
       return {1 + 0x1p-11, 1 + 0x3p-11, -(1 + 0x1p-11),   0x1p-25,
               0x3p-25,     65520.0,     0x1p-14 - 0x1p-25};
@@ -310,7 +370,8 @@ std::vector<double> ties(DType dtype) {
 }  // namespace
 
 TEST_CASE("built ties go to even, and what is next to them to its side", "[oracle]") {
-  const DType dtype = GENERATE(DType::float16, DType::bfloat16, DType::float32);
+  const DType dtype = GENERATE(DType::float8_e4m3fn, DType::float8_e5m2, DType::float16,
+                               DType::bfloat16, DType::float32);
   const int length = GENERATE(2, 64, 130);
   // Rows of -1 and 1 with eps 0 are their own xhat.
   const Recipe signs{"signs", [](Random&, DType, int i, int) { return i % 2 == 0 ? -1.0 : 1.0; }};
@@ -344,6 +405,55 @@ TEST_CASE("built ties go to even, and what is next to them to its side", "[oracl
       }
       CAPTURE(lnorm::name(dtype), length, tie, side);
       check(x, settings, weight, weight);
+    }
+  }
+}
+
+TEST_CASE("ties of float8 are seen behind a scale", "[oracle][float8]") {
+  const DType dtype = GENERATE(from_range(kFloat8s));
+  const bool saturates = GENERATE(false, true);
+  const Data x = floats(DType::float32, std::vector<double>{-1, 1, 1, -1});
+  for (const double tie : ties(dtype)) {
+    for (const double scale : {1.0, 1024.0, -0.5, 0x1p-900, 0x1p900}) {
+      for (const double tail : {0.0, 0x1p-40, -0x1p-40, 0x1p-110}) {
+        Settings settings;
+        settings.out = dtype;
+        settings.formula.eps = 0;
+        settings.weight = settings.bias = true;
+        settings.scale = scale;
+        settings.saturates = saturates;
+        CAPTURE(lnorm::name(dtype), tie, scale, tail, saturates);
+        check(x, settings, floats(DType::float64, std::vector<double>(4, tail * tie / scale)),
+              floats(DType::float64, std::vector<double>(4, tie / scale)));
+      }
+    }
+  }
+}
+
+TEST_CASE("infinite weights and biases saturate, and NaN does not", "[oracle][float8]") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Data x = floats(DType::float32, std::vector<double>{-1, 0, 1, 0});
+  const Data weight =
+      floats(DType::float32, std::vector<double>{infinity, infinity, 1, std::nan("")});
+  const lnorm::Affine affine(term(weight, false), {}, 2);
+  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
+    for (const DType dtype : kFloat8s) {
+      for (const bool saturates : {false, true}) {
+        CAPTURE(kernel.name, lnorm::name(dtype), saturates);
+        std::array<std::byte, 4> y{};
+        kernel.layer_norm({x.bytes.data(), x.dtype, std::endian::native, 1, 4},
+                          {.data = y.data(), .dtype = dtype, .saturates = saturates}, affine, {},
+                          {});
+        const double first = read(&y[0], dtype);
+        if (saturates) {
+          CHECK(first == -largest_finite(dtype));
+        } else {
+          CHECK((dtype == DType::float8_e5m2 ? first == -infinity : std::isnan(first)));
+        }
+        CHECK(std::isnan(read(&y[1], dtype)));  // infinity times 0
+        CHECK(read(&y[2], dtype) == (dtype == DType::float8_e4m3fn ? 2.75 : 3));
+        CHECK(std::isnan(read(&y[3], dtype)));
+      }
     }
   }
 }

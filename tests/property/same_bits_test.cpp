@@ -26,7 +26,8 @@ using property::Data;
 using property::Random;
 using property::Recipe;
 
-constexpr std::array kFloats{DType::float16, DType::bfloat16, DType::float32, DType::float64};
+constexpr std::array kFloats{DType::float8_e4m3fn, DType::float8_e5m2, DType::float16,
+                             DType::bfloat16,      DType::float32,     DType::float64};
 
 // Those that are to agree, the portable one first.
 std::vector<const lnorm::Kernel*> fast_kernels() {

@@ -55,6 +55,32 @@ void check(const Data& x) {
   }
 }
 
+// Holds the float8 of a row, scaled, against the exact ones.
+void check_float8(const Data& x, double scale) {
+  for (const DType out : {DType::float8_e4m3fn, DType::float8_e5m2}) {
+    const std::vector<double> expected = oracle::softmax(x.numbers, out, scale);
+    for (const bool saturates : {false, true}) {
+      std::vector<std::byte> y(x.numbers.size());
+      lnorm::softmax(
+          {x.bytes.data(), x.dtype, std::endian::native, 1, static_cast<std::int64_t>(y.size())},
+          {.data = y.data(), .dtype = out, .saturates = saturates}, scale);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const double actual = property::read(&y[i], out);
+        const double most = property::largest_finite(out);
+        const bool is_right =
+            !std::isinf(expected[i])
+                ? actual == expected[i] && std::signbit(actual) == std::signbit(expected[i])
+            : saturates                 ? actual == std::copysign(most, scale)
+            : out == DType::float8_e5m2 ? actual == expected[i]
+                                        : std::isnan(actual);
+        if (is_right) continue;
+        FAIL(lnorm::name(out) << ", scale " << scale << ": element " << i << " is " << actual
+                              << ", expected " << expected[i]);
+      }
+    }
+  }
+}
+
 // -infinity, but for some elements.
 Recipe masked(double share) {
   return {"masked", [share](Random& r, DType, int i, int) {
@@ -107,6 +133,24 @@ void check_recipes(int length) {
 TEST_CASE("softmax of floats is correctly rounded", "[softmax]") {
   const int length = GENERATE(1, 2, 3, 31, 33);
   check_recipes(length);
+}
+
+TEST_CASE("softmax of float8 is correctly rounded, scaled or not", "[softmax][float8]") {
+  const double scale = GENERATE(1.0, 448.0, -1e5, 1e-3, 0.0, 1e300, 5e-324);
+  for (const DType in :
+       {DType::float8_e4m3fn, DType::float8_e5m2, DType::float32, DType::float64}) {
+    for (const int length : {1, 2, 33}) {
+      for (const Recipe& recipe : recipes()) {
+        Random random(static_cast<std::uint64_t>(length));
+        INFO(recipe.name << ", " << lnorm::name(in) << " x " << length);
+        check_float8(property::floats(in, recipe, length, random), scale);
+      }
+    }
+  }
+  // Ties: halves, of which the scale makes 29 * 2^4, and 3 * 2^-10.
+  check_float8(floats(DType::float32, std::vector<double>{0.5, 0.5}), 928);
+  check_float8(floats(DType::float64, std::vector<double>{0.5, 0.5}), -0x3p-9);
+  check_float8(floats(DType::float32, std::vector<double>{0, -kInfinity}), -7);
 }
 
 TEST_CASE("softmax of more elements is correctly rounded", "[softmax][long]") {

@@ -21,6 +21,10 @@ struct Format {
 
 Format format(lnorm::DType dtype) {
   switch (dtype) {
+    case lnorm::DType::float8_e4m3fn:
+      return {4, -6, 8};
+    case lnorm::DType::float8_e5m2:
+      return {3, -14, 15};
     case lnorm::DType::float16:
       return {11, -14, 15};
     case lnorm::DType::bfloat16:
@@ -105,7 +109,9 @@ double rounded(const Fraction& value, lnorm::DType dtype) {
   mp::divide_qr(numerator, denominator, units, rest);
   const Integer twice = rest * 2;
   if (twice > denominator || (twice == denominator && mp::bit_test(units, 0))) ++units;
-  const bool overflows = units != 0 && bit_length(units) - 1 + unit > f.max_exponent;
+  // What would be 480 in float8_e4m3fn is none of its numbers.
+  const bool is_480 = dtype == lnorm::DType::float8_e4m3fn && unit == 5 && units == 15;
+  const bool overflows = units != 0 && (bit_length(units) - 1 + unit > f.max_exponent || is_480);
   const double result = overflows ? std::numeric_limits<double>::infinity()
                                   : std::ldexp(static_cast<double>(units), static_cast<int>(unit));
   return negative ? -result : result;
@@ -182,8 +188,9 @@ Fraction Root::find(int which, std::int64_t bits) const {
 }
 
 Row::Row(std::span<const Number> x, std::span<const Number> weight, bool plus_one,
-         std::span<const Number> bias, const lnorm::Formula& formula)
+         std::span<const Number> bias, const lnorm::Formula& formula, double scale)
     : formula_(formula),
+      scale_(scale),
       n_(x.size()),
       weight_(weight.begin(), weight.end()),
       bias_(bias.begin(), bias.end()),
@@ -220,7 +227,8 @@ Fraction Row::y(std::size_t i, int bound, std::int64_t bits) const {
     const Fraction weight = fraction(weight_[i]);
     result = result * (plus_one_ ? weight + Fraction{1, 1, 0} : weight);
   }
-  return bias_.empty() ? result : result + fraction(bias_[i]);
+  if (!bias_.empty()) result = result + fraction(bias_[i]);
+  return result * fraction({scale_});
 }
 
 Fraction Row::y(std::size_t i) const { return y(i, 0, 1000); }
@@ -247,7 +255,7 @@ double Row::rstd() const {
 double Row::sum() const { return rounded({x_.sum, 1, x_.exponent}, lnorm::DType::float64); }
 double Row::variance() const { return rounded(variance_, lnorm::DType::float64); }
 
-std::vector<double> softmax(std::span<const Number> x, lnorm::DType dtype) {
+std::vector<double> softmax(std::span<const Number> x, lnorm::DType dtype, double scale) {
   // 400 digits: more than any tensor here asks for.
   using Real = mp::number<mp::mpfr_float_backend<400>, mp::et_off>;
   const auto is_masked = [](const Number& number) {
@@ -268,10 +276,12 @@ std::vector<double> softmax(std::span<const Number> x, lnorm::DType dtype) {
     sum += terms.back();
   }
   std::vector<double> result;
-  for (const Real& term : terms) {
+  for (std::size_t i = 0; i < terms.size(); ++i) {
     constexpr int kBits = 3600;
-    const Real scaled = mp::ldexp(Real(term / sum), kBits);
-    result.push_back(rounded({scaled.convert_to<Integer>(), 1, -kBits}, dtype));
+    const Real scaled = mp::ldexp(Real(terms[i] / sum), kBits);
+    Fraction y{scaled.convert_to<Integer>(), 1, -kBits};
+    if (y.numerator == 0 && !is_masked(x[i])) y.numerator = 1;  // which has a sign
+    result.push_back(rounded(y * fraction({scale}), dtype));
   }
   return result;
 }

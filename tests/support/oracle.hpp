@@ -34,7 +34,8 @@ Fraction operator/(const Fraction& a, const Fraction& b);
 // floor(log2(value)), of a value that is positive.
 std::int64_t exponent_of(const Fraction& value);
 
-// The nearest number of a float dtype, ties to even; a zero that was not exact keeps its sign.
+// The nearest number of a float dtype, ties to even; a zero that was not exact keeps its sign. Infinity stands for what is
+// beyond the greatest number, in float8_e4m3fn as well.
 double rounded(const Fraction& value, lnorm::DType dtype);
 
 // How far actual is from a value, in units in the last place of a dtype at the value; for messages.
@@ -82,9 +83,9 @@ class Root {
 
 class Row {
  public:
-  // weight, bias: one for each element, or empty. plus_one: weight is 1 + weight.
+  // weight, bias: one for each element, or empty. plus_one: weight is 1 + weight. scale multiplies y.
   Row(std::span<const Number> x, std::span<const Number> weight, bool plus_one,
-      std::span<const Number> bias, const lnorm::Formula& formula);
+      std::span<const Number> bias, const lnorm::Formula& formula, double scale = 1);
 
   bool is_finite() const { return finite_; }    // otherwise all is NaN
   bool is_defined() const { return defined_; }  // otherwise y and rstd are 0/0
@@ -105,6 +106,7 @@ class Row {
   Fraction y(std::size_t i, int bound, std::int64_t bits) const;
 
   lnorm::Formula formula_;
+  double scale_;
   bool finite_ = true;
   bool defined_ = true;
   Integer n_;
@@ -118,6 +120,6 @@ class Row {
 };
 
 // Of numbers that are finite or -infinity, at least one finite: each rounded once to dtype.
-std::vector<double> softmax(std::span<const Number> x, lnorm::DType dtype);
+std::vector<double> softmax(std::span<const Number> x, lnorm::DType dtype, double scale = 1);
 
 }  // namespace oracle

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "lnorm/core/float16.hpp"
 #include "support/files.hpp"
+#include "support/narrowed.hpp"
 
 namespace support {
 
@@ -50,13 +50,7 @@ Bytes from_recipe(const Json& recipe, lnorm::DType dtype, std::int64_t count) {
         element = static_cast<T>(whole);
       } else {
         const double value = static_cast<double>(whole) / static_cast<double>(number("divisor"));
-        if constexpr (std::is_same_v<T, lnorm::Float16>) {
-          element = lnorm::to_float16(value);
-        } else if constexpr (std::is_same_v<T, lnorm::BFloat16>) {
-          element = lnorm::to_bfloat16(value);
-        } else {
-          element = static_cast<T>(value);
-        }
+        element = narrowed<T>(value);
       }
       bytes.resize(bytes.size() + sizeof(T));
       std::memcpy(bytes.data() + bytes.size() - sizeof(T), &element, sizeof(T));

@@ -1,11 +1,13 @@
 #include "lnorm/core/chunk.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "lnorm/core/byte_order.hpp"
+#include "lnorm/core/float_format.hpp"
 #include "lnorm/core/int128.hpp"
 
 namespace lnorm {
@@ -20,7 +22,7 @@ void load_as(const std::byte* from, std::int64_t count, Chunk& to) noexcept {
     if constexpr (swapped) bits = swap_bytes(bits);
     if constexpr (std::is_same_v<T, bool>) {
       to.high[i] = bits != 0;  // a file may hold any byte; NumPy takes every one but 0 as true
-    } else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
+    } else if constexpr (!std::is_arithmetic_v<T>) {
       to.high[i] = to_double(std::bit_cast<T>(bits));
     } else {
       const T element = std::bit_cast<T>(bits);
@@ -59,11 +61,19 @@ bool has_low(DType dtype) noexcept {
   return dtype == DType::int64 || dtype == DType::uint64 || dtype == DType::float64_pair;
 }
 
-void store(const double* from, std::int64_t count, DType dtype, std::byte* to) noexcept {
+void store(const double* from, std::int64_t count, DType dtype, std::byte* to,
+           bool saturates) noexcept {
+  const double most =
+      saturates ? float_format(dtype).greatest : std::numeric_limits<double>::infinity();
   visit(dtype, [&]<class T>(T element) {
     for (std::int64_t i = 0; i < count; ++i, to += sizeof element) {
-      const double value = std::isnan(from[i]) ? std::numeric_limits<double>::quiet_NaN() : from[i];
-      if constexpr (std::is_same_v<T, Float16>) {
+      const double value = std::isnan(from[i]) ? std::numeric_limits<double>::quiet_NaN()
+                                               : std::clamp(from[i], -most, most);
+      if constexpr (std::is_same_v<T, Float8E4M3>) {
+        element = to_float8_e4m3(value);
+      } else if constexpr (std::is_same_v<T, Float8E5M2>) {
+        element = to_float8_e5m2(value);
+      } else if constexpr (std::is_same_v<T, Float16>) {
         element = to_float16(value);
       } else if constexpr (std::is_same_v<T, BFloat16>) {
         element = to_bfloat16(value);

@@ -25,8 +25,9 @@ void load(const std::byte* from, DType dtype, std::endian byte_order, std::int64
 // Whether load writes Chunk::low for this dtype.
 bool has_low(DType dtype) noexcept;
 
-// Encodes count doubles as float16, bfloat16, float32 or float64, each rounded once, every NaN as the
-// positive quiet one.
-void store(const double* from, std::int64_t count, DType dtype, std::byte* to) noexcept;
+// Encodes count doubles as a float dtype, each rounded once, every NaN as the positive quiet one. saturates: what is beyond
+// the greatest number becomes that.
+void store(const double* from, std::int64_t count, DType dtype, std::byte* to,
+           bool saturates = false) noexcept;
 
 }  // namespace lnorm

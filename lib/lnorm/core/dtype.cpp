@@ -8,9 +8,9 @@ namespace lnorm {
 namespace {
 
 // In the order of DType, of those that files have.
-constexpr std::array<std::string_view, 13> kNames{
-    "bool",   "int8",   "int16",   "int32",    "int64",   "uint8",  "uint16",
-    "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
+constexpr std::array<std::string_view, 15> kNames{
+    "bool",   "int8",          "int16",       "int32",   "int64",    "uint8",   "uint16", "uint32",
+    "uint64", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"};
 static_assert(kNames.size() == static_cast<std::size_t>(DType::float64) + 1);
 
 // As PyTorch, NumPy, C and people call them.
@@ -49,6 +49,8 @@ std::size_t item_size(DType dtype) {
   return visit(dtype, [](auto element) { return sizeof(element); });
 }
 
-bool is_floating(DType dtype) { return dtype >= DType::float16; }
+bool is_floating(DType dtype) { return dtype >= DType::float8_e4m3fn; }
+
+bool is_float8(DType dtype) { return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2; }
 
 }  // namespace lnorm

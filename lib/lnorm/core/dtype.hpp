@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lnorm/core/float16.hpp"
+#include "lnorm/core/float8.hpp"
 
 namespace lnorm {
 
@@ -21,6 +22,8 @@ enum class DType {
   uint16,
   uint32,
   uint64,
+  float8_e4m3fn,
+  float8_e5m2,
   float16,
   bfloat16,
   float32,
@@ -35,9 +38,10 @@ std::string_view name(DType dtype);
 std::optional<DType> parse_dtype(std::string_view name);
 std::size_t item_size(DType dtype);
 bool is_floating(DType dtype);
+bool is_float8(DType dtype);
 
 // Calls visitor(T{}) with the C++ type of dtype's elements: bool, std::int8_t ... float, double;
-// Float16, BFloat16. Not of a pair.
+// Float8E4M3, Float8E5M2, Float16, BFloat16. Not of a pair.
 template <class Visitor>
 decltype(auto) visit(DType dtype, Visitor&& visitor) {
   switch (dtype) {
@@ -59,6 +63,10 @@ decltype(auto) visit(DType dtype, Visitor&& visitor) {
       return visitor(std::uint32_t{});
     case DType::uint64:
       return visitor(std::uint64_t{});
+    case DType::float8_e4m3fn:
+      return visitor(Float8E4M3{});
+    case DType::float8_e5m2:
+      return visitor(Float8E5M2{});
     case DType::float16:
       return visitor(Float16{});
     case DType::bfloat16:

@@ -4,6 +4,10 @@ namespace lnorm {
 
 FloatFormat float_format(DType dtype) {
   switch (dtype) {
+    case DType::float8_e4m3fn:
+      return {4, -9, 448};
+    case DType::float8_e5m2:
+      return {3, -16, 57344};
     case DType::float16:
       return {11, -24, 0x1.ffcp15};
     case DType::bfloat16:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -41,13 +43,18 @@ AffineTerm::AffineTerm(const TensorInfo& info, const std::vector<std::byte>& ele
     std::copy_n(chunk->high, n, high.begin() + start);
     if (has_low(info.dtype)) std::copy_n(chunk->low, n, low.begin() + start);
   }
+  for (std::size_t i = 0; plus_one && i < high.size(); ++i) {
+    if (!std::isfinite(high[i])) continue;
+    const DoubleDouble sum = DoubleDouble{1} + DoubleDouble{high[i], low[i]};
+    high[i] = sum.high;
+    low[i] = sum.low;
+  }
+  take(std::move(high), std::move(low));
+}
+
+void AffineTerm::take(std::vector<double> high, std::vector<double> low) {
   bool has_lows = false;
   for (std::size_t i = 0; i < high.size(); ++i) {
-    if (plus_one && std::isfinite(high[i])) {
-      const DoubleDouble sum = DoubleDouble{1} + DoubleDouble{high[i], low[i]};
-      high[i] = sum.high;
-      low[i] = sum.low;
-    }
     high[i] += 0.0;  // of a zero the sign does not count
     has_lows = has_lows || (!low.empty() && low[i] != 0);
     const double size_of =
@@ -58,6 +65,36 @@ AffineTerm::AffineTerm(const TensorInfo& info, const std::vector<std::byte>& ele
   }
   high_ = RowOfNumbers(std::move(high));
   if (has_lows) low_ = RowOfNumbers(std::move(low));
+}
+
+AffineTerm AffineTerm::scaled(double scale) const {
+  std::vector<double> high(high_.size());
+  std::vector<double> low(low_.empty() ? 0 : high.size());
+  int scale_exponent = 0;
+  const double factor = std::frexp(scale, &scale_exponent);
+  for (std::size_t i = 0; i < high.size(); ++i) {
+    const Number number = this->number(static_cast<std::int64_t>(i));
+    high[i] = number.high * scale;
+    if (number.high == 0 || scale == 0 || !std::isfinite(number.high)) continue;
+    // Near 1, where products lose nothing.
+    int exponent = 0;
+    const double leading = std::frexp(number.high, &exponent);
+    const DoubleDouble product = DoubleDouble{leading, std::ldexp(number.low, -exponent)} * factor;
+    exponent += scale_exponent;
+    if (std::abs(exponent) > 400) {
+      constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+      constexpr double kMost = std::numeric_limits<double>::infinity();
+      high[i] = std::copysign(exponent < 0 ? kLeast : kMost, product.high);
+      continue;
+    }
+    high[i] = std::ldexp(product.high, exponent);
+    const double rest = std::ldexp(product.low, exponent);
+    if (rest != 0) low.resize(high.size());
+    if (!low.empty()) low[i] = rest;
+  }
+  AffineTerm result;
+  result.take(std::move(high), std::move(low));
+  return result;
 }
 
 Affine::Affine(AffineTerm weight, AffineTerm bias, const Rounding& rounding)
@@ -71,6 +108,21 @@ Affine::Affine(AffineTerm weight, AffineTerm bias, const Rounding& rounding)
     if (rounding.xhat) add_step({std::exchange(weight_, {}), {}});
     if (rounding.product) add_step({{}, std::exchange(bias_, {})});
   }
+  find_bounds();
+}
+
+Affine::Affine(AffineTerm weight, AffineTerm bias, double scale)
+    : scale_(scale), weight_(std::move(weight)), bias_(std::move(bias)) {
+  if (scale_ != 1) {
+    AffineTerm one;
+    one.take({1}, {});
+    unscaled_weight_ = std::exchange(weight_, (weight_.empty() ? one : weight_).scaled(scale_));
+    unscaled_bias_ = std::exchange(bias_, bias_.empty() ? AffineTerm() : bias_.scaled(scale_));
+  }
+  find_bounds();
+}
+
+void Affine::find_bounds() {
   if (bias_.empty()) return;
   constexpr double kUnits = 0x1p-51;  // 4 u
   const std::size_t count = std::max(weight_.high_.size(), bias_.high_.size());

@@ -37,7 +37,7 @@ class RowOfNumbers {
   bool uniform_ = true;
 };
 
-// weight or bias, exactly: high + low, where low is 0 as a rule.
+// weight or bias: high + low, where low is 0 as a rule. Exactly, unless it is scaled.
 class AffineTerm {
  public:
   AffineTerm() = default;
@@ -57,6 +57,9 @@ class AffineTerm {
   Number number(std::int64_t index) const noexcept {
     return {*high(index), low_.empty() ? 0 : *low(index)};
   }
+  Number number_or(double otherwise, std::int64_t index) const noexcept {
+    return empty() ? Number{otherwise} : number(index);
+  }
 
   // The largest |element|; infinity if one is not finite. The smallest one that is not 0; infinity if none is.
   double max_abs() const noexcept { return max_abs_; }
@@ -73,6 +76,12 @@ class AffineTerm {
  private:
   friend class Affine;
 
+  // high_ and low_ are known, low_ unless all of them are 0.
+  void take(std::vector<double> high, std::vector<double> low);
+  // Each times scale, within 3 u^2 of itself; exact where it has no low part. What is not 0 and not from 2^-400 to 2^400
+  // becomes the smallest double, or infinity, which no bound of is_within() admits.
+  AffineTerm scaled(double scale) const;
+
   RowOfNumbers high_;
   RowOfNumbers low_;
   double max_abs_ = 0;
@@ -87,11 +96,13 @@ struct AffineStep {
   AffineTerm bias;
 };
 
-// weight and bias; empty: 1 and 0.
+// weight and bias; empty: 1 and 0. They are scaled: y = (xhat * weight + bias) * scale.
 class Affine {
  public:
   Affine() = default;
   Affine(AffineTerm weight, AffineTerm bias, const Rounding& rounding = {});
+  // scale is finite.
+  Affine(AffineTerm weight, AffineTerm bias, double scale);
 
   // What comes before the first rounding.
   const AffineTerm& weight() const noexcept { return weight_; }
@@ -99,6 +110,13 @@ class Affine {
 
   // What comes after it, one after another.
   std::span<const AffineStep> steps() const noexcept { return steps_; }
+
+  // What they are exactly is what these are, times scale.
+  double scale() const noexcept { return scale_; }
+  const AffineTerm& unscaled_weight() const noexcept {
+    return scale_ == 1 ? weight_ : unscaled_weight_;
+  }
+  const AffineTerm& unscaled_bias() const noexcept { return scale_ == 1 ? bias_ : unscaled_bias_; }
 
   // Whether all of weight() and bias() are 0, or from 1/most to most in size.
   bool is_within(double most) const noexcept {
@@ -111,9 +129,14 @@ class Affine {
   const double* bias_with_upper(std::int64_t index) const noexcept { return with_upper_.at(index); }
 
  private:
+  void find_bounds();
+
+  double scale_ = 1;
   AffineTerm weight_;
   AffineTerm bias_;
   std::vector<AffineStep> steps_;
+  AffineTerm unscaled_weight_;  // where scale_ is not 1, as the next one
+  AffineTerm unscaled_bias_;
   RowOfNumbers with_lower_;
   RowOfNumbers with_upper_;
 };

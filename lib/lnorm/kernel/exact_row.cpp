@@ -127,11 +127,12 @@ int ExactRow::deviation_sign(Number x) const {
   return compare(integers_->n * Dyadic(x), integers_->sum);
 }
 
-double ExactRow::element(Number x, Number weight, Number bias, DType dtype, double least,
+double ExactRow::element(Number x, const ExactTerms& terms, DType dtype, double least,
                          double most) const {
   const Integers& i = *integers_;
-  const Dyadic b(bias);
-  const Dyadic scaled_deviation = (i.n * Dyadic(x) - i.sum) * Dyadic(weight);
+  const Dyadic scale(terms.scale);
+  const Dyadic b = Dyadic(terms.bias) * scale;
+  const Dyadic scaled_deviation = (i.n * Dyadic(x) - i.sum) * (Dyadic(terms.weight) * scale);
   const int sign = least > 0 ? 1 : most < 0 ? -1 : i.side(scaled_deviation, negated(b));
   if (sign == 0) return 0;
   const FloatOrder order(dtype);

@@ -12,6 +12,13 @@ namespace lnorm {
 
 struct ExactSums;  // exact_sums.hpp
 
+// What is done to xhat: y = (xhat * weight + bias) * scale.
+struct ExactTerms {
+  Number weight{1};
+  Number bias{0};
+  double scale = 1;
+};
+
 // What integer arithmetic says of a finite row: every result is decided, ties included.
 //
 // With the exact sums S1 and S2 of x and x^2, V = n S2 - S1^2, f = n - ddof, G = V + n f eps_v, and eps_v or
@@ -19,6 +26,8 @@ struct ExactSums;  // exact_sums.hpp
 //
 //   mean = S1 / n     var = V / (n f)     s = sqrt(G / (n f)) + eps_s     y = (n x - S1) w / (n s) + b
 //   RMS: S1 = 0 in all of these
+//
+// A scale multiplies w and b.
 //
 // m is halfway between two neighboring results. All of these numbers are integers times powers of two, and
 //
@@ -40,9 +49,9 @@ class ExactRow {
   double variance() const;
   double rstd() const;
 
-  // y of an element, rounded once to dtype; weight and bias are finite. It is known to lie from least to most,
-  // which are results of that dtype.
-  double element(Number x, Number weight, Number bias, DType dtype,
+  // y of an element, rounded once to dtype; the terms are finite. It is known to lie from least to most, which are
+  // results of that dtype.
+  double element(Number x, const ExactTerms& terms, DType dtype,
                  double least = -std::numeric_limits<double>::infinity(),
                  double most = std::numeric_limits<double>::infinity()) const;
 

@@ -88,13 +88,20 @@ class Row {
 
 }  // namespace
 
-double exact_softmax(const RowsIn& row, Number x, Number max, DType dtype, double least,
-                     double most) {
+double exact_softmax(const RowsIn& row, Number x, Number max, DType dtype,
+                     const SoftmaxResult& known) {
+  if (known.scale == 0) return 0;
   const Row values(row, max);
   const FloatOrder order(dtype);
   const Dyadic size = values.size(x);
+  const Dyadic scale(std::fabs(known.scale));
+  const bool is_negative = known.scale < 0;
   // exp of less is below half of the smallest number.
-  if (size.sign() != 0 && compare_positive(size, Dyadic(2000.0)) > 0) return 0;
+  if (size.sign() != 0 && compare_positive(size, Dyadic(2000.0)) > 0) {
+    return std::copysign(0.0, known.scale);
+  }
+  const double least = std::max(0.0, is_negative ? -known.most : known.least);
+  const double most = is_negative ? -known.least : known.most;
   for (std::int64_t bits = 4096;; bits *= 2) {
     bool is_open = false;
     const Interval sum = values.sum(bits, is_open);
@@ -102,13 +109,13 @@ double exact_softmax(const RowsIn& row, Number x, Number max, DType dtype, doubl
     bool is_decided = true;
     const double result =
         nearest(order, order.index(least), order.index(most), 0, [&](const Dyadic& m) {
-          const int low = compare(Dyadic(e.low, 0), m * Dyadic(sum.high, 0));
-          const int high = compare(Dyadic(e.high, 0), m * Dyadic(sum.low, 0));
+          const int low = compare(Dyadic(e.low, 0) * scale, m * Dyadic(sum.high, 0));
+          const int high = compare(Dyadic(e.high, 0) * scale, m * Dyadic(sum.low, 0));
           if (low == high || (is_open && high == 0)) return low;
           is_decided = false;
           return 0;
         });
-    if (is_decided) return result;
+    if (is_decided) return std::copysign(result, known.scale);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "lnorm/core/float_format.hpp"
 #include "lnorm/kernel/row_normalizer.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -321,7 +322,83 @@ struct PartSettler {
   }
 };
 
-// Calls use(Out{}) with the type of a narrow output dtype.
+// Results that are rounded to float already, as Float8: right but where a float lies halfway between two numbers of
+// Float8, for what was rounded then decides.
+template <class Out>
+struct Float8Writer {
+  static constexpr int kMantissa = Out::kMantissaBits;
+  static constexpr std::uint32_t kLeast = 127 + lnorm::detail::kLeastNormal<Out>;
+  static constexpr F kFloats{};
+
+  hn::Vec<F> most;  // of a result; far beyond the greatest number where that is no limit
+
+  HWY_INLINE explicit Float8Writer(const RowsOut& y)
+      : most(hn::Set(kFloats,
+                     y.saturates ? static_cast<float>(float_format(y.dtype).greatest) : 0x1p20F)) {}
+
+  // |y| and a number whose last place is that of the result, so that their sum is rounded there.
+  struct Aligned {
+    hn::Vec<Words> exponent;
+    hn::Vec<F> size;
+    hn::Vec<F> aligner;
+    hn::Vec<F> sum;
+  };
+  HWY_INLINE Aligned aligned(hn::Vec<F> y) const {
+    Aligned a;
+    a.size = hn::Min(hn::Abs(y), most);
+    a.exponent = hn::Max(hn::ShiftRight<23>(hn::BitCast(kWords, a.size)), hn::Set(kWords, kLeast));
+    a.aligner = power(hn::Add(a.exponent, hn::Set(kWords, 23U - kMantissa)));
+    a.sum = hn::Add(a.size, a.aligner);
+    return a;
+  }
+  static HWY_INLINE hn::Vec<F> power(hn::Vec<Words> exponent) {
+    return hn::BitCast(kFloats, hn::ShiftLeft<23>(exponent));
+  }
+
+  HWY_INLINE hn::Mask<F> is_halfway(const Aligned& a) const {
+    const auto rest = hn::Abs(hn::Sub(a.size, hn::Sub(a.sum, a.aligner)));
+    return hn::Eq(rest, power(hn::Sub(a.exponent, hn::Set(kWords, 1U + kMantissa))));
+  }
+
+  // The significand stands in the last bits of the sum.
+  HWY_INLINE hn::Vec<Words> bits(const Aligned& a, hn::Vec<F> y) const {
+    const auto significand =
+        hn::And(hn::BitCast(kWords, a.sum), hn::Set(kWords, (4U << kMantissa) - 1));
+    const auto binades = hn::Sub(a.exponent, hn::Set(kWords, kLeast));
+    const auto size = hn::Min(hn::Add(hn::ShiftLeft<kMantissa>(binades), significand),
+                              hn::Set(kWords, std::uint32_t{Out::kBeyond}));
+    return hn::Or(size,
+                  hn::And(hn::ShiftRight<24>(hn::BitCast(kWords, y)), hn::Set(kWords, 0x80U)));
+  }
+
+  // floats: with room for a vector behind them, as out. settle(i) gives the float of result i that is one of Float8.
+  template <class Settle>
+  HWY_INLINE void write(float* floats, std::int64_t n, std::byte* out, const Settle& settle) const {
+    const hn::RebindToSigned<F> integers;
+    const hn::Rebind<std::uint8_t, D> bytes;
+    for (std::int64_t i = 0; i < n; i += kWidth) {
+      auto y = hn::Load(kFloats, floats + i);
+      Aligned a = aligned(y);
+      if (HWY_UNLIKELY(!hn::AllFalse(kFloats, is_halfway(a)))) {
+        settle_halfway(floats, i, std::min(n, i + kWidth), settle);
+        y = hn::Load(kFloats, floats + i);
+        a = aligned(y);
+      }
+      hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(integers, bits(a, y))), bytes,
+                 reinterpret_cast<std::uint8_t*>(out + i));
+    }
+  }
+
+  template <class Settle>
+  HWY_NOINLINE void settle_halfway(float* floats, std::int64_t i, std::int64_t end,
+                                   const Settle& settle) const {
+    for (; i < end; ++i) {
+      if (hn::AllTrue(kFloats, is_halfway(aligned(hn::Set(kFloats, floats[i]))))) settle(i);
+    }
+  }
+};
+
+// Calls use(Out{}) with the type of a narrow output dtype that is no float8.
 template <class Use>
 HWY_INLINE void with_narrow_type(DType dtype, Use use) {
   switch (dtype) {
@@ -334,8 +411,39 @@ HWY_INLINE void with_narrow_type(DType dtype, Use use) {
   }
 }
 
+// By way of float, whose interval is decided first.
+template <class Out>
+void narrow_write_float8(const RowsIn& part, const NarrowStatistics& s, const Affine& affine,
+                         std::int64_t offset, const RowsOut& y, const Settler& settler) {
+  alignas(64) float floats[kChunk + kWidth];
+  alignas(64) std::byte results[kChunk + kWidth];
+  const Float8Writer<Out> to_float8(y);
+  for_each_stretch(
+      part, s.center, is_float32(part),
+      [&](std::int64_t start, std::int64_t n, const auto& d) HWY_ATTR {
+        const PartSettler settle{settler, part_of(part, start, n), offset + start, DType::float32};
+        const auto place_of = [&](std::int64_t i) {
+          return reinterpret_cast<std::byte*>(floats + i);
+        };
+        with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
+          const NarrowWriter<float, has_weight(), has_bias()> writer(s.rstd, 0.0 - s.shift * s.rstd,
+                                                                     s.error(), affine);
+          writer.write(d, n, TermsAt(affine, offset + start), place_of(0), false, settle);
+        });
+        std::fill_n(floats + n, kWidth, 0.0F);
+        to_float8.write(floats, n, results, [&](std::int64_t i) { settle(i, place_of(i)); });
+        std::memcpy(y.data + start, results, static_cast<std::size_t>(n));
+      });
+}
+
 void narrow_write(const RowsIn& part, const NarrowStatistics& s, const Affine& affine,
                   std::int64_t offset, const RowsOut& y, const Settler& settler) {
+  if (y.dtype == DType::float8_e4m3fn) {
+    return narrow_write_float8<Float8E4M3>(part, s, affine, offset, y, settler);
+  }
+  if (y.dtype == DType::float8_e5m2) {
+    return narrow_write_float8<Float8E5M2>(part, s, affine, offset, y, settler);
+  }
   const auto write = [&](std::int64_t start, std::int64_t n, const auto& d) HWY_ATTR {
     const PartSettler settle{settler, part_of(part, start, n), offset + start, y.dtype};
     const TermsAt terms(affine, offset + start);

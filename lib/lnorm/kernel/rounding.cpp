@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "lnorm/core/float_format.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -36,6 +38,12 @@ double rounded_subnormal(DoubleDouble value, int exponent) noexcept {
 
 double rounded(double value, DType dtype) noexcept {
   switch (dtype) {
+    case DType::float8_e4m3fn:
+      // 464 is a tie, and goes to 448.
+      if (std::fabs(value) > 464) return std::copysign(kInfinity, value);
+      return to_double(to_float8_e4m3(value));
+    case DType::float8_e5m2:
+      return to_double(to_float8_e5m2(value));
     case DType::float16:
       return to_double(to_float16(value));
     case DType::bfloat16:
@@ -69,10 +77,11 @@ bool same_result(double a, double b) noexcept {
 }
 
 FloatOrder::FloatOrder(DType dtype) noexcept {
-  const int exponent_bits = dtype == DType::float64 ? 11 : dtype == DType::float16 ? 5 : 8;
-  fraction_bits_ = static_cast<int>(8 * item_size(dtype)) - 1 - exponent_bits;
-  least_exponent_ = 2 - (1 << (exponent_bits - 1)) - fraction_bits_;
-  infinity_ = ((std::int64_t{1} << exponent_bits) - 1) << fraction_bits_;
+  const FloatFormat format = float_format(dtype);
+  fraction_bits_ = format.precision - 1;
+  least_exponent_ = format.least_exponent;
+  greatest_ = format.greatest;
+  infinity_ = index(greatest_) + 1;
 }
 
 FloatOrder::Parts FloatOrder::parts(std::int64_t index) const noexcept {
@@ -89,7 +98,7 @@ double FloatOrder::value(std::int64_t index) const noexcept {
 }
 
 std::int64_t FloatOrder::index(double value) const noexcept {
-  if (value >= this->value(infinity_ - 1) * 2) return infinity_;
+  if (value > greatest_) return infinity_;
   if (!(value > 0)) return 0;
   const std::int64_t binade =
       std::max<std::int64_t>(0, std::ilogb(value) - fraction_bits_ - least_exponent_);

@@ -5,11 +5,12 @@
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/core/dtype.hpp"
 
-// Rounding to nearest, ties to even, to the output dtypes (float16, bfloat16, float32, float64). A number of
-// any of them is held in a double.
+// Rounding to nearest, ties to even, to the output dtypes, which are the floats. A number of any of them is held in a
+// double. float8_e4m3fn has no infinity: here, too, infinity stands for what is beyond the greatest number, and is stored
+// as NaN.
 namespace lnorm {
 
-// value rounded once; infinity from the largest finite number and half its ulp on.
+// value rounded once; infinity from the largest finite number and half its ulp on (float8_e4m3fn: above that).
 double rounded(double value, DType dtype) noexcept;
 
 // value.high + value.low rounded once. high is the nearest double to the sum.
@@ -42,6 +43,7 @@ class FloatOrder {
  private:
   int fraction_bits_;
   int least_exponent_;  // of the smallest number
+  double greatest_;
   std::int64_t infinity_;
 };
 

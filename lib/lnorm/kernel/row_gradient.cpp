@@ -44,7 +44,7 @@ void for_each_pair_of(const GradientPart& part, See see) {
 
 bool is_narrow_setting(const GradientSetting& setting) noexcept {
   return setting.kernel.passes != nullptr && is_narrow(setting.x, setting.dx) &&
-         is_narrow(setting.dy, setting.dx) && !setting.in_parts &&
+         is_narrow(setting.dy, setting.dx) && !setting.in_parts && !is_float8(setting.dx) &&
          setting.weight.is_within(kMostNarrowAffine);
 }
 

@@ -220,9 +220,8 @@ double RowNormalizer::rstd() const {
 
 void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut& y) const {
   const Affine& affine = setting_.affine;
-  const auto size = static_cast<std::int64_t>(item_size(y.dtype));
   if (!is_finite_ || !is_defined_) {
-    for (std::int64_t i = 0; i < part.row_length; ++i) store(&kNan, 1, y.dtype, y.data + i * size);
+    for (std::int64_t i = 0; i < part.row_length; ++i) store(&kNan, 1, y, i);
   } else if (narrow_ && affine.is_within(kMostNarrowAffine)) {
     setting_.kernel.passes->narrow_write(part, *narrow_, affine, offset, y, *this);
   } else if (wide_ && affine.is_within(kMostWideAffine)) {
@@ -230,7 +229,7 @@ void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut
   } else {
     for_each_element(part, [&](std::int64_t i, Number x) {
       const double result = settle(offset + i, x);
-      store(&result, 1, y.dtype, y.data + i * size);
+      store(&result, 1, y, i);
     });
   }
   take_steps(setting_.kernel, affine, y, part.row_length, offset);
@@ -238,16 +237,16 @@ void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut
 
 double RowNormalizer::settle(std::int64_t index, Number x) const {
   const Affine& affine = setting_.affine;
-  const Number weight = affine.weight().empty() ? Number{1} : affine.weight().number(index);
-  const Number bias = affine.bias().empty() ? Number{0} : affine.bias().number(index);
+  const Number weight = affine.weight().number_or(1, index);
+  const Number bias = affine.bias().number_or(0, index);
   const auto are_within = [&](double most) {
     return is_within(weight, most) && is_within(bias, most);
   };
-  // The term of the bounds that weight scales, then that of the bias.
+  // The term of the bounds that weight scales, then that of the bias, for which wide numbers need more.
   const auto error_of = [&](const auto& statistics, double xhat, double unit) {
     const double error =
         (statistics.offset + statistics.slope * std::fabs(xhat)) * std::fabs(weight.high) +
-        4 * unit * std::fabs(bias.high);
+        8 * unit * std::fabs(bias.high);
     return error * (1 + 0x1p-8);
   };
   Bracket result;
@@ -268,11 +267,13 @@ double RowNormalizer::settle(std::int64_t index, Number x) const {
     if (result.is_decided()) return result.least;
   }
   if (!wide_ && !exact_ && !setting_.saves_statistics) return better().settle(index, x);
-  if (std::isfinite(weight.high) && std::isfinite(bias.high)) {
-    return exact().element(x, weight, bias, setting_.out, result.least, result.most);
+  const ExactTerms terms{affine.unscaled_weight().number_or(1, index),
+                         affine.unscaled_bias().number_or(0, index), affine.scale()};
+  if (std::isfinite(terms.weight.high) && std::isfinite(terms.bias.high)) {
+    return exact().element(x, terms, setting_.out, result.least, result.most);
   }
   // Of xhat the sign is all that counts.
-  return exact().deviation_sign(x) * weight.high + bias.high;
+  return (exact().deviation_sign(x) * terms.weight.high + terms.bias.high) * terms.scale;
 }
 
 }  // namespace lnorm

@@ -21,11 +21,12 @@ struct RowsIn {
   std::int64_t to_next = 0;  // bytes from here to what will be read next, where that is known
 };
 
-// Results are written in native byte order, as float16, bfloat16, float32 or float64; any alignment.
+// Results are written in native byte order, as a float dtype; any alignment.
 struct RowsOut {
   std::byte* data;
   DType dtype;
   bool past_caches = false;  // a kernel may write past the caches, which cannot hold so much
+  bool saturates = false;    // what is beyond the greatest number, infinity as well, becomes that
 };
 
 // Row r of x alone.
@@ -37,7 +38,7 @@ inline RowsIn row_of(const RowsIn& x, std::int64_t r) noexcept {
 // Row r of y, whose rows are of row_length elements.
 inline RowsOut row_of(const RowsOut& y, std::int64_t row_length, std::int64_t r) noexcept {
   return {y.data + r * row_length * static_cast<std::int64_t>(item_size(y.dtype)), y.dtype,
-          y.past_caches};
+          y.past_caches, y.saturates};
 }
 
 // Elements first to first + count of the one row of x.
@@ -66,6 +67,12 @@ void for_each_element(const RowsIn& row, See see) {
     const std::int64_t n = load_chunk(row, start, chunk);
     for (std::int64_t i = 0; i < n; ++i) see(start + i, Number{chunk.high[i], chunk.low[i]});
   }
+}
+
+// Encodes count results where the one row of y has its element first and those after it.
+inline void store(const double* from, std::int64_t count, const RowsOut& y,
+                  std::int64_t first) noexcept {
+  store(from, count, y.dtype, row_of(y, 1, first).data, y.saturates);
 }
 
 // Element i of the one row of x.

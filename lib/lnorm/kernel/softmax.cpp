@@ -43,39 +43,42 @@ const Exp& exponential() {
 // A row by double-doubles, and its single elements by integers.
 class WideRow {
  public:
-  WideRow(const RowsIn& row, Number max) : row_(row), max_(max) {
+  WideRow(const RowsIn& row, Number max, double scale)
+      : row_(row), max_(max), scale_(scale), factor_(std::frexp(scale, &exponent_)) {
     DoubleDouble lanes[kLanes];
     for_each_element(row, [&](std::int64_t i, Number x) {
       const Exp::Wide e = exp_of(x);
       // What is below 2^-1000 does not show in a sum that is at least 1.
-      const double scale = Exp::power_of_two(std::max<std::int64_t>(e.exponent, -1000));
+      const double power = Exp::power_of_two(std::max<std::int64_t>(e.exponent, -1000));
       DoubleDouble& lane = lanes[i % kLanes];
-      lane = lane + DoubleDouble{e.m.high * scale, e.m.low * scale};
+      lane = lane + DoubleDouble{e.m.high * power, e.m.low * power};
     });
     for (const DoubleDouble& lane : lanes) sum_ = sum_ + lane;
-    // Every addition is off by 3 u^2, the quotient by 10 u^2. Both exponentials have their errors.
+    // Every addition is off by 3 u^2, the quotient by 10 u^2, the product with the scale by 3 u^2. Both exponentials have their errors.
     const std::int64_t in_lane = row.row_length / kLanes + 1;
     const auto additions = static_cast<double>(in_lane + kLanes);
     const double of_exp = Exp::kWideError - 3 * kLeast * kUnit * kUnit;
-    error_ = (2 * of_exp + (3 * additions + 10) * kUnit * kUnit) * kSlack;
+    error_ = (2 * of_exp + (3 * additions + 13) * kUnit * kUnit) * kSlack;
   }
 
   double result(Number x, DType dtype) const {
-    if (is_tiny(x)) return 0;
+    if (std::isinf(x.high)) return 0;  // masked
+    if (is_tiny(x)) return std::copysign(0.0, scale_);
     // Where results lie halfway all elements are the same.
     if (last_ && last_->x.high == x.high && last_->x.low == x.low) return last_->y;
     const Exp::Wide e = exp_of(x);
-    const DoubleDouble y = e.m / sum_;
-    const double margin = y.high * (error_ + 4 * kUnit * kUnit);
-    const double least = rounded(y + -margin, e.exponent, dtype);
-    const double most = rounded(y + margin, e.exponent, dtype);
+    const DoubleDouble y = e.m / sum_ * factor_;
+    const double margin = std::fabs(y.high) * (error_ + 4 * kUnit * kUnit);
+    const double least = rounded(y + -margin, e.exponent + exponent_, dtype);
+    const double most = rounded(y + margin, e.exponent + exponent_, dtype);
     if (same_result(least, most)) return least;
-    last_ = Exact{x, exact_softmax(row_, x, max_, dtype, least, most)};
+    last_ = Exact{x, exact_softmax(row_, x, max_, dtype, {scale_, least, most})};
     return last_->y;
   }
 
  private:
-  static constexpr double kLeast = -1200;  // exp of which is far below the smallest double
+  // exp of which is far below the smallest double, and below the smallest float8 for any scale.
+  static constexpr double kLeast = -1200;
 
   bool is_tiny(Number x) const { return (x.high - max_.high) + (x.low - max_.low) < kLeast; }
 
@@ -93,6 +96,9 @@ class WideRow {
 
   const RowsIn& row_;
   Number max_;
+  double scale_;
+  int exponent_ = 0;  // scale_ is factor_ * 2^exponent_
+  double factor_;
   DoubleDouble sum_;
   double error_;
   mutable std::optional<Exact> last_;
@@ -110,7 +116,7 @@ void narrow_chunks(const RowsIn& row, double max, Chunk& d, Chunk& e, Use use) {
   }
 }
 
-void narrow_row(const RowsIn& row, double max, const RowsOut& y, Chunk& d, Chunk& e) {
+void narrow_row(const RowsIn& row, double max, double scale, const RowsOut& y, Chunk& d, Chunk& e) {
   DoubleDouble sum;
   narrow_chunks(row, max, d, e, [&](std::int64_t, std::int64_t n) {
     double lanes[kLanes] = {};
@@ -125,48 +131,49 @@ void narrow_row(const RowsIn& row, double max, const RowsOut& y, Chunk& d, Chunk
   const double in_sum = 2 * (std::log(static_cast<double>(row.row_length)) + 1);
   constexpr std::int64_t kGrowth = kChunk / kLanes + kLanes + 1;
   const auto growth = static_cast<double>(kGrowth);
-  const double error = (2 * Exp::kNarrowError + (in_sum + growth + 4) * kUnit) * kSlack;
+  const double error = (2 * Exp::kNarrowError + (in_sum + growth + 5) * kUnit) * kSlack;
   std::optional<WideRow> wide;
-  const auto size = static_cast<std::int64_t>(item_size(y.dtype));
   narrow_chunks(row, max, d, e, [&](std::int64_t start, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
-      const double quotient = e.high[i] / sum.high;
-      const double margin = quotient * (error - d.high[i] * (kUnit * kSlack));
+      const double quotient = e.high[i] / sum.high * scale;
+      const double margin = std::fabs(quotient) * (error - d.high[i] * (kUnit * kSlack));
       const double least = rounded(quotient - margin, y.dtype);
       if (std::isinf(d.high[i])) {
-        e.high[i] = 0;
+        // Masked; or a difference beyond the range of doubles, of which the sign counts.
+        const bool is_negative = scale < 0 && std::isfinite(element_of(row, start + i).high);
+        e.high[i] = is_negative ? -0.0 : 0;
       } else if (same_result(least, rounded(quotient + margin, y.dtype))) {
         e.high[i] = least;
       } else {
-        if (!wide) wide.emplace(row, Number{max});
+        if (!wide) wide.emplace(row, Number{max}, scale);
         e.high[i] = wide->result(element_of(row, start + i), y.dtype);
       }
     }
-    store(e.high, n, y.dtype, y.data + start * size);
+    store(e.high, n, y, start);
   });
 }
 
-void wide_row(const RowsIn& row, Number max, const RowsOut& y, Chunk& chunk) {
-  const WideRow wide(row, max);
-  const auto size = static_cast<std::int64_t>(item_size(y.dtype));
+void wide_row(const RowsIn& row, Number max, double scale, const RowsOut& y, Chunk& chunk) {
+  const WideRow wide(row, max, scale);
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
     const std::int64_t n = load_chunk(row, start, chunk);
     for (std::int64_t i = 0; i < n; ++i) {
       chunk.high[i] = wide.result({chunk.high[i], chunk.low[i]}, y.dtype);
     }
-    store(chunk.high, n, y.dtype, y.data + start * size);
+    store(chunk.high, n, y, start);
   }
 }
 
 void fill_row(const RowsIn& row, double value, const RowsOut& y) {
-  const auto size = static_cast<std::int64_t>(item_size(y.dtype));
-  for (std::int64_t i = 0; i < row.row_length; ++i) store(&value, 1, y.dtype, y.data + i * size);
+  for (std::int64_t i = 0; i < row.row_length; ++i) store(&value, 1, y, i);
 }
 
 }  // namespace
 
-void softmax(const RowsIn& x, const RowsOut& y) {
-  const bool narrow = y.dtype != DType::float64 && !has_low(x.dtype);
+void softmax(const RowsIn& x, const RowsOut& y, double scale) {
+  // Then a result that does not round to zero is far from the ends of the range of doubles, scaled or not.
+  const bool is_moderate = std::fabs(scale) >= 0x1p-300 && std::fabs(scale) <= 0x1p300;
+  const bool narrow = y.dtype != DType::float64 && !has_low(x.dtype) && is_moderate;
   Chunk chunk;
   Chunk exponentials;
   std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
@@ -177,9 +184,9 @@ void softmax(const RowsIn& x, const RowsOut& y) {
     if (!std::isfinite(max.high)) {
       fill_row(row, std::numeric_limits<double>::quiet_NaN(), out);
     } else if (narrow) {
-      narrow_row(row, max.high, out, chunk, exponentials);
+      narrow_row(row, max.high, scale, out, chunk, exponentials);
     } else {
-      wide_row(row, max, out, chunk);
+      wide_row(row, max, scale, out, chunk);
     }
   }
 }

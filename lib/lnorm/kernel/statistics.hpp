@@ -17,7 +17,7 @@
 // docs/numbers.md derives the bounds. u is 2^-53, n the length of the row, xhat = (x - mean) / s. A result
 // y = xhat * weight + bias is computed as y' with
 //
-//   |y - y'| <= (offset + slope |xhat|) |weight| + 4 u |bias|      (wide: 4 u^2 |bias|, and kLostBits (1 + |weight|)
+//   |y - y'| <= (offset + slope |xhat|) |weight| + 4 u |bias|      (wide: 8 u^2 |bias|, and kLostBits (1 + |weight|)
 //                                                                 unless x - mean is 0)
 // and |xhat| <= reach, so that (offset + slope * reach) |weight| bounds the first term for the whole row.
 namespace lnorm {

@@ -120,7 +120,7 @@ struct WideWriter {
       : minus_mean(splat(-statistics.mean)), rstd(splat(statistics.rstd)), affine(terms) {
     const double weight = has_weight ? affine.weight().max_abs() : 1;
     const double bias = has_bias ? affine.bias().max_abs() : 0;
-    double bound = (statistics.error() * weight + 4 * kUnit * kUnit * bias) * (1 + 0x1p-8);
+    double bound = (statistics.error() * weight + 8 * kUnit * kUnit * bias) * (1 + 0x1p-8);
     if (statistics.error() > 0) bound += kLostBits * (1 + weight);
     // Where both are zero, zeros stay +0.
     minus_error = splat(0.0 - bound);
@@ -190,9 +190,8 @@ void wide_write(const RowsIn& part, const WideStatistics& statistics, const Affi
         differ = hn::Or(differ, hn::Xor(hn::BitCast(bits, ends.low), hn::BitCast(bits, ends.high)));
       }
     });
-    std::byte* const out = row_of(y, start, 1).data;
     if (y.dtype == DType::float64 && hn::AllTrue(bits, hn::Eq(differ, hn::Zero(bits)))) {
-      copy_out(low_ends, n, out, y.past_caches);
+      copy_out(low_ends, n, row_of(y, 1, start).data, y.past_caches);
       return;
     }
     for (std::int64_t i = 0; i < n; ++i) {
@@ -202,7 +201,7 @@ void wide_write(const RowsIn& part, const WideStatistics& statistics, const Affi
                             : settler.settle(offset + start + i,
                                              {chunk.high[i], low == nullptr ? 0 : low[i]});
     }
-    store(low_ends, n, y.dtype, out);
+    store(low_ends, n, y, start);
   });
 }
 

@@ -28,7 +28,9 @@ bool is(Bits bits) {
   } else {
     constexpr auto kInfinity = static_cast<Bits>(detail::kInfinity<T>);
     const Bits magnitude = magnitude_of(bits);
-    if constexpr (kind == Kind::nan) return magnitude > kInfinity;
+    if constexpr (kind == Kind::nan) {
+      return std::is_same_v<T, Float8E4M3> ? magnitude == kInfinity : magnitude > kInfinity;
+    }
     return magnitude < kInfinity && (kind == Kind::finite || magnitude != 0);
   }
 }
@@ -107,7 +109,7 @@ double greatest_finite(const RawElements& elements) {
     for (std::int64_t i = 0; i < elements.count; ++i) most = std::max(most, magnitude(bits_at(i)));
     if constexpr (std::is_integral_v<T>) {
       return static_cast<double>(most);
-    } else if constexpr (sizeof(T) == 2) {
+    } else if constexpr (!std::is_arithmetic_v<T>) {
       return to_double(std::bit_cast<T>(most));
     } else {
       return static_cast<double>(std::bit_cast<T>(most));

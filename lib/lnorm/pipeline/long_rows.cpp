@@ -130,7 +130,8 @@ class RowGroup {
           const Tile tile = part(p);
           read(tile, slot);
           slot.out.resize(tile.bytes(item_size(plan_.out)));
-          const RowsOut out{slot.out.data(), plan_.out};
+          const RowsOut out{
+              .data = slot.out.data(), .dtype = plan_.out, .saturates = plan_.saturates};
           for (std::int64_t r = 0; r < tile.rows; ++r) {
             row(r).write(row_in(tile, slot, r), tile.first, row_of(out, tile.count, r));
           }

@@ -165,7 +165,8 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   plan.bytes_beside = needs.bytes_beside;
   if (!is_floating(plan.out)) {
     throw Error(concat("output dtype ", name(plan.out),
-                       ", expected float16, bfloat16, float32 or float64"));
+                       ", expected float8_e4m3fn, float8_e5m2, float16, bfloat16, float32 or "
+                       "float64"));
   }
   const Formula& formula = options.formula;
   if (!std::isfinite(formula.eps) || formula.eps < 0) {

@@ -69,7 +69,7 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
                      std::numeric_limits<double>::quiet_NaN());
     slot.rstd = slot.mean;
     slot.out.resize(tile.bytes(item_size(plan.out)));
-    block.y = {slot.out.data(), plan.out};
+    block.y = {.data = slot.out.data(), .dtype = plan.out, .saturates = plan.saturates};
     block.mean = slot.mean;
     block.rstd = slot.rstd;
     if (plan.row_length > 0) {

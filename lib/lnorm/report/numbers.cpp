@@ -46,6 +46,8 @@ std::string value_text(double value) { return shortest(value, value); }
 
 std::string value_text(Number value, DType dtype) {
   switch (dtype) {
+    case DType::float8_e4m3fn:
+    case DType::float8_e5m2:
     case DType::bfloat16:
     case DType::float16:  // in its own digits 65504 would be 65500
     case DType::float32:

@@ -14,7 +14,7 @@ namespace lnorm {
 // "axis 2", "axes 0, 1 and 2", "no axes".
 std::string axes_text(const Axes& axes);
 
-// The shortest decimal that reads back as the same value of its dtype, of float16 and bfloat16 as float32: 23.5, 23,
+// The shortest decimal that reads back as the same value of its dtype, of narrower floats as of float32: 23.5, 23,
 // 1e-05; nan, inf, -inf.
 std::string value_text(Number value, DType dtype);
 std::string value_text(double value);

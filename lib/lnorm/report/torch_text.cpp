@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "lnorm/core/float16.hpp"
+#include "lnorm/core/dtype.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm {
@@ -92,10 +92,13 @@ class TorchText::Elements {
   }
 
   double number(std::size_t index) const {
-    if (dtype_ == DType::float16) return to_double(element<Float16>(index));
-    if (dtype_ == DType::bfloat16) return to_double(element<BFloat16>(index));
-    if (dtype_ == DType::float32) return element<float>(index);
-    return element<double>(index);
+    return visit(dtype_, [&]<class T>(T) {
+      if constexpr (std::is_arithmetic_v<T>) {
+        return static_cast<double>(element<T>(index));
+      } else {
+        return to_double(element<T>(index));
+      }
+    });
   }
 
   std::string text(std::size_t index) const {

@@ -52,7 +52,7 @@ Parsed parse(const std::string& text, std::optional<std::string> member = {}) {
   lnorm::visit(parsed.info.dtype, [&](auto element) {
     for (std::size_t at = 0; at < bytes.size(); at += sizeof element) {
       std::memcpy(&element, bytes.data() + at, sizeof element);
-      if constexpr (sizeof element == 2 && !std::is_integral_v<decltype(element)>) {
+      if constexpr (!std::is_arithmetic_v<decltype(element)>) {
         parsed.values.push_back(lnorm::to_double(element));
       } else {
         parsed.values.push_back(static_cast<double>(element));
@@ -162,7 +162,7 @@ TEST_CASE("bad JSON is refused with line, column and index path", "[io][json]") 
        "x.json:1:25: [0] is '1e39', which is not a value of float32"},
       {R"({"shape": [1], "data": [1], "dtype": "complex64"})",
        "x.json:1:38: dtype 'complex64' is not supported, expected bool, int8 to int64, uint8 to "
-       "uint64, float16 to float64, or bfloat16"},
+       "uint64, float8_e4m3fn, float8_e5m2, float16 to float64, or bfloat16"},
       {"[1,\n\n\"\xff\"]", "x.json:3:1: this line is not valid UTF-8"},
       {std::string(65, '[') + std::string(65, ']'), "x.json:1:65: lists are nested deeper than 64"},
   };
@@ -225,6 +225,22 @@ TEST_CASE("JSON numbers read back as the same value, and no shorter decimal does
   CHECK(number(lnorm::BFloat16{0x7f7f}) == "3.39e+38");
   CHECK(number(lnorm::BFloat16{1}) == "9e-41");
   CHECK(number(lnorm::BFloat16{0xff80}) == "-Infinity");
+  CHECK(number(lnorm::Float8E4M3{0x7e}) == "450.0");
+  CHECK(number(lnorm::Float8E4M3{0xff}) == "NaN");
+  CHECK(number(lnorm::Float8E4M3{0x80}) == "-0.0");
+  CHECK(number(lnorm::Float8E5M2{0x7b}) == "60000.0");
+  CHECK(number(lnorm::Float8E5M2{1}) == "2e-05");
+  CHECK(number(lnorm::Float8E5M2{0xfc}) == "-Infinity");
+  for (unsigned bits = 0; bits < 0x7c; ++bits) {
+    const auto code = static_cast<std::uint8_t>(bits);
+    for (const std::string& text :
+         {number(lnorm::Float8E4M3{code}), number(lnorm::Float8E5M2{code})}) {
+      if (digits(text) > 3) FAIL(text << " is longer than a float8 needs");
+    }
+    const auto back = [](const std::string& text) { return std::strtod(text.c_str(), nullptr); };
+    CHECK(lnorm::to_float8_e4m3(back(number(lnorm::Float8E4M3{code}))).bits == bits);
+    CHECK(lnorm::to_float8_e5m2(back(number(lnorm::Float8E5M2{code}))).bits == bits);
+  }
   for (unsigned bits = 0; bits < 0x7f80; ++bits) {
     const lnorm::BFloat16 value{static_cast<std::uint16_t>(bits)};
     const std::string text = number(value);

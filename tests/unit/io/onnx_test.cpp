@@ -174,12 +174,19 @@ TEST_CASE("fields come in any order, packed or not, in parts, and the last one c
   });
 }
 
-TEST_CASE("elements of less than 32 bits are in int32_data, with 16-bit floats as their bits",
-          "[io]") {
+TEST_CASE("elements of less than 32 bits are in int32_data, narrow floats as their bits", "[io]") {
   CHECK(read(int32s(3, {-128, 127})).elements == bytes_of<std::int8_t>({-128, 127}));
   CHECK(read(int32s(5, {-32768, 7})).elements == bytes_of<std::int16_t>({-32768, 7}));
   CHECK(read(int32s(9, {0, 1})).elements == std::string("\0\1", 2));
   CHECK(read(int32s(10, {0x3c00, 0xfc00})).elements == bytes_of<std::uint16_t>({0x3c00, 0xfc00}));
+  for (const auto& [number, dtype] :
+       {std::pair{17, DType::float8_e4m3fn}, {19, DType::float8_e5m2}}) {
+    const Tensor float8{"", dtype, {2}, "\x38\xff"};
+    CHECK(read(int32s(number, {0x38, 0xff})) == float8);
+    CHECK(read(raw({2}, number, "\x38\xff")) == float8);
+  }
+  CHECK(error_of(int32s(17, {256})) ==
+        "x.pb: element 0 in int32_data is 256, which is no FLOAT8E4M3FN");
   CHECK(read(int32s(16, {0x3f80, 0xff80})).dtype == DType::bfloat16);
   constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
   const std::vector<std::uint64_t> large{1, kMost};
@@ -217,10 +224,11 @@ TEST_CASE("there are as many elements as dims say, in one field", "[io]") {
 
 TEST_CASE("what a TensorProto may be and lnorm does not read is named", "[io]") {
   constexpr const char* kExpected =
-      ", expected one of FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT8 to INT64, UINT8 to UINT64, BOOL";
+      ", expected one of FLOAT, DOUBLE, FLOAT16, BFLOAT16, FLOAT8E4M3FN, FLOAT8E5M2, "
+      "INT8 to INT64, UINT8 to UINT64, BOOL";
   for (const auto& [number, name] : std::vector<std::pair<int, std::string>>{{8, "STRING"},
                                                                              {14, "COMPLEX64"},
-                                                                             {17, "FLOAT8E4M3FN"},
+                                                                             {18, "FLOAT8E4M3FNUZ"},
                                                                              {22, "INT4"},
                                                                              {0, "number 0"},
                                                                              {99, "number 99"}}) {

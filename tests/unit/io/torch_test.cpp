@@ -114,7 +114,8 @@ TEST_CASE("files of PyTorch have the elements that PyTorch has", "[torch]") {
     if (entry.path().extension() != ".npz") continue;
     CAPTURE(entry.path().string());
     ++files;
-    const auto expected = lnorm::open_npz(lnorm::open_file(entry.path().string()), DType::bfloat16);
+    const auto as = lnorm::parse_dtype(entry.path().stem().string()).value_or(DType::bfloat16);
+    const auto expected = lnorm::open_npz(lnorm::open_file(entry.path().string()), as);
     const auto actual =
         open_set(std::filesystem::path(entry.path()).replace_extension(".pt").string());
     std::size_t found = 0;
@@ -128,7 +129,7 @@ TEST_CASE("files of PyTorch have the elements that PyTorch has", "[torch]") {
     }
     CHECK(found == expected->size());
   }
-  CHECK(files == 16);
+  CHECK(files == 18);
 }
 
 TEST_CASE("the dump of a model is the same in a .pt as in an .npz", "[torch]") {
@@ -159,7 +160,7 @@ TEST_CASE("tensors that lnorm does not read are named, and leave the others read
   REQUIRE(set->size() == 8);
   CHECK(listed(1) == "negated: negated");
   CHECK(listed(2) == "complex: complex64");
-  CHECK(listed(3) == "float8: float8_e4m3fn");
+  CHECK(listed(3) == "float8: float8_e4m3fnuz");
   CHECK(listed(4) == "sparse: sparse");
   CHECK(listed(5) == "csr: sparse");
   CHECK(listed(6) == "quantized: quantized");
@@ -172,13 +173,14 @@ TEST_CASE("tensors that lnorm does not read are named, and leave the others read
     return std::string("no error");
   };
   const std::string dtypes =
-      ", expected bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 or float64\n";
+      ", expected bool, int8 to int64, uint8 to uint64, float8_e4m3fn, float8_e5m2, float16, "
+      "bfloat16, float32 or float64\n";
   CHECK(error(1) ==
         "foreign.pt:negated: is a view that PyTorch changes as it reads it\n"
         "in Python, save x.resolve_conj().resolve_neg().clone() in its place");
   CHECK(error(2) == "foreign.pt:complex: dtype complex64" + dtypes +
                         "in Python, save torch.view_as_real(x) in its place");
-  CHECK(error(3) == "foreign.pt:float8: dtype float8_e4m3fn" + dtypes +
+  CHECK(error(3) == "foreign.pt:float8: dtype float8_e4m3fnuz" + dtypes +
                         "in Python, save x.float() in its place");
   CHECK(error(4) ==
         "foreign.pt:sparse: is a sparse tensor, expected one of elements\n"

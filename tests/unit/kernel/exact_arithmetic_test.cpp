@@ -88,7 +88,8 @@ TEST_CASE("exact sums take large and small elements without rounding", "[kernel]
 }
 
 TEST_CASE("the numbers of a dtype stand in order, and know their index", "[kernel]") {
-  for (const lnorm::DType dtype : {lnorm::DType::float16, lnorm::DType::bfloat16}) {
+  for (const lnorm::DType dtype : {lnorm::DType::float8_e4m3fn, lnorm::DType::float8_e5m2,
+                                   lnorm::DType::float16, lnorm::DType::bfloat16}) {
     const lnorm::FloatOrder order(dtype);
     for (std::int64_t i = 0; i < order.infinity(); ++i) {
       const double value = order.value(i);

@@ -39,7 +39,8 @@ bool passes(double actual, double expected, const Tolerance& tolerance = {}) {
 
 }  // namespace
 
-TEST_CASE("default tolerances are those of torch.testing.assert_close", "[measure]") {
+TEST_CASE("default tolerances are those of torch.testing.assert_close, of float8 an ulp",
+          "[measure]") {
   const auto check = [](DType a, DType b, double rtol, double atol) {
     for (const auto& [actual, expected] : {std::pair{a, b}, {b, a}}) {
       CAPTURE(lnorm::name(actual), lnorm::name(expected));
@@ -50,6 +51,8 @@ TEST_CASE("default tolerances are those of torch.testing.assert_close", "[measur
       CHECK(tolerance.equal_nan);
     }
   };
+  check(DType::float8_e4m3fn, DType::float8_e4m3fn, 0.125, 1e-5);
+  check(DType::float8_e5m2, DType::float32, 0.25, 1e-5);
   check(DType::float16, DType::float16, 1e-3, 1e-5);
   check(DType::bfloat16, DType::bfloat16, 1.6e-2, 1e-5);
   check(DType::bfloat16, DType::float64, 1.6e-2, 1e-5);

@@ -39,7 +39,7 @@ void check(const lnorm::RawElements& elements) {
 }  // namespace
 
 TEST_CASE("elements are seen as they lie in a file as they are when decoded", "[measure]") {
-  const auto dtype = static_cast<DType>(GENERATE(range(0, 13)));
+  const auto dtype = static_cast<DType>(GENERATE(range(0, 15)));
   const auto byte_order = GENERATE(std::endian::little, std::endian::big);
   CAPTURE(lnorm::name(dtype), static_cast<int>(byte_order));
   std::mt19937_64 random(7);

@@ -79,6 +79,28 @@ TEST_CASE("the distance of float16 counts their bits", "[measure]") {
   }
 }
 
+TEST_CASE("the distance of float8 counts their bits, and ends before what is not finite",
+          "[measure]") {
+  for (const auto& [dtype, infinity] :
+       {std::pair{DType::float8_e4m3fn, 0x7fU}, {DType::float8_e5m2, 0x7cU}}) {
+    for (unsigned a = 0; a < infinity; ++a) {
+      for (unsigned b = a; b < infinity; ++b) {
+        const auto value = [is_e4m3 = infinity == 0x7f](unsigned bits) {
+          const auto code = static_cast<std::uint8_t>(bits);
+          return is_e4m3 ? lnorm::to_double(lnorm::Float8E4M3{code})
+                         : lnorm::to_double(lnorm::Float8E5M2{code});
+        };
+        if (both_ways(value(a), value(b), dtype) != b - a) FAIL(value(a) << " to " << value(b));
+        if (both_ways(-value(a), value(b), dtype) != a + b) FAIL(-value(a) << " to " << value(b));
+      }
+    }
+  }
+  CHECK(distance(464, 448, DType::float8_e4m3fn) == 0);
+  CHECK(distance(464.1, 448, DType::float8_e4m3fn) == lnorm::kNoUlpDistance);
+  CHECK(distance(-61439, -57344, DType::float8_e5m2) == 0);
+  CHECK(distance(-61440, -57344, DType::float8_e5m2) == lnorm::kNoUlpDistance);
+}
+
 TEST_CASE("both zeros are one, and the way through zero is counted once", "[measure]") {
   for (const DType dtype : {DType::float16, DType::float32, DType::float64, DType::int32}) {
     CHECK(distance(0.0, -0.0, dtype) == 0);

@@ -97,6 +97,24 @@ TEST_CASE("TorchText keeps only what it shows of a large tensor", "[torch_text]"
   CHECK(text.str() == "tensor([" + block + ",\n\n        " + block + "], dtype=torch.int8)");
 }
 
+// As PyTorch 2.6.0 prints them.
+TEST_CASE("TorchText prints float8 as PyTorch does", "[torch_text]") {
+  const Bytes bytes = bytes_of<std::uint8_t>({29, 188, 126, 127, 127, 127, 0, 126, 127, 127});
+  CHECK(print(DType::float8_e4m3fn, {10}, {}, bytes) ==
+        "tensor([ 1.0156e-01, -1.5000e+00,  4.4800e+02,         nan,         nan,\n"
+        "                nan,  0.0000e+00,  4.4800e+02,         nan,         nan],\n"
+        "       dtype=torch.float8_e4m3fn)");
+  const Bytes others = bytes_of<std::uint8_t>({46, 190, 95, 95, 124, 127, 0, 95, 124, 123});
+  CHECK(print(DType::float8_e5m2, {10}, {}, others) ==
+        "tensor([ 9.3750e-02, -1.5000e+00,  4.4800e+02,  4.4800e+02,         inf,\n"
+        "                nan,  0.0000e+00,  4.4800e+02,         inf,  5.7344e+04],\n"
+        "       dtype=torch.float8_e5m2)");
+  CHECK(print(DType::float8_e5m2, {3}, {}, bytes_of<std::uint8_t>({60, 64, 66})) ==
+        "tensor([1., 2., 3.], dtype=torch.float8_e5m2)");
+  CHECK(print(DType::float8_e4m3fn, {}, {}, bytes_of<std::uint8_t>({58})) ==
+        "tensor(1.2500, dtype=torch.float8_e4m3fn)");
+}
+
 TEST_CASE("TorchText ignores elements beyond the last", "[torch_text]") {
   const Bytes bytes = bytes_of<std::int64_t>({1, 2, 3});
   CHECK(print(DType::int64, {2}, {}, bytes, 1) == "tensor([1, 2])");

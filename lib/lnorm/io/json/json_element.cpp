@@ -54,15 +54,18 @@ bool read(Value& value, float& element) {
   return std::isfinite(element);
 }
 
-template <class Half>
-bool read_half(Value& value, Half (*rounded)(double) noexcept, Half& element) {
+template <class Small>
+bool read_small(Value& value, Small (*rounded)(double) noexcept, Small& element) {
   double number;
   if (!read(value, number)) return false;
   element = rounded(number);
-  return std::isfinite(to_double(element)) || !std::isfinite(number);
+  const double back = to_double(element);
+  return std::isfinite(back) || back == number || std::isnan(number);
 }
-bool read(Value& value, Float16& element) { return read_half(value, to_float16, element); }
-bool read(Value& value, BFloat16& element) { return read_half(value, to_bfloat16, element); }
+bool read(Value& value, Float8E4M3& element) { return read_small(value, to_float8_e4m3, element); }
+bool read(Value& value, Float8E5M2& element) { return read_small(value, to_float8_e5m2, element); }
+bool read(Value& value, Float16& element) { return read_small(value, to_float16, element); }
+bool read(Value& value, BFloat16& element) { return read_small(value, to_bfloat16, element); }
 
 }  // namespace
 

@@ -48,10 +48,10 @@ std::string_view shortest(T value, JsonNumberBuffer buffer) {
                  buffer);
 }
 
-// Of the 16-bit floats, which std::to_chars does not have: tries one digit more until it reads back
+// Of the floats of 8 and 16 bits, which std::to_chars does not have: tries one digit more until it reads back
 // (five always do). A tie between two decimals may read back only if rounded away from zero.
-template <class Half, class ToHalf>
-std::string_view shortest_half(Half value, ToHalf to_half, JsonNumberBuffer buffer) {
+template <class Small, class ToSmall>
+std::string_view shortest_small(Small value, ToSmall to_small, JsonNumberBuffer buffer) {
   const double exact = to_double(value);
   if (!std::isfinite(exact)) return special(exact);
   std::array<char, 32> scientific;
@@ -61,7 +61,7 @@ std::string_view shortest_half(Half value, ToHalf to_half, JsonNumberBuffer buff
                                         rounded, std::chars_format::scientific, precision);
       double back = 0;
       std::from_chars(scientific.data(), result.ptr, back);
-      if (to_half(back).bits != value.bits) continue;
+      if (to_small(back).bits != value.bits) continue;
       return lay_out({scientific.data(), static_cast<std::size_t>(result.ptr - scientific.data())},
                      buffer);
     }
@@ -78,12 +78,20 @@ std::string_view json_number(float value, JsonNumberBuffer buffer) {
   return shortest(value, buffer);
 }
 
+std::string_view json_number(Float8E4M3 value, JsonNumberBuffer buffer) {
+  return shortest_small(value, to_float8_e4m3, buffer);
+}
+
+std::string_view json_number(Float8E5M2 value, JsonNumberBuffer buffer) {
+  return shortest_small(value, to_float8_e5m2, buffer);
+}
+
 std::string_view json_number(Float16 value, JsonNumberBuffer buffer) {
-  return shortest_half(value, to_float16, buffer);
+  return shortest_small(value, to_float16, buffer);
 }
 
 std::string_view json_number(BFloat16 value, JsonNumberBuffer buffer) {
-  return shortest_half(value, to_bfloat16, buffer);
+  return shortest_small(value, to_bfloat16, buffer);
 }
 
 }  // namespace lnorm

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "lnorm/core/float16.hpp"
+#include "lnorm/core/float8.hpp"
 
 namespace lnorm {
 
@@ -16,6 +17,8 @@ using JsonNumberBuffer = std::span<char, 32>;
 // Infinity, -Infinity. The result lies in the buffer.
 std::string_view json_number(double value, JsonNumberBuffer buffer);
 std::string_view json_number(float value, JsonNumberBuffer buffer);
+std::string_view json_number(Float8E4M3 value, JsonNumberBuffer buffer);
+std::string_view json_number(Float8E5M2 value, JsonNumberBuffer buffer);
 std::string_view json_number(Float16 value, JsonNumberBuffer buffer);
 std::string_view json_number(BFloat16 value, JsonNumberBuffer buffer);
 

@@ -227,9 +227,11 @@ class JsonReader {
       }
       const auto parsed = parse_dtype(text);
       if (!parsed) {
-        text_.fail(value_at, concat("dtype '", printable(text),
-                                    "' is not supported, expected bool, int8 to int64, ",
-                                    "uint8 to uint64, float16 to float64, or bfloat16"));
+        text_.fail(
+            value_at,
+            concat("dtype '", printable(text), "' is not supported, expected bool, int8 to int64, ",
+                   "uint8 to uint64, float8_e4m3fn, float8_e5m2, float16 to float64, "
+                   "or bfloat16"));
       }
       tensor_.info.dtype = *parsed;
     }

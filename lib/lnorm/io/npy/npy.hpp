@@ -14,8 +14,8 @@
 // The .npy format, versions 1.0, 2.0 and 3.0.
 // [NumPy, "NPY format", numpy.lib.format]
 //
-// It has no bfloat16: what ml_dtypes adds to NumPy is saved as '<V2', two bytes without a meaning. as
-// gives them one, if it is bfloat16, and changes nothing for other dtypes.
+// It has no bfloat16 and no float8: what ml_dtypes adds to NumPy is saved as '<V2' or '|V1', bytes without a meaning. as
+// gives them one, if it is a dtype of that size, and changes nothing for other dtypes.
 namespace lnorm {
 
 // Reads the header; throws Error if it is not well formed or of a dtype that is not supported.
@@ -26,8 +26,12 @@ TensorInfo read_npy_header(ByteSource& bytes, std::optional<DType> as = {});
 std::unique_ptr<TensorSource> open_npy(std::unique_ptr<ByteSource> bytes,
                                        std::optional<DType> as = {});
 
-// Writes version 1.0, as numpy.save writes it on a little-endian machine, and bfloat16 as '<V2'.
+// Writes version 1.0, as numpy.save writes it on a little-endian machine, and what
+// is no dtype of .npy as '<V2' or '|V1'.
 std::unique_ptr<TensorSink> make_npy_sink(ByteSink& bytes, const TensorInfo& info);
+
+// Whether its header can say so.
+bool is_npy_dtype(DType dtype) noexcept;
 
 // The dict literal of a header, parsed. at: the dict's offset in the file, for messages, which
 // begin with name. python2_longs: sizes may end in L.

@@ -24,8 +24,16 @@ constexpr std::array kTypeCodes{
     TypeCode{"f2", DType::float16}, TypeCode{"f4", DType::float32}, TypeCode{"f8", DType::float64},
 };
 
-// What ml_dtypes writes for bfloat16: two bytes without a meaning to NumPy.
-constexpr std::string_view kBFloat16Code = "V2";
+// What ml_dtypes writes for the dtypes that it adds: bytes without a meaning to NumPy. Or their names.
+constexpr std::array kMeaninglessCodes{
+    TypeCode{"V2", DType::bfloat16},
+    TypeCode{"V1", DType::float8_e4m3fn},
+    TypeCode{"V1", DType::float8_e5m2},
+};
+
+bool is_meaningless(const TypeCode& entry, std::string_view descr, std::string_view code) {
+  return (code == entry.code && !descr.starts_with('>')) || descr == name(entry.dtype);
+}
 
 constexpr std::string_view kSupported = "bool, int8 to int64, uint8 to uint64, float16 to float64";
 
@@ -143,20 +151,26 @@ class DictParser {
     const std::string_view code = descr.substr(has_order ? 1 : 0);
     const auto* entry = std::find_if(kTypeCodes.begin(), kTypeCodes.end(),
                                      [&](const TypeCode& t) { return t.code == code; });
-    const bool may_be_bfloat16 =
-        (code == kBFloat16Code && !descr.starts_with('>')) || descr == "bfloat16";
-    if (may_be_bfloat16 && as_ != DType::bfloat16) {
-      fail_dtype(start, std::string(descr),
-                 concat("dtype '", descr, "' is two bytes of no known meaning, perhaps bfloat16"),
-                 "--as bfloat16 reads them so");
-    }
-    if (entry == kTypeCodes.end() && !may_be_bfloat16) {
+    const auto may_be = [&](const TypeCode& t) { return is_meaningless(t, descr, code); };
+    const auto* const first =
+        std::find_if(kMeaninglessCodes.begin(), kMeaninglessCodes.end(), may_be);
+    if (first != kMeaninglessCodes.end()) {
+      entry = std::find_if(first, kMeaninglessCodes.end(),
+                           [&](const TypeCode& t) { return may_be(t) && t.dtype == as_; });
+      if (entry == kMeaninglessCodes.end()) {
+        fail_dtype(
+            start, std::string(descr),
+            concat("dtype '", descr, "' is ", item_size(first->dtype) == 1 ? "a byte" : "two bytes",
+                   " of no known meaning, perhaps ", name(first->dtype)),
+            concat("--as ", name(first->dtype), " reads them so"));
+      }
+    } else if (entry == kTypeCodes.end()) {
       const std::string_view what = foreign_type(code);
       fail_dtype(
           start, std::string(what.substr(0, what.find(" ("))),
           concat("dtype '", printable(descr), "' is ", what, ", expected one of ", kSupported));
     }
-    info_.dtype = may_be_bfloat16 ? DType::bfloat16 : entry->dtype;
+    info_.dtype = entry->dtype;
     // '=' and no mark would be the writer's own order, which nearly always is this one.
     info_.byte_order = descr.starts_with('>') ? std::endian::big : std::endian::little;
   }
@@ -222,15 +236,21 @@ TensorInfo parse_npy_dict(const std::string& name, std::string_view dict, std::s
   return DictParser(name, dict, at, python2_longs, as).parse();
 }
 
+bool is_npy_dtype(DType dtype) noexcept {
+  return std::any_of(kTypeCodes.begin(), kTypeCodes.end(),
+                     [=](const TypeCode& t) { return t.dtype == dtype; });
+}
+
 std::string format_npy_header(const TensorInfo& info) {
-  const auto* entry = std::find_if(kTypeCodes.begin(), kTypeCodes.end(),
-                                   [&](const TypeCode& t) { return t.dtype == info.dtype; });
+  const auto is_it = [&](const TypeCode& t) { return t.dtype == info.dtype; };
+  const auto* entry = std::find_if(kTypeCodes.begin(), kTypeCodes.end(), is_it);
+  if (!is_npy_dtype(info.dtype))
+    entry = std::find_if(kMeaninglessCodes.begin(), kMeaninglessCodes.end(), is_it);
   const char order = item_size(info.dtype) == 1 ? '|' : '<';
   const std::string tuple =
       info.shape.size() == 1 ? concat('(', info.shape[0], ",)") : to_string(info.shape);
-  std::string dict =
-      concat("{'descr': '", order, entry == kTypeCodes.end() ? kBFloat16Code : entry->code,
-             "', 'fortran_order': False, 'shape': ", tuple, ", }");
+  std::string dict = concat("{'descr': '", order, entry->code,
+                            "', 'fortran_order': False, 'shape': ", tuple, ", }");
   // NumPy leaves room for the first extent to grow to 21 digits in place.
   constexpr std::size_t kGrowthDigits = 21;
   if (!info.shape.empty()) {

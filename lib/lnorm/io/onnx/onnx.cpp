@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_slice.hpp"
@@ -81,9 +82,9 @@ constexpr std::array kDTypes{
     OnnxDType{"COMPLEX64", std::nullopt, kFloatData},
     OnnxDType{"COMPLEX128", std::nullopt, kDoubleData},
     OnnxDType{"BFLOAT16", DType::bfloat16, kInt32Data},
-    OnnxDType{"FLOAT8E4M3FN", std::nullopt, kInt32Data},
+    OnnxDType{"FLOAT8E4M3FN", DType::float8_e4m3fn, kInt32Data},
     OnnxDType{"FLOAT8E4M3FNUZ", std::nullopt, kInt32Data},
-    OnnxDType{"FLOAT8E5M2", std::nullopt, kInt32Data},
+    OnnxDType{"FLOAT8E5M2", DType::float8_e5m2, kInt32Data},
     OnnxDType{"FLOAT8E5M2FNUZ", std::nullopt, kInt32Data},
     OnnxDType{"UINT4", std::nullopt, kInt32Data},
     OnnxDType{"INT4", std::nullopt, kInt32Data},
@@ -92,7 +93,8 @@ constexpr std::array kDTypes{
 };
 
 constexpr std::string_view kReadDTypes =
-    "FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT8 to INT64, UINT8 to UINT64, BOOL";
+    "FLOAT, DOUBLE, FLOAT16, BFLOAT16, FLOAT8E4M3FN, FLOAT8E5M2, INT8 to INT64, UINT8 to UINT64, "
+    "BOOL";
 
 using Bytes = std::vector<std::byte>;
 
@@ -343,8 +345,8 @@ class TensorOpener {
 
   template <class T>
   Bytes decoded(const Bytes& typed, const OnnxDType& dtype) const {
-    // 16-bit floats stand there as their bits.
-    using Bits = std::conditional_t<std::is_arithmetic_v<T>, T, std::uint16_t>;
+    // Floats of 8 and 16 bits stand there as their bits.
+    using Bits = std::conditional_t<std::is_arithmetic_v<T>, T, UnsignedOfSize<sizeof(T)>>;
     Bytes elements;
     elements.reserve(static_cast<std::size_t>(data_bytes(info_)));
     const char* at = reinterpret_cast<const char*>(typed.data());

@@ -18,17 +18,28 @@ struct SafetensorsDType {
 };
 
 inline constexpr std::array kSafetensorsDTypes{
-    SafetensorsDType{"BOOL", 8, DType::boolean},      SafetensorsDType{"I8", 8, DType::int8},
-    SafetensorsDType{"I16", 16, DType::int16},        SafetensorsDType{"I32", 32, DType::int32},
-    SafetensorsDType{"I64", 64, DType::int64},        SafetensorsDType{"U8", 8, DType::uint8},
-    SafetensorsDType{"U16", 16, DType::uint16},       SafetensorsDType{"U32", 32, DType::uint32},
-    SafetensorsDType{"U64", 64, DType::uint64},       SafetensorsDType{"F16", 16, DType::float16},
-    SafetensorsDType{"BF16", 16, DType::bfloat16},    SafetensorsDType{"F32", 32, DType::float32},
-    SafetensorsDType{"F64", 64, DType::float64},      SafetensorsDType{"C64", 64, std::nullopt},
-    SafetensorsDType{"F4", 4, std::nullopt},          SafetensorsDType{"F6_E2M3", 6, std::nullopt},
-    SafetensorsDType{"F6_E3M2", 6, std::nullopt},     SafetensorsDType{"F8_E4M3", 8, std::nullopt},
-    SafetensorsDType{"F8_E4M3FNUZ", 8, std::nullopt}, SafetensorsDType{"F8_E5M2", 8, std::nullopt},
-    SafetensorsDType{"F8_E5M2FNUZ", 8, std::nullopt}, SafetensorsDType{"F8_E8M0", 8, std::nullopt},
+    SafetensorsDType{"BOOL", 8, DType::boolean},
+    SafetensorsDType{"I8", 8, DType::int8},
+    SafetensorsDType{"I16", 16, DType::int16},
+    SafetensorsDType{"I32", 32, DType::int32},
+    SafetensorsDType{"I64", 64, DType::int64},
+    SafetensorsDType{"U8", 8, DType::uint8},
+    SafetensorsDType{"U16", 16, DType::uint16},
+    SafetensorsDType{"U32", 32, DType::uint32},
+    SafetensorsDType{"U64", 64, DType::uint64},
+    SafetensorsDType{"F16", 16, DType::float16},
+    SafetensorsDType{"BF16", 16, DType::bfloat16},
+    SafetensorsDType{"F32", 32, DType::float32},
+    SafetensorsDType{"F64", 64, DType::float64},
+    SafetensorsDType{"C64", 64, std::nullopt},
+    SafetensorsDType{"F4", 4, std::nullopt},
+    SafetensorsDType{"F6_E2M3", 6, std::nullopt},
+    SafetensorsDType{"F6_E3M2", 6, std::nullopt},
+    SafetensorsDType{"F8_E4M3", 8, DType::float8_e4m3fn},
+    SafetensorsDType{"F8_E4M3FNUZ", 8, std::nullopt},
+    SafetensorsDType{"F8_E5M2", 8, DType::float8_e5m2},
+    SafetensorsDType{"F8_E5M2FNUZ", 8, std::nullopt},
+    SafetensorsDType{"F8_E8M0", 8, std::nullopt},
 };
 
 // There is a new one every few months.
@@ -48,6 +59,6 @@ inline const SafetensorsDType& safetensors_dtype(DType dtype) {
 }
 
 inline constexpr std::string_view kReadSafetensorsDTypes =
-    "F64, F32, F16, BF16, I8 to I64, U8 to U64, BOOL";
+    "F64, F32, F16, BF16, F8_E4M3, F8_E5M2, I8 to I64, U8 to U64, BOOL";
 
 }  // namespace lnorm

@@ -225,8 +225,8 @@ class TensorReader {
   [[noreturn]] void fail_dtype(std::string_view dtype, std::string_view instead) const {
     throw ForeignDType(std::string(dtype),
                        concat(printable(name_), ": dtype ", short_name(dtype),
-                              ", expected bool, int8 to int64, uint8 to uint64, float16, bfloat16, "
-                              "float32 or float64"),
+                              ", expected bool, int8 to int64, uint8 to uint64, float8_e4m3fn, "
+                              "float8_e5m2, float16, bfloat16, float32 or float64"),
                        save_instead(instead));
   }
   [[noreturn]] void fail_foreign(const std::string& function) const {
