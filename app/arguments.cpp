@@ -56,10 +56,12 @@ constexpr std::string_view kStatsExamples =
     "  lnorm stats x.json --csv > stats.csv";
 
 constexpr std::string_view kCompareExamples =
-    "An element passes if every criterion that is given holds:\n"
-    "|actual - expected| <= atol + rtol * |expected|, and a distance of at most N\n"
-    "units in the last place. Where none is given, rtol and atol are those of\n"
-    "torch.testing for the dtypes; of --rtol and --atol alone the other is 0.\n"
+    "The tensors agree if every criterion that is given holds. An element is within\n"
+    "tolerance if |actual - expected| <= atol + rtol * |expected|. Where no criterion\n"
+    "is given, rtol and atol are those of torch.testing for the dtypes; of --rtol and\n"
+    "--atol alone the other is 0. NaN or infinity against another value always fails.\n"
+    "Distances are in ulp of the actual dtype, with a fraction, where the expected\n"
+    "dtype is wider: 0.5 or less is correctly rounded.\n"
     "\n"
     "Files and folders of several tensors are compared name by name.\n"
     "\n"
@@ -68,6 +70,8 @@ constexpr std::string_view kCompareExamples =
     "  echo '[0.1, 0.20000000000000004]' > expected.json\n"
     "  lnorm compare actual.json expected.json && echo same\n"
     "  cat actual.json | lnorm compare - expected.json --max-ulp 1\n"
+    "  lnorm actual.json --dtype float16 -o y16.npy\n"
+    "  lnorm actual.json | lnorm compare y16.npy - --max-ulp 0.5 --min-sqnr 60\n"
     "  echo '{\"x\": [1, 2], \"y\": 3}' > a.json\n"
     "  echo '{\"m.x\": [1, 2], \"m.y\": 3, \"m.z\": 4}' > b.json\n"
     "  lnorm compare a.json b.json --rename 'm.*={1}' --common\n"
@@ -232,6 +236,45 @@ void add_pairing(CLI::App& app, CompareArguments& arguments) {
                "Of several tensors do the others where one cannot be done");
 }
 
+// A criterion that is a number, 0 or more.
+void add_bound(CLI::App& app, const std::string& name, std::optional<double>& bound,
+               const std::string& help, const std::string& type) {
+  add_parsed(
+      app, name,
+      [name, &bound](const std::string& text) { bound = parse_not_negative(name, text); }, help,
+      type);
+}
+
+void add_criteria(CLI::App& app, CompareArguments& arguments) {
+  Criteria& criteria = arguments.criteria;
+  add_bound(app, "--rtol", arguments.rtol, "Relative tolerance", "R");
+  add_bound(app, "--atol", arguments.atol, "Absolute tolerance", "A");
+  add_bound(app, "--max-ulp", criteria.max_ulp,
+            "By how many units in the last place an element may be off, 0.5 for instance; +0 and "
+            "-0 are 0 "
+            "apart",
+            "N");
+  add_bound(app, "--max-abs", criteria.max_abs, "By how much an element may be off", "E");
+  add_parsed(
+      app, "--max-mismatched",
+      [&](const std::string& text) { criteria.max_mismatched = parse_mismatch_limit(text); },
+      "How many elements may be off by more than the options above allow, or by more than the "
+      "defaults",
+      "N|P%");
+  add_bound(app, "--max-mean-abs", criteria.max_mean_abs, "The greatest mean absolute error", "E");
+  add_bound(app, "--max-rmse", criteria.max_rmse, "The greatest root mean square error", "E");
+  add_parsed(
+      app, "--min-cosine",
+      [&](const std::string& text) { criteria.min_cosine = parse_cosine("--min-cosine", text); },
+      "The least cosine similarity", "C");
+  add_parsed(
+      app, "--min-sqnr",
+      [&](const std::string& text) { criteria.min_sqnr = parse_real("--min-sqnr", text); },
+      "The least signal-to-quantization-noise ratio, in dB", "DB");
+  app.add_flag_callback(
+      "--no-equal-nan", [&] { criteria.equal_nan = false; }, "NaN does not equal NaN");
+}
+
 void add_compare(CLI::App& app, Parsed& parsed) {
   CompareArguments& arguments = parsed.compare_arguments;
   CLI::App& compare = add_command(
@@ -239,21 +282,8 @@ void add_compare(CLI::App& app, Parsed& parsed) {
       "Hold a tensor against another, element by element, or a file of tensors", kCompareExamples);
   if (!has_options(parsed.compare, parsed.only)) return;
   add_as(compare, arguments.as);
-  compare.option_defaults()->group("Tolerance");
-  add_parsed(
-      compare, "--rtol",
-      [&](const std::string& text) { arguments.rtol = parse_not_negative("--rtol", text); },
-      "Relative tolerance", "R");
-  add_parsed(
-      compare, "--atol",
-      [&](const std::string& text) { arguments.atol = parse_not_negative("--atol", text); },
-      "Absolute tolerance", "A");
-  add_parsed(
-      compare, "--max-ulp",
-      [&](const std::string& text) { arguments.max_ulp = parse_count("--max-ulp", text); },
-      "Units in the last place by which an element may be off; +0 and -0 are 0 apart", "N");
-  compare.add_flag_callback(
-      "--no-equal-nan", [&] { arguments.equal_nan = false; }, "NaN does not equal NaN");
+  compare.option_defaults()->group("Criteria, of which all that are given must hold");
+  add_criteria(compare, arguments);
   add_pairing(compare, arguments);
   compare.option_defaults()->group("Rows, of which those that differ are counted");
   add_axes(compare, [&](const NormalizedAxes& axes) { arguments.axes = axes; });
@@ -266,6 +296,8 @@ void add_compare(CLI::App& app, Parsed& parsed) {
   add_number(
       compare, "--max-diffs", 0, 1'000'000, [&](std::uint64_t most) { arguments.max_diffs = most; },
       "How many of the first mismatches are listed (default 0, in JSON 5)");
+  compare.add_flag("--histogram", arguments.histogram,
+                   "Draw how the distances in ulp are distributed");
   add_report(compare, arguments.report, "The report as JSON", "A line of CSV for every tensor");
   compare.add_flag("-q,--quiet", arguments.quiet, "No report, the exit status alone");
   add_color(compare, arguments.color);
@@ -487,9 +519,13 @@ void check_effects(const CLI::App& command) {
       {"--csv", {}, {"--quiet"}},
   };
   static const std::vector<Effect> of_compare{
-      {"--worst", {}, {"--quiet", "--csv"}},     {"--by", {}, {"--quiet", "--csv"}},
-      {"--max-diffs", {}, {"--quiet", "--csv"}}, {"--axis", {}, {"--quiet", "--csv"}},
-      {"--axes", {}, {"--quiet", "--csv"}},      {"--normalized-shape", {}, {"--quiet", "--csv"}},
+      {"--worst", {}, {"--quiet", "--csv"}},
+      {"--by", {}, {"--quiet", "--csv"}},
+      {"--max-diffs", {}, {"--quiet", "--csv"}},
+      {"--axis", {}, {"--quiet", "--csv"}},
+      {"--histogram", {}, {"--quiet"}},
+      {"--axes", {}, {"--quiet", "--csv"}},
+      {"--normalized-shape", {}, {"--quiet", "--csv"}},
   };
   const auto is_given = [&](const char* name) {
     const CLI::Option* const option = command.get_option_no_throw(name);

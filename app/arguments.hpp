@@ -11,6 +11,7 @@
 #include "lnorm/core/options.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/measure/criteria.hpp"
 #include "lnorm/measure/worst.hpp"
 #include "lnorm/pipeline/pairs.hpp"
 #include "lnorm/report/torch_text.hpp"
@@ -93,15 +94,15 @@ struct CompareArguments {
   std::string expected;
   std::optional<DType> as;
   std::optional<NormalizedAxes> axes;  // of rows to count
-  std::optional<double> rtol;          // by dtype if not given, as atol
+  std::optional<double> rtol;
   std::optional<double> atol;
-  std::optional<std::uint64_t> max_ulp;
-  bool equal_nan = true;
+  Criteria criteria;                     // but for the tolerance
   std::optional<std::size_t> max_diffs;  // 5 in JSON, where they have always been; none in text
   std::optional<std::size_t> worst;      // 5
   std::optional<WorstBy> by;             // ulp
-  PairingRules pairing;                  // of several tensors, as the next two
-  bool common = false;                   // names on one side alone are no differences
+  bool histogram = false;
+  PairingRules pairing;  // of several tensors, as the next two
+  bool common = false;   // names on one side alone are no differences
   bool keep_going = false;
   Report report = Report::text;
   bool quiet = false;

@@ -22,19 +22,19 @@ namespace lnorm::app {
 
 namespace {
 
-Tolerance tolerance_of(const CompareArguments& arguments, const ToleranceOfNames* own, DType actual,
-                       DType expected) {
-  const bool bounds = own != nullptr || arguments.rtol || arguments.atol;
-  const bool any = bounds || arguments.max_ulp;  // takes the place of the defaults
-  Tolerance tolerance = any ? Tolerance{} : default_tolerance(actual, expected);
-  if (bounds) {
-    tolerance.rtol = own != nullptr ? own->rtol : arguments.rtol.value_or(0);
-    tolerance.atol = own != nullptr ? own->atol : arguments.atol.value_or(0);
+// own: of the tensors' name; null if there is none.
+Criteria criteria_of(const CompareArguments& arguments, const ToleranceOfNames* own, DType actual,
+                     DType expected) {
+  Criteria criteria = arguments.criteria;
+  if (own != nullptr) {
+    criteria.tolerance = {own->rtol, own->atol};
+  } else if (arguments.rtol || arguments.atol) {
+    criteria.tolerance = {arguments.rtol.value_or(0), arguments.atol.value_or(0)};
+  } else if (!criteria.bounds_elements() &&
+             (criteria.max_mismatched || !criteria.bounds_all_together())) {
+    criteria.tolerance = default_tolerance(actual, expected);
   }
-  tolerance.max_ulp = arguments.max_ulp;
-  tolerance.ulp_alone = any && !bounds;
-  tolerance.equal_nan = arguments.equal_nan;
-  return tolerance;
+  return criteria;
 }
 
 Comparison compare_two(Comparer& comparer, const CompareArguments& arguments, TensorSource& actual,
@@ -43,7 +43,7 @@ Comparison compare_two(Comparer& comparer, const CompareArguments& arguments, Te
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = resolve_axes(actual.info(), *arguments.axes);
   return comparer.compare(actual, expected,
-                          tolerance_of(arguments, own, actual.info().dtype, expected.info().dtype),
+                          criteria_of(arguments, own, actual.info().dtype, expected.info().dtype),
                           listed, {arguments.work.threads, progress}, row_axes);
 }
 
@@ -124,10 +124,10 @@ int compare_single(const CompareArguments& arguments, const Selection& actual,
   const Comparison comparison =
       compare_files(arguments, only_tensor(actual), only_tensor(expected));
   print(arguments, [&](ByteSink& out) {
-    out.write(arguments.report == Report::json ? comparison_json(comparison)
-              : arguments.report == Report::csv
-                  ? comparison_csv(comparison)
-                  : comparison_text(comparison, output_style(arguments.color)));
+    out.write(arguments.report == Report::json  ? comparison_json(comparison)
+              : arguments.report == Report::csv ? comparison_csv(comparison)
+                                                : comparison_text(comparison, arguments.histogram,
+                                                                  output_style(arguments.color)));
   });
   return comparison.equal() ? 0 : 1;
 }
@@ -150,7 +150,7 @@ int compare_several(const CompareArguments& arguments, const Selection& actual,
     if (arguments.report == Report::json) return write_comparison_json(set, out);
     if (arguments.report == Report::csv) return write_comparison_csv(set, out);
     out.write(set_comparison_text(set, details_command(arguments, actual, expected, set),
-                                  output_style(arguments.color)));
+                                  arguments.histogram, output_style(arguments.color)));
   });
   return set.unreadable() > 0 ? 2 : set.equal() ? 0 : 1;
 }

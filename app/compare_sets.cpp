@@ -12,6 +12,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/pipeline/compare.hpp"
+#include "lnorm/report/criteria_text.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "progress_line.hpp"
 
@@ -136,6 +137,33 @@ void check_as_of_sets(std::optional<DType> as, const SetComparison& set) {
                      " has one"));
 }
 
+// The options that ask for the criteria of a comparison.
+std::string criteria_options(const Comparison& comparison) {
+  const Criteria& criteria = comparison.criteria;
+  Criteria defaults;
+  defaults.tolerance = default_tolerance(comparison.actual.dtype, comparison.expected.dtype);
+  defaults.equal_nan = criteria.equal_nan;
+  std::string options;
+  const auto add = [&](std::string_view option, const std::optional<double>& value) {
+    if (value) options += concat(' ', option, ' ', value_text(*value));
+  };
+  if (criteria.tolerance && criteria != defaults) {
+    add("--rtol", criteria.tolerance->rtol);
+    add("--atol", criteria.tolerance->atol);
+  }
+  add("--max-ulp", criteria.max_ulp);
+  add("--max-abs", criteria.max_abs);
+  if (criteria.max_mismatched) {
+    options += concat(" --max-mismatched ", mismatch_limit_text(*criteria.max_mismatched));
+  }
+  add("--max-mean-abs", criteria.max_mean_abs);
+  add("--max-rmse", criteria.max_rmse);
+  add("--min-cosine", criteria.min_cosine);
+  add("--min-sqnr", criteria.min_sqnr);
+  if (!criteria.equal_nan) options += " --no-equal-nan";
+  return options;
+}
+
 }  // namespace
 
 SetComparison compare_sets(const CompareArguments& arguments, const Selection& actual,
@@ -193,18 +221,9 @@ std::string details_command(const CompareArguments& arguments, const Selection& 
     return "";
   }
   const PairComparison& pair = set.pairs[*first];
-  const Tolerance& tolerance = pair.comparison->tolerance;
-  const Tolerance defaults =
-      default_tolerance(pair.comparison->actual.dtype, pair.comparison->expected.dtype);
   std::string command = concat("lnorm compare ", shell_word(concat(actual.name, ':', pair.actual)),
-                               ' ', shell_word(concat(expected.name, ':', pair.expected)));
-  const bool is_default = tolerance.rtol == defaults.rtol && tolerance.atol == defaults.atol;
-  if (!tolerance.ulp_alone && (!is_default || tolerance.max_ulp)) {
-    command +=
-        concat(" --rtol ", value_text(tolerance.rtol), " --atol ", value_text(tolerance.atol));
-  }
-  if (tolerance.max_ulp) command += concat(" --max-ulp ", *tolerance.max_ulp);
-  if (!tolerance.equal_nan) command += " --no-equal-nan";
+                               ' ', shell_word(concat(expected.name, ':', pair.expected)),
+                               criteria_options(*pair.comparison));
   if (arguments.as) command += concat(" --as ", name(*arguments.as));
   return command;
 }

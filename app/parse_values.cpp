@@ -62,6 +62,28 @@ double parse_not_negative(const std::string& option, const std::string& text) {
   return value;
 }
 
+double parse_cosine(const std::string& option, const std::string& text) {
+  const double value = parse_real(option, text);
+  if (value < -1 || value > 1) {
+    throw Error(concat(option, ": ", text, " is out of range, expected -1 to 1"));
+  }
+  return value;
+}
+
+MismatchLimit parse_mismatch_limit(const std::string& text) {
+  const std::string option = "--max-mismatched";
+  if (!text.ends_with('%')) {
+    const std::uint64_t count = parse_count(option, text, 0, INT64_MAX);
+    return {static_cast<double>(count), false};
+  }
+  const std::string percentage = text.substr(0, text.size() - 1);
+  const double value = parse_not_negative(option, percentage);
+  if (value > 100) {
+    throw Error(concat(option, ": ", text, " is out of range, expected 0% to 100%"));
+  }
+  return {value, true};
+}
+
 std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text) {
   const std::string_view given = text;
   const auto trim = [](std::string_view part) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/measure/criteria.hpp"
 #include "lnorm/pipeline/pairs.hpp"
 
 // The values of options from their text. Each throws Error, which names the option, if the text is anything
@@ -25,6 +26,12 @@ bool parse_real(std::string_view text, double& value);
 
 // A finite number, 0 or more.
 double parse_not_negative(const std::string& option, const std::string& text);
+
+// From -1 to 1.
+double parse_cosine(const std::string& option, const std::string& text);
+
+// N or P% of --max-mismatched.
+MismatchLimit parse_mismatch_limit(const std::string& text);
 
 // Integers with commas between them, as 3,4 or [3,4] or (3, 4).
 std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text);

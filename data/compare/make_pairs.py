@@ -6,11 +6,12 @@ Run it with Debian's python3-numpy:  /usr/bin/python3 data/compare/make_pairs.py
 A pair has the two tensors (dtype, shape, and the elements as little-endian bytes in hex), the
 options of `lnorm compare`, and the result: its JSON, but with indices only where that has the two
 elements, too. NumPy computes in float64; where a 64-bit integer takes part, the difference is that
-of Python's integers and fractions, exact and then rounded to float64. The default tolerances are
-those of a pair for which none of --rtol, --atol and --max-ulp is given; of --rtol and --atol alone
-the other is 0, and without both there is --max-ulp alone.
+of Python's integers and fractions, exact and then rounded to float64. What the errors are like is
+computed in fractions, and in decimals of 60 digits. The default tolerances are those of a pair for
+which no criterion is given; of --rtol and --atol alone the other is 0.
 """
 
+import decimal
 import fractions
 import json
 import math
@@ -24,6 +25,8 @@ INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 DTYPES = FLOATS + INTEGERS + ["bool"]
 WIDE = ("int64", "uint64")
 DEFAULTS = {"max_ulp": None, "equal_nan": True, "max_diffs": 5}
+CRITERIA = ("max_abs", "max_mismatched", "max_mean_abs", "max_rmse", "min_cosine", "min_sqnr")
+PRECISIONS = {"float16": (11, -24), "float32": (24, -149), "float64": (53, -1074)}
 SPECIAL = [numpy.nan, -numpy.nan, numpy.inf, -numpy.inf]
 
 
@@ -80,6 +83,122 @@ def ulp_distances(actual, expected):
     return numpy.array([min(math.ceil(difference), 2**64 - 1) for difference in exact], object)
 
 
+def is_wider(dtype, than):
+    """Whether a float dtype has more precision and range than another."""
+    return dtype in FLOATS and than in FLOATS and FLOATS.index(dtype) > FLOATS.index(than)
+
+
+def real_distances(actual, expected):
+    """Of finite elements in a row: |actual - expected| in ulp of the actual dtype at expected."""
+    precision, least = PRECISIONS[actual.dtype.name]
+    result = numpy.zeros(actual.shape, object)
+    for i, (a, e) in enumerate(zip(exact_numbers(actual), exact_numbers(expected))):
+        # frexp gives a factor from 1/2 on.
+        exponent = least if e == 0 else max(math.frexp(float(e))[1] - precision, least)
+        result[i] = float(abs(a - e) / fractions.Fraction(2) ** exponent)
+    return result
+
+
+def as_float(number):
+    """The nearest double, or an infinity."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def errors_of(actual, expected):
+    """What the errors of finite elements are like."""
+    same_dtype = actual.dtype == expected.dtype
+    pairs = actual.size
+    zeros_differ = numpy.signbit(actual) != numpy.signbit(expected)
+    a, e = exact_numbers(actual), exact_numbers(expected)
+    equal = a == e
+    result = {"pairs": pairs, "equal_bits": None, "equal_numbers": int(numpy.count_nonzero(equal)),
+              "mean": None, "mean_absolute": None, "root_mean_square": None, "cosine": None,
+              "sqnr_db": None}
+    if same_dtype:
+        result["equal_bits"] = int(numpy.count_nonzero(equal & ~((a == 0) & zeros_differ)))
+    if pairs == 0:
+        return result
+    decimals = decimal.Context(prec=60, Emax=99999, Emin=-99999)
+
+    def as_decimal(number):
+        number = fractions.Fraction(number)
+        return decimals.divide(decimal.Decimal(number.numerator),
+                               decimal.Decimal(number.denominator))
+
+    differences = a - e
+    squared, signal, size = sum(differences ** 2), sum(e ** 2), sum(a ** 2)
+    result["mean"] = as_float(sum(differences) / fractions.Fraction(pairs))
+    result["mean_absolute"] = as_float(sum(abs(differences)) / fractions.Fraction(pairs))
+    result["root_mean_square"] = as_float(decimals.sqrt(as_decimal(
+        squared / fractions.Fraction(pairs))))
+    if signal and size:
+        result["cosine"] = float(decimals.divide(as_decimal(sum(a * e)), decimals.sqrt(
+            as_decimal(signal * size))))
+    if squared and signal:
+        ratio = decimals.log10(as_decimal(fractions.Fraction(signal) / squared))
+        result["sqnr_db"] = float(decimals.multiply(ratio, decimal.Decimal(10)))
+    else:
+        result["sqnr_db"] = "-Infinity" if squared else "Infinity"
+    return {key: json_number(value) if isinstance(value, float) else value
+            for key, value in result.items()}
+
+
+def distribution(ulps):
+    """How many distances are at most 0, 1/2, 1, 2, 4 and so on: the counts alone."""
+    bounds = [0, 0.5, *(2 ** i for i in range(65)), math.inf]
+    within = [int(numpy.count_nonzero((ulps <= bound) & (ulps < 2**64 - 1) if bound < math.inf
+                                      else ulps == ulps)) for bound in bounds]
+    last = next((i for i, count in enumerate(within) if count == ulps.size), -1)
+    return within[:last + 1] if ulps.size else []
+
+
+def failures(result, options, fail_tolerance, fail_finite):
+    """The criteria that do not hold, with what was found."""
+    failed = []
+
+    def check(holds, criterion, found):
+        if not holds:
+            failed.append({"criterion": criterion, "found": found})
+
+    def value_of(key):
+        greatest_of = result["greatest_" + key]
+        return None if greatest_of is None else as_number(greatest_of["value"])
+
+    errors = result["errors"]
+    check(fail_finite == 0, "finite", fail_finite)
+    limit = options.get("max_mismatched")
+    if limit is not None:
+        percent = isinstance(limit, str)
+        most = fractions.Fraction(limit[:-1]) * result["elements"] / 100 if percent else limit
+        check(result["mismatched"] <= most, "max_mismatched", result["mismatched"])
+    else:
+        check(fail_tolerance == 0, "tolerance", fail_tolerance)
+        for criterion, key in (("max_ulp", "ulp_distance"), ("max_abs", "absolute_difference")):
+            if options.get(criterion) is not None and value_of(key) is not None:
+                check(value_of(key) <= options[criterion], criterion, json_number(value_of(key)))
+    for criterion, key in (("max_mean_abs", "mean_absolute"), ("max_rmse", "root_mean_square"),
+                           ("min_cosine", "cosine"), ("min_sqnr", "sqnr_db")):
+        if options.get(criterion) is None or errors["pairs"] == 0:
+            continue
+        found = errors[key]
+        if criterion == "min_cosine" and errors["equal_numbers"] == errors["pairs"]:
+            continue
+        if found is None:
+            check(False, criterion, "NaN")
+            continue
+        value, bound = as_number(found), options[criterion]
+        check(value <= bound if criterion.startswith("max") else value >= bound, criterion, found)
+    return failed
+
+
+def as_number(value):
+    """A number of the JSON."""
+    return float(value) if isinstance(value, str) else value
+
+
 def index_list(flat, shape):
     """The index of an element."""
     return [int(i) for i in numpy.unravel_index(flat, shape)]
@@ -91,7 +210,9 @@ def json_number(value):
         return value
     value = float(value)
     assert not math.isnan(value)
-    return "Infinity" if value == math.inf else value
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def greatest(values, counting, shape):
@@ -107,12 +228,14 @@ def greatest(values, counting, shape):
 def tolerance_of(actual, expected, options):
     """The tolerance as the JSON has it."""
     bounds = loosest(actual, expected)
+    given = {key for key in ("max_ulp", *CRITERIA) if options.get(key) is not None}
     if "rtol" in options or "atol" in options:
         bounds = [options.get("rtol", 0.0), options.get("atol", 0.0)]
-    elif options["max_ulp"] is not None:
+    elif given & {"max_ulp", "max_abs"} or (given and "max_mismatched" not in given):
         bounds = [None, None]
     return {"rtol": bounds[0], "atol": bounds[1],
-            "max_ulp": options["max_ulp"], "equal_nan": options["equal_nan"]}
+            "max_ulp": options["max_ulp"], "equal_nan": options["equal_nan"],
+            **{key: options.get(key) for key in CRITERIA}}
 
 
 def loosest(actual, expected):
@@ -128,7 +251,8 @@ def compare(actual, expected, options):
     result = {"equal": False, "elements": None, "mismatched": None, "tolerance": tolerance,
               "greatest_absolute_difference": None, "greatest_relative_difference": None,
               "greatest_ulp_distance": None, "non_finite_one_side": None,
-              "non_finite_differing": None, "mismatches": []}
+              "rounded_to_infinity": None, "non_finite_differing": None, "mismatches": [],
+              "failed": [], "errors": None, "ulp": None}
     if actual.shape != expected.shape:
         return result
 
@@ -154,16 +278,24 @@ def compare(actual, expected, options):
                                                 tolerance["atol"], tolerance["equal_nan"])).all()
 
     ulps = numpy.zeros(actual.shape, object)
-    ulps[finite] = ulp_distances(actual[finite], expected[finite])
+    wider = is_wider(expected.dtype.name, actual.dtype.name)
+    distances = real_distances if wider else ulp_distances
+    ulps[finite] = distances(actual[finite], expected[finite])
+    fail_tolerance = numpy.count_nonzero(finite & ~passed)
     if tolerance["max_ulp"] is not None:
         passed &= (ulps <= tolerance["max_ulp"]).astype(bool)
-    passed |= alike | finite & equal
+    if tolerance["max_abs"] is not None:
+        passed &= difference <= tolerance["max_abs"]
+    rounded = numpy.zeros(actual.shape, bool)
+    if wider:
+        rounded = numpy.isfinite(expected64) & numpy.isinf(actual64) & (
+            into(expected, actual.dtype.name).astype("float64") == actual64)
+    passed |= alike | rounded | finite & equal
 
     one_side = numpy.isfinite(actual64) != numpy.isfinite(expected64)
     neither = ~numpy.isfinite(actual64) & ~numpy.isfinite(expected64)
     mismatches = numpy.flatnonzero(~passed)[:options["max_diffs"]]
     result.update({
-        "equal": bool(passed.all()),
         "elements": int(passed.size),
         "mismatched": int(numpy.count_nonzero(~passed)),
         "greatest_absolute_difference": greatest(difference, finite, shape),
@@ -171,17 +303,24 @@ def compare(actual, expected, options):
                                                shape),
         "greatest_ulp_distance": greatest(ulps, finite, shape),
         "non_finite_one_side": int(numpy.count_nonzero(one_side)),
+        "rounded_to_infinity": int(numpy.count_nonzero(rounded)),
         "non_finite_differing": int(numpy.count_nonzero(neither & ~passed)),
-        "mismatches": [index_list(flat, shape) for flat in mismatches]})
+        "mismatches": [index_list(flat, shape) for flat in mismatches],
+        "errors": errors_of(actual[finite], expected[finite]),
+        "ulp": {"dtype": (actual if wider else expected).dtype.name,
+                "distribution": distribution(ulps[finite])}})
+    fail_finite = int(numpy.count_nonzero(~finite & ~passed))
+    result["failed"] = failures(result, options, int(fail_tolerance), fail_finite)
+    result["equal"] = not result["failed"]
     return result
 
 
 def command_line(options):
     """The options as words."""
     words = []
-    for key in ("rtol", "atol", "max_ulp", "max_diffs"):
+    for key in ("rtol", "atol", "max_ulp", "max_diffs", *CRITERIA):
         if options.get(key) != DEFAULTS.get(key):
-            words += ["--" + key.replace("_", "-"), repr(options[key])]
+            words += ["--" + key.replace("_", "-"), str(options[key])]
     return words if options["equal_nan"] else words + ["--no-equal-nan"]
 
 
@@ -328,10 +467,10 @@ def random_options(rng):
     return options
 
 
-def random_pair(rng, actual_dtype, expected_dtype, sides):
+def random_pair(rng, actual_dtype, expected_dtype, sides, options=None):
     """Any small pair."""
     shape = random_shape(rng)
-    options = random_options(rng)
+    options = random_options(rng) if options is None else options
     count = int(numpy.prod(shape))
     with numpy.errstate(all="ignore"):
         expected = elements(rng, expected_dtype, count)
@@ -352,6 +491,38 @@ def random_pairs(rng):
         for expected in DTYPES:
             if actual != expected:
                 yield random_pair(rng, actual, expected, sides[rng.randint(4)])
+
+
+def criteria_pairs(rng):
+    """Floats, and criteria that about half of the time hold."""
+    for i in range(120):
+        actual, expected = rng.choice(FLOATS, 2)
+        sides = "both" if i % 8 == 0 else "neither"
+        entry = random_pair(rng, actual, expected, sides, {})
+        errors, found = entry["result"]["errors"], entry["result"]["greatest_absolute_difference"]
+        if errors is None or errors["pairs"] == 0:
+            continue
+        near_ones = {"max_ulp": entry["result"]["greatest_ulp_distance"]["value"],
+                     "max_abs": found["value"], "max_mean_abs": errors["mean_absolute"],
+                     "max_rmse": errors["root_mean_square"], "min_cosine": errors["cosine"],
+                     "min_sqnr": errors["sqnr_db"]}
+        options = {}
+        for key, value in near_ones.items():
+            if rng.rand() > 0.35 or isinstance(value, str) or value is None:
+                continue
+            value = float(value)
+            if abs(value) < 1e300 and (key != "min_sqnr" or abs(value) > 1e-3):
+                value *= rng.choice([0.5, 1 - 1e-9, 1 + 1e-9, 2])
+                options[key] = max(-1.0, min(value, 1.0)) if key == "min_cosine" else value
+        if rng.rand() < 0.4:
+            options["max_mismatched"] = [0, 1, 3, 20, "0%", "12.5%", "100%"][rng.randint(7)]
+        yield pair(array_of(entry["actual"]), array_of(entry["expected"]), **options)
+
+
+def array_of(entry):
+    """The reverse of tensor."""
+    data = numpy.frombuffer(bytes.fromhex(entry["hex"]), entry["dtype"])
+    return data.reshape(entry["shape"])
 
 
 # ---- Pairs at the edges of the rules.
@@ -408,6 +579,35 @@ def edge_pairs():
     yield pair(many, near_them)
     yield pair(many, near_them, max_ulp=1)
 
+    # Halves of an ulp of the actual dtype, which is narrower; its infinity, and its subnormals.
+    exact = array([1 + 2.0**-11, 1 + 2.0**-12, 65519.99, 65520, -65520, 1e300, 2.0**-26, 3e-8])
+    narrow = array([1, 1, 65504, inf, inf, inf, 0, 2.0**-24], "float16")
+    yield pair(narrow, exact, max_ulp=0.5)
+    yield pair(narrow[:3], exact[:3], max_ulp=0.5)
+    yield pair(narrow[:3], exact[:3], max_ulp=0.49)
+    yield pair(narrow[3:4], exact[3:4], min_sqnr=10)
+    yield pair(array([inf, 3e38], "float32"), array([2.0**128 - 2.0**103, 2.0**128 - 2.0**104]))
+    yield pair(array([inf, 3e38], "float32"), array([2.0**128 - 2.0**102, -3e38]))
+
+    # Squares beyond float64, at either end, and sums that cancel.
+    yield pair(array([1e200, -1e-200, 3e-320]), array([1.1e200, 1e-200, 1e-320]))
+    yield pair(array([1e-200, 2e-250, 0.0]), array([1.5e-200, 1e-250, 0.0]), max_rmse=1e-200)
+    yield pair(array([1e308, -1.7e308, 1.0]), array([-1e308, 1.7e308, 1.0]), min_sqnr=-10)
+    yield pair(array([2.0, 0.0, -1.0]), array([2.0, 1e-300, -1.0]), max_rmse=1e-300)
+    yield pair(array([1e16, 1.0, -1e16, 1e-5]), array([0.0, 0.0, 0.0, 0.0]))
+    yield pair(array([1e16, 1e-3, 1.0]), array([1e-3, -1e16, 3.0]), min_cosine=0)
+    yield pair(array([0.0, 0.0]), array([1.0, 2.0]), min_cosine=-1)
+    yield pair(array([1.0, 2.0]), array([0.0, -0.0]), min_cosine=-1, min_sqnr=-1000)
+    yield pair(array([0.0, 0.0]), array([0.0, -0.0]), min_cosine=1, min_sqnr=1000)
+
+    # How many may be out of bounds, but none that is not finite.
+    yield pair(array([1.0, 2.0, 3.0, 4.0]), array([1.5, 2.5, 3.0, 4.0]), max_mismatched=2)
+    yield pair(array([1.0, 2.0, 3.0, 4.0]), array([1.5, 2.5, 3.0, 4.0]), max_mismatched=1)
+    yield pair(array([1.0, 2.0, 3.0, 4.0]), array([1.5, 2.5, 3.0, 4.0]), max_mismatched="50%")
+    yield pair(array([1.0, 2.0, 3.0, 4.0]), array([1.5, 2.5, 3.0, 4.0]), max_mismatched="49.9%")
+    yield pair(array([1.0, 2.0, nan, 4.0]), array([1.5, 2.5, 3.0, 4.0]), max_mismatched="100%")
+    yield pair(array([nan, 2.0]), array([nan, 2.0]), max_rmse=1.0, equal_nan=False)
+
     # Differences and tolerances that float64 does not hold.
     huge = array([[1.0, -1e308, 1.7976931348623157e308], [1e308, 0.0, nan]])
     huger = array([[1.0, 1e308, -1.7976931348623157e308], [5e-324, 5e-324, 1.0]])
@@ -451,7 +651,7 @@ def edge_pairs():
 def main():
     """Writes pairs.json beside this file."""
     rng = numpy.random.RandomState(2024)
-    pairs = [*edge_pairs(), *random_pairs(rng)]
+    pairs = [*edge_pairs(), *random_pairs(rng), *criteria_pairs(rng)]
     origin = f"NumPy {numpy.__version__}, data/compare/make_pairs.py"
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pairs.json")
     with open(path, "w", encoding="ascii") as file:

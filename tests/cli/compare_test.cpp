@@ -237,3 +237,107 @@ TEST_CASE("compare that cannot say what it found has failed") {
     CHECK(run(command).status == (expected == "zeros.npy" ? 0 : 1));
   }
 }
+
+TEST_CASE("a report names every criterion that does not hold, and no other") {
+  struct Case {
+    Words options;
+    std::string fails;  // empty: they agree
+  };
+  // Errors 0, 2, 0, 0.
+  const std::vector<Case> cases{
+      {{"--max-abs", "2"}, ""},
+      {{"--max-abs", "1.99"}, "max abs 1.99 (2)"},
+      {{"--max-mean-abs", "0.5"}, ""},
+      {{"--max-mean-abs", "0.4999"}, "max mean abs 0.4999 (0.5)"},
+      {{"--max-rmse", "1"}, ""},
+      {{"--max-rmse", "0.9999999"}, "max rmse 0.9999999 (1)"},
+      {{"--min-cosine", "0.98"}, ""},
+      {{"--min-cosine", "0.985"}, "min cosine 0.985 (0.984)"},
+      {{"--min-sqnr", "7.9"}, ""},
+      {{"--min-sqnr", "8"}, "min sqnr 8 dB (7.96)"},
+      {{"--max-mismatched", "1"}, ""},
+      {{"--max-mismatched", "25%"}, ""},
+      {{"--max-mismatched", "24.9%"}, "max mismatched 24.9% (1 element)"},
+      {{"--max-mismatched", "0", "--max-abs", "2"}, ""},
+      {{"--max-mismatched", "1", "--max-abs", "1"}, ""},
+      {{"--rtol", "0.5", "--max-ulp", "1", "--max-rmse", "0.5", "--min-sqnr", "1"},
+       "max ulp 1 (2.25e+15), max rmse 0.5 (1)"},
+      {{}, "tolerance (1 element)"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.options);
+    const Outcome said = compare("[3, 6, 0, 0]", "[3, 4, 0, 0]", c.options);
+    CHECK(said.err == "");
+    CHECK(said.status == (c.fails.empty() ? 0 : 1));
+    CHECK(line_of(said.out, "fails: ") == (c.fails.empty() ? "" : "fails: " + c.fails));
+    const Outcome quiet = compare("[3, 6, 0, 0]", "[3, 4, 0, 0]", joined(c.options, {"--quiet"}));
+    CHECK(quiet.status == said.status);
+  }
+  // What is not finite is never overlooked.
+  for (const Words& options :
+       {Words{"--max-mismatched", "100%"}, {"--min-sqnr", "1"}, {"--max-ulp", "1e300"}}) {
+    CAPTURE(options);
+    const Outcome said = compare("[1, NaN]", "[1, 2]", options);
+    CHECK(said.status == 1);
+    CHECK(line_of(said.out, "fails: ") == "fails: NaN or infinity (1 element)");
+    CHECK(compare("[1, NaN]", "[1, NaN]", options).status == 0);
+    CHECK(compare("[1, NaN]", "[1, NaN]", joined(options, {"--no-equal-nan"})).status == 1);
+  }
+}
+
+TEST_CASE("float16 results are judged in ulp of float16 against float64") {
+  const TempDir directory;
+  const std::string folder = directory.path().string();
+  const std::string x = data_file("corpus/good/medium_64x33_f4.npy");
+  write_file(directory / "y16.npy", output_of({x, "--dtype", "float16"}));
+  const std::string exact = output_of({x, "--dtype", "float64"});
+  const auto against_exact = [&](const Words& options) {
+    return run({.arguments = joined({"compare", "y16.npy", "-"}, options),
+                .in = pipe_of(exact),
+                .directory = folder});
+  };
+  const Outcome ours = against_exact({"--max-ulp", "0.5"});
+  CHECK(ours.status == 0);
+  CHECK(line_of(ours.out, "greatest distance")
+            .starts_with("greatest distance in ulp of float16: 0."));
+  CHECK(line_of(ours.out, "ulp: ").ends_with(" <= 0.5 in all"));
+  CHECK(against_exact({"--max-ulp", "0.25"}).status == 1);
+  const json report = json::parse(against_exact({"--max-ulp", "0.5", "--json"}).out);
+  CHECK(report.at("ulp").at("dtype") == "float16");
+  const json& distribution = report.at("ulp").at("distribution");
+  CHECK(distribution.size() == 2);
+  CHECK(distribution.back() == json{{"at_most", 0.5}, {"elements", 64 * 33}});
+  const Outcome drawn = against_exact({"--max-ulp", "0.5", "--histogram"});
+  CHECK(line_of(drawn.out, "distances in ulp") == "distances in ulp of float16: 2112 pairs");
+  CHECK(line_of(drawn.out, "<= 0.5  ").starts_with("<= 0.5  2"));
+}
+
+TEST_CASE("a long histogram of distances leaves empty classes out") {
+  const Outcome said =
+      compare("[1, 1.0000000000000002, 2]", "[1, 1, 2.5]", {"--histogram", "--color", "never"});
+  CHECK(line_of(said.out, "distances in ulp") == "distances in ulp: 3 pairs");
+  CHECK(line_of(said.out, "    ...") == "    ...");
+  CHECK(line_of(said.out, "<= 2^50").starts_with("<= 2^50  1  33.3%  "));
+}
+
+TEST_CASE("every figure of compare is the same for every number of threads") {
+  const TempDir directory;
+  std::vector<float> actual(300'000);
+  std::vector<float> expected(actual.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    expected[i] = static_cast<float>(i * 7919 % 65'537) / 3 - 9000;
+    actual[i] = expected[i] * (1 + static_cast<float>(i % 11) * 1e-7F);
+  }
+  const auto elements = static_cast<std::int64_t>(actual.size());
+  write_file(directory / "actual.npy", npy("<f4", {elements}, bytes_of(actual)));
+  write_file(directory / "expected.npy", npy("<f4", {elements}, bytes_of(expected)));
+  const auto report = [&](const std::string& threads) {
+    return run({.arguments = {"compare", "actual.npy", "expected.npy", "--json", "--threads",
+                              threads},
+                .directory = directory.path().string()})
+        .out;
+  };
+  const std::string one = report("1");
+  CHECK(json::parse(one).at("errors").at("pairs") == elements);
+  for (const char* const threads : {"2", "3", "7"}) CHECK(report(threads) == one);
+}

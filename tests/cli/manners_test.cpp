@@ -368,7 +368,7 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       {"lnorm x.npy --histogram",
        2,
        {"there is no option --histogram"},
-       "--histogram is an option of lnorm stats",
+       "--histogram is an option of lnorm stats and compare",
        "lnorm stats x.npy --histogram"},
       {"lnorm show x.npy --axis 0",
        2,

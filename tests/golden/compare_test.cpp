@@ -138,6 +138,54 @@ json description(const Tensor& tensor) {
   return result;
 }
 
+const std::vector<std::string> kErrors{"mean", "mean_absolute", "root_mean_square", "cosine",
+                                       "sqnr_db"};
+
+// Whether a number that the program wrote is right to 1e-12, or to a margin, because terms cancel in it.
+bool is_near(const json& written, const json& expected, double margin) {
+  if (!written.is_number() || !expected.is_number()) return written == expected;
+  const auto found = written.get<double>();
+  const auto right = expected.get<double>();
+  return std::fabs(found - right) <= std::max(1e-12 * std::fabs(right), margin);
+}
+
+// Takes the figures out that are held against each other with a margin.
+json taken_errors(json& result) {
+  json errors = json::object();
+  for (const std::string& key : kErrors) {
+    errors[key] = nullptr;
+    if (result.at("errors").is_object()) std::swap(errors[key], result.at("errors").at(key));
+  }
+  for (json& failure : result.at("failed")) {
+    if (failure.at("criterion") > "max_mismatched" || failure.at("criterion") == "max_mean_abs") {
+      failure.erase("found");  // one of these
+    }
+  }
+  return errors;
+}
+
+void make_double(json& value) {
+  if (value.is_number()) value = value.get<double>();
+}
+
+// Of what may be written without a point.
+void make_doubles(json& result) {
+  for (const std::string& key : kGreatest) {
+    if (!result.at(key).is_null()) make_double(result.at(key).at("value"));
+  }
+  for (json& bound : result.at("tolerance")) make_double(bound);
+  for (json& failure : result.at("failed")) make_double(failure.at("found"));
+  if (result.at("ulp").is_null()) return;
+  json counts = json::array();  // of 0, 1/2, 1, 2 ulp and so on
+  for (const json& part : result.at("ulp").at("distribution")) {
+    if (!part.is_object()) return;
+    const double bound = counts.empty() ? 0 : std::ldexp(1.0, static_cast<int>(counts.size()) - 2);
+    CHECK((part.at("at_most") == bound || (bound == 0x1p65 && part.at("at_most") == "Infinity")));
+    counts.push_back(part.at("elements"));
+  }
+  result.at("ulp").at("distribution") = counts;
+}
+
 // What the program is to write, from a result of pairs.json, with elements as element_text.
 json expected_result(json result, const Tensor& actual, const Tensor& expected) {
   for (json& mismatch : result.at("mismatches")) {
@@ -150,15 +198,12 @@ json expected_result(json result, const Tensor& actual, const Tensor& expected) 
     place["actual"] = element_text(actual, at);
     place["expected"] = element_text(expected, at);
   });
+  make_doubles(result);
   result["schema"] = 1;
   result["command"] = "compare";
   result["actual"] = description(actual);
   result["expected"] = description(expected);
   return result;
-}
-
-void make_double(json& value) {
-  if (value.is_number()) value = value.get<double>();
 }
 
 // What the program wrote, with elements as element_text and real numbers as double.
@@ -168,10 +213,7 @@ json normalized(json result, const Tensor& actual, const Tensor& expected) {
     place["actual"] = element_text(place.at("actual"), actual.dtype);
     place["expected"] = element_text(place.at("expected"), expected.dtype);
   });
-  for (const std::string& key : {kGreatest[0], kGreatest[1]}) {
-    if (!result.at(key).is_null()) make_double(result.at(key).at("value"));
-  }
-  for (const char* key : {"rtol", "atol"}) make_double(result.at("tolerance").at(key));
+  make_doubles(result);
   return result;
 }
 
@@ -182,14 +224,15 @@ struct Pair {
   json result;
 };
 
+Pair read_pair(const json& golden) {
+  return {tensor(golden.at("actual"), "actual.npy"), tensor(golden.at("expected"), "expected.npy"),
+          golden.at("options").get<std::vector<std::string>>(), golden.at("result")};
+}
+
 std::vector<Pair> read_pairs() {
   std::vector<Pair> pairs;
   const json goldens = json::parse(read_file(data_file("compare/pairs.json")));
-  for (const json& golden : goldens.at("pairs")) {
-    pairs.push_back({tensor(golden.at("actual"), "actual.npy"),
-                     tensor(golden.at("expected"), "expected.npy"),
-                     golden.at("options").get<std::vector<std::string>>(), golden.at("result")});
-  }
+  for (const json& golden : goldens.at("pairs")) pairs.push_back(read_pair(golden));
   return pairs;
 }
 
@@ -204,8 +247,19 @@ void check(const Pair& pair, const TempDir& directory, const Stream& in = {}) {
   CHECK(outcome.err == "");
   CHECK(outcome.out.ends_with("\n"));
   CAPTURE(outcome.out);
-  const json written = normalized(json::parse(outcome.out), pair.actual, pair.expected);
-  const json expected = expected_result(pair.result, pair.actual, pair.expected);
+  json written = normalized(json::parse(outcome.out), pair.actual, pair.expected);
+  json expected = expected_result(pair.result, pair.actual, pair.expected);
+  const json found_errors = taken_errors(written);
+  const json right_errors = taken_errors(expected);
+  for (const std::string& key : kErrors) {
+    CAPTURE(key, found_errors.at(key).dump(), right_errors.at(key).dump());
+    const json& absolute = right_errors.at("mean_absolute");
+    double margin = 0;
+    if (key == "mean" && absolute.is_number()) margin = 1e-28 * absolute.get<double>();
+    if (key == "cosine") margin = 1e-28;
+    if (key == "sqnr_db") margin = 1e-13;  // of a logarithm near 0
+    CHECK(is_near(found_errors.at(key), right_errors.at(key), margin));
+  }
   CHECK(written.dump(1) == expected.dump(1));  // in which equal numbers have equal text
 }
 
@@ -224,13 +278,28 @@ json longer_index(const json& index, std::int64_t first) {
   return result;
 }
 
+void multiply(json& count, std::int64_t times) {
+  if (!count.is_null()) count = count.get<std::int64_t>() * times;
+}
+
 Pair repeated(Pair pair, std::int64_t times) {
   constexpr std::size_t kMaxDiffs = 5;
   repeat(pair.actual, times);
   repeat(pair.expected, times);
-  for (const char* key :
-       {"elements", "mismatched", "non_finite_one_side", "non_finite_differing"}) {
-    pair.result.at(key) = pair.result.at(key).get<std::int64_t>() * times;
+  for (const char* key : {"elements", "mismatched", "non_finite_one_side", "rounded_to_infinity",
+                          "non_finite_differing"}) {
+    multiply(pair.result.at(key), times);
+  }
+  for (const char* key : {"pairs", "equal_bits", "equal_numbers"}) {
+    multiply(pair.result.at("errors").at(key), times);
+  }
+  for (json& part : pair.result.at("ulp").at("distribution")) {
+    multiply(part, times);
+  }
+  for (json& failure : pair.result.at("failed")) {
+    const json& criterion = failure.at("criterion");
+    const bool counts = criterion == "finite" || criterion == "tolerance";
+    if (counts) multiply(failure.at("found"), times);
   }
   for (const std::string& key : kGreatest) {
     json& greatest = pair.result.at(key);
@@ -249,7 +318,10 @@ Pair repeated(Pair pair, std::int64_t times) {
 bool can_repeat(const Pair& pair) {
   const bool has_elements = pair.actual.shape == pair.expected.shape && pair.actual.count() > 0;
   const auto& options = pair.options;
-  return has_elements && std::find(options.begin(), options.end(), "--max-diffs") == options.end();
+  const auto has = [&](const char* option) {
+    return std::find(options.begin(), options.end(), option) != options.end();
+  };
+  return has_elements && !has("--max-diffs") && !has("--max-mismatched");
 }
 
 }  // namespace
@@ -257,7 +329,7 @@ bool can_repeat(const Pair& pair) {
 TEST_CASE("compare finds what NumPy finds") {
   const TempDir directory;
   const std::vector<Pair> pairs = read_pairs();
-  REQUIRE(pairs.size() > 250);
+  REQUIRE(pairs.size() > 350);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     Pair pair = pairs[i];
     CAPTURE(i);
@@ -273,12 +345,28 @@ TEST_CASE("compare finds what NumPy finds") {
   }
 }
 
+TEST_CASE("compare judges a float16 layer norm of PyTorch by the exact one") {
+  const json goldens = json::parse(read_file(data_file("compare/layer_norm.json")));
+  for (const json& golden : goldens.at("layer_norms")) {
+    const TempDir directory;
+    const Pair pair = read_pair(golden.at("pair"));
+    const Tensor x = tensor(golden.at("x"), "x.npy");
+    write_file(directory / "x.npy", npy_of(x, std::endian::little));
+    write_file(directory / "actual.npy", npy_of(pair.actual, std::endian::little));
+    const std::string exact = output_of({directory / "x.npy", "--dtype", "float64"});
+    CHECK(exact == npy_of(pair.expected, std::endian::little));
+    write_file(directory / "expected.npy", exact);
+    check(pair, directory);
+    CHECK(pair.result.at("ulp").at("dtype") == "float16");
+  }
+}
+
 TEST_CASE("compare finds in large tensors what NumPy finds in small ones") {
   constexpr std::size_t kElements = 100'000;
   const TempDir directory;
   int repeatable = 0;
   for (const Pair& small : read_pairs()) {
-    if (!can_repeat(small) || ++repeatable % 5 != 0) continue;
+    if (!can_repeat(small) || ++repeatable % 9 != 0) continue;
     const Pair pair =
         repeated(small, static_cast<std::int64_t>(kElements / small.actual.count() + 1));
     write_file(directory / "actual.npy", npy_of(pair.actual, std::endian::little));

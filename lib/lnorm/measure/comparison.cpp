@@ -1,6 +1,7 @@
 #include "lnorm/measure/comparison.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -10,32 +11,6 @@
 namespace lnorm {
 
 namespace {
-
-struct Defaults {
-  double rtol;
-  double atol;
-};
-
-Defaults defaults_of(DType dtype) {
-  switch (dtype) {
-    case DType::float8_e4m3fn:  // torch.testing has none: an ulp of 1
-      return {0.125, 1e-5};
-    case DType::float8_e5m2:
-      return {0.25, 1e-5};
-    case DType::bfloat16:
-      return {1.6e-2, 1e-5};
-    case DType::float16:
-      return {1e-3, 1e-5};
-    case DType::float32:
-      return {1.3e-6, 1e-5};
-    case DType::float64:
-      return {1e-7, 1e-7};
-    default:
-      return {0, 0};
-  }
-}
-
-bool is_equal(Number a, Number b) { return a.high == b.high && a.low == b.low; }
 
 double integer_difference(Number a, Number b) {
   const DoubleDouble high = two_sum(a.high, -b.high);
@@ -52,13 +27,55 @@ void raise(std::optional<Greatest<T>>& greatest, T value, const ElementPair& at)
   if (!greatest || value > greatest->value) greatest = Greatest<T>{value, at};
 }
 
+// Distances in steps of the expected dtype, whose C++ type is T.
+template <class T>
+struct Steps {
+  static std::uint64_t rank(const ElementPair& pair, double) {
+    return ulp_distance<T>(pair.actual, pair.expected);
+  }
+  static std::size_t class_of(std::uint64_t rank) { return UlpCounts::class_of_steps(rank); }
+  static bool rounds_to(double, double) { return false; }
+
+  static constexpr bool kReal = false;
+};
+
+// Real distances, in ulp of the actual dtype.
+struct Reals {
+  RealUlps ulps;
+
+  std::uint64_t rank(const ElementPair& pair, double difference) const {
+    return std::bit_cast<std::uint64_t>(ulps(difference, pair.expected.high));
+  }
+  static std::size_t class_of(std::uint64_t rank) {
+    return UlpCounts::class_of_real(std::bit_cast<double>(rank));
+  }
+  bool rounds_to(double infinity, double number) const { return ulps.rounds_to(infinity, number); }
+
+  static constexpr bool kReal = true;
+};
+
+// Bounds of elements as numbers that hold where there is no criterion.
+struct Bounds {
+  double rtol = 0;
+  double atol = std::numeric_limits<double>::infinity();
+  double absolute = std::numeric_limits<double>::infinity();
+  std::uint64_t rank = std::numeric_limits<std::uint64_t>::max();
+};
+
 // Passes over the pairs of a chunk. Most of them raise no maximum and are not among the worst, which three
 // comparisons tell.
-template <class T>  // the expected dtype's
+template <class Measure>
 class Pass {
  public:
-  Pass(std::size_t max_mismatches, Comparison& comparison)
-      : max_mismatches_(max_mismatches), comparison_(comparison) {
+  Pass(const Measure& measure, std::size_t max_mismatches, Comparison& comparison)
+      : measure_(measure), max_mismatches_(max_mismatches), comparison_(comparison) {
+    const Criteria& criteria = comparison.criteria;
+    if (criteria.tolerance) {
+      bounds_.rtol = criteria.tolerance->rtol;
+      bounds_.atol = criteria.tolerance->atol;
+    }
+    if (criteria.max_abs) bounds_.absolute = *criteria.max_abs;
+    if (criteria.max_ulp) bounds_.rank = Ulps::greatest(*criteria.max_ulp, Measure::kReal).rank;
     find_limits();
   }
 
@@ -68,17 +85,18 @@ class Pass {
       return see_non_finite(pair);
     }
     const double size = std::fabs(pair.expected.high);
-    const std::uint64_t ulps =
-        is_equal(pair.actual, pair.expected) ? 0 : ulp_distance<T>(pair.actual, pair.expected);
-    if (!(difference <= absolute_ && difference <= relative_ * size && ulps <= ulps_ && any_)) {
-      rank(pair, {ulps, difference, difference == 0 ? 0 : difference / size});
+    const std::uint64_t rank = measure_.rank(pair, difference);
+    comparison_.ulp_counts.add(Measure::class_of(rank));
+    if (!(difference <= absolute_ && difference <= relative_ * size && rank <= rank_ && any_)) {
+      take_distances(pair,
+                     {{rank, Measure::kReal}, difference, difference == 0 ? 0 : difference / size});
     }
-    const Tolerance& tolerance = comparison_.tolerance;
-    const bool passes =
-        is_equal(pair.actual, pair.expected) ||
-        ((tolerance.ulp_alone || difference <= tolerance.atol + tolerance.rtol * size) &&
-         (!tolerance.max_ulp || ulps <= *tolerance.max_ulp));
-    if (!passes) add_mismatch(pair);
+    const bool tolerable = difference <= bounds_.atol + bounds_.rtol * size;
+    const bool passes = tolerable && difference <= bounds_.absolute && rank <= bounds_.rank;
+    if (!passes) {
+      if (!tolerable) ++comparison_.out_of_tolerance;
+      add_mismatch(pair);
+    }
   }
 
  private:
@@ -87,7 +105,7 @@ class Pass {
   }
 
   // Out of line, or the loop would be slower for it.
-  [[gnu::noinline]] void rank(const ElementPair& pair, const Distances& distances) {
+  [[gnu::noinline]] void take_distances(const ElementPair& pair, const Distances& distances) {
     raise(comparison_.absolute, distances.absolute, pair);
     if (pair.expected.high != 0) raise(comparison_.relative, distances.relative, pair);
     raise(comparison_.ulps, distances.ulps, pair);
@@ -101,8 +119,11 @@ class Pass {
     const double expected = pair.expected.high;
     const bool one_side = std::isfinite(actual) || std::isfinite(expected);
     const bool both_nan = std::isnan(actual) && std::isnan(expected);
-    const bool passes = actual == expected || (both_nan && comparison_.tolerance.equal_nan);
+    const bool is_rounded = measure_.rounds_to(actual, expected);
+    const bool passes =
+        actual == expected || (both_nan && comparison_.criteria.equal_nan) || is_rounded;
     if (one_side) ++comparison_.non_finite_one_side;
+    if (is_rounded) ++comparison_.rounded_to_infinity;
     if (!one_side && !passes) ++comparison_.non_finite_differing;
     if (passes) return;
     add_mismatch(pair);
@@ -122,28 +143,69 @@ class Pass {
   void find_limits() {
     any_ = comparison_.absolute && comparison_.relative;
     if (!any_) return;
-    const Distances worst = comparison_.worst.limits();
+    const WorstElements::Limits worst = comparison_.worst.limits();
     absolute_ = std::min(comparison_.absolute->value, worst.absolute);
     relative_ = std::min(comparison_.relative->value, worst.relative) * (1 - 0x1p-50);
-    ulps_ = std::min(comparison_.ulps->value, worst.ulps);
+    rank_ = std::min(comparison_.ulps->value.rank, worst.ulp_rank);
   }
 
-  std::size_t max_mismatches_;
+  const Measure measure_;
+  const std::size_t max_mismatches_;
+  Bounds bounds_;
   Comparison& comparison_;
   bool any_ = false;
   double absolute_ = 0;
   double relative_ = 0;
-  std::uint64_t ulps_ = 0;
+  std::uint64_t rank_ = 0;
 };
+
+// Calls work with the Measure of two dtypes.
+template <class Work>
+void with_measure(DType actual, DType expected, Work work) {
+  if (is_wider(expected, actual)) return work(Reals{RealUlps(actual)});
+  visit(expected, [&]<class T>(T) { work(Steps<T>{}); });
+}
 
 }  // namespace
 
-Tolerance default_tolerance(DType actual, DType expected) {
-  const Defaults a = defaults_of(actual);
-  const Defaults b = defaults_of(expected);
-  Tolerance result;
-  result.rtol = std::max(a.rtol, b.rtol);
-  result.atol = std::max(a.atol, b.atol);
+DType Comparison::ulp_dtype() const {
+  return is_wider(expected.dtype, actual.dtype) ? actual.dtype : expected.dtype;
+}
+
+std::vector<Failure> Comparison::failures() const {
+  std::vector<Failure> result;
+  const auto check = [&](bool holds, Criterion criterion, double found) {
+    if (!holds) result.push_back({criterion, found});
+  };
+  const auto check_most = [&](const std::optional<double>& most, Criterion criterion,
+                              const std::optional<double>& found) {
+    if (most && found) check(*found <= *most, criterion, *found);
+  };
+  if (!same_shape) return result;
+  const std::int64_t not_finite = non_finite_one_side - rounded_to_infinity + non_finite_differing;
+  check(not_finite == 0, Criterion::finite, static_cast<double>(not_finite));
+  if (criteria.max_mismatched) {
+    check(criteria.max_mismatched->allows(mismatched, elements), Criterion::max_mismatched,
+          static_cast<double>(mismatched));
+  } else {
+    check(out_of_tolerance == 0, Criterion::tolerance, static_cast<double>(out_of_tolerance));
+    if (criteria.max_ulp && ulps) {
+      check(ulps->value <= Ulps::greatest(*criteria.max_ulp, ulps->value.is_real),
+            Criterion::max_ulp, ulps->value.value());
+    }
+    check_most(criteria.max_abs, Criterion::max_abs,
+               absolute ? std::optional(absolute->value) : std::nullopt);
+  }
+  check_most(criteria.max_mean_abs, Criterion::max_mean_abs, errors.mean_absolute());
+  check_most(criteria.max_rmse, Criterion::max_rmse, errors.root_mean_square());
+  if (criteria.min_cosine && errors.equal_numbers() < errors.pairs()) {
+    // Zeros have no direction: what is another number has another one.
+    const double cosine = errors.cosine().value_or(std::numeric_limits<double>::quiet_NaN());
+    check(cosine >= *criteria.min_cosine, Criterion::min_cosine, cosine);
+  }
+  if (criteria.min_sqnr && errors.sqnr()) {
+    check(*errors.sqnr() >= *criteria.min_sqnr, Criterion::min_sqnr, *errors.sqnr());
+  }
   return result;
 }
 
@@ -154,23 +216,29 @@ Shape Comparison::row_index(std::int64_t position) const {
 void Comparison::clear(std::int64_t position, std::uint64_t floor) {
   elements = position;
   mismatched = 0;
+  out_of_tolerance = 0;
   first_mismatches.clear();
   non_finite_one_side = 0;
+  rounded_to_infinity = 0;
   non_finite_differing = 0;
   absolute.reset();
   relative.reset();
   ulps.reset();
+  ulp_counts = {};
+  errors = {};
   worst.clear(floor);
 }
 
 void Comparison::append(const Comparison& next, std::size_t max_mismatches) {
   elements = next.elements;
   mismatched += next.mismatched;
+  out_of_tolerance += next.out_of_tolerance;
   for (const ElementPair& pair : next.first_mismatches) {
     if (first_mismatches.size() == max_mismatches) break;
     first_mismatches.push_back(pair);
   }
   non_finite_one_side += next.non_finite_one_side;
+  rounded_to_infinity += next.rounded_to_infinity;
   non_finite_differing += next.non_finite_differing;
   const auto raise_to = [](auto& greatest, const auto& other) {
     if (other) raise(greatest, other->value, other->at);
@@ -178,13 +246,18 @@ void Comparison::append(const Comparison& next, std::size_t max_mismatches) {
   raise_to(absolute, next.absolute);
   raise_to(relative, next.relative);
   raise_to(ulps, next.ulps);
+  ulp_counts.append(next.ulp_counts);
+  errors.append(next.errors);
   worst.merge(next.worst);
 }
 
 void compare_elements(const Chunk& actual, const Chunk& expected, std::int64_t count,
                       std::size_t max_mismatches, Comparison& comparison) {
-  visit(comparison.expected.dtype, [&]<class T>(T) {
-    Pass<T> pass(max_mismatches, comparison);
+  const DType actual_dtype = comparison.actual.dtype;
+  const DType expected_dtype = comparison.expected.dtype;
+  comparison.errors.add(actual, expected, count, actual_dtype, expected_dtype);
+  with_measure(actual_dtype, expected_dtype, [&](const auto& measure) {
+    Pass pass(measure, max_mismatches, comparison);
     for (std::int64_t i = 0; i < count; ++i) {
       pass.see({comparison.elements++,
                 {actual.high[i], actual.low[i]},
@@ -198,11 +271,14 @@ void compare_same_elements(const RawElements& elements, Comparison& comparison) 
     const Number element = element_at(elements, index);
     return ElementPair{comparison.elements + index, element, element};
   };
+  const std::int64_t finite_before = comparison.errors.pairs();
+  comparison.errors.add_same(elements);
+  comparison.ulp_counts.add(0, comparison.errors.pairs() - finite_before);
   // No distance is greater than 0: each is that of the first pair, unless there has been one.
   if (!comparison.absolute) {
     if (const auto first = first_finite(elements)) {
       comparison.absolute = Greatest<double>{0, pair_at(*first)};
-      comparison.ulps = Greatest<std::uint64_t>{0, pair_at(*first)};
+      comparison.ulps = Greatest<Ulps>{{}, pair_at(*first)};
     }
   }
   if (!comparison.relative) {

@@ -8,26 +8,14 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/tensor_info.hpp"
+#include "lnorm/measure/criteria.hpp"
+#include "lnorm/measure/error_stats.hpp"
 #include "lnorm/measure/raw_elements.hpp"
+#include "lnorm/measure/ulp_counts.hpp"
 #include "lnorm/measure/worst.hpp"
 
 // Two tensors held against each other, element by element.
 namespace lnorm {
-
-// An element passes if it equals the expected one; or if both are finite and every criterion that is there
-// holds:
-//   |actual - expected| <= atol + rtol * |expected|
-// (in float64; of 64-bit integers the difference is exact), and a distance of at most max_ulp.
-struct Tolerance {
-  double rtol = 0;
-  double atol = 0;
-  std::optional<std::uint64_t> max_ulp;
-  bool ulp_alone = false;  // rtol and atol are no criterion
-  bool equal_nan = true;   // NaN equals NaN
-};
-
-// By dtype, as torch.testing.assert_close; of two dtypes the looser value of each.
-Tolerance default_tolerance(DType actual, DType expected);
 
 template <class T>
 struct Greatest {
@@ -43,23 +31,34 @@ struct MismatchedRows {
   Shape first;                  // the index of the first of them, along the other axes
 };
 
+// A criterion that does not hold.
+struct Failure {
+  Criterion criterion;
+  double
+      found;  // what is out of bounds; of finite, tolerance and max_mismatched: how many elements; NaN: none
+};
+
 struct Comparison {
   TensorInfo actual;
   TensorInfo expected;
-  Tolerance tolerance;
+  Criteria criteria;
 
   // If the shapes differ nothing else has been looked at.
   bool same_shape = false;
-  std::int64_t elements = 0;  // all before this one have been looked at
-  std::int64_t mismatched = 0;
+  std::int64_t elements = 0;    // all before this one have been looked at
+  std::int64_t mismatched = 0;  // out of bounds, or not finite and not passing
+  std::int64_t out_of_tolerance = 0;
   std::vector<ElementPair> first_mismatches;
   std::int64_t non_finite_one_side = 0;   // NaN or infinite on one side, finite on the other
+  std::int64_t rounded_to_infinity = 0;   // of these, those that pass
   std::int64_t non_finite_differing = 0;  // neither is finite, but they are not equal
 
   // Over the pairs of which both are finite; nothing if there are none.
-  std::optional<Greatest<double>> absolute;     // |actual - expected|
-  std::optional<Greatest<double>> relative;     // that / |expected|, where expected is not 0
-  std::optional<Greatest<std::uint64_t>> ulps;  // ulp_distance in the expected dtype
+  std::optional<Greatest<double>> absolute;  // |actual - expected|
+  std::optional<Greatest<double>> relative;  // that / |expected|, where expected is not 0
+  std::optional<Greatest<Ulps>> ulps;
+  UlpCounts ulp_counts;
+  ErrorStats errors;
 
   std::optional<MismatchedRows> rows;  // if asked for
 
@@ -67,12 +66,18 @@ struct Comparison {
   WorstElements worst;
   std::optional<Axes> row_max_axes;  // the axes of the rows of row_max; nothing: it is not known
 
-  bool equal() const noexcept { return same_shape && mismatched == 0; }
+  // The dtype in whose ulp distances are: the actual one if the expected one is wider, else the expected one.
+  DType ulp_dtype() const;
+
+  // The criteria that do not hold, in the order of Criterion. Of shapes that differ there are none.
+  std::vector<Failure> failures() const;
+
+  bool equal() const { return same_shape && failures().empty(); }
 
   // The index of the row in which an element lies. Requires rows.
   Shape row_index(std::int64_t position) const;
 
-  // Back to nothing found, before the element at a position. The tensors and the tolerance stay. worst takes
+  // Back to nothing found, before the element at a position. The tensors and the criteria stay. worst takes
   // what is worse than a floor.
   void clear(std::int64_t position, std::uint64_t floor);
 
@@ -80,12 +85,13 @@ struct Comparison {
   void append(const Comparison& next, std::size_t max_mismatches);
 };
 
-// Adds the next count pairs, of the dtypes that comparison names, to the comparison, keeping the first max_mismatches of them that differ.
+// Adds the next count pairs, of the dtypes that comparison names, to the comparison, keeping the first
+// max_mismatches of its mismatches.
 void compare_elements(const Chunk& actual, const Chunk& expected, std::int64_t count,
                       std::size_t max_mismatches, Comparison& comparison);
 
-// The same for pairs whose sides are these elements, bit by bit, but much faster. Requires that NaN equals NaN, or
-// that there is none.
+// The same for at most kChunk pairs whose sides are these elements, bit by bit, but much faster. Requires that
+// NaN equals NaN, or that there is none.
 void compare_same_elements(const RawElements& elements, Comparison& comparison);
 
 }  // namespace lnorm

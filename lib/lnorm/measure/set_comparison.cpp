@@ -1,37 +1,35 @@
 #include "lnorm/measure/set_comparison.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
 #include <tuple>
 
 namespace lnorm {
 
 namespace {
 
-std::size_t count(const std::vector<PairComparison>& pairs,
-                  bool (PairComparison::*is)() const noexcept) {
+std::size_t count(const std::vector<PairComparison>& pairs, bool (PairComparison::*is)() const) {
   const auto found = std::count_if(pairs.begin(), pairs.end(),
                                    [&](const PairComparison& pair) { return (pair.*is)(); });
   return static_cast<std::size_t>(found);
 }
 
-// The greatest distance: a double that is not negative has the order of its bits.
-std::uint64_t greatest(const Comparison& comparison, WorstBy by) {
-  const auto bits_of = [](const std::optional<Greatest<double>>& value) {
-    return value ? std::bit_cast<std::uint64_t>(value->value) : 0;
+double greatest(const Comparison& comparison, WorstBy by) {
+  const auto value_of = [](const std::optional<Greatest<double>>& greatest) {
+    return greatest ? greatest->value : 0;
   };
-  if (by == WorstBy::abs) return bits_of(comparison.absolute);
-  if (by == WorstBy::rel) return bits_of(comparison.relative);
-  return comparison.ulps ? comparison.ulps->value : 0;
+  if (by == WorstBy::abs) return value_of(comparison.absolute);
+  if (by == WorstBy::rel) return value_of(comparison.relative);
+  return comparison.ulps ? comparison.ulps->value.value() : 0;
 }
 
-using Badness = std::tuple<bool, bool, std::uint64_t>;
+using Badness = std::tuple<bool, bool, double>;
 
 Badness badness(const PairComparison& pair, WorstBy by) {
   if (!pair.comparison || !pair.comparison->same_shape) return {};
   const Comparison& c = *pair.comparison;
-  return {!c.equal(), c.non_finite_one_side + c.non_finite_differing > 0, greatest(c, by)};
+  const std::vector<Failure> failures = c.failures();
+  const bool is_finite = failures.empty() || failures.front().criterion != Criterion::finite;
+  return {!failures.empty(), !is_finite, greatest(c, by)};
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ struct PairComparison {
   std::optional<Comparison> comparison;  // nothing if one of them could not be read
   std::string error;                     // why not
 
-  bool agrees() const noexcept { return comparison && comparison->equal(); }
-  bool differs() const noexcept { return comparison && !comparison->equal(); }
+  bool agrees() const { return comparison && comparison->equal(); }
+  bool differs() const { return comparison && !comparison->equal(); }
 };
 
 struct SetComparison {

@@ -9,6 +9,7 @@
 
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/float_format.hpp"
 #include "lnorm/core/number.hpp"
 
 namespace lnorm {
@@ -24,6 +25,50 @@ inline std::uint64_t ulp_distance(Number actual, Number expected, DType dtype) n
   return visit(dtype, [&]<class T>(T) { return ulp_distance<T>(actual, expected); });
 }
 inline constexpr std::uint64_t kNoUlpDistance = std::numeric_limits<std::uint64_t>::max();
+
+// A distance in ulp: steps, or a real number.
+struct Ulps {
+  std::uint64_t rank =
+      0;  // the number of steps, or the bits of the real number: in the order of distances
+  bool is_real = false;
+
+  double value() const noexcept {
+    return is_real ? std::bit_cast<double>(rank) : static_cast<double>(rank);
+  }
+
+  // The greatest distance of at most so many ulp.
+  static Ulps greatest(double most, bool is_real) noexcept {
+    if (is_real) return {std::bit_cast<std::uint64_t>(most), true};
+    return {most < 0x1p64 ? static_cast<std::uint64_t>(most) : kNoUlpDistance, false};
+  }
+
+  auto operator<=>(const Ulps&) const = default;
+};
+
+// Whether a float dtype has more precision and a wider range than another one: then distances are real, in ulp of
+// the other.
+bool is_wider(DType dtype, DType than);
+
+// Distances in ulp of a dtype at a number: |actual - expected| / ulp. The number may be beyond the dtype's range.
+class RealUlps {
+ public:
+  explicit RealUlps(DType dtype) : format_(float_format(dtype)) {}
+
+  // difference: |actual - expected|, rounded once; so is the result.
+  double operator()(double difference, double expected) const noexcept {
+    // The exponent of a subnormal float64 is not known, but less than that of any ulp.
+    const auto bits = std::bit_cast<std::uint64_t>(std::fabs(expected));
+    const int exponent = static_cast<int>(bits >> 52) - 1023;
+    const int of_ulp = std::max(exponent - format_.precision + 1, format_.least_exponent);
+    return difference * std::bit_cast<double>(static_cast<std::uint64_t>(1023 - of_ulp) << 52);
+  }
+
+  // The infinity to which a number rounds is what it is.
+  bool rounds_to(double infinity, double number) const noexcept;
+
+ private:
+  FloatFormat format_;
+};
 
 namespace detail {
 

@@ -10,7 +10,7 @@ namespace lnorm {
 namespace {
 
 constexpr std::uint64_t kNotFinite = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t kMostUlps = kNotFinite - 2;
+constexpr std::uint64_t kMostUlps = kNotFinite - 2;  // in rank
 
 }  // namespace
 
@@ -28,8 +28,9 @@ std::uint64_t WorstElements::badness(const WorstElement& element) const noexcept
   if (!element.distances) return kNotFinite;
   switch (by_) {
     case WorstBy::ulp:
-      return element.distances->absolute == 0 ? 0
-                                              : std::min(element.distances->ulps, kMostUlps) + 1;
+      return element.distances->absolute == 0
+                 ? 0
+                 : std::min(element.distances->ulps.rank, kMostUlps) + 1;
     case WorstBy::abs:
       return std::bit_cast<std::uint64_t>(element.distances->absolute);
     case WorstBy::rel:
@@ -48,12 +49,12 @@ std::uint64_t WorstElements::floor() const noexcept {
   return most_ > 0 && elements_.size() == most_ ? badness(elements_.back()) : 0;
 }
 
-Distances WorstElements::limits() const noexcept {
+WorstElements::Limits WorstElements::limits() const noexcept {
   constexpr double kNone = std::numeric_limits<double>::infinity();
-  Distances result{kNotFinite, kNone, kNone};
+  Limits result{kNotFinite, kNone, kNone};
   const std::uint64_t limit = std::max(floor_, floor());
   if (most_ == 0 || limit == kNotFinite) return result;
-  if (by_ == WorstBy::ulp && limit > 0) result.ulps = limit - 1;
+  if (by_ == WorstBy::ulp && limit > 0) result.ulp_rank = limit - 1;
   if (by_ == WorstBy::ulp && limit == 0) result.absolute = 0;
   if (by_ == WorstBy::abs) result.absolute = std::bit_cast<double>(limit);
   if (by_ == WorstBy::rel) result.relative = std::bit_cast<double>(limit);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lnorm/core/number.hpp"
+#include "lnorm/measure/ulp.hpp"
 
 namespace lnorm {
 
@@ -19,9 +20,9 @@ struct ElementPair {
 
 // How far two finite elements are apart.
 struct Distances {
-  std::uint64_t ulps = 0;  // ulp_distance in the expected dtype
-  double absolute = 0;     // |actual - expected|
-  double relative = 0;     // that / |expected|; infinity where expected alone is 0
+  Ulps ulps;
+  double absolute = 0;  // |actual - expected|
+  double relative = 0;  // that / |expected|; infinity where expected alone is 0
 };
 
 enum class WorstBy { ulp, abs, rel };
@@ -50,7 +51,12 @@ class WorstElements {
   }  // the worst first
 
   // An element with a distance that exceeds none of these is not among the worst.
-  Distances limits() const noexcept;
+  struct Limits {
+    std::uint64_t ulp_rank;
+    double absolute;
+    double relative;
+  };
+  Limits limits() const noexcept;
 
   void add(const WorstElement& element);
   void merge(const WorstElements& other);

@@ -21,6 +21,7 @@ struct Side {
   std::vector<std::byte> elements;
   std::vector<std::byte> packed;
   std::unique_ptr<Chunk> chunk = std::make_unique<Chunk>();
+  bool has_lows = false;  // the chunk
 
   // start: within the block.
   RawElements part(const TensorInfo& info, std::int64_t start, std::int64_t count) const {
@@ -29,6 +30,9 @@ struct Side {
   }
 
   const Chunk& decoded(const RawElements& part) {
+    // What the elements of another dtype left.
+    if (has_lows && !has_low(part.dtype)) std::fill_n(chunk->low, kChunk, 0.0);
+    has_lows = has_low(part.dtype);
     load(part.data, part.dtype, part.byte_order, part.count, *chunk);
     return *chunk;
   }
@@ -76,13 +80,13 @@ Crew crew_of_comparison(const TensorInfo& actual, int threads) {
   return {threads, (element_count(actual.shape) + kComparedElements - 1) / kComparedElements};
 }
 
-Comparison Comparer::compare(TensorSource& actual, TensorSource& expected,
-                             const Tolerance& tolerance, const Listed& listed,
-                             const RunOptions& options, const std::optional<Axes>& row_axes) {
+Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
+                             const Listed& listed, const RunOptions& options,
+                             const std::optional<Axes>& row_axes) {
   Comparison result;
   result.actual = actual.info();
   result.expected = expected.info();
-  result.tolerance = tolerance;
+  result.criteria = criteria;
   result.same_shape = actual.info().shape == expected.info().shape;
   if (!result.same_shape) return result;
   const Shape& shape = actual.info().shape;
@@ -126,7 +130,7 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected,
       const std::int64_t count = std::min(kChunk, slot.tile.count - start);
       const RawElements a = slot.actual.part(actual.info(), start, count);
       const RawElements b = slot.expected.part(expected.info(), start, count);
-      if (are_same(a, b, tolerance.equal_nan)) {
+      if (are_same(a, b, criteria.equal_nan)) {
         compare_same_elements(b, slot.found);
       } else {
         compare_elements(slot.actual.decoded(a), slot.expected.decoded(b), count, max_kept,
@@ -157,10 +161,10 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected,
   return result;
 }
 
-Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
+Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
                    const Listed& listed, const RunOptions& options,
                    const std::optional<Axes>& row_axes) {
-  return Comparer().compare(actual, expected, tolerance, listed, options, row_axes);
+  return Comparer().compare(actual, expected, criteria, listed, options, row_axes);
 }
 
 }  // namespace lnorm

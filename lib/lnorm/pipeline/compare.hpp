@@ -33,7 +33,7 @@ class Comparer {
   ~Comparer();
 
   // As the function below.
-  Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
+  Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
                      const Listed& listed, const RunOptions& options,
                      const std::optional<Axes>& row_axes);
 
@@ -45,7 +45,7 @@ class Comparer {
 // Walks both tensors together in C order, in fixed memory, their blocks on several threads. Tensors of different shapes are
 // not read. row_axes: along which rows go, if the rows with mismatches are to be counted, which takes a bit a
 // row, and the worst rows to be listed. Throws Error.
-Comparison compare(TensorSource& actual, TensorSource& expected, const Tolerance& tolerance,
+Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
                    const Listed& listed = {}, const RunOptions& options = {},
                    const std::optional<Axes>& row_axes = {});
 

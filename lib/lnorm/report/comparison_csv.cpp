@@ -14,17 +14,37 @@ namespace {
 constexpr std::string_view kHead =
     "name,result,actual_dtype,expected_dtype,actual_shape,expected_shape,elements,mismatched,"
     "greatest_absolute_difference,greatest_relative_difference,greatest_ulp_distance,"
-    "non_finite_one_side,non_finite_differing\n";
-constexpr std::string_view kNoFigures = ",,,,,,,";
+    "non_finite_one_side,non_finite_differing,failed,pairs,equal_numbers,mean_error,"
+    "mean_absolute_error,root_mean_square_error,cosine,sqnr_db\n";
+constexpr std::string_view kNoFigures = ",,,,,,,,,,,,,,,";
+
+std::string ulps_text(Ulps ulps) {
+  return ulps.is_real ? value_text(ulps.value()) : std::to_string(ulps.rank);
+}
+
+std::string failed_names(const Comparison& c) {
+  std::string names;
+  for (const Failure& failure : c.failures()) {
+    names += concat(names.empty() ? "" : " ", name(failure.criterion));
+  }
+  return names;
+}
 
 std::string figures(const Comparison& c) {
   if (!c.same_shape) return std::string(kNoFigures);
   const auto distance = [](const std::optional<Greatest<double>>& greatest) {
     return greatest ? value_text(greatest->value) : "";
   };
+  const auto figure = [](const std::optional<double>& value) {
+    return value ? value_text(*value) : "";
+  };
+  const ErrorStats& errors = c.errors;
   return concat(',', c.elements, ',', c.mismatched, ',', distance(c.absolute), ',',
-                distance(c.relative), ',', c.ulps ? std::to_string(c.ulps->value) : "", ',',
-                c.non_finite_one_side, ',', c.non_finite_differing);
+                distance(c.relative), ',', c.ulps ? ulps_text(c.ulps->value) : "", ',',
+                c.non_finite_one_side, ',', c.non_finite_differing, ',', failed_names(c), ',',
+                errors.pairs(), ',', errors.equal_numbers(), ',', figure(errors.mean()), ',',
+                figure(errors.mean_absolute()), ',', figure(errors.root_mean_square()), ',',
+                figure(errors.cosine()), ',', figure(errors.sqnr()));
 }
 
 std::string line_of(std::string_view name, const Comparison& c) {

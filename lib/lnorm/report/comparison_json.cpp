@@ -1,7 +1,9 @@
 #include "lnorm/report/comparison_json.hpp"
 
+#include <cmath>
 #include <type_traits>
 
+#include "lnorm/report/criteria_text.hpp"
 #include "lnorm/report/json_value.hpp"
 
 namespace lnorm {
@@ -21,6 +23,74 @@ Json rows_json(const MismatchedRows& rows) {
           {"first", rows.mismatched == 0 ? Json() : Json(rows.first)}};
 }
 
+Json ulps_json(Ulps ulps) { return ulps.is_real ? json_value(ulps.value()) : Json(ulps.rank); }
+
+// A whole number without a point, as counts are.
+Json bound_json(const std::optional<double>& bound) {
+  if (!bound) return nullptr;
+  if (*bound == std::floor(*bound) && *bound < 0x1p53) return static_cast<std::int64_t>(*bound);
+  return json_value(*bound);
+}
+
+template <class T>
+Json optional_json(const std::optional<T>& value) {
+  return value ? json_value(*value) : Json();
+}
+
+Json criteria_json(const Criteria& criteria) {
+  const auto& [tolerance, max_ulp, max_abs, max_mismatched, max_mean_abs, max_rmse, min_cosine,
+               min_sqnr, equal_nan] = criteria;
+  const auto limit = [](const MismatchLimit& most) -> Json {
+    if (most.is_percentage) return mismatch_limit_text(most);
+    return bound_json(most.value);
+  };
+  return {{"rtol", tolerance ? Json(tolerance->rtol) : Json()},
+          {"atol", tolerance ? Json(tolerance->atol) : Json()},
+          {"max_ulp", bound_json(max_ulp)},
+          {"equal_nan", equal_nan},
+          {"max_abs", optional_json(max_abs)},
+          {"max_mismatched", max_mismatched ? limit(*max_mismatched) : Json()},
+          {"max_mean_abs", optional_json(max_mean_abs)},
+          {"max_rmse", optional_json(max_rmse)},
+          {"min_cosine", optional_json(min_cosine)},
+          {"min_sqnr", optional_json(min_sqnr)}};
+}
+
+Json failures_json(const std::vector<Failure>& failures) {
+  Json result = Json::array();
+  for (const Failure& failure : failures) {
+    const bool is_count = failure.criterion == Criterion::finite ||
+                          failure.criterion == Criterion::tolerance ||
+                          failure.criterion == Criterion::max_mismatched;
+    result.push_back({{"criterion", name(failure.criterion)},
+                      {"found", is_count ? bound_json(failure.found) : json_value(failure.found)}});
+  }
+  return result;
+}
+
+Json errors_json(const Comparison& comparison) {
+  const ErrorStats& errors = comparison.errors;
+  const bool same_dtype = comparison.actual.dtype == comparison.expected.dtype;
+  return {{"pairs", errors.pairs()},
+          {"equal_bits", same_dtype ? Json(errors.equal_bits()) : Json()},
+          {"equal_numbers", errors.equal_numbers()},
+          {"mean", optional_json(errors.mean())},
+          {"mean_absolute", optional_json(errors.mean_absolute())},
+          {"root_mean_square", optional_json(errors.root_mean_square())},
+          {"cosine", optional_json(errors.cosine())},
+          {"sqnr_db", optional_json(errors.sqnr())}};
+}
+
+Json ulp_json(const Comparison& comparison) {
+  Json distribution = Json::array();
+  std::int64_t within = 0;
+  for (std::size_t i = 0; i < comparison.ulp_counts.size(); ++i) {
+    within += comparison.ulp_counts.count(i);
+    distribution.push_back({{"at_most", bound_json(UlpCounts::bound(i))}, {"elements", within}});
+  }
+  return {{"dtype", name(comparison.ulp_dtype())}, {"distribution", std::move(distribution)}};
+}
+
 Json pair_json(const Comparison& comparison, const ElementPair& pair) {
   return {{"index", index_of(pair.position, comparison.actual.shape)},
           {"actual", json_value(pair.actual, comparison.actual.dtype)},
@@ -33,7 +103,7 @@ Json worst_json(const Comparison& comparison) {
     Json json = pair_json(comparison, element.pair);
     if (comparison.rows) json["row"] = comparison.row_index(element.pair.position);
     const auto& distances = element.distances;
-    json["ulp"] = distances ? Json(distances->ulps) : Json();
+    json["ulp"] = distances ? ulps_json(distances->ulps) : Json();
     json["absolute"] = distances ? json_value(distances->absolute) : Json();
     json["relative"] = distances ? json_value(distances->relative) : Json();
     json["row_max"] = comparison.row_max_axes ? json_value(element.row_max) : Json();
@@ -51,7 +121,7 @@ Json greatest_json(const Comparison& comparison, const std::optional<Greatest<T>
   if constexpr (std::is_same_v<T, double>) {
     result["value"] = json_value(greatest->value);
   } else {
-    result["value"] = greatest->value;
+    result["value"] = ulps_json(greatest->value);
   }
   result.update(pair_json(comparison, greatest->at));
   return result;
@@ -60,7 +130,6 @@ Json greatest_json(const Comparison& comparison, const std::optional<Greatest<T>
 // Without the keys that every report has.
 Json comparison_object(const Comparison& comparison) {
   const auto counted = [&](const Json& value) { return comparison.same_shape ? value : Json(); };
-  const Tolerance& tolerance = comparison.tolerance;
   Json mismatches = Json::array();
   for (const ElementPair& pair : comparison.first_mismatches) {
     mismatches.push_back(pair_json(comparison, pair));
@@ -70,16 +139,16 @@ Json comparison_object(const Comparison& comparison) {
               {"equal", comparison.equal()},
               {"elements", counted(comparison.elements)},
               {"mismatched", counted(comparison.mismatched)},
-              {"tolerance",
-               {{"rtol", tolerance.ulp_alone ? Json() : Json(tolerance.rtol)},
-                {"atol", tolerance.ulp_alone ? Json() : Json(tolerance.atol)},
-                {"max_ulp", tolerance.max_ulp ? Json(*tolerance.max_ulp) : Json()},
-                {"equal_nan", tolerance.equal_nan}}},
+              {"tolerance", criteria_json(comparison.criteria)},
+              {"failed", failures_json(comparison.failures())},
               {"greatest_absolute_difference", greatest_json(comparison, comparison.absolute)},
               {"greatest_relative_difference", greatest_json(comparison, comparison.relative)},
               {"greatest_ulp_distance", greatest_json(comparison, comparison.ulps)},
               {"non_finite_one_side", counted(comparison.non_finite_one_side)},
+              {"rounded_to_infinity", counted(comparison.rounded_to_infinity)},
               {"non_finite_differing", counted(comparison.non_finite_differing)},
+              {"errors", counted(errors_json(comparison))},
+              {"ulp", counted(ulp_json(comparison))},
               {"mismatches", mismatches},
               {"worst", counted(worst_json(comparison))}};
   if (comparison.rows) report["rows"] = rows_json(*comparison.rows);

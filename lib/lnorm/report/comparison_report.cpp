@@ -5,26 +5,19 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/measure/ulp.hpp"
+#include "lnorm/report/criteria_text.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/table.hpp"
+#include "lnorm/report/ulp_text.hpp"
 
 namespace lnorm {
 
 namespace {
 
-std::string percentage(std::int64_t part, std::int64_t whole) {
-  if (part == 0) return "0%";
-  const double percent = 100 * static_cast<double>(part) / static_cast<double>(whole);
-  if (percent < 0.1) return rounded_text(percent, 1) + "%";
-  if (percent >= 99.95 && part < whole) return "over 99.9%";
-  const double tenths = std::round(percent * 10) / 10;
-  return value_text(tenths) + "%";
-}
-
 class TextReport {
  public:
-  TextReport(const Comparison& comparison, const Style& style) : c_(comparison), style_(style) {}
+  TextReport(const Comparison& comparison, bool histogram, const Style& style)
+      : c_(comparison), histogram_(histogram), style_(style) {}
 
   std::string str() {
     const std::string names =
@@ -36,16 +29,23 @@ class TextReport {
     }
     add(names, c_.equal() ? style_.good(" agree") : style_.bad(" differ"), " (",
         dtypes_text(c_, " and "), ", shape ", to_string(c_.expected.shape), ')');
-    add("mismatched: ", c_.mismatched, " / ", c_.elements, " (",
-        percentage(c_.mismatched, c_.elements), "), tolerance ", tolerance_text(c_.tolerance));
+    text_ += style_.folded(concat("mismatched: ", c_.mismatched, " / ", c_.elements, " (",
+                                  percentage_text(c_.mismatched, c_.elements), "), ",
+                                  criteria_text(c_.criteria)));
+    add_failures();
     add("greatest absolute difference: ", difference(c_.absolute));
     add("greatest relative difference: ", difference(c_.relative));
-    add("greatest distance in ulp: ", ulps());
-    add("NaN or infinity on one side only: ", c_.non_finite_one_side);
+    add("greatest distance in ulp", ulp_name(), ": ", ulps());
+    add_errors();
+    add("NaN or infinity on one side only: ", c_.non_finite_one_side,
+        c_.rounded_to_infinity == 0
+            ? ""
+            : concat(", ", c_.rounded_to_infinity, " of them as expected is rounded"));
     if (c_.non_finite_differing > 0) {
       add("NaN or infinity on both sides, not equal: ", c_.non_finite_differing);
     }
     if (c_.rows) add_rows(*c_.rows);
+    if (histogram_) text_ += ulp_histogram_text("distances in ulp" + ulp_name(), c_, style_);
     add_worst();
     add_mismatches();
     return text_;
@@ -80,10 +80,36 @@ class TextReport {
                   actual(greatest->at), ", expected ", expected(greatest->at));
   }
 
+  // Steps are those of the expected dtype; of another one it is said.
+  std::string ulp_name() const {
+    return c_.ulp_dtype() == c_.expected.dtype ? "" : concat(" of ", name(c_.ulp_dtype()));
+  }
+
   std::string ulps() const {
     if (!c_.ulps) return "none";
-    if (c_.ulps->value == 0) return "0";
-    return concat(c_.ulps->value, " at ", place(c_.ulps->at));
+    if (c_.ulps->value == Ulps{0, c_.ulps->value.is_real}) return "0";
+    return concat(ulps_text(c_.ulps->value, c_.expected.dtype), " at ", place(c_.ulps->at));
+  }
+
+  void add_failures() {
+    const std::vector<Failure> failures = c_.failures();
+    if (failures.empty()) return;
+    text_ += style_.folded(concat("fails: ", failures_text(c_.criteria, failures)));
+  }
+
+  void add_errors() {
+    const ErrorStats& errors = c_.errors;
+    if (errors.pairs() == 0) return;
+    text_ += style_.folded("ulp: " + ulp_shares_text(c_));
+    const bool same_dtype = c_.actual.dtype == c_.expected.dtype;
+    const std::int64_t equal = same_dtype ? errors.equal_bits() : errors.equal_numbers();
+    add(same_dtype ? "equal bits: " : "equal numbers: ", equal, " / ", errors.pairs(), " (",
+        percentage_text(equal, errors.pairs()), ")");
+    add("mean error: ", rounded_text(*errors.mean(), 3),
+        ", absolute: ", rounded_text(*errors.mean_absolute(), 3),
+        ", root mean square: ", rounded_text(*errors.root_mean_square(), 3));
+    add("cosine: ", errors.cosine() ? rounded_text(*errors.cosine(), 12) : "none",
+        ", SQNR: ", rounded_text(*errors.sqnr(), 4), " dB");
   }
 
   void add_rows(const MismatchedRows& rows) {
@@ -97,8 +123,7 @@ class TextReport {
     if (c_.rows) line = {to_string(c_.row_index(pair.position)), {place(pair)}};
     line.cells.insert(line.cells.end(), {actual(pair), expected(pair)});
     if (const auto& distances = element.distances) {
-      const bool beyond = is_floating(c_.expected.dtype) && distances->ulps == kNoUlpDistance;
-      line.cells.insert(line.cells.end(), {beyond ? "beyond" : std::to_string(distances->ulps),
+      line.cells.insert(line.cells.end(), {ulps_text(distances->ulps, c_.expected.dtype),
                                            rounded_text(distances->absolute, 3),
                                            rounded_text(distances->relative, 3)});
     } else {
@@ -155,6 +180,7 @@ class TextReport {
   }
 
   const Comparison& c_;
+  bool histogram_;
   const Style& style_;
   std::string text_;
 };
@@ -167,19 +193,8 @@ std::string dtypes_text(const Comparison& comparison, std::string_view between) 
   return actual == expected ? std::string(actual) : concat(actual, between, expected);
 }
 
-std::string tolerance_text(const Tolerance& tolerance) {
-  std::string text = tolerance.ulp_alone ? ""
-                                         : concat("rtol ", value_text(tolerance.rtol), " + atol ",
-                                                  value_text(tolerance.atol));
-  if (tolerance.max_ulp) {
-    text += concat(tolerance.ulp_alone ? "" : " and ", *tolerance.max_ulp, " ulp");
-  }
-  if (!tolerance.equal_nan) text += ", NaN equals nothing";
-  return text;
-}
-
-std::string comparison_text(const Comparison& comparison, const Style& style) {
-  return TextReport(comparison, style).str();
+std::string comparison_text(const Comparison& comparison, bool histogram, const Style& style) {
+  return TextReport(comparison, histogram, style).str();
 }
 
 }  // namespace lnorm

@@ -92,6 +92,15 @@ std::string significant_text(double value, int digits) {
   return text;
 }
 
+std::string percentage_text(std::int64_t part, std::int64_t whole) {
+  if (part == 0) return "0%";
+  const double percent = 100 * static_cast<double>(part) / static_cast<double>(whole);
+  if (percent < 0.1) return rounded_text(percent, 1) + "%";
+  if (percent >= 99.95 && part < whole) return "over 99.9%";
+  const double tenths = std::round(percent * 10) / 10;
+  return value_text(tenths) + "%";
+}
+
 std::string bytes_text(std::int64_t bytes) {
   constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return std::to_string(bytes) + " B";

@@ -30,6 +30,9 @@ std::string fixed_text(double value, int decimals);
 // no zeros at its end: 1.5e-08.
 std::string significant_text(double value, int digits);
 
+// How large a part of the whole is: "12.5%". Only nothing is "0%", only all is "100%".
+std::string percentage_text(std::int64_t part, std::int64_t whole);
+
 // How much that is, to three digits: "768 B", "1.50 KiB".
 std::string bytes_text(std::int64_t bytes);
 

@@ -8,8 +8,10 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/measure/ulp.hpp"
 #include "lnorm/report/comparison_report.hpp"
+#include "lnorm/report/criteria_text.hpp"
 #include "lnorm/report/names.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/ulp_text.hpp"
 
 namespace lnorm {
 
@@ -18,12 +20,29 @@ namespace {
 // Names that one set alone has; more of them are counted.
 constexpr std::size_t kMostNames = 20;
 
-std::string ulps_text(const Comparison& c) {
+std::string greatest_ulps_text(const Comparison& c) {
   constexpr std::uint64_t kMany = 1'000'000;
   if (!c.ulps) return "-";
-  const std::uint64_t ulps = c.ulps->value;
-  if (is_floating(c.expected.dtype) && ulps == kNoUlpDistance) return "beyond";
-  return ulps < kMany ? std::to_string(ulps) : rounded_text(static_cast<double>(ulps), 2);
+  const Ulps ulps = c.ulps->value;
+  if (ulps.is_real) return rounded_text(ulps.value(), 2);
+  const bool is_beyond = is_floating(c.expected.dtype) && ulps.rank == kNoUlpDistance;
+  return ulps.rank < kMany || is_beyond ? ulps_text(ulps, c.expected.dtype)
+                                        : rounded_text(ulps.value(), 2);
+}
+
+std::string sqnr_text(const Comparison& c) {
+  return c.errors.sqnr() ? rounded_text(*c.errors.sqnr(), 3) : "-";
+}
+
+// What fails, where the number of mismatches does not tell.
+std::string failed_names(const Comparison& c) {
+  std::string names;
+  for (const Failure& failure : c.failures()) {
+    if (failure.criterion < Criterion::max_mismatched) continue;
+    names += concat(names.empty() ? "" : ", ", name(failure.criterion));
+  }
+  std::replace(names.begin(), names.end(), '_', ' ');
+  return names;
 }
 
 std::string distance_text(const std::optional<Greatest<double>>& greatest) {
@@ -49,7 +68,7 @@ class SetReport {
   // A line of the table: text in the first columns, numbers or a remark in the others.
   struct Line {
     std::array<std::string, 3> words;  // name, dtype, shape
-    std::vector<std::string> numbers;  // mismatched, abs, rel, ulp
+    std::vector<std::string> numbers;  // mismatched, abs, rel, ulp, sqnr
     std::string remark;
     bool agrees;
   };
@@ -74,14 +93,13 @@ class SetReport {
 
   void add_head() {
     const auto dtype = common([](const Comparison& c) { return dtypes_text(c, " and "); });
-    const auto tolerance = common([](const Comparison& c) { return tolerance_text(c.tolerance); });
+    const auto criteria = common([](const Comparison& c) { return criteria_text(c.criteria); });
     has_dtypes_ = !dtype;
     const std::string verdict = set_.differ()  ? style_.bad(" differ")
                                 : set_.equal() ? style_.good(" agree")
                                                : " agree as far as they can be read";
     add(printable(set_.actual), " and ", printable(set_.expected), verdict,
-        dtype ? concat(" (", *dtype, ")") : "",
-        tolerance ? concat(", tolerance ", *tolerance) : "");
+        dtype ? concat(" (", *dtype, ")") : "", criteria ? concat(", ", *criteria) : "");
   }
 
   Line line_of(std::size_t number) const {
@@ -96,13 +114,14 @@ class SetReport {
     line.words[2] = to_string(c.actual.shape);
     if (c.same_shape) {
       line.numbers = {std::to_string(c.mismatched), distance_text(c.absolute),
-                      distance_text(c.relative), ulps_text(c)};
+                      distance_text(c.relative), greatest_ulps_text(c), sqnr_text(c)};
     } else {
       line.remark = concat("expected ", to_string(c.expected.shape));
     }
     const std::string mark =
         concat(first_ == number ? "first" : "", first_ == number && worst_ == number ? ", " : "",
                worst_ == number ? "worst" : "");
+    if (c.same_shape) line.remark = failed_names(c);
     if (!mark.empty()) line.remark += concat(line.remark.empty() ? "" : "  ", mark);
     return line;
   }
@@ -110,12 +129,12 @@ class SetReport {
   void add_table() {
     if (set_.pairs.empty()) return;
     std::vector<Line> lines{{{"name", has_dtypes_ ? "dtype" : "", "shape"},
-                             {"mismatched", "abs", "rel", "ulp"},
+                             {"mismatched", "abs", "rel", "ulp", "sqnr"},
                              "",
                              true}};
     for (std::size_t i = 0; i < set_.pairs.size(); ++i) lines.push_back(line_of(i));
     std::array<std::size_t, 3> word_widths{};
-    std::array<std::size_t, 4> number_widths{};
+    std::array<std::size_t, 5> number_widths{};
     std::size_t remark_width = 0;
     for (const Line& line : lines) {
       for (std::size_t i = 0; i < line.words.size(); ++i) {
@@ -132,7 +151,7 @@ class SetReport {
 
   // How wide names may be, so that the lines fit; names that are shorter say too little.
   std::size_t name_room(const std::array<std::size_t, 3>& words,
-                        const std::array<std::size_t, 4>& numbers, std::size_t remark) const {
+                        const std::array<std::size_t, 5>& numbers, std::size_t remark) const {
     constexpr std::size_t kLeast = 24;
     std::size_t others = remark == 0 ? 0 : remark + 2;
     for (const std::size_t width : {words[1], words[2]}) others += width == 0 ? 0 : width + 2;
@@ -142,7 +161,7 @@ class SetReport {
   }
 
   void add_line(const Line& line, const std::array<std::size_t, 3>& word_widths,
-                const std::array<std::size_t, 4>& number_widths, bool is_head) {
+                const std::array<std::size_t, 5>& number_widths, bool is_head) {
     std::string text = padded(abbreviated(line.words[0], word_widths[0]), word_widths[0]);
     for (std::size_t i = 1; i < line.words.size(); ++i) {
       if (word_widths[i] > 0) text += "  " + padded(line.words[i], word_widths[i]);
@@ -168,10 +187,11 @@ class SetReport {
 
   std::string worst_text(const PairComparison& pair) const {
     const Comparison& c = *pair.comparison;
-    const std::string distance = set_.by == WorstBy::ulp   ? ulps_text(c)
+    const std::string distance = set_.by == WorstBy::ulp   ? greatest_ulps_text(c)
                                  : set_.by == WorstBy::abs ? distance_text(c.absolute)
                                                            : distance_text(c.relative);
-    const bool is_finite = c.non_finite_one_side + c.non_finite_differing == 0;
+    const std::vector<Failure> failures = c.failures();
+    const bool is_finite = failures.empty() || failures.front().criterion != Criterion::finite;
     return concat(printable(pair.name), " (",
                   is_finite ? concat(distance, ' ', name(set_.by)) : "NaN or infinity", ")");
   }
@@ -207,8 +227,13 @@ class SetReport {
 }  // namespace
 
 std::string set_comparison_text(const SetComparison& set, const std::string& details,
-                                const Style& style) {
-  return SetReport(set, style).str(details);
+                                bool histogram, const Style& style) {
+  std::string text = SetReport(set, style).str(details);
+  for (const PairComparison& pair : set.pairs) {
+    if (!histogram || !pair.comparison || !pair.comparison->same_shape) continue;
+    text += '\n' + ulp_histogram_text(printable(pair.name), *pair.comparison, style);
+  }
+  return text;
 }
 
 }  // namespace lnorm

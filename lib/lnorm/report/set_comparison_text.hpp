@@ -9,7 +9,8 @@ namespace lnorm {
 
 // For people: the verdict, a line a tensor, the names that one set alone has, a summary.
 // details: the command that shows more of the first pair that differs; empty if there is none.
+// histogram: draws the distances in ulp of every pair.
 std::string set_comparison_text(const SetComparison& set, const std::string& details,
-                                const Style& style);
+                                bool histogram, const Style& style);
 
 }  // namespace lnorm

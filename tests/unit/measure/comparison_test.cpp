@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -10,14 +11,33 @@
 namespace {
 
 using lnorm::Comparison;
+using lnorm::Criteria;
 using lnorm::DType;
 using lnorm::Tolerance;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+Criteria within(double rtol, double atol) {
+  Criteria criteria;
+  criteria.tolerance = Tolerance{rtol, atol};
+  return criteria;
+}
+
+Criteria within_ulps(double ulps) {
+  Criteria criteria;
+  criteria.max_ulp = ulps;
+  return criteria;
+}
+
+Criteria equal_nan_is(bool equal_nan) {
+  Criteria criteria = within(0, 0);
+  criteria.equal_nan = equal_nan;
+  return criteria;
+}
+
 Comparison comparison_of(std::vector<double> actual, std::vector<double> expected,
-                         const Tolerance& tolerance = {}, std::size_t max_mismatches = 10,
+                         const Criteria& criteria = within(0, 0), std::size_t max_mismatches = 10,
                          DType actual_dtype = DType::float64,
                          DType expected_dtype = DType::float64) {
   const auto a = std::make_unique<lnorm::Chunk>();
@@ -28,13 +48,13 @@ Comparison comparison_of(std::vector<double> actual, std::vector<double> expecte
   result.same_shape = true;
   result.actual.dtype = actual_dtype;
   result.expected.dtype = expected_dtype;
-  result.tolerance = tolerance;
+  result.criteria = criteria;
   lnorm::compare_elements(*a, *b, std::ssize(actual), max_mismatches, result);
   return result;
 }
 
-bool passes(double actual, double expected, const Tolerance& tolerance = {}) {
-  return comparison_of({actual}, {expected}, tolerance).equal();
+bool passes(double actual, double expected, const Criteria& criteria = within(0, 0)) {
+  return comparison_of({actual}, {expected}, criteria).equal();
 }
 
 }  // namespace
@@ -47,8 +67,6 @@ TEST_CASE("default tolerances are those of torch.testing.assert_close, of float8
       const Tolerance tolerance = lnorm::default_tolerance(actual, expected);
       CHECK(tolerance.rtol == rtol);
       CHECK(tolerance.atol == atol);
-      CHECK(!tolerance.max_ulp);
-      CHECK(tolerance.equal_nan);
     }
   };
   check(DType::float8_e4m3fn, DType::float8_e4m3fn, 0.125, 1e-5);
@@ -68,7 +86,7 @@ TEST_CASE("default tolerances are those of torch.testing.assert_close, of float8
 
 TEST_CASE("tolerances are added, the relative one to the expected element", "[measure]") {
   // All of these are exact in binary.
-  const Tolerance relative{.rtol = 0.25, .max_ulp = {}};
+  const Criteria relative = within(0.25, 0);
   CHECK(passes(125, 100, relative));
   CHECK(passes(75, 100, relative));
   CHECK(!passes(125.5, 100, relative));
@@ -76,11 +94,11 @@ TEST_CASE("tolerances are added, the relative one to the expected element", "[me
   CHECK(!passes(100, 75, relative));  // of 75, not of 100
   CHECK(passes(-125, -100, relative));
   CHECK(!passes(0.001, 0, relative));
-  const Tolerance absolute{.atol = 0.5, .max_ulp = {}};
+  const Criteria absolute = within(0, 0.5);
   CHECK(passes(0.5, 0, absolute));
   CHECK(passes(-0.5, 0, absolute));
   CHECK(!passes(0.5625, 0, absolute));
-  const Tolerance both{.rtol = 0.25, .atol = 0.5, .max_ulp = {}};
+  const Criteria both = within(0.25, 0.5);
   CHECK(passes(125.5, 100, both));
   CHECK(!passes(125.625, 100, both));
   CHECK(passes(1e308, 1e308));
@@ -91,29 +109,34 @@ TEST_CASE("tolerances are added, the relative one to the expected element", "[me
 TEST_CASE("a distance in ulp counts alone or beside the tolerances, all of which must hold",
           "[measure]") {
   const double two_on = 1 + 2 * 0x1p-52;
-  CHECK(passes(two_on, 1, {.max_ulp = 2, .ulp_alone = true}));
-  CHECK(!passes(two_on, 1, {.max_ulp = 1, .ulp_alone = true}));
-  CHECK(passes(1, 1, {.max_ulp = 0, .ulp_alone = true}));
-  CHECK(passes(two_on, 1, {.atol = 1, .max_ulp = 2}));
-  CHECK(!passes(two_on, 1, {.atol = 1, .max_ulp = 1}));
-  CHECK(!passes(two_on, 1, {.max_ulp = 2}));
-  CHECK(passes(1, 1, {.max_ulp = 0}));
+  CHECK(passes(two_on, 1, within_ulps(2)));
+  CHECK(!passes(two_on, 1, within_ulps(1.9)));
+  CHECK(passes(1, 1, within_ulps(0)));
+  CHECK(passes(0.0, -0.0, within_ulps(0)));
+  Criteria both = within(0, 1);
+  both.max_ulp = 2;
+  CHECK(passes(two_on, 1, both));
+  both.max_ulp = 1;
+  CHECK(!passes(two_on, 1, both));
+  both = within(0, 0);
+  both.max_ulp = 2;
+  CHECK(!passes(two_on, 1, both));
+  CHECK(passes(1, 1, both));
   // In the expected dtype.
-  for (const bool narrow_expected : {true, false}) {
-    const Comparison mixed =
-        comparison_of({1 + 0x1p-23}, {1}, {}, 10, narrow_expected ? DType::float64 : DType::float32,
-                      narrow_expected ? DType::float32 : DType::float64);
-    CHECK(mixed.ulps->value == (narrow_expected ? 1 : 1 << 29));
-  }
+  const Comparison mixed =
+      comparison_of({1 + 0x1p-23}, {1}, within(0, 0), 10, DType::float64, DType::float32);
+  CHECK(mixed.ulps->value == lnorm::Ulps{1, false});
+  CHECK(mixed.ulp_dtype() == DType::float32);
 }
 
 TEST_CASE("NaN equals NaN unless told otherwise, infinity its like and nothing else", "[measure]") {
   CHECK(passes(kNan, kNan));
   CHECK(passes(kNan, -kNan));
-  CHECK(!passes(kNan, kNan, {.max_ulp = {}, .equal_nan = false}));
+  CHECK(!passes(kNan, kNan, equal_nan_is(false)));
   CHECK(passes(kInfinity, kInfinity));
-  CHECK(passes(-kInfinity, -kInfinity, {.max_ulp = {}, .equal_nan = false}));
-  const Tolerance loose{.rtol = 1e300, .atol = kInfinity, .max_ulp = ~std::uint64_t{0}};
+  CHECK(passes(-kInfinity, -kInfinity, equal_nan_is(false)));
+  Criteria loose = within(1e300, kInfinity);
+  loose.max_ulp = 0x1p64;
   CHECK(!passes(kInfinity, -kInfinity, loose));
   CHECK(!passes(kNan, kInfinity, loose));
   CHECK(!passes(kNan, 1, loose));
@@ -132,7 +155,7 @@ TEST_CASE("what is not finite is counted by kind and left out of the maxima", "[
   REQUIRE(mixed.absolute);
   CHECK(mixed.absolute->value == 0.5);
   CHECK(mixed.absolute->at.position == 8);
-  const Comparison nan = comparison_of({kNan}, {kNan}, {.max_ulp = {}, .equal_nan = false});
+  const Comparison nan = comparison_of({kNan}, {kNan}, equal_nan_is(false));
   CHECK(nan.non_finite_differing == 1);
   CHECK(nan.mismatched == 1);
   CHECK(!nan.absolute);
@@ -154,7 +177,7 @@ TEST_CASE("the maxima stand where they come first, each in its own place", "[mea
   CHECK(result.relative->value == 0.5);
   CHECK(result.relative->at.position == 3);
   CHECK(result.ulps->at.position == 5);
-  CHECK(result.ulps->value == 0x4008000000000000U);
+  CHECK(result.ulps->value.rank == 0x4008000000000000U);
   CHECK(result.mismatched == 4);
 }
 
@@ -167,7 +190,7 @@ TEST_CASE("the relative maximum leaves out expected zeros, and equal tensors hav
   CHECK(same.absolute->value == 0);
   CHECK(same.absolute->at.position == 0);
   CHECK(same.relative->value == 0);
-  CHECK(same.ulps->value == 0);
+  CHECK(same.ulps->value == lnorm::Ulps{});
   CHECK(same.equal());
 }
 
@@ -176,6 +199,7 @@ TEST_CASE("the first mismatches are kept, over several chunks, and all are count
   const auto zeros = std::make_unique<lnorm::Chunk>();
   Comparison result;
   result.same_shape = true;
+  result.criteria = within(0, 0);
   for (const double first : {0.0, 10.0, 0.0, 20.0}) {
     for (int i = 0; i < 4; ++i) chunk->high[i] = first == 0 ? 0 : first + i;
     lnorm::compare_elements(*chunk, *zeros, 4, 6, result);
@@ -187,7 +211,7 @@ TEST_CASE("the first mismatches are kept, over several chunks, and all are count
   for (const lnorm::ElementPair& pair : result.first_mismatches) positions.push_back(pair.position);
   CHECK(positions == std::vector<std::int64_t>{4, 5, 6, 7, 12, 13});
   CHECK(result.first_mismatches[5].actual.high == 21);
-  CHECK(comparison_of({1}, {2}, {}, 0).first_mismatches.empty());
+  CHECK(comparison_of({1}, {2}, within(0, 0), 0).first_mismatches.empty());
 }
 
 TEST_CASE("64-bit integers that doubles cannot tell apart differ", "[measure]") {
@@ -200,11 +224,11 @@ TEST_CASE("64-bit integers that doubles cannot tell apart differ", "[measure]") 
     Comparison result;
     result.same_shape = true;
     result.actual.dtype = result.expected.dtype = DType::int64;
-    result.tolerance.atol = atol;
+    result.criteria = within(0, atol);
     lnorm::compare_elements(*a, *b, 1, 1, result);
     CHECK(result.equal() == (atol == 2));
     CHECK(result.absolute->value == 2);
-    CHECK(result.ulps->value == 2);
+    CHECK(result.ulps->value == lnorm::Ulps{2, false});
   }
   // Where the high parts differ and the low ones almost make up for it.
   a->high[0] = 0x1p63;
@@ -214,13 +238,120 @@ TEST_CASE("64-bit integers that doubles cannot tell apart differ", "[measure]") 
   Comparison result;
   result.same_shape = true;
   result.actual.dtype = result.expected.dtype = DType::uint64;
+  result.criteria = within(0, 0);
   lnorm::compare_elements(*a, *b, 1, 1, result);
   CHECK(result.absolute->value == 2);
-  CHECK(result.ulps->value == 2);
+  CHECK(result.ulps->value == lnorm::Ulps{2, false});
   CHECK(result.first_mismatches[0].actual.low == 1023);
 }
 
 TEST_CASE("tensors of different shapes are never equal", "[measure]") {
   Comparison result;
   CHECK(!result.equal());
+}
+
+TEST_CASE("where the expected dtype is wider, distances are in ulp of the actual one",
+          "[measure]") {
+  const auto in_half = [](double actual, double expected, const Criteria& criteria) {
+    return comparison_of({actual}, {expected}, criteria, 10, DType::float16, DType::float64);
+  };
+  const Comparison half = in_half(1, 1 + 0x1p-11, within_ulps(0.5));
+  CHECK(half.equal());
+  CHECK(half.ulps->value == lnorm::Ulps::greatest(0.5, true));
+  CHECK(half.ulp_dtype() == DType::float16);
+  CHECK(!in_half(1, 1 + 0x1p-11, within_ulps(0.499)).equal());
+  CHECK(in_half(1, 1 - 0x1p-11, within_ulps(9)).ulps->value.value() == 1);  // of the binade below
+  CHECK(in_half(0x1p-24, 0x1p-26, within_ulps(9)).ulps->value.value() == 0.75);
+  CHECK(in_half(0, 5e-324, within_ulps(0)).ulps->value.value() == 0x1p-1050);
+  CHECK(!in_half(0, 5e-324, within_ulps(0)).equal());
+  // The infinity to which the expected number rounds agrees; it is no distance.
+  const Comparison rounded = in_half(kInfinity, 65520, within_ulps(0));
+  CHECK(rounded.equal());
+  CHECK(rounded.rounded_to_infinity == 1);
+  CHECK(rounded.non_finite_one_side == 1);
+  CHECK(!rounded.ulps);
+  CHECK(!in_half(kInfinity, 65519.99, within_ulps(0)).equal());
+  CHECK(!in_half(-kInfinity, 65520, within_ulps(0)).equal());
+  CHECK(!in_half(65504, kInfinity, within_ulps(9)).equal());
+}
+
+TEST_CASE("of dtypes of which neither is wider distances are steps", "[measure]") {
+  for (const auto& [actual, expected] : {std::pair{DType::float16, DType::bfloat16},
+                                         {DType::bfloat16, DType::float16},
+                                         {DType::float16, DType::int64},
+                                         {DType::int8, DType::float64},
+                                         {DType::float64, DType::float16},
+                                         {DType::float32, DType::float32}}) {
+    CAPTURE(lnorm::name(actual), lnorm::name(expected));
+    CHECK(!lnorm::is_wider(expected, actual));
+    CHECK(!comparison_of({1}, {2}, within(0, 0), 10, actual, expected).ulps->value.is_real);
+  }
+  for (const DType narrow : {DType::float16, DType::bfloat16}) {
+    CHECK(lnorm::is_wider(DType::float32, narrow));
+    CHECK(lnorm::is_wider(DType::float64, narrow));
+  }
+  CHECK(lnorm::is_wider(DType::float64, DType::float32));
+}
+
+TEST_CASE("every criterion fails by itself, and is named with what was found", "[measure]") {
+  using lnorm::Criterion;
+  // Errors 0, 2, 0, 0 of 3, 4, 0, 0: RMSE 1, mean absolute 1/2, SQNR 10 log10(25/4), cosine 33 / sqrt(45 * 25).
+  const auto failures = [](const Criteria& criteria) {
+    return comparison_of({3, 6, 0, 0}, {3, 4, 0, 0}, criteria).failures();
+  };
+  const auto check = [&](Criterion criterion, double found, std::optional<double> Criteria::*bound,
+                         double holds, double fails) {
+    CAPTURE(lnorm::name(criterion));
+    Criteria criteria;
+    criteria.*bound = holds;
+    CHECK(failures(criteria).empty());
+    criteria.*bound = fails;
+    const std::vector<lnorm::Failure> failed = failures(criteria);
+    REQUIRE(failed.size() == 1);
+    CHECK(failed[0].criterion == criterion);
+    CHECK(std::fabs(failed[0].found - found) <= 1e-13 * std::fabs(found));
+  };
+  check(Criterion::max_ulp, 0x1p51, &Criteria::max_ulp, 0x1p51, 0x1p51 - 1);
+  check(Criterion::max_abs, 2, &Criteria::max_abs, 2, 1.999);
+  check(Criterion::max_mean_abs, 0.5, &Criteria::max_mean_abs, 0.5, 0.499);
+  check(Criterion::max_rmse, 1, &Criteria::max_rmse, 1, 0.999);
+  const double cosine = 33 / std::sqrt(45.0 * 25);
+  check(Criterion::min_cosine, cosine, &Criteria::min_cosine, cosine - 1e-9, cosine + 1e-9);
+  const double sqnr = 10 * std::log10(25.0 / 4);
+  check(Criterion::min_sqnr, sqnr, &Criteria::min_sqnr, sqnr - 1e-9, sqnr + 1e-9);
+  Criteria criteria = within(0, 0);
+  REQUIRE(failures(criteria).size() == 1);
+  CHECK(failures(criteria)[0].criterion == Criterion::tolerance);
+  CHECK(failures(criteria)[0].found == 1);
+  criteria.max_mismatched = lnorm::MismatchLimit{25, true};
+  CHECK(failures(criteria).empty());
+  criteria.max_mismatched = lnorm::MismatchLimit{0, false};
+  REQUIRE(failures(criteria).size() == 1);
+  CHECK(failures(criteria)[0].criterion == Criterion::max_mismatched);
+  criteria.max_rmse = 0.5;
+  CHECK(failures(criteria).size() == 2);
+}
+
+TEST_CASE("what is not finite fails whatever the criteria are", "[measure]") {
+  Criteria all_may;
+  all_may.max_mismatched = lnorm::MismatchLimit{100, true};
+  Criteria sqnr;
+  sqnr.min_sqnr = -1000;
+  for (const Criteria& criteria : {all_may, sqnr, within_ulps(0x1p64), within(1e300, kInfinity)}) {
+    for (const auto& [actual, expected] :
+         {std::pair{kNan, 1.0}, {1.0, kInfinity}, {kInfinity, -kInfinity}, {kNan, kInfinity}}) {
+      const Comparison found = comparison_of({actual, 1}, {expected, 1}, criteria);
+      REQUIRE(found.failures().size() == 1);
+      CHECK(found.failures()[0].criterion == lnorm::Criterion::finite);
+      CHECK(found.failures()[0].found == 1);
+    }
+    CHECK(comparison_of({kNan, kInfinity}, {kNan, kInfinity}, criteria).equal());
+  }
+}
+
+TEST_CASE("a percentage is that of its decimals", "[measure]") {
+  CHECK((lnorm::MismatchLimit{0.57, true}.allows(57, 10'000)));
+  CHECK((!lnorm::MismatchLimit{0.57, true}.allows(58, 10'000)));
+  CHECK((lnorm::MismatchLimit{1, true}.allows(0, 0)));
+  CHECK((!lnorm::MismatchLimit{50, true}.allows(2, 3)));
 }

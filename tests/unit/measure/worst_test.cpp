@@ -20,7 +20,8 @@ std::vector<WorstElement> elements(std::int64_t count) {
     WorstElement element;
     element.pair.position = i;
     if (random() % 100 > 0) {
-      element.distances = {random() % 40, static_cast<double>(random() % 30) / 7,
+      element.distances = {{random() % 40},
+                           static_cast<double>(random() % 30) / 7,
                            static_cast<double>(random() % 50) / 3};
     }
     result.push_back(element);
@@ -32,7 +33,7 @@ double size(const WorstElement& element, WorstBy by) {
   if (!element.distances) return 1e9;
   const auto& [ulps, absolute, relative] = *element.distances;
   // What differs by less than an ulp differs.
-  if (by == WorstBy::ulp) return absolute == 0 ? 0 : static_cast<double>(ulps) + 0.5;
+  if (by == WorstBy::ulp) return absolute == 0 ? 0 : ulps.value() + 0.5;
   return by == WorstBy::abs ? absolute : relative;
 }
 
@@ -97,13 +98,13 @@ TEST_CASE("what does not exceed the limits of the worst elements is not among th
   for (const WorstBy by : {WorstBy::ulp, WorstBy::abs, WorstBy::rel}) {
     WorstElements worst(6, by);
     for (const WorstElement& element : all) {
-      const lnorm::Distances limits = worst.limits();
+      const WorstElements::Limits limits = worst.limits();
       const std::vector<std::int64_t> before = positions(worst);
       worst.add(element);
       if (!element.distances) continue;
       const auto& [ulps, absolute, relative] = *element.distances;
-      const bool within =
-          ulps <= limits.ulps && absolute <= limits.absolute && relative <= limits.relative;
+      const bool within = ulps.rank <= limits.ulp_rank && absolute <= limits.absolute &&
+                          relative <= limits.relative;
       if (within) CHECK(positions(worst) == before);
     }
   }

@@ -36,13 +36,22 @@ MemorySource source_of(const lnorm::Shape& shape, DType dtype, const std::vector
 constexpr std::endian kOtherByteOrder =
     std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
 
+const lnorm::Criteria kExact{.tolerance = lnorm::Tolerance{},
+                             .max_ulp = {},
+                             .max_abs = {},
+                             .max_mismatched = {},
+                             .max_mean_abs = {},
+                             .max_rmse = {},
+                             .min_cosine = {},
+                             .min_sqnr = {}};
+
 // The same without blocks and threads, each element decoded.
-Comparison plainly_compared(MemorySource& a, MemorySource& b, const lnorm::Tolerance& tolerance,
+Comparison plainly_compared(MemorySource& a, MemorySource& b, const lnorm::Criteria& criteria,
                             lnorm::WorstBy by, std::int64_t row_length) {
   Comparison result;
   result.actual = a.info();
   result.expected = b.info();
-  result.tolerance = tolerance;
+  result.criteria = criteria;
   result.same_shape = true;
   result.worst = lnorm::WorstElements(5, by);
   const auto actual = std::make_unique<lnorm::Chunk>();
@@ -92,6 +101,19 @@ void check_same(const Comparison& found, const Comparison& expected) {
   check_greatest(found.absolute, expected.absolute);
   check_greatest(found.relative, expected.relative);
   check_greatest(found.ulps, expected.ulps);
+  CHECK(found.ulp_counts == expected.ulp_counts);
+  CHECK(found.errors.pairs() == expected.errors.pairs());
+  CHECK(found.errors.equal_numbers() == expected.errors.equal_numbers());
+  CHECK(found.errors.equal_bits() == expected.errors.equal_bits());
+  // The sums of blocks are added in another order.
+  for (const auto figure : {&lnorm::ErrorStats::mean, &lnorm::ErrorStats::mean_absolute,
+                            &lnorm::ErrorStats::root_mean_square, &lnorm::ErrorStats::cosine,
+                            &lnorm::ErrorStats::sqnr}) {
+    const auto a = (found.errors.*figure)();
+    const auto b = (expected.errors.*figure)();
+    REQUIRE(a.has_value() == b.has_value());
+    if (a) CHECK((*a == *b || std::fabs(*a - *b) <= 1e-15 * std::fabs(*b)));
+  }
   REQUIRE(found.first_mismatches.size() == expected.first_mismatches.size());
   for (std::size_t i = 0; i < found.first_mismatches.size(); ++i) {
     check_pair(found.first_mismatches[i], expected.first_mismatches[i]);
@@ -106,7 +128,8 @@ void check_same(const Comparison& found, const Comparison& expected) {
 }  // namespace
 
 TEST_CASE("what is equal byte by byte is compared as if it were decoded", "[pipeline]") {
-  const DType dtype = GENERATE(DType::float16, DType::float32, DType::float64, DType::int64);
+  const DType dtype =
+      GENERATE(DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::int64);
   const bool equal_nan = GENERATE(true, false);
   const bool swapped = GENERATE(false, true);
   const std::int64_t row_length = GENERATE(768, 50'000);
@@ -153,16 +176,17 @@ TEST_CASE("what is equal byte by byte is compared as if it were decoded", "[pipe
       lnorm::make_native(actual, dtype, kOtherByteOrder);
       lnorm::make_native(expected, dtype, kOtherByteOrder);
     }
-    lnorm::Tolerance tolerance = lnorm::default_tolerance(dtype, dtype);
-    tolerance.equal_nan = equal_nan;
+    lnorm::Criteria criteria;
+    criteria.tolerance = lnorm::default_tolerance(dtype, dtype);
+    criteria.equal_nan = equal_nan;
     const auto by = static_cast<lnorm::WorstBy>(round % 3);
     CAPTURE(round, lnorm::name(by));
     MemorySource a(info, actual);
     MemorySource b(info, expected);
     MemorySource c(info, actual);
     MemorySource d(info, expected);
-    check_same(lnorm::compare(a, b, tolerance, {7, 5, by}, {2}),
-               plainly_compared(c, d, tolerance, by, row_length));
+    check_same(lnorm::compare(a, b, criteria, {7, 5, by}, {2}),
+               plainly_compared(c, d, criteria, by, row_length));
   }
 }
 
@@ -187,7 +211,7 @@ TEST_CASE("tensors of several blocks are compared to their last element", "[pipe
                      swap_expected ? kOtherByteOrder : std::endian::native);
   std::vector<std::int64_t> progress;
   const Comparison result = lnorm::compare(
-      a, b, {}, {100}, {0, [&](std::int64_t elements) { progress.push_back(elements); }});
+      a, b, kExact, {100}, {0, [&](std::int64_t elements) { progress.push_back(elements); }});
   CHECK(result.same_shape);
   CHECK(result.elements == kElements);
   CHECK(result.mismatched == std::ssize(places));
@@ -212,7 +236,7 @@ TEST_CASE("tensors of different shapes are not read", "[pipeline]") {
   auto a = source_of<float>({2, 3}, DType::float32, {1, 2, 3, 4, 5, 6});
   for (const lnorm::Shape& shape : {lnorm::Shape{3, 2}, lnorm::Shape{6}, lnorm::Shape{1, 2, 3}}) {
     auto b = source_of<float>(shape, DType::float32, {1, 2, 3, 4, 5, 6});
-    const Comparison result = lnorm::compare(a, b, {}, {10});
+    const Comparison result = lnorm::compare(a, b, kExact, {10});
     CHECK(!result.same_shape);
     CHECK(!result.equal());
     CHECK(result.elements == 0);
@@ -225,13 +249,13 @@ TEST_CASE("64-bit integers are compared exactly, with floats too", "[pipeline]")
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   auto a = source_of<std::int64_t>({3}, DType::int64, {most, 5, most - 1000});
   auto b = source_of<std::int64_t>({3}, DType::int64, {most - 1, 5, most - 1000});
-  const Comparison integers = lnorm::compare(a, b, {}, {10});
+  const Comparison integers = lnorm::compare(a, b, kExact, {10});
   CHECK(integers.mismatched == 1);
   CHECK(integers.absolute->value == 1);
   // A side without low parts after one with them: nothing of the one shows in the other.
   auto c = source_of<std::int64_t>({2}, DType::int64, {most, most});
   auto d = source_of<double>({2}, DType::float64, {0x1p63, 0x1p63});
-  const Comparison mixed = lnorm::compare(c, d, {}, {10});
+  const Comparison mixed = lnorm::compare(c, d, kExact, {10});
   CHECK(mixed.mismatched == 2);
   CHECK(mixed.absolute->value == 1);
   CHECK(mixed.first_mismatches[0].expected.low == 0);
@@ -240,7 +264,7 @@ TEST_CASE("64-bit integers are compared exactly, with floats too", "[pipeline]")
 TEST_CASE("tensors without elements are equal, and numbers are compared", "[pipeline]") {
   auto a = source_of<float>({0, 3}, DType::float32, {});
   auto b = source_of<double>({0, 3}, DType::float64, {});
-  const Comparison empty = lnorm::compare(a, b, {}, {10});
+  const Comparison empty = lnorm::compare(a, b, kExact, {10});
   CHECK(empty.equal());
   CHECK(empty.elements == 0);
   CHECK(!empty.absolute);
@@ -248,5 +272,5 @@ TEST_CASE("tensors without elements are equal, and numbers are compared", "[pipe
   CHECK(b.finished);
   auto c = source_of<float>({}, DType::float32, {1});
   auto d = source_of<float>({}, DType::float32, {2});
-  CHECK(lnorm::compare(c, d, {}, {10}).mismatched == 1);
+  CHECK(lnorm::compare(c, d, kExact, {10}).mismatched == 1);
 }
