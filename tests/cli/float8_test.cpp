@@ -40,7 +40,7 @@ TEST_CASE("results are rounded to float8 once, ties to even") {
   CHECK(with_bias(e5m2, "[61439.99999999999, -61440]") == "[60000.0,-Infinity]\n");
 }
 
-TEST_CASE("--saturate takes what is beyond the greatest number for that") {
+TEST_CASE("with --saturate a float8 takes what is beyond the greatest number for that") {
   for (const auto& [dtype, beyond, most] : std::vector<std::array<std::string, 3>>{
            {"float8_e4m3fn", "NaN", "450.0"}, {"float8_e5m2", "Infinity", "60000.0"}}) {
     CAPTURE(dtype);
@@ -56,7 +56,7 @@ TEST_CASE("--saturate takes what is beyond the greatest number for that") {
   }
 }
 
-TEST_CASE("--output-scale multiplies the result before it is rounded") {
+TEST_CASE("with --output-scale a factor multiplies the result before it is rounded") {
   const Words e4m3{"--dtype", "float8_e4m3fn", "--output-scale"};
   const auto scaled = [&](const std::string& scale, const Words& more = {}) {
     Words words = e4m3;

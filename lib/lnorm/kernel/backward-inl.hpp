@@ -283,10 +283,10 @@ struct NarrowBlockWriter {
     }
   }
 
-  // The last columns, fewer than a vector.
+  // A vector of the last columns, or less.
   template <class Settle>
   HWY_INLINE void write_last(std::int64_t column, const Settle& settle) const {
-    const std::int64_t count = block.columns - column;
+    const std::int64_t count = std::min(kWidth, block.columns - column);
     const auto size = static_cast<std::size_t>(count * kSize<T>);
     const V weight = weight_at(column);
     const auto mask = mask_of(kDoubles, count);
@@ -377,16 +377,18 @@ void narrow_gradient_write(const GradientPart& part, const NarrowGradient* gradi
     if (is_usual) {
       NarrowRow rows[kMostGradientRows];
       for (std::int64_t r = 0; r < part.x.rows; ++r) rows[r] = NarrowRow::of<Out>(gradients[r]);
-      const NarrowBlock block{part.x.data,
-                              part.dy.data,
-                              dx.data,
-                              n * kSize<Out>,
-                              n * kSize<Out>,
-                              part.x.rows,
-                              n,
-                              weight.empty() ? nullptr : weight.high(part.offset),
-                              sums_at(0)};
-      write_block<Out, Out>(block, rows, dx.past_caches, settle_from(0, 0));
+      for (std::int64_t start = 0; start < n; start += kChunk) {
+        const NarrowBlock block{part.x.data + start * kSize<Out>,
+                                part.dy.data + start * kSize<Out>,
+                                dx.data == nullptr ? nullptr : dx.data + start * kSize<Out>,
+                                n * kSize<Out>,
+                                n * kSize<Out>,
+                                part.x.rows,
+                                std::min(kChunk, n - start),
+                                weight.empty() ? nullptr : weight.high(part.offset + start),
+                                sums_at(start)};
+        write_block<Out, Out>(block, rows, dx.past_caches, settle_from(0, start));
+      }
       return;
     }
     Chunk x;
