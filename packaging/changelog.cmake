@@ -1,4 +1,4 @@
-# From CHANGELOG.md, whose first entry is this version's ("## 0.3.0 (2026-11-22)"): LNORM_RELEASE_DATE, and
+# From CHANGELOG.md, whose first entry is this version's ("## 0.4.0 (2026-11-22)"): LNORM_RELEASE_DATE, and
 # LNORM_RELEASE_NOTES, its lines.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/CHANGELOG.md)
 file(READ ${PROJECT_SOURCE_DIR}/CHANGELOG.md changes)

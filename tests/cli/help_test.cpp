@@ -60,7 +60,7 @@ const std::vector<CommandHelp> kCommands{
      "lnorm grad [INPUT...] [OPTIONS]",
      {kAxes,
       kInput,
-      kOutput,
+      {"-o", "--output", "--to", "--dtype", "--name", "--nan", "--residual", "--round"},
       kPrint,
       {"--dy", "--mean", "--rstd", "--eps", "--eps-on", "--ddof", "--unbiased", "--weight",
        "--gamma", "--scale", "--kernel", "--zero-centered-weight", "--rms", "--dx", "--dweight",
