@@ -56,34 +56,62 @@ HWY_INLINE double folded_sum(const V (&lanes)[kGradientVectors]) {
   return sum_of_lanes(sum);
 }
 
-// The lanes of the sums over at most a chunk.
+// A sum with what its additions lose.
+struct CompensatedSum {
+  V lanes[kGradientVectors];
+  V lost[kGradientVectors];
+
+  HWY_INLINE void clear() {
+    for (std::int64_t v = 0; v < kGradientVectors; ++v) lanes[v] = lost[v] = hn::Zero(kDoubles);
+  }
+  HWY_INLINE void add(std::int64_t v, V term) {
+    const V2 sum = two_sum(lanes[v], term);
+    lanes[v] = sum.high;
+    lost[v] = lost[v] + sum.low;
+  }
+  HWY_INLINE DoubleDouble fold() const {
+    V2 sum = two_sum(lanes[0], lost[0]);
+    for (std::int64_t v = 1; v < kGradientVectors; ++v) sum = sum + two_sum(lanes[v], lost[v]);
+    alignas(64) double high[kWidth];
+    alignas(64) double low[kWidth];
+    hn::Store(sum.high, kDoubles, high);
+    hn::Store(sum.low, kDoubles, low);
+    DoubleDouble total{high[0], low[0]};
+    for (std::int64_t j = 1; j < kWidth; ++j) {
+      total = lnorm::operator+(total, DoubleDouble{high[j], low[j]});
+    }
+    return total;
+  }
+};
+
+// The lanes of the sums over a row. Those of x are compensated: x-hat is in every term of a column, of which there are
+// many.
 struct GradientLanes {
-  V x[kGradientVectors];
-  V x_squares[kGradientVectors];
+  CompensatedSum x;
+  CompensatedSum x_squares;
   V g[kGradientVectors];
   V gx[kGradientVectors];
   V g_squares[kGradientVectors];
 
   HWY_INLINE void clear() {
-    const V zero = hn::Zero(kDoubles);
+    x.clear();
+    x_squares.clear();
     for (std::int64_t v = 0; v < kGradientVectors; ++v) {
-      x[v] = x_squares[v] = g[v] = gx[v] = g_squares[v] = zero;
+      g[v] = gx[v] = g_squares[v] = hn::Zero(kDoubles);
     }
   }
 
   HWY_INLINE void add(std::int64_t v, V d, V term) {
-    x[v] = x[v] + d;
-    x_squares[v] = hn::MulAdd(d, d, x_squares[v]);
+    x.add(v, d);
+    x_squares.add(v, d * d);
     g[v] = g[v] + term;
     gx[v] = hn::MulAdd(term, d, gx[v]);
     g_squares[v] = hn::MulAdd(term, term, g_squares[v]);
   }
 
   HWY_INLINE void add_to(GradientSums& total) const {
-    total += GradientSums{{{folded_sum(x)}, {folded_sum(x_squares)}},
-                          {folded_sum(g)},
-                          {folded_sum(gx)},
-                          folded_sum(g_squares)};
+    total += GradientSums{
+        {x.fold(), x_squares.fold()}, {folded_sum(g)}, {folded_sum(gx)}, folded_sum(g_squares)};
   }
 };
 
@@ -425,31 +453,12 @@ void move_to_pairs(double* from, double* high, double* low, std::int64_t n) {
   }
 }
 
-// A sum of pairs: what high parts lose goes to the low part, which adds up without error-free transforms.
-struct WideSum {
-  V2 lanes[kGradientVectors];
-
-  HWY_INLINE void clear() {
-    for (V2& lane : lanes) lane = {hn::Zero(kDoubles), hn::Zero(kDoubles)};
-  }
+// A sum of pairs, whose low parts add up with what is lost.
+struct WideSum : CompensatedSum {
   HWY_INLINE void add(std::int64_t v, V2 term) {
-    const V2 sum = two_sum(lanes[v].high, term.high);
-    lanes[v] = {sum.high, lanes[v].low + (sum.low + term.low)};
-  }
-  HWY_INLINE DoubleDouble fold() const {
-    V2 sum = two_sum(lanes[0].high, lanes[0].low);
-    for (std::int64_t v = 1; v < kGradientVectors; ++v) {
-      sum = sum + two_sum(lanes[v].high, lanes[v].low);
-    }
-    alignas(64) double high[kWidth];
-    alignas(64) double low[kWidth];
-    hn::Store(sum.high, kDoubles, high);
-    hn::Store(sum.low, kDoubles, low);
-    DoubleDouble total{high[0], low[0]};
-    for (std::int64_t j = 1; j < kWidth; ++j) {
-      total = lnorm::operator+(total, DoubleDouble{high[j], low[j]});
-    }
-    return total;
+    const V2 sum = two_sum(lanes[v], term.high);
+    lanes[v] = sum.high;
+    lost[v] = lost[v] + (sum.low + term.low);
   }
 };
 

@@ -30,6 +30,7 @@ struct GradientSetting {
   const AffineTerm& weight;  // empty: 1
   const Formula& formula;
   bool in_parts = false;  // the row is long, so that some results will need wide statistics
+  bool wants_dx = true;   // or else x-hat alone
 };
 
 // A row, or a part of it.

@@ -80,6 +80,9 @@ std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double c
   const double shift = sum / count;
   const double correction = shift * sum;
   const double centered = squares - correction;
+  // Sums of x are compensated: about 0 they lose what rounds them, and elsewhere what rounds d. In u.
+  const double d_error = center == 0 ? 0 : 1;
+  const double x_root = std::sqrt(squares / count);
   double rstd = 0;
   double root_reciprocal = 0;
   double rho = 0;  // of rstd and of the reciprocal of the root, in u
@@ -96,11 +99,10 @@ std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double c
     if (!usable) return std::nullopt;
     rstd = 1 / s;
     root_reciprocal = formula.eps_on == EpsOn::variance ? rstd : 1 / root;
-    // The sum of squares is off by h + 4, what is taken from it by 2 (h + 2) |sum| / sqrt(n squares) and its roundings.
+    // Squares are off by 2 and twice the error of d, what is taken from them by that of d and three roundings, and the
+    // difference by one.
     const double share = centered > 0 ? squares / centered : 0;
-    const double off =
-        (h + 8) + 2 * (h + 3) * std::fabs(sum) / std::sqrt(count * squares + 0x1p-1000);
-    rho = off * share / 2 + 8;
+    rho = (7 + 4 * d_error) * share / 2 + 6;
   }
   const double product = sums.gx.high - shift * g_sum;
   const double scale = (rstd * rstd) * root_reciprocal / static_cast<double>(n - formula.ddof);
@@ -109,7 +111,6 @@ std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double c
   const double constant = -(mean_g * rstd) - slope * shift;
   const double size = std::fabs(rstd);
   const double g_root = std::sqrt(sums.g_squares / count);
-  const double x_root = std::sqrt(squares / count);
   const double greatest_slope = count * g_root * x_root * std::fabs(scale);
   if (!std::isfinite(greatest_slope) || !std::isfinite(constant)) return std::nullopt;
 
@@ -129,8 +130,10 @@ std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double c
                               offset * kUnit * kSlack + kNarrowLost, sums.g_squares * kSlack,
                               squares * kSlack);
   }
-  result.xhat.offset = has_mean ? (h + 10) * kUnit * size * x_root * kSlack : 0;
-  result.xhat.slope = (rho + 6) * kUnit * kSlack;
+  // Of the mean, and of its product with rstd.
+  const double mean_error = d_error * x_root + 6 * std::fabs(shift);
+  result.xhat.offset = has_mean ? mean_error * kUnit * size * kSlack : 0;
+  result.xhat.slope = (rho + 4) * kUnit * kSlack;
   return result;
 }
 

@@ -50,7 +50,7 @@ class Gatherer {
   Gatherer(const GradientSetting& setting, const ColumnGradients& gathered,
            const ColumnWishes& wishes, const RowsAgain& again)
       : setting_(setting), wishes_(wishes), again_(again), columns_(gathered.size()) {
-    setting_.in_parts = true;  // what is read again is read for the sake of wide statistics
+    setting_.wants_dx = false;
     const std::int64_t count = wishes.uniform ? 1 : columns_;
     results_.dweight.resize(static_cast<std::size_t>(wishes.dweight ? count : 0));
     results_.dbias.resize(static_cast<std::size_t>(wishes.dbias ? count : 0));

@@ -31,7 +31,7 @@ class Settler {
 };
 
 // Rows whose sums of columns are gathered at once: few, so that little is lost.
-inline constexpr std::int64_t kMostGradientRows = 16;
+inline constexpr std::int64_t kMostGradientRows = 8;
 
 // The same for gradients.
 class GradientSettler {

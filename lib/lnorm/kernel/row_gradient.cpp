@@ -44,8 +44,8 @@ void for_each_pair_of(const GradientPart& part, See see) {
 
 bool is_narrow_setting(const GradientSetting& setting) noexcept {
   return setting.kernel.passes != nullptr && is_narrow(setting.x, setting.dx) &&
-         is_narrow(setting.dy, setting.dx) && !setting.in_parts && !is_float8(setting.dx) &&
-         setting.weight.is_within(kMostNarrowAffine);
+         is_narrow(setting.dy, setting.dx) && !setting.in_parts && setting.wants_dx &&
+         !is_float8(setting.dx) && setting.weight.is_within(kMostNarrowAffine);
 }
 
 bool may_be_constant(double g_sum, double g_squares, std::int64_t n) noexcept {
@@ -86,6 +86,7 @@ void RowGradient::start_wide() {
 
 GradientSums RowGradient::sums(const GradientPart& part) const {
   const Passes& passes = *setting_.kernel.passes;
+  if (!setting_.wants_dx) return {.x = passes.wide_sums(part.x, center_)};
   return pass_ == Pass::narrow ? passes.narrow_gradient_sums(part, center_, setting_.weight)
                                : passes.wide_gradient_sums(part, center_, setting_.weight);
 }
@@ -147,14 +148,14 @@ void RowGradient::take_wide(const GradientSums& row) {
     }
   }
   GradientSums sums = row;
-  bool has_sums = row.g_squares > 0;
+  bool has_sums = row.g_squares > 0 || !setting_.wants_dx;
   if (!std::isfinite(row.g_squares) && !find_g_finite()) {
     sums.g = sums.gx = {};
     sums.g_squares = 0;
     has_sums = true;
   }
   // Sums that overflow, or lose all their bits, are for integers to decide.
-  is_zero_ = is_g_finite_ && is_dx_zero(sums);
+  is_zero_ = setting_.wants_dx && is_g_finite_ && is_dx_zero(sums);
   if ((has_sums || is_zero_) && (saved_ || (centered && has_derivative_))) {
     wide_ = wide_gradient(sums, centered ? &*centered : nullptr, n, formula,
                           saved_ ? &*saved_ : nullptr, growth);
