@@ -100,7 +100,7 @@ void ColumnGradients::merge(const ColumnGradients& other) {
     xhat_.offset = std::max(xhat_.offset, other.xhat_.offset);
     xhat_.slope = std::max(xhat_.slope, other.xhat_.slope);
     for (std::size_t i = 0; i < columns; ++i) {
-      for (const std::size_t array : {0, 1}) {
+      for (const std::size_t array : {std::size_t{0}, std::size_t{1}}) {
         const std::size_t size = i + (2 + array) * stride_;
         const std::size_t high = i + 2 * array * stride_;
         const std::size_t low = high + stride_;

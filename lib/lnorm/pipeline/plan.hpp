@@ -41,7 +41,7 @@ struct Plan {
   DType out = DType::float64;
   bool wants_mean_and_rstd = false;
   std::int64_t bytes_beside = 0;  // as of RowNeeds
-  bool saturates = false;  // as of RowsOut
+  bool saturates = false;         // as of RowsOut
   Route route;
 
   // Where the rows and their elements lie: in x, in y (which is in C order), and in what has one number a
