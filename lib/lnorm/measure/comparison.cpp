@@ -76,8 +76,6 @@ class Pass {
     }
     if (criteria.max_abs) bounds_.absolute = *criteria.max_abs;
     if (criteria.max_ulp) bounds_.rank = Ulps::greatest(*criteria.max_ulp, Measure::kReal).rank;
-    // 0 ulp are equal numbers: steps do not count what rounding to the expected dtype loses.
-    if (criteria.max_ulp == 0.0) bounds_.absolute = 0;
     find_limits();
   }
 
@@ -192,8 +190,7 @@ std::vector<Failure> Comparison::failures() const {
   } else {
     check(out_of_tolerance == 0, Criterion::tolerance, static_cast<double>(out_of_tolerance));
     if (criteria.max_ulp && ulps) {
-      const bool is_equal = *criteria.max_ulp > 0 || absolute->value == 0;
-      check(is_equal && ulps->value <= Ulps::greatest(*criteria.max_ulp, ulps->value.is_real),
+      check(ulps->value <= Ulps::greatest(*criteria.max_ulp, ulps->value.is_real),
             Criterion::max_ulp, ulps->value.value());
     }
     check_most(criteria.max_abs, Criterion::max_abs,
