@@ -49,7 +49,8 @@ inline bool is_plain(DType dtype, const Range& range) noexcept {
 // The sums of a row are within this many u^2 of exact: those of chunks are exact, and each addition of one to the
 // total is off by 3 u^2.
 inline double plain_growth(std::int64_t n) noexcept {
-  return 3 * static_cast<double>((n + kChunk - 1) / kChunk);
+  const std::int64_t chunks = (n + kChunk - 1) / kChunk;
+  return 3 * static_cast<double>(chunks);
 }
 
 // Parts a square.

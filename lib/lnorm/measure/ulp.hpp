@@ -42,7 +42,11 @@ struct Ulps {
     return {most < 0x1p64 ? static_cast<std::uint64_t>(most) : kNoUlpDistance, false};
   }
 
-  auto operator<=>(const Ulps&) const = default;
+  friend bool operator==(const Ulps& a, const Ulps& b) noexcept { return a.rank == b.rank; }
+  friend bool operator<(const Ulps& a, const Ulps& b) noexcept { return a.rank < b.rank; }
+  friend bool operator>(const Ulps& a, const Ulps& b) noexcept { return b < a; }
+  friend bool operator<=(const Ulps& a, const Ulps& b) noexcept { return !(b < a); }
+  friend bool operator>=(const Ulps& a, const Ulps& b) noexcept { return !(a < b); }
 };
 
 // Whether a float dtype has more precision and a wider range than another one: then distances are real, in ulp of

@@ -22,30 +22,34 @@ class ColumnsOfThreads {
  public:
   explicit ColumnsOfThreads(std::int64_t columns) : columns_(columns) {}
 
-  std::unique_ptr<ColumnGradients> take() {
+  ColumnGradients& take() {
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<ColumnGradients>(columns_);
-    auto columns = std::move(free_.back());
+    if (free_.empty())
+      free_.push_back(all_.emplace_back(std::make_unique<ColumnGradients>(columns_)).get());
+    ColumnGradients* const columns = free_.back();
     free_.pop_back();
-    return columns;
+    return *columns;
   }
 
-  void put_back(std::unique_ptr<ColumnGradients> columns) {
+  void put_back(ColumnGradients& columns) {
     const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(columns));
+    free_.push_back(&columns);
   }
 
   // What all of them have gathered.
-  std::unique_ptr<ColumnGradients> merged() {
-    auto all = take();
-    for (const auto& other : free_) all->merge(*other);
-    return all;
+  const ColumnGradients& merged() {
+    ColumnGradients& sum = take();
+    for (const auto& other : all_) {
+      if (other.get() != &sum) sum.merge(*other);
+    }
+    return sum;
   }
 
  private:
   std::int64_t columns_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<ColumnGradients>> free_;
+  std::vector<std::unique_ptr<ColumnGradients>> all_;
+  std::vector<ColumnGradients*> free_;
 };
 
 // Rows in blocks of whole ones.
@@ -70,11 +74,11 @@ class GradientBlocks {
       Slot& slot = slots_[s];
       read(tile, slot);
       if (dx != nullptr) slot.out.resize(tile.bytes(item_size(plan_.out)));
-      auto gathered = columns != nullptr ? columns->take() : nullptr;
+      ColumnGradients* const gathered = columns != nullptr ? &columns->take() : nullptr;
       layer_norm_backward(setting.kernel, rows_.x(tile, slot.in), rows_.dy(tile, slot.in),
                           {dx != nullptr ? slot.out.data() : nullptr, plan_.out}, setting.weight,
-                          setting.formula, GradientRows::saved(slot.in, 0), gathered.get());
-      if (gathered) columns->put_back(std::move(gathered));
+                          setting.formula, GradientRows::saved(slot.in, 0), gathered);
+      if (gathered != nullptr) columns->put_back(*gathered);
       if (dx != nullptr) slot.encoded = dx->put(tile, slot.out, slot.packed, slot.text);
     };
     const auto end = [&](std::int64_t block, std::size_t s) {
@@ -188,7 +192,7 @@ void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& ke
     GradientBlocks blocks(rows, plan, options);
     blocks.run(setting, dx_sink, wants_columns ? &gathered : nullptr);
     if (wants_columns) {
-      found = parameter_gradients(setting, *gathered.merged(), columns, blocks.again());
+      found = parameter_gradients(setting, gathered.merged(), columns, blocks.again());
     }
   }
   rows.finish();
