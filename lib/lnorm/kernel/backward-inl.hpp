@@ -56,36 +56,42 @@ HWY_INLINE double folded_sum(const V (&lanes)[kGradientVectors]) {
   return sum_of_lanes(sum);
 }
 
-// A sum with what its additions lose.
+// Sums with what their additions lose.
 struct CompensatedSum {
-  V lanes[kGradientVectors];
-  V lost[kGradientVectors];
+  V sum;
+  V lost;
 
-  HWY_INLINE void clear() {
-    for (std::int64_t v = 0; v < kGradientVectors; ++v) lanes[v] = lost[v] = hn::Zero(kDoubles);
+  HWY_INLINE void clear() { sum = lost = hn::Zero(kDoubles); }
+  HWY_INLINE void add(V term) {
+    const V2 next = two_sum(sum, term);
+    sum = next.high;
+    lost = lost + next.low;
   }
-  HWY_INLINE void add(std::int64_t v, V term) {
-    const V2 sum = two_sum(lanes[v], term);
-    lanes[v] = sum.high;
-    lost[v] = lost[v] + sum.low;
+  // A pair, whose low part adds up with what is lost.
+  HWY_INLINE void add(V2 term) {
+    const V2 next = two_sum(sum, term.high);
+    sum = next.high;
+    lost = lost + (next.low + term.low);
   }
+  // In halves, so that additions do not wait for each other.
   HWY_INLINE DoubleDouble fold() const {
-    V2 sum = two_sum(lanes[0], lost[0]);
-    for (std::int64_t v = 1; v < kGradientVectors; ++v) sum = sum + two_sum(lanes[v], lost[v]);
-    alignas(64) double high[kWidth];
-    alignas(64) double low[kWidth];
-    hn::Store(sum.high, kDoubles, high);
-    hn::Store(sum.low, kDoubles, low);
-    DoubleDouble total{high[0], low[0]};
-    for (std::int64_t j = 1; j < kWidth; ++j) {
-      total = lnorm::operator+(total, DoubleDouble{high[j], low[j]});
+    alignas(64) double sums[kWidth];
+    alignas(64) double rest[kWidth];
+    hn::Store(sum, kDoubles, sums);
+    hn::Store(lost, kDoubles, rest);
+    for (std::int64_t half = kWidth / 2; half > 0; half /= 2) {
+      for (std::int64_t j = 0; j < half; ++j) {
+        const DoubleDouble both = lnorm::two_sum(sums[j], sums[j + half]);
+        sums[j] = both.high;
+        rest[j] = rest[j] + rest[j + half] + both.low;
+      }
     }
-    return total;
+    return lnorm::two_sum(sums[0], rest[0]);
   }
 };
 
-// The lanes of the sums over a row. Those of x are compensated: x-hat is in every term of a column, of which there are
-// many.
+// The lanes of the sums over a row. Those of x lose little, and so does x-hat, which is in every term of a column: four
+// terms go through two additions, and what more would lose is kept.
 struct GradientLanes {
   CompensatedSum x;
   CompensatedSum x_squares;
@@ -93,25 +99,25 @@ struct GradientLanes {
   V gx[kGradientVectors];
   V g_squares[kGradientVectors];
 
-  HWY_INLINE void clear() {
-    x.clear();
-    x_squares.clear();
+  HWY_INLINE void clear_g() {
     for (std::int64_t v = 0; v < kGradientVectors; ++v) {
       g[v] = gx[v] = g_squares[v] = hn::Zero(kDoubles);
     }
   }
 
-  HWY_INLINE void add(std::int64_t v, V d, V term) {
-    x.add(v, d);
-    x_squares.add(v, d * d);
+  HWY_INLINE void add_x(const V (&d)[kGradientVectors]) {
+    static_assert(kGradientVectors == 4);
+    x.add((d[0] + d[1]) + (d[2] + d[3]));
+    x_squares.add(hn::MulAdd(d[1], d[1], d[0] * d[0]) + hn::MulAdd(d[3], d[3], d[2] * d[2]));
+  }
+  HWY_INLINE void add_g(std::int64_t v, V term, V d) {
     g[v] = g[v] + term;
     gx[v] = hn::MulAdd(term, d, gx[v]);
     g_squares[v] = hn::MulAdd(term, term, g_squares[v]);
   }
 
-  HWY_INLINE void add_to(GradientSums& total) const {
-    total += GradientSums{
-        {x.fold(), x_squares.fold()}, {folded_sum(g)}, {folded_sum(gx)}, folded_sum(g_squares)};
+  HWY_INLINE void add_g_to(GradientSums& total) const {
+    total += GradientSums{{}, {folded_sum(g)}, {folded_sum(gx)}, folded_sum(g_squares)};
   }
 };
 
@@ -125,7 +131,9 @@ GradientSums narrow_gradient_sums(const GradientPart& part, double center,
                                   const AffineTerm& weight) {
   GradientSums total;
   GradientLanes sums;
-  sums.clear();
+  sums.x.clear();
+  sums.x_squares.clear();
+  sums.clear_g();
   with_weight_or_not(weight, [&](auto has_weight) HWY_ATTR {
     const auto add = [&](std::int64_t start, std::int64_t n, const auto& x,
                          const auto& dy) HWY_ATTR {
@@ -133,25 +141,34 @@ GradientSums narrow_gradient_sums(const GradientPart& part, double center,
       GradientLanes lanes = sums;
       std::int64_t i = 0;
       for (; i + kGradientLanes <= n; i += kGradientLanes) {
-        x.read_ahead(i);
-        dy.read_ahead(i);
+        V d[kGradientVectors];
         for (std::int64_t v = 0; v < kGradientVectors; ++v) {
           const std::int64_t at = i + v * kWidth;
-          lanes.add(v, x(at), weighted<has_weight()>(dy(at), w, at));
+          d[v] = x(at);
+          lanes.add_g(v, weighted<has_weight()>(dy(at), w, at), d[v]);
         }
+        lanes.add_x(d);
       }
-      for (std::int64_t v = 0; i < n; ++v, i += kWidth) {
-        const auto mask = mask_of(kDoubles, n - i);
-        const V g = weighted<has_weight()>(hn::IfThenElseZero(mask, dy(i)), w, i);
-        lanes.add(v, hn::IfThenElseZero(mask, x(i)), hn::IfThenElseZero(mask, g));
+      if (i < n) {
+        V d[kGradientVectors];
+        for (std::int64_t v = 0; v < kGradientVectors; ++v, i += kWidth) {
+          d[v] = hn::Zero(kDoubles);
+          if (i >= n) continue;
+          const auto mask = mask_of(kDoubles, n - i);
+          d[v] = hn::IfThenElseZero(mask, x(i));
+          const V g = weighted<has_weight()>(hn::IfThenElseZero(mask, dy(i)), w, i);
+          lanes.add_g(v, hn::IfThenElseZero(mask, g), d[v]);
+        }
+        lanes.add_x(d);
       }
       sums = lanes;
       if ((start + n) % kChunk != 0 && start + n != part.x.row_length) return;
-      sums.add_to(total);
-      sums.clear();
+      sums.add_g_to(total);
+      sums.clear_g();
     };
     for_each_pair(part, center, add);
   });
+  total.x = {sums.x.fold(), sums.x_squares.fold()};
   return total;
 }
 
@@ -161,7 +178,7 @@ struct NarrowRow {
   double rstd;
   double slope;
   double lower;  // the constant less the error; of a dtype narrower than float the constant
-  double upper;
+  double width;  // from there to the constant and the error
   double xhat_at_center;
   double error;
 
@@ -172,7 +189,7 @@ struct NarrowRow {
             gradient.rstd,
             gradient.slope,
             gradient.constant - (std::is_same_v<Out, float> ? error : 0),
-            gradient.constant + error,
+            2 * error,
             -gradient.shift * gradient.rstd,
             error};
   }
@@ -204,11 +221,14 @@ struct NarrowBlockWriter {
   const NarrowBlock& block;
   const NarrowRow* rows;
 
+  // Of some columns: of some rows, and of the sizes of their terms.
   struct Sums {
     V dweight;
     V dbias;
     V dweight_size;
     V dbias_size;
+
+    HWY_INLINE void clear() { dweight = dbias = dweight_size = dbias_size = hn::Zero(kDoubles); }
   };
 
   static HWY_INLINE Results results(V d, V g, const NarrowRow& row) {
@@ -216,7 +236,7 @@ struct NarrowBlockWriter {
     const V rstd = splat(row.rstd);
     const V low = hn::MulAdd(g, rstd, hn::MulAdd(d, slope, splat(row.lower)));
     if constexpr (kIsFloat) {
-      return float_results(low, hn::MulAdd(g, rstd, hn::MulAdd(d, slope, splat(row.upper))));
+      return float_results(low, low + splat(row.width));
     } else {
       return HalfResults<Out>(row.error)(low);
     }
@@ -244,23 +264,27 @@ struct NarrowBlockWriter {
   }
 
   static HWY_INLINE void add(V d, V dy, const NarrowRow& row, Sums& sums) {
-    const V term = dy * hn::MulAdd(d, splat(row.rstd), splat(row.xhat_at_center));
-    sums.dweight = sums.dweight + term;
+    const V xhat = hn::MulAdd(d, splat(row.rstd), splat(row.xhat_at_center));
+    sums.dweight = hn::MulAdd(dy, xhat, sums.dweight);
     sums.dbias = sums.dbias + dy;
-    sums.dweight_size = sums.dweight_size + hn::Abs(term);
-    sums.dbias_size = sums.dbias_size + hn::Abs(dy);
+    const V size = hn::Abs(dy);
+    sums.dweight_size = hn::MulAdd(size, hn::Abs(xhat), sums.dweight_size);
+    sums.dbias_size = sums.dbias_size + size;
   }
-  HWY_INLINE Sums load_sums(std::int64_t column) const {
-    return {hn::LoadU(kDoubles, block.sums.dweight + column),
-            hn::LoadU(kDoubles, block.sums.dbias + column),
-            hn::LoadU(kDoubles, block.sums.dweight_size + column),
-            hn::LoadU(kDoubles, block.sums.dbias_size + column)};
+  static HWY_INLINE void add_to_pairs(V sum, double* high, double* low) {
+    const V2 total = two_sum(hn::LoadU(kDoubles, high), sum);
+    hn::StoreU(total.high, kDoubles, high);
+    hn::StoreU(hn::LoadU(kDoubles, low) + total.low, kDoubles, low);
   }
-  HWY_INLINE void store_sums(const Sums& sums, std::int64_t column) const {
-    hn::StoreU(sums.dweight, kDoubles, block.sums.dweight + column);
-    hn::StoreU(sums.dbias, kDoubles, block.sums.dbias + column);
-    hn::StoreU(sums.dweight_size, kDoubles, block.sums.dweight_size + column);
-    hn::StoreU(sums.dbias_size, kDoubles, block.sums.dbias_size + column);
+  static HWY_INLINE void add_to_sizes(V sum, double* sizes) {
+    hn::StoreU(hn::LoadU(kDoubles, sizes) + sum, kDoubles, sizes);
+  }
+  HWY_INLINE void add_to_columns(const Sums& sums, std::int64_t column) const {
+    const NarrowColumns& to = block.sums;
+    add_to_pairs(sums.dweight, to.dweight_high + column, to.dweight_low + column);
+    add_to_pairs(sums.dbias, to.dbias_high + column, to.dbias_low + column);
+    add_to_sizes(sums.dweight_size, to.dweight_size + column);
+    add_to_sizes(sums.dbias_size, to.dbias_size + column);
   }
 
   template <bool stream, class Settle>
@@ -269,7 +293,7 @@ struct NarrowBlockWriter {
     Sums sums[kBlockVectors];
     for (std::int64_t v = 0; v < kBlockVectors; ++v) {
       weight[v] = weight_at(column + v * kWidth);
-      if constexpr (has_columns) sums[v] = load_sums(column + v * kWidth);
+      sums[v].clear();
     }
     const std::byte* x = block.x + column * kSize<T>;
     const std::byte* dy = block.dy + column * kSize<T>;
@@ -279,6 +303,12 @@ struct NarrowBlockWriter {
       // No hardware looks ahead in so many rows.
       prefetch(x + 2 * kBlockLanes * kSize<T>, kBlockLanes * kSize<T>);
       prefetch(dy + 2 * kBlockLanes * kSize<T>, kBlockLanes * kSize<T>);
+      // The next rows are on their way from memory while these are computed.
+      prefetch(x + block.rows * block.x_stride, kBlockLanes * kSize<T>);
+      prefetch(dy + block.rows * block.x_stride, kBlockLanes * kSize<T>);
+      if constexpr (has_dx && !stream) {
+        prefetch(dx + 2 * kBlockLanes * kSize<Out>, kBlockLanes * kSize<Out>);
+      }
       hn::Vec<F> y[kBlockVectors];
       auto open = hn::Zero(kWords);
       for (std::int64_t v = 0; v < kBlockVectors; ++v) {
@@ -307,7 +337,10 @@ struct NarrowBlockWriter {
       dy += block.x_stride;
     }
     if constexpr (has_columns) {
-      for (std::int64_t v = 0; v < kBlockVectors; ++v) store_sums(sums[v], column + v * kWidth);
+      HWY_UNROLL(4)  // or else sums would not stay in registers
+      for (std::int64_t v = 0; v < kBlockVectors; ++v) {
+        add_to_columns(sums[v], column + v * kWidth);
+      }
     }
   }
 
@@ -325,9 +358,10 @@ struct NarrowBlockWriter {
       std::memcpy(dy, block.dy + r * block.x_stride + column * kSize<T>, size);
       if constexpr (has_dx) write_one_by_one(r, column, count, x, dy, weight, settle);
       if constexpr (has_columns) {
-        Sums sums = load_sums(column);
+        Sums sums;
+        sums.clear();
         add(hn::IfThenElseZero(mask, deviation(x, rows[r])), load_vector<T>(dy), rows[r], sums);
-        store_sums(sums, column);
+        add_to_columns(sums, column);
       }
     }
   }
@@ -363,7 +397,7 @@ HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, boo
   const auto write_with = [&](auto with_center) HWY_ATTR {
     if (block.dx == nullptr) {
       write(with_center, std::false_type{}, std::true_type{});
-    } else if (block.sums.dweight != nullptr) {
+    } else if (block.sums.dweight_high != nullptr) {
       write(with_center, std::true_type{}, std::true_type{});
     } else {
       write(with_center, std::true_type{}, std::false_type{});
@@ -394,7 +428,8 @@ void narrow_gradient_write(const GradientPart& part, const NarrowGradient* gradi
   };
   const auto sums_at = [&](std::int64_t column) {
     if (columns == nullptr) return NarrowColumns{};
-    return NarrowColumns{columns->dweight + column, columns->dbias + column,
+    return NarrowColumns{columns->dweight_high + column, columns->dweight_low + column,
+                         columns->dbias_high + column,   columns->dbias_low + column,
                          columns->dweight_size + column, columns->dbias_size + column};
   };
   const bool is_native =
@@ -443,22 +478,20 @@ void narrow_gradient_write(const GradientPart& part, const NarrowGradient* gradi
   });
 }
 
-void move_to_pairs(double* from, double* high, double* low, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; i += kWidth) {
-    const V2 pair{hn::LoadU(kDoubles, high + i), hn::LoadU(kDoubles, low + i)};
-    const V2 sum = pair + hn::LoadU(kDoubles, from + i);
-    hn::StoreU(sum.high, kDoubles, high + i);
-    hn::StoreU(sum.low, kDoubles, low + i);
-    hn::StoreU(hn::Zero(kDoubles), kDoubles, from + i);
-  }
-}
+// A sum of pairs.
+struct WideSum {
+  CompensatedSum lanes[kGradientVectors];
 
-// A sum of pairs, whose low parts add up with what is lost.
-struct WideSum : CompensatedSum {
-  HWY_INLINE void add(std::int64_t v, V2 term) {
-    const V2 sum = two_sum(lanes[v], term.high);
-    lanes[v] = sum.high;
-    lost[v] = lost[v] + (sum.low + term.low);
+  HWY_INLINE void clear() {
+    for (CompensatedSum& lane : lanes) lane.clear();
+  }
+  HWY_INLINE void add(std::int64_t v, V2 term) { lanes[v].add(term); }
+  HWY_INLINE DoubleDouble fold() const {
+    CompensatedSum total = lanes[0];
+    for (std::int64_t v = 1; v < kGradientVectors; ++v) {
+      total.add(V2{lanes[v].sum, lanes[v].lost});
+    }
+    return total.fold();
   }
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "lnorm/kernel/row_gradient.hpp"
 
@@ -28,7 +29,7 @@ class BlockOfRows final : public GradientSettler {
     }
     if (!setting_.formula.rms) center_ = sample_of(row_of(x_, 0)).center;
     // The second-level cache holds what is read twice.
-    constexpr std::int64_t kBytes = std::int64_t{192} << 10;
+    constexpr std::int64_t kBytes = std::int64_t{256} << 10;
     const std::int64_t at_once =
         std::clamp<std::int64_t>(kBytes / (row_bytes(x_) + row_bytes(dy_)), 1, kMostGradientRows);
     while (first_ < x_.rows) {
@@ -60,9 +61,7 @@ class BlockOfRows final : public GradientSettler {
     return {row_of(x_, first_ + r), row_of(dy_, first_ + r)};
   }
   RowsOut out(std::int64_t r) const {
-    RowsOut result = row_of(dx_, x_.row_length, first_ + r);
-    if (dx_.data == nullptr) result.data = nullptr;
-    return result;
+    return dx_.data == nullptr ? dx_ : row_of(dx_, x_.row_length, first_ + r);
   }
 
   // Of the next row; false if it takes more than narrow sums.
@@ -85,7 +84,10 @@ class BlockOfRows final : public GradientSettler {
     // The next row is about where this is. One that is near 0 needs no center.
     const double next = center + gradient->shift;
     center_ = std::fabs(next) * gradient->rstd <= 0.7 ? 0 : next;
-    return true;
+    // Neither does the first, whose bounds of x-hat would be those of all rows.
+    const bool is_better_about_zero =
+        saved == nullptr && first_ + count_ == 0 && center != 0 && center_ == 0;
+    return !is_better_about_zero || sum_up();
   }
 
   void write_rows() {
@@ -94,14 +96,12 @@ class BlockOfRows final : public GradientSettler {
     rows.x.data = part(0).x.data;
     rows.dy.data = part(0).dy.data;
     rows.x.rows = rows.dy.rows = count_;
+    const std::span gradients(gradients_.data(), static_cast<std::size_t>(count_));
     std::optional<NarrowColumns> sums;
-    if (columns_ != nullptr) sums = columns_->narrow();
+    if (columns_ != nullptr) sums = columns_->narrow(gradients);
     const Passes& passes = *setting_.kernel.passes;
     passes.narrow_gradient_write(rows, gradients_.data(), setting_.weight, out(0),
                                  sums ? &*sums : nullptr, *this);
-    if (columns_ != nullptr) {
-      columns_->end_narrow_rows({gradients_.data(), static_cast<std::size_t>(count_)}, passes);
-    }
   }
 
   // A row by itself.

@@ -11,10 +11,16 @@ namespace lnorm {
 
 namespace {
 
-// What the sum of so many terms loses, relative to the sum of their sizes: an addition each, and two to spare; and the
-// rounding of the term of dweight.
-constexpr double kDbiasError = (kMostGradientRows + 2) * kUnit;
-constexpr double kDweightError = (kMostGradientRows + 4) * kUnit;
+// What sums over some rows lose, relative to the sum of the sizes of their terms: u for an addition, the first of which is
+// one to 0, which rounds a product and does nothing to dy.
+constexpr double kDweightError = kMostGradientRows * kUnit;
+constexpr double kDbiasError = (kMostGradientRows - 1) * kUnit;
+
+// What adding n of these loses: the k-th loses at most u, which is added to what is at most k u.
+double pairs_error(std::int64_t n) {
+  const double lost = static_cast<double>(n) * kUnit;
+  return lost * lost;
+}
 
 constexpr double kSlack = 1 + 0x1p-8;
 
@@ -32,9 +38,7 @@ void add_exactly(double number, double& high, double& low, double& error) {
   error += std::fabs(rest.low);
 }
 
-constexpr std::size_t kNarrowArrays = 4;
-constexpr std::size_t kTotals = 4;
-constexpr std::size_t kWideArrays = 6;
+constexpr std::size_t kArrays = 6;  // of NarrowColumns, and of WideColumns
 
 }  // namespace
 
@@ -44,30 +48,24 @@ ColumnGradients::ColumnGradients(std::int64_t columns)
       flags_(static_cast<std::size_t>(columns)) {}
 
 void ColumnGradients::make_narrow() {
-  if (!narrow_.empty()) return;
-  narrow_.resize(kNarrowArrays * stride_);
-  totals_.resize(kTotals * stride_);
+  if (narrow_.empty()) narrow_.resize(kArrays * stride_);
 }
 
-NarrowColumns ColumnGradients::narrow() {
+void ColumnGradients::add_bounds(const XhatBounds& xhat) {
+  xhat_.offset = std::max(xhat_.offset, xhat.offset);
+  xhat_.slope = std::max(xhat_.slope, xhat.slope);
+}
+
+NarrowColumns ColumnGradients::narrow(std::span<const NarrowGradient> rows) {
   make_narrow();
+  for (const NarrowGradient& row : rows) add_bounds(row.xhat);
+  narrow_rows_ += std::ssize(rows);
   double* const at = narrow_.data();
-  return {at, at + stride_, at + 2 * stride_, at + 3 * stride_};
-}
-
-void ColumnGradients::end_narrow_rows(std::span<const NarrowGradient> rows, const Passes& passes) {
-  for (const NarrowGradient& row : rows) {
-    xhat_.offset = std::max(xhat_.offset, row.xhat.offset);
-    xhat_.slope = std::max(xhat_.slope, row.xhat.slope);
-  }
-  double* const totals = totals_.data();
-  passes.move_to_pairs(narrow_.data(), totals, totals + stride_, columns_);
-  passes.move_to_pairs(narrow_.data() + stride_, totals + 2 * stride_, totals + 3 * stride_,
-                       columns_);
+  return {at, at + stride_, at + 2 * stride_, at + 3 * stride_, at + 4 * stride_, at + 5 * stride_};
 }
 
 void ColumnGradients::make_wide() {
-  std::call_once(has_wide_, [this] { wide_.resize(kWideArrays * stride_); });
+  std::call_once(has_wide_, [this] { wide_.resize(kArrays * stride_); });
 }
 
 WideColumns ColumnGradients::wide(std::int64_t first) {
@@ -97,17 +95,16 @@ void ColumnGradients::merge(const ColumnGradients& other) {
   for (std::size_t i = 0; i < columns; ++i) flags_[i] |= other.flags_[i];
   if (!other.narrow_.empty()) {
     make_narrow();
-    xhat_.offset = std::max(xhat_.offset, other.xhat_.offset);
-    xhat_.slope = std::max(xhat_.slope, other.xhat_.slope);
+    add_bounds(other.xhat_);
+    narrow_rows_ += other.narrow_rows_;
     for (std::size_t i = 0; i < columns; ++i) {
-      for (const std::size_t array : {std::size_t{0}, std::size_t{1}}) {
-        const std::size_t size = i + (2 + array) * stride_;
-        const std::size_t high = i + 2 * array * stride_;
+      for (const std::size_t high : {i, i + 2 * stride_}) {
         const std::size_t low = high + stride_;
-        const DoubleDouble sum = DoubleDouble{totals_[high], totals_[low]} +
-                                 DoubleDouble{other.totals_[high], other.totals_[low]};
-        totals_[high] = sum.high;
-        totals_[low] = sum.low;
+        const DoubleDouble sum = two_sum(narrow_[high], other.narrow_[high]);
+        narrow_[high] = sum.high;
+        narrow_[low] += other.narrow_[low] + sum.low;
+      }
+      for (const std::size_t size : {i + 4 * stride_, i + 5 * stride_}) {
         narrow_[size] += other.narrow_[size];
       }
     }
@@ -130,10 +127,11 @@ ColumnGradients::Sum ColumnGradients::dweight(std::int64_t column) const {
   sum.is_nan = (flags_[i] & kNoDweight) != 0;
   sum.is_open = (flags_[i] & kOpenDweight) != 0;
   if (!narrow_.empty()) {
-    sum.value = {totals_[i], totals_[i + stride_]};
-    sum.error = ((xhat_.slope + kDweightError) * narrow_[i + 2 * stride_] +
-                 xhat_.offset * narrow_[i + 3 * stride_]) *
-                kSlack;
+    sum.value = two_sum(narrow_[i], narrow_[i + stride_]);
+    sum.error =
+        ((xhat_.slope + kDweightError + pairs_error(narrow_rows_)) * narrow_[i + 4 * stride_] +
+         xhat_.offset * narrow_[i + 5 * stride_]) *
+        kSlack;
   }
   if (!wide_.empty()) {
     const double error = wide_[i + 4 * stride_];
@@ -149,8 +147,8 @@ ColumnGradients::Sum ColumnGradients::dbias(std::int64_t column) const {
   Sum sum;
   sum.is_nan = (flags_[i] & kNoDbias) != 0;
   if (!narrow_.empty()) {
-    sum.value = {totals_[i + 2 * stride_], totals_[i + 3 * stride_]};
-    sum.error = kDbiasError * narrow_[i + 3 * stride_] * kSlack;
+    sum.value = two_sum(narrow_[i + 2 * stride_], narrow_[i + 3 * stride_]);
+    sum.error = (kDbiasError + pairs_error(narrow_rows_)) * narrow_[i + 5 * stride_] * kSlack;
   }
   if (!wide_.empty()) {
     const DoubleDouble wide = two_sum(wide_[i + 2 * stride_], wide_[i + 3 * stride_]);

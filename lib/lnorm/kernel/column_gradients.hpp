@@ -13,17 +13,17 @@
 
 namespace lnorm {
 
-struct Passes;  // passes.hpp
-
-// A column's sums in doubles. Pointers are to that of a part's first column.
+// A column's sums over narrow rows: what additions to the high part lose adds up in the low one. Pointers are to that of a part's first column.
 struct NarrowColumns {
-  double* dweight;       // of dy * xhat, over some rows
-  double* dbias;         // of dy
-  double* dweight_size;  // of |dy * xhat|, over all rows
+  double* dweight_high;  // of dy * xhat
+  double* dweight_low;
+  double* dbias_high;  // of dy
+  double* dbias_low;
+  double* dweight_size;  // of |dy * xhat|
   double* dbias_size;    // of |dy|
 };
 
-// The same in double-doubles, over all rows.
+// The same over wide rows.
 struct WideColumns {
   double* dweight_high;
   double* dweight_low;
@@ -38,18 +38,16 @@ struct WideColumns {
 //
 //   dweight = sum of dy * (x - mean) / s       dbias = sum of dy
 //
-// with bounds of their errors. Memory: 65 bytes a column where rows are narrow, 49 where they are wide. One object for
-// each thread; but several threads may add to different columns of wide rows.
+// with bounds of their errors. Memory: 49 bytes a column, twice that where some rows are narrow and some are wide. One
+// object for each thread; but several threads may add to different columns of wide rows.
 class ColumnGradients {
  public:
   explicit ColumnGradients(std::int64_t columns);
 
   std::int64_t size() const noexcept { return columns_; }
 
-  // For whole rows, up to kMostGradientRows, after which end_narrow_rows is called. Arrays are followed by room for a
-  // vector.
-  NarrowColumns narrow();
-  void end_narrow_rows(std::span<const NarrowGradient> rows, const Passes& passes);
+  // Called for all rows, whole ones, that add to them. Arrays are followed by room for a vector.
+  NarrowColumns narrow(std::span<const NarrowGradient> rows);
 
   // Called once for every row, or part of it, that adds to them or to single columns.
   WideColumns wide(std::int64_t first);
@@ -84,14 +82,15 @@ class ColumnGradients {
 
   void make_narrow();
   void make_wide();
+  void add_bounds(const XhatBounds& xhat);
 
   std::int64_t columns_;
   std::size_t stride_;  // of the arrays below
   std::vector<std::uint8_t> flags_;
   std::vector<double> narrow_;  // as NarrowColumns has them
-  std::vector<double> totals_;  // of all rows: dweight and dbias in double-doubles
   std::vector<double> wide_;    // as WideColumns has them
-  XhatBounds xhat_;             // of all narrow rows
+  std::int64_t narrow_rows_ = 0;
+  XhatBounds xhat_;  // of all narrow rows
   std::once_flag has_wide_;
   std::atomic<std::int64_t> wide_rows_ = 0;
 };

@@ -166,6 +166,22 @@ double nearest(const FloatOrder& order, std::int64_t least, std::int64_t most, s
   return order.value(least);
 }
 
+// The number of a dtype nearest to a value from least to most, which is only known by its sign, and by side_of(m), the sign
+// of the value less m. guess() is about its size.
+template <class Guess, class Side>
+double nearest_between(DType dtype, double least, double most, int sign, Guess guess,
+                       Side side_of) {
+  if (sign == 0) return 0;
+  const FloatOrder order(dtype);
+  const std::int64_t first = order.index(std::max(0.0, sign < 0 ? -most : least));
+  const std::int64_t last = order.index(sign < 0 ? -least : most);
+  const std::int64_t start = last - first > 1 ? order.index(guess()) : first;
+  const double result = nearest(order, first, last, start, [&](const Dyadic& m) {
+    return sign * side_of(sign < 0 ? negated(m) : m);
+  });
+  return sign < 0 ? -result : result;
+}
+
 // value rounded once to dtype, to nearest, ties to even. Zero is +0.
 inline double rounded(const Dyadic& value, DType dtype) {
   if (value.sign() == 0) return 0;

@@ -132,19 +132,10 @@ double ExactGradient::dx(Number x, const Dyadic& g, DType dtype, double least, d
   const Dyadic d = deviation(x);
   const Dyadic e = n_ * g - g_sum_;
   const int sign = least > 0 ? 1 : most < 0 ? -1 : side(d, e, Dyadic());
-  if (sign == 0) return 0;
-  const FloatOrder order(dtype);
-  const double low = std::max(0.0, sign < 0 ? -most : least);
-  const double high = sign < 0 ? -least : most;
-  const std::int64_t first = order.index(low);
-  const std::int64_t last = order.index(high);
-  const std::int64_t guess =
-      last - first > 1 ? order.index(std::exp2(std::clamp(guess_log2(d, e), -1080.0, 1030.0)))
-                       : first;
-  const double result = nearest(order, first, last, guess, [&](const Dyadic& m) {
-    return sign * side(d, e, sign < 0 ? negated(m) : m);
-  });
-  return sign < 0 ? -result : result;
+  return nearest_between(
+      dtype, least, most, sign,
+      [&] { return std::exp2(std::clamp(guess_log2(d, e), -1080.0, 1030.0)); },
+      [&](const Dyadic& m) { return side(d, e, m); });
 }
 
 Dyadic ExactGradient::scaled_term(Number x, Number dy) const {

@@ -134,18 +134,9 @@ double ExactRow::element(Number x, const ExactTerms& terms, DType dtype, double 
   const Dyadic b = Dyadic(terms.bias) * scale;
   const Dyadic scaled_deviation = (i.n * Dyadic(x) - i.sum) * (Dyadic(terms.weight) * scale);
   const int sign = least > 0 ? 1 : most < 0 ? -1 : i.side(scaled_deviation, negated(b));
-  if (sign == 0) return 0;
-  const FloatOrder order(dtype);
-  const double low = std::max(0.0, sign < 0 ? -most : least);
-  const double high = sign < 0 ? -least : most;
-  const std::int64_t first = order.index(low);
-  const std::int64_t last = order.index(high);
-  const std::int64_t guess =
-      last - first > 1 ? order.index(std::fabs(i.approximate_y(scaled_deviation, b))) : first;
-  const double result = nearest(order, first, last, guess, [&](const Dyadic& m) {
-    return sign * i.side(scaled_deviation, (sign < 0 ? negated(m) : m) - b);
-  });
-  return sign < 0 ? -result : result;
+  return nearest_between(
+      dtype, least, most, sign, [&] { return std::fabs(i.approximate_y(scaled_deviation, b)); },
+      [&](const Dyadic& m) { return i.side(scaled_deviation, m - b); });
 }
 
 }  // namespace lnorm

@@ -80,8 +80,10 @@ std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double c
   const double shift = sum / count;
   const double correction = shift * sum;
   const double centered = squares - correction;
-  // Sums of x are compensated: about 0 they lose what rounds them, and elsewhere what rounds d. In u.
+  // Elements go through two additions, squares through three roundings, before what is lost is kept; and about a center
+  // d is rounded. In u.
   const double d_error = center == 0 ? 0 : 1;
+  const double sum_error = 2 + d_error;
   const double x_root = std::sqrt(squares / count);
   double rstd = 0;
   double root_reciprocal = 0;
@@ -99,10 +101,11 @@ std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double c
     if (!usable) return std::nullopt;
     rstd = 1 / s;
     root_reciprocal = formula.eps_on == EpsOn::variance ? rstd : 1 / root;
-    // Squares are off by 2 and twice the error of d, what is taken from them by that of d and three roundings, and the
-    // difference by one.
-    const double share = centered > 0 ? squares / centered : 0;
-    rho = (7 + 4 * d_error) * share / 2 + 6;
+    // Then there are the roundings of the correction, which are three, and on the way from the difference to 1 / s, of
+    // which those under the root count half.
+    const double error = (3 + 2 * d_error) * squares +
+                         2 * sum_error * std::sqrt(squares * correction) + 3 * correction;
+    rho = (centered > 0 ? error / centered / 2 : 0) + 4;
   }
   const double product = sums.gx.high - shift * g_sum;
   const double scale = (rstd * rstd) * root_reciprocal / static_cast<double>(n - formula.ddof);
@@ -122,18 +125,18 @@ std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double c
   result.constant = constant;
   if (sums.g_squares > 0) {
     const double slope_size = std::fabs(slope);
-    const double g_error = (rho + 8) * size;
-    const double x_error = (3 * h + 24) * greatest_slope + (3 * rho + 16) * slope_size;
-    const double offset = (h + 16) * slope_size * x_root + (h + 12) * size * g_root +
-                          (rho + 8) * size * std::fabs(mean_g);
+    const double g_error = (rho + 9) * size;
+    const double x_error = (3 * h + 24) * greatest_slope + (3 * rho + 17) * slope_size;
+    const double offset = (h + 17) * slope_size * x_root + (h + 12) * size * g_root +
+                          (rho + 9) * size * std::fabs(mean_g);
     result.dx = bounds_of_row(g_error * kUnit * kSlack, x_error * kUnit * kSlack,
                               offset * kUnit * kSlack + kNarrowLost, sums.g_squares * kSlack,
                               squares * kSlack);
   }
-  // Of the mean, and of its product with rstd.
-  const double mean_error = d_error * x_root + 6 * std::fabs(shift);
+  // Of the mean, of its product with rstd, and of d, of which the part that goes with x-hat is in the slope.
+  const double mean_error = sum_error * x_root + (2 + d_error) * std::fabs(shift);
   result.xhat.offset = has_mean ? mean_error * kUnit * size * kSlack : 0;
-  result.xhat.slope = (rho + 4) * kUnit * kSlack;
+  result.xhat.slope = (rho + 1 + d_error) * kUnit * kSlack;
   return result;
 }
 

@@ -20,15 +20,6 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Terms of dweight are truncated so many bits below the largest one.
 constexpr std::int64_t kTermBits = 160;
 
-double rounded_once(const Dyadic& value, DType dtype) {
-  if (value.sign() == 0) return 0;
-  const Dyadic size = value.sign() < 0 ? negated(value) : value;
-  const FloatOrder order(dtype);
-  const double result = nearest(order, 0, order.infinity(), order.index(size.approximate()),
-                                [&](const Dyadic& m) { return compare_positive(size, m); });
-  return value.sign() < 0 ? -result : result;
-}
-
 // What integers find out about one parameter.
 struct ExactParameter {
   std::optional<std::int64_t> exponent;  // of the largest term
@@ -191,7 +182,7 @@ class Gatherer {
     for (const Parameter& p : open_dbias_) {
       const ExactParameter& from = exact(p);
       results_.dbias[static_cast<std::size_t>(p.index)] =
-          from.has_dbias ? rounded_once(from.dbias, wishes_.dtype) : kNan;
+          from.has_dbias ? rounded(from.dbias, wishes_.dtype) : kNan;
     }
   }
 
@@ -226,7 +217,7 @@ class Gatherer {
       const ExactParameter& from = exact(p);
       const Dyadic sum(from.dweight, from.exponent.value_or(0) - kTermBits);
       results_.dweight[static_cast<std::size_t>(p.index)] =
-          from.has_dweight ? rounded_once(sum, wishes_.dtype) : kNan;
+          from.has_dweight ? rounded(sum, wishes_.dtype) : kNan;
     }
   }
 

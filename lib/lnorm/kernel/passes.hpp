@@ -30,7 +30,7 @@ class Settler {
   ~Settler() = default;
 };
 
-// Rows whose sums of columns are gathered at once: few, so that little is lost.
+// Rows whose terms of a column add up in doubles: few, so that little is lost. Such sums add up in double-doubles.
 inline constexpr std::int64_t kMostGradientRows = 8;
 
 // The same for gradients.
@@ -83,8 +83,6 @@ struct Passes {
   void (*wide_gradient_write)(const GradientPart& part, const WideGradient& gradient,
                               const AffineTerm& weight, const RowsOut& dx,
                               const WideColumns* columns, const GradientSettler& settler);
-  // Adds n doubles to double-doubles, and clears them. There is room for whole groups.
-  void (*move_to_pairs)(double* from, double* high, double* low, std::int64_t n);
 
   // Sums of two rows without 64-bit integers, and a row that is rounded (add.hpp).
   void (*add)(const RowsIn& a, const RowsIn& b, const RowsOut& sum);

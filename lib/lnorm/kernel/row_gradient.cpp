@@ -16,7 +16,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // How often a narrow row is summed, each time about a better center.
 constexpr int kMostTries = 2;
 
-// What the folds of wide gradient sums lose beside those of wide_growth().
+// What the folds of wide gradient sums lose beside those of wide_growth(): up to five additions to what is lost, each at most
+// u of so many u as a lane has additions, make less than half of their square and 40.
 constexpr double kFolds = 40;
 
 Number weight_at(const AffineTerm& weight, std::int64_t index) {
@@ -262,10 +263,9 @@ void RowGradient::write(const GradientPart& part, const RowsOut& dx,
     if (regular_dx.data != nullptr || columns != nullptr) {
       if (narrow_) {
         std::optional<NarrowColumns> at;
-        if (columns != nullptr) at = columns->narrow();
+        if (columns != nullptr) at = columns->narrow({&*narrow_, 1});
         passes->narrow_gradient_write(part, &*narrow_, setting_.weight, regular_dx,
                                       at ? &*at : nullptr, *this);
-        if (columns != nullptr) columns->end_narrow_rows({&*narrow_, 1}, *passes);
       } else {
         std::optional<WideColumns> at;
         if (columns != nullptr) at = columns->wide(part.offset);

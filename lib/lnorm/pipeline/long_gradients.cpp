@@ -6,24 +6,18 @@
 #include <vector>
 
 #include "lnorm/kernel/row_gradient.hpp"
+#include "lnorm/pipeline/long_row_group.hpp"
 
 namespace lnorm {
 
 namespace {
 
 // Some rows, which lie in the sources.
-class GradientGroup {
+class GradientGroup : LongRowGroup<RowGradient, GradientSums> {
  public:
-  // tile: their first parts, of as many elements as the others but the last.
   GradientGroup(GradientRows& source, const GradPlan& plan, const GradientSetting& setting,
                 const Tile& tile, const RunOptions& options)
-      : source_(source),
-        plan_(plan.rows),
-        tile_(tile),
-        parts_((plan.rows.row_length + tile.count - 1) / tile.count),
-        progress_(options.progress),
-        crew_(crew_of(plan.rows, options.threads)),
-        slots_(crew_.slots()) {
+      : LongRowGroup(plan.rows, tile, options), source_(source), slots_(crew_.slots()) {
     source_.begin_saved(tile, saved_);
     source_.read_saved(tile, saved_);
     const Tile first{tile.first_row, tile.rows, 0, 1};
@@ -37,7 +31,10 @@ class GradientGroup {
   }
 
   void run(RowSink* dx, ColumnGradients* columns) {
-    sum_up();
+    sum_up([&](const Tile& tile, std::size_t s) { source_.read(tile, slots_[s].in); },
+           [&](const Tile& tile, std::size_t s, std::int64_t r) {
+             return row(r).sums(source_.part(tile, slots_[s].in, r));
+           });
     write(dx, columns);
   }
 
@@ -48,68 +45,22 @@ class GradientGroup {
     std::vector<std::byte> packed;
     std::string text;  // if that is what out is encoded as
     std::span<const std::byte> encoded;
-    std::vector<GradientSums> sums;
   };
-
-  // Part p of all rows of the group.
-  Tile part(std::int64_t p) const {
-    const std::int64_t first = p * tile_.count;
-    return {tile_.first_row, tile_.rows, first, std::min(tile_.count, plan_.row_length - first)};
-  }
 
   // Row r once more, by whoever needs it.
   template <class See>
   void read_row(std::int64_t r, const See& see) const {
     GradientRows::Room room;
-    for (std::int64_t p = 0; p < parts_; ++p) {
-      Tile tile = part(p);
-      tile.first_row += r;
-      tile.rows = 1;
+    for_each_part_of(r, [&](const Tile& tile) {
       source_.read(tile, room);
       see(source_.part(tile, room, 0));
-    }
-  }
-
-  // Elements of the group that may be told as done: half of them for each of the two passes.
-  void tell(std::int64_t halves) {
-    told_ = std::max(told_, halves / 2);
-    if (progress_) progress_(tile_.first_row * plan_.row_length + told_);
-  }
-
-  void sum_up() {
-    for (;;) {
-      std::vector<std::int64_t> wanting;
-      for (std::int64_t r = 0; r < tile_.rows; ++r) {
-        if (row(r).wants_sums()) wanting.push_back(r);
-      }
-      if (wanting.empty()) return;
-      std::vector<GradientSums> totals(wanting.size());
-      crew_.run(
-          parts_, {},
-          [&](std::int64_t p, std::size_t s) {
-            const Tile tile = part(p);
-            Slot& slot = slots_[s];
-            source_.read(tile, slot.in);
-            slot.sums.clear();
-            for (const std::int64_t r : wanting) {
-              slot.sums.push_back(row(r).sums(source_.part(tile, slot.in, r)));
-            }
-          },
-          [&](std::int64_t p, std::size_t s) {
-            for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += slots_[s].sums[i];
-            const Tile tile = part(p);
-            tell(tile.rows * (tile.first + tile.count));
-          });
-      for (std::size_t i = 0; i < totals.size(); ++i) row(wanting[i]).take(totals[i]);
-    }
+    });
   }
 
   void write(RowSink* sink, ColumnGradients* columns) {
-    crew_.run(
-        parts_, {},
-        [&](std::int64_t p, std::size_t s) {
+    write_parts(
+        [&](const Tile& tile, std::size_t s) {
           Slot& slot = slots_[s];
-          const Tile tile = part(p);
           source_.read(tile, slot.in);
           if (sink != nullptr) slot.out.resize(tile.bytes(item_size(plan_.out)));
           for (std::int64_t r = 0; r < tile.rows; ++r) {
@@ -119,25 +70,14 @@ class GradientGroup {
           }
           if (sink != nullptr) slot.encoded = sink->put(tile, slot.out, slot.packed, slot.text);
         },
-        [&](std::int64_t p, std::size_t s) {
-          const Tile tile = part(p);
+        [&](const Tile&, std::size_t s) {
           if (sink != nullptr) sink->write(slots_[s].encoded);
-          tell(tile.rows * (plan_.row_length + tile.first + tile.count));
         });
   }
 
-  RowGradient& row(std::int64_t r) { return *rows_[static_cast<std::size_t>(r)]; }
-
   GradientRows& source_;
-  const Plan& plan_;
-  Tile tile_;
-  std::int64_t parts_;
   GradientRows::Room saved_;
-  std::vector<std::unique_ptr<RowGradient>> rows_;
-  const Progress& progress_;
-  Crew crew_;
   std::vector<Slot> slots_;
-  std::int64_t told_ = 0;
 };
 
 }  // namespace

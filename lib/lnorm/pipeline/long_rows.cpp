@@ -8,24 +8,18 @@
 #include "lnorm/kernel/row_normalizer.hpp"
 #include "lnorm/layout/row_sink.hpp"
 #include "lnorm/layout/row_source.hpp"
+#include "lnorm/pipeline/long_row_group.hpp"
 
 namespace lnorm {
 
 namespace {
 
 // Some rows, which lie in the source.
-class RowGroup {
+class RowGroup : LongRowGroup<RowNormalizer, Sums> {
  public:
-  // tile: their first parts, of as many elements as the others but the last.
   RowGroup(const RowSource& source, const Plan& plan, const Kernel& kernel, const Affine& affine,
            const Tile& tile, const RunOptions& options)
-      : source_(source),
-        plan_(plan),
-        tile_(tile),
-        parts_((plan.row_length + tile.count - 1) / tile.count),
-        progress_(options.progress),
-        crew_(crew_of(plan, options.threads)),
-        slots_(crew_.slots()) {
+      : LongRowGroup(plan, tile, options), source_(source), slots_(crew_.slots()) {
     const RowSetting setting{
         kernel, plan.in, plan.out, plan.row_length, affine, plan.formula, plan.wants_mean_and_rstd,
         true};
@@ -39,7 +33,10 @@ class RowGroup {
   }
 
   void normalize(std::span<double> mean, std::span<double> rstd, RowSink& sink, SumWriter* sum) {
-    sum_up();
+    sum_up([&](const Tile& tile, std::size_t s) { read(tile, slots_[s]); },
+           [&](const Tile& tile, std::size_t s, std::int64_t r) {
+             return row(r).sums(row_in(tile, slots_[s], r));
+           });
     for (std::size_t r = 0; r < mean.size(); ++r) {
       mean[r] = rows_[r]->mean();
       rstd[r] = rows_[r]->rstd();
@@ -55,14 +52,7 @@ class RowGroup {
     std::string text;  // if that is what out is encoded as
     std::span<const std::byte> encoded;
     SumWriter::Room sum;
-    std::vector<Sums> sums;
   };
-
-  // Part p of all rows of the group.
-  Tile part(std::int64_t p) const {
-    const std::int64_t first = p * tile_.count;
-    return {tile_.first_row, tile_.rows, first, std::min(tile_.count, plan_.row_length - first)};
-  }
 
   void read(const Tile& tile, Slot& slot) const { source_.read(tile, slot.packed, slot.in); }
 
@@ -79,55 +69,16 @@ class RowGroup {
   template <class See>
   void read_row(std::int64_t r, const See& see) const {
     Slot slot;
-    for (std::int64_t p = 0; p < parts_; ++p) {
-      Tile tile = part(p);
-      tile.first_row += r;
-      tile.rows = 1;
+    for_each_part_of(r, [&](const Tile& tile) {
       read(tile, slot);
       see(row_in(tile, slot, 0));
-    }
-  }
-
-  // Elements of the group that may be told as done: half of them for each of the two passes.
-  void tell(std::int64_t halves) {
-    told_ = std::max(told_, halves / 2);
-    if (progress_) progress_(tile_.first_row * plan_.row_length + told_);
-  }
-
-  void sum_up() {
-    for (;;) {
-      std::vector<std::int64_t> wanting;
-      for (std::int64_t r = 0; r < tile_.rows; ++r) {
-        if (row(r).wants_sums()) wanting.push_back(r);
-      }
-      if (wanting.empty()) return;
-      std::vector<Sums> totals(wanting.size());
-      crew_.run(
-          parts_, {},
-          [&](std::int64_t p, std::size_t s) {
-            const Tile tile = part(p);
-            Slot& slot = slots_[s];
-            read(tile, slot);
-            slot.sums.clear();
-            for (const std::int64_t r : wanting) {
-              slot.sums.push_back(row(r).sums(row_in(tile, slot, r)));
-            }
-          },
-          [&](std::int64_t p, std::size_t s) {
-            for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += slots_[s].sums[i];
-            const Tile tile = part(p);
-            tell(tile.rows * (tile.first + tile.count));
-          });
-      for (std::size_t i = 0; i < totals.size(); ++i) row(wanting[i]).take(totals[i]);
-    }
+    });
   }
 
   void write(RowSink& sink, SumWriter* sum) {
-    crew_.run(
-        parts_, {},
-        [&](std::int64_t p, std::size_t s) {
+    write_parts(
+        [&](const Tile& tile, std::size_t s) {
           Slot& slot = slots_[s];
-          const Tile tile = part(p);
           read(tile, slot);
           slot.out.resize(tile.bytes(item_size(plan_.out)));
           const RowsOut out{
@@ -138,25 +89,14 @@ class RowGroup {
           slot.encoded = sink.put(tile, slot.out, slot.packed, slot.text);
           if (sum != nullptr) sum->put(tile, rows_in(tile, slot), slot.sum);
         },
-        [&](std::int64_t p, std::size_t s) {
-          const Tile tile = part(p);
+        [&](const Tile&, std::size_t s) {
           sink.write(slots_[s].encoded);
           if (sum != nullptr) sum->write(slots_[s].sum);
-          tell(tile.rows * (plan_.row_length + tile.first + tile.count));
         });
   }
 
-  RowNormalizer& row(std::int64_t r) { return *rows_[static_cast<std::size_t>(r)]; }
-
   const RowSource& source_;
-  const Plan& plan_;
-  Tile tile_;
-  std::int64_t parts_;
-  std::vector<std::unique_ptr<RowNormalizer>> rows_;
-  const Progress& progress_;
-  Crew crew_;
   std::vector<Slot> slots_;
-  std::int64_t told_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lnorm/pipeline/run.hpp"
+
+namespace lnorm {
+
+// Some rows too long to be held whole, which threads take in parts: once or more for their sums, then to write. Row is
+// a RowNormalizer or a RowGradient, RowSums what it takes.
+template <class Row, class RowSums>
+class LongRowGroup {
+ protected:
+  // tile: their first parts, of as many elements as the others but the last.
+  LongRowGroup(const Plan& plan, const Tile& tile, const RunOptions& options)
+      : plan_(plan),
+        tile_(tile),
+        parts_((plan.row_length + tile.count - 1) / tile.count),
+        progress_(options.progress),
+        crew_(crew_of(plan, options.threads)) {}
+  ~LongRowGroup() = default;
+
+  // Part p of all rows.
+  Tile part(std::int64_t p) const {
+    const std::int64_t first = p * tile_.count;
+    return {tile_.first_row, tile_.rows, first, std::min(tile_.count, plan_.row_length - first)};
+  }
+
+  // Calls see(part) for the parts of row r alone.
+  template <class See>
+  void for_each_part_of(std::int64_t r, See see) const {
+    for (std::int64_t p = 0; p < parts_; ++p) {
+      Tile tile = part(p);
+      tile.first_row += r;
+      tile.rows = 1;
+      see(tile);
+    }
+  }
+
+  // Elements of the group that may be told as done: half of them for each of the two passes.
+  void tell(std::int64_t halves) {
+    told_ = std::max(told_, halves / 2);
+    if (progress_) progress_(tile_.first_row * plan_.row_length + told_);
+  }
+
+  // read(part, slot) brings a part of all rows, and sums_of(part, slot, r) are then those of row r.
+  template <class Read, class SumsOf>
+  void sum_up(Read read, SumsOf sums_of) {
+    std::vector<std::vector<RowSums>> sums(crew_.slots());
+    for (;;) {
+      std::vector<std::int64_t> wanting;
+      for (std::int64_t r = 0; r < tile_.rows; ++r) {
+        if (row(r).wants_sums()) wanting.push_back(r);
+      }
+      if (wanting.empty()) return;
+      std::vector<RowSums> totals(wanting.size());
+      crew_.run(
+          parts_, {},
+          [&](std::int64_t p, std::size_t s) {
+            const Tile tile = part(p);
+            read(tile, s);
+            sums[s].clear();
+            for (const std::int64_t r : wanting) sums[s].push_back(sums_of(tile, s, r));
+          },
+          [&](std::int64_t p, std::size_t s) {
+            for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += sums[s][i];
+            const Tile tile = part(p);
+            tell(tile.rows * (tile.first + tile.count));
+          });
+      for (std::size_t i = 0; i < totals.size(); ++i) row(wanting[i]).take(totals[i]);
+    }
+  }
+
+  // Takes all parts through the second pass: work(part, slot), and in their order end(part, slot).
+  template <class Work, class End>
+  void write_parts(Work work, End end) {
+    crew_.run(
+        parts_, {}, [&](std::int64_t p, std::size_t s) { work(part(p), s); },
+        [&](std::int64_t p, std::size_t s) {
+          const Tile tile = part(p);
+          end(tile, s);
+          tell(tile.rows * (plan_.row_length + tile.first + tile.count));
+        });
+  }
+
+  Row& row(std::int64_t r) { return *rows_[static_cast<std::size_t>(r)]; }
+
+  const Plan& plan_;
+  const Tile tile_;
+  const std::int64_t parts_;
+  const Progress& progress_;
+  const Crew crew_;
+  std::vector<std::unique_ptr<Row>> rows_;
+
+ private:
+  std::int64_t told_ = 0;
+};
+
+}  // namespace lnorm
