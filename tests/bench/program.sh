@@ -85,6 +85,19 @@ group "comparison" \
   "cat x.npy x.npy | cat > /dev/null" "cat x.npy x.npy | cat > /dev/null" \
   "lnorm compare reference.npy reference.npy" "$lnorm compare reference.npy reference.npy" \
   "lnorm compare x.npy reference.npy" "$lnorm compare x.npy reference.npy"
+group "other steps" \
+  "cat x.npy > y.npy" "cat x.npy > y.npy" \
+  "lnorm x.npy --residual reference.npy -o y.npy" "$lnorm x.npy --residual reference.npy -o y.npy" \
+  "lnorm x.npy --rms --round xhat -o y.npy" "$lnorm x.npy --rms --round xhat -o y.npy" \
+  "lnorm x.npy --dtype float8_e4m3fn -o y.safetensors" "$lnorm x.npy --dtype float8_e4m3fn -o y.safetensors"
+rm y.safetensors
+gradients="--dy reference.npy --dx dx.npy --dweight dw.npy --dbias db.npy"
+backward=("cat x.npy > dx.npy; cat dy.npy > /dev/null" "cat x.npy > dx.npy; cat reference.npy > /dev/null"
+  "lnorm grad x.npy --dy dy.npy --dx ... --dweight ... --dbias ..." "$lnorm grad x.npy $gradients"
+  "lnorm grad x.npy --dy dy.npy --dx ..." "$lnorm grad x.npy --dy reference.npy --dx dx.npy")
+has_module torch && backward+=("PyTorch" "$python $bench/torch_backward.py x.npy reference.npy dx.npy dw.npy db.npy")
+group "backward of the same" "${backward[@]}"
+rm dx.npy
 # The same elements as 300 tensors, and then very many small ones.
 mkdir parts
 head -c $((128 + 291 * 768 * 4)) x.npy | tail -c +129 >part
@@ -123,6 +136,7 @@ for size in x large; do
   peak "lnorm compare, $what" "exec $lnorm compare $size.npy $size.npy"
   peak "lnorm softmax, $what" "exec $lnorm softmax $size.npy -o /dev/null"
   peak "lnorm --axes 0, $what" "exec $lnorm $size.npy --axes 0 -o y.npy"
+  peak "lnorm grad, $what" "exec $lnorm grad $size.npy --dy $size.npy --dx y.npy --dweight dw.npy --dbias db.npy"
 done
 peak "lnorm stats, 300 tensors" "exec $lnorm stats a.safetensors"
 peak "lnorm compare, 300 tensors" "exec $lnorm compare a.safetensors b.safetensors"

@@ -173,18 +173,26 @@ class Case:
         near = [v + abs(v) * 2.0 ** -rng.randint(6, 26) if math.isfinite(v) else v for v in map(float, values)]
         near_dtype = dtype if dtype in FLOATS else "float64"
         z = self.add(rng, "z", [rounded(v, near_dtype) for v in near], near_dtype, shape, 2)
+        dy_dtype = rng.choice(FLOATS)
+        dy = self.add(rng, "dy", elements(rng, dy_dtype, count, row_length), dy_dtype, shape, 2)
+        backward = list(formula)
+        if "--bias" in backward:
+            at = backward.index("--bias")
+            del backward[at:at + 2]
         self.commands = [
             ["apply", x[0], *read, *formula, *written, *out, *save],
             ["softmax", x[0], *read, "--axes", ",".join(map(str, axes)), *written, *out],
+            ["grad", x[0], *read, "--dy", dy[0], *backward, *written, "--dx", f"dx.{to}", "--dweight", "dw.npy",
+             "--dbias", "db.json"],
             ["stats", x[0], *read, "--json", *rng.choice([[], ["--softmax"]]), *formula],
             ["compare", x[0], z[0], *read, "--json", "--rtol", "1e-5", *rng.choice([[], ["--max-ulp", "2"]])],
         ]
 
     def add(self, rng, name, values, dtype, shape, turn):
         """Writes a tensor; its name, and how it is to be read."""
-        if math.prod(shape) > 10000:
-            turn %= 2
         kind = turn % 6
+        if math.prod(shape) > 10000 and kind > 2:
+            kind %= 2
         if kind == 2:
             name += ".safetensors"
             self.files[name] = safetensors(values, dtype, shape)
@@ -262,7 +270,7 @@ def main():
                     with open(os.path.join(folder, name), "wb") as file:
                         file.write(content)
                 print(f"case {number}: its files are in {folder}")
-    runs = 4 * arguments.cases
+    runs = 5 * arguments.cases
     print(f"{arguments.cases} tensors, {runs} runs, of which {runs - succeeded} were refused, {faults} differ")
     return 1 if faults or succeeded < 0.9 * runs else 0
 

@@ -376,37 +376,44 @@ struct NarrowBlockWriter {
   }
 };
 
+// The fewer combinations, the sooner this is compiled: what was decoded has no center, and is not written past the
+// caches; of rows that are not of float the center is taken even if it is 0.
 template <class T, class Out, class Settle>
 HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, bool past_caches,
                             const Settle& settle) {
-  bool has_center = false;
-  for (std::int64_t r = 0; r < block.rows; ++r) has_center = has_center || rows[r].center != 0;
-  const auto write = [&](auto with_center, auto has_dx, auto has_columns) HWY_ATTR {
-    const NarrowBlockWriter<T, Out, with_center(), has_dx(), has_columns()> writer{block, rows};
-    // From one row to the next only whole cache lines go past the caches.
-    constexpr std::int64_t kLine = 64;
-    const bool fills_lines = kBlockLanes * kSize<Out> % kLine == 0 && block.dx_stride % kLine == 0;
-    const bool streams = has_dx() && streams_to<Out>(block.dx, past_caches) && fills_lines &&
-                         reinterpret_cast<std::uintptr_t>(block.dx) % kLine == 0;
-    if (streams) {
-      writer.template write<true>(settle);
-    } else {
-      writer.template write<false>(settle);
+  constexpr bool is_decoded = std::is_same_v<T, double>;
+  const auto write = [&](auto has_center, auto has_dx, auto has_columns) HWY_ATTR {
+    const NarrowBlockWriter<T, Out, has_center(), has_dx(), has_columns()> writer{block, rows};
+    if constexpr (has_dx() && !is_decoded) {
+      // From one row to the next only whole cache lines go past the caches.
+      constexpr std::int64_t kLine = 64;
+      const bool fills_lines =
+          kBlockLanes * kSize<Out> % kLine == 0 && block.dx_stride % kLine == 0;
+      if (streams_to<Out>(block.dx, past_caches) && fills_lines &&
+          reinterpret_cast<std::uintptr_t>(block.dx) % kLine == 0) {
+        return writer.template write<true>(settle);
+      }
     }
+    writer.template write<false>(settle);
   };
-  const auto write_with = [&](auto with_center) HWY_ATTR {
+  const auto write_with = [&](auto has_center) HWY_ATTR {
     if (block.dx == nullptr) {
-      write(with_center, std::false_type{}, std::true_type{});
+      write(has_center, std::false_type{}, std::true_type{});
     } else if (block.sums.dweight_high != nullptr) {
-      write(with_center, std::true_type{}, std::true_type{});
+      write(has_center, std::true_type{}, std::true_type{});
     } else {
-      write(with_center, std::true_type{}, std::false_type{});
+      write(has_center, std::true_type{}, std::false_type{});
     }
   };
-  if (has_center) {
-    write_with(std::true_type{});
-  } else {
+  if constexpr (is_decoded) {
     write_with(std::false_type{});
+  } else {
+    if constexpr (std::is_same_v<T, float>) {
+      const bool has_center = std::any_of(rows, rows + block.rows,
+                                          [](const NarrowRow& row) { return row.center != 0; });
+      if (!has_center) return write_with(std::false_type{});
+    }
+    write_with(std::true_type{});
   }
 }
 
@@ -460,7 +467,7 @@ void narrow_gradient_write(const GradientPart& part, const NarrowGradient* gradi
       const NarrowRow row = NarrowRow::of<Out>(gradients[r]);
       for (std::int64_t start = 0; start < n; start += kChunk) {
         const std::int64_t count = std::min(kChunk, n - start);
-        decode(part_of(row_of(part.x, r), start, count), 0, x);
+        decode(part_of(row_of(part.x, r), start, count), row.center, x);
         decode(part_of(row_of(part.dy, r), start, count), 0, dy);
         const NarrowBlock block{
             reinterpret_cast<const std::byte*>(x.high),
