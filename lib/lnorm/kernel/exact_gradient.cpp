@@ -33,7 +33,7 @@ Integer floored(const Dyadic& a, const Dyadic& b, std::int64_t shift) {
   if (exponent >= 0) {
     return Integer(a.significand << static_cast<unsigned>(exponent)) / b.significand;
   }
-  if (a.magnitude() - b.magnitude() + shift < -1) return Integer(0);
+  if (a.magnitude() - b.magnitude() + shift < -1) return 0;
   return a.significand / Integer(b.significand << static_cast<unsigned>(-exponent));
 }
 
@@ -163,11 +163,11 @@ std::optional<std::int64_t> ExactGradient::term_exponent(Number x, Number dy) co
 Integer ExactGradient::truncated_term(Number x, Number dy, std::int64_t exponent) const {
   const Dyadic size = scaled_term(x, dy);
   int sign = deviation(x).sign() * Dyadic(dy).sign();
-  if (sign == 0) return Integer(0);
+  if (sign == 0) return 0;
   Integer result;
   if (is_saved_) {
     sign *= rstd_.sign();
-    if (sign == 0) return Integer(0);
+    if (sign == 0) return 0;
     result = floored(size * magnitude_of(rstd_), n_, -exponent);
   } else if (eps_on_std_.sign() == 0) {
     result =
