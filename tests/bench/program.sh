@@ -88,7 +88,7 @@ group "comparison" \
 group "other steps" \
   "cat x.npy > y.npy" "cat x.npy > y.npy" \
   "lnorm x.npy --residual reference.npy -o y.npy" "$lnorm x.npy --residual reference.npy -o y.npy" \
-  "lnorm x.npy --rms --round xhat -o y.npy" "$lnorm x.npy --rms --round xhat -o y.npy" \
+  "lnorm x.npy --rms --weight 1.5 --round xhat -o y.npy" "$lnorm x.npy --rms --weight 1.5 --round xhat -o y.npy" \
   "lnorm x.npy --dtype float8_e4m3fn -o y.safetensors" "$lnorm x.npy --dtype float8_e4m3fn -o y.safetensors"
 rm y.safetensors
 gradients="--dy reference.npy --dx dx.npy --dweight dw.npy --dbias db.npy"
