@@ -7,6 +7,7 @@
 #   ./bootstrap.sh lint      formatting by clang-format, then clang-tidy on what changed last, for 150 seconds, or
 #                            ./bootstrap.sh lint SECONDS
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
+#   ./bootstrap.sh test-page the pages of lnorm report in a real browser, headless Chromium; pictures in build/page
 #   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS
 #   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
 #                                 holds the results against this machine's, byte for byte
@@ -16,11 +17,13 @@ set -euo pipefail
 caller=$PWD
 cd "$(dirname "$0")"
 
-build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libprotozero-dev libsimdjson-dev libtbb-dev
-  libxtensor-dev libzip-dev nlohmann-json3-dev pkgconf)
+build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libjs-vega libprotozero-dev
+  libsimdjson-dev libtbb-dev libxtensor-dev libzip-dev nlohmann-json3-dev pkgconf)
 test_packages=(catch2 fish libmpfr-dev mandoc zsh)
 # The kernels' tests in shares, without those that take an emulator long.
 cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]' '[backward]~[long]')
+page_packages=(chromium chromium-driver fonts-dejavu-core python3 python3-pil
+  python3-selenium)
 package_packages=(dpkg-dev file lintian)
 lint_packages=(clang-format clang-tidy)
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev time)
@@ -177,6 +180,12 @@ END
     build sanitize
     ctest --preset sanitize
     ;;
+  test-page)
+    install "${build_packages[@]}" "${page_packages[@]}"
+    cmake --preset release >/dev/null
+    cmake --build --preset release --target lnorm_app
+    tests/page/page_test.py build/release/lnorm build/page
+    ;;
   fuzz)
     install_clang
     # Where the sanitizers' tests are built there is little left to build.
@@ -215,7 +224,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,16s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -59,6 +59,10 @@ class AffineInputs {
   // not read again if it is the same.
   const Affine& of(const Plan& plan, const TensorInfo& x, const InputName& name);
 
+  // What is in it, as it was read.
+  const AffineTerm& weight() const noexcept { return weight_term_; }
+  const AffineTerm& bias() const noexcept { return bias_term_; }
+
  private:
   Affine make_affine() const;
 

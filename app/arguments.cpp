@@ -23,6 +23,7 @@
 #include "lnorm/io/os.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "option_groups.hpp"
+#include "page_output.hpp"
 #include "parse_values.hpp"
 
 namespace lnorm::app {
@@ -98,11 +99,27 @@ constexpr std::string_view kGradExamples =
     "  lnorm grad x.json --dy dy.json -o dx.npy --dweight dw.npy --dbias db.npy\n"
     "  cat dy.json | lnorm grad x.json --dy - --rms --to text";
 
+constexpr std::string_view kExplainExamples =
+    "Examples:\n"
+    "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+    "  lnorm explain x.json\n"
+    "  lnorm explain x.json --row 1 --weight '[1, 1, 2]' --bias 0.5 --unbiased\n"
+    "  lnorm explain x.json --row -1 --rms --json";
+
 constexpr std::string_view kShowExamples =
     "Examples:\n"
     "  echo '{\"x\": [[1, 2, 4], [3, 3, 9]], \"gamma\": [1, 1, 2]}' > model.json\n"
     "  lnorm show model.json\n"
     "  lnorm show model.json:x --precision 2 --header";
+
+constexpr std::string_view kReportExamples =
+    "The page needs no network and no other file. Its figures are made with Vega;\n"
+    "--spec writes their specifications by themselves, for notebooks.\n"
+    "\n"
+    "Examples:\n"
+    "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+    "  lnorm report x.json -o report.html\n"
+    "  lnorm report x.json --softmax --unbiased -o report.html --spec figures/";
 
 // The command line of one command while it is being read.
 struct Command {
@@ -113,13 +130,15 @@ struct Command {
 // Everything that the options write to.
 struct Parsed {
   std::string_view only;  // the command that is to have its options; empty for all of them
-  Command apply, stats, compare, softmax, grad, show;
+  Command apply, stats, compare, softmax, grad, explain, report, show;
   ApplyArguments apply_arguments;
   StatsArguments stats_arguments;
   CompareArguments compare_arguments;
   SoftmaxArguments softmax_arguments;
   GradArguments grad_arguments;
+  ExplainArguments explain_arguments;
   ShowArguments show_arguments;
+  ReportArguments report_arguments;
 };
 
 CLI::App& add_command(CLI::App& app, Command& command, const std::string& name,
@@ -275,6 +294,11 @@ void add_criteria(CLI::App& app, CompareArguments& arguments) {
       "--no-equal-nan", [&] { criteria.equal_nan = false; }, "NaN does not equal NaN");
 }
 
+void add_specifications(CLI::App& app, PageArguments& page) {
+  add_text(app, "--spec", page.specifications,
+           "Write the page's figures into this folder, as Vega specifications", "DIR");
+}
+
 void add_compare(CLI::App& app, Parsed& parsed) {
   CompareArguments& arguments = parsed.compare_arguments;
   CLI::App& compare = add_command(
@@ -300,6 +324,10 @@ void add_compare(CLI::App& app, Parsed& parsed) {
                    "Draw how the distances in ulp are distributed");
   add_report(compare, arguments.report, "The report as JSON", "A line of CSV for every tensor");
   compare.add_flag("-q,--quiet", arguments.quiet, "No report, the exit status alone");
+  add_parsed(
+      compare, "--page", [&](const std::string& text) { arguments.page.path = text; },
+      "Write a page to look at, in one HTML file", "PATH");
+  add_specifications(compare, arguments.page);
   add_color(compare, arguments.color);
   add_work(compare, arguments.work);
 }
@@ -341,6 +369,48 @@ void add_grad(CLI::App& app, Parsed& parsed) {
   add_output_format(grad, arguments.output);
   add_work(grad, arguments.work);
   add_print(grad, arguments.output.print, kThresholdOfResults);
+}
+
+void add_explain(CLI::App& app, Parsed& parsed) {
+  ExplainArguments& arguments = parsed.explain_arguments;
+  CLI::App& explain =
+      add_command(app, parsed.explain, "explain",
+                  "One row, step by step, with its numbers in the formula", kExplainExamples);
+  if (!has_options(parsed.explain, parsed.only)) return;
+  explain.option_defaults()->group("Row");
+  add_parsed(
+      explain, "--row", [&](const std::string& text) { arguments.row = parse_list("--row", text); },
+      "Which row: its index along the axes that are not normalized; negative ones count from the "
+      "end (default the first)",
+      "I[,I...]");
+  add_normalization(explain, arguments.normalization);
+  add_input(explain, arguments.input);
+  explain.option_defaults()->group("Report");
+  add_number(
+      explain, "--digits", 1, 17,
+      [&](std::uint64_t digits) { arguments.digits = static_cast<int>(digits); },
+      "Significant digits of the text (default 4)");
+  explain.add_flag("--json", arguments.json, "The same as JSON, in full precision");
+  add_color(explain, arguments.color);
+  add_work(explain, arguments.work);
+}
+
+void add_report_page(CLI::App& app, Parsed& parsed) {
+  ReportArguments& arguments = parsed.report_arguments;
+  CLI::App& report = add_command(app, parsed.report, "report",
+                                 "A page to look at, in one HTML file", kReportExamples);
+  if (!has_options(parsed.report, parsed.only)) return;
+  add_normalization(report, arguments.normalization);
+  add_input(report, arguments.input);
+  report.option_defaults()->group("Page");
+  add_parsed(
+      report, "-o,--output", [&](const std::string& text) { arguments.page.path = text; },
+      "Where the page goes; - is standard output", "PATH");
+  add_specifications(report, arguments.page);
+  report.add_flag("--softmax", arguments.softmax, "What softmax makes of the same rows");
+  report.add_flag("--all", arguments.all,
+                  "A section for every tensor of many, not for the 50 that stand out most");
+  add_work(report, arguments.work);
 }
 
 void add_show(CLI::App& app, Parsed& parsed) {
@@ -496,6 +566,7 @@ struct Effect {
   const char* option;
   std::vector<const char*> without;
   std::vector<const char*> beside = {};
+  const char* but_with = nullptr;  // an option with which it does something in any case
 };
 
 void check_effects(const CLI::App& command) {
@@ -519,13 +590,14 @@ void check_effects(const CLI::App& command) {
       {"--csv", {}, {"--quiet"}},
   };
   static const std::vector<Effect> of_compare{
-      {"--worst", {}, {"--quiet", "--csv"}},
-      {"--by", {}, {"--quiet", "--csv"}},
-      {"--max-diffs", {}, {"--quiet", "--csv"}},
-      {"--axis", {}, {"--quiet", "--csv"}},
+      {"--worst", {}, {"--quiet", "--csv"}, "--page"},
+      {"--by", {}, {"--quiet", "--csv"}, "--page"},
+      {"--max-diffs", {}, {"--quiet", "--csv"}, "--page"},
+      {"--axis", {}, {"--quiet", "--csv"}, "--page"},
       {"--histogram", {}, {"--quiet"}},
-      {"--axes", {}, {"--quiet", "--csv"}},
-      {"--normalized-shape", {}, {"--quiet", "--csv"}},
+      {"--axes", {}, {"--quiet", "--csv"}, "--page"},
+      {"--normalized-shape", {}, {"--quiet", "--csv"}, "--page"},
+      {"--spec", {"--page"}},
   };
   const auto is_given = [&](const char* name) {
     const CLI::Option* const option = command.get_option_no_throw(name);
@@ -545,6 +617,7 @@ void check_effects(const CLI::App& command) {
     if (!needed.empty() && std::none_of(effect.without.begin(), effect.without.end(), is_given)) {
       throw Error(concat(effect.option, " has no effect without ", needed));
     }
+    if (effect.but_with != nullptr && is_given(effect.but_with)) return;
     for (const char* const other : effect.beside) {
       if (is_given(other)) throw Error(concat(effect.option, " has no effect beside ", other));
     }
@@ -646,6 +719,13 @@ void check_grad(const Command& command, GradArguments& arguments) {
   }
 }
 
+// Beside the report on standard output.
+void check_page(const PageArguments& page) {
+  if (page.path.empty()) return;
+  if (page.path == "-") throw Error("--page takes a file: standard output has the report");
+  check_page_extension("--page", page.path);
+}
+
 void take_both(const Command& command, CompareArguments& arguments) {
   if (command.words.size() != 2) {
     throw Error(
@@ -665,7 +745,8 @@ int print_help(const CLI::App& app, const CLI::Success& help) {
   return complain(concat("standard output: ", std::strerror(errno)));
 }
 
-constexpr std::array kCommands{"apply", "stats", "compare", "softmax", "grad", "show"};
+constexpr std::array kCommands{"apply", "stats",   "compare", "softmax",
+                               "grad",  "explain", "report",  "show"};
 
 bool names_command(std::span<const char* const> argv) {
   return !argv.empty() && std::find(kCommands.begin(), kCommands.end(),
@@ -718,18 +799,20 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
   add_compare(app, parsed);
   add_softmax(app, parsed);
   add_grad(app, parsed);
+  add_explain(app, parsed);
+  add_report_page(app, parsed);
   add_show(app, parsed);
   if (generates(words)) return Done{generate(app, words.subspan(1))};
   const auto chosen = [&]() -> Command& {
-    for (Command* command :
-         {&parsed.stats, &parsed.compare, &parsed.softmax, &parsed.grad, &parsed.show}) {
+    for (Command* command : {&parsed.stats, &parsed.compare, &parsed.softmax, &parsed.grad,
+                             &parsed.explain, &parsed.report, &parsed.show}) {
       if (command->app->parsed()) return *command;
     }
     return parsed.apply;
   };
   try {
     for (const Command* command : {&parsed.apply, &parsed.stats, &parsed.compare, &parsed.softmax,
-                                   &parsed.grad, &parsed.show}) {
+                                   &parsed.grad, &parsed.explain, &parsed.report, &parsed.show}) {
       refuse_flag_values(*command->app);
     }
     std::vector<std::string> reversed = with_command(app, words);
@@ -752,6 +835,7 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
   place_extras(app, command, words);
   check_effects(*command.app);
   if (&command == &parsed.compare) {
+    check_page(parsed.compare_arguments.page);
     take_both(command, parsed.compare_arguments);
     return parsed.compare_arguments;
   }
@@ -782,7 +866,16 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
     check_grad(command, parsed.grad_arguments);
     return with_input(parsed.grad_arguments);
   }
+  if (&command == &parsed.explain) {
+    check_rounding(parsed.explain_arguments.normalization);
+    return with_input(parsed.explain_arguments);
+  }
   if (&command == &parsed.show) return with_input(parsed.show_arguments);
+  if (&command == &parsed.report) {
+    check_rounding(parsed.report_arguments.normalization);
+    check_page_extension("-o", parsed.report_arguments.page.path);
+    return with_input(parsed.report_arguments);
+  }
   const ApplyArguments& arguments = parsed.apply_arguments;
   check_rounding(arguments.normalization);
   check_output(arguments.output);

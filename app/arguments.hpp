@@ -9,6 +9,7 @@
 
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/options.hpp"
+#include "lnorm/core/shape.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/measure/criteria.hpp"
@@ -66,6 +67,12 @@ struct WorkArguments {
 // What a report is: for people, or for programs.
 enum class Report { text, json, csv };
 
+// A page to look at.
+struct PageArguments {
+  std::string path;
+  std::optional<std::string> specifications;  // a folder, for these by themselves
+};
+
 struct ApplyArguments {
   InputArguments input;
   NormalizationArguments normalization;
@@ -106,6 +113,7 @@ struct CompareArguments {
   bool keep_going = false;
   Report report = Report::text;
   bool quiet = false;
+  PageArguments page;  // empty: none
   When color = When::automatic;
   WorkArguments work;
 };
@@ -140,13 +148,33 @@ struct ShowArguments {
   When progress = When::automatic;
 };
 
+struct ExplainArguments {
+  InputArguments input;
+  NormalizationArguments normalization;
+  std::optional<Shape> row;   // its index; the first one if not given
+  std::optional<int> digits;  // of the text
+  bool json = false;
+  When color = When::automatic;
+  WorkArguments work;
+};
+
+struct ReportArguments {
+  InputArguments input;
+  NormalizationArguments normalization;
+  bool softmax = false;
+  bool all = false;  // a section for every tensor of many
+  PageArguments page{"-", {}};
+  WorkArguments work;
+};
+
 // Nothing is left to do: help or the version was printed, or wrong usage was reported.
 struct Done {
   int exit_status;
 };
 
-using Arguments = std::variant<ApplyArguments, StatsArguments, CompareArguments, SoftmaxArguments,
-                               GradArguments, ShowArguments, Done>;
+using Arguments =
+    std::variant<ApplyArguments, StatsArguments, CompareArguments, SoftmaxArguments, GradArguments,
+                 ExplainArguments, ReportArguments, ShowArguments, Done>;
 
 Arguments parse_arguments(int argc, const char* const* argv);
 

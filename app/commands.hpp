@@ -10,6 +10,8 @@ int stats(const StatsArguments& arguments);
 int compare(const CompareArguments& arguments);
 int softmax(const SoftmaxArguments& arguments);
 int grad(const GradArguments& arguments);
+int explain(const ExplainArguments& arguments);
 int show(const ShowArguments& arguments);
+int report(const ReportArguments& arguments);
 
 }  // namespace lnorm::app

@@ -1,6 +1,10 @@
 #include "lnorm/pipeline/compare.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "commands.hpp"
 #include "compare_sets.hpp"
@@ -14,8 +18,11 @@
 #include "lnorm/report/comparison_csv.hpp"
 #include "lnorm/report/comparison_json.hpp"
 #include "lnorm/report/comparison_report.hpp"
+#include "lnorm/report/page/comparison_page.hpp"
 #include "lnorm/report/set_comparison_text.hpp"
+#include "page_output.hpp"
 #include "progress_line.hpp"
+#include "standout_sections.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -47,6 +54,12 @@ Comparison compare_two(Comparer& comparer, const CompareArguments& arguments, Te
                           listed, {arguments.work.threads, progress}, row_axes);
 }
 
+bool has_page(const CompareArguments& arguments) { return !arguments.page.path.empty(); }
+
+std::size_t mismatches_listed(const CompareArguments& arguments) {
+  return arguments.max_diffs.value_or(arguments.report == Report::json ? 5 : 0);
+}
+
 Comparison compare_files(const CompareArguments& arguments, const Selected& first,
                          const Selected& second) {
   const WorkArguments& work = arguments.work;
@@ -66,13 +79,18 @@ Comparison compare_files(const CompareArguments& arguments, const Selected& firs
   const TensorInfo& info = expected->info();
   if (actual->info().dtype != arguments.as) check_as(arguments.as, info);
   ProgressLine progress(work.progress, info);
-  const std::size_t max_diffs =
-      arguments.max_diffs.value_or(arguments.report == Report::json ? 5 : 0);
+  const std::size_t max_diffs = mismatches_listed(arguments);
+  Listed listed{max_diffs, arguments.worst.value_or(5), arguments.by.value_or(WorstBy::ulp)};
+  if (has_page(arguments)) {
+    listed.mismatches = arguments.max_diffs.value_or(5);  // which text lists only if asked to
+    listed.map.emplace();
+  }
   Comparer comparer;
-  return compare_two(comparer, arguments, *actual, *expected, nullptr,
-                     {max_diffs, arguments.worst.value_or(5), arguments.by.value_or(WorstBy::ulp)},
-                     progress.callback());
+  return compare_two(comparer, arguments, *actual, *expected, nullptr, listed, progress.callback());
 }
+
+// There are many of them.
+constexpr ErrorMap::Size kSmallMap{.grid_rows = 40, .grid_columns = 64, .bands = 100};
 
 // Whether an option asks for it, if only one tensor is there.
 bool pairs_by_name(const CompareArguments& arguments) {
@@ -97,7 +115,7 @@ void refuse_options_of_sets(const CompareArguments& arguments) {
 
 // For options that ask for more of a tensor than its line has.
 void refuse_options_of_details(const CompareArguments& arguments) {
-  if (arguments.report == Report::json || arguments.quiet) return;
+  if (arguments.report == Report::json || arguments.quiet || has_page(arguments)) return;
   const std::string_view option = arguments.max_diffs ? "--max-diffs"
                                   : arguments.worst   ? "--worst"
                                   : arguments.axes    ? "the choice of axes"
@@ -118,11 +136,55 @@ void print(const CompareArguments& arguments, Write write) {
   out.commit();
 }
 
+constexpr std::string_view kCommand = "lnorm compare";
+
+std::string title_of(const std::string& actual, const std::string& expected) {
+  return concat(actual, " and ", expected);
+}
+
+// The sections of the pairs that differ most; as SetComparison::worst sees it.
+class PairSections {
+ public:
+  // After this the pair has no error map, which would take memory.
+  void add(std::size_t number, PairComparison& pair) {
+    Comparison& comparison = *pair.comparison;
+    const bool is_equal = comparison.equal() && comparison.non_finite_one_side == 0 &&
+                          (!comparison.ulps || comparison.ulps->value.rank == 0);
+    if (is_equal) {
+      comparison.error_map.reset();
+      return;  // there is nothing to see
+    }
+    std::vector<double> rank{comparison.equal() ? 0.0 : 1.0,
+                             static_cast<double>(comparison.non_finite_one_side),
+                             comparison.ulps ? comparison.ulps->value.value() : 0};
+    sections_.add(number, std::move(rank),
+                  page::comparison_section(concat("pair-", number), pair.name, comparison));
+    comparison.error_map.reset();
+  }
+
+  std::vector<page::Section> take(const SetComparison& set) {
+    std::vector<page::Section> parts{
+        page::set_comparison_section(set, sections_.ids(set.pairs.size()))};
+    for (page::Section& section : sections_.take()) parts.push_back(std::move(section));
+    return parts;
+  }
+
+ private:
+  StandoutSections sections_{kMostSections};
+};
+
 int compare_single(const CompareArguments& arguments, const Selection& actual,
                    const Selection& expected) {
   refuse_options_of_sets(arguments);
-  const Comparison comparison =
-      compare_files(arguments, only_tensor(actual), only_tensor(expected));
+  std::optional<PageOutput> output;
+  if (has_page(arguments)) output.emplace("--page", arguments.page);
+  Comparison comparison = compare_files(arguments, only_tensor(actual), only_tensor(expected));
+  if (output) {
+    output->write(title_of(actual.name, expected.name), kCommand,
+                  {page::comparison_section("comparison", "", comparison)});
+    std::vector<ElementPair>& first = comparison.first_mismatches;
+    first.resize(std::min(first.size(), mismatches_listed(arguments)));
+  }
   print(arguments, [&](ByteSink& out) {
     out.write(arguments.report == Report::json  ? comparison_json(comparison)
               : arguments.report == Report::csv ? comparison_csv(comparison)
@@ -136,16 +198,26 @@ int compare_several(const CompareArguments& arguments, const Selection& actual,
                     const Selection& expected) {
   refuse_options_of_details(arguments);
   Listed listed{0, 0, arguments.by.value_or(WorstBy::ulp)};
-  if (arguments.report == Report::json) {
+  if (arguments.report == Report::json || has_page(arguments)) {
     listed.mismatches = arguments.max_diffs.value_or(5);
     listed.worst = arguments.worst.value_or(5);
+  }
+  std::optional<PageOutput> output;
+  PairSections sections;
+  if (has_page(arguments)) {
+    output.emplace("--page", arguments.page);
+    listed.map = kSmallMap;
   }
   Comparer comparer;
   const SetComparison set = compare_sets(
       arguments, actual, expected,
       [&](TensorSource& a, TensorSource& b, const ToleranceOfNames* own, const Progress& progress) {
         return compare_two(comparer, arguments, a, b, own, listed, progress);
+      },
+      [&](std::size_t number, PairComparison& pair) {
+        if (output) sections.add(number, pair);
       });
+  if (output) output->write(title_of(set.actual, set.expected), kCommand, sections.take(set));
   print(arguments, [&](ByteSink& out) {
     if (arguments.report == Report::json) return write_comparison_json(set, out);
     if (arguments.report == Report::csv) return write_comparison_csv(set, out);

@@ -167,7 +167,8 @@ std::string criteria_options(const Comparison& comparison) {
 }  // namespace
 
 SetComparison compare_sets(const CompareArguments& arguments, const Selection& actual,
-                           const Selection& expected, const CompareTwo& compare_two) {
+                           const Selection& expected, const CompareTwo& compare_two,
+                           const SeePair& see) {
   check_partner(actual, expected);
   check_partner(expected, actual);
   Pairs pairs = pair_by_name(named(actual), named(expected), arguments.pairing);
@@ -201,6 +202,7 @@ SetComparison compare_sets(const CompareArguments& arguments, const Selection& a
       const ToleranceOfNames* const tolerance =
           pair.tolerance ? &arguments.pairing.tolerances[*pair.tolerance] : nullptr;
       compared.comparison = compare_two(*left, *right, tolerance, progress.of(done, right->info()));
+      see(number, compared);
     } catch (const Error& error) {
       if (!arguments.keep_going) throw;
       complain(error.what(), error.hint());

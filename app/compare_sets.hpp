@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -14,10 +15,14 @@ namespace lnorm::app {
 using CompareTwo = std::function<Comparison(TensorSource& actual, TensorSource& expected,
                                             const ToleranceOfNames* tolerance, const Progress&)>;
 
+// Takes a pair that has been compared, with its number.
+using SeePair = std::function<void(std::size_t number, PairComparison& pair)>;
+
 // Pairs the tensors by name and compares them one after another. A pair that cannot be read is told of, and the
 // others are compared, if the arguments say so. Throws Error, also if there is nothing to compare.
 SetComparison compare_sets(const CompareArguments& arguments, const Selection& actual,
-                           const Selection& expected, const CompareTwo& compare_two);
+                           const Selection& expected, const CompareTwo& compare_two,
+                           const SeePair& see);
 
 // The command that shows more of the first pair that differs; empty if none does.
 std::string details_command(const CompareArguments& arguments, const Selection& actual,

@@ -6,19 +6,11 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "open_output.hpp"
 
 namespace lnorm::app {
 
 namespace {
-
-// For a file that cannot be made: its folder may not be there.
-std::string hint_for_folder(const std::string& path) {
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  std::error_code error;
-  const bool is_missing = !folder.empty() && !std::filesystem::exists(folder, error) && !error;
-  if (folder.starts_with('-')) folder.insert(0, "./");
-  return is_missing ? concat("mkdir -p ", shell_word(folder)) : "";
-}
 
 // How the first output gets that format, by its name where that has decided it.
 std::string hint_for_format(const OutputName& name, const OutputArguments& arguments,
@@ -59,17 +51,9 @@ void Outputs::begin(const OpenedTensor& input, std::span<const TensorInfo> tenso
 void Outputs::open(bool several) {
   std::vector<std::string> destinations;
   for (const OutputName& name : names_) {
-    try {
+    open_output(name.option, name.path, [&] {
       files_.push_back(std::make_unique<OutputFile>(name, *arguments_, several));
-    } catch (const SystemError& error) {
-      std::error_code ignored;
-      const bool is_there = std::filesystem::exists(name.path, ignored);
-      throw Error(
-          concat("cannot ", is_there ? "write " : "create ", name.option, ' ', error.what()),
-          hint_for_folder(name.path));
-    } catch (const Error& error) {
-      throw Error(concat(name.option, ' ', error.what()), error.hint());
-    }
+    });
     const OutputFile& file = *files_.back();
     std::string destination = file.destination();
     if (!destination.empty() &&

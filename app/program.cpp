@@ -18,7 +18,9 @@ struct Run {
   int operator()(const CompareArguments& arguments) const { return compare(arguments); }
   int operator()(const SoftmaxArguments& arguments) const { return softmax(arguments); }
   int operator()(const GradArguments& arguments) const { return grad(arguments); }
+  int operator()(const ExplainArguments& arguments) const { return explain(arguments); }
   int operator()(const ShowArguments& arguments) const { return show(arguments); }
+  int operator()(const ReportArguments& arguments) const { return report(arguments); }
   int operator()(const Done& done) const { return done.exit_status; }
 };
 

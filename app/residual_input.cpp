@@ -31,9 +31,12 @@ TensorInfo ResidualInput::check(const TensorInfo& x, DType out, const InputName&
 }
 
 std::unique_ptr<TensorSource> ResidualInput::add_to(std::unique_ptr<TensorSource> x, DType out,
-                                                    int threads) {
+                                                    int threads, const Cut& cut) {
+  if (cut) x = cut(std::move(x));
   if (!companion_) return x;
-  return summed(std::move(x), companion_->open(), rounded_to(out), threads);
+  auto residual = companion_->open();
+  if (cut) residual = cut(std::move(residual));
+  return summed(std::move(x), std::move(residual), rounded_to(out), threads);
 }
 
 void ResidualInput::finish() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -22,8 +23,12 @@ class ResidualInput {
   // What is normalized, where results have a dtype. Throws Error unless there is a residual for x, of its shape.
   TensorInfo check(const TensorInfo& x, DType out, const InputName& name);
 
+  // What becomes of x and of the residual before they are added: the same part of both.
+  using Cut = std::function<std::unique_ptr<TensorSource>(std::unique_ptr<TensorSource>)>;
+
   // The same with its elements. Follows check of the same input. Throws Error.
-  std::unique_ptr<TensorSource> add_to(std::unique_ptr<TensorSource> x, DType out, int threads);
+  std::unique_ptr<TensorSource> add_to(std::unique_ptr<TensorSource> x, DType out, int threads,
+                                       const Cut& cut = {});
 
   // Follows the last element.
   void finish() const;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,8 +18,8 @@
 #include "lnorm/report/stats_json.hpp"
 #include "lnorm/report/stats_text.hpp"
 #include "lnorm/report/tensor_stats_report.hpp"
+#include "observed_rows.hpp"
 #include "progress_line.hpp"
-#include "residual_input.hpp"
 #include "tell_route.hpp"
 #include "terminal.hpp"
 
@@ -43,59 +44,28 @@ class StatsOfRows {
   StatsOfRows(const StatsArguments& arguments, ByteSink& out)
       : arguments_(arguments),
         out_(out),
-        kernel_(find_kernel(arguments.normalization.kernel)),
-        residual_(arguments.normalization, arguments.input.options.as),
-        affine_inputs_(arguments.normalization, arguments.input.options.as, residual_) {}
+        rows_(arguments.input, arguments.normalization, arguments.work) {}
 
-  void check(const TensorInfo& x, const InputName& name) {
-    affine_inputs_.check(plan(x, name), x, name);
-  }
+  void check(const TensorInfo& x, const InputName& name) { rows_.check(x, name); }
 
   void report(OpenedTensor& input, const InputName& name) {
     if (!std::exchange(first_, false) && arguments_.report == Report::text) out_.write("\n");
-    write(measure(std::move(input.source), name), arguments_, out_);
+    const TensorInfo x = input.source->info();
+    std::optional<StatsObserver> observer;
+    rows_.run(std::move(input.source), name, [&](const Plan& plan) -> RowObserver& {
+      return observer.emplace(plan,
+                              StatsObserver::Wanted{arguments_.softmax, arguments_.histogram});
+    });
+    Stats stats = observer->stats(x);
+    rows_.describe(stats);
+    write(stats, arguments_, out_);
     if (input.format == Format::jsonl) out_.flush();
   }
 
  private:
-  Plan plan(const TensorInfo& x, const InputName& name) {
-    const DType out = output_dtype(x.dtype, {});
-    return make_plan(residual_.check(x, out, name), arguments_.normalization.options, out,
-                     {.whole = true, .ordered = true});
-  }
-
-  Stats measure(std::unique_ptr<TensorSource> input, const InputName& name) {
-    const WorkArguments& work = arguments_.work;
-    const TensorInfo x = input->info();
-    const Plan plan = this->plan(x, name);
-    const Affine& affine = affine_inputs_.of(plan, x, name);
-    const auto normalized = residual_.add_to(std::move(input), plan.out, work.threads);
-    TensorSource& source = *normalized;
-    const auto transform = [&](const RowsIn& rows, const RowsOut& y,
-                               const MeanAndRstd& statistics) {
-      kernel_.layer_norm(rows, y, affine, plan.formula, statistics);
-    };
-    StatsObserver observer(plan, {arguments_.softmax, arguments_.histogram});
-    RowObserver* const observers[] = {&observer};
-    tell_route(work, plan, source, nullptr, kernel_.name);
-    {
-      ProgressLine progress(work.progress, x);
-      run(source, plan, transform, observers, nullptr, {work.threads, progress.callback()});
-    }
-    residual_.finish();
-    const NormalizationArguments& normalization = arguments_.normalization;
-    Stats stats = observer.stats(x);
-    stats.weight = normalization.weight.has_value();
-    stats.zero_centered_weight = normalization.options.zero_centered_weight;
-    stats.bias = normalization.bias.has_value();
-    return stats;
-  }
-
   const StatsArguments& arguments_;
   ByteSink& out_;
-  const Kernel& kernel_;
-  ResidualInput residual_;
-  AffineInputs affine_inputs_;
+  ObservedRows rows_;
   bool first_ = true;
 };
 

@@ -52,7 +52,7 @@ const std::vector<CommandHelp> kCommands{
               "--min-sqnr",  "--histogram",      "--common",       "--only",     "--skip",
               "--rename",    "--tolerance",      "--keep-going",   "--worst",    "--by",
               "--max-diffs", "--json",           "--csv",          "-q",         "--quiet",
-              "--color",     "--threads",        "--verbose"}}},
+              "--color",     "--threads",        "--verbose",      "--page",     "--spec"}}},
     {"softmax",
      "lnorm softmax [INPUT...] [OPTIONS]",
      {kAxes, kInput, kOutput, kPrint, {"--threads", "--verbose"}}},
@@ -65,6 +65,18 @@ const std::vector<CommandHelp> kCommands{
       {"--dy", "--mean", "--rstd", "--eps", "--eps-on", "--ddof", "--unbiased", "--weight",
        "--gamma", "--scale", "--kernel", "--zero-centered-weight", "--rms", "--dx", "--dweight",
        "--dbias", "--threads", "--verbose"}}},
+    {"explain",
+     "lnorm explain [INPUT...] [OPTIONS]",
+     {kAxes,
+      kNormalization,
+      kInput,
+      {"--row", "--digits", "--json", "--color", "--threads", "--verbose"}}},
+    {"report",
+     "lnorm report [INPUT...] [OPTIONS]",
+     {kAxes,
+      kNormalization,
+      kInput,
+      {"-o", "--output", "--spec", "--softmax", "--all", "--threads", "--verbose"}}},
     {"show",
      "lnorm show [INPUT...] [OPTIONS]",
      {kInput, kPrint, {"--header", "--json", "--csv", "--color", "--threads"}}},
@@ -89,7 +101,7 @@ TEST_CASE("help and version are results") {
   const std::string version = output_of({"--version"});
   CAPTURE(version);
   CHECK(std::regex_match(version,
-                         std::regex("lnorm 0\\.4\\.0\n"
+                         std::regex("lnorm 0\\.5\\.0\n"
                                     "kernel [a-z0-9]+, the best of this machine\n"
                                     "built with Boost [0-9.]+(, [A-Za-z_0-9]+ [0-9.]+){7}\n")));
   const std::string help = output_of({"--help"});

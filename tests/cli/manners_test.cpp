@@ -373,7 +373,7 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       {"lnorm show x.npy --axis 0",
        2,
        {"there is no option --axis"},
-       "--axis is an option of lnorm apply, stats, compare, softmax and grad",
+       "--axis is an option of lnorm apply, stats, compare, softmax, grad, explain and report",
        "lnorm stats x.npy --axis 0"},
       in_place("stats x.npy ", "-o", " f", "the result goes to standard output: > FILE", ">"),
       in_place("compare x.npy v.json ", "--out", " f", "the result goes to standard output: > FILE",
@@ -386,7 +386,7 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       in_place("x.npy -o y.npy ", "--save-std", " f", "--save-rstd writes rstd, which is 1 / std",
                "--save-rstd"),
       in_place("softmax x.npy ", "--weigth", " 2",
-               "--weight is an option of lnorm apply, stats and grad", "--help #"),
+               "--weight is an option of lnorm apply, stats, grad, explain and report", "--help #"),
       in_place("x.npy ", "--elementwise-affine", "", "without --weight and --bias there are none",
                ""),
       in_place("x.npy ", "--biased", "", "biased is the default: the variance divides by n", ""),
@@ -509,6 +509,7 @@ TEST_CASE("a command that is not there has a hint that leads on", "[manners]") {
       wrong("diff", " x.npy x.npy", "here it is lnorm compare", "lnorm compare x.npy x.npy"),
       wrong("backward", " x.npy --dy x.npy", "here it is lnorm grad",
             "lnorm grad x.npy --dy x.npy"),
+      wrong("step_by_step", " x.npy", "here it is lnorm explain", "lnorm explain x.npy"),
       wrong("ls", " m.json", "here it is lnorm show", "lnorm show m.json"),
       wrong("help", "", "here it is lnorm --help", "lnorm --help"),
       wrong("blue", " x.npy", "lnorm --help lists the commands", "lnorm --help"),
@@ -773,7 +774,8 @@ TEST_CASE("lnorm alone on a terminal lists the commands", "[manners]") {
   const Outcome outcome = run({}, terminal());
   CHECK(outcome.status == 2);
   CHECK(outcome.out == "");
-  for (const std::string command : {"apply", "stats", "compare", "softmax", "grad", "show"}) {
+  for (const std::string command :
+       {"apply", "stats", "compare", "softmax", "grad", "explain", "report", "show"}) {
     CHECK(outcome.err.find("\n  " + command + "  ") != std::string::npos);
   }
 }

@@ -64,6 +64,12 @@ const std::vector<Words> kCommands{
     {"grad", "@", "--dy", "@", "--axes", "0", "--weight", "2", "--dbias", "-", "--to", "json"},
     {"grad", "@", "--dy", "@", "--rms", "--eps-on", "std", "--dtype", "float16"},
     {"apply", "@", "--dtype", "float8_e4m3fn", "--saturate", "--output-scale", "100"},
+    {"explain", "@"},
+    {"explain", "@", "--axes", "0", "--row", "-1", "--weight", "@", "--json"},
+    {"explain", "@:*", "--rms", "--eps", "0", "--eps-on", "std", "--residual", "@"},
+    {"report", "@", "--softmax"},
+    {"report", "@", "--axes", "0", "--eps", "0", "--weight", "@", "-o", "/dev/null"},
+    {"compare", "@:a", "@:b", "--page", "/dev/null"},
 };
 
 // The others are drawn: option by option, and a value for each that takes one. % is a folder for files. Of
@@ -134,6 +140,7 @@ const std::vector<Option> kOptions{
     {{"--from"}, {"pb", "pt"}, "amts"},
     {{"--dtype", "float8_e4m3fn", "--saturate"}, {}, "am"},
     {{"--dtype", "float8_e5m2", "--output-scale"}, {"448", "-1e-3", "1e300", "0", "x"}, "am"},
+    {{"--page"}, {"%p.html", "%p.npy"}, "c"},
 };
 const Words kMembers{"@", "@:x", "@:a", "@:1", "@:", "@:*", "@:?"};
 
@@ -315,7 +322,8 @@ int fuzz_program(const std::uint8_t* data, std::size_t size) {
   const MemoryFile memory(bytes);
   const NamedX file(memory.path());
   const FullPipe nothing("");
-  const bool has_kernels = words[0] == "apply" || words[0] == "stats" || words[0] == "grad";
+  const bool has_kernels =
+      words[0] == "apply" || words[0] == "stats" || words[0] == "grad" || words[0] == "explain";
   const Run expected = run(words, file.path(), file.path(), Words{"--threads", "1"}, nothing.get());
   Words options{"--threads", "2"};
   if (has_kernels) options.insert(options.end(), {"--kernel", any_kernel(bytes)});

@@ -54,6 +54,28 @@ const std::vector<Report> kReports{
     {"stats_csv", "stats reports/non_finite.json --softmax --csv"},
     {"stats_csv_no_rows", "stats corpus/good/shape_2x0x4.npy --csv"},
 
+    {"explain_lecture20", "explain seeds/lecture20/batch3.npy"},
+    {"explain_lecture20_activations",
+     "explain seeds/lecture20/activations.npy --unbiased --eps 0 --row 1"},
+    {"explain_step_by_step",
+     "explain seeds/step_by_step/inputs.npy --normalized-shape 1,3 --row 1 --weight "
+     "seeds/step_by_step/gamma.npy --bias seeds/step_by_step/beta.npy"},
+    {"explain_eps_on_std", "explain seeds/eps_on_std/x.npy --eps-on std --row 2"},
+    {"explain_ascii", "explain sample.npy --row 1,-1 --weight 2 --zero-centered-weight", "C"},
+    {"explain_long_row", "explain corpus/good/large_20x100.json --row -1"},
+    {"explain_non_finite", "explain reports/non_finite.json"},
+    {"explain_constant", "explain reports/scales.json --axis 0 --weight 0 --bias -0.5"},
+    {"explain_integers", "explain reports/int64.json --digits 17"},
+    {"explain_rms", "explain sample.npy --rms --ddof 2 --row 1,2"},
+    {"explain_rounded",
+     "explain rounding/bfloat16.safetensors:x --rms --weight rounding/bfloat16.safetensors:weight "
+     "--residual rounding/bfloat16.safetensors:residual --round sum,xhat"},
+    {"explain_no_dimensions", "explain corpus/good/shape_0d.npy"},
+    {"explain_no_elements", "explain corpus/good/shape_0.npy"},
+    {"explain_color", "explain reports/non_finite.json --color always"},
+    {"explain_json", "explain sample.npy --row 0,1 --weight 2 --bias 1 --json"},
+    {"explain_json_rms", "explain reports/non_finite.json --rms --json"},
+
     {"compare_same", "compare sample.npy sample.npy"},
     {"compare_agree",
      "compare seeds/eps_on_std/eps_on_std.npy seeds/eps_on_std/layer_norm.npy --atol 1e-4"},

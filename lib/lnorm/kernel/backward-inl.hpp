@@ -29,8 +29,8 @@ HWY_INLINE void for_each_pair(const GradientPart& part, double center, Use use) 
     if (whole > 0) {
       const RowsIn x = part_of(part.x, start, whole);
       const RowsIn dy = part_of(part.dy, start, whole);
-      const Encoded<float, false> dy_elements{dy.data, hn::Zero(kDoubles), ahead_of<float>(dy)};
-      with_encoded<float>(x.data, center, ahead_of<float>(x), [&](const auto& elements) HWY_ATTR {
+      const Encoded<float, false> dy_elements{dy.data, hn::Zero(kDoubles), 0};
+      with_encoded<float>(x.data, center, 0, [&](const auto& elements) HWY_ATTR {
         use(start, whole, elements, dy_elements);
       });
     }
@@ -56,7 +56,7 @@ HWY_INLINE double folded_sum(const V (&lanes)[kGradientVectors]) {
   return sum_of_lanes(sum);
 }
 
-// Sums with what their additions lose.
+// A sum in each lane, and what its additions lose.
 struct CompensatedSum {
   V sum;
   V lost;
@@ -90,8 +90,8 @@ struct CompensatedSum {
   }
 };
 
-// The lanes of the sums over a row. Those of x lose little, and so does x-hat, which is in every term of a column: four
-// terms go through two additions, and what more would lose is kept.
+// The lanes of the sums over a row. Those of x have to be good, because x-hat is in every term of a column: an element
+// goes through two additions that round, and what later ones lose is kept.
 struct GradientLanes {
   CompensatedSum x;
   CompensatedSum x_squares;
@@ -99,6 +99,11 @@ struct GradientLanes {
   V gx[kGradientVectors];
   V g_squares[kGradientVectors];
 
+  HWY_INLINE void clear() {
+    x.clear();
+    x_squares.clear();
+    clear_g();
+  }
   HWY_INLINE void clear_g() {
     for (std::int64_t v = 0; v < kGradientVectors; ++v) {
       g[v] = gx[v] = g_squares[v] = hn::Zero(kDoubles);
@@ -131,9 +136,7 @@ GradientSums narrow_gradient_sums(const GradientPart& part, double center,
                                   const AffineTerm& weight) {
   GradientSums total;
   GradientLanes sums;
-  sums.x.clear();
-  sums.x_squares.clear();
-  sums.clear_g();
+  sums.clear();
   with_weight_or_not(weight, [&](auto has_weight) HWY_ATTR {
     const auto add = [&](std::int64_t start, std::int64_t n, const auto& x,
                          const auto& dy) HWY_ATTR {
@@ -221,7 +224,7 @@ struct NarrowBlockWriter {
   const NarrowBlock& block;
   const NarrowRow* rows;
 
-  // Of some columns: of some rows, and of the sizes of their terms.
+  // Of a vector of columns: over some rows, and of the sizes of the terms.
   struct Sums {
     V dweight;
     V dbias;
@@ -303,7 +306,7 @@ struct NarrowBlockWriter {
       // No hardware looks ahead in so many rows.
       prefetch(x + 2 * kBlockLanes * kSize<T>, kBlockLanes * kSize<T>);
       prefetch(dy + 2 * kBlockLanes * kSize<T>, kBlockLanes * kSize<T>);
-      // The next rows are on their way from memory while these are computed.
+      // Memory brings the next rows while these are computed.
       prefetch(x + block.rows * block.x_stride, kBlockLanes * kSize<T>);
       prefetch(dy + block.rows * block.x_stride, kBlockLanes * kSize<T>);
       if constexpr (has_dx && !stream) {
@@ -337,7 +340,7 @@ struct NarrowBlockWriter {
       dy += block.x_stride;
     }
     if constexpr (has_columns) {
-      HWY_UNROLL(4)  // or else sums would not stay in registers
+      HWY_UNROLL(4)  // a loop would keep the sums in memory, above as well
       for (std::int64_t v = 0; v < kBlockVectors; ++v) {
         add_to_columns(sums[v], column + v * kWidth);
       }
@@ -376,8 +379,9 @@ struct NarrowBlockWriter {
   }
 };
 
-// The fewer combinations, the sooner this is compiled: what was decoded has no center, and is not written past the
-// caches; of rows that are not of float the center is taken even if it is 0.
+// Each combination of template arguments takes seconds to compile, so those that bring little are left out: decoded
+// elements are less their center already, and their results are not written past the caches; a center of 0 is
+// subtracted, too, unless elements are float.
 template <class T, class Out, class Settle>
 HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, bool past_caches,
                             const Settle& settle) {

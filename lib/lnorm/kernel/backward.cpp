@@ -84,7 +84,7 @@ class BlockOfRows final : public GradientSettler {
     // The next row is about where this is. One that is near 0 needs no center.
     const double next = center + gradient->shift;
     center_ = std::fabs(next) * gradient->rstd <= 0.7 ? 0 : next;
-    // Neither does the first, whose bounds of x-hat would be those of all rows.
+    // The first row is summed again then: a center widens its bounds of x-hat, and the widest are those of all rows.
     const bool is_better_about_zero =
         saved == nullptr && first_ + count_ == 0 && center != 0 && center_ == 0;
     return !is_better_about_zero || sum_up();

@@ -11,12 +11,13 @@ namespace lnorm {
 
 namespace {
 
-// What sums over some rows lose, relative to the sum of the sizes of their terms: u for an addition, the first of which is
-// one to 0, which rounds a product and does nothing to dy.
+// The error of a sum over up to kMostGradientRows rows, relative to the sum of the sizes of its terms: u for each
+// addition. The first one is to 0. It rounds the product of dweight, but not dy.
 constexpr double kDweightError = kMostGradientRows * kUnit;
 constexpr double kDbiasError = (kMostGradientRows - 1) * kUnit;
 
-// What adding n of these loses: the k-th loses at most u, which is added to what is at most k u.
+// The relative error of adding n of these sums: the k-th addition loses at most u, which rounds once more where it joins
+// at most k u.
 double pairs_error(std::int64_t n) {
   const double lost = static_cast<double>(n) * kUnit;
   return lost * lost;

@@ -166,8 +166,8 @@ double nearest(const FloatOrder& order, std::int64_t least, std::int64_t most, s
   return order.value(least);
 }
 
-// The number of a dtype nearest to a value from least to most, which is only known by its sign, and by side_of(m), the sign
-// of the value less m. guess() is about its size.
+// The number of dtype nearest to a value v from least to most. Of v only the sign is known, and side_of(m), the sign of
+// v - m. guess() is about |v|.
 template <class Guess, class Side>
 double nearest_between(DType dtype, double least, double most, int sign, Guess guess,
                        Side side_of) {

@@ -97,6 +97,7 @@ ExactRow::ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula
   integers_ = std::move(integers);
 }
 
+ExactRow::ExactRow(ExactRow&& other) noexcept = default;
 ExactRow::~ExactRow() = default;
 
 bool ExactRow::is_defined() const noexcept {
@@ -123,6 +124,52 @@ double ExactRow::rstd() const {
   });
 }
 
+double ExactRow::squares() const { return quotient(integers_->centered, integers_->n); }
+
+double ExactRow::divisor() const {
+  if (!is_defined()) return 0;
+  const Integers& i = *integers_;
+  const FloatOrder order(DType::float64);
+  const Integers::Root s = i.approximate_s();
+  const std::int64_t guess = order.index(std::ldexp(s.significand, static_cast<int>(s.exponent)));
+  // s > m  <=>  sqrt(G / (n f)) > m - eps_s
+  return nearest(order, 0, order.infinity(), guess, [&](const Dyadic& m) {
+    const Dyadic rest = m - i.eps_on_std;
+    if (rest.sign() <= 0 || i.scaled.sign() == 0) return i.scaled.sign() - rest.sign();
+    return compare_positive(i.scaled, square(rest) * i.n * i.freedom);
+  });
+}
+
+double ExactRow::deviation(Number x) const {
+  return quotient(integers_->n * Dyadic(x) - integers_->sum, integers_->n);
+}
+
+double ExactRow::squared_deviation(Number x) const {
+  return quotient(square(integers_->n * Dyadic(x) - integers_->sum), square(integers_->n));
+}
+
+double ExactRow::mean_square() const {
+  const Integers& i = *integers_;
+  if (i.eps_on_std.sign() == 0) return quotient(i.centered * i.freedom, i.n * i.scaled);
+  if (i.centered.sign() == 0) return 0;
+  // With r = sqrt(V / (n f)):  V / (n (r + eps_s))^2 > m  <=>  V - n^2 m (r^2 + eps_s^2) > 2 n^2 m eps_s r; both sides
+  // times n f have no quotients left but that of r, which is squared.
+  const FloatOrder order(DType::float64);
+  const Dyadic both = i.n * i.freedom;
+  const Integers::Root s = i.approximate_s();
+  const double n = i.n.approximate();
+  const double size = std::ldexp(s.significand, static_cast<int>(s.exponent)) * n;
+  const std::int64_t guess = order.index(i.centered.approximate() / size / size);
+  return nearest(order, 0, order.infinity(), guess, [&](const Dyadic& m) {
+    const Dyadic share = square(i.n) * m;
+    const Dyadic rest = i.centered * both - share * (i.centered + both * square(i.eps_on_std));
+    if (rest.sign() <= 0) return -1;
+    const Dyadic other = share * i.eps_on_std;
+    return compare_positive(square(rest),
+                            Dyadic(std::int64_t{4}) * square(other) * both * i.centered);
+  });
+}
+
 int ExactRow::deviation_sign(Number x) const {
   return compare(integers_->n * Dyadic(x), integers_->sum);
 }
@@ -138,5 +185,17 @@ double ExactRow::element(Number x, const ExactTerms& terms, DType dtype, double 
       dtype, least, most, sign, [&] { return std::fabs(i.approximate_y(scaled_deviation, b)); },
       [&](const Dyadic& m) { return i.side(scaled_deviation, m - b); });
 }
+
+SummedRow::SummedRow(const ReadRow& read_row, std::int64_t n) : n_(n) {
+  auto sums = std::make_unique<ExactSums>();
+  read_row([&](const RowsIn& part) { *sums += exact_sums(part); });
+  sums_ = std::move(sums);
+}
+
+SummedRow::~SummedRow() = default;
+
+bool SummedRow::is_finite() const noexcept { return sums_->finite; }
+
+ExactRow SummedRow::by(const Formula& formula) const { return {*sums_, n_, formula}; }
 
 }  // namespace lnorm

@@ -7,6 +7,7 @@
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
+#include "lnorm/kernel/rows.hpp"
 
 namespace lnorm {
 
@@ -38,6 +39,7 @@ class ExactRow {
  public:
   // sums are finite. n: the length of the row.
   ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula);
+  ExactRow(ExactRow&& other) noexcept;
   ~ExactRow();
 
   // Whether s > 0: else y and rstd are 0/0.
@@ -48,6 +50,17 @@ class ExactRow {
   double mean() const;
   double variance() const;
   double rstd() const;
+
+  // The same of sum((x - mean)^2), and of s, which may be 0.
+  double squares() const;
+  double divisor() const;
+
+  // The same of an element: x - mean, and its square.
+  double deviation(Number x) const;
+  double squared_deviation(Number x) const;
+
+  // The same of sum(xhat^2) / n, where xhat is defined.
+  double mean_square() const;
 
   // y of an element, rounded once to dtype; the terms are finite. It is known to lie from least to most, which are
   // results of that dtype.
@@ -61,6 +74,22 @@ class ExactRow {
  private:
   struct Integers;
   std::unique_ptr<const Integers> integers_;
+};
+
+// A row that is read once, for any formula.
+class SummedRow {
+ public:
+  SummedRow(const ReadRow& read_row, std::int64_t n);
+  ~SummedRow();
+
+  bool is_finite() const noexcept;
+
+  // Requires that it is finite, and ddof < n.
+  ExactRow by(const Formula& formula) const;
+
+ private:
+  std::unique_ptr<const ExactSums> sums_;
+  std::int64_t n_;
 };
 
 }  // namespace lnorm

@@ -51,7 +51,7 @@ Interval exp_of_minus(const Dyadic& size, std::int64_t bits) {
 
 class Row {
  public:
-  Row(const RowsIn& row, Number max) : row_(row), max_(max) {}
+  Row(const ReadRow& read_row, Number max) : read_row_(read_row), max_(max) {}
 
   // max - x >= 0
   Dyadic size(Number x) const { return max_ - Dyadic(x); }
@@ -61,7 +61,7 @@ class Row {
     Interval total;
     is_open = false;
     std::int64_t vanishing = 0;
-    for_each_element(row_, [&](std::int64_t, Number x) {
+    const auto add = [&](std::int64_t, Number x) {
       if (std::isinf(x.high)) return;  // masked
       const Dyadic d = size(x);
       if (d.sign() != 0 && compare_positive(d, Dyadic(-kLeastLog2)) > 0) {  // ln 2 < 1
@@ -71,7 +71,8 @@ class Row {
       const Interval e = exp_of_minus(d, bits);
       total.low += e.low;
       total.high += e.high;
-    });
+    };
+    read_row_([&](const RowsIn& part) { for_each_element(part, add); });
     if (vanishing > 0) {
       const bool is_exact = total.low == total.high;
       total.high +=
@@ -82,16 +83,16 @@ class Row {
   }
 
  private:
-  const RowsIn& row_;
+  const ReadRow& read_row_;
   Dyadic max_;
 };
 
 }  // namespace
 
-double exact_softmax(const RowsIn& row, Number x, Number max, DType dtype,
+double exact_softmax(const ReadRow& read_row, Number x, Number max, DType dtype,
                      const SoftmaxResult& known) {
   if (known.scale == 0) return 0;
-  const Row values(row, max);
+  const Row values(read_row, max);
   const FloatOrder order(dtype);
   const Dyadic size = values.size(x);
   const Dyadic scale(std::fabs(known.scale));

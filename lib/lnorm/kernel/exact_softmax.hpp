@@ -21,7 +21,7 @@ struct SoftmaxResult {
 // unless all elements that count are equal; then nothing is rounded, and the tie is seen.
 //
 // Elements that are smaller than 2^-5000 of the largest after exp count as an open interval from 0 to that.
-double exact_softmax(const RowsIn& row, Number x, Number max, DType dtype,
+double exact_softmax(const ReadRow& read_row, Number x, Number max, DType dtype,
                      const SoftmaxResult& known = {});
 
 }  // namespace lnorm

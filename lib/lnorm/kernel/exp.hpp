@@ -30,6 +30,12 @@ class Exp {
     }
   }
 
+  // Made once.
+  static const Exp& shared() {
+    static const Exp exp;
+    return exp;
+  }
+
   // exp(d) for -707 <= d <= 0, within kNarrowError of itself; exp(-707), some 2^-1020, for d below that.
   //
   // r is off by u |r| and what is left of ln2/64, 2^-58: 0.04 u in all. The series leaves out r^7/5040 < 2^-65, and its

@@ -101,8 +101,7 @@ std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double c
     if (!usable) return std::nullopt;
     rstd = 1 / s;
     root_reciprocal = formula.eps_on == EpsOn::variance ? rstd : 1 / root;
-    // Then there are the roundings of the correction, which are three, and on the way from the difference to 1 / s, of
-    // which those under the root count half.
+    // The correction rounds three times. Each rounding from the difference to 1 / s counts 1, or 1/2 under the root.
     const double error = (3 + 2 * d_error) * squares +
                          2 * sum_error * std::sqrt(squares * correction) + 3 * correction;
     rho = (centered > 0 ? error / centered / 2 : 0) + 4;
@@ -133,7 +132,7 @@ std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double c
                               offset * kUnit * kSlack + kNarrowLost, sums.g_squares * kSlack,
                               squares * kSlack);
   }
-  // Of the mean, of its product with rstd, and of d, of which the part that goes with x-hat is in the slope.
+  // Of the mean, of its product with rstd, and of d. The rest of the error of d grows with x-hat: it is in the slope.
   const double mean_error = sum_error * x_root + (2 + d_error) * std::fabs(shift);
   result.xhat.offset = has_mean ? mean_error * kUnit * size * kSlack : 0;
   result.xhat.slope = (rho + 1 + d_error) * kUnit * kSlack;

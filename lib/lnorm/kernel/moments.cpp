@@ -26,28 +26,44 @@ bool take_plain(const Sums& sums, std::int64_t n, std::int64_t ddof, Moments& re
   return true;
 }
 
-Moments row_moments(const RowSetting& setting, const RowsIn& row) {
-  if (row.row_length == 0) return {.mean = kNan, .variance = kNan, .min = kNan, .max = kNan};
-  const Passes* const passes = setting.kernel.passes;
-  const Range range = passes != nullptr ? passes->range(row) : range_one_by_one(row);
-  Moments result{.non_finite = range.non_finite, .sum = kNan, .mean = kNan, .variance = kNan};
-  if (range.non_finite == 0) {
-    std::optional<Sums> plain;
-    if (passes != nullptr && is_plain(row.dtype, range)) {
-      plain = passes->plain_sums(row, plain_exponent(range));
-    }
-    if (!plain || !take_plain(*plain, row.row_length, setting.formula.ddof, result)) {
-      RowNormalizer normalizer(setting, sample_of(row), [&](const auto& see) { see(row); });
-      if (plain) normalizer.take_plain(*plain);
-      normalizer.sum_up();
-      result.sum = normalizer.sum();
-      result.mean = normalizer.mean();
-      result.variance = normalizer.variance();
-    }
-  }
+Range range_of(const Passes* passes, const RowsIn& row) {
+  return passes != nullptr ? passes->range(row) : range_one_by_one(row);
+}
+
+Moments of_range(const Range& range) {
   const bool has_number = range.min <= range.max;
-  result.min = has_number ? range.min : kNan;
-  result.max = has_number ? range.max : kNan;
+  return {.non_finite = range.non_finite,
+          .sum = kNan,
+          .mean = kNan,
+          .variance = kNan,
+          .min = has_number ? range.min : kNan,
+          .max = has_number ? range.max : kNan};
+}
+
+void take_sums(RowNormalizer& normalizer, Moments& result) {
+  normalizer.sum_up();
+  result.sum = normalizer.sum();
+  result.mean = normalizer.mean();
+  result.variance = normalizer.variance();
+}
+
+constexpr Moments kNothing{.mean = kNan, .variance = kNan, .min = kNan, .max = kNan};
+
+Moments row_moments(const RowSetting& setting, const RowsIn& row) {
+  if (row.row_length == 0) return kNothing;
+  const Passes* const passes = setting.kernel.passes;
+  const Range range = range_of(passes, row);
+  Moments result = of_range(range);
+  if (range.non_finite > 0) return result;
+  std::optional<Sums> plain;
+  if (passes != nullptr && is_plain(row.dtype, range)) {
+    plain = passes->plain_sums(row, plain_exponent(range));
+  }
+  if (!plain || !take_plain(*plain, row.row_length, setting.formula.ddof, result)) {
+    RowNormalizer normalizer(setting, sample_of(row), [&](const auto& see) { see(row); });
+    if (plain) normalizer.take_plain(*plain);
+    take_sums(normalizer, result);
+  }
   return result;
 }
 
@@ -58,6 +74,28 @@ void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments, const
   const Formula formula{.ddof = ddof};
   const RowSetting setting{kernel, x.dtype, DType::float64, x.row_length, affine, formula, true};
   for (std::int64_t r = 0; r < x.rows; ++r) moments[r] = row_moments(setting, row_of(x, r));
+}
+
+Moments measure_moments(const ReadRow& row, DType dtype, std::int64_t n, std::int64_t ddof,
+                        const Kernel& kernel) {
+  if (n == 0) return kNothing;
+  const Affine affine;
+  const Formula formula{.ddof = ddof};
+  const RowSetting setting{kernel, dtype, DType::float64, n, affine, formula, true, true};
+  Range range;
+  std::optional<RowNormalizer> normalizer;
+  Sums sums;
+  row([&](const RowsIn& part) {
+    if (!normalizer) normalizer.emplace(setting, sample_of(part), row);
+    range += range_of(kernel.passes, part);
+    if (normalizer->wants_sums()) sums += normalizer->sums(part);
+  });
+  Moments result = of_range(range);
+  if (range.non_finite == 0) {
+    if (normalizer->wants_sums()) normalizer->take(sums);
+    take_sums(*normalizer, result);
+  }
+  return result;
 }
 
 }  // namespace lnorm

@@ -18,4 +18,8 @@ namespace lnorm {
 void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments,
                      const Kernel& kernel = kernels().front());
 
+// The same of one row of n elements that is read in parts.
+Moments measure_moments(const ReadRow& row, DType dtype, std::int64_t n, std::int64_t ddof,
+                        const Kernel& kernel = kernels().front());
+
 }  // namespace lnorm

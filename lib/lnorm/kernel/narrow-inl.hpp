@@ -536,7 +536,7 @@ class ShortRows final : public Settler {
     }
   };
 
-  RowNormalizer::ReadRow reader() const {
+  ReadRow reader() const {
     return [this](const auto& see) { see(row_of(x_, row_)); };
   }
 

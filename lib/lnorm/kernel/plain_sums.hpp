@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -25,6 +26,15 @@ struct Range {
   double max = -std::numeric_limits<double>::infinity();
   double least = std::numeric_limits<double>::infinity();  // |x| that is not 0, where all is finite
   double greatest = 0;                                     // |x|
+
+  Range& operator+=(const Range& other) noexcept {
+    non_finite += other.non_finite;
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
+    least = std::min(least, other.least);
+    greatest = std::max(greatest, other.greatest);
+    return *this;
+  }
 };
 
 // Of a row of any dtype.

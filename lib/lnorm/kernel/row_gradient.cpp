@@ -16,8 +16,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // How often a narrow row is summed, each time about a better center.
 constexpr int kMostTries = 2;
 
-// What the folds of wide gradient sums lose beside those of wide_growth(): up to five additions to what is lost, each at most
-// u of so many u as a lane has additions, make less than half of their square and 40.
+// What the folds of wide gradient sums add to wide_growth(). With m additions in a lane, what is lost is at most m u. Up
+// to five additions to it lose 5 m u^2, which is less than m^2 / 2 + 40.
 constexpr double kFolds = 40;
 
 Number weight_at(const AffineTerm& weight, std::int64_t index) {

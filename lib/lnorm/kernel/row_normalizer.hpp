@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -46,9 +45,7 @@ RowSample sample_of(const RowsIn& row) noexcept;
 // it lacks then it sums up by reading the row once more.
 class RowNormalizer final : public Settler {
  public:
-  // Calls see(part) for parts that make up the row, in any order.
-  using ReadRow = std::function<void(const std::function<void(const RowsIn& part)>& see)>;
-
+  // read_row may bring the parts in any order.
   RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row);
 
   // Of a row whose narrow statistics are known.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/dtype.hpp"
@@ -28,6 +29,9 @@ struct RowsOut {
   bool past_caches = false;  // a kernel may write past the caches, which cannot hold so much
   bool saturates = false;    // what is beyond the greatest number, infinity as well, becomes that
 };
+
+// One row, again and again: calls see(part) for the parts that make it up.
+using ReadRow = std::function<void(const std::function<void(const RowsIn& part)>& see)>;
 
 // Row r of x alone.
 inline RowsIn row_of(const RowsIn& x, std::int64_t r) noexcept {

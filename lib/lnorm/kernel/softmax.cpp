@@ -7,9 +7,9 @@
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/number.hpp"
-#include "lnorm/kernel/exact_softmax.hpp"
 #include "lnorm/kernel/exp.hpp"
 #include "lnorm/kernel/rounding.hpp"
+#include "lnorm/kernel/softmax_row.hpp"
 #include "lnorm/kernel/statistics.hpp"
 
 // As for layer normalization there are three precisions: narrow, doubles, where y is narrower than float64 and x is
@@ -19,95 +19,19 @@ namespace lnorm {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSlack = 1 + 0x1p-8;
 
 // Sums are kept apart, so that elements go through few additions each.
 constexpr std::int64_t kLanes = 16;
 
-// The largest element; NaN if an element is.
-Number largest_element(const RowsIn& row) {
-  Number largest{-kInfinity};
-  for_each_element(row, [&](std::int64_t, Number x) {
-    const bool larger = x.high > largest.high || (x.high == largest.high && x.low > largest.low);
-    if (larger || std::isnan(x.high)) largest = x;
-  });
-  return largest;
+ReadRow reader(const RowsIn& row) {
+  return [&row](const auto& see) { see(row); };
 }
-
-const Exp& exponential() {
-  static const Exp exp;
-  return exp;
-}
-
-// A row by double-doubles, and its single elements by integers.
-class WideRow {
- public:
-  WideRow(const RowsIn& row, Number max, double scale)
-      : row_(row), max_(max), scale_(scale), factor_(std::frexp(scale, &exponent_)) {
-    DoubleDouble lanes[kLanes];
-    for_each_element(row, [&](std::int64_t i, Number x) {
-      const Exp::Wide e = exp_of(x);
-      // What is below 2^-1000 does not show in a sum that is at least 1.
-      const double power = Exp::power_of_two(std::max<std::int64_t>(e.exponent, -1000));
-      DoubleDouble& lane = lanes[i % kLanes];
-      lane = lane + DoubleDouble{e.m.high * power, e.m.low * power};
-    });
-    for (const DoubleDouble& lane : lanes) sum_ = sum_ + lane;
-    // Every addition is off by 3 u^2, the quotient by 10 u^2, the product with the scale by 3 u^2. Both exponentials have their errors.
-    const std::int64_t in_lane = row.row_length / kLanes + 1;
-    const auto additions = static_cast<double>(in_lane + kLanes);
-    const double of_exp = Exp::kWideError - 3 * kLeast * kUnit * kUnit;
-    error_ = (2 * of_exp + (3 * additions + 13) * kUnit * kUnit) * kSlack;
-  }
-
-  double result(Number x, DType dtype) const {
-    if (std::isinf(x.high)) return 0;  // masked
-    if (is_tiny(x)) return std::copysign(0.0, scale_);
-    // Where results lie halfway all elements are the same.
-    if (last_ && last_->x.high == x.high && last_->x.low == x.low) return last_->y;
-    const Exp::Wide e = exp_of(x);
-    const DoubleDouble y = e.m / sum_ * factor_;
-    const double margin = std::fabs(y.high) * (error_ + 4 * kUnit * kUnit);
-    const double least = rounded(y + -margin, e.exponent + exponent_, dtype);
-    const double most = rounded(y + margin, e.exponent + exponent_, dtype);
-    if (same_result(least, most)) return least;
-    last_ = Exact{x, exact_softmax(row_, x, max_, dtype, {scale_, least, most})};
-    return last_->y;
-  }
-
- private:
-  // exp of which is far below the smallest double, and below the smallest float8 for any scale.
-  static constexpr double kLeast = -1200;
-
-  bool is_tiny(Number x) const { return (x.high - max_.high) + (x.low - max_.low) < kLeast; }
-
-  // exp(x - max). The difference is off by 3 u^2 of itself where both have low parts, and else exact.
-  Exp::Wide exp_of(Number x) const {
-    if (is_tiny(x)) return exponential().wide({kLeast});
-    return exponential().wide(two_sum(x.high, -max_.high) + two_sum(x.low, -max_.low));
-  }
-
-  // The last result that took integers.
-  struct Exact {
-    Number x;
-    double y;
-  };
-
-  const RowsIn& row_;
-  Number max_;
-  double scale_;
-  int exponent_ = 0;  // scale_ is factor_ * 2^exponent_
-  double factor_;
-  DoubleDouble sum_;
-  double error_;
-  mutable std::optional<Exact> last_;
-};
 
 // Calls use(start, n) for every chunk, with x - max and exp of it in the chunks.
 template <class Use>
 void narrow_chunks(const RowsIn& row, double max, Chunk& d, Chunk& e, Use use) {
-  const Exp& exp = exponential();
+  const Exp& exp = Exp::shared();
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
     const std::int64_t n = load_chunk(row, start, d);
     for (std::int64_t i = 0; i < n; ++i) d.high[i] -= max;
@@ -132,7 +56,7 @@ void narrow_row(const RowsIn& row, double max, double scale, const RowsOut& y, C
   constexpr std::int64_t kGrowth = kChunk / kLanes + kLanes + 1;
   const auto growth = static_cast<double>(kGrowth);
   const double error = (2 * Exp::kNarrowError + (in_sum + growth + 5) * kUnit) * kSlack;
-  std::optional<WideRow> wide;
+  std::optional<SoftmaxRow> wide;
   narrow_chunks(row, max, d, e, [&](std::int64_t start, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
       const double quotient = e.high[i] / sum.high * scale;
@@ -145,7 +69,7 @@ void narrow_row(const RowsIn& row, double max, double scale, const RowsOut& y, C
       } else if (same_result(least, rounded(quotient + margin, y.dtype))) {
         e.high[i] = least;
       } else {
-        if (!wide) wide.emplace(row, Number{max}, scale);
+        if (!wide) wide.emplace(reader(row), row.row_length, Number{max}, scale);
         e.high[i] = wide->result(element_of(row, start + i), y.dtype);
       }
     }
@@ -154,7 +78,7 @@ void narrow_row(const RowsIn& row, double max, double scale, const RowsOut& y, C
 }
 
 void wide_row(const RowsIn& row, Number max, double scale, const RowsOut& y, Chunk& chunk) {
-  const WideRow wide(row, max, scale);
+  const SoftmaxRow wide(reader(row), row.row_length, max, scale);
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
     const std::int64_t n = load_chunk(row, start, chunk);
     for (std::int64_t i = 0; i < n; ++i) {
@@ -180,7 +104,7 @@ void softmax(const RowsIn& x, const RowsOut& y, double scale) {
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const RowsIn row = row_of(x, r);
     const RowsOut out = row_of(y, x.row_length, r);
-    const Number max = largest_element(row);
+    const Number max = largest_element(reader(row));
     if (!std::isfinite(max.high)) {
       fill_row(row, std::numeric_limits<double>::quiet_NaN(), out);
     } else if (narrow) {

@@ -9,6 +9,7 @@
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/measure/criteria.hpp"
+#include "lnorm/measure/error_map.hpp"
 #include "lnorm/measure/error_stats.hpp"
 #include "lnorm/measure/raw_elements.hpp"
 #include "lnorm/measure/ulp_counts.hpp"
@@ -65,6 +66,9 @@ struct Comparison {
   // Whether they pass or not; of every row the worst element alone, if rows were asked for.
   WorstElements worst;
   std::optional<Axes> row_max_axes;  // the axes of the rows of row_max; nothing: it is not known
+
+  std::optional<ErrorMap>
+      error_map;  // if asked for; its rows are those of row_max, or go along the last axis
 
   // The dtype in whose ulp distances are: the actual one if the expected one is wider, else the expected one.
   DType ulp_dtype() const;

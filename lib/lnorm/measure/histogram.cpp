@@ -187,4 +187,32 @@ Histogram::Bars Histogram::bars(std::size_t most) const {
   return *result;
 }
 
+std::vector<std::int64_t> Histogram::counts(std::span<const double> borders) const {
+  const std::vector<Bin> bins = values_.bins();
+  // Of the numbers below a border, or equal to it if that is the last one.
+  const auto below = [&](double border, bool is_last) {
+    std::int64_t count = 0;
+    for (const Bin& bin : bins) {
+      if (bin.high < border || (is_last && bin.high == border)) {
+        count += bin.count;
+        continue;
+      }
+      if (bin.low < border) {
+        const double part = (border / 2 - bin.low / 2) / (bin.high / 2 - bin.low / 2);
+        count += std::llround(part * static_cast<double>(bin.count));
+      }
+      break;
+    }
+    return count;
+  };
+  std::vector<std::int64_t> result;
+  std::int64_t before = below(borders.front(), false);
+  for (std::size_t i = 1; i < borders.size(); ++i) {
+    const std::int64_t count = below(borders[i], i + 1 == borders.size());
+    result.push_back(count - before);
+    before = count;
+  }
+  return result;
+}
+
 }  // namespace lnorm

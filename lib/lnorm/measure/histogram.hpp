@@ -51,6 +51,10 @@ class Histogram {
   // the count of a bin that it cuts by length.
   Bars bars(std::size_t most) const;
 
+  // How many finite numbers there are between neighboring borders, which ascend: with the left border, without the right
+  // one but for the last. Counts are as exact as those of bars.
+  std::vector<std::int64_t> counts(std::span<const double> borders) const;
+
  private:
   void add_finite(std::span<const double> values);
 

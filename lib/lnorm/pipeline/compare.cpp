@@ -71,6 +71,7 @@ struct Comparer::Slot {
   Tile tile{};
   Comparison found;
   RowMaxima::Block row_maxima;
+  ErrorMap::Part errors;
 };
 
 Comparer::Comparer() = default;
@@ -107,6 +108,12 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
   if (elements > 0 && listed.worst > 0 && result.row_max_axes) {
     row_maxima.emplace(element_count(extents(shape, *result.row_max_axes)));
   }
+  std::optional<ErrorMap> map;
+  if (listed.map && elements > 0) {
+    const Axes last = shape.empty() ? Axes{} : Axes{shape.size() - 1};
+    const std::int64_t length = element_count(extents(shape, result.row_max_axes.value_or(last)));
+    map.emplace(elements / length, length, *listed.map);
+  }
   std::atomic<std::uint64_t> floor = 0;  // of the worst of the blocks that have left
   const std::int64_t blocks = (elements + kComparedElements - 1) / kComparedElements;
   const Crew crew = crew_of_comparison(actual.info(), options.threads);
@@ -126,6 +133,7 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
     Slot& slot = slots_[s];
     actual_elements.read(slot.tile, slot.actual.packed, slot.actual.elements);
     expected_elements.read(slot.tile, slot.expected.packed, slot.expected.elements);
+    if (map) slot.errors.clear(*map, slot.tile.first, slot.tile.count);
     for (std::int64_t start = 0; start < slot.tile.count; start += kChunk) {
       const std::int64_t count = std::min(kChunk, slot.tile.count - start);
       const RawElements a = slot.actual.part(actual.info(), start, count);
@@ -133,8 +141,10 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
       if (are_same(a, b, criteria.equal_nan)) {
         compare_same_elements(b, slot.found);
       } else {
-        compare_elements(slot.actual.decoded(a), slot.expected.decoded(b), count, max_kept,
-                         slot.found);
+        const Chunk& actual_chunk = slot.actual.decoded(a);
+        const Chunk& expected_chunk = slot.expected.decoded(b);
+        compare_elements(actual_chunk, expected_chunk, count, max_kept, slot.found);
+        if (map) slot.errors.add(slot.tile.first + start, actual_chunk, expected_chunk, count);
       }
     }
     if (!row_maxima) return;
@@ -147,6 +157,7 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
   const auto end = [&](std::int64_t, std::size_t s) {
     Slot& slot = slots_[s];
     if (row_maxima) row_maxima->append(slot.row_maxima, result.worst, slot.found.worst);
+    if (map) map->add(slot.errors);
     result.append(slot.found, listed.mismatches);
     floor = result.worst.floor();
     if (rows) {
@@ -156,6 +167,7 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
   };
   crew.run(blocks, begin, work, end);
   if (rows) result.rows = rows->result();
+  result.error_map = std::move(map);
   actual_elements.finish();
   expected_elements.finish();
   return result;

@@ -22,6 +22,7 @@ struct Listed {
   std::size_t mismatches = 5;  // the first ones
   std::size_t worst = 5;
   WorstBy by = WorstBy::ulp;
+  std::optional<ErrorMap::Size> map = {};  // of the errors, if that is wanted
 };
 
 // Compares tensors one pair after another: what one pair was read into serves the next.

@@ -10,18 +10,18 @@
 
 namespace lnorm {
 
-// Some rows too long to be held whole, which threads take in parts: once or more for their sums, then to write. Row is
-// a RowNormalizer or a RowGradient, RowSums what it takes.
+// Some rows that are too long to be held whole. Threads take them in parts: once or more for their sums, then to write.
+// Row is a RowNormalizer or a RowGradient, RowSums what it takes.
 template <class Row, class RowSums>
 class LongRowGroup {
  protected:
   // tile: their first parts, of as many elements as the others but the last.
   LongRowGroup(const Plan& plan, const Tile& tile, const RunOptions& options)
       : plan_(plan),
+        crew_(crew_of(plan, options.threads)),
         tile_(tile),
         parts_((plan.row_length + tile.count - 1) / tile.count),
-        progress_(options.progress),
-        crew_(crew_of(plan, options.threads)) {}
+        progress_(options.progress) {}
   ~LongRowGroup() = default;
 
   // Part p of all rows.
@@ -39,12 +39,6 @@ class LongRowGroup {
       tile.rows = 1;
       see(tile);
     }
-  }
-
-  // Elements of the group that may be told as done: half of them for each of the two passes.
-  void tell(std::int64_t halves) {
-    told_ = std::max(told_, halves / 2);
-    if (progress_) progress_(tile_.first_row * plan_.row_length + told_);
   }
 
   // read(part, slot) brings a part of all rows, and sums_of(part, slot, r) are then those of row r.
@@ -75,7 +69,7 @@ class LongRowGroup {
     }
   }
 
-  // Takes all parts through the second pass: work(part, slot), and in their order end(part, slot).
+  // The second pass over all parts: work(part, slot) by any thread, then end(part, slot) in order.
   template <class Work, class End>
   void write_parts(Work work, End end) {
     crew_.run(
@@ -90,13 +84,19 @@ class LongRowGroup {
   Row& row(std::int64_t r) { return *rows_[static_cast<std::size_t>(r)]; }
 
   const Plan& plan_;
-  const Tile tile_;
-  const std::int64_t parts_;
-  const Progress& progress_;
   const Crew crew_;
   std::vector<std::unique_ptr<Row>> rows_;
 
  private:
+  // Elements of the group that may be told as done: half of them for each of the two passes.
+  void tell(std::int64_t halves) {
+    told_ = std::max(told_, halves / 2);
+    if (progress_) progress_(tile_.first_row * plan_.row_length + told_);
+  }
+
+  const Tile tile_;
+  const std::int64_t parts_;
+  const Progress& progress_;
   std::int64_t told_ = 0;
 };
 

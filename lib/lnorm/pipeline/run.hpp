@@ -1,6 +1,7 @@
 #pragma once
 
 #include <any>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -29,6 +30,11 @@ struct RowBlock {
   std::span<const double> mean;  // one a row if the plan wants them, else none
   std::span<const double> rstd;
 };
+
+// What the transform made of the block's rows.
+inline RowsIn output_rows(const RowBlock& block) noexcept {
+  return {block.y.data, block.y.dtype, std::endian::native, block.x.rows, block.x.row_length};
+}
 
 class RowObserver {
  public:

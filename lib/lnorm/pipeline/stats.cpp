@@ -16,10 +16,6 @@ static_assert(std::is_trivially_copyable_v<StatsRow>, "rows are spooled as bytes
 
 namespace {
 
-RowsIn output_rows(const RowBlock& block) {
-  return {block.y.data, block.y.dtype, std::endian::native, block.x.rows, block.x.row_length};
-}
-
 void add_elements(const RowsIn& rows, Histogram& histogram) {
   Chunk chunk;
   const std::int64_t elements = rows.rows * rows.row_length;

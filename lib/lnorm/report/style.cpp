@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lnorm/core/text.hpp"
+
 namespace lnorm {
 
 std::string Style::folded(std::string_view text) const {
@@ -11,7 +13,7 @@ std::string Style::folded(std::string_view text) const {
   while (!text.empty()) {
     const std::size_t end =
         std::min(text.find(' ', 1), text.size());  // of a word and the blank before it
-    if (!line.empty() && line.size() + end > most) {
+    if (!line.empty() && character_count(line) + character_count(text.substr(0, end)) > most) {
       lines += line + '\n';
       line.assign(1, ' ');
     }

@@ -32,7 +32,8 @@ Table::Table(std::string label, std::vector<TableColumn> columns, bool labels_ar
       labels_are_text_(labels_are_text),
       label_width_(label_.size()),
       widths_(columns_.size()) {
-  for (std::size_t i = 0; i < columns_.size(); ++i) widths_[i].all = columns_[i].name.size();
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    widths_[i].all = character_count(columns_[i].name);
 }
 
 void Table::measure(const TableLine& line) {
@@ -93,10 +94,10 @@ std::vector<std::string> Table::head(Block block) const {
   std::string_view group;
   for (std::size_t i = block.begin; i < block.end; ++i) {
     const TableColumn& column = columns_[i];
-    groups.resize(std::max(groups.size(), names.size()), ' ');
+    groups.resize(std::max(groups.size(), character_count(names)), ' ');
     if (column.group != group) groups.append(blanks(gap(i, block))).append(column.group);
     group = column.group;
-    const std::string rest = blanks(widths_[i].all - column.name.size());
+    const std::string rest = blanks(widths_[i].all - character_count(column.name));
     names += blanks(gap(i, block));
     names.append(column.is_text ? "" : rest).append(column.name).append(column.is_text ? rest : "");
   }

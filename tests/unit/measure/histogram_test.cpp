@@ -368,3 +368,21 @@ TEST_CASE("histograms that are merged are one of all numbers", "[measure]") {
     }
   }
 }
+
+TEST_CASE("numbers are counted between any borders", "[measure]") {
+  std::mt19937_64 random(5);
+  std::vector<double> values;
+  for (int i = 0; i < 20000; ++i) values.push_back(std::normal_distribution<double>(1, 2)(random));
+  const Histogram histogram = histogram_of(values);
+  const std::vector<double> borders{-3, -1, 0, 0.5, 0.5001, 2, histogram.max()};
+  const Counts counts = histogram.counts(borders);
+  REQUIRE(counts.size() + 1 == borders.size());
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const bool is_last = i + 1 == counts.size();
+    CHECK(counts[i] == count_if(values, [&](double value) {
+            return value >= borders[i] &&
+                   (is_last ? value <= borders[i + 1] : value < borders[i + 1]);
+          }));
+  }
+  CHECK(histogram_of({1, 1, 2}).counts(std::vector<double>{0, 1, 2}) == Counts{0, 3});
+}

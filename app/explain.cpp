@@ -1,0 +1,163 @@
+#include "lnorm/pipeline/explain.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "affine_inputs.hpp"
+#include "commands.hpp"
+#include "each_tensor.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_sink.hpp"
+#include "lnorm/layout/row_slice.hpp"
+#include "lnorm/report/explanation_json.hpp"
+#include "lnorm/report/explanation_text.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "progress_line.hpp"
+#include "residual_input.hpp"
+#include "tell_route.hpp"
+#include "terminal.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+// The number of the row in C order. Throws Error if there is no such row.
+std::int64_t number_of(const Shape& index, const TensorInfo& x, const Axes& axes) {
+  const Axes kept = kept_axes(x.shape, axes);
+  const Shape rows = extents(x.shape, kept);
+  if (kept.empty() && (index == Shape{0} || index == Shape{-1})) return 0;
+  const std::string row = index.size() == 1 ? std::to_string(index[0]) : to_string(index);
+  const std::string where = concat(printable(x.name), ": --row ", row);
+  if (kept.empty()) {
+    throw Error(concat(where, " is out of range, all elements are one row"),
+                "without --row it is explained");
+  }
+  if (index.size() != rows.size()) {
+    Shape last = rows;
+    for (std::int64_t& i : last) --i;
+    throw Error(concat(where, " has ", counted(std::ssize(index), "number"), ", expected ",
+                       rows.size(), ": rows are numbered ", to_string(Shape(rows.size())), " to ",
+                       to_string(last), " along ", axes_text(kept)));
+  }
+  std::int64_t number = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (index[i] < -rows[i] || index[i] >= rows[i]) {
+      throw Error(concat(where, " is out of range, expected ", -rows[i], " to ", rows[i] - 1,
+                         " along axis ", kept[i]));
+    }
+    number = number * rows[i] + index[i] + (index[i] < 0 ? rows[i] : 0);
+  }
+  return number;
+}
+
+class Explainer {
+ public:
+  Explainer(const ExplainArguments& arguments, ByteSink& out)
+      : arguments_(arguments),
+        out_(out),
+        kernel_(find_kernel(arguments.normalization.kernel)),
+        residual_(arguments.normalization, arguments.input.options.as),
+        affine_inputs_(arguments.normalization, arguments.input.options.as, residual_) {}
+
+  // Throws Error if there is nothing to explain.
+  void check(const TensorInfo& x, const InputName& name) {
+    const Plan all = plan(x, name);
+    affine_inputs_.check(all, x, name);
+    row_number(x, all);
+  }
+
+  void explain(OpenedTensor& input, const InputName& name) {
+    const NormalizationArguments& normalization = arguments_.normalization;
+    const TensorInfo x = input.source->info();
+    const Plan all = plan(x, name);
+    const Affine& affine = affine_inputs_.of(all, x, name);
+    Explanation result{.x = x,
+                       .axes = all.axes,
+                       .options = normalization.options,
+                       .out = all.out,
+                       .weight = normalization.weight.has_value(),
+                       .bias = normalization.bias.has_value(),
+                       .residual = normalization.residual.has_value(),
+                       .rounds_sum = normalization.round_sum,
+                       .number = row_number(x, all),
+                       .is_chosen = arguments_.row.has_value(),
+                       .row = {}};
+    const auto cut = [&](std::unique_ptr<TensorSource> source) {
+      return rows_of(std::move(source), all.axes, result.number, 1);
+    };
+    const auto row =
+        residual_.add_to(std::move(input.source), all.out, arguments_.work.threads, cut);
+    LayerNormOptions options = normalization.options;
+    options.axes = AxisList{{1}};
+    const Plan plan = make_plan(row->info(), options, all.out);
+    WorkArguments work = arguments_.work;
+    work.threads = 1;
+    tell_route(work, plan, *row, nullptr, kernel_.name);
+    {
+      ProgressLine progress(work.progress, row->info());
+      result.row =
+          lnorm::explain(*row, plan, kernel_, affine_inputs_.weight(), affine_inputs_.bias(),
+                         affine, options.rounding.xhat, progress.callback());
+    }
+    residual_.finish();
+    write(result);
+    if (input.format == Format::jsonl) out_.flush();
+  }
+
+ private:
+  Plan plan(const TensorInfo& x, const InputName& name) {
+    const DType out = output_dtype(x.dtype, {});
+    return make_plan(residual_.check(x, out, name), arguments_.normalization.options, out,
+                     {.ordered = true});
+  }
+
+  std::int64_t row_number(const TensorInfo& x, const Plan& all) const {
+    if (all.rows == 0) {
+      throw Error(concat(printable(x.name), ": shape ", to_string(x.shape), " has no rows"));
+    }
+    return arguments_.row ? number_of(*arguments_.row, x, all.axes) : 0;
+  }
+
+  void write(const Explanation& explanation) {
+    if (arguments_.json) return write_explanation_json(explanation, out_);
+    if (!std::exchange(first_, false)) out_.write("\n");
+    write_explanation_text(explanation, arguments_.digits.value_or(4),
+                           output_style(arguments_.color), out_);
+  }
+
+  const ExplainArguments& arguments_;
+  ByteSink& out_;
+  const Kernel& kernel_;
+  ResidualInput residual_;
+  AffineInputs affine_inputs_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+int explain(const ExplainArguments& arguments) {
+  const InputArguments& input = arguments.input;
+  check_inputs(input, arguments.normalization);
+  const Inputs inputs = open_inputs(input.names, input.options);
+  check_named(inputs);
+  ByteSink out("-");
+  Explainer explainer(arguments, out);
+  Outputs none;
+  const int status = for_each_tensor(inputs, none,
+                                     {[&](const TensorInfo& x, const InputName& name) {
+                                        explainer.check(x, name);
+                                        return std::vector<TensorInfo>();
+                                      },
+                                      [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
+                                        explainer.explain(tensor, name);
+                                      },
+                                      input.keep_going});
+  out.finish();
+  out.commit();
+  return status;
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,53 @@
+#include "observed_rows.hpp"
+
+#include <utility>
+
+#include "progress_line.hpp"
+#include "tell_route.hpp"
+
+namespace lnorm::app {
+
+ObservedRows::ObservedRows(const InputArguments& input, const NormalizationArguments& normalization,
+                           const WorkArguments& work)
+    : normalization_(normalization),
+      work_(work),
+      kernel_(find_kernel(normalization.kernel)),
+      residual_(normalization, input.options.as),
+      affine_inputs_(normalization, input.options.as, residual_) {}
+
+void ObservedRows::check(const TensorInfo& x, const InputName& name) {
+  affine_inputs_.check(plan(x, name), x, name);
+}
+
+void ObservedRows::run(std::unique_ptr<TensorSource> input, const InputName& name,
+                       const MakeObserver& observer) {
+  const TensorInfo x = input->info();
+  const Plan plan = this->plan(x, name);
+  const Affine& affine = affine_inputs_.of(plan, x, name);
+  const auto normalized = residual_.add_to(std::move(input), plan.out, work_.threads);
+  TensorSource& source = *normalized;
+  const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
+    kernel_.layer_norm(rows, y, affine, plan.formula, statistics);
+  };
+  RowObserver* const observers[] = {&observer(plan)};
+  tell_route(work_, plan, source, nullptr, kernel_.name);
+  {
+    ProgressLine progress(work_.progress, x);
+    lnorm::run(source, plan, transform, observers, nullptr, {work_.threads, progress.callback()});
+  }
+  residual_.finish();
+}
+
+void ObservedRows::describe(Stats& stats) const {
+  stats.weight = normalization_.weight.has_value();
+  stats.zero_centered_weight = normalization_.options.zero_centered_weight;
+  stats.bias = normalization_.bias.has_value();
+}
+
+Plan ObservedRows::plan(const TensorInfo& x, const InputName& name) {
+  const DType out = output_dtype(x.dtype, {});
+  return make_plan(residual_.check(x, out, name), normalization_.options, out,
+                   {.whole = true, .ordered = true});
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "affine_inputs.hpp"
+#include "arguments.hpp"
+#include "each_tensor.hpp"
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/measure/stats.hpp"
+#include "lnorm/pipeline/plan.hpp"
+#include "lnorm/pipeline/run.hpp"
+#include "residual_input.hpp"
+
+namespace lnorm::app {
+
+// Tensors that are normalized to be looked at: rows and results go past an observer, and nowhere else.
+class ObservedRows {
+ public:
+  ObservedRows(const InputArguments& input, const NormalizationArguments& normalization,
+               const WorkArguments& work);
+
+  // Throws Error if the tensor cannot be normalized so.
+  void check(const TensorInfo& x, const InputName& name);
+
+  // observer: for the plan of this tensor; it outlives the loop.
+  using MakeObserver = std::function<RowObserver&(const Plan& plan)>;
+  void run(std::unique_ptr<TensorSource> input, const InputName& name,
+           const MakeObserver& observer);
+
+  // Tells whether there are weight and bias.
+  void describe(Stats& stats) const;
+
+ private:
+  Plan plan(const TensorInfo& x, const InputName& name);
+
+  const NormalizationArguments& normalization_;
+  const WorkArguments& work_;
+  const Kernel& kernel_;
+  ResidualInput residual_;
+  AffineInputs affine_inputs_;
+};
+
+}  // namespace lnorm::app

@@ -1,0 +1,48 @@
+#include "page_output.hpp"
+
+#include <filesystem>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "open_output.hpp"
+
+namespace lnorm::app {
+
+void check_page_extension(const std::string& option, const std::string& path) {
+  const std::string found = lower_case(std::filesystem::path(path).extension().string());
+  if (found.size() <= 1 || found == ".html" || found == ".htm") return;
+  throw Error(concat(option, ' ', printable(path), ": a page is HTML, found ", printable(found),
+                     ", expected .html"));
+}
+
+PageOutput::PageOutput(const std::string& option, const PageArguments& arguments) {
+  open_output(option, arguments.path, [&] { page_.emplace(arguments.path); });
+  if (page_->is_terminal()) {
+    throw Error("a page is not written to a terminal",
+                concat(option, " report.html writes it there"));
+  }
+  if (arguments.path != "-") page_->set_name(concat(option, ' ', arguments.path));
+  if (!arguments.specifications) return;
+  const std::string& folder = *arguments.specifications;
+  open_output("--spec", folder, [&] { specifications_.emplace(folder); });
+  specifications_->set_name("--spec " + folder);
+}
+
+void PageOutput::write(std::string_view title, std::string_view command,
+                       const std::vector<page::Section>& sections) {
+  page::write_page(title, concat(command, ", lnorm " LNORM_VERSION), sections, *page_);
+  page_->finish();
+  if (specifications_) {
+    for (const page::Section& section : sections) {
+      for (const page::Specification& specification : section.specifications()) {
+        specifications_->begin(specification.name, ".vg.json").write(specification.json);
+        specifications_->keep();
+      }
+    }
+    specifications_->finish();
+    specifications_->commit();
+  }
+  page_->commit();
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "affine_inputs.hpp"
+#include "commands.hpp"
+#include "each_tensor.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/pipeline/picture.hpp"
+#include "lnorm/report/page/tensor_page.hpp"
+#include "observed_rows.hpp"
+#include "page_output.hpp"
+#include "standout_sections.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+// Many sections would make a page that is slow to open.
+constexpr std::size_t kFewTensors = 6;
+constexpr PictureSize kSmall{
+    .grid_rows = 40, .grid_columns = 64, .bands = 80, .points = 96, .standouts = 1};
+
+// How much a tensor stands out: with NaN or infinity, then by its largest |x|.
+std::vector<double> rank_of(const page::TensorLine& line) {
+  return {static_cast<double>(line.summary.input.elements),
+          std::isnan(line.largest_x) ? 0 : line.largest_x};
+}
+
+// The numbers of tensors in the order of the page, by their titles; none if they are numbered as they come. A tensor
+// may be named twice.
+std::map<std::string, std::deque<std::size_t>> numbers_of(const Selection* selection) {
+  std::map<std::string, std::deque<std::size_t>> numbers;
+  if (selection == nullptr) return numbers;
+  std::size_t number = 0;
+  for (const Selected& tensor : selection->tensors) numbers[tensor.title].push_back(number++);
+  return numbers;
+}
+
+std::size_t take_front(std::deque<std::size_t>& numbers) {
+  const std::size_t number = numbers.front();
+  numbers.pop_front();
+  return number;
+}
+
+}  // namespace
+
+int report(const ReportArguments& arguments) {
+  check_inputs(arguments.input, arguments.normalization);
+  const Inputs inputs = open_inputs(arguments.input.names, arguments.input.options);
+  const auto* const selection = std::get_if<Selection>(&inputs);
+  const bool several = selection == nullptr || selection->several;
+  const bool few = selection != nullptr && selection->tensors.size() <= kFewTensors;
+  if (arguments.all && !several) throw Error("--all has no effect: there is one tensor");
+  PageOutput output("-o", arguments.page);
+  const PictureSize size = few ? PictureSize() : kSmall;
+  ObservedRows rows(arguments.input, arguments.normalization, arguments.work);
+  StandoutSections sections(arguments.all ? static_cast<std::size_t>(-1) : kMostSections);
+  std::map<std::string, std::deque<std::size_t>> numbers = numbers_of(selection);
+  std::map<std::size_t, page::TensorLine> lines;  // by their numbers
+  const std::vector<std::string>& names = arguments.input.names;
+  std::string title = names.front() == "-" ? "standard input" : names.front();
+  if (names.size() > 1) title += concat(" and ", names.size() - 1, " more");
+  Outputs none;
+  const int status = for_each_tensor(
+      inputs, none,
+      {[&](const TensorInfo& x, const InputName& name) {
+         rows.check(x, name);
+         return std::vector<TensorInfo>();
+       },
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
+         const TensorInfo x = tensor.source->info();
+         std::optional<PictureObserver> observer;
+         rows.run(std::move(tensor.source), name, [&](const Plan& plan) -> RowObserver& {
+           return observer.emplace(plan, size, arguments.softmax);
+         });
+         TensorPicture picture = observer->picture(x);
+         rows.describe(picture.stats);
+         const std::size_t number =
+             selection != nullptr ? take_front(numbers[name.title]) : lines.size();
+         // Of JSON Lines each has its number.
+         const std::string& shown = selection != nullptr ? name.title : x.name;
+         page::TensorLine line = page::line_of(shown, picture);
+         if (!several) title = picture.stats.x.name;
+         sections.add(number, rank_of(line),
+                      page::tensor_section(several ? concat("tensor-", number) : "tensor",
+                                           several ? shown : "", picture));
+         lines.emplace(number, std::move(line));
+       },
+       arguments.input.keep_going});
+  if (lines.empty() && status != 0) return status;
+  std::vector<page::Section> parts;
+  if (several) {
+    const std::vector<std::string> all_ids =
+        sections.ids(lines.empty() ? 0 : lines.rbegin()->first + 1);
+    std::vector<page::TensorLine> listed;
+    std::vector<std::string> ids;
+    for (auto& [number, line] : lines) {
+      listed.push_back(std::move(line));
+      ids.push_back(all_ids[number]);
+    }
+    parts.push_back(page::set_section(listed, ids));
+  }
+  for (page::Section& section : sections.take()) parts.push_back(std::move(section));
+  output.write(title, "lnorm report", parts);
+  return status;
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,94 @@
+#include "lnorm/layout/row_slice.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "lnorm/layout/spooled_tensor.hpp"
+#include "lnorm/layout/tiles.hpp"
+
+namespace lnorm {
+
+namespace {
+
+RowView view_of(const TensorInfo& x, const Axes& axes) {
+  const Axes kept = kept_axes(x.shape, axes);
+  if (element_count(x.shape) > 0) return {x.shape, x.order, kept, axes};
+  // Nothing lies anywhere.
+  return RowView::contiguous(element_count(extents(x.shape, kept)),
+                             element_count(extents(x.shape, axes)));
+}
+
+TensorInfo slice_info(TensorInfo x, const RowView& view, std::int64_t count) {
+  x.shape = {count, view.row_length()};
+  x.order = MemoryOrder::c;
+  return x;
+}
+
+class RowSlice final : public TensorSource {
+ public:
+  // Without positions rows lie one after another.
+  RowSlice(std::unique_ptr<TensorSource> source, const RowView& view, std::int64_t first,
+           std::int64_t count)
+      : TensorSource(slice_info(source->info(), view, count)),
+        source_(std::move(source)),
+        view_(view),
+        first_(first) {
+    if (!has_positions()) source_->skip(first * view_.row_length() * item());
+  }
+
+  void read(std::vector<std::byte>& to, std::size_t bytes) override {
+    if (has_positions()) {
+      to.resize(bytes);
+      read_at(next_, to);
+    } else {
+      source_->read(to, bytes);
+    }
+    next_ += static_cast<std::int64_t>(bytes);
+  }
+
+  void skip(std::int64_t bytes) override {
+    if (!has_positions()) source_->skip(bytes);
+    next_ += bytes;
+  }
+
+  bool has_positions() const noexcept override { return source_->has_positions(); }
+
+  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+    const std::int64_t length = view_.row_length();
+    std::vector<std::byte> packed;
+    std::vector<std::byte> row;
+    for (std::int64_t at = position / item(); !to.empty(); at += std::ssize(row) / item()) {
+      const std::int64_t count = std::min(length - at % length, std::ssize(to) / item());
+      read_tile(*source_, view_, {first_ + at / length, 1, at % length, count}, packed, row);
+      std::copy(row.begin(), row.end(), to.begin());
+      to = to.subspan(row.size());
+    }
+  }
+
+  void finish() override {
+    if (!has_positions()) {
+      source_->skip((view_.rows() - first_) * view_.row_length() * item() - next_);
+    }
+    source_->finish();
+  }
+
+ private:
+  std::int64_t item() const { return static_cast<std::int64_t>(item_size(info().dtype)); }
+
+  std::unique_ptr<TensorSource> source_;
+  RowView view_;
+  std::int64_t first_;
+  std::int64_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<TensorSource> rows_of(std::unique_ptr<TensorSource> source, const Axes& axes,
+                                      std::int64_t first, std::int64_t count) {
+  const RowView view = view_of(source->info(), axes);
+  if (!view.is_contiguous() && !source->has_positions()) source = spooled(*source);
+  return std::make_unique<RowSlice>(std::move(source), view, first, count);
+}
+
+}  // namespace lnorm

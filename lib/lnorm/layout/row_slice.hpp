@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "lnorm/core/axes.hpp"
+#include "lnorm/io/tensor_source.hpp"
+
+namespace lnorm {
+
+// Some successive rows of a tensor, one after another: a tensor of shape (count, row_length) under the same name. axes are the
+// normalized ones, and rows are numbered along the others in C order. Where the source has positions, so has the slice, and no
+// other row is read. Otherwise the rest is passed over; rows that lie among each other go by way of a temporary file.
+// Throws Error.
+std::unique_ptr<TensorSource> rows_of(std::unique_ptr<TensorSource> source, const Axes& axes,
+                                      std::int64_t first, std::int64_t count);
+
+}  // namespace lnorm

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "lnorm/core/axes.hpp"
+#include "lnorm/core/moments.hpp"
+#include "lnorm/core/number.hpp"
+#include "lnorm/core/options.hpp"
+#include "lnorm/core/tensor_info.hpp"
+
+// Layer normalization of one row, step by step. Every number is the exact value rounded once: y and softmax to the output
+// dtype, xhat as well where it is rounded there, all others to float64. NaN stands for what is not defined.
+namespace lnorm {
+
+inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+struct ExplainedElement {
+  std::int64_t number;  // in the row
+  Number x;
+  double deviation = kUndefined;  // x - mean; by RMS x
+  double square = kUndefined;     // of the deviation
+  double xhat = kUndefined;
+  Number weight{1};  // what multiplies: 1 + weight if that is centered about 0
+  Number bias{0};
+  double y = kUndefined;
+  double softmax = kUndefined;
+};
+
+// What numbers say of a row and of what becomes of it. By RMS a variance is a mean of squares.
+struct ExplainedRow {
+  DType dtype = DType::float64;  // of x, which may be a sum
+  std::int64_t length = 0;
+  Moments input;
+  Moments output;
+  Moments softmax;
+  double squares = kUndefined;   // sum((x - mean)^2)
+  double biased = kUndefined;    // squares / n
+  double unbiased = kUndefined;  // squares / (n - 1)
+  double variance = kUndefined;  // squares / (n - ddof), the one in use
+
+  // sqrt(var + eps), sqrt(var) + eps, sqrt(var).
+  double divisor_on_variance = kUndefined;
+  double divisor_on_std = kUndefined;
+  double divisor_without_eps = kUndefined;
+
+  double mean_square = kUndefined;  // of xhat: sum(xhat^2) / n
+
+  // The greatest |y - y'|, where y' has eps in the other place; both as they are written. -1: none is a number.
+  double eps_difference = kUndefined;
+  std::int64_t eps_difference_at = -1;
+
+  std::vector<ExplainedElement> elements;  // all; of a long row the first and the last
+};
+
+struct Explanation {
+  TensorInfo x;
+  Axes axes;  // normalized
+  LayerNormOptions options;
+  DType out = DType::float64;
+  bool weight = false;  // whether there is one, as of the next two
+  bool bias = false;
+  bool residual = false;
+  bool rounds_sum = false;
+  std::int64_t number = 0;  // of the row
+  bool is_chosen = true;    // by the user; otherwise it is the first
+  ExplainedRow row;
+};
+
+}  // namespace lnorm

@@ -1,0 +1,91 @@
+#include "lnorm/measure/heat_map.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lnorm {
+
+namespace {
+
+// Four sums, since each addition waits for the one before it.
+double sum_of(std::span<const double> elements) {
+  double sums[4] = {};
+  std::size_t i = 0;
+  for (; i + 4 <= elements.size(); i += 4) {
+    for (std::size_t k = 0; k < 4; ++k) sums[k] += elements[i + k];
+  }
+  for (; i < elements.size(); ++i) sums[0] += elements[i];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+}  // namespace
+
+HeatMap::HeatMap(Partition rows, Partition columns)
+    : rows_(rows),
+      columns_(columns),
+      column_begins_(columns.begins()),
+      cells_(static_cast<std::size_t>(rows.parts * columns.parts)) {
+  for (std::int64_t column = 0; column < columns.parts; ++column) {
+    parts_of_column_.push_back(1 / static_cast<double>(columns.size(column)));
+  }
+}
+
+HeatMap::Part HeatMap::part(std::int64_t first, std::int64_t count) const {
+  Part part;
+  part.map_ = this;
+  part.first_ = rows_.of(first);
+  const std::int64_t rows = rows_.of(first + count - 1) - part.first_ + 1;
+  part.cells_.resize(static_cast<std::size_t>(rows * columns_.parts));
+  return part;
+}
+
+void HeatMap::Part::add(std::int64_t row, std::int64_t first, std::span<const double> elements) {
+  const std::int64_t grid_row = map_->rows_.of(row);
+  const double part_of_row = 1 / static_cast<double>(map_->rows_.size(grid_row));
+  const std::vector<std::int64_t>& begins = map_->column_begins_;
+  auto column = static_cast<std::size_t>(map_->columns_.of(first));
+  Cell* const cells = cells_.data() + (grid_row - first_) * map_->columns_.parts;
+  for (; !elements.empty(); ++column) {
+    const std::int64_t end = begins[column + 1];
+    const auto here =
+        elements.first(std::min(elements.size(), static_cast<std::size_t>(end - first)));
+    const double part = part_of_row * map_->parts_of_column_[column];
+    const double sum = sum_of(here);
+    Cell& cell = cells[column];
+    if (std::isfinite(sum)) {
+      cell.sum += sum * part;
+    } else {
+      for (const double element : here) {
+        if (std::isfinite(element)) {
+          cell.sum += element * part;
+        } else {
+          ++cell.non_finite;
+        }
+      }
+    }
+    elements = elements.subspan(here.size());
+    first = end;
+  }
+}
+
+void HeatMap::add(const Part& part) {
+  Part::Cell* to = cells_.data() + part.first_ * columns_.parts;
+  for (const Part::Cell& from : part.cells_) {
+    to->sum += from.sum;
+    to->non_finite += from.non_finite;
+    ++to;
+  }
+}
+
+std::optional<double> HeatMap::mean(std::int64_t row, std::int64_t column) const {
+  const Part::Cell& found = cell(row, column);
+  const std::int64_t size = rows_.size(row) * columns_.size(column);
+  if (found.non_finite == size) return {};
+  return found.sum * (static_cast<double>(size) / static_cast<double>(size - found.non_finite));
+}
+
+std::int64_t HeatMap::non_finite(std::int64_t row, std::int64_t column) const {
+  return cell(row, column).non_finite;
+}
+
+}  // namespace lnorm

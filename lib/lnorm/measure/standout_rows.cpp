@@ -1,0 +1,77 @@
+#include "lnorm/measure/standout_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lnorm {
+
+std::optional<double> score(Standout kind, std::int64_t row, const StatsRow& found) {
+  const Moments& x = found.input;
+  const auto if_number = [](double value) {
+    return std::isnan(value) ? std::nullopt : std::optional(value);
+  };
+  switch (kind) {
+    case Standout::first:
+      return row == 0 ? std::optional(0.0) : std::nullopt;
+    case Standout::largest_mean:
+      return if_number(std::fabs(x.mean));
+    case Standout::largest_variance:
+      return if_number(x.variance);
+    case Standout::smallest_variance:
+      return if_number(-x.variance);
+    case Standout::non_finite:
+      break;
+  }
+  // What the output alone has comes after what the input has.
+  if (x.non_finite > 0) return static_cast<double>(x.non_finite);
+  if (found.output.non_finite > 0) return 0.0;
+  return {};
+}
+
+StandoutRows::StandoutRows(std::size_t each, std::int64_t rows)
+    : each_(each),
+      of_few_(std::min(each, static_cast<std::size_t>(std::max<std::int64_t>(1, rows / 4)))) {}
+
+StandoutRows StandoutRows::empty_copy() const {
+  StandoutRows copy;
+  copy.each_ = each_;
+  copy.of_few_ = of_few_;
+  return copy;
+}
+
+std::size_t StandoutRows::most(Standout kind) const noexcept {
+  return kind == Standout::first ? 1 : kind == Standout::non_finite ? each_ : of_few_;
+}
+
+bool StandoutRows::takes(Standout kind, double score) const {
+  const std::vector<StandoutRow>& list = of(kind);
+  if (list.size() < most(kind)) return true;
+  return score > *lnorm::score(kind, list.back().row, list.back().found);
+}
+
+void StandoutRows::add(const StandoutRow& row) {
+  for (const Standout kind : kStandouts) {
+    const auto here = score(kind, row.row, row.found);
+    if (!here || !takes(kind, *here)) continue;
+    std::vector<StandoutRow>& list = lists_[index(kind)];
+    const auto place = std::find_if(list.begin(), list.end(), [&](const StandoutRow& other) {
+      return *score(kind, other.row, other.found) < *here;
+    });
+    list.insert(place, row);
+    if (list.size() > most(kind)) list.pop_back();
+  }
+}
+
+std::vector<StandoutRow> StandoutRows::once_each() const {
+  std::vector<StandoutRow> rows;
+  for (const std::vector<StandoutRow>& list : lists_) {
+    for (const StandoutRow& row : list) {
+      const bool is_new = std::none_of(
+          rows.begin(), rows.end(), [&](const StandoutRow& other) { return other.row == row.row; });
+      if (is_new) rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+}  // namespace lnorm

@@ -1,0 +1,256 @@
+#include "lnorm/pipeline/explain.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lnorm/kernel/exact_row.hpp"
+#include "lnorm/kernel/moments.hpp"
+#include "lnorm/kernel/row_normalizer.hpp"
+#include "lnorm/kernel/softmax_row.hpp"
+#include "lnorm/layout/spooled_tensor.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::int64_t kMostElements = 20;  // of a longer row not all are shown
+constexpr std::int64_t kAtEnds = 5;
+
+// How often a row is read, roughly: for the progress.
+constexpr std::int64_t kPasses = 9;
+
+// A row that can be read again: held, or in parts from positions.
+class RepeatedRow {
+ public:
+  RepeatedRow(TensorSource& source, const Plan& plan, const Progress& progress)
+      : source_(&source), length_(plan.row_length), part_(plan.route.count), progress_(progress) {
+    if (plan.route.in_parts) {
+      if (source.has_positions()) return;
+      spooled_ = spooled(source);
+      source_ = spooled_.get();
+    } else {
+      held_ = read_all(source);
+    }
+  }
+
+  void finish() {
+    if (!held_ && !spooled_) source_->finish();
+  }
+
+  // Elements first to first + count. room: where they may be held.
+  RowsIn part(std::int64_t first, std::int64_t count, std::vector<std::byte>& room) const {
+    const TensorInfo& info = source_->info();
+    const auto item = static_cast<std::int64_t>(item_size(info.dtype));
+    if (held_) return {held_->data() + first * item, info.dtype, info.byte_order, 1, count};
+    room.resize(static_cast<std::size_t>(count * item));
+    source_->read_at(first * item, room);
+    return {room.data(), info.dtype, info.byte_order, 1, count};
+  }
+
+  // Calls see(part, where it begins) for one part after another.
+  template <class See>
+  void for_each_part(See see) const {
+    std::vector<std::byte> room;
+    const std::int64_t step = held_ ? length_ : part_;
+    for (std::int64_t first = 0; first < length_; first += step) {
+      const std::int64_t count = std::min(step, length_ - first);
+      see(part(first, count, room), first);
+      done_ += count;
+      if (progress_) progress_(std::min(length_ - 1, done_ / kPasses));
+    }
+  }
+
+  ReadRow reader() const {
+    return [this](const auto& see) {
+      for_each_part([&](const RowsIn& part, std::int64_t) { see(part); });
+    };
+  }
+
+ private:
+  TensorSource* source_;
+  std::unique_ptr<TensorSource> spooled_;
+  std::optional<std::vector<std::byte>> held_;
+  std::int64_t length_;
+  std::int64_t part_;
+  const Progress& progress_;
+  mutable std::int64_t done_ = 0;
+};
+
+// Writes what becomes of a part, which begins at an element of the row.
+using WritePart = std::function<void(const RowsIn& part, std::int64_t first, const RowsOut& y)>;
+
+class Explainer {
+ public:
+  Explainer(const RepeatedRow& row, const Plan& plan, const Kernel& kernel, const Affine& affine)
+      : row_(row), plan_(plan), kernel_(kernel), on_variance_(plan.formula), on_std_(plan.formula) {
+    on_variance_.eps_on = EpsOn::variance;
+    on_std_.eps_on = EpsOn::std;
+    y_on_variance_ = normalizer(on_variance_, affine);
+    y_on_std_ = normalizer(on_std_, affine);
+    const Number max = largest_element(row.reader());
+    if (std::isfinite(max.high)) softmax_.emplace(row.reader(), plan.row_length, max);
+  }
+
+  ExplainedRow explain(const AffineTerm& weight, const AffineTerm& bias, bool rounds_xhat) const {
+    const std::int64_t n = plan_.row_length;
+    ExplainedRow result = empty_row(plan_);
+    result.input = measure_moments(row_.reader(), plan_.in, n, plan_.formula.ddof, kernel_);
+    result.output = moments_of(y());
+    result.softmax = moments_of(softmax());
+    const SummedRow sums(row_.reader(), n);
+    std::optional<ExactRow> exact;
+    if (sums.is_finite()) {
+      exact.emplace(sums.by(plan_.formula));
+      explain_statistics(sums, *exact, result);
+      compare_places(result);
+    }
+    const bool shows_all = n <= kMostElements;
+    std::vector<std::byte> room;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (!shows_all && i == kAtEnds) i = n - kAtEnds;
+      const RowsIn part = row_.part(i, 1, room);
+      ExplainedElement element{.number = i, .x = element_of(part, 0)};
+      if (exact) explain_element(*exact, rounds_xhat, element);
+      element.weight = weight.number_or(1, i);
+      element.bias = bias.number_or(0, i);
+      element.y = single(y(), part, i);
+      element.softmax = single(softmax(), part, i);
+      result.elements.push_back(element);
+    }
+    return result;
+  }
+
+  static ExplainedRow empty_row(const Plan& plan) {
+    constexpr Moments kNone{
+        .mean = kUndefined, .variance = kUndefined, .min = kUndefined, .max = kUndefined};
+    ExplainedRow row;
+    row.dtype = plan.in;
+    row.length = plan.row_length;
+    row.input = row.output = row.softmax = kNone;
+    return row;
+  }
+
+ private:
+  std::unique_ptr<RowNormalizer> normalizer(const Formula& formula, const Affine& affine) const {
+    std::vector<std::byte> room;
+    const RowSetting setting{kernel_, plan_.in, plan_.out, plan_.row_length,
+                             affine,  formula,  false,     true};
+    const RowsIn first = row_.part(0, std::min(plan_.row_length, kChunk), room);
+    auto result = std::make_unique<RowNormalizer>(setting, sample_of(first), row_.reader());
+    result->sum_up();
+    return result;
+  }
+
+  WritePart y() const {
+    const bool on_std = plan_.formula.eps_on == EpsOn::std;
+    const RowNormalizer& normalizer = on_std ? *y_on_std_ : *y_on_variance_;
+    return [&normalizer](const RowsIn& part, std::int64_t first, const RowsOut& out) {
+      normalizer.write(part, first, out);
+    };
+  }
+
+  WritePart softmax() const {
+    return [this](const RowsIn& part, std::int64_t, const RowsOut& out) {
+      for_each_element(part, [&](std::int64_t i, Number x) {
+        const double result = softmax_ ? softmax_->result(x, plan_.out) : kUndefined;
+        store(&result, 1, out, i);
+      });
+    };
+  }
+
+  // A part of it as rows are read. room holds it.
+  RowsIn written(const WritePart& write, const RowsIn& part, std::int64_t first,
+                 std::vector<std::byte>& room) const {
+    room.resize(static_cast<std::size_t>(part.row_length) * item_size(plan_.out));
+    write(part, first, {.data = room.data(), .dtype = plan_.out});
+    return {room.data(), plan_.out, std::endian::native, 1, part.row_length};
+  }
+
+  Moments moments_of(const WritePart& write) const {
+    const auto read = [&](const auto& see) {
+      std::vector<std::byte> room;
+      row_.for_each_part(
+          [&](const RowsIn& part, std::int64_t first) { see(written(write, part, first, room)); });
+    };
+    return measure_moments(read, plan_.out, plan_.row_length, plan_.formula.ddof, kernel_);
+  }
+
+  double single(const WritePart& write, const RowsIn& element, std::int64_t number) const {
+    std::vector<std::byte> room;
+    return element_of(written(write, element, number, room), 0).high;
+  }
+
+  void explain_statistics(const SummedRow& sums, const ExactRow& exact, ExplainedRow& row) const {
+    const std::int64_t n = plan_.row_length;
+    const auto variance = [&](std::int64_t ddof) {
+      Formula formula = plan_.formula;
+      formula.ddof = ddof;
+      return ddof < n ? sums.by(formula).variance() : kUndefined;
+    };
+    Formula without_eps = plan_.formula;
+    without_eps.eps = 0;
+    row.squares = exact.squares();
+    row.biased = variance(0);
+    row.unbiased = variance(1);
+    row.variance = exact.variance();
+    row.divisor_on_variance = sums.by(on_variance_).divisor();
+    row.divisor_on_std = sums.by(on_std_).divisor();
+    row.divisor_without_eps = sums.by(without_eps).divisor();
+    if (exact.is_defined()) row.mean_square = exact.mean_square();
+  }
+
+  void compare_places(ExplainedRow& row) const {
+    std::vector<std::byte> rooms[2];
+    std::vector<std::byte> other;
+    row_.for_each_part([&](const RowsIn& part, std::int64_t first) {
+      const auto write = [&](const RowNormalizer& normalizer, std::vector<std::byte>& room) {
+        return written([&](const auto&... arguments) { normalizer.write(arguments...); }, part,
+                       first, room);
+      };
+      const RowsIn a = write(*y_on_variance_, rooms[0]);
+      const RowsIn b = write(*y_on_std_, rooms[1]);
+      for_each_element(a, [&](std::int64_t i, Number y) {
+        const double difference = std::fabs(y.high - element_of(b, i).high);
+        if (std::isnan(difference) || difference <= row.eps_difference) return;
+        row.eps_difference = difference;
+        row.eps_difference_at = first + i;
+      });
+    });
+  }
+
+  void explain_element(const ExactRow& exact, bool rounds_xhat, ExplainedElement& element) const {
+    element.deviation = exact.deviation(element.x);
+    element.square = exact.squared_deviation(element.x);
+    const DType dtype = rounds_xhat ? plan_.out : DType::float64;
+    if (exact.is_defined()) element.xhat = exact.element(element.x, {}, dtype);
+  }
+
+  const RepeatedRow& row_;
+  const Plan& plan_;
+  const Kernel& kernel_;
+  Formula on_variance_;
+  Formula on_std_;
+  std::unique_ptr<RowNormalizer> y_on_variance_;
+  std::unique_ptr<RowNormalizer> y_on_std_;
+  std::optional<SoftmaxRow> softmax_;  // none where all of it is NaN
+};
+
+}  // namespace
+
+ExplainedRow explain(TensorSource& source, const Plan& plan, const Kernel& kernel,
+                     const AffineTerm& weight, const AffineTerm& bias, const Affine& affine,
+                     bool rounds_xhat, const Progress& progress) {
+  RepeatedRow row(source, plan, progress);
+  ExplainedRow result =
+      plan.row_length == 0
+          ? Explainer::empty_row(plan)
+          : Explainer(row, plan, kernel, affine).explain(weight, bias, rounds_xhat);
+  row.finish();
+  return result;
+}
+
+}  // namespace lnorm

@@ -1,0 +1,184 @@
+#include "lnorm/pipeline/picture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lnorm/core/chunk.hpp"
+#include "lnorm/kernel/softmax.hpp"
+
+namespace lnorm {
+
+namespace {
+
+void add_rows(const RowsIn& rows, std::int64_t first_row, HeatMap::Part& part) {
+  Chunk chunk;
+  if (rows.row_length >= kChunk / 2) {
+    for (std::int64_t r = 0; r < rows.rows; ++r) {
+      const RowsIn row = row_of(rows, r);
+      for (std::int64_t start = 0; start < rows.row_length; start += kChunk) {
+        const std::int64_t n = load_chunk(row, start, chunk);
+        part.add(first_row + r, start, std::span(chunk.high).first(static_cast<std::size_t>(n)));
+      }
+    }
+    return;
+  }
+  // Several short rows are decoded at once.
+  const std::int64_t at_once = kChunk / rows.row_length;
+  const auto length = static_cast<std::size_t>(rows.row_length);
+  for (std::int64_t r = 0; r < rows.rows; r += at_once) {
+    const std::int64_t count = std::min(at_once, rows.rows - r);
+    load(row_of(rows, r).data, rows.dtype, rows.byte_order, count * rows.row_length, chunk);
+    for (std::int64_t i = 0; i < count; ++i) {
+      part.add(first_row + r + i, 0,
+               std::span(chunk.high).subspan(static_cast<std::size_t>(i) * length, length));
+    }
+  }
+}
+
+RowSeries series_of(const RowsIn& row, Partition points) {
+  RowSeries series(points);
+  Chunk chunk;
+  for (std::int64_t point = 0; point < points.parts; ++point) {
+    const RowsIn part = part_of(row, points.begin(point), points.size(point));
+    for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
+      const std::int64_t n = load_chunk(part, start, chunk);
+      for (std::int64_t i = 0; i < n; ++i) series.add(point, chunk.high[i]);
+    }
+  }
+  return series;
+}
+
+RowSeries softmax_of_all(const RowsIn& x, DType dtype, Partition points) {
+  std::vector<std::byte> elements(static_cast<std::size_t>(x.row_length) * item_size(dtype));
+  softmax(x, {elements.data(), dtype});
+  return series_of({elements.data(), dtype, std::endian::native, 1, x.row_length}, points);
+}
+
+// Softmax keeps the order, so that ends have ends. It is computed in float64: exact results of a long row take seconds, and look the
+// same. ends: of x, whose elements are finite.
+RowSeries softmax_of_ends(const RowsIn& x, const RowSeries& ends) {
+  double max = ends.points().front().high;
+  for (const RowSeries::Point& point : ends.points()) max = std::max(max, point.high);
+  Chunk chunk;
+  double sum = 0;
+  for (std::int64_t start = 0; start < x.row_length; start += kChunk) {
+    const std::int64_t n = load_chunk(x, start, chunk);
+    double part = 0;
+    for (std::int64_t i = 0; i < n; ++i) part += std::exp(chunk.high[i] - max);
+    sum += part;
+  }
+  RowSeries series(ends.elements());
+  for (std::int64_t point = 0; point < ends.elements().parts; ++point) {
+    const auto [low, high] = ends.points()[static_cast<std::size_t>(point)];
+    series.add(point, std::exp(low - max) / sum);
+    series.add(point, std::exp(high - max) / sum);
+  }
+  return series;
+}
+
+}  // namespace
+
+struct PictureObserver::Findings {
+  BlockFindings stats;
+  HeatMap::Part x;
+  HeatMap::Part y;
+  std::vector<StandoutRow> standouts;
+};
+
+PictureObserver::PictureObserver(const Plan& plan, const PictureSize& size, bool softmax)
+    : size_(size),
+      softmax_(softmax),
+      stats_(plan, {.softmax = softmax, .histograms = true}),
+      x_({plan.rows, size.grid_rows}, {plan.row_length, size.grid_columns}),
+      y_(x_),
+      points_(plan.row_length, size.points),
+      standouts_(size.standouts, plan.rows) {
+  for (std::atomic<double>& least : least_) least = -std::numeric_limits<double>::infinity();
+}
+
+RowDetail PictureObserver::detail(const RowBlock& block, std::int64_t row,
+                                  const StatsRow& found) const {
+  const RowsIn x = row_of(block.x, row);
+  const RowsIn y = row_of(output_rows(block), row);
+  RowDetail detail{series_of(x, points_), series_of(y, points_), {}};
+  const bool is_long = points_.is_coarse() && found.input.non_finite == 0 && !has_low(x.dtype);
+  detail.softmax = is_long ? softmax_of_ends(x, detail.x) : softmax_of_all(x, y.dtype, points_);
+  return detail;
+}
+
+std::vector<StandoutRow> PictureObserver::standouts(const RowBlock& block,
+                                                    std::span<const StatsRow> rows) const {
+  StandoutRows here = standouts_.empty_copy();
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const std::int64_t row = block.first_row + static_cast<std::int64_t>(r);
+    const bool stands_out = std::any_of(kStandouts.begin(), kStandouts.end(), [&](Standout kind) {
+      const auto found = score(kind, row, rows[r]);
+      return found && *found > least_[static_cast<std::size_t>(kind)] && here.takes(kind, *found);
+    });
+    if (stands_out) here.add({row, rows[r], nullptr});
+  }
+  std::vector<StandoutRow> found = here.once_each();
+  std::sort(found.begin(), found.end(),
+            [](const StandoutRow& a, const StandoutRow& b) { return a.row < b.row; });
+  for (StandoutRow& row : found) {
+    row.detail =
+        std::make_shared<const RowDetail>(detail(block, row.row - block.first_row, row.found));
+  }
+  return found;
+}
+
+BlockFindings PictureObserver::examine(const RowBlock& block) const {
+  Findings findings{stats_.examine(block),
+                    x_.part(block.first_row, block.x.rows),
+                    y_.part(block.first_row, block.x.rows),
+                    {}};
+  add_rows(block.x, block.first_row, findings.x);
+  add_rows(output_rows(block), block.first_row, findings.y);
+  findings.standouts =
+      standouts(block, std::any_cast<const std::vector<StatsRow>&>(findings.stats));
+  return findings;
+}
+
+void PictureObserver::see(const RowBlock& block, const BlockFindings& findings) {
+  const auto& found = std::any_cast<const Findings&>(findings);
+  stats_.see(block, found.stats);
+  x_.add(found.x);
+  y_.add(found.y);
+  for (const StandoutRow& row : found.standouts) standouts_.add(row);
+  for (const Standout kind : kStandouts) {
+    const std::vector<StandoutRow>& list = standouts_.of(kind);
+    if (list.size() < standouts_.most(kind)) continue;
+    least_[static_cast<std::size_t>(kind)] = *score(kind, list.back().row, list.back().found);
+  }
+}
+
+TensorPicture PictureObserver::picture(const TensorInfo& x) const {
+  TensorPicture result;
+  result.stats = stats_.stats(x);
+  result.softmax = softmax_;
+  result.x = x_;
+  result.y = y_;
+  result.standouts = standouts_;
+  std::vector<RowValue> values{
+      [](const StatsRow& row) { return row.input.mean; },
+      [](const StatsRow& row) { return std::sqrt(row.input.variance); },
+      [](const StatsRow& row) { return row.output.mean; },
+      [](const StatsRow& row) { return std::sqrt(row.output.variance); },
+  };
+  if (softmax_) values.emplace_back([](const StatsRow& row) { return row.softmax.max; });
+  const Partition bands(result.stats.summary.rows, size_.bands);
+  std::vector<RowBands> found = row_bands(values, bands, result.stats.each_row);
+  result.x_mean = std::move(found[0]);
+  result.x_std = std::move(found[1]);
+  result.y_mean = std::move(found[2]);
+  result.y_std = std::move(found[3]);
+  if (softmax_) result.softmax_max = std::move(found[4]);
+  return result;
+}
+
+}  // namespace lnorm

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+
+#include "lnorm/measure/picture.hpp"
+#include "lnorm/pipeline/run.hpp"
+#include "lnorm/pipeline/stats.hpp"
+
+namespace lnorm {
+
+// Measures what StatsObserver does, histograms among it, and draws the picture. Memory does not grow with the
+// tensor. The result does not depend on the number of threads.
+class PictureObserver final : public RowObserver {
+ public:
+  // softmax: as of StatsObserver.
+  PictureObserver(const Plan& plan, const PictureSize& size, bool softmax);
+
+  BlockFindings examine(const RowBlock& block) const override;
+  void see(const RowBlock& block, const BlockFindings& findings) override;
+  void finish() override { stats_.finish(); }
+
+  // Follows the loop. As of StatsObserver::stats.
+  TensorPicture picture(const TensorInfo& x) const;
+
+ private:
+  struct Findings;
+
+  // Those of a block that may stand out, in order.
+  std::vector<StandoutRow> standouts(const RowBlock& block, std::span<const StatsRow> rows) const;
+  RowDetail detail(const RowBlock& block, std::int64_t row, const StatsRow& found) const;
+
+  PictureSize size_;
+  bool softmax_;
+  StatsObserver stats_;
+  HeatMap x_;
+  HeatMap y_;
+  Partition points_;
+  StandoutRows standouts_;
+  // What a row must exceed to stand out, by kind.
+  std::array<std::atomic<double>, kStandouts.size()> least_;
+};
+
+}  // namespace lnorm

@@ -1,0 +1,104 @@
+#include "lnorm/report/explanation_json.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "lnorm/report/json_value.hpp"
+
+namespace lnorm {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json round_json(const Explanation& e) {
+  Json steps = Json::array();
+  if (e.rounds_sum) steps.push_back("sum");
+  if (e.options.rounding.xhat) steps.push_back("xhat");
+  if (e.options.rounding.product) steps.push_back("product");
+  return steps;
+}
+
+Json head_json(const Explanation& e) {
+  const Formula& formula = e.options.formula;
+  return {{"schema", 1},
+          {"command", "explain"},
+          {"input", {{"name", e.x.name}, {"dtype", name(e.x.dtype)}, {"shape", e.x.shape}}},
+          {"output_dtype", name(e.out)},
+          {"axes", e.axes},
+          {"eps", formula.eps},
+          {"eps_on", formula.eps_on == EpsOn::std ? "std" : "variance"},
+          {"ddof", formula.ddof},
+          {"rms", formula.rms},
+          {"weight", e.weight},
+          {"zero_centered_weight", e.options.zero_centered_weight},
+          {"bias", e.bias},
+          {"residual", e.residual},
+          {"round", round_json(e)}};
+}
+
+Json element_json(const Explanation& e, const ExplainedElement& element) {
+  Json result{{"element", element.number},
+              {"index", index_of(element.number, extents(e.x.shape, e.axes))},
+              {"x", json_value(element.x, e.row.dtype)}};
+  if (!e.options.formula.rms) result["deviation"] = json_value(element.deviation);
+  result["square"] = json_value(element.square);
+  result["xhat"] = json_value(element.xhat);
+  if (e.weight) result["weight"] = json_value(element.weight.high);
+  if (e.bias) result["bias"] = json_value(element.bias.high);
+  result["y"] = json_value(element.y);
+  result["softmax"] = json_value(element.softmax);
+  return result;
+}
+
+// As a row of stats, with more members.
+Json row_json(const Explanation& e) {
+  const ExplainedRow& row = e.row;
+  Json result{{"row", e.number},
+              {"index", index_of(e.number, row_shape(e.x.shape, e.axes))},
+              {"row_length", row.length},
+              {"non_finite", row.input.non_finite},
+              {"output_non_finite", row.output.non_finite},
+              {"input",
+               {{"sum", json_value(row.input.sum)},
+                {"mean", json_value(row.input.mean)},
+                {"variance", json_value(row.input.variance)},
+                {"min", json_value(row.input.min)},
+                {"max", json_value(row.input.max)}}}};
+  result["squares"] = json_value(row.squares);
+  result[e.options.formula.rms ? "mean_of_squares" : "variance"] = {
+      {"biased", json_value(row.biased)},
+      {"unbiased", json_value(row.unbiased)},
+      {"used", json_value(row.variance)}};
+  result["divisor"] = {{"eps_on_variance", json_value(row.divisor_on_variance)},
+                       {"eps_on_std", json_value(row.divisor_on_std)},
+                       {"without_eps", json_value(row.divisor_without_eps)}};
+  const bool has_difference = row.eps_difference_at >= 0;
+  result["eps_difference"] = {
+      {"max", json_value(row.eps_difference)},
+      {"element", has_difference ? Json(row.eps_difference_at) : Json(nullptr)}};
+  result["xhat"] = {{"mean_square", json_value(row.mean_square)}};
+  result["output"] = {{"mean", json_value(row.output.mean)},
+                      {"variance", json_value(row.output.variance)}};
+  result["softmax"] = {{"sum", json_value(row.softmax.sum)},
+                       {"mean", json_value(row.softmax.mean)},
+                       {"variance", json_value(row.softmax.variance)},
+                       {"min", json_value(row.softmax.min)},
+                       {"max", json_value(row.softmax.max)}};
+  return result;
+}
+
+}  // namespace
+
+void write_explanation_json(const Explanation& explanation, ByteSink& bytes) {
+  Json result = head_json(explanation);
+  Json row = row_json(explanation);
+  row["elements"] = Json::array();
+  for (const ExplainedElement& element : explanation.row.elements) {
+    row["elements"].push_back(element_json(explanation, element));
+  }
+  result["rows"] = Json::array({std::move(row)});
+  bytes.write(json_text(result) + '\n');
+}
+
+}  // namespace lnorm

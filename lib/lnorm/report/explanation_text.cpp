@@ -1,0 +1,432 @@
+#include "lnorm/report/explanation_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lnorm/core/text.hpp"
+#include "lnorm/report/names.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "lnorm/report/table.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// Of more addends than kMostAddends a sum shows the first ones and the last.
+constexpr std::size_t kMostAddends = 6;
+constexpr std::size_t kFirstAddends = 3;
+
+constexpr std::size_t kIndent = 5;  // of formulas
+
+// One of several formulas side by side, of which one is in use.
+struct Choice {
+  std::string label;
+  std::string formula;
+  bool is_used;
+};
+
+class TextReport {
+ public:
+  TextReport(const Explanation& explanation, int digits, const Style& style, ByteSink& bytes)
+      : e_(explanation),
+        row_(explanation.row),
+        formula_(explanation.options.formula),
+        digits_(digits),
+        style_(style),
+        bytes_(bytes),
+        squared_(style.utf8 ? "²" : "^2"),
+        var_(formula_.rms ? "ms" : "var") {}
+
+  void write() {
+    write_head();
+    if (row_.length == 0)
+      return say("The row has no elements: its mean has no number, and y is empty.");
+    if (row_.input.non_finite > 0) {
+      write_non_finite();
+    } else {
+      if (!formula_.rms) write_mean();
+      write_variance();
+      write_divisor();
+      write_xhat();
+      write_y();
+    }
+    write_softmax();
+    write_table();
+  }
+
+ private:
+  void write_head() {
+    put(concat(printable(e_.x.name), ": ", name(e_.x.dtype), ", shape ", to_string(e_.x.shape),
+               ", ", formula_.rms ? "RMS-" : "", "normalized over ", axes_text(e_.axes)),
+        0);
+    put(row_text(), 0);
+    if (!e_.residual) return;
+    put(concat("x is the input and the residual together",
+               e_.rounds_sum ? concat(", rounded to ", name(e_.out)) : ""),
+        0);
+  }
+
+  std::string row_text() const {
+    const Shape rows = row_shape(e_.x.shape, e_.axes);
+    const std::int64_t count = element_count(rows);
+    const std::string length = counted(row_.length, "element");
+    if (count == 1) return concat("one row of ", length);
+    const auto index = [&](std::int64_t number) { return index_text(number, rows); };
+    return concat("row ", index(e_.number), " of rows ", index(0), " to ", index(count - 1),
+                  " along ", axes_text(kept_axes(e_.x.shape, e_.axes)), ": ", length,
+                  e_.is_chosen ? "" : " (--row names another)");
+  }
+
+  void write_non_finite() {
+    step("NaN and infinity");
+    const std::int64_t count = row_.input.non_finite;
+    say(concat(count, " of ", counted(row_.length, "element"), count == 1 ? " is" : " are",
+               " NaN or infinite", first_non_finite(),
+               ". So the mean has no number, nor has what follows from it: every y is NaN."));
+  }
+
+  // Where it is among the elements shown.
+  std::string first_non_finite() const {
+    const auto found = std::find_if(
+        row_.elements.begin(), row_.elements.end(),
+        [](const ExplainedElement& element) { return !std::isfinite(element.x.high); });
+    return found == row_.elements.end() ? "" : concat(", ", of("x", *found), " for one");
+  }
+
+  void write_mean() {
+    step("The mean");
+    const std::string sum = sum_of(&TextReport::x_text);
+    calculate(concat("mean = sum(x) / n = ", row_.length > 1 ? concat("(", sum, ")") : sum, " / ",
+                     row_.length, " = ", number(row_.input.mean)));
+    step("The deviations from the mean");
+    calculate(concat(of("x", first()), " - mean = ", x_text(first()), " - ",
+                     factor(number(row_.input.mean)), " = ", number(first().deviation)));
+    say("They add up to 0.");
+  }
+
+  void write_variance() {
+    const std::string squares = concat("sum(", formula_.rms ? "x" : "(x - mean)", squared_, ")");
+    step(formula_.rms ? "The mean of squares, in place of mean and variance"
+                      : "The variance: the mean of their squares",
+         true);
+    calculate(concat(squares, row_.length > 1 ? " = " + sum_of(&TextReport::square_text) : "",
+                     " = ", number(row_.squares)));
+    const auto choice = [&](const std::string& label, std::int64_t ddof, double variance) {
+      const std::string n = ddof == 0 ? "n" : concat("(n - ", ddof, ")");
+      const std::string result = std::isnan(variance) ? "no number" : number(variance);
+      return Choice{label,
+                    concat(var_, " = ", squares, " / ", n, " = ", number(row_.squares), " / ",
+                           row_.length - ddof, " = ", result),
+                    ddof == formula_.ddof};
+    };
+    std::vector<Choice> choices{choice("biased", 0, row_.biased),
+                                choice("unbiased", 1, row_.unbiased)};
+    if (formula_.ddof > 1) {
+      choices.push_back(choice(concat("ddof ", formula_.ddof), formula_.ddof, row_.variance));
+    }
+    choose(choices);
+  }
+
+  void write_divisor() {
+    step("eps, and the divisor s", true);
+    const std::string eps = value_text(formula_.eps);
+    const std::string root = number(row_.divisor_without_eps);
+    const bool on_std = formula_.eps_on == EpsOn::std;
+    choose({{"on the variance",
+             concat("s = ", root_of(concat(var_, " + eps")), " = ",
+                    root_of(concat(number(row_.variance), " + ", eps)), " = ",
+                    number(row_.divisor_on_variance)),
+             !on_std},
+            {"on the std",
+             concat("s = ", root_of(var_), " + eps = ", root, " + ", eps, " = ",
+                    number(row_.divisor_on_std)),
+             on_std},
+            {"without", concat("s = ", root_of(var_), " = ", root), false}});
+    // Rounded to float64 they are no longer what s is the root of.
+    const bool is_lost =
+        std::isinf(row_.variance) || (row_.variance == 0 && row_.divisor_without_eps > 0);
+    if (is_lost) {
+      say(concat("The ", formula_.rms ? "mean of squares" : "variance",
+                 row_.variance == 0 ? " is too small" : " is too large",
+                 " for float64; s is computed from the exact one."));
+    }
+    const std::string same = formula_.rms ? "all elements are 0" : "all elements are the same";
+    if (row_.divisor_without_eps > 0) {
+      if (formula_.eps > 0) say(concat("eps keeps s above 0 where ", same, "."));
+    } else {
+      say(concat("Here ", same,
+                 formula_.eps > 0 ? ": eps alone keeps s above 0."
+                                  : ", and eps is 0: xhat is 0 / 0, which is NaN."));
+    }
+    say(difference_text());
+  }
+
+  std::string difference_text() const {
+    const double difference = row_.eps_difference;
+    if (std::isnan(difference)) return "";
+    if (difference == 0)
+      return concat("Where eps goes makes no difference to y in ", name(e_.out), ".");
+    return concat("Where eps goes changes y by ", number(difference), " at most",
+                  row_.length == 1 ? "." : concat(", at ", of("y", row_.eps_difference_at), "."));
+  }
+
+  void write_xhat() {
+    step(concat("xhat: ", formula_.rms ? "x" : "the deviations", ", divided by s"));
+    const double s = formula_.eps_on == EpsOn::std ? row_.divisor_on_std : row_.divisor_on_variance;
+    const std::string dividend =
+        formula_.rms ? of("x", first()) : concat("(", of("x", first()), " - mean)");
+    calculate(concat(of("xhat", first()), " = ", dividend, " / s = ", number(first().deviation),
+                     " / ", number(s), " = ", number(first().xhat)));
+    if (std::isnan(row_.mean_square)) return;
+    const bool is_rounded = e_.options.rounding.xhat;
+    say(concat(
+        is_rounded ? concat("It is rounded to ", name(e_.out), " here. Before that the") : "The",
+        formula_.rms ? "" : " sum of xhat is 0, and the", " mean of its squares is ",
+        near_one(row_.mean_square), why_not_one()));
+  }
+
+  std::string why_not_one() const {
+    if (row_.mean_square == 1) return ".";
+    if (row_.divisor_without_eps == 0) return ".";
+    const bool has_eps = formula_.eps > 0;
+    const bool divides_by_n = formula_.ddof == 0;
+    const std::string other = concat("division by n - ", formula_.ddof);
+    return concat(", not 1, because of ", has_eps ? "eps" : "",
+                  has_eps && !divides_by_n ? " and " : "", divides_by_n ? "" : other, ".");
+  }
+
+  void write_y() {
+    step(e_.weight && e_.bias ? "y: weight and bias"
+         : e_.weight          ? "y: the weight"
+         : e_.bias            ? "y: the bias"
+                              : "y: xhat itself, as there is neither weight nor bias");
+    const std::string weight = e_.options.zero_centered_weight ? "(1 + weight)" : "weight";
+    calculate(concat("y = xhat", e_.weight ? concat(" * ", weight) : "", e_.bias ? " + bias" : "",
+                     ", rounded to ", name(e_.out)));
+    if (e_.weight || e_.bias) {
+      std::string text = concat(of("y", first()), " = ", number(first().xhat));
+      if (e_.weight) text += concat(" * ", factor(number(first().weight.high)));
+      if (e_.bias) text += addend(number(first().bias.high));
+      calculate(concat(text, " = ", number(first().y)));
+    }
+    if (e_.options.rounding.product) {
+      say(concat("The product is rounded to ", name(e_.out), " before the bias is added."));
+    }
+  }
+
+  void write_softmax() {
+    step("Beside it: softmax of the same row");
+    calculate(concat(of("softmax", first()), " = exp(", of("x", first()),
+                     ") / sum(exp(x)) = ", number(first().softmax)));
+    if (row_.softmax.non_finite > 0) return say("It has no number here.");
+    const Moments& x = row_.input;
+    const Moments& softmax = row_.softmax;
+    const std::string sum =
+        concat("The sum is ", near_one(softmax.sum),
+               softmax.sum == 1 ? "" : concat(", as each is rounded to ", name(e_.out)), ". ");
+    if (std::isinf(x.min)) return say(sum + "What is -inf is masked: it gets 0.");
+    // 64-bit integers may be equal in float64 alone.
+    if (x.min == x.max && x.variance == 0) return say(sum + "Equal elements get equal shares.");
+    const bool has_y = row_.output.non_finite == 0;
+    const double difference = x.max - x.min;
+    say(concat(sum, "The order of x is kept",
+               softmax.min == softmax.max ? ", but rounding makes all shares equal"
+               : softmax.min == 0         ? ", but for what rounds to 0"
+                                          : "",
+               ", and differences are squeezed: the greatest is ",
+               std::isinf(difference) ? "beyond float64"
+               : difference == 0      ? "too small for float64"
+                                      : number(difference),
+               " in x, ", number(softmax.max - softmax.min), " in softmax. The variance is ",
+               number(x.variance), " in x, ",
+               has_y ? concat(near_one(row_.output.variance), " in y, ") : "",
+               number(softmax.variance), " in softmax."));
+  }
+
+  void write_table() {
+    bytes_.write("\n");
+    const std::string deviation_squared = concat(formula_.rms ? "x" : "(x - mean)", squared_);
+    std::vector<TableColumn> columns{{"", "x"}};
+    if (!formula_.rms) columns.push_back({"", "x - mean"});
+    columns.push_back({"", deviation_squared});
+    columns.push_back({"", "xhat"});
+    if (e_.weight)
+      columns.push_back({"", e_.options.zero_centered_weight ? "1 + weight" : "weight"});
+    if (e_.bias) columns.push_back({"", "bias"});
+    columns.push_back({"", "y"});
+    columns.push_back({"", "softmax"});
+    Table table("element", columns);
+    for_each_line([&](const TableLine& line, bool) { table.measure(line); });
+    bool first = true;
+    for (const Table::Block block : table.blocks(style_.width)) {
+      if (!first) bytes_.write("\n");
+      first = false;
+      for (const std::string& line : table.head(block)) bytes_.write(style_.heading(line) + '\n');
+      for_each_line([&](const TableLine& line, bool is_bad) {
+        const std::string text = table.text(line, block);
+        bytes_.write((is_bad ? style_.bad(text) : text) + '\n');
+      });
+    }
+  }
+
+  // Calls see(line, whether x is not finite).
+  template <class See>
+  void for_each_line(See see) const {
+    std::int64_t next = 0;
+    for (const ExplainedElement& element : row_.elements) {
+      if (element.number > next) see(TableLine{"...", {}}, false);
+      next = element.number + 1;
+      see(line_of(element), !std::isfinite(element.x.high));
+    }
+  }
+
+  TableLine line_of(const ExplainedElement& element) const {
+    const auto cell = [&](double value) { return significant_text(value, digits_); };
+    TableLine line{index(element.number), {}};
+    line.cells.push_back(has_fractions() ? cell(element.x.high)
+                                         : value_text(element.x, row_.dtype));
+    if (!formula_.rms) line.cells.push_back(cell(element.deviation));
+    line.cells.push_back(cell(element.square));
+    line.cells.push_back(cell(element.xhat));
+    if (e_.weight) line.cells.push_back(cell(element.weight.high));
+    if (e_.bias) line.cells.push_back(cell(element.bias.high));
+    line.cells.push_back(cell(element.y));
+    line.cells.push_back(cell(element.softmax));
+    return line;
+  }
+
+  // Lines of text.
+
+  // chooses: between formulas.
+  void step(const std::string& title, bool chooses = false) {
+    const std::string legend = chooses ? concat(" (", arrow(), " in use)") : "";
+    bytes_.write('\n' + style_.heading(concat(++steps_, ". ", title, legend)) + '\n');
+  }
+  void say(const std::string& text) { put(text, 3); }
+
+  // The formulas one below another, what they are at the left; an arrow points at the one in use.
+  void choose(const std::vector<Choice>& choices) {
+    std::size_t widest = 0;
+    for (const Choice& choice : choices) widest = std::max(widest, choice.label.size());
+    for (const Choice& choice : choices) {
+      calculate(concat(padded(choice.label + ':', widest + 2), choice.formula),
+                choice.is_used ? arrow() : "");
+    }
+  }
+
+  // A formula, which goes on below before an equals sign. mark: at the left.
+  void calculate(const std::string& text, const std::string& mark = "") {
+    std::string line = padded("   " + mark, kIndent);
+    for (std::size_t start = 0; start < text.size();) {
+      const std::size_t end = std::min(text.find(" = ", start + 1), text.size());
+      const std::string piece = text.substr(start, end - start);
+      const auto width = static_cast<std::size_t>(style_.width);
+      if (start > 0 && character_count(line) + character_count(piece) > width) {
+        write_folded(line);
+        line.assign(kIndent + 1, ' ');
+      }
+      line += piece;
+      start = end;
+    }
+    write_folded(line);
+  }
+
+  // Text behind its indent.
+  void write_folded(const std::string& line) {
+    const std::size_t text = line.find_first_not_of(' ');
+    put(line.substr(text), static_cast<int>(text));
+  }
+
+  void put(const std::string& text, int indent) {
+    if (text.empty()) return;
+    Style narrower = style_;
+    narrower.width -= indent;
+    const std::string folded = narrower.folded(text);
+    for (std::size_t start = 0; start < folded.size();) {
+      const std::size_t end = folded.find('\n', start);
+      bytes_.write(std::string(static_cast<std::size_t>(indent), ' ') +
+                   folded.substr(start, end + 1 - start));
+      start = end + 1;
+    }
+  }
+
+  // Parts of them.
+
+  const ExplainedElement& first() const { return row_.elements.front(); }
+  bool has_fractions() const { return is_floating(row_.dtype); }
+
+  std::string number(double value) const { return rounded_text(value, digits_); }
+  // With as many digits as it takes to see that it is not 1.
+  std::string near_one(double value) const {
+    std::string text = number(value);
+    for (int digits = digits_; text == "1" && value != 1 && digits < 17;) {
+      text = rounded_text(value, ++digits);
+    }
+    return text;
+  }
+  std::string x_text(const ExplainedElement& element) const {
+    return has_fractions() ? number(element.x.high) : value_text(element.x, row_.dtype);
+  }
+  std::string square_text(const ExplainedElement& element) const { return number(element.square); }
+
+  static std::string factor(const std::string& text) {
+    return text.starts_with('-') ? concat("(", text, ")") : text;
+  }
+  static std::string addend(const std::string& text) {
+    return text.starts_with('-') ? concat(" - ", text.substr(1)) : concat(" + ", text);
+  }
+
+  std::string sum_of(std::string (TextReport::*text_of)(const ExplainedElement&) const) const {
+    const std::vector<ExplainedElement>& elements = row_.elements;
+    const std::size_t shown = elements.size() <= kMostAddends ? elements.size() : kFirstAddends;
+    std::string sum = (this->*text_of)(elements.front());
+    for (std::size_t i = 1; i < shown; ++i) sum += addend((this->*text_of)(elements[i]));
+    if (shown < elements.size()) sum += concat(" + ...", addend((this->*text_of)(elements.back())));
+    return sum;
+  }
+
+  std::string arrow() const { return style_.utf8 ? "→" : ">"; }
+
+  std::string root_of(const std::string& text) const {
+    if (!style_.utf8) return concat("sqrt(", text, ")");
+    return text.find(' ') == text.npos ? concat("√", text) : concat("√(", text, ")");
+  }
+
+  static std::string index_text(std::int64_t number, const Shape& shape) {
+    return shape.size() < 2 ? std::to_string(number) : to_string(index_of(number, shape));
+  }
+  std::string index(std::int64_t number) const {
+    return index_text(number, extents(e_.x.shape, e_.axes));
+  }
+  // "x[0]", "x[0, 2]".
+  std::string of(std::string_view what, const ExplainedElement& element) const {
+    return of(what, element.number);
+  }
+  std::string of(std::string_view what, std::int64_t number) const {
+    std::string at = index(number);
+    if (at.starts_with('(')) at = at.substr(1, at.size() - 2);
+    return concat(what, "[", at, "]");
+  }
+
+  const Explanation& e_;
+  const ExplainedRow& row_;
+  const Formula& formula_;
+  int digits_;
+  const Style& style_;
+  ByteSink& bytes_;
+  std::string squared_;
+  std::string var_;
+  int steps_ = 0;
+};
+
+}  // namespace
+
+void write_explanation_text(const Explanation& explanation, int digits, const Style& style,
+                            ByteSink& bytes) {
+  TextReport(explanation, digits, style, bytes).write();
+}
+
+}  // namespace lnorm

@@ -1,0 +1,182 @@
+#include "lnorm/report/page/distribution_figure.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lnorm/core/text.hpp"
+#include "lnorm/report/numbers.hpp"
+
+namespace lnorm::page {
+
+namespace {
+
+// A scale along which bars of one width are drawn: linear, or linear about 0 and logarithmic far from it.
+class BarScale {
+ public:
+  BarScale(double low, double high, double constant)
+      : low_(low), high_(high), constant_(constant) {}
+
+  bool is_linear() const { return constant_ == 0; }
+  double constant() const { return constant_; }
+
+  // Vega's symlog.
+  double place(double value) const {
+    return is_linear() ? value : std::copysign(std::log1p(std::fabs(value / constant_)), value);
+  }
+  double value(double place) const {
+    return is_linear() ? place : std::copysign(constant_ * std::expm1(std::fabs(place)), place);
+  }
+
+  std::vector<double> borders(std::size_t bars) const {
+    std::vector<double> result(bars + 1);
+    const double first = place(low_);
+    const double last = place(high_);
+    for (std::size_t i = 0; i <= bars; ++i) {
+      const double part = static_cast<double>(i) / static_cast<double>(bars);
+      result[i] = value(first * (1 - part) + last * part);
+    }
+    result.front() = low_;
+    result.back() = high_;
+    return result;
+  }
+
+ private:
+  double low_;
+  double high_;
+  double constant_;
+};
+
+struct Range {
+  double low = 0;
+  double high = 0;
+};
+
+// Without outliers.
+Range range_of(const Histogram& histogram) {
+  const Histogram::Bars bars = histogram.bars(1);
+  return {bars.low, bars.high};
+}
+
+// For both histograms, neither of which is empty.
+BarScale scale_for(const Histogram& before, const Histogram& after) {
+  const Range x = range_of(before);
+  const Range y = range_of(after);
+  double low = std::min(x.low, y.low);
+  double high = std::max(x.high, y.high);
+  if (low == high) {
+    const double margin = low == 0 ? 1 : std::fabs(low) / 2;
+    low -= margin;
+    high += margin;
+  }
+  // Where one would be a line beside the other.
+  constexpr double kMostTimes = 12;
+  const auto reach = [](const Range& range) {
+    return std::max(std::fabs(range.low), std::fabs(range.high));
+  };
+  const double least = std::min(reach(x), reach(y));
+  const double narrowest = std::min(x.high - x.low, y.high - y.low);
+  const bool is_linear = high / 2 - low / 2 <= kMostTimes / 2 * narrowest || least == 0 ||
+                         std::max(reach(x), reach(y)) <= 2 * least;
+  constexpr double kLeastPart = 1e-9;  // of which a logarithm still makes an axis
+  return {low, high,
+          is_linear ? 0 : std::max(least / 4, kLeastPart * std::max(reach(x), reach(y)))};
+}
+
+std::int64_t sum(const std::vector<std::int64_t>& counts) {
+  std::int64_t result = 0;
+  for (const std::int64_t count : counts) result += count;
+  return result;
+}
+
+// Few elements make few bars.
+std::size_t bars_for(std::int64_t elements) {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(elements / 8, 10, 80));
+}
+
+double share_of(std::int64_t count, const Histogram& histogram) {
+  if (count == 0) return 0;
+  return static_cast<double>(count) / static_cast<double>(histogram.count());
+}
+
+std::string short_text(double value) { return significant_text(value, 3); }
+
+}  // namespace
+
+Figure distribution_figure(const StatsHistograms& histograms) {
+  const Histogram& before = histograms.input;
+  const Histogram& after = histograms.output.count() > 0 ? histograms.output : histograms.input;
+  const BarScale scale = scale_for(before, after);
+  const std::vector<double> borders = scale.borders(bars_for(before.count()));
+  const std::vector<std::int64_t> x = before.counts(borders);
+  std::vector<std::int64_t> y(x.size());
+  if (histograms.output.count() > 0) y = after.counts(borders);
+  Json spec =
+      empty_spec(230,
+                 concat("Distribution of the finite elements. Before they go from ",
+                        short_text(before.min()), " to ", short_text(before.max()), ", after from ",
+                        short_text(after.min()), " to ", short_text(after.max()), "."),
+                 {{"from", "from"}, {"to", "to"}, {"before", "before"}, {"after", "after"}});
+  Json values = Json::array();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    values.push_back(
+        {{"from", borders[i]}, {"to", borders[i + 1]}, {"before", x[i]}, {"after", y[i]}});
+  }
+  const auto share = [](const char* series, std::int64_t count) {
+    return Json{{"type", "formula"},
+                {"expr", concat("datum.", series, " / ", std::max<std::int64_t>(1, count))},
+                {"as", concat(series, "_share")}};
+  };
+  spec["data"].push_back(
+      {{"name", "table"},
+       {"values", std::move(values)},
+       {"transform",
+        {share("before", before.count()), share("after", histograms.output.count())}}});
+  Json across = scale_of_range("x", borders.front(), borders.back());
+  if (!scale.is_linear()) {
+    across["type"] = "symlog";
+    across["constant"] = scale.constant();
+  }
+  double greatest = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    greatest = std::max({greatest, share_of(x[i], before), share_of(y[i], histograms.output)});
+  }
+  const Json up = scale_of_range("y", 0, greatest > 0 ? greatest : 1, true);
+  spec["scales"] = {across, up};
+  spec["axes"] = {axis("x", "value of an element"), axis("y", "share of elements", "~%")};
+  add_series(spec, {"before", "after"});
+  for (const char* const series : {"before", "after"}) {
+    spec["marks"].push_back({{"type", "rect"},
+                             {"name", series},
+                             {"from", {{"data", "table"}}},
+                             {"encode",
+                              {{"update",
+                                {{"x", field("x", "from")},
+                                 {"x2", field("x", "to")},
+                                 {"y", field("y", concat(series, "_share"))},
+                                 {"y2", {{"scale", "y"}, {"value", 0}}},
+                                 {"fill", color(series)},
+                                 {"fillOpacity", {{"value", 0.55}}},
+                                 {"tooltip", tooltip({{"from", "datum.from"},
+                                                      {"to", "datum.to"},
+                                                      {"before", "datum.before"},
+                                                      {"after", "datum.after"}})}}}}}});
+  }
+  const std::int64_t beyond_x = before.count() - sum(x);
+  const std::int64_t beyond_y = histograms.output.count() - sum(y);
+  std::string note;
+  if (!scale.is_linear()) note = "The axis is linear about 0 and logarithmic far from it. ";
+  const std::int64_t others = before.nans() + before.infinities() + before.minus_infinities();
+  if (others > 0)
+    note += concat("NaN and infinity, left out before: ", counted(others, "element"), ". ");
+  if (beyond_x + beyond_y > 0) {
+    note += concat("Outliers beyond the axis: ", counted(beyond_x, "element"), " before, ",
+                   beyond_y, " after.");
+  }
+  return {"distribution", "How the elements are distributed, before and after", note,
+          std::move(spec)};
+}
+
+}  // namespace lnorm::page

@@ -1,0 +1,173 @@
+#include "lnorm/report/page/figure.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "lnorm/core/text.hpp"
+#include "lnorm/report/numbers.hpp"
+
+namespace lnorm::page {
+
+namespace {
+
+double number_of(const std::string& text) {
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+}  // namespace
+
+Json figure_number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return value;
+}
+
+Json short_number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return number_of(rounded_text(value, 5));
+}
+
+Json element_number(double value, DType dtype) {
+  if (!std::isfinite(value) || !is_floating(dtype)) return figure_number(value);
+  return number_of(value_text({value}, dtype));
+}
+
+Json empty_spec(int height, const std::string& alternative, const std::vector<TableField>& fields) {
+  Json columns = Json::array();
+  for (const TableField& field : fields) {
+    columns.push_back({{"field", field.field}, {"title", field.title}});
+  }
+  return {{"$schema", "https://vega.github.io/schema/vega/v5.json"},
+          {"description", alternative},
+          {"width", 560},
+          {"height", height},
+          {"autosize", {{"type", "fit"}, {"contains", "padding"}}},
+          {"usermeta", {{"renderer", "svg"}, {"columns", columns}}},
+          {"data", Json::array()},
+          {"scales", Json::array()},
+          {"axes", Json::array()},
+          {"marks", Json::array()}};
+}
+
+Json axis(std::string_view scale, std::string_view title, std::string_view format) {
+  const bool across = scale == "x";
+  Json result{{"scale", scale},      {"orient", across ? "bottom" : "left"}, {"title", title},
+              {"grid", !across},     {"tickCount", across ? 6 : 5},          {"labelOverlap", true},
+              {"labelFlush", across}};
+  if (!format.empty()) result["format"] = format;
+  return result;
+}
+
+std::string_view format_for(double greatest) {
+  const bool is_long = greatest > 0 && (greatest < 1e-3 || greatest >= 1e6);
+  return is_long ? ".2~e" : "";
+}
+
+Json domain_of(double low, double high, bool with_zero) {
+  if (std::isnan(low) || std::isnan(high)) return {0, 1};
+  if (with_zero) {
+    low = std::min(low, 0.0);
+    high = std::max(high, 0.0);
+  }
+  if (low == high) {  // of which Vega would make an axis with rounded labels
+    const double margin = low == 0 ? 1 : std::fabs(low) / 2;
+    low -= margin;
+    high += margin;
+  }
+  return {std::clamp(low, -kMostDrawn, kMostDrawn), std::clamp(high, -kMostDrawn, kMostDrawn)};
+}
+
+Json scale_of_numbers(Json domain) {
+  return {{"name", "y"},       {"domain", std::move(domain)},
+          {"range", "height"}, {"nice", true},
+          {"zero", false},     {"clamp", true}};
+}
+
+Json scale_along(std::int64_t count) {
+  return scale_of_range("x", 0, static_cast<double>(std::max<std::int64_t>(1, count - 1)));
+}
+
+Json scale_of_range(std::string_view name, double low, double high, bool nice) {
+  return {{"name", name},
+          {"domain", {low, high}},
+          {"range", name == "x" ? "width" : "height"},
+          {"nice", nice},
+          {"zero", false}};
+}
+
+void add_colors(Json& spec) {
+  spec["scales"].push_back({{"name", "series"},
+                            {"type", "ordinal"},
+                            {"domain", {"before", "after", "softmax"}},
+                            {"range", "category"}});
+}
+
+void add_series(Json& spec, const std::vector<std::string_view>& names) {
+  spec["scales"].push_back(
+      {{"name", "series"}, {"type", "ordinal"}, {"domain", names}, {"range", "category"}});
+  spec["legends"].push_back({{"fill", "series"},
+                             {"orient", "top"},
+                             {"direction", "horizontal"},
+                             {"symbolType", "square"}});
+}
+
+Json color(std::string_view series) { return {{"scale", "series"}, {"value", series}}; }
+
+Json tooltip(const std::vector<std::pair<std::string_view, std::string_view>>& entries) {
+  std::string signal;
+  for (const auto& [name, expression] : entries) {
+    signal += signal.empty() ? "{" : ", ";
+    signal += Json(name).dump() + ": " + std::string(expression);
+  }
+  return {{"signal", signal + "}"}};
+}
+
+Json middle_of_band() {
+  return {{"type", "formula"}, {"expr", "datum.row + (datum.rows - 1) / 2"}, {"as", "middle"}};
+}
+
+void add_area(Json& spec, const MarkOf& mark, const std::string& low, double opacity) {
+  spec["marks"].push_back({{"type", "area"},
+                           {"from", {{"data", "table"}}},
+                           {"encode",
+                            {{"update",
+                              {{"x", field("x", mark.x)},
+                               {"y", field("y", low)},
+                               {"y2", field("y", mark.y)},
+                               {"defined", {{"signal", mark.condition}}},
+                               {"fill", color(mark.series)},
+                               {"fillOpacity", {{"value", opacity}}}}}}}});
+}
+
+void add_line(Json& spec, const MarkOf& mark) {
+  spec["marks"].push_back({{"type", "line"},
+                           {"from", {{"data", "table"}}},
+                           {"encode",
+                            {{"update",
+                              {{"x", field("x", mark.x)},
+                               {"y", field("y", mark.y)},
+                               {"defined", {{"signal", mark.condition}}},
+                               {"stroke", color(mark.series)},
+                               {"strokeWidth", {{"value", 1.3}}}}}}}});
+}
+
+void add_points(Json& spec, std::string_view name, const MarkOf& mark, int size, bool hidden,
+                Json tooltip) {
+  const Json nowhere{{"test", concat("!(", mark.condition, ")")}, {"value", 0}};
+  spec["marks"].push_back({{"type", "symbol"},
+                           {"name", name},
+                           {"from", {{"data", "table"}}},
+                           {"encode",
+                            {{"update",
+                              {{"x", field("x", mark.x)},
+                               {"y", field("y", mark.y)},
+                               {"size", {{"value", size}}},
+                               {"fill", color(mark.series)},
+                               {"opacity", {nowhere, {{"value", hidden ? 0 : 1}}}},
+                               {"tooltip", std::move(tooltip)}}}}}});
+}
+
+}  // namespace lnorm::page

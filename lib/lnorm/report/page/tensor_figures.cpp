@@ -1,0 +1,242 @@
+#include "lnorm/report/page/tensor_figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "lnorm/core/text.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "lnorm/report/page/grid_figure.hpp"
+
+namespace lnorm::page {
+
+namespace {
+
+std::string short_text(double value) { return significant_text(value, 3); }
+
+// ---- Heat maps.
+
+double greatest(const HeatMap& map) {
+  double result = 0;
+  for (std::int64_t r = 0; r < map.rows().parts; ++r) {
+    for (std::int64_t c = 0; c < map.columns().parts; ++c) {
+      result = std::max(result, std::fabs(map.mean(r, c).value_or(0)));
+    }
+  }
+  return result;
+}
+
+Json color_scale(double before, double after) {
+  const double most = std::min(std::max(before, after), kMostDrawn);
+  Json scale{{"name", "color"},
+             {"domain", {-most, most}},
+             {"domainMid", 0},
+             {"clamp", true},
+             {"range", "diverging"}};
+  const double least = std::min(before, after);
+  constexpr double kMostTimes = 6;
+  if (least == 0 || most <= kMostTimes * least) {
+    scale["type"] = "linear";
+  } else {
+    scale["type"] = "symlog";
+    scale["constant"] = std::max(least / 4, 1e-9 * most);
+  }
+  if (most == 0) scale["domain"] = {-1, 1};
+  return scale;
+}
+
+Figure heat_map_figure(std::string name, const std::string& what, const HeatMap& map, DType dtype,
+                       const Json& colors) {
+  Grid grid{map.rows(), map.columns(), Json::array(), map.is_coarse() ? "mean" : "value", colors};
+  bool has_gap = false;
+  for (std::int64_t r = 0; r < map.rows().parts; ++r) {
+    for (std::int64_t c = 0; c < map.columns().parts; ++c) {
+      const auto mean = map.mean(r, c);
+      has_gap = has_gap || !mean;
+      grid.values.push_back(!mean             ? no_value()
+                            : map.is_coarse() ? short_number(*mean)
+                                              : element_number(*mean, dtype));
+    }
+  }
+  const std::string alternative = concat(
+      "Heat map of ", counted(map.rows().all, "row"), " by ", counted(map.columns().all, "element"),
+      ", ", what, ". The greatest absolute value is ", short_text(greatest(map)), ".");
+  const std::string note = concat(
+      map.is_coarse() ? concat("Each cell is the mean of up to ", map.rows().greatest_size(), " x ",
+                               map.columns().greatest_size(), " elements. ")
+                      : "",
+      has_gap ? "Gray: NaN or infinity alone. " : "", "The colors mean the same before and after",
+      colors["type"] == "symlog" ? ", linear about 0 and logarithmic far from it." : ".");
+  Figure figure =
+      grid_figure(std::move(name), concat("Elements ", what), note, alternative, std::move(grid));
+  const std::string_view format = format_for(colors["domain"][1].get<double>());
+  if (!format.empty()) figure.spec["legends"][0]["format"] = format;
+  if (colors["type"] == "symlog") {
+    const double most = colors["domain"][1].get<double>();
+    const double middle = std::sqrt(most) * std::sqrt(colors["constant"].get<double>());
+    figure.spec["legends"][0]["values"] = {-most, -middle, 0, middle, most};
+  }
+  return figure;
+}
+
+// ---- Rows.
+
+Json ends_of(const RowSeries& series, DType dtype) {
+  Json low = Json::array();
+  Json high = Json::array();
+  for (const RowSeries::Point& point : series.points()) {
+    low.push_back(element_number(point.low, dtype));
+    high.push_back(element_number(point.high, dtype));
+  }
+  return {{"low", std::move(low)}, {"high", std::move(high)}};
+}
+
+ColumnSummary range_of(const RowSeries& series) {
+  ColumnSummary range;
+  for (const RowSeries::Point& point : series.points()) {
+    range.add(point.low);
+    range.add(point.high);
+  }
+  return range;
+}
+
+Figure row_figure(std::string name, std::string title, std::string_view color_of,
+                  std::string_view unit, const std::vector<StandoutRow>& rows,
+                  RowSeries RowDetail::*series, DType dtype) {
+  const Partition elements = (rows.front().detail.get()->*series).elements();
+  const bool is_coarse = elements.is_coarse();
+  Json spec =
+      empty_spec(215, concat(title, " of the selected row, along its ", elements.all, " elements."),
+                 is_coarse ? std::vector<TableField>{{"element", "from element"},
+                                                     {"low", "least"},
+                                                     {"high", "greatest"}}
+                           : std::vector<TableField>{{"element", "element"}, {"low", "value"}});
+  Json values = Json::array();
+  Json begins = Json::array();
+  for (std::int64_t i = 0; i < elements.parts; ++i) begins.push_back(elements.begin(i));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Json row{{"number", i}, {"row", rows[i].row}};
+    row.update(ends_of(rows[i].detail.get()->*series, dtype));
+    values.push_back(std::move(row));
+  }
+  spec["signals"] = {{{"name", "selected"}, {"value", 0}},
+                     {{"name", "elements"}, {"value", std::move(begins)}}};
+  spec["data"].push_back({{"name", "table"},
+                          {"values", std::move(values)},
+                          {"transform",
+                           {{{"type", "filter"}, {"expr", "datum.number === selected"}},
+                            {{"type", "formula"}, {"expr", "elements"}, {"as", "element"}},
+                            {{"type", "flatten"}, {"fields", {"element", "low", "high"}}}}}});
+  Json domains = Json::array();  // of the rows
+  double greatest = 0;
+  for (const StandoutRow& row : rows) {
+    const ColumnSummary range = range_of(row.detail.get()->*series);
+    domains.push_back(
+        domain_of(range.min, range.max, color_of == "softmax"));  // which is never negative
+    if (range.count > 0) {
+      greatest = std::max({greatest, std::fabs(range.min), std::fabs(range.max)});
+    }
+  }
+  spec["signals"].push_back({{"name", "domains"}, {"value", std::move(domains)}});
+  const Json y = scale_of_numbers({{"signal", "domains[selected]"}});
+  spec["scales"] = {scale_along(elements.all), y};
+  spec["axes"] = {axis("x", "element"), axis("y", unit, format_for(greatest))};
+  spec["axes"][0]["tickMinStep"] = 1;
+  add_colors(spec);
+  const MarkOf mark{"element", "high", color_of, "isValid(datum.high)"};
+  add_area(spec, mark, "low", 0.6);
+  MarkOf ends = mark;
+  add_line(spec, ends);
+  ends.y = "low";
+  if (is_coarse) add_line(spec, ends);
+  add_points(spec, "points", mark, 30, elements.parts > 48,
+             is_coarse ? tooltip({{"from element", "datum.element"},
+                                  {"least", "datum.low"},
+                                  {"greatest", "datum.high"}})
+                       : tooltip({{"element", "datum.element"}, {"value", "datum.low"}}));
+  return {std::move(name), std::move(title),
+          is_coarse
+              ? concat("Least and greatest of up to ", elements.greatest_size(), " neighbors.")
+              : "",
+          std::move(spec)};
+}
+
+}  // namespace
+
+Figure profile_figure(std::string name, std::string what, std::string_view series,
+                      std::string_view unit, const RowBands& bands) {
+  const bool is_coarse = bands.rows.is_coarse();
+  ColumnSummary all;
+  Json values = Json::array();
+  for (std::int64_t i = 0; i < bands.rows.parts; ++i) {
+    const ColumnSummary& band = bands.bands[static_cast<std::size_t>(i)];
+    all.add(band.min);
+    all.add(band.max);
+    values.push_back({{"row", bands.rows.begin(i)},
+                      {"rows", bands.rows.size(i)},
+                      {"min", figure_number(band.min)},
+                      {"median", figure_number(band.median)},
+                      {"max", figure_number(band.max)}});
+  }
+  std::string alternative = concat(what, ", along ", counted(bands.rows.all, "row"));
+  if (all.count > 0) {
+    alternative += concat(": from ", short_text(all.min), " to ", short_text(all.max));
+  }
+  Json spec = empty_spec(215, alternative + ".",
+                         is_coarse ? std::vector<TableField>{{"row", "from row"},
+                                                             {"rows", "rows"},
+                                                             {"min", "min"},
+                                                             {"median", "median"},
+                                                             {"max", "max"}}
+                                   : std::vector<TableField>{{"row", "row"}, {"median", "value"}});
+  spec["data"].push_back({{"name", "table"},
+                          {"values", std::move(values)},
+                          {"transform", Json::array({middle_of_band()})}});
+  spec["scales"] = {scale_along(bands.rows.all), scale_of_numbers(domain_of(all.min, all.max))};
+  const double greatest_value =
+      all.count == 0 ? 0 : std::max(std::fabs(all.min), std::fabs(all.max));
+  spec["axes"] = {axis("x", "row"), axis("y", unit, format_for(greatest_value))};
+  spec["axes"][0]["tickMinStep"] = 1;
+  add_colors(spec);
+  const MarkOf mark{"middle", "median", series, "isValid(datum.median)"};
+  MarkOf band = mark;
+  band.y = "max";
+  if (is_coarse) add_area(spec, band, "min", 0.3);
+  add_line(spec, mark);
+  add_points(spec, "points", mark, 30, bands.rows.parts > 48,
+             is_coarse ? tooltip({{"from row", "datum.row"},
+                                  {"rows", "datum.rows"},
+                                  {"min", "datum.min"},
+                                  {"median", "datum.median"},
+                                  {"max", "datum.max"}})
+                       : tooltip({{"row", "datum.row"}, {"value", "datum.median"}}));
+  std::string note;
+  if (is_coarse) {
+    note = concat("Line: median of up to ", bands.rows.greatest_size(), " neighboring rows",
+                  bands.rows.greatest_size() > kMostOfMedian
+                      ? concat(" (of ", kMostOfMedian, " of them)")
+                      : "",
+                  "; band: least to greatest.");
+  }
+  return {std::move(name), std::move(what), note, std::move(spec)};
+}
+
+std::vector<Figure> heat_map_figures(const TensorPicture& picture) {
+  const Json colors = color_scale(greatest(picture.x), greatest(picture.y));
+  std::vector<Figure> figures;
+  figures.push_back(heat_map_figure("x-map", "before", picture.x, picture.stats.x.dtype, colors));
+  figures.push_back(heat_map_figure("y-map", "after", picture.y, picture.stats.out, colors));
+  return figures;
+}
+
+std::vector<Figure> row_figures(const std::vector<StandoutRow>& rows, DType x, DType y) {
+  std::vector<Figure> figures;
+  figures.push_back(row_figure("row-x", "Before: x", "before", "x", rows, &RowDetail::x, x));
+  figures.push_back(row_figure("row-y", "After: y", "after", "y", rows, &RowDetail::y, y));
+  figures.push_back(row_figure("row-softmax", "Softmax of x", "softmax", "softmax", rows,
+                               &RowDetail::softmax, y));
+  return figures;
+}
+
+}  // namespace lnorm::page

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "lnorm/measure/picture.hpp"
+#include "lnorm/report/page/figure.hpp"
+
+// What a tensor is before and after normalization.
+namespace lnorm::page {
+
+// Along the rows. name: "x-mean"; what: "Mean of every row, before"; series: as of add_colors; unit: of the values.
+Figure profile_figure(std::string name, std::string what, std::string_view series,
+                      std::string_view unit, const RowBands& bands);
+
+// Rows by elements, before and after, in one scale of colors.
+std::vector<Figure> heat_map_figures(const TensorPicture& picture);
+
+// One of the rows, as x, y and softmax. The signal "selected" says which: its number among them. x, y: the dtypes.
+std::vector<Figure> row_figures(const std::vector<StandoutRow>& rows, DType x, DType y);
+
+}  // namespace lnorm::page

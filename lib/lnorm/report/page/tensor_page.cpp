@@ -1,0 +1,270 @@
+#include "lnorm/report/page/tensor_page.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "lnorm/core/text.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "lnorm/report/page/distribution_figure.hpp"
+#include "lnorm/report/page/layers_figure.hpp"
+#include "lnorm/report/page/tensor_figures.hpp"
+
+namespace lnorm::page {
+
+namespace {
+
+std::string formula_text(const Stats& stats) {
+  const Formula& formula = stats.formula;
+  const std::string eps = value_text(formula.eps);
+  const std::string spread = formula.rms ? "mean(x^2)" : "var";
+  std::string text = formula.rms ? "y = x / " : "y = (x - mean) / ";
+  text += formula.eps_on == EpsOn::std ? concat("(sqrt(", spread, ") + ", eps, ")")
+                                       : concat("sqrt(", spread, " + ", eps, ")");
+  if (stats.weight) text += stats.zero_centered_weight ? " * (1 + weight)" : " * weight";
+  if (stats.bias) text += " + bias";
+  return text;
+}
+
+std::string variance_text(const Formula& formula) {
+  return concat(formula.rms ? "sum of squares / " : "sum of squared deviations / ",
+                formula.ddof == 0 ? "n" : concat("(n - ", formula.ddof, ")"));
+}
+
+Facts facts_of(const Stats& stats) {
+  const Shape rows = row_shape(stats.x.shape, stats.axes);
+  const std::int64_t length = element_count(extents(stats.x.shape, stats.axes));
+  Facts facts{
+      {"Input", stats.x.name},
+      {"Type", concat(name(stats.x.dtype), " in, ", name(stats.out), " out")},
+      {"Shape", to_string(stats.x.shape)},
+      {"Rows", concat(counted(element_count(rows), "row"), " of ", counted(length, "element"),
+                      ", normalized over ", axes_text(stats.axes))},
+      {"Variance", variance_text(stats.formula)},
+      {"eps", concat(value_text(stats.formula.eps), ", on the ",
+                     stats.formula.eps_on == EpsOn::std ? "root of the variance" : "variance")}};
+  const auto found = [&](const char* what, const NonFinite& non_finite) {
+    if (non_finite.rows == 0) return;
+    facts.emplace_back(
+        what, concat(counted(non_finite.elements, "element"), " in ",
+                     counted(non_finite.rows, "row"), ", first in row ", non_finite.first_row));
+  };
+  found("NaN or infinity", stats.summary.input);
+  found("NaN or infinity in the output alone", stats.summary.output);
+  return facts;
+}
+
+std::string title_of(const StatsColumn& column) { return concat(column.tensor, " ", column.name); }
+
+Table summary_table(const Stats& stats) {
+  Table table{stats.summary.input.rows > 0 ? "Over the rows whose elements are all finite"
+                                           : "Over the rows",
+              {{"", true}, {"min"}, {"median"}, {"max"}},
+              {}};
+  for (std::size_t i = 0; i < stats.columns.size(); ++i) {
+    const ColumnSummary& column = stats.summary.columns[i];
+    table.rows.push_back({{title_of(stats.columns[i])},
+                          number_cell(column.min),
+                          number_cell(column.median),
+                          number_cell(column.max)});
+  }
+  return table;
+}
+
+std::string_view reason_text(Standout kind) {
+  switch (kind) {
+    case Standout::first:
+      return "first row";
+    case Standout::largest_mean:
+      return "largest |mean|";
+    case Standout::largest_variance:
+      return "largest variance";
+    case Standout::smallest_variance:
+      return "smallest variance";
+    case Standout::non_finite:
+      break;
+  }
+  return "NaN or infinity";
+}
+
+std::string row_label(const Stats& stats, std::int64_t row) {
+  const Shape rows = row_shape(stats.x.shape, stats.axes);
+  return rows.size() < 2 ? std::to_string(row) : to_string(index_of(row, rows));
+}
+
+Table standout_table(const TensorPicture& picture, const std::vector<StandoutRow>& rows) {
+  Table table{"Rows that stand out; a click on one shows it below",
+              {{"reason", true}, {"row"}, {"mean"}, {"variance"}, {"min"}, {"max"}, {"non-finite"}},
+              {}};
+  for (const Standout kind : kStandouts) {
+    for (const StandoutRow& row : picture.standouts.of(kind)) {
+      const auto place = std::find_if(
+          rows.begin(), rows.end(), [&](const StandoutRow& other) { return other.row == row.row; });
+      const std::string label = row_label(picture.stats, row.row);
+      const std::string button =
+          concat(R"(<button type="button" data-row=")", place - rows.begin(), R"(" data-label=")",
+                 label, R"(" aria-pressed=")", place == rows.begin() ? "true" : "false", R"(">)",
+                 label, "</button>");
+      const Moments& x = row.found.input;
+      table.rows.push_back({{std::string(reason_text(kind))},
+                            {label, std::to_string(row.row), button},
+                            number_cell(x.mean),
+                            number_cell(x.variance),
+                            number_cell(x.min),
+                            number_cell(x.max),
+                            {std::to_string(x.non_finite)}});
+    }
+  }
+  return table;
+}
+
+// Of a summary, one of its columns by name.
+const ColumnSummary& column_of(const StatsSummary& summary, std::string_view tensor,
+                               std::string_view name) {
+  const auto columns = stats_columns(false);
+  const auto found = std::find_if(columns.begin(), columns.end(), [&](const StatsColumn& column) {
+    return column.tensor == tensor && column.name == name;
+  });
+  return summary.columns[static_cast<std::size_t>(found - columns.begin())];
+}
+
+// ---- Sets.
+
+// Of standard deviations, where these are variances.
+ColumnSummary roots(const ColumnSummary& column) {
+  return {column.count, std::sqrt(column.min), std::sqrt(column.median), std::sqrt(column.max)};
+}
+
+double largest_of(const Histogram& histogram) {
+  if (histogram.count() == 0) return ColumnSummary::kNan;
+  return std::max(std::fabs(histogram.min()), std::fabs(histogram.max()));
+}
+
+}  // namespace
+
+Section tensor_section(std::string id, std::string_view title, const TensorPicture& picture) {
+  Section section(std::move(id), title);
+  const Stats& stats = picture.stats;
+  section.paragraph(formula_text(stats), "formula");
+  if (stats.summary.rows == 0) {
+    section.facts(facts_of(stats));
+    section.paragraph("There are no elements to look at.");
+    return section;
+  }
+  section.html("<div class=\"grid\">\n<div>\n");
+  section.facts(facts_of(stats));
+  section.html("</div>\n<div>\n");
+  section.table(summary_table(stats));
+  section.html("</div>\n</div>\n");
+  if (stats.histograms->input.count() == 0) {
+    section.paragraph("No element is finite: there is nothing to draw.");
+    return section;
+  }
+  std::vector<Figure> figures;
+  figures.push_back(distribution_figure(*stats.histograms));
+  section.figures(std::move(figures));
+  section.heading("Along the rows");
+  figures.clear();
+  figures.push_back(
+      profile_figure("x-mean", "Mean of every row, before", "before", "mean", picture.x_mean));
+  figures.push_back(
+      profile_figure("y-mean", "Mean of every row, after", "after", "mean", picture.y_mean));
+  figures.push_back(profile_figure("x-std", "Standard deviation of every row, before", "before",
+                                   "std", picture.x_std));
+  figures.push_back(profile_figure("y-std", "Standard deviation of every row, after", "after",
+                                   "std", picture.y_std));
+  if (picture.softmax) {
+    figures.push_back(profile_figure("softmax", "Largest softmax of every row", "softmax",
+                                     "softmax", picture.softmax_max));
+  }
+  section.figures(std::move(figures));
+  section.heading("Rows by elements");
+  section.figures(heat_map_figures(picture));
+  const std::vector<StandoutRow> rows = picture.standouts.once_each();
+  section.heading("Rows that stand out");
+  section.table(standout_table(picture, rows));
+  section.html(concat("<h3>Row <span class=\"selected\">",
+                      escaped(row_label(stats, rows.front().row)), "</span></h3>\n"));
+  section.figures(row_figures(rows, stats.x.dtype, stats.out), Section::Layout::three);
+  return section;
+}
+
+TensorLine line_of(std::string title, const TensorPicture& picture) {
+  const Stats& stats = picture.stats;
+  return {
+      std::move(title), std::string(name(stats.x.dtype)),    to_string(stats.x.shape),
+      stats.summary,    largest_of(stats.histograms->input), largest_of(stats.histograms->output)};
+}
+
+Section set_section(const std::vector<TensorLine>& lines,
+                    const std::vector<std::string>& sections) {
+  Section section("tensors", "");
+  if (lines.empty()) {
+    section.paragraph("There are no tensors.");
+    return section;
+  }
+  std::map<std::string, int> times;
+  Json means = Json::array();
+  Json spreads = Json::array();
+  Json largest = Json::array();
+  Table table{"All tensors; those that stand out most are linked to their sections",
+              {{"tensor", true},
+               {"dtype", true},
+               {"shape", true},
+               {"rows"},
+               {"non-finite"},
+               {"median mean"},
+               {"median variance"},
+               {"largest |x|"},
+               {"largest |y|"}},
+              {},
+              true};
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const TensorLine& line = lines[i];
+    const StatsSummary& summary = line.summary;
+    // Names are places along the axis.
+    std::string shown = printable(line.name);
+    if (const int more = ++times[shown]; more > 1) shown += concat(" (", more, ")");
+    const auto add = [&](Json& values, const ColumnSummary& before, const ColumnSummary& after) {
+      values.push_back({{"name", shown},
+                        {"before_min", figure_number(before.min)},
+                        {"before", figure_number(before.median)},
+                        {"before_max", figure_number(before.max)},
+                        {"after_min", figure_number(after.min)},
+                        {"after", figure_number(after.median)},
+                        {"after_max", figure_number(after.max)}});
+    };
+    const ColumnSummary& mean = column_of(summary, "input", "mean");
+    const ColumnSummary& variance = column_of(summary, "input", "variance");
+    add(means, mean, column_of(summary, "output", "mean"));
+    add(spreads, roots(variance), roots(column_of(summary, "output", "variance")));
+    largest.push_back({{"name", shown},
+                       {"before", figure_number(line.largest_x)},
+                       {"after", figure_number(line.largest_y)}});
+    const std::string link =
+        sections[i].empty() ? ""
+                            : concat("<a href=\"#", sections[i], "\">", escaped(line.name), "</a>");
+    table.rows.push_back({{line.name, "", link},
+                          {line.dtype},
+                          {line.shape},
+                          {std::to_string(summary.rows)},
+                          {std::to_string(summary.input.elements)},
+                          number_cell(mean.median),
+                          number_cell(variance.median),
+                          number_cell(line.largest_x),
+                          number_cell(line.largest_y)});
+  }
+  std::vector<Figure> figures;
+  figures.push_back(
+      layers_figure("mean", "Mean of the rows of every tensor", "mean", true, std::move(means)));
+  figures.push_back(layers_figure("std", "Standard deviation of the rows of every tensor", "std",
+                                  true, std::move(spreads)));
+  figures.push_back(layers_figure("largest", "Largest |x| and |y| of every tensor", "largest",
+                                  false, std::move(largest)));
+  section.figures(std::move(figures));
+  section.table(table);
+  return section;
+}
+
+}  // namespace lnorm::page

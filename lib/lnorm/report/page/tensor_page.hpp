@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lnorm/measure/picture.hpp"
+#include "lnorm/report/page/page.hpp"
+
+namespace lnorm::page {
+
+// All that there is to see of one tensor. title: empty if the page has no other.
+Section tensor_section(std::string id, std::string_view title, const TensorPicture& picture);
+
+// A line of what tensors of a set have in common.
+struct TensorLine {
+  std::string name;
+  std::string dtype;
+  std::string shape;
+  StatsSummary summary;
+  double largest_x = 0;  // |x| of the finite elements; NaN if there are none
+  double largest_y = 0;
+};
+TensorLine line_of(std::string name, const TensorPicture& picture);
+
+// All tensors of a set along an axis, and a list of them. sections[i]: the id of the section of lines[i]; empty if it
+// has none.
+Section set_section(const std::vector<TensorLine>& lines, const std::vector<std::string>& sections);
+
+}  // namespace lnorm::page

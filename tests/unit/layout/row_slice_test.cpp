@@ -1,0 +1,96 @@
+#include "lnorm/layout/row_slice.hpp"
+
+#include <cstring>
+#include <numeric>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/layout/row_view.hpp"
+#include "support/catch.hpp"
+#include "unit/pipeline/memory_tensor.hpp"
+
+namespace {
+
+using lnorm::Axes;
+using lnorm::MemoryOrder;
+using lnorm::Shape;
+using lnorm::TensorInfo;
+
+std::vector<std::byte> bytes_of(const std::vector<std::int32_t>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+// Of a tensor whose elements are their positions in memory: element e of row r is where that lies.
+std::vector<std::int32_t> expected(const TensorInfo& x, const Axes& axes, std::int64_t first,
+                                   std::int64_t count) {
+  const std::vector<std::int64_t> strides = lnorm::strides(x.shape, x.order);
+  const Axes kept = lnorm::kept_axes(x.shape, axes);
+  const auto position = [&](std::int64_t number, const Axes& along) {
+    const Shape index = lnorm::index_of(number, lnorm::extents(x.shape, along));
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < along.size(); ++i) sum += index[i] * strides[along[i]];
+    return sum;
+  };
+  const std::int64_t length = lnorm::element_count(lnorm::extents(x.shape, axes));
+  std::vector<std::int32_t> result;
+  for (std::int64_t r = first; r < first + count; ++r) {
+    for (std::int64_t e = 0; e < length; ++e) {
+      result.push_back(static_cast<std::int32_t>(position(r, kept) + position(e, axes)));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a slice has the rows that were asked for, of any axes and either memory order",
+          "[row_slice]") {
+  for (const MemoryOrder order : {MemoryOrder::c, MemoryOrder::fortran}) {
+    for (const Axes& axes : {Axes{2}, Axes{1, 2}, Axes{0}, Axes{1}, Axes{0, 2}, Axes{0, 1, 2}}) {
+      for (const bool has_positions : {false, true}) {
+        CAPTURE(order, axes, has_positions);
+        const TensorInfo x{"x", lnorm::DType::int32, {3, 4, 5}, std::endian::native, order};
+        std::vector<std::int32_t> values(60);
+        std::iota(values.begin(), values.end(), 0);
+        const std::int64_t rows = lnorm::element_count(lnorm::row_shape(x.shape, axes));
+        for (std::int64_t first = 0; first < rows; ++first) {
+          for (const std::int64_t count : {std::int64_t{1}, rows - first}) {
+            auto source = std::make_unique<MemorySource>(x, bytes_of(values), has_positions);
+            const MemorySource& used = *source;
+            const auto slice = lnorm::rows_of(std::move(source), axes, first, count);
+            const auto wanted = bytes_of(expected(x, axes, first, count));
+            CHECK(slice->info().name == "x");
+            CHECK(slice->info().order == MemoryOrder::c);
+            CHECK(slice->info().shape == Shape{count, 60 / rows});
+            if (has_positions) {
+              CHECK(slice->has_positions());
+              std::vector<std::byte> middle(wanted.size() - 4);
+              slice->read_at(4, middle);
+              CHECK(std::equal(middle.begin(), middle.end(), wanted.begin() + 4));
+            }
+            if (wanted.size() >= 8) {
+              std::vector<std::byte> part;
+              slice->read(part, 4);
+              slice->skip(4);
+            } else {
+              slice->skip(static_cast<std::int64_t>(wanted.size()));
+            }
+            std::vector<std::byte> rest;
+            slice->read(rest, wanted.size() - std::min<std::size_t>(8, wanted.size()));
+            CHECK(std::equal(rest.rbegin(), rest.rend(), wanted.rbegin()));
+            slice->finish();
+            if (slice->has_positions() == has_positions) CHECK(used.finished);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a slice of rows without elements is empty", "[row_slice]") {
+  const TensorInfo x{"x", lnorm::DType::int32, {3, 0}, std::endian::native, MemoryOrder::c};
+  const auto slice =
+      lnorm::rows_of(std::make_unique<MemorySource>(x, std::vector<std::byte>()), {1}, 2, 1);
+  CHECK(slice->info().shape == Shape{1, 0});
+  slice->finish();
+}

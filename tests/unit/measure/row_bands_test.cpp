@@ -1,0 +1,104 @@
+#include "lnorm/measure/row_bands.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "lnorm/measure/standout_rows.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using lnorm::Partition;
+using lnorm::RowBands;
+using lnorm::Standout;
+using lnorm::StandoutRow;
+using lnorm::StandoutRows;
+using lnorm::StatsRow;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+StatsRow row_of(double mean, double variance, std::int64_t non_finite = 0) {
+  StatsRow row;
+  row.input.mean = non_finite > 0 ? kNan : mean;
+  row.input.variance = non_finite > 0 ? kNan : variance;
+  row.input.non_finite = non_finite;
+  return row;
+}
+
+std::vector<RowBands> bands_of(const std::vector<StatsRow>& rows, std::int64_t most) {
+  const lnorm::RowValue values[] = {[](const StatsRow& row) { return row.input.mean; },
+                                    [](const StatsRow& row) { return row.input.variance; }};
+  return lnorm::row_bands(values, {std::ssize(rows), most},
+                          [&](const auto& see) { std::for_each(rows.begin(), rows.end(), see); });
+}
+
+std::vector<std::int64_t> numbers_of(const StandoutRows& rows, Standout kind) {
+  std::vector<std::int64_t> numbers;
+  for (const StandoutRow& row : rows.of(kind)) numbers.push_back(row.row);
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("bands have the least, the median and the greatest of their rows", "[measure]") {
+  std::mt19937_64 random(1);
+  std::vector<StatsRow> rows;
+  for (int i = 0; i < 57; ++i) {
+    const double mean = std::normal_distribution<double>(0, 1)(random);
+    rows.push_back(row_of(mean, 1 + mean * mean, i % 10 == 3 ? 1 : 0));
+  }
+  for (const std::int64_t most : {1, 4, 30, 57, 100}) {
+    const std::vector<RowBands> found = bands_of(rows, most);
+    REQUIRE(found.size() == 2);
+    for (const RowBands& bands : found) REQUIRE(std::ssize(bands.bands) == bands.rows.parts);
+    for (std::int64_t band = 0; band < found[0].rows.parts; ++band) {
+      std::vector<double> means;
+      for (std::int64_t i = found[0].rows.begin(band); i < found[0].rows.begin(band + 1); ++i) {
+        const StatsRow& row = rows[static_cast<std::size_t>(i)];
+        if (row.input.non_finite == 0) means.push_back(row.input.mean);
+      }
+      std::sort(means.begin(), means.end());
+      const lnorm::ColumnSummary& summary = found[0].bands[static_cast<std::size_t>(band)];
+      REQUIRE(summary.count == std::ssize(means));
+      if (means.empty()) {
+        REQUIRE(std::isnan(summary.median));
+        continue;
+      }
+      const std::size_t n = means.size();
+      REQUIRE(summary.min == means.front());
+      REQUIRE(summary.max == means.back());
+      REQUIRE(summary.median ==
+              (n % 2 == 1 ? means[n / 2] : means[n / 2 - 1] / 2 + means[n / 2] / 2));
+    }
+  }
+}
+
+TEST_CASE("the median of a band of very many rows is that of some of them", "[measure]") {
+  std::vector<StatsRow> rows;
+  const std::int64_t count = 4 * lnorm::kMostOfMedian;
+  for (std::int64_t i = 0; i < count; ++i) rows.push_back(row_of(static_cast<double>(i), 1));
+  const RowBands bands = bands_of(rows, 1)[0];
+  CHECK(bands.bands[0].min == 0);
+  CHECK(bands.bands[0].max == static_cast<double>(count - 1));
+  CHECK(bands.bands[0].median == Approx(static_cast<double>(count) / 2).epsilon(1e-4));
+}
+
+TEST_CASE("rows stand out by their means and variances, of equals the first", "[measure]") {
+  StandoutRows rows(2, 100);
+  const std::vector<StatsRow> all{row_of(1, 5),  row_of(-9, 5), row_of(0, 5, 2), row_of(9, 0),
+                                  row_of(3, 40), row_of(9, 1),  row_of(0, 0, 7), row_of(2, 30)};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    rows.add({static_cast<std::int64_t>(i), all[i], nullptr});
+  }
+  using Numbers = std::vector<std::int64_t>;
+  CHECK(numbers_of(rows, Standout::first) == Numbers{0});
+  CHECK(numbers_of(rows, Standout::largest_mean) == Numbers{1, 3});
+  CHECK(numbers_of(rows, Standout::largest_variance) == Numbers{4, 7});
+  CHECK(numbers_of(rows, Standout::smallest_variance) == Numbers{3, 5});
+  CHECK(numbers_of(rows, Standout::non_finite) == Numbers{6, 2});
+  CHECK(rows.takes(Standout::largest_mean, 9.5));
+  CHECK_FALSE(rows.takes(Standout::largest_mean, 9));
+}

@@ -1,0 +1,113 @@
+#include "lnorm/pipeline/picture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "lnorm/kernel/softmax.hpp"
+#include "support/catch.hpp"
+#include "unit/pipeline/memory_tensor.hpp"
+
+namespace {
+
+using lnorm::DType;
+using lnorm::Standout;
+using lnorm::TensorPicture;
+
+constexpr std::int64_t kRows = 301;
+constexpr std::int64_t kLength = 53;
+
+std::vector<float> elements() {
+  std::mt19937_64 random(1);
+  std::vector<float> values(kRows * kLength);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto size = 1 + static_cast<double>(i / kLength % 17);
+    values[i] = static_cast<float>(std::normal_distribution<double>(size, size)(random));
+  }
+  return values;
+}
+
+TensorPicture picture_of(std::vector<float> values, int threads, std::int64_t block,
+                         const lnorm::PictureSize& size = {}) {
+  const auto bytes = std::as_bytes(std::span(values));
+  const lnorm::TensorInfo info{"x", DType::float32, {kRows, kLength}};
+  MemorySource source(info, {bytes.begin(), bytes.end()});
+  lnorm::Plan plan = lnorm::make_plan(info, {}, {}, {.whole = true, .ordered = true});
+  plan.route.rows = block;
+  lnorm::PictureObserver observer(plan, size, true);
+  lnorm::RowObserver* const observers[] = {&observer};
+  const auto normalize = [](const lnorm::RowsIn& x, const lnorm::RowsOut& y,
+                            const lnorm::MeanAndRstd& stats) {
+    lnorm::kernels().front().layer_norm(x, y, {}, {}, stats);
+  };
+  lnorm::run(source, plan, normalize, observers, nullptr, {threads, {}});
+  return observer.picture(info);
+}
+
+std::vector<std::int64_t> rows_of(const TensorPicture& picture, Standout kind) {
+  std::vector<std::int64_t> rows;
+  for (const lnorm::StandoutRow& row : picture.standouts.of(kind)) rows.push_back(row.row);
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("a picture does not depend on threads and blocks", "[pipeline]") {
+  const TensorPicture one = picture_of(elements(), 1, 4);
+  for (const auto& [threads, block] : {std::pair{4, 4}, {3, 4}}) {
+    const TensorPicture other = picture_of(elements(), threads, block);
+    for (std::int64_t r = 0; r < one.x.rows().parts; ++r) {
+      for (std::int64_t c = 0; c < one.x.columns().parts; ++c) {
+        REQUIRE(one.x.mean(r, c) == other.x.mean(r, c));
+        REQUIRE(one.y.mean(r, c) == other.y.mean(r, c));
+      }
+    }
+    for (const Standout kind : lnorm::kStandouts)
+      REQUIRE(rows_of(one, kind) == rows_of(other, kind));
+  }
+  const TensorPicture large = picture_of(elements(), 2, 100);
+  for (const Standout kind : lnorm::kStandouts) REQUIRE(rows_of(one, kind) == rows_of(large, kind));
+}
+
+TEST_CASE("the rows of a picture that stand out are those of all rows", "[pipeline]") {
+  const TensorPicture picture = picture_of(elements(), 3, 5);
+  std::vector<lnorm::StatsRow> rows;
+  picture.stats.each_row([&](const lnorm::StatsRow& row) { rows.push_back(row); });
+  REQUIRE(std::ssize(rows) == kRows);
+  for (const Standout kind : lnorm::kStandouts) {
+    std::vector<std::int64_t> expected;
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      if (lnorm::score(kind, r, rows[static_cast<std::size_t>(r)])) expected.push_back(r);
+    }
+    std::stable_sort(expected.begin(), expected.end(), [&](std::int64_t a, std::int64_t b) {
+      return *lnorm::score(kind, a, rows[static_cast<std::size_t>(a)]) >
+             *lnorm::score(kind, b, rows[static_cast<std::size_t>(b)]);
+    });
+    expected.resize(std::min<std::size_t>(expected.size(), 5));
+    CHECK(rows_of(picture, kind) == expected);
+  }
+}
+
+TEST_CASE("the detail of a row has its elements, or the ends of neighbors", "[pipeline]") {
+  const std::vector<float> values = elements();
+  for (const std::int64_t points : {7, 53, 100}) {
+    lnorm::PictureSize size;
+    size.points = points;
+    const TensorPicture picture = picture_of(values, 2, 10, size);
+    for (const lnorm::StandoutRow& row : picture.standouts.of(Standout::largest_variance)) {
+      const lnorm::RowSeries& x = row.detail->x;
+      REQUIRE(std::ssize(x.points()) == std::min(points, kLength));
+      for (std::int64_t p = 0; p < x.elements().parts; ++p) {
+        const auto begin = values.begin() + row.row * kLength + x.elements().begin(p);
+        const auto [low, high] = std::minmax_element(begin, begin + x.elements().size(p));
+        REQUIRE(x.points()[static_cast<std::size_t>(p)].low == *low);
+        REQUIRE(x.points()[static_cast<std::size_t>(p)].high == *high);
+      }
+      double sum = 0;
+      for (const auto& point : row.detail->softmax.points()) sum += point.low;
+      if (points >= kLength) CHECK(sum == Approx(1).epsilon(1e-5));
+    }
+  }
+}
