@@ -92,7 +92,7 @@ void long_gradients(GradientRows& rows, const GradPlan& plan, const GradientSett
 }
 
 RowsAgain long_rows_again(GradientRows& rows, const GradPlan& plan, const RunOptions& options) {
-  constexpr std::int64_t kPart = 65536;  // elements
+  static constexpr std::int64_t kPart = 65536;  // elements
   const Plan& layout = plan.rows;
   const Crew crew(options.threads, layout.rows);
   const auto for_each_row = [&, crew](const auto& see) {
@@ -103,17 +103,18 @@ RowsAgain long_rows_again(GradientRows& rows, const GradPlan& plan, const RunOpt
     std::vector<GradientRows::Room> rooms(crew.slots());
     crew.run(layout.rows, {},
              [&](std::int64_t row, std::size_t slot) {
-               GradientRows::Room& room = rooms[slot];
-               Tile tile{row, 1, 0, 0};
-               rows.read_saved(tile, room);
+               GradientRows::Room& saved = rooms[slot];
+               rows.read_saved({row, 1, 0, 0}, saved);
                const auto read_row = [&](const auto& see_part) {
-                 for (tile.first = 0; tile.first < layout.row_length; tile.first += tile.count) {
+                 GradientRows::Room room;  // whoever sees a part may read the row once more
+                 Tile tile{row, 1, 0, 0};
+                 for (; tile.first < layout.row_length; tile.first += tile.count) {
                    tile.count = std::min(kPart, layout.row_length - tile.first);
                    rows.read(tile, room);
                    see_part(rows.part(tile, room, 0));
                  }
                };
-               see(slot, read_row, GradientRows::saved(room, 0));
+               see(slot, read_row, GradientRows::saved(saved, 0));
              },
              {});
   };
