@@ -7,7 +7,7 @@ namespace lnorm::app {
 
 namespace {
 
-constexpr std::string_view kStart =
+constexpr std::string_view kFishStart =
     R"(# Completion of lnorm in fish, written by lnorm --generate fish.
 
 # Whether the command line is one of the command given.
@@ -45,7 +45,7 @@ std::string in_quotes(std::string_view text) {
   return result + "'";
 }
 
-std::string value_of(const OptionDescription& option) {
+std::string fish_value(const OptionDescription& option) {
   if (option.type.empty()) return "";
   if (option.takes_path()) return " -r -F";
   std::string words;
@@ -80,7 +80,7 @@ std::string fish_completion(const ProgramDescription& program) {
     const std::string runs = concat("__lnorm_runs ", command.name);
     for (const OptionDescription& option : command.options) {
       if (!option.takes_tensor()) {
-        lines += line_of(option, runs, value_of(option));
+        lines += line_of(option, runs, fish_value(option));
         continue;
       }
       // No files behind "FILE:".
@@ -90,7 +90,7 @@ std::string fish_completion(const ProgramDescription& program) {
     }
   }
   // The first command is the one that runs without a name.
-  return concat(kStart, "set -g __lnorm_commands", names, "\n", lines);
+  return concat(kFishStart, "set -g __lnorm_commands", names, "\n", lines);
 }
 
 }  // namespace lnorm::app

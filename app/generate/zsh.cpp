@@ -7,7 +7,7 @@ namespace lnorm::app {
 
 namespace {
 
-constexpr std::string_view kStart = R"(#compdef lnorm
+constexpr std::string_view kZshStart = R"(#compdef lnorm
 # Completion of lnorm in zsh, written by lnorm --generate zsh.
 
 # FILE, or FILE:NAME, a tensor of it.
@@ -38,7 +38,7 @@ constexpr std::string_view kChoice = R"(
   fi
 )";
 
-constexpr std::string_view kEnd = R"(
+constexpr std::string_view kZshEnd = R"(
   _arguments -S $options '*:tensor:_lnorm_tensors'
 }
 
@@ -64,7 +64,7 @@ std::string in_quotes(std::string_view text, std::string_view special) {
   return result;
 }
 
-std::string value_of(const OptionDescription& option) {
+std::string zsh_value(const OptionDescription& option) {
   if (option.type.empty()) return "";
   std::string words;
   for (const std::string& choice : option.choices()) {
@@ -85,7 +85,7 @@ std::string options_of(const std::vector<OptionDescription>& options) {
       const std::string_view joint =
           option.type.empty() ? "" : (name.starts_with("--") ? "=" : "+");
       text += concat("      '(", all, ")", name, joint, "[", in_quotes(option.help, "[]"), "]",
-                     value_of(option), "'\n");
+                     zsh_value(option), "'\n");
     }
   }
   return text + "    )";
@@ -106,7 +106,7 @@ std::string zsh_completion(const ProgramDescription& program) {
   cases +=
       concat("    *) ", options_of(program.commands.front().options), " ;;\n  esac\n",
              "  [[ -z $command ]] && (( CURRENT == 2 )) && ", options_of(program.own_options()));
-  return concat(kStart, commands, "  )", kChoice, cases, kEnd);
+  return concat(kZshStart, commands, "  )", kChoice, cases, kZshEnd);
 }
 
 }  // namespace lnorm::app

@@ -11,37 +11,37 @@ namespace lnorm {
 
 namespace {
 
-constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
 
 // Integers in the order of the doubles.
 std::uint64_t key_of(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
-  return (bits & kSign) != 0 ? ~bits : bits | kSign;
+  return (bits & kSignBit) != 0 ? ~bits : bits | kSignBit;
 }
 
 double value_of(std::uint64_t key) {
-  return std::bit_cast<double>((key & kSign) != 0 ? key & ~kSign : ~key);
+  return std::bit_cast<double>((key & kSignBit) != 0 ? key & ~kSignBit : ~key);
 }
 
 constexpr int kDigitBits = 8;
-constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
+constexpr std::size_t kDigitValues = std::size_t{1} << kDigitBits;
 
 // Finds the value of a rank by its key's digits, the highest first: every pass counts the digits of
 // the keys that begin with those found so far.
 class Selection {
  public:
-  explicit Selection(std::int64_t rank) : rank_(rank), counts_(kDigits) {}
+  explicit Selection(std::int64_t rank) : rank_(rank), counts_(kDigitValues) {}
 
   void see(std::uint64_t key, int shift) {
     const std::uint64_t upper = shift + kDigitBits == 64 ? 0 : key >> (shift + kDigitBits);
-    if (upper == found_) ++counts_[(key >> shift) % kDigits];
+    if (upper == found_) ++counts_[(key >> shift) % kDigitValues];
   }
 
   void end_pass() {
     std::size_t digit = 0;
     while (rank_ >= counts_[digit]) rank_ -= counts_[digit++];
     found_ = found_ << kDigitBits | digit;
-    counts_.assign(kDigits, 0);
+    counts_.assign(kDigitValues, 0);
   }
 
   double value() const { return value_of(found_); }

@@ -16,28 +16,6 @@ namespace lnorm {
 
 namespace {
 
-// One of the two sides of a block: read whole, decoded a chunk at a time.
-struct Side {
-  std::vector<std::byte> elements;
-  std::vector<std::byte> packed;
-  std::unique_ptr<Chunk> chunk = std::make_unique<Chunk>();
-  bool has_lows = false;  // the chunk
-
-  // start: within the block.
-  RawElements part(const TensorInfo& info, std::int64_t start, std::int64_t count) const {
-    const auto item = static_cast<std::int64_t>(item_size(info.dtype));
-    return {elements.data() + start * item, count, info.dtype, info.byte_order};
-  }
-
-  const Chunk& decoded(const RawElements& part) {
-    // What the elements of another dtype left.
-    if (has_lows && !has_low(part.dtype)) std::fill_n(chunk->low, kChunk, 0.0);
-    has_lows = has_low(part.dtype);
-    load(part.data, part.dtype, part.byte_order, part.count, *chunk);
-    return *chunk;
-  }
-};
-
 // All elements as one row, in C order.
 RowSource elements_of(TensorSource& source, const RunOptions& options) {
   const TensorInfo& info = source.info();
@@ -66,6 +44,28 @@ std::optional<Axes> axes_of_row_max(const Shape& shape, const std::optional<Axes
 }  // namespace
 
 struct Comparer::Slot {
+  // One of the two sides of a block: read whole, decoded a chunk at a time.
+  struct Side {
+    std::vector<std::byte> elements;
+    std::vector<std::byte> packed;
+    std::unique_ptr<Chunk> chunk = std::make_unique<Chunk>();
+    bool has_lows = false;  // the chunk
+
+    // start: within the block.
+    RawElements part(const TensorInfo& info, std::int64_t start, std::int64_t count) const {
+      const auto item = static_cast<std::int64_t>(item_size(info.dtype));
+      return {elements.data() + start * item, count, info.dtype, info.byte_order};
+    }
+
+    const Chunk& decoded(const RawElements& part) {
+      // What the elements of another dtype left.
+      if (has_lows && !has_low(part.dtype)) std::fill_n(chunk->low, kChunk, 0.0);
+      has_lows = has_low(part.dtype);
+      load(part.data, part.dtype, part.byte_order, part.count, *chunk);
+      return *chunk;
+    }
+  };
+
   Side actual;
   Side expected;
   Tile tile{};

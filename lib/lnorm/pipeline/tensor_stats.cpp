@@ -25,7 +25,7 @@ using RowRecord = std::array<double, 2>;
 constexpr std::int64_t kMostHeld = 1 << 19;
 
 // A block under way, in buffers that the next block will use again.
-struct Slot {
+struct MeasuredBlock {
   std::vector<std::byte> elements;
   std::vector<std::byte> packed;
   RowsIn x{};
@@ -74,7 +74,7 @@ class LargestFinder {
         first_row_wins_(is_exact_ && plan.out_view.is_contiguous()) {}
 
   // Nothing if an earlier block has a larger one.
-  std::optional<LargestElement> find(const Slot& block) const {
+  std::optional<LargestElement> find(const MeasuredBlock& block) const {
     const double least = least_;
     double greatest = -1;
     bool has_infinity = false;
@@ -136,25 +136,25 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
   const std::int64_t rows = plan.row_length > 0 ? plan.rows : 0;
   const std::int64_t blocks = (rows + plan.route.rows - 1) / plan.route.rows;
   const Crew crew = crew_of(plan, options.threads);
-  std::vector<Slot> slots(crew.slots());
+  std::vector<MeasuredBlock> slots(crew.slots());
   RowSource source(given, plan.in_view, plan.route.in, for_each_tile(options.threads));
   Spool records(sizeof(RowRecord),
                 static_cast<std::size_t>(std::min(rows, kMostHeld)) * sizeof(RowRecord));
   std::array<ColumnSummary, 2> columns;  // of the records
   LargestFinder finder(plan);
-  const auto tile_of = [&](const Slot& slot) {
+  const auto tile_of = [&](const MeasuredBlock& slot) {
     return Tile{slot.first_row, slot.x.rows, 0, plan.row_length};
   };
 
   const auto begin = [&](std::int64_t block, std::size_t s) {
-    Slot& slot = slots[s];
+    MeasuredBlock& slot = slots[s];
     slot.first_row = block * plan.route.rows;
     const std::int64_t count = std::min(plan.route.rows, rows - slot.first_row);
     slot.x = {nullptr, plan.in, source.info().byte_order, count, plan.row_length};
     source.begin(tile_of(slot), slot.packed, slot.elements);
   };
   const auto work = [&](std::int64_t, std::size_t s) {
-    Slot& slot = slots[s];
+    MeasuredBlock& slot = slots[s];
     source.read(tile_of(slot), slot.packed, slot.elements);
     slot.x.data = slot.elements.data();
     slot.moments.resize(static_cast<std::size_t>(slot.x.rows));
@@ -166,7 +166,7 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
     slot.largest = finder.find(slot);
   };
   const auto end = [&](std::int64_t, std::size_t s) {
-    const Slot& slot = slots[s];
+    const MeasuredBlock& slot = slots[s];
     std::int64_t row = slot.first_row;
     for (const Moments& moments : slot.moments) stats.non_finite.add(row++, moments.non_finite);
     for (const RowRecord& record : slot.records) {

@@ -22,7 +22,7 @@ std::string ulps_text(Ulps ulps) {
   return ulps.is_real ? value_text(ulps.value()) : std::to_string(ulps.rank);
 }
 
-std::string failed_names(const Comparison& c) {
+std::string failed_criteria(const Comparison& c) {
   std::string names;
   for (const Failure& failure : c.failures()) {
     names += concat(names.empty() ? "" : " ", name(failure.criterion));
@@ -41,7 +41,7 @@ std::string figures(const Comparison& c) {
   const ErrorStats& errors = c.errors;
   return concat(',', c.elements, ',', c.mismatched, ',', distance(c.absolute), ',',
                 distance(c.relative), ',', c.ulps ? ulps_text(c.ulps->value) : "", ',',
-                c.non_finite_one_side, ',', c.non_finite_differing, ',', failed_names(c), ',',
+                c.non_finite_one_side, ',', c.non_finite_differing, ',', failed_criteria(c), ',',
                 errors.pairs(), ',', errors.equal_numbers(), ',', figure(errors.mean()), ',',
                 figure(errors.mean_absolute()), ',', figure(errors.root_mean_square()), ',',
                 figure(errors.cosine()), ',', figure(errors.sqnr()));

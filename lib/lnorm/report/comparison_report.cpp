@@ -14,9 +14,9 @@ namespace lnorm {
 
 namespace {
 
-class TextReport {
+class ComparisonText {
  public:
-  TextReport(const Comparison& comparison, bool histogram, const Style& style)
+  ComparisonText(const Comparison& comparison, bool histogram, const Style& style)
       : c_(comparison), histogram_(histogram), style_(style) {}
 
   std::string str() {
@@ -194,7 +194,7 @@ std::string dtypes_text(const Comparison& comparison, std::string_view between) 
 }
 
 std::string comparison_text(const Comparison& comparison, bool histogram, const Style& style) {
-  return TextReport(comparison, histogram, style).str();
+  return ComparisonText(comparison, histogram, style).str();
 }
 
 }  // namespace lnorm

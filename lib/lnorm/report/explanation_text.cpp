@@ -28,9 +28,9 @@ struct Choice {
   bool is_used;
 };
 
-class TextReport {
+class ExplanationText {
  public:
-  TextReport(const Explanation& explanation, int digits, const Style& style, ByteSink& bytes)
+  ExplanationText(const Explanation& explanation, int digits, const Style& style, ByteSink& bytes)
       : e_(explanation),
         row_(explanation.row),
         formula_(explanation.options.formula),
@@ -98,7 +98,7 @@ class TextReport {
 
   void write_mean() {
     step("The mean");
-    const std::string sum = sum_of(&TextReport::x_text);
+    const std::string sum = sum_of(&ExplanationText::x_text);
     calculate(concat("mean = sum(x) / n = ", row_.length > 1 ? concat("(", sum, ")") : sum, " / ",
                      row_.length, " = ", number(row_.input.mean)));
     step("The deviations from the mean");
@@ -112,7 +112,7 @@ class TextReport {
     step(formula_.rms ? "The mean of squares, in place of mean and variance"
                       : "The variance: the mean of their squares",
          true);
-    calculate(concat(squares, row_.length > 1 ? " = " + sum_of(&TextReport::square_text) : "",
+    calculate(concat(squares, row_.length > 1 ? " = " + sum_of(&ExplanationText::square_text) : "",
                      " = ", number(row_.squares)));
     const auto choice = [&](const std::string& label, std::int64_t ddof, double variance) {
       const std::string n = ddof == 0 ? "n" : concat("(n - ", ddof, ")");
@@ -379,7 +379,7 @@ class TextReport {
     return text.starts_with('-') ? concat(" - ", text.substr(1)) : concat(" + ", text);
   }
 
-  std::string sum_of(std::string (TextReport::*text_of)(const ExplainedElement&) const) const {
+  std::string sum_of(std::string (ExplanationText::*text_of)(const ExplainedElement&) const) const {
     const std::vector<ExplainedElement>& elements = row_.elements;
     const std::size_t shown = elements.size() <= kMostAddends ? elements.size() : kFirstAddends;
     std::string sum = (this->*text_of)(elements.front());
@@ -426,7 +426,7 @@ class TextReport {
 
 void write_explanation_text(const Explanation& explanation, int digits, const Style& style,
                             ByteSink& bytes) {
-  TextReport(explanation, digits, style, bytes).write();
+  ExplanationText(explanation, digits, style, bytes).write();
 }
 
 }  // namespace lnorm

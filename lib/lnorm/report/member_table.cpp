@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 // Longer entries stand out of their column; otherwise one would make every line as long.
 constexpr std::size_t kWidestColumn = 60;
 
-struct Total {
+struct ByteTotal {
   Int128 bytes = 0;  // of the tensors whose size is known
   std::int64_t unknown = 0;
 
@@ -59,7 +59,7 @@ std::size_t column_width(const std::vector<Line>& lines, std::string Line::*colu
 
 void write_member_text(std::span<const Member> members, ByteSink& bytes) {
   if (members.size() == 0) return bytes.write("no tensors\n");
-  Total total;
+  ByteTotal total;
   std::vector<Line> lines;
   for (const Member& member : members) {
     total.add(member);
@@ -94,7 +94,7 @@ void write_member_text(std::span<const Member> members, ByteSink& bytes) {
 
 void write_member_json(std::span<const Member> members, ByteSink& bytes) {
   bytes.write(R"({"schema":1,"command":"show","tensors":[)");
-  Total total;
+  ByteTotal total;
   for (const Member& member : members) {
     if (&member != members.data()) bytes.write(",");
     total.add(member);

@@ -152,12 +152,12 @@ class SetReport {
   // How wide names may be, so that the lines fit; names that are shorter say too little.
   std::size_t name_room(const std::array<std::size_t, 3>& words,
                         const std::array<std::size_t, 5>& numbers, std::size_t remark) const {
-    constexpr std::size_t kLeast = 24;
+    constexpr std::size_t kLeastRoom = 24;
     std::size_t others = remark == 0 ? 0 : remark + 2;
     for (const std::size_t width : {words[1], words[2]}) others += width == 0 ? 0 : width + 2;
     for (const std::size_t width : numbers) others += width + 2;
     const auto all = static_cast<std::size_t>(std::max(style_.width, 0));
-    return std::max(kLeast, all - std::min(all, others));
+    return std::max(kLeastRoom, all - std::min(all, others));
   }
 
   void add_line(const Line& line, const std::array<std::size_t, 3>& word_widths,

@@ -22,10 +22,10 @@ std::vector<TableColumn> table_columns(const Stats& stats) {
   return columns;
 }
 
-class TextReport {
+class StatsText {
  public:
-  TextReport(const Stats& stats, const StatsTextOptions& options, const Style& style,
-             ByteSink& bytes)
+  StatsText(const Stats& stats, const StatsTextOptions& options, const Style& style,
+            ByteSink& bytes)
       : stats_(stats),
         options_(options),
         style_(style),
@@ -170,7 +170,7 @@ class TextReport {
 
 void write_stats_text(const Stats& stats, const StatsTextOptions& options, const Style& style,
                       ByteSink& bytes) {
-  TextReport(stats, options, style, bytes).write();
+  StatsText(stats, options, style, bytes).write();
 }
 
 }  // namespace lnorm

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Total {
+struct SetTotal {
   std::int64_t tensors = 0;
   std::int64_t elements = 0;
   std::int64_t bytes = 0;
@@ -35,9 +35,9 @@ struct Total {
   }
 };
 
-class TextReport final : public TensorStatsReport {
+class TensorStatsText final : public TensorStatsReport {
  public:
-  TextReport(int digits, const Style& style, ByteSink& bytes)
+  TensorStatsText(int digits, const Style& style, ByteSink& bytes)
       : digits_(digits), style_(style), bytes_(bytes) {}
 
   void add(const std::string& name, const TensorStats& stats) override {
@@ -188,7 +188,7 @@ class TextReport final : public TensorStatsReport {
   Style style_;
   ByteSink& bytes_;
   std::vector<Tensor> tensors_;
-  Total total_;
+  SetTotal total_;
   bool are_same_dtype_ = false;
   bool are_same_shape_ = false;
 };
@@ -235,7 +235,7 @@ class JsonReport final : public TensorStatsReport {
 
  private:
   ByteSink& bytes_;
-  Total total_;
+  SetTotal total_;
 };
 
 class CsvReport final : public TensorStatsReport {
@@ -277,7 +277,7 @@ class CsvReport final : public TensorStatsReport {
 
 std::unique_ptr<TensorStatsReport> make_tensor_stats_text(int digits, const Style& style,
                                                           ByteSink& bytes) {
-  return std::make_unique<TextReport>(digits, style, bytes);
+  return std::make_unique<TensorStatsText>(digits, style, bytes);
 }
 
 std::unique_ptr<TensorStatsReport> make_tensor_stats_json(ByteSink& bytes) {

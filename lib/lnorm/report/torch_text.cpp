@@ -18,23 +18,6 @@ namespace {
 
 constexpr std::string_view kPrefix = "tensor(";
 
-// How all the floats of a tensor are written: 3. or 3.0000 or 3.0000e+00
-enum class Notation { integral, fixed, scientific };
-
-std::string format(double value, Notation notation, int precision) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  constexpr std::size_t kMostBesidesFraction = std::numeric_limits<double>::max_exponent10 + 8;
-  std::string text(kMostBesidesFraction + static_cast<std::size_t>(precision), '\0');
-  const auto style =
-      notation == Notation::scientific ? std::chars_format::scientific : std::chars_format::fixed;
-  const auto result = std::to_chars(text.data(), text.data() + text.size(), value, style,
-                                    notation == Notation::integral ? 0 : precision);
-  text.resize(static_cast<std::size_t>(result.ptr - text.data()));
-  if (notation == Notation::integral) text += '.';
-  return text;
-}
-
 }  // namespace
 
 // The shown elements one after another, as texts padded to one width.
@@ -59,6 +42,23 @@ class TorchText::Elements {
   }
 
  private:
+  // How all the floats of a tensor are written: 3. or 3.0000 or 3.0000e+00
+  enum class Notation { integral, fixed, scientific };
+
+  static std::string format(double value, Notation notation, int precision) {
+    if (std::isnan(value)) return "nan";
+    if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+    constexpr std::size_t kMostBesidesFraction = std::numeric_limits<double>::max_exponent10 + 8;
+    std::string text(kMostBesidesFraction + static_cast<std::size_t>(precision), '\0');
+    const auto style =
+        notation == Notation::scientific ? std::chars_format::scientific : std::chars_format::fixed;
+    const auto result = std::to_chars(text.data(), text.data() + text.size(), value, style,
+                                      notation == Notation::integral ? 0 : precision);
+    text.resize(static_cast<std::size_t>(result.ptr - text.data()));
+    if (notation == Notation::integral) text += '.';
+    return text;
+  }
+
   // Zeros, infinities and NaNs have no say in notation and width: they may stick out.
   static bool weighs(double value) { return std::isfinite(value) && value != 0; }
 

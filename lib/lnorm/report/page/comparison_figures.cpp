@@ -23,7 +23,7 @@ std::string class_text(std::size_t number) {
 }
 
 // Errors that are not 0.
-struct Range {
+struct PositiveRange {
   double least = std::numeric_limits<double>::infinity();
   double greatest = 0;
 
@@ -132,7 +132,7 @@ Figure error_figure(const ErrorMap& map) {
   const Partition& rows = map.band_rows();
   const bool is_coarse = rows.is_coarse();
   Json values = Json::array();
-  Range range;
+  PositiveRange range;
   bool has_gap = false;
   for (std::int64_t i = 0; i < rows.parts; ++i) {
     const ErrorMap::Errors& errors = map.band(i);
@@ -190,7 +190,7 @@ Figure error_map_figure(const Comparison& comparison) {
   const Partition& rows = map.rows();
   const Partition& columns = map.columns();
   Grid grid{rows, columns, Json::array(), "greatest |actual - expected|", {}};
-  Range range;
+  PositiveRange range;
   bool has_gap = false;
   for (std::int64_t r = 0; r < rows.parts; ++r) {
     for (std::int64_t c = 0; c < columns.parts; ++c) {

@@ -101,8 +101,6 @@ double share_of(std::int64_t count, const Histogram& histogram) {
   return static_cast<double>(count) / static_cast<double>(histogram.count());
 }
 
-std::string short_text(double value) { return significant_text(value, 3); }
-
 }  // namespace
 
 Figure distribution_figure(const StatsHistograms& histograms) {

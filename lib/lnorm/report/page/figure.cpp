@@ -30,6 +30,8 @@ Json short_number(double value) {
   return number_of(rounded_text(value, 5));
 }
 
+std::string short_text(double value) { return significant_text(value, 3); }
+
 Json element_number(double value, DType dtype) {
   if (!std::isfinite(value) || !is_floating(dtype)) return figure_number(value);
   return number_of(value_text({value}, dtype));

@@ -29,6 +29,8 @@ inline constexpr double kMostDrawn = 8e307;
 Json figure_number(double value);
 // The same with few digits, where there are many of them.
 Json short_number(double value);
+// As a word of a sentence.
+std::string short_text(double value);
 // The same of an element, in the shortest decimal of its dtype.
 Json element_number(double value, DType dtype);
 

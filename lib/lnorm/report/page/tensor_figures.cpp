@@ -13,8 +13,6 @@ namespace lnorm::page {
 
 namespace {
 
-std::string short_text(double value) { return significant_text(value, 3); }
-
 // ---- Heat maps.
 
 double greatest(const HeatMap& map) {
