@@ -34,7 +34,14 @@ constexpr std::array kFloats{DType::float16, DType::bfloat16, DType::float32, DT
 std::vector<std::byte> run(const Data& x, DType out) {
   const auto length = static_cast<std::int64_t>(x.numbers.size());
   std::vector<std::byte> y(x.numbers.size() * lnorm::item_size(out));
-  lnorm::softmax({x.bytes.data(), x.dtype, std::endian::native, 1, length}, {y.data(), out});
+  const lnorm::RowsIn row{x.bytes.data(), x.dtype, std::endian::native, 1, length};
+  lnorm::softmax(row, {y.data(), out});
+  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
+    std::vector<std::byte> same(y.size());
+    lnorm::softmax(row, {same.data(), out}, 1, kernel);
+    INFO(kernel.name << ", " << lnorm::name(out));
+    REQUIRE(same == y);
+  }
   return y;
 }
 

@@ -19,14 +19,35 @@ namespace lnorm {
 
 class Exp {
  public:
+  static constexpr int kStepBits = 6;
+  static constexpr std::int64_t kSteps = 1 << kStepBits;
+  static constexpr double kStepsPerUnit = 0x1.71547652b82fep+6;  // 64/ln2
+  // Adding it rounds to an integer, which then stands in the low bits.
+  static constexpr double kRounder = 0x1.8p52;
+  static constexpr double kLeastNarrow = -707;
+
+  // ln2/64 in parts: 33 bits, 33 bits, the rest.
+  static constexpr double kHigh = 0x1.62e42fefp-7;
+  static constexpr double kMiddle = 0x1.473de6afp-40;
+  static constexpr double kLow = 0x1.3c7673007e5edp-75;
+
+  // 1/3!, 1/4!, 1/5!
+  static constexpr DoubleDouble kThird{0x1.5555555555555p-3, 0x1.5555555555555p-57};
+  static constexpr DoubleDouble kFourth{0x1.5555555555555p-5, 0x1.5555555555555p-59};
+  static constexpr DoubleDouble kFifth{0x1.1111111111111p-7, 0x1.1111111111111p-63};
+
   // Makes the table T[j] = 2^(j/64), by roots of roots of 2. Each root is off by 5 u^2 and half of the error of the one
   // before, each product by 5 u^2 and the errors of its factors: at most 90 u^2 after six of both.
   Exp() noexcept {
-    table_[0] = {1};
+    DoubleDouble table[kSteps] = {{1}};
     DoubleDouble root{2};
     for (std::size_t step = kSteps; step > 1; step /= 2) {
       root = sqrt(root);  // 2^(step / 2 / kSteps)
-      for (std::size_t j = 0; j < kSteps; j += step) table_[j + step / 2] = table_[j] * root;
+      for (std::size_t j = 0; j < kSteps; j += step) table[j + step / 2] = table[j] * root;
+    }
+    for (std::size_t j = 0; j < kSteps; ++j) {
+      highs_[j] = table[j].high;
+      lows_[j] = table[j].low;
     }
   }
 
@@ -47,7 +68,7 @@ class Exp {
     const double r = (k.d - k.multiple * kHigh) - k.multiple * kMiddle;
     const double series =
         r + r * r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * (1.0 / 720)))));
-    const double power = table_[k.index].high;
+    const double power = highs_[k.index];
     return (power + power * series) * power_of_two(k.exponent);
   }
 
@@ -75,8 +96,12 @@ class Exp {
     const DoubleDouble from_third = kThird + r * (kFourth + r * from_fifth);
     const DoubleDouble from_second = DoubleDouble{0.5} + r * from_third;
     const DoubleDouble power = DoubleDouble{1} + (r + r * (r * from_second));
-    return {table_[k.index] * power, k.exponent};
+    return {DoubleDouble{highs_[k.index], lows_[k.index]} * power, k.exponent};
   }
+
+  // T.
+  const double* highs() const noexcept { return highs_; }
+  const double* lows() const noexcept { return lows_; }
 
   // 2^exponent for -1022 <= exponent <= 1023.
   static double power_of_two(std::int64_t exponent) noexcept {
@@ -84,29 +109,14 @@ class Exp {
   }
 
  private:
-  static constexpr std::size_t kSteps = 64;
-  static constexpr double kLeastNarrow = -707;
-
-  // ln2/64 in parts: 33 bits, 33 bits, the rest.
-  static constexpr double kHigh = 0x1.62e42fefp-7;
-  static constexpr double kMiddle = 0x1.473de6afp-40;
-  static constexpr double kLow = 0x1.3c7673007e5edp-75;
-
-  // 1/3!, 1/4!, 1/5!
-  static constexpr DoubleDouble kThird{0x1.5555555555555p-3, 0x1.5555555555555p-57};
-  static constexpr DoubleDouble kFourth{0x1.5555555555555p-5, 0x1.5555555555555p-59};
-  static constexpr DoubleDouble kFifth{0x1.1111111111111p-7, 0x1.1111111111111p-63};
-
   struct Reduced {
     explicit Reduced(double value) noexcept : d(value) {
-      // Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits.
-      constexpr double kRounder = 0x1.8p52;
-      const double rounded = d * 0x1.71547652b82fep+6 + kRounder;
+      const double rounded = d * kStepsPerUnit + kRounder;
       multiple = rounded - kRounder;
       const std::int64_t k =
           std::bit_cast<std::int64_t>(rounded) - std::bit_cast<std::int64_t>(kRounder);
-      index = static_cast<std::size_t>(k) % kSteps;
-      exponent = (k - static_cast<std::int64_t>(index)) / static_cast<std::int64_t>(kSteps);
+      index = static_cast<std::size_t>(k) % static_cast<std::size_t>(kSteps);
+      exponent = (k - static_cast<std::int64_t>(index)) / kSteps;
     }
     double d;
     double multiple;  // k
@@ -114,7 +124,8 @@ class Exp {
     std::int64_t exponent;
   };
 
-  DoubleDouble table_[kSteps];
+  double highs_[kSteps];
+  double lows_[kSteps];
 };
 
 }  // namespace lnorm

@@ -12,8 +12,9 @@
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/plain_sums-inl.hpp"
 #include "lnorm/kernel/wide-inl.hpp"
-// It builds on both.
+// These build on them.
 #include "lnorm/kernel/backward-inl.hpp"
+#include "lnorm/kernel/softmax-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
@@ -35,7 +36,10 @@ constexpr Passes kPasses{kLanes,
                          add,
                          round_row,
                          range,
-                         plain_sums};
+                         plain_sums,
+                         largest,
+                         narrow_softmax,
+                         wide_softmax};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

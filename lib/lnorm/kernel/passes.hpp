@@ -91,6 +91,13 @@ struct Passes {
   // For moments: the range of a row, and its plain sums.
   Range (*range)(const RowsIn& row);
   Sums (*plain_sums)(const RowsIn& row, int exponent);
+
+  // For softmax (kernel/softmax.cpp), of a row without low parts: the largest element, NaN if an element is; the results
+  // in a dtype narrower than float64, and those in float64. max is finite, scale is positive, from 2^-300 to 2^300.
+  double (*largest)(const RowsIn& row);
+  void (*narrow_softmax)(const RowsIn& row, double max, double scale, const RowsOut& y,
+                         const Settler& settler);
+  void (*wide_softmax)(const RowsIn& row, double max, const RowsOut& y, const Settler& settler);
 };
 
 }  // namespace lnorm

@@ -1,0 +1,382 @@
+// Softmax by doubles (kernel/softmax.cpp): what they decide.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "lnorm/kernel/exp.hpp"
+#include "lnorm/kernel/rounding.hpp"
+#include "lnorm/kernel/softmax_bounds.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace lnorm {
+namespace HWY_NAMESPACE {
+namespace {
+
+// The largest of floats and, as the integers that their bits are, of their sizes: a NaN's are larger than infinity's.
+template <class T>
+double largest_float(const RowsIn& row) {
+  constexpr auto kCount = static_cast<std::int64_t>(hn::MaxLanes(Floats()));
+  const Floats floats;
+  const Bits bits;
+  auto max = hn::Set(floats, -std::numeric_limits<float>::infinity());
+  auto greatest = hn::Zero(bits);
+  const auto add = [&](const std::byte* from) HWY_ATTR {
+    const auto x = load_floats<T>(from);
+    max = hn::Max(max, x);
+    greatest = hn::Max(greatest, hn::BitCast(bits, hn::Abs(x)));
+  };
+  const std::int64_t n = row.row_length;
+  std::int64_t i = 0;
+  for (; i + kCount <= n; i += kCount) add(row.data + i * kSize<T>);
+  if (i < n) {  // filled up with the first element, which changes nothing
+    alignas(64) std::byte rest[kCount * kSize<T>];
+    for (std::int64_t j = 0; j < kCount; ++j) {
+      const std::int64_t from = i + j < n ? i + j : 0;
+      std::memcpy(rest + j * kSize<T>, row.data + from * kSize<T>, sizeof(T));
+    }
+    add(rest);
+  }
+  constexpr std::uint32_t kInfinity = 0x7f800000;
+  if (hn::GetLane(hn::MaxOfLanes(bits, greatest)) > kInfinity) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return static_cast<double>(hn::GetLane(hn::MaxOfLanes(floats, max)));
+}
+
+// The same of any dtype without low parts.
+double largest_double(const RowsIn& row) {
+  const V least = splat(-HUGE_VAL);
+  V max = least;
+  auto is_nan = hn::IsNaN(least);
+  for_each_chunk(row, 0, [&](std::int64_t, std::int64_t n, const Chunk& chunk) HWY_ATTR {
+    for (std::int64_t i = 0; i < n; i += kWidth) {
+      const V x =
+          hn::IfThenElse(mask_of(kDoubles, n - i), hn::Load(kDoubles, chunk.high + i), least);
+      max = hn::Max(max, x);
+      is_nan = hn::Or(is_nan, hn::IsNaN(x));
+    }
+  });
+  if (!hn::AllFalse(kDoubles, is_nan)) return std::numeric_limits<double>::quiet_NaN();
+  return hn::GetLane(hn::MaxOfLanes(kDoubles, max));
+}
+
+double largest(const RowsIn& row) {
+  if (row.byte_order == std::endian::native && row.row_length > 0) {
+    if (row.dtype == DType::float32) return largest_float<float>(row);
+    if (row.dtype == DType::bfloat16) return largest_float<BFloat16>(row);
+    if constexpr (kHasFloat16) {
+      if (row.dtype == DType::float16) return largest_float<Float16>(row);
+    }
+  }
+  return largest_double(row);
+}
+
+// exp(d) = 2^(k div 64) T[k mod 64] exp(r), as in exp.hpp.
+struct ReducedVector {
+  using Integers = hn::RebindToSigned<D>;
+
+  V multiple;  // k
+  hn::Vec<Integers> index;
+  V power;  // 2^(k div 64), of a normal number
+
+  HWY_INLINE explicit ReducedVector(V d) {
+    const Integers integers;
+    const V rounder = splat(Exp::kRounder);
+    const V shifted = hn::MulAdd(d, splat(Exp::kStepsPerUnit), rounder);
+    multiple = shifted - rounder;
+    const auto k = hn::Sub(hn::BitCast(integers, shifted), hn::BitCast(integers, rounder));
+    index = hn::And(k, hn::Set(integers, Exp::kSteps - 1));
+    const auto exponent = hn::ShiftLeft<52 - Exp::kStepBits>(hn::Sub(k, index));
+    const auto one = hn::Set(integers, std::int64_t{1023} << 52);
+    power = hn::BitCast(kDoubles, hn::Add(exponent, one));
+  }
+};
+
+// Exp::narrow of a vector. d is not below Exp::kLeastNarrow.
+HWY_INLINE V narrow_exp(const Exp& exp, V d) {
+  const ReducedVector k(d);
+  const V r = hn::NegMulAdd(k.multiple, splat(Exp::kMiddle),
+                            hn::NegMulAdd(k.multiple, splat(Exp::kHigh), d));
+  V series = hn::MulAdd(r, splat(1.0 / 720), splat(1.0 / 120));
+  series = hn::MulAdd(r, series, splat(1.0 / 24));
+  series = hn::MulAdd(r, series, splat(1.0 / 6));
+  series = hn::MulAdd(r, series, splat(1.0 / 2));
+  series = hn::MulAdd(r * r, series, r);
+  const V high = hn::GatherIndex(kDoubles, exp.highs(), k.index);
+  return hn::MulAdd(high, series, high) * k.power;
+}
+
+// Exp::wide of a vector, times its power of two. d is not below kLeastWide.
+HWY_INLINE V2 wide_exp(const Exp& exp, V2 d) {
+  const ReducedVector k(d.high);
+  const V2 high = two_sum(hn::NegMulAdd(k.multiple, splat(Exp::kHigh), d.high),
+                          hn::Neg(k.multiple * splat(Exp::kMiddle)));
+  const V2 r = two_sum(high.high, high.low + hn::NegMulAdd(k.multiple, splat(Exp::kLow), d.low));
+  const V h = r.high;
+  V rest = hn::MulAdd(h, splat(1.0 / 39916800), splat(1.0 / 3628800));
+  rest = hn::MulAdd(h, rest, splat(1.0 / 362880));
+  rest = hn::MulAdd(h, rest, splat(1.0 / 40320));
+  rest = hn::MulAdd(h, rest, splat(1.0 / 5040));
+  rest = h * hn::MulAdd(h, rest, splat(1.0 / 720));
+  const V2 from_fifth = splat(Exp::kFifth) + rest;
+  const V2 from_third = splat(Exp::kThird) + r * (splat(Exp::kFourth) + r * from_fifth);
+  const V2 from_second = splat(DoubleDouble{0.5}) + r * from_third;
+  const V2 series = splat(DoubleDouble{1}) + (r + r * (r * from_second));
+  const V2 table{hn::GatherIndex(kDoubles, exp.highs(), k.index),
+                 hn::GatherIndex(kDoubles, exp.lows(), k.index)};
+  const V2 m = table * series;
+  return {m.high * k.power, m.low * k.power};
+}
+
+// A chunk of a row on its way: x - max, not below Exp::kLeastNarrow, and exp of it.
+struct Exponentials {
+  Chunk d;
+  alignas(64) double e[kChunk + kLanes];
+
+  // Returns their sum.
+  double find(const RowsIn& part, double max) {
+    decode(part, max, d);
+    const Exp& exp = Exp::shared();
+    const V least = splat(Exp::kLeastNarrow);
+    const std::int64_t n = part.row_length;
+    Lanes sums;
+    sums.clear();
+    for (std::int64_t i = 0; i < n; i += kLanes) {
+      for (std::int64_t v = 0; v < kVectors && i + v * kWidth < n; ++v) {
+        const std::int64_t at = i + v * kWidth;
+        const V clamped = hn::Max(hn::Load(kDoubles, d.high + at), least);
+        const V power = narrow_exp(exp, clamped);
+        hn::Store(clamped, kDoubles, d.high + at);
+        hn::Store(power, kDoubles, e + at);
+        sums.v[v] = sums.v[v] + hn::IfThenElseZero(mask_of(kDoubles, n - at), power);
+      }
+    }
+    return sum_of_lanes(sums.fold());
+  }
+};
+
+// Half of the smallest bfloat16 is more.
+constexpr double kVanishing = 0x1p-135;
+
+// What a quotient within a relative error rounds to, at both ends of its interval.
+template <class Out>
+HWY_INLINE void write_both_ends(V quotient, V relative, std::byte* low, std::byte* high) {
+  const V zero = hn::Zero(kDoubles);
+  V end = hn::MulAdd(quotient, relative, quotient);
+  if constexpr (std::is_same_v<Out, BFloat16>) {  // not decided
+    end = hn::IfThenElse(Nearest<Out>::open(end), splat(2), end);
+  }
+  Nearest<Out>::write({hn::NegMulAdd(quotient, relative, quotient), zero}, low);
+  Nearest<Out>::write({end, zero}, high);
+}
+
+// The same of a chunk. error: relative, less d u.
+template <class Out>
+void write_ends(const Exponentials& x, std::int64_t n, double factor, double error, std::byte* low,
+                std::byte* high) {
+  const V unit = splat(-kSoftmaxUnit);
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const V quotient = hn::Load(kDoubles, x.e + i) * splat(factor);
+    const V relative = hn::MulAdd(hn::Load(kDoubles, x.d.high + i), unit, splat(error));
+    write_both_ends<Out>(quotient, relative, low + i * kSize<Out>, high + i * kSize<Out>);
+  }
+}
+
+// The same of 16 bits: all errors are less than an ulp of float.
+template <class Out>
+void write_half_ends(const Exponentials& x, std::int64_t n, double factor, double error,
+                     std::byte* low, std::byte* high) {
+  const V unit = splat(-kSoftmaxUnit);
+  const HalfResults<Out> halves(0);
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    V quotient = hn::Load(kDoubles, x.e + i) * splat(factor);
+    if constexpr (std::is_same_v<Out, BFloat16>) {
+      quotient = hn::IfThenZeroElse(hn::Lt(quotient, splat(kVanishing)), quotient);
+    }
+    const Results results = halves(quotient);
+    if (HWY_LIKELY(is_zero(results.open))) {
+      store_results<Out, false>(results.y, low + i * kSize<Out>);
+      store_results<Out, false>(results.y, high + i * kSize<Out>);
+    } else {
+      const V relative = hn::MulAdd(hn::Load(kDoubles, x.d.high + i), unit, splat(error));
+      write_both_ends<Out>(quotient, relative, low + i * kSize<Out>, high + i * kSize<Out>);
+    }
+  }
+}
+
+// Results of a chunk that begins at offset of the row.
+template <class Out>
+void write_softmax(const Exponentials& x, const RowsIn& part, double factor, double error,
+                   std::int64_t offset, std::byte* out, const Settler& settler) {
+  alignas(64) std::byte low[(kChunk + kLanes) * kSize<Out>];
+  alignas(64) std::byte high[(kChunk + kLanes) * kSize<Out>];
+  const std::int64_t n = part.row_length;
+  if constexpr (std::is_same_v<Out, float>) {
+    write_ends<Out>(x, n, factor, error, low, high);
+  } else {
+    write_half_ends<Out>(x, n, factor, error, low, high);
+  }
+  const auto bytes = static_cast<std::size_t>(n * kSize<Out>);
+  std::memcpy(out, low, bytes);
+  if (HWY_LIKELY(std::memcmp(low, high, bytes) == 0)) return;
+  const PartSettler settle{settler, part, offset, dtype_of<Out>()};
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t at = i * kSize<Out>;
+    if (std::memcmp(low + at, high + at, sizeof(Out)) != 0) settle(i, out + at);
+  }
+}
+
+// By way of float.
+template <class Out>
+void write_float8_softmax(const Exponentials& x, const RowsIn& part, double factor, double error,
+                          std::int64_t offset, const RowsOut& y, const Settler& settler) {
+  alignas(64) float floats[kChunk + kWidth];
+  alignas(64) std::byte results[kChunk + kWidth];
+  const std::int64_t n = part.row_length;
+  const auto place_of = [&](std::int64_t i) { return reinterpret_cast<std::byte*>(floats + i); };
+  write_softmax<float>(x, part, factor, error, offset, place_of(0), settler);
+  std::fill_n(floats + n, kWidth, 0.0F);
+  const PartSettler settle{settler, part, offset, DType::float32};
+  Float8Writer<Out>(y).write(floats, n, results, [&](std::int64_t i) { settle(i, place_of(i)); });
+  std::memcpy(y.data, results, static_cast<std::size_t>(n));
+}
+
+void narrow_softmax(const RowsIn& row, double max, double scale, const RowsOut& y,
+                    const Settler& settler) {
+  Exponentials x;
+  DoubleDouble sum;
+  const std::int64_t n = row.row_length;
+  const auto for_each_part = [&](const auto& use) {
+    for (std::int64_t start = 0; start < n; start += kChunk) {
+      use(start, part_of(row, start, std::min(kChunk, n - start)));
+    }
+  };
+  for_each_part([&](std::int64_t, const RowsIn& part) HWY_ATTR { sum = sum + x.find(part, max); });
+  const double factor = scale / sum.high;
+  const double error = softmax_error(n, chunk_growth(std::min(n, kChunk), kLanes));
+  for_each_part([&](std::int64_t start, const RowsIn& part) HWY_ATTR {
+    if (n > kChunk) x.find(part, max);
+    const RowsOut out = row_of(y, start, 1);
+    if (y.dtype == DType::float8_e4m3fn) {
+      return write_float8_softmax<Float8E4M3>(x, part, factor, error, start, out, settler);
+    }
+    if (y.dtype == DType::float8_e5m2) {
+      return write_float8_softmax<Float8E5M2>(x, part, factor, error, start, out, settler);
+    }
+    with_narrow_type(y.dtype, [&]<class Out>(Out) HWY_ATTR {
+      write_softmax<Out>(x, part, factor, error, start, out.data, settler);
+    });
+  });
+}
+
+// ---- By double-doubles, to float64.
+
+// exp of it has a low part that is a normal number.
+constexpr double kLeastWide = -600;
+// exp of it is far below the smallest double.
+constexpr double kVanishes = -1200;
+
+// exp(x - max) of a chunk of a row: 0 where it vanishes, NaN where it is left to the settler.
+struct WideExponentials {
+  Chunk x;
+  alignas(64) double high[kChunk + kLanes];
+  alignas(64) double low[kChunk + kLanes];
+
+  // Adds to the sums.
+  void find(const RowsIn& part, double max, V2* sums) {
+    decode(part, 0, x);
+    const Exp& exp = Exp::shared();
+    const V zero = hn::Zero(kDoubles);
+    const V minus_max = splat(-max);
+    const V least = splat(kLeastWide);
+    const std::int64_t n = part.row_length;
+    for (std::int64_t i = 0; i < n; i += kLanes) {
+      for (std::int64_t v = 0; v < kVectors && i + v * kWidth < n; ++v) {
+        const std::int64_t at = i + v * kWidth;
+        const V2 d = two_sum(hn::Load(kDoubles, x.high + at), minus_max);
+        const auto is_near = hn::Ge(d.high, least);
+        const V2 e = wide_exp(
+            exp, {hn::IfThenElse(is_near, d.high, zero), hn::IfThenElseZero(is_near, d.low)});
+        const auto counts = hn::And(is_near, mask_of(kDoubles, n - at));
+        sums[v] =
+            sums[v] + V2{hn::IfThenElseZero(counts, e.high), hn::IfThenElseZero(counts, e.low)};
+        const V far =
+            hn::IfThenElseZero(hn::Ge(d.high, splat(kVanishes)), splat(HUGE_VAL) - splat(HUGE_VAL));
+        hn::Store(hn::IfThenElse(is_near, e.high, far), kDoubles, high + at);
+        hn::Store(hn::IfThenElseZero(is_near, e.low), kDoubles, low + at);
+      }
+    }
+  }
+};
+
+// Adds up what find has found.
+inline DoubleDouble total_of(const V2* sums) {
+  alignas(64) double high[kWidth];
+  alignas(64) double low[kWidth];
+  DoubleDouble total;
+  for (std::int64_t v = 0; v < kVectors; ++v) {
+    hn::Store(sums[v].high, kDoubles, high);
+    hn::Store(sums[v].low, kDoubles, low);
+    for (std::int64_t j = 0; j < kWidth; ++j) total = total + DoubleDouble{high[j], low[j]};
+  }
+  return total;
+}
+
+// The results of a chunk. error: of each, relative.
+void write_wide_softmax(const WideExponentials& x, const RowsIn& part, DoubleDouble factor,
+                        double error, std::int64_t offset, std::byte* out, const Settler& settler) {
+  const V2 factors = splat(factor);
+  const V errors = splat(error);
+  const std::int64_t n = part.row_length;
+  const PartSettler settle{settler, part, offset, DType::float64};
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const V2 y = V2{hn::Load(kDoubles, x.high + i), hn::Load(kDoubles, x.low + i)} * factors;
+    const V margin = y.high * errors;
+    const V least = y.high + (y.low - margin);
+    const auto is_open =
+        hn::And(hn::Not(hn::Eq(least, y.high + (y.low + margin))), mask_of(kDoubles, n - i));
+    std::byte* const to = out + i * kSize<double>;
+    if (i + kWidth <= n) {
+      hn::StoreU(least, kDoubles, reinterpret_cast<double*>(to));
+    } else {
+      alignas(64) double last[kWidth];
+      hn::Store(least, kDoubles, last);
+      std::memcpy(to, last, static_cast<std::size_t>((n - i) * kSize<double>));
+    }
+    if (HWY_LIKELY(hn::AllFalse(kDoubles, is_open))) continue;
+    alignas(64) double open[kWidth];
+    hn::Store(hn::IfThenElseZero(is_open, splat(1)), kDoubles, open);
+    for (std::int64_t j = 0; j < kWidth; ++j) {
+      if (open[j] != 0) settle(i + j, to + j * kSize<double>);
+    }
+  }
+}
+
+void wide_softmax(const RowsIn& row, double max, const RowsOut& y, const Settler& settler) {
+  WideExponentials x;
+  V2 sums[kVectors];
+  for (V2& sum : sums) sum = {hn::Zero(kDoubles), hn::Zero(kDoubles)};
+  const std::int64_t n = row.row_length;
+  const auto for_each_part = [&](const auto& use) HWY_ATTR {
+    for (std::int64_t start = 0; start < n; start += kChunk) {
+      use(start, part_of(row, start, std::min(kChunk, n - start)));
+    }
+  };
+  for_each_part([&](std::int64_t, const RowsIn& part) HWY_ATTR { x.find(part, max, sums); });
+  const DoubleDouble factor = DoubleDouble{1} / total_of(sums);
+  const double error = wide_softmax_error(n, kLanes);
+  V2 again[kVectors];
+  for (V2& sum : again) sum = {hn::Zero(kDoubles), hn::Zero(kDoubles)};
+  for_each_part([&](std::int64_t start, const RowsIn& part) HWY_ATTR {
+    if (n > kChunk) x.find(part, max, again);
+    write_wide_softmax(x, part, factor, error, start, row_of(y, start, 1).data, settler);
+  });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace lnorm
+HWY_AFTER_NAMESPACE();
