@@ -94,6 +94,16 @@ const std::vector<Recipe>& more_recipes() {
        [](Random& r, DType, int i, int n) {
          return i == n / 2 ? 1e-3 * uniform(r) : (i < n / 2) == (i % 2 == 0) ? 0x1p40 : -0x1p40;
        }},
+      {"sum that cancels to 2^-52 of its terms",
+       [](Random&, DType, int i, int n) {
+         const double term = std::sin(1 + i % std::max(1, n / 2));
+         return i < n / 2 ? term : -term * (1 + i % 3 * 0x1p-52);
+       }},
+      {"sum that cancels to 2^-100 of its terms",
+       [](Random& r, DType, int i, int n) {
+         const double term = std::sin(1 + i % std::max(1, n / 2));
+         return i == n - 1 ? 0x1p-100 * uniform(r) : i < n / 2 ? term : -term;
+       }},
       {"subnormal about the smallest normal",
        [](Random& r, DType d, int, int) {
          return std::ldexp(property::smallest_positive(d), 10) * (1 + 0.1 * uniform(r));

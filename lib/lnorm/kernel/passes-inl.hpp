@@ -11,6 +11,7 @@
 #include "lnorm/kernel/narrow-inl.hpp"
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/plain_sums-inl.hpp"
+#include "lnorm/kernel/triple_sum-inl.hpp"
 #include "lnorm/kernel/wide-inl.hpp"
 // These build on them.
 #include "lnorm/kernel/backward-inl.hpp"
@@ -37,6 +38,7 @@ constexpr Passes kPasses{kLanes,
                          round_row,
                          range,
                          plain_sums,
+                         triple_sum,
                          largest,
                          narrow_softmax,
                          wide_softmax};

@@ -11,6 +11,7 @@
 #include "lnorm/kernel/plain_sums.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/kernel/statistics.hpp"
+#include "lnorm/kernel/triple_sum.hpp"
 
 namespace lnorm {
 
@@ -91,6 +92,7 @@ struct Passes {
   // For moments: the range of a row, and its plain sums.
   Range (*range)(const RowsIn& row);
   Sums (*plain_sums)(const RowsIn& row, int exponent);
+  TripleSum (*triple_sum)(const RowsIn& part);  // without low parts
 
   // For softmax (kernel/softmax.cpp), of a row without low parts: the largest element, NaN if an element is; the results
   // in a dtype narrower than float64, and those in float64. max is finite, scale is positive, from 2^-300 to 2^300.

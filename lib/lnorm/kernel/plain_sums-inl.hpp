@@ -106,7 +106,34 @@ Range range_of(const RowsIn& row) {
   return std::isfinite(result.greatest) ? result : range_one_by_one(row);
 }
 
+// Of a dtype that has no plain sums, which least is for.
+Range range_of_doubles(const RowsIn& row) {
+  const V infinity = splat(HUGE_VAL);
+  V min = infinity;
+  V max = hn::Neg(infinity);
+  V not_finite = hn::Zero(kDoubles);  // NaN, if an element is that or infinite
+  for_each_chunk(row, 0, [&](std::int64_t, std::int64_t n, Chunk& chunk) HWY_ATTR {
+    const std::int64_t whole = (n + kWidth - 1) / kWidth * kWidth;
+    std::fill(chunk.high + n, chunk.high + whole, chunk.high[0]);
+    for (std::int64_t i = 0; i < whole; i += kWidth) {
+      const V x = hn::Load(kDoubles, chunk.high + i);
+      min = hn::Min(min, x);
+      max = hn::Max(max, x);
+      not_finite = not_finite + (x - x);
+    }
+  });
+  if (sum_of_lanes(not_finite) != 0) return range_one_by_one(row);
+  Range range;
+  range.min = hn::GetLane(hn::MinOfLanes(kDoubles, min)) + 0.0;
+  range.max = hn::GetLane(hn::MaxOfLanes(kDoubles, max)) + 0.0;
+  range.greatest = std::max(-range.min, range.max);
+  return range;
+}
+
 Range range(const RowsIn& row) {
+  if (!has_low(row.dtype) && !may_be_plain(row.dtype) && row.row_length > 0) {
+    return range_of_doubles(row);
+  }
   if (row.byte_order == std::endian::native) {
     if (row.dtype == DType::float32) return range_of<float>(row);
     if (row.dtype == DType::bfloat16) return range_of<BFloat16>(row);

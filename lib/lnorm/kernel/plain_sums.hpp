@@ -24,8 +24,9 @@ struct Range {
   std::int64_t non_finite = 0;
   double min = std::numeric_limits<double>::infinity();  // of what is not NaN
   double max = -std::numeric_limits<double>::infinity();
-  double least = std::numeric_limits<double>::infinity();  // |x| that is not 0, where all is finite
-  double greatest = 0;                                     // |x|
+  // |x| that is not 0: where all is finite, and sums may be plain.
+  double least = std::numeric_limits<double>::infinity();
+  double greatest = 0;  // |x|
 
   Range& operator+=(const Range& other) noexcept {
     non_finite += other.non_finite;
@@ -49,10 +50,11 @@ inline double power_of_two(int exponent) noexcept {
 inline int plain_exponent(const Range& range) noexcept {
   return static_cast<int>(std::bit_cast<std::uint64_t>(range.greatest) >> 52) - 1022;
 }
+inline bool may_be_plain(DType dtype) noexcept {
+  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+}
 inline bool is_plain(DType dtype, const Range& range) noexcept {
-  const bool is_float =
-      dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
-  return is_float && range.non_finite == 0 && range.greatest > 0 &&
+  return may_be_plain(dtype) && range.non_finite == 0 && range.greatest > 0 &&
          range.least >= power_of_two(plain_exponent(range) - 20);
 }
 

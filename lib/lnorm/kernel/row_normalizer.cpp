@@ -191,16 +191,35 @@ const ExactRow& RowNormalizer::exact() const {
   return *exact_;
 }
 
+std::optional<double> RowNormalizer::rounded_quotient(std::int64_t n) const {
+  if (!centered_ || has_low(setting_.in) || setting_.kernel.passes == nullptr) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  if (!triple_sum_) {
+    triple_sum_.emplace();
+    read_row_(
+        [&](const RowsIn& part) { *triple_sum_ += setting_.kernel.passes->triple_sum(part); });
+  }
+  const auto length = static_cast<double>(setting_.row_length);
+  const double mean = centered_->mean.high;
+  const double squares = centered_->squares.high + length * mean * mean;
+  const double error = triple_error(setting_.row_length, squares * (1 + 0x1p-8));
+  const DoubleDouble quotient = triple_sum_->rounded() / DoubleDouble{static_cast<double>(n)};
+  return decided(quotient,
+                 error / static_cast<double>(n) + 16 * kUnit * kUnit * std::fabs(quotient.high));
+}
+
 double RowNormalizer::sum() const {
   if (!is_finite_) return kNan;
-  const auto fast = centered_ ? centered_->rounded_sum() : std::nullopt;
+  auto fast = centered_ ? centered_->rounded_sum() : std::nullopt;
+  if (!fast) fast = rounded_quotient(1);
   return fast ? *fast : exact().sum();
 }
 
 double RowNormalizer::mean() const {
   if (!is_finite_) return kNan;
   if (setting_.formula.rms) return 0;
-  const auto fast = centered_ ? centered_->rounded_mean() : std::nullopt;
+  auto fast = centered_ ? centered_->rounded_mean() : std::nullopt;
+  if (!fast) fast = rounded_quotient(setting_.row_length);
   return fast ? *fast : exact().mean();
 }
 

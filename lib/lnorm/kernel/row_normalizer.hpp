@@ -13,6 +13,7 @@
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/kernel/statistics.hpp"
+#include "lnorm/kernel/triple_sum.hpp"
 
 namespace lnorm {
 
@@ -83,6 +84,8 @@ class RowNormalizer final : public Settler {
   ExactSums read_exact_sums() const;
   bool is_constant() const;
   const RowNormalizer& better() const;
+  // Of the sum over n, where doubles in threes decide it.
+  std::optional<double> rounded_quotient(std::int64_t n) const;
   const ExactRow& exact() const;
 
   RowSetting setting_;
@@ -96,9 +99,10 @@ class RowNormalizer final : public Settler {
   std::optional<NarrowStatistics> narrow_;
   std::optional<CenteredSums> centered_;
   std::optional<WideStatistics> wide_;
+  mutable std::optional<TripleSum> triple_sum_;
   mutable std::unique_ptr<RowNormalizer> better_;  // the same row with wide statistics
   mutable std::unique_ptr<const ExactRow> exact_;
-  mutable std::mutex mutex_;  // of the two
+  mutable std::mutex mutex_;  // of the three
 };
 
 }  // namespace lnorm

@@ -84,7 +84,7 @@ TEST_CASE("all passes find the same range", "[kernel]") {
           CHECK(found.non_finite == expected.non_finite);
           CHECK(std::memcmp(&found.min, &expected.min, 8) == 0);
           CHECK(std::memcmp(&found.max, &expected.max, 8) == 0);
-          CHECK(found.least == expected.least);
+          if (lnorm::may_be_plain(dtype)) CHECK(found.least == expected.least);
           CHECK(found.greatest == expected.greatest);
         }
       }
