@@ -326,6 +326,32 @@ TEST_CASE("rows come out the same however they are grouped, whatever the byte or
   }
 }
 
+TEST_CASE("rows of one element have the bias, or NaN where they have no number", "[kernel]") {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> values(1500, 3);
+  values[0] = values[1100] = kNan;
+  values[2] = -std::numeric_limits<double>::infinity();
+  const auto n = static_cast<std::int64_t>(values.size());
+  const Data half = floats(DType::float64, std::vector{0.5});
+  const lnorm::Affine affine({}, lnorm::AffineTerm({"bias", half.dtype, {}}, half.bytes, false));
+  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
+    for (const DType dtype : kFloats) {
+      for (const double eps : {1e-5, 0.0}) {
+        CAPTURE(kernel.name, lnorm::name(dtype), eps);
+        const Data x = floats(dtype, values);
+        std::vector<std::byte> y(x.bytes.size());
+        kernel.layer_norm({x.bytes.data(), dtype, std::endian::native, n, 1}, {y.data(), dtype},
+                          affine, {.eps = eps}, {});
+        const std::vector<double> actual = property::read_all(y, dtype);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const bool has_number = eps > 0 && std::isfinite(values[i]);
+          CHECK((has_number ? actual[i] == 0.5 : std::isnan(actual[i])));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("asking for the statistics does not change the result", "[kernel]") {
   Random random(4);
   const Data x = floats(DType::float32, kNormal, 4096, random);

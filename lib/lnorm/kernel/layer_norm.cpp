@@ -2,6 +2,8 @@
 
 #include <hwy/cache_control.h>
 
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "lnorm/core/error.hpp"
@@ -13,6 +15,9 @@
 namespace lnorm {
 
 namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kMostItemSize = 16;
 
 void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y,
               const MeanAndRstd& stats) {
@@ -30,6 +35,24 @@ void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y,
   }
 }
 
+// Rows of one element each, which is its own mean: the result of all finite ones is that of 0.
+void single_elements(const RowSetting& setting, const RowsIn& x, const RowsOut& y) {
+  alignas(8) const std::byte zero[kMostItemSize] = {};
+  alignas(8) std::byte encoded[kMostItemSize];
+  const RowsOut result{.data = encoded, .dtype = y.dtype, .saturates = y.saturates};
+  each_row(setting, {zero, x.dtype, x.byte_order, 1, 1}, result, {});
+  const double of_zero = element_of({encoded, y.dtype, std::endian::native, 1, 1}, 0).high;
+  const RowsIn elements{x.data, x.dtype, x.byte_order, 1, x.rows};
+  Chunk chunk;
+  for (std::int64_t start = 0; start < x.rows; start += kChunk) {
+    const std::int64_t n = load_chunk(elements, start, chunk);
+    for (double& element : std::span(chunk.high).first(static_cast<std::size_t>(n))) {
+      element = element - element == 0 ? of_zero : kNan;
+    }
+    store(chunk.high, n, y, start);
+  }
+}
+
 }  // namespace
 
 void Kernel::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
@@ -42,8 +65,11 @@ void Kernel::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
   out.past_caches = x.rows * x.row_length * item >= kPastCaches && affine.steps().empty();
   const bool saves = stats.mean != nullptr || stats.rstd != nullptr;
   const RowSetting setting{*this, x.dtype, y.dtype, x.row_length, affine, formula, saves};
-  const bool done = passes != nullptr && !saves && passes->short_rows(setting, x, out);
-  if (!done) each_row(setting, x, out, stats);
+  if (x.row_length == 1 && !formula.rms && !saves && passes != nullptr) {
+    single_elements(setting, x, out);
+  } else if (passes == nullptr || saves || !passes->short_rows(setting, x, out)) {
+    each_row(setting, x, out, stats);
+  }
   if (out.past_caches) hwy::FlushStream();  // it is there for other threads
 }
 
