@@ -123,7 +123,9 @@ TEST_CASE("all kernels give the same bits", "[kernel][long]") {
                        }});
     for (const Recipe& recipe : recipes) {
       if (length > 65 && is_exact_work(recipe.name)) continue;
-      const Case c{in, kFloats[random() % kFloats.size()],
+      // Short rows go together where the dtypes are the same.
+      const bool keeps = lnorm::is_floating(in) && length <= 65 && random() % 2 == 0;
+      const Case c{in, keeps ? in : kFloats[random() % kFloats.size()],
                    1 + static_cast<std::int64_t>(random() % 70), length,
                    random_formula(random, length)};
       const std::int64_t rows = length > 200 ? 1 + c.rows % 3 : c.rows;

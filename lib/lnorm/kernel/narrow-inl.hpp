@@ -220,41 +220,50 @@ struct NarrowWriter {
 
   // xhat = d * factor + product, within error.
   HWY_INLINE NarrowWriter(double factor, double product, double error, const Affine& affine)
-      : rstd(splat(factor)), lower(splat(product)), upper(lower + splat(error)) {
+      : NarrowWriter(splat(factor), splat(product), splat(error), error, affine) {}
+
+  // The same with a row in every lane. most: the greatest error.
+  HWY_INLINE NarrowWriter(V factor, V product, V error, double most, const Affine& affine)
+      : rstd(factor), lower(product), upper(product + error) {
     if constexpr (kIsFloat) {
-      lower = lower - splat(error);
+      lower = lower - error;
     } else {
       const double weight = has_weight ? affine.weight().max_abs() : 1;
       const double bias = has_bias ? affine.bias().max_abs() : 0;
-      halves = HalfResults<Out>(error * weight + 0x1p-51 * bias);
+      halves = HalfResults<Out>(most * weight + 0x1p-51 * bias);
+    }
+  }
+
+  // load(p): what of the terms from p on belongs to d.
+  template <class Load>
+  HWY_INLINE Results results(V d, std::int64_t i, const TermsAt& terms, const Load& load) const {
+    V low = hn::MulAdd(d, rstd, lower);
+    if constexpr (kIsFloat) {
+      V high = hn::MulAdd(d, rstd, upper);
+      if constexpr (has_weight) {
+        const V weight = load(terms.weight + i);
+        // A product that is zero becomes +0.
+        low = hn::MulAdd(low, weight, has_bias ? load(terms.lower + i) : splat(0));
+        high = hn::MulAdd(high, weight, has_bias ? load(terms.upper + i) : splat(0));
+      } else if constexpr (has_bias) {
+        low = low + load(terms.lower + i);
+        high = high + load(terms.upper + i);
+      }
+      return float_results(low, high);
+    } else {
+      if constexpr (has_weight) {
+        low = hn::MulAdd(low, load(terms.weight + i), has_bias ? load(terms.bias + i) : splat(0));
+      } else if constexpr (has_bias) {
+        low = low + load(terms.bias + i);
+      }
+      return halves(low);
     }
   }
 
   template <class Elements>
   HWY_INLINE Results results(const Elements& elements, std::int64_t i, const TermsAt& terms) const {
-    const V d = elements(i);
-    V low = hn::MulAdd(d, rstd, lower);
-    if constexpr (kIsFloat) {
-      V high = hn::MulAdd(d, rstd, upper);
-      if constexpr (has_weight) {
-        const V weight = hn::LoadU(kDoubles, terms.weight + i);
-        // A product that is zero becomes +0.
-        low = hn::MulAdd(low, weight, has_bias ? hn::LoadU(kDoubles, terms.lower + i) : splat(0));
-        high = hn::MulAdd(high, weight, has_bias ? hn::LoadU(kDoubles, terms.upper + i) : splat(0));
-      } else if constexpr (has_bias) {
-        low = low + hn::LoadU(kDoubles, terms.lower + i);
-        high = high + hn::LoadU(kDoubles, terms.upper + i);
-      }
-      return float_results(low, high);
-    } else {
-      if constexpr (has_weight) {
-        low = hn::MulAdd(low, hn::LoadU(kDoubles, terms.weight + i),
-                         has_bias ? hn::LoadU(kDoubles, terms.bias + i) : splat(0));
-      } else if constexpr (has_bias) {
-        low = low + hn::LoadU(kDoubles, terms.bias + i);
-      }
-      return halves(low);
-    }
+    return results(elements(i), i, terms,
+                   [](const double* from) HWY_ATTR { return hn::LoadU(kDoubles, from); });
   }
 
   // A vector of results, or its first ones. settle(i, to) puts result i where it belongs.
@@ -492,23 +501,28 @@ class ShortRows final : public Settler {
         x_(x),
         y_(y),
         n_(x.row_length),
-        bounds_(n_, kLanes),
+        is_tiny_(n_ <= kMostTiny && setting.affine.steps().empty()),
+        bounds_(n_, is_tiny_ ? 1 : kLanes),
         error_(bounds_.offset(1) + bounds_.slope() * bounds_.reach(1)) {}
 
   void run() {
-    const std::int64_t rows_at_once = std::clamp<std::int64_t>(kElements / n_, 1, kMostRows);
-    if (!setting_.formula.rms) center_ = sample_of(row_of(x_, 0)).center;
+    const std::int64_t rows_at_once =
+        is_tiny_ ? kMostRows : std::clamp<std::int64_t>(kElements / n_, 1, kMostShortRows);
+    const bool has_center = !setting_.formula.rms && !is_tiny_;
+    if (has_center) center_ = sample_of(row_of(x_, 0)).center;
     with_terms(setting_.affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
       for (first_ = 0; first_ < x_.rows; first_ += rows_at_once) {
         rows_ = std::min(rows_at_once, x_.rows - first_);
-        sum_rows();
+        decode_as<T>(x_.data + first_ * n_ * kSize<T>, rows_ * n_, center_, d_, 0);
+        is_tiny_ ? sum_tiny_rows() : sum_rows();
         find_statistics();
-        write_rows<has_weight(), has_bias()>();
+        is_tiny_ ? write_tiny_rows<has_weight(), has_bias()>()
+                 : write_rows<has_weight(), has_bias()>();
         // The next rows are about where these are. A usable row that is near 0 needs no center.
         const double next = center_ + shifts_[rows_ - 1];
         const double rstd = rstds_[rows_ - 1];
         const bool is_near_zero = rstd > 0 && std::fabs(next) * rstd <= 0.7;
-        if (!setting_.formula.rms && std::isfinite(next)) center_ = is_near_zero ? 0 : next;
+        if (has_center && std::isfinite(next)) center_ = is_near_zero ? 0 : next;
       }
     });
   }
@@ -518,15 +532,18 @@ class ShortRows final : public Settler {
     if (!settled_) {
       const std::int64_t r = row_ - first_;
       settled_.emplace(setting_, sample_of(row_of(x_, row_)), reader(),
-                       NarrowStatistics{center_, shifts_[r], rstds_[r], bounds_.offset(spreads_[r]),
-                                        bounds_.slope(), bounds_.reach(spreads_[r])});
+                       NarrowStatistics{is_tiny_ ? centers_[r] : center_, shifts_[r], rstds_[r],
+                                        bounds_.offset(spreads_[r]), bounds_.slope(),
+                                        bounds_.reach(spreads_[r])});
     }
     return settled_->settle(index, x);
   }
 
  private:
   static constexpr std::int64_t kElements = 2 * kChunk;  // fit the first-level cache
-  static constexpr std::int64_t kMostRows = 16;
+  static constexpr std::int64_t kMostShortRows = 16;
+  static constexpr std::int64_t kMostRows = 64;
+  static constexpr std::int64_t kMostTiny = 8;  // elements
 
   struct DecodedRow : Decoded {
     const std::byte* next;
@@ -541,12 +558,38 @@ class ShortRows final : public Settler {
   }
 
   void sum_rows() {
-    decode_as<T>(x_.data + first_ * n_ * kSize<T>, rows_ * n_, center_, d_, 0);
     for (std::int64_t r = 0; r < rows_; ++r) {
       NarrowLanes lanes;
       lanes.clear();
       lanes.add(Decoded{d_ + r * n_}, n_);
       store_sums(lanes.sums.fold(), lanes.squares.fold(), sums_ + 2 * r);
+    }
+  }
+
+  // Tiny rows are taken a vector of rows at a time: element j of each of those from r on.
+  HWY_INLINE V column(std::int64_t r, std::int64_t j) const {
+    const hn::RebindToSigned<D> integers;
+    return hn::GatherIndex(kDoubles, d_ + r * n_ + j, hn::Load(integers, tiny_rows_));
+  }
+
+  void sum_tiny_rows() {
+    for (std::int64_t k = 0; k < kWidth; ++k) tiny_rows_[k] = k * n_;
+    for (std::int64_t r = 0; r < rows_; r += kWidth) {
+      // Each is about its own mean: that of few elements is often far from 0.
+      V center = hn::Zero(kDoubles);
+      if (!setting_.formula.rms) {
+        for (std::int64_t j = 0; j < n_; ++j) center = center + column(r, j);
+        center = hn::Div(center, splat(static_cast<double>(n_)));
+      }
+      hn::Store(center, kDoubles, centers_ + r);
+      V sum = hn::Zero(kDoubles);
+      V squares = sum;
+      for (std::int64_t j = 0; j < n_; ++j) {
+        const V d = column(r, j) - center;
+        sum = sum + d;
+        squares = hn::MulAdd(d, d, squares);
+      }
+      hn::StoreInterleaved2(sum, squares, kDoubles, sums_ + 2 * r);
     }
   }
 
@@ -599,17 +642,70 @@ class ShortRows final : public Settler {
           step_row<Out>(step, out, n_, 0);
         }
       } else {
-        RowNormalizer alone(setting_, sample_of(row_of(x_, row_)), reader());
-        alone.sum_up();
-        alone.write(row_of(x_, row_), 0, row_of(y_, n_, row_));
+        write_alone();
       }
     }
+  }
+
+  void write_alone() const {
+    RowNormalizer alone(setting_, sample_of(row_of(x_, row_)), reader());
+    alone.sum_up();
+    alone.write(row_of(x_, row_), 0, row_of(y_, n_, row_));
+  }
+
+  template <bool has_weight, bool has_bias>
+  void write_tiny_rows() {
+    const TermsAt terms(setting_.affine, 0);
+    const auto same = [](const double* term) HWY_ATTR { return splat(*term); };
+    alignas(64) std::byte columns[kMostTiny * kWidth * kSize<Out>];
+    alignas(64) std::uint32_t open[kMostTiny * kWidth];
+    for (std::int64_t r = 0; r < rows_; r += kWidth) {
+      const V center = hn::Load(kDoubles, centers_ + r);
+      const V rstd = hn::Load(kDoubles, rstds_ + r);
+      const auto usable = hn::Gt(rstd, hn::Zero(kDoubles));
+      const V error = hn::IfThenElseZero(usable, hn::Load(kDoubles, spreads_ + r)) * splat(error_);
+      const double most = hn::GetLane(hn::MaxOfLanes(kDoubles, error));
+      const NarrowWriter<Out, has_weight, has_bias> writer(rstd, hn::Load(kDoubles, products_ + r),
+                                                           error, most, setting_.affine);
+      auto any_open = hn::Zero(kWords);
+      for (std::int64_t j = 0; j < n_; ++j) {
+        const Results results = writer.results(column(r, j) - center, j, terms, same);
+        store_results<Out, false>(results.y, columns + j * kWidth * kSize<Out>);
+        hn::Store(results.open, kWords, open + j * kWidth);
+        any_open = hn::Or(any_open, results.open);
+      }
+      const std::int64_t count = std::min(kWidth, rows_ - r);
+      write_columns(columns, count, first_ + r);
+      if (HWY_LIKELY(hn::AllTrue(kDoubles, usable) && is_zero(any_open))) continue;
+      for (std::int64_t k = 0; k < count; ++k) settle_tiny_row(r + k, open + k);
+    }
+  }
+
+  void write_columns(const std::byte* columns, std::int64_t rows, std::int64_t first) const {
+    std::byte* to = y_.data + first * n_ * kSize<Out>;
+    for (std::int64_t k = 0; k < rows; ++k) {
+      for (std::int64_t j = 0; j < n_; ++j, to += kSize<Out>) {
+        std::memcpy(to, columns + (j * kWidth + k) * kSize<Out>, sizeof(Out));
+      }
+    }
+  }
+
+  // open: its columns, of which every kWidth-th belongs to the row.
+  HWY_NOINLINE void settle_tiny_row(std::int64_t r, const std::uint32_t* open) {
+    row_ = first_ + r;
+    if (!(rstds_[r] > 0)) return write_alone();
+    const PartSettler settle{*this, row_of(x_, row_), 0, y_.dtype};
+    for (std::int64_t j = 0; j < n_; ++j) {
+      if (open[j * kWidth] != 0) settle(j, y_.data + (row_ * n_ + j) * kSize<Out>);
+    }
+    if (settled_) settled_.reset();
   }
 
   const RowSetting& setting_;
   const RowsIn& x_;
   const RowsOut& y_;
   std::int64_t n_;
+  bool is_tiny_;
   NarrowBounds bounds_;
   double error_;                                   // where the spread is 1
   double center_ = 0;                              // of the rows that are being done
@@ -618,10 +714,12 @@ class ShortRows final : public Settler {
   std::int64_t row_ = 0;                           // that is being written
   alignas(64) double d_[kElements + kLanes] = {};  // x - center
   alignas(64) double sums_[2 * kMostRows] = {};    // of d, and of d^2
+  alignas(64) double centers_[kMostRows];          // of tiny rows
   alignas(64) double shifts_[kMostRows];
   alignas(64) double rstds_[kMostRows];     // 0 where a row is not usable
   alignas(64) double products_[kMostRows];  // -shift * rstd
   alignas(64) double spreads_[kMostRows];
+  alignas(64) std::int64_t tiny_rows_[kWidth];  // where they begin, from the first of them
   mutable std::optional<RowNormalizer> settled_;
 };
 

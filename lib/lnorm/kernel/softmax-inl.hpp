@@ -159,7 +159,7 @@ struct Exponentials {
 };
 
 // Half of the smallest bfloat16 is more.
-constexpr double kVanishing = 0x1p-135;
+constexpr double kBelowBFloat16 = 0x1p-135;
 
 // What a quotient within a relative error rounds to, at both ends of its interval.
 template <class Out>
@@ -194,7 +194,7 @@ void write_half_ends(const Exponentials& x, std::int64_t n, double factor, doubl
   for (std::int64_t i = 0; i < n; i += kWidth) {
     V quotient = hn::Load(kDoubles, x.e + i) * splat(factor);
     if constexpr (std::is_same_v<Out, BFloat16>) {
-      quotient = hn::IfThenZeroElse(hn::Lt(quotient, splat(kVanishing)), quotient);
+      quotient = hn::IfThenZeroElse(hn::Lt(quotient, splat(kBelowBFloat16)), quotient);
     }
     const Results results = halves(quotient);
     if (HWY_LIKELY(is_zero(results.open))) {
@@ -244,20 +244,24 @@ void write_float8_softmax(const Exponentials& x, const RowsIn& part, double fact
   std::memcpy(y.data, results, static_cast<std::size_t>(n));
 }
 
+// Calls use(start, part) for the chunks of a row.
+template <class Use>
+HWY_INLINE void for_each_part(const RowsIn& row, Use use) {
+  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
+    use(start, part_of(row, start, std::min(kChunk, row.row_length - start)));
+  }
+}
+
 void narrow_softmax(const RowsIn& row, double max, double scale, const RowsOut& y,
                     const Settler& settler) {
   Exponentials x;
   DoubleDouble sum;
   const std::int64_t n = row.row_length;
-  const auto for_each_part = [&](const auto& use) {
-    for (std::int64_t start = 0; start < n; start += kChunk) {
-      use(start, part_of(row, start, std::min(kChunk, n - start)));
-    }
-  };
-  for_each_part([&](std::int64_t, const RowsIn& part) HWY_ATTR { sum = sum + x.find(part, max); });
+  for_each_part(row,
+                [&](std::int64_t, const RowsIn& part) HWY_ATTR { sum = sum + x.find(part, max); });
   const double factor = scale / sum.high;
   const double error = softmax_error(n, chunk_growth(std::min(n, kChunk), kLanes));
-  for_each_part([&](std::int64_t start, const RowsIn& part) HWY_ATTR {
+  for_each_part(row, [&](std::int64_t start, const RowsIn& part) HWY_ATTR {
     if (n > kChunk) x.find(part, max);
     const RowsOut out = row_of(y, start, 1);
     if (y.dtype == DType::float8_e4m3fn) {
@@ -276,10 +280,10 @@ void narrow_softmax(const RowsIn& row, double max, double scale, const RowsOut& 
 
 // exp of it has a low part that is a normal number.
 constexpr double kLeastWide = -600;
-// exp of it is far below the smallest double.
-constexpr double kVanishes = -1200;
+// exp of it is far below the smallest double, as if it were masked.
+constexpr double kAsMasked = -1200;
 
-// exp(x - max) of a chunk of a row: 0 where it vanishes, NaN where it is left to the settler.
+// exp(x - max) of a chunk of a row: 0 of what is masked, NaN where it is left to the settler.
 struct WideExponentials {
   Chunk x;
   alignas(64) double high[kChunk + kLanes];
@@ -304,7 +308,7 @@ struct WideExponentials {
         sums[v] =
             sums[v] + V2{hn::IfThenElseZero(counts, e.high), hn::IfThenElseZero(counts, e.low)};
         const V far =
-            hn::IfThenElseZero(hn::Ge(d.high, splat(kVanishes)), splat(HUGE_VAL) - splat(HUGE_VAL));
+            hn::IfThenElseZero(hn::Ge(d.high, splat(kAsMasked)), splat(HUGE_VAL) - splat(HUGE_VAL));
         hn::Store(hn::IfThenElse(is_near, e.high, far), kDoubles, high + at);
         hn::Store(hn::IfThenElseZero(is_near, e.low), kDoubles, low + at);
       }
@@ -360,18 +364,11 @@ void wide_softmax(const RowsIn& row, double max, const RowsOut& y, const Settler
   V2 sums[kVectors];
   for (V2& sum : sums) sum = {hn::Zero(kDoubles), hn::Zero(kDoubles)};
   const std::int64_t n = row.row_length;
-  const auto for_each_part = [&](const auto& use) HWY_ATTR {
-    for (std::int64_t start = 0; start < n; start += kChunk) {
-      use(start, part_of(row, start, std::min(kChunk, n - start)));
-    }
-  };
-  for_each_part([&](std::int64_t, const RowsIn& part) HWY_ATTR { x.find(part, max, sums); });
+  for_each_part(row, [&](std::int64_t, const RowsIn& part) HWY_ATTR { x.find(part, max, sums); });
   const DoubleDouble factor = DoubleDouble{1} / total_of(sums);
   const double error = wide_softmax_error(n, kLanes);
-  V2 again[kVectors];
-  for (V2& sum : again) sum = {hn::Zero(kDoubles), hn::Zero(kDoubles)};
-  for_each_part([&](std::int64_t start, const RowsIn& part) HWY_ATTR {
-    if (n > kChunk) x.find(part, max, again);
+  for_each_part(row, [&](std::int64_t start, const RowsIn& part) HWY_ATTR {
+    if (n > kChunk) x.find(part, max, sums);  // they are known
     write_wide_softmax(x, part, factor, error, start, row_of(y, start, 1).data, settler);
   });
 }
