@@ -26,7 +26,7 @@ page_packages=(chromium chromium-driver fonts-dejavu-core python3 python3-pil
   python3-selenium)
 package_packages=(dpkg-dev file lintian)
 lint_packages=(clang-format clang-tidy)
-bench_packages=(hyperfine libbenchmark-dev libdnnl-dev time)
+bench_packages=(hyperfine libbenchmark-dev libdnnl-dev python3 time unzip)
 
 # Prints those of the packages that are not installed.
 missing() {
@@ -221,6 +221,7 @@ END
       build/release/tests/bench/lnorm_bench "${@:2}"
     else
       tests/bench/program.sh
+      tests/bench/ratios.sh
     fi
     ;;
   *)

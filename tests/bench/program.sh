@@ -8,6 +8,7 @@
 # Writes to a new folder in $TMPDIR or /tmp, some 1.8 GB, and takes it away at the end.
 set -euo pipefail
 bench=$(cd "$(dirname "$0")" && pwd)
+. "$bench/npy_header.sh"
 lnorm=$(realpath "${1:-$bench/../../build/release/lnorm}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/lnorm-bench-XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -15,12 +16,6 @@ cd "$work"
 python=$(command -v /usr/bin/python3 || command -v python3 || true)
 
 has_module() { [ -n "$python" ] && "$python" -c "import $1" 2>/dev/null; }
-
-# Prints the header of an .npy file: dtype, shape, whether it is in Fortran order.
-npy_header() {
-  local dict="{'descr': '$1', 'fortran_order': ${3:-False}, 'shape': $2, }"
-  printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "$dict"
-}
 
 # From one hyperfine run: median and ratio to the first command.
 group() {

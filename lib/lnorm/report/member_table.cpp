@@ -58,7 +58,7 @@ std::size_t column_width(const std::vector<Line>& lines, std::string Line::*colu
 }  // namespace
 
 void write_member_text(std::span<const Member> members, ByteSink& bytes) {
-  if (members.size() == 0) return bytes.write("no tensors\n");
+  if (members.empty()) return bytes.write("no tensors\n");
   ByteTotal total;
   std::vector<Line> lines;
   for (const Member& member : members) {

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# How many times as long as moving the same bytes each work takes, beside what is aimed at: medians of five runs in
+# turns with the other command, 2 threads, 256 MiB unless it says otherwise.
+#
+#   tests/bench/ratios.sh [LNORM] [PATTERN]     by default build/release/lnorm and all; PATTERN is one of grep -E
+#
+# Writes to a new folder in $TMPDIR or /tmp, some 1.1 GB, and takes it away at the end. For files in memory
+# TMPDIR=/dev/shm.
+set -euo pipefail
+bench=$(cd "$(dirname "$0")" && pwd)
+. "$bench/npy_header.sh"
+lnorm=$(realpath "${1:-$bench/../../build/release/lnorm}")
+pattern=${2:-.}
+work=$(mktemp -d "${TMPDIR:-/tmp}/lnorm-bench-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# The bytes of x.npy or wide.npy, which are normal numbers, under another header: file, from, dtype, shape, order.
+again() {
+  { npy_header "$3" "$4" "${5:-False}"; tail -c +129 "$2"; } >"$1"
+}
+
+milliseconds() {
+  local start=$EPOCHREALTIME
+  sh -c "$1" >/dev/null 2>&1 || true
+  local end=$EPOCHREALTIME
+  echo $(((${end/./} - ${start/./}) / 1000))
+}
+
+median() { sort -n | sed -n 3p; }
+
+# Label, ratio that is aimed at, command, command beside it.
+row() {
+  local i ours=() theirs=()
+  [[ $1 =~ $pattern ]] || return 0
+  milliseconds "$3" >/dev/null
+  milliseconds "$4" >/dev/null
+  for i in 1 2 3 4 5; do
+    ours+=("$(milliseconds "$3")")
+    theirs+=("$(milliseconds "$4")")
+  done
+  awk -v label="$1" -v goal="$2" -v a="$(printf '%s\n' "${ours[@]}" | median)" \
+    -v b="$(printf '%s\n' "${theirs[@]}" | median)" \
+    'BEGIN { printf "%-44s %7d ms %7d ms %7.2f %6s %s\n", label, a, b, a / b, goal, a / b > goal ? "above" : "" }'
+}
+
+printf '%-44s %10s %10s %7s %6s\n' "" lnorm beside ratio goal
+count=$((64 << 20))
+{ npy_header '<i4' "($count,)"; head -c $((count * 4)) /dev/urandom; } | "$lnorm" --threads 2 --dtype float32 >x.npy
+
+for length in 1:1.5 4:1.1 8:1.0; do
+  again short.npy x.npy '<f4' "($((count / ${length%:*})), ${length%:*})"
+  row "apply float32, rows of ${length%:*}" "${length#*:}" "$lnorm short.npy -o y.npy" "cat short.npy > z.npy"
+done
+again x768.npy x.npy '<f4' "(87381, 768)"
+truncate -s $((128 + 87381 * 768 * 4)) x768.npy
+row "apply float32, rows of 768" 1.0 "$lnorm x768.npy -o y.npy" "cat x768.npy > z.npy"
+row "the same, --save-mean --save-rstd" 1.0 "$lnorm x768.npy -o y.npy --save-mean m.npy --save-rstd s.npy" \
+  "cat x768.npy > z.npy"
+row "softmax float32, rows of 768" 1.2 "$lnorm softmax x768.npy -o y.npy" "cat x768.npy > z.npy"
+row "stats float32, rows of 768" 1.3 "$lnorm stats x768.npy" "cat x768.npy > /dev/null"
+row "stats --softmax" 4 "$lnorm stats --softmax x768.npy" "cat x768.npy > /dev/null"
+row "stats --histogram" 4 "$lnorm stats --histogram x768.npy" "cat x768.npy > /dev/null"
+row "stats --csv" 4 "$lnorm stats --csv x768.npy" "cat x768.npy > /dev/null"
+"$lnorm" x768.npy -o reference.npy
+row "compare float32, all different" 0.8 "$lnorm compare x768.npy reference.npy" \
+  "cat x768.npy | cat > /dev/null; cat reference.npy | cat > /dev/null"
+rm reference.npy
+row "apply --axes 0" 1.3 "$lnorm x768.npy --axes 0 -o y.npy" "cat x768.npy > z.npy"
+again short.npy x.npy '<f4' "($((count / 64)), 64)"
+row "softmax float32, rows of 64" 1.3 "$lnorm softmax short.npy -o y.npy" "cat short.npy > z.npy"
+row "stats float32, rows of 64" 3 "$lnorm stats short.npy" "cat short.npy > /dev/null"
+rm short.npy
+
+head -c $((128 + 43690 * 768 * 4)) x768.npy >half.npy
+again other.npy half.npy '<f4' "(43690, 768)"
+"$lnorm" other.npy --dtype float64 -o f64.npy
+rm half.npy other.npy
+for length in 8:2 64:1.2 768:1.0; do
+  again short.npy f64.npy '<f8' "($((43690 * 768 / ${length%:*})), ${length%:*})"
+  row "apply float64, rows of ${length%:*}" "${length#*:}" "$lnorm short.npy -o y.npy" "cat short.npy > z.npy"
+done
+rm short.npy
+row "softmax float64, rows of 768" 2.5 "$lnorm softmax f64.npy -o y.npy" "cat f64.npy > z.npy"
+row "stats float64, rows of 768" 2 "$lnorm stats f64.npy" "cat f64.npy > /dev/null"
+rm f64.npy
+
+{ npy_header '<i8' "(43690, 768)"; head -c $((43690 * 768 * 8)) /dev/urandom; } >i64.npy
+row "apply int64, rows of 768" 1.5 "$lnorm i64.npy -o y.npy" "cat i64.npy > z.npy"
+rm i64.npy
+{ npy_header '|i1' "(87381, 768)"; head -c $((87381 * 768)) /dev/urandom; } >i8.npy
+row "apply int8 to float32" 1.0 "$lnorm i8.npy -o y.npy" "cat x768.npy > z.npy"
+rm i8.npy
+
+"$lnorm" x768.npy --dtype float16 -o f16.npy
+{ npy_header '<f2' "(174762, 768)"; tail -c +129 f16.npy; tail -c +129 f16.npy; } >twice.npy
+mv twice.npy f16.npy
+row "softmax float16, rows of 768" 1.3 "$lnorm softmax f16.npy -o y.npy" "cat f16.npy > z.npy"
+cp f16.npy same.npy
+row "compare float16, equal" 1.2 "$lnorm compare f16.npy same.npy" "cat f16.npy same.npy > /dev/null"
+rm f16.npy same.npy
+
+again other.npy x.npy '<f4' "(8192, 8192)" True
+row "Fortran order, 2-d" 1.2 "$lnorm other.npy -o y.npy" "cat other.npy > z.npy"
+again other.npy x.npy '<f4' "(64, 128, 8192)" True
+row "Fortran order, 3-d 64x128x8192" 2 "$lnorm other.npy -o y.npy" "cat other.npy > z.npy"
+again other.npy x.npy '<f4' "(32, 128, 128, 128)" True
+row "Fortran order, 4-d --axes 1" 3 "$lnorm other.npy --axes 1 -o y.npy" "cat other.npy > z.npy"
+again other.npy x.npy '<f4' "(16, 32, 32, 64, 64)" True
+row "Fortran order, 5-d --axes 1,3" 3 "$lnorm other.npy --axes 1,3 -o y.npy" "cat other.npy > z.npy"
+again other.npy x.npy '<f4' "(64, 256, 64, 64)"
+row "apply NCHW --axes 1" 1.2 "$lnorm other.npy --axes 1 -o y.npy" "cat other.npy > z.npy"
+rm other.npy
+
+head -c $((4 << 20)) x768.npy | tail -c +129 >part
+{ npy_header '<f4' "(1365, 768)"; head -c $((1365 * 768 * 4)) part; } >small.npy
+"$lnorm" small.npy --threshold 100000000 -o y.txt
+row "text of every element, 4 MiB" 4 "$lnorm small.npy --threshold 100000000 -o y.txt" "cat y.txt > z.txt"
+{ npy_header '<f4' "(8738, 768)"; tail -c +129 x768.npy | head -c $((8738 * 768 * 4)); } >small.npy
+"$lnorm" small.npy -o small.json
+row "npy to JSON, 8738x768" 3 "$lnorm small.npy -o y.json" "cat small.json > z.json"
+row "JSON to npy" 4 "$lnorm small.json -o y.npy" "cat small.json > z.json"
+row "JSON to JSON" 6 "$lnorm small.json -o y.json" "cat small.json > z.json"
+rm small.npy small.json part y.json z.json
+
+"$lnorm" x768.npy -o a.safetensors
+row ".safetensors" 1.0 "$lnorm a.safetensors -o y.npy" "cat a.safetensors > z.npy"
+rm a.safetensors
+"$lnorm" x768.npy -o a.npz
+row ".npz, stored" 1.1 "$lnorm a.npz -o y.npy" "cat a.npz > z.npy"
+rm a.npz
+if command -v unzip >/dev/null && command -v python3 >/dev/null; then
+  python3 -m zipfile -c a.npz x768.npy
+  row ".npz, deflated, beside unzip -p" 0.6 "$lnorm a.npz -o y.npy" "unzip -p a.npz > z.npy"
+  rm a.npz
+fi
