@@ -69,6 +69,7 @@ Figure grid_figure(std::string name, std::string title, std::string note,
     return Json{{"scale", scale}, {"signal", expression}, {"offset", 0.4}};
   };
   std::vector<std::pair<std::string_view, std::string_view>> entries;
+  entries.reserve(fields.size());
   for (const TableField& each : fields) {
     entries.emplace_back(each.title, each.field == "value"     ? "datum.value"
                                      : each.field == "row"     ? "datum.row"
