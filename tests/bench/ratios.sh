@@ -41,7 +41,7 @@ row() {
   done
   awk -v label="$1" -v goal="$2" -v a="$(printf '%s\n' "${ours[@]}" | median)" \
     -v b="$(printf '%s\n' "${theirs[@]}" | median)" \
-    'BEGIN { printf "%-44s %7d ms %7d ms %7.2f %6s %s\n", label, a, b, a / b, goal, a / b > goal ? "above" : "" }'
+    'BEGIN { printf "%-44s %7d ms %7d ms %7.2f %6s %s\n", label, a, b, a / b, goal, (a / b > goal ? "above" : "") }'
 }
 
 printf '%-44s %10s %10s %7s %6s\n' "" lnorm beside ratio goal
@@ -116,7 +116,7 @@ head -c $((4 << 20)) x768.npy | tail -c +129 >part
 { npy_header '<f4' "(1365, 768)"; head -c $((1365 * 768 * 4)) part; } >small.npy
 "$lnorm" small.npy --threshold 100000000 -o y.txt
 row "text of every element, 4 MiB" 4 "$lnorm small.npy --threshold 100000000 -o y.txt" "cat y.txt > z.txt"
-{ npy_header '<f4' "(8738, 768)"; tail -c +129 x768.npy | head -c $((8738 * 768 * 4)); } >small.npy
+{ npy_header '<f4' "(8738, 768)"; head -c $((128 + 8738 * 768 * 4)) x768.npy | tail -c +129; } >small.npy
 "$lnorm" small.npy -o small.json
 row "npy to JSON, 8738x768" 3 "$lnorm small.npy -o y.json" "cat small.json > z.json"
 row "JSON to npy" 4 "$lnorm small.json -o y.npy" "cat small.json > z.json"
