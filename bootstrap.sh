@@ -12,7 +12,8 @@
 #   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
 #                                 holds the results against this machine's, byte for byte
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
-#   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch
+#   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch; then how
+#                                 far each is from the speed that is aimed at
 set -euo pipefail
 caller=$PWD
 cd "$(dirname "$0")"

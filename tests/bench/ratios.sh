@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# How many times as long as moving the same bytes each work takes, beside what is aimed at: medians of five runs in
-# turns with the other command, 2 threads, 256 MiB unless it says otherwise.
+# How long each work takes, as a multiple of moving the same bytes, and the multiple that is aimed at. Each is the median
+# of five runs, in turns with the other command, of 256 MiB unless it says otherwise.
 #
-#   tests/bench/ratios.sh [LNORM] [PATTERN]     by default build/release/lnorm and all; PATTERN is one of grep -E
+#   tests/bench/ratios.sh [LNORM] [PATTERN]     by default build/release/lnorm and all; PATTERN: an extended regular expression
 #
 # Writes to a new folder in $TMPDIR or /tmp, some 1.1 GB, and takes it away at the end. For files in memory
 # TMPDIR=/dev/shm.
@@ -15,7 +15,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/lnorm-bench-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# The bytes of x.npy or wide.npy, which are normal numbers, under another header: file, from, dtype, shape, order.
+# Writes the elements of a file under another header: new file, old file, dtype, shape, whether in Fortran order.
 again() {
   { npy_header "$3" "$4" "${5:-False}"; tail -c +129 "$2"; } >"$1"
 }
@@ -121,7 +121,7 @@ row "text of every element, 4 MiB" 4 "$lnorm small.npy --threshold 100000000 -o 
 row "npy to JSON, 8738x768" 3 "$lnorm small.npy -o y.json" "cat small.json > z.json"
 row "JSON to npy" 4 "$lnorm small.json -o y.npy" "cat small.json > z.json"
 row "JSON to JSON" 6 "$lnorm small.json -o y.json" "cat small.json > z.json"
-rm small.npy small.json part y.json z.json
+rm -f small.npy small.json part y.json z.json
 
 "$lnorm" x768.npy -o a.safetensors
 row ".safetensors" 1.0 "$lnorm a.safetensors -o y.npy" "cat a.safetensors > z.npy"

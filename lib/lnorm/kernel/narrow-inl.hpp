@@ -503,11 +503,13 @@ class ShortRows final : public Settler {
         n_(x.row_length),
         is_tiny_(n_ <= kMostTiny && setting.affine.steps().empty()),
         bounds_(n_, is_tiny_ ? 1 : kLanes),
-        error_(bounds_.offset(1) + bounds_.slope() * bounds_.reach(1)) {}
+        error_(bounds_.offset(1) + bounds_.slope() * bounds_.reach(1)) {
+    for (std::int64_t k = 0; k < kWidth; ++k) row_starts_[k] = k * n_;
+  }
 
   void run() {
     const std::int64_t rows_at_once =
-        is_tiny_ ? kMostRows : std::clamp<std::int64_t>(kElements / n_, 1, kMostShortRows);
+        is_tiny_ ? kMostTinyRows : std::clamp<std::int64_t>(kElements / n_, 1, kMostRows);
     const bool has_center = !setting_.formula.rms && !is_tiny_;
     if (has_center) center_ = sample_of(row_of(x_, 0)).center;
     with_terms(setting_.affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
@@ -541,9 +543,9 @@ class ShortRows final : public Settler {
 
  private:
   static constexpr std::int64_t kElements = 2 * kChunk;  // fit the first-level cache
-  static constexpr std::int64_t kMostShortRows = 16;
-  static constexpr std::int64_t kMostRows = 64;
-  static constexpr std::int64_t kMostTiny = 8;  // elements
+  static constexpr std::int64_t kMostRows = 16;          // at once
+  static constexpr std::int64_t kMostTinyRows = 64;      // the same of tiny ones
+  static constexpr std::int64_t kMostTiny = 8;           // elements of a tiny row
 
   struct DecodedRow : Decoded {
     const std::byte* next;
@@ -566,16 +568,15 @@ class ShortRows final : public Settler {
     }
   }
 
-  // Tiny rows are taken a vector of rows at a time: element j of each of those from r on.
+  // Tiny rows go through a vector of rows at a time. This is element j of row r and of those after it.
   HWY_INLINE V column(std::int64_t r, std::int64_t j) const {
     const hn::RebindToSigned<D> integers;
-    return hn::GatherIndex(kDoubles, d_ + r * n_ + j, hn::Load(integers, tiny_rows_));
+    return hn::GatherIndex(kDoubles, d_ + r * n_ + j, hn::Load(integers, row_starts_));
   }
 
   void sum_tiny_rows() {
-    for (std::int64_t k = 0; k < kWidth; ++k) tiny_rows_[k] = k * n_;
     for (std::int64_t r = 0; r < rows_; r += kWidth) {
-      // Each is about its own mean: that of few elements is often far from 0.
+      // Each row is about its own mean: that of few elements is often far from 0.
       V center = hn::Zero(kDoubles);
       if (!setting_.formula.rms) {
         for (std::int64_t j = 0; j < n_; ++j) center = center + column(r, j);
@@ -690,7 +691,7 @@ class ShortRows final : public Settler {
     }
   }
 
-  // open: its columns, of which every kWidth-th belongs to the row.
+  // open: of the row's element 0; that of the next element is kWidth further on.
   HWY_NOINLINE void settle_tiny_row(std::int64_t r, const std::uint32_t* open) {
     row_ = first_ + r;
     if (!(rstds_[r] > 0)) return write_alone();
@@ -707,19 +708,19 @@ class ShortRows final : public Settler {
   std::int64_t n_;
   bool is_tiny_;
   NarrowBounds bounds_;
-  double error_;                                   // where the spread is 1
-  double center_ = 0;                              // of the rows that are being done
-  std::int64_t first_ = 0;                         // of them
-  std::int64_t rows_ = 0;                          // their number
-  std::int64_t row_ = 0;                           // that is being written
-  alignas(64) double d_[kElements + kLanes] = {};  // x - center
-  alignas(64) double sums_[2 * kMostRows] = {};    // of d, and of d^2
-  alignas(64) double centers_[kMostRows];          // of tiny rows
-  alignas(64) double shifts_[kMostRows];
-  alignas(64) double rstds_[kMostRows];     // 0 where a row is not usable
-  alignas(64) double products_[kMostRows];  // -shift * rstd
-  alignas(64) double spreads_[kMostRows];
-  alignas(64) std::int64_t tiny_rows_[kWidth];  // where they begin, from the first of them
+  double error_;            // where the spread is 1
+  double center_ = 0;       // of the rows that are being done; 0 of tiny ones, which have their own
+  std::int64_t first_ = 0;  // of them
+  std::int64_t rows_ = 0;   // their number
+  std::int64_t row_ = 0;    // that is being written
+  alignas(64) double d_[kElements + kLanes] = {};    // x - center
+  alignas(64) double sums_[2 * kMostTinyRows] = {};  // of d, and of d^2
+  alignas(64) double centers_[kMostTinyRows];        // of tiny rows
+  alignas(64) double shifts_[kMostTinyRows];
+  alignas(64) double rstds_[kMostTinyRows];     // 0 where a row is not usable
+  alignas(64) double products_[kMostTinyRows];  // -shift * rstd
+  alignas(64) double spreads_[kMostTinyRows];
+  alignas(64) std::int64_t row_starts_[kWidth];  // in d_, from that of the first row of a vector
   mutable std::optional<RowNormalizer> settled_;
 };
 

@@ -191,7 +191,7 @@ const ExactRow& RowNormalizer::exact() const {
   return *exact_;
 }
 
-std::optional<double> RowNormalizer::rounded_quotient(std::int64_t n) const {
+std::optional<double> RowNormalizer::sum_divided_by(std::int64_t n) const {
   if (!centered_ || has_low(setting_.in) || setting_.kernel.passes == nullptr) return std::nullopt;
   const std::lock_guard lock(mutex_);
   if (!triple_sum_) {
@@ -211,7 +211,7 @@ std::optional<double> RowNormalizer::rounded_quotient(std::int64_t n) const {
 double RowNormalizer::sum() const {
   if (!is_finite_) return kNan;
   auto fast = centered_ ? centered_->rounded_sum() : std::nullopt;
-  if (!fast) fast = rounded_quotient(1);
+  if (!fast) fast = sum_divided_by(1);
   return fast ? *fast : exact().sum();
 }
 
@@ -219,7 +219,7 @@ double RowNormalizer::mean() const {
   if (!is_finite_) return kNan;
   if (setting_.formula.rms) return 0;
   auto fast = centered_ ? centered_->rounded_mean() : std::nullopt;
-  if (!fast) fast = rounded_quotient(setting_.row_length);
+  if (!fast) fast = sum_divided_by(setting_.row_length);
   return fast ? *fast : exact().mean();
 }
 

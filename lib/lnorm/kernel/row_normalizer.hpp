@@ -84,8 +84,8 @@ class RowNormalizer final : public Settler {
   ExactSums read_exact_sums() const;
   bool is_constant() const;
   const RowNormalizer& better() const;
-  // Of the sum over n, where doubles in threes decide it.
-  std::optional<double> rounded_quotient(std::int64_t n) const;
+  // The sum divided by n, rounded, where a TripleSum decides it.
+  std::optional<double> sum_divided_by(std::int64_t n) const;
   const ExactRow& exact() const;
 
   RowSetting setting_;

@@ -10,9 +10,9 @@
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/softmax_row.hpp"
 
-// As for layer normalization there are three precisions: narrow, doubles, where y is narrower than float64 and x is
-// no 64-bit integer or pair; wide, double-doubles; and exact. Each result is taken from the first one whose bound decides
-// it. docs/numbers.md derives the bounds.
+// As for layer normalization there are three precisions. The passes compute in doubles (narrow) where y is narrower than
+// float64, and in double-doubles (wide) where it is float64. The settler decides what they leave open, and all of 64-bit
+// integers and pairs, in double-doubles and in integers (exact). softmax_bounds.hpp has the bounds.
 namespace lnorm {
 
 namespace {
@@ -21,7 +21,7 @@ ReadRow reader(const RowsIn& row) {
   return [&row](const auto& see) { see(row); };
 }
 
-// What the passes leave open goes to double-doubles one by one, and to integers.
+// Decides single elements; sums the row up when the first one comes.
 class RowSettler final : public Settler {
  public:
   RowSettler(const RowsIn& row, Number max, double scale, DType dtype)
@@ -70,10 +70,10 @@ void softmax(const RowsIn& x, const RowsOut& y, double scale, const Kernel& kern
     const RowSettler settler(row, max, scale, y.dtype);
     if (!std::isfinite(max.high)) {
       fill_row(row, std::numeric_limits<double>::quiet_NaN(), out);
-    } else if (passes != nullptr && y.dtype != DType::float64 && is_moderate) {
-      passes->narrow_softmax(row, max.high, scale, out, settler);
-    } else if (passes != nullptr && scale == 1) {
+    } else if (passes != nullptr && y.dtype == DType::float64) {
       passes->wide_softmax(row, max.high, out, settler);
+    } else if (passes != nullptr && is_moderate) {
+      passes->narrow_softmax(row, max.high, scale, out, settler);
     } else {
       settle_row(row, settler, out, chunk);
     }

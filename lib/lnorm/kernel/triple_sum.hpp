@@ -8,7 +8,7 @@
 
 namespace lnorm {
 
-// A sum in three doubles, for one that cancels: double-doubles keep too few of its digits.
+// A sum in three doubles. Of a sum that cancels, double-doubles keep too few digits.
 // [Ogita, Rump, Oishi 2005, "Accurate sum and dot product", SumK with K = 3]
 struct TripleSum {
   double high = 0;
@@ -32,8 +32,9 @@ struct TripleSum {
   }
 };
 
-// The error of such a sum of n elements whose squares add up to at most that. The sizes of elements add up to
-// S <= sqrt(n squares), those in middle to n u S, those in low to n^2 u^2 S, and only the additions there are rounded.
+// The error of such a sum of n elements, of which squares is at least the sum of the squares. Let S be the sum of their
+// sizes: S <= sqrt(n squares). What goes into middle has at most the size n u S, what goes into low n^2 u^2 S. Only the
+// additions to low are rounded.
 inline double triple_error(std::int64_t n, double squares) noexcept {
   const double nu = 2 * static_cast<double>(n) * kUnit;  // two terms an addition
   return nu * nu * nu * std::sqrt(static_cast<double>(n) * squares) * (1 + 0x1p-8);
