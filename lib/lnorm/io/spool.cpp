@@ -2,7 +2,16 @@
 
 #include <algorithm>
 
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
 namespace lnorm {
+
+namespace {
+
+constexpr std::size_t kReplayed = std::size_t{256} << 10;  // bytes at once
+
+}  // namespace
 
 Spool::Spool(std::size_t record_size, std::size_t memory)
     : record_size_(record_size),
@@ -17,26 +26,30 @@ void Spool::append(std::span<const std::byte> records) {
 void Spool::write_out() {
   if (file_.get() < 0) file_ = os::create_nameless(file_name_);
   os::write_all(file_, latest_, file_name_);
+  in_file_ += std::ssize(latest_);
   latest_.clear();
 }
 
-void Spool::replay(const std::function<void(std::span<const std::byte>)>& see) const {
-  const auto see_all = [&](std::span<const std::byte> records) {
-    for (; !records.empty(); records = records.subspan(record_size_)) {
-      see(records.first(record_size_));
+void Spool::replay(std::int64_t first, std::int64_t count,
+                   const std::function<void(std::span<const std::byte>)>& see) const {
+  const std::size_t at_once = std::max<std::size_t>(1, kReplayed / record_size_) * record_size_;
+  const auto size = static_cast<std::int64_t>(record_size_);
+  std::int64_t position = first * size;
+  const std::int64_t end = position + count * size;
+  std::vector<std::byte> room;
+  while (position < end) {
+    const auto wanted = std::min(at_once, static_cast<std::size_t>(end - position));
+    std::span<const std::byte> records;
+    if (position >= in_file_) {
+      records = std::span(latest_).subspan(static_cast<std::size_t>(position - in_file_), wanted);
+    } else {
+      room.resize(std::min(wanted, static_cast<std::size_t>(in_file_ - position)));
+      records = std::span(room).first(os::read_at(file_, room, position, file_name_));
     }
-  };
-  if (file_.get() >= 0) {
-    // The file holds whole records.
-    constexpr std::size_t kBlock = std::size_t{256} << 10;
-    std::vector<std::byte> block(std::max<std::size_t>(1, kBlock / record_size_) * record_size_);
-    std::int64_t position = 0;
-    while (const std::size_t got = os::read_at(file_, block, position, file_name_)) {
-      see_all(std::span(block).first(got));
-      position += static_cast<std::int64_t>(got);
-    }
+    if (records.empty()) throw Error(concat(file_name_, ": the temporary file has become shorter"));
+    see(records);
+    position += static_cast<std::int64_t>(records.size());
   }
-  see_all(latest_);
 }
 
 }  // namespace lnorm

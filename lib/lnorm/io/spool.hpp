@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -19,8 +20,14 @@ class Spool {
   // One record or several.
   void append(std::span<const std::byte> records);
 
-  // Calls see with every record, in order.
-  void replay(const std::function<void(std::span<const std::byte>)>& see) const;
+  // How many records there are.
+  std::int64_t size() const noexcept {
+    return (in_file_ + std::ssize(latest_)) / static_cast<std::int64_t>(record_size_);
+  }
+
+  // Calls see with so many records from the first on, in order, some at a time.
+  void replay(std::int64_t first, std::int64_t count,
+              const std::function<void(std::span<const std::byte>)>& see) const;
 
  private:
   void write_out();
@@ -28,6 +35,7 @@ class Spool {
   std::size_t record_size_;
   std::size_t memory_;
   std::vector<std::byte> latest_;  // what is not in the file yet
+  std::int64_t in_file_ = 0;       // bytes
   std::string file_name_;
   os::FileDescriptor file_;
 };

@@ -1,9 +1,11 @@
 #include "lnorm/kernel/moments.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/plain_moments.hpp"
 #include "lnorm/kernel/row_normalizer.hpp"
 
 namespace lnorm {
@@ -11,20 +13,6 @@ namespace lnorm {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// Whether plain sums decide all that a row normalizer would find.
-bool take_plain(const Sums& sums, std::int64_t n, std::int64_t ddof, Moments& result) {
-  const auto centered = centered_sums(sums, 0, n, false, plain_growth(n));
-  if (!centered) return false;
-  const auto sum = centered->rounded_sum();
-  const auto mean = centered->rounded_mean();
-  const auto variance = centered->rounded_variance(n - ddof);
-  if (!sum || !mean || !variance) return false;
-  result.sum = *sum;
-  result.mean = *mean;
-  result.variance = *variance;
-  return true;
-}
 
 Range range_of(const Passes* passes, const RowsIn& row) {
   return passes != nullptr ? passes->range(row) : range_one_by_one(row);
@@ -51,19 +39,11 @@ constexpr Moments kNothing{.mean = kNan, .variance = kNan, .min = kNan, .max = k
 
 Moments row_moments(const RowSetting& setting, const RowsIn& row) {
   if (row.row_length == 0) return kNothing;
-  const Passes* const passes = setting.kernel.passes;
-  const Range range = range_of(passes, row);
+  const Range range = range_of(setting.kernel.passes, row);
   Moments result = of_range(range);
   if (range.non_finite > 0) return result;
-  std::optional<Sums> plain;
-  if (passes != nullptr && is_plain(row.dtype, range)) {
-    plain = passes->plain_sums(row, plain_exponent(range));
-  }
-  if (!plain || !take_plain(*plain, row.row_length, setting.formula.ddof, result)) {
-    RowNormalizer normalizer(setting, sample_of(row), [&](const auto& see) { see(row); });
-    if (plain) normalizer.take_plain(*plain);
-    take_sums(normalizer, result);
-  }
+  RowNormalizer normalizer(setting, sample_of(row), [&](const auto& see) { see(row); });
+  take_sums(normalizer, result);
   return result;
 }
 
@@ -73,7 +53,18 @@ void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments, const
   const Affine affine;
   const Formula formula{.ddof = ddof};
   const RowSetting setting{kernel, x.dtype, DType::float64, x.row_length, affine, formula, true};
-  for (std::int64_t r = 0; r < x.rows; ++r) moments[r] = row_moments(setting, row_of(x, r));
+  constexpr std::int64_t kAtOnce = 64;
+  const bool tries_plain = kernel.passes != nullptr && may_be_plain(x.dtype) && x.row_length > 0;
+  for (std::int64_t first = 0; first < x.rows; first += kAtOnce) {
+    RowsIn rows = row_of(x, first);
+    rows.rows = std::min(kAtOnce, x.rows - first);
+    bool decided[kAtOnce] = {};
+    if (tries_plain)
+      kernel.passes->plain_moments(rows, x.row_length - ddof, moments + first, decided);
+    for (std::int64_t r = 0; r < rows.rows; ++r) {
+      if (!decided[r]) moments[first + r] = row_moments(setting, row_of(rows, r));
+    }
+  }
 }
 
 Moments measure_moments(const ReadRow& row, DType dtype, std::int64_t n, std::int64_t ddof,

@@ -10,11 +10,12 @@
 // Short rows take steps.
 #include "lnorm/kernel/narrow-inl.hpp"
 #include "lnorm/kernel/passes.hpp"
-#include "lnorm/kernel/plain_sums-inl.hpp"
+#include "lnorm/kernel/range-inl.hpp"
 #include "lnorm/kernel/triple_sum-inl.hpp"
 #include "lnorm/kernel/wide-inl.hpp"
 // These build on them.
 #include "lnorm/kernel/backward-inl.hpp"
+#include "lnorm/kernel/plain_moments-inl.hpp"
 #include "lnorm/kernel/softmax-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -37,7 +38,7 @@ constexpr Passes kPasses{kLanes,
                          add,
                          round_row,
                          range,
-                         plain_sums,
+                         plain_moments,
                          triple_sum,
                          largest,
                          narrow_softmax,

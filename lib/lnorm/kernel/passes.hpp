@@ -3,12 +3,13 @@
 #include <cstdint>
 
 #include "lnorm/core/number.hpp"
+#include "lnorm/core/moments.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/column_gradients.hpp"
 #include "lnorm/kernel/gradient.hpp"
 #include "lnorm/kernel/gradient_statistics.hpp"
-#include "lnorm/kernel/plain_sums.hpp"
+#include "lnorm/kernel/range.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/kernel/statistics.hpp"
 #include "lnorm/kernel/triple_sum.hpp"
@@ -89,9 +90,10 @@ struct Passes {
   void (*add)(const RowsIn& a, const RowsIn& b, const RowsOut& sum);
   void (*round_row)(const RowsIn& x, const RowsOut& y);
 
-  // For moments: the range of a row, and its plain sums.
+  // For moments: the range of a row, and all moments of rows that plain sums decide (plain_moments.hpp), of a dtype that may
+  // be plain. decided: for each row whether they do.
   Range (*range)(const RowsIn& row);
-  Sums (*plain_sums)(const RowsIn& row, int exponent);
+  void (*plain_moments)(const RowsIn& x, std::int64_t freedom, Moments* moments, bool* decided);
   TripleSum (*triple_sum)(const RowsIn& part);  // without low parts
 
   // For softmax (kernel/softmax.cpp), of a row without low parts: the largest element, NaN if an element is; the results

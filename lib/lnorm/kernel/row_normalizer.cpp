@@ -79,12 +79,7 @@ Sums RowNormalizer::sums(const RowsIn& part) const {
 
 void RowNormalizer::take(const Sums& row) {
   if (pass_ == Pass::narrow) return take_narrow(row);
-  take_wide(row, wide_growth(setting_.row_length, setting_.kernel.passes->lanes));
-}
-
-void RowNormalizer::take_plain(const Sums& row) {
-  center_ = 0;
-  take_wide(row, plain_growth(setting_.row_length));
+  take_wide(row);
 }
 
 void RowNormalizer::sum_up() {
@@ -122,9 +117,10 @@ void RowNormalizer::start_wide() {
   center_ = about_zero ? 0 : sample_.first.high;
 }
 
-void RowNormalizer::take_wide(const Sums& row, double growth) {
+void RowNormalizer::take_wide(const Sums& row) {
   pass_ = Pass::none;
   const std::int64_t n = setting_.row_length;
+  const double growth = wide_growth(n, setting_.kernel.passes->lanes);
   const Formula& formula = setting_.formula;
   centered_ = centered_sums(row, center_, n, formula.rms, growth);
   if (!centered_ && !formula.rms && center_ != sample_.first.high &&

@@ -57,8 +57,6 @@ class RowNormalizer final : public Settler {
   // Several threads may do so at once.
   Sums sums(const RowsIn& part) const;
   void take(const Sums& row);
-  // In place of wide sums: those of plain_sums.hpp.
-  void take_plain(const Sums& row);
   // All of that, by read_row.
   void sum_up();
 
@@ -79,7 +77,7 @@ class RowNormalizer final : public Settler {
 
   void start_wide();
   void take_narrow(const Sums& row);
-  void take_wide(const Sums& row, double growth);
+  void take_wide(const Sums& row);
   void find_exact();
   ExactSums read_exact_sums() const;
   bool is_constant() const;

@@ -26,6 +26,14 @@ struct ColumnSummary {
     max = count == 0 ? value : std::max(max, value);
     ++count;
   }
+
+  // The same of all values of another one.
+  void append(const ColumnSummary& next) noexcept {
+    if (next.count == 0) return;
+    min = count == 0 ? next.min : std::min(min, next.min);
+    max = count == 0 ? next.max : std::max(max, next.max);
+    count += next.count;
+  }
 };
 
 // The medians of columns to which all values were added. each_value gives them again. Exact, in memory that does

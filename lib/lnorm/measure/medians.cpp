@@ -5,7 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <optional>
+#include <utility>
 
 namespace lnorm {
 
@@ -58,43 +59,132 @@ double median_of(double low, double high) {
   return std::isinf(sum) ? low / 2 + high / 2 : sum / 2;
 }
 
-double median_of(std::vector<double>& values) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const auto middle = values.begin() + std::ssize(values) / 2;
+// Of values around the middle of a column, without those before them. They have both values in the middle.
+double median_of(std::vector<double>& values, std::int64_t count, std::int64_t before) {
+  const auto middle = values.begin() + (count / 2 - before);
   std::nth_element(values.begin(), middle, values.end());
-  const bool odd = values.size() % 2 == 1;
-  return median_of(odd ? *middle : *std::max_element(values.begin(), middle), *middle);
+  return median_of(count % 2 == 1 ? *middle : *std::max_element(values.begin(), middle), *middle);
 }
 
-// By holding all values.
-std::vector<double> medians_of_few(std::span<const std::int64_t> counts,
-                                   const EachValue& each_value) {
-  std::vector<std::vector<double>> columns(counts.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    columns[i].reserve(static_cast<std::size_t>(counts[i]));
+// Values of a column at equal distances.
+class Sample {
+ public:
+  // How many it has, or up to twice as many.
+  static constexpr std::int64_t kSize = 4096;
+
+  explicit Sample(std::int64_t count)
+      : step_(std::max<std::int64_t>(1, count / kSize)),
+        values_(static_cast<std::size_t>((count + step_ - 1) / step_)) {}
+
+  void see(std::span<const double> values) {
+    const std::int64_t end = seen_ + std::ssize(values);
+    for (; next_ < end; next_ += step_) {
+      values_[static_cast<std::size_t>(next_ / step_)] =
+          values[static_cast<std::size_t>(next_ - seen_)];
+    }
+    seen_ = end;
   }
-  each_value([&](std::size_t column, double value) { columns[column].push_back(value); });
-  std::vector<double> result;
-  result.reserve(columns.size());
-  for (std::vector<double>& values : columns) result.push_back(median_of(values));
+
+  // Whether all values are in it.
+  bool is_all() const noexcept { return step_ == 1; }
+  std::vector<double>& values() noexcept { return values_; }
+
+  // Between which values the median of random ones lies: the middle of a sample of n is off by sqrt(n) / 2 places,
+  // seldom by eight times that.
+  struct Bounds {
+    double low;
+    double high;
+  };
+  Bounds bounds() {
+    const auto size = std::ssize(values_);
+    const auto far = static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(size)));
+    const auto low = values_.begin() + std::max<std::int64_t>(0, size / 2 - far);
+    const auto high = values_.begin() + std::min(size - 1, size / 2 + far);
+    std::nth_element(values_.begin(), low, values_.end());
+    std::nth_element(low + 1, high, values_.end());
+    return {*low, *high};
+  }
+
+ private:
+  std::int64_t step_;
+  std::vector<double> values_;
+  std::int64_t seen_ = 0;
+  std::int64_t next_ = 0;  // that is wanted
+};
+
+// The values of a column that lie between two.
+struct Within {
+  Sample::Bounds bounds;
+  std::int64_t below = 0;
+  std::vector<double> values;
+
+  // Returns how many it keeps. That is no branch: a guess would often be wrong.
+  std::int64_t see(std::span<const double> more) {
+    const auto [low, high] = bounds;
+    const std::size_t before = values.size();
+    values.resize(before + more.size());
+    double* end = values.data() + before;
+    std::int64_t less = 0;
+    for (const double value : more) {
+      *end = value;
+      less += static_cast<std::int64_t>(value < low);
+      end += static_cast<std::ptrdiff_t>(value >= low) & static_cast<std::ptrdiff_t>(value <= high);
+    }
+    below += less;
+    values.resize(static_cast<std::size_t>(end - values.data()));
+    return std::ssize(values) - static_cast<std::int64_t>(before);
+  }
+
+  bool has_middle_of(std::int64_t count) const {
+    return below <= (count - 1) / 2 && count / 2 < below + std::ssize(values);
+  }
+};
+
+// Nothing if the sample misleads, or too many values lie where it points to.
+std::optional<std::vector<double>> medians_by_sample(std::span<const std::int64_t> counts,
+                                                     const EachValue& each_value,
+                                                     std::int64_t most_held) {
+  std::vector<Sample> samples(counts.begin(), counts.end());
+  each_value(
+      [&](std::size_t column, std::span<const double> values) { samples[column].see(values); });
+  std::vector<Within> columns(counts.size());
+  bool has_all = true;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (counts[i] == 0) continue;
+    has_all = has_all && samples[i].is_all();
+    if (samples[i].is_all()) {
+      columns[i].values = std::move(samples[i].values());
+    } else {
+      columns[i].bounds = samples[i].bounds();
+    }
+  }
+  std::int64_t held = 0;
+  const auto see = [&](std::size_t i, std::span<const double> values) {
+    if (!samples[i].is_all() && held <= most_held) held += columns[i].see(values);
+  };
+  if (!has_all) each_value(see);
+  if (held > most_held) return std::nullopt;
+  std::vector<double> result(counts.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (counts[i] == 0) continue;
+    if (!columns[i].has_middle_of(counts[i])) return std::nullopt;
+    result[i] = median_of(columns[i].values, counts[i], columns[i].below);
+  }
   return result;
 }
 
-}  // namespace
-
-std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value,
-                            std::int64_t most_held) {
-  if (std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) <= most_held) {
-    return medians_of_few(counts, each_value);
-  }
+std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
+                                      const EachValue& each_value) {
   std::vector<std::array<Selection, 2>> middles;  // which are one where the count is odd
   for (const std::int64_t count : counts) {
     middles.push_back({Selection((count - 1) / 2), Selection(count / 2)});
   }
   for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
-    each_value([&](std::size_t column, double value) {
-      const std::uint64_t key = key_of(value);
-      for (Selection& middle : middles[column]) middle.see(key, shift);
+    each_value([&](std::size_t column, std::span<const double> values) {
+      for (const double value : values) {
+        const std::uint64_t key = key_of(value);
+        for (Selection& middle : middles[column]) middle.see(key, shift);
+      }
     });
     for (std::size_t column = 0; column < counts.size(); ++column) {
       if (counts[column] == 0) continue;
@@ -108,6 +198,16 @@ std::vector<double> medians(std::span<const std::int64_t> counts, const EachValu
                                          : median_of(lower.value(), upper.value()));
   }
   return result;
+}
+
+}  // namespace
+
+std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value,
+                            std::int64_t most_held) {
+  if (2 * Sample::kSize * std::ssize(counts) <= most_held) {
+    if (const auto found = medians_by_sample(counts, each_value, most_held)) return *found;
+  }
+  return medians_by_digits(counts, each_value);
 }
 
 }  // namespace lnorm

@@ -7,12 +7,16 @@
 
 namespace lnorm {
 
-// Calls its argument with (column, value) for every value of every column; may be called again.
-using EachValue = std::function<void(const std::function<void(std::size_t, double)>&)>;
+// Takes some values of a column.
+using SeeValues = std::function<void(std::size_t column, std::span<const double> values)>;
+
+// Calls its argument for every value of every column; may be called again, and then brings them in the same order.
+using EachValue = std::function<void(const SeeValues&)>;
 
 // The median of every column, whose number of values is given; of an even number, the mean of the
-// two in the middle; of none, NaN. No value is NaN. Exact: at most kHeldValues, in all, are held and
-// sorted as far as need be; more of them take several passes, in memory that does not grow.
+// two in the middle; of none, NaN. No value is NaN. Exact, while at most most_held values, in all, are held: a sample
+// tells between which values the median will lie, and these are sorted. Where there are too many of them, or a sample
+// misleads, digits are counted in several passes.
 inline constexpr std::int64_t kHeldValues = 1'000'000;
 std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value,
                             std::int64_t most_held = kHeldValues);

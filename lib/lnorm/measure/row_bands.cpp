@@ -16,7 +16,7 @@ std::vector<RowBands> row_bands(std::span<const RowValue> values, Partition rows
   std::int64_t row = 0;
   std::int64_t begin = 0;
   std::int64_t end = rows.all > 0 ? rows.begin(1) : 0;
-  each_row([&](const StatsRow& found) {
+  each_row(0, rows.all, [&](const StatsRow& found) {
     const std::int64_t step = (end - begin + kMostOfMedian - 1) / kMostOfMedian;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double value = values[i](found);
@@ -28,9 +28,7 @@ std::vector<RowBands> row_bands(std::span<const RowValue> values, Partition rows
     counts.reserve(kept.size());
     for (const std::vector<double>& column : kept) counts.push_back(std::ssize(column));
     const std::vector<double> middles = medians(counts, [&](const auto& see) {
-      for (std::size_t i = 0; i < kept.size(); ++i) {
-        for (const double value : kept[i]) see(i, value);
-      }
+      for (std::size_t i = 0; i < kept.size(); ++i) see(i, kept[i]);
     });
     for (std::size_t i = 0; i < values.size(); ++i) {
       band[i].median = middles[i];

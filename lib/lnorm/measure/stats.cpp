@@ -1,54 +1,61 @@
 #include "lnorm/measure/stats.hpp"
 
 #include <array>
-#include <cmath>
 
 namespace lnorm {
 
 namespace {
 
 constexpr std::array kColumns{
-    StatsColumn{"input", "mean", &StatsRow::input, &Moments::mean},
-    StatsColumn{"input", "variance", &StatsRow::input, &Moments::variance},
-    StatsColumn{"input", "min", &StatsRow::input, &Moments::min},
-    StatsColumn{"input", "max", &StatsRow::input, &Moments::max},
-    StatsColumn{"output", "mean", &StatsRow::output, &Moments::mean},
-    StatsColumn{"output", "variance", &StatsRow::output, &Moments::variance},
+    StatsColumn{"input", "mean", &StatsRow::input, &StatsBlock::input, &Moments::mean},
+    StatsColumn{"input", "variance", &StatsRow::input, &StatsBlock::input, &Moments::variance},
+    StatsColumn{"input", "min", &StatsRow::input, &StatsBlock::input, &Moments::min},
+    StatsColumn{"input", "max", &StatsRow::input, &StatsBlock::input, &Moments::max},
+    StatsColumn{"output", "mean", &StatsRow::output, &StatsBlock::output, &Moments::mean},
+    StatsColumn{"output", "variance", &StatsRow::output, &StatsBlock::output, &Moments::variance},
     // Beside softmax only:
-    StatsColumn{"output", "sum", &StatsRow::output, &Moments::sum},
-    StatsColumn{"softmax", "sum", &StatsRow::softmax, &Moments::sum},
-    StatsColumn{"softmax", "mean", &StatsRow::softmax, &Moments::mean},
-    StatsColumn{"softmax", "variance", &StatsRow::softmax, &Moments::variance},
+    StatsColumn{"output", "sum", &StatsRow::output, &StatsBlock::output, &Moments::sum},
+    StatsColumn{"softmax", "sum", &StatsRow::softmax, &StatsBlock::softmax, &Moments::sum},
+    StatsColumn{"softmax", "mean", &StatsRow::softmax, &StatsBlock::softmax, &Moments::mean},
+    StatsColumn{"softmax", "variance", &StatsRow::softmax, &StatsBlock::softmax,
+                &Moments::variance},
+    // In no report of rows:
+    StatsColumn{"softmax", "max", &StatsRow::softmax, &StatsBlock::softmax, &Moments::max},
 };
 constexpr std::size_t kWithoutSoftmax = 6;
+constexpr std::size_t kWithSoftmax = 10;
 
 }  // namespace
 
 std::span<const StatsColumn> stats_columns(bool softmax) noexcept {
-  return std::span(kColumns).first(softmax ? kColumns.size() : kWithoutSoftmax);
+  return std::span(kColumns).first(softmax ? kWithSoftmax : kWithoutSoftmax);
 }
 
-StatsSummary summarize(std::span<const StatsColumn> columns, const EachStatsRow& each_row) {
-  StatsSummary summary;
-  each_row([&](const StatsRow& row) {
-    summary.input.add(summary.rows, row.input.non_finite);
-    if (row.input.non_finite == 0) summary.output.add(summary.rows, row.output.non_finite);
-    ++summary.rows;
-  });
-  // Calls see(column, value) for all that counts.
-  const EachValue each_value = [&](const std::function<void(std::size_t, double)>& see) {
-    each_row([&](const StatsRow& row) {
-      if (row.input.non_finite > 0) return;
-      for (std::size_t column = 0; column < columns.size(); ++column) {
-        const double value = columns[column].of(row);
-        if (!std::isnan(value)) see(column, value);
-      }
-    });
-  };
-  summary.columns.resize(columns.size());
-  each_value([&](std::size_t column, double value) { summary.columns[column].add(value); });
-  find_medians(summary.columns, each_value);
-  return summary;
+std::span<const StatsColumn> kept_columns(bool softmax) noexcept {
+  return softmax ? std::span<const StatsColumn>(kColumns) : stats_columns(false);
+}
+
+void StatsSummary::add(std::span<const StatsColumn> of, const StatsBlock& block) {
+  for (std::size_t r = 0; r < block.rows(); ++r) {
+    input.add(rows, block.input[r].non_finite);
+    if (block.input[r].non_finite == 0) output.add(rows, block.output[r].non_finite);
+    ++rows;
+  }
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const std::vector<Moments>& values = block.*of[i].block;
+    ColumnSummary column = columns[i];
+    for (std::size_t r = 0; r < block.rows(); ++r) {
+      if (block.input[r].non_finite == 0) column.add(values[r].*of[i].value);
+    }
+    columns[i] = column;
+  }
+}
+
+void StatsSummary::append(const StatsSummary& next) {
+  input.append(rows, next.input);
+  output.append(rows, next.output);
+  for (std::size_t i = 0; i < columns.size(); ++i) columns[i].append(next.columns[i]);
+  rows += next.rows;
 }
 
 }  // namespace lnorm

@@ -24,11 +24,24 @@ struct StatsRow {
   Moments softmax;
 };
 
+// The same of some successive rows, one after another; softmax is empty where nobody asked for it.
+struct StatsBlock {
+  std::vector<Moments> input;
+  std::vector<Moments> output;
+  std::vector<Moments> softmax;
+
+  std::size_t rows() const noexcept { return input.size(); }
+  StatsRow row(std::size_t r) const {
+    return {input[r], output[r], softmax.empty() ? Moments() : softmax[r]};
+  }
+};
+
 // A column of the report.
 struct StatsColumn {
   std::string_view tensor;  // "input"
   std::string_view name;    // "mean"
   Moments StatsRow::*moments;
+  std::vector<Moments> StatsBlock::*block;
   double Moments::*value;
 
   double of(const StatsRow& row) const noexcept { return row.*moments.*value; }
@@ -37,8 +50,12 @@ struct StatsColumn {
 // In the order of the report.
 std::span<const StatsColumn> stats_columns(bool softmax) noexcept;
 
-// Calls its argument with every row, in order; may be called again.
-using EachStatsRow = std::function<void(const std::function<void(const StatsRow&)>&)>;
+// Those, and what else is kept of every row: with softmax its maximum.
+std::span<const StatsColumn> kept_columns(bool softmax) noexcept;
+
+// Calls see with so many rows from the first on, in order; may be called again.
+using EachStatsRow = std::function<void(std::int64_t first, std::int64_t count,
+                                        const std::function<void(const StatsRow&)>& see)>;
 
 // Where there are NaNs and infinities.
 struct NonFinite {
@@ -51,17 +68,29 @@ struct NonFinite {
     if (rows++ == 0) first_row = row;
     elements += count;
   }
+
+  // Of rows that begin with this one.
+  void append(std::int64_t row, const NonFinite& next) noexcept {
+    if (rows == 0 && next.rows > 0) first_row = row + next.first_row;
+    rows += next.rows;
+    elements += next.elements;
+  }
 };
 
+// Exact. The columns lack their medians until somebody finds them.
 struct StatsSummary {
   std::int64_t rows = 0;
   NonFinite input;
   NonFinite output;  // of the rows whose input is finite
   std::vector<ColumnSummary> columns;
-};
 
-// Exact, in memory that does not grow with the rows.
-StatsSummary summarize(std::span<const StatsColumn> columns, const EachStatsRow& each_row);
+  StatsSummary() = default;
+  explicit StatsSummary(std::span<const StatsColumn> of) : columns(of.size()) {}
+
+  void add(std::span<const StatsColumn> of, const StatsBlock& block);
+  // Of the rows that follow.
+  void append(const StatsSummary& next);
+};
 
 // The distributions of elements and rows; what is not finite is left out.
 struct StatsHistograms {

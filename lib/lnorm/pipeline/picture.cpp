@@ -112,15 +112,16 @@ RowDetail PictureObserver::detail(const RowBlock& block, std::int64_t row,
 }
 
 std::vector<StandoutRow> PictureObserver::standouts(const RowBlock& block,
-                                                    std::span<const StatsRow> rows) const {
+                                                    const StatsBlock& rows) const {
   StandoutRows here = standouts_.empty_copy();
-  for (std::size_t r = 0; r < rows.size(); ++r) {
+  for (std::size_t r = 0; r < rows.rows(); ++r) {
     const std::int64_t row = block.first_row + static_cast<std::int64_t>(r);
+    const StatsRow found_row = rows.row(r);
     const bool stands_out = std::any_of(kStandouts.begin(), kStandouts.end(), [&](Standout kind) {
-      const auto found = score(kind, row, rows[r]);
+      const auto found = score(kind, row, found_row);
       return found && *found > least_[static_cast<std::size_t>(kind)] && here.takes(kind, *found);
     });
-    if (stands_out) here.add({row, rows[r], nullptr});
+    if (stands_out) here.add({row, found_row, nullptr});
   }
   std::vector<StandoutRow> found = here.once_each();
   std::sort(found.begin(), found.end(),
@@ -140,7 +141,7 @@ BlockFindings PictureObserver::examine(const RowBlock& block) const {
   add_rows(block.x, block.first_row, findings.x);
   add_rows(output_rows(block), block.first_row, findings.y);
   findings.standouts =
-      standouts(block, std::any_cast<const std::vector<StatsRow>&>(findings.stats));
+      standouts(block, std::any_cast<const StatsObserver::Findings&>(findings.stats).rows);
   return findings;
 }
 

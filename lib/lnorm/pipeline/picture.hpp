@@ -27,7 +27,7 @@ class PictureObserver final : public RowObserver {
   struct Findings;
 
   // Those of a block that may stand out, in order.
-  std::vector<StandoutRow> standouts(const RowBlock& block, std::span<const StatsRow> rows) const;
+  std::vector<StandoutRow> standouts(const RowBlock& block, const StatsBlock& rows) const;
   RowDetail detail(const RowBlock& block, std::int64_t row, const StatsRow& found) const;
 
   PictureSize size_;

@@ -1,9 +1,6 @@
 #include "lnorm/pipeline/stats.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "lnorm/core/chunk.hpp"
@@ -11,8 +8,6 @@
 #include "lnorm/kernel/softmax.hpp"
 
 namespace lnorm {
-
-static_assert(std::is_trivially_copyable_v<StatsRow>, "rows are spooled as bytes");
 
 namespace {
 
@@ -29,16 +24,8 @@ void add_elements(const RowsIn& rows, Histogram& histogram) {
 
 }  // namespace
 
-// A row without softmax is kept without it.
-std::size_t StatsObserver::record_size(Wanted wanted) {
-  static_assert(offsetof(StatsRow, softmax) == 2 * sizeof(Moments));
-  return wanted.softmax ? sizeof(StatsRow) : offsetof(StatsRow, softmax);
-}
-
 StatsObserver::StatsObserver(Plan plan, Wanted wanted)
-    : plan_(std::move(plan)),
-      wanted_(wanted),
-      rows_(std::make_shared<Spool>(record_size(wanted))) {}
+    : plan_(std::move(plan)), wanted_(wanted), rows_(std::make_shared<StatsRows>(wanted.softmax)) {}
 
 void StatsObserver::count_elements(const RowBlock& block) const {
   std::unique_ptr<ElementHistograms> histograms;
@@ -58,54 +45,47 @@ void StatsObserver::count_elements(const RowBlock& block) const {
 
 BlockFindings StatsObserver::examine(const RowBlock& block) const {
   const auto rows = static_cast<std::size_t>(block.x.rows);
-  std::vector<Moments> input(rows);
-  std::vector<Moments> output(rows);
-  std::vector<Moments> softmax_moments(rows);
-  measure_moments(block.x, plan_.formula.ddof, input.data());
-  measure_moments(output_rows(block), plan_.formula.ddof, output.data());
+  Findings findings;
+  StatsBlock& found = findings.rows;
+  found.input.resize(rows);
+  found.output.resize(rows);
+  measure_moments(block.x, plan_.formula.ddof, found.input.data());
+  measure_moments(output_rows(block), plan_.formula.ddof, found.output.data());
   if (wanted_.softmax) {
     RowsIn y = output_rows(block);
     std::vector<std::byte> result(rows * static_cast<std::size_t>(y.row_length) *
                                   item_size(y.dtype));
     softmax(block.x, {result.data(), y.dtype});
     y.data = result.data();
-    measure_moments(y, plan_.formula.ddof, softmax_moments.data());
+    found.softmax.resize(rows);
+    measure_moments(y, plan_.formula.ddof, found.softmax.data());
   }
   if (wanted_.histograms) count_elements(block);
-  std::vector<StatsRow> findings;
-  for (std::size_t r = 0; r < rows; ++r) {
-    findings.push_back({input[r], output[r], softmax_moments[r]});
-  }
+  findings.kept = rows_->part(found);
   return findings;
 }
 
-void StatsObserver::see(const RowBlock&, const BlockFindings& findings) {
-  for (const StatsRow& row : std::any_cast<const std::vector<StatsRow>&>(findings)) {
-    rows_->append(std::as_bytes(std::span(&row, 1)).first(record_size(wanted_)));
-    if (wanted_.histograms) {
-      row_means_.add(row.input.mean);
-      row_variances_.add(row.input.variance);
-    }
+void StatsObserver::see(const RowBlock&, const BlockFindings& found) {
+  const auto& findings = std::any_cast<const Findings&>(found);
+  rows_->add(findings.kept);
+  if (!wanted_.histograms) return;
+  for (const Moments& row : findings.rows.input) {
+    row_means_.add(row.mean);
+    row_variances_.add(row.variance);
   }
 }
 
 Stats StatsObserver::stats(const TensorInfo& x) const {
-  const auto each_row = [rows = rows_](const std::function<void(const StatsRow&)>& see) {
-    rows->replay([&](std::span<const std::byte> record) {
-      StatsRow row;
-      std::memcpy(&row, record.data(), record.size());
-      see(row);
-    });
-  };
-  const auto columns = stats_columns(wanted_.softmax);
   Stats result;
   result.x = x;
   result.axes = plan_.axes;
   result.formula = plan_.formula;
   result.out = plan_.out;
-  result.columns = columns;
-  result.summary = summarize(columns, each_row);
-  result.each_row = each_row;
+  result.columns = stats_columns(wanted_.softmax);
+  result.summary = rows_->summary();
+  result.each_row = [rows = rows_](std::int64_t first, std::int64_t count, const auto& see) {
+    rows->each_row(first, count, see);
+  };
   if (wanted_.histograms) {
     result.histograms.emplace();
     result.histograms->row_means = row_means_;

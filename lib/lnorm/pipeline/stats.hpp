@@ -4,9 +4,9 @@
 #include <mutex>
 #include <vector>
 
-#include "lnorm/io/spool.hpp"
 #include "lnorm/measure/stats.hpp"
 #include "lnorm/pipeline/run.hpp"
+#include "lnorm/pipeline/stats_rows.hpp"
 
 namespace lnorm {
 
@@ -20,6 +20,10 @@ class StatsObserver final : public RowObserver {
   };
   StatsObserver(Plan plan, Wanted wanted);
 
+  struct Findings {
+    StatsBlock rows;
+    StatsRows::Part kept;
+  };
   BlockFindings examine(const RowBlock& block) const override;
   void see(const RowBlock& block, const BlockFindings& findings) override;
   void finish() override {}
@@ -34,12 +38,11 @@ class StatsObserver final : public RowObserver {
     Histogram output;
   };
 
-  static std::size_t record_size(Wanted wanted);
   void count_elements(const RowBlock& block) const;
 
   Plan plan_;
   Wanted wanted_;
-  std::shared_ptr<Spool> rows_;
+  std::shared_ptr<StatsRows> rows_;
   Histogram row_means_;
   Histogram row_variances_;
   // As many as there are threads: it does not matter which element is counted where.

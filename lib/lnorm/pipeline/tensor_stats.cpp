@@ -180,12 +180,18 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
   crew.run(blocks, begin, work, end);
   source.finish();
   stats.largest = finder.largest();
-  find_medians(columns, [&](const std::function<void(std::size_t, double)>& see) {
-    records.replay([&](std::span<const std::byte> bytes) {
-      RowRecord record;
-      std::memcpy(record.data(), bytes.data(), bytes.size());
-      for (std::size_t column = 0; column < record.size(); ++column) {
-        if (!std::isnan(record[column])) see(column, record[column]);
+  find_medians(columns, [&](const SeeValues& see) {
+    records.replay(0, records.size(), [&](std::span<const std::byte> bytes) {
+      std::vector<RowRecord> some(bytes.size() / sizeof(RowRecord));
+      std::memcpy(some.data(), bytes.data(), bytes.size());
+      std::vector<double> values;
+      values.reserve(some.size());
+      for (std::size_t column = 0; column < columns.size(); ++column) {
+        values.clear();
+        for (const RowRecord& record : some) {
+          if (!std::isnan(record[column])) values.push_back(record[column]);
+        }
+        see(column, values);
       }
     });
   });

@@ -61,7 +61,7 @@ void write_stats_json(const Stats& stats, ByteSink& bytes) {
   bytes.write(head);
   bytes.write(",\"rows\":[");
   std::int64_t number = 0;
-  stats.each_row([&](const StatsRow& row) {
+  stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) {
     if (number > 0) bytes.write(",");
     bytes.write(json_text(row_json(stats, number, row)));
     ++number;
@@ -78,7 +78,7 @@ void write_stats_csv(const Stats& stats, ByteSink& bytes) {
   }
   bytes.write(line + '\n');
   std::int64_t number = 0;
-  stats.each_row([&](const StatsRow& row) {
+  stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) {
     line = concat(number++, ',', row.input.non_finite, ',', row.output.non_finite);
     for (const StatsColumn& column : stats.columns) line += ',' + value_text(column.of(row));
     bytes.write(line + '\n');

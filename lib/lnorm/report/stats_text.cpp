@@ -122,14 +122,14 @@ class StatsText {
   template <class See>
   void for_each_line(See see) const {
     std::int64_t number = 0;
-    stats_.each_row([&](const StatsRow& row) {
-      if (number < ends_ || number >= stats_.summary.rows - ends_) {
-        see(line_of(number, row), row.input.non_finite + row.output.non_finite > 0);
-      } else if (number == ends_) {
-        see(TableLine{"...", {}}, false);
-      }
-      ++number;
-    });
+    const auto see_row = [&](const StatsRow& row) {
+      see(line_of(number++, row), row.input.non_finite + row.output.non_finite > 0);
+    };
+    stats_.each_row(0, ends_, see_row);
+    if (ends_ == stats_.summary.rows) return;
+    see(TableLine{"...", {}}, false);
+    number = stats_.summary.rows - ends_;
+    stats_.each_row(number, ends_, see_row);
   }
 
   std::vector<TableLine> summary_lines() const {

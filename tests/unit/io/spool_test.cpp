@@ -74,11 +74,23 @@ void append(Spool& spool, std::uint32_t from, std::uint32_t to) {
 bool holds(const Spool& spool, std::uint32_t count) {
   std::uint32_t seen = 0;
   bool right = true;
-  spool.replay([&](std::span<const std::byte> bytes) {
-    const std::vector<std::byte> expected = record(seen++);
-    right = right && std::equal(bytes.begin(), bytes.end(), expected.begin(), expected.end());
-  });
-  return right && seen == count;
+  const auto see = [&](std::span<const std::byte> records) {
+    for (; records.size() >= kRecord; records = records.subspan(kRecord)) {
+      const std::vector<std::byte> expected = record(seen++);
+      right = right && std::equal(expected.begin(), expected.end(), records.begin());
+    }
+    right = right && records.empty();
+  };
+  spool.replay(0, count, see);
+  if (!right || seen != count || spool.size() != count) return false;
+  // From the middle, and one alone.
+  seen = count / 3;
+  spool.replay(seen, count - seen, see);
+  if (!right || seen != count) return false;
+  if (count == 0) return true;
+  seen = count / 2;
+  spool.replay(seen, 1, see);
+  return right && seen == count / 2 + 1;
 }
 
 }  // namespace

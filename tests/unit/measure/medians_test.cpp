@@ -23,21 +23,25 @@ std::vector<double> medians_of(const Columns& columns) {
     counts.push_back(std::ssize(column));
     longest = std::max(longest, column.size());
   }
-  const auto each_value = [&](const std::function<void(std::size_t, double)>& see) {
-    for (std::size_t i = 0; i < longest; ++i) {
+  const auto each_value = [&](const lnorm::SeeValues& see) {
+    constexpr std::size_t kAtOnce = 100;
+    for (std::size_t i = 0; i < longest; i += kAtOnce) {
       for (std::size_t c = 0; c < columns.size(); ++c) {
-        if (i < columns[c].size()) see(c, columns[c][i]);
+        if (i >= columns[c].size()) continue;
+        see(c, std::span(columns[c]).subspan(i, std::min(kAtOnce, columns[c].size() - i)));
       }
     }
   };
-  // Values that are held and values that are not have the same median.
-  const auto held = lnorm::medians(counts, each_value);
-  const auto passed = lnorm::medians(counts, each_value, 0);
-  REQUIRE(held.size() == passed.size());
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    CHECK((held[i] == passed[i] || (std::isnan(held[i]) && std::isnan(passed[i]))));
+  // By a sample, by a sample that points to too many values, and by digits.
+  const auto result = lnorm::medians(counts, each_value);
+  for (const std::int64_t most : {8192 * std::ssize(columns), std::ptrdiff_t{0}}) {
+    const auto other = lnorm::medians(counts, each_value, most);
+    REQUIRE(other.size() == result.size());
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      CHECK((other[i] == result[i] || (std::isnan(other[i]) && std::isnan(result[i]))));
+    }
   }
-  return passed;
+  return result;
 }
 
 double median_of(std::vector<double> values) { return medians_of({std::move(values)}).front(); }
@@ -103,8 +107,26 @@ TEST_CASE("medians at the ends of the range", "[measure]") {
 TEST_CASE("the median of many values is that of their order", "[measure]") {
   std::mt19937_64 random(2);
   std::vector<double> values;
-  for (int i = 0; i < 20'001; ++i) values.push_back(std::normal_distribution<double>()(random));
+  for (int i = 0; i < 50'001; ++i) values.push_back(std::normal_distribution<double>()(random));
   CHECK(median_of(values) == sorted_median(values));
   values.push_back(7);
   CHECK(median_of(values) == sorted_median(values));
+  std::sort(values.begin(), values.end());
+  CHECK(median_of(values) == sorted_median(values));
+  // Most values are the same.
+  std::fill(values.begin() + 100, values.end() - 2000, 0.25);
+  std::shuffle(values.begin(), values.end(), random);
+  CHECK(median_of(values) == 0.25);
+}
+
+TEST_CASE("a sample that misleads does not make a median wrong", "[measure]") {
+  // Every twelfth value is of another kind than those between.
+  std::mt19937_64 random(3);
+  std::vector<double> values;
+  for (int i = 0; i < 12 * 4096; ++i) {
+    const double value = std::uniform_real_distribution<double>()(random);
+    values.push_back(i % 12 == 0 ? 1000 + value : value);
+  }
+  CHECK(median_of(values) == sorted_median(values));
+  CHECK(medians_of({values, {1, 2, 3}, {}})[0] == sorted_median(values));
 }

@@ -32,7 +32,9 @@ std::vector<RowBands> bands_of(const std::vector<StatsRow>& rows, std::int64_t m
   const lnorm::RowValue values[] = {[](const StatsRow& row) { return row.input.mean; },
                                     [](const StatsRow& row) { return row.input.variance; }};
   return lnorm::row_bands(values, {std::ssize(rows), most},
-                          [&](const auto& see) { std::for_each(rows.begin(), rows.end(), see); });
+                          [&](std::int64_t, std::int64_t, const auto& see) {
+                            std::for_each(rows.begin(), rows.end(), see);
+                          });
 }
 
 std::vector<std::int64_t> numbers_of(const StandoutRows& rows, Standout kind) {

@@ -1,9 +1,6 @@
-#include "lnorm/kernel/plain_sums.hpp"
+#include "lnorm/kernel/range.hpp"
 
-#include <algorithm>
 #include <cmath>
-
-#include "lnorm/core/chunk.hpp"
 
 namespace lnorm {
 
@@ -20,7 +17,6 @@ Range range_one_by_one(const RowsIn& row) {
   // Of a zero the sign would depend on the order.
   range.min += 0.0;
   range.max += 0.0;
-  range.greatest = std::max(-range.min, range.max);
   return range;
 }
 

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "lnorm/kernel/rows.hpp"
+
+namespace lnorm {
+
+// Between which numbers the elements of a row are.
+struct Range {
+  std::int64_t non_finite = 0;
+  double min = std::numeric_limits<double>::infinity();  // of what is not NaN; zero is +0
+  double max = -std::numeric_limits<double>::infinity();
+  double least = std::numeric_limits<double>::infinity();  // |x| that is not 0, where all is finite
+
+  Range& operator+=(const Range& other) noexcept {
+    non_finite += other.non_finite;
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
+    least = std::min(least, other.least);
+    return *this;
+  }
+};
+
+// Of a row of any dtype. Of elements with low parts these do not count.
+Range range_one_by_one(const RowsIn& row);
+
+}  // namespace lnorm

@@ -1,0 +1,107 @@
+#include "lnorm/pipeline/stats_rows.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace lnorm {
+
+namespace {
+
+// A record has the numbers of kept columns. A row with a NaN or an infinity has no mean, so that its place has room for their
+// count: in the significand of a NaN.
+constexpr std::uint64_t kNanBits = 0x7ff8'0000'0000'0000;
+constexpr std::uint64_t kCountBits = (std::uint64_t{1} << 51) - 1;
+
+double mean_or_count(const Moments& moments) {
+  if (moments.non_finite == 0) return moments.mean;
+  return std::bit_cast<double>(kNanBits | static_cast<std::uint64_t>(moments.non_finite));
+}
+
+void take_count(Moments& moments) {
+  if (!std::isnan(moments.mean)) return;
+  moments.non_finite =
+      static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(moments.mean) & kCountBits);
+}
+
+double number(std::span<const std::byte> records, std::size_t i) {
+  double value;
+  std::memcpy(&value, records.data() + i * sizeof value, sizeof value);
+  return value;
+}
+
+// In bytes: a million rows without softmax.
+constexpr std::size_t kMostInMemory = std::size_t{48} << 20;
+
+}  // namespace
+
+StatsRows::StatsRows(bool softmax)
+    : columns_(stats_columns(softmax)),
+      kept_(kept_columns(softmax)),
+      records_(kept_.size() * sizeof(double), kMostInMemory),
+      summary_(columns_) {}
+
+StatsRows::Part StatsRows::part(const StatsBlock& rows) const {
+  Part part{std::vector<double>(rows.rows() * kept_.size()), StatsSummary(columns_)};
+  part.summary.add(columns_, rows);
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    const StatsColumn& column = kept_[i];
+    const bool is_mean = column.value == &Moments::mean;
+    double* to = part.records.data() + i;
+    for (const Moments& moments : rows.*column.block) {
+      *to = is_mean ? mean_or_count(moments) : moments.*column.value;
+      to += kept_.size();
+    }
+  }
+  return part;
+}
+
+void StatsRows::add(const Part& part) {
+  records_.append(std::as_bytes(std::span(part.records)));
+  summary_.append(part.summary);
+}
+
+void StatsRows::each_row(std::int64_t first, std::int64_t count,
+                         const std::function<void(const StatsRow&)>& see) const {
+  records_.replay(first, count, [&](std::span<const std::byte> records) {
+    const std::size_t size = kept_.size() * sizeof(double);
+    for (; !records.empty(); records = records.subspan(size)) {
+      StatsRow row;
+      for (std::size_t i = 0; i < kept_.size(); ++i) {
+        row.*kept_[i].moments.*kept_[i].value = number(records, i);
+      }
+      for (Moments StatsRow::*moments : {&StatsRow::input, &StatsRow::output}) {
+        take_count(row.*moments);
+      }
+      see(row);
+    }
+  });
+}
+
+void StatsRows::each_value(const SeeValues& see) const {
+  const std::size_t size = kept_.size();
+  std::vector<double> values;
+  records_.replay(0, records_.size(), [&](std::span<const std::byte> records) {
+    const std::size_t rows = records.size() / (size * sizeof(double));
+    values.resize(rows);
+    for (std::size_t column = 0; column < columns_.size(); ++column) {
+      std::size_t count = 0;
+      for (std::size_t row = 0; row < rows; ++row) {
+        const double value = number(records, row * size + column);
+        const bool is_finite = !std::isnan(number(records, row * size));  // the mean of the input
+        values[count] = value;
+        count += static_cast<std::size_t>(is_finite && !std::isnan(value));
+      }
+      see(column, std::span(values).first(count));
+    }
+  });
+}
+
+StatsSummary StatsRows::summary() const {
+  StatsSummary summary = summary_;
+  find_medians(summary.columns, [&](const SeeValues& see) { each_value(see); });
+  return summary;
+}
+
+}  // namespace lnorm
