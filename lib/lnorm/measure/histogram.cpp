@@ -136,7 +136,10 @@ void Histogram::add(std::span<const double> values) {
     const auto end = std::find_if_not(values.begin(), values.end(),
                                       [](double value) { return std::isfinite(value); });
     const auto finite = values.first(static_cast<std::size_t>(end - values.begin()));
-    if (!finite.empty()) add_finite(finite);
+    if (!finite.empty()) {
+      const auto [min, max] = std::minmax_element(finite.begin(), finite.end());
+      add_finite(finite, *min, *max);
+    }
     values = values.subspan(finite.size());
     if (values.empty()) return;
     const double value = values.front();
@@ -145,18 +148,20 @@ void Histogram::add(std::span<const double> values) {
   }
 }
 
-void Histogram::add_finite(std::span<const double> values) {
-  if (count_ == 0) min_ = max_ = values.front();
-  double min = min_;
-  double max = max_;
-  for (const double value : values) {
-    min = std::min(min, value);
-    max = std::max(max, value);
-  }
-  min_ = min;
-  max_ = max;
-  count_ += std::ssize(values);
+void Histogram::add_finite(std::span<const double> values, double min, double max) {
   values_.add(values);
+  take_finite(std::ssize(values), min, max);
+}
+
+void Histogram::add_finite_floats(std::span<const std::byte> values, double min, double max) {
+  values_.add_floats(values);
+  take_finite(std::ssize(values) / static_cast<std::int64_t>(sizeof(float)), min, max);
+}
+
+void Histogram::take_finite(std::int64_t count, double min, double max) {
+  min_ = count_ == 0 ? min : std::min(min_, min);
+  max_ = count_ == 0 ? max : std::max(max_, max);
+  count_ += count;
 }
 
 void Histogram::merge(const Histogram& other) {
@@ -164,9 +169,7 @@ void Histogram::merge(const Histogram& other) {
   minus_infinities_ += other.minus_infinities_;
   infinities_ += other.infinities_;
   if (other.count_ == 0) return;
-  min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
-  max_ = count_ == 0 ? other.max_ : std::max(max_, other.max_);
-  count_ += other.count_;
+  take_finite(other.count_, other.min_, other.max_);
   values_.merge(other.values_);
 }
 

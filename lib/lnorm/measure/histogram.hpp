@@ -16,6 +16,10 @@ class Histogram {
   void add(double value) { add({&value, 1}); }
   void add(std::span<const double> values);
 
+  // Finite numbers from min to max, of which both are among them. Floats are in native byte order, at any address.
+  void add_finite(std::span<const double> values, double min, double max);
+  void add_finite_floats(std::span<const std::byte> values, double min, double max);
+
   // The numbers of both.
   void merge(const Histogram& other);
 
@@ -56,7 +60,7 @@ class Histogram {
   std::vector<std::int64_t> counts(std::span<const double> borders) const;
 
  private:
-  void add_finite(std::span<const double> values);
+  void take_finite(std::int64_t count, double min, double max);
 
   ValueCounts values_;
   std::int64_t count_ = 0;

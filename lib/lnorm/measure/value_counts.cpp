@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace lnorm {
@@ -12,10 +15,66 @@ constexpr std::size_t kFewSlots = 1024;
 constexpr std::size_t kMostSlots = 2 * ValueCounts::kMost;
 constexpr std::size_t kSlotsOfBins = 4 * ValueCounts::kBins;
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+constexpr std::uint64_t kInfinity = std::uint64_t{0x7ff} << 52;
+
+// A float's bits are those of a double without the last ones, and with another bias.
+constexpr int kMissingBits =
+    std::numeric_limits<double>::digits - std::numeric_limits<float>::digits;
+constexpr std::uint64_t kFloatMantissa = std::uint64_t{1}
+                                         << (std::numeric_limits<float>::digits - 1);
+constexpr std::uint64_t kMissingBias = std::uint64_t{1023 - 127} * kFloatMantissa;
+
+template <class T>
+using BitsOf = std::conditional_t<std::is_same_v<T, float>, std::uint32_t, std::uint64_t>;
+
+template <class T>
+T value_at(std::span<const std::byte> values, std::size_t i) {
+  T value;
+  std::memcpy(&value, values.data() + i * sizeof value, sizeof value);
+  return value;
+}
+
+// How many bits at the end of all keys are to be dropped so that at most kBins of them differ. At first more do.
+template <class Slots>
+int bits_to_drop(const Slots& all) {
+  std::vector<std::uint64_t> seen(2 * ValueCounts::kBins);  // 0: free; keys are 1 more here
+  const auto fits = [&](int dropped) {
+    std::fill(seen.begin(), seen.end(), 0);
+    std::size_t different = 0;
+    for (const auto& slot : all) {
+      const std::uint64_t key = (slot.key >> dropped) + 1;
+      std::size_t place = (key * 0x9e37'79b9'7f4a'7c15) >> (64 - std::countr_zero(seen.size()));
+      while (seen[place] != 0 && seen[place] != key) place = (place + 1) % seen.size();
+      if (seen[place] == key) continue;
+      if (++different > ValueCounts::kBins) return false;
+      seen[place] = key;
+    }
+    return true;
+  };
+  std::uint64_t bits = 0;
+  for (const auto& slot : all) bits |= slot.key;
+  int dropped = std::countr_zero(bits) + 1;  // zeros at all ends tell nothing apart
+  while (!fits(dropped)) ++dropped;
+  return dropped;
+}
+
+// Of neighbors with the same key one is left.
+template <class Slots>
+void add_up_same(Slots& slots) {
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < slots.size(); ++i) {
+    if (slots[i].key == slots[last].key) {
+      slots[last].count += slots[i].count;
+    } else {
+      slots[++last] = slots[i];
+    }
+  }
+  if (!slots.empty()) slots.resize(last + 1);
+}
 
 }  // namespace
 
-ValueCounts::ValueCounts() { move_to(kFewSlots, 0); }
+ValueCounts::ValueCounts() { take({}, kFewSlots); }
 
 // Of the slot that has the key, or else of the free one where it belongs.
 std::size_t ValueCounts::place_of(std::uint64_t key) const {
@@ -36,55 +95,127 @@ inline void ValueCounts::count(std::uint64_t key, std::int64_t count) {
   if (++used_ > most_used()) make_room();
 }
 
-void ValueCounts::add(std::span<const double> values) {
-  for (const double value : values) {
-    const std::uint64_t key = std::bit_cast<std::uint64_t>(value + 0.0) >> shift_;
-    count(key, 1);
+// Until one has no place there. Returns how many have.
+template <class T>
+std::size_t ValueCounts::add_in_window(std::span<const std::byte> values) {
+  using Bits = BitsOf<T>;
+  constexpr bool kIsFloat = std::is_same_v<T, float>;
+  if (window_.counts.empty() || (kIsFloat && shift_ < kMissingBits)) return 0;
+  const int dropped = kIsFloat ? shift_ - kMissingBits : shift_;
+  const std::uint64_t bias = kIsFloat ? kMissingBias >> dropped : 0;
+  // Subnormal floats have other bits as doubles.
+  const bool is_normal = !kIsFloat || window_.low >= bias + (kFloatMantissa >> dropped);
+  const auto low = static_cast<Bits>(window_.low - bias);
+  std::int64_t* const counts = window_.counts.data();
+  const std::size_t size = is_normal ? values.size() / sizeof(T) : 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto bits = value_at<Bits>(values, i);
+    const auto place = static_cast<Bits>((static_cast<Bits>(bits << 1) >> (dropped + 1)) - low);
+    if (place >= kWindow) return i;
+    ++counts[place + (bits >> (8 * sizeof(Bits) - 1)) * kWindow];
+  }
+  return size;
+}
+
+template <class T>
+void ValueCounts::add_all(std::span<const std::byte> values) {
+  while (!values.empty()) {
+    values = values.subspan(add_in_window<T>(values) * sizeof(T));
+    if (values.empty()) return;
+    const auto value = static_cast<double>(value_at<T>(values, 0));
+    count(std::bit_cast<std::uint64_t>(value + 0.0) >> shift_, 1);
+    values = values.subspan(sizeof(T));
   }
 }
+
+void ValueCounts::add(std::span<const double> values) { add_all<double>(std::as_bytes(values)); }
+
+void ValueCounts::add_floats(std::span<const std::byte> values) { add_all<float>(values); }
 
 void ValueCounts::merge(const ValueCounts& other) {
+  std::vector<Slot> more = other.all();
   if (other.shift_ > shift_) {
-    move_to(std::max(slots_.size(), kSlotsOfBins), other.shift_ - shift_);
-    if (used_ > most_used()) make_room();
+    std::vector<Slot> here = all();
+    for (Slot& slot : here) slot.key >>= other.shift_ - shift_;
+    shift_ = other.shift_;
+    take(here, kSlotsOfBins);
   }
-  for (const Slot& slot : other.slots_) {
-    if (slot.count > 0) count(slot.key << other.shift_ >> shift_, slot.count);
-  }
+  for (const Slot& slot : more) count(slot.key << other.shift_ >> shift_, slot.count);
 }
 
-// Moves all counts to so many new slots, by keys without that many bits at their end.
-void ValueCounts::move_to(std::size_t slots, int dropped) {
-  const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots));
+// Has these counts and no other ones.
+void ValueCounts::take(const std::vector<Slot>& all, std::size_t slots) {
+  slots_.assign(slots, {});
   hash_shift_ = 64 - std::countr_zero(slots);
-  shift_ += dropped;
   used_ = 0;
-  for (const Slot& from : old) {
-    if (from.count == 0) continue;
-    const std::uint64_t key = from.key >> dropped;
-    Slot& to = slots_[place_of(key)];
+  window_.counts.clear();
+  for (const Slot& from : all) {
+    Slot& to = slots_[place_of(from.key)];
     if (to.count == 0) ++used_;
-    to.key = key;
+    to.key = from.key;
     to.count += from.count;
   }
 }
 
 void ValueCounts::make_room() {
-  if (exact() && slots_.size() < kMostSlots) return move_to(2 * slots_.size(), 0);
-  while (used_ > kBins) {
-    std::uint64_t bits = 0;
-    for (const Slot& slot : slots_) bits |= slot.key;
-    move_to(slots_.size(), std::countr_zero(bits) + 1);  // zeros at all ends tell nothing apart
+  std::vector<Slot> slots = all();
+  if (exact() && slots_.size() < kMostSlots) return take(slots, 2 * slots_.size());
+  const int dropped = bits_to_drop(slots);
+  for (Slot& slot : slots) slot.key >>= dropped;
+  shift_ += dropped;
+  take(slots, kSlotsOfBins);
+  open_window();
+}
+
+// Where most numbers are, with some room for greater ones.
+void ValueCounts::open_window() {
+  std::vector<Slot> slots = all();
+  const std::uint64_t sign = kSign >> shift_;
+  std::int64_t left = 0;  // of the greatest numbers: few are far out
+  for (Slot& slot : slots) {
+    slot.key &= ~sign;
+    left += slot.count;
   }
-  if (slots_.size() > kSlotsOfBins) move_to(kSlotsOfBins, 0);
+  left /= 1024;
+  std::sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) { return a.key > b.key; });
+  auto greatest = slots.begin();
+  while (left >= greatest->count) left -= (greatest++)->count;
+  const std::uint64_t end = std::min(greatest->key + kWindow / 4, kInfinity >> shift_);
+  window_.low = end > kWindow ? end - kWindow : 1;  // zeros have two signs
+  window_.counts.assign(2 * kWindow, 0);
+}
+
+// All counts, one a key.
+std::vector<ValueCounts::Slot> ValueCounts::all() const {
+  std::vector<Slot> all;
+  all.reserve(used_);
+  for (const Slot& slot : slots_) {
+    if (slot.count > 0) all.push_back(slot);
+  }
+  for (std::size_t i = 0; i < window_.counts.size(); ++i) {
+    const std::uint64_t sign = i < kWindow ? 0 : kSign >> shift_;
+    if (window_.counts[i] > 0)
+      all.push_back({(window_.low + i % kWindow) | sign, window_.counts[i]});
+  }
+  return all;
 }
 
 std::vector<ValueCounts::Bin> ValueCounts::bins() const {
+  std::vector<Slot> slots = all();
+  std::sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) { return a.key < b.key; });
+  add_up_same(slots);
+  int shift = shift_;
+  if (!exact() && slots.size() > kBins) {
+    const int dropped = bits_to_drop(slots);
+    for (Slot& slot : slots) slot.key >>= dropped;
+    shift += dropped;
+    add_up_same(slots);
+  }
   std::vector<Bin> result;
-  const std::uint64_t rest = (std::uint64_t{1} << shift_) - 1;
-  for (const Slot& slot : slots_) {
-    if (slot.count == 0) continue;
-    const std::uint64_t nearest = slot.key << shift_;  // to zero
+  result.reserve(slots.size());
+  const std::uint64_t rest = (std::uint64_t{1} << shift) - 1;
+  for (const Slot& slot : slots) {
+    const std::uint64_t nearest = slot.key << shift;  // to zero
     const auto near = std::bit_cast<double>(nearest);
     const auto far = std::bit_cast<double>(nearest | rest);
     const bool negative = (nearest & kSign) != 0;

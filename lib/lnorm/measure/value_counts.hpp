@@ -20,6 +20,8 @@ class ValueCounts {
 
   // Finite numbers. Zeros of both signs are the same.
   void add(std::span<const double> values);
+  // The same of floats, in native byte order at any address.
+  void add_floats(std::span<const std::byte> values);
 
   // The numbers of both.
   void merge(const ValueCounts& other);
@@ -38,21 +40,37 @@ class ValueCounts {
   bool exact() const noexcept { return shift_ == 0; }
 
  private:
+  // The key of a number is its bits without those at the end that are not looked at.
   struct Slot {
     std::uint64_t key = 0;
     std::int64_t count = 0;  // 0: free
   };
 
+  // Once numbers are counted together, most of them find their place in a window without a search: it has a place
+  // for every key from low on, first those of positive numbers, then those of negative ones. A key's sign aside.
+  static constexpr std::size_t kWindow = kBins;
+  struct Window {
+    std::uint64_t low = 0;
+    std::vector<std::int64_t> counts;  // empty where there is no window
+  };
+
+  template <class T>
+  void add_all(std::span<const std::byte> values);
+  template <class T>
+  std::size_t add_in_window(std::span<const std::byte> values);
   std::size_t place_of(std::uint64_t key) const;
   void count(std::uint64_t key, std::int64_t count);
   std::size_t most_used() const { return exact() ? slots_.size() / 2 : kBins; }
   void make_room();
-  void move_to(std::size_t slots, int dropped);
+  void take(const std::vector<Slot>& all, std::size_t slots);
+  void open_window();
+  std::vector<Slot> all() const;
 
   std::vector<Slot> slots_;  // a power of two
   std::size_t used_ = 0;
   int hash_shift_ = 0;
   int shift_ = 0;  // how many bits of a number's end are not looked at
+  Window window_;
 };
 
 }  // namespace lnorm

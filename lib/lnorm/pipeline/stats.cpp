@@ -11,14 +11,30 @@ namespace lnorm {
 
 namespace {
 
-void add_elements(const RowsIn& rows, Histogram& histogram) {
-  Chunk chunk;
+// found: of the rows.
+void add_elements(const RowsIn& rows, std::span<const Moments> found, Histogram& histogram) {
+  if (rows.rows == 0 || rows.row_length == 0) return;
   const std::int64_t elements = rows.rows * rows.row_length;
   const auto size = static_cast<std::int64_t>(item_size(rows.dtype));
+  double min = found[0].min;
+  double max = found[0].max;
+  std::int64_t non_finite = 0;
+  for (const Moments& row : found) {
+    min = std::min(min, row.min);
+    max = std::max(max, row.max);
+    non_finite += row.non_finite;
+  }
+  const bool is_native = rows.byte_order == std::endian::native;
+  if (rows.dtype == DType::float32 && is_native && non_finite == 0) {
+    const std::span all(rows.data, static_cast<std::size_t>(elements * size));
+    return histogram.add_finite_floats(all, min, max);
+  }
+  Chunk chunk;
   for (std::int64_t start = 0; start < elements; start += kChunk) {
     const std::int64_t n = std::min(kChunk, elements - start);
     load(rows.data + start * size, rows.dtype, rows.byte_order, n, chunk);
-    histogram.add(std::span(chunk.high).first(static_cast<std::size_t>(n)));
+    const auto values = std::span(chunk.high).first(static_cast<std::size_t>(n));
+    non_finite == 0 ? histogram.add_finite(values, min, max) : histogram.add(values);
   }
 }
 
@@ -27,7 +43,7 @@ void add_elements(const RowsIn& rows, Histogram& histogram) {
 StatsObserver::StatsObserver(Plan plan, Wanted wanted)
     : plan_(std::move(plan)), wanted_(wanted), rows_(std::make_shared<StatsRows>(wanted.softmax)) {}
 
-void StatsObserver::count_elements(const RowBlock& block) const {
+void StatsObserver::count_elements(const RowBlock& block, const StatsBlock& rows) const {
   std::unique_ptr<ElementHistograms> histograms;
   {
     const std::lock_guard lock(mutex_);
@@ -37,8 +53,8 @@ void StatsObserver::count_elements(const RowBlock& block) const {
     }
   }
   if (!histograms) histograms = std::make_unique<ElementHistograms>();
-  add_elements(block.x, histograms->input);
-  add_elements(output_rows(block), histograms->output);
+  add_elements(block.x, rows.input, histograms->input);
+  add_elements(output_rows(block), rows.output, histograms->output);
   const std::lock_guard lock(mutex_);
   elements_.push_back(std::move(histograms));
 }
@@ -60,7 +76,7 @@ BlockFindings StatsObserver::examine(const RowBlock& block) const {
     found.softmax.resize(rows);
     measure_moments(y, plan_.formula.ddof, found.softmax.data());
   }
-  if (wanted_.histograms) count_elements(block);
+  if (wanted_.histograms) count_elements(block, found);
   findings.kept = rows_->part(found);
   return findings;
 }
@@ -69,9 +85,13 @@ void StatsObserver::see(const RowBlock&, const BlockFindings& found) {
   const auto& findings = std::any_cast<const Findings&>(found);
   rows_->add(findings.kept);
   if (!wanted_.histograms) return;
-  for (const Moments& row : findings.rows.input) {
-    row_means_.add(row.mean);
-    row_variances_.add(row.variance);
+  std::vector<double> numbers;
+  numbers.reserve(findings.rows.rows());
+  for (const auto& [number, histogram] :
+       {std::pair(&Moments::mean, &row_means_), std::pair(&Moments::variance, &row_variances_)}) {
+    numbers.clear();
+    for (const Moments& row : findings.rows.input) numbers.push_back(row.*number);
+    histogram->add(numbers);
   }
 }
 

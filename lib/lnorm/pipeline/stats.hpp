@@ -38,7 +38,7 @@ class StatsObserver final : public RowObserver {
     Histogram output;
   };
 
-  void count_elements(const RowBlock& block) const;
+  void count_elements(const RowBlock& block, const StatsBlock& rows) const;
 
   Plan plan_;
   Wanted wanted_;

@@ -1,12 +1,15 @@
 #include "lnorm/measure/histogram.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -385,4 +388,87 @@ TEST_CASE("numbers are counted between any borders", "[measure]") {
           }));
   }
   CHECK(histogram_of({1, 1, 2}).counts(std::vector<double>{0, 1, 2}) == Counts{0, 3});
+}
+
+namespace {
+
+// As bins are defined: by sorting, in so many leading bits as allow kBins of them.
+struct Expected {
+  std::vector<std::uint64_t> keys;  // in order
+  int shift = 0;
+
+  explicit Expected(const std::vector<double>& values) {
+    for (const double value : values) keys.push_back(std::bit_cast<std::uint64_t>(value + 0.0));
+    std::sort(keys.begin(), keys.end());
+    if (different() <= std::ssize(Counts(lnorm::ValueCounts::kMost))) return;
+    while (different() > std::ssize(Counts(lnorm::ValueCounts::kBins))) ++shift;
+  }
+
+  std::int64_t different() const {
+    std::int64_t count = 1;
+    for (std::size_t i = 1; i < keys.size(); ++i) {
+      count += keys[i] >> shift != keys[i - 1] >> shift ? 1 : 0;
+    }
+    return count;
+  }
+
+  std::int64_t count_of(double value) const {
+    const auto is_below = [&](std::uint64_t a, std::uint64_t b) { return a >> shift < b >> shift; };
+    const auto [first, end] =
+        std::equal_range(keys.begin(), keys.end(), std::bit_cast<std::uint64_t>(value), is_below);
+    return end - first;
+  }
+
+  void check(const lnorm::ValueCounts& found) const {
+    const auto bins = found.bins();
+    CHECK(std::ssize(bins) == different());
+    CHECK(std::all_of(bins.begin(), bins.end(), [&](const auto& bin) {
+      return bin.count == count_of(bin.low) && bin.count == count_of(bin.high);
+    }));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("many numbers are counted in bins of their leading bits, floats as the same doubles",
+          "[measure]") {
+  std::mt19937_64 random(11);
+  const auto normal = [&] { return std::normal_distribution<float>()(random); };
+  const auto uniform = [&] { return std::uniform_real_distribution<float>(-1, 1)(random); };
+  const std::vector<std::function<float(int)>> kinds{
+      [&](int) { return normal(); },
+      [&](int) { return 1.5F + 0x1p-9F * uniform(); },                  // all in one binade
+      [&](int i) { return i < 70'000 ? normal() : 1e20F * normal(); },  // and then far out
+      [&](int i) { return i < 70'000 ? normal() : 1e-20F * normal(); },
+      [&](int i) { return i % 50 == 0 ? 1e38F * uniform() : 1e-39F * uniform(); },  // subnormal
+      [&](int i) { return i % 3 == 0   ? -0.0F
+                          : i % 3 == 1 ? 0.0F
+                                       : normal(); },
+      [&](int) { return std::ldexp(uniform(), static_cast<int>(random() % 250) - 125); },
+      [&](int i) { return static_cast<float>(i % 1000); },
+  };
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    CAPTURE(kind);
+    std::vector<float> floats;
+    for (int i = 0; i < 150'000; ++i) floats.push_back(kinds[kind](i));
+    const std::vector<double> doubles(floats.begin(), floats.end());
+    const auto bytes = std::as_bytes(std::span(floats));
+    const Expected expected(doubles);
+    lnorm::ValueCounts of_floats;
+    of_floats.add_floats(bytes);
+    expected.check(of_floats);
+    lnorm::ValueCounts of_doubles;
+    of_doubles.add(doubles);
+    expected.check(of_doubles);
+    // In two that are merged, either way round, and at odd addresses.
+    std::vector<std::byte> moved(bytes.size() + 1);
+    std::copy(bytes.begin(), bytes.end(), moved.begin() + 1);
+    for (const bool swapped : {false, true}) {
+      lnorm::ValueCounts parts[2];
+      parts[swapped ? 1 : 0].add_floats(std::span(moved).subspan(1, 4 * 80'000));
+      parts[swapped ? 0 : 1].add(std::span(doubles).subspan(80'000));
+      parts[0].merge(parts[1]);
+      expected.check(parts[0]);
+    }
+  }
 }
