@@ -52,4 +52,18 @@ void Spool::replay(std::int64_t first, std::int64_t count,
   }
 }
 
+void Spool::replay_each(std::int64_t step,
+                        const std::function<void(std::span<const std::byte>)>& see) const {
+  if (step == 1) return replay(0, size(), see);
+  std::vector<std::byte> some;
+  for (std::int64_t i = 0; i < size(); i += step) {
+    replay(i, 1, [&](std::span<const std::byte> record) {
+      some.insert(some.end(), record.begin(), record.end());
+    });
+    if (some.size() < kReplayed && i + step < size()) continue;
+    see(some);
+    some.clear();
+  }
+}
+
 }  // namespace lnorm

@@ -273,14 +273,21 @@ void plain_moments(const RowsIn& x, std::int64_t freedom, Moments* moments, bool
   constexpr std::int64_t kRows = PlainMoments::kMostRows;
   PlainMoments some(x.row_length, freedom);
   Range ranges[kRows];
+  const auto row_bytes = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
+  RowsIn row = row_of(x, 0);
   for (std::int64_t first = 0; first < x.rows; first += kRows) {
     const std::int64_t rows = std::min(kRows, x.rows - first);
-    for (std::int64_t r = 0; r < rows; ++r) ranges[r] = plain_range(row_of(x, first + r));
+    const std::byte* const data = x.data + first * row_bytes;
     for (std::int64_t r = 0; r < rows; ++r) {
+      row.data = data + r * row_bytes;
+      ranges[r] = plain_range(row);
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      row.data = data + r * row_bytes;
       const auto& [non_finite, min, max, least] = ranges[r];
       const double greatest = std::max(-min, max);
       if (is_plain(least, greatest)) {
-        some.take(r, plain_sums(row_of(x, first + r), plain_exponent(greatest)));
+        some.take(r, plain_sums(row, plain_exponent(greatest)));
       } else {
         some.take(r, {{HUGE_VAL}, {HUGE_VAL}});
       }

@@ -66,55 +66,29 @@ double median_of(std::vector<double>& values, std::int64_t count, std::int64_t b
   return median_of(count % 2 == 1 ? *middle : *std::max_element(values.begin(), middle), *middle);
 }
 
-// Values of a column at equal distances.
-class Sample {
- public:
-  // How many it has, or up to twice as many.
-  static constexpr std::int64_t kSize = 4096;
+// How many values of a column are a sample, or up to twice as many.
+constexpr std::int64_t kSample = 4096;
 
-  explicit Sample(std::int64_t count)
-      : step_(std::max<std::int64_t>(1, count / kSize)),
-        values_(static_cast<std::size_t>((count + step_ - 1) / step_)) {}
-
-  void see(std::span<const double> values) {
-    const std::int64_t end = seen_ + std::ssize(values);
-    for (; next_ < end; next_ += step_) {
-      values_[static_cast<std::size_t>(next_ / step_)] =
-          values[static_cast<std::size_t>(next_ - seen_)];
-    }
-    seen_ = end;
-  }
-
-  // Whether all values are in it.
-  bool is_all() const noexcept { return step_ == 1; }
-  std::vector<double>& values() noexcept { return values_; }
-
-  // Between which values the median of random ones lies: the middle of a sample of n is off by sqrt(n) / 2 places,
-  // seldom by eight times that.
-  struct Bounds {
-    double low;
-    double high;
-  };
-  Bounds bounds() {
-    const auto size = std::ssize(values_);
-    const auto far = static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(size)));
-    const auto low = values_.begin() + std::max<std::int64_t>(0, size / 2 - far);
-    const auto high = values_.begin() + std::min(size - 1, size / 2 + far);
-    std::nth_element(values_.begin(), low, values_.end());
-    std::nth_element(low + 1, high, values_.end());
-    return {*low, *high};
-  }
-
- private:
-  std::int64_t step_;
-  std::vector<double> values_;
-  std::int64_t seen_ = 0;
-  std::int64_t next_ = 0;  // that is wanted
+// Between which values the median of random ones lies: the middle of a sample of n is off by sqrt(n) / 2 places, seldom
+// by eight times that.
+struct Interval {
+  double low;
+  double high;
 };
+Interval bounds_of(std::vector<double>& sample) {
+  if (sample.empty()) return {};
+  const auto size = std::ssize(sample);
+  const auto far = static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(size)));
+  const auto low = sample.begin() + std::max<std::int64_t>(0, size / 2 - far);
+  const auto high = sample.begin() + std::min(size - 1, size / 2 + far);
+  std::nth_element(sample.begin(), low, sample.end());
+  if (low != high) std::nth_element(low + 1, high, sample.end());
+  return {*low, *high};
+}
 
 // The values of a column that lie between two.
 struct Within {
-  Sample::Bounds bounds;
+  Interval bounds;
   std::int64_t below = 0;
   std::vector<double> values;
 
@@ -144,25 +118,24 @@ struct Within {
 std::optional<std::vector<double>> medians_by_sample(std::span<const std::int64_t> counts,
                                                      const EachValue& each_value,
                                                      std::int64_t most_held) {
-  std::vector<Sample> samples(counts.begin(), counts.end());
-  each_value(
-      [&](std::size_t column, std::span<const double> values) { samples[column].see(values); });
+  if (counts.empty()) return std::vector<double>();
+  const std::int64_t most = *std::max_element(counts.begin(), counts.end());
+  const std::int64_t step = std::max<std::int64_t>(1, most / kSample);
   std::vector<Within> columns(counts.size());
-  bool has_all = true;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (counts[i] == 0) continue;
-    has_all = has_all && samples[i].is_all();
-    if (samples[i].is_all()) {
-      columns[i].values = std::move(samples[i].values());
-    } else {
-      columns[i].bounds = samples[i].bounds();
-    }
-  }
+  each_value(step, [&](std::size_t i, std::span<const double> values) {
+    std::vector<double>& sample = columns[i].values;
+    sample.insert(sample.end(), values.begin(), values.end());
+  });
   std::int64_t held = 0;
-  const auto see = [&](std::size_t i, std::span<const double> values) {
-    if (!samples[i].is_all() && held <= most_held) held += columns[i].see(values);
-  };
-  if (!has_all) each_value(see);
+  if (step > 1) {  // or the sample has all values
+    for (Within& column : columns) {
+      column.bounds = bounds_of(column.values);
+      column.values.clear();
+    }
+    each_value(1, [&](std::size_t i, std::span<const double> values) {
+      if (held <= most_held) held += columns[i].see(values);
+    });
+  }
   if (held > most_held) return std::nullopt;
   std::vector<double> result(counts.size(), std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -180,7 +153,7 @@ std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
     middles.push_back({Selection((count - 1) / 2), Selection(count / 2)});
   }
   for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
-    each_value([&](std::size_t column, std::span<const double> values) {
+    each_value(1, [&](std::size_t column, std::span<const double> values) {
       for (const double value : values) {
         const std::uint64_t key = key_of(value);
         for (Selection& middle : middles[column]) middle.see(key, shift);
@@ -204,7 +177,7 @@ std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
 
 std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value,
                             std::int64_t most_held) {
-  if (2 * Sample::kSize * std::ssize(counts) <= most_held) {
+  if (2 * kSample * std::ssize(counts) <= most_held) {
     if (const auto found = medians_by_sample(counts, each_value, most_held)) return *found;
   }
   return medians_by_digits(counts, each_value);

@@ -10,8 +10,9 @@ namespace lnorm {
 // Takes some values of a column.
 using SeeValues = std::function<void(std::size_t column, std::span<const double> values)>;
 
-// Calls its argument for every value of every column; may be called again, and then brings them in the same order.
-using EachValue = std::function<void(const SeeValues&)>;
+// Calls see for the values of every column; may be called again. With a step above 1 one value in so many will do, about
+// evenly spread.
+using EachValue = std::function<void(std::int64_t step, const SeeValues& see)>;
 
 // The median of every column, whose number of values is given; of an even number, the mean of the
 // two in the middle; of none, NaN. No value is NaN. Exact, while at most most_held values, in all, are held: a sample

@@ -27,7 +27,7 @@ std::vector<RowBands> row_bands(std::span<const RowValue> values, Partition rows
     std::vector<std::int64_t> counts;
     counts.reserve(kept.size());
     for (const std::vector<double>& column : kept) counts.push_back(std::ssize(column));
-    const std::vector<double> middles = medians(counts, [&](const auto& see) {
+    const std::vector<double> middles = medians(counts, [&](std::int64_t, const auto& see) {
       for (std::size_t i = 0; i < kept.size(); ++i) see(i, kept[i]);
     });
     for (std::size_t i = 0; i < values.size(); ++i) {

@@ -79,10 +79,10 @@ void StatsRows::each_row(std::int64_t first, std::int64_t count,
   });
 }
 
-void StatsRows::each_value(const SeeValues& see) const {
+void StatsRows::each_value(std::int64_t step, const SeeValues& see) const {
   const std::size_t size = kept_.size();
   std::vector<double> values;
-  records_.replay(0, records_.size(), [&](std::span<const std::byte> records) {
+  records_.replay_each(step, [&](std::span<const std::byte> records) {
     const std::size_t rows = records.size() / (size * sizeof(double));
     values.resize(rows);
     for (std::size_t column = 0; column < columns_.size(); ++column) {
@@ -100,7 +100,8 @@ void StatsRows::each_value(const SeeValues& see) const {
 
 StatsSummary StatsRows::summary() const {
   StatsSummary summary = summary_;
-  find_medians(summary.columns, [&](const SeeValues& see) { each_value(see); });
+  find_medians(summary.columns,
+               [&](std::int64_t step, const SeeValues& see) { each_value(step, see); });
   return summary;
 }
 

@@ -33,7 +33,7 @@ class StatsRows {
 
  private:
   // Of all numbers of rows whose input is finite.
-  void each_value(const SeeValues& see) const;
+  void each_value(std::int64_t step, const SeeValues& see) const;
 
   std::span<const StatsColumn> columns_;
   std::span<const StatsColumn> kept_;

@@ -180,8 +180,8 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
   crew.run(blocks, begin, work, end);
   source.finish();
   stats.largest = finder.largest();
-  find_medians(columns, [&](const SeeValues& see) {
-    records.replay(0, records.size(), [&](std::span<const std::byte> bytes) {
+  find_medians(columns, [&](std::int64_t step, const SeeValues& see) {
+    records.replay_each(step, [&](std::span<const std::byte> bytes) {
       std::vector<RowRecord> some(bytes.size() / sizeof(RowRecord));
       std::memcpy(some.data(), bytes.data(), bytes.size());
       std::vector<double> values;

@@ -79,9 +79,17 @@ void write_stats_csv(const Stats& stats, ByteSink& bytes) {
   bytes.write(line + '\n');
   std::int64_t number = 0;
   stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) {
-    line = concat(number++, ',', row.input.non_finite, ',', row.output.non_finite);
-    for (const StatsColumn& column : stats.columns) line += ',' + value_text(column.of(row));
-    bytes.write(line + '\n');
+    line = std::to_string(number++);
+    for (const std::int64_t count : {row.input.non_finite, row.output.non_finite}) {
+      line += ',';
+      line += std::to_string(count);
+    }
+    for (const StatsColumn& column : stats.columns) {
+      line += ',';
+      line += value_text(column.of(row));
+    }
+    line += '\n';
+    bytes.write(line);
   });
 }
 

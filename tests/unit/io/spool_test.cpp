@@ -90,7 +90,16 @@ bool holds(const Spool& spool, std::uint32_t count) {
   if (count == 0) return true;
   seen = count / 2;
   spool.replay(seen, 1, see);
-  return right && seen == count / 2 + 1;
+  if (!right || seen != count / 2 + 1) return false;
+  // The first of every three.
+  std::uint32_t next = 0;
+  spool.replay_each(3, [&](std::span<const std::byte> records) {
+    for (; !records.empty(); records = records.subspan(kRecord), next += 3) {
+      const std::vector<std::byte> expected = record(next);
+      right = right && std::equal(expected.begin(), expected.end(), records.begin());
+    }
+  });
+  return right && next == (count + 2) / 3 * 3;
 }
 
 }  // namespace

@@ -23,7 +23,16 @@ std::vector<double> medians_of(const Columns& columns) {
     counts.push_back(std::ssize(column));
     longest = std::max(longest, column.size());
   }
-  const auto each_value = [&](const lnorm::SeeValues& see) {
+  const auto each_value = [&](std::int64_t step, const lnorm::SeeValues& see) {
+    if (step > 1) {
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        std::vector<double> some;
+        for (std::size_t i = 0; i < columns[c].size(); i += static_cast<std::size_t>(step))
+          some.push_back(columns[c][i]);
+        see(c, some);
+      }
+      return;
+    }
     constexpr std::size_t kAtOnce = 100;
     for (std::size_t i = 0; i < longest; i += kAtOnce) {
       for (std::size_t c = 0; c < columns.size(); ++c) {
