@@ -423,7 +423,7 @@ TEST_CASE("a signal at any call ends the run, which leaves the old output and no
 
 TEST_CASE("rows that wait in a temporary file are lost neither to faults nor to signals") {
   Workplace at;
-  at.add(kManyRows, floats({150'000, 2}));
+  at.add(kManyRows, floats({1'100'000, 1}));
   const Expected& expected = at.expected(kSpool);
   const std::string temporary = "a temporary file in " + (at.directory() / "tmp");
   const auto check = [&](const std::string& plan, const Check& check_run) {
@@ -435,11 +435,11 @@ TEST_CASE("rows that wait in a temporary file are lost neither to faults nor to 
   };
   check("write#1=ENOSPC", fails({temporary}, "No space left on device"));
   check("mkostemp*=ENOSPC,open#2=EOPNOTSUPP", fails({temporary}, "No space left on device"));
-  check("read#60=EIO", fails({temporary}, "Input/output error"));
+  check("read#1000=EIO", fails({temporary}, "Input/output error"));
   check("open#2=EOPNOTSUPP", check_done);
   check("read*=half,write*=half", check_done);
   check("read%2=EINTR,write%2=EINTR,open%2=EINTR", check_done);
-  for (const std::string plan : {"write#1=SIGTERM", "read#60=SIGTERM"}) {
+  for (const std::string plan : {"write#1=SIGTERM", "read#1000=SIGTERM"}) {
     check(plan, [](const Outcome& outcome, const Files& files, const Expected&) {
       CHECK(outcome.status == -SIGTERM);
       CHECK(outcome.err == "");

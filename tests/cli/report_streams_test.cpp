@@ -109,7 +109,7 @@ TEST_CASE("without INPUT at a terminal every command prints its short help") {
 
 TEST_CASE("a report on rows that do not fit where temporary files go is refused") {
   const TempDir directory;
-  write_zeros(directory / "x.npy", 200'000, 2);
+  write_zeros(directory / "x.npy", 1'100'000, 1);
   CHECK(refusal_fault(run({.arguments = {"stats", directory / "x.npy"},
                            .environment = {{"TMPDIR", directory / "no"}}}),
                       {directory / "no", "No such file"}) == "");
