@@ -71,6 +71,12 @@ void Crew::run(std::int64_t blocks, const Stage& begin, const Stage& work, const
   });
 }
 
+InParallel in_parallel(int threads) {
+  return [threads](std::int64_t parts, const std::function<void(std::int64_t)>& work) {
+    Crew(threads, parts).run(parts, {}, [&](std::int64_t part, std::size_t) { work(part); }, {});
+  };
+}
+
 ForEachTile for_each_tile(int threads) {
   return [threads](std::int64_t tiles, std::int64_t bytes,
                    const std::function<void(std::int64_t, TileRoom&)>& work) {
