@@ -2,75 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 
+#include "lnorm/core/decimal_digits.hpp"
 #include "lnorm/core/shortest_decimal.hpp"
 
 namespace lnorm {
 
 namespace {
 
-constexpr auto kPowersOfTen = [] {
-  std::array<std::uint64_t, 20> powers{};
-  std::uint64_t power = 1;
-  for (std::uint64_t& each : powers) {
-    each = power;
-    power *= 10;
-  }
-  return powers;
-}();
-
-constexpr auto kPairs = [] {  // 00 to 99
-  std::array<char, 200> pairs{};
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    pairs[i] = static_cast<char>('0' + (i % 2 == 0 ? i / 20 : i / 2 % 10));
-  }
-  return pairs;
-}();
-
 char* put(std::string_view text, char* to) { return std::copy(text.begin(), text.end(), to); }
-
-void put_pair(std::uint64_t number, char* to) { std::memcpy(to, &kPairs[2 * number], 2); }
-
-// So many digits, zeros at the front included. Eight at a time do not wait for each other.
-char* put_digits(std::uint64_t number, int count, char* to) {
-  char* const end = to + count;
-  char* at = end;
-  for (; count >= 8; count -= 8) {
-    const std::uint64_t last = number % 100'000'000;
-    number /= 100'000'000;
-    at -= 8;
-    put_pair(last / 1'000'000, at);
-    put_pair(last / 10'000 % 100, at + 2);
-    put_pair(last / 100 % 100, at + 4);
-    put_pair(last % 100, at + 6);
-  }
-  for (; count >= 2; count -= 2) {
-    at -= 2;
-    put_pair(number % 100, at);
-    number /= 100;
-  }
-  if (count == 1) *to = static_cast<char>('0' + number);
-  return end;
-}
-
-// So many digits, of which the last stand behind the point.
-char* put_with_point(std::uint64_t number, int digits, int behind_point, char* to) {
-  const std::uint64_t one = kPowersOfTen[static_cast<std::size_t>(behind_point)];
-  to = put_digits(number / one, digits - behind_point, to);
-  *to++ = '.';
-  return put_digits(number % one, behind_point, to);
-}
-
-int digits_of(std::uint64_t number) {
-  const auto least =
-      static_cast<std::size_t>((static_cast<int>(std::bit_width(number)) * 1233) >> 12);
-  return static_cast<int>(least) + (number >= kPowersOfTen[least] ? 1 : 0);
-}
 
 // Python's repr writes exponents from -4 to 15 without an e, and marks a float without a fraction by ".0".
 char* put_decimal(ShortestDecimal decimal, char* to) {
@@ -81,11 +23,7 @@ char* put_decimal(ShortestDecimal decimal, char* to) {
   const int digits = digits_of(decimal.digits);
   const int exponent = decimal.exponent + digits - 1;  // of the first
   if (exponent >= 16 || exponent < -4) {
-    to = digits == 1 ? put_digits(decimal.digits, 1, to)
-                     : put_with_point(decimal.digits, digits, digits - 1, to);
-    to = put(exponent < 0 ? "e-" : "e+", to);
-    const int size = std::abs(exponent);
-    return put_digits(static_cast<std::uint64_t>(size), size < 100 ? 2 : 3, to);
+    return put_exponent(exponent, put_with_point(decimal.digits, digits, digits - 1, to));
   }
   if (exponent < 0) {
     to = std::copy_n("0.000", 1 - exponent, to);
