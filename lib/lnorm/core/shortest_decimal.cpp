@@ -31,7 +31,7 @@ class Scaled {
       limb = static_cast<std::uint64_t>(product);
       carry = static_cast<std::uint64_t>(product >> 64);
     }
-    const auto shift = static_cast<int>(std::bit_width(carry));
+    const int shift = carry < 8 ? 3 : 4;  // carry: 5 to 9
     for (std::size_t i = 0; i < 3; ++i) {
       const std::uint64_t above = i < 2 ? limbs_[i + 1] : carry;
       limbs_[i] = limbs_[i] >> shift | above << (64 - shift);
