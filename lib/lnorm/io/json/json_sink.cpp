@@ -30,11 +30,13 @@ class JsonSink final : public TensorSink {
   std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
                                     std::string& room) const override {
     if (elements.empty()) return {};  // of such a tensor there is no index, and finish writes it
-    return visit(dtype_, [&]<class T>(T) -> std::span<const std::byte> {
-      if constexpr (std::is_integral_v<T>)
+    return visit(dtype_, [&](auto element) -> std::span<const std::byte> {
+      using T = decltype(element);
+      if constexpr (std::is_integral_v<T>) {
         return {};
-      else
+      } else {
         return encode_as<T>(position, elements, room);
+      }
     });
   }
 
