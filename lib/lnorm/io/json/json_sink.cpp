@@ -30,14 +30,12 @@ class JsonSink final : public TensorSink {
   std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
                                     std::string& room) const override {
     if (elements.empty()) return {};  // of such a tensor there is no index, and finish writes it
-    return visit(dtype_, [&](auto element) -> std::span<const std::byte> {
+    std::span<const std::byte> text;
+    visit(dtype_, [&](auto element) {
       using T = decltype(element);
-      if constexpr (std::is_integral_v<T>) {
-        return {};
-      } else {
-        return encode_as<T>(position, elements, room);
-      }
+      if constexpr (!std::is_integral_v<T>) text = encode_as<T>(position, elements, room);
     });
+    return text;
   }
 
   void write(std::span<const std::byte> encoded) override { bytes_.write(encoded); }
