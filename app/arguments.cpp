@@ -22,6 +22,7 @@
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/os.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/pipeline/crew.hpp"
 #include "option_groups.hpp"
 #include "page_output.hpp"
 #include "parse_values.hpp"
@@ -645,6 +646,15 @@ void check_rounding(const NormalizationArguments& normalization) {
   check("product", rounding.product, has_weight && has_bias, "--weight and --bias");
 }
 
+template <class Arguments>
+int threads_of(const Arguments& arguments) {
+  if constexpr (requires { arguments.work; }) {
+    return arguments.work.threads;
+  } else {
+    return arguments.threads;
+  }
+}
+
 // What a raw file does not tell must be told, and of no other file.
 void check_raw(const CLI::App& command, const ReadOptions& options) {
   const auto is_given = [&](const char* name) { return command.get_option(name)->count() > 0; };
@@ -852,6 +862,7 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
   const auto with_input = [&](auto& arguments) -> Arguments {
     check_raw(*command.app, arguments.input.options);
     take_inputs(command, arguments.input);
+    arguments.input.options.in_parallel = in_parallel(threads_of(arguments));
     return arguments;
   };
   if (&command == &parsed.stats) {

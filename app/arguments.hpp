@@ -143,7 +143,7 @@ struct ShowArguments {
   PrintArguments print;
   bool header = false;           // also where the output is no terminal
   Report report = Report::text;  // of a list of tensors
-  int threads = 0;               // as in all commands, but here is nothing to share out
+  int threads = 0;               // as in all commands
   When color = When::automatic;
   When progress = When::automatic;
 };

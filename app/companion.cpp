@@ -21,7 +21,7 @@ std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std
     if (std::isinf(number)) {
       throw Error(concat(option, ": '", content, "' is not in the range of float64"));
     }
-    char buffer[32];
+    char buffer[kJsonNumberRoom];
     return parse_json(option, std::string(json_number(number, buffer)));
   }
   const std::string word = lower_case(content);

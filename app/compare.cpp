@@ -237,7 +237,8 @@ int compare(const CompareArguments& arguments) {
     throw Error(
         "--by says what the worst are, and --worst 0 that none is listed, expected one of them");
   }
-  const ReadOptions reading{.from = {}, .as = arguments.as};
+  const ReadOptions reading{
+      .from = {}, .as = arguments.as, .in_parallel = in_parallel(arguments.work.threads)};
   const Selection actual = select_tensors(arguments.actual, reading);
   const Selection expected = select_tensors(arguments.expected, reading);
   const auto is_single = [](const Selection& selection) {

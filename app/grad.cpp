@@ -134,7 +134,7 @@ class Gradients {
     const Route& route = plan.rows.route;
     return detours(route.in, &sources.x) || detours(plan.dy, &sources.dy) ||
            detours(plan.mean, sources.mean) || detours(plan.rstd, sources.rstd) ||
-           detours(route.out, dx);
+           detours(route.out, dx) || (dx != nullptr && dx->surveys());
   }
 
   const GradArguments& arguments_;

@@ -12,7 +12,10 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/layout/reorder.hpp"
+#include "lnorm/layout/spooled_tensor.hpp"
+#include "lnorm/pipeline/crew.hpp"
 #include "lnorm/report/member_table.hpp"
+#include "lnorm/report/text_sink.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
 
@@ -20,19 +23,57 @@ namespace lnorm::app {
 
 namespace {
 
+void write_heading(const TensorInfo& info, const ShowArguments& arguments, ByteSink& out) {
+  if (!arguments.header && !out.is_terminal()) return;
+  out.write(output_style(arguments.color)
+                .heading(concat(printable(info.name), ": ", name(info.dtype), ", shape ",
+                                to_string(info.shape))));
+  out.write("\n");
+}
+
+constexpr std::int64_t kShowBlock = 1 << 20;  // elements
+
+// By way of a temporary file, since what is written depends on all elements.
+void show_long_tensor(TensorSource& source, const ShowArguments& arguments, TensorSink& text,
+                      ByteSink& out) {
+  const TensorInfo& info = source.info();
+  const std::int64_t elements = element_count(info.shape);
+  TensorSpool spool(info);
+  {
+    ProgressLine progress(arguments.progress, info);
+    const Progress report = progress.callback();
+    std::vector<std::byte> block;
+    for (std::int64_t done = 0; done < elements;) {
+      const std::int64_t count = std::min(elements - done, kShowBlock);
+      source.read(block, static_cast<std::size_t>(count) * item_size(info.dtype));
+      make_native(block, info.dtype, info.byte_order);
+      text.survey(block);
+      spool.write(block);
+      done += count;
+      if (report) report(done);
+    }
+    source.finish();
+  }
+  write_heading(info, arguments, out);
+  text.begin_writing();
+  encode_in_order(*spool.source(), text, for_each_tile(arguments.threads));
+  text.finish();
+}
+
 void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink& out) {
   const TensorInfo& info = source.info();
+  const auto sink = make_text_sink(out, info, arguments.print.options);
+  if (sink->surveys()) return show_long_tensor(source, arguments, *sink, out);
   TorchText text(info.dtype, info.shape, arguments.print.options);
   const auto size = static_cast<std::int64_t>(item_size(info.dtype));
   const std::int64_t elements = element_count(info.shape);
   {
     ProgressLine progress(arguments.progress, info);
     const Progress report = progress.callback();
-    constexpr std::int64_t kBlock = 1 << 20;
     std::vector<std::byte> block;
     for (std::int64_t done = 0; done < elements;) {
-      const std::int64_t unshown = std::min(text.unshown(), kBlock);
-      const std::int64_t count = unshown > 0 ? unshown : std::min(text.shown(), kBlock);
+      const std::int64_t unshown = std::min(text.unshown(), kShowBlock);
+      const std::int64_t count = unshown > 0 ? unshown : std::min(text.shown(), kShowBlock);
       if (unshown > 0) {
         source.skip(count * size);
         text.skip(count);
@@ -46,12 +87,7 @@ void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink&
     }
     source.finish();
   }
-  if (arguments.header || out.is_terminal()) {
-    out.write(output_style(arguments.color)
-                  .heading(concat(printable(info.name), ": ", name(info.dtype), ", shape ",
-                                  to_string(info.shape))));
-    out.write("\n");
-  }
+  write_heading(info, arguments, out);
   out.write(text.str());
   out.write("\n");
 }

@@ -11,10 +11,9 @@ namespace lnorm::app {
 void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource& source,
                 const TensorSink* sink, std::string_view kernel) {
   const Route& route = plan.route;
-  tell_route(work, plan,
-             route.in.makes_detour(source.has_positions()) ||
-                 (sink != nullptr && route.out.makes_detour(sink->has_positions())),
-             kernel);
+  const bool out_makes_detour =
+      sink != nullptr && (sink->surveys() || route.out.makes_detour(sink->has_positions()));
+  tell_route(work, plan, route.in.makes_detour(source.has_positions()) || out_makes_detour, kernel);
 }
 
 void tell_route(const WorkArguments& work, const Plan& plan, bool makes_detour,

@@ -44,6 +44,15 @@ row() {
     'BEGIN { printf "%-44s %7d ms %7d ms %7.2f %6s %s\n", label, a, b, a / b, goal, (a / b > goal ? "above" : "") }'
 }
 
+# Label, how much is aimed at, its unit, bytes that do not count, bytes in a unit, command.
+memory() {
+  [[ $1 =~ $pattern ]] || return 0
+  /usr/bin/time -f %M -o peak.txt sh -c "exec $6" >/dev/null
+  awk -v label="$1" -v goal="$2" -v unit="$3" -v beside="$4" -v size="$5" \
+    '{ found = ($1 * 1024 - beside) / size
+       printf "%-44s %30.2f %6s %s %s\n", label, found, goal, unit, (found > goal ? "above" : "") }' peak.txt
+}
+
 printf '%-44s %10s %10s %7s %6s\n' "" lnorm beside ratio goal
 count=$((64 << 20))
 { npy_header '<i4' "($count,)"; head -c $((count * 4)) /dev/urandom; } | "$lnorm" --threads 2 --dtype float32 >x.npy
@@ -118,10 +127,19 @@ head -c $((4 << 20)) x768.npy | tail -c +129 >part
 row "text of every element, 4 MiB" 4 "$lnorm small.npy --threshold 100000000 -o y.txt" "cat y.txt > z.txt"
 { npy_header '<f4' "(8738, 768)"; head -c $((128 + 8738 * 768 * 4)) x768.npy | tail -c +129; } >small.npy
 "$lnorm" small.npy -o small.json
+memory "memory of text of every element, 25 MiB" 16 MiB 0 $((1 << 20)) "$lnorm small.npy --threshold 100000000 -o y.txt"
 row "npy to JSON, 8738x768" 3 "$lnorm small.npy -o y.json" "cat small.json > z.json"
 row "JSON to npy" 4 "$lnorm small.json -o y.npy" "cat small.json > z.json"
 row "JSON to JSON" 6 "$lnorm small.json -o y.json" "cat small.json > z.json"
-rm -f small.npy small.json part y.json z.json
+numbers=$((16 << 20))
+ones() { head -c $((2 * numbers - 1)) /dev/zero | sed 's/\x00\x00/1,/g; s/\x00/1/'; }
+{ printf '['; ones; printf ']'; } >small.json
+memory "memory of JSON of many 1s, beyond the text" 10 "bytes a number" "$(stat -c %s small.json)" "$numbers" \
+  "$lnorm small.json -o y.npy"
+{ printf '{"shape": [4096, 4096], "dtype": "float32", "data": ['; ones; printf ']}'; } >small.json
+memory "memory of JSON of float32, the same" 10 "bytes a number" "$(stat -c %s small.json)" "$numbers" \
+  "$lnorm small.json -o y.npy"
+rm -f small.npy small.json part y.json y.txt z.txt z.json
 
 "$lnorm" x768.npy -o a.safetensors
 row ".safetensors" 1.0 "$lnorm a.safetensors -o y.npy" "cat a.safetensors > z.npy"

@@ -3,7 +3,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <numeric>
 
@@ -357,4 +361,57 @@ TEST_CASE("closed standard streams are no place for other files") {
   no_output.out = closed();
   CHECK(refusal_fault(run(no_output), {"standard output"}) == "");
   at.check_untouched();
+}
+
+TEST_CASE("text of every element of a long tensor has the numbers of the tensor", "[cli]") {
+  const TempDir directory;
+  const auto run = [&](std::vector<std::string> arguments) {
+    return output_of({.arguments = std::move(arguments), .directory = directory.path().string()});
+  };
+  write_file(directory / "big.npy", big());
+  for (const std::string axes : {"1", "0", "0,1"}) {
+    CAPTURE(axes);
+    run({"big.npy", "--axes", axes, "-o", "y.npy"});
+    run({"big.npy", "--axes", axes, "-o", "y.txt"});
+    const std::string text = read_file(directory / "y.txt");
+    CHECK(difference(run({"show", "y.npy", "--threshold", "500000"}), text).empty());
+    const std::string elements = read_file(directory / "y.npy").substr(128);
+    std::size_t at = text.find_first_of("-0123456789");
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < elements.size(); i += sizeof(float)) {
+      float element;
+      std::memcpy(&element, elements.data() + i, sizeof element);
+      std::array<char, 40> expected;
+      const int length = std::snprintf(expected.data(), expected.size(),
+                                       text.find('e', 8) < text.size() ? "%.4e" : "%.4f",
+                                       static_cast<double>(element));
+      const std::size_t end = text.find_first_of(",]", at);
+      wrong += text.substr(at, end - at) ==
+                       std::string_view(expected.data(), static_cast<std::size_t>(length))
+                   ? 0
+                   : 1;
+      at = std::min(text.find_first_of("-0123456789", end), text.size());
+    }
+    CHECK(wrong == 0);
+    CHECK(at == text.size());
+  }
+}
+
+TEST_CASE("outputs of one number a column or row are written as long text as well", "[cli]") {
+  const TempDir directory;
+  const std::string elements(4 * 300'000, '\0');
+  write_file(directory / "x.npy", npy("<f4", {1, 300'000}, elements));
+  write_file(directory / "column.npy", npy("<f4", {300'000, 1}, elements));
+  const auto run = [&](std::vector<std::string> arguments) {
+    output_of({.arguments = std::move(arguments), .directory = directory.path().string()});
+  };
+  run({"grad", "x.npy", "--dy", "x.npy", "--dweight", "dw.npy"});
+  run({"grad", "x.npy", "--dy", "x.npy", "--dweight", "dw.txt"});
+  run({"column.npy", "-o", "y.npy", "--save-mean", "mean.txt"});
+  const std::string zeros = read_file(directory / "dw.txt");
+  CHECK(std::count(zeros.begin(), zeros.end(), '0') == 300'000);
+  CHECK(difference(zeros.substr(0, 16), "tensor([0., 0., ").empty());
+  const std::string mean = read_file(directory / "mean.txt");
+  CHECK(std::count(mean.begin(), mean.end(), '0') == 300'000);
+  CHECK(mean.ends_with("dtype=torch.float64)\n"));
 }

@@ -137,7 +137,7 @@ class Opening {
       case Format::json:
         if (is_index_of_shards(name_.path)) return open_shards(std::move(bytes_), name_.path);
         try {
-          return open_json(std::move(bytes_));
+          return open_json(std::move(bytes_), options_.in_parallel);
         } catch (const MoreLines& error) {
           throw Error(error.what(), hint);
         }

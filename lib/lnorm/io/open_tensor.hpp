@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "lnorm/core/in_parallel.hpp"
 #include "lnorm/core/pattern.hpp"
 #include "lnorm/io/format.hpp"
 #include "lnorm/io/tensor_set.hpp"
@@ -33,6 +34,7 @@ struct ReadOptions {
   std::optional<Shape> shape = {};
   std::int64_t offset = 0;  // bytes before the elements
   std::endian byte_order = std::endian::little;
+  InParallel in_parallel = one_by_one;  // of what is read as a whole
 };
 
 // One tensor of a set, by the name that was asked for.

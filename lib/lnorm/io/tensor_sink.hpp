@@ -16,6 +16,12 @@ class TensorSink {
   TensorSink& operator=(const TensorSink&) = delete;
   virtual ~TensorSink() = default;
 
+  // Whether what stands for an element depends on all of them. Then survey sees them first, in any order, several threads
+  // at once, and begin_writing follows, before the first of them is encoded.
+  virtual bool surveys() const noexcept { return false; }
+  virtual void survey([[maybe_unused]] std::span<const std::byte> elements) {}
+  virtual void begin_writing() {}
+
   // What stands in the file for whole elements, the first of which is at a position (counted in
   // elements): these bytes themselves, or others, in room, whose contents do not matter. Several threads
   // may do so at once.

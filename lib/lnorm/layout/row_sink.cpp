@@ -12,12 +12,13 @@ RowSink::RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const P
       view_(std::move(view)),
       for_each_tile_(std::move(for_each_tile)) {
   const bool takes_positions = passage.needs_positions || passage.lines_up_rows;
-  if (takes_positions && !sink.has_positions()) spool_.emplace(info);
+  if (sink.surveys() || (takes_positions && !sink.has_positions())) spool_.emplace(info);
   if (passage.lines_up_rows) lined_up_.emplace(info);
 }
 
 std::span<const std::byte> RowSink::put(const Tile& tile, std::span<const std::byte> rows,
                                         std::vector<std::byte>& packed, std::string& text) const {
+  if (sink_.surveys()) sink_.survey(rows);
   if (lined_up_) {
     write_tile(*lined_up_, view_.lined_up(), tile, item_, rows, packed);
     return {};
@@ -41,7 +42,10 @@ void RowSink::finish() {
   if (lined_up_) {
     copy_tiles(*lined_up_->source(), view_.lined_up(), target(), view_, for_each_tile_);
   }
-  if (spool_) copy_in_order(*spool_->source(), sink_);
+  if (spool_) {
+    sink_.begin_writing();
+    encode_in_order(*spool_->source(), sink_, for_each_tile_);
+  }
   sink_.finish();
 }
 

@@ -13,7 +13,7 @@ namespace lnorm {
 // Rows into a sink, in whatever order they lie there.
 class RowSink {
  public:
-  // info: of the tensor that is written. for_each_tile: for finish, if passage lines up rows.
+  // info: of the tensor that is written. for_each_tile: for finish, if the tensor goes by way of a temporary file.
   RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const Passage& passage,
           ForEachTile for_each_tile);
 
@@ -34,7 +34,7 @@ class RowSink {
   std::size_t item_;
   RowView view_;
   ForEachTile for_each_tile_;
-  std::optional<TensorSpool> spool_;     // positions for a sink that has none
+  std::optional<TensorSpool> spool_;     // for a sink that has no positions, or surveys
   std::optional<TensorSpool> lined_up_;  // rows one after another, until all are there
 };
 

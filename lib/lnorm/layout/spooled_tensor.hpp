@@ -6,6 +6,7 @@
 #include "lnorm/io/os.hpp"
 #include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/layout/tiles.hpp"
 
 // Positions for tensors that have none, by way of a temporary file without a name in $TMPDIR or /tmp.
 // Throws Error if that fails.
@@ -36,5 +37,9 @@ std::unique_ptr<TensorSource> spooled(TensorSource& source);
 
 // Copies a tensor from its first element to its last. Finishes the source alone.
 void copy_in_order(TensorSource& source, TensorSink& sink);
+
+// The same of a source with positions, of which several threads encode blocks. Finishes neither.
+void encode_in_order(const TensorSource& source, TensorSink& sink,
+                     const ForEachTile& for_each_tile);
 
 }  // namespace lnorm

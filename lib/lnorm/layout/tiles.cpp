@@ -82,14 +82,15 @@ void copy_tiles(const TensorSource& source, const RowView& from, const TensorSin
   const std::int64_t tile_rows = std::min(rows, std::max<std::int64_t>(1, elements / count));
   const std::int64_t parts = (row_length + count - 1) / count;
   const std::int64_t tiles = parts * ((rows + tile_rows - 1) / tile_rows);
-  for_each_tile(tiles, 2 * kTileBytes, [&](std::int64_t number, TileRoom& room) {
+  const auto copy = [&](std::int64_t number, TileRoom& room) {
     const std::int64_t first_row = number / parts * tile_rows;
     const std::int64_t first = number % parts * count;
     const Tile tile{first_row, std::min(tile_rows, rows - first_row), first,
                     std::min(count, row_length - first)};
     read_tile(source, from, tile, room.packed, room.rows);
     write_tile(sink, to, tile, item, room.rows, room.packed);
-  });
+  };
+  for_each_tile(tiles, 2 * kTileBytes, copy, {});
 }
 
 }  // namespace lnorm

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lnorm/io/tensor_sink.hpp"
@@ -37,13 +38,16 @@ void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, s
 struct TileRoom {
   std::vector<std::byte> rows;
   std::vector<std::byte> packed;
+  std::string text;
+  std::span<const std::byte> encoded;
 };
 
-// Calls work(number, room) for every number below tiles, several at once; bytes: what each takes. Whoever
-// owns the threads provides it.
-using ForEachTile =
-    std::function<void(std::int64_t tiles, std::int64_t bytes,
-                       const std::function<void(std::int64_t number, TileRoom& room)>& work)>;
+// Calls work(number, room) for every number below tiles, several at once, and after it end(number, room), if
+// that is not empty, from the first number to the last; bytes: what each takes. Whoever owns the threads
+// provides it.
+using TileWork = std::function<void(std::int64_t number, TileRoom& room)>;
+using ForEachTile = std::function<void(std::int64_t tiles, std::int64_t bytes, const TileWork& work,
+                                       const TileWork& end)>;
 
 // Copies all rows, which are those of both views, in tiles with runs as long as memory allows. source and
 // sink have positions. Does not finish them.

@@ -71,14 +71,23 @@ void Crew::run(std::int64_t blocks, const Stage& begin, const Stage& work, const
   });
 }
 
-ForEachTile for_each_tile(int threads) {
-  return [threads](std::int64_t tiles, std::int64_t bytes,
-                   const std::function<void(std::int64_t, TileRoom&)>& work) {
-    const Crew crew(threads, tiles, bytes);
-    std::vector<TileRoom> rooms(crew.slots());
-    crew.run(tiles, {}, [&](std::int64_t number, std::size_t slot) { work(number, rooms[slot]); },
-             {});
+InParallel in_parallel(int threads) {
+  return [threads](std::int64_t parts, const std::function<void(std::int64_t)>& work) {
+    Crew(threads, parts).run(parts, {}, [&](std::int64_t part, std::size_t) { work(part); }, {});
   };
+}
+
+ForEachTile for_each_tile(int threads) {
+  return
+      [threads](std::int64_t tiles, std::int64_t bytes, const TileWork& work, const TileWork& end) {
+        const Crew crew(threads, tiles, bytes);
+        std::vector<TileRoom> rooms(crew.slots());
+        const auto in_room = [&rooms](const TileWork& stage) -> Crew::Stage {
+          if (!stage) return {};
+          return [&](std::int64_t number, std::size_t slot) { stage(number, rooms[slot]); };
+        };
+        crew.run(tiles, {}, in_room(work), in_room(end));
+      };
 }
 
 }  // namespace lnorm

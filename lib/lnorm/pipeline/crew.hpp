@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "lnorm/core/in_parallel.hpp"
 #include "lnorm/layout/tiles.hpp"
 
 namespace lnorm {
@@ -39,7 +40,8 @@ class Crew {
   std::size_t slots_;
 };
 
-// Tiles by a crew of that many threads, or fewer.
+// Parts, or tiles, by a crew of that many threads, or fewer.
+InParallel in_parallel(int threads);
 ForEachTile for_each_tile(int threads);
 
 }  // namespace lnorm

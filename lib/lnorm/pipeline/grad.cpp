@@ -141,9 +141,10 @@ class GradientBlocks {
   std::vector<Slot> slots_;
 };
 
-void write(const std::vector<double>& numbers, const TensorInfo& info, TensorSink& sink) {
+void write(const std::vector<double>& numbers, const TensorInfo& info, TensorSink& sink,
+           const ForEachTile& for_each_tile) {
   const std::int64_t count = std::ssize(numbers);
-  RowSink out(sink, info, RowView::contiguous(1, count), {}, {});
+  RowSink out(sink, info, RowView::contiguous(1, count), {}, for_each_tile);
   if (count > 0) {
     std::vector<std::byte> elements(numbers.size() * item_size(info.dtype));
     store(numbers.data(), count, info.dtype, elements.data());
@@ -197,8 +198,8 @@ void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& ke
   }
   rows.finish();
   if (dx) dx->finish();
-  if (wishes.dweight) write(found.dweight, parameters, *sinks.dweight);
-  if (wishes.dbias) write(found.dbias, parameters, *sinks.dbias);
+  if (wishes.dweight) write(found.dweight, parameters, *sinks.dweight, for_each);
+  if (wishes.dbias) write(found.dbias, parameters, *sinks.dbias, for_each);
 }
 
 }  // namespace lnorm

@@ -17,7 +17,7 @@ template <class T>
 std::string shortest(T value, double as_double) {
   if (std::isnan(as_double)) return "nan";
   if (std::isinf(as_double)) return as_double < 0 ? "-inf" : "inf";
-  char buffer[32];
+  char buffer[kJsonNumberRoom];
   std::string_view text = json_number(value, buffer);
   if (text.ends_with(".0")) text.remove_suffix(2);
   return std::string(text);

@@ -1,12 +1,7 @@
 #include "lnorm/report/torch_text.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "lnorm/core/dtype.hpp"
@@ -18,106 +13,91 @@ namespace {
 
 constexpr std::string_view kPrefix = "tensor(";
 
-}  // namespace
-
-// The shown elements one after another, as texts padded to one width.
-class TorchText::Elements {
+// Prints shown elements one after another, and around each what belongs before and behind it.
+class Lines {
  public:
-  Elements(DType dtype, std::span<const std::byte> bytes, const PrintOptions& options)
-      : dtype_(dtype),
-        bytes_(bytes),
-        count_(bytes.size() / item_size(dtype)),
-        precision_(options.precision) {
-    if (is_floating(dtype_)) choose_notation(options.sci_mode);
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (!is_floating(dtype_) || weighs(number(i))) width_ = std::max(width_, text(i).size());
+  // shape: of what is shown. cut: of each axis, whether something is left out amid it.
+  Lines(const Shape& shape, std::vector<bool> cut, std::size_t linewidth,
+        const TorchElements& format)
+      : shape_(shape), cut_(std::move(cut)), format_(format) {
+    const std::size_t rank = shape.size();
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      const std::size_t newlines = axis + 1 == rank ? 1 : rank - axis - 1;
+      breaks_.push_back(',' + std::string(newlines, '\n') +
+                        std::string(kPrefix.size() + axis + 1, ' '));
     }
+    const std::size_t indent = kPrefix.size() + rank - 1;
+    const std::size_t room = linewidth - std::min(linewidth, indent);
+    per_line_ = std::max<std::int64_t>(static_cast<std::int64_t>(room / (format.width() + 2)), 1);
+    // Two breaks on each side of an ellipsis, and brackets.
+    most_ = format.room() + 2 * breaks_.front().size() + 4 * rank + kPrefix.size() + 16;
   }
 
-  std::int64_t width() const { return static_cast<std::int64_t>(width_); }
-
-  std::string next() {
-    const std::string bare = text(next_++);
-    return std::string(width_ - std::min(width_, bare.size()), ' ') + bare;
+  std::string_view print(std::int64_t position, std::span<const std::byte> elements,
+                         std::size_t item, std::string& room) const {
+    room.resize(std::max(room.size(), most_));
+    Shape index = index_of(position, shape_);
+    char* to = room.data();
+    const std::byte* const end = elements.data() + elements.size();
+    for (const std::byte* at = elements.data(); at != end; at += item) {
+      const auto used = static_cast<std::size_t>(to - room.data());
+      if (room.size() - used < most_) {
+        room.resize(2 * room.size());
+        to = room.data() + used;
+      }
+      to = put_before(index, to);
+      to = format_.put(at, to);
+      to = step(index, to);
+    }
+    return {room.data(), static_cast<std::size_t>(to - room.data())};
   }
 
  private:
-  // How all the floats of a tensor are written: 3. or 3.0000 or 3.0000e+00
-  enum class Notation { integral, fixed, scientific };
-
-  static std::string format(double value, Notation notation, int precision) {
-    if (std::isnan(value)) return "nan";
-    if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-    constexpr std::size_t kMostBesidesFraction = std::numeric_limits<double>::max_exponent10 + 8;
-    std::string text(kMostBesidesFraction + static_cast<std::size_t>(precision), '\0');
-    const auto style =
-        notation == Notation::scientific ? std::chars_format::scientific : std::chars_format::fixed;
-    const auto result = std::to_chars(text.data(), text.data() + text.size(), value, style,
-                                      notation == Notation::integral ? 0 : precision);
-    text.resize(static_cast<std::size_t>(result.ptr - text.data()));
-    if (notation == Notation::integral) text += '.';
-    return text;
+  // Between a part of an axis and the one before it. An ellipsis is a part.
+  char* put_break(std::size_t axis, std::int64_t part, char* to) const {
+    const bool stays_on_line = axis + 1 == shape_.size() && part % per_line_ != 0;
+    return put(stays_on_line ? std::string_view(", ") : breaks_[axis], to);
   }
 
-  // Zeros, infinities and NaNs have no say in notation and width: they may stick out.
-  static bool weighs(double value) { return std::isfinite(value) && value != 0; }
-
-  void choose_notation(PrintOptions::SciMode sci_mode) {
-    double smallest = std::numeric_limits<double>::infinity();
-    double largest = 0;
-    bool integral = true;
-    for (std::size_t i = 0; i < count_; ++i) {
-      const double value = number(i);
-      if (!weighs(value)) continue;
-      smallest = std::min(smallest, std::abs(value));
-      largest = std::max(largest, std::abs(value));
-      integral = integral && value == std::trunc(value);
-    }
-    if (largest == 0) return;  // PyTorch does not heed sci_mode here
-    const bool scientific = sci_mode == PrintOptions::SciMode::automatic
-                                ? largest / smallest > 1000 || largest > 1e8 || smallest < 1e-4
-                                : sci_mode == PrintOptions::SciMode::on;
-    if (scientific) {
-      notation_ = Notation::scientific;
-    } else if (!integral) {
-      notation_ = Notation::fixed;
-    }
-  }
-
-  template <class T>
-  T element(std::size_t index) const {
-    T value;
-    std::memcpy(&value, bytes_.data() + index * sizeof(T), sizeof(T));
-    return value;
-  }
-
-  double number(std::size_t index) const {
-    return visit(dtype_, [&]<class T>(T) {
-      if constexpr (std::is_arithmetic_v<T>) {
-        return static_cast<double>(element<T>(index));
-      } else {
-        return to_double(element<T>(index));
+  char* put_before(const Shape& index, char* to) const {
+    const std::size_t rank = shape_.size();
+    std::size_t axis = rank;  // whose list goes on here; those of the axes behind it begin
+    while (axis > 0 && index[axis - 1] == 0) --axis;
+    if (axis == 0) return std::fill_n(put(kPrefix, to), rank, '[');
+    std::int64_t part = index[--axis];
+    if (cut_[axis] && part >= shape_[axis] / 2) {
+      if (part == shape_[axis] / 2) {
+        to = put_break(axis, part, to);
+        to = put(axis + 1 == rank ? " ..." : "...", to);
       }
-    });
+      ++part;
+    }
+    return std::fill_n(put_break(axis, part, to), rank - axis - 1, '[');
   }
 
-  std::string text(std::size_t index) const {
-    if (is_floating(dtype_)) return format(number(index), notation_, precision_);
-    if (dtype_ == DType::boolean) return bytes_[index] == std::byte{0} ? "False" : "True";
-    return visit(dtype_, [&]<class T>(T) -> std::string {
-      if constexpr (std::is_integral_v<T>) return std::to_string(element<T>(index));
-      return {};
-    });
+  // Steps the index; what rolls over closes its list.
+  char* step(Shape& index, char* to) const {
+    for (std::size_t axis = shape_.size(); axis-- > 0;) {
+      if (++index[axis] < shape_[axis]) break;
+      index[axis] = 0;
+      *to++ = ']';
+    }
+    return to;
   }
 
-  DType dtype_;
-  std::span<const std::byte> bytes_;
-  std::size_t count_;
-  int precision_;
-  Notation notation_ = Notation::integral;
-  std::size_t width_ = 1;
-  std::size_t next_ = 0;
+  static char* put(std::string_view text, char* to) {
+    return std::copy(text.begin(), text.end(), to);
+  }
+
+  const Shape& shape_;
+  std::vector<bool> cut_;
+  const TorchElements& format_;
+  std::vector<std::string> breaks_;  // of each axis, where a line ends
+  std::int64_t per_line_;
+  std::size_t most_;  // that an element takes
 };
+
+}  // namespace
 
 TorchText::TorchText(DType dtype, Shape shape, PrintOptions options)
     : dtype_(dtype),
@@ -130,6 +110,9 @@ TorchText::TorchText(DType dtype, Shape shape, PrintOptions options)
   options_.linewidth = std::max<std::int64_t>(options_.linewidth, 0);
   if (count_ > options_.threshold && !shape_.empty()) {
     edge_ = std::max<std::int64_t>(options_.edgeitems, 0);
+  }
+  for (const std::int64_t extent : shape_) {
+    shown_shape_.push_back(is_cut(extent) ? 2 * edge_ : extent);
   }
   if (count_ > 0 && edge_ > 0) find_run(0);
 }
@@ -168,56 +151,43 @@ void TorchText::add(std::span<const std::byte> bytes) {
   position_ = end;
 }
 
+bool TorchText::shows_all() const noexcept { return count_ > 0 && shown_shape_ == shape_; }
+
+std::string_view TorchText::print(const TorchElements& format, std::int64_t position,
+                                  std::span<const std::byte> elements, std::string& room) const {
+  if (shape_.empty()) {
+    room.resize(kPrefix.size() + format.room());
+    char* const begin = std::copy(kPrefix.begin(), kPrefix.end(), room.data());
+    return {room.data(), format.put(elements.data(), begin)};
+  }
+  std::vector<bool> cut;
+  for (const std::int64_t extent : shape_) cut.push_back(is_cut(extent));
+  const Lines lines(shown_shape_, std::move(cut), static_cast<std::size_t>(options_.linewidth),
+                    format);
+  return lines.print(position, elements, item_size(dtype_), room);
+}
+
 std::string TorchText::str() const {
-  std::string out(kPrefix);
-  Elements elements(dtype_, shown_, options_);
-  if (count_ == 0) {
-    out += "[]";
-  } else if (shape_.empty()) {
-    out += elements.next();
+  std::string text;
+  if (shown_.empty()) {
+    text = concat(kPrefix, count_ == 0 ? "[]" : "[...]");
   } else {
-    print_axis(0, elements, out);
+    TorchRange range;
+    range.add(dtype_, shown_);
+    text.resize(print({dtype_, range, options_}, 0, shown_, text).size());
   }
-  print_suffixes(out);
-  return out + ')';
+  return text + end(text.size() - (text.rfind('\n') + 1));  // 0 if there is no other line: npos + 1
 }
 
-void TorchText::print_axis(std::size_t axis, Elements& elements, std::string& out) const {
-  const bool last = axis + 1 == shape_.size();
-  const std::size_t indent = kPrefix.size() + axis;
-  std::int64_t per_line = 1;
-  if (last) {
-    const std::int64_t room = options_.linewidth - static_cast<std::int64_t>(indent);
-    per_line = std::max<std::int64_t>(room / (elements.width() + 2), 1);
-  }
-  const std::size_t newlines = last ? 1 : shape_.size() - axis - 1;
-  const std::string line_break = ',' + std::string(newlines, '\n') + std::string(indent + 1, ' ');
-  const bool cut = is_cut(shape_[axis]);
-  const std::int64_t parts = cut ? 2 * edge_ + 1 : shape_[axis];
-  out += '[';
-  for (std::int64_t part = 0; part < parts; ++part) {
-    if (part > 0) out += part % per_line == 0 ? line_break : ", ";
-    if (cut && part == edge_) {
-      out += last && edge_ > 0 ? " ..." : "...";
-    } else if (last) {
-      out += elements.next();
-    } else {
-      print_axis(axis + 1, elements, out);
-    }
-  }
-  out += ']';
-}
-
-void TorchText::print_suffixes(std::string& out) const {
+std::string TorchText::end(std::size_t column) const {
   std::vector<std::string> suffixes;
   if (count_ == 0 && shape_.size() != 1) suffixes.push_back("size=" + to_string(shape_));
   const bool evident = dtype_ == DType::float32 ||
                        (count_ > 0 && (dtype_ == DType::int64 || dtype_ == DType::boolean));
   if (!evident) suffixes.push_back(concat("dtype=torch.", name(dtype_)));
 
-  // PyTorch takes the last line for two characters longer than it is.
-  const std::size_t line_begin = out.rfind('\n') + 1;  // 0 if there is no other line: npos + 1
-  std::size_t column = out.size() - line_begin + 2;
+  std::string out;
+  column += 2;  // PyTorch takes the last line for two characters longer than it is
   for (const std::string& suffix : suffixes) {
     column += suffix.size() + 2;
     if (column > static_cast<std::size_t>(options_.linewidth)) {
@@ -228,6 +198,7 @@ void TorchText::print_suffixes(std::string& out) const {
     }
     out += suffix;
   }
+  return out + ')';
 }
 
 }  // namespace lnorm

@@ -5,24 +5,18 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/shape.hpp"
+#include "lnorm/report/torch_elements.hpp"
 
 namespace lnorm {
 
-// What torch.set_printoptions sets. Negative numbers, for most of which torch fails, count as 0.
-struct PrintOptions {
-  int precision = 4;              // digits after the point
-  std::int64_t threshold = 1000;  // a tensor of more elements is summarized,
-  std::int64_t edgeitems = 3;     // to this many at either end of every axis
-  std::int64_t linewidth = 80;
-  enum class SciMode { automatic, on, off } sci_mode = SciMode::automatic;
-};
-
-// Prints a tensor as PyTorch's str(tensor) does, to the character. The tensor streams by in C order
-// and only the elements that will be shown are kept.
+// Prints a tensor as PyTorch's str(tensor) does, to the character. Either the tensor streams by in C order, only
+// the elements that will be shown are kept, and str() is their text; or, of a tensor of which all is shown, the
+// caller brings the elements twice: to TorchRange, and then to print.
 //
 // Where PyTorch's releases differ, this is the newer ones' text: columns are as wide as the
 // notation that sci_mode forces needs, and with edgeitems 0 a summary is "tensor([...])".
@@ -45,19 +39,27 @@ class TorchText {
   // The text, "tensor([[...]])" without a newline at the end. All elements must have been added.
   std::string str() const;
 
- private:
-  class Elements;
+  // Whether the tensor has elements and each of them is shown.
+  bool shows_all() const noexcept;
 
+  // The part of the text that shows elements, the first of which is the one at a position among those that are shown.
+  // It lies in room, which only grows.
+  std::string_view print(const TorchElements& format, std::int64_t position,
+                         std::span<const std::byte> elements, std::string& room) const;
+
+  // What follows the last element. column: how long the last line is so far.
+  std::string end(std::size_t column) const;
+
+ private:
   bool is_cut(std::int64_t extent) const;
   void find_run(std::int64_t position);
-  void print_axis(std::size_t axis, Elements& elements, std::string& out) const;
-  void print_suffixes(std::string& out) const;
 
   DType dtype_;
   Shape shape_;
   PrintOptions options_;
   std::int64_t count_;
   std::int64_t edge_ = std::numeric_limits<std::int64_t>::max();  // edgeitems, in a summary
+  Shape shown_shape_;                                             // of what is shown
   std::int64_t position_ = 0;                                     // of the next element added
   std::int64_t run_begin_;                                        // of the next shown elements
   std::int64_t run_end_;

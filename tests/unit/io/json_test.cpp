@@ -73,7 +73,7 @@ std::string error_of(const std::string& text, std::optional<std::string> member 
 
 template <class T>
 std::string number(T value) {
-  char buffer[32];
+  char buffer[lnorm::kJsonNumberRoom];
   return std::string(lnorm::json_number(value, buffer));
 }
 

@@ -45,6 +45,41 @@ TEST_CASE("TorchText prints what PyTorch printed", "[torch_text]") {
   }
 }
 
+TEST_CASE("TorchText prints pieces that are not kept", "[torch_text]") {
+  std::size_t printed = 0;
+  for (const support::TorchCase& test : support::torch_cases().all) {
+    const TorchText text(test.dtype, test.shape, test.options);
+    if (!text.shows_all()) continue;
+    ++printed;
+    CAPTURE(name(test.dtype), to_string(test.shape), test.arguments);
+    const std::size_t item = item_size(test.dtype);
+    const std::span<const std::byte> bytes(test.elements);
+    for (const std::size_t piece : std::vector<std::size_t>{1, 7, 1021}) {
+      CAPTURE(piece);
+      const auto each = [&](auto see) {
+        for (std::size_t at = 0; at < bytes.size(); at += piece * item) {
+          see(at / item, bytes.subspan(at, std::min(piece * item, bytes.size() - at)));
+        }
+      };
+      TorchRange range;
+      each([&](std::size_t, auto elements) {
+        TorchRange part;
+        part.add(test.dtype, elements);
+        range.add(part);
+      });
+      const TorchElements format(test.dtype, range, test.options);
+      std::string result;
+      std::string room;
+      each([&](std::size_t first, auto elements) {
+        result += text.print(format, static_cast<std::int64_t>(first), elements, room);
+      });
+      result += text.end(result.size() - (result.rfind('\n') + 1));
+      CHECK(result == test.text);
+    }
+  }
+  CHECK(printed > 100);
+}
+
 TEST_CASE("TorchText prints a summary without edge items", "[torch_text]") {
   PrintOptions options;
   options.threshold = 0;

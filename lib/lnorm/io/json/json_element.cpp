@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string_view>
 #include <type_traits>
@@ -67,9 +68,27 @@ bool read(Value& value, Float8E5M2& element) { return read_small(value, to_float
 bool read(Value& value, Float16& element) { return read_small(value, to_float16, element); }
 bool read(Value& value, BFloat16& element) { return read_small(value, to_bfloat16, element); }
 
+template <class T>
+std::optional<std::size_t> read_list(simdjson::ondemand::array& list, std::span<std::byte> to) {
+  const std::size_t room = to.size() / sizeof(T);
+  std::byte* at = to.data();
+  std::size_t count = 0;
+  for (auto result : list) {
+    Value value;
+    T element;
+    if (result.get(value) != simdjson::SUCCESS || count == room || !read(value, element)) {
+      return std::nullopt;
+    }
+    std::memcpy(at, &element, sizeof element);
+    at += sizeof element;
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
-bool append_json_element(Value& value, DType dtype, std::vector<std::byte>& elements) {
+bool append_json_element(Value& value, DType dtype, RawBytes& elements) {
   const auto append = [&](auto element) {
     if (!read(value, element)) return false;
     const auto* const bytes = reinterpret_cast<const std::byte*>(&element);
@@ -77,6 +96,11 @@ bool append_json_element(Value& value, DType dtype, std::vector<std::byte>& elem
     return true;
   };
   return dtype == DType::float64 ? append(double{}) : visit(dtype, append);
+}
+
+std::optional<std::size_t> read_json_list(simdjson::ondemand::array& list, DType dtype,
+                                          std::span<std::byte> to) {
+  return visit(dtype, [&]<class T>(T) { return read_list<T>(list, to); });
 }
 
 }  // namespace lnorm

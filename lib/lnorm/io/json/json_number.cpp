@@ -5,93 +5,84 @@
 #include <charconv>
 #include <cmath>
 
+#include "lnorm/core/decimal_digits.hpp"
+#include "lnorm/core/shortest_decimal.hpp"
+
 namespace lnorm {
 
 namespace {
 
-// scientific: "-d.ddde+xx", as std::to_chars writes it. Python's repr writes exponents from -4 to
-// 15 without an e, and marks a float without a fraction by ".0".
-std::string_view lay_out(std::string_view scientific, JsonNumberBuffer buffer) {
-  char* out = buffer.data();
-  const auto put = [&](std::string_view text) { out = std::copy(text.begin(), text.end(), out); };
-  const std::size_t e = scientific.find('e');
-  int exponent = 0;
-  const char* const exponent_start = scientific.data() + e + (scientific[e + 1] == '+' ? 2 : 1);
-  std::from_chars(exponent_start, scientific.data() + scientific.size(), exponent);
-  if (exponent < -4 || exponent >= 16) {
-    put(scientific);
-  } else {
-    if (scientific[0] == '-') put("-");
-    if (exponent < 0) out = std::copy_n("0.000", 1 - exponent, out);
-    const char* const first = scientific.data() + (scientific[0] == '-' ? 1 : 0);
-    // With a point after the first.
-    const int digits = std::max(1, static_cast<int>(scientific.data() + e - first) - 1);
-    for (int i = 0; i < std::max(digits, exponent + 2); ++i) {
-      if (i == exponent + 1 && i > 0) *out++ = '.';
-      *out++ = i < digits ? first[i + (i > 0 ? 1 : 0)] : '0';
-    }
+char* put(std::string_view text, char* to) { return std::copy(text.begin(), text.end(), to); }
+
+// Python's repr writes exponents from -4 to 15 without an e, and marks a float without a fraction by ".0".
+char* put_decimal(ShortestDecimal decimal, char* to) {
+  while (decimal.digits % 10 == 0) {
+    decimal.digits /= 10;
+    ++decimal.exponent;
   }
-  return {buffer.data(), static_cast<std::size_t>(out - buffer.data())};
+  const int digits = digits_of(decimal.digits);
+  const int exponent = decimal.exponent + digits - 1;  // of the first
+  if (exponent >= 16 || exponent < -4) {
+    return put_exponent(exponent, put_with_point(decimal.digits, digits, digits - 1, to));
+  }
+  if (exponent < 0) {
+    to = std::copy_n("0.000", 1 - exponent, to);
+    return put_digits(decimal.digits, digits, to);
+  }
+  if (decimal.exponent < 0) return put_with_point(decimal.digits, digits, -decimal.exponent, to);
+  to = put_digits(decimal.digits, digits, to);
+  return put(".0", std::fill_n(to, decimal.exponent, '0'));
 }
 
-std::string_view special(double value) {
-  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+char* put_special(double value, char* to) {
+  return put(std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity", to);
 }
 
 template <class T>
-std::string_view shortest(T value, JsonNumberBuffer buffer) {
-  if (!std::isfinite(value)) return special(static_cast<double>(value));
-  std::array<char, 32> scientific;
-  const auto result = std::to_chars(scientific.data(), scientific.data() + scientific.size(), value,
-                                    std::chars_format::scientific);
-  return lay_out({scientific.data(), static_cast<std::size_t>(result.ptr - scientific.data())},
-                 buffer);
+char* put_shortest(T value, char* to) {
+  if (!std::isfinite(value)) return put_special(static_cast<double>(value), to);
+  if (std::signbit(value)) *to++ = '-';
+  if (value == 0) return put("0.0", to);
+  return put_decimal(shortest_decimal(std::abs(value)), to);
 }
 
-// Of the floats of 8 and 16 bits, which std::to_chars does not have: tries one digit more until it reads back
+// Of the floats of 8 and 16 bits, which shortest_decimal does not have: tries one digit more until it reads back
 // (five always do). A tie between two decimals may read back only if rounded away from zero.
 template <class Small, class ToSmall>
-std::string_view shortest_small(Small value, ToSmall to_small, JsonNumberBuffer buffer) {
+char* put_shortest_small(Small value, ToSmall to_small, char* to) {
   const double exact = to_double(value);
-  if (!std::isfinite(exact)) return special(exact);
-  std::array<char, 32> scientific;
+  if (!std::isfinite(exact)) return put_special(exact, to);
+  if (exact == 0) return put_shortest(exact, to);
+  std::array<char, 32> text;
   for (int precision = 0;; ++precision) {
     for (const double rounded : {exact, std::nextafter(exact, 2 * exact)}) {
-      const auto result = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
-                                        rounded, std::chars_format::scientific, precision);
+      const auto result = std::to_chars(text.data(), text.data() + text.size(), rounded,
+                                        std::chars_format::scientific, precision);
       double back = 0;
-      std::from_chars(scientific.data(), result.ptr, back);
-      if (to_small(back).bits != value.bits) continue;
-      return lay_out({scientific.data(), static_cast<std::size_t>(result.ptr - scientific.data())},
-                     buffer);
+      std::from_chars(text.data(), result.ptr, back);
+      if (to_small(back).bits == value.bits) return put_shortest(back, to);
     }
   }
 }
 
 }  // namespace
 
-std::string_view json_number(double value, JsonNumberBuffer buffer) {
-  return shortest(value, buffer);
+char* put_json_number(double value, char* to) { return put_shortest(value, to); }
+
+char* put_json_number(float value, char* to) { return put_shortest(value, to); }
+
+char* put_json_number(Float8E4M3 value, char* to) {
+  return put_shortest_small(value, to_float8_e4m3, to);
 }
 
-std::string_view json_number(float value, JsonNumberBuffer buffer) {
-  return shortest(value, buffer);
+char* put_json_number(Float8E5M2 value, char* to) {
+  return put_shortest_small(value, to_float8_e5m2, to);
 }
 
-std::string_view json_number(Float8E4M3 value, JsonNumberBuffer buffer) {
-  return shortest_small(value, to_float8_e4m3, buffer);
-}
+char* put_json_number(Float16 value, char* to) { return put_shortest_small(value, to_float16, to); }
 
-std::string_view json_number(Float8E5M2 value, JsonNumberBuffer buffer) {
-  return shortest_small(value, to_float8_e5m2, buffer);
-}
-
-std::string_view json_number(Float16 value, JsonNumberBuffer buffer) {
-  return shortest_small(value, to_float16, buffer);
-}
-
-std::string_view json_number(BFloat16 value, JsonNumberBuffer buffer) {
-  return shortest_small(value, to_bfloat16, buffer);
+char* put_json_number(BFloat16 value, char* to) {
+  return put_shortest_small(value, to_bfloat16, to);
 }
 
 }  // namespace lnorm

@@ -10,6 +10,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_element.hpp"
+#include "lnorm/io/json/json_numbers.hpp"
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/members.hpp"
 
@@ -29,7 +30,8 @@ constexpr std::size_t kMostKeys = 1'000'000;
 // Walks one JSON text. Nesting is followed by recursion, which kMaxRank bounds.
 class JsonReader {
  public:
-  explicit JsonReader(const PaddedJson& json) : text_(json.name, json.text, json.line.value_or(1)) {
+  explicit JsonReader(const PaddedJson& json)
+      : text_(json.name, json.text, json.line.value_or(1)), in_parallel_(json.in_parallel) {
     tensor_.info.name = json.line ? concat(json.name, ':', *json.line) : json.name;
   }
 
@@ -47,6 +49,7 @@ class JsonReader {
     const std::string_view content = text_behind_mark();
     const std::string_view value = value_of(content);
     if (value.front() != '{') return std::nullopt;
+    check_depth(value);
     ondemand::object object = parse_object(content, value);
     std::vector<JsonMember> members = members_of(object, value.data());
     check_at_end();
@@ -67,13 +70,16 @@ class JsonReader {
   std::string_view value_of(std::string_view content) const {
     const std::string_view value = trimmed_json(content);
     if (value.empty()) text_.fail(text_.end(), "found no value, expected a tensor");
+    return value;
+  }
+
+  void check_depth(std::string_view value) const {
     // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made. There
     // may be an object of objects of lists.
     const bool look = value.size() >= kLargeText;
     if (const char* const at = look ? text_.deeper_than(kMaxRank + 2, value.data()) : nullptr) {
       text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
     }
-    return value;
   }
 
   ondemand::object parse_object(std::string_view content, std::string_view value) {
@@ -85,11 +91,13 @@ class JsonReader {
 
   // value: of content, at its ends; content is followed by SIMDJSON_PADDING bytes.
   JsonTensor read_value_alone(std::string_view content, std::string_view value) {
+    if (read_numbers(value)) return std::move(tensor_);
+    check_depth(value);
     if (value.front() == '{') {
       ondemand::object object = parse_object(content, value);
       const std::vector<JsonMember> members = members_of(object, value.data());
       check_at_end();
-      read_described(object, members, value.data());
+      read_described(content, object, members, value.data());
     } else if (value.front() == '[') {
       parse(content);
       ondemand::array array;
@@ -100,6 +108,15 @@ class JsonReader {
       read_root_scalar(value);
     }
     return std::move(tensor_);
+  }
+
+  // The fast way, for what is all numbers.
+  bool read_numbers(std::string_view list) {
+    auto numbers = read_json_numbers(list, tensor_.info.dtype, in_parallel_);
+    if (!numbers) return false;
+    tensor_.info.shape = std::move(numbers->shape);
+    tensor_.elements = std::move(numbers->elements);
+    return true;
   }
 
   const char* location() {
@@ -137,7 +154,7 @@ class JsonReader {
   }
 
   void check_at_end() {
-    const char* rest;
+    const char* rest = nullptr;
     if (document_.current_location().get(rest) != simdjson::OUT_OF_BOUNDS)
       text_.fail_after_value(rest);
   }
@@ -210,7 +227,8 @@ class JsonReader {
   }
 
   // {"shape", "data", "dtype"}
-  void read_described(ondemand::object& object, const Members& names, const char* at) {
+  void read_described(std::string_view content, ondemand::object& object, const Members& names,
+                      const char* at) {
     if (!all_are_fields(names)) {
       text_.fail(at, concat("found an object of ", list(names), ", expected a tensor"));
     }
@@ -241,7 +259,12 @@ class JsonReader {
       text_.fail(at, concat("shape ", to_string(shape), " has more than 2^63 - 1 elements"));
     ondemand::value data = field(object, names, "data", at);
     const char* const data_at = data.raw_json_token().data();
-    read_value(data, 0);
+    parser_ = ondemand::parser();  // whose index may take as much memory as the elements
+    if (!read_numbers(find(names, "data")->value)) {
+      object = parse_object(content, {at, 1});
+      data = field(object, names, "data", at);
+      read_value(data, 0);
+    }
     const std::int64_t read = element_count(extents_);
     if (extents_ != shape && (extents_.size() > 1 || read != *count)) {
       text_.fail(data_at, concat(R"("data" has shape )", to_string(extents_), ", expected ",
@@ -372,6 +395,7 @@ class JsonReader {
   }
 
   JsonText text_;
+  InParallel in_parallel_;
   ondemand::parser parser_;
   ondemand::document document_;
   JsonTensor tensor_;

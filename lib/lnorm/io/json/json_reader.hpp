@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lnorm/core/in_parallel.hpp"
+#include "lnorm/core/raw_bytes.hpp"
 #include "lnorm/core/tensor_info.hpp"
 
 // How tensors stand in a JSON text (json_tensor.hpp says which do). All that fails throws Error with line, column
@@ -18,12 +20,13 @@ struct PaddedJson {
   std::string name;  // for messages
   std::string_view text;
   std::optional<std::int64_t> line;  // the number of its first line, which the tensor's name gets
+  InParallel in_parallel = one_by_one;
 };
 inline constexpr std::size_t kJsonPadding = 64;
 
 struct JsonTensor {
   TensorInfo info;
-  std::vector<std::byte> elements;
+  RawBytes elements;
 };
 
 struct JsonMember {

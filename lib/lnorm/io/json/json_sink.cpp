@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <unordered_set>
@@ -27,13 +29,13 @@ class JsonSink final : public TensorSink {
 
   std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
                                     std::string& room) const override {
-    room.clear();
     if (elements.empty()) return {};  // of such a tensor there is no index, and finish writes it
+    std::span<const std::byte> text;
     visit(dtype_, [&](auto element) {
       using T = decltype(element);
-      if constexpr (!std::is_integral_v<T>) encode_as<T>(position, elements, room);
+      if constexpr (!std::is_integral_v<T>) text = encode_as<T>(position, elements, room);
     });
-    return std::as_bytes(std::span(room));
+    return text;
   }
 
   void write(std::span<const std::byte> encoded) override { bytes_.write(encoded); }
@@ -50,34 +52,52 @@ class JsonSink final : public TensorSink {
     return object.dump();
   }
 
+  // room only grows: what it holds beyond the text is written over by the next one.
   template <class T>
-  void encode_as(std::int64_t position, std::span<const std::byte> elements,
-                 std::string& text) const {
+  std::span<const std::byte> encode_as(std::int64_t position, std::span<const std::byte> elements,
+                                       std::string& room) const {
+    const std::size_t most = kJsonNumberRoom + 2 * shape_.size() + 1;  // that an element takes
+    room.resize(std::max(room.size(), elements.size() / sizeof(T) * 12 + most));
     Shape index = index_of(position, shape_);
-    if (position == 0) text.append(shape_.size(), '[');
-    char buffer[32];
+    char* to = room.data();
+    if (position == 0) to = std::fill_n(to, shape_.size(), '[');
     for (; !elements.empty(); elements = elements.subspan(sizeof(T))) {
+      const auto used = static_cast<std::size_t>(to - room.data());
+      if (room.size() - used < most) {
+        room.resize(2 * room.size());
+        to = room.data() + used;
+      }
       T element;
       std::memcpy(&element, elements.data(), sizeof element);
-      const std::string_view number = json_number(element, buffer);
-      text += number == "NaN" && !nan_.empty() ? nan_ : number;
-      end_element(index, text);
+      to = put_element(element, to);
+      to = end_element(index, to);
     }
+    return std::as_bytes(std::span(room.data(), to));
+  }
+
+  template <class T>
+  char* put_element(T element, char* to) const {
+    char* const end = put_json_number(element, to);
+    return *to == 'N' && !nan_.empty() ? std::copy(nan_.begin(), nan_.end(), to) : end;
   }
 
   // Steps the index; what rolls over closes its list.
-  void end_element(Shape& index, std::string& text) const {
+  char* end_element(Shape& index, char* to) const {
+    if (!shape_.empty() && ++index.back() < shape_.back()) {
+      *to++ = ',';
+      return to;
+    }
     std::size_t closed = 0;
     while (closed < shape_.size()) {
       const std::size_t axis = shape_.size() - 1 - closed;
-      if (++index[axis] < shape_[axis]) break;
+      if (closed > 0 && ++index[axis] < shape_[axis]) break;
       index[axis] = 0;
       ++closed;
     }
-    if (closed > 0) text.append(closed, ']');
-    if (closed == shape_.size()) return;
-    text += ',';
-    if (closed > 0) text.append(closed, '[');
+    to = std::fill_n(to, closed, ']');
+    if (closed == shape_.size()) return to;
+    *to++ = ',';
+    return std::fill_n(to, closed, '[');
   }
 
   ByteSink& bytes_;

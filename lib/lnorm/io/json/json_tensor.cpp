@@ -1,6 +1,7 @@
 #include "lnorm/io/json/json_tensor.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
@@ -30,23 +31,50 @@ class JsonSource final : public RandomAccessSource {
   }
 
  private:
-  std::vector<std::byte> elements_;
+  RawBytes elements_;
 };
 
 std::unique_ptr<TensorSource> source_of(JsonTensor tensor) {
   return std::make_unique<JsonSource>(std::move(tensor));
 }
 
-std::vector<std::byte> read_text(ByteSource& bytes) {
-  std::vector<std::byte> text;
-  if (bytes.remaining()) {
-    const auto size = static_cast<std::size_t>(*bytes.remaining());
-    text.reserve(std::min(size, kMaxText) + 1 + kJsonPadding);
+// The rest of a file.
+RawBytes read_file(const ByteSource& bytes, std::size_t size, const InParallel& in_parallel) {
+  constexpr std::size_t kPart = std::size_t{1} << 20;
+  RawBytes text;
+  text.reserve(size + kJsonPadding);
+  text.resize(size);
+  std::atomic<std::size_t> read = 0;  // less than all if the file has been cut short
+  in_parallel(static_cast<std::int64_t>((size + kPart - 1) / kPart), [&](std::int64_t part) {
+    const std::size_t start = static_cast<std::size_t>(part) * kPart;
+    read += bytes.read_at(static_cast<std::int64_t>(start),
+                          std::span(text).subspan(start, std::min(kPart, size - start)));
+  });
+  text.resize(read);
+  return text;
+}
+
+RawBytes read_stream(ByteSource& bytes, std::size_t most) {
+  constexpr std::size_t kFirstGrowth = std::size_t{1} << 16;
+  RawBytes text;
+  std::size_t done = 0;
+  while (done == text.size() && done < most) {
+    text.resize(std::min(most, std::max(kFirstGrowth, 2 * done)));
+    done += bytes.read(std::span(text).subspan(done));
   }
+  text.resize(done);
+  return text;
+}
+
+RawBytes read_text(ByteSource& bytes, const InParallel& in_parallel) {
   // What is no text says so early: a device that has no end (/dev/zero) is not read until memory is full.
   const auto start = bytes.peek(ByteSource::kLookAhead);
   const bool is_text = std::find(start.begin(), start.end(), std::byte{}) == start.end();
-  bytes.read(text, is_text ? kMaxText + 1 : start.size());
+  const std::size_t most = is_text ? kMaxText + 1 : start.size();
+  const auto size = static_cast<std::size_t>(bytes.remaining().value_or(0));
+  RawBytes text = bytes.has_positions() && size > 0
+                      ? read_file(bytes, std::min(size, most), in_parallel)
+                      : read_stream(bytes, most);
   if (text.size() > kMaxText) {
     throw Error(
         concat(printable(bytes.name()), ": JSON of more than 4 GiB; use .npy for large tensors"));
@@ -56,10 +84,11 @@ std::vector<std::byte> read_text(ByteSource& bytes) {
 
 class JsonSet final : public TensorSet {
  public:
-  explicit JsonSet(ByteSource& bytes) : TensorSet(bytes.name()), text_(read_text(bytes)) {
+  JsonSet(ByteSource& bytes, const InParallel& in_parallel)
+      : TensorSet(bytes.name()), text_(read_text(bytes, in_parallel)) {
     const std::size_t size = text_.size();
     text_.resize(size + kJsonPadding);
-    json_ = {bytes.name(), {reinterpret_cast<const char*>(text_.data()), size}, {}};
+    json_ = {bytes.name(), {reinterpret_cast<const char*>(text_.data()), size}, {}, in_parallel};
     members_ = json_members(json_);
     if (!members_) info(0);
   }
@@ -102,7 +131,7 @@ class JsonSet final : public TensorSet {
     return members_ ? read_json_member(json_, (*members_)[index]) : read_json(json_);
   }
 
-  std::vector<std::byte> text_;  // with its padding
+  RawBytes text_;  // with its padding
   PaddedJson json_;
   std::optional<std::vector<JsonMember>> members_;  // unless it is one tensor without a name
   // What info has read, for open.
@@ -117,7 +146,7 @@ class Padded {
       : text_(std::move(text)) {
     const std::size_t size = text_.size();
     text_.resize(size + kJsonPadding);
-    json_ = {name, std::string_view(text_).substr(0, size), line};
+    json_ = {.name = name, .text = std::string_view(text_).substr(0, size), .line = line};
   }
   const PaddedJson& json() const noexcept { return json_; }
 
@@ -149,8 +178,9 @@ std::unique_ptr<TensorSource> parse(const Padded& text) {
 
 }  // namespace
 
-std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes) {
-  return std::make_unique<JsonSet>(*bytes);
+std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
+                                     const InParallel& in_parallel) {
+  return std::make_unique<JsonSet>(*bytes, in_parallel);
 }
 
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "lnorm/core/in_parallel.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/tensor_set.hpp"
@@ -20,7 +21,8 @@ namespace lnorm {
 
 // The tensors of a whole text: one without a name, or those of an object, in its order. Throws Error with line,
 // column and index path.
-std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes);
+std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
+                                     const InParallel& in_parallel = one_by_one);
 
 // The one tensor of a text at hand; name is for messages.
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text);

@@ -1,0 +1,147 @@
+#include "lnorm/core/shortest_decimal.hpp"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <limits>
+
+#include "lnorm/core/int128.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// 10^k, scaled by a power of two to 128 bits, of which the first is set, and rounded up.
+struct PowerOfTen {
+  std::uint64_t high;
+  std::uint64_t low;
+};
+
+constexpr int kLeastPower = -292;
+constexpr int kMostPower = 324;
+using PowersOfTen = std::array<PowerOfTen, kMostPower - kLeastPower + 1>;
+
+// A number scaled to 192 bits, of which the first is set: the lowest limb first. Steps drop what is below.
+class Scaled {
+ public:
+  constexpr void times_ten() {
+    std::uint64_t carry = 0;
+    for (std::uint64_t& limb : limbs_) {
+      const UInt128 product = UInt128{limb} * 10 + carry;
+      limb = static_cast<std::uint64_t>(product);
+      carry = static_cast<std::uint64_t>(product >> 64);
+    }
+    const int shift = carry < 8 ? 3 : 4;  // carry: 5 to 9
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::uint64_t above = i < 2 ? limbs_[i + 1] : carry;
+      limbs_[i] = limbs_[i] >> shift | above << (64 - shift);
+    }
+  }
+
+  constexpr void over_ten() {
+    std::uint64_t remainder = 0;
+    std::array<std::uint64_t, 4> quotient{};
+    for (std::size_t i = 4; i-- > 0;) {
+      const UInt128 part = UInt128{remainder} << 64 | (i > 0 ? limbs_[i - 1] : 0);
+      quotient[i] = static_cast<std::uint64_t>(part / 10);
+      remainder = static_cast<std::uint64_t>(part % 10);
+    }
+    const int shift = std::countl_zero(quotient[3]);
+    for (std::size_t i = 0; i < 3; ++i) {
+      limbs_[i] = quotient[i + 1] << shift | quotient[i] >> (64 - shift);
+    }
+  }
+
+  constexpr PowerOfTen rounded_up(bool is_exact) const {
+    const UInt128 top = UInt128{limbs_[2]} << 64 | limbs_[1];
+    const UInt128 rounded = top + (is_exact && limbs_[0] == 0 ? 0 : 1);
+    return {static_cast<std::uint64_t>(rounded >> 64), static_cast<std::uint64_t>(rounded)};
+  }
+
+ private:
+  std::array<std::uint64_t, 3> limbs_{0, 0, std::uint64_t{1} << 63};
+};
+
+constexpr PowersOfTen make_powers() {
+  PowersOfTen powers{};
+  Scaled power;
+  for (int k = 0; k <= kMostPower; ++k, power.times_ten()) {
+    powers[static_cast<std::size_t>(k - kLeastPower)] = power.rounded_up(true);
+  }
+  power = {};
+  for (int k = -1; k >= kLeastPower; --k) {
+    power.over_ten();
+    powers[static_cast<std::size_t>(k - kLeastPower)] = power.rounded_up(false);
+  }
+  return powers;
+}
+
+constexpr PowersOfTen kPowers = make_powers();
+
+// What the algorithm needs of a type: its bits, and a product with a power of ten, rounded to odd: all bits below the
+// last are one bit, which is set if any of them is.
+struct DoubleBits {
+  using Bits = std::uint64_t;
+  static Bits product(const PowerOfTen& power, Bits factor) noexcept {
+    const auto low = static_cast<std::uint64_t>(UInt128{power.low} * factor >> 64);
+    const UInt128 sum = UInt128{power.high} * factor + low;
+    return static_cast<Bits>(sum >> 64) | (static_cast<std::uint64_t>(sum) > 1 ? 1 : 0);
+  }
+};
+
+struct FloatBits {
+  using Bits = std::uint32_t;
+  static Bits product(const PowerOfTen& power, Bits factor) noexcept {
+    const std::uint64_t rounded_up = power.high + (power.low != 0 ? 1 : 0);
+    const UInt128 product = UInt128{rounded_up} * factor;
+    const auto below = static_cast<std::uint32_t>(product >> 32);
+    return static_cast<Bits>(product >> 64) | (below > 1 ? 1 : 0);
+  }
+};
+
+// The names are the paper's: the value is c * 2^q, v, and what rounds to it lies from vl to vr, all times 4 * 10^-k.
+template <class Type, class T>
+ShortestDecimal schubfach(T value) noexcept {
+  using Bits = typename Type::Bits;
+  constexpr int kFraction = std::numeric_limits<T>::digits - 1;
+  constexpr int kBias = std::numeric_limits<T>::max_exponent - 1 + kFraction;
+  const auto bits = std::bit_cast<Bits>(value);
+  const Bits fraction = bits & ((Bits{1} << kFraction) - 1);
+  const auto exponent = static_cast<int>(bits >> kFraction);
+  const Bits c = exponent == 0 ? fraction : fraction | Bits{1} << kFraction;
+  const int q = (exponent == 0 ? 1 : exponent) - kBias;
+  if (q <= 0 && -q <= kFraction && (c & ((Bits{1} << -q) - 1)) == 0)
+    return {c >> -q, 0};  // an integer
+
+  const bool closer_below = fraction == 0 && exponent > 1;
+  const Bits odd = c & 1;  // an odd value does not own the ends of its interval
+  const int k =
+      (q * 1262611 - (closer_below ? 524031 : 0)) >> 22;  // floor(log10 of the interval's length)
+  const int h = q + (-k * 1741647 >> 19) + 1;
+  const PowerOfTen& power = kPowers[static_cast<std::size_t>(-k - kLeastPower)];
+  const Bits lower = Type::product(power, (4 * c - (closer_below ? 1 : 2)) << h) + odd;
+  const Bits v = Type::product(power, (4 * c) << h);
+  const Bits upper = Type::product(power, (4 * c + 2) << h) - odd;
+
+  // Which way it goes is as good as random: there are no branches.
+  const Bits s = v / 4;
+  const Bits tens = s / 10;
+  const bool tens_below = lower <= 40 * tens;
+  const bool tens_above = 40 * tens + 40 <= upper;
+  const bool below = lower <= 4 * s;
+  const bool above = 4 * s + 4 <= upper;
+  const Bits middle = 4 * s + 2;
+  const bool closer_above = (v > middle) | ((v == middle) & ((s & 1) != 0));
+  const bool ends_in_zero = (tens > 0) & (tens_below != tens_above);
+  const bool rounds_up = below != above ? above : closer_above;
+  const Bits digits = ends_in_zero ? tens + (tens_above ? 1 : 0) : s + (rounds_up ? 1 : 0);
+  return {digits, k + (ends_in_zero ? 1 : 0)};
+}
+
+}  // namespace
+
+ShortestDecimal shortest_decimal(double value) noexcept { return schubfach<DoubleBits>(value); }
+
+ShortestDecimal shortest_decimal(float value) noexcept { return schubfach<FloatBits>(value); }
+
+}  // namespace lnorm

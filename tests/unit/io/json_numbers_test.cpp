@@ -1,0 +1,139 @@
+#include "lnorm/io/json/json_numbers.hpp"
+
+#include <charconv>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lnorm/core/text.hpp"
+#include "lnorm/pipeline/crew.hpp"
+#include "support/catch.hpp"
+
+namespace lnorm {
+namespace {
+
+std::string nested(const Shape& shape, const std::vector<double>& values, const char* blank) {
+  std::string text;
+  const auto write = [&](auto& self, std::size_t axis, std::size_t first, std::size_t count) {
+    if (axis == shape.size()) {
+      text += nlohmann::json(values[first]).dump();
+      return;
+    }
+    const auto extent = static_cast<std::size_t>(shape[axis]);
+    text += concat('[', blank);
+    for (std::size_t i = 0; i < extent; ++i) {
+      if (i > 0) text += concat(',', blank);
+      self(self, axis + 1, first + i * (count / extent), count / extent);
+    }
+    text += concat(blank, ']');
+  };
+  write(write, 0, 0, values.size());
+  return text;
+}
+
+std::vector<double> random_values(std::size_t count) {
+  std::mt19937 random(static_cast<unsigned>(count));
+  std::normal_distribution<double> normal;
+  std::vector<double> values(count);
+  for (double& value : values) value = normal(random);
+  return values;
+}
+
+std::vector<double> doubles_of(const JsonNumbers& numbers) {
+  std::vector<double> values(numbers.elements.size() / sizeof(double));
+  std::memcpy(values.data(), numbers.elements.data(), numbers.elements.size());
+  return values;
+}
+
+// By another parser: what the text says, as numbers in a row; false if lists differ in length or depth.
+bool flatten(const nlohmann::json& value, std::span<const std::int64_t> shape,
+             std::vector<double>& to) {
+  if (shape.empty()) {
+    if (value.is_number()) to.push_back(value.get<double>());
+    return value.is_number();
+  }
+  if (!value.is_array() || std::ssize(value) != shape[0]) return false;
+  return std::all_of(value.begin(), value.end(), [&](const nlohmann::json& part) {
+    return flatten(part, shape.subspan(1), to);
+  });
+}
+
+TEST_CASE("large lists of numbers are read in slices", "[io][json]") {
+  const std::vector<Shape> shapes{{60'000},         {1, 60'000},     {60'000, 1},
+                                  {300, 200},       {3, 20'000},     {20'000, 3},
+                                  {1, 1, 60'000},   {2, 30'000, 1},  {7, 1, 9000},
+                                  {30, 1, 40, 50},  {5, 6, 7, 8, 9}, {2, 2, 2, 2, 2, 2, 2, 2, 300},
+                                  {1, 20'000, 1, 3}};
+  for (const Shape& shape : shapes) {
+    const auto values = random_values(static_cast<std::size_t>(element_count(shape)));
+    for (const char* const blank : {"", " \n\t "}) {
+      CAPTURE(to_string(shape), blank);
+      const std::string text = nested(shape, values, blank);
+      for (const InParallel& in_parallel : {InParallel(one_by_one), lnorm::in_parallel(3)}) {
+        const auto found = read_json_numbers(text, DType::float64, in_parallel);
+        REQUIRE(found);
+        CHECK(found->shape == shape);
+        CHECK((doubles_of(*found) == values));
+      }
+    }
+  }
+}
+
+TEST_CASE("what is no tensor is not read in slices", "[io][json]") {
+  std::mt19937 random(7);
+  std::size_t read = 0;
+  for (const Shape& shape : {Shape{50'000}, Shape{50'000, 1}, Shape{100, 500}, Shape{8, 2500, 3}}) {
+    const auto values = random_values(static_cast<std::size_t>(element_count(shape)));
+    const std::string good = nested(shape, values, "");
+    for (int i = 0; i < 60; ++i) {
+      std::string text = good;
+      // One or two characters become others, often near each other, so that counts may stay as they were.
+      std::size_t at = random() % text.size();
+      for (int change = 0; change < 1 + i % 3; ++change) {
+        if (i % 2 == 0) at = std::min(text.find_first_of(",[]", at), text.size() - 1);
+        const std::string_view with = "[],10 \"{:";
+        text[at] = with[random() % (i % 4 == 0 ? 3 : with.size())];
+        at = (at + random() % 2000) % text.size();
+      }
+      const auto found = read_json_numbers(text, DType::float64, one_by_one);
+      if (!found) continue;
+      ++read;
+      CAPTURE(to_string(shape), i);
+      const auto expected = nlohmann::json::parse(text, nullptr, false);
+      REQUIRE(!expected.is_discarded());
+      std::vector<double> flat;
+      REQUIRE(flatten(expected, found->shape, flat));
+      CHECK((doubles_of(*found) == flat));
+    }
+  }
+  CHECK(read > 0);
+}
+
+TEST_CASE("lists that only add up to a tensor are not read in slices", "[io][json]") {
+  const auto row = [](std::size_t count) {
+    std::string text = "[0";
+    for (std::size_t i = 1; i < count; ++i) text += ",0";
+    return text + "]";
+  };
+  const auto list = [&](const std::vector<std::size_t>& counts) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < counts.size(); ++i) text += (i > 0 ? "," : "") + row(counts[i]);
+    return text + "]";
+  };
+  const std::size_t large = 100'000;
+  CHECK(read_json_numbers(list({large, large}), DType::float64, one_by_one));
+  CHECK(!read_json_numbers(list({large, 2 * large}), DType::float64, one_by_one));
+  CHECK(!read_json_numbers(list({large, large + 1, large - 1}), DType::float64, one_by_one));
+  CHECK(!read_json_numbers(list({3, large, 2}), DType::float64, one_by_one));
+  CHECK(!read_json_numbers(list({2 * large}) + "]", DType::float64, one_by_one));
+  CHECK(!read_json_numbers("[" + list({2 * large}), DType::float64, one_by_one));
+  CHECK(!read_json_numbers(list({large, large}) + ",1", DType::float64, one_by_one));
+  CHECK(!read_json_numbers(list({large, large}) + "[]", DType::float64, one_by_one));
+  CHECK(!read_json_numbers(std::string(1 << 20, '['), DType::float64, one_by_one));
+  CHECK(!read_json_numbers(row(large) + std::string(1 << 20, ']'), DType::float64, one_by_one));
+}
+
+}  // namespace
+}  // namespace lnorm
