@@ -174,6 +174,33 @@ void decode_as(const std::byte* from, std::int64_t count, double center, double*
   }
 }
 
+// Decodes 64-bit integers. There is room for whole vectors.
+template <class T>
+void decode_integers(const std::byte* from, std::int64_t count, Chunk& to) {
+  const hn::RebindToUnsigned<D> words;
+  // Integers in the last bits of a power of two. The sign bit counts 2^63 where it is not set.
+  constexpr std::uint64_t kSign = std::is_signed_v<T> ? 0x80000000U : 0;
+  constexpr double kOffset = std::is_signed_v<T> ? 0x1p63 : 0;
+  const auto power_52 = hn::BitCast(words, splat(0x1p52));
+  const auto power_84 = hn::Xor(hn::BitCast(words, splat(0x1p84)), hn::Set(words, kSign));
+  alignas(64) std::uint64_t rest[kWidth] = {};
+  for (std::int64_t i = 0; i < count; i += kWidth) {
+    const auto* at = reinterpret_cast<const std::uint64_t*>(from) + i;
+    if (count - i < kWidth) {
+      std::memcpy(rest, at, static_cast<std::size_t>(count - i) * sizeof *at);
+      at = rest;
+    }
+    const auto bits = hn::LoadU(words, at);
+    const auto lower = hn::And(bits, hn::Set(words, 0xffffffffU));
+    const V high = hn::BitCast(kDoubles, hn::Xor(hn::ShiftRight<32>(bits), power_84));
+    const V low = hn::BitCast(kDoubles, hn::Xor(lower, power_52));
+    // The upper half is 0 or larger than the lower one.
+    const V2 element = fast_two_sum(high - splat(0x1p84 + kOffset), low - splat(0x1p52));
+    hn::Store(element.high, kDoubles, to.high + i);
+    hn::Store(element.low, kDoubles, to.low + i);
+  }
+}
+
 // How far ahead of a pass memory is read, in bytes.
 template <class T>
 std::int64_t ahead_of(const RowsIn& part) {
@@ -197,6 +224,10 @@ inline void decode(const RowsIn& part, double center, Chunk& chunk) {
         return decode_from(part.data, std::uint16_t{});
       case DType::int32:
         return decode_from(part.data, std::int32_t{});
+      case DType::int64:
+        return decode_integers<std::int64_t>(part.data, part.row_length, chunk);
+      case DType::uint64:
+        return decode_integers<std::uint64_t>(part.data, part.row_length, chunk);
       case DType::bfloat16:
         return decode_from(part.data, BFloat16{});
       case DType::float32:
