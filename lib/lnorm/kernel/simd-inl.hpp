@@ -52,6 +52,7 @@ using Real = V;
 using Pair = V2;
 
 HWY_INLINE V multiply_subtract(V a, V b, V c) { return hn::MulSub(a, b, c); }
+HWY_INLINE V square_root(V value) { return hn::Sqrt(value); }
 
 #define LNORM_REAL_INLINE HWY_INLINE
 #include "lnorm/core/double_double-inl.hpp"
