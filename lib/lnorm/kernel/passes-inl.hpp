@@ -16,7 +16,9 @@
 #include "lnorm/kernel/wide-inl.hpp"
 // These build on them.
 #include "lnorm/kernel/short_narrow-inl.hpp"
+//
 #include "lnorm/kernel/short_wide-inl.hpp"
+#include "lnorm/kernel/tiny_rows-inl.hpp"
 //
 #include "lnorm/kernel/short_rows-inl.hpp"
 //

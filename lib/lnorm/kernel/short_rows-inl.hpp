@@ -15,20 +15,19 @@ bool short_rows(const RowSetting& setting, const RowsIn& x, const RowsOut& y) {
     if (goes) ShortWideRows(setting, x, y).run();
     return goes;
   }
-  if (x.row_length > kChunk || x.byte_order != std::endian::native ||
+  const bool is_float8 = y.dtype == DType::float8_e4m3fn || y.dtype == DType::float8_e5m2;
+  if (!is_narrow(x.dtype, y.dtype) || is_float8 || x.row_length > kChunk ||
       !affine.is_within(kMostNarrowAffine)) {
     return false;
   }
-  const auto run = [&]<class T>(T) {
-    ShortRows<T, T>(setting, x, y).run();
-    return true;
-  };
-  if (x.dtype == DType::float32 && y.dtype == DType::float32) return run(float{});
-  if (x.dtype == DType::bfloat16 && y.dtype == DType::bfloat16) return run(BFloat16{});
-  if constexpr (kHasFloat16) {
-    if (x.dtype == DType::float16 && y.dtype == DType::float16) return run(Float16{});
-  }
-  return false;
+  with_narrow_type(y.dtype, [&]<class Out>(Out) {
+    if (x.row_length <= TinyRows<Out>::kMostElements && affine.steps().empty()) {
+      TinyRows<Out>(setting, x, y).run();
+    } else {
+      ShortRows<Out>(setting, x, y).run();
+    }
+  });
+  return true;
 }
 
 }  // namespace

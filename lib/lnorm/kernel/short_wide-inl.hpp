@@ -130,11 +130,7 @@ class ShortWideRows {
 
   HWY_NOINLINE void write_open(std::int64_t first, std::int64_t rows) const {
     for (std::int64_t r = 0; r < rows; ++r) {
-      if (open_[r] == 0) continue;
-      const RowsIn row = row_of(x_, first + r);
-      RowNormalizer alone(setting_, sample_of(row), [&](const auto& see) { see(row); });
-      alone.sum_up();
-      alone.write(row, 0, row_of(y_, n_, first + r));
+      if (open_[r] != 0) normalize_alone(setting_, x_, y_, first + r);
     }
   }
 

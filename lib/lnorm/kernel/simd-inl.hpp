@@ -203,49 +203,55 @@ void decode_integers(const std::byte* from, std::int64_t count, Chunk& to) {
 }
 
 // How far ahead of a pass memory is read, in bytes.
-template <class T>
-std::int64_t ahead_of(const RowsIn& part) {
-  return part.to_next != 0 ? part.to_next : kChunk * kSize<T>;
+inline std::int64_t ahead_of(const RowsIn& part) {
+  return part.to_next != 0 ? part.to_next
+                           : kChunk * static_cast<std::int64_t>(item_size(part.dtype));
+}
+
+// Decodes the elements of a row, less the center, if their dtype is one that most rows are of. There is room for whole
+// groups.
+inline bool decode_usual(const RowsIn& row, double center, double* to, std::int64_t ahead) {
+  const auto decode_from = [&]<class T>(T) {
+    decode_as<T>(row.data, row.row_length, center, to, ahead);
+    return true;
+  };
+  if (row.byte_order != std::endian::native) return false;
+  switch (row.dtype) {
+    case DType::int8:
+      return decode_from(std::int8_t{});
+    case DType::uint8:
+      return decode_from(std::uint8_t{});
+    case DType::int16:
+      return decode_from(std::int16_t{});
+    case DType::uint16:
+      return decode_from(std::uint16_t{});
+    case DType::int32:
+      return decode_from(std::int32_t{});
+    case DType::bfloat16:
+      return decode_from(BFloat16{});
+    case DType::float32:
+      return decode_from(float{});
+    case DType::float64:
+      return decode_from(double{});
+    case DType::float16:
+      if constexpr (kHasFloat16) return decode_from(Float16{});
+      return false;
+    default:
+      return false;
+  }
 }
 
 // Up to a chunk of a row of any dtype. The center is 0 where elements have low parts.
 inline void decode(const RowsIn& part, double center, Chunk& chunk) {
-  const auto decode_from = [&]<class T>(const std::byte* from, T) {
-    decode_as<T>(from, part.row_length, center, chunk.high, ahead_of<T>(part));
-  };
+  const std::int64_t n = part.row_length;
   if (part.byte_order == std::endian::native) {
-    switch (part.dtype) {
-      case DType::int8:
-        return decode_from(part.data, std::int8_t{});
-      case DType::uint8:
-        return decode_from(part.data, std::uint8_t{});
-      case DType::int16:
-        return decode_from(part.data, std::int16_t{});
-      case DType::uint16:
-        return decode_from(part.data, std::uint16_t{});
-      case DType::int32:
-        return decode_from(part.data, std::int32_t{});
-      case DType::int64:
-        return decode_integers<std::int64_t>(part.data, part.row_length, chunk);
-      case DType::uint64:
-        return decode_integers<std::uint64_t>(part.data, part.row_length, chunk);
-      case DType::bfloat16:
-        return decode_from(part.data, BFloat16{});
-      case DType::float32:
-        return decode_from(part.data, float{});
-      case DType::float64:
-        return decode_from(part.data, double{});
-      case DType::float16:
-        if constexpr (kHasFloat16) return decode_from(part.data, Float16{});
-        break;
-      default:
-        break;
-    }
+    if (part.dtype == DType::int64) return decode_integers<std::int64_t>(part.data, n, chunk);
+    if (part.dtype == DType::uint64) return decode_integers<std::uint64_t>(part.data, n, chunk);
   }
-  load(part.data, part.dtype, part.byte_order, part.row_length, chunk);
+  if (decode_usual(part, center, chunk.high, ahead_of(part))) return;
+  load(part.data, part.dtype, part.byte_order, n, chunk);
   if (center == 0) return;
-  decode_as<double>(reinterpret_cast<const std::byte*>(chunk.high), part.row_length, center,
-                    chunk.high, 0);
+  decode_as<double>(reinterpret_cast<const std::byte*>(chunk.high), n, center, chunk.high, 0);
 }
 
 // Calls use(start, count, chunk) for every chunk of a row, less the center.
@@ -277,7 +283,7 @@ HWY_INLINE void for_each_stretch(const RowsIn& row, double center, bool is_usual
     const std::int64_t whole = is_usual ? count - count % kLanes : 0;
     if (whole > 0) {
       const RowsIn part = part_of(row, start, whole);
-      with_encoded<float>(part.data, center, ahead_of<float>(part),
+      with_encoded<float>(part.data, center, ahead_of(part),
                           [&](const auto& elements) HWY_ATTR { use(start, whole, elements); });
     }
     if (whole == count) continue;
