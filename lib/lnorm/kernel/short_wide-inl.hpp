@@ -13,8 +13,7 @@ namespace {
 // Rows without low parts, about 0. One that is not usable, or of which a result is open, is normalized by itself.
 class ShortWideRows {
  public:
-  static constexpr std::int64_t kMostElements =
-      127;  // of a row: at least a vector of them fits a chunk
+  static constexpr std::int64_t kMostElements = 255;  // of a row
 
   ShortWideRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y)
       : setting_(setting),
@@ -26,12 +25,13 @@ class ShortWideRows {
         bounds_(n_, n_ - setting.formula.ddof, 1) {}
 
   void run() {
-    const RowsIn elements{x_.data, x_.dtype, x_.byte_order, 1, x_.rows * n_};
-    const std::int64_t rows_at_once = (kChunk - kWidth) / n_ / kWidth * kWidth;
+    const RowsIn all{x_.data, x_.dtype, x_.byte_order, 1, x_.rows * n_};
+    const std::int64_t rows_at_once = std::max(kWidth, kChunk / n_ / kWidth * kWidth);
     with_terms(setting_.affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
       for (std::int64_t first = 0; first < x_.rows; first += rows_at_once) {
         const std::int64_t rows = std::min(rows_at_once, x_.rows - first);
-        decode(part_of(elements, first * n_, rows * n_), 0, chunk_);
+        const RowsIn part = part_of(all, first * n_, rows * n_);
+        decode_row(part, 0, elements_, ahead_of(part));
         auto any_open = hn::Zero(kBits);
         for (std::int64_t r = 0; r < rows; r += kWidth) {
           const auto open = write_vector<has_weight(), has_bias()>(r);
@@ -45,6 +45,8 @@ class ShortWideRows {
   }
 
  private:
+  static constexpr std::int64_t kElements = std::max(kChunk, kMostElements* kWidth);
+
   using Bits = hn::RebindToUnsigned<D>;
   static constexpr Bits kBits{};
 
@@ -80,10 +82,6 @@ class ShortWideRows {
     return {two_sum(t.sum.high, t.sum.low), two_sum(t.squares.high, t.squares.low), t.most};
   }
 
-  static HWY_INLINE hn::Mask<D> is_within(V value, double least, double most) {
-    return hn::And(hn::Ge(value, splat(least)), hn::Le(value, splat(most)));
-  }
-
   // As centered_sums() and wide_statistics() do, with products for quotients by n.
   HWY_INLINE Statistics statistics(const Totals& t) const {
     const Formula& formula = setting_.formula;
@@ -113,7 +111,7 @@ class ShortWideRows {
   // The rows from r on. Returns what is not 0 where a row has to be normalized by itself.
   template <bool has_weight, bool has_bias>
   HWY_INLINE hn::Vec<Bits> write_vector(std::int64_t r) {
-    to_columns(chunk_.high + r * n_, n_, columns_);
+    to_columns(elements_ + r * n_, n_, columns_);
     const Statistics s = statistics(totals());
     const WideWriter<has_weight, has_bias> writer(s.rstd, s.error, setting_.affine, y_.dtype);
     const auto same = [](const double* term) HWY_ATTR { return splat(*term); };
@@ -141,9 +139,9 @@ class ShortWideRows {
   DoubleDouble per_element_;
   DoubleDouble per_freedom_;
   WideBounds bounds_;
-  Chunk chunk_{};
+  alignas(64) double elements_[kElements + kLanes] = {};
   alignas(64) double columns_[(kMostElements + kWidth) * kWidth];
-  alignas(64) double results_[kChunk + kWidth];
+  alignas(64) double results_[kElements + kWidth];
   alignas(64) std::uint64_t open_[kChunk];
 };
 

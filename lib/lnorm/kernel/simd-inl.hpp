@@ -100,6 +100,10 @@ HWY_INLINE hn::Mask<Tag> mask_of(Tag tag, std::int64_t count) {
   return hn::FirstN(tag, static_cast<std::size_t>(std::min(count, kWidth)));
 }
 
+HWY_INLINE hn::Mask<D> is_within(V value, double least, double most) {
+  return hn::And(hn::Ge(value, splat(least)), hn::Le(value, splat(most)));
+}
+
 HWY_INLINE double sum_of_lanes(V lanes) { return hn::GetLane(hn::SumOfLanes(kDoubles, lanes)); }
 
 // A vector for each of several sums.
@@ -208,8 +212,8 @@ inline std::int64_t ahead_of(const RowsIn& part) {
                            : kChunk * static_cast<std::int64_t>(item_size(part.dtype));
 }
 
-// Decodes the elements of a row, less the center, if their dtype is one that most rows are of. There is room for whole
-// groups.
+// Decodes the elements of a row, less the center, if there is code for their dtype. There is room for whole groups.
+// ahead: see Encoded.
 inline bool decode_usual(const RowsIn& row, double center, double* to, std::int64_t ahead) {
   const auto decode_from = [&]<class T>(T) {
     decode_as<T>(row.data, row.row_length, center, to, ahead);
@@ -263,6 +267,14 @@ HWY_INLINE void for_each_chunk(const RowsIn& row, double center, Use use) {
     decode(part_of(row, start, count), center, chunk);
     use(start, count, chunk);
   }
+}
+
+// The same of a row of any length without low parts. There is room for whole groups.
+inline void decode_row(const RowsIn& row, double center, double* to, std::int64_t ahead) {
+  if (decode_usual(row, center, to, ahead)) return;
+  for_each_chunk(row, center, [&](std::int64_t start, std::int64_t n, const Chunk& chunk) {
+    std::copy_n(chunk.high, n, to + start);
+  });
 }
 
 // Elements less the center, in a chunk that is decoded. After them there is room for a vector.

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+#include <vector>
 
 #include "lnorm/kernel/row_normalizer.hpp"
 
@@ -13,7 +17,7 @@ namespace {
 template <class Out>
 class TinyRows {
  public:
-  static constexpr std::int64_t kMostElements = 8;  // of a row
+  static constexpr std::int64_t kMostElements = 16;  // of a row
 
   TinyRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y)
       : setting_(setting),
@@ -24,118 +28,133 @@ class TinyRows {
         error_(bounds_.offset(1) + bounds_.slope() * bounds_.reach(1)) {}
 
   void run() {
-    const RowsIn elements{x_.data, x_.dtype, x_.byte_order, 1, x_.rows * n_};
-    const std::int64_t rows_at_once = (kChunk - kWidth) / n_ / kWidth * kWidth;
+    const RowsIn all{x_.data, x_.dtype, x_.byte_order, 1, x_.rows * n_};
+    const std::int64_t rows_at_once = std::min(kMostRows, (kChunk - kWidth) / n_ / kWidth * kWidth);
     with_terms(setting_.affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
       for (first_ = 0; first_ < x_.rows; first_ += rows_at_once) {
-        const std::int64_t rows = std::min(rows_at_once, x_.rows - first_);
-        decode(part_of(elements, first_ * n_, rows * n_), 0, chunk_);
-        std::int64_t alone = 0;
-        for (std::int64_t r = 0; r < rows; r += kWidth) {
-          write_vector<has_weight(), has_bias()>(r, std::min(kWidth, rows - r), alone);
-        }
-        store_rows(rows);
-        for (std::int64_t k = 0; k < alone; ++k) normalize_alone(setting_, x_, y_, alone_[k]);
+        rows_ = std::min(rows_at_once, x_.rows - first_);
+        const RowsIn part = part_of(all, first_ * n_, rows_ * n_);
+        decode_row(part, 0, elements_, ahead_of(part));
+        sum_rows();
+        find_statistics();
+        find_results<has_weight(), has_bias()>();
+        store_rows();
+        for (const std::int64_t r : alone_) normalize_alone(setting_, x_, y_, r);
+        alone_.clear();
       }
     });
   }
 
  private:
-  struct Statistics {
-    V center;
-    V shift;
-    V rstd;
-    V spread;  // rstd times the largest |d|, which is no less than the root of the mean d^2
-  };
+  static constexpr std::int64_t kMostRows = 128;  // at once
 
-  HWY_INLINE V column(std::int64_t j) const { return hn::Load(kDoubles, columns_ + j * kWidth); }
-
-  HWY_INLINE Statistics statistics() const {
-    // Each row is about its own mean: that of few elements is often far from 0.
-    V center = hn::Zero(kDoubles);
-    if (!setting_.formula.rms) {
-      for (std::int64_t j = 0; j < n_; ++j) center = center + column(j);
-      // Not a product: of equal elements this is exact.
-      center = hn::Div(center, splat(static_cast<double>(n_)));
-    }
-    V sum = hn::Zero(kDoubles);
-    V squares = sum;
-    V most = sum;
-    for (std::int64_t j = 0; j < n_; ++j) {
-      const V d = column(j) - center;
-      sum = sum + d;
-      squares = hn::MulAdd(d, d, squares);
-      most = hn::Max(most, hn::Abs(d));
-    }
-    const NarrowRows rows(sum, squares, n_, setting_.formula);
-    return {center, rows.shift, rows.rstd, rows.rstd * most};
+  // The vector of elements j of row r and those after it.
+  HWY_INLINE double* column(std::int64_t r, std::int64_t j) {
+    return columns_ + r * n_ + j * kWidth;
+  }
+  HWY_INLINE V load_column(std::int64_t r, std::int64_t j) {
+    return hn::Load(kDoubles, column(r, j));
   }
 
-  // The count rows from r on. Those that are not usable go to alone_.
+  // Each step is taken for all rows before the next one is, so that divisions and roots overlap.
+  void sum_rows() {
+    for (std::int64_t r = 0; r < rows_; r += kWidth) {
+      to_columns(elements_ + r * n_, n_, column(r, 0));
+      // Each row is about its own mean: that of few elements is often far from 0.
+      V center = hn::Zero(kDoubles);
+      if (!setting_.formula.rms) {
+        for (std::int64_t j = 0; j < n_; ++j) center = center + load_column(r, j);
+        // Of equal elements both are exact.
+        const auto n = static_cast<double>(n_);
+        center = (n_ & (n_ - 1)) == 0 ? center * splat(1 / n) : hn::Div(center, splat(n));
+      }
+      V sum = hn::Zero(kDoubles);
+      V squares = sum;
+      V most = sum;
+      for (std::int64_t j = 0; j < n_; ++j) {
+        const V d = load_column(r, j) - center;
+        sum = sum + d;
+        squares = hn::MulAdd(d, d, squares);
+        most = hn::Max(most, hn::Abs(d));
+      }
+      hn::Store(center, kDoubles, centers_ + r);
+      hn::Store(sum, kDoubles, shifts_ + r);
+      hn::Store(squares, kDoubles, rstds_ + r);
+      hn::Store(most, kDoubles, spreads_ + r);
+    }
+  }
+
+  // From sums, squares and the largest |d|, which is no less than the root of the mean d^2.
+  void find_statistics() {
+    for (std::int64_t r = 0; r < rows_; r += kWidth) {
+      const NarrowRows rows(hn::Load(kDoubles, shifts_ + r), hn::Load(kDoubles, rstds_ + r), n_,
+                            setting_.formula);
+      const V spread = rows.rstd * hn::Load(kDoubles, spreads_ + r);
+      const auto usable = hn::Gt(rows.rstd, hn::Zero(kDoubles));
+      hn::Store(rows.shift, kDoubles, shifts_ + r);
+      hn::Store(rows.rstd, kDoubles, rstds_ + r);
+      hn::Store(hn::IfThenElseZero(usable, spread), kDoubles, spreads_ + r);
+    }
+  }
+
   template <bool has_weight, bool has_bias>
-  HWY_INLINE void write_vector(std::int64_t r, std::int64_t count, std::int64_t& alone) {
-    to_columns(chunk_.high + r * n_, n_, columns_);
-    const Statistics s = statistics();
-    const auto usable = hn::Gt(s.rstd, hn::Zero(kDoubles));
-    const V error = hn::IfThenElseZero(usable, s.spread) * splat(error_);
-    const double most =
-        std::is_same_v<Out, float> ? 0 : hn::GetLane(hn::MaxOfLanes(kDoubles, error));
-    const NarrowWriter<Out, has_weight, has_bias> writer(
-        s.rstd, hn::Zero(kDoubles) - s.shift * s.rstd, error, most, setting_.affine);
+  void find_results() {
     const TermsAt terms(setting_.affine, 0);
     const auto same = [](const double* term) HWY_ATTR { return splat(*term); };
-    auto any_open = hn::Zero(kWords);
-    for (std::int64_t j = 0; j < n_; ++j) {
-      const Results results = writer.results(column(j) - s.center, j, terms, same);
-      hn::Store(hn::PromoteTo(kDoubles, results.y), kDoubles, columns_ + j * kWidth);
-      hn::Store(results.open, kWords, open_ + j * kWidth);
-      any_open = hn::Or(any_open, results.open);
+    for (std::int64_t r = 0; r < rows_; r += kWidth) {
+      const V center = hn::Load(kDoubles, centers_ + r);
+      const V rstd = hn::Load(kDoubles, rstds_ + r);
+      const V product = hn::Zero(kDoubles) - hn::Load(kDoubles, shifts_ + r) * rstd;
+      const V error = hn::Load(kDoubles, spreads_ + r) * splat(error_);
+      const double most =
+          std::is_same_v<Out, float> ? 0 : hn::GetLane(hn::MaxOfLanes(kDoubles, error));
+      const NarrowWriter<Out, has_weight, has_bias> writer(rstd, product, error, most,
+                                                           setting_.affine);
+      auto any_open = hn::Zero(kWords);
+      for (std::int64_t j = 0; j < n_; ++j) {
+        const Results results = writer.results(load_column(r, j) - center, j, terms, same);
+        hn::Store(hn::PromoteTo(kDoubles, results.y), kDoubles, column(r, j));
+        hn::Store(results.open, kWords, open_ + j * kWidth);
+        any_open = hn::Or(any_open, results.open);
+      }
+      to_rows(column(r, 0), n_, elements_ + r * n_);
+      const bool all_usable = hn::AllTrue(kDoubles, hn::Gt(rstd, hn::Zero(kDoubles)));
+      if (HWY_UNLIKELY(!all_usable || !is_zero(any_open))) settle(r);
     }
-    to_rows(columns_, n_, results_ + r * n_);
-    if (HWY_LIKELY(hn::AllTrue(kDoubles, usable) && is_zero(any_open))) return;
-    settle(s, r, count, alone);
   }
 
-  HWY_NOINLINE void settle(const Statistics& s, std::int64_t r, std::int64_t count,
-                           std::int64_t& alone) {
-    alignas(64) double center[kWidth];
-    alignas(64) double shift[kWidth];
-    alignas(64) double rstd[kWidth];
-    alignas(64) double spread[kWidth];
-    hn::Store(s.center, kDoubles, center);
-    hn::Store(s.shift, kDoubles, shift);
-    hn::Store(s.rstd, kDoubles, rstd);
-    hn::Store(s.spread, kDoubles, spread);
-    for (std::int64_t k = 0; k < count; ++k) {
-      if (!(rstd[k] > 0)) {
-        alone_[alone++] = first_ + r + k;
-        continue;
+  // The vector of rows from r on.
+  HWY_NOINLINE void settle(std::int64_t r) {
+    for (std::int64_t k = 0; k < std::min(kWidth, rows_ - r); ++k) {
+      if (rstds_[r + k] > 0) {
+        settle_row(r + k, open_ + k);
+      } else {
+        alone_.push_back(first_ + r + k);
       }
-      settle_row({center[k], shift[k], rstd[k], bounds_.offset(spread[k]), bounds_.slope(),
-                  bounds_.reach(spread[k])},
-                 r + k, open_ + k);
     }
   }
 
   // open: of the row's element 0; that of the next element is kWidth further on.
-  void settle_row(const NarrowStatistics& s, std::int64_t r, const std::uint32_t* open) {
+  void settle_row(std::int64_t r, const std::uint32_t* open) {
     const RowsIn row = row_of(x_, first_ + r);
     std::optional<RowNormalizer> settler;
     for (std::int64_t j = 0; j < n_; ++j) {
       if (open[j * kWidth] == 0) continue;
       if (!settler) {
         settler.emplace(
-            setting_, sample_of(row), [&](const auto& see) { see(row); }, s);
+            setting_, sample_of(row), [&](const auto& see) { see(row); },
+            NarrowStatistics{centers_[r], shifts_[r], rstds_[r], bounds_.offset(spreads_[r]),
+                             bounds_.slope(), bounds_.reach(spreads_[r])});
       }
-      results_[r * n_ + j] = settler->settle(j, element_of(row, j));
+      elements_[r * n_ + j] = settler->settle(j, element_of(row, j));
     }
   }
 
-  void store_rows(std::int64_t rows) const {
-    const std::int64_t n = rows * n_;
+  void store_rows() const {
+    const std::int64_t n = rows_ * n_;
     std::byte* const y = y_.data + first_ * n_ * kSize<Out>;
     for (std::int64_t i = 0; i < n; i += kWidth) {
-      const auto floats = to_floats(hn::Load(kDoubles, results_ + i));
+      const auto floats = to_floats(hn::Load(kDoubles, elements_ + i));
       std::byte* const to = y + i * kSize<Out>;
       if (n - i >= kWidth) {
         store_results<Out, false>(floats, to);
@@ -154,11 +173,16 @@ class TinyRows {
   NarrowBounds bounds_;
   double error_;            // where the spread is 1
   std::int64_t first_ = 0;  // of the rows that are being done
-  Chunk chunk_{};
-  alignas(64) double columns_[(kMostElements + kWidth) * kWidth];
+  std::int64_t rows_ = 0;   // their number
+  // Elements, then results, which are floats.
+  alignas(64) double elements_[kChunk + kLanes] = {};
+  alignas(64) double columns_[kChunk + kWidth * kWidth];
+  alignas(64) double centers_[kMostRows];
+  alignas(64) double shifts_[kMostRows];   // first sums
+  alignas(64) double rstds_[kMostRows];    // first squares; 0 where a row is not usable
+  alignas(64) double spreads_[kMostRows];  // first the largest |d|
   alignas(64) std::uint32_t open_[kMostElements * kWidth];
-  alignas(64) double results_[kChunk + kWidth];  // floats
-  std::int64_t alone_[kChunk];                   // rows
+  std::vector<std::int64_t> alone_;
 };
 
 }  // namespace

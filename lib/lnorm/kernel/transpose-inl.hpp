@@ -9,15 +9,16 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // A square of doubles: row k at from + k * from_stride, column k of it to to + k * to_stride, which is stored before
-// the next one is.
+// the next one is. No more than count columns are wanted.
 #if HWY_TARGET == HWY_SCALAR
-HWY_INLINE void transpose(const double* from, std::int64_t, double* to, std::int64_t) {
+HWY_INLINE void transpose(const double* from, std::int64_t, double* to, std::int64_t,
+                          std::int64_t) {
   *to = *from;
 }
 #else
 template <class Tag = D>
 HWY_INLINE void transpose(const double* from, std::int64_t from_stride, double* to,
-                          std::int64_t to_stride) {
+                          std::int64_t to_stride, std::int64_t count) {
   constexpr Tag tag;
   constexpr std::int64_t kLength = hn::MaxLanes(tag);
   if constexpr (kLength == 2) {
@@ -30,7 +31,7 @@ HWY_INLINE void transpose(const double* from, std::int64_t from_stride, double* 
     // unlike shuffles, cost little.
     constexpr std::int64_t kHalf = kLength / 2;
     const hn::Half<Tag> half;
-    for (std::int64_t c = 0; c < kLength; c += kHalf, from += kHalf) {
+    for (std::int64_t c = 0; c < std::min(kLength, count); c += kHalf, from += kHalf) {
       const auto rows = [&](std::int64_t k) HWY_ATTR {
         return hn::Combine(tag, hn::LoadU(half, from + (k + kHalf) * from_stride),
                            hn::LoadU(half, from + k * from_stride));
@@ -74,13 +75,14 @@ HWY_INLINE void for_each_square(std::int64_t n, const Square& square) {
 // elements, and, if n is less than that, so many columns are written.
 HWY_INLINE void to_columns(const double* rows, std::int64_t n, double* columns) {
   for_each_square(
-      n, [&](std::int64_t j) HWY_ATTR { transpose(rows + j, n, columns + j * kWidth, kWidth); });
+      n, [&](std::int64_t j) HWY_ATTR { transpose(rows + j, n, columns + j * kWidth, kWidth, n); });
 }
 
 // The way back. A vector more is written.
 HWY_INLINE void to_rows(const double* columns, std::int64_t n, double* rows) {
-  for_each_square(
-      n, [&](std::int64_t j) HWY_ATTR { transpose(columns + j * kWidth, kWidth, rows + j, n); });
+  for_each_square(n, [&](std::int64_t j) HWY_ATTR {
+    transpose(columns + j * kWidth, kWidth, rows + j, n, kWidth);
+  });
 }
 
 }  // namespace
