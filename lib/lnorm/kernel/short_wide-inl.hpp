@@ -140,7 +140,7 @@ class ShortWideRows {
   DoubleDouble per_freedom_;
   WideBounds bounds_;
   alignas(64) double elements_[kElements + kLanes] = {};
-  alignas(64) double columns_[(kMostElements + kWidth) * kWidth];
+  alignas(64) double columns_[(kMostElements + kWidth) * kWidth] = {};
   alignas(64) double results_[kElements + kWidth];
   alignas(64) std::uint64_t open_[kChunk];
 };

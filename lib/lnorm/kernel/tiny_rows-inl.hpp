@@ -14,6 +14,7 @@ namespace lnorm {
 namespace HWY_NAMESPACE {
 namespace {
 
+// Every row is about its own mean: that of few elements is often far from 0. One that is not usable is normalized by itself.
 template <class Out>
 class TinyRows {
  public:
@@ -60,13 +61,13 @@ class TinyRows {
   void sum_rows() {
     for (std::int64_t r = 0; r < rows_; r += kWidth) {
       to_columns(elements_ + r * n_, n_, column(r, 0));
-      // Each row is about its own mean: that of few elements is often far from 0.
       V center = hn::Zero(kDoubles);
       if (!setting_.formula.rms) {
         for (std::int64_t j = 0; j < n_; ++j) center = center + load_column(r, j);
-        // Of equal elements both are exact.
+        // Of equal elements both quotients are exact.
         const auto n = static_cast<double>(n_);
-        center = (n_ & (n_ - 1)) == 0 ? center * splat(1 / n) : hn::Div(center, splat(n));
+        const bool is_power_of_two = (n_ & (n_ - 1)) == 0;
+        center = is_power_of_two ? center * splat(1 / n) : hn::Div(center, splat(n));
       }
       V sum = hn::Zero(kDoubles);
       V squares = sum;
@@ -176,7 +177,7 @@ class TinyRows {
   std::int64_t rows_ = 0;   // their number
   // Elements, then results, which are floats.
   alignas(64) double elements_[kChunk + kLanes] = {};
-  alignas(64) double columns_[kChunk + kWidth * kWidth];
+  alignas(64) double columns_[kChunk + kWidth * kWidth] = {};
   alignas(64) double centers_[kMostRows];
   alignas(64) double shifts_[kMostRows];   // first sums
   alignas(64) double rstds_[kMostRows];    // first squares; 0 where a row is not usable
