@@ -114,11 +114,11 @@ class TinyRows {
       auto any_open = hn::Zero(kWords);
       for (std::int64_t j = 0; j < n_; ++j) {
         const Results results = writer.results(load_column(r, j) - center, j, terms, same);
-        hn::Store(hn::PromoteTo(kDoubles, results.y), kDoubles, column(r, j));
+        hn::Store(results.y, F(), y_columns_ + j * kWidth);
         hn::Store(results.open, kWords, open_ + j * kWidth);
         any_open = hn::Or(any_open, results.open);
       }
-      to_rows(column(r, 0), n_, elements_ + r * n_);
+      to_rows(y_columns_, n_, results_ + r * n_);
       const bool all_usable = hn::AllTrue(kDoubles, hn::Gt(rstd, hn::Zero(kDoubles)));
       if (HWY_UNLIKELY(!all_usable || !is_zero(any_open))) settle(r);
     }
@@ -147,7 +147,7 @@ class TinyRows {
             NarrowStatistics{centers_[r], shifts_[r], rstds_[r], bounds_.offset(spreads_[r]),
                              bounds_.slope(), bounds_.reach(spreads_[r])});
       }
-      elements_[r * n_ + j] = settler->settle(j, element_of(row, j));
+      results_[r * n_ + j] = static_cast<float>(settler->settle(j, element_of(row, j)));
     }
   }
 
@@ -155,7 +155,7 @@ class TinyRows {
     const std::int64_t n = rows_ * n_;
     std::byte* const y = y_.data + first_ * n_ * kSize<Out>;
     for (std::int64_t i = 0; i < n; i += kWidth) {
-      const auto floats = to_floats(hn::Load(kDoubles, elements_ + i));
+      const auto floats = hn::Load(F(), results_ + i);
       std::byte* const to = y + i * kSize<Out>;
       if (n - i >= kWidth) {
         store_results<Out, false>(floats, to);
@@ -175,13 +175,14 @@ class TinyRows {
   double error_;            // where the spread is 1
   std::int64_t first_ = 0;  // of the rows that are being done
   std::int64_t rows_ = 0;   // their number
-  // Elements, then results, which are floats.
   alignas(64) double elements_[kChunk + kLanes] = {};
   alignas(64) double columns_[kChunk + kWidth * kWidth] = {};
   alignas(64) double centers_[kMostRows];
   alignas(64) double shifts_[kMostRows];   // first sums
   alignas(64) double rstds_[kMostRows];    // first squares; 0 where a row is not usable
   alignas(64) double spreads_[kMostRows];  // first the largest |d|
+  alignas(64) float y_columns_[(kMostElements + kWidth) * kWidth] = {};  // of a vector of rows
+  alignas(64) float results_[kChunk + kWidth];
   alignas(64) std::uint32_t open_[kMostElements * kWidth];
   std::vector<std::int64_t> alone_;
 };

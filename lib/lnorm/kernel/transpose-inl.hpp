@@ -63,6 +63,54 @@ HWY_INLINE void transpose(const double* from, std::int64_t from_stride, double* 
 }
 #endif
 
+// The same of floats, of which all columns are wanted.
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE void transpose(const float* from, std::int64_t, float* to, std::int64_t, std::int64_t) {
+  *to = *from;
+}
+#else
+template <class Tag = F>
+HWY_INLINE void transpose(const float* from, std::int64_t from_stride, float* to,
+                          std::int64_t to_stride, std::int64_t) {
+  constexpr Tag tag;
+  constexpr std::int64_t kLength = hn::MaxLanes(tag);
+  if constexpr (kLength == 2) {
+    const auto a = hn::LoadU(tag, from);
+    const auto b = hn::LoadU(tag, from + from_stride);
+    hn::StoreU(hn::InterleaveLower(tag, a, b), tag, to);
+    hn::StoreU(hn::InterleaveUpper(tag, a, b), tag, to + to_stride);
+  } else {
+    constexpr std::int64_t kBlock = 4;
+    const hn::RepartitionToWide<Tag> pairs;
+    for (std::int64_t c = 0; c < kLength; c += kBlock, from += kBlock) {
+      const auto rows = [&](std::int64_t k) HWY_ATTR {
+        if constexpr (kLength == kBlock) {
+          return hn::LoadU(tag, from + k * from_stride);
+        } else {
+          const hn::Half<Tag> half;
+          return hn::Combine(tag, hn::LoadU(half, from + (k + kBlock) * from_stride),
+                             hn::LoadU(half, from + k * from_stride));
+        }
+      };
+      const auto store = [&](auto a, auto b) HWY_ATTR {
+        const auto first = hn::BitCast(pairs, a);
+        const auto second = hn::BitCast(pairs, b);
+        hn::StoreU(hn::BitCast(tag, hn::InterleaveLower(pairs, first, second)), tag, to);
+        hn::StoreU(hn::BitCast(tag, hn::InterleaveUpper(pairs, first, second)), tag,
+                   to + to_stride);
+        to += 2 * to_stride;
+      };
+      const auto a = rows(0);
+      const auto b = rows(1);
+      const auto e = rows(2);
+      const auto f = rows(3);
+      store(hn::InterleaveLower(tag, a, b), hn::InterleaveLower(tag, e, f));
+      store(hn::InterleaveUpper(tag, a, b), hn::InterleaveUpper(tag, e, f));
+    }
+  }
+}
+#endif
+
 // Calls square(j) for squares of columns from j on that make up all n. The last two may overlap.
 template <class Square>
 HWY_INLINE void for_each_square(std::int64_t n, const Square& square) {
@@ -79,7 +127,8 @@ HWY_INLINE void to_columns(const double* rows, std::int64_t n, double* columns) 
 }
 
 // The way back. A vector more is written.
-HWY_INLINE void to_rows(const double* columns, std::int64_t n, double* rows) {
+template <class T>
+HWY_INLINE void to_rows(const T* columns, std::int64_t n, T* rows) {
   for_each_square(n, [&](std::int64_t j) HWY_ATTR {
     transpose(columns + j * kWidth, kWidth, rows + j, n, kWidth);
   });
