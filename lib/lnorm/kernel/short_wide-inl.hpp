@@ -46,6 +46,7 @@ class ShortWideRows {
 
  private:
   static constexpr std::int64_t kElements = std::max(kChunk, kMostElements* kWidth);
+  static constexpr std::int64_t kRoom = 64;  // for what whole vectors take in besides
 
   using Bits = hn::RebindToUnsigned<D>;
   static constexpr Bits kBits{};
@@ -132,6 +133,10 @@ class ShortWideRows {
     }
   }
 
+  alignas(64) double elements_[kElements + kRoom] = {};
+  alignas(64) double columns_[kMostElements * kWidth + kRoom] = {};
+  alignas(64) double results_[kElements + kRoom];
+  alignas(64) std::uint64_t open_[kChunk];
   const RowSetting& setting_;
   const RowsIn& x_;
   const RowsOut& y_;
@@ -139,10 +144,6 @@ class ShortWideRows {
   DoubleDouble per_element_;
   DoubleDouble per_freedom_;
   WideBounds bounds_;
-  alignas(64) double elements_[kElements + kLanes] = {};
-  alignas(64) double columns_[(kMostElements + kWidth) * kWidth] = {};
-  alignas(64) double results_[kElements + kWidth];
-  alignas(64) std::uint64_t open_[kChunk];
 };
 
 }  // namespace

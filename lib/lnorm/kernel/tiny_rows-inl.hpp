@@ -48,6 +48,7 @@ class TinyRows {
 
  private:
   static constexpr std::int64_t kMostRows = 128;  // at once
+  static constexpr std::int64_t kRoom = 64;       // for what whole vectors take in besides
 
   // The vector of elements j of row r and those after it.
   HWY_INLINE double* column(std::int64_t r, std::int64_t j) {
@@ -167,6 +168,16 @@ class TinyRows {
     }
   }
 
+  alignas(64) double elements_[kChunk + kRoom] = {};
+  alignas(64) double columns_[kChunk + kRoom] = {};
+  alignas(64) float y_columns_[kMostElements * kWidth + kRoom] = {};  // of a vector of rows
+  alignas(64) float results_[kChunk + kRoom];
+  alignas(64) double centers_[kMostRows];
+  alignas(64) double shifts_[kMostRows];   // first sums
+  alignas(64) double rstds_[kMostRows];    // first squares; 0 where a row is not usable
+  alignas(64) double spreads_[kMostRows];  // first the largest |d|
+  alignas(64) std::uint32_t open_[kMostElements * kWidth];
+  std::vector<std::int64_t> alone_;
   const RowSetting& setting_;
   const RowsIn& x_;
   const RowsOut& y_;
@@ -175,16 +186,6 @@ class TinyRows {
   double error_;            // where the spread is 1
   std::int64_t first_ = 0;  // of the rows that are being done
   std::int64_t rows_ = 0;   // their number
-  alignas(64) double elements_[kChunk + kLanes] = {};
-  alignas(64) double columns_[kChunk + kWidth * kWidth] = {};
-  alignas(64) double centers_[kMostRows];
-  alignas(64) double shifts_[kMostRows];   // first sums
-  alignas(64) double rstds_[kMostRows];    // first squares; 0 where a row is not usable
-  alignas(64) double spreads_[kMostRows];  // first the largest |d|
-  alignas(64) float y_columns_[(kMostElements + kWidth) * kWidth] = {};  // of a vector of rows
-  alignas(64) float results_[kChunk + kWidth];
-  alignas(64) std::uint32_t open_[kMostElements * kWidth];
-  std::vector<std::int64_t> alone_;
 };
 
 }  // namespace
