@@ -98,7 +98,7 @@ rm f64.npy
 row "apply int64, rows of 768" 1.5 "$lnorm i64.npy -o y.npy" "cat i64.npy > z.npy"
 rm i64.npy
 { npy_header '|i1' "(87381, 768)"; head -c $((87381 * 768)) /dev/urandom; } >i8.npy
-row "apply int8 to float32" 1.0 "$lnorm i8.npy -o y.npy" "cat x768.npy > z.npy"
+row "apply int8 to float32" 1.0 "$lnorm i8.npy --dtype float32 -o y.npy" "cat x768.npy > z.npy"
 rm i8.npy
 
 "$lnorm" x768.npy --dtype float16 -o f16.npy

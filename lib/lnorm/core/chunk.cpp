@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "lnorm/core/byte_order.hpp"
+#include "lnorm/core/double_double.hpp"
 #include "lnorm/core/float_format.hpp"
-#include "lnorm/core/int128.hpp"
 
 namespace lnorm {
 
@@ -26,10 +26,14 @@ void load_as(const std::byte* from, std::int64_t count, Chunk& to) noexcept {
       to.high[i] = to_double(std::bit_cast<T>(bits));
     } else {
       const T element = std::bit_cast<T>(bits);
-      to.high[i] = static_cast<double>(element);
       if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
-        to.low[i] =
-            static_cast<double>(static_cast<Int128>(element) - static_cast<Int128>(to.high[i]));
+        // Both halves are doubles, and the upper one is 0 or larger than the lower one.
+        const DoubleDouble sum = fast_two_sum(static_cast<double>(element >> 32) * 0x1p32,
+                                              static_cast<double>(bits & 0xffffffffU));
+        to.high[i] = sum.high;
+        to.low[i] = sum.low;
+      } else {
+        to.high[i] = static_cast<double>(element);
       }
     }
   }

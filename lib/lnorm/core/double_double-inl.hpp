@@ -2,7 +2,7 @@
 // double (double_double.hpp), or a vector of doubles of one SIMD target (kernel/simd-inl.hpp). It has no
 // include guard. Before it there are
 //
-//   Real                       with + - *, each rounded to nearest
+//   Real                       with + - * /, each rounded to nearest, and square_root(Real)
 //   Pair                       {Real high, low}: the unevaluated sum high + low, high the nearest double
 //   splat(double)              as a Real
 //   multiply_subtract(a, b, c) a * b - c, rounded once; kHasFusedMultiplyAdd: whether that is fast
@@ -71,4 +71,31 @@ LNORM_REAL_INLINE Pair operator*(Pair a, Pair b) {
 LNORM_REAL_INLINE Pair operator*(Pair a, Real b) {
   const Pair product = two_product(a.high, b);
   return fast_two_sum(product.high, product.low + a.low * b);
+}
+
+LNORM_REAL_INLINE Pair operator-(Pair a) { return {splat(-0.0) - a.high, splat(-0.0) - a.low}; }
+LNORM_REAL_INLINE Pair operator-(Pair a, Pair b) { return a + -b; }
+
+// Error: 10 u^2. The product is off by 3 u^2; the remainder is at most 2 u of a, and its three roundings
+// (to rest.high, to b.high, of the quotient) make 2 u^2 each.  [compare Joldes et al., algorithm 17]
+LNORM_REAL_INLINE Pair operator/(Pair a, Pair b) {
+  const Real first = a.high / b.high;
+  const Pair rest = a - b * first;
+  return fast_two_sum(first, rest.high / b.high);
+}
+
+// Error: 3.5 u^2.  [algorithm 15]
+LNORM_REAL_INLINE Pair operator/(Pair a, Real b) {
+  const Real first = a.high / b;
+  const Pair product = two_product(first, b);
+  const Real rest = ((a.high - product.high) - product.low) + a.low;
+  return fast_two_sum(first, rest / b);
+}
+
+// For a > 0. Error: 5 u^2. The rounded root is off by at most 1.5 u: u, and half of a.low. The Newton step
+// from there leaves half of the square of that, 1.2 u^2, and is itself computed within 2 u, which makes 3 u^2.
+LNORM_REAL_INLINE Pair root(Pair a) {
+  const Real first = square_root(a.high);
+  const Pair rest = a - two_product(first, first);
+  return fast_two_sum(first, rest.high / (first + first));
 }

@@ -30,6 +30,7 @@ inline double multiply_subtract(double a, double b, double c) noexcept {
   return std::fma(a, b, -c);
 }
 inline double splat(double value) noexcept { return value; }
+inline double square_root(double value) noexcept { return std::sqrt(value); }
 
 #define LNORM_REAL_INLINE inline
 #include "lnorm/core/double_double-inl.hpp"
@@ -41,26 +42,12 @@ using double_double::fast_two_sum;
 using double_double::two_product;
 using double_double::two_sum;
 using double_double::operator+;
+using double_double::operator-;
 using double_double::operator*;
+using double_double::operator/;
 
-inline DoubleDouble operator-(DoubleDouble a) noexcept { return {-a.high, -a.low}; }
-inline DoubleDouble operator-(DoubleDouble a, DoubleDouble b) noexcept { return a + -b; }
-
-// Error: 10 u^2. The product is off by 3 u^2; the remainder is at most 2 u of a, and its three roundings
-// (to rest.high, to b.high, of the quotient) make 2 u^2 each.  [compare Joldes et al., algorithm 17]
-inline DoubleDouble operator/(DoubleDouble a, DoubleDouble b) noexcept {
-  const double first = a.high / b.high;
-  const DoubleDouble rest = a - b * first;
-  return fast_two_sum(first, rest.high / b.high);
-}
-
-// For a >= 0. Error: 5 u^2. The rounded root is off by at most 1.5 u: u, and half of a.low. The Newton step
-// from there leaves half of the square of that, 1.2 u^2, and is itself computed within 2 u, which makes 3 u^2.
 inline DoubleDouble sqrt(DoubleDouble a) noexcept {
-  if (a.high == 0) return {};
-  const double root = std::sqrt(a.high);
-  const DoubleDouble rest = a - two_product(root, root);
-  return fast_two_sum(root, rest.high / (2 * root));
+  return a.high == 0 ? DoubleDouble{} : double_double::root(a);
 }
 
 }  // namespace lnorm

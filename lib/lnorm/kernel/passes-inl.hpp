@@ -7,13 +7,21 @@
 // So do the next two on that.
 #include "lnorm/kernel/add-inl.hpp"
 #include "lnorm/kernel/affine_steps-inl.hpp"
-// Short rows take steps.
+//
 #include "lnorm/kernel/narrow-inl.hpp"
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/range-inl.hpp"
+#include "lnorm/kernel/transpose-inl.hpp"
 #include "lnorm/kernel/triple_sum-inl.hpp"
 #include "lnorm/kernel/wide-inl.hpp"
 // These build on them.
+#include "lnorm/kernel/short_narrow-inl.hpp"
+//
+#include "lnorm/kernel/short_wide-inl.hpp"
+#include "lnorm/kernel/tiny_rows-inl.hpp"
+//
+#include "lnorm/kernel/short_rows-inl.hpp"
+//
 #include "lnorm/kernel/backward-inl.hpp"
 #include "lnorm/kernel/plain_moments-inl.hpp"
 #include "lnorm/kernel/softmax-inl.hpp"

@@ -184,14 +184,6 @@ HWY_INLINE Sums plain_sums(const RowsIn& row, int exponent) {
   return total;
 }
 
-// Error: 3.5 u^2.  [Joldes et al., algorithm 15]
-HWY_INLINE V2 divided(V2 a, V b) {
-  const V first = hn::Div(a.high, b);
-  const V2 product = two_product(first, b);
-  const V rest = ((a.high - product.high) - product.low) + a.low;
-  return fast_two_sum(first, hn::Div(rest, b));
-}
-
 // Rounds numbers that are known within an error. Returns where that leaves no choice.
 HWY_INLINE hn::Mask<D> decide(V2 value, V error, V& rounded) {
   const V margin = error + splat(4 * kUnit * kUnit) * hn::Abs(value.high);
@@ -230,12 +222,11 @@ class PlainMoments {
     const V2 sum{hn::Load(kDoubles, sums_ + r), hn::Load(kDoubles, sum_lows_ + r)};
     const V2 squares =
         two_sum(hn::Load(kDoubles, squares_ + r), hn::Load(kDoubles, square_lows_ + r));
-    const V2 mean = divided(sum, n);
-    const V2 product = mean * sum;
-    const V2 centered = squares + V2{hn::Neg(product.high), hn::Neg(product.low)};
+    const V2 mean = sum / n;
+    const V2 centered = squares - mean * sum;
     const V squares_error = splat((3 * growth + 25) * kUnit2 * kSlack) * squares.high;
     const V variance_error = hn::Div(squares_error, freedom) * splat(kSlack);
-    const V2 variance = divided(centered, freedom);
+    const V2 variance = centered / freedom;
     // NaN, of a row that is not plain or not finite, is not decided.
     V rounded_variance;
     auto is_decided =

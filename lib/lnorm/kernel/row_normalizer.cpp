@@ -30,10 +30,6 @@ bool is_narrow_about_zero(DType in, DType out) {
   return (in == DType::float64 || in == DType::float64_pair) && out != DType::float64;
 }
 
-// Sums of squares between these have their bits.
-constexpr double kLeastSquares = 0x1p-800;
-constexpr double kGreatestSquares = 0x1p900;
-
 }  // namespace
 
 RowSample sample_of(const RowsIn& row) noexcept {
@@ -96,7 +92,7 @@ void RowNormalizer::take_narrow(const Sums& row) {
   const bool about_zero = is_narrow_about_zero(setting_.in, setting_.out);
   if (about_zero) {
     const double squares = row.squares.high;
-    if (!(squares >= kLeastSquares && squares <= kGreatestSquares)) return start_wide();
+    if (!(squares >= kLeastWideSquares && squares <= kGreatestWideSquares)) return start_wide();
   } else if (!std::isfinite(row.sum.high) || !std::isfinite(row.squares.high)) {
     is_finite_ = false;  // finite elements are too small to overflow
     return;

@@ -52,6 +52,7 @@ using Real = V;
 using Pair = V2;
 
 HWY_INLINE V multiply_subtract(V a, V b, V c) { return hn::MulSub(a, b, c); }
+HWY_INLINE V square_root(V value) { return hn::Sqrt(value); }
 
 #define LNORM_REAL_INLINE HWY_INLINE
 #include "lnorm/core/double_double-inl.hpp"
@@ -97,6 +98,10 @@ HWY_INLINE V load_vector(const std::byte* from) {
 template <class Tag>
 HWY_INLINE hn::Mask<Tag> mask_of(Tag tag, std::int64_t count) {
   return hn::FirstN(tag, static_cast<std::size_t>(std::min(count, kWidth)));
+}
+
+HWY_INLINE hn::Mask<D> is_within(V value, double least, double most) {
+  return hn::And(hn::Ge(value, splat(least)), hn::Le(value, splat(most)));
 }
 
 HWY_INLINE double sum_of_lanes(V lanes) { return hn::GetLane(hn::SumOfLanes(kDoubles, lanes)); }
@@ -174,46 +179,83 @@ void decode_as(const std::byte* from, std::int64_t count, double center, double*
   }
 }
 
-// How far ahead of a pass memory is read, in bytes.
+// Decodes 64-bit integers. There is room for whole vectors.
 template <class T>
-std::int64_t ahead_of(const RowsIn& part) {
-  return part.to_next != 0 ? part.to_next : kChunk * kSize<T>;
+void decode_integers(const std::byte* from, std::int64_t count, Chunk& to) {
+  const hn::RebindToUnsigned<D> words;
+  // Integers in the last bits of a power of two. The sign bit counts 2^63 where it is not set.
+  constexpr std::uint64_t kSign = std::is_signed_v<T> ? 0x80000000U : 0;
+  constexpr double kOffset = std::is_signed_v<T> ? 0x1p63 : 0;
+  const auto power_52 = hn::BitCast(words, splat(0x1p52));
+  const auto power_84 = hn::Xor(hn::BitCast(words, splat(0x1p84)), hn::Set(words, kSign));
+  alignas(64) std::uint64_t rest[kWidth] = {};
+  for (std::int64_t i = 0; i < count; i += kWidth) {
+    const auto* at = reinterpret_cast<const std::uint64_t*>(from) + i;
+    if (count - i < kWidth) {
+      std::memcpy(rest, at, static_cast<std::size_t>(count - i) * sizeof *at);
+      at = rest;
+    }
+    const auto bits = hn::LoadU(words, at);
+    const auto lower = hn::And(bits, hn::Set(words, 0xffffffffU));
+    const V high = hn::BitCast(kDoubles, hn::Xor(hn::ShiftRight<32>(bits), power_84));
+    const V low = hn::BitCast(kDoubles, hn::Xor(lower, power_52));
+    // The upper half is 0 or larger than the lower one.
+    const V2 element = fast_two_sum(high - splat(0x1p84 + kOffset), low - splat(0x1p52));
+    hn::Store(element.high, kDoubles, to.high + i);
+    hn::Store(element.low, kDoubles, to.low + i);
+  }
+}
+
+// How far ahead of a pass memory is read, in bytes.
+inline std::int64_t ahead_of(const RowsIn& part) {
+  return part.to_next != 0 ? part.to_next
+                           : kChunk * static_cast<std::int64_t>(item_size(part.dtype));
+}
+
+// Decodes the elements of a row, less the center, if there is code for their dtype. There is room for whole groups.
+// ahead: see Encoded.
+inline bool decode_usual(const RowsIn& row, double center, double* to, std::int64_t ahead) {
+  const auto decode_from = [&]<class T>(T) {
+    decode_as<T>(row.data, row.row_length, center, to, ahead);
+    return true;
+  };
+  if (row.byte_order != std::endian::native) return false;
+  switch (row.dtype) {
+    case DType::int8:
+      return decode_from(std::int8_t{});
+    case DType::uint8:
+      return decode_from(std::uint8_t{});
+    case DType::int16:
+      return decode_from(std::int16_t{});
+    case DType::uint16:
+      return decode_from(std::uint16_t{});
+    case DType::int32:
+      return decode_from(std::int32_t{});
+    case DType::bfloat16:
+      return decode_from(BFloat16{});
+    case DType::float32:
+      return decode_from(float{});
+    case DType::float64:
+      return decode_from(double{});
+    case DType::float16:
+      if constexpr (kHasFloat16) return decode_from(Float16{});
+      return false;
+    default:
+      return false;
+  }
 }
 
 // Up to a chunk of a row of any dtype. The center is 0 where elements have low parts.
 inline void decode(const RowsIn& part, double center, Chunk& chunk) {
-  const auto decode_from = [&]<class T>(const std::byte* from, T) {
-    decode_as<T>(from, part.row_length, center, chunk.high, ahead_of<T>(part));
-  };
+  const std::int64_t n = part.row_length;
   if (part.byte_order == std::endian::native) {
-    switch (part.dtype) {
-      case DType::int8:
-        return decode_from(part.data, std::int8_t{});
-      case DType::uint8:
-        return decode_from(part.data, std::uint8_t{});
-      case DType::int16:
-        return decode_from(part.data, std::int16_t{});
-      case DType::uint16:
-        return decode_from(part.data, std::uint16_t{});
-      case DType::int32:
-        return decode_from(part.data, std::int32_t{});
-      case DType::bfloat16:
-        return decode_from(part.data, BFloat16{});
-      case DType::float32:
-        return decode_from(part.data, float{});
-      case DType::float64:
-        return decode_from(part.data, double{});
-      case DType::float16:
-        if constexpr (kHasFloat16) return decode_from(part.data, Float16{});
-        break;
-      default:
-        break;
-    }
+    if (part.dtype == DType::int64) return decode_integers<std::int64_t>(part.data, n, chunk);
+    if (part.dtype == DType::uint64) return decode_integers<std::uint64_t>(part.data, n, chunk);
   }
-  load(part.data, part.dtype, part.byte_order, part.row_length, chunk);
+  if (decode_usual(part, center, chunk.high, ahead_of(part))) return;
+  load(part.data, part.dtype, part.byte_order, n, chunk);
   if (center == 0) return;
-  decode_as<double>(reinterpret_cast<const std::byte*>(chunk.high), part.row_length, center,
-                    chunk.high, 0);
+  decode_as<double>(reinterpret_cast<const std::byte*>(chunk.high), n, center, chunk.high, 0);
 }
 
 // Calls use(start, count, chunk) for every chunk of a row, less the center.
@@ -225,6 +267,14 @@ HWY_INLINE void for_each_chunk(const RowsIn& row, double center, Use use) {
     decode(part_of(row, start, count), center, chunk);
     use(start, count, chunk);
   }
+}
+
+// The same of a row of any length without low parts. There is room for whole groups.
+inline void decode_row(const RowsIn& row, double center, double* to, std::int64_t ahead) {
+  if (decode_usual(row, center, to, ahead)) return;
+  for_each_chunk(row, center, [&](std::int64_t start, std::int64_t n, const Chunk& chunk) {
+    std::copy_n(chunk.high, n, to + start);
+  });
 }
 
 // Elements less the center, in a chunk that is decoded. After them there is room for a vector.
@@ -245,7 +295,7 @@ HWY_INLINE void for_each_stretch(const RowsIn& row, double center, bool is_usual
     const std::int64_t whole = is_usual ? count - count % kLanes : 0;
     if (whole > 0) {
       const RowsIn part = part_of(row, start, whole);
-      with_encoded<float>(part.data, center, ahead_of<float>(part),
+      with_encoded<float>(part.data, center, ahead_of(part),
                           [&](const auto& elements) HWY_ATTR { use(start, whole, elements); });
     }
     if (whole == count) continue;

@@ -15,10 +15,6 @@ constexpr double kUnit2 = kUnit * kUnit;
 // For the terms of second order, and the rounding of the bounds themselves.
 constexpr double kSlack = 1 + 0x1p-8;
 
-// Squares between these have all their bits, low parts included.
-constexpr double kLeastSquares = 0x1p-800;
-constexpr double kGreatestSquares = 0x1p900;
-
 std::int64_t chunks(std::int64_t n) noexcept { return (n + kChunk - 1) / kChunk; }
 
 DoubleDouble exact(std::int64_t count) noexcept { return {static_cast<double>(count)}; }
@@ -78,10 +74,9 @@ std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::
   const DoubleDouble mean_shift = rms ? DoubleDouble{} : shift;
   const DoubleDouble centered = sums.squares - mean_shift * sums.sum;
   const double squares = sums.squares.high;
-  const bool in_range = squares >= kLeastSquares && squares <= kGreatestSquares;
+  const bool in_range = squares >= kLeastWideSquares && squares <= kGreatestWideSquares;
   const double squares_error = (3 * growth + 25) * kUnit2 * squares * kSlack;
-  // A result would keep its 53 bits, and more than ten for the rounding test.
-  const bool has_bits = squares_error <= 0x1p-64 * centered.high;
+  const bool has_bits = squares_error <= kMostSquaresError * centered.high;
   if (!in_range || !has_bits) return std::nullopt;
   const double mean_error =
       (growth + 10) * kUnit2 * std::sqrt(squares / static_cast<double>(n)) * kSlack;
@@ -119,12 +114,10 @@ CenteredSums constant_sums(double element, std::int64_t n) noexcept {
 
 std::optional<WideStatistics> wide_statistics(const CenteredSums& sums, std::int64_t n,
                                               const Formula& formula) noexcept {
-  constexpr double kLeast = 0x1p-450;
-  constexpr double kGreatest = 0x1p450;
   const DoubleDouble variance = sums.squares / exact(n - formula.ddof);
   const DoubleDouble s = formula.eps_on == EpsOn::variance ? sqrt(variance + formula.eps)
                                                            : sqrt(variance) + formula.eps;
-  if (!(s.high >= kLeast && s.high <= kGreatest)) return std::nullopt;
+  if (!(s.high >= kLeastWideS && s.high <= kGreatestWideS)) return std::nullopt;
   const bool is_constant = sums.squares.high == 0;
   const double squares_error = is_constant ? 0 : sums.squares_error / sums.squares.high;
   WideStatistics result;
@@ -136,5 +129,11 @@ std::optional<WideStatistics> wide_statistics(const CenteredSums& sums, std::int
   result.reach = result.rstd.high * std::sqrt(sums.squares.high) * kSlack;
   return result;
 }
+
+WideBounds::WideBounds(std::int64_t n, std::int64_t freedom, std::int64_t lanes) noexcept
+    : squares((3 * wide_growth(n, lanes) + 30) * kUnit2 * kSlack),
+      offset((wide_growth(n, lanes) + 15) * kUnit2 * kSlack),
+      slope(48 * kUnit2 * kSlack),
+      reach(std::sqrt(static_cast<double>(freedom)) * kSlack) {}
 
 }  // namespace lnorm

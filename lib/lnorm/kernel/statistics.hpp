@@ -114,17 +114,39 @@ struct CenteredSums {
   std::optional<double> rounded_variance(std::int64_t freedom) const noexcept;
 };
 
-// Nothing where bits are lost: the center is too far from the mean, or squares are near the ends of the range of
-// doubles. growth: of the sums, in u^2.
+// Nothing where bits are lost: the center is too far from the mean, or squares are not from kLeastWideSquares to
+// kGreatestWideSquares. growth: of the sums, in u^2.
 std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::int64_t n, bool rms,
                                           double growth) noexcept;
 
 // Of a row whose elements are all this one.
 CenteredSums constant_sums(double element, std::int64_t n) noexcept;
 
-// Nothing where s is 0, or near the ends of the range of doubles.
+// Nothing where s is not from kLeastWideS to kGreatestWideS.
 std::optional<WideStatistics> wide_statistics(const CenteredSums& sums, std::int64_t n,
                                               const Formula& formula) noexcept;
+
+// Sums of squares between these have all their bits, low parts included.
+inline constexpr double kLeastWideSquares = 0x1p-800;
+inline constexpr double kGreatestWideSquares = 0x1p900;
+
+inline constexpr double kLeastWideS = 0x1p-450;
+inline constexpr double kGreatestWideS = 0x1p450;
+
+// C is known to this part of itself, if a row is usable: a result would keep its 53 bits, and more than ten for the
+// rounding test.
+inline constexpr double kMostSquaresError = 0x1p-64;
+
+// Wide statistics of many rows of one length by one formula, summed about 0; 1/n and 1/(n - ddof) are multiplied by.
+// most is the largest |x| of a row.
+struct WideBounds {
+  double squares;  // error of sum((x - mean)^2), relative to sum(x^2)
+  double offset;   // relative to most * rstd
+  double slope;    // but for half of the relative error of sum((x - mean)^2)
+  double reach;    // or 2 most * rstd, if that is less
+
+  WideBounds(std::int64_t n, std::int64_t freedom, std::int64_t lanes) noexcept;
+};
 
 // Narrower than float64, so that narrow statistics may do.
 inline bool is_narrow(DType in, DType out) noexcept {

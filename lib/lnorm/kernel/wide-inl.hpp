@@ -109,7 +109,6 @@ Sums wide_sums(const RowsIn& part, double center) {
 // that are rounded once more.
 template <bool has_weight, bool has_bias>
 struct WideWriter {
-  V2 minus_mean;
   V2 rstd;
   V minus_error;
   V error;
@@ -117,14 +116,19 @@ struct WideWriter {
   const Affine& affine;
 
   HWY_INLINE WideWriter(const WideStatistics& statistics, const Affine& terms, DType out)
-      : minus_mean(splat(-statistics.mean)), rstd(splat(statistics.rstd)), affine(terms) {
+      : WideWriter(splat(statistics.rstd), splat(statistics.error()), terms, out) {}
+
+  // The same with a row in every lane. xhat_error: WideStatistics::error() of each.
+  HWY_INLINE WideWriter(V2 factor, V xhat_error, const Affine& terms, DType out)
+      : rstd(factor), affine(terms) {
     const double weight = has_weight ? affine.weight().max_abs() : 1;
     const double bias = has_bias ? affine.bias().max_abs() : 0;
-    double bound = (statistics.error() * weight + 8 * kUnit * kUnit * bias) * (1 + 0x1p-8);
-    if (statistics.error() > 0) bound += kLostBits * (1 + weight);
+    const V lost =
+        hn::IfThenElseZero(hn::Gt(xhat_error, splat(0)), splat(kLostBits * (1 + weight)));
+    const V bound = xhat_error * splat(weight) + splat(8 * kUnit * kUnit * bias);
+    error = bound * splat(1 + 0x1p-8) + lost;
     // Where both are zero, zeros stay +0.
-    minus_error = splat(0.0 - bound);
-    error = splat(bound);
+    minus_error = splat(0.0) - error;
     relative = splat(out == DType::float64 ? 4 * kUnit * kUnit : 2 * kUnit);
   }
 
@@ -133,28 +137,22 @@ struct WideWriter {
     V high;
   };
 
-  // i: of the first element in the row.
-  HWY_INLINE Bounds bounds(const double* x, const double* low, std::int64_t i) const {
-    const V element = hn::LoadU(kDoubles, x);
-    V2 y =
-        low == nullptr ? minus_mean + element : minus_mean + V2{element, hn::LoadU(kDoubles, low)};
-    y = y * rstd;
-    if constexpr (has_weight) y = times_weight(y, i);
-    if constexpr (has_bias) y = plus_bias(y, i);
+  // deviation: x - mean. i: of the first element in the row. load(p): what of the terms from p on belongs to it.
+  template <class Load>
+  HWY_INLINE Bounds bounds(V2 deviation, std::int64_t i, const Load& load) const {
+    V2 y = deviation * rstd;
+    if constexpr (has_weight) {
+      const V weight = load(affine.weight().high(i));
+      const double* const low = affine.weight().low(i);
+      y = low == nullptr ? y * weight : y * V2{weight, load(low)};
+    }
+    if constexpr (has_bias) {
+      const V bias = load(affine.bias().high(i));
+      const double* const low = affine.bias().low(i);
+      y = low == nullptr ? y + bias : y + V2{bias, load(low)};
+    }
     const V margin = relative * hn::Abs(y.high);
     return {y.high + ((minus_error - margin) + y.low), y.high + ((error + margin) + y.low)};
-  }
-
- private:
-  HWY_INLINE V2 times_weight(V2 y, std::int64_t i) const {
-    const V weight = hn::LoadU(kDoubles, affine.weight().high(i));
-    const double* const low = affine.weight().low(i);
-    return low == nullptr ? y * weight : y * V2{weight, hn::LoadU(kDoubles, low)};
-  }
-  HWY_INLINE V2 plus_bias(V2 y, std::int64_t i) const {
-    const V bias = hn::LoadU(kDoubles, affine.bias().high(i));
-    const double* const low = affine.bias().low(i);
-    return low == nullptr ? y + bias : y + V2{bias, hn::LoadU(kDoubles, low)};
   }
 };
 
@@ -182,9 +180,13 @@ void wide_write(const RowsIn& part, const WideStatistics& statistics, const Affi
     auto differ = hn::Zero(bits);
     with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
       const WideWriter<has_weight(), has_bias()> writer(statistics, affine, y.dtype);
+      const V2 minus_mean = splat(-statistics.mean);
+      const auto load_terms = [](const double* from) HWY_ATTR { return hn::LoadU(kDoubles, from); };
       for (std::int64_t i = 0; i < n; i += kWidth) {
-        const auto ends =
-            writer.bounds(chunk.high + i, low == nullptr ? nullptr : low + i, offset + start + i);
+        const V x = hn::Load(kDoubles, chunk.high + i);
+        const V2 deviation =
+            low == nullptr ? minus_mean + x : minus_mean + V2{x, hn::Load(kDoubles, low + i)};
+        const auto ends = writer.bounds(deviation, offset + start + i, load_terms);
         hn::Store(ends.low, kDoubles, low_ends + i);
         hn::Store(ends.high, kDoubles, high_ends + i);
         differ = hn::Or(differ, hn::Xor(hn::BitCast(bits, ends.low), hn::BitCast(bits, ends.high)));
