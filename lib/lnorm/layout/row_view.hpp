@@ -7,6 +7,7 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/tensor_info.hpp"
+#include "lnorm/layout/piece.hpp"
 
 namespace lnorm {
 
@@ -30,13 +31,6 @@ struct Tile {
 // elements, one after another, it is read and written. gather and scatter lead from one form to the other.
 class RowView {
  public:
-  // An axis along which rows, or elements, are numbered.
-  struct Axis {
-    std::int64_t extent;
-    std::int64_t stride;  // from one index to the next, in positions
-    std::int64_t step;    // the same in numbers
-  };
-
   RowView() = default;
 
   // Rows are numbered along row_axes of a tensor, and their elements along element_axes, the last of either
@@ -64,16 +58,14 @@ class RowView {
   // Blocks of this many rows, or a multiple, lie one after another, each of them without gaps.
   std::int64_t slab_rows() const noexcept { return slab_rows_; }
 
-  // Whether runs go from row to row, for one element of each. Parts of a tile of fewer elements then have
-  // the same runs.
-  bool runs_across_rows() const noexcept;
-
   // From the first run of the tile to the last, in the order of the packed form.
-  struct Run {
-    std::int64_t position;
-    std::int64_t count;
-  };
   std::vector<Run> runs(const Tile& tile) const;
+
+  // How many they are, or some more: neighbors may count twice.
+  std::int64_t count_runs(const Tile& tile) const;
+
+  // The tile in pieces of at most so many items, one after another in the packed form.
+  std::vector<Piece> pieces(const Tile& tile, std::int64_t row_stride, std::int64_t most) const;
 
   // From one form of a tile to the other. Items have 1, 2, 4, 8 or 16 bytes; from and to must not overlap. Rows
   // begin row_stride items after one another, at least tile.count.
@@ -83,8 +75,8 @@ class RowView {
                std::byte* packed) const;
 
  private:
-  std::vector<Axis> row_axes_;
-  std::vector<Axis> element_axes_;
+  std::vector<RowAxis> row_axes_;
+  std::vector<RowAxis> element_axes_;
   std::int64_t rows_ = 1;
   std::int64_t row_length_ = 1;
   std::int64_t slab_rows_ = 1;

@@ -42,7 +42,7 @@ const std::byte* bytes(const std::vector<T>& values) {
 template <class T>
 void check_tile(const RowView& view, const Tile& tile, const std::vector<std::int64_t>& positions) {
   std::vector<T> packed;
-  for (const RowView::Run& run : view.runs(tile)) {
+  for (const lnorm::Run& run : view.runs(tile)) {
     CHECK(run.count > 0);
     for (std::int64_t i = 0; i < run.count; ++i) packed.push_back(static_cast<T>(run.position + i));
   }
