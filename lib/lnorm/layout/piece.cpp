@@ -59,8 +59,15 @@ void copy(std::vector<CopyAxis> axes, const T* from, T* to) {
   copy_axes<T>(axes, from, to);
 }
 
-void copy_items(std::size_t item, std::vector<CopyAxis> axes, const std::byte* from,
-                std::byte* to) {
+// to_rows: rows are what is copied to, otherwise what is copied from.
+void copy_items(std::size_t item, std::span<const RowAxis> along, const std::byte* from,
+                std::byte* to, bool to_rows) {
+  std::vector<CopyAxis> axes;
+  axes.reserve(along.size() + 2);
+  for (const RowAxis& axis : along) {
+    axes.push_back(to_rows ? CopyAxis{axis.extent, axis.stride, axis.step}
+                           : CopyAxis{axis.extent, axis.step, axis.stride});
+  }
   const auto copy_as = [&]<class T>(T) {
     copy(std::move(axes), reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to));
   };
@@ -149,20 +156,27 @@ void Piece::cut(std::int64_t most, std::vector<Piece>& parts) const {
   }
 }
 
-void Piece::gather(std::size_t item, const std::byte* packed, std::byte* rows) const {
-  std::vector<CopyAxis> axes;
-  axes.reserve(axes_.size());
+std::vector<RowAxis> Piece::packed_axes() const {
+  std::vector<RowAxis> axes = axes_;
   std::int64_t stride = items();
-  for (const RowAxis& axis : axes_) axes.push_back({axis.extent, stride /= axis.extent, axis.step});
-  copy_items(item, std::move(axes), packed, rows + start_ * static_cast<std::int64_t>(item));
+  for (RowAxis& axis : axes) axis.stride = stride /= axis.extent;
+  return axes;
+}
+
+void Piece::gather(std::size_t item, const std::byte* packed, std::byte* rows) const {
+  copy_items(item, packed_axes(), packed, rows + start_ * static_cast<std::int64_t>(item), true);
 }
 
 void Piece::scatter(std::size_t item, const std::byte* rows, std::byte* packed) const {
-  std::vector<CopyAxis> axes;
-  axes.reserve(axes_.size());
-  std::int64_t stride = items();
-  for (const RowAxis& axis : axes_) axes.push_back({axis.extent, axis.step, stride /= axis.extent});
-  copy_items(item, std::move(axes), rows + start_ * static_cast<std::int64_t>(item), packed);
+  copy_items(item, packed_axes(), rows + start_ * static_cast<std::int64_t>(item), packed, false);
+}
+
+void Piece::gather_from_file(std::size_t item, const std::byte* file, std::byte* rows) const {
+  copy_items(item, axes_, file, rows + start_ * static_cast<std::int64_t>(item), true);
+}
+
+void Piece::scatter_to_file(std::size_t item, const std::byte* rows, std::byte* file) const {
+  copy_items(item, axes_, rows + start_ * static_cast<std::int64_t>(item), file, false);
 }
 
 }  // namespace lnorm

@@ -84,6 +84,11 @@ std::vector<Piece> whole_pieces(std::span<const RowAxis> row_axes,
   return pieces;
 }
 
+// Where a piece begins in a slab, in bytes.
+std::int64_t offset_in(const Tile& slab, const Piece& piece, std::size_t item) {
+  return (piece.position() - slab.first_row * slab.count) * static_cast<std::int64_t>(item);
+}
+
 }  // namespace
 
 RowView::RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes,
@@ -110,6 +115,13 @@ RowView::RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes,
 RowView RowView::one_row(const Shape& shape, MemoryOrder order) {
   if (element_count(shape) == 0) return contiguous(1, 0);  // strides might be too large
   return {shape, order, {}, kept_axes(shape, {})};
+}
+
+std::int64_t RowView::whole_rows(std::int64_t most) const noexcept {
+  for (const RowAxis& axis : row_axes_) {
+    if (axis.step <= most) return most - most % axis.step;
+  }
+  return most;
 }
 
 std::vector<Run> RowView::runs(const Tile& tile) const {
@@ -156,6 +168,20 @@ void RowView::scatter(const Tile& tile, std::size_t item, const std::byte* rows,
   for (const Piece& piece : whole_pieces(row_axes_, element_axes_, tile, row_stride)) {
     piece.scatter(item, rows, packed);
     packed += piece.items() * static_cast<std::int64_t>(item);
+  }
+}
+
+void RowView::gather_block(const Tile& block, std::size_t item, const Tile& slab,
+                           const std::byte* packed, std::byte* rows) const {
+  for (const Piece& piece : whole_pieces(row_axes_, element_axes_, block, block.count)) {
+    piece.gather_from_file(item, packed + offset_in(slab, piece, item), rows);
+  }
+}
+
+void RowView::scatter_block(const Tile& block, std::size_t item, const std::byte* rows,
+                            const Tile& slab, std::byte* packed) const {
+  for (const Piece& piece : whole_pieces(row_axes_, element_axes_, block, block.count)) {
+    piece.scatter_to_file(item, rows, packed + offset_in(slab, piece, item));
   }
 }
 

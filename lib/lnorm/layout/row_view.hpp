@@ -22,6 +22,11 @@ struct Tile {
   std::size_t bytes(std::size_t item) const {
     return static_cast<std::size_t>(rows * count) * item;
   }
+
+  // Where some of its rows begin, in bytes.
+  std::size_t offset_of(const Tile& block, std::size_t item) const {
+    return static_cast<std::size_t>((block.first_row - first_row) * count) * item;
+  }
 };
 
 // A tensor in a file or in memory, seen as rows of elements: where each of them lies. Positions are
@@ -58,6 +63,15 @@ class RowView {
   // Blocks of this many rows, or a multiple, lie one after another, each of them without gaps.
   std::int64_t slab_rows() const noexcept { return slab_rows_; }
 
+  // Whether the tile is such blocks: packed, it has what the file has from its start on.
+  bool is_slab(const Tile& tile) const noexcept {
+    return tile.count == row_length_ && tile.first_row % slab_rows_ == 0 &&
+           tile.rows % slab_rows_ == 0;
+  }
+
+  // The most rows, but no more than given, that are whole along each axis but one.
+  std::int64_t whole_rows(std::int64_t most) const noexcept;
+
   // From the first run of the tile to the last, in the order of the packed form.
   std::vector<Run> runs(const Tile& tile) const;
 
@@ -73,6 +87,12 @@ class RowView {
               std::int64_t row_stride) const;
   void scatter(const Tile& tile, std::size_t item, const std::byte* rows, std::int64_t row_stride,
                std::byte* packed) const;
+
+  // The same for some rows of a slab: packed is the slab, rows are of the block.
+  void gather_block(const Tile& block, std::size_t item, const Tile& slab, const std::byte* packed,
+                    std::byte* rows) const;
+  void scatter_block(const Tile& block, std::size_t item, const std::byte* rows, const Tile& slab,
+                     std::byte* packed) const;
 
  private:
   std::vector<RowAxis> row_axes_;
