@@ -43,7 +43,7 @@ RowSink::Held RowSink::held(const Tile& tile) const {
 std::byte* RowSink::room_for(const Tile& block, const Tile& tile, TileRoom& room,
                              std::vector<std::byte>& rows) const {
   if (held(tile) == Held::rows) {
-    room.rows.resize(tile.bytes(item_));
+    make_room(room.rows, tile.bytes(item_));
     return room.rows.data() + tile.offset_of(block, item_);
   }
   rows.resize(block.bytes(item_));
@@ -53,7 +53,7 @@ std::byte* RowSink::room_for(const Tile& block, const Tile& tile, TileRoom& room
 void RowSink::put_block(const Tile& block, const Tile& tile, TileRoom& room,
                         const std::vector<std::byte>& rows) const {
   if (held(tile) == Held::packed) {
-    room.packed.resize(tile.bytes(item_));
+    make_room(room.packed, tile.bytes(item_));
     view_.scatter_block(block, item_, rows.data(), tile, room.packed.data());
   } else if (held(tile) == Held::not_at_all) {
     std::string none;  // there are positions

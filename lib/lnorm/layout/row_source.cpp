@@ -43,7 +43,7 @@ void RowSource::hold(const Tile& tile, TileRoom& room) const {
   if (!source_->has_positions()) return;
   if (!is_held_packed(tile)) return read_tile(*source_, view_, tile, room.packed, room.rows);
   const std::size_t item = item_size(info().dtype);
-  room.packed.resize(tile.bytes(item));
+  make_room(room.packed, tile.bytes(item));
   source_->read_at(tile.first_row * tile.count * static_cast<std::int64_t>(item), room.packed);
 }
 

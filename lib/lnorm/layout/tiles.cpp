@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "lnorm/io/os.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -42,10 +44,21 @@ void for_each_run(const Piece& piece, std::size_t item, Bytes packed, See see) {
 
 }  // namespace
 
+void make_room(std::vector<std::byte>& room, std::size_t bytes) {
+  constexpr std::size_t kLarge = std::size_t{4} << 20;
+  if (bytes >= kLarge && bytes > room.capacity()) {
+    // Rows of a tile lie far apart: small pages of them would be too many for the processor's table.
+    room = {};
+    room.reserve(bytes);
+    os::prefer_large_pages({room.data(), bytes});
+  }
+  room.resize(bytes);
+}
+
 void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
                std::vector<std::byte>& packed, std::vector<std::byte>& rows) {
   const std::size_t item = item_size(source.info().dtype);
-  rows.resize(tile.bytes(item));
+  make_room(rows, tile.bytes(item));
   if (is_one_run(view, tile)) return source.read_at(start_of(view, tile, item), rows);
   for_each_piece(view, tile, item, packed, [&](const Piece& piece) {
     for_each_run(piece, item, std::span(packed),
