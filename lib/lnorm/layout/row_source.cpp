@@ -41,16 +41,13 @@ void RowSource::read(const Tile& tile, std::vector<std::byte>& packed,
 
 void RowSource::hold(const Tile& tile, TileRoom& room) const {
   if (!source_->has_positions()) return;
-  if (!is_held_packed(tile)) return read_tile(*source_, view_, tile, room.packed, room.rows);
-  const std::size_t item = item_size(info().dtype);
-  make_room(room.packed, tile.bytes(item));
-  source_->read_at(tile.first_row * tile.count * static_cast<std::int64_t>(item), room.packed);
+  read_packed(*source_, view_, tile, view_.is_contiguous() ? room.rows : room.packed);
 }
 
 const std::byte* RowSource::rows_of(const Tile& block, const Tile& tile, const TileRoom& room,
                                     std::vector<std::byte>& rows) const {
   const std::size_t item = item_size(info().dtype);
-  if (!is_held_packed(tile)) return room.rows.data() + tile.offset_of(block, item);
+  if (view_.is_contiguous()) return room.rows.data() + tile.offset_of(block, item);
   rows.resize(block.bytes(item));
   view_.gather_block(block, item, tile, room.packed.data(), rows.data());
   return rows.data();

@@ -36,11 +36,6 @@ class RowSource {
  private:
   void take(std::unique_ptr<TensorSource> detour);
 
-  // Whether the tile is held as it lies in the file.
-  bool is_held_packed(const Tile& tile) const {
-    return !view_.is_contiguous() && view_.is_slab(tile);
-  }
-
   std::unique_ptr<TensorSource> detour_;  // that the rows come by, if there is one
   TensorSource* source_;
   RowView view_;

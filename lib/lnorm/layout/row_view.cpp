@@ -84,11 +84,6 @@ std::vector<Piece> whole_pieces(std::span<const RowAxis> row_axes,
   return pieces;
 }
 
-// Where a piece begins in a slab, in bytes.
-std::int64_t offset_in(const Tile& slab, const Piece& piece, std::size_t item) {
-  return (piece.position() - slab.first_row * slab.count) * static_cast<std::int64_t>(item);
-}
-
 }  // namespace
 
 RowView::RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes,
@@ -171,18 +166,60 @@ void RowView::scatter(const Tile& tile, std::size_t item, const std::byte* rows,
   }
 }
 
-void RowView::gather_block(const Tile& block, std::size_t item, const Tile& slab,
-                           const std::byte* packed, std::byte* rows) const {
-  for (const Piece& piece : whole_pieces(row_axes_, element_axes_, block, block.count)) {
-    piece.gather_from_file(item, packed + offset_in(slab, piece, item), rows);
+std::vector<RowView::PackedRows> RowView::packed_rows(const Tile& tile) const {
+  std::vector<Box> boxes;
+  split(row_axes_, tile.first_row, tile.first_row + tile.rows, 1, {}, boxes);
+  std::vector<PackedRows> result;
+  result.reserve(boxes.size());
+  for (const Box& box : boxes) {
+    std::vector<RowAxis> axes = box.axes;
+    axes.insert(axes.end(), element_axes_.begin(), element_axes_.end());
+    std::vector<RowAxis*> as_in_file;
+    as_in_file.reserve(axes.size());
+    for (RowAxis& axis : axes) as_in_file.push_back(&axis);
+    std::stable_sort(as_in_file.begin(), as_in_file.end(),
+                     [](const RowAxis* a, const RowAxis* b) { return a->stride < b->stride; });
+    std::int64_t stride = 1;
+    for (RowAxis* axis : as_in_file) {
+      axis->stride = stride;
+      stride *= axis->extent;
+    }
+    const auto elements = axes.begin() + std::ssize(box.axes);
+    result.push_back({box.start, size_of(box.axes), {axes.begin(), elements}, {elements, axes.end()}});
+  }
+  return result;
+}
+
+template <class See>
+void RowView::for_each_packed_piece(const Tile& block, const Tile& tile, See see) const {
+  const std::int64_t begin = block.first_row - tile.first_row;
+  for (const PackedRows& some : packed_rows(tile)) {
+    const std::int64_t first = std::max(begin, some.first_row);
+    const std::int64_t end = std::min(begin + block.rows, some.first_row + some.rows);
+    if (first >= end) continue;
+    const Tile part{first - some.first_row, end - first, 0, row_length_};
+    for (const Piece& piece :
+         whole_pieces(some.row_axes, some.element_axes, part, row_length_)) {
+      see(piece, (first - begin) * row_length_,
+          some.first_row * row_length_ + piece.position());
+    }
   }
 }
 
+void RowView::gather_block(const Tile& block, std::size_t item, const Tile& tile,
+                           const std::byte* packed, std::byte* rows) const {
+  for_each_packed_piece(block, tile, [&](const Piece& piece, std::int64_t row, std::int64_t at) {
+    const auto size = static_cast<std::int64_t>(item);
+    piece.gather_from_file(item, packed + at * size, rows + row * size);
+  });
+}
+
 void RowView::scatter_block(const Tile& block, std::size_t item, const std::byte* rows,
-                            const Tile& slab, std::byte* packed) const {
-  for (const Piece& piece : whole_pieces(row_axes_, element_axes_, block, block.count)) {
-    piece.scatter_to_file(item, rows, packed + offset_in(slab, piece, item));
-  }
+                            const Tile& tile, std::byte* packed) const {
+  for_each_packed_piece(block, tile, [&](const Piece& piece, std::int64_t row, std::int64_t at) {
+    const auto size = static_cast<std::int64_t>(item);
+    piece.scatter_to_file(item, rows + row * size, packed + at * size);
+  });
 }
 
 std::vector<std::int64_t> strides(const Shape& shape, MemoryOrder order) {

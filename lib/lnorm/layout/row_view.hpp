@@ -63,7 +63,7 @@ class RowView {
   // Blocks of this many rows, or a multiple, lie one after another, each of them without gaps.
   std::int64_t slab_rows() const noexcept { return slab_rows_; }
 
-  // Whether the tile is such blocks: packed, it has what the file has from its start on.
+  // Whether the tile is such blocks: packed, it is one run.
   bool is_slab(const Tile& tile) const noexcept {
     return tile.count == row_length_ && tile.first_row % slab_rows_ == 0 &&
            tile.rows % slab_rows_ == 0;
@@ -88,13 +88,28 @@ class RowView {
   void scatter(const Tile& tile, std::size_t item, const std::byte* rows, std::int64_t row_stride,
                std::byte* packed) const;
 
-  // The same for some rows of a slab: packed is the slab, rows are of the block.
-  void gather_block(const Tile& block, std::size_t item, const Tile& slab, const std::byte* packed,
+  // The same for a block of some rows of a tile of whole rows, which is packed; rows are those of the block.
+  void gather_block(const Tile& block, std::size_t item, const Tile& tile, const std::byte* packed,
                     std::byte* rows) const;
-  void scatter_block(const Tile& block, std::size_t item, const std::byte* rows, const Tile& slab,
+  void scatter_block(const Tile& block, std::size_t item, const std::byte* rows, const Tile& tile,
                      std::byte* packed) const;
 
  private:
+  // Some rows of a packed tile as a tensor of their own, whose file is what is packed of them.
+  struct PackedRows {
+    std::int64_t first_row;  // of the tile
+    std::int64_t rows;
+    std::vector<RowAxis> row_axes;
+    std::vector<RowAxis> element_axes;
+  };
+
+  // The packed form of a tile of whole rows: these, one after another.
+  std::vector<PackedRows> packed_rows(const Tile& tile) const;
+
+  // Calls see(piece, where its rows begin, where its first item is packed) for all pieces of a block of a packed tile.
+  template <class See>
+  void for_each_packed_piece(const Tile& block, const Tile& tile, See see) const;
+
   std::vector<RowAxis> row_axes_;
   std::vector<RowAxis> element_axes_;
   std::int64_t rows_ = 1;

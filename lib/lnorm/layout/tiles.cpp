@@ -55,6 +55,19 @@ void make_room(std::vector<std::byte>& room, std::size_t bytes) {
   room.resize(bytes);
 }
 
+void read_packed(const TensorSource& source, const RowView& view, const Tile& tile,
+                 std::vector<std::byte>& packed) {
+  const std::size_t item = item_size(source.info().dtype);
+  make_room(packed, tile.bytes(item));
+  if (view.is_slab(tile)) return source.read_at(start_of(view, tile, item), packed);
+  std::span<std::byte> rest(packed);
+  for (const Piece& piece : view.pieces(tile, tile.count, tile.rows * tile.count)) {
+    for_each_run(piece, item, rest,
+                 [&](std::int64_t position, auto bytes) { source.read_at(position, bytes); });
+    rest = rest.subspan(static_cast<std::size_t>(piece.items()) * item);
+  }
+}
+
 void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
                std::vector<std::byte>& packed, std::vector<std::byte>& rows) {
   const std::size_t item = item_size(source.info().dtype);

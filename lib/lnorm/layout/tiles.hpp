@@ -29,6 +29,10 @@ struct Passage {
 // Gives room so many bytes. A large one that grows loses its contents.
 void make_room(std::vector<std::byte>& room, std::size_t bytes);
 
+// Reads a tile of whole rows at positions, packed.
+void read_packed(const TensorSource& source, const RowView& view, const Tile& tile,
+                 std::vector<std::byte>& packed);
+
 // Reads a tile at positions, as rows. packed: room for what is read.
 void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
                std::vector<std::byte>& packed, std::vector<std::byte>& rows);

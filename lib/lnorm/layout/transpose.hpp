@@ -69,14 +69,12 @@ void transpose(const T* from, std::int64_t from_stride, T* to, std::int64_t to_s
     }
     one_by_one(i0, i1, j0, j1);
   };
-  // Take whole cache lines, and few of those that lie farther apart: they are likely to share a set of the cache.
+  // Use up the cache lines of a few columns: more of them might not fit in a set of the cache.
   constexpr std::int64_t kLine = 64 / sizeof(T);
   constexpr std::int64_t kFew = std::max<std::int64_t>(8, 16 / sizeof(T));
-  const std::int64_t height = from_stride > to_stride ? kLine : kFew;
-  const std::int64_t width = from_stride > to_stride ? kFew : kLine;
-  for (std::int64_t i = 0; i < rows; i += height) {
-    for (std::int64_t j = 0; j < columns; j += width) {
-      block(i, std::min(rows, i + height), j, std::min(columns, j + width));
+  for (std::int64_t i = 0; i < rows; i += kLine) {
+    for (std::int64_t j = 0; j < columns; j += kFew) {
+      block(i, std::min(rows, i + kLine), j, std::min(columns, j + kFew));
     }
   }
 }
