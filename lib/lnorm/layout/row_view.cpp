@@ -84,6 +84,21 @@ std::vector<Piece> whole_pieces(std::span<const RowAxis> row_axes,
   return pieces;
 }
 
+// Has all indices, in the order of the file, lie one after another.
+void close_gaps(std::vector<RowAxis>& row_axes, std::vector<RowAxis>& element_axes) {
+  std::vector<RowAxis*> axes;
+  axes.reserve(row_axes.size() + element_axes.size());
+  for (RowAxis& axis : row_axes) axes.push_back(&axis);
+  for (RowAxis& axis : element_axes) axes.push_back(&axis);
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const RowAxis* a, const RowAxis* b) { return a->stride < b->stride; });
+  std::int64_t stride = 1;
+  for (RowAxis* axis : axes) {
+    axis->stride = stride;
+    stride *= axis->extent;
+  }
+}
+
 }  // namespace
 
 RowView::RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes,
@@ -166,43 +181,41 @@ void RowView::scatter(const Tile& tile, std::size_t item, const std::byte* rows,
   }
 }
 
-std::vector<RowView::PackedRows> RowView::packed_rows(const Tile& tile) const {
-  std::vector<Box> boxes;
-  split(row_axes_, tile.first_row, tile.first_row + tile.rows, 1, {}, boxes);
-  std::vector<PackedRows> result;
-  result.reserve(boxes.size());
-  for (const Box& box : boxes) {
-    std::vector<RowAxis> axes = box.axes;
-    axes.insert(axes.end(), element_axes_.begin(), element_axes_.end());
-    std::vector<RowAxis*> as_in_file;
-    as_in_file.reserve(axes.size());
-    for (RowAxis& axis : axes) as_in_file.push_back(&axis);
-    std::stable_sort(as_in_file.begin(), as_in_file.end(),
-                     [](const RowAxis* a, const RowAxis* b) { return a->stride < b->stride; });
-    std::int64_t stride = 1;
-    for (RowAxis* axis : as_in_file) {
-      axis->stride = stride;
-      stride *= axis->extent;
+std::vector<RowView::PackedPart> RowView::packed_parts(const Tile& tile) const {
+  std::vector<Box> rows;
+  std::vector<Box> elements;
+  split(row_axes_, tile.first_row, tile.first_row + tile.rows, 1, {}, rows);
+  split(element_axes_, tile.first, tile.first + tile.count, 1, {}, elements);
+  std::vector<PackedPart> parts;
+  parts.reserve(rows.size() * elements.size());
+  for (const Box& some_rows : rows) {
+    for (const Box& some : elements) {
+      PackedPart part{{some_rows.start, size_of(some_rows.axes), some.start, size_of(some.axes)},
+                      some_rows.axes,
+                      some.axes};
+      close_gaps(part.row_axes, part.element_axes);
+      parts.push_back(std::move(part));
     }
-    const auto elements = axes.begin() + std::ssize(box.axes);
-    result.push_back({box.start, size_of(box.axes), {axes.begin(), elements}, {elements, axes.end()}});
   }
-  return result;
+  return parts;
 }
 
 template <class See>
 void RowView::for_each_packed_piece(const Tile& block, const Tile& tile, See see) const {
   const std::int64_t begin = block.first_row - tile.first_row;
-  for (const PackedRows& some : packed_rows(tile)) {
-    const std::int64_t first = std::max(begin, some.first_row);
-    const std::int64_t end = std::min(begin + block.rows, some.first_row + some.rows);
-    if (first >= end) continue;
-    const Tile part{first - some.first_row, end - first, 0, row_length_};
-    for (const Piece& piece :
-         whole_pieces(some.row_axes, some.element_axes, part, row_length_)) {
-      see(piece, (first - begin) * row_length_,
-          some.first_row * row_length_ + piece.position());
+  std::int64_t packed = 0;
+  for (const PackedPart& part : packed_parts(tile)) {
+    const std::int64_t first = std::max(begin, part.tile.first_row);
+    const std::int64_t end = std::min(begin + block.rows, part.tile.first_row + part.tile.rows);
+    if (first < end) {
+      const Tile shared{first - part.tile.first_row, end - first, 0, part.tile.count};
+      const std::int64_t start = (first - begin) * tile.count + part.tile.first;
+      for (const Piece& piece :
+           whole_pieces(part.row_axes, part.element_axes, shared, tile.count)) {
+        see(piece, start, packed + piece.position());
+      }
     }
+    packed += part.tile.rows * part.tile.count;
   }
 }
 

@@ -88,25 +88,25 @@ class RowView {
   void scatter(const Tile& tile, std::size_t item, const std::byte* rows, std::int64_t row_stride,
                std::byte* packed) const;
 
-  // The same for a block of some rows of a tile of whole rows, which is packed; rows are those of the block.
+  // The same for a block of some rows of a tile, which is packed; rows are those of the block, one after another.
   void gather_block(const Tile& block, std::size_t item, const Tile& tile, const std::byte* packed,
                     std::byte* rows) const;
   void scatter_block(const Tile& block, std::size_t item, const std::byte* rows, const Tile& tile,
                      std::byte* packed) const;
 
  private:
-  // Some rows of a packed tile as a tensor of their own, whose file is what is packed of them.
-  struct PackedRows {
-    std::int64_t first_row;  // of the tile
-    std::int64_t rows;
+  // A part of a packed tile as a tensor of its own, whose file is what is packed of it.
+  struct PackedPart {
+    Tile tile;  // counted from the start of the whole tile
     std::vector<RowAxis> row_axes;
     std::vector<RowAxis> element_axes;
   };
 
-  // The packed form of a tile of whole rows: these, one after another.
-  std::vector<PackedRows> packed_rows(const Tile& tile) const;
+  // The packed form of a tile: these, one after another.
+  std::vector<PackedPart> packed_parts(const Tile& tile) const;
 
-  // Calls see(piece, where its rows begin, where its first item is packed) for all pieces of a block of a packed tile.
+  // Calls see(piece, where the rows begin that it is a piece of, where its first item is packed) for all pieces of a
+  // block of a packed tile.
   template <class See>
   void for_each_packed_piece(const Tile& block, const Tile& tile, See see) const;
 

@@ -59,7 +59,9 @@ void read_packed(const TensorSource& source, const RowView& view, const Tile& ti
                  std::vector<std::byte>& packed) {
   const std::size_t item = item_size(source.info().dtype);
   make_room(packed, tile.bytes(item));
-  if (view.is_slab(tile)) return source.read_at(start_of(view, tile, item), packed);
+  if (is_one_run(view, tile) || view.is_slab(tile)) {
+    return source.read_at(start_of(view, tile, item), packed);
+  }
   std::span<std::byte> rest(packed);
   for (const Piece& piece : view.pieces(tile, tile.count, tile.rows * tile.count)) {
     for_each_run(piece, item, rest,

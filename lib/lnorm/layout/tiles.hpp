@@ -29,7 +29,7 @@ struct Passage {
 // Gives room so many bytes. A large one that grows loses its contents.
 void make_room(std::vector<std::byte>& room, std::size_t bytes);
 
-// Reads a tile of whole rows at positions, packed.
+// Reads a tile at positions, packed.
 void read_packed(const TensorSource& source, const RowView& view, const Tile& tile,
                  std::vector<std::byte>& packed);
 

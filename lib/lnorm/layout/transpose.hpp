@@ -69,12 +69,11 @@ void transpose(const T* from, std::int64_t from_stride, T* to, std::int64_t to_s
     }
     one_by_one(i0, i1, j0, j1);
   };
-  // Use up the cache lines of a few columns: more of them might not fit in a set of the cache.
+  // Squares of a cache line: it is used up before it is evicted.
   constexpr std::int64_t kLine = 64 / sizeof(T);
-  constexpr std::int64_t kFew = std::max<std::int64_t>(8, 16 / sizeof(T));
   for (std::int64_t i = 0; i < rows; i += kLine) {
-    for (std::int64_t j = 0; j < columns; j += kFew) {
-      block(i, std::min(rows, i + kLine), j, std::min(columns, j + kFew));
+    for (std::int64_t j = 0; j < columns; j += kLine) {
+      block(i, std::min(rows, i + kLine), j, std::min(columns, j + kLine));
     }
   }
 }
