@@ -89,8 +89,8 @@ bool is_contiguous(const Plan& plan) {
 }
 
 void count_bytes(const Plan& plan, Route& route) {
-  const auto largest = static_cast<std::int64_t>(std::max(item_size(plan.in), item_size(plan.out)));
-  route.bytes = std::min(route.rows, plan.rows) * route.count * (bytes_per_element(plan) + largest);
+  const auto packed = static_cast<std::int64_t>(item_size(plan.in) + item_size(plan.out));
+  route.bytes = std::min(route.rows, plan.rows) * route.count * (bytes_per_element(plan) + packed);
 }
 
 // Has tiles follow each other in the file, if they are large enough for that.
@@ -126,8 +126,8 @@ Route in_held_tiles(const Plan& plan) {
   const auto out = static_cast<std::int64_t>(item_size(plan.out));
   Route route;
   route.count = plan.row_length;
-  route.block_rows = std::clamp(kBlockBytes / (plan.row_length * (in + out)), kLeastBlockRows,
-                                kMostBlockRows);
+  route.block_rows =
+      std::clamp(kBlockBytes / (plan.row_length * (in + out)), kLeastBlockRows, kMostBlockRows);
   const Tile block{0, std::min(route.block_rows, plan.rows), 0, plan.row_length};
   route.out.holds_tiles = mean_run_length(plan.out_view, block) * out < kShortRunBytes;
   const std::int64_t row_bytes = plan.row_length * (route.out.holds_tiles ? in + out : in);

@@ -30,11 +30,16 @@ struct Slot {
 
 }  // namespace
 
-Crew crew_of(const Plan& plan, int threads) {
+Crew crew_of(const Plan& plan, int threads, const TensorSink* sink) {
   const Route& route = plan.route;
+  std::int64_t bytes = route.bytes;
+  if (sink != nullptr && !sink->has_positions() && route.block_rows < route.rows) {
+    // A pipe takes whole tiles, in order.
+    bytes += route.rows * route.count * static_cast<std::int64_t>(item_size(plan.out));
+  }
   const std::int64_t all = route.in_parts ? plan.row_length : plan.rows;
   const std::int64_t at_a_time = route.in_parts ? route.count : route.rows;
-  return {threads, (all + at_a_time - 1) / at_a_time, route.bytes};
+  return {threads, (all + at_a_time - 1) / at_a_time, bytes};
 }
 
 void run(TensorSource& given, const Plan& plan, const Transform& transform,
@@ -42,7 +47,7 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
   // Rows of no elements still have a mean, which is not a number, for those who ask.
   const std::int64_t rows = plan.row_length > 0 || plan.wants_mean_and_rstd ? plan.rows : 0;
   const std::int64_t tiles = (rows + plan.route.rows - 1) / plan.route.rows;
-  const Crew crew = crew_of(plan, options.threads);
+  const Crew crew = crew_of(plan, options.threads, sink);
   std::vector<Slot> slots(crew.slots());
   const ForEachTile for_each = for_each_tile(options.threads);
   RowSource source(given, plan.in_view, plan.route.in, for_each);

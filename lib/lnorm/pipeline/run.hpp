@@ -53,8 +53,9 @@ class RowObserver {
   virtual void finish() = 0;
 };
 
-// The threads that take the plan's blocks, or the parts of its rows. threads: how many are wanted.
-Crew crew_of(const Plan& plan, int threads);
+// The threads that take the plan's tiles, or the parts of its rows. threads: how many are wanted. sink: if results are
+// written.
+Crew crew_of(const Plan& plan, int threads, const TensorSink* sink = nullptr);
 
 // The loop: tiles in blocks of rows from the source through the transform past the observers into the sink,
 // if there is one. Finishes all of them. Several threads transform blocks; if the source has positions,

@@ -40,7 +40,8 @@ const std::byte* bytes(const std::vector<T>& values) {
 }
 
 // Tiles in pieces, and in blocks of rows.
-void check_parts(const RowView& view, const Tile& tile, const std::vector<std::int64_t>& positions) {
+void check_parts(const RowView& view, const Tile& tile,
+                 const std::vector<std::int64_t>& positions) {
   std::vector<std::uint32_t> packed;
   std::vector<std::uint32_t> from_pieces(positions.size());
   std::int64_t runs = 0;
