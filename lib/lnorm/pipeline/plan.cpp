@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -93,6 +92,11 @@ void count_bytes(const Plan& plan, Route& route) {
   route.bytes = std::min(route.rows, plan.rows) * route.count * (bytes_per_element(plan) + packed);
 }
 
+// Whether tiles of so many rows follow each other in both files.
+bool is_slabs(const Plan& plan, std::int64_t rows) {
+  return rows % plan.in_view.slab_rows() == 0 && rows % plan.out_view.slab_rows() == 0;
+}
+
 // Has tiles follow each other in the file, if they are large enough for that.
 void take_slabs(const Plan& plan, Route& route) {
   for (const RowView* view : {&plan.in_view, &plan.out_view}) {
@@ -138,14 +142,11 @@ Route in_held_tiles(const Plan& plan) {
     if (view->slab_rows() <= kTileBytes / row_bytes) share = std::max(share, view->slab_rows());
   }
   route.rows = plan.in_view.whole_rows(std::min(most, share));
-  const auto half = [](Route whole) {
-    whole.rows /= 2;
-    return whole;
-  };
-  while (route.rows % (2 * std::lcm(plan.in_view.slab_rows(), plan.out_view.slab_rows())) == 0 &&
-         route.rows >= 2 * route.block_rows &&
-         mean_run_length(plan, half(route)) * in >= kLongRunBytes) {
-    route.rows /= 2;
+  // Half of it will do where it is slabs, and its runs are long.
+  for (Route half = route; half.rows >= 2 * route.block_rows; route = half) {
+    half.rows /= 2;
+    if (half.rows * 2 < route.rows || !is_slabs(plan, half.rows)) break;
+    if (mean_run_length(plan, half) * in < kLongRunBytes) break;
   }
   take_slabs(plan, route);
   route.block_rows = std::min(route.block_rows, route.rows);
