@@ -45,7 +45,7 @@ int apply(const ApplyArguments& arguments) {
                              arguments.output.scale.value_or(1));
   const bool saves = arguments.save_mean || arguments.save_rstd;
   const auto make = [&](const TensorInfo& x, DType out) {
-    Plan plan = make_plan(x, normalization.options, out);
+    Plan plan = make_plan(x, normalization.options, out, {.in_tiles = !arguments.save_sum});
     plan.wants_mean_and_rstd = saves;
     plan.saturates = arguments.output.saturates;
     check_float8(arguments.output, plan.out);

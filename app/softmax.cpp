@@ -18,7 +18,8 @@ int softmax(const SoftmaxArguments& arguments) {
     lnorm::softmax(x, y, scale);
   };
   const auto make = [&](const TensorInfo& x) {
-    Plan plan = make_plan(x, {arguments.axes, {}, false}, arguments.output.dtype, {.whole = true});
+    Plan plan = make_plan(x, {arguments.axes, {}, false}, arguments.output.dtype,
+                          {.whole = true, .in_tiles = true});
     plan.saturates = arguments.output.saturates;
     check_float8(arguments.output, plan.out);
     return plan;

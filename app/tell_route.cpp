@@ -13,18 +13,19 @@ void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource&
   const Route& route = plan.route;
   const bool out_makes_detour =
       sink != nullptr && (sink->surveys() || route.out.makes_detour(sink->has_positions()));
-  tell_route(work, plan, route.in.makes_detour(source.has_positions()) || out_makes_detour, kernel);
+  tell_route(work, plan, route.in.makes_detour(source.has_positions()) || out_makes_detour, kernel,
+             sink);
 }
 
 void tell_route(const WorkArguments& work, const Plan& plan, bool makes_detour,
-                std::string_view kernel) {
+                std::string_view kernel, const TensorSink* sink) {
   if (!work.verbose) return;
   const Route& route = plan.route;
   const Tile tile = plan.first_tile();
   std::string line = route.in_parts ? concat("rows in parts of ", counted(tile.count, "element"))
                                     : concat("in blocks of ", counted(tile.rows, "row"));
   if (route.in_parts && tile.rows > 1) line += concat(", ", tile.rows, " rows at a time");
-  line += concat(", ", counted(crew_of(plan, work.threads).threads(), "thread"));
+  line += concat(", ", counted(crew_of(plan, work.threads, sink).threads(), "thread"));
   if (!kernel.empty()) line += concat(", kernel ", kernel);
   if (makes_detour) line += ", by way of a temporary file";
   if (!route.reason.empty()) line += concat(": ", route.reason);

@@ -16,6 +16,6 @@ void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource&
 
 // The same for several sources. makes_detour: whether a temporary file is on the way.
 void tell_route(const WorkArguments& work, const Plan& plan, bool makes_detour,
-                std::string_view kernel);
+                std::string_view kernel, const TensorSink* sink = nullptr);
 
 }  // namespace lnorm::app

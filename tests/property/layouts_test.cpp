@@ -99,6 +99,7 @@ struct Way {
   bool source_positions;
   bool sink_positions;
   int threads;
+  bool in_tiles = false;
 };
 
 template <class Run>
@@ -170,16 +171,17 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
   info.order = order;
   lnorm::LayerNormOptions options;
   options.axes = lnorm::AxisList{c.axes};
-  lnorm::Plan plan = lnorm::make_plan(info, options);
-  plan.wants_mean_and_rstd = true;
   const auto transform = [&](const lnorm::RowsIn& x, const lnorm::RowsOut& out,
                              const lnorm::MeanAndRstd& stats) {
     kernel.layer_norm(x, out, {}, {}, stats);
   };
   for (const Way& way : ways) {
+    lnorm::Plan plan = lnorm::make_plan(info, options, {}, {.in_tiles = way.in_tiles});
+    plan.wants_mean_and_rstd = true;
+    if (way.in_tiles) plan.route.block_rows = 1 + plan.route.block_rows / 3;
     CAPTURE(c.shape, c.axes, order == lnorm::MemoryOrder::fortran, way.source_positions,
             way.sink_positions, way.threads, plan.route.in_parts, plan.route.in.transposes,
-            plan.route.rows);
+            plan.route.rows, plan.route.block_rows);
     const Result result =
         result_of(info, as_bytes(file), plan, way,
                   [&](auto& source, const auto& observers, auto& sink, const auto& run_options) {
@@ -196,7 +198,8 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
     // Softmax holds rows, however long they are.
     MemorySource source(info, as_bytes(file), way.source_positions);
     MemorySink sink;
-    const lnorm::Plan whole = lnorm::make_plan(info, options, {}, {.whole = true});
+    const lnorm::Plan whole =
+        lnorm::make_plan(info, options, {}, {.whole = true, .in_tiles = way.in_tiles});
     lnorm::run(source, whole,
                [](const lnorm::RowsIn& x, const lnorm::RowsOut& out, const lnorm::MeanAndRstd&) {
                  lnorm::softmax(x, out);
@@ -227,7 +230,13 @@ TEST_CASE("any axes of any order give the bits of the same rows one after anothe
            Case{{3, 70000}, {1}},
            Case{{2, 40, 3, 4000}, {1, 3}},
        }) {
-    check(c, order, {{true, true, 2}, {false, false, 1}, {true, false, 3}});
+    check(c, order,
+          {{true, true, 2},
+           {false, false, 1},
+           {true, false, 3},
+           {true, true, 2, true},
+           {false, true, 2, true},
+           {true, false, 1, true}});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +12,7 @@
 #include <charconv>
 #include <climits>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -285,6 +287,17 @@ std::optional<int> terminal_width(const FileDescriptor& fd) noexcept {
 void widen_pipe(const FileDescriptor& fd) noexcept {
   constexpr int kBytes = 1 << 20;  // what Linux grants everybody
   ::fcntl(fd.get(), F_SETPIPE_SZ, kBytes);
+}
+
+void prefer_large_pages([[maybe_unused]] std::span<std::byte> memory) noexcept {
+#ifdef MADV_HUGEPAGE
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  const std::uintptr_t first = (begin + page - 1) / page * page;
+  const std::uintptr_t end = (begin + memory.size()) / page * page;
+  // Where there are none it goes on with small ones.
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+#endif
 }
 
 std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name) {

@@ -102,6 +102,9 @@ std::optional<int> terminal_width(const FileDescriptor& fd) noexcept;
 // less often.
 void widen_pipe(const FileDescriptor& fd) noexcept;
 
+// Asks for large pages for memory that has not been touched yet.
+void prefer_large_pages(std::span<std::byte> memory) noexcept;
+
 // At least one byte, or 0 at the end.
 std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name);
 

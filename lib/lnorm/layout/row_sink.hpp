@@ -23,9 +23,21 @@ class RowSink {
                                  std::vector<std::byte>& packed, std::string& text) const;
   void write(std::span<const std::byte> encoded);
 
+  // The same in blocks of some of its rows: room_for is where the rows of a block are to be put, in the room of the tile
+  // or in rows; put_block takes them, and put_tile follows the last.
+  std::byte* room_for(const Tile& block, const Tile& tile, TileRoom& room,
+                      std::vector<std::byte>& rows) const;
+  void put_block(const Tile& block, const Tile& tile, TileRoom& room,
+                 const std::vector<std::byte>& rows) const;
+  std::span<const std::byte> put_tile(const Tile& tile, TileRoom& room, std::string& text) const;
+
   void finish();
 
  private:
+  // How a tile is held until all its blocks are there.
+  enum class Held { packed, rows, not_at_all };
+  Held held(const Tile& tile) const;
+
   const TensorSink& target() const noexcept {
     return spool_ ? static_cast<const TensorSink&>(*spool_) : sink_;
   }
@@ -33,6 +45,7 @@ class RowSink {
   TensorSink& sink_;
   std::size_t item_;
   RowView view_;
+  bool holds_tiles_;
   ForEachTile for_each_tile_;
   std::optional<TensorSpool> spool_;     // for a sink that has no positions, or surveys
   std::optional<TensorSpool> lined_up_;  // rows one after another, until all are there

@@ -39,4 +39,18 @@ void RowSource::read(const Tile& tile, std::vector<std::byte>& packed,
   view_.gather(tile, item_size(info().dtype), packed.data(), rows.data(), tile.count);
 }
 
+void RowSource::hold(const Tile& tile, TileRoom& room) const {
+  if (!source_->has_positions()) return;
+  read_packed(*source_, view_, tile, view_.is_contiguous() ? room.rows : room.packed);
+}
+
+const std::byte* RowSource::rows_of(const Tile& block, const Tile& tile, const TileRoom& room,
+                                    std::vector<std::byte>& rows) const {
+  const std::size_t item = item_size(info().dtype);
+  if (view_.is_contiguous()) return room.rows.data() + tile.offset_of(block, item);
+  rows.resize(block.bytes(item));
+  view_.gather_block(block, item, tile, room.packed.data(), rows.data());
+  return rows.data();
+}
+
 }  // namespace lnorm

@@ -21,6 +21,12 @@ class RowSource {
   // The tile as rows. Several threads may do so at once.
   void read(const Tile& tile, std::vector<std::byte>& packed, std::vector<std::byte>& rows) const;
 
+  // The same in blocks of some of its rows: hold brings the tile, after begin; then rows_of are the rows of a block,
+  // one after another, in the room of the tile or in rows.
+  void hold(const Tile& tile, TileRoom& room) const;
+  const std::byte* rows_of(const Tile& block, const Tile& tile, const TileRoom& room,
+                           std::vector<std::byte>& rows) const;
+
   // The same rows from now on one after another in a temporary file, for whoever reads them one by one.
   // Requires positions.
   void line_up(const ForEachTile& for_each_tile);

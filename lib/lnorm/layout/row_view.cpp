@@ -1,52 +1,22 @@
 #include "lnorm/layout/row_view.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <utility>
 
 namespace lnorm {
 
 namespace {
 
-using Axis = RowView::Axis;
-
-std::int64_t size_of(std::span<const Axis> axes) {
-  std::int64_t size = 1;
-  for (const Axis& axis : axes) size *= axis.extent;
-  return size;
-}
-
-// Merges axes that go on where the next one ends.
-std::vector<Axis> merged(std::span<const Axis> axes) {
-  std::vector<Axis> result;
-  for (const Axis& axis : axes) {
-    if (axis.extent == 1) continue;
-    if (!result.empty() && result.back().stride == axis.extent * axis.stride &&
-        result.back().step == axis.extent * axis.step) {
-      result.back() = {result.back().extent * axis.extent, axis.stride, axis.step};
-    } else {
-      result.push_back(axis);
-    }
-  }
-  return result;
-}
-
-std::vector<Axis> numbered(const Shape& shape, MemoryOrder order, const Axes& along) {
+std::vector<RowAxis> numbered(const Shape& shape, MemoryOrder order, const Axes& along) {
   const std::vector<std::int64_t> all = strides(shape, order);
-  std::vector<Axis> axes;
+  std::vector<RowAxis> axes;
   for (const std::size_t number : along) axes.push_back({shape[number], all[number], 1});
   for (std::size_t i = axes.size(); i-- > 1;) axes[i - 1].step = axes[i].step * axes[i].extent;
   return merged(axes);
 }
 
-void sort_as_in_file(std::span<Axis> axes) {
-  std::stable_sort(axes.begin(), axes.end(),
-                   [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
-}
-
 // Whether all indices, the last axis fastest, lie one after another.
-bool is_dense(const std::vector<Axis>& axes) {
+bool is_dense(const std::vector<RowAxis>& axes) {
   std::int64_t stride = 1;
   for (std::size_t i = axes.size(); i-- > 0; stride *= axes[i].extent) {
     if (axes[i].stride != stride) return false;
@@ -58,17 +28,17 @@ bool is_dense(const std::vector<Axis>& axes) {
 struct Box {
   std::int64_t position = 0;  // in the file
   std::int64_t start = 0;     // in rows
-  std::vector<Axis> axes;     // with their steps in rows
+  std::vector<RowAxis> axes;  // with their steps in rows
 };
 
 // Splits the numbers from a to b, along axes, into boxes, each of them a part of box. unit: from one number to
 // the next in rows.
-void split(std::span<const Axis> axes, std::int64_t a, std::int64_t b, std::int64_t unit,
+void split(std::span<const RowAxis> axes, std::int64_t a, std::int64_t b, std::int64_t unit,
            const Box& box, std::vector<Box>& boxes) {
   if (a == b) return;
   if (axes.empty()) return boxes.push_back(box);
-  const Axis outer = axes.front();
-  const std::span<const Axis> rest = axes.subspan(1);
+  const RowAxis outer = axes.front();
+  const std::span<const RowAxis> rest = axes.subspan(1);
   const std::int64_t first = (a + outer.step - 1) / outer.step;  // whole indices
   const std::int64_t last = b / outer.step;
   const auto part_from = [&](std::int64_t index, std::int64_t number) {
@@ -87,7 +57,7 @@ void split(std::span<const Axis> axes, std::int64_t a, std::int64_t b, std::int6
   if (first < last) {
     Box whole = part_from(first, first * outer.step);
     whole.axes.push_back({last - first, outer.stride, outer.step * unit});
-    for (const Axis& axis : rest) {
+    for (const RowAxis& axis : rest) {
       whole.axes.push_back({axis.extent, axis.stride, axis.step * unit});
     }
     boxes.push_back(std::move(whole));
@@ -95,113 +65,37 @@ void split(std::span<const Axis> axes, std::int64_t a, std::int64_t b, std::int6
   split(rest, 0, b - last * outer.step, unit, part_from(last, last * outer.step), boxes);
 }
 
-std::vector<Box> boxes_of(std::span<const Axis> row_axes, std::span<const Axis> element_axes,
-                          const Tile& tile, std::int64_t row_stride) {
+// The boxes of a tile, as pieces.
+std::vector<Piece> whole_pieces(std::span<const RowAxis> row_axes,
+                                std::span<const RowAxis> element_axes, const Tile& tile,
+                                std::int64_t row_stride) {
   std::vector<Box> rows;
   std::vector<Box> boxes;
   split(row_axes, tile.first_row, tile.first_row + tile.rows, row_stride, {}, rows);
   for (const Box& some : rows) {
     split(element_axes, tile.first, tile.first + tile.count, 1, some, boxes);
   }
+  std::vector<Piece> pieces;
+  pieces.reserve(boxes.size());
   for (Box& box : boxes) {
     sort_as_in_file(box.axes);
-    box.axes = merged(box.axes);
+    pieces.emplace_back(box.position, box.start, merged(box.axes));
   }
-  return boxes;
+  return pieces;
 }
 
-// An axis of a copy in memory.
-struct CopyAxis {
-  std::int64_t count;
-  std::int64_t from;  // strides
-  std::int64_t to;
-};
-
-template <class T>
-void copy_plane(CopyAxis outer, CopyAxis inner, const T* from, T* to) {
-  if (inner.from == 1 && inner.to == 1) {
-    for (std::int64_t i = 0; i < outer.count; ++i) {
-      std::memcpy(to + i * outer.to, from + i * outer.from,
-                  static_cast<std::size_t>(inner.count) * sizeof(T));
-    }
-    return;
-  }
-  // Copy in squares: their cache lines are used up before they are evicted.
-  constexpr std::int64_t kSquare = 32;
-  for (std::int64_t j0 = 0; j0 < inner.count; j0 += kSquare) {
-    const std::int64_t j1 = std::min(inner.count, j0 + kSquare);
-    for (std::int64_t i0 = 0; i0 < outer.count; i0 += kSquare) {
-      const std::int64_t i1 = std::min(outer.count, i0 + kSquare);
-      for (std::int64_t i = i0; i < i1; ++i) {
-        for (std::int64_t j = j0; j < j1; ++j) {
-          to[i * outer.to + j * inner.to] = from[i * outer.from + j * inner.from];
-        }
-      }
-    }
-  }
-}
-
-template <class T>
-void copy_axes(std::span<const CopyAxis> axes, const T* from, T* to) {
-  if (axes.size() == 2) return copy_plane(axes[0], axes[1], from, to);
-  const CopyAxis& outer = axes.front();
-  for (std::int64_t i = 0; i < outer.count; ++i) {
-    copy_axes(axes.subspan(1), from + i * outer.from, to + i * outer.to);
-  }
-}
-
-// Puts the axis with stride 1 in `to` last, and the one with stride 1 in `from` before it.
-template <class T>
-void copy(std::vector<CopyAxis> axes, const T* from, T* to) {
-  while (axes.size() < 2) axes.insert(axes.begin(), {1, 0, 0});
-  const auto move_to_end = [&](std::int64_t CopyAxis::*stride) {
-    std::stable_partition(axes.begin(), axes.end(), [&](const CopyAxis& axis) {
-      return axis.count == 1 || axis.*stride != 1;
-    });
-  };
-  move_to_end(&CopyAxis::from);
-  move_to_end(&CopyAxis::to);
-  copy_axes<T>(axes, from, to);
-}
-
-void copy_items(std::size_t item, std::vector<CopyAxis> axes, const std::byte* from,
-                std::int64_t from_start, std::byte* to, std::int64_t to_start) {
-  const auto copy_as = [&]<class T>(T) {
-    const auto size = static_cast<std::int64_t>(sizeof(T));
-    copy(std::move(axes), reinterpret_cast<const T*>(from + from_start * size),
-         reinterpret_cast<T*>(to + to_start * size));
-  };
-  // Elements of one size are moved alike, whatever their dtype. The buffers are aligned: they come from new.
-  switch (item) {
-    case 1:
-      return copy_as(std::uint8_t{});
-    case 2:
-      return copy_as(std::uint16_t{});
-    case 4:
-      return copy_as(std::uint32_t{});
-    case 16:
-      return copy_as(std::array<std::uint64_t, 2>{});
-    default:
-      return copy_as(std::uint64_t{});
-  }
-}
-
-// Moves a tile from one of its forms to the other.
-void copy_boxes(const std::vector<Box>& boxes, std::size_t item, bool to_rows,
-                const std::byte* from, std::byte* to) {
-  std::int64_t packed_start = 0;
-  for (const Box& box : boxes) {
-    const std::int64_t size = size_of(box.axes);
-    std::vector<CopyAxis> axes;
-    std::int64_t packed_stride = size;
-    for (const Axis& axis : box.axes) {
-      packed_stride /= axis.extent;
-      axes.push_back(to_rows ? CopyAxis{axis.extent, packed_stride, axis.step}
-                             : CopyAxis{axis.extent, axis.step, packed_stride});
-    }
-    copy_items(item, std::move(axes), from, to_rows ? packed_start : box.start, to,
-               to_rows ? box.start : packed_start);
-    packed_start += size;
+// Has all indices, in the order of the file, lie one after another.
+void close_gaps(std::vector<RowAxis>& row_axes, std::vector<RowAxis>& element_axes) {
+  std::vector<RowAxis*> axes;
+  axes.reserve(row_axes.size() + element_axes.size());
+  for (RowAxis& axis : row_axes) axes.push_back(&axis);
+  for (RowAxis& axis : element_axes) axes.push_back(&axis);
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const RowAxis* a, const RowAxis* b) { return a->stride < b->stride; });
+  std::int64_t stride = 1;
+  for (RowAxis* axis : axes) {
+    axis->stride = stride;
+    stride *= axis->extent;
   }
 }
 
@@ -218,7 +112,7 @@ RowView::RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes,
   // from block to block.
   slab_rows_ = rows_;
   for (std::size_t outer = row_axes_.size(); outer > 0; --outer) {
-    std::vector<Axis> axes = row_axes_;
+    std::vector<RowAxis> axes = row_axes_;
     axes.insert(axes.end(), element_axes_.begin(), element_axes_.end());
     sort_as_in_file(std::span(axes).subspan(outer));
     if (!is_dense(axes)) continue;
@@ -233,46 +127,112 @@ RowView RowView::one_row(const Shape& shape, MemoryOrder order) {
   return {shape, order, {}, kept_axes(shape, {})};
 }
 
-bool RowView::runs_across_rows() const noexcept {
-  return element_axes_.size() == 1 && element_axes_[0].stride != 1;
+std::int64_t RowView::whole_rows(std::int64_t most) const noexcept {
+  for (const RowAxis& axis : row_axes_) {
+    if (axis.step <= most) return most - most % axis.step;
+  }
+  return most;
 }
 
-std::vector<RowView::Run> RowView::runs(const Tile& tile) const {
+std::vector<Run> RowView::runs(const Tile& tile) const {
   std::vector<Run> runs;
-  for (const Box& box : boxes_of(row_axes_, element_axes_, tile, tile.count)) {
-    // The last axes are one run as far as they follow each other in the file.
-    std::size_t outer = box.axes.size();
-    std::int64_t length = 1;
-    while (outer > 0 && box.axes[outer - 1].stride == length) {
-      length *= box.axes[outer - 1].extent;
-      --outer;
-    }
-    std::vector<std::int64_t> index(outer);
-    for (std::int64_t left = size_of(box.axes) / length; left > 0; --left) {
-      std::int64_t position = box.position;
-      for (std::size_t i = 0; i < outer; ++i) position += index[i] * box.axes[i].stride;
-      if (!runs.empty() && runs.back().position + runs.back().count == position) {
-        runs.back().count += length;
+  for (const Piece& piece : whole_pieces(row_axes_, element_axes_, tile, tile.count)) {
+    for (const Run& run : piece.runs()) {
+      if (!runs.empty() && runs.back().position + runs.back().count == run.position) {
+        runs.back().count += run.count;
       } else {
-        runs.push_back({position, length});
-      }
-      for (std::size_t i = outer; i-- > 0;) {
-        if (++index[i] < box.axes[i].extent) break;
-        index[i] = 0;
+        runs.push_back(run);
       }
     }
   }
   return runs;
 }
 
+std::int64_t RowView::count_runs(const Tile& tile) const {
+  std::int64_t count = 0;
+  for (const Piece& piece : whole_pieces(row_axes_, element_axes_, tile, tile.count)) {
+    count += piece.items() / piece.run_length();
+  }
+  return count;
+}
+
+std::vector<Piece> RowView::pieces(const Tile& tile, std::int64_t row_stride,
+                                   std::int64_t most) const {
+  std::vector<Piece> pieces;
+  for (const Piece& piece : whole_pieces(row_axes_, element_axes_, tile, row_stride)) {
+    piece.cut(most, pieces);
+  }
+  return pieces;
+}
+
 void RowView::gather(const Tile& tile, std::size_t item, const std::byte* packed, std::byte* rows,
                      std::int64_t row_stride) const {
-  copy_boxes(boxes_of(row_axes_, element_axes_, tile, row_stride), item, true, packed, rows);
+  for (const Piece& piece : whole_pieces(row_axes_, element_axes_, tile, row_stride)) {
+    piece.gather(item, packed, rows);
+    packed += piece.items() * static_cast<std::int64_t>(item);
+  }
 }
 
 void RowView::scatter(const Tile& tile, std::size_t item, const std::byte* rows,
                       std::int64_t row_stride, std::byte* packed) const {
-  copy_boxes(boxes_of(row_axes_, element_axes_, tile, row_stride), item, false, rows, packed);
+  for (const Piece& piece : whole_pieces(row_axes_, element_axes_, tile, row_stride)) {
+    piece.scatter(item, rows, packed);
+    packed += piece.items() * static_cast<std::int64_t>(item);
+  }
+}
+
+std::vector<RowView::PackedPart> RowView::packed_parts(const Tile& tile) const {
+  std::vector<Box> rows;
+  std::vector<Box> elements;
+  split(row_axes_, tile.first_row, tile.first_row + tile.rows, 1, {}, rows);
+  split(element_axes_, tile.first, tile.first + tile.count, 1, {}, elements);
+  std::vector<PackedPart> parts;
+  parts.reserve(rows.size() * elements.size());
+  for (const Box& some_rows : rows) {
+    for (const Box& some : elements) {
+      PackedPart part{{some_rows.start, size_of(some_rows.axes), some.start, size_of(some.axes)},
+                      some_rows.axes,
+                      some.axes};
+      close_gaps(part.row_axes, part.element_axes);
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
+template <class See>
+void RowView::for_each_packed_piece(const Tile& block, const Tile& tile, See see) const {
+  const std::int64_t begin = block.first_row - tile.first_row;
+  std::int64_t packed = 0;
+  for (const PackedPart& part : packed_parts(tile)) {
+    const std::int64_t first = std::max(begin, part.tile.first_row);
+    const std::int64_t end = std::min(begin + block.rows, part.tile.first_row + part.tile.rows);
+    if (first < end) {
+      const Tile shared{first - part.tile.first_row, end - first, 0, part.tile.count};
+      const std::int64_t start = (first - begin) * tile.count + part.tile.first;
+      for (const Piece& piece :
+           whole_pieces(part.row_axes, part.element_axes, shared, tile.count)) {
+        see(piece, start, packed + piece.position());
+      }
+    }
+    packed += part.tile.rows * part.tile.count;
+  }
+}
+
+void RowView::gather_block(const Tile& block, std::size_t item, const Tile& tile,
+                           const std::byte* packed, std::byte* rows) const {
+  for_each_packed_piece(block, tile, [&](const Piece& piece, std::int64_t row, std::int64_t at) {
+    const auto size = static_cast<std::int64_t>(item);
+    piece.gather_from_file(item, packed + at * size, rows + row * size);
+  });
+}
+
+void RowView::scatter_block(const Tile& block, std::size_t item, const std::byte* rows,
+                            const Tile& tile, std::byte* packed) const {
+  for_each_packed_piece(block, tile, [&](const Piece& piece, std::int64_t row, std::int64_t at) {
+    const auto size = static_cast<std::int64_t>(item);
+    piece.scatter_to_file(item, rows + row * size, packed + at * size);
+  });
 }
 
 std::vector<std::int64_t> strides(const Shape& shape, MemoryOrder order) {

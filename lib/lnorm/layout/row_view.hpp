@@ -7,6 +7,7 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/tensor_info.hpp"
+#include "lnorm/layout/piece.hpp"
 
 namespace lnorm {
 
@@ -21,6 +22,11 @@ struct Tile {
   std::size_t bytes(std::size_t item) const {
     return static_cast<std::size_t>(rows * count) * item;
   }
+
+  // Where some of its rows begin, in bytes.
+  std::size_t offset_of(const Tile& block, std::size_t item) const {
+    return static_cast<std::size_t>((block.first_row - first_row) * count) * item;
+  }
 };
 
 // A tensor in a file or in memory, seen as rows of elements: where each of them lies. Positions are
@@ -30,13 +36,6 @@ struct Tile {
 // elements, one after another, it is read and written. gather and scatter lead from one form to the other.
 class RowView {
  public:
-  // An axis along which rows, or elements, are numbered.
-  struct Axis {
-    std::int64_t extent;
-    std::int64_t stride;  // from one index to the next, in positions
-    std::int64_t step;    // the same in numbers
-  };
-
   RowView() = default;
 
   // Rows are numbered along row_axes of a tensor, and their elements along element_axes, the last of either
@@ -64,16 +63,23 @@ class RowView {
   // Blocks of this many rows, or a multiple, lie one after another, each of them without gaps.
   std::int64_t slab_rows() const noexcept { return slab_rows_; }
 
-  // Whether runs go from row to row, for one element of each. Parts of a tile of fewer elements then have
-  // the same runs.
-  bool runs_across_rows() const noexcept;
+  // Whether the tile is such blocks: packed, it is one run.
+  bool is_slab(const Tile& tile) const noexcept {
+    return tile.count == row_length_ && tile.first_row % slab_rows_ == 0 &&
+           tile.rows % slab_rows_ == 0;
+  }
+
+  // The most rows, but no more than given, that are whole along each axis but one.
+  std::int64_t whole_rows(std::int64_t most) const noexcept;
 
   // From the first run of the tile to the last, in the order of the packed form.
-  struct Run {
-    std::int64_t position;
-    std::int64_t count;
-  };
   std::vector<Run> runs(const Tile& tile) const;
+
+  // How many they are, or some more: neighbors may count twice.
+  std::int64_t count_runs(const Tile& tile) const;
+
+  // The tile in pieces of at most so many items, one after another in the packed form.
+  std::vector<Piece> pieces(const Tile& tile, std::int64_t row_stride, std::int64_t most) const;
 
   // From one form of a tile to the other. Items have 1, 2, 4, 8 or 16 bytes; from and to must not overlap. Rows
   // begin row_stride items after one another, at least tile.count.
@@ -82,9 +88,30 @@ class RowView {
   void scatter(const Tile& tile, std::size_t item, const std::byte* rows, std::int64_t row_stride,
                std::byte* packed) const;
 
+  // The same for a block of some rows of a tile, which is packed; rows are those of the block, one after another.
+  void gather_block(const Tile& block, std::size_t item, const Tile& tile, const std::byte* packed,
+                    std::byte* rows) const;
+  void scatter_block(const Tile& block, std::size_t item, const std::byte* rows, const Tile& tile,
+                     std::byte* packed) const;
+
  private:
-  std::vector<Axis> row_axes_;
-  std::vector<Axis> element_axes_;
+  // A part of a packed tile as a tensor of its own, whose file is what is packed of it.
+  struct PackedPart {
+    Tile tile;  // counted from the start of the whole tile
+    std::vector<RowAxis> row_axes;
+    std::vector<RowAxis> element_axes;
+  };
+
+  // The packed form of a tile: these, one after another.
+  std::vector<PackedPart> packed_parts(const Tile& tile) const;
+
+  // Calls see(piece, where the rows begin that it is a piece of, where its first item is packed) for all pieces of a
+  // block of a packed tile.
+  template <class See>
+  void for_each_packed_piece(const Tile& block, const Tile& tile, See see) const;
+
+  std::vector<RowAxis> row_axes_;
+  std::vector<RowAxis> element_axes_;
   std::int64_t rows_ = 1;
   std::int64_t row_length_ = 1;
   std::int64_t slab_rows_ = 1;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "lnorm/io/os.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -16,29 +18,26 @@ std::int64_t start_of(const RowView& view, const Tile& tile, std::size_t item) {
   return (tile.first_row * view.row_length() + tile.first) * static_cast<std::int64_t>(item);
 }
 
-// Calls see(piece, where it begins in the rows of the tile) for pieces of a tile, with room for each in packed.
+// The L2 cache holds a piece with room to spare.
+constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+
+// Calls see(piece) for all pieces of a tile, with room for each in packed.
 template <class See>
 void for_each_piece(const RowView& view, const Tile& tile, std::size_t item,
                     std::vector<std::byte>& packed, See see) {
-  // A tile whose runs go across rows is packed in pieces of some elements of all its rows. The L2 cache holds a
-  // piece with room to spare.
-  constexpr std::int64_t kPieceBytes = std::int64_t{256} << 10;
-  const std::int64_t bytes = tile.rows * static_cast<std::int64_t>(item);
-  const std::int64_t length = view.runs_across_rows()
-                                  ? std::clamp<std::int64_t>(kPieceBytes / bytes, 1, tile.count)
-                                  : tile.count;
-  for (std::int64_t first = 0; first < tile.count; first += length) {
-    const Tile piece{tile.first_row, tile.rows, tile.first + first,
-                     std::min(length, tile.count - first)};
-    packed.resize(piece.bytes(item));
-    see(piece, static_cast<std::size_t>(first) * item);
+  // A run is written at once: threads that write to a file wait for each other, and then do so less often.
+  const auto most = view.count_runs(tile) == 1 ? tile.rows * tile.count
+                                               : static_cast<std::int64_t>(kPieceBytes / item);
+  for (const Piece& piece : view.pieces(tile, tile.count, most)) {
+    packed.resize(static_cast<std::size_t>(piece.items()) * item);
+    see(piece);
   }
 }
 
 // Calls see(position in bytes, bytes of packed) for every run of a piece.
 template <class Bytes, class See>
-void for_each_run(const RowView& view, const Tile& piece, std::size_t item, Bytes packed, See see) {
-  for (const RowView::Run& run : view.runs(piece)) {
+void for_each_run(const Piece& piece, std::size_t item, Bytes packed, See see) {
+  for (const Run& run : piece.runs()) {
     const std::size_t bytes = static_cast<std::size_t>(run.count) * item;
     see(run.position * static_cast<std::int64_t>(item), packed.first(bytes));
     packed = packed.subspan(bytes);
@@ -47,24 +46,50 @@ void for_each_run(const RowView& view, const Tile& piece, std::size_t item, Byte
 
 }  // namespace
 
+void make_room(std::vector<std::byte>& room, std::size_t bytes) {
+  constexpr std::size_t kLarge = std::size_t{4} << 20;
+  if (bytes >= kLarge && bytes > room.capacity()) {
+    // Rows of a tile lie far apart: small pages of them would be too many for the processor's table.
+    room = {};
+    room.reserve(bytes);
+    os::prefer_large_pages({room.data(), bytes});
+  }
+  room.resize(bytes);
+}
+
+void read_packed(const TensorSource& source, const RowView& view, const Tile& tile,
+                 std::vector<std::byte>& packed) {
+  const std::size_t item = item_size(source.info().dtype);
+  make_room(packed, tile.bytes(item));
+  if (is_one_run(view, tile) || view.is_slab(tile)) {
+    return source.read_at(start_of(view, tile, item), packed);
+  }
+  std::span<std::byte> rest(packed);
+  for (const Piece& piece : view.pieces(tile, tile.count, tile.rows * tile.count)) {
+    for_each_run(piece, item, rest,
+                 [&](std::int64_t position, auto bytes) { source.read_at(position, bytes); });
+    rest = rest.subspan(static_cast<std::size_t>(piece.items()) * item);
+  }
+}
+
 void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
                std::vector<std::byte>& packed, std::vector<std::byte>& rows) {
   const std::size_t item = item_size(source.info().dtype);
-  rows.resize(tile.bytes(item));
+  make_room(rows, tile.bytes(item));
   if (is_one_run(view, tile)) return source.read_at(start_of(view, tile, item), rows);
-  for_each_piece(view, tile, item, packed, [&](const Tile& piece, std::size_t start) {
-    for_each_run(view, piece, item, std::span(packed),
+  for_each_piece(view, tile, item, packed, [&](const Piece& piece) {
+    for_each_run(piece, item, std::span(packed),
                  [&](std::int64_t position, auto bytes) { source.read_at(position, bytes); });
-    view.gather(piece, item, packed.data(), rows.data() + start, tile.count);
+    piece.gather(item, packed.data(), rows.data());
   });
 }
 
 void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
                 std::span<const std::byte> rows, std::vector<std::byte>& packed) {
   if (is_one_run(view, tile)) return sink.write_at(start_of(view, tile, item), rows);
-  for_each_piece(view, tile, item, packed, [&](const Tile& piece, std::size_t start) {
-    view.scatter(piece, item, rows.data() + start, tile.count, packed.data());
-    for_each_run(view, piece, item, std::span<const std::byte>(packed),
+  for_each_piece(view, tile, item, packed, [&](const Piece& piece) {
+    piece.scatter(item, rows.data(), packed.data());
+    for_each_run(piece, item, std::span<const std::byte>(packed),
                  [&](std::int64_t position, auto bytes) { sink.write_at(position, bytes); });
   });
 }

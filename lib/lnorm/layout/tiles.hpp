@@ -19,12 +19,21 @@ struct Passage {
   bool needs_positions = false;  // tiles do not follow each other in the file
   bool transposes = false;       // first into C order, in a temporary file; of a source
   bool lines_up_rows = false;    // by way of a temporary file in which rows lie one after another
+  bool holds_tiles =
+      false;  // a tile is written when all its blocks are there: longer runs; of a sink
 
   // Whether there is a temporary file on the way.
   bool makes_detour(bool has_positions) const noexcept {
     return transposes || lines_up_rows || (needs_positions && !has_positions);
   }
 };
+
+// Gives room so many bytes. A large one that grows loses its contents.
+void make_room(std::vector<std::byte>& room, std::size_t bytes);
+
+// Reads a tile at positions, packed.
+void read_packed(const TensorSource& source, const RowView& view, const Tile& tile,
+                 std::vector<std::byte>& packed);
 
 // Reads a tile at positions, as rows. packed: room for what is read.
 void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,

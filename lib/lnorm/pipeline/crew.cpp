@@ -14,7 +14,7 @@ namespace {
 
 // Large blocks are fewer: what they may take together.
 constexpr std::int64_t kLargeBlock = std::int64_t{2} << 20;
-constexpr std::int64_t kMostBytes = std::int64_t{40} << 20;
+constexpr std::int64_t kMostBytes = std::int64_t{72} << 20;
 
 int useful_threads(int threads, std::int64_t blocks, std::int64_t block_bytes) {
   if (blocks <= 1) return 1;

@@ -27,15 +27,15 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
     read(first, slots_.front());
     for (std::int64_t r = 0; r < tile.rows; ++r) {
       rows_.push_back(
-          std::make_unique<RowNormalizer>(setting, sample_of(row_in(first, slots_.front(), r)),
+          std::make_unique<RowNormalizer>(setting, sample_of(row_in(slots_.front(), r)),
                                           [this, r](const auto& see) { read_row(r, see); }));
     }
   }
 
   void normalize(std::span<double> mean, std::span<double> rstd, RowSink& sink, SumWriter* sum) {
     sum_up([&](const Tile& tile, std::size_t s) { read(tile, slots_[s]); },
-           [&](const Tile& tile, std::size_t s, std::int64_t r) {
-             return row(r).sums(row_in(tile, slots_[s], r));
+           [&](const Tile&, std::size_t s, std::int64_t r) {
+             return row(r).sums(row_in(slots_[s], r));
            });
     for (std::size_t r = 0; r < mean.size(); ++r) {
       mean[r] = rows_[r]->mean();
@@ -46,7 +46,11 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
 
  private:
   struct Slot {
-    std::vector<std::byte> in;
+    TileRoom in;
+    Tile tile{};   // that was read
+    Tile block{};  // some rows of it
+    std::vector<std::byte> room;
+    const std::byte* rows = nullptr;  // of the block, in one of the two
     std::vector<std::byte> out;
     std::vector<std::byte> packed;
     std::string text;  // if that is what out is encoded as
@@ -54,15 +58,32 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
     SumWriter::Room sum;
   };
 
-  void read(const Tile& tile, Slot& slot) const { source_.read(tile, slot.packed, slot.in); }
+  void read(const Tile& tile, Slot& slot) const {
+    source_.hold(tile, slot.in);
+    slot.tile = slot.block = tile;
+    slot.block.rows = 0;
+  }
 
-  RowsIn rows_in(const Tile& tile, const Slot& slot) const {
-    return {slot.in.data(), plan_.in, source_.info().byte_order, tile.rows, tile.count};
+  // Rows from number r of the tile on.
+  void take_block(Slot& slot, std::int64_t r, std::int64_t rows) const {
+    slot.block.first_row = slot.tile.first_row + r;
+    slot.block.rows = std::min(rows, slot.tile.rows - r);
+    slot.rows = source_.rows_of(slot.block, slot.tile, slot.in, slot.room);
+  }
+
+  RowsIn block_in(const Slot& slot) const {
+    return {slot.rows, plan_.in, source_.info().byte_order, slot.block.rows, slot.block.count};
   }
 
   // What the tile that was read has of its row r.
-  RowsIn row_in(const Tile& tile, const Slot& slot, std::int64_t r) const {
-    return row_of(rows_in(tile, slot), r);
+  RowsIn row_in(Slot& slot, std::int64_t r) const {
+    // Together they stay in the L2 cache until all of them have been asked for.
+    constexpr std::int64_t kBlockRows = 64;
+    const std::int64_t number = slot.tile.first_row + r;
+    if (number < slot.block.first_row || number >= slot.block.first_row + slot.block.rows) {
+      take_block(slot, r - r % kBlockRows, kBlockRows);
+    }
+    return row_of(block_in(slot), number - slot.block.first_row);
   }
 
   // Row r once more, by whoever needs it.
@@ -71,7 +92,7 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
     Slot slot;
     for_each_part_of(r, [&](const Tile& tile) {
       read(tile, slot);
-      see(row_in(tile, slot, 0));
+      see(row_in(slot, 0));
     });
   }
 
@@ -83,11 +104,12 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
           slot.out.resize(tile.bytes(item_size(plan_.out)));
           const RowsOut out{
               .data = slot.out.data(), .dtype = plan_.out, .saturates = plan_.saturates};
+          if (sum != nullptr) take_block(slot, 0, tile.rows);
           for (std::int64_t r = 0; r < tile.rows; ++r) {
-            row(r).write(row_in(tile, slot, r), tile.first, row_of(out, tile.count, r));
+            row(r).write(row_in(slot, r), tile.first, row_of(out, tile.count, r));
           }
           slot.encoded = sink.put(tile, slot.out, slot.packed, slot.text);
-          if (sum != nullptr) sum->put(tile, rows_in(tile, slot), slot.sum);
+          if (sum != nullptr) sum->put(tile, block_in(slot), slot.sum);
         },
         [&](const Tile&, std::size_t s) {
           sink.write(slots_[s].encoded);

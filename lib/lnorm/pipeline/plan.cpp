@@ -19,9 +19,25 @@ constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 // The same where rows are gathered and scattered: more of them have longer runs.
 constexpr std::int64_t kTileBytes = std::int64_t{9} << 20;
 
+// A tile that is held while its rows are taken in blocks. Those of two threads are what memory should hold.
+constexpr std::int64_t kHeldBytes = std::int64_t{32} << 20;
+
+// Blocks of such a tile have whole cache lines of neighbors across rows.
+constexpr std::int64_t kLeastBlockRows = 16;
+
+// Longer runs are read and written no faster.
+constexpr std::int64_t kLongRunBytes = std::int64_t{256} << 10;
+
+// Blocks with shorter runs are not written by themselves.
+constexpr std::int64_t kShortRunBytes = std::int64_t{16} << 10;
+
+// Tiles are smaller where threads would not have one each.
+constexpr std::int64_t kLeastTiles = 8;
+
 // Rows may be so short that what is kept of each counts.
 constexpr std::int64_t kMostBlockRows = 8192;
 constexpr std::int64_t kMostTileRows = 32768;
+constexpr std::int64_t kMostHeldRows = 262144;
 
 // Inputs and output of the longest row that is held as a whole.
 constexpr std::int64_t kRowBytes = std::int64_t{2} << 20;
@@ -43,10 +59,13 @@ constexpr std::int64_t kLook = 32768;
 constexpr std::string_view kAmong = "rows lie among each other";
 constexpr std::string_view kScattered = "neighbors in a row lie far apart in the input";
 
+std::int64_t mean_run_length(const RowView& view, const Tile& tile) {
+  return tile.rows * tile.count / std::max<std::int64_t>(1, view.count_runs(tile));
+}
+
 std::int64_t mean_run_length(const Plan& plan, const Route& route) {
   const Tile tile = route.first_tile(plan.rows);
-  const auto runs = std::max(plan.in_view.runs(tile).size(), plan.out_view.runs(tile).size());
-  return tile.rows * tile.count / std::max<std::int64_t>(1, static_cast<std::int64_t>(runs));
+  return std::min(mean_run_length(plan.in_view, tile), mean_run_length(plan.out_view, tile));
 }
 
 std::int64_t bytes_per_element(const Plan& plan) {
@@ -69,17 +88,17 @@ bool is_contiguous(const Plan& plan) {
 }
 
 void count_bytes(const Plan& plan, Route& route) {
-  const auto largest = static_cast<std::int64_t>(std::max(item_size(plan.in), item_size(plan.out)));
-  route.bytes = std::min(route.rows, plan.rows) * route.count * (bytes_per_element(plan) + largest);
+  const auto packed = static_cast<std::int64_t>(item_size(plan.in) + item_size(plan.out));
+  route.bytes = std::min(route.rows, plan.rows) * route.count * (bytes_per_element(plan) + packed);
 }
 
-Route in_blocks(const Plan& plan) {
-  const bool contiguous = is_contiguous(plan);
-  const std::int64_t elements = (contiguous ? kBlockBytes : kTileBytes) / bytes_per_element(plan);
-  Route route;
-  route.rows = std::clamp<std::int64_t>(elements / std::max<std::int64_t>(1, plan.row_length), 1,
-                                        contiguous ? kMostBlockRows : kMostTileRows);
-  route.count = plan.row_length;
+// Whether tiles of so many rows follow each other in both files.
+bool is_slabs(const Plan& plan, std::int64_t rows) {
+  return rows % plan.in_view.slab_rows() == 0 && rows % plan.out_view.slab_rows() == 0;
+}
+
+// Has tiles follow each other in the file, if they are large enough for that.
+void take_slabs(const Plan& plan, Route& route) {
   for (const RowView* view : {&plan.in_view, &plan.out_view}) {
     const std::int64_t slab = view->slab_rows();
     if (slab <= route.rows) route.rows -= route.rows % slab;
@@ -90,7 +109,48 @@ Route in_blocks(const Plan& plan) {
   route.in.needs_positions = !follow_each_other(plan.in_view);
   route.out.needs_positions = !follow_each_other(plan.out_view);
   if (route.in.needs_positions || route.out.needs_positions) route.reason = kAmong;
+}
+
+Route in_blocks(const Plan& plan) {
+  const bool contiguous = is_contiguous(plan);
+  const std::int64_t elements = (contiguous ? kBlockBytes : kTileBytes) / bytes_per_element(plan);
+  Route route;
+  route.rows = std::clamp<std::int64_t>(elements / std::max<std::int64_t>(1, plan.row_length), 1,
+                                        contiguous ? kMostBlockRows : kMostTileRows);
+  route.count = plan.row_length;
+  take_slabs(plan, route);
+  route.block_rows = route.rows;
   count_bytes(plan, route);
+  return route;
+}
+
+// Tiles of rows that lie among each other, with runs as long as memory allows. Their rows are taken in blocks.
+Route in_held_tiles(const Plan& plan) {
+  const auto in = static_cast<std::int64_t>(item_size(plan.in));
+  const auto out = static_cast<std::int64_t>(item_size(plan.out));
+  Route route;
+  route.count = plan.row_length;
+  route.block_rows =
+      std::clamp(kBlockBytes / (plan.row_length * (in + out)), kLeastBlockRows, kMostBlockRows);
+  const Tile block{0, std::min(route.block_rows, plan.rows), 0, plan.row_length};
+  route.out.holds_tiles = mean_run_length(plan.out_view, block) * out < kShortRunBytes;
+  const std::int64_t row_bytes = plan.row_length * (route.out.holds_tiles ? in + out : in);
+  const std::int64_t most = std::clamp<std::int64_t>(kHeldBytes / row_bytes, 1, kMostHeldRows);
+  std::int64_t share = std::max(route.block_rows, plan.rows / kLeastTiles);
+  for (const RowView* view : {&plan.in_view, &plan.out_view}) {
+    // A pipe passes by in slabs.
+    if (view->slab_rows() <= kTileBytes / row_bytes) share = std::max(share, view->slab_rows());
+  }
+  route.rows = plan.in_view.whole_rows(std::min(most, share));
+  // Half of it will do where it is slabs, and its runs are long.
+  for (Route half = route; half.rows >= 2 * route.block_rows; route = half) {
+    half.rows /= 2;
+    if (half.rows * 2 < route.rows || !is_slabs(plan, half.rows)) break;
+    if (mean_run_length(plan, half) * in < kLongRunBytes) break;
+  }
+  take_slabs(plan, route);
+  route.block_rows = std::min(route.block_rows, route.rows);
+  route.bytes = route.rows * row_bytes + route.block_rows * plan.row_length * (in + out);
   return route;
 }
 
@@ -117,16 +177,17 @@ std::string bytes_text(std::int64_t bytes) {
   return concat(large ? bytes >> 20 : bytes >> 10, large ? " MiB" : " KiB");
 }
 
-Route choose_route(const Plan& plan) {
+Route choose_route(const Plan& plan, bool in_tiles) {
   if (plan.rows == 0) return in_blocks(plan);
-  const std::int64_t most = is_contiguous(plan) ? kRowBytes : kTileBytes;
+  const bool holds_tiles = in_tiles && !is_contiguous(plan);
+  const std::int64_t most = is_contiguous(plan) ? kRowBytes : holds_tiles ? kHeldBytes : kTileBytes;
   if (plan.row_length > most / bytes_per_element(plan)) {
     return in_parts(
         plan, concat("a row of ",
                      bytes_text(plan.row_length * static_cast<std::int64_t>(item_size(plan.in))),
                      " is more than should be held"));
   }
-  Route blocks = in_blocks(plan);
+  Route blocks = holds_tiles ? in_held_tiles(plan) : in_blocks(plan);
   if (!blocks.in.needs_positions && !blocks.out.needs_positions) return blocks;
   if (blocks.rows < std::min(plan.rows, kLeastTileRows)) {
     return in_parts(plan, concat(kAmong, ", and too few of them can be held"));
@@ -184,7 +245,7 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   const auto number_rows = [&](const TensorInfo& tensor, const Axes& along) {
     Plan result = plan;
     set_views(tensor, along, result);
-    result.route = choose_route(result);
+    result.route = choose_route(result, needs.in_tiles);
     return result;
   };
   plan = number_rows(x, kept);

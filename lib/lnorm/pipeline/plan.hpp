@@ -16,10 +16,11 @@ namespace lnorm {
 
 // How the data goes, and why. It is decided in make_plan, and nowhere else.
 struct Route {
-  bool in_parts = false;   // rows go in parts; otherwise in blocks of whole rows
-  std::int64_t rows = 1;   // at a time, or fewer
-  std::int64_t count = 0;  // elements of each of them, or fewer
-  std::int64_t bytes = 0;  // what these take under way: as rows in, rows out, and packed
+  bool in_parts = false;        // rows go in parts; otherwise in blocks of whole rows
+  std::int64_t rows = 1;        // at a time, or fewer: of a tile
+  std::int64_t count = 0;       // elements of each of them, or fewer
+  std::int64_t bytes = 0;       // what these take under way: as rows in, rows out, and packed
+  std::int64_t block_rows = 1;  // of a tile that the kernel takes at a time
   Passage in;
   Passage out;
   std::string reason;  // why it is not blocks that follow each other; empty if it is
@@ -73,6 +74,7 @@ std::int64_t mean_run_length(const Plan& plan);
 struct RowNeeds {
   bool whole = false;             // parts will not do
   bool ordered = false;           // they are numbered in C order
+  bool in_tiles = false;          // a few at a time will do, of tiles that are held
   std::int64_t bytes_beside = 0;  // of what is read along with each element of x
 };
 

@@ -46,16 +46,18 @@ class RowObserver {
   // Finds out what can be found out from a block alone; see gets it. Called for several blocks at once.
   virtual BlockFindings examine(const RowBlock&) const { return {}; }
 
+  // The elements of the block are gone by then.
   virtual void see(const RowBlock& block, const BlockFindings& findings) = 0;
 
   // After the last block.
   virtual void finish() = 0;
 };
 
-// The threads that take the plan's blocks, or the parts of its rows. threads: how many are wanted.
-Crew crew_of(const Plan& plan, int threads);
+// The threads that take the plan's tiles, or the parts of its rows. threads: how many are wanted. sink: if results are
+// written.
+Crew crew_of(const Plan& plan, int threads, const TensorSink* sink = nullptr);
 
-// The loop: blocks of rows from the source through the transform past the observers into the sink,
+// The loop: tiles in blocks of rows from the source through the transform past the observers into the sink,
 // if there is one. Finishes all of them. Several threads transform blocks; if the source has positions,
 // they read them as well. Throws Error or ClosedPipe.
 void run(TensorSource& source, const Plan& plan, const Transform& transform,

@@ -39,10 +39,49 @@ const std::byte* bytes(const std::vector<T>& values) {
   return reinterpret_cast<const std::byte*>(values.data());
 }
 
+// Tiles in pieces, and in blocks of rows.
+void check_parts(const RowView& view, const Tile& tile,
+                 const std::vector<std::int64_t>& positions) {
+  std::vector<std::uint32_t> packed;
+  std::vector<std::uint32_t> from_pieces(positions.size());
+  std::int64_t runs = 0;
+  for (const lnorm::Piece& piece : view.pieces(tile, tile.count, 7)) {
+    CHECK(piece.items() <= 7);
+    std::vector<std::uint32_t> items;
+    for (const lnorm::Run& run : piece.runs()) {
+      CHECK(run.count == piece.run_length());
+      for (std::int64_t i = 0; i < run.count; ++i) {
+        items.push_back(static_cast<std::uint32_t>(run.position + i));
+      }
+      ++runs;
+    }
+    piece.gather(sizeof(std::uint32_t), bytes(items),
+                 reinterpret_cast<std::byte*>(from_pieces.data()));
+    packed.insert(packed.end(), items.begin(), items.end());
+  }
+  const std::vector<std::uint32_t> expected(positions.begin(), positions.end());
+  CHECK(from_pieces == expected);
+  CHECK(view.count_runs(tile) >= std::ssize(view.runs(tile)));
+  CHECK(view.count_runs(tile) <= runs);
+
+  std::vector<std::uint32_t> back(packed.size());
+  for (std::int64_t first = 0; first < tile.rows; first += 3) {
+    const Tile block{tile.first_row + first, std::min<std::int64_t>(3, tile.rows - first),
+                     tile.first, tile.count};
+    std::vector<std::uint32_t> rows(static_cast<std::size_t>(block.rows * block.count));
+    view.gather_block(block, sizeof(std::uint32_t), tile, bytes(packed),
+                      reinterpret_cast<std::byte*>(rows.data()));
+    CHECK(std::equal(rows.begin(), rows.end(), expected.begin() + first * tile.count));
+    view.scatter_block(block, sizeof(std::uint32_t), bytes(rows), tile,
+                       reinterpret_cast<std::byte*>(back.data()));
+  }
+  CHECK(back == packed);
+}
+
 template <class T>
 void check_tile(const RowView& view, const Tile& tile, const std::vector<std::int64_t>& positions) {
   std::vector<T> packed;
-  for (const RowView::Run& run : view.runs(tile)) {
+  for (const lnorm::Run& run : view.runs(tile)) {
     CHECK(run.count > 0);
     for (std::int64_t i = 0; i < run.count; ++i) packed.push_back(static_cast<T>(run.position + i));
   }
@@ -96,6 +135,7 @@ TEST_CASE("a tile holds the elements of its rows, whatever the order of the axes
       }
       CAPTURE(round, shape, order, split, tile.first_row, tile.rows, tile.first, tile.count);
       check_tile<std::uint32_t>(view, tile, positions);
+      check_parts(view, tile, positions);
       if (i == 0) check_tile<std::uint64_t>(view, tile, positions);
       if (i == 1) check_tile<std::uint16_t>(view, tile, positions);
     }

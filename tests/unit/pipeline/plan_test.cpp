@@ -154,6 +154,31 @@ TEST_CASE("rows of Fortran order are numbered as they lie, unless C order is ask
   CHECK(lnorm::make_plan(x, {}).rows_in_order());
 }
 
+TEST_CASE("tiles that are held have long runs, and a few of their rows go at a time", "[plan]") {
+  lnorm::TensorInfo x{"x.npy", DType::float32, {8192, 8192}};
+  x.order = lnorm::MemoryOrder::fortran;
+  const Plan square = lnorm::make_plan(x, {}, {}, {.in_tiles = true});
+  CHECK_FALSE(square.route.in_parts);
+  CHECK_FALSE(square.route.in.transposes);
+  CHECK(square.route.rows == 1024);
+  CHECK(square.route.block_rows == 16);
+  CHECK_FALSE(square.route.out.holds_tiles);
+  CHECK(lnorm::mean_run_length(square) == 1024);
+  x.shape = {16, 32, 32, 64, 64};
+  const Plan five = lnorm::make_plan(x, {AxisList{{1, 3}}, {}, false}, {}, {.in_tiles = true});
+  CHECK(five.route.rows == 2048);
+  CHECK(five.route.out.holds_tiles);
+  CHECK(lnorm::mean_run_length(five) == 1024);
+  // A pipe passes by in images.
+  x = {"x.npy", DType::float32, {64, 256, 64, 64}};
+  const Plan images = lnorm::make_plan(x, {AxisList{{1}}, {}, false}, {}, {.in_tiles = true});
+  CHECK(images.route.rows == 64 * 64);
+  CHECK_FALSE(images.route.in.needs_positions);
+  CHECK_FALSE(images.route.out.needs_positions);
+  CHECK(lnorm::make_plan({"x.npy", DType::float32, {1000, 768}}, {}, {}, {.in_tiles = true})
+            .route.rows == plan({1000, 768}).route.rows);
+}
+
 TEST_CASE("extents that no memory could have are nothing, beside one of 0", "[plan]") {
   lnorm::TensorInfo x{"x.npy", DType::float32, {0, 1LL << 40, 1LL << 40}};
   x.order = lnorm::MemoryOrder::fortran;
