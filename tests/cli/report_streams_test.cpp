@@ -122,8 +122,8 @@ TEST_CASE("a report on rows that do not fit where temporary files go is refused"
 TEST_CASE("the memory of the other commands does not grow with the tensor either") {
   const TempDir at;
   // Rows enough, in the smaller one already, that stats keeps them on disk.
-  write_zeros(at / "small.npy", 128 * 1024, 32);  // 16 MiB
-  write_zeros(at / "large.npy", 512 * 1024, 32);  // 64 MiB
+  write_zeros(at / "small.npy", 1'100'000, 4);  // 17 MiB
+  write_zeros(at / "large.npy", 2'200'000, 4);  // 34 MiB
   for (const Words& words : {Words{"stats", "--softmax", "--histogram"},
                              {"stats", "--csv"},
                              {"softmax", "-o", "/dev/null"},

@@ -26,14 +26,14 @@ inline double power_of_two(int exponent) noexcept {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-// The exponent E, where 2^(E - 1) <= greatest < 2^E.
+// The exponent E, where 2^(E - 1) <= greatest < 2^E; of zeros any will do.
 inline int plain_exponent(double greatest) noexcept {
-  return static_cast<int>(std::bit_cast<std::uint64_t>(greatest) >> 52) - 1022;
+  return greatest == 0 ? 0 : static_cast<int>(std::bit_cast<std::uint64_t>(greatest) >> 52) - 1022;
 }
 
-// Whether a row has plain sums. least, greatest: of the |x| that are not 0.
+// Whether a row has plain sums. least: of the |x| that are not 0, infinite if all are; greatest: of all.
 inline bool is_plain(double least, double greatest) noexcept {
-  return greatest > 0 && least >= power_of_two(plain_exponent(greatest) - 20);
+  return greatest >= 0 && least >= power_of_two(plain_exponent(greatest) - 20);
 }
 
 // From where squares are added up, in each lane: the sum of a chunk stays in the binade.

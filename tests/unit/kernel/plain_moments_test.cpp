@@ -100,7 +100,8 @@ TEST_CASE("a row whose least element is too small for plain sums is told from on
   CHECK(lnorm::is_plain(0x1p-20, 0.75));
   CHECK_FALSE(lnorm::is_plain(0x1.fffffep-21, 0.75));
   CHECK_FALSE(lnorm::is_plain(0x1p-20, 1));
-  CHECK_FALSE(lnorm::is_plain(HUGE_VAL, 0));
+  CHECK(lnorm::is_plain(HUGE_VAL, 0));
+  CHECK_FALSE(lnorm::is_plain(HUGE_VAL, -HUGE_VAL));  // NaNs alone
   CHECK_FALSE(lnorm::may_be_plain(DType::float64));
   CHECK_FALSE(lnorm::may_be_plain(DType::int8));
 }
