@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "lnorm/core/number.hpp"
 #include "lnorm/core/moments.hpp"
+#include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/column_gradients.hpp"

@@ -35,6 +35,7 @@ double number_at(const std::byte* bytes) {
 template <class T>
 void TorchRange::add_floats(std::span<const std::byte> elements) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNone = 0;
   Sizes above = sizes_[0];
   Sizes below = sizes_[1];
   const std::byte* const end = elements.data() + elements.size();
@@ -43,9 +44,9 @@ void TorchRange::add_floats(std::span<const std::byte> elements) {
     const bool is_above = value > 0 && value < kInfinity;
     const bool is_below = value < 0 && value > -kInfinity;
     above.smallest = std::min(above.smallest, is_above ? value : kInfinity);
-    above.largest = std::max(above.largest, is_above ? value : 0.0);
+    above.largest = std::max(above.largest, is_above ? value : kNone);
     below.smallest = std::min(below.smallest, is_below ? -value : kInfinity);
-    below.largest = std::max(below.largest, is_below ? -value : 0.0);
+    below.largest = std::max(below.largest, is_below ? -value : kNone);
     if (integral_ && (is_above || is_below)) integral_ = value == std::trunc(value);
   }
   sizes_ = {above, below};

@@ -74,7 +74,8 @@ TEST_CASE("a picture does not depend on threads and blocks", "[pipeline]") {
 TEST_CASE("the rows of a picture that stand out are those of all rows", "[pipeline]") {
   const TensorPicture picture = picture_of(elements(), 3, 5);
   std::vector<lnorm::StatsRow> rows;
-  picture.stats.each_row(0, picture.stats.summary.rows, [&](const lnorm::StatsRow& row) { rows.push_back(row); });
+  picture.stats.each_row(0, picture.stats.summary.rows,
+                         [&](const lnorm::StatsRow& row) { rows.push_back(row); });
   REQUIRE(std::ssize(rows) == kRows);
   for (const Standout kind : lnorm::kStandouts) {
     std::vector<std::int64_t> expected;
