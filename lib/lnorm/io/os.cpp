@@ -291,12 +291,12 @@ void widen_pipe(const FileDescriptor& fd) noexcept {
 
 void prefer_large_pages([[maybe_unused]] std::span<std::byte> memory) noexcept {
 #ifdef MADV_HUGEPAGE
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
-  const std::uintptr_t first = (begin + page - 1) / page * page;
-  const std::uintptr_t end = (begin + memory.size()) / page * page;
-  // Where there are none it goes on with small ones.
-  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  // Of whole pages. Where there are no large ones it goes on with small ones.
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t before = -reinterpret_cast<std::uintptr_t>(memory.data()) % page;
+  if (memory.size() < before + page) return;
+  memory = memory.subspan(before);
+  madvise(memory.data(), memory.size() / page * page, MADV_HUGEPAGE);
 #endif
 }
 

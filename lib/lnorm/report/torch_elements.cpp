@@ -35,7 +35,6 @@ double number_at(const std::byte* bytes) {
 template <class T>
 void TorchRange::add_floats(std::span<const std::byte> elements) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  constexpr double kNone = 0;
   Sizes above = sizes_[0];
   Sizes below = sizes_[1];
   const std::byte* const end = elements.data() + elements.size();
@@ -44,9 +43,9 @@ void TorchRange::add_floats(std::span<const std::byte> elements) {
     const bool is_above = value > 0 && value < kInfinity;
     const bool is_below = value < 0 && value > -kInfinity;
     above.smallest = std::min(above.smallest, is_above ? value : kInfinity);
-    above.largest = std::max(above.largest, is_above ? value : kNone);
+    if (is_above && value > above.largest) above.largest = value;
     below.smallest = std::min(below.smallest, is_below ? -value : kInfinity);
-    below.largest = std::max(below.largest, is_below ? -value : kNone);
+    if (is_below && -value > below.largest) below.largest = -value;
     if (integral_ && (is_above || is_below)) integral_ = value == std::trunc(value);
   }
   sizes_ = {above, below};
