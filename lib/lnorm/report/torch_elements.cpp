@@ -40,12 +40,13 @@ void TorchRange::add_floats(std::span<const std::byte> elements) {
   const std::byte* const end = elements.data() + elements.size();
   for (const std::byte* at = elements.data(); at != end; at += sizeof(T)) {
     const double value = number_at<T>(at);
+    const double size = std::fabs(value);
     const bool is_above = value > 0 && value < kInfinity;
     const bool is_below = value < 0 && value > -kInfinity;
     above.smallest = std::min(above.smallest, is_above ? value : kInfinity);
-    if (is_above && value > above.largest) above.largest = value;
-    below.smallest = std::min(below.smallest, is_below ? -value : kInfinity);
-    if (is_below && -value > below.largest) below.largest = -value;
+    above.largest = std::max(above.largest, is_above ? value : 0.0);
+    below.smallest = std::min(below.smallest, is_below ? size : kInfinity);
+    below.largest = std::max(below.largest, is_below ? size : 0.0);
     if (integral_ && (is_above || is_below)) integral_ = value == std::trunc(value);
   }
   sizes_ = {above, below};
