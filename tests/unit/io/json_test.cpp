@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -119,6 +120,50 @@ TEST_CASE("a decimal is rounded once to its dtype", "[io][json]") {
   CHECK(parse(R"({"shape": [1], "dtype": "float32", "data": [1e-60]})").values[0] == 0);
   CHECK(parse(R"({"shape": [1], "dtype": "int64", "data": [9007199254740993]})").info.dtype ==
         DType::int64);
+}
+
+TEST_CASE("decimals of any length are read as the nearest double", "[io][json]") {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string decimal = i % 2 == 0 ? "0." : "-0.";
+    decimal.append(random() % 4, '0');
+    for (std::uint64_t count = 15 + random() % 12; count > 0; --count) {
+      decimal += static_cast<char>('0' + random() % 10);
+    }
+    if (i % 3 == 0) decimal += "e" + std::to_string(static_cast<int>(random() % 600) - 330);
+    // strtod is another reader than the library's.
+    const double expected = std::strtod(decimal.c_str(), nullptr);
+    CAPTURE(decimal);
+    if (std::isfinite(expected)) {
+      const std::vector<double> found = parse("[" + decimal + "]").values;
+      if (found != std::vector{expected}) FAIL_CHECK(found[0]);
+    } else if (error_of("[" + decimal + "]").find("not a value of float64") == std::string::npos) {
+      FAIL_CHECK("is taken");
+    }
+  }
+}
+
+TEST_CASE("a decimal beside a tie of a narrow dtype goes its way", "[io][json]") {
+  const auto read = [](const std::string& dtype, const std::string& number) {
+    return parse(R"({"dtype": ")" + dtype + R"(", "shape": [1], "data": [)" + number + "]}")
+        .values[0];
+  };
+  const std::string more(20, '0');
+  const std::string nines(20, '9');
+  for (const std::string sign : {"", "-"}) {
+    const double one = sign.empty() ? 1 : -1;
+    CHECK(read("float16", sign + "1.00048828125") == one);
+    CHECK(read("float16", sign + "1.00048828125" + more + "1") == one * 1.0009765625);
+    CHECK(read("float16", sign + "1.00048828124" + nines) == one);
+    CHECK(read("float16", sign + "0.000100048828125" + more + "1e4") == one * 1.0009765625);
+    CHECK(read("float16", sign + "100146484375" + more + "1e-32") == one * 1.0019531250);
+    CHECK(read("float16", sign + "1.00146484374" + nines) == one * 1.0009765625);
+    CHECK(read("bfloat16", sign + "1.00390625" + more + "1") == one * 1.0078125);
+    CHECK(read("bfloat16", sign + "1.00390625") == one);
+    CHECK(read("float8_e4m3fn", sign + "1.0625" + more + "1") == one * 1.125);
+    CHECK(read("float32", sign + "1.000000059604644775390625" + more + "1") ==
+          one * 1.00000011920928955078125);
+  }
 }
 
 TEST_CASE("bad JSON is refused with line, column and index path", "[io][json]") {

@@ -1,11 +1,15 @@
 #include "lnorm/io/json/json_element.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 
 #include "lnorm/io/json/json_text.hpp"
@@ -33,14 +37,24 @@ bool read(Value& value, T& element) {
   return element == integer;
 }
 
+// The nearest double. Of numbers below 1 simdjson 3.0 counts digits from the wrong place, and takes more than it can.
 bool read(Value& value, double& element) {
-  if (value.get_double().get(element) == simdjson::SUCCESS) return true;
+  constexpr std::size_t kSurelyRight = 20;
+  const std::string_view token = value.raw_json_token();
+  if (value.get_double().get(element) == simdjson::SUCCESS) {
+    if (token.size() <= kSurelyRight || token[token[0] == '-' ? 1 : 0] != '0') return true;
+    const double near = element;  // as far as its size goes
+    const auto result = std::from_chars(token.data(), token.data() + token.size(), element);
+    if (result.ec == std::errc()) return true;
+    element = std::copysign(0.0, near);
+    return std::fabs(near) < 1;
+  }
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const std::string_view token = trimmed_json(value.raw_json_token());
-  element = token == "Infinity"    ? kInfinity
-            : token == "-Infinity" ? -kInfinity
-                                   : std::numeric_limits<double>::quiet_NaN();
-  return !std::isnan(element) || token == "NaN" || token == "null";
+  const std::string_view word = trimmed_json(token);
+  element = word == "Infinity"    ? kInfinity
+            : word == "-Infinity" ? -kInfinity
+                                  : std::numeric_limits<double>::quiet_NaN();
+  return !std::isnan(element) || word == "NaN" || word == "null";
 }
 
 bool read(Value& value, float& element) {
@@ -55,12 +69,58 @@ bool read(Value& value, float& element) {
   return std::isfinite(element);
 }
 
+// The size of a decimal: 0.digits * 10^exponent, without zeros at either end.
+struct DecimalSize {
+  std::string digits;
+  std::int64_t exponent = 0;
+
+  explicit DecimalSize(std::string_view token) {
+    const std::size_t e = std::min(token.find_first_of("eE"), token.size());
+    if (e < token.size()) {
+      const std::size_t first = e + (token[e + 1] == '+' ? 2 : 1);
+      (void)std::from_chars(token.data() + first, token.data() + token.size(), exponent);
+    }
+    bool has_point = false;
+    for (const char c : token.substr(0, e)) {
+      has_point = has_point || c == '.';
+      if (c < '0' || c > '9') continue;
+      if (c != '0' || !digits.empty()) digits += c;
+      if (has_point ? digits.empty() : !digits.empty()) exponent += has_point ? -1 : 1;
+    }
+    digits.erase(digits.find_last_not_of('0') + 1);
+  }
+
+  int compare(const DecimalSize& other) const {
+    if (exponent != other.exponent) return exponent < other.exponent ? -1 : 1;
+    return digits.compare(other.digits);
+  }
+};
+
+// Less than 0 if the decimal is below the double next to it, 0 if it is that.
+int compare(std::string_view token, double nearest) {
+  std::array<char, 800> exact;  // every double has fewer digits
+  const auto end = std::to_chars(exact.data(), exact.data() + exact.size(), std::fabs(nearest),
+                                 std::chars_format::scientific, 770)
+                       .ptr;
+  const int order = DecimalSize(token).compare(DecimalSize({exact.data(), end}));
+  return nearest < 0 ? -order : order;
+}
+
+// By way of double a decimal would be rounded twice, where that is halfway between two results.
 template <class Small>
 bool read_small(Value& value, Small (*rounded)(double) noexcept, Small& element) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::string_view token = value.raw_json_token();
   double number;
   if (!read(value, number)) return false;
   element = rounded(number);
   const double back = to_double(element);
+  const double low = to_double(rounded(std::nextafter(number, -kInfinity)));
+  const double high = to_double(rounded(std::nextafter(number, kInfinity)));
+  if (low < high && low / 2 + high / 2 == number) {
+    const int order = compare(trimmed_json(token), number);
+    if (order != 0) element = rounded(order < 0 ? low : high);
+  }
   return std::isfinite(back) || back == number || std::isnan(number);
 }
 bool read(Value& value, Float8E4M3& element) { return read_small(value, to_float8_e4m3, element); }

@@ -87,7 +87,7 @@ class JsonSet final : public TensorSet {
   JsonSet(ByteSource& bytes, const InParallel& in_parallel)
       : TensorSet(bytes.name()), text_(read_text(bytes, in_parallel)) {
     const std::size_t size = text_.size();
-    text_.resize(size + kJsonPadding);
+    text_.resize(size + kJsonPadding, std::byte{' '});  // simdjson looks at some of it
     json_ = {bytes.name(), {reinterpret_cast<const char*>(text_.data()), size}, {}, in_parallel};
     members_ = json_members(json_);
     if (!members_) info(0);
