@@ -376,15 +376,15 @@ TEST_CASE("text of every element of a long tensor has the numbers of the tensor"
     const std::string text = read_file(directory / "y.txt");
     CHECK(difference(run({"show", "y.npy", "--threshold", "500000"}), text).empty());
     const std::string elements = read_file(directory / "y.npy").substr(128);
+    const char* const format = text.find('e', 8) < text.size() ? "%.4e" : "%.4f";
     std::size_t at = text.find_first_of("-0123456789");
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < elements.size(); i += sizeof(float)) {
       float element;
       std::memcpy(&element, elements.data() + i, sizeof element);
       std::array<char, 40> expected;
-      const int length = std::snprintf(expected.data(), expected.size(),
-                                       text.find('e', 8) < text.size() ? "%.4e" : "%.4f",
-                                       static_cast<double>(element));
+      const int length =
+          std::snprintf(expected.data(), expected.size(), format, static_cast<double>(element));
       const std::size_t end = text.find_first_of(",]", at);
       wrong += text.substr(at, end - at) ==
                        std::string_view(expected.data(), static_cast<std::size_t>(length))
