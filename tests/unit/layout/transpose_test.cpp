@@ -19,7 +19,7 @@ TEMPLATE_TEST_CASE("columns become rows, whatever their number", "[transpose]", 
     if constexpr (sizeof(TestType) == 16) {
       value = {static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(-i)};
     } else {
-      value = static_cast<TestType>(i * 0x9e3779b97f4a7c15);
+      value = static_cast<TestType>(static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15);
     }
     return value;
   };
