@@ -7,21 +7,21 @@
 // So do the next two on that.
 #include "lnorm/kernel/add-inl.hpp"
 #include "lnorm/kernel/affine_steps-inl.hpp"
-//
+// The passes along a row.
 #include "lnorm/kernel/narrow-inl.hpp"
 #include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/range-inl.hpp"
 #include "lnorm/kernel/transpose-inl.hpp"
 #include "lnorm/kernel/triple_sum-inl.hpp"
 #include "lnorm/kernel/wide-inl.hpp"
-// These build on them.
+// Those for many short rows at once build on them. The first one has what the next two share.
 #include "lnorm/kernel/short_narrow-inl.hpp"
-//
+// A vector of rows at a time.
 #include "lnorm/kernel/short_wide-inl.hpp"
 #include "lnorm/kernel/tiny_rows-inl.hpp"
-//
+// Which of the three is taken.
 #include "lnorm/kernel/short_rows-inl.hpp"
-//
+// These need the passes along a row only.
 #include "lnorm/kernel/backward-inl.hpp"
 #include "lnorm/kernel/plain_moments-inl.hpp"
 #include "lnorm/kernel/softmax-inl.hpp"

@@ -19,8 +19,7 @@ struct Passage {
   bool needs_positions = false;  // tiles do not follow each other in the file
   bool transposes = false;       // first into C order, in a temporary file; of a source
   bool lines_up_rows = false;    // by way of a temporary file in which rows lie one after another
-  bool holds_tiles =
-      false;  // a tile is written when all its blocks are there: longer runs; of a sink
+  bool holds_tiles = false;      // of a sink: a tile is written whole, in longer runs
 
   // Whether there is a temporary file on the way.
   bool makes_detour(bool has_positions) const noexcept {
