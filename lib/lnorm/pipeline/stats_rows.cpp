@@ -19,10 +19,10 @@ double mean_or_count(const Moments& moments) {
   return std::bit_cast<double>(kNanBits | static_cast<std::uint64_t>(moments.non_finite));
 }
 
-void take_count(Moments& moments) {
-  if (!std::isnan(moments.mean)) return;
-  moments.non_finite =
-      static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(moments.mean) & kCountBits);
+// A row without elements has no mean either, and none that are not finite.
+std::int64_t non_finite_of(double mean) {
+  if (!std::isnan(mean)) return 0;
+  return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(mean) & kCountBits);
 }
 
 double number(std::span<const std::byte> records, std::size_t i) {
@@ -72,7 +72,7 @@ void StatsRows::each_row(std::int64_t first, std::int64_t count,
         row.*kept_[i].moments.*kept_[i].value = number(records, i);
       }
       for (Moments StatsRow::*moments : {&StatsRow::input, &StatsRow::output}) {
-        take_count(row.*moments);
+        (row.*moments).non_finite = non_finite_of((row.*moments).mean);
       }
       see(row);
     }
@@ -89,7 +89,7 @@ void StatsRows::each_value(std::int64_t step, const SeeValues& see) const {
       std::size_t count = 0;
       for (std::size_t row = 0; row < rows; ++row) {
         const double value = number(records, row * size + column);
-        const bool is_finite = !std::isnan(number(records, row * size));  // the mean of the input
+        const bool is_finite = non_finite_of(number(records, row * size)) == 0;  // of the input
         values[count] = value;
         count += static_cast<std::size_t>(is_finite && !std::isnan(value));
       }
