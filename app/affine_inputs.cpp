@@ -3,13 +3,27 @@
 #include <algorithm>
 
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/io/os.hpp"
 #include "lnorm/layout/reorder.hpp"
 
 namespace lnorm::app {
 
+void refuse_streams(const Ranks& ranks, const std::vector<std::string>& names) {
+  if (ranks.count() == 1) return;
+  for (const std::string& name : names) {
+    const auto found = os::status(name);
+    if (is_standard_input(name) ||
+        (found && !S_ISREG(found->st_mode) && !S_ISDIR(found->st_mode))) {
+      throw Error(concat(name == "-" ? "standard input" : printable(name),
+                         ": ranks read at positions, expected a file"));
+    }
+  }
+}
+
 void check_inputs(const InputArguments& input, const NormalizationArguments& arguments,
-                  const std::vector<std::string>& others) {
+                  const WorkArguments& work, const std::vector<std::string>& others) {
   auto names = input.names;
   names.insert(names.end(), others.begin(), others.end());
   for (const auto& name : {arguments.weight, arguments.bias, arguments.residual}) {
@@ -18,6 +32,7 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
   if (std::count_if(names.begin(), names.end(), is_standard_input) > 1) {
     throw Error("standard input is named for two inputs, expected one");
   }
+  refuse_streams(*work.ranks, names);
 }
 
 void AffineInput::check(const Plan& plan, const InputName& name) {

@@ -13,9 +13,13 @@
 
 namespace lnorm::app {
 
-// Throws Error if standard input is named for more than one of the tensors. others: names of further ones.
+// Throws Error for what is no file, of which several ranks could not read parts.
+void refuse_streams(const Ranks& ranks, const std::vector<std::string>& names);
+
+// Throws Error if standard input is named for more than one of the tensors, and as refuse_streams does. others: names of
+// further ones.
 void check_inputs(const InputArguments& input, const NormalizationArguments& arguments,
-                  const std::vector<std::string>& others = {});
+                  const WorkArguments& work, const std::vector<std::string>& others = {});
 
 // --weight or --bias: a companion, JSON, or a number.
 class AffineInput {

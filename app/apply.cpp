@@ -35,7 +35,7 @@ int apply(const ApplyArguments& arguments) {
   const InputArguments& input = arguments.input;
   const NormalizationArguments& normalization = arguments.normalization;
   const WorkArguments& work = arguments.work;
-  check_inputs(input, normalization);
+  check_inputs(input, normalization, work);
   if (normalization.options.formula.rms && arguments.save_mean) {
     throw Error("--rms subtracts no mean, so that there is none for --save-mean");
   }
@@ -67,7 +67,7 @@ int apply(const ApplyArguments& arguments) {
     columns.push_back(&RowBlock::rstd);
   }
   if (arguments.save_sum) names.push_back({"--save-sum", *arguments.save_sum, "sum"});
-  Outputs outputs(std::move(names), arguments.output);
+  Outputs outputs(std::move(names), arguments.output, *work.ranks);
 
   const auto plan_tensor = [&](const TensorInfo& x, const InputName& name) {
     const DType out = output_dtype(x.dtype, arguments.output.dtype);
@@ -97,7 +97,7 @@ int apply(const ApplyArguments& arguments) {
     tell_route(work, plan, source, &sink, kernel.name);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           source.info());
-    const RunOptions options{work.threads, progress.callback()};
+    const RunOptions options{work.threads, progress.callback(), work.ranks};
     if (plan.route.in_parts) {
       run_long_rows(source, plan, kernel, affine, observers, sink, options, sum ? &*sum : nullptr);
     } else {

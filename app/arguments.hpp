@@ -15,6 +15,7 @@
 #include "lnorm/measure/criteria.hpp"
 #include "lnorm/measure/worst.hpp"
 #include "lnorm/pipeline/pairs.hpp"
+#include "lnorm/pipeline/ranks.hpp"
 #include "lnorm/report/torch_text.hpp"
 
 // The command line as plain values. A path of "-" is standard input or output.
@@ -62,6 +63,7 @@ struct WorkArguments {
   int threads = 0;  // as many as the machine has
   When progress = When::automatic;
   bool verbose = false;
+  Ranks* ranks = &sole_rank();  // who does it
 };
 
 // What a report is: for people, or for programs.

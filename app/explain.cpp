@@ -140,7 +140,7 @@ class Explainer {
 
 int explain(const ExplainArguments& arguments) {
   const InputArguments& input = arguments.input;
-  check_inputs(input, arguments.normalization);
+  check_inputs(input, arguments.normalization, arguments.work);
   const Inputs inputs = open_inputs(input.names, input.options);
   check_named(inputs);
   ByteSink out("-");

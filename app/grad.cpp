@@ -77,7 +77,7 @@ class Gradients {
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           x->info());
     run_grad(sources, plan, kernel_, weight_term_, parameters(plan.rows), sinks,
-             {work.threads, progress.callback()});
+             {work.threads, progress.callback(), work.ranks});
     residual_.finish();
     dy_.finish();
     if (mean_) mean_->finish();
@@ -164,9 +164,9 @@ int grad(const GradArguments& arguments) {
   for (const auto& name : {arguments.mean, arguments.rstd}) {
     if (name) others.push_back(*name);
   }
-  check_inputs(input, arguments.normalization, others);
+  check_inputs(input, arguments.normalization, arguments.work, others);
   Gradients gradients(arguments);
-  Outputs outputs(names_of(arguments), arguments.output);
+  Outputs outputs(names_of(arguments), arguments.output, *arguments.work.ranks);
   const Inputs inputs = open_inputs(input.names, input.options);
   refuse_lines(inputs, input.names.front());
   check_named(inputs);

@@ -1,30 +1,7 @@
-#include <csignal>
-
-#include "lnorm/io/os.hpp"
 #include "program.hpp"
-
-namespace {
-
-extern "C" void end_by_signal(int signal) {
-  lnorm::os::remove_temporaries();
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);
-}
-
-void handle_signals() {
-  // A reader that leaves and a file that grows beyond its limit are seen in write().
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
-    // What whoever started us has chosen to ignore (nohup) stays ignored.
-    if (std::signal(signal, end_by_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
-  }
-}
-
-}  // namespace
+#include "set_up_process.hpp"
 
 int main(int argc, char** argv) {
-  lnorm::os::hold_standard_streams();
-  handle_signals();
+  lnorm::app::set_up_process();
   return lnorm::app::run_program(argc, argv);
 }

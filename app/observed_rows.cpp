@@ -33,7 +33,8 @@ void ObservedRows::run(std::unique_ptr<TensorSource> input, const InputName& nam
   tell_route(work_, plan, source, nullptr, kernel_.name);
   {
     ProgressLine progress(work_.progress, x);
-    lnorm::run(source, plan, transform, observers, nullptr, {work_.threads, progress.callback()});
+    lnorm::run(source, plan, transform, observers, nullptr,
+               {work_.threads, progress.callback(), work_.ranks});
   }
   residual_.finish();
 }

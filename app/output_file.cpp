@@ -46,10 +46,21 @@ class OnlyTensor final : public TensorSink {
     sink_->finish();
     set_->finish();
   }
+  void skip() override {
+    sink_->skip();
+    set_->finish();
+  }
 
  private:
   std::unique_ptr<TensorSetSink> set_;
   std::unique_ptr<TensorSink> sink_;
+};
+
+// Of what another rank writes without positions.
+class NoSink final : public TensorSink {
+ public:
+  void write(std::span<const std::byte>) override {}
+  void finish() override {}
 };
 
 // A folder is named with a slash, or is one already, and several tensors are to go there.
@@ -60,16 +71,33 @@ bool is_folder(const std::string& path, bool several) {
 
 }  // namespace
 
-OutputFile::OutputFile(const OutputName& name, const OutputArguments& arguments, bool several)
-    : place_(name), arguments_(arguments), several_(several) {
+OutputFile::OutputFile(const OutputName& name, const OutputArguments& arguments, bool several,
+                       Ranks& ranks)
+    : place_(name), arguments_(arguments), several_(several), drops_(!ranks.is_first()) {
   const std::string title = concat(name.option, ' ', name.path);
-  if (is_folder(name.path, several)) {
+  bool to_folder = is_folder(name.path, several);
+  share_first(ranks, to_folder);
+  if (!to_folder) {
+    open_file(title, ranks);
+  } else if (!drops_) {
     folder_.emplace(name.path);
     folder_->set_name(title);
-  } else {
-    file_.emplace(name.path);
-    if (name.path != "-") file_->set_name(title);
   }
+}
+
+// Rank 0 creates the file, and the others join.
+void OutputFile::open_file(const std::string& title, Ranks& ranks) {
+  ByteSink::Place place;
+  if (ranks.is_first()) {
+    file_.emplace(place_.path);
+    place = file_->place();
+    if (ranks.count() > 1 && !place.temporary) {
+      throw Error(concat(printable(file_->name()), ": ranks write at positions, expected a file"));
+    }
+  }
+  share_first(ranks, place);
+  if (!ranks.is_first()) file_.emplace(place_.path, std::move(place));
+  if (place_.path != "-") file_->set_name(title);
 }
 
 // The result has the format asked for; else the path's; else text on a terminal; else the input's, if it is written
@@ -91,6 +119,7 @@ Format OutputFile::format_for(Format input, DType dtype) const {
 
 void OutputFile::announce(Format input, std::vector<TensorInfo> tensors) {
   format_ = format_for(input, tensors.front().dtype);
+  if (is_nowhere()) return;
   if (folder_) {
     set_ = make_folder_set_sink(
         *folder_,
@@ -122,6 +151,11 @@ void OutputFile::announce(Format input, std::vector<TensorInfo> tensors) {
 }
 
 void OutputFile::begin(const OpenedTensor& input, const TensorInfo& tensor) {
+  if (!is_nowhere()) begin_sink(input, tensor);
+  if (is_nowhere() || (drops_ && !sink_->has_positions())) sink_ = std::make_unique<NoSink>();
+}
+
+void OutputFile::begin_sink(const OpenedTensor& input, const TensorInfo& tensor) {
   if (set_) {
     sink_ = set_->begin(tensor);
     return;
@@ -177,6 +211,7 @@ std::unique_ptr<TensorSink> OutputFile::make_sink(ByteSink& bytes, const TensorI
 }
 
 std::string OutputFile::destination() const {
+  if (is_nowhere()) return "";
   if (file_) return file_->destination();
   std::error_code ignored;
   const auto folder = std::filesystem::weakly_canonical(place_.path, ignored);
@@ -192,11 +227,14 @@ void OutputFile::flush() {
 }
 
 void OutputFile::finish() {
+  if (is_nowhere()) return;
   if (set_) set_->finish();
   folder_ ? folder_->finish() : file_->finish();
 }
 
-void OutputFile::commit() { folder_ ? folder_->commit() : file_->commit(); }
+void OutputFile::commit() {
+  if (!is_nowhere()) folder_ ? folder_->commit() : file_->commit();
+}
 
 bool is_binary(Format format) noexcept {
   return format == Format::npy || format == Format::npz || format == Format::safetensors ||

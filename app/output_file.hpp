@@ -30,7 +30,7 @@ struct OutputName {
 class OutputFile {
  public:
   // several: tensors by their names. Throws Error if the path cannot be written.
-  OutputFile(const OutputName& name, const OutputArguments& arguments, bool several);
+  OutputFile(const OutputName& name, const OutputArguments& arguments, bool several, Ranks& ranks);
 
   // Before the first of several tensors: those that will begin.
   void announce(Format input, std::vector<TensorInfo> tensors);
@@ -58,8 +58,11 @@ class OutputFile {
   void commit();
 
  private:
+  bool is_nowhere() const noexcept { return !file_ && !folder_; }
   bool is_terminal() const noexcept { return file_ && file_->is_terminal(); }
   Format format_for(Format input, DType dtype) const;
+  void open_file(const std::string& title, Ranks& ranks);
+  void begin_sink(const OpenedTensor& input, const TensorInfo& tensor);
   void begin_alone(const OpenedTensor& input, const TensorInfo& tensor);
   std::unique_ptr<TensorSink> make_sink(ByteSink& bytes, const TensorInfo& tensor,
                                         Format format) const;
@@ -67,8 +70,9 @@ class OutputFile {
   OutputName place_;
   const OutputArguments& arguments_;
   bool several_;
-  std::optional<ByteSink> file_;  // one of these
+  std::optional<ByteSink> file_;  // one of these; none for the folder of another rank
   std::optional<FolderSink> folder_;
+  bool drops_ = false;  // what has no positions, as another rank writes it
   Format format_ = Format::npy;
   // Of a format that keeps tensors by their names, or of the folder.
   std::unique_ptr<TensorSetSink> set_;

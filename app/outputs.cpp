@@ -52,7 +52,7 @@ void Outputs::open(bool several) {
   std::vector<std::string> destinations;
   for (const OutputName& name : names_) {
     open_output(name.option, name.path, [&] {
-      files_.push_back(std::make_unique<OutputFile>(name, *arguments_, several));
+      files_.push_back(std::make_unique<OutputFile>(name, *arguments_, several, *ranks_));
     });
     const OutputFile& file = *files_.back();
     std::string destination = file.destination();
@@ -68,7 +68,7 @@ void Outputs::open(bool several) {
 
 // Throws Error for an option of a format that none of the files has, all of which have begun.
 void Outputs::check_effects() const {
-  if (files_.empty()) return;
+  if (files_.empty() || !ranks_->is_first()) return;
   const auto check = [&](std::string_view option,
                          std::span<const std::unique_ptr<OutputFile>> files, std::string_view what,
                          std::string_view to, auto is_format) {
@@ -97,6 +97,10 @@ void Outputs::check_effects() const {
   }
 }
 
+void Outputs::skip() {
+  for (const auto& file : files_) file->sink().skip();
+}
+
 void Outputs::flush() {
   for (const auto& file : files_) file->flush();
 }
@@ -104,6 +108,7 @@ void Outputs::flush() {
 void Outputs::commit() {
   if (files_.empty()) open(false);
   for (const auto& file : files_) file->finish();
+  meet(*ranks_);
   std::for_each(files_.rbegin(), files_.rend(), [](const auto& file) { file->commit(); });
 }
 

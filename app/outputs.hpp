@@ -23,8 +23,8 @@ class Outputs {
  public:
   Outputs() = default;
   // arguments: of the result, of which the others take what is not a matter of its format alone.
-  Outputs(std::vector<OutputName> names, const OutputArguments& arguments)
-      : names_(std::move(names)), arguments_(&arguments) {}
+  Outputs(std::vector<OutputName> names, const OutputArguments& arguments, Ranks& ranks)
+      : names_(std::move(names)), arguments_(&arguments), ranks_(&ranks) {}
 
   // Several tensors will begin, in this order; tensors[i] has what each file gets of the one.
   void announce(const Selection& inputs, std::span<const std::vector<TensorInfo>> tensors);
@@ -39,7 +39,10 @@ class Outputs {
   // Hands on what is written, so that it is seen at once.
   void flush();
 
-  // Finishes all, then puts all in their places, the result last.
+  // In place of writing: another rank writes the tensor under way.
+  void skip();
+
+  // Finishes all, then, as soon as all ranks have, puts all in their places, the result last.
   void commit();
 
  private:
@@ -48,6 +51,7 @@ class Outputs {
 
   std::vector<OutputName> names_;
   const OutputArguments* arguments_ = nullptr;
+  Ranks* ranks_ = &sole_rank();
   std::vector<std::unique_ptr<OutputFile>> files_;
   bool checked_ = false;
 };

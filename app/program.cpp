@@ -12,32 +12,54 @@ namespace lnorm::app {
 
 namespace {
 
+// What several ranks do together; the rest is for rank 0 alone.
 struct Run {
-  int operator()(const ApplyArguments& arguments) const { return apply(arguments); }
-  int operator()(const StatsArguments& arguments) const { return stats(arguments); }
-  int operator()(const CompareArguments& arguments) const { return compare(arguments); }
-  int operator()(const SoftmaxArguments& arguments) const { return softmax(arguments); }
-  int operator()(const GradArguments& arguments) const { return grad(arguments); }
-  int operator()(const ExplainArguments& arguments) const { return explain(arguments); }
-  int operator()(const ShowArguments& arguments) const { return show(arguments); }
-  int operator()(const ReportArguments& arguments) const { return report(arguments); }
+  Ranks& ranks;
+
+  int operator()(ApplyArguments& arguments) const { return together(apply, arguments); }
+  int operator()(StatsArguments& arguments) const { return together(stats, arguments); }
+  int operator()(CompareArguments& arguments) const { return together(compare, arguments); }
+  int operator()(SoftmaxArguments& arguments) const { return together(softmax, arguments); }
+  int operator()(GradArguments& arguments) const { return together(grad, arguments); }
+  int operator()(const ExplainArguments& arguments) const { return alone(explain, arguments); }
+  int operator()(const ShowArguments& arguments) const { return alone(show, arguments); }
+  int operator()(const ReportArguments& arguments) const { return alone(report, arguments); }
   int operator()(const Done& done) const { return done.exit_status; }
+
+ private:
+  template <class Arguments>
+  int together(int (*command)(const Arguments&), Arguments& arguments) const {
+    arguments.work.ranks = &ranks;
+    return command(arguments);
+  }
+  template <class Arguments>
+  int alone(int (*command)(const Arguments&), const Arguments& arguments) const {
+    return ranks.is_first() ? command(arguments) : 0;
+  }
 };
 
 }  // namespace
 
-int run_program(int argc, const char* const* argv) {
+Ending run_command(int argc, const char* const* argv, Ranks& ranks) {
   try {
-    return std::visit(Run{}, parse_arguments(argc, argv));
+    Arguments arguments = parse_arguments(argc, argv);
+    return {std::visit(Run{ranks}, arguments), "", ""};
   } catch (const ClosedPipe&) {
-    return 0;
+    return {};
+  } catch (const RankFailure&) {
+    return {2, "", ""};
   } catch (const Error& error) {
-    return complain(error.what(), error.hint());
+    return {2, error.what(), error.hint()};
   } catch (const std::bad_alloc&) {
-    return complain("not enough memory");
+    return {2, "not enough memory", ""};
   } catch (const std::exception& error) {
-    return complain(error.what());
+    return {2, error.what(), ""};
   }
+}
+
+int run_program(int argc, const char* const* argv) {
+  const Ending ending = run_command(argc, argv, sole_rank());
+  return ending.message.empty() ? ending.status : complain(ending.message, ending.hint);
 }
 
 }  // namespace lnorm::app

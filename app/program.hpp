@@ -1,9 +1,23 @@
 #pragma once
 
+#include <string>
+
+#include "lnorm/pipeline/ranks.hpp"
+
 namespace lnorm::app {
 
-// Runs the command line in a process that is set up, and complains on standard error if that fails. Returns
-// the exit status. May be called again if standard output is there again.
+// How a command line ended: with an exit status, and what is still to be said of an error. Of another rank's error nothing is.
+struct Ending {
+  int status = 0;
+  std::string message;  // empty if there is none
+  std::string hint;
+};
+
+// Runs the command line in a process that is set up, one of several perhaps, which all get the same one. May be called
+// again if standard output is there again.
+Ending run_command(int argc, const char* const* argv, Ranks& ranks);
+
+// The same of a process that is alone: complains on standard error if it fails. Returns the exit status.
 int run_program(int argc, const char* const* argv);
 
 }  // namespace lnorm::app

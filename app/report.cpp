@@ -52,7 +52,7 @@ std::size_t take_front(std::deque<std::size_t>& numbers) {
 }  // namespace
 
 int report(const ReportArguments& arguments) {
-  check_inputs(arguments.input, arguments.normalization);
+  check_inputs(arguments.input, arguments.normalization, arguments.work);
   const Inputs inputs = open_inputs(arguments.input.names, arguments.input.options);
   const auto* const selection = std::get_if<Selection>(&inputs);
   const bool several = selection == nullptr || selection->several;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "affine_inputs.hpp"
 #include "commands.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/pipeline/run.hpp"
@@ -13,6 +14,7 @@ namespace lnorm::app {
 int softmax(const SoftmaxArguments& arguments) {
   const InputArguments& input = arguments.input;
   const WorkArguments& work = arguments.work;
+  refuse_streams(*work.ranks, input.names);
   const double scale = arguments.output.scale.value_or(1);
   const auto transform = [=](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
     lnorm::softmax(x, y, scale);
@@ -24,7 +26,7 @@ int softmax(const SoftmaxArguments& arguments) {
     check_float8(arguments.output, plan.out);
     return plan;
   };
-  Outputs outputs({{"-o", arguments.output.path, "", true}}, arguments.output);
+  Outputs outputs({{"-o", arguments.output.path, "", true}}, arguments.output, *work.ranks);
   const auto plan_tensor = [&](const TensorInfo& x, const InputName&) {
     check_as(input.options.as, x);
     return std::vector{make(x).result()};
@@ -36,7 +38,7 @@ int softmax(const SoftmaxArguments& arguments) {
     tell_route(work, plan, source, &sink);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           source.info());
-    run(source, plan, transform, {}, &sink, {work.threads, progress.callback()});
+    run(source, plan, transform, {}, &sink, {work.threads, progress.callback(), work.ranks});
   };
   const Inputs inputs = open_inputs(input.names, input.options);
   check_named(inputs);

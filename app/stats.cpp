@@ -150,7 +150,7 @@ void check_tensors(const StatsArguments& arguments) {
 
 int stats(const StatsArguments& arguments) {
   const InputArguments& input = arguments.input;
-  check_inputs(input, arguments.normalization);
+  check_inputs(input, arguments.normalization, arguments.work);
   const Inputs inputs = open_inputs(input.names, input.options);
   if (std::holds_alternative<TensorLines>(inputs) && arguments.report == Report::csv) {
     const std::string& word = input.names.front();

@@ -20,6 +20,23 @@ class ByteSink {
  public:
   // "-" is standard output. Throws Error if the path cannot be written.
   explicit ByteSink(const std::string& path);
+
+  // What other processes must know of an output to write parts of it.
+  struct Place {
+    std::optional<std::string> temporary;
+    bool is_terminal = false;
+    bool is_regular_file = false;
+
+    template <class Archive>
+    void carry(Archive& archive) {
+      archive(temporary, is_terminal, is_regular_file);
+    }
+  };
+  Place place() const;
+
+  // The output of another process, at its place: write_at writes to it, what else is written is counted alone, and the
+  // other process finishes and commits it. Throws Error if the file cannot be written.
+  ByteSink(const std::string& path, Place place);
   ByteSink(const ByteSink&) = delete;
   ByteSink& operator=(const ByteSink&) = delete;
   ~ByteSink();
@@ -32,7 +49,9 @@ class ByteSink {
   // number of outputs (/dev/null).
   std::string destination() const;
 
-  bool is_terminal() const noexcept { return os::is_terminal(fd_); }
+  bool is_terminal() const noexcept {
+    return joined_ ? joined_->is_terminal : os::is_terminal(fd_);
+  }
   bool is_regular_file() const;
 
   // From now on a reader that leaves is no reason to stop (there is no ClosedPipe): the rest is dropped.
@@ -77,6 +96,7 @@ class ByteSink {
   std::string name_;
   std::string target_;
   std::optional<std::string> temporary_;
+  std::optional<Place> joined_;  // if it is that of another process
   os::FileDescriptor fd_;
   std::vector<std::byte> buffer_;
   std::int64_t written_ = 0;    // or buffered

@@ -192,6 +192,15 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
   return result;
 }
 
+FileDescriptor join_temporary(const std::string& path) {
+  const SignalsHeld held;
+  FileDescriptor result = open(path, O_WRONLY);
+  remember(path, false);
+  return result;
+}
+
+void leave_temporary(const std::string& path) noexcept { forget(path); }
+
 std::string create_temporary_folder(const std::string& parent, const std::string& name) {
   std::string path = parent + "/.lnorm-XXXXXX";
   const SignalsHeld held;

@@ -60,6 +60,11 @@ inline constexpr std::size_t kMaxTemporaries = 8;
 FileDescriptor create_temporary(const std::string& path, const struct stat* replaced,
                                 std::string& temporary_path);
 
+// Opens the temporary file of another process for writing. remove_temporaries() removes it here as well, until
+// leave_temporary.
+FileDescriptor join_temporary(const std::string& path);
+void leave_temporary(const std::string& path) noexcept;
+
 // Creates a folder of its own name in another one, and returns its path. It is there until
 // remove_folder_quietly takes it away. Its files are to be called 0, 1, 2 and so on. name: for messages.
 std::string create_temporary_folder(const std::string& parent, const std::string& name);

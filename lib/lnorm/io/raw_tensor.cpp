@@ -105,6 +105,7 @@ class RawSink final : public TensorSink {
     if (has_positions()) bytes_.advance(unwritten_);
     if (done_) done_();
   }
+  void skip() override { finish(); }
 
  private:
   ByteSink& bytes_;

@@ -44,6 +44,9 @@ class TensorSink {
 
   // After the last element: writes what is still due.
   virtual void finish() = 0;
+
+  // In place of all that: another process writes the elements.
+  virtual void skip() {}
 };
 
 }  // namespace lnorm

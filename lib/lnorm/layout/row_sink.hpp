@@ -23,6 +23,9 @@ class RowSink {
                                  std::vector<std::byte>& packed, std::string& text) const;
   void write(std::span<const std::byte> encoded);
 
+  // Whether all rows are written to their positions in the sink itself.
+  bool has_positions() const { return !spool_ && !lined_up_ && sink_.has_positions(); }
+
   // The same in blocks of some of its rows: room_for is where the rows of a block are to be put, in the room of the tile
   // or in rows; put_block takes them, and put_tile follows the last.
   std::byte* room_for(const Tile& block, const Tile& tile, TileRoom& room,
@@ -32,6 +35,7 @@ class RowSink {
   std::span<const std::byte> put_tile(const Tile& tile, TileRoom& room, std::string& text) const;
 
   void finish();
+  void skip() { sink_.skip(); }
 
  private:
   // How a tile is held until all its blocks are there.

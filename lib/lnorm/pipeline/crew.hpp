@@ -6,6 +6,7 @@
 
 #include "lnorm/core/in_parallel.hpp"
 #include "lnorm/layout/tiles.hpp"
+#include "lnorm/pipeline/ranks.hpp"
 
 namespace lnorm {
 
@@ -15,6 +16,7 @@ using Progress = std::function<void(std::int64_t elements)>;
 struct RunOptions {
   int threads = 0;  // 0: as many as the machine has
   Progress progress{};
+  Ranks* ranks = &sole_rank();
 };
 
 // The threads of a loop: as many as have work, and as memory allows.

@@ -23,6 +23,8 @@ class RowWriter final : public RowObserver {
     out_.write(out_.put(tile, std::as_bytes(numbers), packed_, text_));
   }
   void finish() override { out_.finish(); }
+  void skip() override { out_.skip(); }
+  bool takes_parts() const override { return out_.has_positions(); }
 
  private:
   std::span<const double> RowBlock::*column_;

@@ -47,6 +47,20 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
   // Rows of no elements still have a mean, which is not a number, for those who ask.
   const std::int64_t rows = plan.row_length > 0 || plan.wants_mean_and_rstd ? plan.rows : 0;
   const std::int64_t tiles = (rows + plan.route.rows - 1) / plan.route.rows;
+  Ranks& ranks = *options.ranks;
+  check_same(ranks, given.info());
+  const bool deals = all_agree(
+      ranks, can_deal(given, plan.route.in) &&
+                 (sink == nullptr || can_deal(*sink, plan.route.out)) &&
+                 std::all_of(observers.begin(), observers.end(),
+                             [](const RowObserver* observer) { return observer->takes_parts(); }));
+  if (!deals && !ranks.is_first()) {
+    if (sink != nullptr) sink->skip();
+    for (RowObserver* observer : observers) observer->skip();
+    for (RowObserver* observer : observers) observer->merge(ranks);
+    return;
+  }
+  const Share share = share_of(tiles, ranks, deals);
   const Crew crew = crew_of(plan, options.threads, sink);
   std::vector<Slot> slots(crew.slots());
   const ForEachTile for_each = for_each_tile(options.threads);
@@ -85,7 +99,7 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
 
   const auto begin = [&](std::int64_t number, std::size_t s) {
     Slot& slot = slots[s];
-    const std::int64_t first = number * plan.route.rows;
+    const std::int64_t first = (share.begin + number) * plan.route.rows;
     slot.tile = {first, std::min(plan.route.rows, rows - first), 0, plan.row_length};
     source.begin(slot.tile, slot.in.packed, slot.in.rows);
   };
@@ -112,14 +126,16 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
       for (RowObserver* observer : observers) observer->see(block, *findings++);
     }
     if (out) out->write(slot.encoded);
+    ranks.check();
     if (options.progress) {
       options.progress((slot.tile.first_row + slot.tile.rows) * plan.row_length);
     }
   };
-  crew.run(tiles, begin, work, end);
+  crew.run(share.size(), begin, work, end);
   source.finish();
   for (RowObserver* observer : observers) observer->finish();
   if (out) out->finish();
+  for (RowObserver* observer : observers) observer->merge(ranks);
 }
 
 }  // namespace lnorm

@@ -51,6 +51,15 @@ class RowObserver {
 
   // After the last block.
   virtual void finish() = 0;
+
+  // Whether several ranks may see parts of the blocks, each of them its own.
+  virtual bool takes_parts() const { return false; }
+
+  // In place of all that, on a rank that has no part.
+  virtual void skip() {}
+
+  // After that, on every rank: brings together what the ranks have seen, in their order.
+  virtual void merge(Ranks&) {}
 };
 
 // The threads that take the plan's tiles, or the parts of its rows. threads: how many are wanted. sink: if results are
@@ -59,7 +68,8 @@ Crew crew_of(const Plan& plan, int threads, const TensorSink* sink = nullptr);
 
 // The loop: tiles in blocks of rows from the source through the transform past the observers into the sink,
 // if there is one. Finishes all of them. Several threads transform blocks; if the source has positions,
-// they read them as well. Throws Error or ClosedPipe.
+// they read them as well. Several ranks do a part each, where source and sink have positions; otherwise rank 0 does all.
+// Throws Error or ClosedPipe.
 void run(TensorSource& source, const Plan& plan, const Transform& transform,
          std::span<RowObserver* const> observers, TensorSink* sink, const RunOptions& options = {});
 

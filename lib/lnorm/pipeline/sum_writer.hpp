@@ -34,6 +34,8 @@ class SumWriter final : public RowObserver {
     write(*std::any_cast<const std::shared_ptr<Room>&>(findings));
   }
   void finish() override { out_.finish(); }
+  void skip() override { out_.skip(); }
+  bool takes_parts() const override { return out_.has_positions(); }
 
  private:
   DType dtype_;

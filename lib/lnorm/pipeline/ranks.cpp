@@ -1,0 +1,93 @@
+#include "lnorm/pipeline/ranks.hpp"
+
+#include <vector>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+Ranks& sole_rank() {
+  static Ranks ranks;
+  return ranks;
+}
+
+// In a binomial tree: each step twice as many ranks have the bytes.
+std::string broadcast(Ranks& ranks, std::string bytes) {
+  const int count = ranks.count();
+  const int rank = ranks.rank();
+  int step = 1;
+  while (step < count) step *= 2;
+  for (step /= 2; step >= 1; step /= 2) {
+    if (rank % (2 * step) == step) {
+      bytes = ranks.receive(rank - step);
+    } else if (rank % (2 * step) == 0 && rank + step < count) {
+      ranks.send(rank + step, bytes);
+    }
+  }
+  return bytes;
+}
+
+void fold(Ranks& ranks, const std::function<std::string()>& packed,
+          const std::function<void(const std::string&)>& append) {
+  const int rank = ranks.rank();
+  for (int step = 1; step < ranks.count(); step *= 2) {
+    if (rank % (2 * step) != 0) return ranks.send(rank - step, packed());
+    if (rank + step < ranks.count()) append(ranks.receive(rank + step));
+  }
+}
+
+void fold_for_all(Ranks& ranks, const std::function<std::string()>& packed,
+                  const std::function<void(const std::string&)>& append,
+                  const std::function<void(const std::string&)>& replace) {
+  if (ranks.count() == 1) return;
+  fold(ranks, packed, append);
+  const std::string all = broadcast(ranks, ranks.is_first() ? packed() : std::string());
+  if (!ranks.is_first()) replace(all);
+}
+
+void add_up(Ranks& ranks, std::span<std::int64_t> numbers) {
+  std::vector<std::int64_t> sums(numbers.begin(), numbers.end());
+  fold_for_all(
+      ranks, [&] { return pack(sums); },
+      [&](const std::string& bytes) {
+        std::vector<std::int64_t> next;
+        unpack(bytes, next);
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += next[i];
+      },
+      [&](const std::string& bytes) { unpack(bytes, sums); });
+  std::copy(sums.begin(), sums.end(), numbers.begin());
+}
+
+bool all_agree(Ranks& ranks, bool is_so) {
+  std::int64_t doubts = is_so ? 0 : 1;
+  add_up(ranks, {&doubts, 1});
+  return doubts == 0;
+}
+
+void meet(Ranks& ranks) {
+  fold_for_all(
+      ranks, [] { return std::string(); }, [](const std::string&) {}, [](const std::string&) {});
+}
+
+Share share_of(std::int64_t blocks, const Ranks& ranks, bool deals) {
+  if (!deals) return {0, ranks.is_first() ? blocks : 0};
+  const std::int64_t count = ranks.count();
+  const auto begin = [&](std::int64_t rank) {
+    return rank * (blocks / count) + rank * (blocks % count) / count;
+  };
+  return {begin(ranks.rank()), begin(ranks.rank() + 1)};
+}
+
+void check_same(Ranks& ranks, const TensorInfo& tensor) {
+  if (ranks.count() == 1) return;
+  const std::string found =
+      concat(name(tensor.dtype), ", shape ", to_string(tensor.shape),
+             tensor.order == MemoryOrder::fortran ? ", in Fortran order" : "");
+  const std::string expected = broadcast(ranks, found);
+  if (found == expected) return;
+  throw Error(concat(printable(tensor.name), ": is ", found, ", expected ", expected,
+                     ", as rank 0 has it"));
+}
+
+}  // namespace lnorm

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "lnorm/core/packed.hpp"
+#include "lnorm/io/tensor_sink.hpp"
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/layout/tiles.hpp"
+
+namespace lnorm {
+
+// Another rank has failed, or has ended. It says itself what happened.
+class RankFailure : public std::exception {
+ public:
+  const char* what() const noexcept override { return "another rank has failed"; }
+};
+
+// The processes that do a job together, numbered from 0. All of them run the same commands on the same files, so that
+// they come to the same places in the same order; what is sent and received there fits together. Each does a part of
+// the elements. This class is the process that is alone.
+class Ranks {
+ public:
+  Ranks() = default;
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  virtual ~Ranks() = default;
+
+  virtual int count() const noexcept { return 1; }
+  virtual int rank() const noexcept { return 0; }
+  bool is_first() const noexcept { return rank() == 0; }
+
+  // Bytes to another rank. Does not wait for it.
+  virtual void send(int /*to*/, std::string /*bytes*/) {}
+
+  // The next bytes from another rank, in the order in which they were sent. Throws RankFailure.
+  virtual std::string receive(int /*from*/) { return {}; }
+
+  // For loops, between blocks. Throws RankFailure.
+  virtual void check() {}
+};
+
+// The process that is alone.
+Ranks& sole_rank();
+
+// The bytes of rank 0, on every rank.
+std::string broadcast(Ranks& ranks, std::string bytes);
+
+// The value of rank 0, on every rank.
+template <class T>
+void share_first(Ranks& ranks, T& value) {
+  if (ranks.count() == 1) return;
+  const std::string bytes = broadcast(ranks, ranks.is_first() ? pack(value) : std::string());
+  if (!ranks.is_first()) unpack(bytes, value);
+}
+
+// Brings what ranks have found together in rank 0: packed() is what this one has, and append(bytes) adds what the ranks
+// after it have, in their order. After that what the other ranks have is not whole.
+void fold(Ranks& ranks, const std::function<std::string()>& packed,
+          const std::function<void(const std::string&)>& append);
+
+// The same, and then all ranks have it: replace(bytes) takes what packed() is in rank 0.
+void fold_for_all(Ranks& ranks, const std::function<std::string()>& packed,
+                  const std::function<void(const std::string&)>& append,
+                  const std::function<void(const std::string&)>& replace);
+
+// Numbers added up over all ranks, on every rank.
+void add_up(Ranks& ranks, std::span<std::int64_t> numbers);
+
+// Whether something is so on every rank.
+bool all_agree(Ranks& ranks, bool is_so);
+
+// Waits until all ranks are here. Throws RankFailure.
+void meet(Ranks& ranks);
+
+// The blocks of a loop that a rank does.
+struct Share {
+  std::int64_t begin;
+  std::int64_t end;
+
+  std::int64_t size() const noexcept { return end - begin; }
+};
+
+// deals: whether ranks have parts, which follow each other; otherwise rank 0 has all.
+Share share_of(std::int64_t blocks, const Ranks& ranks, bool deals);
+
+// Whether ranks can read or write parts of a tensor.
+inline bool can_deal(const TensorSource& source, const Passage& passage) {
+  return source.has_positions() && !passage.makes_detour(true);
+}
+inline bool can_deal(const TensorSink& sink, const Passage& passage) {
+  return sink.has_positions() && !sink.surveys() && !passage.makes_detour(true);
+}
+
+// Throws Error if the tensor is not what it is on rank 0.
+void check_same(Ranks& ranks, const TensorInfo& tensor);
+
+}  // namespace lnorm
