@@ -285,11 +285,20 @@ std::int64_t position(const FileDescriptor& fd) noexcept {
   return offset < 0 ? 0 : offset;
 }
 
-bool is_terminal(const FileDescriptor& fd) noexcept { return ::isatty(fd.get()) == 1; }
+namespace {
+bool hides_terminals = false;
+}
+
+bool is_terminal(const FileDescriptor& fd) noexcept {
+  return !hides_terminals && ::isatty(fd.get()) == 1;
+}
+
+void hide_terminals() noexcept { hides_terminals = true; }
 
 std::optional<int> terminal_width(const FileDescriptor& fd) noexcept {
   struct winsize size;
-  if (::ioctl(fd.get(), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  if (hides_terminals || ::ioctl(fd.get(), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    return std::nullopt;
   return size.ws_col;
 }
 

@@ -100,6 +100,10 @@ std::int64_t position(const FileDescriptor& fd) noexcept;
 
 bool is_terminal(const FileDescriptor& fd) noexcept;
 
+// From now on no descriptor is a terminal. For a program behind a launcher that has a terminal of its own for each of its
+// processes and hands on what they write.
+void hide_terminals() noexcept;
+
 // In characters, where the descriptor is a terminal that tells.
 std::optional<int> terminal_width(const FileDescriptor& fd) noexcept;
 
