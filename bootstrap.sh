@@ -8,6 +8,7 @@
 #                            ./bootstrap.sh lint SECONDS
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
 #   ./bootstrap.sh test-page the pages of lnorm report in a real browser, headless Chromium; pictures in build/page
+#   ./bootstrap.sh mpi       lnorm-mpi, the program for several machines, with Open MPI, and its tests on 3 ranks here
 #   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS
 #   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
 #                                 holds the results against this machine's, byte for byte
@@ -25,6 +26,7 @@ test_packages=(catch2 fish libmpfr-dev mandoc zsh)
 cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]' '[backward]~[long]')
 page_packages=(chromium chromium-driver fonts-dejavu-core python3 python3-pil
   python3-selenium)
+mpi_packages=(libopenmpi-dev openmpi-bin)
 package_packages=(dpkg-dev file lintian)
 lint_packages=(clang-format clang-tidy)
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev python3 time unzip)
@@ -187,6 +189,11 @@ END
     cmake --build --preset release --target lnorm_app
     tests/page/page_test.py build/release/lnorm build/page
     ;;
+  mpi)
+    install "${build_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}"
+    build release -DBUILD_TESTING=ON -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON
+    ctest --preset release -L mpi
+    ;;
   fuzz)
     install_clang
     # Where the sanitizers' tests are built there is little left to build.
@@ -226,7 +233,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,16s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,17s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
