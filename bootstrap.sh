@@ -3,7 +3,7 @@
 #   ./bootstrap.sh demo      installs what is missing, builds, and normalizes a file of data/
 #   ./bootstrap.sh test      the same with the tests, and passes them
 #   ./bootstrap.sh install [PREFIX]   program, library, manual, completions; into /usr/local, or ~/.local if not root
-#   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, and liblnorm-dev_*.deb for the library
+#   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, lnorm-mpi_*.deb, and liblnorm-dev_*.deb for the library
 #   ./bootstrap.sh lint      formatting by clang-format, then clang-tidy on what changed last, for 150 seconds, or
 #                            ./bootstrap.sh lint SECONDS
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
@@ -121,7 +121,7 @@ show() {
 case "${1:-}" in
   demo)
     install "${build_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF
     show cat data/sample.json
     show lnorm data/sample.json --to text
     show lnorm data/sample.json --axes -2,-1 --unbiased --eps 0 --to text
@@ -137,7 +137,7 @@ END
     ;;
   test)
     install "${build_packages[@]}" "${test_packages[@]}"
-    build release -DBUILD_TESTING=ON -DLNORM_BENCHMARKS=OFF
+    build release -DBUILD_TESTING=ON -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF
     ctest --preset release
     ;;
   install)
@@ -153,7 +153,8 @@ END
       *) prefix=$caller/$prefix ;;
     esac
     install "${build_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_ZSH_COMPLETIONS=zsh/site-functions
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF \
+      -DLNORM_ZSH_COMPLETIONS=zsh/site-functions
     cmake --install build/release --prefix "$prefix" >/dev/null
     echo "Installed into $prefix: bin/lnorm, its manual and completions, and the library for find_package(lnorm)."
     case ":$PATH:" in
@@ -166,8 +167,9 @@ END
     esac
     ;;
   package)
-    install "${build_packages[@]}" "${package_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_ZSH_COMPLETIONS=zsh/vendor-completions
+    install "${build_packages[@]}" "${mpi_packages[@]}" "${package_packages[@]}"
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON \
+      -DLNORM_ZSH_COMPLETIONS=zsh/vendor-completions
     rm -f build/*.deb
     (umask 022 && cpack --config build/release/CPackConfig.cmake -B build/release/packages >/dev/null)
     mv build/release/packages/*.deb build/
@@ -175,7 +177,7 @@ END
     ls build/*.deb
     ;;
   lint)
-    install "${build_packages[@]}" "${test_packages[@]}" "${lint_packages[@]}"
+    install "${build_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}" "${lint_packages[@]}"
     tests/lint.sh "${2:-150}"
     ;;
   sanitize)

@@ -177,10 +177,14 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
   // A short name of its own: the file's name may be as long as the file system allows.
   temporary_path = path.substr(0, name_start) + ".lnorm-";
   const SignalsHeld held;
-  const int fd = make_unique(temporary_path);
-  if (fd < 0) fail(path, errno);
+  FileDescriptor result(make_unique(temporary_path), true);
+  if (result.get() < 0) fail(path, errno);
   remember(temporary_path, false);
-  FileDescriptor result(fd, true);
+  // For writing alone, as the other hosts open it that write parts of it: of a page that an NFS client may read it writes
+  // back what it has read as well.
+  const int written = retry([&] { return ::open(temporary_path.c_str(), O_WRONLY | O_CLOEXEC); });
+  if (written >= 0) result = FileDescriptor(written, true);
+  const int fd = result.get();
   // Only root can give a file away; for all others the owner stays theirs.
   const bool owned = replaced == nullptr || ::fchown(fd, replaced->st_uid, replaced->st_gid) == 0;
   static_cast<void>(owned);
