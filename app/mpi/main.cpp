@@ -23,7 +23,8 @@ void be_quiet() {
 
 int main(int argc, char** argv) {
   lnorm::app::set_up_process();
-  lnorm::os::hide_terminals();  // mpirun has one for each process
+  lnorm::os::guard_temporaries();  // launchers kill
+  lnorm::os::hide_terminals();     // mpirun has one for each process
   int threads = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &threads);
   lnorm::app::Ending ending;

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -79,7 +80,9 @@ struct Temporary {
   bool is_folder = false;
   char name[PATH_MAX];
 };
-std::array<Temporary, kMaxTemporaries> temporaries;
+using Temporaries = std::array<Temporary, kMaxTemporaries>;
+Temporaries own_temporaries;
+std::span<Temporary> temporaries = own_temporaries;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 void remember(const std::string& path, bool is_folder) {
@@ -269,6 +272,36 @@ void remove_temporaries() noexcept {
   for (const Temporary& temporary : temporaries) {
     if (temporary.there && temporary.is_folder) remove_with_files(temporary.name);
   }
+}
+
+namespace {
+
+// The process that waits. It holds nothing that others wait for.
+[[noreturn]] void remove_temporaries_after(int end_of_other) noexcept {
+  ::setsid();
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) ::signal(signal, SIG_IGN);
+  ::dup2(end_of_other, 0);
+  ::close_range(1, ~0U, 0);
+  char byte;
+  retry([&] { return ::read(0, &byte, 1); });
+  remove_temporaries();
+  ::_exit(0);
+}
+
+}  // namespace
+
+void guard_temporaries() noexcept {
+  void* const shared = ::mmap(nullptr, sizeof(Temporaries), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  int ends[2];
+  if (shared == MAP_FAILED || ::pipe2(ends, O_CLOEXEC) != 0) return;
+  temporaries = *new (shared) Temporaries;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[1]);
+    remove_temporaries_after(ends[0]);
+  }
+  ::close(ends[0]);  // the other one stays open until we end
 }
 
 struct stat status(const FileDescriptor& fd, const std::string& name) {

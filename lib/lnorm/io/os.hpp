@@ -90,6 +90,10 @@ void take_over(const std::string& path, const struct stat& from);
 // Removes every temporary file and folder that is still there. For a signal handler: async-signal-safe.
 void remove_temporaries() noexcept;
 
+// From now on that is done after us, too, even if we are killed: a process of its own waits for our end. To be called
+// before there are temporary files and threads.
+void guard_temporaries() noexcept;
+
 struct stat status(const FileDescriptor& fd, const std::string& name);
 
 // The same of a path; nothing if no file of any kind is there.
