@@ -13,6 +13,7 @@
 #   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
 #                                 holds the results against this machine's, byte for byte
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
+#   ./bootstrap.sh bench-mpi      two ranks beside two threads
 #   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch; then how
 #                                 far each is from the speed that is aimed at
 set -euo pipefail
@@ -224,6 +225,11 @@ END
       xargs -P "$(nproc)" -I '{}' "${emulator[@]}" "$there/tests/lnorm_kernel_tests" '{}'
     tests/cross/same_bytes.py build/release/lnorm "${emulator[@]}" "$there/lnorm"
     ;;
+  bench-mpi)
+    install "${build_packages[@]}" "${mpi_packages[@]}"
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON
+    tests/bench/ranks.sh
+    ;;
   bench-kernel | bench-program)
     install "${build_packages[@]}" "${bench_packages[@]}"
     build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=ON
@@ -235,7 +241,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,17s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,18s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
