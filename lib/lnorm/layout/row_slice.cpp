@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "lnorm/core/slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/layout/tiles.hpp"
 
@@ -19,20 +20,14 @@ RowView view_of(const TensorInfo& x, const Axes& axes) {
                              element_count(extents(x.shape, axes)));
 }
 
-TensorInfo slice_info(TensorInfo x, const RowView& view, std::int64_t count) {
-  x.shape = {count, view.row_length()};
-  x.order = MemoryOrder::c;
-  return x;
-}
-
-class RowSlice final : public TensorSource {
+class SlicedSource final : public TensorSource {
  public:
   // Without positions rows lie one after another.
-  RowSlice(std::unique_ptr<TensorSource> source, const RowView& view, std::int64_t first,
-           std::int64_t count)
-      : TensorSource(slice_info(source->info(), view, count)),
+  SlicedSource(TensorInfo info, std::unique_ptr<TensorSource> source, RowView view,
+               std::int64_t first)
+      : TensorSource(std::move(info)),
         source_(std::move(source)),
-        view_(view),
+        view_(std::move(view)),
         first_(first) {
     if (!has_positions()) source_->skip(first * view_.row_length() * item());
   }
@@ -56,13 +51,22 @@ class RowSlice final : public TensorSource {
 
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
     const std::int64_t length = view_.row_length();
+    if (view_.is_contiguous()) {
+      return source_->read_at(first_ * length * item() + position, to);
+    }
+    // Whole rows at once; at both ends there may be parts of a row.
     std::vector<std::byte> packed;
-    std::vector<std::byte> row;
-    for (std::int64_t at = position / item(); !to.empty(); at += std::ssize(row) / item()) {
-      const std::int64_t count = std::min(length - at % length, std::ssize(to) / item());
-      read_tile(*source_, view_, {first_ + at / length, 1, at % length, count}, packed, row);
-      std::copy(row.begin(), row.end(), to.begin());
-      to = to.subspan(row.size());
+    std::vector<std::byte> rows;
+    for (std::int64_t at = position / item(); !to.empty();) {
+      const std::int64_t items = std::ssize(to) / item();
+      Tile tile{first_ + at / length, items / length, 0, length};
+      if (at % length > 0 || tile.rows == 0) {
+        tile = {tile.first_row, 1, at % length, std::min(length - at % length, items)};
+      }
+      read_tile(*source_, view_, tile, packed, rows);
+      std::copy(rows.begin(), rows.end(), to.begin());
+      to = to.subspan(rows.size());
+      at += tile.rows * tile.count;
     }
   }
 
@@ -86,9 +90,10 @@ class RowSlice final : public TensorSource {
 
 std::unique_ptr<TensorSource> rows_of(std::unique_ptr<TensorSource> source, const Axes& axes,
                                       std::int64_t first, std::int64_t count) {
-  const RowView view = view_of(source->info(), axes);
+  TensorInfo info = slice_info(source->info(), axes, first, count);
+  RowView view = view_of(source->info(), axes);
   if (!view.is_contiguous() && !source->has_positions()) source = spooled(*source);
-  return std::make_unique<RowSlice>(std::move(source), view, first, count);
+  return std::make_unique<SlicedSource>(std::move(info), std::move(source), std::move(view), first);
 }
 
 }  // namespace lnorm
