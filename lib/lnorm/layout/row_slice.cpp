@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lnorm/core/slice.hpp"
+#include "lnorm/layout/reorder.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/layout/tiles.hpp"
 
@@ -86,6 +87,26 @@ class SlicedSource final : public TensorSource {
   std::int64_t next_ = 0;
 };
 
+// Whether blocks of rows lie in runs so short that it takes less time to have the rows copied in longer ones.
+bool is_scattered(const RowView& view, const TensorInfo& slice, std::int64_t first) {
+  constexpr std::int64_t kBlockBytes = 256 << 10;
+  constexpr std::int64_t kFewBytes = 1 << 20;
+  constexpr std::int64_t kShortRunBytes = 256;
+  const std::int64_t rows = slice.shape.front();
+  const std::int64_t row_bytes =
+      view.row_length() * static_cast<std::int64_t>(item_size(slice.dtype));
+  if (view.is_contiguous() || rows * row_bytes < kFewBytes) return false;
+  const Tile block{first, std::clamp<std::int64_t>(kBlockBytes / row_bytes, 1, rows), 0,
+                   view.row_length()};
+  // Runs grow with the rows that are taken at once.
+  return rows >= 4 * block.rows && block.rows * row_bytes < kShortRunBytes * view.count_runs(block);
+}
+
+void in_turn(std::int64_t tiles, std::int64_t, const TileWork& work, const TileWork&) {
+  TileRoom room;
+  for (std::int64_t number = 0; number < tiles; ++number) work(number, room);
+}
+
 }  // namespace
 
 std::unique_ptr<TensorSource> rows_of(std::unique_ptr<TensorSource> source, const Axes& axes,
@@ -93,6 +114,7 @@ std::unique_ptr<TensorSource> rows_of(std::unique_ptr<TensorSource> source, cons
   TensorInfo info = slice_info(source->info(), axes, first, count);
   RowView view = view_of(source->info(), axes);
   if (!view.is_contiguous() && !source->has_positions()) source = spooled(*source);
+  if (is_scattered(view, info, first)) return lined_up(*source, view, first, info, in_turn);
   return std::make_unique<SlicedSource>(std::move(info), std::move(source), std::move(view), first);
 }
 

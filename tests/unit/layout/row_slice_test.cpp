@@ -43,16 +43,17 @@ std::vector<std::int32_t> expected(const TensorInfo& x, const Axes& axes, std::i
   return result;
 }
 
-// How often elements are read, and how many at most.
+// Counts how often elements are read.
 class CountedSource final : public lnorm::RandomAccessSource {
  public:
-  using RandomAccessSource::RandomAccessSource;
+  CountedSource(TensorInfo info, int& reads) : RandomAccessSource(std::move(info)), reads_(reads) {}
   void read_at(std::int64_t, std::span<std::byte> to) const override {
-    ++reads;
+    ++reads_;
     std::fill(to.begin(), to.end(), std::byte{0});
   }
 
-  mutable int reads = 0;
+ private:
+  int& reads_;
 };
 
 }  // namespace
@@ -140,13 +141,12 @@ TEST_CASE("a slice of a slice has the rows of the whole tensor", "[row_slice]") 
 
 TEST_CASE("a slice reads its elements in as few runs as they lie in", "[row_slice]") {
   const auto reads = [](const TensorInfo& x, const Axes& axes) {
-    auto source = std::make_unique<CountedSource>(x);
-    const CountedSource& counted = *source;
-    const auto slice = lnorm::rows_of(std::move(source), axes, 10, 80);
+    int count = 0;
+    const auto slice = lnorm::rows_of(std::make_unique<CountedSource>(x, count), axes, 10, 80);
     std::vector<std::byte> elements(
         static_cast<std::size_t>(lnorm::element_count(slice->info().shape)) * 4);
     slice->read_at(0, elements);
-    return counted.reads;
+    return count;
   };
   const TensorInfo x{"x", lnorm::DType::int32, {100, 30}};
   CHECK(reads(x, {1}) == 1);
@@ -154,4 +154,20 @@ TEST_CASE("a slice reads its elements in as few runs as they lie in", "[row_slic
   columns.order = MemoryOrder::fortran;
   CHECK(reads(columns, {1}) == 30);
   CHECK(reads({"x", lnorm::DType::int32, {30, 100}}, {0}) == 30);
+}
+
+TEST_CASE("many rows in short runs are read in longer ones", "[row_slice]") {
+  const TensorInfo x{"x", lnorm::DType::int32, {3000, 400}};
+  std::vector<std::int32_t> values(1'200'000);
+  std::iota(values.begin(), values.end(), 0);
+  const auto slice =
+      lnorm::rows_of(std::make_unique<MemorySource>(x, bytes_of(values), true), {0}, 5, 390);
+  CHECK(slice->has_positions());
+  CHECK(slice->info().shape == Shape{390, 3000});
+  CHECK(slice->info().slice->first == 5);
+  CHECK(lnorm::read_all(*slice) == bytes_of(expected(x, {0}, 5, 390)));
+  int reads = 0;
+  const auto copy = lnorm::rows_of(std::make_unique<CountedSource>(x, reads), {0}, 5, 390);
+  lnorm::read_all(*copy);
+  CHECK(reads == 3000);
 }
