@@ -20,6 +20,7 @@ int for_each_line(const TensorLines& next, Outputs& outputs, const Work& work) {
     std::optional<OpenedTensor> tensor = next();
     if (!tensor) return false;
     const InputName name{tensor->name, tensor->name, tensor->captures, true};
+    tensor->source = chosen(work.rows, std::move(tensor->source));
     std::vector<TensorInfo> results = work.plan(tensor->source->info(), name);
     for (TensorInfo& result : results) result.name = name.name;
     outputs.begin(*tensor, results);
@@ -70,6 +71,7 @@ class Loop {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       attempt([&] {
         OpenedTensor tensor = open_tensor(tensors_[i]);
+        tensor.source = chosen(work_.rows, std::move(tensor.source));
         outputs_.begin(tensor, infos_[i]);
         work_.run(tensor, name_of(tensors_[i]), outputs_);
         ++done_;
@@ -90,7 +92,8 @@ class Loop {
     std::vector<Selected> fit;
     for (const Selected& tensor : tensors_) {
       attempt([&] {
-        infos_.push_back(work_.plan(tensor.set->info(tensor.index), name_of(tensor)));
+        const TensorInfo info = chosen(work_.rows, tensor.set->info(tensor.index));
+        infos_.push_back(work_.plan(info, name_of(tensor)));
         for (TensorInfo& result : infos_.back()) result.name = tensor.name;
         fit.push_back(tensor);
       });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "chosen_rows.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "outputs.hpp"
 
@@ -27,6 +28,7 @@ struct Work {
   // Does it. The outputs have begun the tensor.
   std::function<void(OpenedTensor& input, const InputName& name, Outputs& outputs)> run;
   bool keep_going = false;  // a tensor that cannot be done is told of, and the others are done
+  ChooseRows rows = {};     // plan and run see these as the tensor
 };
 
 using Inputs = std::variant<Selection, TensorLines>;

@@ -79,7 +79,8 @@ int report_rows(const StatsArguments& arguments, const Inputs& inputs, ByteSink&
          return std::vector<TensorInfo>();
        },
        [&](OpenedTensor& tensor, const InputName& name, Outputs&) { of_rows.report(tensor, name); },
-       arguments.input.keep_going});
+       arguments.input.keep_going,
+       rows_in(arguments.input.rows, arguments.normalization.options.axes)});
 }
 
 std::unique_ptr<TensorStatsReport> make_report(const StatsArguments& arguments, ByteSink& out) {
@@ -118,7 +119,8 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
          found.emplace(name.title,
                        measure_tensor(source, rows, {work.threads, progress.callback()}));
        },
-       arguments.input.keep_going});
+       arguments.input.keep_going,
+       rows_in(arguments.input.rows, arguments.normalization.options.axes)});
   const auto report = make_report(arguments, out);
   for (const Selected& tensor : selection.tensors) {
     const auto stats = found.find(tensor.title);

@@ -30,8 +30,9 @@ struct LargestElement {
 };
 
 struct TensorStats {
-  TensorInfo x;
-  Axes axes;  // along which rows go
+  TensorInfo x;                   // the whole tensor, where only some rows were looked at
+  Axes axes;                      // along which rows go
+  std::optional<RowSlice> slice;  // these rows, of which there are so many:
   std::int64_t rows = 0;
   std::int64_t row_length = 0;
   std::int64_t ddof = 0;  // of the variances

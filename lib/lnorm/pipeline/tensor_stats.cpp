@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/slice.hpp"
 #include "lnorm/io/spool.hpp"
 #include "lnorm/kernel/moments.hpp"
 #include "lnorm/layout/row_source.hpp"
@@ -128,8 +129,9 @@ class LargestFinder {
 
 TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptions& options) {
   TensorStats stats;
-  stats.x = given.info();
-  stats.axes = plan.axes;
+  stats.x = whole_of(given.info());
+  stats.slice = given.info().slice;
+  stats.axes = stats.slice ? stats.slice->axes : plan.axes;
   stats.rows = plan.rows;
   stats.row_length = plan.row_length;
   stats.ddof = plan.formula.ddof;
@@ -180,6 +182,9 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
   crew.run(blocks, begin, work, end);
   source.finish();
   stats.largest = finder.largest();
+  if (stats.slice && stats.largest) {
+    stats.largest->position = position_in_whole(*stats.slice, stats.largest->position);
+  }
   find_medians(columns, [&](std::int64_t step, const SeeValues& see) {
     records.replay_each(step, [&](std::span<const std::byte> bytes) {
       std::vector<RowRecord> some(bytes.size() / sizeof(RowRecord));
