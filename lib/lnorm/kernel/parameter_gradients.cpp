@@ -142,40 +142,39 @@ class Gatherer {
     }
   }
 
-  // What all processes have found: the same number of things.
-  template <class Found>
-  void bring_together(std::vector<Found>& found) const {
+  // What all processes have found, where append(bytes) adds what another has.
+  template <class Found, class Append>
+  void bring_together(Found& found, Append append) const {
     if (!again_.fold_for_all) return;
-    again_.fold_for_all([&] { return pack(found); },
-                        [&](const std::string& bytes) {
-                          std::vector<Found> others;
-                          unpack(bytes, others);
-                          for (std::size_t i = 0; i < found.size(); ++i) found[i].add(others[i]);
-                        },
+    again_.fold_for_all([&] { return pack(found); }, append,
                         [&](const std::string& bytes) { unpack(bytes, found); });
   }
 
   void bring_together(ColumnGradients& gathered) const {
-    if (!again_.fold_for_all) return;
-    again_.fold_for_all([&] { return pack(gathered); },
-                        [&](const std::string& bytes) {
-                          ColumnGradients others(gathered.size(), gathered.first());
-                          unpack(bytes, others);
-                          gathered.merge(others);
-                        },
-                        [&](const std::string& bytes) { unpack(bytes, gathered); });
+    bring_together(gathered, [&](const std::string& bytes) {
+      ColumnGradients others(gathered.size(), gathered.first());
+      unpack(bytes, others);
+      gathered.merge(others);
+    });
   }
 
-  // Those of all processes, in their order.
+  // As many as there are here.
+  template <class Found>
+  void bring_together(std::vector<Found>& found) const {
+    bring_together(found, [&](const std::string& bytes) {
+      std::vector<Found> others;
+      unpack(bytes, others);
+      for (std::size_t i = 0; i < found.size(); ++i) found[i].add(others[i]);
+    });
+  }
+
+  // In the order of the processes.
   void concatenate(std::vector<Parameter>& parameters) const {
-    if (!again_.fold_for_all) return;
-    again_.fold_for_all([&] { return pack(parameters); },
-                        [&](const std::string& bytes) {
-                          std::vector<Parameter> others;
-                          unpack(bytes, others);
-                          parameters.insert(parameters.end(), others.begin(), others.end());
-                        },
-                        [&](const std::string& bytes) { unpack(bytes, parameters); });
+    bring_together(parameters, [&](const std::string& bytes) {
+      std::vector<Parameter> others;
+      unpack(bytes, others);
+      parameters.insert(parameters.end(), others.begin(), others.end());
+    });
   }
 
   // Calls see(slot, row, part) for all parts of all rows.

@@ -87,7 +87,10 @@ class GradientBlocks {
       const Tile tile = tile_of(block);
       if (dx != nullptr) dx->write(slots_[s].encoded);
       ranks_.check();
-      if (progress_) progress_((tile.first_row + tile.rows) * plan_.row_length);
+      if (!progress_) return;
+      // The others are about as far.
+      const std::int64_t done = (tile.first_row + tile.rows) * ranks_.count();
+      progress_(std::min(done, plan_.rows) * plan_.row_length);
     };
     crew_.run(share_.size(), begin, work, end);
   }

@@ -74,8 +74,7 @@ class LongRowGroup {
           [&](std::int64_t p, std::size_t s) {
             for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += sums[s][i];
             ranks_.check();
-            const Tile tile = part(share_.begin + p);
-            tell(tile.rows * (tile.first + tile.count));
+            tell(done(p));
           });
       add_up_over_ranks(totals);
       for (std::size_t i = 0; i < totals.size(); ++i) row(wanting[i]).take(totals[i]);
@@ -91,7 +90,7 @@ class LongRowGroup {
           const Tile tile = part(share_.begin + p);
           end(tile, s);
           ranks_.check();
-          tell(tile.rows * (plan_.row_length + tile.first + tile.count));
+          tell(plan_.row_length + done(p));
         });
   }
 
@@ -114,9 +113,14 @@ class LongRowGroup {
         [&](const std::string& bytes) { unpack(bytes, totals); });
   }
 
-  // Elements of the group that may be told as done: half of them for each of the two passes.
+  // Elements of a row that are done after a part of this rank's. The others are about as far.
+  std::int64_t done(std::int64_t p) const {
+    return std::min((p + 1) * ranks_.count() * tile_.count, plan_.row_length);
+  }
+
+  // Elements of a row that may be told as done: half of them for each of the two passes.
   void tell(std::int64_t halves) {
-    told_ = std::max(told_, halves / 2);
+    told_ = std::max(told_, tile_.rows * halves / 2);
     if (progress_) progress_(tile_.first_row * plan_.row_length + told_);
   }
 

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"

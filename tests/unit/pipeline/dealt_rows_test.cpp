@@ -1,14 +1,13 @@
-// Ranks give the bytes that one of them gives alone.
+// Gradients, and rows in parts: ranks give the bytes that one of them gives alone.
 
-#include "lnorm/pipeline/ranks.hpp"
-
+#include <algorithm>
 #include <cmath>
-#include <functional>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
+#include <vector>
 
-#include "lnorm/core/error.hpp"
 #include "lnorm/pipeline/grad.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
