@@ -43,8 +43,9 @@ constexpr std::size_t kArrays = 6;  // of NarrowColumns, and of WideColumns
 
 }  // namespace
 
-ColumnGradients::ColumnGradients(std::int64_t columns)
+ColumnGradients::ColumnGradients(std::int64_t columns, std::int64_t first)
     : columns_(columns),
+      first_(first),
       stride_(static_cast<std::size_t>(columns) + kAffinePadding),
       flags_(static_cast<std::size_t>(columns)) {}
 
@@ -72,12 +73,12 @@ void ColumnGradients::make_wide() {
 WideColumns ColumnGradients::wide(std::int64_t first) {
   make_wide();
   wide_rows_.fetch_add(1, std::memory_order_relaxed);
-  double* const at = wide_.data() + first;
+  double* const at = wide_.data() + index(first);
   return {at, at + stride_, at + 2 * stride_, at + 3 * stride_, at + 4 * stride_, at + 5 * stride_};
 }
 
 void ColumnGradients::add_dweight(std::int64_t column, DoubleDouble term, double error) {
-  double* const at = wide_.data() + column;
+  double* const at = wide_.data() + index(column);
   const DoubleDouble sum = DoubleDouble{at[0], at[stride_]} + term;
   at[0] = sum.high;
   at[stride_] = sum.low;
@@ -85,7 +86,7 @@ void ColumnGradients::add_dweight(std::int64_t column, DoubleDouble term, double
 }
 
 void ColumnGradients::add_dbias(std::int64_t column, Number dy) {
-  double* const at = wide_.data() + column;
+  double* const at = wide_.data() + index(column);
   for (const double part : {dy.high, dy.low}) {
     add_exactly(part, at[2 * stride_], at[3 * stride_], at[5 * stride_]);
   }
@@ -113,7 +114,7 @@ void ColumnGradients::merge(const ColumnGradients& other) {
   if (!other.wide_.empty()) {
     make_wide();
     for (std::size_t i = 0; i < columns; ++i) {
-      const auto column = static_cast<std::int64_t>(i);
+      const std::int64_t column = first_ + static_cast<std::int64_t>(i);
       add_dweight(column, {other.wide_[i], other.wide_[i + stride_]}, other.wide_[i + 4 * stride_]);
       add_dbias(column, {other.wide_[i + 2 * stride_], other.wide_[i + 3 * stride_]});
       wide_[i + 5 * stride_] += other.wide_[i + 5 * stride_];

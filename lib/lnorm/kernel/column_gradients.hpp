@@ -42,8 +42,10 @@ struct WideColumns {
 // object for each thread; but several threads may add to different columns of wide rows.
 class ColumnGradients {
  public:
-  explicit ColumnGradients(std::int64_t columns);
+  // Of so many columns, from the first on.
+  explicit ColumnGradients(std::int64_t columns, std::int64_t first = 0);
 
+  std::int64_t first() const noexcept { return first_; }
   std::int64_t size() const noexcept { return columns_; }
 
   // Called for all rows, whole ones, that add to them. Arrays are followed by room for a vector.
@@ -62,8 +64,16 @@ class ColumnGradients {
   // A term of the column is not known.
   void open_dweight(std::int64_t column) { flags_[index(column)] |= kOpenDweight; }
 
-  // Adds what another thread has gathered.
+  // Adds what another thread, or another process, has gathered of the same columns.
   void merge(const ColumnGradients& other);
+
+  // For core/packed.hpp, between objects of the same columns.
+  template <class Archive>
+  void carry(Archive& archive) {
+    std::int64_t wide_rows = wide_rows_;
+    archive(flags_, narrow_, wide_, narrow_rows_, xhat_, wide_rows);
+    wide_rows_ = wide_rows;
+  }
 
   // A sum within error of a value; or what is known in its place.
   struct Sum {
@@ -78,13 +88,16 @@ class ColumnGradients {
 
  private:
   enum Flag : std::uint8_t { kNoDweight = 1, kNoDbias = 2, kOpenDweight = 4 };
-  static std::size_t index(std::int64_t column) { return static_cast<std::size_t>(column); }
+  std::size_t index(std::int64_t column) const noexcept {
+    return static_cast<std::size_t>(column - first_);
+  }
 
   void make_narrow();
   void make_wide();
   void add_bounds(const XhatBounds& xhat);
 
   std::int64_t columns_;
+  std::int64_t first_;
   std::size_t stride_;  // of the arrays below
   std::vector<std::uint8_t> flags_;
   std::vector<double> narrow_;  // as NarrowColumns has them

@@ -5,8 +5,10 @@
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/core/number.hpp"
@@ -61,6 +63,17 @@ struct Dyadic {
     const auto size = static_cast<double>(static_cast<std::uint64_t>(top));
     const auto scale = static_cast<int>(std::clamp<std::int64_t>(exponent + shift, -3000, 3000));
     return sign() * std::ldexp(size, scale);
+  }
+
+  // For core/packed.hpp.
+  template <class Archive>
+  void carry(Archive& archive) {
+    bool is_negative = sign() < 0;
+    std::vector<std::uint8_t> size;
+    export_bits(boost::multiprecision::abs(significand), std::back_inserter(size), 8);
+    archive(exponent, is_negative, size);
+    import_bits(significand, size.begin(), size.end(), 8);
+    if (is_negative) significand = -significand;
   }
 
   friend Dyadic operator+(const Dyadic& a, const Dyadic& b) { return aligned(a, b, false); }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "lnorm/core/packed.hpp"
 #include "lnorm/kernel/bracket.hpp"
 #include "lnorm/kernel/dyadic.hpp"
 #include "lnorm/kernel/row_gradient.hpp"
@@ -20,29 +21,61 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Terms of dweight are truncated so many bits below the largest one.
 constexpr std::int64_t kTermBits = 160;
 
-// What integers find out about one parameter.
-struct ExactParameter {
-  std::optional<std::int64_t> exponent;  // of the largest term
-  Integer dweight;                       // in units of that, 160 bits below
-  Dyadic dbias;
-  bool has_dweight = true;  // if not, a term is not finite
-  bool has_dbias = true;
+// The exact sum of a parameter's terms, as far as they are finite.
+struct ExactSum {
+  Dyadic sum;
+  bool is_finite = true;
+
+  void add(const ExactSum& other) {
+    is_finite = is_finite && other.is_finite;
+    if (is_finite) sum = sum + other.sum;
+  }
+
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(sum, is_finite);
+  }
 };
 
-// A parameter, and the columns that it serves.
+// How large they are.
+struct LargestTerm {
+  std::optional<std::int64_t> exponent;
+  bool is_finite = true;
+
+  void add(const LargestTerm& other) {
+    is_finite = is_finite && other.is_finite;
+    if (other.exponent) exponent = std::max(exponent.value_or(*other.exponent), *other.exponent);
+  }
+};
+
+// Columns that a parameter serves.
 struct Parameter {
-  std::int64_t index;
   std::int64_t first;
   std::int64_t columns;
 };
 
+// What is known of a parameter's sum, and the sizes of what it is the sum of.
+struct Total {
+  ColumnGradients::Sum sum;
+  double sizes = 0;
+
+  void add(const Total& other) {
+    sum.value = sum.value + other.sum.value;
+    sum.error += other.sum.error;
+    sum.is_open = sum.is_open || other.sum.is_open;
+    sum.is_nan = sum.is_nan || other.sum.is_nan;
+    sizes += other.sizes;
+  }
+};
+
 class Gatherer {
  public:
-  Gatherer(const GradientSetting& setting, const ColumnGradients& gathered,
-           const ColumnWishes& wishes, const RowsAgain& again)
-      : setting_(setting), wishes_(wishes), again_(again), columns_(gathered.size()) {
+  Gatherer(const GradientSetting& setting, ColumnGradients& gathered, const ColumnWishes& wishes,
+           const RowsAgain& again)
+      : setting_(setting), wishes_(wishes), again_(again), first_(gathered.first()) {
     setting_.wants_dx = false;
-    const std::int64_t count = wishes.uniform ? 1 : columns_;
+    if (!again.deals_columns) bring_together(gathered);
+    const std::int64_t count = wishes.uniform ? 1 : gathered.size();
     results_.dweight.resize(static_cast<std::size_t>(wishes.dweight ? count : 0));
     results_.dbias.resize(static_cast<std::size_t>(wishes.dbias ? count : 0));
     open_dweight_ = decide(gathered, &ColumnGradients::dweight, results_.dweight);
@@ -51,65 +84,97 @@ class Gatherer {
 
   ParameterGradients gather(bool has_narrow_rows) {
     if (has_narrow_rows && !open_dweight_.empty()) gather_wide();
-    if (open_dweight_.empty() && open_dbias_.empty()) return std::move(results_);
-    exact_.resize(static_cast<std::size_t>(wishes_.uniform ? 1 : columns_));
-    find_exact_dbias();
-    if (!open_dweight_.empty()) {
-      find_exponents();
-      find_exact_dweight();
-    }
+    if (!open_dbias_.empty()) find_exact_dbias();
+    if (!open_dweight_.empty()) find_exact_dweight();
     return std::move(results_);
   }
 
  private:
   using SumOfColumn = ColumnGradients::Sum (ColumnGradients::*)(std::int64_t) const;
 
-  Parameter parameter(std::int64_t index) const {
-    return wishes_.uniform ? Parameter{0, 0, columns_} : Parameter{index, index, 1};
-  }
-
   // Fills in what the sums decide, and returns the others.
   std::vector<Parameter> decide(const ColumnGradients& gathered, SumOfColumn sum_of,
                                 std::vector<double>& results) const {
     std::vector<Parameter> open;
     for (std::size_t i = 0; i < results.size(); ++i) {
-      const Parameter p = parameter(static_cast<std::int64_t>(i));
-      decide(gathered, sum_of, p, results[i], open);
+      const Parameter p = wishes_.uniform ? Parameter{0, setting_.row_length}
+                                          : Parameter{first_ + static_cast<std::int64_t>(i), 1};
+      decide(total(gathered, sum_of, p), p, results[i], open);
     }
+    if (again_.deals_columns && !wishes_.uniform) concatenate(open);
     return open;
   }
 
-  void decide(const ColumnGradients& gathered, SumOfColumn sum_of, const Parameter& p,
-              double& result, std::vector<Parameter>& open) const {
-    constexpr double kSumError = 3 * kUnit * kUnit;
-    ColumnGradients::Sum total = (gathered.*sum_of)(p.first);
-    double sizes = std::fabs(total.value.high);
-    for (std::int64_t c = p.first + 1; c < p.first + p.columns; ++c) {
+  Total total(const ColumnGradients& gathered, SumOfColumn sum_of, const Parameter& p) const {
+    Total total;
+    const std::int64_t end = std::min(p.first + p.columns, first_ + gathered.size());
+    for (std::int64_t c = std::max(p.first, first_); c < end; ++c) {
       const ColumnGradients::Sum sum = (gathered.*sum_of)(c);
-      total.value = total.value + sum.value;
-      total.error += sum.error;
-      total.is_open = total.is_open || sum.is_open;
-      total.is_nan = total.is_nan || sum.is_nan;
-      sizes += std::fabs(sum.value.high);
+      total.add({sum, std::fabs(sum.value.high)});
     }
-    total.error += static_cast<double>(p.columns - 1) * kSumError * sizes;
-    if (total.is_nan) {
+    if (!again_.deals_columns || !wishes_.uniform) return total;
+    std::vector<Total> totals{total};
+    bring_together(totals);
+    return totals.front();
+  }
+
+  void decide(const Total& total, const Parameter& p, double& result,
+              std::vector<Parameter>& open) const {
+    constexpr double kSumError = 3 * kUnit * kUnit;
+    const ColumnGradients::Sum& sum = total.sum;
+    if (sum.is_nan) {
       result = kNan;
       return;
     }
-    const bool has_bounds = !total.is_open && std::isfinite(total.value.high) &&
-                            std::isfinite(total.value.low) && std::isfinite(total.error);
+    const double error = sum.error + static_cast<double>(p.columns - 1) * kSumError * total.sizes;
+    const bool has_bounds = !sum.is_open && std::isfinite(sum.value.high) &&
+                            std::isfinite(sum.value.low) && std::isfinite(error);
     Bracket between;
-    if (has_bounds && total.error == 0) {
-      between.least = between.most = rounded(total.value, wishes_.dtype);
+    if (has_bounds && error == 0) {
+      between.least = between.most = rounded(sum.value, wishes_.dtype);
     } else if (has_bounds) {
-      between = bracket(total.value, total.error, wishes_.dtype);
+      between = bracket(sum.value, error, wishes_.dtype);
     }
     if (between.is_decided()) {
       result = between.least;
     } else {
       open.push_back(p);
     }
+  }
+
+  // What all processes have found, where append(bytes) adds what another has.
+  template <class Found, class Append>
+  void bring_together(Found& found, Append append) const {
+    if (!again_.fold_for_all) return;
+    again_.fold_for_all([&] { return pack(found); }, append,
+                        [&](const std::string& bytes) { unpack(bytes, found); });
+  }
+
+  void bring_together(ColumnGradients& gathered) const {
+    bring_together(gathered, [&](const std::string& bytes) {
+      ColumnGradients others(gathered.size(), gathered.first());
+      unpack(bytes, others);
+      gathered.merge(others);
+    });
+  }
+
+  // As many as there are here.
+  template <class Found>
+  void bring_together(std::vector<Found>& found) const {
+    bring_together(found, [&](const std::string& bytes) {
+      std::vector<Found> others;
+      unpack(bytes, others);
+      for (std::size_t i = 0; i < found.size(); ++i) found[i].add(others[i]);
+    });
+  }
+
+  // In the order of the processes.
+  void concatenate(std::vector<Parameter>& parameters) const {
+    bring_together(parameters, [&](const std::string& bytes) {
+      std::vector<Parameter> others;
+      unpack(bytes, others);
+      parameters.insert(parameters.end(), others.begin(), others.end());
+    });
   }
 
   // Calls see(slot, row, part) for all parts of all rows.
@@ -127,7 +192,7 @@ class Gatherer {
         });
   }
 
-  // Calls see(parameter, x, dy) for the elements of a part that belong to some parameters.
+  // Calls see(i, column, x, dy) for the elements of a part that belong to some parameters, of which the i-th has the column.
   template <class See>
   static void for_each_element_of(const std::vector<Parameter>& parameters,
                                   const GradientPart& part, See see) {
@@ -136,9 +201,10 @@ class Gatherer {
       return each.first + each.columns <= part.offset;
     });
     for (; p != parameters.end() && p->first < end; ++p) {
+      const auto i = static_cast<std::size_t>(p - parameters.begin());
       const std::int64_t last = std::min(end, p->first + p->columns);
       for (std::int64_t c = std::max(part.offset, p->first); c < last; ++c) {
-        see(*p, c, element_of(part.x, c - part.offset), element_of(part.dy, c - part.offset));
+        see(i, c, element_of(part.x, c - part.offset), element_of(part.dy, c - part.offset));
       }
     }
   }
@@ -146,96 +212,101 @@ class Gatherer {
   // Another time, with every row in double-doubles, for the open columns alone.
   void gather_wide() {
     std::vector<std::unique_ptr<ColumnGradients>> slots(again_.slots);
-    for (auto& slot : slots) slot = std::make_unique<ColumnGradients>(columns_);
+    for (auto& slot : slots) slot = std::make_unique<ColumnGradients>(setting_.row_length);
     for_each_part([&](std::size_t s, const RowGradient& row, const GradientPart& part) {
       slots[s]->wide(part.offset);
       for_each_element_of(open_dweight_, part,
-                          [&](const Parameter&, std::int64_t column, Number x, Number dy) {
+                          [&](std::size_t, std::int64_t column, Number x, Number dy) {
                             row.add_term(column, x, dy, *slots[s]);
                           });
     });
     for (std::size_t s = 1; s < slots.size(); ++s) slots[0]->merge(*slots[s]);
+    bring_together(*slots[0]);
     std::vector<Parameter> open;
     for (const Parameter& p : open_dweight_) {
-      decide(*slots[0], &ColumnGradients::dweight, p,
-             results_.dweight[static_cast<std::size_t>(p.index)], open);
+      decide(total(*slots[0], &ColumnGradients::dweight, p), p, results_.dweight[index(p)], open);
     }
     open_dweight_ = std::move(open);
   }
 
-  ExactParameter& exact(const Parameter& p) { return exact_[static_cast<std::size_t>(p.index)]; }
+  // Of a parameter in the results: past their end if it is another process's.
+  std::size_t index(const Parameter& p) const {
+    return wishes_.uniform ? 0 : static_cast<std::size_t>(p.first - first_);
+  }
+
+  void round(const std::vector<Parameter>& parameters, const std::vector<ExactSum>& sums,
+             std::vector<double>& results) const {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const std::size_t at = index(parameters[i]);
+      if (at >= results.size()) continue;
+      results[at] = sums[i].is_finite ? rounded(sums[i].sum, wishes_.dtype) : kNan;
+    }
+  }
 
   void find_exact_dbias() {
-    if (open_dbias_.empty()) return;
+    std::vector<ExactSum> sums(open_dbias_.size());
     std::mutex mutex;
     again_.for_each_row([&](std::size_t, const ReadGradientRow& read_row, const SavedStatistics*) {
       read_row([&](const GradientPart& part) {
         const std::lock_guard lock(mutex);
-        for_each_element_of(open_dbias_, part,
-                            [&](const Parameter& p, std::int64_t, Number, Number dy) {
-                              ExactParameter& to = exact(p);
-                              to.has_dbias = to.has_dbias && std::isfinite(dy.high);
-                              if (to.has_dbias) to.dbias = to.dbias + Dyadic(dy);
-                            });
+        for_each_element_of(open_dbias_, part, [&](std::size_t i, std::int64_t, Number, Number dy) {
+          const bool is_finite = std::isfinite(dy.high);
+          sums[i].add({is_finite ? Dyadic(dy) : Dyadic(), is_finite});
+        });
       });
     });
-    for (const Parameter& p : open_dbias_) {
-      const ExactParameter& from = exact(p);
-      results_.dbias[static_cast<std::size_t>(p.index)] =
-          from.has_dbias ? rounded(from.dbias, wishes_.dtype) : kNan;
-    }
+    bring_together(sums);
+    round(open_dbias_, sums, results_.dbias);
   }
 
-  void find_exponents() {
+  std::vector<LargestTerm> find_largest_terms() const {
+    std::vector<LargestTerm> largest(open_dweight_.size());
     std::mutex mutex;
     for_each_part([&](std::size_t, const RowGradient& row, const GradientPart& part) {
       for_each_element_of(
-          open_dweight_, part, [&](const Parameter& p, std::int64_t, Number x, Number dy) {
-            const bool is_number = row.has_xhat() && std::isfinite(dy.high);
-            const auto exponent = is_number ? row.exact().term_exponent(x, dy) : std::nullopt;
+          open_dweight_, part, [&](std::size_t i, std::int64_t, Number x, Number dy) {
+            const bool is_finite = row.has_xhat() && std::isfinite(dy.high);
+            const auto exponent = is_finite ? row.exact().term_exponent(x, dy) : std::nullopt;
             const std::lock_guard lock(mutex);
-            ExactParameter& to = exact(p);
-            to.has_dweight = to.has_dweight && is_number;
-            if (exponent) to.exponent = std::max(to.exponent.value_or(*exponent), *exponent);
+            largest[i].add({exponent, is_finite});
           });
     });
+    bring_together(largest);
+    return largest;
   }
 
   void find_exact_dweight() {
+    const std::vector<LargestTerm> largest = find_largest_terms();
+    std::vector<ExactSum> sums(largest.size());
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i].is_finite = largest[i].is_finite;
     std::mutex mutex;
     for_each_part([&](std::size_t, const RowGradient& row, const GradientPart& part) {
-      for_each_element_of(
-          open_dweight_, part, [&](const Parameter& p, std::int64_t, Number x, Number dy) {
-            ExactParameter& to = exact(p);
-            if (!to.has_dweight || !to.exponent) return;
-            const Integer term = row.exact().truncated_term(x, dy, *to.exponent - kTermBits);
-            const std::lock_guard lock(mutex);
-            to.dweight += term;
-          });
+      for_each_element_of(open_dweight_, part,
+                          [&](std::size_t i, std::int64_t, Number x, Number dy) {
+                            if (!largest[i].is_finite || !largest[i].exponent) return;
+                            const std::int64_t unit = *largest[i].exponent - kTermBits;
+                            const Dyadic term(row.exact().truncated_term(x, dy, unit), unit);
+                            const std::lock_guard lock(mutex);
+                            sums[i].sum = sums[i].sum + term;
+                          });
     });
-    for (const Parameter& p : open_dweight_) {
-      const ExactParameter& from = exact(p);
-      const Dyadic sum(from.dweight, from.exponent.value_or(0) - kTermBits);
-      results_.dweight[static_cast<std::size_t>(p.index)] =
-          from.has_dweight ? rounded(sum, wishes_.dtype) : kNan;
-    }
+    bring_together(sums);
+    round(open_dweight_, sums, results_.dweight);
   }
 
   GradientSetting setting_;
   ColumnWishes wishes_;
   const RowsAgain& again_;
-  std::int64_t columns_;
+  std::int64_t first_;  // column that was gathered
   ParameterGradients results_;
   std::vector<Parameter> open_dweight_;
   std::vector<Parameter> open_dbias_;
-  std::vector<ExactParameter> exact_;
 };
 
 }  // namespace
 
-ParameterGradients parameter_gradients(const GradientSetting& setting,
-                                       const ColumnGradients& gathered, const ColumnWishes& wishes,
-                                       const RowsAgain& again) {
+ParameterGradients parameter_gradients(const GradientSetting& setting, ColumnGradients& gathered,
+                                       const ColumnWishes& wishes, const RowsAgain& again) {
   return Gatherer(setting, gathered, wishes, again).gather(gathered.has_narrow_rows());
 }
 

@@ -37,7 +37,7 @@ class ColumnsOfThreads {
   }
 
   // What all of them have gathered.
-  const ColumnGradients& merged() {
+  ColumnGradients& merged() {
     ColumnGradients& sum = take();
     for (const auto& other : all_) {
       if (other.get() != &sum) sum.merge(*other);
@@ -59,6 +59,8 @@ class GradientBlocks {
       : rows_(rows),
         plan_(plan.rows),
         progress_(options.progress),
+        ranks_(*options.ranks),
+        share_(share_of(blocks(), ranks_, true)),
         crew_(crew_of(plan.rows, options.threads)),
         slots_(crew_.slots()) {}
 
@@ -84,27 +86,31 @@ class GradientBlocks {
     const auto end = [&](std::int64_t block, std::size_t s) {
       const Tile tile = tile_of(block);
       if (dx != nullptr) dx->write(slots_[s].encoded);
-      if (progress_) progress_((tile.first_row + tile.rows) * plan_.row_length);
+      ranks_.check();
+      if (!progress_) return;
+      // The others are about as far.
+      const std::int64_t done = (tile.first_row + tile.rows) * ranks_.count();
+      progress_(std::min(done, plan_.rows) * plan_.row_length);
     };
-    crew_.run(blocks(), begin, work, end);
+    crew_.run(share_.size(), begin, work, end);
   }
 
   // All rows once more, for as long as this object lives.
   RowsAgain again() {
     const auto for_each_row = [this](const auto& see) {
-      crew_.run(blocks(), {},
-                [&](std::int64_t block, std::size_t s) {
-                  const Tile tile = tile_of(block);
-                  Slot& slot = slots_[s];
-                  read(tile, slot);
-                  for (std::int64_t r = 0; r < tile.rows; ++r) {
-                    const GradientPart row = rows_.part(tile, slot.in, r);
-                    see(
-                        s, [&](const auto& see_part) { see_part(row); },
-                        GradientRows::saved(slot.in, r));
-                  }
-                },
-                {});
+      crew_.run(
+          share_.size(), {},
+          [&](std::int64_t block, std::size_t s) {
+            const Tile tile = tile_of(block);
+            Slot& slot = slots_[s];
+            read(tile, slot);
+            for (std::int64_t r = 0; r < tile.rows; ++r) {
+              const GradientPart row = rows_.part(tile, slot.in, r);
+              see(
+                  s, [&](const auto& see_part) { see_part(row); }, GradientRows::saved(slot.in, r));
+            }
+          },
+          [&](std::int64_t, std::size_t) { ranks_.check(); });
     };
     return {crew_.slots(), for_each_row};
   }
@@ -124,8 +130,9 @@ class GradientBlocks {
     return (rows + plan_.route.rows - 1) / plan_.route.rows;
   }
 
+  // block: of this rank's.
   Tile tile_of(std::int64_t block) const {
-    const std::int64_t first = block * plan_.route.rows;
+    const std::int64_t first = (share_.begin + block) * plan_.route.rows;
     return {first, std::min(plan_.route.rows, plan_.rows - first), 0, plan_.row_length};
   }
 
@@ -137,14 +144,38 @@ class GradientBlocks {
   GradientRows& rows_;
   const Plan& plan_;
   const Progress& progress_;
+  Ranks& ranks_;
+  const Share share_;
   Crew crew_;
   std::vector<Slot> slots_;
 };
 
+// In place of rows that rank 0 reads, and of what it writes.
+void skip(const GradSinks& sinks) {
+  for (TensorSink* const sink : {sinks.dx, sinks.dweight, sinks.dbias}) {
+    if (sink != nullptr) sink->skip();
+  }
+}
+
+// Of columns that follow each other, in rank 0.
+void concatenate(ParameterGradients& found, Ranks& ranks) {
+  for (std::vector<double>* const numbers : {&found.dweight, &found.dbias}) {
+    fold(
+        ranks, [&] { return pack(*numbers); },
+        [&](const std::string& bytes) {
+          std::vector<double> others;
+          unpack(bytes, others);
+          numbers->insert(numbers->end(), others.begin(), others.end());
+        });
+  }
+}
+
+// Rank 0 has all numbers, and writes them.
 void write(const std::vector<double>& numbers, const TensorInfo& info, TensorSink& sink,
-           const ForEachTile& for_each_tile) {
+           const RunOptions& options) {
+  if (!options.ranks->is_first()) return sink.skip();
   const std::int64_t count = std::ssize(numbers);
-  RowSink out(sink, info, RowView::contiguous(1, count), {}, for_each_tile);
+  RowSink out(sink, info, RowView::contiguous(1, count), {}, for_each_tile(options.threads));
   if (count > 0) {
     std::vector<std::byte> elements(numbers.size() * item_size(info.dtype));
     store(numbers.data(), count, info.dtype, elements.data());
@@ -159,7 +190,15 @@ void write(const std::vector<double>& numbers, const TensorInfo& info, TensorSin
 
 void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& kernel,
               const AffineTerm& weight, const TensorInfo& parameters, const GradSinks& sinks,
-              const RunOptions& options) {
+              const RunOptions& given) {
+  Ranks& ranks = *given.ranks;
+  check_same(ranks, sources);
+  const bool deals =
+      all_agree(ranks, can_deal(sources, plan) &&
+                           (sinks.dx == nullptr || can_deal(*sinks.dx, plan.rows.route.out)));
+  if (!deals && !ranks.is_first()) return skip(sinks);
+  RunOptions options = given;
+  if (!deals) options.ranks = &sole_rank();
   const ForEachTile for_each = for_each_tile(options.threads);
   const Plan& layout = plan.rows;
   const GradientWishes& wishes = plan.wishes;
@@ -175,31 +214,35 @@ void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& ke
   const ColumnWishes columns{wishes.dweight, wishes.dbias, uniform, parameters.dtype};
   const bool wants_columns = wishes.dweight || wishes.dbias;
   ParameterGradients found;
+  const auto find_parameters = [&](ColumnGradients& gathered, RowsAgain again) {
+    if (options.ranks->count() > 1) {
+      again.fold_for_all = [&](const auto&... parts) { fold_for_all(*options.ranks, parts...); };
+      again.deals_columns = layout.route.in_parts;
+    }
+    found = parameter_gradients(setting, gathered, columns, again);
+  };
   if (layout.row_length == 0) {
     // Sums over no elements.
     found.dweight.assign(uniform ? 1 : 0, 0);
     found.dbias = found.dweight;
   } else if (layout.route.in_parts) {
-    // Threads write different columns: one object will do.
-    const auto gathered =
-        wants_columns ? std::make_unique<ColumnGradients>(layout.row_length) : nullptr;
+    // Threads write different columns, and so do ranks: one object will do.
+    const auto gathered = wants_columns ? long_columns(plan, *options.ranks) : nullptr;
     long_gradients(rows, plan, setting, dx_sink, gathered.get(), options);
     if (gathered) {
-      found =
-          parameter_gradients(setting, *gathered, columns, long_rows_again(rows, plan, options));
+      find_parameters(*gathered, long_rows_again(rows, plan, options));
+      if (!uniform) concatenate(found, *options.ranks);
     }
   } else {
     ColumnsOfThreads gathered(layout.row_length);
     GradientBlocks blocks(rows, plan, options);
     blocks.run(setting, dx_sink, wants_columns ? &gathered : nullptr);
-    if (wants_columns) {
-      found = parameter_gradients(setting, gathered.merged(), columns, blocks.again());
-    }
+    if (wants_columns) find_parameters(gathered.merged(), blocks.again());
   }
   rows.finish();
   if (dx) dx->finish();
-  if (wishes.dweight) write(found.dweight, parameters, *sinks.dweight, for_each);
-  if (wishes.dbias) write(found.dbias, parameters, *sinks.dbias, for_each);
+  if (wishes.dweight) write(found.dweight, parameters, *sinks.dweight, options);
+  if (wishes.dbias) write(found.dbias, parameters, *sinks.dbias, options);
 }
 
 }  // namespace lnorm

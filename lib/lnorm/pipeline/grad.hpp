@@ -20,7 +20,8 @@ struct GradSinks {
 // The backward pass as kernel/backward.hpp and kernel/parameter_gradients.hpp define it, in fixed memory and a few
 // numbers a column: rows from the sources through the kernel to dx, then dweight and dbias. weight: empty for 1.
 // parameters: what dweight and dbias are; in the shape of a weight without dimensions they are sums over all
-// columns as well. Finishes sources and sinks. Throws Error or ClosedPipe.
+// columns as well. Finishes sources and sinks. Several ranks do a part each, where sources and dx have positions; otherwise
+// rank 0 does all. Throws Error or ClosedPipe.
 void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& kernel,
               const AffineTerm& weight, const TensorInfo& parameters, const GradSinks& sinks,
               const RunOptions& options = {});

@@ -9,6 +9,18 @@ Tile numbers_of(const Tile& tile) { return {tile.first_row, tile.rows, 0, 1}; }
 
 }  // namespace
 
+void check_same(Ranks& ranks, const GradSources& sources) {
+  for (const TensorSource* const source : {&sources.x, &sources.dy, sources.mean, sources.rstd}) {
+    if (source != nullptr) check_same(ranks, source->info());
+  }
+}
+
+bool can_deal(const GradSources& sources, const GradPlan& plan) {
+  return can_deal(sources.x, plan.rows.route.in) && can_deal(sources.dy, plan.dy) &&
+         (sources.mean == nullptr || can_deal(*sources.mean, plan.mean)) &&
+         (sources.rstd == nullptr || can_deal(*sources.rstd, plan.rstd));
+}
+
 GradientRows::GradientRows(const GradSources& sources, const GradPlan& plan,
                            const ForEachTile& for_each_tile)
     : x_(sources.x, plan.rows.in_view, plan.rows.route.in, for_each_tile),

@@ -8,6 +8,7 @@
 #include "lnorm/kernel/gradient.hpp"
 #include "lnorm/layout/row_source.hpp"
 #include "lnorm/pipeline/grad_plan.hpp"
+#include "lnorm/pipeline/ranks.hpp"
 
 namespace lnorm {
 
@@ -18,6 +19,12 @@ struct GradSources {
   TensorSource* mean = nullptr;
   TensorSource* rstd = nullptr;
 };
+
+// Throws Error if a tensor is not what it is on rank 0.
+void check_same(Ranks& ranks, const GradSources& sources);
+
+// Whether ranks can read parts of all of them.
+bool can_deal(const GradSources& sources, const GradPlan& plan);
 
 // The rows of a backward pass: x and dy side by side, and what was saved of each row.
 class GradientRows {

@@ -82,6 +82,15 @@ class GradientGroup : LongRowGroup<RowGradient, GradientSums> {
 
 }  // namespace
 
+std::unique_ptr<ColumnGradients> long_columns(const GradPlan& plan, const Ranks& ranks) {
+  const Share parts = share_of_parts(plan.rows, ranks);
+  const auto column = [&](std::int64_t part) {
+    return std::min(part * plan.rows.route.count, plan.rows.row_length);
+  };
+  const std::int64_t first = column(parts.begin);
+  return std::make_unique<ColumnGradients>(column(parts.end) - first, first);
+}
+
 void long_gradients(GradientRows& rows, const GradPlan& plan, const GradientSetting& setting,
                     RowSink* dx, ColumnGradients* columns, const RunOptions& options) {
   Tile tile = plan.rows.first_tile();
@@ -94,29 +103,33 @@ void long_gradients(GradientRows& rows, const GradPlan& plan, const GradientSett
 RowsAgain long_rows_again(GradientRows& rows, const GradPlan& plan, const RunOptions& options) {
   static constexpr std::int64_t kPart = 65536;  // elements
   const Plan& layout = plan.rows;
-  const Crew crew(options.threads, layout.rows);
-  const auto for_each_row = [&, crew](const auto& see) {
+  const Share share = share_of(layout.rows, *options.ranks, true);
+  const Crew crew(options.threads, share.size());
+  const auto for_each_row = [&, crew, share](const auto& see) {
+    if (share.size() == 0) return;
     // One by one, rows that lie among each other would be read an element at a time.
     if (layout.route.rows > 1 && !layout.in_view.is_contiguous()) {
       rows.line_up(for_each_tile(options.threads));
     }
     std::vector<GradientRows::Room> rooms(crew.slots());
-    crew.run(layout.rows, {},
-             [&](std::int64_t row, std::size_t slot) {
-               GradientRows::Room& saved = rooms[slot];
-               rows.read_saved({row, 1, 0, 0}, saved);
-               const auto read_row = [&](const auto& see_part) {
-                 GradientRows::Room room;  // whoever sees a part may read the row once more
-                 Tile tile{row, 1, 0, 0};
-                 for (; tile.first < layout.row_length; tile.first += tile.count) {
-                   tile.count = std::min(kPart, layout.row_length - tile.first);
-                   rows.read(tile, room);
-                   see_part(rows.part(tile, room, 0));
-                 }
-               };
-               see(slot, read_row, GradientRows::saved(saved, 0));
-             },
-             {});
+    crew.run(
+        share.size(), {},
+        [&](std::int64_t number, std::size_t slot) {
+          const std::int64_t row = share.begin + number;
+          GradientRows::Room& saved = rooms[slot];
+          rows.read_saved({row, 1, 0, 0}, saved);
+          const auto read_row = [&](const auto& see_part) {
+            GradientRows::Room room;  // whoever sees a part may read the row once more
+            Tile tile{row, 1, 0, 0};
+            for (; tile.first < layout.row_length; tile.first += tile.count) {
+              tile.count = std::min(kPart, layout.row_length - tile.first);
+              rows.read(tile, room);
+              see_part(rows.part(tile, room, 0));
+            }
+          };
+          see(slot, read_row, GradientRows::saved(saved, 0));
+        },
+        [&](std::int64_t, std::size_t) { options.ranks->check(); });
   };
   return {crew.slots(), for_each_row};
 }

@@ -4,14 +4,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
 
+// The parts of each row, and those of them that a rank has.
+inline std::int64_t parts_of(const Plan& plan) {
+  return (plan.row_length + plan.route.count - 1) / plan.route.count;
+}
+inline Share share_of_parts(const Plan& plan, const Ranks& ranks) {
+  return share_of(parts_of(plan), ranks, true);
+}
+
 // Some rows that are too long to be held whole. Threads take them in parts: once or more for their sums, then to write.
-// Row is a RowNormalizer or a RowGradient, RowSums what it takes.
+// Every rank has all rows, which take the sums over all parts, and some of the parts. Row is a RowNormalizer or a
+// RowGradient, RowSums what it takes.
 template <class Row, class RowSums>
 class LongRowGroup {
  protected:
@@ -20,7 +30,8 @@ class LongRowGroup {
       : plan_(plan),
         crew_(crew_of(plan, options.threads)),
         tile_(tile),
-        parts_((plan.row_length + tile.count - 1) / tile.count),
+        ranks_(*options.ranks),
+        share_(share_of_parts(plan, ranks_)),
         progress_(options.progress) {}
   ~LongRowGroup() = default;
 
@@ -33,7 +44,7 @@ class LongRowGroup {
   // Calls see(part) for the parts of row r alone.
   template <class See>
   void for_each_part_of(std::int64_t r, See see) const {
-    for (std::int64_t p = 0; p < parts_; ++p) {
+    for (std::int64_t p = 0; p < parts_of(plan_); ++p) {
       Tile tile = part(p);
       tile.first_row += r;
       tile.rows = 1;
@@ -53,31 +64,33 @@ class LongRowGroup {
       if (wanting.empty()) return;
       std::vector<RowSums> totals(wanting.size());
       crew_.run(
-          parts_, {},
+          share_.size(), {},
           [&](std::int64_t p, std::size_t s) {
-            const Tile tile = part(p);
+            const Tile tile = part(share_.begin + p);
             read(tile, s);
             sums[s].clear();
             for (const std::int64_t r : wanting) sums[s].push_back(sums_of(tile, s, r));
           },
           [&](std::int64_t p, std::size_t s) {
             for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += sums[s][i];
-            const Tile tile = part(p);
-            tell(tile.rows * (tile.first + tile.count));
+            ranks_.check();
+            tell(done(p));
           });
+      add_up_over_ranks(totals);
       for (std::size_t i = 0; i < totals.size(); ++i) row(wanting[i]).take(totals[i]);
     }
   }
 
-  // The second pass over all parts: work(part, slot) by any thread, then end(part, slot) in order.
+  // The second pass over the parts: work(part, slot) by any thread, then end(part, slot) in order.
   template <class Work, class End>
   void write_parts(Work work, End end) {
     crew_.run(
-        parts_, {}, [&](std::int64_t p, std::size_t s) { work(part(p), s); },
+        share_.size(), {}, [&](std::int64_t p, std::size_t s) { work(part(share_.begin + p), s); },
         [&](std::int64_t p, std::size_t s) {
-          const Tile tile = part(p);
+          const Tile tile = part(share_.begin + p);
           end(tile, s);
-          tell(tile.rows * (plan_.row_length + tile.first + tile.count));
+          ranks_.check();
+          tell(plan_.row_length + done(p));
         });
   }
 
@@ -88,14 +101,32 @@ class LongRowGroup {
   std::vector<std::unique_ptr<Row>> rows_;
 
  private:
-  // Elements of the group that may be told as done: half of them for each of the two passes.
+  // In one order, for all ranks: then their rows go the same way.
+  void add_up_over_ranks(std::vector<RowSums>& totals) {
+    fold_for_all(
+        ranks_, [&] { return pack(totals); },
+        [&](const std::string& bytes) {
+          std::vector<RowSums> others;
+          unpack(bytes, others);
+          for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += others[i];
+        },
+        [&](const std::string& bytes) { unpack(bytes, totals); });
+  }
+
+  // Elements of a row that are done after a part of this rank's. The others are about as far.
+  std::int64_t done(std::int64_t p) const {
+    return std::min((p + 1) * ranks_.count() * tile_.count, plan_.row_length);
+  }
+
+  // Elements of a row that may be told as done: half of them for each of the two passes.
   void tell(std::int64_t halves) {
-    told_ = std::max(told_, halves / 2);
+    told_ = std::max(told_, tile_.rows * halves / 2);
     if (progress_) progress_(tile_.first_row * plan_.row_length + told_);
   }
 
   const Tile tile_;
-  const std::int64_t parts_;
+  Ranks& ranks_;
+  const Share share_;  // of the parts
   const Progress& progress_;
   std::int64_t told_ = 0;
 };

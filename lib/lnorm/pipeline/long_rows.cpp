@@ -125,7 +125,23 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
 
 void run_long_rows(TensorSource& given, const Plan& plan, const Kernel& kernel,
                    const Affine& affine, std::span<RowObserver* const> observers, TensorSink& sink,
-                   const RunOptions& options, SumWriter* sum) {
+                   const RunOptions& wanted, SumWriter* sum) {
+  Ranks& ranks = *wanted.ranks;
+  check_same(ranks, given.info());
+  const bool deals =
+      all_agree(ranks, can_deal(given, plan.route.in) && can_deal(sink, plan.route.out) &&
+                           (sum == nullptr || sum->takes_parts()));
+  if (!ranks.is_first()) {
+    for (RowObserver* observer : observers) observer->skip();
+    observers = {};
+  }
+  if (!deals && !ranks.is_first()) {
+    sink.skip();
+    if (sum != nullptr) sum->skip();
+    return;
+  }
+  RunOptions options = wanted;
+  if (!deals) options.ranks = &sole_rank();
   const ForEachTile for_each = for_each_tile(options.threads);
   RowSource source(given, plan.in_view, plan.route.in, for_each);
   RowSink out(sink, plan.result(), plan.out_view, plan.route.out, for_each);
@@ -134,7 +150,8 @@ void run_long_rows(TensorSource& given, const Plan& plan, const Kernel& kernel,
   std::vector<double> rstd;
   for (; tile.first_row < plan.rows; tile.first_row += tile.rows) {
     tile.rows = std::min(tile.rows, plan.rows - tile.first_row);
-    mean.resize(plan.wants_mean_and_rstd ? static_cast<std::size_t>(tile.rows) : 0);
+    const bool is_asked = plan.wants_mean_and_rstd && !observers.empty();
+    mean.resize(is_asked ? static_cast<std::size_t>(tile.rows) : 0);
     rstd.resize(mean.size());
     RowGroup(source, plan, kernel, affine, tile, options).normalize(mean, rstd, out, sum);
     const RowBlock block{tile.first_row, {}, {}, mean, rstd};

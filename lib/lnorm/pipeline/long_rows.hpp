@@ -13,7 +13,9 @@ namespace lnorm {
 // it. Rows that lie one after another go one by one; those that lie among each other, as the columns of
 // a matrix do, in groups. Parts of them are read and computed by several threads. Memory does not grow
 // with the rows. A source, or a sink, that has no positions where they are needed is spooled. The
-// observers see mean and rstd, of a group at a time, and no elements; what sum is for it gets. Throws Error or ClosedPipe.
+// observers see mean and rstd, of a group at a time, and no elements; what sum is for it gets. Several ranks do some parts of
+// each row, where source and sinks have positions; otherwise rank 0 does all. It alone has observers. Throws Error or
+// ClosedPipe.
 void run_long_rows(TensorSource& source, const Plan& plan, const Kernel& kernel,
                    const Affine& affine, std::span<RowObserver* const> observers, TensorSink& sink,
                    const RunOptions& options = {}, SumWriter* sum = nullptr);
