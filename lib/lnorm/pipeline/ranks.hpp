@@ -22,7 +22,7 @@ class RankFailure : public std::exception {
 
 // The processes that do a job together, numbered from 0. All of them run the same commands on the same files, so that
 // they come to the same places in the same order; what is sent and received there fits together. Each does a part of
-// the elements. This class is the process that is alone.
+// the elements.
 class Ranks {
  public:
   Ranks() = default;
@@ -30,18 +30,18 @@ class Ranks {
   Ranks& operator=(const Ranks&) = delete;
   virtual ~Ranks() = default;
 
-  virtual int count() const noexcept { return 1; }
-  virtual int rank() const noexcept { return 0; }
+  virtual int count() const noexcept = 0;
+  virtual int rank() const noexcept = 0;
   bool is_first() const noexcept { return rank() == 0; }
 
   // Bytes to another rank. Does not wait for it.
-  virtual void send(int /*to*/, std::string /*bytes*/) {}
+  virtual void send(int to, std::string bytes) = 0;
 
   // The next bytes from another rank, in the order in which they were sent. Throws RankFailure.
-  virtual std::string receive(int /*from*/) { return {}; }
+  virtual std::string receive(int from) = 0;
 
   // For loops, between blocks. Throws RankFailure.
-  virtual void check() {}
+  virtual void check() = 0;
 };
 
 // The process that is alone.
