@@ -151,9 +151,8 @@ int explain(const ExplainArguments& arguments) {
                                         explainer.check(x, name);
                                         return std::vector<TensorInfo>();
                                       },
-                                      [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
-                                        explainer.explain(tensor, name);
-                                      },
+                                      [&](OpenedTensor& tensor, const InputName& name, Outputs&,
+                                          Ranks&) { explainer.explain(tensor, name); },
                                       input.keep_going});
   out.finish();
   out.commit();

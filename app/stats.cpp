@@ -72,15 +72,27 @@ class StatsOfRows {
 int report_rows(const StatsArguments& arguments, const Inputs& inputs, ByteSink& out) {
   StatsOfRows of_rows(arguments, out);
   Outputs none;
-  return for_each_tensor(
-      inputs, none,
-      {[&](const TensorInfo& x, const InputName& name) {
-         of_rows.check(x, name);
-         return std::vector<TensorInfo>();
-       },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&) { of_rows.report(tensor, name); },
-       arguments.input.keep_going});
+  return for_each_tensor(inputs, none,
+                         {[&](const TensorInfo& x, const InputName& name) {
+                            of_rows.check(x, name);
+                            return std::vector<TensorInfo>();
+                          },
+                          [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
+                            of_rows.report(tensor, name);
+                          },
+                          arguments.input.keep_going, arguments.work.ranks});
 }
+
+// Of the tensor of a title.
+struct TitledStats {
+  std::string title;
+  TensorStats stats;
+
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(title, stats);
+  }
+};
 
 std::unique_ptr<TensorStatsReport> make_report(const StatsArguments& arguments, ByteSink& out) {
   switch (arguments.report) {
@@ -101,7 +113,7 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
   const auto plan = [&](const TensorInfo& x) {
     return make_plan(x, options, {}, {.whole = true, .ordered = true});
   };
-  std::map<std::string, TensorStats> found;
+  std::vector<TitledStats> found;
   Outputs none;
   const int status = for_each_tensor(
       selection, none,
@@ -110,19 +122,22 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
          plan(x);
          return std::vector<TensorInfo>();
        },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
          TensorSource& source = *tensor.source;
          const Plan rows = plan(source.info());
          tell_route(work, rows, source, nullptr);
          ProgressLine progress(work.progress, source.info());
-         found.emplace(name.title,
-                       measure_tensor(source, rows, {work.threads, progress.callback()}));
+         found.push_back(
+             {name.title, measure_tensor(source, rows, {work.threads, progress.callback()})});
        },
-       arguments.input.keep_going});
+       arguments.input.keep_going, work.ranks, Deal::whole});
+  gather(*work.ranks, found);
+  std::map<std::string_view, const TensorStats*> by_title;
+  for (const TitledStats& of_tensor : found) by_title.emplace(of_tensor.title, &of_tensor.stats);
   const auto report = make_report(arguments, out);
   for (const Selected& tensor : selection.tensors) {
-    const auto stats = found.find(tensor.title);
-    if (stats != found.end()) report->add(tensor.title, stats->second);
+    const auto stats = by_title.find(tensor.title);
+    if (stats != by_title.end()) report->add(tensor.title, *stats->second);
   }
   report->finish();
   return status;

@@ -18,6 +18,11 @@ struct TensorInfo {
   Shape shape;
   std::endian byte_order = std::endian::native;
   MemoryOrder order = MemoryOrder::c;
+
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(name, dtype, shape, byte_order, order);
+  }
 };
 
 }  // namespace lnorm

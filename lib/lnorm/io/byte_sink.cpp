@@ -65,6 +65,11 @@ ByteSink::~ByteSink() {
   joined_ ? os::leave_temporary(*temporary_) : os::remove_quietly(*temporary_);
 }
 
+void ByteSink::take_over(bool writes) {
+  flush();
+  takes_over_ = writes;
+}
+
 ByteSink::Place ByteSink::place() const { return {temporary_, is_terminal(), is_regular_file()}; }
 
 std::string ByteSink::destination() const {
@@ -131,7 +136,7 @@ void ByteSink::flush() {
 
 void ByteSink::hand_on(std::span<const std::byte> bytes) {
   handed_on_ += std::ssize(bytes);
-  if (reader_has_left_ || joined_) return;
+  if (reader_has_left_ || (joined_ && !takes_over_)) return;
   try {
     if (has_positions()) {
       os::write_at(fd_, bytes, handed_on_ - std::ssize(bytes), name_);

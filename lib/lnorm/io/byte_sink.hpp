@@ -41,6 +41,9 @@ class ByteSink {
   ByteSink& operator=(const ByteSink&) = delete;
   ~ByteSink();
 
+  // Of such an output: whether what is written from now on is written, not counted alone.
+  void take_over(bool writes);
+
   // For messages: the path, or "standard output".
   const std::string& name() const noexcept { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
@@ -97,6 +100,7 @@ class ByteSink {
   std::string target_;
   std::optional<std::string> temporary_;
   std::optional<Place> joined_;  // if it is that of another process
+  bool takes_over_ = false;
   os::FileDescriptor fd_;
   std::vector<std::byte> buffer_;
   std::int64_t written_ = 0;    // or buffered
