@@ -3,15 +3,17 @@
 #   ./bootstrap.sh demo      installs what is missing, builds, and normalizes a file of data/
 #   ./bootstrap.sh test      the same with the tests, and passes them
 #   ./bootstrap.sh install [PREFIX]   program, library, manual, completions; into /usr/local, or ~/.local if not root
-#   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, and liblnorm-dev_*.deb for the library
+#   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, lnorm-mpi_*.deb, and liblnorm-dev_*.deb for the library
 #   ./bootstrap.sh lint      formatting by clang-format, then clang-tidy on what changed last, for 150 seconds, or
 #                            ./bootstrap.sh lint SECONDS
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
 #   ./bootstrap.sh test-page the pages of lnorm report in a real browser, headless Chromium; pictures in build/page
+#   ./bootstrap.sh mpi       lnorm-mpi, the program for several machines, with Open MPI, and its tests on 3 ranks here
 #   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS
 #   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
 #                                 holds the results against this machine's, byte for byte
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
+#   ./bootstrap.sh bench-mpi      two ranks beside two threads
 #   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch; then how
 #                                 far each is from the speed that is aimed at
 set -euo pipefail
@@ -25,6 +27,7 @@ test_packages=(catch2 fish libmpfr-dev mandoc zsh)
 cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]' '[backward]~[long]')
 page_packages=(chromium chromium-driver fonts-dejavu-core python3 python3-pil
   python3-selenium)
+mpi_packages=(libopenmpi-dev openmpi-bin)
 package_packages=(dpkg-dev file lintian)
 lint_packages=(clang-format clang-tidy)
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev python3 time unzip)
@@ -119,7 +122,7 @@ show() {
 case "${1:-}" in
   demo)
     install "${build_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF
     show cat data/sample.json
     show lnorm data/sample.json --to text
     show lnorm data/sample.json --axes -2,-1 --unbiased --eps 0 --to text
@@ -135,7 +138,7 @@ END
     ;;
   test)
     install "${build_packages[@]}" "${test_packages[@]}"
-    build release -DBUILD_TESTING=ON -DLNORM_BENCHMARKS=OFF
+    build release -DBUILD_TESTING=ON -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF
     ctest --preset release
     ;;
   install)
@@ -151,7 +154,8 @@ END
       *) prefix=$caller/$prefix ;;
     esac
     install "${build_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_ZSH_COMPLETIONS=zsh/site-functions
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF \
+      -DLNORM_ZSH_COMPLETIONS=zsh/site-functions
     cmake --install build/release --prefix "$prefix" >/dev/null
     echo "Installed into $prefix: bin/lnorm, its manual and completions, and the library for find_package(lnorm)."
     case ":$PATH:" in
@@ -164,8 +168,9 @@ END
     esac
     ;;
   package)
-    install "${build_packages[@]}" "${package_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_ZSH_COMPLETIONS=zsh/vendor-completions
+    install "${build_packages[@]}" "${mpi_packages[@]}" "${package_packages[@]}"
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON \
+      -DLNORM_ZSH_COMPLETIONS=zsh/vendor-completions
     rm -f build/*.deb
     (umask 022 && cpack --config build/release/CPackConfig.cmake -B build/release/packages >/dev/null)
     mv build/release/packages/*.deb build/
@@ -173,7 +178,7 @@ END
     ls build/*.deb
     ;;
   lint)
-    install "${build_packages[@]}" "${test_packages[@]}" "${lint_packages[@]}"
+    install "${build_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}" "${lint_packages[@]}"
     tests/lint.sh "${2:-150}"
     ;;
   sanitize)
@@ -186,6 +191,11 @@ END
     cmake --preset release >/dev/null
     cmake --build --preset release --target lnorm_app
     tests/page/page_test.py build/release/lnorm build/page
+    ;;
+  mpi)
+    install "${build_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}"
+    build release -DBUILD_TESTING=ON -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON
+    ctest --preset release -L mpi
     ;;
   fuzz)
     install_clang
@@ -215,6 +225,11 @@ END
       xargs -P "$(nproc)" -I '{}' "${emulator[@]}" "$there/tests/lnorm_kernel_tests" '{}'
     tests/cross/same_bytes.py build/release/lnorm "${emulator[@]}" "$there/lnorm"
     ;;
+  bench-mpi)
+    install "${build_packages[@]}" "${mpi_packages[@]}"
+    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON
+    tests/bench/ranks.sh
+    ;;
   bench-kernel | bench-program)
     install "${build_packages[@]}" "${bench_packages[@]}"
     build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=ON
@@ -226,7 +241,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,16s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,18s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

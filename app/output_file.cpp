@@ -87,16 +87,16 @@ OutputFile::OutputFile(const OutputName& name, const OutputArguments& arguments,
 
 // Rank 0 creates the file, and the others join.
 void OutputFile::open_file(const std::string& title, Ranks& ranks) {
-  ByteSink::Place place;
+  std::string temporary;
   if (ranks.is_first()) {
     file_.emplace(place_.path);
-    place = file_->place();
-    if (ranks.count() > 1 && !place.temporary) {
+    temporary = file_->temporary().value_or("");
+    if (ranks.count() > 1 && temporary.empty()) {
       throw Error(concat(printable(file_->name()), ": ranks write at positions, expected a file"));
     }
   }
-  share_first(ranks, place);
-  if (!ranks.is_first()) file_.emplace(place_.path, std::move(place));
+  share_first(ranks, temporary);
+  if (!ranks.is_first()) file_.emplace(place_.path, temporary);
   if (place_.path != "-") file_->set_name(title);
 }
 

@@ -58,7 +58,7 @@ class StatsOfRows {
     });
     Stats stats = observer->stats(x);
     rows_.describe(stats);
-    write(stats, arguments_, out_);
+    observer->report([&] { write(stats, arguments_, out_); });
     if (input.format == Format::jsonl) out_.flush();
   }
 

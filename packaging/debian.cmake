@@ -15,6 +15,9 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL program development)
+if(LNORM_MPI)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
@@ -41,6 +44,14 @@ set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "layer normalization in C++, a stati
 Headers, library, CMake and pkg-config files of lnorm, which normalizes
 expressions and containers of xtensor, each result exact and rounded once.")
 
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME lnorm-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_SECTION math)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "${loaded}")
+set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "openmpi-bin")
+set(CPACK_COMPONENT_MPI_DESCRIPTION "layer normalization of tensor files, on several machines
+The commands of lnorm for processes that MPI starts: each does a part of a
+tensor, and what they write together is what lnorm would have written.")
+
 # Their papers.
 string(REGEX REPLACE "(^|\n)  " "\\1    " notes "${LNORM_RELEASE_NOTES}")
 string(REGEX REPLACE "(^|\n)- " "\\1  * " notes "${notes}")
@@ -50,7 +61,8 @@ set(changelog ${CMAKE_CURRENT_BINARY_DIR}/changelog.Debian)
 file(WRITE ${changelog} "lnorm (${PROJECT_VERSION}-1) unstable; urgency=medium\n\n"
   "${notes}\n -- ${CPACK_DEBIAN_PACKAGE_MAINTAINER}  ${date}\n")
 execute_process(COMMAND gzip -9nkf ${changelog} COMMAND_ERROR_IS_FATAL ANY)
-foreach(component PROGRAM DEVELOPMENT)
+string(TOUPPER "${CPACK_COMPONENTS_ALL}" components)
+foreach(component ${components})
   string(TOLOWER ${component} name)
   install(FILES copyright ${changelog}.gz COMPONENT ${name}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME}

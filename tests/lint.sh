@@ -9,7 +9,7 @@ until=$(($(date +%s) + ${1:-150}))
 git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
 
 # clang-tidy takes the compiler's options from there: g++'s, of each file by itself.
-cmake --preset debug >/dev/null
+cmake --preset debug -DLNORM_MPI=ON >/dev/null
 git log --format= --name-only --no-renames -- 'app/*.cpp' 'lib/*.cpp' | awk '!seen[$0]++' |
   while read -r file; do [ ! -f "$file" ] || echo "$file"; done |
   xargs -P "$(nproc)" -I '{}' sh -c '

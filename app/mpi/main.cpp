@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "complain.hpp"
+#include "lnorm/io/os.hpp"
 #include "mpi_ranks.hpp"
 #include "set_up_process.hpp"
 
@@ -22,6 +23,8 @@ void be_quiet() {
 
 int main(int argc, char** argv) {
   lnorm::app::set_up_process();
+  lnorm::os::guard_temporaries();  // launchers kill
+  lnorm::os::hide_terminals();     // mpirun has one for each process
   int threads = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &threads);
   lnorm::app::Ending ending;

@@ -13,6 +13,8 @@
 // numbers names its members once, for both ways:
 //
 //   template <class Archive> void carry(Archive& archive) { archive(count, values); }
+//
+// Archive is Packer or Unpacker.
 namespace lnorm {
 
 namespace detail {
@@ -38,6 +40,8 @@ inline constexpr bool is_plain = std::is_trivially_copyable_v<T> && !std::is_poi
 
 class Packer {
  public:
+  static constexpr bool kTakes = false;  // values
+
   template <class... Values>
   void operator()(Values&... values) {
     (add(values), ...);
@@ -84,6 +88,8 @@ class Packer {
 // The same values in the same order.
 class Unpacker {
  public:
+  static constexpr bool kTakes = true;
+
   explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
 
   template <class... Values>

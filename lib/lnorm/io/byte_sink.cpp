@@ -52,17 +52,14 @@ ByteSink::ByteSink(const std::string& path)
   temporary_ = temporary;
 }
 
-ByteSink::ByteSink(const std::string& path, Place place)
-    : name_(path == "-" ? "standard output" : path),
-      target_(path),
-      temporary_(place.temporary),
-      joined_(std::move(place)) {
-  if (temporary_) fd_ = os::join_temporary(*temporary_);
+ByteSink::ByteSink(const std::string& path, const std::string& temporary)
+    : name_(path), target_(path), temporary_(temporary), is_joined_(true) {
+  fd_ = os::join_temporary(temporary);
 }
 
 ByteSink::~ByteSink() {
   if (!temporary_) return;
-  joined_ ? os::leave_temporary(*temporary_) : os::remove_quietly(*temporary_);
+  is_joined_ ? os::leave_temporary(*temporary_) : os::remove_quietly(*temporary_);
 }
 
 void ByteSink::take_over(bool writes) {
@@ -70,10 +67,7 @@ void ByteSink::take_over(bool writes) {
   takes_over_ = writes;
 }
 
-ByteSink::Place ByteSink::place() const { return {temporary_, is_terminal(), is_regular_file()}; }
-
 std::string ByteSink::destination() const {
-  if (joined_) return "";
   const auto found = temporary_ ? os::status(target_) : os::status(fd_, name_);
   if (!found) {
     std::error_code error;
@@ -85,10 +79,7 @@ std::string ByteSink::destination() const {
   return concat(found->st_dev, ':', found->st_ino);
 }
 
-bool ByteSink::is_regular_file() const {
-  if (joined_) return joined_->is_regular_file;
-  return S_ISREG(os::status(fd_, name_).st_mode);
-}
+bool ByteSink::is_regular_file() const { return S_ISREG(os::status(fd_, name_).st_mode); }
 
 void ByteSink::write_at(std::int64_t distance, std::span<const std::byte> bytes) const {
   os::write_at(fd_, bytes, written_ + distance, name_);
@@ -102,7 +93,7 @@ void ByteSink::advance(std::int64_t bytes) {
 
 void ByteSink::rewrite(std::int64_t position, std::span<const std::byte> bytes) {
   flush();
-  if (joined_) return;
+  if (is_joined_) return;
   os::write_at(fd_, bytes, position, name_);
 }
 
@@ -136,7 +127,7 @@ void ByteSink::flush() {
 
 void ByteSink::hand_on(std::span<const std::byte> bytes) {
   handed_on_ += std::ssize(bytes);
-  if (reader_has_left_ || (joined_ && !takes_over_)) return;
+  if (reader_has_left_ || (is_joined_ && !takes_over_)) return;
   try {
     if (has_positions()) {
       os::write_at(fd_, bytes, handed_on_ - std::ssize(bytes), name_);
@@ -151,12 +142,12 @@ void ByteSink::hand_on(std::span<const std::byte> bytes) {
 
 void ByteSink::finish() {
   flush();
-  if (rewound_ && has_positions() && !joined_) os::truncate(fd_, handed_on_, name_);
+  if (rewound_ && has_positions() && !is_joined_) os::truncate(fd_, handed_on_, name_);
   if (temporary_) fd_.close(name_);
 }
 
 void ByteSink::commit() {
-  if (joined_) return;
+  if (is_joined_) return;
   if (!temporary_) return fd_.close(name_);
   os::rename(*temporary_, target_);
   temporary_.reset();

@@ -21,22 +21,9 @@ class ByteSink {
   // "-" is standard output. Throws Error if the path cannot be written.
   explicit ByteSink(const std::string& path);
 
-  // What other processes must know of an output to write parts of it.
-  struct Place {
-    std::optional<std::string> temporary;
-    bool is_terminal = false;
-    bool is_regular_file = false;
-
-    template <class Archive>
-    void carry(Archive& archive) {
-      archive(temporary, is_terminal, is_regular_file);
-    }
-  };
-  Place place() const;
-
-  // The output of another process, at its place: write_at writes to it, what else is written is counted alone, and the
-  // other process finishes and commits it. Throws Error if the file cannot be written.
-  ByteSink(const std::string& path, Place place);
+  // The output of another process, whose temporary file this is: write_at writes to it, what else is written is only
+  // counted, and the other process finishes and commits it. Throws Error if the file cannot be opened.
+  ByteSink(const std::string& path, const std::string& temporary);
   ByteSink(const ByteSink&) = delete;
   ByteSink& operator=(const ByteSink&) = delete;
   ~ByteSink();
@@ -52,9 +39,7 @@ class ByteSink {
   // number of outputs (/dev/null).
   std::string destination() const;
 
-  bool is_terminal() const noexcept {
-    return joined_ ? joined_->is_terminal : os::is_terminal(fd_);
-  }
+  bool is_terminal() const noexcept { return os::is_terminal(fd_); }
   bool is_regular_file() const;
 
   // From now on a reader that leaves is no reason to stop (there is no ClosedPipe): the rest is dropped.
@@ -62,6 +47,9 @@ class ByteSink {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+  // The file that is to take its place, where there is one.
+  const std::optional<std::string>& temporary() const noexcept { return temporary_; }
 
   // Whether write_at is there: for a regular file that appears whole.
   bool has_positions() const noexcept { return temporary_.has_value(); }
@@ -99,8 +87,6 @@ class ByteSink {
   std::string name_;
   std::string target_;
   std::optional<std::string> temporary_;
-  std::optional<Place> joined_;  // if it is that of another process
-  bool takes_over_ = false;
   os::FileDescriptor fd_;
   std::vector<std::byte> buffer_;
   std::int64_t written_ = 0;    // or buffered
@@ -108,6 +94,8 @@ class ByteSink {
   bool rewound_ = false;        // the file may have more bytes than it is to keep
   bool outlives_reader_ = false;
   bool reader_has_left_ = false;
+  bool is_joined_ = false;  // another process owns it
+  bool takes_over_ = false;
 };
 
 }  // namespace lnorm

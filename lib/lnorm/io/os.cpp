@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -79,7 +80,9 @@ struct Temporary {
   bool is_folder = false;
   char name[PATH_MAX];
 };
-std::array<Temporary, kMaxTemporaries> temporaries;
+using Temporaries = std::array<Temporary, kMaxTemporaries>;
+Temporaries own_temporaries;
+std::span<Temporary> temporaries = own_temporaries;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 void remember(const std::string& path, bool is_folder) {
@@ -177,10 +180,14 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
   // A short name of its own: the file's name may be as long as the file system allows.
   temporary_path = path.substr(0, name_start) + ".lnorm-";
   const SignalsHeld held;
-  const int fd = make_unique(temporary_path);
-  if (fd < 0) fail(path, errno);
+  FileDescriptor result(make_unique(temporary_path), true);
+  if (result.get() < 0) fail(path, errno);
   remember(temporary_path, false);
-  FileDescriptor result(fd, true);
+  // For writing alone, as the other hosts open it that write parts of it: of a page that an NFS client may read it writes
+  // back what it has read as well.
+  const int written = retry([&] { return ::open(temporary_path.c_str(), O_WRONLY | O_CLOEXEC); });
+  if (written >= 0) result = FileDescriptor(written, true);
+  const int fd = result.get();
   // Only root can give a file away; for all others the owner stays theirs.
   const bool owned = replaced == nullptr || ::fchown(fd, replaced->st_uid, replaced->st_gid) == 0;
   static_cast<void>(owned);
@@ -267,6 +274,36 @@ void remove_temporaries() noexcept {
   }
 }
 
+namespace {
+
+// The process that waits. It holds nothing that others wait for.
+[[noreturn]] void remove_temporaries_after(int end_of_other) noexcept {
+  ::setsid();
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) ::signal(signal, SIG_IGN);
+  ::dup2(end_of_other, 0);
+  ::close_range(1, ~0U, 0);
+  char byte;
+  retry([&] { return ::read(0, &byte, 1); });
+  remove_temporaries();
+  ::_exit(0);
+}
+
+}  // namespace
+
+void guard_temporaries() noexcept {
+  void* const shared = ::mmap(nullptr, sizeof(Temporaries), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  int ends[2];
+  if (shared == MAP_FAILED || ::pipe2(ends, O_CLOEXEC) != 0) return;
+  temporaries = *new (shared) Temporaries;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[1]);
+    remove_temporaries_after(ends[0]);
+  }
+  ::close(ends[0]);  // the other one stays open until we end
+}
+
 struct stat status(const FileDescriptor& fd, const std::string& name) {
   struct stat result;
   if (::fstat(fd.get(), &result) != 0) fail(name, errno);
@@ -285,11 +322,20 @@ std::int64_t position(const FileDescriptor& fd) noexcept {
   return offset < 0 ? 0 : offset;
 }
 
-bool is_terminal(const FileDescriptor& fd) noexcept { return ::isatty(fd.get()) == 1; }
+namespace {
+bool hides_terminals = false;
+}
+
+bool is_terminal(const FileDescriptor& fd) noexcept {
+  return !hides_terminals && ::isatty(fd.get()) == 1;
+}
+
+void hide_terminals() noexcept { hides_terminals = true; }
 
 std::optional<int> terminal_width(const FileDescriptor& fd) noexcept {
   struct winsize size;
-  if (::ioctl(fd.get(), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  if (hides_terminals || ::ioctl(fd.get(), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    return std::nullopt;
   return size.ws_col;
 }
 

@@ -90,6 +90,10 @@ void take_over(const std::string& path, const struct stat& from);
 // Removes every temporary file and folder that is still there. For a signal handler: async-signal-safe.
 void remove_temporaries() noexcept;
 
+// From now on that is done after us, too, even if we are killed: a process of its own waits for our end. To be called
+// before there are temporary files and threads.
+void guard_temporaries() noexcept;
+
 struct stat status(const FileDescriptor& fd, const std::string& name);
 
 // The same of a path; nothing if no file of any kind is there.
@@ -99,6 +103,10 @@ std::optional<struct stat> status(const std::string& path);
 std::int64_t position(const FileDescriptor& fd) noexcept;
 
 bool is_terminal(const FileDescriptor& fd) noexcept;
+
+// From now on no descriptor is a terminal. For a program behind a launcher that has a terminal of its own for each of its
+// processes and hands on what they write.
+void hide_terminals() noexcept;
 
 // In characters, where the descriptor is a terminal that tells.
 std::optional<int> terminal_width(const FileDescriptor& fd) noexcept;

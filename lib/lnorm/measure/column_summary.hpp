@@ -36,8 +36,9 @@ struct ColumnSummary {
   }
 };
 
-// The medians of columns to which all values were added. each_value gives them again. Exact, in memory that does
-// not grow with the rows.
-void find_medians(std::span<ColumnSummary> columns, const EachValue& each_value);
+// The medians of columns to which all values were added. each_value gives them again; with add_up, those that are here (as
+// of medians). Exact, in memory that does not grow with the rows.
+void find_medians(std::span<ColumnSummary> columns, const EachValue& each_value,
+                  const AddUp& add_up = {});
 
 }  // namespace lnorm

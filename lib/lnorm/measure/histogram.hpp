@@ -23,6 +23,12 @@ class Histogram {
   // The numbers of both.
   void merge(const Histogram& other);
 
+  // As core/packed.hpp has it.
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(values_, count_, nans_, minus_infinities_, infinities_, min_, max_);
+  }
+
   std::int64_t count() const noexcept { return count_; }  // of finite numbers, as all that follows
   double min() const noexcept { return min_; }            // where count() > 0
   double max() const noexcept { return max_; }

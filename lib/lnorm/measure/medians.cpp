@@ -38,6 +38,9 @@ class Selection {
     if (upper == found_) ++counts_[(key >> shift) % kDigitValues];
   }
 
+  // Of the pass: how many keys have which digit next.
+  std::span<std::int64_t> counts() { return counts_; }
+
   void end_pass() {
     std::size_t digit = 0;
     while (rank_ >= counts_[digit]) rank_ -= counts_[digit++];
@@ -170,8 +173,27 @@ std::optional<std::vector<double>> medians_by_sample(std::span<const std::int64_
   return result;
 }
 
+// All at once.
+void add_up_digits(std::span<std::array<Selection, 2>> middles, const AddUp& add_up) {
+  std::vector<std::int64_t> digits;
+  digits.reserve(middles.size() * 2 * kDigitValues);
+  for (auto& of_column : middles) {
+    for (Selection& middle : of_column) {
+      digits.insert(digits.end(), middle.counts().begin(), middle.counts().end());
+    }
+  }
+  add_up(digits);
+  auto next = digits.begin();
+  for (auto& of_column : middles) {
+    for (Selection& middle : of_column) {
+      std::copy_n(next, kDigitValues, middle.counts().begin());
+      next += kDigitValues;
+    }
+  }
+}
+
 std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
-                                      const EachValue& each_value) {
+                                      const EachValue& each_value, const AddUp& add_up) {
   std::vector<std::array<Selection, 2>> middles;  // which are one where the count is odd
   for (const std::int64_t count : counts) {
     middles.push_back({Selection((count - 1) / 2), Selection(count / 2)});
@@ -183,6 +205,7 @@ std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
         for (Selection& middle : middles[column]) middle.see(key, shift);
       }
     });
+    if (add_up) add_up_digits(middles, add_up);
     for (std::size_t column = 0; column < counts.size(); ++column) {
       if (counts[column] == 0) continue;
       for (Selection& middle : middles[column]) middle.end_pass();
@@ -200,11 +223,11 @@ std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
 }  // namespace
 
 std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value,
-                            std::int64_t most_held) {
-  if (2 * kSample * std::ssize(counts) <= most_held) {
+                            std::int64_t most_held, const AddUp& add_up) {
+  if (!add_up && 2 * kSample * std::ssize(counts) <= most_held) {
     if (const auto found = medians_by_sample(counts, each_value, most_held)) return *found;
   }
-  return medians_by_digits(counts, each_value);
+  return medians_by_digits(counts, each_value, add_up);
 }
 
 }  // namespace lnorm

@@ -18,8 +18,12 @@ using EachValue = std::function<void(std::int64_t step, const SeeValues& see)>;
 // two in the middle; of none, NaN. No value is NaN. Exact, while at most most_held values, in all, are held: a sample
 // tells between which values the median will lie, and these are sorted. Where there are too many of them, or a sample
 // misleads, digits are counted in several passes.
+//
+// add_up: where others have the rest of the values. It adds up the counts of all of them, who call medians with the same
+// counts of values and get the same medians. Then digits are counted.
+using AddUp = std::function<void(std::span<std::int64_t> counts)>;
 inline constexpr std::int64_t kHeldValues = 1'000'000;
 std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value,
-                            std::int64_t most_held = kHeldValues);
+                            std::int64_t most_held = kHeldValues, const AddUp& add_up = {});
 
 }  // namespace lnorm

@@ -90,6 +90,12 @@ struct StatsSummary {
   void add(std::span<const StatsColumn> of, const StatsBlock& block);
   // Of the rows that follow.
   void append(const StatsSummary& next);
+
+  // As core/packed.hpp has it.
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(rows, input, output, columns);
+  }
 };
 
 // The distributions of elements and rows; what is not finite is left out.

@@ -157,6 +157,12 @@ void ValueCounts::take(const std::vector<Slot>& all, std::size_t slots) {
   }
 }
 
+// Of which half may be used.
+std::size_t ValueCounts::slots_for(std::size_t keys) const {
+  if (!exact()) return kSlotsOfBins;
+  return std::max(kFewSlots, std::bit_ceil(2 * keys));
+}
+
 void ValueCounts::make_room() {
   std::vector<Slot> slots = all();
   if (exact() && slots_.size() < kMostSlots) return take(slots, 2 * slots_.size());

@@ -36,6 +36,15 @@ class ValueCounts {
   // Those that are not empty, in ascending order.
   std::vector<Bin> bins() const;
 
+  // As core/packed.hpp has it.
+  template <class Archive>
+  void carry(Archive& archive) {
+    std::vector<Slot> counts;
+    if constexpr (!Archive::kTakes) counts = all();
+    archive(counts, shift_);
+    if constexpr (Archive::kTakes) take(counts, slots_for(counts.size()));
+  }
+
   // Whether every bin is one value.
   bool exact() const noexcept { return shift_ == 0; }
 
@@ -63,6 +72,7 @@ class ValueCounts {
   std::size_t most_used() const { return exact() ? slots_.size() / 2 : kBins; }
   void make_room();
   void take(const std::vector<Slot>& all, std::size_t slots);
+  std::size_t slots_for(std::size_t keys) const;
   void open_window();
   std::vector<Slot> all() const;
 

@@ -178,7 +178,10 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
       for (const ElementPair& pair : slot.found.first_mismatches) rows->add(pair.position);
     }
     ranks.check();
-    if (options.progress) options.progress(result.elements);
+    // The others are about as far.
+    if (options.progress) {
+      options.progress(std::min(result.elements * (deals ? ranks.count() : 1), elements));
+    }
   };
   crew.run(share.size(), begin, work, end);
   actual_elements.finish();

@@ -128,7 +128,9 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
     if (out) out->write(slot.encoded);
     ranks.check();
     if (options.progress) {
-      options.progress((slot.tile.first_row + slot.tile.rows) * plan.row_length);
+      // The others are about as far.
+      const std::int64_t done = slot.tile.first_row + slot.tile.rows;
+      options.progress(std::min(done * (deals ? ranks.count() : 1), rows) * plan.row_length);
     }
   };
   crew.run(share.size(), begin, work, end);

@@ -95,6 +95,44 @@ void StatsObserver::see(const RowBlock&, const BlockFindings& found) {
   }
 }
 
+StatsObserver::ElementHistograms StatsObserver::all_elements() const {
+  ElementHistograms all;
+  for (const auto& elements : elements_) {
+    all.input.merge(elements->input);
+    all.output.merge(elements->output);
+  }
+  return all;
+}
+
+void StatsObserver::merge(Ranks& ranks) {
+  ranks_ = &ranks;
+  rows_->merge(ranks);
+  if (!wanted_.histograms) return;
+  elements_.push_back(std::make_unique<ElementHistograms>());
+  fold(
+      ranks,
+      [&] {
+        ElementHistograms elements = all_elements();
+        return pack(elements, row_means_, row_variances_);
+      },
+      [&](const std::string& bytes) {
+        ElementHistograms elements;
+        Histogram means;
+        Histogram variances;
+        unpack(bytes, elements, means, variances);
+        elements_.back()->input.merge(elements.input);
+        elements_.back()->output.merge(elements.output);
+        row_means_.merge(means);
+        row_variances_.merge(variances);
+      });
+}
+
+void StatsObserver::report(const std::function<void()>& write) const {
+  if (!ranks_->is_first()) return rows_->provide();
+  write();
+  rows_->end_providing();
+}
+
 Stats StatsObserver::stats(const TensorInfo& x) const {
   Stats result;
   result.x = x;
@@ -110,10 +148,9 @@ Stats StatsObserver::stats(const TensorInfo& x) const {
     result.histograms.emplace();
     result.histograms->row_means = row_means_;
     result.histograms->row_variances = row_variances_;
-    for (const auto& elements : elements_) {
-      result.histograms->input.merge(elements->input);
-      result.histograms->output.merge(elements->output);
-    }
+    ElementHistograms elements = all_elements();
+    result.histograms->input = std::move(elements.input);
+    result.histograms->output = std::move(elements.output);
   }
   return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -27,17 +28,28 @@ class StatsObserver final : public RowObserver {
   BlockFindings examine(const RowBlock& block) const override;
   void see(const RowBlock& block, const BlockFindings& findings) override;
   void finish() override {}
+  bool takes_parts() const override { return true; }
+  void merge(Ranks& ranks) override;
 
-  // Follows the loop. x: the input's info. The result keeps the rows, which may lie on disk. The caller
+  // Follows the loop, on every rank. x: the input's info. The result keeps the rows, which may lie on disk. The caller
   // sets what it says of weight and bias.
   Stats stats(const TensorInfo& x) const;
+
+  // Calls write, which may ask for rows, on rank 0; the other ranks provide theirs meanwhile.
+  void report(const std::function<void()>& write) const;
 
  private:
   struct ElementHistograms {
     Histogram input;
     Histogram output;
+
+    template <class Archive>
+    void carry(Archive& archive) {
+      archive(input, output);
+    }
   };
 
+  ElementHistograms all_elements() const;
   void count_elements(const RowBlock& block, const StatsBlock& rows) const;
 
   Plan plan_;
@@ -48,6 +60,7 @@ class StatsObserver final : public RowObserver {
   // As many as there are threads: it does not matter which element is counted where.
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<ElementHistograms>> elements_;
+  Ranks* ranks_ = &sole_rank();
 };
 
 }  // namespace lnorm

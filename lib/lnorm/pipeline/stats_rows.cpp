@@ -1,9 +1,11 @@
 #include "lnorm/pipeline/stats_rows.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace lnorm {
 
@@ -34,6 +36,15 @@ double number(std::span<const std::byte> records, std::size_t i) {
 // In bytes: a million rows without softmax.
 constexpr std::size_t kMostInMemory = std::size_t{48} << 20;
 
+// What rank 0 asks another one for; of no rows: nothing more.
+struct RowsWanted {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+// Of one answer.
+constexpr std::int64_t kMostRowsSent = 65536;
+
 }  // namespace
 
 StatsRows::StatsRows(bool softmax)
@@ -62,9 +73,47 @@ void StatsRows::add(const Part& part) {
   summary_.append(part.summary);
 }
 
+void StatsRows::merge(Ranks& ranks) {
+  ranks_ = &ranks;
+  ends_.assign(static_cast<std::size_t>(ranks.count()), 0);
+  ends_[static_cast<std::size_t>(ranks.rank())] = summary_.rows;
+  add_up(ranks, ends_);
+  std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
+  fold_for_all(
+      ranks, [&] { return pack(summary_); },
+      [&](const std::string& bytes) {
+        StatsSummary next;
+        unpack(bytes, next);
+        summary_.append(next);
+      },
+      [&](const std::string& bytes) { unpack(bytes, summary_); });
+}
+
+void StatsRows::provide() const {
+  for (;;) {
+    RowsWanted wanted;
+    unpack(ranks_->receive(0), wanted);
+    if (wanted.count == 0) return;
+    ranks_->send(0, records_of(wanted.first, wanted.count));
+  }
+}
+
+void StatsRows::end_providing() const {
+  RowsWanted none;
+  for (int rank = 1; rank < ranks_->count(); ++rank) ranks_->send(rank, pack(none));
+}
+
+std::string StatsRows::records_of(std::int64_t first, std::int64_t count) const {
+  std::string bytes;
+  records_.replay(first, count, [&](std::span<const std::byte> records) {
+    bytes.append(reinterpret_cast<const char*>(records.data()), records.size());
+  });
+  return bytes;
+}
+
 void StatsRows::each_row(std::int64_t first, std::int64_t count,
                          const std::function<void(const StatsRow&)>& see) const {
-  records_.replay(first, count, [&](std::span<const std::byte> records) {
+  const auto see_all = [&](std::span<const std::byte> records) {
     const std::size_t size = kept_.size() * sizeof(double);
     for (; !records.empty(); records = records.subspan(size)) {
       StatsRow row;
@@ -76,7 +125,20 @@ void StatsRows::each_row(std::int64_t first, std::int64_t count,
       }
       see(row);
     }
-  });
+  };
+  const std::int64_t here = ends_.empty() ? first + count : std::min(ends_.front(), first + count);
+  if (first < here) records_.replay(first, here - first, see_all);
+  for (std::size_t rank = 1; rank < ends_.size(); ++rank) {
+    const std::int64_t before = ends_[rank - 1];
+    const std::int64_t end = std::min(ends_[rank], first + count);
+    for (std::int64_t next = std::max(before, first); next < end;) {
+      RowsWanted wanted{next - before, std::min(end - next, kMostRowsSent)};
+      ranks_->send(static_cast<int>(rank), pack(wanted));
+      const std::string records = ranks_->receive(static_cast<int>(rank));
+      see_all(std::as_bytes(std::span(records)));
+      next += wanted.count;
+    }
+  }
 }
 
 void StatsRows::each_value(std::int64_t step, const SeeValues& see) const {
@@ -100,8 +162,10 @@ void StatsRows::each_value(std::int64_t step, const SeeValues& see) const {
 
 StatsSummary StatsRows::summary() const {
   StatsSummary summary = summary_;
-  find_medians(summary.columns,
-               [&](std::int64_t step, const SeeValues& see) { each_value(step, see); });
+  find_medians(
+      summary.columns, [&](std::int64_t step, const SeeValues& see) { each_value(step, see); },
+      ranks_->count() > 1 ? [this](std::span<std::int64_t> counts) { add_up(*ranks_, counts); }
+                          : AddUp());
   return summary;
 }
 

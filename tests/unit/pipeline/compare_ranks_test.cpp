@@ -14,7 +14,7 @@
 #include "lnorm/report/comparison_report.hpp"
 #include "lnorm/report/style.hpp"
 #include "support/catch.hpp"
-#include "support/ranks.hpp"
+#include "support/thread_ranks.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
@@ -81,7 +81,7 @@ void check_ranks(const Pair& pair, const Wanted& wanted) {
   for (const int count : {2, 3, 5}) {
     CAPTURE(count);
     std::string together;
-    on_ranks(count, [&](lnorm::Ranks& ranks) {
+    support::on_ranks(count, [&](lnorm::Ranks& ranks) {
       const std::string text = report(pair, wanted, ranks);
       if (ranks.is_first()) together = text;
     });
@@ -143,7 +143,7 @@ TEST_CASE("rank 0 compares alone what ranks cannot read in parts", "[pipeline]")
 
 TEST_CASE("ranks that find other tensors do not compare them", "[pipeline]") {
   const auto compare_on_ranks = [] {
-    on_ranks(3, [](lnorm::Ranks& ranks) {
+    support::on_ranks(3, [](lnorm::Ranks& ranks) {
       report(make_pair({40'000 + (ranks.rank() == 2 ? 1 : 0), 2}, Kind::equal), {}, ranks);
     });
   };

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
-#include "support/ranks.hpp"
+#include "support/thread_ranks.hpp"
 
 namespace {
 
@@ -16,7 +16,7 @@ constexpr std::int64_t kMebibyte = 1 << 20;
 // For every tensor the rank that does it; -1 if all do it together.
 std::vector<int> owners(int count, Deal deal, const std::vector<std::int64_t>& bytes) {
   std::vector<std::vector<int>> of_ranks(static_cast<std::size_t>(count));
-  on_ranks(count, [&](lnorm::Ranks& ranks) {
+  support::on_ranks(count, [&](lnorm::Ranks& ranks) {
     const Dealing dealing(ranks, deal, bytes);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const lnorm::Ranks* const found = dealing.ranks_of(i);

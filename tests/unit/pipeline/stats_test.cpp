@@ -13,6 +13,7 @@
 #include "lnorm/kernel/moments.hpp"
 #include "lnorm/kernel/softmax.hpp"
 #include "support/catch.hpp"
+#include "support/thread_ranks.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
@@ -262,6 +263,59 @@ TEST_CASE("statistics of no rows, and of rows without elements", "[pipeline]") {
     CHECK(stats.summary.columns[0].count == 0);
     CHECK(std::isnan(stats.summary.columns[0].median));
     CHECK(stats.histograms->input.count() == 0);
+  }
+}
+
+namespace {
+
+// As rank 0 has them, with all rows.
+Stats stats_of_ranks(int count, const Input& input, const lnorm::Plan& plan) {
+  Stats result;
+  support::on_ranks(count, [&](lnorm::Ranks& ranks) {
+    MemorySource source(input.info, input.bytes, true);
+    lnorm::StatsObserver observer(plan, kAll);
+    lnorm::RowObserver* const observers[] = {&observer};
+    lnorm::RunOptions options{.threads = 1};
+    options.ranks = &ranks;
+    lnorm::run(source, plan, normalize, observers, nullptr, options);
+    const Stats stats = observer.stats(input.info);
+    observer.report([&] {
+      result = stats;
+      result.each_row = [rows = rows_of(stats)](std::int64_t first, std::int64_t rows_wanted,
+                                                const auto& see) {
+        std::for_each_n(rows.begin() + first, rows_wanted, see);
+      };
+    });
+  });
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("statistics of several ranks are those of one", "[pipeline]") {
+  Input spoiled = random_floats(1000, 70);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(spoiled.bytes.data() + 4 * 70 * 801, &nan, sizeof nan);
+  const Input inputs[] = {random_floats(1000, 70),
+                          random_floats(2, 70),
+                          random_floats(1, 5),
+                          random_floats(100'001, 1),
+                          {{"x", DType::float32, {0, 5}}, {}},
+                          std::move(spoiled)};
+  for (const Input& input : inputs) {
+    lnorm::Plan plan = lnorm::make_plan(input.info, {});
+    plan.route.rows = std::min<std::int64_t>(plan.route.rows, 100);  // many blocks
+    plan.route.block_rows = std::min(plan.route.rows, plan.route.block_rows);
+    const Stats expected = stats_of(input, kAll, plan);
+    for (const int count : {2, 3, 5}) {
+      CAPTURE(count, input.info.shape);
+      const Stats actual = stats_of_ranks(count, input, plan);
+      check_same(actual, expected);
+      check_same(actual.histograms->input, expected.histograms->input);
+      check_same(actual.histograms->output, expected.histograms->output);
+      check_same(actual.histograms->row_means, expected.histograms->row_means);
+      check_same(actual.histograms->row_variances, expected.histograms->row_variances);
+    }
   }
 }
 

@@ -1,0 +1,119 @@
+// What goes wrong on one rank ends the job: one line, the old output as it was, nothing left behind.
+
+#include <string>
+#include <vector>
+
+#include "mpi/job.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using support::Job;
+using support::lines_of_lnorm;
+using support::Outcome;
+using support::read_file;
+using support::run;
+using support::TempDir;
+using support::write_file;
+using Words = std::vector<std::string>;
+
+namespace {
+
+std::string tensor(std::int64_t rows) {
+  std::vector<float> values(static_cast<std::size_t>(rows) * 768);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 97);
+  return support::npy("<f4", {rows, 768}, support::bytes_of(values));
+}
+
+// A folder with an input and an old output, and one for each of the ranks 0 to 2.
+class Folder {
+ public:
+  Folder() {
+    write_file(dir_ / "x.npy", tensor(kRows));
+    write_file(dir_ / "y.npy", "old");
+    std::filesystem::create_directory(dir_ / "own");
+  }
+
+  static constexpr std::int64_t kRows = 3000;
+
+  Outcome run(const Words& arguments, const std::string& before = {}, int ranks = 3) const {
+    return support::run(Job{ranks, arguments, dir_.path().string(), before});
+  }
+  std::string operator/(const std::string& name) const { return dir_ / name; }
+
+  // Empty if the old output is there, and nothing new.
+  std::string damage() const {
+    if (read_file(dir_ / "y.npy") != "old") return "the old output has changed";
+    for (const std::string& name : support::list_directory(dir_.path())) {
+      if (name != "x.npy" && name != "y.npy" && name != "own" && name != "seen") return name;
+    }
+    return "";
+  }
+
+ private:
+  TempDir dir_;
+};
+
+void check_refused(const Folder& folder, const Outcome& outcome, const Words& words) {
+  INFO(outcome.err);
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out == "");
+  const Words lines = lines_of_lnorm(outcome);
+  REQUIRE(!lines.empty());
+  for (const std::string& word : words) CHECK(lines.front().find(word) != std::string::npos);
+  CHECK((lines.size() == 1 || (lines.size() == 2 && lines.back().starts_with("hint: "))));
+  CHECK(folder.damage() == "");
+}
+
+}  // namespace
+
+TEST_CASE("what all ranks would say is said once", "[mpi]") {
+  const Folder folder;
+  check_refused(folder, folder.run({"no.npy", "-o", "y.npy"}), {"lnorm: no.npy: No such file"});
+  check_refused(folder, folder.run({"x.npy", "-o", "no/y.npy"}), {"lnorm: cannot create -o no/y"});
+  check_refused(folder, folder.run({"x.npy", "--epsilon", "1"}), {"no option --epsilon"});
+  check_refused(folder, folder.run({"x.npy", "--axes", "7", "-o", "y.npy"}), {"axis 7"});
+}
+
+TEST_CASE("ranks take no streams", "[mpi]") {
+  const Folder folder;
+  check_refused(folder, folder.run({"-", "-o", "y.npy"}), {"standard input", "expected a file"});
+  check_refused(folder, folder.run({"x.npy"}), {"standard output", "expected a file"});
+  check_refused(folder, folder.run({"x.npy", "-o", "/dev/null"}), {"/dev/null", "expected a file"});
+  check_refused(folder, folder.run({"compare", "x.npy", "-"}), {"standard input"});
+}
+
+TEST_CASE("an input that one rank sees otherwise is named with the rank", "[mpi]") {
+  const Folder folder;
+  const std::string own = "if [ $rank = 1 ]; then cd own; fi";
+  const Words apply{"x.npy", "-o", folder / "y.npy"};
+  check_refused(folder, folder.run(apply, own), {"x.npy: No such file", "(rank 1 on "});
+  write_file(folder / "own/x.npy", tensor(Folder::kRows - 1));
+  check_refused(folder, folder.run(apply, own),
+                {"x.npy", "(2999, 768)", "(3000, 768)", "(rank 1 on "});
+  write_file(folder / "own/x.npy", tensor(Folder::kRows).substr(0, 1'000'000));
+  check_refused(folder, folder.run(apply, own), {"x.npy", "cut off", "(rank 1 on "});
+  check_refused(folder, folder.run({"stats", "x.npy"}, own), {"x.npy", "cut off", "(rank 1 on "});
+}
+
+TEST_CASE("a rank that has no room for its part", "[mpi]") {
+  const Folder folder;
+  check_refused(folder,
+                folder.run({"x.npy", "-o", "y.npy"}, "if [ $rank = 1 ]; then ulimit -f 5000; fi"),
+                {"-o y.npy: File too large", "(rank 1 on "});
+}
+
+TEST_CASE("a rank that is killed ends the job", "[mpi]") {
+  const Folder folder;
+  for (const char rank : {'0', '2'}) {
+    // Once there is a temporary file, which "seen" shows.
+    const std::string kill =
+        std::string("if [ $rank = ") + rank +
+        " ]; then (until ls -A | grep -q '^[.]lnorm-'; do sleep 0.05; done; echo > seen;"
+        " kill -9 $$) & fi";
+    const Outcome outcome = folder.run({"x.npy", "--kernel", "reference", "-o", "y.npy"}, kill);
+    INFO(outcome.err);
+    CHECK(outcome.status != 0);
+    CHECK(read_file(folder / "seen") == "\n");
+    CHECK(folder.damage() == "");
+  }
+}
