@@ -115,22 +115,23 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
   };
   std::vector<TitledStats> found;
   Outputs none;
-  const int status = for_each_tensor(
-      selection, none,
-      {[&](const TensorInfo& x, const InputName&) {
-         check_as(arguments.input.options.as, x);
-         plan(x);
-         return std::vector<TensorInfo>();
-       },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
-         TensorSource& source = *tensor.source;
-         const Plan rows = plan(source.info());
-         tell_route(work, rows, source, nullptr);
-         ProgressLine progress(work.progress, source.info());
-         found.push_back(
-             {name.title, measure_tensor(source, rows, {work.threads, progress.callback()})});
-       },
-       arguments.input.keep_going, work.ranks, Deal::whole});
+  const int status =
+      for_each_tensor(selection, none,
+                      {[&](const TensorInfo& x, const InputName&) {
+                         check_as(arguments.input.options.as, x);
+                         plan(x);
+                         return std::vector<TensorInfo>();
+                       },
+                       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
+                         TensorSource& source = *tensor.source;
+                         const Plan rows = plan(source.info());
+                         tell_route(work, rows, source, nullptr);
+                         ProgressLine progress(work.progress, source.info());
+                         TensorStats stats = measure_tensor(
+                             source, rows, {work.threads, progress.callback(), &ranks});
+                         if (ranks.is_first()) found.push_back({name.title, std::move(stats)});
+                       },
+                       arguments.input.keep_going, work.ranks, Deal::by_size});
   gather(*work.ranks, found);
   std::map<std::string_view, const TensorStats*> by_title;
   for (const TitledStats& of_tensor : found) by_title.emplace(of_tensor.title, &of_tensor.stats);

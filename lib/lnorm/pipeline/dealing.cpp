@@ -23,7 +23,7 @@ Dealing::Dealing(Ranks& ranks, Deal deal, std::span<const std::int64_t> bytes)
   std::vector<double> dealt(static_cast<std::size_t>(ranks.count()));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto size = static_cast<double>(bytes[i]);
-    if (deal == Deal::by_size && size > most) continue;
+    if (size > most) continue;
     const auto least = std::min_element(dealt.begin(), dealt.end());
     *least += size;
     owners_[i] = static_cast<int>(least - dealt.begin());

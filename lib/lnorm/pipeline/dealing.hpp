@@ -11,7 +11,6 @@ namespace lnorm {
 
 enum class Deal {
   together,  // all ranks do every tensor together
-  whole,     // one rank does a tensor
   by_size,   // all ranks do a large tensor together, one rank does another
 };
 
