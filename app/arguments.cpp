@@ -307,6 +307,7 @@ void add_compare(CLI::App& app, Parsed& parsed) {
       "Hold a tensor against another, element by element, or a file of tensors", kCompareExamples);
   if (!has_options(parsed.compare, parsed.only)) return;
   add_as(compare, arguments.as);
+  add_rows(compare, arguments.rows);
   compare.option_defaults()->group("Criteria, of which all that are given must hold");
   add_criteria(compare, arguments);
   add_pairing(compare, arguments);
@@ -474,7 +475,9 @@ void refuse_stray_value(const CLI::Option& option, const std::string& name,
   const std::string list = concat(value, ",", stray);
   const bool takes_list = option.get_type_name().find(',') != std::string::npos;
   throw Error(concat(name, " takes one value, found ", printable(value), " and ", stray),
-              takes_list         ? concat("a list is written ", shell_word(list))
+              takes_list ? concat("a list is written ", shell_word(list))
+              : name == "--rows"
+                  ? concat("rows are written ", shell_word(concat(value, ':', stray)))
               : name == "--axis" ? concat("of several it is --axes ", shell_word(list))
                                  : help);
 }
@@ -624,6 +627,7 @@ void check_effects(const CLI::App& command) {
     }
   };
   std::for_each(effects.begin(), effects.end(), check);
+  if (command.get_name() == "show") check({"--rows", {}, {"--json", "--csv"}});
   if (command.get_name() == "compare") std::for_each(of_compare.begin(), of_compare.end(), check);
 }
 
@@ -879,6 +883,9 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
   }
   if (&command == &parsed.explain) {
     check_rounding(parsed.explain_arguments.normalization);
+    if (parsed.explain_arguments.row && parsed.explain_arguments.input.rows) {
+      throw Error("found both --row and --rows, expected one of them");
+    }
     return with_input(parsed.explain_arguments);
   }
   if (&command == &parsed.show) return with_input(parsed.show_arguments);

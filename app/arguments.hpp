@@ -21,9 +21,16 @@
 // The command line as plain values. A path of "-" is standard input or output.
 namespace lnorm::app {
 
+// Rows from the first up to end, as a slice of Python: negative ones count from the end.
+struct RowRange {
+  std::optional<std::int64_t> first;
+  std::optional<std::int64_t> end;
+};
+
 struct InputArguments {
   std::vector<std::string> names{"-"};
   ReadOptions options;
+  std::optional<RowRange> rows;  // of each tensor; all if not given
   bool keep_going = false;
 };
 
@@ -103,6 +110,7 @@ struct CompareArguments {
   std::string expected;
   std::optional<DType> as;
   std::optional<NormalizedAxes> axes;  // of rows to count
+  std::optional<RowRange> rows;        // as in InputArguments
   std::optional<double> rtol;
   std::optional<double> atol;
   Criteria criteria;                     // but for the tolerance

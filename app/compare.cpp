@@ -64,14 +64,11 @@ std::size_t mismatches_listed(const CompareArguments& arguments) {
 Comparison compare_files(const CompareArguments& arguments, const Selected& first,
                          const Selected& second) {
   const WorkArguments& work = arguments.work;
-  bool detour = false;
-  const auto open = [&](const Selected& selected) {
-    auto source = open_tensor(selected).source;
-    detour = detour || make_c_order_plan(source->info()).makes_detour(source->has_positions());
-    return source;
+  const auto [actual, expected] = open_pair(arguments, first, second);
+  const auto makes_detour = [](const TensorSource& source) {
+    return make_c_order_plan(source.info()).makes_detour(source.has_positions());
   };
-  const auto actual = open(first);
-  const auto expected = open(second);
+  const bool detour = makes_detour(*actual) || makes_detour(*expected);
   if (work.verbose) {
     const int threads = crew_of_comparison(actual->info(), work.threads).threads();
     tell(concat("in blocks of ", kComparedElements, " elements, ", counted(threads, "thread"),

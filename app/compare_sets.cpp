@@ -18,6 +18,7 @@
 #include "lnorm/pipeline/dealing.hpp"
 #include "lnorm/report/criteria_text.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "parse_values.hpp"
 #include "progress_line.hpp"
 
 namespace lnorm::app {
@@ -203,6 +204,17 @@ struct NumberedComparison {
 
 }  // namespace
 
+OpenedPair open_pair(const CompareArguments& arguments, const Selected& actual,
+                     const Selected& expected) {
+  OpenedPair pair{open_tensor(actual).source, open_tensor(expected).source};
+  if (!arguments.rows || pair.actual->info().shape != pair.expected->info().shape) return pair;
+  const NormalizedAxes axes = arguments.axes.value_or(AxisList{{-1}});
+  const ChooseRows choose = rows_in(arguments.rows, axes);
+  pair.actual = chosen(choose, std::move(pair.actual));
+  pair.expected = chosen(choose, std::move(pair.expected));
+  return pair;
+}
+
 SetComparison compare_sets(const CompareArguments& arguments, const Selection& actual,
                            const Selection& expected, const CompareTwo& compare_two,
                            const SeePair& see) {
@@ -245,8 +257,7 @@ SetComparison compare_sets(const CompareArguments& arguments, const Selection& a
     Ranks* const ranks = sizes.are_unreadable[i] ? &all : dealing.ranks_of(i);
     if (ranks == nullptr) continue;
     try {
-      const auto left = open_tensor(a).source;
-      const auto right = open_tensor(b).source;
+      const auto [left, right] = open_pair(arguments, a, b);
       const ToleranceOfNames* const tolerance =
           pair.tolerance ? &arguments.pairing.tolerances[*pair.tolerance] : nullptr;
       compared.comparison = compare_two(
@@ -282,6 +293,7 @@ std::string details_command(const CompareArguments& arguments, const Selection& 
   std::string command = concat("lnorm compare ", shell_word(concat(actual.name, ':', pair.actual)),
                                ' ', shell_word(concat(expected.name, ':', pair.expected)),
                                criteria_options(*pair.comparison));
+  if (arguments.rows) command += " --rows " + range_text(*arguments.rows);
   if (arguments.as) command += concat(" --as ", name(*arguments.as));
   return command;
 }

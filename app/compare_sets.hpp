@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "arguments.hpp"
@@ -10,6 +11,16 @@
 #include "lnorm/pipeline/crew.hpp"
 
 namespace lnorm::app {
+
+// Two tensors that are compared.
+struct OpenedPair {
+  std::unique_ptr<TensorSource> actual;
+  std::unique_ptr<TensorSource> expected;
+};
+
+// Of both the rows that the arguments ask for; the whole tensors where their shapes differ. Throws Error.
+OpenedPair open_pair(const CompareArguments& arguments, const Selected& actual,
+                     const Selected& expected);
 
 // Compares one tensor with another. tolerance: of their name; null if there is none.
 using CompareTwo =

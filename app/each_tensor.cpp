@@ -22,6 +22,7 @@ int for_each_line(const TensorLines& next, Outputs& outputs, const Work& work) {
     std::optional<OpenedTensor> tensor = next();
     if (!tensor) return false;
     const InputName name{tensor->name, tensor->name, tensor->captures, true};
+    tensor->source = chosen(work.rows, std::move(tensor->source));
     std::vector<TensorInfo> results = work.plan(tensor->source->info(), name);
     for (TensorInfo& result : results) result.name = name.name;
     outputs.begin(*tensor, results);
@@ -87,6 +88,7 @@ class Loop {
  private:
   void do_tensor(std::size_t i, Ranks& ranks) {
     OpenedTensor tensor = open_tensor(tensors_[i]);
+    tensor.source = chosen(work_.rows, std::move(tensor.source));
     outputs_.write_alone(ranks.count() == 1);
     outputs_.begin(tensor, infos_[i]);
     work_.run(tensor, name_of(tensors_[i]), outputs_, ranks);
@@ -106,7 +108,7 @@ class Loop {
     std::vector<Selected> fit;
     for (const Selected& tensor : tensors_) {
       attempt([&] {
-        const TensorInfo info = tensor.set->info(tensor.index);
+        const TensorInfo info = chosen(work_.rows, tensor.set->info(tensor.index));
         std::vector<TensorInfo> results = work_.plan(info, name_of(tensor));
         for (TensorInfo& result : results) result.name = tensor.name;
         bytes_.push_back(data_bytes(info));

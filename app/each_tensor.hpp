@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "chosen_rows.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/pipeline/dealing.hpp"
 #include "outputs.hpp"
@@ -29,6 +30,7 @@ struct Work {
   std::function<void(OpenedTensor& input, const InputName& name, Outputs& outputs, Ranks& ranks)>
       run;
   bool keep_going = false;  // a tensor that cannot be done is told of, and the others are done
+  ChooseRows rows = {};     // plan and run see these as the tensor
   Ranks* ranks = &sole_rank();
   Deal deal = Deal::together;  // if the outputs let them
 };

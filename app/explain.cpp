@@ -1,6 +1,8 @@
 #include "lnorm/pipeline/explain.hpp"
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,12 +11,15 @@
 #include "commands.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/slice.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/layout/row_slice.hpp"
+#include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/report/explanation_json.hpp"
 #include "lnorm/report/explanation_text.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "parse_values.hpp"
 #include "progress_line.hpp"
 #include "residual_input.hpp"
 #include "tell_route.hpp"
@@ -53,6 +58,38 @@ std::int64_t number_of(const Shape& index, const TensorInfo& x, const Axes& axes
   return number;
 }
 
+// Which rows of x. Throws Error if there is none.
+RowChoice rows_to_explain(const ExplainArguments& arguments, const TensorInfo& x) {
+  const NormalizedAxes& axes = arguments.normalization.options.axes;
+  const std::optional<RowRange>& range = arguments.input.rows;
+  RowChoice choice = rows_in(range.value_or(RowRange{}), x, axes);
+  if (choice.count == 0) {
+    throw Error(concat(printable(x.name), ": shape ", to_string(x.shape), " has no rows",
+                       range ? ' ' + range_text(*range) : ""));
+  }
+  if (range) return choice;
+  if (arguments.row) choice.first = number_of(*arguments.row, x, choice.axes);
+  choice.count = 1;
+  return choice;
+}
+
+// A source that somebody else finishes.
+class LentSource final : public TensorSource {
+ public:
+  explicit LentSource(TensorSource& source) : TensorSource(source.info()), source_(source) {}
+
+  void read(std::vector<std::byte>& to, std::size_t bytes) override { source_.read(to, bytes); }
+  void skip(std::int64_t bytes) override { source_.skip(bytes); }
+  bool has_positions() const noexcept override { return source_.has_positions(); }
+  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+    source_.read_at(position, to);
+  }
+  void finish() override {}
+
+ private:
+  TensorSource& source_;
+};
+
 class Explainer {
  public:
   Explainer(const ExplainArguments& arguments, ByteSink& out)
@@ -62,48 +99,23 @@ class Explainer {
         residual_(arguments.normalization, arguments.input.options.as),
         affine_inputs_(arguments.normalization, arguments.input.options.as, residual_) {}
 
-  // Throws Error if there is nothing to explain.
   void check(const TensorInfo& x, const InputName& name) {
-    const Plan all = plan(x, name);
-    affine_inputs_.check(all, x, name);
-    row_number(x, all);
+    affine_inputs_.check(plan(x, name), x, name);
   }
 
+  // Every row of a slice.
   void explain(OpenedTensor& input, const InputName& name) {
-    const NormalizationArguments& normalization = arguments_.normalization;
     const TensorInfo x = input.source->info();
     const Plan all = plan(x, name);
     const Affine& affine = affine_inputs_.of(all, x, name);
-    Explanation result{.x = x,
-                       .axes = all.axes,
-                       .options = normalization.options,
-                       .out = all.out,
-                       .weight = normalization.weight.has_value(),
-                       .bias = normalization.bias.has_value(),
-                       .residual = normalization.residual.has_value(),
-                       .rounds_sum = normalization.round_sum,
-                       .number = row_number(x, all),
-                       .is_chosen = arguments_.row.has_value(),
-                       .row = {}};
-    const auto cut = [&](std::unique_ptr<TensorSource> source) {
-      return rows_of(std::move(source), all.axes, result.number, 1);
-    };
-    const auto row =
-        residual_.add_to(std::move(input.source), all.out, arguments_.work.threads, cut);
-    LayerNormOptions options = normalization.options;
-    options.axes = AxisList{{1}};
-    const Plan plan = make_plan(row->info(), options, all.out);
-    WorkArguments work = arguments_.work;
-    work.threads = 1;
-    tell_route(work, plan, *row, nullptr, kernel_.name);
-    {
-      ProgressLine progress(work.progress, row->info());
-      result.row =
-          lnorm::explain(*row, plan, kernel_, affine_inputs_.weight(), affine_inputs_.bias(),
-                         affine, options.rounding.xhat, progress.callback());
+    auto rows = residual_.add_to(std::move(input.source), all.out, arguments_.work.threads);
+    if (all.rows > 1 && !rows->has_positions()) rows = spooled(*rows);
+    for (std::int64_t row = 0; row < all.rows; ++row) {
+      const auto one = rows_of(std::make_unique<LentSource>(*rows), all.axes, row, 1);
+      explain_row(*one, whole_of(x), all.out, affine);
     }
+    rows->finish();
     residual_.finish();
-    write(result);
     if (input.format == Format::jsonl) out_.flush();
   }
 
@@ -114,11 +126,31 @@ class Explainer {
                      {.ordered = true});
   }
 
-  std::int64_t row_number(const TensorInfo& x, const Plan& all) const {
-    if (all.rows == 0) {
-      throw Error(concat(printable(x.name), ": shape ", to_string(x.shape), " has no rows"));
+  void explain_row(TensorSource& row, const TensorInfo& x, DType out, const Affine& affine) {
+    const NormalizationArguments& normalization = arguments_.normalization;
+    const RowSlice& slice = *row.info().slice;
+    Explanation result{.x = x,
+                       .axes = slice.axes,
+                       .options = normalization.options,
+                       .out = out,
+                       .weight = normalization.weight.has_value(),
+                       .bias = normalization.bias.has_value(),
+                       .residual = normalization.residual.has_value(),
+                       .rounds_sum = normalization.round_sum,
+                       .number = slice.first,
+                       .is_chosen = arguments_.row || arguments_.input.rows,
+                       .row = {}};
+    const Plan plan = make_plan(row.info(), normalization.options, out);
+    WorkArguments work = arguments_.work;
+    work.threads = 1;
+    tell_route(work, plan, row, nullptr, kernel_.name);
+    {
+      ProgressLine progress(work.progress, row.info());
+      result.row =
+          lnorm::explain(row, plan, kernel_, affine_inputs_.weight(), affine_inputs_.bias(), affine,
+                         normalization.options.rounding.xhat, progress.callback());
     }
-    return arguments_.row ? number_of(*arguments_.row, x, all.axes) : 0;
+    write(result);
   }
 
   void write(const Explanation& explanation) {
@@ -146,14 +178,16 @@ int explain(const ExplainArguments& arguments) {
   ByteSink out("-");
   Explainer explainer(arguments, out);
   Outputs none;
-  const int status = for_each_tensor(inputs, none,
-                                     {[&](const TensorInfo& x, const InputName& name) {
-                                        explainer.check(x, name);
-                                        return std::vector<TensorInfo>();
-                                      },
-                                      [&](OpenedTensor& tensor, const InputName& name, Outputs&,
-                                          Ranks&) { explainer.explain(tensor, name); },
-                                      input.keep_going});
+  const int status = for_each_tensor(
+      inputs, none,
+      {[&](const TensorInfo& x, const InputName& name) {
+         explainer.check(x, name);
+         return std::vector<TensorInfo>();
+       },
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
+         explainer.explain(tensor, name);
+       },
+       input.keep_going, [&](const TensorInfo& x) { return rows_to_explain(arguments, x); }});
   out.finish();
   out.commit();
   return status;

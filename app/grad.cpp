@@ -60,9 +60,12 @@ class Gradients {
     const auto x =
         residual_.add_to(std::move(input.source), plan.rows.out, arguments_.work.threads);
     if (weight_.is_unread()) weight_term_ = weight_.read();
-    const auto dy = dy_.open();
-    const auto mean = mean_ ? mean_->open() : nullptr;
-    const auto rstd = rstd_ ? rstd_->open() : nullptr;
+    const auto open = [&](Companion& companion) {
+      return rows_beside(x->info(), companion.open());
+    };
+    const auto dy = open(dy_);
+    const auto mean = mean_ ? open(*mean_) : nullptr;
+    const auto rstd = rstd_ ? open(*rstd_) : nullptr;
     const GradSources sources{*x, *dy, mean.get(), rstd.get()};
     std::size_t next = 0;
     const auto sink_if = [&](bool is_wanted) {
@@ -102,9 +105,9 @@ class Gradients {
       }
     });
     const DType dtype = output_dtype(x.dtype, arguments_.output.dtype);
-    GradientInputs inputs{residual_.check(x, dtype, name), dy_.info()};
-    if (mean_) inputs.mean = mean_->info();
-    if (rstd_) inputs.rstd = rstd_->info();
+    GradientInputs inputs{residual_.check(x, dtype, name), elements_beside(x, dy_.info())};
+    if (mean_) inputs.mean = row_numbers_beside(x, mean_->info());
+    if (rstd_) inputs.rstd = row_numbers_beside(x, rstd_->info());
     GradPlan plan = make_grad_plan(inputs, arguments_.normalization.options, dtype, wishes_);
     check_companions(x, name, [&] { weight_.check(plan.rows, name); });
     check_as(x);
@@ -176,7 +179,8 @@ int grad(const GradArguments& arguments) {
        [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
          gradients.find(tensor, name, outputs, ranks);
        },
-       input.keep_going, arguments.work.ranks, Deal::by_size});
+       input.keep_going, rows_in(input.rows, arguments.normalization.options.axes),
+       arguments.work.ranks, Deal::by_size});
 }
 
 }  // namespace lnorm::app

@@ -221,8 +221,17 @@ void add_input(CLI::App& app, InputArguments& input) {
   app.add_flag_callback(
       "--big-endian", [&options] { options.byte_order = std::endian::big; },
       "The elements of --from raw have their most significant byte first");
+  add_rows(app, input.rows);
   app.add_flag("--keep-going", input.keep_going,
                "Of several tensors do the others where one cannot be done");
+}
+
+void add_rows(CLI::App& app, std::optional<RowRange>& rows) {
+  add_parsed(
+      app, "--rows", [&rows](const std::string& text) { rows = parse_rows(text); },
+      "Only rows A up to B, numbered as stats numbers them; as in Python, A or B may be left out, "
+      "and negative ones count from the end",
+      "A:B");
 }
 
 void add_axes(CLI::App& app, const SetAxes& set) {

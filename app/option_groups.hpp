@@ -28,6 +28,7 @@ void add_repeated(CLI::App& app, const std::string& name,
 
 void add_as(CLI::App& app, std::optional<DType>& as);
 void add_input(CLI::App& app, InputArguments& input);
+void add_rows(CLI::App& app, std::optional<RowRange>& rows);
 using SetAxes = std::function<void(const NormalizedAxes&)>;
 void add_axes(CLI::App& app, const SetAxes& set);
 // The same, but --axis is that one axis.

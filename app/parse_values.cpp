@@ -108,6 +108,32 @@ std::vector<std::int64_t> parse_list(const std::string& option, std::string_view
   }
 }
 
+std::string range_text(const RowRange& range) {
+  const auto text = [](const std::optional<std::int64_t>& row) {
+    return row ? std::to_string(*row) : "";
+  };
+  return concat(text(range.first), ':', text(range.end));
+}
+
+RowRange parse_rows(const std::string& text) {
+  const auto row = [&](std::string_view part) -> std::optional<std::int64_t> {
+    if (part.empty()) return {};
+    return parse_integer_as("--rows", part, "an integer (rows 5 to 7 are written 5:8)");
+  };
+  const std::size_t colon = text.find(':');
+  if (colon != text.npos) {
+    return {row(std::string_view(text).substr(0, colon)),
+            row(std::string_view(text).substr(colon + 1))};
+  }
+  const std::optional<std::int64_t> only = row(text);
+  std::string hint;
+  if (only && *only < INT64_MAX) {
+    hint = concat("one row is --rows ", range_text(RowRange{only, *only + 1}));
+    if (*only == -1) hint.pop_back();  // 0 would be the first row
+  }
+  throw Error(concat("--rows: '", printable(text), "' is not A:B, which is rows A up to B"), hint);
+}
+
 DType parse_dtype(const std::string& option, const std::string& text, std::string_view choices) {
   std::string given = lower_case(text);
   for (const std::string_view prefix : {"torch.", "numpy.", "np.", "<", "="}) {

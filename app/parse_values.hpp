@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arguments.hpp"
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/measure/criteria.hpp"
 #include "lnorm/pipeline/pairs.hpp"
@@ -35,6 +36,11 @@ MismatchLimit parse_mismatch_limit(const std::string& text);
 
 // Integers with commas between them, as 3,4 or [3,4] or (3, 4).
 std::vector<std::int64_t> parse_list(const std::string& option, std::string_view text);
+
+// A:B of --rows.
+RowRange parse_rows(const std::string& text);
+// The same text again, as "5:8" or ":-1".
+std::string range_text(const RowRange& range);
 
 // One of the choices (float32|float64), in any case, also as f32, <f4 or torch.float32.
 DType parse_dtype(const std::string& option, const std::string& text, std::string_view choices);

@@ -93,7 +93,8 @@ int report(const ReportArguments& arguments) {
                                            several ? shown : "", picture));
          lines.emplace(number, std::move(line));
        },
-       arguments.input.keep_going});
+       arguments.input.keep_going,
+       rows_in(arguments.input.rows, arguments.normalization.options.axes)});
   if (lines.empty() && status != 0) return status;
   std::vector<page::Section> parts;
   if (several) {

@@ -27,15 +27,13 @@ TensorInfo ResidualInput::check(const TensorInfo& x, DType out, const InputName&
     throw Error(concat("--residual ", companion_->word(),
                        " can be read for one input alone, found several"));
   }
-  return sum_info(x, companion_->info(), rounded_to(out));
+  return sum_info(x, elements_beside(x, companion_->info()), rounded_to(out));
 }
 
 std::unique_ptr<TensorSource> ResidualInput::add_to(std::unique_ptr<TensorSource> x, DType out,
-                                                    int threads, const Cut& cut) {
-  if (cut) x = cut(std::move(x));
+                                                    int threads) {
   if (!companion_) return x;
-  auto residual = companion_->open();
-  if (cut) residual = cut(std::move(residual));
+  auto residual = rows_beside(x->info(), companion_->open());
   return summed(std::move(x), std::move(residual), rounded_to(out), threads);
 }
 

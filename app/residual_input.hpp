@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 
@@ -20,15 +19,12 @@ class ResidualInput {
  public:
   ResidualInput(const NormalizationArguments& arguments, std::optional<DType> as);
 
-  // What is normalized, where results have a dtype. Throws Error unless there is a residual for x, of its shape.
+  // What is normalized, where results have a dtype. Throws Error unless there is a residual for x, of its shape: of a
+  // slice that of the whole tensor.
   TensorInfo check(const TensorInfo& x, DType out, const InputName& name);
 
-  // What becomes of x and of the residual before they are added: the same part of both.
-  using Cut = std::function<std::unique_ptr<TensorSource>(std::unique_ptr<TensorSource>)>;
-
   // The same with its elements. Follows check of the same input. Throws Error.
-  std::unique_ptr<TensorSource> add_to(std::unique_ptr<TensorSource> x, DType out, int threads,
-                                       const Cut& cut = {});
+  std::unique_ptr<TensorSource> add_to(std::unique_ptr<TensorSource> x, DType out, int threads);
 
   // Follows the last element.
   void finish() const;

@@ -8,6 +8,7 @@
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
+#include "lnorm/core/slice.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
@@ -15,6 +16,7 @@
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/crew.hpp"
 #include "lnorm/report/member_table.hpp"
+#include "lnorm/report/numbers.hpp"
 #include "lnorm/report/text_sink.hpp"
 #include "progress_line.hpp"
 #include "terminal.hpp"
@@ -27,7 +29,8 @@ void write_heading(const TensorInfo& info, const ShowArguments& arguments, ByteS
   if (!arguments.header && !out.is_terminal()) return;
   out.write(output_style(arguments.color)
                 .heading(concat(printable(info.name), ": ", name(info.dtype), ", shape ",
-                                to_string(info.shape))));
+                                to_string(whole_of(info).shape),
+                                info.slice ? ", " + rows_text(*info.slice) : "")));
   out.write("\n");
 }
 
@@ -124,7 +127,7 @@ int show(const ShowArguments& arguments) {
   const Inputs inputs = open_inputs(input.names, input.options);
   const auto* const selection = std::get_if<Selection>(&inputs);
   // What is for a tensor does nothing to a list of them.
-  const bool is_for_tensor = arguments.header || !arguments.print.given.empty();
+  const bool is_for_tensor = arguments.header || !arguments.print.given.empty() || input.rows;
   ByteSink out("-");
   if (selection != nullptr && !is_for_tensor && lists(*selection)) {
     list(*selection, arguments.report, out);
@@ -138,6 +141,7 @@ int show(const ShowArguments& arguments) {
                   concat("lnorm stats ", shell_word(word), ' ', option, " has its statistics"));
     }
     Outputs none;
+    const NormalizedAxes last_axis = AxisList{{-1}};
     for_each_tensor(inputs, none,
                     {[&](const TensorInfo& x, const InputName&) {
                        check_as(input.options.as, x);
@@ -146,7 +150,8 @@ int show(const ShowArguments& arguments) {
                      [&](OpenedTensor& tensor, const InputName&, Outputs&, Ranks&) {
                        show_tensor(*gathered(std::move(tensor.source)), arguments, out);
                        if (tensor.format == Format::jsonl) out.flush();
-                     }});
+                     },
+                     false, rows_in(input.rows, last_axis)});
   }
   out.finish();
   out.commit();

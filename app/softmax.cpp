@@ -43,7 +43,8 @@ int softmax(const SoftmaxArguments& arguments) {
   const Inputs inputs = open_inputs(input.names, input.options);
   check_named(inputs);
   return for_each_tensor(inputs, outputs,
-                         {plan_tensor, run_tensor, input.keep_going, work.ranks, Deal::by_size});
+                         {plan_tensor, run_tensor, input.keep_going,
+                          rows_in(input.rows, arguments.axes), work.ranks, Deal::by_size});
 }
 
 }  // namespace lnorm::app

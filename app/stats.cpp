@@ -72,15 +72,17 @@ class StatsOfRows {
 int report_rows(const StatsArguments& arguments, const Inputs& inputs, ByteSink& out) {
   StatsOfRows of_rows(arguments, out);
   Outputs none;
-  return for_each_tensor(inputs, none,
-                         {[&](const TensorInfo& x, const InputName& name) {
-                            of_rows.check(x, name);
-                            return std::vector<TensorInfo>();
-                          },
-                          [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
-                            of_rows.report(tensor, name);
-                          },
-                          arguments.input.keep_going, arguments.work.ranks});
+  return for_each_tensor(
+      inputs, none,
+      {[&](const TensorInfo& x, const InputName& name) {
+         of_rows.check(x, name);
+         return std::vector<TensorInfo>();
+       },
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
+         of_rows.report(tensor, name);
+       },
+       arguments.input.keep_going,
+       rows_in(arguments.input.rows, arguments.normalization.options.axes), arguments.work.ranks});
 }
 
 // Of the tensor of a title.
@@ -115,23 +117,25 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
   };
   std::vector<TitledStats> found;
   Outputs none;
-  const int status =
-      for_each_tensor(selection, none,
-                      {[&](const TensorInfo& x, const InputName&) {
-                         check_as(arguments.input.options.as, x);
-                         plan(x);
-                         return std::vector<TensorInfo>();
-                       },
-                       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
-                         TensorSource& source = *tensor.source;
-                         const Plan rows = plan(source.info());
-                         tell_route(work, rows, source, nullptr);
-                         ProgressLine progress(work.progress, source.info());
-                         TensorStats stats = measure_tensor(
-                             source, rows, {work.threads, progress.callback(), &ranks});
-                         if (ranks.is_first()) found.push_back({name.title, std::move(stats)});
-                       },
-                       arguments.input.keep_going, work.ranks, Deal::by_size});
+  const int status = for_each_tensor(
+      selection, none,
+      {[&](const TensorInfo& x, const InputName&) {
+         check_as(arguments.input.options.as, x);
+         plan(x);
+         return std::vector<TensorInfo>();
+       },
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
+         TensorSource& source = *tensor.source;
+         const Plan rows = plan(source.info());
+         tell_route(work, rows, source, nullptr);
+         ProgressLine progress(work.progress, source.info());
+         TensorStats stats =
+             measure_tensor(source, rows, {work.threads, progress.callback(), &ranks});
+         if (ranks.is_first()) found.push_back({name.title, std::move(stats)});
+       },
+       arguments.input.keep_going,
+       rows_in(arguments.input.rows, arguments.normalization.options.axes), work.ranks,
+       Deal::by_size});
   gather(*work.ranks, found);
   std::map<std::string_view, const TensorStats*> by_title;
   for (const TitledStats& of_tensor : found) by_title.emplace(of_tensor.title, &of_tensor.stats);

@@ -18,7 +18,8 @@ const Words kNormalization{"--eps",    "--eps-on",   "--ddof",   "--unbiased",
                            "--weight", "--gamma",    "--scale",  "--bias",
                            "--beta",   "--shift",    "--kernel", "--zero-centered-weight",
                            "--rms",    "--residual", "--round"};
-const Words kInput{"--from", "--as", "--shape", "--offset", "--big-endian", "--keep-going"};
+const Words kInput{"--from",       "--as",   "--shape",     "--offset",
+                   "--big-endian", "--rows", "--keep-going"};
 const Words kOutput{"-o",         "--output",       "--to",   "--dtype",
                     "--saturate", "--output-scale", "--name", "--nan"};
 const Words kPrint{"--precision", "--edgeitems", "--threshold", "--linewidth", "--sci-mode"};
@@ -47,12 +48,13 @@ const std::vector<CommandHelp> kCommands{
        "--verbose"}}},
     {"compare",
      "lnorm compare ACTUAL EXPECTED [OPTIONS]",
-     {kAxes, {"--as",        "--rtol",           "--atol",         "--max-ulp",  "--no-equal-nan",
-              "--max-abs",   "--max-mismatched", "--max-mean-abs", "--max-rmse", "--min-cosine",
-              "--min-sqnr",  "--histogram",      "--common",       "--only",     "--skip",
-              "--rename",    "--tolerance",      "--keep-going",   "--worst",    "--by",
-              "--max-diffs", "--json",           "--csv",          "-q",         "--quiet",
-              "--color",     "--threads",        "--verbose",      "--page",     "--spec"}}},
+     {kAxes, {"--rows",         "--as",        "--rtol",           "--atol",         "--max-ulp",
+              "--no-equal-nan", "--max-abs",   "--max-mismatched", "--max-mean-abs", "--max-rmse",
+              "--min-cosine",   "--min-sqnr",  "--histogram",      "--common",       "--only",
+              "--skip",         "--rename",    "--tolerance",      "--keep-going",   "--worst",
+              "--by",           "--max-diffs", "--json",           "--csv",          "-q",
+              "--quiet",        "--color",     "--threads",        "--verbose",      "--page",
+              "--spec"}}},
     {"softmax",
      "lnorm softmax [INPUT...] [OPTIONS]",
      {kAxes, kInput, kOutput, kPrint, {"--threads", "--verbose"}}},

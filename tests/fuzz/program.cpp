@@ -70,6 +70,9 @@ const std::vector<Words> kCommands{
     {"report", "@", "--softmax"},
     {"report", "@", "--axes", "0", "--eps", "0", "--weight", "@", "-o", "/dev/null"},
     {"compare", "@:a", "@:b", "--page", "/dev/null"},
+    {"grad", "@", "--dy", "@", "--rows", "1:3", "--to", "json", "--dweight", "/dev/null"},
+    {"explain", "@", "--rows", "-2:", "--axes", "0", "--json"},
+    {"report", "@", "--rows", ":2", "-o", "/dev/null"},
 };
 
 // The others are drawn: option by option, and a value for each that takes one. % is a folder for files. Of
@@ -141,6 +144,7 @@ const std::vector<Option> kOptions{
     {{"--dtype", "float8_e4m3fn", "--saturate"}, {}, "am"},
     {{"--dtype", "float8_e5m2", "--output-scale"}, {"448", "-1e-3", "1e300", "0", "x"}, "am"},
     {{"--page"}, {"%p.html", "%p.npy"}, "c"},
+    {{"--rows"}, {"0:1", "1:", ":2", "-1:", "1:2", ":", "2:1", "-2:-1", "3:9"}, "atcms"},
 };
 const Words kMembers{"@", "@:x", "@:a", "@:1", "@:", "@:*", "@:?"};
 

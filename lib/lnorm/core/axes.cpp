@@ -81,7 +81,8 @@ struct NormalizedAxisList {
 }  // namespace
 
 Axes resolve_axes(const TensorInfo& x, const NormalizedAxes& axes) {
-  return std::visit(NormalizedAxisList{x}, axes);
+  const NormalizedAxisList list{x};
+  return x.slice ? list.from(1) : std::visit(list, axes);
 }
 
 Axes kept_axes(const Shape& shape, const Axes& normalized) {
@@ -103,6 +104,12 @@ Shape row_shape(const Shape& shape, const Axes& normalized, bool keepdim) {
   Shape result = shape;
   for (const std::size_t axis : normalized) result[axis] = 1;
   return result;
+}
+
+void check_same_shape(const TensorInfo& tensor, const TensorInfo& x) {
+  if (tensor.shape == x.shape) return;
+  throw Error(concat(printable(tensor.name), " has shape ", to_string(tensor.shape), ", but ",
+                     printable(x.name), " has shape ", to_string(x.shape)));
 }
 
 }  // namespace lnorm

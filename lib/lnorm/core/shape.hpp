@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +11,9 @@ namespace lnorm {
 
 // Extents of a tensor, outermost first; empty for a zero-dimensional tensor, which has one element.
 using Shape = std::vector<std::int64_t>;
+
+// Axes by their numbers, in ascending order.
+using Axes = std::vector<std::size_t>;
 
 inline constexpr std::size_t kMaxRank = 64;
 

@@ -38,14 +38,14 @@ class GatheredTensor final : public RandomAccessSource {
   RowView view_;
 };
 
-// All rows of a source in a temporary file, where they lie as another view says.
+// Rows of a source, from one on, in a temporary file, where they lie as another view says.
 std::unique_ptr<TensorSource> copied(TensorSource& given, const RowView& from,
                                      const TensorInfo& info, const RowView& to,
-                                     const ForEachTile& for_each_tile) {
+                                     const ForEachTile& for_each_tile, std::int64_t first_row = 0) {
   const auto positioned = given.has_positions() ? nullptr : spooled(given);
   TensorSource& source = positioned ? *positioned : given;
   TensorSpool spool(info);
-  copy_tiles(source, from, spool, to, for_each_tile);
+  copy_tiles(source, from, spool, to, for_each_tile, first_row);
   source.finish();
   return spool.source();
 }
@@ -76,6 +76,13 @@ std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows
   TensorInfo info = c_ordered(source.info());
   info.shape = {rows.rows(), rows.row_length()};
   return copied(source, rows, info, rows.lined_up(), for_each_tile);
+}
+
+std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows,
+                                       std::int64_t first, const TensorInfo& info,
+                                       const ForEachTile& for_each_tile) {
+  const RowView to = RowView::contiguous(info.shape.front(), rows.row_length());
+  return copied(source, rows, info, to, for_each_tile, first);
 }
 
 }  // namespace lnorm

@@ -20,4 +20,9 @@ std::unique_ptr<TensorSource> transposed(TensorSource& source, const ForEachTile
 std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows,
                                        const ForEachTile& for_each_tile);
 
+// The same of some rows, from the first on: as many as info has, which is what they are then.
+std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows,
+                                       std::int64_t first, const TensorInfo& info,
+                                       const ForEachTile& for_each_tile);
+
 }  // namespace lnorm

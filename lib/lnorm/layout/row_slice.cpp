@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "lnorm/core/slice.hpp"
+#include "lnorm/layout/reorder.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/layout/tiles.hpp"
 
@@ -19,20 +21,14 @@ RowView view_of(const TensorInfo& x, const Axes& axes) {
                              element_count(extents(x.shape, axes)));
 }
 
-TensorInfo slice_info(TensorInfo x, const RowView& view, std::int64_t count) {
-  x.shape = {count, view.row_length()};
-  x.order = MemoryOrder::c;
-  return x;
-}
-
-class RowSlice final : public TensorSource {
+class SlicedSource final : public TensorSource {
  public:
   // Without positions rows lie one after another.
-  RowSlice(std::unique_ptr<TensorSource> source, const RowView& view, std::int64_t first,
-           std::int64_t count)
-      : TensorSource(slice_info(source->info(), view, count)),
+  SlicedSource(TensorInfo info, std::unique_ptr<TensorSource> source, RowView view,
+               std::int64_t first)
+      : TensorSource(std::move(info)),
         source_(std::move(source)),
-        view_(view),
+        view_(std::move(view)),
         first_(first) {
     if (!has_positions()) source_->skip(first * view_.row_length() * item());
   }
@@ -56,13 +52,22 @@ class RowSlice final : public TensorSource {
 
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
     const std::int64_t length = view_.row_length();
+    if (view_.is_contiguous()) {
+      return source_->read_at(first_ * length * item() + position, to);
+    }
+    // Whole rows at once; at both ends there may be parts of a row.
     std::vector<std::byte> packed;
-    std::vector<std::byte> row;
-    for (std::int64_t at = position / item(); !to.empty(); at += std::ssize(row) / item()) {
-      const std::int64_t count = std::min(length - at % length, std::ssize(to) / item());
-      read_tile(*source_, view_, {first_ + at / length, 1, at % length, count}, packed, row);
-      std::copy(row.begin(), row.end(), to.begin());
-      to = to.subspan(row.size());
+    std::vector<std::byte> rows;
+    for (std::int64_t at = position / item(); !to.empty();) {
+      const std::int64_t items = std::ssize(to) / item();
+      Tile tile{first_ + at / length, items / length, 0, length};
+      if (at % length > 0 || tile.rows == 0) {
+        tile = {tile.first_row, 1, at % length, std::min(length - at % length, items)};
+      }
+      read_tile(*source_, view_, tile, packed, rows);
+      std::copy(rows.begin(), rows.end(), to.begin());
+      to = to.subspan(rows.size());
+      at += tile.rows * tile.count;
     }
   }
 
@@ -82,13 +87,35 @@ class RowSlice final : public TensorSource {
   std::int64_t next_ = 0;
 };
 
+// Whether blocks of rows lie in runs so short that it takes less time to have the rows copied in longer ones.
+bool is_scattered(const RowView& view, const TensorInfo& slice, std::int64_t first) {
+  constexpr std::int64_t kBlockBytes = 256 << 10;
+  constexpr std::int64_t kFewBytes = 1 << 20;
+  constexpr std::int64_t kShortRunBytes = 256;
+  const std::int64_t rows = slice.shape.front();
+  const std::int64_t row_bytes =
+      view.row_length() * static_cast<std::int64_t>(item_size(slice.dtype));
+  if (view.is_contiguous() || rows * row_bytes < kFewBytes) return false;
+  const Tile block{first, std::clamp<std::int64_t>(kBlockBytes / row_bytes, 1, rows), 0,
+                   view.row_length()};
+  // Runs grow with the rows that are taken at once.
+  return rows >= 4 * block.rows && block.rows * row_bytes < kShortRunBytes * view.count_runs(block);
+}
+
+void in_turn(std::int64_t tiles, std::int64_t, const TileWork& work, const TileWork&) {
+  TileRoom room;
+  for (std::int64_t number = 0; number < tiles; ++number) work(number, room);
+}
+
 }  // namespace
 
 std::unique_ptr<TensorSource> rows_of(std::unique_ptr<TensorSource> source, const Axes& axes,
                                       std::int64_t first, std::int64_t count) {
-  const RowView view = view_of(source->info(), axes);
+  TensorInfo info = slice_info(source->info(), axes, first, count);
+  RowView view = view_of(source->info(), axes);
   if (!view.is_contiguous() && !source->has_positions()) source = spooled(*source);
-  return std::make_unique<RowSlice>(std::move(source), view, first, count);
+  if (is_scattered(view, info, first)) return lined_up(*source, view, first, info, in_turn);
+  return std::make_unique<SlicedSource>(std::move(info), std::move(source), std::move(view), first);
 }
 
 }  // namespace lnorm

@@ -95,11 +95,11 @@ void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, s
 }
 
 void copy_tiles(const TensorSource& source, const RowView& from, const TensorSink& sink,
-                const RowView& to, const ForEachTile& for_each_tile) {
+                const RowView& to, const ForEachTile& for_each_tile, std::int64_t first_row) {
   constexpr std::int64_t kTileBytes = std::int64_t{2} << 20;
   constexpr std::int64_t kLeastCount = 1024;
-  const std::int64_t rows = from.rows();
-  const std::int64_t row_length = from.row_length();
+  const std::int64_t rows = to.rows();
+  const std::int64_t row_length = to.row_length();
   if (rows == 0 || row_length == 0) return;
   const std::size_t item = item_size(source.info().dtype);
   const std::int64_t elements = kTileBytes / static_cast<std::int64_t>(item);
@@ -108,11 +108,12 @@ void copy_tiles(const TensorSource& source, const RowView& from, const TensorSin
   const std::int64_t parts = (row_length + count - 1) / count;
   const std::int64_t tiles = parts * ((rows + tile_rows - 1) / tile_rows);
   const auto copy = [&](std::int64_t number, TileRoom& room) {
-    const std::int64_t first_row = number / parts * tile_rows;
+    const std::int64_t row = number / parts * tile_rows;
     const std::int64_t first = number % parts * count;
-    const Tile tile{first_row, std::min(tile_rows, rows - first_row), first,
+    const Tile tile{row, std::min(tile_rows, rows - row), first,
                     std::min(count, row_length - first)};
-    read_tile(source, from, tile, room.packed, room.rows);
+    read_tile(source, from, {first_row + row, tile.rows, first, tile.count}, room.packed,
+              room.rows);
     write_tile(sink, to, tile, item, room.rows, room.packed);
   };
   for_each_tile(tiles, 2 * kTileBytes, copy, {});

@@ -57,9 +57,9 @@ using TileWork = std::function<void(std::int64_t number, TileRoom& room)>;
 using ForEachTile = std::function<void(std::int64_t tiles, std::int64_t bytes, const TileWork& work,
                                        const TileWork& end)>;
 
-// Copies all rows, which are those of both views, in tiles with runs as long as memory allows. source and
-// sink have positions. Does not finish them.
+// Copies all rows of to, which are those of from, from its row first_row on, in tiles with runs as long as memory allows.
+// source and sink have positions. Does not finish them.
 void copy_tiles(const TensorSource& source, const RowView& from, const TensorSink& sink,
-                const RowView& to, const ForEachTile& for_each_tile);
+                const RowView& to, const ForEachTile& for_each_tile, std::int64_t first_row = 0);
 
 }  // namespace lnorm

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "lnorm/core/double_double.hpp"
+#include "lnorm/core/slice.hpp"
 #include "lnorm/measure/ulp.hpp"
 
 namespace lnorm {
@@ -209,8 +210,12 @@ std::vector<Failure> Comparison::failures() const {
   return result;
 }
 
-Shape Comparison::row_index(std::int64_t position) const {
-  return extents(index_of(position, actual.shape), kept_axes(actual.shape, rows->axes));
+Shape Comparison::index(const ElementPair& pair) const {
+  return index_of(slice ? position_in_whole(*slice, pair.position) : pair.position, actual.shape);
+}
+
+Shape Comparison::row_index(const ElementPair& pair) const {
+  return extents(index(pair), kept_axes(actual.shape, rows->axes));
 }
 
 void Comparison::clear(std::int64_t position, std::uint64_t floor) {

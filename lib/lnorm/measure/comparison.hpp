@@ -45,8 +45,9 @@ struct Failure {
 };
 
 struct Comparison {
-  TensorInfo actual;
+  TensorInfo actual;  // the whole tensors, where only some rows were looked at
   TensorInfo expected;
+  std::optional<RowSlice> slice;  // these rows; positions and counts of elements are of them alone
   Criteria criteria;
 
   // If the shapes differ nothing else has been looked at.
@@ -83,8 +84,14 @@ struct Comparison {
 
   bool equal() const { return same_shape && failures().empty(); }
 
-  // The index of the row in which an element lies. Requires rows.
-  Shape row_index(std::int64_t position) const;
+  // The number of the first row, in the whole tensors.
+  std::int64_t first_row() const noexcept { return slice ? slice->first : 0; }
+
+  // Where an element lies in the whole tensors.
+  Shape index(const ElementPair& pair) const;
+
+  // The index of the row in which an element lies, in the whole tensors. Requires rows.
+  Shape row_index(const ElementPair& pair) const;
 
   // Back to nothing found, before the element at a position. The tensors and the criteria stay. worst takes
   // what is worse than a floor.
@@ -96,7 +103,7 @@ struct Comparison {
   // All but the error map.
   template <class Archive>
   void carry(Archive& archive) {
-    archive(actual, expected, criteria, same_shape, elements, mismatched, out_of_tolerance,
+    archive(actual, expected, slice, criteria, same_shape, elements, mismatched, out_of_tolerance,
             first_mismatches, non_finite_one_side, rounded_to_infinity, non_finite_differing,
             absolute, relative, ulps, ulp_counts, errors, rows, worst, row_max_axes);
   }

@@ -108,8 +108,9 @@ struct StatsHistograms {
 
 // All that a report needs.
 struct Stats {
-  TensorInfo x;
-  Axes axes;  // normalized
+  TensorInfo x;                   // the whole tensor, where only some rows were looked at
+  Axes axes;                      // normalized
+  std::optional<RowSlice> slice;  // these rows; the numbers below count from the first of them
   Formula formula;
   bool weight = false;  // whether the output was multiplied by one, or by 1 + weight
   bool zero_centered_weight = false;
@@ -119,6 +120,11 @@ struct Stats {
   StatsSummary summary;
   EachStatsRow each_row;
   std::optional<StatsHistograms> histograms;
+
+  // Of the whole tensor, the number of a row that was looked at.
+  std::int64_t row_number(std::int64_t row) const noexcept {
+    return row + (slice ? slice->first : 0);
+  }
 };
 
 }  // namespace lnorm

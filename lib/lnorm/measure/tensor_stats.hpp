@@ -30,8 +30,9 @@ struct LargestElement {
 };
 
 struct TensorStats {
-  TensorInfo x;
-  Axes axes;  // along which rows go
+  TensorInfo x;                   // the whole tensor, where only some rows were looked at
+  Axes axes;                      // along which rows go
+  std::optional<RowSlice> slice;  // these rows, of which there are so many:
   std::int64_t rows = 0;
   std::int64_t row_length = 0;
   std::int64_t ddof = 0;  // of the variances
@@ -42,7 +43,7 @@ struct TensorStats {
 
   template <class Archive>
   void carry(Archive& archive) {
-    archive(x, axes, rows, row_length, ddof, non_finite, means, variances, largest);
+    archive(x, axes, slice, rows, row_length, ddof, non_finite, means, variances, largest);
   }
 };
 

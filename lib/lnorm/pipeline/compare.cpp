@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/slice.hpp"
 #include "lnorm/layout/row_source.hpp"
 #include "lnorm/pipeline/mismatched_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -45,6 +46,18 @@ std::optional<Axes> axes_of_row_max(const Shape& shape, const std::optional<Axes
     if ((*row_axes)[i] != shape.size() - row_axes->size() + i) return {};
   }
   return row_axes;
+}
+
+// What is said of rows, which are those of a slice, in axes and indices of the whole tensors.
+void name_in_whole(Comparison& result) {
+  const RowSlice& slice = *result.slice;
+  result.row_max_axes = slice.axes;
+  if (!result.rows) return;
+  MismatchedRows& rows = *result.rows;
+  rows.axes = slice.axes;
+  if (rows.mismatched > 0) {
+    rows.first = index_of(slice.first + rows.first.front(), row_shape(slice.shape, slice.axes));
+  }
 }
 
 }  // namespace
@@ -91,8 +104,9 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
                              const Listed& listed, const RunOptions& options,
                              const std::optional<Axes>& row_axes) {
   Comparison result;
-  result.actual = actual.info();
-  result.expected = expected.info();
+  result.actual = whole_of(actual.info());
+  result.expected = whole_of(expected.info());
+  result.slice = actual.info().slice;
   result.criteria = criteria;
   result.same_shape = actual.info().shape == expected.info().shape;
   Ranks& ranks = *options.ranks;
@@ -206,6 +220,7 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
         });
   }
   if (rows) result.rows = rows->result();
+  if (result.slice) name_in_whole(result);
   result.error_map = std::move(map);
   return result;
 }

@@ -20,25 +20,11 @@ void add_reason(Route& route, std::string_view reason) {
   route.reason += concat(route.reason.empty() ? "" : "; ", reason);
 }
 
-void check_saved(const TensorInfo& saved, const TensorInfo& x, const Plan& plan) {
-  const Shape kept = plan.row_shape(true);
-  const Shape dropped = plan.row_shape(false);
-  if (saved.shape != kept && saved.shape != dropped) {
-    throw Error(concat(printable(saved.name), " has shape ", to_string(saved.shape),
-                       ", expected a number for each row of ", printable(x.name), ", shape ",
-                       to_string(kept), " or ", to_string(dropped)));
-  }
-  if (!is_floating(saved.dtype)) {
-    throw Error(concat(printable(saved.name), " is ", name(saved.dtype),
-                       ", expected float16, bfloat16, float32 or float64"));
-  }
-}
-
 }  // namespace
 
 GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& options,
                         std::optional<DType> dtype, const GradientWishes& wishes) {
-  check_gradient_shape(inputs.dy, inputs.x);
+  check_same_shape(inputs.dy, inputs.x);
   TensorInfo x = inputs.x;
   const bool x_alone = is_transposed(x) && !is_transposed(inputs.dy);
   const bool dy_alone = is_transposed(inputs.dy) && !is_transposed(x);
@@ -55,7 +41,7 @@ GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& op
   const auto passage_of = [&](const std::optional<TensorInfo>& saved) {
     Passage passage;
     if (!saved) return passage;
-    check_saved(*saved, x, plan.rows);
+    check_saved(*saved, x, plan.rows.axes);
     passage.needs_positions = !plan.rows.rows_in_order();
     passage.transposes = is_transposed(*saved);
     return passage;
@@ -71,10 +57,18 @@ GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& op
   return plan;
 }
 
-void check_gradient_shape(const TensorInfo& dy, const TensorInfo& x) {
-  if (dy.shape == x.shape) return;
-  throw Error(concat(printable(dy.name), " has shape ", to_string(dy.shape), ", but ",
-                     printable(x.name), " has shape ", to_string(x.shape)));
+void check_saved(const TensorInfo& saved, const TensorInfo& x, const Axes& axes) {
+  const Shape kept = row_shape(x.shape, axes, true);
+  const Shape dropped = row_shape(x.shape, axes);
+  if (saved.shape != kept && saved.shape != dropped) {
+    throw Error(concat(printable(saved.name), " has shape ", to_string(saved.shape),
+                       ", expected a number for each row of ", printable(x.name), ", shape ",
+                       to_string(kept), " or ", to_string(dropped)));
+  }
+  if (!is_floating(saved.dtype)) {
+    throw Error(concat(printable(saved.name), " is ", name(saved.dtype),
+                       ", expected float16, bfloat16, float32 or float64"));
+  }
 }
 
 TensorInfo parameter_gradient(const Plan& plan, const TensorInfo* weight,

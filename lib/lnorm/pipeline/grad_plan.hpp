@@ -41,8 +41,8 @@ struct GradPlan {
 GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& options,
                         std::optional<DType> dtype = {}, const GradientWishes& wishes = {});
 
-// Throws Error, naming both shapes, unless dy has the shape of x.
-void check_gradient_shape(const TensorInfo& dy, const TensorInfo& x);
+// Throws Error unless saved statistics have a number for each row of x, of these normalized axes.
+void check_saved(const TensorInfo& saved, const TensorInfo& x, const Axes& axes);
 
 // What dweight and dbias are, but for their names: in the shape of the weight, if there is one, else the normalized
 // shape; of dtype, if it is given, else the weight's, if that is a float, else dx's.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/slice.hpp"
 #include "lnorm/kernel/moments.hpp"
 #include "lnorm/kernel/softmax.hpp"
 
@@ -135,8 +136,9 @@ void StatsObserver::report(const std::function<void()>& write) const {
 
 Stats StatsObserver::stats(const TensorInfo& x) const {
   Stats result;
-  result.x = x;
-  result.axes = plan_.axes;
+  result.x = whole_of(x);
+  result.axes = x.slice ? x.slice->axes : plan_.axes;
+  result.slice = x.slice;
   result.formula = plan_.formula;
   result.out = plan_.out;
   result.columns = stats_columns(wanted_.softmax);

@@ -97,10 +97,7 @@ std::unique_ptr<TensorSource> in_c_order(std::unique_ptr<TensorSource> source, i
 
 TensorInfo sum_info(const TensorInfo& x, const TensorInfo& residual,
                     std::optional<DType> rounded_to) {
-  if (residual.shape != x.shape) {
-    throw Error(concat(printable(residual.name), " has shape ", to_string(residual.shape), ", but ",
-                       printable(x.name), " has shape ", to_string(x.shape)));
-  }
+  check_same_shape(residual, x);
   const auto dtype = rounded_to ? rounded_to : exact_sum_dtype(x.dtype, residual.dtype);
   if (!dtype) {
     throw Error(

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/slice.hpp"
 #include "lnorm/io/spool.hpp"
 #include "lnorm/kernel/moments.hpp"
 #include "lnorm/layout/row_source.hpp"
@@ -149,13 +150,14 @@ void merge(Ranks& ranks, TensorStats& stats, Columns& columns) {
 
 TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptions& options) {
   TensorStats stats;
-  stats.x = given.info();
-  stats.axes = plan.axes;
+  stats.x = whole_of(given.info());
+  stats.slice = given.info().slice;
+  stats.axes = stats.slice ? stats.slice->axes : plan.axes;
   stats.rows = plan.rows;
   stats.row_length = plan.row_length;
   stats.ddof = plan.formula.ddof;
   Ranks& ranks = *options.ranks;
-  check_same(ranks, stats.x);
+  check_same(ranks, given.info());
   const bool deals = all_agree(ranks, can_deal(given, plan.route.in));
   if (!deals && !ranks.is_first()) return stats;
   const std::int64_t rows = plan.row_length > 0 ? plan.rows : 0;
@@ -211,6 +213,9 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
   source.finish();
   stats.largest = finder.largest();
   if (deals) merge(ranks, stats, columns);
+  if (stats.slice && stats.largest) {
+    stats.largest->position = position_in_whole(*stats.slice, stats.largest->position);
+  }
   const auto each_value = [&](std::int64_t step, const SeeValues& see) {
     records.replay_each(step, [&](std::span<const std::byte> bytes) {
       std::vector<RowRecord> some(bytes.size() / sizeof(RowRecord));

@@ -92,7 +92,7 @@ Json ulp_json(const Comparison& comparison) {
 }
 
 Json pair_json(const Comparison& comparison, const ElementPair& pair) {
-  return {{"index", index_of(pair.position, comparison.actual.shape)},
+  return {{"index", comparison.index(pair)},
           {"actual", json_value(pair.actual, comparison.actual.dtype)},
           {"expected", json_value(pair.expected, comparison.expected.dtype)}};
 }
@@ -101,7 +101,7 @@ Json worst_json(const Comparison& comparison) {
   Json elements = Json::array();
   for (const WorstElement& element : comparison.worst.elements()) {
     Json json = pair_json(comparison, element.pair);
-    if (comparison.rows) json["row"] = comparison.row_index(element.pair.position);
+    if (comparison.rows) json["row"] = comparison.row_index(element.pair);
     const auto& distances = element.distances;
     json["ulp"] = distances ? ulps_json(distances->ulps) : Json();
     json["absolute"] = distances ? json_value(distances->absolute) : Json();
@@ -151,6 +151,7 @@ Json comparison_object(const Comparison& comparison) {
               {"ulp", counted(ulp_json(comparison))},
               {"mismatches", mismatches},
               {"worst", counted(worst_json(comparison))}};
+  if (comparison.slice) report["slice"] = json_value(*comparison.slice);
   if (comparison.rows) report["rows"] = rows_json(*comparison.rows);
   return report;
 }

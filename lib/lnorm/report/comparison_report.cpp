@@ -28,7 +28,8 @@ class ComparisonText {
       return text_;
     }
     add(names, c_.equal() ? style_.good(" agree") : style_.bad(" differ"), " (",
-        dtypes_text(c_, " and "), ", shape ", to_string(c_.expected.shape), ')');
+        dtypes_text(c_, " and "), ", shape ", to_string(c_.expected.shape),
+        c_.slice ? ", " + rows_text(*c_.slice) : "", ')');
     text_ += style_.folded(concat("mismatched: ", c_.mismatched, " / ", c_.elements, " (",
                                   percentage_text(c_.mismatched, c_.elements), "), ",
                                   criteria_text(c_.criteria)));
@@ -57,9 +58,7 @@ class ComparisonText {
     text_ += concat(parts..., '\n');
   }
 
-  std::string place(const ElementPair& pair) const {
-    return to_string(index_of(pair.position, c_.actual.shape));
-  }
+  std::string place(const ElementPair& pair) const { return to_string(c_.index(pair)); }
 
   // Numbers of two dtypes are written as float64, so that it shows where they differ.
   std::string text_of(Number value, DType dtype) const {
@@ -120,7 +119,7 @@ class ComparisonText {
   TableLine line_of(const WorstElement& element) const {
     const ElementPair& pair = element.pair;
     TableLine line{place(pair), {}};
-    if (c_.rows) line = {to_string(c_.row_index(pair.position)), {place(pair)}};
+    if (c_.rows) line = {to_string(c_.row_index(pair)), {place(pair)}};
     line.cells.insert(line.cells.end(), {actual(pair), expected(pair)});
     if (const auto& distances = element.distances) {
       line.cells.insert(line.cells.end(), {ulps_text(distances->ulps, c_.expected.dtype),

@@ -395,9 +395,6 @@ class ExplanationText {
     return text.find(' ') == text.npos ? concat("√", text) : concat("√(", text, ")");
   }
 
-  static std::string index_text(std::int64_t number, const Shape& shape) {
-    return shape.size() < 2 ? std::to_string(number) : to_string(index_of(number, shape));
-  }
   std::string index(std::int64_t number) const {
     return index_text(number, extents(e_.x.shape, e_.axes));
   }

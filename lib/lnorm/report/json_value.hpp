@@ -7,6 +7,7 @@
 
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/number.hpp"
+#include "lnorm/core/slice.hpp"
 #include "lnorm/measure/column_summary.hpp"
 
 namespace lnorm {
@@ -32,6 +33,10 @@ inline nlohmann::ordered_json json_value(const ColumnSummary& column) {
           {"min", json_value(column.min)},
           {"median", json_value(column.median)},
           {"max", json_value(column.max)}};
+}
+
+inline nlohmann::ordered_json json_value(const RowSlice& slice) {
+  return {{"first", slice.first}, {"rows", slice.count}, {"of", all_rows(slice)}};
 }
 
 // On one line. Bytes of a name that are not UTF-8 become U+FFFD.

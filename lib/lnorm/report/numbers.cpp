@@ -42,6 +42,20 @@ std::string axes_text(const Axes& axes) {
   return text;
 }
 
+std::string index_text(std::int64_t number, const Shape& shape) {
+  return shape.size() < 2 ? std::to_string(number) : to_string(index_of(number, shape));
+}
+
+std::string rows_text(const RowSlice& slice) {
+  const Shape rows = row_shape(slice.shape, slice.axes);
+  const std::int64_t all = element_count(rows);
+  if (slice.count == 0) return concat("none of ", counted(all, "row"));
+  const std::string first = index_text(slice.first, rows);
+  if (slice.count == 1) return concat("row ", first, " of ", all);
+  return concat("rows ", first, " to ", index_text(slice.first + slice.count - 1, rows), " of ",
+                all);
+}
+
 std::string value_text(double value) { return shortest(value, value); }
 
 std::string value_text(Number value, DType dtype) {

@@ -7,12 +7,19 @@
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/shape.hpp"
+#include "lnorm/core/tensor_info.hpp"
 
 // Numbers as reports write them.
 namespace lnorm {
 
 // "axis 2", "axes 0, 1 and 2", "no axes".
 std::string axes_text(const Axes& axes);
+
+// The index of a number in C order: along one axis it is that number, along several it is written as a shape is.
+std::string index_text(std::int64_t number, const Shape& shape);
+
+// Which rows of how many: "rows 5 to 7 of 4096", "row (0, 2) of 6", "none of 4 rows".
+std::string rows_text(const RowSlice& slice);
 
 // The shortest decimal that reads back as the same value of its dtype, of narrower floats as of float32: 23.5, 23,
 // 1e-05; nan, inf, -inf.

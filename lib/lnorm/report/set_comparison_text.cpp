@@ -93,13 +93,16 @@ class SetReport {
 
   void add_head() {
     const auto dtype = common([](const Comparison& c) { return dtypes_text(c, " and "); });
+    const auto rows =
+        common([](const Comparison& c) { return c.slice ? ", " + rows_text(*c.slice) : ""; });
     const auto criteria = common([](const Comparison& c) { return criteria_text(c.criteria); });
     has_dtypes_ = !dtype;
     const std::string verdict = set_.differ()  ? style_.bad(" differ")
                                 : set_.equal() ? style_.good(" agree")
                                                : " agree as far as they can be read";
     add(printable(set_.actual), " and ", printable(set_.expected), verdict,
-        dtype ? concat(" (", *dtype, ")") : "", criteria ? concat(", ", *criteria) : "");
+        dtype ? concat(" (", *dtype, ")") : "", rows.value_or(""),
+        criteria ? concat(", ", *criteria) : "");
   }
 
   Line line_of(std::size_t number) const {

@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json head_json(const Stats& stats) {
-  return {
+  Json result{
       {"schema", 1},
       {"command", "stats"},
       {"input", {{"name", stats.x.name}, {"dtype", name(stats.x.dtype)}, {"shape", stats.x.shape}}},
@@ -26,6 +26,8 @@ Json head_json(const Stats& stats) {
       {"weight", stats.weight},
       {"zero_centered_weight", stats.zero_centered_weight},
       {"bias", stats.bias}};
+  if (stats.slice) result["slice"] = json_value(*stats.slice);
+  return result;
 }
 
 Json row_json(const Stats& stats, std::int64_t number, const StatsRow& row) {
@@ -63,8 +65,7 @@ void write_stats_json(const Stats& stats, ByteSink& bytes) {
   std::int64_t number = 0;
   stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) {
     if (number > 0) bytes.write(",");
-    bytes.write(json_text(row_json(stats, number, row)));
-    ++number;
+    bytes.write(json_text(row_json(stats, stats.row_number(number++), row)));
   });
   bytes.write("],\"summary\":");
   bytes.write(json_text(summary_json(stats)));
@@ -77,7 +78,7 @@ void write_stats_csv(const Stats& stats, ByteSink& bytes) {
     line += concat(',', column.tensor, '_', column.name);
   }
   bytes.write(line + '\n');
-  std::int64_t number = 0;
+  std::int64_t number = stats.row_number(0);
   stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) {
     line = std::to_string(number++);
     for (const std::int64_t count : {row.input.non_finite, row.output.non_finite}) {

@@ -68,7 +68,7 @@ class StatsText {
     bytes_.write(style_.folded(concat(
         printable(stats_.x.name), ": ", name(stats_.x.dtype), ", shape ", to_string(stats_.x.shape),
         ", ", formula.rms ? "RMS-" : "", "normalized over ", axes_text(stats_.axes))));
-    bytes_.write(style_.folded(rows_text()));
+    bytes_.write(style_.folded(numbering_text()));
     bytes_.write(style_.folded(concat("eps ", value_text(formula.eps), " on the ",
                                       formula.eps_on == EpsOn::std ? "root of the " : "",
                                       formula.rms ? "mean of squares" : "variance", ", ",
@@ -79,21 +79,24 @@ class StatsText {
   }
 
   // How many rows, and what their numbers are: said before one is named.
-  std::string rows_text() const {
+  std::string numbering_text() const {
     const std::int64_t rows = element_count(rows_);
     const std::int64_t length = element_count(extents(stats_.x.shape, stats_.axes));
-    std::string text = concat(counted(rows, "row"), " of ", counted(length, "element"));
+    const std::int64_t shown = stats_.slice ? stats_.slice->count : rows;
+    std::string text = concat(counted(shown, "row"), " of ", counted(length, "element"));
     if (rows < 2) return text;
-    const Axes kept = kept_axes(stats_.x.shape, stats_.axes);
-    return text + concat(", numbered ", row_text(0), " to ", row_text(rows - 1), " along ",
-                         axes_text(kept));
+    const std::string along = " along " + axes_text(kept_axes(stats_.x.shape, stats_.axes));
+    if (shown < rows) return concat(text, ": ", rows_text(*stats_.slice), along);
+    return concat(text, ", numbered ", index_text(0, rows_), " to ", index_text(rows - 1, rows_),
+                  along);
   }
 
   void write_non_finite(const NonFinite& found, std::string_view where, std::string_view remark) {
     if (found.rows == 0) return;
-    std::string text = style_.folded(concat(
-        "NaN or infinity in ", where, found.rows, " of ", counted(stats_.summary.rows, "row"), " (",
-        counted(found.elements, "element"), "), first in row ", row_text(found.first_row), remark));
+    std::string text = style_.folded(
+        concat("NaN or infinity in ", where, found.rows, " of ",
+               counted(stats_.summary.rows, "row"), " (", counted(found.elements, "element"),
+               "), first in row ", index_text(stats_.row_number(found.first_row), rows_), remark));
     text.pop_back();  // color ends before the line does
     write_line(style_.bad(text));
   }
@@ -104,13 +107,8 @@ class StatsText {
     return text.empty() ? text : ", with " + text;
   }
 
-  // A row's index along one axis is a number, along several it is written as a shape is.
-  std::string row_text(std::int64_t number) const {
-    return rows_.size() < 2 ? std::to_string(number) : to_string(index_of(number, rows_));
-  }
-
   TableLine line_of(std::int64_t number, const StatsRow& row) const {
-    TableLine line{row_text(number), {}};
+    TableLine line{index_text(stats_.row_number(number), rows_), {}};
     if (stats_.summary.input.rows > 0) line.cells.push_back(std::to_string(row.input.non_finite));
     for (const StatsColumn& column : stats_.columns) line.cells.push_back(cell(column.of(row)));
     return line;

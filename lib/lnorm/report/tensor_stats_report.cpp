@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "lnorm/core/slice.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/report/csv_field.hpp"
 #include "lnorm/report/json_value.hpp"
 #include "lnorm/report/names.hpp"
@@ -29,8 +29,9 @@ struct SetTotal {
 
   void add(const std::string& name, const TensorStats& stats) {
     ++tensors;
-    elements += element_count(stats.x.shape);
-    bytes += data_bytes(stats.x);
+    const std::int64_t count = stats.rows * stats.row_length;
+    elements += count;
+    bytes += count * static_cast<std::int64_t>(item_size(stats.x.dtype));
     if (stats.non_finite.rows > 0 && non_finite++ == 0) first_non_finite = name;
   }
 };
@@ -82,7 +83,9 @@ class TensorStatsText final : public TensorStatsReport {
     std::string rows = "rows";
     if (are_same_shape_) {
       add_part(concat("shape ", to_string(first.x.shape)));
-      rows = concat(counted(first.rows, "row"), " of ", counted(first.row_length, "element"));
+      const std::string length = counted(first.row_length, "element");
+      rows = first.slice ? concat(rows_text(*first.slice), ", of ", length, " each")
+                         : concat(counted(first.rows, "row"), " of ", length);
     }
     const std::string along = along_text();
     if (are_same_shape_ || !along.empty()) add_part(rows + along);
@@ -149,7 +152,8 @@ class TensorStatsText final : public TensorStatsReport {
     if (!are_same_dtype_) add_cell(std::string(name(stats.x.dtype)));
     if (!are_same_shape_) {
       add_cell(to_string(stats.x.shape));
-      add_cell(std::to_string(stats.rows));
+      add_cell(stats.slice ? concat(stats.rows, " of ", all_rows(*stats.slice))
+                           : std::to_string(stats.rows));
     }
     // Blank where there are none, so that the others stand out.
     if (total_.non_finite > 0) {
@@ -208,18 +212,20 @@ class JsonReport final : public TensorStatsReport {
       largest = {{"value", json_value(stats.largest->value, x.dtype)},
                  {"index", index_of(stats.largest->position, x.shape)}};
     }
-    bytes_.write(json_text({{"name", name},
-                            {"dtype", lnorm::name(x.dtype)},
-                            {"shape", x.shape},
-                            {"axes", stats.axes},
-                            {"ddof", stats.ddof},
-                            {"rows", stats.rows},
-                            {"row_length", stats.row_length},
-                            {"non_finite_rows", stats.non_finite.rows},
-                            {"non_finite_elements", stats.non_finite.elements},
-                            {"mean", json_value(stats.means)},
-                            {"variance", json_value(stats.variances)},
-                            {"largest", largest}}));
+    Json line{{"name", name},
+              {"dtype", lnorm::name(x.dtype)},
+              {"shape", x.shape},
+              {"axes", stats.axes},
+              {"ddof", stats.ddof},
+              {"rows", stats.rows},
+              {"row_length", stats.row_length},
+              {"non_finite_rows", stats.non_finite.rows},
+              {"non_finite_elements", stats.non_finite.elements},
+              {"mean", json_value(stats.means)},
+              {"variance", json_value(stats.variances)},
+              {"largest", largest}};
+    if (stats.slice) line["slice"] = json_value(*stats.slice);
+    bytes_.write(json_text(line));
   }
 
   void finish() override {

@@ -1,9 +1,11 @@
 #include "lnorm/layout/row_slice.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/slice.hpp"
 #include "lnorm/layout/row_view.hpp"
 #include "support/catch.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
@@ -41,6 +43,19 @@ std::vector<std::int32_t> expected(const TensorInfo& x, const Axes& axes, std::i
   return result;
 }
 
+// Counts how often elements are read.
+class CountedSource final : public lnorm::RandomAccessSource {
+ public:
+  CountedSource(TensorInfo info, int& reads) : RandomAccessSource(std::move(info)), reads_(reads) {}
+  void read_at(std::int64_t, std::span<std::byte> to) const override {
+    ++reads_;
+    std::fill(to.begin(), to.end(), std::byte{0});
+  }
+
+ private:
+  int& reads_;
+};
+
 }  // namespace
 
 TEST_CASE("a slice has the rows that were asked for, of any axes and either memory order",
@@ -61,12 +76,18 @@ TEST_CASE("a slice has the rows that were asked for, of any axes and either memo
             const auto wanted = bytes_of(expected(x, axes, first, count));
             CHECK(slice->info().name == "x");
             CHECK(slice->info().order == MemoryOrder::c);
-            CHECK(slice->info().shape == Shape{count, 60 / rows});
+            Shape shape = lnorm::extents(x.shape, axes);
+            shape.insert(shape.begin(), count);
+            CHECK(slice->info().shape == shape);
+            CHECK(lnorm::whole_of(slice->info()).shape == x.shape);
             if (has_positions) {
               CHECK(slice->has_positions());
               std::vector<std::byte> middle(wanted.size() - 4);
               slice->read_at(4, middle);
               CHECK(std::equal(middle.begin(), middle.end(), wanted.begin() + 4));
+              std::vector<std::byte> all(wanted.size());
+              slice->read_at(0, all);
+              CHECK(all == wanted);
             }
             if (wanted.size() >= 8) {
               std::vector<std::byte> part;
@@ -93,4 +114,60 @@ TEST_CASE("a slice of rows without elements is empty", "[row_slice]") {
       lnorm::rows_of(std::make_unique<MemorySource>(x, std::vector<std::byte>()), {1}, 2, 1);
   CHECK(slice->info().shape == Shape{1, 0});
   slice->finish();
+}
+
+TEST_CASE("a slice of a slice has the rows of the whole tensor", "[row_slice]") {
+  const TensorInfo x{"x", lnorm::DType::int32, {3, 4, 5}};
+  std::vector<std::int32_t> values(60);
+  std::iota(values.begin(), values.end(), 0);
+  auto some = lnorm::rows_of(std::make_unique<MemorySource>(x, bytes_of(values), true), {1}, 4, 7);
+  CHECK(lnorm::resolve_axes(some->info(), lnorm::FirstAxis{0}) == Axes{1});
+  const auto slice = lnorm::rows_of(std::move(some), {1}, 2, 3);
+  const lnorm::RowSlice rows = slice->info().slice.value();
+  CHECK(rows.shape == x.shape);
+  CHECK(rows.axes == Axes{1});
+  CHECK(rows.first == 6);
+  CHECK(rows.count == 3);
+  CHECK(lnorm::all_rows(rows) == 15);
+  const std::vector<std::byte> elements = lnorm::read_all(*slice);
+  CHECK(elements == bytes_of(expected(x, {1}, 6, 3)));
+  // The elements are their positions.
+  for (std::int64_t i = 0; i < 12; ++i) {
+    std::int32_t position = 0;
+    std::memcpy(&position, elements.data() + 4 * i, 4);
+    CHECK(lnorm::position_in_whole(rows, i) == position);
+  }
+}
+
+TEST_CASE("a slice reads its elements in as few runs as they lie in", "[row_slice]") {
+  const auto reads = [](const TensorInfo& x, const Axes& axes) {
+    int count = 0;
+    const auto slice = lnorm::rows_of(std::make_unique<CountedSource>(x, count), axes, 10, 80);
+    std::vector<std::byte> elements(
+        static_cast<std::size_t>(lnorm::element_count(slice->info().shape)) * 4);
+    slice->read_at(0, elements);
+    return count;
+  };
+  const TensorInfo x{"x", lnorm::DType::int32, {100, 30}};
+  CHECK(reads(x, {1}) == 1);
+  TensorInfo columns = x;
+  columns.order = MemoryOrder::fortran;
+  CHECK(reads(columns, {1}) == 30);
+  CHECK(reads({"x", lnorm::DType::int32, {30, 100}}, {0}) == 30);
+}
+
+TEST_CASE("many rows in short runs are read in longer ones", "[row_slice]") {
+  const TensorInfo x{"x", lnorm::DType::int32, {3000, 400}};
+  std::vector<std::int32_t> values(1'200'000);
+  std::iota(values.begin(), values.end(), 0);
+  const auto slice =
+      lnorm::rows_of(std::make_unique<MemorySource>(x, bytes_of(values), true), {0}, 5, 390);
+  CHECK(slice->has_positions());
+  CHECK(slice->info().shape == Shape{390, 3000});
+  CHECK(slice->info().slice->first == 5);
+  CHECK(lnorm::read_all(*slice) == bytes_of(expected(x, {0}, 5, 390)));
+  int reads = 0;
+  const auto copy = lnorm::rows_of(std::make_unique<CountedSource>(x, reads), {0}, 5, 390);
+  lnorm::read_all(*copy);
+  CHECK(reads == 3000);
 }

@@ -46,8 +46,9 @@ Json places_of(const Comparison& comparison) {
   const std::int64_t length = comparison.error_map->columns().all;
   Json places = Json::array();
   const auto add = [&](const char* what, const ElementPair& pair) {
-    places.push_back(
-        {{"what", what}, {"row", pair.position / length}, {"element", pair.position % length}});
+    places.push_back({{"what", what},
+                      {"row", comparison.first_row() + pair.position / length},
+                      {"element", pair.position % length}});
   };
   const std::vector<WorstElement>& worst = comparison.worst.elements();
   if (!worst.empty()) add("worst element", worst.front().pair);
@@ -128,7 +129,9 @@ Figure ulp_figure(const Comparison& comparison) {
           "Each bar has what is farther than the bar before it.", std::move(spec)};
 }
 
-Figure error_figure(const ErrorMap& map) {
+Figure error_figure(const Comparison& comparison) {
+  const ErrorMap& map = *comparison.error_map;
+  const std::int64_t first = comparison.first_row();
   const Partition& rows = map.band_rows();
   const bool is_coarse = rows.is_coarse();
   Json values = Json::array();
@@ -142,7 +145,7 @@ Figure error_figure(const ErrorMap& map) {
       range.add(errors.greatest);
       range.add(*mean);
     }
-    values.push_back({{"row", rows.begin(i)},
+    values.push_back({{"row", first + rows.begin(i)},
                       {"rows", rows.size(i)},
                       {"greatest", mean ? figure_number(errors.greatest) : Json()},
                       {"mean", mean ? figure_number(*mean) : Json()},
@@ -164,7 +167,7 @@ Figure error_figure(const ErrorMap& map) {
                           {"transform", Json::array({middle_of_band()})}});
   Json y = scale_of_range("y", range.low(), range.high(), true);
   y["type"] = "log";
-  spec["scales"] = {scale_along(rows.all), y};
+  spec["scales"] = {scale_along(rows.all, first), y};
   spec["axes"] = {axis("x", "row"), axis("y", "|actual - expected|", ".0~e")};
   spec["axes"][0]["tickMinStep"] = 1;
   add_series(spec, {"greatest", "mean"});
@@ -189,7 +192,8 @@ Figure error_map_figure(const Comparison& comparison) {
   const ErrorMap& map = *comparison.error_map;
   const Partition& rows = map.rows();
   const Partition& columns = map.columns();
-  Grid grid{rows, columns, Json::array(), "greatest |actual - expected|", {}};
+  Grid grid{
+      rows, columns, Json::array(), "greatest |actual - expected|", {}, comparison.first_row()};
   PositiveRange range;
   bool has_gap = false;
   for (std::int64_t r = 0; r < rows.parts; ++r) {

@@ -29,7 +29,7 @@ std::string exact(Ulps ulps) {
 Cell ulps_cell(Ulps ulps, DType dtype) { return {ulps_text(ulps, dtype), exact(ulps)}; }
 
 std::string place_text(const Comparison& c, const ElementPair& pair) {
-  return to_string(index_of(pair.position, c.actual.shape));
+  return to_string(c.index(pair));
 }
 
 Table figures_table(const Comparison& c) {
@@ -94,7 +94,7 @@ std::string side_text(const TensorInfo& info) {
 }
 
 // Along which axes the rows of the figures go.
-std::string rows_text(const Comparison& c) {
+std::string row_axes_text(const Comparison& c) {
   const Axes last = c.actual.shape.empty() ? Axes{} : Axes{c.actual.shape.size() - 1};
   return concat("The rows go along ", axes_text(c.row_max_axes.value_or(last)), ".");
 }
@@ -144,6 +144,7 @@ Section comparison_section(std::string id, std::string_view title, const Compari
     section.paragraph("The shapes differ, so that no elements were compared.");
     return section;
   }
+  if (c.slice) facts.emplace_back("Rows", rows_text(*c.slice));
   facts.emplace_back("Criteria", criteria_text(c.criteria));
   if (!c.failures().empty()) facts.emplace_back("Fails", failures_text(c.criteria, c.failures()));
   facts.emplace_back("Mismatched", concat(c.mismatched, " of ", counted(c.elements, "element"),
@@ -162,9 +163,9 @@ Section comparison_section(std::string id, std::string_view title, const Compari
   }
   std::vector<Figure> figures;
   if (c.ulps) figures.push_back(ulp_figure(c));
-  figures.push_back(error_figure(*c.error_map));
+  figures.push_back(error_figure(c));
   section.figures(std::move(figures));
-  if (!c.actual.shape.empty()) section.paragraph(rows_text(c));
+  if (!c.actual.shape.empty()) section.paragraph(row_axes_text(c));
   figures.clear();
   figures.push_back(error_map_figure(c));
   section.figures(std::move(figures));

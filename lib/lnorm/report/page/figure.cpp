@@ -88,8 +88,9 @@ Json scale_of_numbers(Json domain) {
           {"zero", false},     {"clamp", true}};
 }
 
-Json scale_along(std::int64_t count) {
-  return scale_of_range("x", 0, static_cast<double>(std::max<std::int64_t>(1, count - 1)));
+Json scale_along(std::int64_t count, std::int64_t first) {
+  const std::int64_t last = first + std::max<std::int64_t>(1, count - 1);
+  return scale_of_range("x", static_cast<double>(first), static_cast<double>(last));
 }
 
 Json scale_of_range(std::string_view name, double low, double high, bool nice) {

@@ -52,8 +52,8 @@ std::string_view format_for(double greatest);
 Json domain_of(double low, double high, bool with_zero = false);
 // The upright scale. What is beyond the domain is drawn at its border.
 Json scale_of_numbers(Json domain);
-// The scale across, for so many rows or elements.
-Json scale_along(std::int64_t count);
+// The scale across, for so many rows or elements, from this number on.
+Json scale_along(std::int64_t count, std::int64_t first = 0);
 // A scale over a range; x is across, y upright.
 Json scale_of_range(std::string_view name, double low, double high, bool nice = false);
 // Colors of series, the same everywhere: before, after, softmax.

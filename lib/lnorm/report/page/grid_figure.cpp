@@ -23,13 +23,14 @@ Json formula(const std::string& expression, const char* as) {
 Json cells_data(const Grid& grid, Json values) {
   const std::string r = concat("floor((datum.n - 1) / ", grid.columns.parts, ")");
   const std::string c = concat("((datum.n - 1) % ", grid.columns.parts, ")");
+  const std::string first = grid.first_row == 0 ? "" : concat(" + ", grid.first_row);
   return {{"name", "table"},
           {"values", std::move(values)},
           {"transform",
            {{{"type", "window"}, {"ops", {"row_number"}}, {"as", {"n"}}},
             formula("datum.data", "value"),
-            formula(begin_of(grid.rows, r), "row"),
-            formula(begin_of(grid.rows, "(" + r + " + 1)") + " - datum.row", "rows"),
+            formula(begin_of(grid.rows, r) + first, "row"),
+            formula(begin_of(grid.rows, "(" + r + " + 1)") + first + " - datum.row", "rows"),
             formula(begin_of(grid.columns, c), "element"),
             formula(begin_of(grid.columns, "(" + c + " + 1)") + " - datum.element", "elements")}}};
 }
@@ -50,8 +51,9 @@ Figure grid_figure(std::string name, std::string title, std::string note,
   Json spec = empty_spec(static_cast<int>(height), alternative, fields);
   spec["usermeta"]["renderer"] = "canvas";  // so many cells are slow as elements of a document
   spec["data"].push_back(cells_data(grid, std::move(grid.values)));
-  Json y = scale_of_range("y", 0, static_cast<double>(grid.rows.all));
-  y["reverse"] = true;  // row 0 is at the top
+  Json y = scale_of_range("y", static_cast<double>(grid.first_row),
+                          static_cast<double>(grid.first_row + grid.rows.all));
+  y["reverse"] = true;  // the first row is at the top
   spec["scales"] = {scale_of_range("x", 0, static_cast<double>(grid.columns.all)), y, grid.colors};
   spec["axes"] = {axis("x", "element"), axis("y", "row")};
   for (Json& each : spec["axes"]) {

@@ -12,9 +12,10 @@ namespace lnorm::page {
 struct Grid {
   Partition rows;
   Partition columns;
-  Json values;             // of the cells, row by row; no_value() where there is none
-  std::string_view value;  // what they are
-  Json colors;             // a scale called "color"
+  Json values;                 // of the cells, row by row; no_value() where there is none
+  std::string_view value;      // what they are
+  Json colors;                 // a scale called "color"
+  std::int64_t first_row = 0;  // the number of the first
 };
 // Vega takes no null among numbers.
 inline Json no_value() { return Json::object(); }

@@ -45,8 +45,9 @@ Json color_scale(double before, double after) {
 }
 
 Figure heat_map_figure(std::string name, const std::string& what, const HeatMap& map, DType dtype,
-                       const Json& colors) {
-  Grid grid{map.rows(), map.columns(), Json::array(), map.is_coarse() ? "mean" : "value", colors};
+                       const Json& colors, std::int64_t first_row) {
+  Grid grid{map.rows(), map.columns(), Json::array(), map.is_coarse() ? "mean" : "value",
+            colors,     first_row};
   bool has_gap = false;
   for (std::int64_t r = 0; r < map.rows().parts; ++r) {
     for (std::int64_t c = 0; c < map.columns().parts; ++c) {
@@ -101,7 +102,7 @@ ColumnSummary range_of(const RowSeries& series) {
 
 Figure row_figure(std::string name, std::string title, std::string_view color_of,
                   std::string_view unit, const std::vector<StandoutRow>& rows,
-                  RowSeries RowDetail::*series, DType dtype) {
+                  RowSeries RowDetail::*series, DType dtype, std::int64_t first_row) {
   const Partition elements = (rows.front().detail.get()->*series).elements();
   const bool is_coarse = elements.is_coarse();
   Json spec =
@@ -114,7 +115,7 @@ Figure row_figure(std::string name, std::string title, std::string_view color_of
   Json begins = Json::array();
   for (std::int64_t i = 0; i < elements.parts; ++i) begins.push_back(elements.begin(i));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    Json row{{"number", i}, {"row", rows[i].row}};
+    Json row{{"number", i}, {"row", first_row + rows[i].row}};
     row.update(ends_of(rows[i].detail.get()->*series, dtype));
     values.push_back(std::move(row));
   }
@@ -163,7 +164,7 @@ Figure row_figure(std::string name, std::string title, std::string_view color_of
 }  // namespace
 
 Figure profile_figure(std::string name, std::string what, std::string_view series,
-                      std::string_view unit, const RowBands& bands) {
+                      std::string_view unit, const RowBands& bands, std::int64_t first_row) {
   const bool is_coarse = bands.rows.is_coarse();
   ColumnSummary all;
   Json values = Json::array();
@@ -171,7 +172,7 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
     const ColumnSummary& band = bands.bands[static_cast<std::size_t>(i)];
     all.add(band.min);
     all.add(band.max);
-    values.push_back({{"row", bands.rows.begin(i)},
+    values.push_back({{"row", first_row + bands.rows.begin(i)},
                       {"rows", bands.rows.size(i)},
                       {"min", figure_number(band.min)},
                       {"median", figure_number(band.median)},
@@ -191,7 +192,8 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
   spec["data"].push_back({{"name", "table"},
                           {"values", std::move(values)},
                           {"transform", Json::array({middle_of_band()})}});
-  spec["scales"] = {scale_along(bands.rows.all), scale_of_numbers(domain_of(all.min, all.max))};
+  spec["scales"] = {scale_along(bands.rows.all, first_row),
+                    scale_of_numbers(domain_of(all.min, all.max))};
   const double greatest_value =
       all.count == 0 ? 0 : std::max(std::fabs(all.min), std::fabs(all.max));
   spec["axes"] = {axis("x", "row"), axis("y", unit, format_for(greatest_value))};
@@ -221,19 +223,24 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
 }
 
 std::vector<Figure> heat_map_figures(const TensorPicture& picture) {
+  const std::int64_t first = picture.stats.row_number(0);
   const Json colors = color_scale(greatest(picture.x), greatest(picture.y));
   std::vector<Figure> figures;
-  figures.push_back(heat_map_figure("x-map", "before", picture.x, picture.stats.x.dtype, colors));
-  figures.push_back(heat_map_figure("y-map", "after", picture.y, picture.stats.out, colors));
+  figures.push_back(
+      heat_map_figure("x-map", "before", picture.x, picture.stats.x.dtype, colors, first));
+  figures.push_back(heat_map_figure("y-map", "after", picture.y, picture.stats.out, colors, first));
   return figures;
 }
 
-std::vector<Figure> row_figures(const std::vector<StandoutRow>& rows, DType x, DType y) {
+std::vector<Figure> row_figures(const std::vector<StandoutRow>& rows, const Stats& stats) {
+  const std::int64_t first = stats.row_number(0);
   std::vector<Figure> figures;
-  figures.push_back(row_figure("row-x", "Before: x", "before", "x", rows, &RowDetail::x, x));
-  figures.push_back(row_figure("row-y", "After: y", "after", "y", rows, &RowDetail::y, y));
+  figures.push_back(
+      row_figure("row-x", "Before: x", "before", "x", rows, &RowDetail::x, stats.x.dtype, first));
+  figures.push_back(
+      row_figure("row-y", "After: y", "after", "y", rows, &RowDetail::y, stats.out, first));
   figures.push_back(row_figure("row-softmax", "Softmax of x", "softmax", "softmax", rows,
-                               &RowDetail::softmax, y));
+                               &RowDetail::softmax, stats.out, first));
   return figures;
 }
 

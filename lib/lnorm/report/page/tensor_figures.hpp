@@ -9,13 +9,14 @@
 namespace lnorm::page {
 
 // Along the rows. name: "x-mean"; what: "Mean of every row, before"; series: as of add_colors; unit: of the values.
+// first_row: the number of the first.
 Figure profile_figure(std::string name, std::string what, std::string_view series,
-                      std::string_view unit, const RowBands& bands);
+                      std::string_view unit, const RowBands& bands, std::int64_t first_row);
 
 // Rows by elements, before and after, in one scale of colors.
 std::vector<Figure> heat_map_figures(const TensorPicture& picture);
 
-// One of the rows, as x, y and softmax. The signal "selected" says which: its number among them. x, y: the dtypes.
-std::vector<Figure> row_figures(const std::vector<StandoutRow>& rows, DType x, DType y);
+// One of the rows that stand out, as x, y and softmax. The signal "selected" says which: its number among them.
+std::vector<Figure> row_figures(const std::vector<StandoutRow>& rows, const Stats& stats);
 
 }  // namespace lnorm::page

@@ -34,21 +34,23 @@ std::string variance_text(const Formula& formula) {
 
 Facts facts_of(const Stats& stats) {
   const Shape rows = row_shape(stats.x.shape, stats.axes);
-  const std::int64_t length = element_count(extents(stats.x.shape, stats.axes));
+  const std::string length = counted(element_count(extents(stats.x.shape, stats.axes)), "element");
+  const std::string count = stats.slice
+                                ? concat(rows_text(*stats.slice), ", of ", length, " each")
+                                : concat(counted(element_count(rows), "row"), " of ", length);
   Facts facts{
       {"Input", stats.x.name},
       {"Type", concat(name(stats.x.dtype), " in, ", name(stats.out), " out")},
       {"Shape", to_string(stats.x.shape)},
-      {"Rows", concat(counted(element_count(rows), "row"), " of ", counted(length, "element"),
-                      ", normalized over ", axes_text(stats.axes))},
+      {"Rows", concat(count, ", normalized over ", axes_text(stats.axes))},
       {"Variance", variance_text(stats.formula)},
       {"eps", concat(value_text(stats.formula.eps), ", on the ",
                      stats.formula.eps_on == EpsOn::std ? "root of the variance" : "variance")}};
   const auto found = [&](const char* what, const NonFinite& non_finite) {
     if (non_finite.rows == 0) return;
-    facts.emplace_back(
-        what, concat(counted(non_finite.elements, "element"), " in ",
-                     counted(non_finite.rows, "row"), ", first in row ", non_finite.first_row));
+    facts.emplace_back(what, concat(counted(non_finite.elements, "element"), " in ",
+                                    counted(non_finite.rows, "row"), ", first in row ",
+                                    stats.row_number(non_finite.first_row)));
   };
   found("NaN or infinity", stats.summary.input);
   found("NaN or infinity in the output alone", stats.summary.output);
@@ -89,8 +91,7 @@ std::string_view reason_text(Standout kind) {
 }
 
 std::string row_label(const Stats& stats, std::int64_t row) {
-  const Shape rows = row_shape(stats.x.shape, stats.axes);
-  return rows.size() < 2 ? std::to_string(row) : to_string(index_of(row, rows));
+  return index_text(stats.row_number(row), row_shape(stats.x.shape, stats.axes));
 }
 
 Table standout_table(const TensorPicture& picture, const std::vector<StandoutRow>& rows) {
@@ -108,7 +109,7 @@ Table standout_table(const TensorPicture& picture, const std::vector<StandoutRow
                  label, "</button>");
       const Moments& x = row.found.input;
       table.rows.push_back({{std::string(reason_text(kind))},
-                            {label, std::to_string(row.row), button},
+                            {label, std::to_string(picture.stats.row_number(row.row)), button},
                             number_cell(x.mean),
                             number_cell(x.variance),
                             number_cell(x.min),
@@ -166,17 +167,18 @@ Section tensor_section(std::string id, std::string_view title, const TensorPictu
   section.figures(std::move(figures));
   section.heading("Along the rows");
   figures.clear();
+  const std::int64_t first = stats.row_number(0);
+  figures.push_back(profile_figure("x-mean", "Mean of every row, before", "before", "mean",
+                                   picture.x_mean, first));
   figures.push_back(
-      profile_figure("x-mean", "Mean of every row, before", "before", "mean", picture.x_mean));
-  figures.push_back(
-      profile_figure("y-mean", "Mean of every row, after", "after", "mean", picture.y_mean));
+      profile_figure("y-mean", "Mean of every row, after", "after", "mean", picture.y_mean, first));
   figures.push_back(profile_figure("x-std", "Standard deviation of every row, before", "before",
-                                   "std", picture.x_std));
+                                   "std", picture.x_std, first));
   figures.push_back(profile_figure("y-std", "Standard deviation of every row, after", "after",
-                                   "std", picture.y_std));
+                                   "std", picture.y_std, first));
   if (picture.softmax) {
     figures.push_back(profile_figure("softmax", "Largest softmax of every row", "softmax",
-                                     "softmax", picture.softmax_max));
+                                     "softmax", picture.softmax_max, first));
   }
   section.figures(std::move(figures));
   section.heading("Rows by elements");
@@ -186,7 +188,7 @@ Section tensor_section(std::string id, std::string_view title, const TensorPictu
   section.table(standout_table(picture, rows));
   section.html(concat("<h3>Row <span class=\"selected\">",
                       escaped(row_label(stats, rows.front().row)), "</span></h3>\n"));
-  section.figures(row_figures(rows, stats.x.dtype, stats.out), Section::Layout::three);
+  section.figures(row_figures(rows, stats), Section::Layout::three);
   return section;
 }
 
