@@ -78,7 +78,7 @@ int apply(const ApplyArguments& arguments) {
     if (arguments.save_sum) results.push_back(plan.result());
     return results;
   };
-  const auto run_tensor = [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
+  const auto run_tensor = [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
     const TensorInfo x = tensor.source->info();
     const DType out = output_dtype(x.dtype, arguments.output.dtype);
     const Plan plan = make(residual.check(x, out, name), out);
@@ -97,7 +97,7 @@ int apply(const ApplyArguments& arguments) {
     tell_route(work, plan, source, &sink, kernel.name);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           source.info());
-    const RunOptions options{work.threads, progress.callback(), work.ranks};
+    const RunOptions options{work.threads, progress.callback(), &ranks};
     if (plan.route.in_parts) {
       run_long_rows(source, plan, kernel, affine, observers, sink, options, sum ? &*sum : nullptr);
     } else {
@@ -114,7 +114,8 @@ int apply(const ApplyArguments& arguments) {
   check_named(inputs);
   return for_each_tensor(
       inputs, outputs,
-      {plan_tensor, run_tensor, input.keep_going, rows_in(input.rows, normalization.options.axes)});
+      {plan_tensor, run_tensor, input.keep_going, rows_in(input.rows, normalization.options.axes),
+       work.ranks, Deal::by_size});
 }
 
 }  // namespace lnorm::app

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "affine_inputs.hpp"
 #include "commands.hpp"
 #include "compare_sets.hpp"
 #include "complain.hpp"
@@ -46,12 +47,12 @@ Criteria criteria_of(const CompareArguments& arguments, const ToleranceOfNames* 
 
 Comparison compare_two(Comparer& comparer, const CompareArguments& arguments, TensorSource& actual,
                        TensorSource& expected, const ToleranceOfNames* own, const Listed& listed,
-                       const Progress& progress) {
+                       const RunOptions& options) {
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = resolve_axes(actual.info(), *arguments.axes);
   return comparer.compare(actual, expected,
                           criteria_of(arguments, own, actual.info().dtype, expected.info().dtype),
-                          listed, {arguments.work.threads, progress}, row_axes);
+                          listed, options, row_axes);
 }
 
 bool has_page(const CompareArguments& arguments) { return !arguments.page.path.empty(); }
@@ -83,7 +84,8 @@ Comparison compare_files(const CompareArguments& arguments, const Selected& firs
     listed.map.emplace();
   }
   Comparer comparer;
-  return compare_two(comparer, arguments, *actual, *expected, nullptr, listed, progress.callback());
+  return compare_two(comparer, arguments, *actual, *expected, nullptr, listed,
+                     {work.threads, progress.callback(), work.ranks});
 }
 
 // There are many of them.
@@ -173,9 +175,11 @@ class PairSections {
 int compare_single(const CompareArguments& arguments, const Selection& actual,
                    const Selection& expected) {
   refuse_options_of_sets(arguments);
+  const bool is_first = arguments.work.ranks->is_first();
   std::optional<PageOutput> output;
-  if (has_page(arguments)) output.emplace("--page", arguments.page);
+  if (has_page(arguments) && is_first) output.emplace("--page", arguments.page);
   Comparison comparison = compare_files(arguments, only_tensor(actual), only_tensor(expected));
+  if (!is_first) return 0;
   if (output) {
     output->write(title_of(actual.name, expected.name), kCommand,
                   {page::comparison_section("comparison", "", comparison)});
@@ -199,21 +203,24 @@ int compare_several(const CompareArguments& arguments, const Selection& actual,
     listed.mismatches = arguments.max_diffs.value_or(5);
     listed.worst = arguments.worst.value_or(5);
   }
+  const bool is_first = arguments.work.ranks->is_first();
   std::optional<PageOutput> output;
   PairSections sections;
   if (has_page(arguments)) {
-    output.emplace("--page", arguments.page);
+    if (is_first) output.emplace("--page", arguments.page);
     listed.map = kSmallMap;
   }
   Comparer comparer;
   const SetComparison set = compare_sets(
       arguments, actual, expected,
-      [&](TensorSource& a, TensorSource& b, const ToleranceOfNames* own, const Progress& progress) {
-        return compare_two(comparer, arguments, a, b, own, listed, progress);
+      [&](TensorSource& a, TensorSource& b, const ToleranceOfNames* own,
+          const RunOptions& options) {
+        return compare_two(comparer, arguments, a, b, own, listed, options);
       },
       [&](std::size_t number, PairComparison& pair) {
         if (output) sections.add(number, pair);
       });
+  if (!is_first) return 0;
   if (output) output->write(title_of(set.actual, set.expected), kCommand, sections.take(set));
   print(arguments, [&](ByteSink& out) {
     if (arguments.report == Report::json) return write_comparison_json(set, out);
@@ -234,6 +241,7 @@ int compare(const CompareArguments& arguments) {
     throw Error(
         "--by says what the worst are, and --worst 0 that none is listed, expected one of them");
   }
+  refuse_streams(*arguments.work.ranks, {arguments.actual, arguments.expected});
   const ReadOptions reading{
       .from = {}, .as = arguments.as, .in_parallel = in_parallel(arguments.work.threads)};
   const Selection actual = select_tensors(arguments.actual, reading);

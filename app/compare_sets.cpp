@@ -1,8 +1,10 @@
 #include "compare_sets.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,7 +13,9 @@
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/pipeline/compare.hpp"
+#include "lnorm/pipeline/dealing.hpp"
 #include "lnorm/report/criteria_text.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "parse_values.hpp"
@@ -165,6 +169,39 @@ std::string criteria_options(const Comparison& comparison) {
   return options;
 }
 
+// What must be known of pairs, in the order in which they are read, to deal them.
+struct PairSizes {
+  std::vector<std::int64_t> bytes;   // of the expected tensor
+  std::vector<bool> are_unreadable;  // which opening the pair tells more of
+};
+
+PairSizes sizes_of(const std::vector<Pair>& pairs, const std::vector<std::size_t>& order,
+                   const Selection& actual, const Selection& expected) {
+  PairSizes sizes{std::vector<std::int64_t>(order.size()), std::vector<bool>(order.size())};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Selected& a = actual.tensors[pairs[order[i]].actual];
+    const Selected& b = expected.tensors[pairs[order[i]].expected];
+    try {
+      a.set->info(a.index);
+      sizes.bytes[i] = data_bytes(b.set->info(b.index));
+    } catch (const Error&) {
+      sizes.are_unreadable[i] = true;
+    }
+  }
+  return sizes;
+}
+
+// Of the pair of a number.
+struct NumberedComparison {
+  std::size_t number = 0;
+  Comparison comparison;
+
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(number, comparison);
+  }
+};
+
 }  // namespace
 
 OpenedPair open_pair(const CompareArguments& arguments, const Selected& actual,
@@ -201,28 +238,47 @@ SetComparison compare_sets(const CompareArguments& arguments, const Selection& a
   }
   result.pairs.resize(pairs.pairs.size());
   ProgressOfPairs progress(arguments.work.progress, expected.name, pairs.pairs.size());
-  std::size_t done = 0;
-  for (const std::size_t number : reading_order(pairs.pairs, actual, expected)) {
+  const std::vector<std::size_t> order = reading_order(pairs.pairs, actual, expected);
+  Ranks& all = *arguments.work.ranks;
+  PairSizes sizes{std::vector<std::int64_t>(order.size()), std::vector<bool>(order.size())};
+  if (all.count() > 1) sizes = sizes_of(pairs.pairs, order, actual, expected);
+  // Error maps stay in the rank that makes them.
+  const Dealing dealing(all, arguments.page.path.empty() ? Deal::by_size : Deal::together,
+                        sizes.bytes);
+  std::vector<NumberedComparison> dealt;  // those of this rank, unless it is the first
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::size_t number = order[i];
     const Pair& pair = pairs.pairs[number];
     const Selected& a = actual.tensors[pair.actual];
     const Selected& b = expected.tensors[pair.expected];
     PairComparison& compared = result.pairs[number];
     compared = {pair.name, a.name, b.name, {}, {}};
+    // All ranks tell what none can read, and rank 0 is heard.
+    Ranks* const ranks = sizes.are_unreadable[i] ? &all : dealing.ranks_of(i);
+    if (ranks == nullptr) continue;
     try {
       const auto [left, right] = open_pair(arguments, a, b);
       const ToleranceOfNames* const tolerance =
           pair.tolerance ? &arguments.pairing.tolerances[*pair.tolerance] : nullptr;
-      compared.comparison = compare_two(*left, *right, tolerance, progress.of(done, right->info()));
+      compared.comparison = compare_two(
+          *left, *right, tolerance, {arguments.work.threads, progress.of(i, right->info()), ranks});
       see(number, compared);
     } catch (const Error& error) {
-      if (!arguments.keep_going) throw;
+      // What one rank alone may have found is no matter of this pair: the others do not know of it.
+      const bool is_known = all.count() == 1 || sizes.are_unreadable[i];
+      if (!arguments.keep_going || !is_known) throw;
       complain(error.what(), error.hint());
       compared.error = error.what();
     }
-    ++done;
+    if (ranks != &all && !all.is_first()) dealt.push_back({number, *compared.comparison});
   }
   actual.finish();
   expected.finish();
+  gather(all, dealt);
+  if (!all.is_first()) return result;
+  for (NumberedComparison& of_pair : dealt) {
+    result.pairs[of_pair.number].comparison = std::move(of_pair.comparison);
+  }
   if (arguments.as) check_as_of_sets(arguments.as, result);
   return result;
 }

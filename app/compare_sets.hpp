@@ -23,14 +23,16 @@ OpenedPair open_pair(const CompareArguments& arguments, const Selected& actual,
                      const Selected& expected);
 
 // Compares one tensor with another. tolerance: of their name; null if there is none.
-using CompareTwo = std::function<Comparison(TensorSource& actual, TensorSource& expected,
-                                            const ToleranceOfNames* tolerance, const Progress&)>;
+using CompareTwo =
+    std::function<Comparison(TensorSource& actual, TensorSource& expected,
+                             const ToleranceOfNames* tolerance, const RunOptions& options)>;
 
 // Takes a pair that has been compared, with its number.
 using SeePair = std::function<void(std::size_t number, PairComparison& pair)>;
 
 // Pairs the tensors by name and compares them one after another. A pair that cannot be read is told of, and the
-// others are compared, if the arguments say so. Throws Error, also if there is nothing to compare.
+// others are compared, if the arguments say so. Throws Error, also if there is nothing to compare. Of several ranks the
+// first gets the result.
 SetComparison compare_sets(const CompareArguments& arguments, const Selection& actual,
                            const Selection& expected, const CompareTwo& compare_two,
                            const SeePair& see);

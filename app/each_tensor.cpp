@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "complain.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/members.hpp"
+#include "lnorm/io/raw_tensor.hpp"
 
 namespace lnorm::app {
 
@@ -24,7 +26,7 @@ int for_each_line(const TensorLines& next, Outputs& outputs, const Work& work) {
     std::vector<TensorInfo> results = work.plan(tensor->source->info(), name);
     for (TensorInfo& result : results) result.name = name.name;
     outputs.begin(*tensor, results);
-    work.run(*tensor, name, outputs);
+    work.run(*tensor, name, outputs, *work.ranks);
     outputs.flush();
     return true;
   };
@@ -68,12 +70,12 @@ class Loop {
     is_planned_ = true;
     if (status_ != 0 && tensors_.empty()) return status_;
     if (selection_.several) outputs_.announce(selection_, infos_);
+    const bool deals = selection_.several && all_agree(*work_.ranks, outputs_.have_positions());
+    const Dealing dealing(*work_.ranks, deals ? work_.deal : Deal::together, bytes_);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       attempt([&] {
-        OpenedTensor tensor = open_tensor(tensors_[i]);
-        tensor.source = chosen(work_.rows, std::move(tensor.source));
-        outputs_.begin(tensor, infos_[i]);
-        work_.run(tensor, name_of(tensors_[i]), outputs_);
+        Ranks* const ranks = dealing.ranks_of(i);
+        ranks != nullptr ? do_tensor(i, *ranks) : skip_tensor(i);
         ++done_;
       });
     }
@@ -84,6 +86,20 @@ class Loop {
   }
 
  private:
+  void do_tensor(std::size_t i, Ranks& ranks) {
+    OpenedTensor tensor = open_tensor(tensors_[i]);
+    tensor.source = chosen(work_.rows, std::move(tensor.source));
+    outputs_.write_alone(ranks.count() == 1);
+    outputs_.begin(tensor, infos_[i]);
+    work_.run(tensor, name_of(tensors_[i]), outputs_, ranks);
+  }
+
+  void skip_tensor(std::size_t i) {
+    outputs_.write_alone(false);
+    outputs_.begin({nullptr, tensors_[i].format, tensors_[i].name, {}, "", ""}, infos_[i]);
+    outputs_.skip();
+  }
+
   InputName name_of(const Selected& tensor) const {
     return {tensor.name, tensor.title, tensor.captures, selection_.several};
   }
@@ -93,15 +109,18 @@ class Loop {
     for (const Selected& tensor : tensors_) {
       attempt([&] {
         const TensorInfo info = chosen(work_.rows, tensor.set->info(tensor.index));
-        infos_.push_back(work_.plan(info, name_of(tensor)));
-        for (TensorInfo& result : infos_.back()) result.name = tensor.name;
+        std::vector<TensorInfo> results = work_.plan(info, name_of(tensor));
+        for (TensorInfo& result : results) result.name = tensor.name;
+        bytes_.push_back(data_bytes(info));
+        infos_.push_back(std::move(results));
         fit.push_back(tensor);
       });
     }
     tensors_ = std::move(fit);
   }
 
-  // What the system cannot do is no fault of a tensor once there are outputs, which it may be about.
+  // What the system cannot do is no fault of a tensor once there are outputs, which it may be about. Nor is anything that
+  // is found while ranks work: the others do not know of it.
   template <class Attempt>
   void attempt(Attempt attempt) {
     try {
@@ -110,6 +129,7 @@ class Loop {
       if (is_planned_) throw;
       tell_or_throw(error);
     } catch (const Error& error) {
+      if (is_planned_ && work_.ranks->count() > 1) throw;
       tell_or_throw(error);
     }
   }
@@ -125,6 +145,7 @@ class Loop {
   const Work& work_;
   std::vector<Selected> tensors_;
   std::vector<std::vector<TensorInfo>> infos_;  // of tensors_: what each output gets
+  std::vector<std::int64_t> bytes_;             // of tensors_
   std::size_t done_ = 0;
   bool is_planned_ = false;
   int status_ = 0;

@@ -8,6 +8,7 @@
 #include "arguments.hpp"
 #include "chosen_rows.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/pipeline/dealing.hpp"
 #include "outputs.hpp"
 
 // The loop over tensors, of every command: plan all, open the outputs, work on one after another, commit.
@@ -25,10 +26,13 @@ struct Work {
   // Decides, before an element is read, what becomes of a tensor: returns what each output gets of it. Throws
   // Error if it cannot be done.
   std::function<std::vector<TensorInfo>(const TensorInfo& x, const InputName& name)> plan;
-  // Does it. The outputs have begun the tensor.
-  std::function<void(OpenedTensor& input, const InputName& name, Outputs& outputs)> run;
+  // Does it, with these ranks. The outputs have begun the tensor.
+  std::function<void(OpenedTensor& input, const InputName& name, Outputs& outputs, Ranks& ranks)>
+      run;
   bool keep_going = false;  // a tensor that cannot be done is told of, and the others are done
   ChooseRows rows = {};     // plan and run see these as the tensor
+  Ranks* ranks = &sole_rank();
+  Deal deal = Deal::together;  // if the outputs let them
 };
 
 using Inputs = std::variant<Selection, TensorLines>;

@@ -184,7 +184,7 @@ int explain(const ExplainArguments& arguments) {
          explainer.check(x, name);
          return std::vector<TensorInfo>();
        },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
          explainer.explain(tensor, name);
        },
        input.keep_going, [&](const TensorInfo& x) { return rows_to_explain(arguments, x); }});

@@ -55,7 +55,7 @@ class Gradients {
     return results;
   }
 
-  void find(OpenedTensor& input, const InputName& name, Outputs& outputs) {
+  void find(OpenedTensor& input, const InputName& name, Outputs& outputs, Ranks& ranks) {
     const GradPlan plan = check(input.source->info(), name);
     const auto x =
         residual_.add_to(std::move(input.source), plan.rows.out, arguments_.work.threads);
@@ -80,7 +80,7 @@ class Gradients {
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           x->info());
     run_grad(sources, plan, kernel_, weight_term_, parameters(plan.rows), sinks,
-             {work.threads, progress.callback(), work.ranks});
+             {work.threads, progress.callback(), &ranks});
     residual_.finish();
     dy_.finish();
     if (mean_) mean_->finish();
@@ -176,10 +176,11 @@ int grad(const GradArguments& arguments) {
   return for_each_tensor(
       inputs, outputs,
       {[&](const TensorInfo& x, const InputName& name) { return gradients.results(x, name); },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
-         gradients.find(tensor, name, outputs);
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
+         gradients.find(tensor, name, outputs, ranks);
        },
-       input.keep_going, rows_in(input.rows, arguments.normalization.options.axes)});
+       input.keep_going, rows_in(input.rows, arguments.normalization.options.axes),
+       arguments.work.ranks, Deal::by_size});
 }
 
 }  // namespace lnorm::app

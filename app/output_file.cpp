@@ -222,6 +222,15 @@ void OutputFile::outlive_reader() noexcept {
   if (file_) file_->outlive_reader();
 }
 
+// What stands there for other formats, or where, depends on what stands before.
+bool OutputFile::has_positions() const {
+  return set_ && file_ && file_->has_positions() && format_ == Format::safetensors;
+}
+
+void OutputFile::take_over(bool writes) {
+  if (file_) file_->take_over(writes);
+}
+
 void OutputFile::flush() {
   if (file_) file_->flush();
 }

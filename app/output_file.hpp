@@ -52,7 +52,11 @@ class OutputFile {
   // comes at the end.
   bool fills_terminal() const noexcept { return format_ != Format::text && is_terminal(); }
 
+  // Whether ranks can write tensors of their own that follow each other there.
+  bool has_positions() const;
+
   // As of ByteSink.
+  void take_over(bool writes);
   void flush();
   void finish();
   void commit();

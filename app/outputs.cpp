@@ -97,6 +97,15 @@ void Outputs::check_effects() const {
   }
 }
 
+bool Outputs::have_positions() const {
+  return std::all_of(files_.begin(), files_.end(),
+                     [](const auto& file) { return file->has_positions(); });
+}
+
+void Outputs::write_alone(bool alone) {
+  for (const auto& file : files_) file->take_over(alone);
+}
+
 void Outputs::skip() {
   for (const auto& file : files_) file->sink().skip();
 }

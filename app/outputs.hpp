@@ -39,6 +39,12 @@ class Outputs {
   // Hands on what is written, so that it is seen at once.
   void flush();
 
+  // Whether ranks can write announced tensors of their own.
+  bool have_positions() const;
+
+  // Before a tensor begins: whether this rank writes all of it, or what ranks write together, each its part.
+  void write_alone(bool alone);
+
   // In place of writing: another rank writes the tensor under way.
   void skip();
 

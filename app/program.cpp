@@ -30,7 +30,9 @@ struct Run {
   template <class Arguments>
   int together(int (*command)(const Arguments&), Arguments& arguments) const {
     arguments.work.ranks = &ranks;
-    return command(arguments);
+    const int status = command(arguments);
+    // What is found of tensors, rank 0 tells. The status of another one is that of a rank.
+    return ranks.is_first() ? status : 0;
   }
   template <class Arguments>
   int alone(int (*command)(const Arguments&), const Arguments& arguments) const {

@@ -74,7 +74,7 @@ int report(const ReportArguments& arguments) {
          rows.check(x, name);
          return std::vector<TensorInfo>();
        },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
          const TensorInfo x = tensor.source->info();
          std::optional<PictureObserver> observer;
          rows.run(std::move(tensor.source), name, [&](const Plan& plan) -> RowObserver& {

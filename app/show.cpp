@@ -147,7 +147,7 @@ int show(const ShowArguments& arguments) {
                        check_as(input.options.as, x);
                        return std::vector<TensorInfo>();
                      },
-                     [&](OpenedTensor& tensor, const InputName&, Outputs&) {
+                     [&](OpenedTensor& tensor, const InputName&, Outputs&, Ranks&) {
                        show_tensor(*gathered(std::move(tensor.source)), arguments, out);
                        if (tensor.format == Format::jsonl) out.flush();
                      },

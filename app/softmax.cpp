@@ -31,20 +31,20 @@ int softmax(const SoftmaxArguments& arguments) {
     check_as(input.options.as, x);
     return std::vector{make(x).result()};
   };
-  const auto run_tensor = [&](OpenedTensor& tensor, const InputName&, Outputs&) {
+  const auto run_tensor = [&](OpenedTensor& tensor, const InputName&, Outputs&, Ranks& ranks) {
     TensorSource& source = *tensor.source;
     const Plan plan = make(source.info());
     TensorSink& sink = outputs.sink(0);
     tell_route(work, plan, source, &sink);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           source.info());
-    run(source, plan, transform, {}, &sink, {work.threads, progress.callback(), work.ranks});
+    run(source, plan, transform, {}, &sink, {work.threads, progress.callback(), &ranks});
   };
   const Inputs inputs = open_inputs(input.names, input.options);
   check_named(inputs);
-  return for_each_tensor(
-      inputs, outputs,
-      {plan_tensor, run_tensor, input.keep_going, rows_in(input.rows, arguments.axes)});
+  return for_each_tensor(inputs, outputs,
+                         {plan_tensor, run_tensor, input.keep_going,
+                          rows_in(input.rows, arguments.axes), work.ranks, Deal::by_size});
 }
 
 }  // namespace lnorm::app

@@ -78,10 +78,23 @@ int report_rows(const StatsArguments& arguments, const Inputs& inputs, ByteSink&
          of_rows.check(x, name);
          return std::vector<TensorInfo>();
        },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&) { of_rows.report(tensor, name); },
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
+         of_rows.report(tensor, name);
+       },
        arguments.input.keep_going,
-       rows_in(arguments.input.rows, arguments.normalization.options.axes)});
+       rows_in(arguments.input.rows, arguments.normalization.options.axes), arguments.work.ranks});
 }
+
+// Of the tensor of a title.
+struct TitledStats {
+  std::string title;
+  TensorStats stats;
+
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(title, stats);
+  }
+};
 
 std::unique_ptr<TensorStatsReport> make_report(const StatsArguments& arguments, ByteSink& out) {
   switch (arguments.report) {
@@ -102,7 +115,7 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
   const auto plan = [&](const TensorInfo& x) {
     return make_plan(x, options, {}, {.whole = true, .ordered = true});
   };
-  std::map<std::string, TensorStats> found;
+  std::vector<TitledStats> found;
   Outputs none;
   const int status = for_each_tensor(
       selection, none,
@@ -111,20 +124,25 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
          plan(x);
          return std::vector<TensorInfo>();
        },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&) {
+       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
          TensorSource& source = *tensor.source;
          const Plan rows = plan(source.info());
          tell_route(work, rows, source, nullptr);
          ProgressLine progress(work.progress, source.info());
-         found.emplace(name.title,
-                       measure_tensor(source, rows, {work.threads, progress.callback()}));
+         TensorStats stats =
+             measure_tensor(source, rows, {work.threads, progress.callback(), &ranks});
+         if (ranks.is_first()) found.push_back({name.title, std::move(stats)});
        },
        arguments.input.keep_going,
-       rows_in(arguments.input.rows, arguments.normalization.options.axes)});
+       rows_in(arguments.input.rows, arguments.normalization.options.axes), work.ranks,
+       Deal::by_size});
+  gather(*work.ranks, found);
+  std::map<std::string_view, const TensorStats*> by_title;
+  for (const TitledStats& of_tensor : found) by_title.emplace(of_tensor.title, &of_tensor.stats);
   const auto report = make_report(arguments, out);
   for (const Selected& tensor : selection.tensors) {
-    const auto stats = found.find(tensor.title);
-    if (stats != found.end()) report->add(tensor.title, stats->second);
+    const auto stats = by_title.find(tensor.title);
+    if (stats != by_title.end()) report->add(tensor.title, *stats->second);
   }
   report->finish();
   return status;

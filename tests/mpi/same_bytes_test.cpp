@@ -193,6 +193,8 @@ TEST_CASE("sets of tensors on ranks", "[mpi]") {
   corpus.check({"set.safetensors:*", "-o", "out/y.npz"});
   corpus.check({"set.safetensors:*", "-o", "out/"});
   corpus.check({"x.npy", "cube.npy", "two.npy", "-o", "out/y.safetensors"});
+  corpus.check({"grad", "set.safetensors:*", "--dy", "other.safetensors:{}", "--dx",
+                "out/dx.safetensors", "--dweight", "out/dw.safetensors"});
   corpus.check({"stats", "set.safetensors"});
   corpus.check({"stats", "set.safetensors", "--all", "--json"});
   corpus.check({"compare", "set.safetensors", "other.safetensors"});

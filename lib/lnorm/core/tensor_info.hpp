@@ -19,6 +19,11 @@ struct RowSlice {
   Axes axes;    // that are normalized there; rows are numbered along the others, in C order
   std::int64_t first = 0;
   std::int64_t count = 0;
+
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(shape, axes, first, count);
+  }
 };
 
 // What a header says of a tensor: everything but the elements.
@@ -29,6 +34,11 @@ struct TensorInfo {
   std::endian byte_order = std::endian::native;
   MemoryOrder order = MemoryOrder::c;
   std::optional<RowSlice> slice = {};  // if it is one
+
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(name, dtype, shape, byte_order, order, slice);
+  }
 };
 
 }  // namespace lnorm

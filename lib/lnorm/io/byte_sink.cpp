@@ -62,6 +62,11 @@ ByteSink::~ByteSink() {
   is_joined_ ? os::leave_temporary(*temporary_) : os::remove_quietly(*temporary_);
 }
 
+void ByteSink::take_over(bool writes) {
+  flush();
+  takes_over_ = writes;
+}
+
 std::string ByteSink::destination() const {
   const auto found = temporary_ ? os::status(target_) : os::status(fd_, name_);
   if (!found) {
@@ -122,7 +127,7 @@ void ByteSink::flush() {
 
 void ByteSink::hand_on(std::span<const std::byte> bytes) {
   handed_on_ += std::ssize(bytes);
-  if (reader_has_left_ || is_joined_) return;
+  if (reader_has_left_ || (is_joined_ && !takes_over_)) return;
   try {
     if (has_positions()) {
       os::write_at(fd_, bytes, handed_on_ - std::ssize(bytes), name_);

@@ -28,6 +28,9 @@ class ByteSink {
   ByteSink& operator=(const ByteSink&) = delete;
   ~ByteSink();
 
+  // Of such an output: whether what is written from now on is written, not counted alone.
+  void take_over(bool writes);
+
   // For messages: the path, or "standard output".
   const std::string& name() const noexcept { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
@@ -92,6 +95,7 @@ class ByteSink {
   bool outlives_reader_ = false;
   bool reader_has_left_ = false;
   bool is_joined_ = false;  // another process owns it
+  bool takes_over_ = false;
 };
 
 }  // namespace lnorm

@@ -186,7 +186,12 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
   // For writing alone, as the other hosts open it that write parts of it: of a page that an NFS client may read it writes
   // back what it has read as well.
   const int written = retry([&] { return ::open(temporary_path.c_str(), O_WRONLY | O_CLOEXEC); });
-  if (written >= 0) result = FileDescriptor(written, true);
+  if (written < 0) {
+    const int error = errno;
+    remove_quietly(temporary_path);
+    fail(path, error);
+  }
+  result = FileDescriptor(written, true);
   const int fd = result.get();
   // Only root can give a file away; for all others the owner stays theirs.
   const bool owned = replaced == nullptr || ::fchown(fd, replaced->st_uid, replaced->st_gid) == 0;

@@ -30,6 +30,11 @@ struct MismatchedRows {
   std::int64_t rows = 0;
   std::int64_t mismatched = 0;  // in which an element does not pass
   Shape first;                  // the index of the first of them, along the other axes
+
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(axes, rows, mismatched, first);
+  }
 };
 
 // A criterion that does not hold.
@@ -94,6 +99,14 @@ struct Comparison {
 
   // Adds what was found in the elements that follow.
   void append(const Comparison& next, std::size_t max_mismatches);
+
+  // All but the error map.
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(actual, expected, slice, criteria, same_shape, elements, mismatched, out_of_tolerance,
+            first_mismatches, non_finite_one_side, rounded_to_infinity, non_finite_differing,
+            absolute, relative, ulps, ulp_counts, errors, rows, worst, row_max_axes);
+  }
 };
 
 // Adds the next count pairs, of the dtypes that comparison names, to the comparison, keeping the first

@@ -298,7 +298,7 @@ void ErrorStats::add_same(const RawElements& elements) {
   add(chunk, chunk, count, dtype, dtype);
 }
 
-void ErrorStats::append(const ErrorStats& next) noexcept {
+void ErrorStats::append(const ErrorStats& next) {
   pairs_ += next.pairs_;
   equal_numbers_ += next.equal_numbers_;
   equal_bits_ += next.equal_bits_;
@@ -319,17 +319,17 @@ void ErrorStats::add_sums(const Sums& sums) noexcept {
   product_.add(sums.product, sums.actual_exponent + sums.expected_exponent);
 }
 
-std::optional<double> ErrorStats::mean() const noexcept {
+std::optional<double> ErrorStats::mean() const {
   if (pairs_ == 0) return std::nullopt;
   return error_.over(static_cast<double>(pairs_));
 }
 
-std::optional<double> ErrorStats::mean_absolute() const noexcept {
+std::optional<double> ErrorStats::mean_absolute() const {
   if (pairs_ == 0) return std::nullopt;
   return absolute_.over(static_cast<double>(pairs_));
 }
 
-std::optional<double> ErrorStats::root_mean_square() const noexcept {
+std::optional<double> ErrorStats::root_mean_square() const {
   if (pairs_ == 0) return std::nullopt;
   const auto [factor, exponent] = squared_.parts();
   const int odd = exponent & 1;
@@ -337,11 +337,11 @@ std::optional<double> ErrorStats::root_mean_square() const noexcept {
   return std::ldexp(std::sqrt(mean), (exponent - odd) / 2);
 }
 
-std::optional<double> ErrorStats::cosine() const noexcept {
-  if (actual_.is_zero() || expected_.is_zero()) return std::nullopt;
-  const ScaledSum::Parts a = actual_.parts();
-  const ScaledSum::Parts e = expected_.parts();
-  const ScaledSum::Parts product = product_.parts();
+std::optional<double> ErrorStats::cosine() const {
+  const auto a = actual_.parts();
+  const auto e = expected_.parts();
+  if (a.factor == 0 || e.factor == 0) return std::nullopt;
+  const auto product = product_.parts();
   const int exponent = a.exponent + e.exponent;
   const int odd = exponent & 1;
   const double norms = std::sqrt(std::ldexp(a.factor * e.factor, odd));
@@ -349,13 +349,13 @@ std::optional<double> ErrorStats::cosine() const noexcept {
   return std::clamp(cosine, -1.0, 1.0);
 }
 
-std::optional<double> ErrorStats::sqnr() const noexcept {
+std::optional<double> ErrorStats::sqnr() const {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (pairs_ == 0) return std::nullopt;
-  if (squared_.is_zero()) return kInfinity;
-  if (expected_.is_zero()) return -kInfinity;
-  const ScaledSum::Parts signal = expected_.parts();
-  const ScaledSum::Parts noise = squared_.parts();
+  const auto signal = expected_.parts();
+  const auto noise = squared_.parts();
+  if (noise.factor == 0) return kInfinity;
+  if (signal.factor == 0) return -kInfinity;
   const int exponent = signal.exponent - noise.exponent;
   const double ratio = signal.factor / noise.factor;
   if (std::abs(exponent) < 1000) return 10 * std::log10(std::ldexp(ratio, exponent));

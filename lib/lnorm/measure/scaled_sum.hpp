@@ -3,12 +3,15 @@
 #include <cmath>
 
 #include "lnorm/core/double_double.hpp"
+#include "lnorm/measure/unrounded_sum.hpp"
 
 namespace lnorm {
 
-// The sum of numbers that may be beyond the range of a double: sum * 2^exponent.
+// The sum of numbers that may be beyond the range of a double. What is added is rounded to a double-double, in order; what
+// is appended is not rounded, and may come in any order.
 class ScaledSum {
  public:
+  // Adds sum * 2^exponent.
   void add(DoubleDouble sum, int exponent = 0) noexcept {
     if (exponent == exponent_) {
       sum_ = sum_ + sum;
@@ -16,25 +19,35 @@ class ScaledSum {
       add_aligned(sum, exponent);
     }
   }
-  void append(const ScaledSum& next) noexcept { add(next.sum_, next.exponent_); }
-
-  bool is_zero() const noexcept { return sum_.high == 0; }
+  void append(const ScaledSum& next) {
+    appended_.append(next.appended_);
+    next.add_to(appended_);
+  }
 
   // The sum / divisor, rounded to a double.
-  double over(double divisor) const noexcept { return std::ldexp(sum_.high / divisor, exponent_); }
+  double over(double divisor) const {
+    const auto [factor, exponent] = parts();
+    return std::ldexp(factor / divisor, exponent);
+  }
 
-  // As a factor in [1/2, 1), or 0, and a power of two.
-  struct Parts {
-    double factor;
-    int exponent;
-  };
-  Parts parts() const noexcept {
-    int exponent = 0;
-    const double factor = std::frexp(sum_.high, &exponent);
-    return {factor, exponent + exponent_};
+  // Rounded to a double.
+  UnroundedSum::Parts parts() const {
+    UnroundedSum sum = appended_;
+    add_to(sum);
+    return sum.rounded();
+  }
+
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(sum_, exponent_, appended_);
   }
 
  private:
+  void add_to(UnroundedSum& sum) const {
+    sum.add(sum_.high, exponent_);
+    sum.add(sum_.low, exponent_);
+  }
+
   // What underflows here is next to nothing beside the other.
   void add_aligned(DoubleDouble sum, int exponent) noexcept {
     const auto scaled = [](DoubleDouble a, int by) {
@@ -53,6 +66,7 @@ class ScaledSum {
 
   DoubleDouble sum_;
   int exponent_ = 0;
+  UnroundedSum appended_;
 };
 
 }  // namespace lnorm

@@ -40,6 +40,11 @@ struct TensorStats {
   ColumnSummary means;  // over the rows whose elements are all finite
   ColumnSummary variances;
   std::optional<LargestElement> largest;  // of the finite elements; nothing if there are none
+
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(x, axes, slice, rows, row_length, ddof, non_finite, means, variances, largest);
+  }
 };
 
 }  // namespace lnorm

@@ -73,6 +73,12 @@ class WorstElements {
   // Without elements; takes those only that are worse than such a floor.
   void clear(std::uint64_t floor);
 
+  // For what reads or merges them: the rows of positions are not known there.
+  template <class Archive>
+  void carry(Archive& archive) {
+    archive(most_, by_, elements_);
+  }
+
  private:
   std::uint64_t badness(const WorstElement& element) const noexcept;
   bool is_worse(const WorstElement& a, const WorstElement& b) const noexcept;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
@@ -16,6 +18,10 @@
 namespace lnorm {
 
 namespace {
+
+bool can_deal_elements(const TensorSource& source) {
+  return can_deal(source, make_c_order_plan(source.info()));
+}
 
 // All elements as one row, in C order.
 RowSource elements_of(TensorSource& source, const RunOptions& options) {
@@ -103,7 +109,13 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
   result.slice = actual.info().slice;
   result.criteria = criteria;
   result.same_shape = actual.info().shape == expected.info().shape;
+  Ranks& ranks = *options.ranks;
+  check_same(ranks, actual.info());
+  check_same(ranks, expected.info());
   if (!result.same_shape) return result;
+  const bool deals =
+      all_agree(ranks, !listed.map && can_deal_elements(actual) && can_deal_elements(expected));
+  if (!deals && !ranks.is_first()) return result;
   const Shape& shape = actual.info().shape;
   std::optional<RowCounter> rows;
   WorstElements::RowOf row_of;
@@ -130,6 +142,8 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
   }
   std::atomic<std::uint64_t> floor = 0;  // of the worst of the blocks that have left
   const std::int64_t blocks = (elements + kComparedElements - 1) / kComparedElements;
+  const Share share = share_of(blocks, ranks, deals);
+  result.elements = std::min(share.begin * kComparedElements, elements);
   const Crew crew = crew_of_comparison(actual.info(), options.threads);
   RowSource actual_elements = elements_of(actual, options);
   RowSource expected_elements = elements_of(expected, options);
@@ -137,7 +151,7 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
   for (Slot& slot : slots_) slot.found = result;
   const auto begin = [&](std::int64_t block, std::size_t s) {
     Slot& slot = slots_[s];
-    const std::int64_t first = block * kComparedElements;
+    const std::int64_t first = (share.begin + block) * kComparedElements;
     slot.tile = {0, 1, first, std::min(kComparedElements, elements - first)};
     actual_elements.begin(slot.tile, slot.actual.packed, slot.actual.elements);
     expected_elements.begin(slot.tile, slot.expected.packed, slot.expected.elements);
@@ -177,14 +191,37 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
     if (rows) {
       for (const ElementPair& pair : slot.found.first_mismatches) rows->add(pair.position);
     }
-    if (options.progress) options.progress(result.elements);
+    ranks.check();
+    // The others are about as far.
+    if (options.progress) {
+      options.progress(std::min(result.elements * (deals ? ranks.count() : 1), elements));
+    }
   };
-  crew.run(blocks, begin, work, end);
+  crew.run(share.size(), begin, work, end);
+  actual_elements.finish();
+  expected_elements.finish();
+  if (deals) {
+    fold(
+        ranks,
+        [&] {
+          RowMaxima::Block all = row_maxima ? row_maxima->all() : RowMaxima::Block();
+          std::vector<std::uint64_t> seen;
+          if (rows) seen = rows->seen();
+          return pack(result, all, seen);
+        },
+        [&](const std::string& bytes) {
+          Comparison next;
+          RowMaxima::Block all;
+          std::vector<std::uint64_t> seen;
+          unpack(bytes, next, all, seen);
+          if (row_maxima) row_maxima->append(all, result.worst, next.worst);
+          result.append(next, listed.mismatches);
+          if (rows) rows->append(seen);
+        });
+  }
   if (rows) result.rows = rows->result();
   if (result.slice) name_in_whole(result);
   result.error_map = std::move(map);
-  actual_elements.finish();
-  expected_elements.finish();
   return result;
 }
 

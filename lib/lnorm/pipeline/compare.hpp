@@ -45,7 +45,8 @@ class Comparer {
 
 // Walks both tensors together in C order, in fixed memory, their blocks on several threads. Tensors of different shapes are
 // not read. row_axes: along which rows go, if the rows with mismatches are to be counted, which takes a bit a
-// row, and the worst rows to be listed. Throws Error.
+// row, and the worst rows to be listed. Several ranks take some blocks each, if both tensors have positions and no map is
+// wanted; otherwise rank 0 takes all. Rank 0 gets the whole result, the others something. Throws Error.
 Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
                    const Listed& listed = {}, const RunOptions& options = {},
                    const std::optional<Axes>& row_axes = {});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
@@ -30,14 +31,19 @@ class RowCounter {
   // The position of an element that does not pass.
   void add(std::int64_t position);
 
+  // What another counter of the same rows has seen.
+  void append(std::span<const std::uint64_t> seen);
+
+  // A bit a row, from the least of the first number on; empty before the first mismatch.
+  const std::vector<std::uint64_t>& seen() const noexcept { return seen_; }
+
   MismatchedRows result() const;
 
  private:
   RowNumbers numbers_;
   Shape row_shape_;
-  MismatchedRows found_;
-  std::int64_t first_ = -1;
-  std::vector<bool> seen_;
+  Axes axes_;
+  std::vector<std::uint64_t> seen_;
 };
 
 }  // namespace lnorm

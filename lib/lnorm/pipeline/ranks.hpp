@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lnorm/core/packed.hpp"
 #include "lnorm/io/tensor_sink.hpp"
@@ -63,7 +65,20 @@ void share_first(Ranks& ranks, T& value) {
 void fold(Ranks& ranks, const std::function<std::string()>& packed,
           const std::function<void(const std::string&)>& append);
 
-// The same, and then all ranks have it: replace(bytes) takes what packed() is in rank 0.
+// The items of all ranks in rank 0, in the order of ranks.
+template <class T>
+void gather(Ranks& ranks, std::vector<T>& items) {
+  fold(
+      ranks, [&] { return pack(items); },
+      [&](const std::string& bytes) {
+        std::vector<T> next;
+        unpack(bytes, next);
+        items.insert(items.end(), std::make_move_iterator(next.begin()),
+                     std::make_move_iterator(next.end()));
+      });
+}
+
+// As fold, and then all ranks have it: replace(bytes) takes what packed() is in rank 0.
 void fold_for_all(Ranks& ranks, const std::function<std::string()>& packed,
                   const std::function<void(const std::string&)>& append,
                   const std::function<void(const std::string&)>& replace);

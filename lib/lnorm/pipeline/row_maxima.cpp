@@ -30,15 +30,22 @@ RowMaxima::Block RowMaxima::examine(std::int64_t begin, std::int64_t end, const 
 }
 
 void RowMaxima::append(const Block& block, WorstElements& before, WorstElements& of_block) {
+  if (block.begin == block.end) return;
+  const bool is_first = all_.begin == all_.end;
   const std::int64_t first = row_of(block.begin);
-  if (block.begin % row_length_ == 0) open_ = 0;
-  open_ = std::max(open_, block.first_row);
+  const bool goes_on = !is_first && block.begin % row_length_ != 0;
+  const double greatest = goes_on ? std::max(all_.last_row, block.first_row) : block.first_row;
   const auto raise = [&](WorstElement& element) {
-    if (row_of(element.pair.position) == first) element.row_max = std::max(element.row_max, open_);
+    if (row_of(element.pair.position) == first) {
+      element.row_max = std::max(element.row_max, greatest);
+    }
   };
   before.for_each(raise);
   of_block.for_each(raise);
-  if (row_of(block.end - 1) != first) open_ = block.last_row;
+  if (is_first) all_.begin = block.begin;
+  if (row_of(all_.begin) == first) all_.first_row = greatest;
+  all_.end = block.end;
+  all_.last_row = row_of(block.end - 1) == first ? greatest : block.last_row;
 }
 
 }  // namespace lnorm

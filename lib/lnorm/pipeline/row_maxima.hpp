@@ -28,15 +28,18 @@ class RowMaxima {
   Block examine(std::int64_t begin, std::int64_t end, const Greatest& greatest,
                 WorstElements& elements) const;
 
-  // In order: before the elements of a block are added to those of the blocks before it. Sets row_max as far
-  // as all of the blocks tell.
+  // In order: before the elements of a block, which may be empty, are added to those of the blocks before it. Sets row_max
+  // as far as all of the blocks tell.
   void append(const Block& block, WorstElements& before, WorstElements& of_block);
+
+  // All blocks so far as one.
+  const Block& all() const noexcept { return all_; }
 
  private:
   std::int64_t row_of(std::int64_t position) const { return position / row_length_; }
 
   std::int64_t row_length_;
-  double open_ = 0;  // of the row that the next block goes on with
+  Block all_;  // last_row: of the row that the next block goes on with
 };
 
 }  // namespace lnorm

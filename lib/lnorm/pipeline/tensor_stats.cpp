@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,7 @@ namespace {
 
 // What is kept of every row whose elements are all finite: mean and variance.
 using RowRecord = std::array<double, 2>;
+using Columns = std::array<ColumnSummary, 2>;
 
 // So many records are held, those of most tensors; of more, all are on disk.
 constexpr std::int64_t kMostHeld = 1 << 19;
@@ -125,6 +128,24 @@ class LargestFinder {
   std::atomic<double> least_ = -1;  // |x| of the largest so far
 };
 
+// Brings together on every rank what the ranks have found in their rows.
+void merge(Ranks& ranks, TensorStats& stats, Columns& columns) {
+  fold_for_all(
+      ranks, [&] { return pack(stats.non_finite, stats.largest, columns); },
+      [&](const std::string& bytes) {
+        NonFinite non_finite;
+        std::optional<LargestElement> largest;
+        Columns next;
+        unpack(bytes, non_finite, largest, next);
+        stats.non_finite.append(0, non_finite);
+        if (largest) improve(stats.largest, *largest);
+        for (std::size_t column = 0; column < columns.size(); ++column) {
+          columns[column].append(next[column]);
+        }
+      },
+      [&](const std::string& bytes) { unpack(bytes, stats.non_finite, stats.largest, columns); });
+}
+
 }  // namespace
 
 TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptions& options) {
@@ -135,14 +156,19 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
   stats.rows = plan.rows;
   stats.row_length = plan.row_length;
   stats.ddof = plan.formula.ddof;
+  Ranks& ranks = *options.ranks;
+  check_same(ranks, given.info());
+  const bool deals = all_agree(ranks, can_deal(given, plan.route.in));
+  if (!deals && !ranks.is_first()) return stats;
   const std::int64_t rows = plan.row_length > 0 ? plan.rows : 0;
   const std::int64_t blocks = (rows + plan.route.rows - 1) / plan.route.rows;
+  const Share share = share_of(blocks, ranks, deals);
   const Crew crew = crew_of(plan, options.threads);
   std::vector<MeasuredBlock> slots(crew.slots());
   RowSource source(given, plan.in_view, plan.route.in, for_each_tile(options.threads));
   Spool records(sizeof(RowRecord),
                 static_cast<std::size_t>(std::min(rows, kMostHeld)) * sizeof(RowRecord));
-  std::array<ColumnSummary, 2> columns;  // of the records
+  Columns columns;
   LargestFinder finder(plan);
   const auto tile_of = [&](const MeasuredBlock& slot) {
     return Tile{slot.first_row, slot.x.rows, 0, plan.row_length};
@@ -150,7 +176,7 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
 
   const auto begin = [&](std::int64_t block, std::size_t s) {
     MeasuredBlock& slot = slots[s];
-    slot.first_row = block * plan.route.rows;
+    slot.first_row = (share.begin + block) * plan.route.rows;
     const std::int64_t count = std::min(plan.route.rows, rows - slot.first_row);
     slot.x = {nullptr, plan.in, source.info().byte_order, count, plan.row_length};
     source.begin(tile_of(slot), slot.packed, slot.elements);
@@ -177,15 +203,20 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
     }
     records.append(std::as_bytes(std::span(slot.records)));
     finder.leave(slot.largest);
-    if (options.progress) options.progress(row * plan.row_length);
+    ranks.check();
+    // The others are about as far.
+    if (options.progress) {
+      options.progress(std::min(row * (deals ? ranks.count() : 1), rows) * plan.row_length);
+    }
   };
-  crew.run(blocks, begin, work, end);
+  crew.run(share.size(), begin, work, end);
   source.finish();
   stats.largest = finder.largest();
+  if (deals) merge(ranks, stats, columns);
   if (stats.slice && stats.largest) {
     stats.largest->position = position_in_whole(*stats.slice, stats.largest->position);
   }
-  find_medians(columns, [&](std::int64_t step, const SeeValues& see) {
+  const auto each_value = [&](std::int64_t step, const SeeValues& see) {
     records.replay_each(step, [&](std::span<const std::byte> bytes) {
       std::vector<RowRecord> some(bytes.size() / sizeof(RowRecord));
       std::memcpy(some.data(), bytes.data(), bytes.size());
@@ -199,7 +230,9 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
         see(column, values);
       }
     });
-  });
+  };
+  const auto add_up_counts = [&](std::span<std::int64_t> counts) { add_up(ranks, counts); };
+  find_medians(columns, each_value, deals && ranks.count() > 1 ? AddUp(add_up_counts) : AddUp());
   stats.means = columns[0];
   stats.variances = columns[1];
   return stats;

@@ -11,6 +11,7 @@
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/pipeline/stats.hpp"
 #include "support/catch.hpp"
+#include "support/thread_ranks.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
@@ -238,4 +239,42 @@ TEST_CASE("many blocks on several threads give what one gives", "[pipeline]") {
     CHECK(same(several.variances, one.variances));
     CHECK(several.largest->position == one.largest->position);
   }
+}
+
+TEST_CASE("several ranks measure what one measures", "[pipeline]") {
+  const auto check = [](const TensorInfo& info, const std::vector<std::byte>& bytes,
+                        const lnorm::NormalizedAxes& axes, bool has_positions = true) {
+    lnorm::Plan plan = lnorm::make_plan(info, {.axes = axes, .formula = {}}, {}, kNeeds);
+    plan.route.rows = 7;
+    const auto measure_on = [&](lnorm::Ranks& ranks) {
+      MemorySource source(info, bytes, has_positions);
+      return lnorm::measure_tensor(source, plan, {2, {}, &ranks});
+    };
+    TensorStats alone = measure_on(lnorm::sole_rank());
+    for (const int count : {2, 3, 5}) {
+      CAPTURE(count, info.shape);
+      TensorStats together;
+      CHECK(support::on_ranks(count, [&](lnorm::Ranks& ranks) {
+        const TensorStats stats = measure_on(ranks);
+        if (ranks.is_first()) together = stats;
+      }));
+      CHECK(lnorm::pack(together) == lnorm::pack(alone));
+    }
+  };
+  const auto random = [](const Shape& shape, DType dtype) {
+    return random_elements(dtype, lnorm::element_count(shape));
+  };
+  for (const Shape& shape :
+       {Shape{1000, 5}, Shape{3, 400}, Shape{1, 9}, Shape{0, 4}, Shape{4, 0}}) {
+    check({"x", DType::float32, shape}, random(shape, DType::float32), lnorm::FirstAxis{-1});
+    check({"x", DType::boolean, shape}, random(shape, DType::boolean), lnorm::FirstAxis{-1});
+    check({"x", DType::int64, shape}, random(shape, DType::int64), lnorm::AxisList{{0}});
+    check({"x", DType::float64, shape}, random(shape, DType::float64), lnorm::FirstAxis{-1}, false);
+  }
+  std::vector<double> values(6000, 1);
+  for (const std::size_t i : {17, 3001, 3002, 5999}) values[i] = kNan;
+  values[4000] = -kInfinity;
+  values[2000] = values[5000] = -8;
+  check({"x", DType::float64, {600, 10}}, bytes_of(values), lnorm::FirstAxis{-1});
+  check({"x", DType::float64, {600, 10}}, bytes_of(values), lnorm::AxisList{{0}});
 }
