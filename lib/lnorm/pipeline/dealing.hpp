@@ -28,7 +28,7 @@ class Dealing {
 
  private:
   // This rank, which still hears of the failure of others.
-  class Alone final : public Ranks {
+  class Alone final : public SoleRank {
    public:
     explicit Alone(Ranks& all) : all_(all) {}
     void check() override { all_.check(); }

@@ -7,19 +7,6 @@
 
 namespace lnorm {
 
-namespace {
-
-class SoleRank final : public Ranks {
- public:
-  int count() const noexcept override { return 1; }
-  int rank() const noexcept override { return 0; }
-  void send(int, std::string) override {}
-  std::string receive(int) override { return {}; }
-  void check() override {}
-};
-
-}  // namespace
-
 Ranks& sole_rank() {
   static SoleRank ranks;
   return ranks;
