@@ -23,11 +23,11 @@ std::uint64_t sign_word(bool is_negative) { return is_negative ? ~std::uint64_t{
 
 void UnroundedSum::add(double value, int exponent) {
   if (value == 0) return;
-  constexpr int kDigits = std::numeric_limits<double>::digits;
+  constexpr int kFactorBits = std::numeric_limits<double>::digits;
   int own = 0;
   const double factor = std::frexp(value, &own);
-  const auto digits = static_cast<std::int64_t>(std::ldexp(factor, kDigits));
-  const int lowest = own + exponent - kDigits;
+  const auto digits = static_cast<std::int64_t>(std::ldexp(factor, kFactorBits));
+  const int lowest = own + exponent - kFactorBits;
   const int shift = lowest & (kWordBits - 1);
   const auto bits = static_cast<UInt128>(Int128{digits}) << shift;
   const std::array<Word, 3> words{static_cast<Word>(bits), static_cast<Word>(bits >> kWordBits),

@@ -33,7 +33,7 @@ TEST_CASE("values are unpacked as they were packed", "[ranks]") {
   std::int64_t other = 0;
   lnorm::unpack(bytes, found, other);
   REQUIRE(found.size() == 3);
-  for (const std::size_t i : {0, 2}) {
+  for (const std::size_t i : std::vector<std::size_t>{0, 2}) {
     CHECK(found[i].words == odd.words);
     CHECK(found[i].numbers == odd.numbers);
     CHECK(found[i].flag);

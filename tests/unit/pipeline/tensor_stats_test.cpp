@@ -272,7 +272,7 @@ TEST_CASE("several ranks measure what one measures", "[pipeline]") {
     check({"x", DType::float64, shape}, random(shape, DType::float64), lnorm::FirstAxis{-1}, false);
   }
   std::vector<double> values(6000, 1);
-  for (const std::size_t i : {17, 3001, 3002, 5999}) values[i] = kNan;
+  for (const std::size_t i : std::vector<std::size_t>{17, 3001, 3002, 5999}) values[i] = kNan;
   values[4000] = -kInfinity;
   values[2000] = values[5000] = -8;
   check({"x", DType::float64, {600, 10}}, bytes_of(values), lnorm::FirstAxis{-1});
