@@ -191,6 +191,20 @@ PairSizes sizes_of(const std::vector<Pair>& pairs, const std::vector<std::size_t
   return sizes;
 }
 
+// As all ranks are to have them.
+std::vector<std::string> identities_of(const std::vector<Pair>& pairs,
+                                       const std::vector<std::size_t>& order,
+                                       const PairSizes& sizes) {
+  std::vector<std::string> identities;
+  identities.reserve(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    identities.push_back(concat(pairs[order[i]].name, " of ",
+                                sizes.are_unreadable[i] ? "no" : std::to_string(sizes.bytes[i]),
+                                " bytes"));
+  }
+  return identities;
+}
+
 // Of the pair of a number.
 struct NumberedComparison {
   std::size_t number = 0;
@@ -242,6 +256,8 @@ SetComparison compare_sets(const CompareArguments& arguments, const Selection& a
   Ranks& all = *arguments.work.ranks;
   PairSizes sizes{std::vector<std::int64_t>(order.size()), std::vector<bool>(order.size())};
   if (all.count() > 1) sizes = sizes_of(pairs.pairs, order, actual, expected);
+  check_same(all, concat(actual.name, " and ", expected.name),
+             identities_of(pairs.pairs, order, sizes), "pair");
   // Error maps stay in the rank that makes them.
   const Dealing dealing(all, arguments.page.path.empty() ? Deal::by_size : Deal::together,
                         sizes.bytes);

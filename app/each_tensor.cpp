@@ -68,6 +68,7 @@ class Loop {
   int run() {
     plan_all();
     is_planned_ = true;
+    check_same(*work_.ranks, selection_.name, identities_, "tensor");
     if (status_ != 0 && tensors_.empty()) return status_;
     if (selection_.several) outputs_.announce(selection_, infos_);
     const bool deals = selection_.several && all_agree(*work_.ranks, outputs_.have_positions());
@@ -111,6 +112,7 @@ class Loop {
         const TensorInfo info = chosen(work_.rows, tensor.set->info(tensor.index));
         std::vector<TensorInfo> results = work_.plan(info, name_of(tensor));
         for (TensorInfo& result : results) result.name = tensor.name;
+        identities_.push_back(concat(tensor.title, ": ", identity(info)));
         bytes_.push_back(data_bytes(info));
         infos_.push_back(std::move(results));
         fit.push_back(tensor);
@@ -147,6 +149,7 @@ class Loop {
   std::vector<std::vector<TensorInfo>> infos_;  // of tensors_: what each output gets
   std::vector<std::int64_t> bytes_;             // of tensors_
   std::size_t done_ = 0;
+  std::vector<std::string> identities_;  // of tensors_, as all ranks are to have them
   bool is_planned_ = false;
   int status_ = 0;
 };

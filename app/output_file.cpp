@@ -91,13 +91,11 @@ void OutputFile::open_file(const std::string& title, Ranks& ranks) {
   if (ranks.is_first()) {
     file_.emplace(place_.path);
     temporary = file_->temporary().value_or("");
-    if (ranks.count() > 1 && temporary.empty()) {
-      throw Error(concat(printable(file_->name()), ": ranks write at positions, expected a file"));
-    }
+    refuses_raw_ = ranks.count() > 1 && temporary.empty();
   }
   share_first(ranks, temporary);
-  if (!ranks.is_first()) file_.emplace(place_.path, temporary);
-  if (place_.path != "-") file_->set_name(title);
+  if (!ranks.is_first() && !temporary.empty()) file_.emplace(place_.path, temporary);
+  if (file_ && place_.path != "-") file_->set_name(title);
 }
 
 // The result has the format asked for; else the path's; else text on a terminal; else the input's, if it is written
@@ -152,6 +150,11 @@ void OutputFile::announce(Format input, std::vector<TensorInfo> tensors) {
 
 void OutputFile::begin(const OpenedTensor& input, const TensorInfo& tensor) {
   if (!is_nowhere()) begin_sink(input, tensor);
+  if (refuses_raw_ && (format_ == Format::npy || format_ == Format::safetensors)) {
+    throw Error(concat(printable(name()), ": ranks write ", format_name(format_),
+                       " at positions, expected a file"),
+                concat(place_.option, " FILE"));
+  }
   if (is_nowhere() || (drops_ && !sink_->has_positions())) sink_ = std::make_unique<NoSink>();
 }
 

@@ -76,7 +76,8 @@ class OutputFile {
   bool several_;
   std::optional<ByteSink> file_;  // one of these; none for the folder of another rank
   std::optional<FolderSink> folder_;
-  bool drops_ = false;  // what has no positions, as another rank writes it
+  bool drops_ = false;        // what has no positions, as another rank writes it
+  bool refuses_raw_ = false;  // which ranks would write at positions, and there are none
   Format format_ = Format::npy;
   // Of a format that keeps tensors by their names, or of the folder.
   std::unique_ptr<TensorSetSink> set_;

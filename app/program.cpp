@@ -45,6 +45,7 @@ struct Run {
 Ending run_command(int argc, const char* const* argv, Ranks& ranks) {
   try {
     Arguments arguments = parse_arguments(argc, argv);
+    check_same(ranks, "the command line", {argv + 1, argv + argc}, "word");
     return {std::visit(Run{ranks}, arguments), "", ""};
   } catch (const ClosedPipe&) {
     return {};

@@ -1,7 +1,9 @@
 #include <fcntl.h>
 #include <mpi.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <iostream>
 
 #include "complain.hpp"
@@ -23,8 +25,9 @@ void be_quiet() {
 
 int main(int argc, char** argv) {
   lnorm::app::set_up_process();
-  lnorm::os::guard_temporaries();  // launchers kill
-  lnorm::os::hide_terminals();     // mpirun has one for each process
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // without its launcher the job has ended
+  lnorm::os::guard_temporaries();      // launchers kill
+  lnorm::os::hide_terminals();         // mpirun has one for each process
   int threads = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &threads);
   lnorm::app::Ending ending;

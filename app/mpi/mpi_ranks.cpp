@@ -36,12 +36,6 @@ std::string host() {
   return {name, static_cast<std::size_t>(size)};
 }
 
-// Of one rank among others.
-Ending named(Ending ending, int rank) {
-  if (!ending.message.empty()) ending.message += concat(" (rank ", rank, " on ", host(), ")");
-  return ending;
-}
-
 bool is_failure(const Ending& ending) { return ending.status == 2; }
 
 }  // namespace
@@ -50,6 +44,7 @@ MpiRanks::MpiRanks(std::size_t most_bytes) : most_bytes_(most_bytes) {
   MPI_Comm_size(MPI_COMM_WORLD, &count_);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   ends_.resize(static_cast<std::size_t>(count_));
+  hosts_.assign(static_cast<std::size_t>(count_), host());
 }
 
 void MpiRanks::start_sending(int to, Tag tag, std::string bytes) {
@@ -89,7 +84,8 @@ std::optional<std::string> MpiRanks::take_message(int from, Tag tag) {
   MPI_Mrecv(bytes.data(), size, MPI_BYTE, &message, &status);
   if (tag == kEnd) {
     Ending& ending = ends_[static_cast<std::size_t>(status.MPI_SOURCE)].emplace();
-    unpack(bytes, ending.status, ending.message, ending.hint);
+    unpack(bytes, ending.status, ending.message, ending.hint,
+           hosts_[static_cast<std::size_t>(status.MPI_SOURCE)]);
   }
   return bytes;
 }
@@ -131,10 +127,11 @@ std::string MpiRanks::receive(int from) {
 }
 
 Ending MpiRanks::end(const Ending& own) {
-  Ending told = named(own, rank_);
+  Ending told = own;
+  std::string& here = hosts_[static_cast<std::size_t>(rank_)];
   for (int rank = 0; rank < count_; ++rank) {
     if (rank != rank_) {
-      start_sending(rank, kEnd, pack(told.status, told.message, told.hint));
+      start_sending(rank, kEnd, pack(told.status, told.message, told.hint, here));
     }
   }
   // Nobody waits for what a rank that has failed was sent.
@@ -158,9 +155,18 @@ Ending MpiRanks::end(const Ending& own) {
     });
   });
   if (rank_ != 0) return {};
-  const auto worst = std::find_if(ends_.begin(), ends_.end(),
+  const auto first = std::find_if(ends_.begin(), ends_.end(),
                                   [](const auto& ending) { return !ending->message.empty(); });
-  return worst == ends_.end() ? own : **worst;
+  if (first == ends_.end()) return own;
+  Ending result = **first;
+  const bool is_common = std::all_of(ends_.begin(), ends_.end(), [&](const auto& ending) {
+    return ending->message == result.message;
+  });
+  if (!is_common) {
+    const auto rank = first - ends_.begin();
+    result.message += concat(" (rank ", rank, " on ", hosts_[static_cast<std::size_t>(rank)], ")");
+  }
+  return result;
 }
 
 }  // namespace lnorm::app

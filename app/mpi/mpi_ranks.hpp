@@ -27,7 +27,7 @@ class MpiRanks final : public Ranks {
   void check() override;
 
   // The end of this rank. Waits for those of the others. Returns, on rank 0, how the job has ended: with an error if a
-  // rank has one; the others have nothing more to say. No message is under way then.
+  // rank has one, which is named unless all have the same; the others have nothing more to say. No message is under way then.
   Ending end(const Ending& own);
 
  private:
@@ -47,7 +47,8 @@ class MpiRanks final : public Ranks {
   int count_ = 1;
   int rank_ = 0;
   std::deque<Sent> sent_;
-  std::vector<std::optional<Ending>> ends_;  // of the other ranks that have ended
+  std::vector<std::optional<Ending>> ends_;  // of the ranks that have ended
+  std::vector<std::string> hosts_;           // and where they were
 };
 
 }  // namespace lnorm::app

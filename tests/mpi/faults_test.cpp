@@ -78,6 +78,7 @@ TEST_CASE("ranks take no streams", "[mpi]") {
   const Folder folder;
   check_refused(folder, folder.run({"-", "-o", "y.npy"}), {"standard input", "expected a file"});
   check_refused(folder, folder.run({"x.npy"}), {"standard output", "expected a file"});
+  check_refused(folder, folder.run({"x.npy", "--dtype", "bfloat16"}), {"write safetensors"});
   check_refused(folder, folder.run({"x.npy", "-o", "/dev/null"}), {"/dev/null", "expected a file"});
   check_refused(folder, folder.run({"compare", "x.npy", "-"}), {"standard input"});
 }
@@ -93,6 +94,33 @@ TEST_CASE("an input that one rank sees otherwise is named with the rank", "[mpi]
   write_file(folder / "own/x.npy", tensor(Folder::kRows).substr(0, 1'000'000));
   check_refused(folder, folder.run(apply, own), {"x.npy", "cut off", "(rank 1 on "});
   check_refused(folder, folder.run({"stats", "x.npy"}, own), {"x.npy", "cut off", "(rank 1 on "});
+}
+
+TEST_CASE("ranks that see different sets, or get different words, are refused", "[mpi]") {
+  const Folder folder;
+  std::filesystem::create_directories(folder / "own/d");
+  for (const std::string name : {"a", "b"}) {
+    write_file(folder / ("own/d/" + name + ".npy"), tensor(2));
+  }
+  const auto refused = [&](const Words& arguments, const std::string& change, const Words& words) {
+    check_refused(folder,
+                  folder.run(arguments,
+                             "rm -rf own/$rank && mkdir own/$rank && cp -r own/d own/$rank && "
+                             "cd own/$rank && if [ $rank = 1 ]; then " +
+                                 change + "; fi"),
+                  words);
+  };
+  const Words apply{"d:*", "-o", folder / "y.safetensors"};
+  Words keep_going = apply;
+  keep_going.push_back("--keep-going");
+  refused(apply, "rm d/b.npy", {"d: has 1 tensor, expected 2", "(rank 1 on "});
+  refused(apply, "cp d/b.npy d/c.npy", {"d: has 3 tensors, expected 2"});
+  refused(apply, "mv d/b.npy d/c.npy", {"c: float32", "expected", "b: float32"});
+  refused(apply, "truncate -s 200 d/a.npy", {"a.npy", "cut off"});
+  refused(keep_going, "truncate -s 200 d/a.npy", {"(rank 1 on "});
+  refused({"stats", "d", "--keep-going"}, "truncate -s 200 d/a.npy", {"(rank 1 on "});
+  refused({"compare", "d", "../d", "--keep-going"}, "rm d/b.npy", {"pair", "(rank 1 on "});
+  refused(apply, "set -- \"$@\" --eps 1", {"the command line: has", "(rank 1 on "});
 }
 
 TEST_CASE("a rank that has no room for its part", "[mpi]") {

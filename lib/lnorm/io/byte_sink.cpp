@@ -54,7 +54,7 @@ ByteSink::ByteSink(const std::string& path)
 
 ByteSink::ByteSink(const std::string& path, const std::string& temporary)
     : name_(path), target_(path), temporary_(temporary), is_joined_(true) {
-  fd_ = os::join_temporary(temporary);
+  fd_ = os::join_temporary(temporary, path);
 }
 
 ByteSink::~ByteSink() {

@@ -204,11 +204,12 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
   return result;
 }
 
-FileDescriptor join_temporary(const std::string& path) {
+FileDescriptor join_temporary(const std::string& path, const std::string& name) {
   const SignalsHeld held;
-  FileDescriptor result = open(path, O_WRONLY);
+  const int fd = retry([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
+  if (fd < 0) fail(name, errno);
   remember(path, false);
-  return result;
+  return {fd, true};
 }
 
 void leave_temporary(const std::string& path) noexcept { forget(path); }

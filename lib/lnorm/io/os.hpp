@@ -62,7 +62,8 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
 
 // Opens the temporary file of another process for writing. remove_temporaries() removes it here as well, until
 // leave_temporary.
-FileDescriptor join_temporary(const std::string& path);
+// name: for messages.
+FileDescriptor join_temporary(const std::string& path, const std::string& name);
 void leave_temporary(const std::string& path) noexcept;
 
 // Creates a folder of its own name in another one, and returns its path. It is there until

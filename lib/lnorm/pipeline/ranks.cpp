@@ -79,15 +79,28 @@ Share share_of(std::int64_t blocks, const Ranks& ranks, bool deals) {
   return {begin(ranks.rank()), begin(ranks.rank() + 1)};
 }
 
-void check_same(Ranks& ranks, const TensorInfo& tensor) {
+void check_same(Ranks& ranks, const std::string& name, std::vector<std::string> found,
+                std::string_view things) {
   if (ranks.count() == 1) return;
-  const std::string found =
-      concat(name(tensor.dtype), ", shape ", to_string(tensor.shape),
-             tensor.order == MemoryOrder::fortran ? ", in Fortran order" : "");
-  const std::string expected = broadcast(ranks, found);
+  std::vector<std::string> expected = found;
+  share_first(ranks, expected);
   if (found == expected) return;
-  throw Error(concat(printable(tensor.name), ": is ", found, ", expected ", expected,
+  if (found.size() != expected.size()) {
+    throw Error(concat(printable(name), ": has ", counted(std::ssize(found), things), ", expected ",
+                       expected.size(), ", as rank 0 has them"));
+  }
+  const auto [here, there] = std::mismatch(found.begin(), found.end(), expected.begin());
+  throw Error(concat(printable(name), ": is ", printable(*here), ", expected ", printable(*there),
                      ", as rank 0 has it"));
+}
+
+std::string identity(const TensorInfo& tensor) {
+  return concat(name(tensor.dtype), ", shape ", to_string(tensor.shape),
+                tensor.order == MemoryOrder::fortran ? ", in Fortran order" : "");
+}
+
+void check_same(Ranks& ranks, const TensorInfo& tensor) {
+  check_same(ranks, tensor.name, {identity(tensor)}, "tensor");
 }
 
 }  // namespace lnorm

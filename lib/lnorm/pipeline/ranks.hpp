@@ -7,6 +7,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lnorm/core/packed.hpp"
@@ -119,7 +120,12 @@ inline bool can_deal(const TensorSink& sink, const Passage& passage) {
   return sink.has_positions() && !sink.surveys() && !passage.makes_detour(true);
 }
 
-// Throws Error if the tensor is not what it is on rank 0.
+// Throws Error if things are not what they are on rank 0. name: of what has them. things: of them, for the message.
+void check_same(Ranks& ranks, const std::string& name, std::vector<std::string> found,
+                std::string_view things);
+
+// The same of a tensor: dtype, shape and order.
 void check_same(Ranks& ranks, const TensorInfo& tensor);
+std::string identity(const TensorInfo& tensor);
 
 }  // namespace lnorm
