@@ -57,6 +57,7 @@ row softmax softmax x.npy -o y.npy
 row stats stats x.npy
 row "stats --histogram" stats x.npy --histogram
 "$programs/lnorm" x.npy -o y.npy
-row "compare, all different" compare x.npy y.npy
+# What agrees: mpirun takes two seconds to end where the exit status is not 0.
+row "compare, all different" compare x.npy y.npy --max-abs 1e30
 row "compare, equal" compare x.npy x.npy
 row grad grad x.npy --dy x.npy --dx y.npy --dweight w.npy --dbias b.npy
