@@ -20,6 +20,7 @@ Outcome run(const Job& job) {
   command.directory = job.directory;
   // Open MPI runs more ranks than there are processors, and for root, only if it is told to.
   command.environment = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                         {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},  // Open MPI 5
                          {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                          {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
   return run(command);
