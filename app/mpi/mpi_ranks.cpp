@@ -1,9 +1,9 @@
 #include "mpi_ranks.hpp"
 
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "lnorm/core/text.hpp"
