@@ -125,9 +125,10 @@ TEST_CASE("ranks that see different sets, or get different words, are refused", 
 
 TEST_CASE("a rank that has no room for its part", "[mpi]") {
   const Folder folder;
-  // 6 MB, which leave MPI its own files: the rank writes from there on.
+  write_file(folder / "x.npy", tensor(20'000));
+  // 32 MiB, which leave MPI its own files: the rank writes from 41 MB on.
   check_refused(folder,
-                folder.run({"x.npy", "-o", "y.npy"}, "if [ $rank = 2 ]; then ulimit -f 12000; fi"),
+                folder.run({"x.npy", "-o", "y.npy"}, "if [ $rank = 2 ]; then ulimit -f 65536; fi"),
                 {"-o y.npy: File too large", "(rank 2 on "});
 }
 
