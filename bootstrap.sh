@@ -12,6 +12,7 @@
 #   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS
 #   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
 #                                 holds the results against this machine's, byte for byte
+#   ./bootstrap.sh fresh trixie   runs demo and test on a bare Debian 13 of its own, or fresh bookworm on a bare Debian 12
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
 #   ./bootstrap.sh bench-mpi      two ranks beside two threads
 #   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch; then how
@@ -225,6 +226,25 @@ END
       xargs -P "$(nproc)" -I '{}' "${emulator[@]}" "$there/tests/lnorm_kernel_tests" '{}'
     tests/cross/same_bytes.py build/release/lnorm "${emulator[@]}" "$there/lnorm"
     ;;
+  fresh)
+    case "${2:-}" in
+      bookworm | trixie) ;;
+      *)
+        echo "bootstrap.sh: fresh is for bookworm or trixie" >&2
+        exit 2
+        ;;
+    esac
+    if [ "$(id -u)" -ne 0 ]; then
+      echo "bootstrap.sh: fresh installs a system into a folder: only root can" >&2
+      exit 2
+    fi
+    install debootstrap git
+    if ! command -v debootstrap >/dev/null; then
+      echo "bootstrap.sh: fresh needs debootstrap, which is not on the PATH" >&2
+      exit 2
+    fi
+    tests/fresh.sh "$2"
+    ;;
   bench-mpi)
     install "${build_packages[@]}" "${mpi_packages[@]}"
     build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON
@@ -241,7 +261,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,18s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,19s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -93,13 +93,18 @@ Set in_bash(const Folder& folder, const std::string& line) {
   return lines_of(folder.output({"bash", "-c", kBash, "bash", kLnorm + line}));
 }
 
+std::string last_word(const std::string& line) { return line.substr(line.find_last_of(' ') + 1); }
+
+// What begins so: fish 4 also offers what has the letters in this order.
 Set in_fish(const Folder& folder, const std::string& line) {
   const std::string output = folder.output(
       {"fish", "--no-config", "-c",
        "source ./fish; ln -sf " + kLnorm + " lnorm; set PATH . $PATH; complete -C $argv[1]",
        "lnorm" + line});
   Set words;
-  for (const std::string& found : lines_of(output)) words.insert(found.substr(0, found.find('\t')));
+  for (const std::string& found : lines_of(output)) {
+    if (found.starts_with(last_word(line))) words.insert(found.substr(0, found.find('\t')));
+  }
   return words;
 }
 
@@ -147,8 +152,6 @@ const std::vector<Completion> kCompletions{
     {" x.npy --weight model.npz:g", "model.npz:gamma"},
     {" x.npy --weight=model.npz:g", "--weight=model.npz:gamma"},
 };
-
-std::string last_word(const std::string& line) { return line.substr(line.find_last_of(' ') + 1); }
 
 // What is offered is the whole word, or what bash takes for one.
 Set offered(const Completion& c, bool apart) {
