@@ -31,9 +31,6 @@ namespace lnorm::app {
 
 namespace {
 
-constexpr std::string_view kOverview =
-    "lnorm normalizes tensors over any of their axes: exact, in any pipe.\n";
-
 // apply and softmax write all elements to a file, and summarize elsewhere as show does.
 constexpr std::string_view kThresholdOfResults = "1000; in a file never";
 
@@ -324,6 +321,11 @@ void add_compare(CLI::App& app, Parsed& parsed) {
       "How many of the first mismatches are listed (default 0, in JSON 5)");
   compare.add_flag("--histogram", arguments.histogram,
                    "Draw how the distances in ulp are distributed");
+  add_number(
+      compare, "--linewidth", 1, 1'000'000,
+      [&](std::uint64_t width) { arguments.linewidth = static_cast<int>(width); },
+      "Characters a line of the text (default the terminal's width, elsewhere as many as it "
+      "needs)");
   add_report(compare, arguments.report, "The report as JSON", "A line of CSV for every tensor");
   compare.add_flag("-q,--quiet", arguments.quiet, "No report, the exit status alone");
   add_parsed(
@@ -599,6 +601,7 @@ void check_effects(const CLI::App& command) {
       {"--max-diffs", {}, {"--quiet", "--csv"}, "--page"},
       {"--axis", {}, {"--quiet", "--csv"}, "--page"},
       {"--histogram", {}, {"--quiet"}},
+      {"--linewidth", {}, {"--quiet"}},
       {"--axes", {}, {"--quiet", "--csv"}, "--page"},
       {"--normalized-shape", {}, {"--quiet", "--csv"}, "--page"},
       {"--spec", {"--page"}},
@@ -767,6 +770,8 @@ bool names_command(std::span<const char* const> argv) {
                                     std::string_view(argv[0])) != kCommands.end();
 }
 
+bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }
+
 bool generates(std::span<const char* const> argv) {
   return !argv.empty() && std::string_view(argv[0]) == "--generate";
 }
@@ -779,8 +784,7 @@ std::vector<std::string> with_command(const CLI::App& program, std::span<const c
     if (word.starts_with("-o=")) word.replace(0, 2, "--output");  // or CLI11 takes "=" for a part
   }
   const std::string first = words.empty() ? "" : words.front();
-  if (!names_command(argv) && first != "--help" && first != "-h" && first != "--version" &&
-      first != "-V") {
+  if (!names_command(argv) && !asks_for_help(first) && first != "--version" && first != "-V") {
     // Whatever else it is, it is no path.
     const bool is_word =
         !first.empty() && first[0] != '-' && first.find_first_of("./:[{(") == first.npos;
@@ -793,21 +797,22 @@ std::vector<std::string> with_command(const CLI::App& program, std::span<const c
   return {words.rbegin(), words.rend()};  // CLI11 takes them from the back
 }
 
-std::string version() {
-  return concat("lnorm " LNORM_VERSION "\nkernel ", kernels().front().name,
+std::string version(const Program& program) {
+  return concat(program.name, " " LNORM_VERSION "\nkernel ", kernels().front().name,
                 ", the best of this machine\nbuilt with " LNORM_LIBRARIES);
 }
 
 // only: as in Parsed.
-Arguments parse(std::span<const char* const> words, std::string_view only) {
+Arguments parse(std::span<const char* const> words, std::string_view only, const Program& program) {
   Parsed parsed;
   parsed.only = only;
-  CLI::App app{std::string(kOverview), "lnorm"};
-  app.set_version_flag("-V,--version", version);
-  app.footer("lnorm COMMAND --help lists the options of a command.\n\n" + std::string(kExamples));
+  CLI::App app{program.overview, program.name};
+  app.set_version_flag("-V,--version", [&] { return version(program); });
+  app.footer(program.name + " COMMAND --help lists the options of a command.\n\n" +
+             program.examples);
   app.require_subcommand(1);
   app.allow_extras();
-  app.formatter(std::make_shared<HelpFormatter>());
+  app.formatter(std::make_shared<HelpFormatter>(program.launcher));
   add_apply(app, parsed);
   add_stats(app, parsed);
   add_compare(app, parsed);
@@ -854,9 +859,9 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
     return parsed.compare_arguments;
   }
   if (command.words.empty() && os::is_terminal(os::FileDescriptor(STDIN_FILENO, false))) {
-    const HelpFormatter formatter;
+    const HelpFormatter formatter(program.launcher);
     const CLI::App& shown = words.empty() ? app : *command.app;
-    std::cerr << kOverview << '\n'
+    std::cerr << program.overview << '\n'
               << formatter.make_usage(&shown, "")
               << (words.empty() ? formatter.make_subcommands(&app, CLI::AppFormatMode::Normal) : "")
               << '\n'
@@ -905,15 +910,22 @@ Arguments parse(std::span<const char* const> words, std::string_view only) {
 
 }  // namespace
 
-Arguments parse_arguments(int argc, const char* const* argv) {
-  const std::span<const char* const> words(argv + std::min(argc, 1), argv + argc);
-  if (generates(words)) return parse(words, {});
+const Program kLnorm{"lnorm", "",
+                     "lnorm normalizes tensors over any of their axes: exact, in any pipe.\n",
+                     std::string(kExamples)};
+
+Arguments parse_arguments(int argc, const char* const* argv, const Program& program) {
+  std::vector<const char*> words(argv + std::min(argc, 1), argv + argc);
+  if (words.size() > 1 && asks_for_help(words[0]) && names_command({&words[1], 1})) {
+    std::swap(words[0], words[1]);
+  }
+  if (generates(words)) return parse(words, {}, program);
   try {
     // CLI11 takes as long to set up the options of all commands as the work on a small tensor takes.
-    return parse(words, names_command(words) ? words[0] : "apply");
+    return parse(words, names_command(words) ? words[0] : "apply", program);
   } catch (const Error&) {
     // Once more: what an error hints at may be an option of another command.
-    return parse(words, {});
+    return parse(words, {}, program);
   }
 }
 

@@ -118,8 +118,9 @@ struct CompareArguments {
   std::optional<std::size_t> worst;      // 5
   std::optional<WorstBy> by;             // ulp
   bool histogram = false;
-  PairingRules pairing;  // of several tensors, as the next two
-  bool common = false;   // names on one side alone are no differences
+  std::optional<int> linewidth;  // of the text
+  PairingRules pairing;          // of several tensors, as the next two
+  bool common = false;           // names on one side alone are no differences
   bool keep_going = false;
   Report report = Report::text;
   bool quiet = false;
@@ -186,6 +187,15 @@ using Arguments =
     std::variant<ApplyArguments, StatsArguments, CompareArguments, SoftmaxArguments, GradArguments,
                  ExplainArguments, ReportArguments, ShowArguments, Done>;
 
-Arguments parse_arguments(int argc, const char* const* argv);
+// What help says of the program itself.
+struct Program {
+  std::string name;
+  std::string launcher;  // stands before the name in usage
+  std::string overview;
+  std::string examples;
+};
+extern const Program kLnorm;
+
+Arguments parse_arguments(int argc, const char* const* argv, const Program& program);
 
 }  // namespace lnorm::app

@@ -71,7 +71,11 @@ Comparison compare_files(const CompareArguments& arguments, const Selected& firs
   const bool detour = makes_detour(*actual) || makes_detour(*expected);
   if (work.verbose) {
     const int threads = crew_of_comparison(actual->info(), work.threads).threads();
+    const bool alone =
+        work.ranks->count() > 1 &&
+        (has_page(arguments) || detour || !actual->has_positions() || !expected->has_positions());
     tell(concat("in blocks of ", kComparedElements, " elements, ", counted(threads, "thread"),
+                alone ? ", on rank 0 alone" : "",
                 detour ? ", by way of a temporary file: an input is in Fortran order" : ""));
   }
   const TensorInfo& info = expected->info();
@@ -122,6 +126,12 @@ void refuse_options_of_details(const CompareArguments& arguments) {
   if (option.empty()) return;
   throw Error(concat(option, " has no effect: several tensors have a line each"),
               "--json has it for every tensor; FILE:NAME compares one");
+}
+
+Style text_style(const CompareArguments& arguments) {
+  Style style = output_style(arguments.color, Style::kAnyWidth);
+  style.width = arguments.linewidth.value_or(style.width);
+  return style;
 }
 
 // write(bytes) gives the report.
@@ -187,10 +197,10 @@ int compare_single(const CompareArguments& arguments, const Selection& actual,
     first.resize(std::min(first.size(), mismatches_listed(arguments)));
   }
   print(arguments, [&](ByteSink& out) {
-    out.write(arguments.report == Report::json  ? comparison_json(comparison)
-              : arguments.report == Report::csv ? comparison_csv(comparison)
-                                                : comparison_text(comparison, arguments.histogram,
-                                                                  output_style(arguments.color)));
+    out.write(arguments.report == Report::json ? comparison_json(comparison)
+              : arguments.report == Report::csv
+                  ? comparison_csv(comparison)
+                  : comparison_text(comparison, arguments.histogram, text_style(arguments)));
   });
   return comparison.equal() ? 0 : 1;
 }
@@ -226,7 +236,7 @@ int compare_several(const CompareArguments& arguments, const Selection& actual,
     if (arguments.report == Report::json) return write_comparison_json(set, out);
     if (arguments.report == Report::csv) return write_comparison_csv(set, out);
     out.write(set_comparison_text(set, details_command(arguments, actual, expected, set),
-                                  arguments.histogram, output_style(arguments.color)));
+                                  arguments.histogram, text_style(arguments)));
   });
   return set.unreadable() > 0 ? 2 : set.equal() ? 0 : 1;
 }

@@ -36,11 +36,14 @@ std::string entry(const std::string& name, const std::string& meaning) {
 }  // namespace
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string) const {
+  const CLI::App* const program = app->get_parent();
+  const std::string usage =
+      "Usage: " + launcher_ + (program == nullptr ? app : program)->get_name() + ' ';
+  if (program == nullptr) return usage + "[COMMAND] [INPUT...] [OPTIONS]\n";
   const std::string& command = app->get_name();
-  if (command == "compare") return "Usage: lnorm compare ACTUAL EXPECTED [OPTIONS]\n";
-  if (command == "apply") return "Usage: lnorm [apply] [INPUT...] [OPTIONS]\n";
-  if (command == "lnorm") return "Usage: lnorm [COMMAND] [INPUT...] [OPTIONS]\n";
-  return "Usage: lnorm " + command + " [INPUT...] [OPTIONS]\n";
+  if (command == "compare") return usage + "compare ACTUAL EXPECTED [OPTIONS]\n";
+  if (command == "apply") return usage + "[apply] [INPUT...] [OPTIONS]\n";
+  return usage + command + " [INPUT...] [OPTIONS]\n";
 }
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {

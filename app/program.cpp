@@ -3,10 +3,10 @@
 #include <new>
 #include <variant>
 
-#include "arguments.hpp"
 #include "commands.hpp"
 #include "complain.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
 
 namespace lnorm::app {
 
@@ -30,21 +30,26 @@ struct Run {
   template <class Arguments>
   int together(int (*command)(const Arguments&), Arguments& arguments) const {
     arguments.work.ranks = &ranks;
+    if (arguments.work.verbose && ranks.count() > 1) tell(concat(ranks.count(), " ranks work"));
     const int status = command(arguments);
     // What is found of tensors, rank 0 tells. The status of another one is that of a rank.
     return ranks.is_first() ? status : 0;
   }
   template <class Arguments>
   int alone(int (*command)(const Arguments&), const Arguments& arguments) const {
+    if constexpr (requires { arguments.work; }) {
+      if (arguments.work.verbose && ranks.count() > 1)
+        tell(concat("1 of ", ranks.count(), " ranks works"));
+    }
     return ranks.is_first() ? command(arguments) : 0;
   }
 };
 
 }  // namespace
 
-Ending run_command(int argc, const char* const* argv, Ranks& ranks) {
+Ending run_command(int argc, const char* const* argv, const Program& program, Ranks& ranks) {
   try {
-    Arguments arguments = parse_arguments(argc, argv);
+    Arguments arguments = parse_arguments(argc, argv, program);
     check_same(ranks, "the command line", {argv + 1, argv + argc}, "word");
     return {std::visit(Run{ranks}, arguments), "", ""};
   } catch (const ClosedPipe&) {
@@ -61,7 +66,7 @@ Ending run_command(int argc, const char* const* argv, Ranks& ranks) {
 }
 
 int run_program(int argc, const char* const* argv) {
-  const Ending ending = run_command(argc, argv, sole_rank());
+  const Ending ending = run_command(argc, argv, kLnorm, sole_rank());
   return ending.message.empty() ? ending.status : complain(ending.message, ending.hint);
 }
 

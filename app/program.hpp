@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "arguments.hpp"
 #include "lnorm/pipeline/ranks.hpp"
 
 namespace lnorm::app {
@@ -15,7 +16,7 @@ struct Ending {
 
 // Runs the command line in a process that is set up, one of several perhaps, which all get the same one. May be called
 // again if standard output is there again.
-Ending run_command(int argc, const char* const* argv, Ranks& ranks);
+Ending run_command(int argc, const char* const* argv, const Program& program, Ranks& ranks);
 
 // The same of a process that is alone: complains on standard error if it fails. Returns the exit status.
 int run_program(int argc, const char* const* argv);

@@ -3,8 +3,10 @@
 #include <langinfo.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <clocale>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "lnorm/io/os.hpp"
@@ -18,20 +20,32 @@ std::string_view environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// What COLUMNS says, if it is a width [POSIX, environment variables].
+std::optional<int> chosen_width() {
+  const std::string_view text = environment("COLUMNS");
+  int columns = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  if (error != std::errc{} || end != text.data() + text.size() || columns <= 0) return {};
+  return columns;
+}
+
 bool understands_escapes(int fd) {
   return os::is_terminal(os::FileDescriptor(fd, false)) && environment("TERM") != "dumb";
 }
 
 }  // namespace
 
-Style output_style(When color) {
+Style output_style(When color, int width_elsewhere) {
   std::setlocale(LC_CTYPE, "");
   Style style;
   style.color =
       color == When::always || (color == When::automatic && understands_escapes(STDOUT_FILENO) &&
                                 environment("NO_COLOR").empty());
   style.utf8 = std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
-  style.width = os::terminal_width(os::FileDescriptor(STDOUT_FILENO, false)).value_or(style.width);
+  const os::FileDescriptor standard_output(STDOUT_FILENO, false);
+  style.width = !os::is_terminal(standard_output) ? width_elsewhere
+                : chosen_width()                  ? *chosen_width()
+                                 : os::terminal_width(standard_output).value_or(style.width);
   return style;
 }
 

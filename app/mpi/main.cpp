@@ -13,6 +13,16 @@
 
 namespace {
 
+const lnorm::app::Program kProgram{
+    "lnorm-mpi", "mpirun -n N ",
+    "lnorm-mpi is lnorm in several processes, on as many machines: apply, softmax,\n"
+    "stats, compare and grad are done by all of them together, in the same bytes.\n"
+    "Inputs and outputs are files that every process sees under the same name.\n",
+    "Examples:\n"
+    "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+    "  mpirun -n 1 lnorm-mpi x.json -o y.npy\n"
+    "  mpirun -n 2 lnorm-mpi y.npy --rms -o z.npy --verbose"};
+
 // What every rank would say, rank 0 says.
 void be_quiet() {
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -34,7 +44,7 @@ int main(int argc, char** argv) {
   {
     lnorm::app::MpiRanks ranks;
     if (!ranks.is_first()) be_quiet();
-    ending = ranks.end(lnorm::app::run_command(argc, argv, ranks));
+    ending = ranks.end(lnorm::app::run_command(argc, argv, kProgram, ranks));
   }
   MPI_Finalize();
   return ending.message.empty() ? ending.status : lnorm::app::complain(ending.message, ending.hint);

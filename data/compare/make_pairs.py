@@ -115,10 +115,14 @@ def errors_of(actual, expected):
     a, e = exact_numbers(actual), exact_numbers(expected)
     equal = a == e
     result = {"pairs": pairs, "equal_bits": None, "equal_numbers": int(numpy.count_nonzero(equal)),
-              "mean": None, "mean_absolute": None, "root_mean_square": None, "cosine": None,
-              "sqnr_db": None}
+              "correctly_rounded": None, "mean": None, "mean_absolute": None,
+              "mean_toward_zero": None, "mean_away_from_zero": None,
+              "root_mean_square": None, "cosine": None, "sqnr_db": None}
     if same_dtype:
         result["equal_bits"] = int(numpy.count_nonzero(equal & ~((a == 0) & zeros_differ)))
+    if is_wider(expected.dtype.name, actual.dtype.name):
+        nearest = into(expected, actual.dtype.name)
+        result["correctly_rounded"] = int(numpy.count_nonzero(nearest == actual))
     if pairs == 0:
         return result
     decimals = decimal.Context(prec=60, Emax=99999, Emin=-99999)
@@ -132,6 +136,10 @@ def errors_of(actual, expected):
     squared, signal, size = sum(differences ** 2), sum(e ** 2), sum(a ** 2)
     result["mean"] = as_float(sum(differences) / fractions.Fraction(pairs))
     result["mean_absolute"] = as_float(sum(abs(differences)) / fractions.Fraction(pairs))
+    toward = sum(abs(d) for d, number in zip(differences, e) if d * number < 0)
+    result["mean_toward_zero"] = as_float(toward / fractions.Fraction(pairs))
+    result["mean_away_from_zero"] = as_float(
+        (sum(abs(differences)) - toward) / fractions.Fraction(pairs))
     result["root_mean_square"] = as_float(decimals.sqrt(as_decimal(
         squared / fractions.Fraction(pairs))))
     if signal and size:

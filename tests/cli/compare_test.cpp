@@ -312,6 +312,69 @@ TEST_CASE("float16 results are judged in ulp of float16 against float64") {
   CHECK(line_of(drawn.out, "<= 0.5  ").starts_with("<= 0.5  2"));
 }
 
+TEST_CASE("against a wider dtype the report says how many are correctly rounded") {
+  const TempDir at;
+  const auto said = [&](const std::string& actual, const std::string& expected) {
+    const Outcome outcome = run({"compare", actual, expected, "--max-ulp", "1e9"});
+    REQUIRE(outcome.status == 0);
+    return line_of(outcome.out, "correctly rounded: ");
+  };
+  const std::string x = data_file("kernel/x.npy");
+  output_of({x, "--dtype", "float64", "-o", at / "exact.npy"});
+  output_of({x, "--dtype", "float16", "-o", at / "y.npy"});
+  CHECK(said(at / "y.npy", at / "exact.npy") == "correctly rounded: 24576 / 24576 (100%)");
+  // Ties go to the even neighbor; at a power of two the ulp below it is half as large.
+  const auto pair = [&](std::uint16_t actual, double expected) {
+    write_file(at / "a.npy", npy("<f2", {1}, bytes_of(std::vector<std::uint16_t>{actual})));
+    write_file(at / "e.npy", npy("<f8", {1}, bytes_of(std::vector<double>{expected})));
+    return said(at / "a.npy", at / "e.npy");
+  };
+  const std::string right = "correctly rounded: 1 / 1 (100%)";
+  const std::string wrong = "correctly rounded: 0 / 1 (0%)";
+  CHECK(pair(0x6800, 2049) == right);  // 2048
+  CHECK(pair(0x6801, 2049) == wrong);  // 2050
+  CHECK(pair(0x6802, 2051) == right);  // 2052
+  CHECK(pair(0x6801, 2051) == wrong);
+  CHECK(pair(0x6801, 2049.0001) == right);
+  CHECK(pair(0x6800, 2049.0001) == wrong);
+  CHECK(pair(0x3bff, 1) == wrong);  // half an ulp of 1 below it
+  CHECK(pair(0x3c00, 1) == right);
+  CHECK(pair(0x0000, 0x1p-25) == right);  // half the least subnormal
+  CHECK(pair(0x0001, 0x1p-25) == wrong);
+  CHECK(pair(0x7bff, 65519.9) == right);  // the greatest finite number
+  CHECK(pair(0x7bff, 65520) == wrong);    // which rounds to infinity
+  const json errors =
+      json::parse(run({"compare", at / "a.npy", at / "e.npy", "--json"}).out)["errors"];
+  CHECK(errors["correctly_rounded"] == 0);
+  CHECK(json::parse(run({"compare", x, x, "--json"}).out)["errors"]["correctly_rounded"].is_null());
+  CHECK(line_of(run({"compare", x, x}).out, "correctly rounded: ") == "");
+}
+
+TEST_CASE("a report says how much of the error is toward zero") {
+  const Outcome cut = compare("[1.5, -2.25, 3]", "[1.75, -2.75, 3]", {"--atol", "1"});
+  CHECK(line_of(cut.out, "mean error: ") ==
+        "mean error: 0.0833, absolute: 0.25, root mean square: 0.323");
+  CHECK(line_of(cut.out, "mean error toward zero: ") ==
+        "mean error toward zero: 0.25, away from zero: 0");
+  const Outcome away = compare("[2, -3, 3, 0.5]", "[1.75, -2.75, 3, 0]", {"--atol", "1"});
+  CHECK(line_of(away.out, "mean error toward zero: ") ==
+        "mean error toward zero: 0, away from zero: 0.25");
+}
+
+TEST_CASE("a row of which no expected element is finite has no row max") {
+  const std::string actual = "[[1, 2], [3, 4], [0.5, 0]]";
+  const std::string expected = "[[NaN, Infinity], [3, 8], [0, 0]]";
+  const std::string text = compare(actual, expected, {"--by", "abs"}).out;
+  CHECK(line_of(text, "(0, 0)").ends_with("  -"));
+  CHECK(line_of(text, "(0, 1)").ends_with("  -"));
+  CHECK(line_of(text, "(1, 1)").ends_with("  8.00"));
+  CHECK(line_of(text, "(2, 0)").ends_with("  0"));
+  const json worst = json::parse(compare(actual, expected, {"--json", "--by", "abs"}).out)["worst"];
+  CHECK(worst["elements"][0]["row_max"].is_null());
+  CHECK(worst["elements"][2]["row_max"] == 8.0);
+  CHECK(worst["elements"][3]["row_max"] == 0.0);
+}
+
 TEST_CASE("a long histogram of distances leaves empty classes out") {
   const Outcome said =
       compare("[1, 1.0000000000000002, 2]", "[1, 1, 2.5]", {"--histogram", "--color", "never"});

@@ -54,7 +54,7 @@ const std::vector<CommandHelp> kCommands{
               "--skip",         "--rename",    "--tolerance",      "--keep-going",   "--worst",
               "--by",           "--max-diffs", "--json",           "--csv",          "-q",
               "--quiet",        "--color",     "--threads",        "--verbose",      "--page",
-              "--spec"}}},
+              "--spec",         "--linewidth"}}},
     {"softmax",
      "lnorm softmax [INPUT...] [OPTIONS]",
      {kAxes, kInput, kOutput, kPrint, {"--threads", "--verbose"}}},
@@ -119,6 +119,8 @@ TEST_CASE("the help of a command lists its options and no others") {
     CAPTURE(c.command);
     const std::string help = output_of({c.command, "--help"});
     CHECK(output_of({c.command, "-h"}) == help);
+    CHECK(output_of({"--help", c.command}) == help);
+    CHECK(output_of({"-h", c.command}) == help);
     CHECK(help.find("Usage: " + c.usage + "\n") != std::string::npos);
     Words options{"-h", "--help", "--progress"};
     for (const Words& group : c.options) options.insert(options.end(), group.begin(), group.end());

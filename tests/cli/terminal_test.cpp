@@ -157,6 +157,42 @@ TEST_CASE("show has a header on a terminal") {
   CHECK(on_terminal == "sample.npy: float32, shape (2, 3, 4)\n" + in_pipe);
 }
 
+TEST_CASE("compare is as wide as it needs, but on a terminal") {
+  const Words compare{"compare", "kernel/y.npy", "kernel/dx.npy", "--color", "never"};
+  const auto said = [&](const Words& more, const Stream& out = {},
+                        const Environment& environment = kXterm) {
+    return run_in_data(joined(compare, more), out, environment).out;
+  };
+  const std::string in_pipe = said({});
+  CHECK(width_of(in_pipe) > 80);
+  CHECK(in_pipe.find("<= 65536 in all\n") != std::string::npos);  // not folded
+  const TempDir directory;
+  CHECK(run({.arguments = joined(compare, {"--worst", "40"}),
+             .out = file(directory / "report.txt"),
+             .directory = LNORM_DATA_DIR,
+             .environment = kXterm})
+            .status == 1);
+  CHECK(read_file(directory / "report.txt") == said({"--worst", "40"}));
+  for (const int columns : {30, 60, 70}) {
+    CAPTURE(columns);
+    const std::string on_terminal = said({}, terminal(columns));
+    CHECK(on_terminal != in_pipe);
+    CHECK(said({"--linewidth", std::to_string(columns)}) == on_terminal);
+    CHECK(said({}, terminal(200), with("COLUMNS", std::to_string(columns))) == on_terminal);
+  }
+  CHECK(said({}, {}, with("COLUMNS", "30")) == in_pipe);
+  for (const std::string nonsense : {"", "0", "-5", "x", "40x"}) {
+    CHECK(said({}, terminal(60), with("COLUMNS", nonsense)) == said({}, terminal(60)));
+  }
+  // Bars fill 80 columns where a line may have any length.
+  const auto bars = [&](const Words& more) {
+    const std::string text = said(joined({"--worst", "0", "--histogram"}, more));
+    return width_of(text.substr(text.find("distances in ulp")));
+  };
+  CHECK(bars({}) == 80);
+  CHECK(bars({"--linewidth", "50"}) == 50);
+}
+
 TEST_CASE("the histogram is as wide as the terminal, in what its locale can show") {
   const auto drawn = [&](const Stream& out, const std::string& locale) {
     const std::string report =

@@ -138,8 +138,9 @@ json description(const Tensor& tensor) {
   return result;
 }
 
-const std::vector<std::string> kErrors{"mean", "mean_absolute", "root_mean_square", "cosine",
-                                       "sqnr_db"};
+const std::vector<std::string> kErrors{
+    "mean",   "mean_absolute", "mean_toward_zero", "mean_away_from_zero", "root_mean_square",
+    "cosine", "sqnr_db"};
 
 // Whether a number that the program wrote is right to 1e-12, or to a margin, because terms cancel in it.
 bool is_near(const json& written, const json& expected, double margin) {
@@ -256,6 +257,8 @@ void check(const Pair& pair, const TempDir& directory, const Stream& in = {}) {
     const json& absolute = right_errors.at("mean_absolute");
     double margin = 0;
     if (key == "mean" && absolute.is_number()) margin = 1e-28 * absolute.get<double>();
+    const bool is_part = key == "mean_toward_zero" || key == "mean_away_from_zero";
+    if (is_part && absolute.is_number()) margin = 0x1p-1000 * absolute.get<double>();
     if (key == "cosine") margin = 1e-28;
     if (key == "sqnr_db") margin = 1e-13;  // of a logarithm near 0
     CHECK(is_near(found_errors.at(key), right_errors.at(key), margin));
@@ -290,7 +293,7 @@ Pair repeated(Pair pair, std::int64_t times) {
                           "non_finite_differing"}) {
     multiply(pair.result.at(key), times);
   }
-  for (const char* key : {"pairs", "equal_bits", "equal_numbers"}) {
+  for (const char* key : {"pairs", "equal_bits", "equal_numbers", "correctly_rounded"}) {
     multiply(pair.result.at("errors").at(key), times);
   }
   for (json& part : pair.result.at("ulp").at("distribution")) {

@@ -429,6 +429,8 @@ class PageTest(unittest.TestCase):
                 ('greatest distance in ulp', found['greatest_ulp_distance']['value']),
                 ('mean error', found['errors']['mean']),
                 ('mean absolute error', found['errors']['mean_absolute']),
+                ('mean error toward zero', found['errors']['mean_toward_zero']),
+                ('mean error away from zero', found['errors']['mean_away_from_zero']),
                 ('root mean square error', found['errors']['root_mean_square']),
                 ('cosine similarity', found['errors']['cosine']),
                 ('SQNR in dB', found['errors']['sqnr_db']),

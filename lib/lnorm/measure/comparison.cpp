@@ -36,12 +36,16 @@ struct Steps {
   }
   static std::size_t class_of(std::uint64_t rank) { return UlpCounts::class_of_steps(rank); }
   static bool rounds_to(double, double) { return false; }
+  static bool is_misrounded_tie(std::uint64_t, const ElementPair&) { return false; }
 
   static constexpr bool kReal = false;
 };
 
 // Real distances, in ulp of the actual dtype.
 struct Reals {
+  explicit Reals(DType actual) : dtype(actual), ulps(actual) {}
+
+  DType dtype;
   RealUlps ulps;
 
   std::uint64_t rank(const ElementPair& pair, double difference) const {
@@ -51,6 +55,10 @@ struct Reals {
     return UlpCounts::class_of_real(std::bit_cast<double>(rank));
   }
   bool rounds_to(double infinity, double number) const { return ulps.rounds_to(infinity, number); }
+  bool is_misrounded_tie(std::uint64_t rank, const ElementPair& pair) const {
+    constexpr auto kHalf = std::bit_cast<std::uint64_t>(0.5);
+    return rank == kHalf && ulp_distance(pair.expected, pair.actual, dtype) != 0;
+  }
 
   static constexpr bool kReal = true;
 };
@@ -88,6 +96,7 @@ class Pass {
     const double size = std::fabs(pair.expected.high);
     const std::uint64_t rank = measure_.rank(pair, difference);
     comparison_.ulp_counts.add(Measure::class_of(rank));
+    if (measure_.is_misrounded_tie(rank, pair)) ++comparison_.misrounded_ties;
     if (!(difference <= absolute_ && difference <= relative_ * size && rank <= rank_ && any_)) {
       take_distances(pair,
                      {{rank, Measure::kReal}, difference, difference == 0 ? 0 : difference / size});
@@ -163,7 +172,7 @@ class Pass {
 // Calls work with the Measure of two dtypes.
 template <class Work>
 void with_measure(DType actual, DType expected, Work work) {
-  if (is_wider(expected, actual)) return work(Reals{RealUlps(actual)});
+  if (is_wider(expected, actual)) return work(Reals(actual));
   visit(expected, [&]<class T>(T) { work(Steps<T>{}); });
 }
 
@@ -171,6 +180,11 @@ void with_measure(DType actual, DType expected, Work work) {
 
 DType Comparison::ulp_dtype() const {
   return is_wider(expected.dtype, actual.dtype) ? actual.dtype : expected.dtype;
+}
+
+std::optional<std::int64_t> Comparison::correctly_rounded() const {
+  if (!is_wider(expected.dtype, actual.dtype)) return std::nullopt;
+  return ulp_counts.count(0) + ulp_counts.count(1) - misrounded_ties;  // up to half an ulp
 }
 
 std::vector<Failure> Comparison::failures() const {
@@ -230,6 +244,7 @@ void Comparison::clear(std::int64_t position, std::uint64_t floor) {
   relative.reset();
   ulps.reset();
   ulp_counts = {};
+  misrounded_ties = 0;
   errors = {};
   worst.clear(floor);
 }
@@ -252,6 +267,7 @@ void Comparison::append(const Comparison& next, std::size_t max_mismatches) {
   raise_to(relative, next.relative);
   raise_to(ulps, next.ulps);
   ulp_counts.append(next.ulp_counts);
+  misrounded_ties += next.misrounded_ties;
   errors.append(next.errors);
   worst.merge(next.worst);
 }

@@ -65,6 +65,7 @@ struct Comparison {
   std::optional<Greatest<double>> relative;  // that / |expected|, where expected is not 0
   std::optional<Greatest<Ulps>> ulps;
   UlpCounts ulp_counts;
+  std::int64_t misrounded_ties = 0;  // half an ulp off, and not what expected rounds to
   ErrorStats errors;
 
   std::optional<MismatchedRows> rows;  // if asked for
@@ -78,6 +79,10 @@ struct Comparison {
 
   // The dtype in whose ulp distances are: the actual one if the expected one is wider, else the expected one.
   DType ulp_dtype() const;
+
+  // In how many pairs actual is expected rounded to its dtype, over the pairs of which both are finite; +0 and -0 are
+  // the same. Nothing unless the expected dtype is the wider one.
+  std::optional<std::int64_t> correctly_rounded() const;
 
   // The criteria that do not hold, in the order of Criterion. Of shapes that differ there are none.
   std::vector<Failure> failures() const;
@@ -105,7 +110,8 @@ struct Comparison {
   void carry(Archive& archive) {
     archive(actual, expected, slice, criteria, same_shape, elements, mismatched, out_of_tolerance,
             first_mismatches, non_finite_one_side, rounded_to_infinity, non_finite_differing,
-            absolute, relative, ulps, ulp_counts, errors, rows, worst, row_max_axes);
+            absolute, relative, ulps, ulp_counts, misrounded_ties, errors, rows, worst,
+            row_max_axes);
   }
 };
 

@@ -85,13 +85,18 @@ void find_differences(const Chunk& a, const Chunk& e, std::int64_t count, bool l
   }
 }
 
-// Numbers divided by a power of two, so that the greatest is at least 1 and less than 2. They are finite.
+// Numbers divided by a power of two, so that the greatest is at least 1 and less than 2. They are finite. None becomes 0.
 int scale(std::int64_t count, double* numbers) {
   double greatest = 0;
   for (std::int64_t i = 0; i < count; ++i) greatest = std::max(greatest, std::fabs(numbers[i]));
   if (greatest == 0) return 0;
   const int exponent = std::ilogb(greatest);
-  for (std::int64_t i = 0; i < count; ++i) numbers[i] = std::ldexp(numbers[i], -exponent);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (numbers[i] == 0) continue;
+    const double least = std::copysign(std::numeric_limits<double>::denorm_min(), numbers[i]);
+    const double scaled = std::ldexp(numbers[i], -exponent);
+    numbers[i] = scaled == 0 ? least : scaled;
+  }
   return exponent;
 }
 
@@ -171,6 +176,8 @@ std::optional<double> sum_of_squares(const RawElements& elements) {
 struct ErrorStats::Sums {
   DoubleDouble error;
   double absolute = 0;
+  double toward = 0;
+  double away = 0;
   double squared = 0;
   double actual = 0;
   double expected = 0;
@@ -193,6 +200,13 @@ struct ErrorStats::Sums {
       all_equal();
       return;
     }
+    const auto is_away = [=](std::int64_t i) {
+      return std::signbit(differences[i]) == std::signbit(expecteds[i]) || expecteds[i] == 0;
+    };
+    away =
+        sum_of(count, [=](std::int64_t i) { return is_away(i) ? std::fabs(differences[i]) : 0.0; });
+    toward =
+        sum_of(count, [=](std::int64_t i) { return is_away(i) ? 0.0 : std::fabs(differences[i]); });
     squared = sum_of(count, square_of(differences));
     actual = sum_of(count, square_of(actuals));
     error = exact_sum_of(count, [=](std::int64_t i) {
@@ -304,6 +318,8 @@ void ErrorStats::append(const ErrorStats& next) {
   equal_bits_ += next.equal_bits_;
   error_.append(next.error_);
   absolute_.append(next.absolute_);
+  toward_.append(next.toward_);
+  away_.append(next.away_);
   squared_.append(next.squared_);
   actual_.append(next.actual_);
   expected_.append(next.expected_);
@@ -313,21 +329,26 @@ void ErrorStats::append(const ErrorStats& next) {
 void ErrorStats::add_sums(const Sums& sums) noexcept {
   error_.add(sums.error, sums.error_exponent);
   absolute_.add({sums.absolute, 0}, sums.error_exponent);
+  toward_.add({sums.toward, 0}, sums.error_exponent);
+  away_.add({sums.away, 0}, sums.error_exponent);
   squared_.add({sums.squared, 0}, 2 * sums.error_exponent);
   actual_.add({sums.actual, 0}, 2 * sums.actual_exponent);
   expected_.add({sums.expected, 0}, 2 * sums.expected_exponent);
   product_.add(sums.product, sums.actual_exponent + sums.expected_exponent);
 }
 
-std::optional<double> ErrorStats::mean() const {
+std::optional<double> ErrorStats::mean_of(const ScaledSum& sum) const {
   if (pairs_ == 0) return std::nullopt;
-  return error_.over(static_cast<double>(pairs_));
+  return sum.over(static_cast<double>(pairs_));
 }
 
-std::optional<double> ErrorStats::mean_absolute() const {
-  if (pairs_ == 0) return std::nullopt;
-  return absolute_.over(static_cast<double>(pairs_));
-}
+std::optional<double> ErrorStats::mean() const { return mean_of(error_); }
+
+std::optional<double> ErrorStats::mean_absolute() const { return mean_of(absolute_); }
+
+std::optional<double> ErrorStats::mean_toward_zero() const { return mean_of(toward_); }
+
+std::optional<double> ErrorStats::mean_away_from_zero() const { return mean_of(away_); }
 
 std::optional<double> ErrorStats::root_mean_square() const {
   if (pairs_ == 0) return std::nullopt;

@@ -11,7 +11,8 @@ namespace lnorm {
 
 // What the errors, actual - expected, of pairs are like of which both are finite; other pairs are left out. Every
 // figure is within 1e-13 of the exact one, of the mean error and the cosine as long as their terms do not cancel to
-// less than 2^-60 of their size, of the SQNR or within 1e-13 dB. Elements are summed chunk by chunk: whoever adds the
+// less than 2^-60 of their size, of the SQNR or within 1e-13 dB, of the two parts of the mean absolute error or within
+// 2^-1000 of that. Elements are summed chunk by chunk: whoever adds the
 // same chunks in the same order gets the same bits. The order in which stats are appended does not matter.
 class ErrorStats {
  public:
@@ -30,6 +31,12 @@ class ErrorStats {
   // Nothing if there is no pair.
   std::optional<double> mean() const;
   std::optional<double> mean_absolute() const;
+
+  // The two parts of the mean absolute error: what the errors toward zero and those away from it add to it. Away from zero
+  // are those of the sign of the expected number, and all where that is 0.
+  std::optional<double> mean_toward_zero() const;
+  std::optional<double> mean_away_from_zero() const;
+
   std::optional<double> root_mean_square() const;
 
   // sum(a e) / sqrt(sum(a^2) sum(e^2)): nothing if one of the sides is all zeros.
@@ -40,12 +47,13 @@ class ErrorStats {
 
   template <class Archive>
   void carry(Archive& archive) {
-    archive(pairs_, equal_numbers_, equal_bits_, error_, absolute_, squared_, actual_, expected_,
-            product_);
+    archive(pairs_, equal_numbers_, equal_bits_, error_, absolute_, toward_, away_, squared_,
+            actual_, expected_, product_);
   }
 
  private:
   struct Sums;
+  std::optional<double> mean_of(const ScaledSum& sum) const;
   void add_sums(const Sums& sums) noexcept;
   void add_counts(const Chunk& actual, const Chunk& expected, const Chunk& differences,
                   std::int64_t count);
@@ -57,6 +65,8 @@ class ErrorStats {
   std::int64_t equal_bits_ = 0;
   ScaledSum error_;
   ScaledSum absolute_;
+  ScaledSum toward_;  // zero, of magnitudes
+  ScaledSum away_;
   ScaledSum squared_;
   ScaledSum actual_;    // of squares
   ScaledSum expected_;  // of squares

@@ -107,6 +107,7 @@ double greatest_finite(const RawElements& elements) {
     };
     Bits most = 0;
     for (std::int64_t i = 0; i < elements.count; ++i) most = std::max(most, magnitude(bits_at(i)));
+    if (most == 0 && !first_finite(elements)) return kNoneFinite;
     if constexpr (std::is_integral_v<T>) {
       return static_cast<double>(most);
     } else if constexpr (!std::is_arithmetic_v<T>) {

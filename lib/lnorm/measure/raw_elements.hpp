@@ -29,7 +29,8 @@ std::optional<std::int64_t> first_finite_not_zero(const RawElements& elements);
 
 bool has_nan(const RawElements& elements);
 
-// The greatest |element| of those that are finite, as a float64; 0 if there are none.
+// The greatest |element| of those that are finite, as a float64; kNoneFinite if there are none.
+inline constexpr double kNoneFinite = -1;
 double greatest_finite(const RawElements& elements);
 
 }  // namespace lnorm

@@ -31,7 +31,7 @@ std::string_view name(WorstBy by);
 struct WorstElement {
   ElementPair pair;
   std::optional<Distances> distances;  // nothing if not both are finite
-  double row_max = 0;  // the greatest finite |expected| of its row, as far as it has been looked at
+  double row_max = 0;  // greatest_finite of |expected| in its row, as far as it has been looked at
 };
 
 // The worst of many elements by one measure, in memory for so many. First come pairs that are not finite

@@ -11,7 +11,7 @@ RowMaxima::Block RowMaxima::examine(std::int64_t begin, std::int64_t end, const 
   };
   const std::int64_t first = row_of(begin);
   const std::int64_t last = row_of(end - 1);
-  Block block{begin, end, 0, 0};
+  Block block{begin, end};
   // A row that lies in the block alone is of interest to its elements alone.
   if (begin % row_length_ != 0) block.first_row = of_row(first);
   if (first == last) {

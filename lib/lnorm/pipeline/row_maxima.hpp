@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "lnorm/measure/raw_elements.hpp"
 #include "lnorm/measure/worst.hpp"
 
 namespace lnorm {
@@ -13,15 +14,15 @@ class RowMaxima {
  public:
   explicit RowMaxima(std::int64_t row_length) : row_length_(row_length) {}
 
-  // The greatest finite |expected| from one position up to another.
+  // The greatest finite |expected| from one position up to another, or kNoneFinite.
   using Greatest = std::function<double(std::int64_t begin, std::int64_t end)>;
 
   // Successive elements, and the greatest ones of the rows at their ends.
   struct Block {
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    double first_row = 0;
-    double last_row = 0;
+    double first_row = kNoneFinite;
+    double last_row = kNoneFinite;
   };
 
   // On any thread. Sets row_max of the elements, which lie in the block, as far as the block tells.

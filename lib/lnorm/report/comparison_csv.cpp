@@ -15,8 +15,9 @@ constexpr std::string_view kHead =
     "name,result,actual_dtype,expected_dtype,actual_shape,expected_shape,elements,mismatched,"
     "greatest_absolute_difference,greatest_relative_difference,greatest_ulp_distance,"
     "non_finite_one_side,non_finite_differing,failed,pairs,equal_numbers,mean_error,"
-    "mean_absolute_error,root_mean_square_error,cosine,sqnr_db\n";
-constexpr std::string_view kNoFigures = ",,,,,,,,,,,,,,,";
+    "mean_absolute_error,root_mean_square_error,cosine,sqnr_db,"
+    "correctly_rounded,mean_error_toward_zero,mean_error_away_from_zero\n";
+constexpr std::string_view kNoFigures = ",,,,,,,,,,,,,,,,,,";
 
 std::string ulps_text(Ulps ulps) {
   return ulps.is_real ? value_text(ulps.value()) : std::to_string(ulps.rank);
@@ -44,7 +45,9 @@ std::string figures(const Comparison& c) {
                 c.non_finite_one_side, ',', c.non_finite_differing, ',', failed_criteria(c), ',',
                 errors.pairs(), ',', errors.equal_numbers(), ',', figure(errors.mean()), ',',
                 figure(errors.mean_absolute()), ',', figure(errors.root_mean_square()), ',',
-                figure(errors.cosine()), ',', figure(errors.sqnr()));
+                figure(errors.cosine()), ',', figure(errors.sqnr()), ',',
+                c.correctly_rounded() ? std::to_string(*c.correctly_rounded()) : "", ',',
+                figure(errors.mean_toward_zero()), ',', figure(errors.mean_away_from_zero()));
 }
 
 std::string line_of(std::string_view name, const Comparison& c) {

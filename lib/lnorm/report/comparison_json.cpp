@@ -71,11 +71,15 @@ Json failures_json(const std::vector<Failure>& failures) {
 Json errors_json(const Comparison& comparison) {
   const ErrorStats& errors = comparison.errors;
   const bool same_dtype = comparison.actual.dtype == comparison.expected.dtype;
+  const auto rounded = comparison.correctly_rounded();
   return {{"pairs", errors.pairs()},
           {"equal_bits", same_dtype ? Json(errors.equal_bits()) : Json()},
           {"equal_numbers", errors.equal_numbers()},
+          {"correctly_rounded", rounded ? Json(*rounded) : Json()},
           {"mean", optional_json(errors.mean())},
           {"mean_absolute", optional_json(errors.mean_absolute())},
+          {"mean_toward_zero", optional_json(errors.mean_toward_zero())},
+          {"mean_away_from_zero", optional_json(errors.mean_away_from_zero())},
           {"root_mean_square", optional_json(errors.root_mean_square())},
           {"cosine", optional_json(errors.cosine())},
           {"sqnr_db", optional_json(errors.sqnr())}};
@@ -106,7 +110,8 @@ Json worst_json(const Comparison& comparison) {
     json["ulp"] = distances ? ulps_json(distances->ulps) : Json();
     json["absolute"] = distances ? json_value(distances->absolute) : Json();
     json["relative"] = distances ? json_value(distances->relative) : Json();
-    json["row_max"] = comparison.row_max_axes ? json_value(element.row_max) : Json();
+    const bool has_row_max = comparison.row_max_axes && element.row_max != kNoneFinite;
+    json["row_max"] = has_row_max ? json_value(element.row_max) : Json();
     elements.push_back(std::move(json));
   }
   return {{"by", name(comparison.worst.by())},

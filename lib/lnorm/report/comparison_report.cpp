@@ -101,12 +101,19 @@ class ComparisonText {
     if (errors.pairs() == 0) return;
     text_ += style_.folded("ulp: " + ulp_shares_text(c_));
     const bool same_dtype = c_.actual.dtype == c_.expected.dtype;
-    const std::int64_t equal = same_dtype ? errors.equal_bits() : errors.equal_numbers();
-    add(same_dtype ? "equal bits: " : "equal numbers: ", equal, " / ", errors.pairs(), " (",
-        percentage_text(equal, errors.pairs()), ")");
+    const auto rounded = c_.correctly_rounded();
+    const std::int64_t right = rounded      ? *rounded
+                               : same_dtype ? errors.equal_bits()
+                                            : errors.equal_numbers();
+    add(rounded      ? "correctly rounded: "
+        : same_dtype ? "equal bits: "
+                     : "equal numbers: ",
+        right, " / ", errors.pairs(), " (", percentage_text(right, errors.pairs()), ")");
     add("mean error: ", rounded_text(*errors.mean(), 3),
         ", absolute: ", rounded_text(*errors.mean_absolute(), 3),
         ", root mean square: ", rounded_text(*errors.root_mean_square(), 3));
+    add("mean error toward zero: ", rounded_text(*errors.mean_toward_zero(), 3),
+        ", away from zero: ", rounded_text(*errors.mean_away_from_zero(), 3));
     add("cosine: ", errors.cosine() ? rounded_text(*errors.cosine(), 12) : "none",
         ", SQNR: ", rounded_text(*errors.sqnr(), 4), " dB");
   }
@@ -128,7 +135,10 @@ class ComparisonText {
     } else {
       line.cells.insert(line.cells.end(), {"-", "-", "-"});
     }
-    if (c_.row_max_axes) line.cells.push_back(significant_text(element.row_max, 3));
+    if (c_.row_max_axes) {
+      line.cells.push_back(element.row_max == kNoneFinite ? "-"
+                                                          : significant_text(element.row_max, 3));
+    }
     return line;
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -9,7 +10,13 @@ namespace lnorm {
 struct Style {
   bool color = false;  // ANSI escapes
   bool utf8 = false;
-  int width = 80;  // in characters
+  int width = kUsualWidth;  // of lines, in characters
+
+  static constexpr int kUsualWidth = 80;
+  static constexpr int kAnyWidth = std::numeric_limits<int>::max();  // as wide as a line needs
+
+  // The width of what fills a line, such as bars.
+  int filled_width() const { return width == kAnyWidth ? kUsualWidth : width; }
 
   std::string heading(std::string_view text) const { return escaped("\x1b[1m", text); }
   std::string good(std::string_view text) const { return escaped("\x1b[32m", text); }

@@ -107,7 +107,7 @@ std::string ulp_histogram_text(std::string_view title, const Comparison& compari
     most = std::max(most, count);
   }
   const std::size_t taken = label_width + count_width + share_width + 6;
-  const auto columns = static_cast<std::size_t>(std::max(style.width, 0));
+  const auto columns = static_cast<std::size_t>(std::max(style.filled_width(), 0));
   const std::size_t width = columns > taken + 10 ? columns - taken : 10;
   const auto right = [](const std::string& cell, std::size_t cells) {
     return std::string(cells - cell.size(), ' ') + cell;

@@ -45,6 +45,7 @@ ErrorStats stats_of(const Pairs& pairs, DType dtype = DType::float64) {
 void check_exact(const Pairs& pairs) {
   Fraction error = 0;
   Fraction absolute = 0;
+  Fraction toward = 0;
   Fraction squared = 0;
   Fraction size = 0;
   Fraction signal = 0;
@@ -55,6 +56,7 @@ void check_exact(const Pairs& pairs) {
     const Fraction d = a - e;
     error += d;
     absolute += boost::multiprecision::abs(d);
+    if (d * e < 0) toward += boost::multiprecision::abs(d);
     squared += d * d;
     size += a * a;
     signal += e * e;
@@ -79,6 +81,8 @@ void check_exact(const Pairs& pairs) {
   };
   check(stats.mean(), Real(Fraction(error / count)));
   check(stats.mean_absolute(), Real(Fraction(absolute / count)));
+  check(stats.mean_toward_zero(), Real(Fraction(toward / count)));
+  check(stats.mean_away_from_zero(), Real(Fraction((absolute - toward) / count)));
   check(stats.root_mean_square(), sqrt(Real(Fraction(squared / count))));
   check(stats.cosine(), Real(product) / sqrt(Real(size) * Real(signal)));
   check(stats.sqnr(), 10 * log10(Real(Fraction(signal / squared))), 1e-13);
@@ -86,12 +90,17 @@ void check_exact(const Pairs& pairs) {
 
 double figure(const std::optional<double>& value) { return value.value_or(kNan); }
 
-std::array<std::uint64_t, 5> bits_of(const ErrorStats& stats) {
+std::array<std::uint64_t, 7> bits_of(const ErrorStats& stats) {
   const auto bits = [](const std::optional<double>& value) {
     return std::bit_cast<std::uint64_t>(figure(value));
   };
-  return {bits(stats.mean()), bits(stats.mean_absolute()), bits(stats.root_mean_square()),
-          bits(stats.cosine()), bits(stats.sqnr())};
+  return {bits(stats.mean()),
+          bits(stats.mean_absolute()),
+          bits(stats.mean_toward_zero()),
+          bits(stats.mean_away_from_zero()),
+          bits(stats.root_mean_square()),
+          bits(stats.cosine()),
+          bits(stats.sqnr())};
 }
 
 }  // namespace
@@ -123,6 +132,8 @@ TEST_CASE("figures of errors are right where numbers of all sizes meet and cance
   check_exact({{1.7e308, -1.7e308, 1}, {-1.7e308, 1.6e308, 2}});
   check_exact({{5e-324, 0, 5e-324}, {0, 5e-324, 5e-324}});
   check_exact({{1, 1e-20, 1e-8}, {-1e-20, 1, 1e-16}});  // the products cancel to a cosine of 1e-24
+  // Numbers whose sign alone is left beside the greatest.
+  check_exact({{1e300, 5e-301, 2e-300, -2e-300}, {1e300, 1e-300, 1e-300, 1e-300}});
   // Blocks of one size after those of another.
   Pairs pairs;
   for (int i = 0; i < 5000; ++i) {
@@ -131,6 +142,28 @@ TEST_CASE("figures of errors are right where numbers of all sizes meet and cance
     pairs.actual.push_back(std::ldexp(1 + i % 5, exponent));
   }
   check_exact(pairs);
+}
+
+TEST_CASE("truncation shows: all of the error is toward zero", "[measure]") {
+  std::mt19937_64 random(13);
+  std::normal_distribution<double> normal;
+  Pairs truncated;
+  Pairs nearest;
+  for (int i = 0; i < 5000; ++i) {
+    const double x = normal(random);
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x));
+    truncated.expected.push_back(static_cast<float>(x));
+    truncated.actual.push_back(std::bit_cast<float>(bits & 0xffff0000));  // bfloat16, by a mask
+    nearest.expected.push_back(x);
+    nearest.actual.push_back(static_cast<float>(x));
+  }
+  const ErrorStats one_way = stats_of(truncated);
+  CHECK(figure(one_way.mean_away_from_zero()) == 0);
+  CHECK(figure(one_way.mean_toward_zero()) == figure(one_way.mean_absolute()));
+  CHECK(std::fabs(figure(one_way.mean())) < 0.1 * figure(one_way.mean_absolute()));
+  const ErrorStats both_ways = stats_of(nearest);
+  CHECK(figure(both_ways.mean_toward_zero()) ==
+        Approx(figure(both_ways.mean_away_from_zero())).epsilon(0.1));
 }
 
 TEST_CASE("pairs that are not finite are left out of the figures of errors", "[measure]") {

@@ -20,7 +20,7 @@ void check(const lnorm::RawElements& elements) {
   std::optional<std::int64_t> finite;
   std::optional<std::int64_t> finite_not_zero;
   bool nan = false;
-  double greatest = 0;
+  double greatest = lnorm::kNoneFinite;
   for (std::int64_t i = 0; i < elements.count; ++i) {
     const double value = chunk->high[i];
     CHECK(lnorm::element_at(elements, i).low == chunk->low[i]);

@@ -69,7 +69,7 @@ Comparison plainly_compared(MemorySource& a, MemorySource& b, const lnorm::Crite
     load(b, *expected);
     lnorm::compare_elements(*actual, *expected, count, 7, result);
     for (std::int64_t i = 0; i < count; ++i) {
-      if ((start + i) % row_length == 0) row_maxima.push_back(0);
+      if ((start + i) % row_length == 0) row_maxima.push_back(lnorm::kNoneFinite);
       const double size = std::fabs(expected->high[i]);
       if (std::isfinite(size)) row_maxima.back() = std::max(row_maxima.back(), size);
     }
@@ -102,13 +102,16 @@ void check_same(const Comparison& found, const Comparison& expected) {
   check_greatest(found.relative, expected.relative);
   check_greatest(found.ulps, expected.ulps);
   CHECK(found.ulp_counts == expected.ulp_counts);
+  CHECK(found.correctly_rounded() == expected.correctly_rounded());
   CHECK(found.errors.pairs() == expected.errors.pairs());
   CHECK(found.errors.equal_numbers() == expected.errors.equal_numbers());
   CHECK(found.errors.equal_bits() == expected.errors.equal_bits());
   // The sums of blocks are added in another order.
-  for (const auto figure : {&lnorm::ErrorStats::mean, &lnorm::ErrorStats::mean_absolute,
-                            &lnorm::ErrorStats::root_mean_square, &lnorm::ErrorStats::cosine,
-                            &lnorm::ErrorStats::sqnr}) {
+  for (const auto figure :
+       {&lnorm::ErrorStats::mean, &lnorm::ErrorStats::mean_absolute,
+        &lnorm::ErrorStats::mean_toward_zero, &lnorm::ErrorStats::mean_away_from_zero,
+        &lnorm::ErrorStats::root_mean_square, &lnorm::ErrorStats::cosine,
+        &lnorm::ErrorStats::sqnr}) {
     const auto a = (found.errors.*figure)();
     const auto b = (expected.errors.*figure)();
     REQUIRE(a.has_value() == b.has_value());

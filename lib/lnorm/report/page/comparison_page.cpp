@@ -49,12 +49,15 @@ Table figures_table(const Comparison& c) {
                         {c.ulps && c.ulps->value.rank > 0 ? place_text(c, c.ulps->at) : ""}});
   add("mean error", optional_cell(c.errors.mean()));
   add("mean absolute error", optional_cell(c.errors.mean_absolute()));
+  add("mean error toward zero", optional_cell(c.errors.mean_toward_zero()));
+  add("mean error away from zero", optional_cell(c.errors.mean_away_from_zero()));
   add("root mean square error", optional_cell(c.errors.root_mean_square()));
   const auto cosine = c.errors.cosine();
   add("cosine similarity",
       cosine ? Cell{rounded_text(*cosine, 12), value_text(*cosine), ""} : kNone);  // it is near 1
   add("SQNR in dB", optional_cell(c.errors.sqnr()));
   add("equal numbers", count_cell(c.errors.equal_numbers()));
+  if (const auto rounded = c.correctly_rounded()) add("correctly rounded", count_cell(*rounded));
   add("NaN or infinity on one side only", count_cell(c.non_finite_one_side));
   return table;
 }
