@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -17,19 +18,6 @@
 #include "tell_route.hpp"
 
 namespace lnorm::app {
-
-namespace {
-
-// Rows of no elements cost the input nothing and could be any number.
-void check_row_numbers(const Plan& plan, const std::string& name) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 24;
-  if (plan.wants_mean_and_rstd && plan.row_length == 0 && plan.rows > kMost) {
-    throw Error(concat(printable(name), ": --save-mean and --save-rstd of ", plan.rows,
-                       " rows of no elements, expected at most ", kMost));
-  }
-}
-
-}  // namespace
 
 int apply(const ApplyArguments& arguments) {
   const InputArguments& input = arguments.input;
@@ -53,7 +41,7 @@ int apply(const ApplyArguments& arguments) {
       throw Error(concat("--save-sum is in the output dtype, found ", name(plan.out),
                          ", expected float16, bfloat16, float32 or float64"));
     }
-    check_row_numbers(plan, x.name);
+    if (saves) check_empty_rows(plan, x.name, "--save-mean and --save-rstd of");
     return plan;
   };
   std::vector<OutputName> names{{"-o", arguments.output.path, "", true}};
@@ -94,7 +82,11 @@ int apply(const ApplyArguments& arguments) {
     std::optional<SumWriter> sum;
     if (arguments.save_sum) sum.emplace(outputs.sink(1 + columns.size()), plan, work.threads);
     TensorSink& sink = outputs.sink(0);
-    tell_route(work, plan, source, &sink, kernel.name);
+    const bool take_parts =
+        (!sum || sum->takes_parts()) &&
+        (plan.route.in_parts || std::all_of(observers.begin(), observers.end(),
+                                            [](const auto* o) { return o->takes_parts(); }));
+    tell_route(work, plan, source, &sink, kernel.name, take_parts);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           source.info());
     const RunOptions options{work.threads, progress.callback(), &ranks};

@@ -32,16 +32,9 @@ RowChoice rows_in(const RowRange& range, const TensorInfo& x, const NormalizedAx
   const auto from_start = [&](std::int64_t row) {
     return row < 0 ? std::max<std::int64_t>(0, row + rows) : row;
   };
-  const std::int64_t first = from_start(range.first.value_or(0));
+  choice.first = std::min(rows, from_start(range.first.value_or(0)));
   const std::int64_t end = std::min(rows, from_start(range.end.value_or(rows)));
-  const auto fail = [&](const std::string& what) {
-    throw Error(
-        concat(printable(x.name), ": --rows ", range_text(range), what, counted(rows, "row")));
-  };
-  if (first > rows) fail(" begins after the last of ");
-  if (first > end || (first == end && end < rows)) fail(" has none of ");
-  choice.first = first;
-  choice.count = end - first;
+  choice.count = std::max<std::int64_t>(0, end - choice.first);
   return choice;
 }
 

@@ -19,10 +19,10 @@ struct RowChoice {
   std::int64_t count = 0;
 };
 
-// Which rows of x, from what its header says. Throws Error if they are not there. Empty: the tensor as it is.
+// Which rows of x, from what its header says. Empty: the tensor as it is.
 using ChooseRows = std::function<RowChoice(const TensorInfo& x)>;
 
-// The rows of a range. Throws Error if there are none, unless they would follow the last one: an array of jobs may end so.
+// The rows of a range. As in a slice of Python there may be none: an array of jobs may end so.
 RowChoice rows_in(const RowRange& range, const TensorInfo& x, const NormalizedAxes& axes);
 
 // The same for each tensor. The axes outlive it.

@@ -184,4 +184,11 @@ void check_as(std::optional<DType> as, const TensorInfo& x) {
                      ", which is for an .npy of dtype ", as_code(*as)));
 }
 
+void check_empty_rows(const Plan& plan, const std::string& name, std::string_view what) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  if (plan.row_length > 0 || plan.rows <= kMost) return;
+  throw Error(concat(printable(name), ": ", what, ' ', plan.rows,
+                     " rows of no elements, expected at most ", kMost));
+}
+
 }  // namespace lnorm::app

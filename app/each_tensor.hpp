@@ -9,6 +9,7 @@
 #include "chosen_rows.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/pipeline/dealing.hpp"
+#include "lnorm/pipeline/plan.hpp"
 #include "outputs.hpp"
 
 // The loop over tensors, of every command: plan all, open the outputs, work on one after another, commit.
@@ -48,5 +49,9 @@ std::string_view as_code(DType as);
 
 // Throws Error if --as is given, but x has another dtype.
 void check_as(std::optional<DType> as, const TensorInfo& x);
+
+// Throws Error if rows of no elements, which cost the input nothing, are too many to say something of each. what: is
+// said of them, for the message.
+void check_empty_rows(const Plan& plan, const std::string& name, std::string_view what);
 
 }  // namespace lnorm::app

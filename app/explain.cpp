@@ -58,16 +58,15 @@ std::int64_t number_of(const Shape& index, const TensorInfo& x, const Axes& axes
   return number;
 }
 
-// Which rows of x. Throws Error if there is none.
+// Which rows of x. Throws Error if it has none, unless some are chosen by their range.
 RowChoice rows_to_explain(const ExplainArguments& arguments, const TensorInfo& x) {
   const NormalizedAxes& axes = arguments.normalization.options.axes;
   const std::optional<RowRange>& range = arguments.input.rows;
   RowChoice choice = rows_in(range.value_or(RowRange{}), x, axes);
-  if (choice.count == 0) {
-    throw Error(concat(printable(x.name), ": shape ", to_string(x.shape), " has no rows",
-                       range ? ' ' + range_text(*range) : ""));
-  }
   if (range) return choice;
+  if (choice.count == 0) {
+    throw Error(concat(printable(x.name), ": shape ", to_string(x.shape), " has no rows"));
+  }
   if (arguments.row) choice.first = number_of(*arguments.row, x, choice.axes);
   choice.count = 1;
   return choice;

@@ -8,9 +8,10 @@
 namespace lnorm::app {
 
 ObservedRows::ObservedRows(const InputArguments& input, const NormalizationArguments& normalization,
-                           const WorkArguments& work)
+                           const WorkArguments& work, std::string_view lists_rows)
     : normalization_(normalization),
       work_(work),
+      lists_rows_(lists_rows),
       kernel_(find_kernel(normalization.kernel)),
       residual_(normalization, input.options.as),
       affine_inputs_(normalization, input.options.as, residual_) {}
@@ -47,8 +48,11 @@ void ObservedRows::describe(Stats& stats) const {
 
 Plan ObservedRows::plan(const TensorInfo& x, const InputName& name) {
   const DType out = output_dtype(x.dtype, {});
-  return make_plan(residual_.check(x, out, name), normalization_.options, out,
-                   {.whole = true, .ordered = true});
+  Plan plan = make_plan(residual_.check(x, out, name), normalization_.options, out,
+                        {.whole = true, .ordered = true});
+  plan.wants_empty_rows = !lists_rows_.empty();
+  if (plan.wants_empty_rows) check_empty_rows(plan, x.name, concat(lists_rows_, " of"));
+  return plan;
 }
 
 }  // namespace lnorm::app

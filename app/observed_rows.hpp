@@ -18,8 +18,9 @@ namespace lnorm::app {
 // Tensors that are normalized to be looked at: rows and results go past an observer, and nowhere else.
 class ObservedRows {
  public:
+  // lists_rows: the option by which every row is listed, rows of no elements too; empty if none is given.
   ObservedRows(const InputArguments& input, const NormalizationArguments& normalization,
-               const WorkArguments& work);
+               const WorkArguments& work, std::string_view lists_rows = {});
 
   // Throws Error if the tensor cannot be normalized so.
   void check(const TensorInfo& x, const InputName& name);
@@ -37,6 +38,7 @@ class ObservedRows {
 
   const NormalizationArguments& normalization_;
   const WorkArguments& work_;
+  std::string_view lists_rows_;
   const Kernel& kernel_;
   ResidualInput residual_;
   AffineInputs affine_inputs_;

@@ -44,7 +44,10 @@ class StatsOfRows {
   StatsOfRows(const StatsArguments& arguments, ByteSink& out)
       : arguments_(arguments),
         out_(out),
-        rows_(arguments.input, arguments.normalization, arguments.work) {}
+        rows_(arguments.input, arguments.normalization, arguments.work,
+              arguments.report == Report::json  ? "--json"
+              : arguments.report == Report::csv ? "--csv"
+                                                : "") {}
 
   void check(const TensorInfo& x, const InputName& name) { rows_.check(x, name); }
 

@@ -9,16 +9,19 @@
 namespace lnorm::app {
 
 void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource& source,
-                const TensorSink* sink, std::string_view kernel) {
+                const TensorSink* sink, std::string_view kernel, bool others_take_parts) {
   const Route& route = plan.route;
   const bool out_makes_detour =
       sink != nullptr && (sink->surveys() || route.out.makes_detour(sink->has_positions()));
-  tell_route(work, plan, route.in.makes_detour(source.has_positions()) || out_makes_detour, kernel,
+  const bool are_dealt = can_deal(source, route.in) &&
+                         (sink == nullptr || can_deal(*sink, route.out)) && others_take_parts;
+  tell_route(work, plan,
+             {route.in.makes_detour(source.has_positions()) || out_makes_detour, are_dealt}, kernel,
              sink);
 }
 
-void tell_route(const WorkArguments& work, const Plan& plan, bool makes_detour,
-                std::string_view kernel, const TensorSink* sink) {
+void tell_route(const WorkArguments& work, const Plan& plan, Way way, std::string_view kernel,
+                const TensorSink* sink) {
   if (!work.verbose) return;
   const Route& route = plan.route;
   const Tile tile = plan.first_tile();
@@ -27,7 +30,8 @@ void tell_route(const WorkArguments& work, const Plan& plan, bool makes_detour,
   if (route.in_parts && tile.rows > 1) line += concat(", ", tile.rows, " rows at a time");
   line += concat(", ", counted(crew_of(plan, work.threads, sink).threads(), "thread"));
   if (!kernel.empty()) line += concat(", kernel ", kernel);
-  if (makes_detour) line += ", by way of a temporary file";
+  if (work.ranks->count() > 1 && !way.are_dealt) line += ", on rank 0 alone";
+  if (way.makes_detour) line += ", by way of a temporary file";
   if (!route.reason.empty()) line += concat(": ", route.reason);
   tell(line);
 }

@@ -10,12 +10,18 @@
 namespace lnorm::app {
 
 // Prints how the data will go, and why, in one line on standard error, if --verbose is given. sink: null if
-// there is none. kernel: empty if there is no choice.
+// there is none. kernel: empty if there is no choice. others_take_parts: whether several ranks can write parts of all
+// other outputs.
 void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource& source,
-                const TensorSink* sink, std::string_view kernel = {});
+                const TensorSink* sink, std::string_view kernel = {},
+                bool others_take_parts = true);
 
-// The same for several sources. makes_detour: whether a temporary file is on the way.
-void tell_route(const WorkArguments& work, const Plan& plan, bool makes_detour,
-                std::string_view kernel, const TensorSink* sink = nullptr);
+// The same for several sources.
+struct Way {
+  bool makes_detour;  // whether a temporary file is on the way
+  bool are_dealt;     // whether several ranks do parts
+};
+void tell_route(const WorkArguments& work, const Plan& plan, Way way, std::string_view kernel,
+                const TensorSink* sink = nullptr);
 
 }  // namespace lnorm::app

@@ -291,6 +291,40 @@ TEST_CASE("mean and rstd of rows of no elements are NaN", "[empty]") {
   }
 }
 
+TEST_CASE("rows of no elements are listed by stats --json and --csv", "[empty]") {
+  const TempDir directory;
+  for (const Input& input : inputs_of({3, 0})) {
+    if (input.name.ends_with(".jsonl")) continue;
+    CAPTURE(input.name);
+    write_file(directory / input.name, input.bytes);
+    const auto printed = [&](const Words& more) {
+      Words words{"stats", input.name};
+      words.insert(words.end(), more.begin(), more.end());
+      return output_of({.arguments = words, .directory = directory.path().string()});
+    };
+    CHECK(printed({"--csv"}) ==
+          "row,non_finite,output_non_finite,input_mean,input_variance,input_min,input_max,"
+          "output_mean,output_variance\n"
+          "0,0,0,nan,nan,nan,nan,nan,nan\n"
+          "1,0,0,nan,nan,nan,nan,nan,nan\n"
+          "2,0,0,nan,nan,nan,nan,nan,nan\n");
+    const std::string json = printed({"--json", "--softmax"});
+    CHECK(json.find(R"({"row":2,"index":[2],"non_finite":0,"output_non_finite":0,)"
+                    R"("input":{"mean":"NaN","variance":"NaN","min":"NaN","max":"NaN"},)"
+                    R"("output":{"mean":"NaN","variance":"NaN","sum":0.0},)"
+                    R"("softmax":{"sum":0.0,"mean":"NaN","variance":"NaN"}})") !=
+          std::string::npos);
+    CHECK(json.find(R"("summary":{"rows":3,"non_finite_rows":0)") != std::string::npos);
+    CHECK(printed({"--axes", "0", "--csv"}).ends_with("output_variance\n"));  // no rows
+  }
+  const std::string huge = R"({"shape":[40000000000,0],"data":[],"dtype":"float64"})";
+  for (const std::string option : {"--csv", "--json"}) {
+    CHECK(refusal_fault(run({"stats", option}, pipe_of(huge)),
+                        {option + " of 40000000000 rows of no elements"}) == "");
+  }
+  CHECK(output_of({"stats"}, pipe_of(huge)).find("no elements\n") != std::string::npos);
+}
+
 TEST_CASE("JSON Lines of no elements are lines of their own", "[empty]") {
   const TempDir directory;
   const Outcome outcome = run({.arguments = {"--from", "jsonl", "--save-mean", "m.jsonl"},

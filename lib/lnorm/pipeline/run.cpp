@@ -45,7 +45,8 @@ Crew crew_of(const Plan& plan, int threads, const TensorSink* sink) {
 void run(TensorSource& given, const Plan& plan, const Transform& transform,
          std::span<RowObserver* const> observers, TensorSink* sink, const RunOptions& options) {
   // Rows of no elements still have a mean, which is not a number, for those who ask.
-  const std::int64_t rows = plan.row_length > 0 || plan.wants_mean_and_rstd ? plan.rows : 0;
+  const bool wants_rows = plan.row_length > 0 || plan.wants_mean_and_rstd || plan.wants_empty_rows;
+  const std::int64_t rows = wants_rows ? plan.rows : 0;
   const std::int64_t tiles = (rows + plan.route.rows - 1) / plan.route.rows;
   Ranks& ranks = *options.ranks;
   check_same(ranks, given.info());
