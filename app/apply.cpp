@@ -82,11 +82,11 @@ int apply(const ApplyArguments& arguments) {
     std::optional<SumWriter> sum;
     if (arguments.save_sum) sum.emplace(outputs.sink(1 + columns.size()), plan, work.threads);
     TensorSink& sink = outputs.sink(0);
-    const bool take_parts =
-        (!sum || sum->takes_parts()) &&
+    const bool are_dealt =
+        ranks.count() > 1 && (!sum || sum->takes_parts()) &&
         (plan.route.in_parts || std::all_of(observers.begin(), observers.end(),
                                             [](const auto* o) { return o->takes_parts(); }));
-    tell_route(work, plan, source, &sink, kernel.name, take_parts);
+    tell_route(work, plan, source, &sink, kernel.name, are_dealt);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           source.info());
     const RunOptions options{work.threads, progress.callback(), &ranks};

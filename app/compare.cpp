@@ -24,6 +24,7 @@
 #include "page_output.hpp"
 #include "progress_line.hpp"
 #include "standout_sections.hpp"
+#include "tell_route.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -71,11 +72,10 @@ Comparison compare_files(const CompareArguments& arguments, const Selected& firs
   const bool detour = makes_detour(*actual) || makes_detour(*expected);
   if (work.verbose) {
     const int threads = crew_of_comparison(actual->info(), work.threads).threads();
-    const bool alone =
-        work.ranks->count() > 1 &&
-        (has_page(arguments) || detour || !actual->has_positions() || !expected->has_positions());
+    const bool are_dealt =
+        !has_page(arguments) && !detour && actual->has_positions() && expected->has_positions();
     tell(concat("in blocks of ", kComparedElements, " elements, ", counted(threads, "thread"),
-                alone ? ", on rank 0 alone" : "",
+                ranks_text(work, are_dealt),
                 detour ? ", by way of a temporary file: an input is in Fortran order" : ""));
   }
   const TensorInfo& info = expected->info();

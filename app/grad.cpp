@@ -76,7 +76,7 @@ class Gradients {
     sinks.dweight = sink_if(wishes_.dweight);
     sinks.dbias = sink_if(wishes_.dbias);
     const WorkArguments& work = arguments_.work;
-    const bool are_dealt = can_deal(sources, plan) &&
+    const bool are_dealt = ranks.count() > 1 && can_deal(sources, plan) &&
                            (sinks.dx == nullptr || can_deal(*sinks.dx, plan.rows.route.out));
     tell_route(work, plan.rows, {makes_detour(plan, sources, sinks.dx), are_dealt}, kernel_.name);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,

@@ -30,7 +30,6 @@ struct Run {
   template <class Arguments>
   int together(int (*command)(const Arguments&), Arguments& arguments) const {
     arguments.work.ranks = &ranks;
-    if (arguments.work.verbose && ranks.count() > 1) tell(concat(ranks.count(), " ranks work"));
     const int status = command(arguments);
     // What is found of tensors, rank 0 tells. The status of another one is that of a rank.
     return ranks.is_first() ? status : 0;
@@ -38,8 +37,9 @@ struct Run {
   template <class Arguments>
   int alone(int (*command)(const Arguments&), const Arguments& arguments) const {
     if constexpr (requires { arguments.work; }) {
-      if (arguments.work.verbose && ranks.count() > 1)
-        tell(concat("1 of ", ranks.count(), " ranks works"));
+      if (arguments.work.verbose && ranks.count() > 1) {
+        tell(concat("1 of ", ranks.count(), " ranks"));
+      }
     }
     return ranks.is_first() ? command(arguments) : 0;
   }

@@ -35,7 +35,7 @@ int softmax(const SoftmaxArguments& arguments) {
     TensorSource& source = *tensor.source;
     const Plan plan = make(source.info());
     TensorSink& sink = outputs.sink(0);
-    tell_route(work, plan, source, &sink);
+    tell_route(work, plan, source, &sink, {}, ranks.count() > 1);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           source.info());
     run(source, plan, transform, {}, &sink, {work.threads, progress.callback(), &ranks});

@@ -130,7 +130,7 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
        [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
          TensorSource& source = *tensor.source;
          const Plan rows = plan(source.info());
-         tell_route(work, rows, source, nullptr);
+         tell_route(work, rows, source, nullptr, {}, ranks.count() > 1);
          ProgressLine progress(work.progress, source.info());
          TensorStats stats =
              measure_tensor(source, rows, {work.threads, progress.callback(), &ranks});

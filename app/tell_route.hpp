@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "arguments.hpp"
@@ -9,17 +10,19 @@
 
 namespace lnorm::app {
 
+// How many ranks work on a tensor, after a comma; empty if there is one alone. are_dealt: whether several do parts.
+std::string ranks_text(const WorkArguments& work, bool are_dealt);
+
 // Prints how the data will go, and why, in one line on standard error, if --verbose is given. sink: null if
-// there is none. kernel: empty if there is no choice. others_take_parts: whether several ranks can write parts of all
-// other outputs.
+// there is none. kernel: empty if there is no choice. others_are_dealt: whether several ranks write parts of all other
+// outputs.
 void tell_route(const WorkArguments& work, const Plan& plan, const TensorSource& source,
-                const TensorSink* sink, std::string_view kernel = {},
-                bool others_take_parts = true);
+                const TensorSink* sink, std::string_view kernel = {}, bool others_are_dealt = true);
 
 // The same for several sources.
 struct Way {
   bool makes_detour;  // whether a temporary file is on the way
-  bool are_dealt;     // whether several ranks do parts
+  bool are_dealt;     // as of ranks_text
 };
 void tell_route(const WorkArguments& work, const Plan& plan, Way way, std::string_view kernel,
                 const TensorSink* sink = nullptr);
