@@ -1,11 +1,11 @@
 #include <filesystem>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "support/catch.hpp"
 #include "support/files.hpp"
+#include "support/markdown.hpp"
 #include "support/process.hpp"
 
 // README and docs/ say what the program does: every command of a ```console block is run, in order, and prints what
@@ -19,31 +19,6 @@ struct Example {
   std::string command;
   std::string prints;  // standard output and error, as a terminal shows them
 };
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-// The blocks of a language, without their fences.
-std::vector<std::vector<std::string>> blocks(const std::string& markdown,
-                                             const std::string& language) {
-  std::vector<std::vector<std::string>> found;
-  bool inside = false;
-  bool wanted = false;
-  for (const std::string& line : lines_of(markdown)) {
-    if (line.starts_with("```")) {
-      inside = !inside;
-      wanted = inside && line == "```" + language;
-      if (wanted) found.emplace_back();
-    } else if (wanted) {
-      found.back().push_back(line);
-    }
-  }
-  return found;
-}
 
 std::vector<Example> examples(const std::string& markdown) {
   std::vector<Example> found;
