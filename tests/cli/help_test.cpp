@@ -103,7 +103,7 @@ TEST_CASE("help and version are results") {
   const std::string version = output_of({"--version"});
   CAPTURE(version);
   CHECK(std::regex_match(version,
-                         std::regex("lnorm 0\\.7\\.0\n"
+                         std::regex("lnorm 0\\.7\\.1\n"
                                     "kernel [a-z0-9]+, the best of this machine\n"
                                     "built with Boost [0-9.]+(, [A-Za-z_0-9]+ [0-9.]+){7}\n")));
   const std::string help = output_of({"--help"});

@@ -81,8 +81,11 @@ void check_exact(const Pairs& pairs) {
   };
   check(stats.mean(), Real(Fraction(error / count)));
   check(stats.mean_absolute(), Real(Fraction(absolute / count)));
-  check(stats.mean_toward_zero(), Real(Fraction(toward / count)));
-  check(stats.mean_away_from_zero(), Real(Fraction((absolute - toward) / count)));
+  const double margin = 1e-13 * stats.mean_absolute().value_or(0);
+  check(stats.mean_toward_zero(), Real(Fraction(toward / count)), margin);
+  check(stats.mean_away_from_zero(), Real(Fraction((absolute - toward) / count)), margin);
+  if (toward == 0) CHECK(stats.mean_toward_zero() == 0.0);
+  if (toward == absolute) CHECK(stats.mean_away_from_zero() == 0.0);
   check(stats.root_mean_square(), sqrt(Real(Fraction(squared / count))));
   check(stats.cosine(), Real(product) / sqrt(Real(size) * Real(signal)));
   check(stats.sqnr(), 10 * log10(Real(Fraction(signal / squared))), 1e-13);
