@@ -675,7 +675,7 @@ void check_raw(const CLI::App& command, const ReadOptions& options) {
   const bool has_normalized_shape = command.get_option_no_throw("--normalized-shape") != nullptr;
   const bool has_bias = command.get_option_no_throw("--bias") != nullptr;
   for (const auto& [name, hint] : {
-           std::pair{"--shape", has_normalized_shape ? "here it is --normalized-shape" : ""},
+           std::pair{"--shape", has_normalized_shape ? kKeepsShape : ""},
            std::pair{"--offset", has_bias ? "what is added is --bias" : ""},
            std::pair{"--big-endian", ""},
        }) {

@@ -52,6 +52,9 @@ bool Companion::find(const InputName& name) {
   } else {
     try {
       latest_ = finder_.find(word);
+    } catch (const MissingTensor& error) {
+      // A name in place of {} would be that of every input.
+      throw Error(concat(option_, ' ', error.what()), has_placeholder(word_) ? "" : error.hint());
     } catch (const Error& error) {
       throw Error(concat(option_, ' ', error.what()), error.hint());
     }

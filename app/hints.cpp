@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "lnorm/core/nearest.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm::app {
@@ -11,14 +12,24 @@ namespace lnorm::app {
 namespace {
 
 struct Foreign {
-  std::string_view word;    // of another tool: lower case, dashes between words
-  std::string_view option;  // ours; it is no hint for commands that do not have it
-  std::string_view hint;    // in place of "here it is OPTION"
+  std::string_view word;  // of another tool: lower case, dashes between words
+  std::string_view
+      option;             // ours; for commands that have it. Of several the last is the most common
+  std::string_view hint;  // in place of "here it is OPTION"
 };
 
 constexpr std::string_view kKept =
     "mean and rstd keep the normalized axes as 1; --no-keepdim drops them";
 constexpr std::string_view kNoAffine = "without --weight and --bias there are none";
+constexpr std::string_view kComputed =
+    "apply computes them: --save-mean and --save-rstd write them, lnorm grad takes them as --mean "
+    "and --rstd";
+constexpr std::string_view kReported = "the report has the mean and variance of every row";
+constexpr std::string_view kShapeOfRaw = "a tensor keeps its shape; --shape is that of --from raw";
+constexpr std::string_view kTolerances =
+    "the tolerances, --rtol and --atol, are options of lnorm compare";
+constexpr std::string_view kFirstRows = "the first 5 rows are --rows :5";
+constexpr std::string_view kEveryRow = "lnorm stats --csv has every row, for sort to pick from";
 constexpr std::string_view kRstd = "--save-rstd writes rstd, which is 1 / std";
 constexpr std::string_view kNoBias = "dbias does not depend on bias, and neither do the others";
 constexpr std::string_view kWithoutOption = "an input is named without an option: lnorm x.npy";
@@ -37,6 +48,22 @@ constexpr std::array kForeign{
     Foreign{"start-axis", "--axis", ""},
     Foreign{"shape", "--normalized-shape", ""},
     Foreign{"norm-shape", "--normalized-shape", ""},
+    Foreign{"reshape", "--axes", kKeepsShape},
+    Foreign{"reshape", "--shape", kShapeOfRaw},
+    Foreign{"view", "--axes", kKeepsShape},
+    Foreign{"view", "--shape", kShapeOfRaw},
+    Foreign{"unsqueeze", "--axes", kKeepsShape},
+    Foreign{"unsqueeze", "--shape", kShapeOfRaw},
+    Foreign{"flatten", "--axes", kKeepsShape},
+    Foreign{"flatten", "--shape", kShapeOfRaw},
+    Foreign{"ravel", "--axes", kKeepsShape},
+    Foreign{"ravel", "--shape", kShapeOfRaw},
+    Foreign{"expand", "--axes", kKeepsShape},
+    Foreign{"expand", "--shape", kShapeOfRaw},
+    Foreign{"permute", "--axes", kKeepsShape},
+    Foreign{"permute", "--shape", kShapeOfRaw},
+    Foreign{"transpose", "--axes", kKeepsShape},
+    Foreign{"transpose", "--shape", kShapeOfRaw},
     Foreign{"epsilon", "--eps", ""},
     Foreign{"e", "--eps", ""},
     Foreign{"norm-eps", "--eps", ""},
@@ -50,13 +77,13 @@ constexpr std::array kForeign{
     Foreign{"sample", "--unbiased", ""},
     Foreign{"w", "--weight", ""},
     Foreign{"b", "--bias", ""},
-    Foreign{"elementwise-affine", "--weight", kNoAffine},
-    Foreign{"no-elementwise-affine", "--weight", kNoAffine},
-    Foreign{"no-affine", "--weight", kNoAffine},
-    Foreign{"no-weight", "--weight", kNoAffine},
-    Foreign{"no-bias", "--weight", kNoAffine},
-    Foreign{"use-scale", "--weight", kNoAffine},
-    Foreign{"use-bias", "--weight", kNoAffine},
+    Foreign{"elementwise-affine", "--help", kNoAffine},
+    Foreign{"no-elementwise-affine", "--help", kNoAffine},
+    Foreign{"no-affine", "--help", kNoAffine},
+    Foreign{"no-weight", "--help", kNoAffine},
+    Foreign{"no-bias", "--help", kNoAffine},
+    Foreign{"use-scale", "--help", kNoAffine},
+    Foreign{"use-bias", "--help", kNoAffine},
     Foreign{"rmsnorm", "--rms", ""},
     Foreign{"rms-norm", "--rms", ""},
     Foreign{"zero-centered-gamma", "--zero-centered-weight", ""},
@@ -66,6 +93,8 @@ constexpr std::array kForeign{
     Foreign{"keepdims", "--no-keepdim", kKept},
     Foreign{"no-keepdims", "--no-keepdim", ""},
     Foreign{"squeeze", "--no-keepdim", ""},
+    Foreign{"squeeze", "--axes", kKeepsShape},
+    Foreign{"squeeze", "--shape", kShapeOfRaw},
     Foreign{"out", "-o", ""},
     Foreign{"outfile", "-o", ""},
     Foreign{"out-file", "-o", ""},
@@ -91,6 +120,7 @@ constexpr std::array kForeign{
     Foreign{"output-format", "--to", ""},
     Foreign{"output-format", "--json", ""},
     Foreign{"out-format", "--to", ""},
+    Foreign{"raw", "--from", "here it is --from raw"},
     Foreign{"input-format", "--from", ""},
     Foreign{"in-format", "--from", ""},
     Foreign{"endian", "--big-endian", ""},
@@ -99,13 +129,22 @@ constexpr std::array kForeign{
     Foreign{"out-dtype", "--dtype", ""},
     Foreign{"output-dtype", "--dtype", ""},
     Foreign{"cast", "--dtype", ""},
-    Foreign{"mean", "--save-mean", ""},
-    Foreign{"mu", "--save-mean", ""},
-    Foreign{"rstd", "--save-rstd", ""},
-    Foreign{"inv-std", "--save-rstd", ""},
-    Foreign{"inv-std-dev", "--save-rstd", ""},
-    Foreign{"invstddev", "--save-rstd", ""},
-    Foreign{"rsigma", "--save-rstd", ""},
+    Foreign{"mean", "--softmax", kReported},
+    Foreign{"mean", "--save-mean", kComputed},
+    Foreign{"mu", "--softmax", kReported},
+    Foreign{"mu", "--mean", ""},
+    Foreign{"mu", "--save-mean", kComputed},
+    Foreign{"rstd", "--softmax", kReported},
+    Foreign{"rstd", "--save-rstd", kComputed},
+    Foreign{"inv-std", "--softmax", kReported},
+    Foreign{"inv-std", "--save-rstd", kComputed},
+    Foreign{"inv-std-dev", "--softmax", kReported},
+    Foreign{"inv-std-dev", "--save-rstd", kComputed},
+    Foreign{"invstddev", "--softmax", kReported},
+    Foreign{"invstddev", "--save-rstd", kComputed},
+    Foreign{"rsigma", "--softmax", kReported},
+    Foreign{"rsigma", "--save-rstd", kComputed},
+    Foreign{"std", "--softmax", kReported},
     Foreign{"std", "--save-rstd", kRstd},
     Foreign{"save-std", "--save-rstd", kRstd},
     Foreign{"bias", "--dbias", kNoBias},
@@ -127,13 +166,26 @@ constexpr std::array kForeign{
     Foreign{"dshift", "--dbias", ""},
     Foreign{"grad-bias", "--dbias", ""},
     Foreign{"inv-std", "--rstd", ""},
+    Foreign{"inv-std-dev", "--rstd", ""},
+    Foreign{"invstddev", "--rstd", ""},
     Foreign{"invvar", "--rstd", ""},
+    Foreign{"invvar", "--save-rstd", kComputed},
     Foreign{"rsigma", "--rstd", ""},
     Foreign{"row", "--rows", "here it is --rows, of one row --rows 3:4"},
     Foreign{"range", "--rows", ""},
     Foreign{"row-range", "--rows", ""},
     Foreign{"slice", "--rows", ""},
-    Foreign{"nrows", "--rows", "the first 5 are --rows :5"},
+    Foreign{"nrows", "--rows", kFirstRows},
+    Foreign{"n", "--rows", kFirstRows},
+    Foreign{"head", "--rows", kFirstRows},
+    Foreign{"limit", "--rows", kFirstRows},
+    Foreign{"tail", "--rows", "the last 5 rows are --rows -5:"},
+    Foreign{"top", "--worst", ""},
+    Foreign{"top", "--help", kEveryRow},
+    Foreign{"sort", "--by", ""},
+    Foreign{"sort", "--help", kEveryRow},
+    Foreign{"sort-by", "--by", ""},
+    Foreign{"sort-by", "--help", kEveryRow},
     Foreign{"skiprows", "--rows", "all from the 5th on are --rows 5:"},
     Foreign{"index", "--row", ""},
     Foreign{"backend", "--kernel", ""},
@@ -145,6 +197,7 @@ constexpr std::array kForeign{
     Foreign{"num-threads", "--threads", ""},
     Foreign{"workers", "--threads", ""},
     Foreign{"tol", "--rtol", "here they are --rtol and --atol"},
+    Foreign{"tol", "--help", kTolerances},
     Foreign{"rel", "--rtol", ""},
     Foreign{"rel-tol", "--rtol", ""},
     Foreign{"relative", "--rtol", ""},
@@ -229,25 +282,6 @@ std::string canonical(std::string_view word) {
   return result;
 }
 
-// How many characters must be inserted, left out, changed or swapped with their neighbors.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      const std::size_t change = a[i - 1] == b[j - 1] ? 0 : 1;
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + change});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return d[a.size()][b.size()];
-}
-
 // Without dashes.
 std::vector<std::string> long_options(const CLI::App& command) {
   std::vector<std::string> names;
@@ -296,26 +330,27 @@ bool names_output(const std::string& name) {
          });
 }
 
-}  // namespace
-
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongest = 40;  // no option is as long
-  if (word.size() < 2 || word.size() > kLongest) return "";
-  std::string found;
-  for (const std::string& candidate : candidates) {
-    const bool shorter = found.empty() || candidate.size() < found.size();
-    if (candidate.starts_with(word) && shorter) found = candidate;
-  }
-  if (!found.empty()) return found;
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance >= least) continue;
-    least = distance;
-    found = candidate;
-  }
-  return found;
+std::string is_an_option(const CLI::App& program, const std::string& option) {
+  return concat(option, " is an option of ", commands_with(program, option));
 }
+
+// For a command that has none of the options that a word may stand for: the last of them.
+const Foreign* last_foreign(const std::string& name) {
+  const auto found = std::find_if(kForeign.rbegin(), kForeign.rend(),
+                                  [&](const Foreign& foreign) { return foreign.word == name; });
+  return found == kForeign.rend() ? nullptr : &*found;
+}
+
+std::vector<std::string> options_of_all(const CLI::App& program) {
+  std::vector<std::string> options;
+  for (const CLI::App* command : commands_of(program)) {
+    const auto own = long_options(*command);
+    options.insert(options.end(), own.begin(), own.end());
+  }
+  return options;
+}
+
+}  // namespace
 
 const CLI::App* find_command(const CLI::App& program, const std::string& name) {
   const auto commands = commands_of(program);
@@ -334,20 +369,19 @@ std::string hint_for_option(const CLI::App& command, const std::string& word) {
                                  : std::string(foreign->hint);
   }
   if (names_output(name)) return "the result goes to standard output: > FILE";
+  const CLI::App& program = *command.get_parent();
   const std::string option = concat(name.size() == 1 ? "-" : "--", name);
-  const std::string others = commands_with(*command.get_parent(), option);
-  if (!others.empty()) return concat(option, " is an option of ", others);
+  if (!commands_with(program, option).empty()) return is_an_option(program, option);
+  if (const Foreign* const foreign = last_foreign(name)) {
+    return is_an_option(program, std::string(foreign->option));
+  }
   std::vector<std::string> candidates = own;
   candidates.emplace_back("version");
   const std::string near = nearest(name, candidates);
   if (near == "version") return "lnorm --version";  // of the program, not of a command
   if (!near.empty()) return concat("did you mean --", near, "?");
-  for (const CLI::App* other : commands_of(*command.get_parent())) {
-    const std::string elsewhere = nearest(name, long_options(*other));
-    if (elsewhere.empty()) continue;
-    return concat("--", elsewhere, " is an option of ",
-                  commands_with(*command.get_parent(), concat("--", elsewhere)));
-  }
+  const std::string elsewhere = nearest(name, options_of_all(program), Nearness::strict);
+  if (!elsewhere.empty()) return is_an_option(program, concat("--", elsewhere));
   return concat("lnorm ", command.get_name(), " --help lists the options");
 }
 

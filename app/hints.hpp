@@ -7,11 +7,12 @@
 // What to try where a word of the command line is none of ours.
 namespace lnorm::app {
 
+// For who wants another shape of a tensor.
+inline constexpr char kKeepsShape[] =
+    "a tensor keeps its shape; --axes or --normalized-shape chooses the normalized axes";
+
 // Null if there is none of that name.
 const CLI::App* find_command(const CLI::App& program, const std::string& name);
-
-// The candidate that begins so or is misspelled so; empty if none is near.
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
 // For an option that a command does not have: the nearest that it has, ours for another tool's word, or the
 // commands that have it.

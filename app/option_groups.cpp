@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "hints.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/nearest.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "parse_values.hpp"

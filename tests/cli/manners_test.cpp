@@ -431,6 +431,193 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
   });
 }
 
+TEST_CASE("a foreign option leads to what does it, in whatever command it stands", "[manners]") {
+  const auto leads = [](const std::string& command, const std::string& option,
+                        const std::string& hint, const std::string& followed) {
+    return Promise{"lnorm " + command + " " + option,
+                   2,
+                   {"lnorm: there is no option " + option.substr(0, option.find(' ')) + "\n"},
+                   hint,
+                   followed};
+  };
+  const std::string tolerances = "the tolerances, --rtol and --atol, are options of lnorm compare";
+  const std::string every_row = "lnorm stats --csv has every row, for sort to pick from";
+  const std::string computed =
+      "apply computes them: --save-mean and --save-rstd write them, lnorm grad takes them as "
+      "--mean and --rstd";
+  const std::string kept =
+      "a tensor keeps its shape; --axes or --normalized-shape chooses the normalized axes";
+  const std::string of_raw = "a tensor keeps its shape; --shape is that of --from raw";
+  const std::string saved =
+      "lnorm x.npy --save-mean m.npy --save-rstd r.npy -o y.npy; "
+      "lnorm grad x.npy --dy x.npy --mean m.npy --rstd r.npy -o dx.npy";
+  const std::string raw = "tail -c 8 x.npy | lnorm show --from raw --as float32 --shape 2,1";
+  std::vector<Promise> promises{
+      leads("stats x.npy", "--top 5", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
+      leads("x.npy", "--top 5", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
+      leads("compare x.npy x.npy", "--top 5", "here it is --worst",
+            "lnorm compare x.npy x.npy --worst 5"),
+      leads("show x.json", "--head 5", "the first 5 rows are --rows :5",
+            "lnorm show x.json --rows :5"),
+      leads("show x.json", "--tail 5",
+            "the last 5 rows are --rows -5:", "lnorm show x.json --rows -5:"),
+      leads("stats x.npy", "--mu m.npy", "the report has the mean and variance of every row",
+            "lnorm stats x.npy"),
+      leads("softmax x.npy", "--mu m.npy", "--save-mean is an option of lnorm apply",
+            "lnorm apply x.npy --save-mean m.npy -o y.npy"),
+      leads("grad x.npy --dy x.npy", "--inv-std r.npy", "here it is --rstd", saved),
+      leads("show x.npy", "--dim 0",
+            "--axis is an option of lnorm apply, stats, compare, softmax, grad, explain and report",
+            "lnorm softmax x.npy --axis 0"),
+      leads("show x.npy", "--epsilon 1",
+            "--eps is an option of lnorm apply, stats, grad, explain and report",
+            "lnorm stats x.npy --eps 1"),
+      leads("compare x.npy x.npy", "--sqnr 60", "did you mean --min-sqnr?",
+            "lnorm compare x.npy x.npy --min-sqnr 60"),
+      leads("softmax x.npy", "--wieght 2",
+            "--weight is an option of lnorm apply, stats, grad, explain and report",
+            "lnorm apply x.npy --weight 2"),
+      leads("x.npy", "--raw", "here it is --from raw",
+            "lnorm x.npy --from raw --as float32 --shape 34"),
+      {"lnorm x.npy --shape 2,1",
+       2,
+       {"--shape has no effect without --from raw"},
+       kept,
+       "lnorm x.npy --axes 0 && lnorm x.npy --normalized-shape 2"},
+  };
+  for (const std::string command : {"stats", "apply", "show", "softmax"}) {
+    promises.push_back(
+        leads(command + " x.npy", "--tol 1", tolerances, "lnorm compare x.npy x.npy --rtol 1"));
+  }
+  for (const std::string option :
+       {"--mean", "--rstd", "--mu", "--inv-std", "--inv_std_dev", "--invvar"}) {
+    promises.push_back(leads("apply x.npy", option + " m.npy", computed, saved));
+  }
+  for (const std::string option :
+       {"--reshape", "--view", "--unsqueeze", "--flatten", "--permute"}) {
+    for (const std::string command : {"apply x.npy", "stats x.npy", "compare x.npy x.npy"}) {
+      promises.push_back(leads(command, option + " 1,2", kept, "lnorm " + command + " --axes 0"));
+    }
+    promises.push_back(leads("show x.npy", option + " 1,2", of_raw, raw));
+  }
+  // Short words that are only an edit away from an option of another command.
+  for (const std::string option : {"--tox", "--nam", "--dz", "--toy"}) {
+    promises.push_back(
+        leads("stats x.npy", option, "lnorm stats --help lists the options", "lnorm stats --help"));
+  }
+  check(promises);
+}
+
+TEST_CASE("a member that is not there leads to the nearest one", "[manners]") {
+  const std::string make =
+      "mkdir -p run && lnorm x.npy -o run/rms.in.npy && lnorm x.npy -o run/rms.out.npy && "
+      "lnorm 'run:*' -o d.npz && lnorm 'run:*' -o d.safetensors && lnorm 'run:*' -o d.json && "
+      "echo '{\"weight_map\": {\"rms.in\": \"d.safetensors\", \"rms.out\": \"d.safetensors\"}}' > "
+      "d.index.json && lnorm 'run:*' -o 'a b.npz' && cp " +
+      data_file("torch/checkpoint_2_6.pt") + " d.pt; ";
+  const auto typo = [&](const std::string& wrong, const std::string& right) {
+    return Promise{make + "lnorm show " + wrong,
+                   2,
+                   {"there is no tensor '"},
+                   "did you mean " + right + "?",
+                   make + "lnorm show " + right};
+  };
+  check({
+      typo("d.npz:rms.im", "d.npz:rms.in"),
+      typo("d.safetensors:rms.im", "d.safetensors:rms.in"),
+      typo("d.json:rms.ou", "d.json:rms.out"),
+      typo("d.index.json:rms.im", "d.index.json:rms.in"),
+      typo("run:rms.im", "run:rms.in"),
+      typo("'a b.npz:out'", "'a b.npz:rms.out'"),
+      typo("d.pt:model.0.wieght", "d.pt:model.0.weight"),
+      {make + "cat d.safetensors | lnorm show -:rms.im",
+       2,
+       {"standard input: there is no tensor 'rms.im', only rms.in, rms.out"},
+       "did you mean -:rms.in?",
+       make + "cat d.safetensors | lnorm show -:rms.in"},
+      {make + "lnorm x.npy --weight d.npz:rms.im",
+       2,
+       {"--weight d.npz: there is no tensor 'rms.im'"},
+       "did you mean d.npz:rms.in?",
+       make + "lnorm x.npy --weight d.npz:rms.in"},
+      {"echo '{\"xhat\": [1, 3]}' > r.jsonl; lnorm r.jsonl:xhst",
+       2,
+       {"r.jsonl:1:1: there is no member 'xhst', only xhat"},
+       "did you mean r.jsonl:xhat?",
+       "echo '{\"xhat\": [1, 3]}' > r.jsonl; lnorm r.jsonl:xhat"},
+      refused("lnorm m.json:blue", "m.json: there is no tensor 'blue', only x, w, name, t"),
+      // Of a pattern, or of every input, one name would be another tensor.
+      refused(make + "lnorm 'd.npz:rms.i?x'",
+              "d.npz: there is no tensor that matches 'rms.i?x', only rms.in, rms.out"),
+      refused(make + "lnorm 'run:*' --weight 'd.npz:{}x' -o y.npz",
+              "run/rms.in.npy: --weight d.npz: there is no tensor 'rms.inx', only rms.in, rms.out"),
+  });
+}
+
+TEST_CASE("numbers without brackets, and elements alone, are told from JSON", "[manners]") {
+  const std::string brackets =
+      "a list in JSON has brackets: [1, 2, 3]; elements alone are --from raw --as float32 "
+      "--shape D[,D...]";
+  const std::string alone = "elements alone are --from raw --as float32 --shape D[,D...]";
+  const std::string made = "tail -c 8 x.npy > e.bin; cp e.bin e; ";
+  const std::string as = " --from raw --as float32 --shape 2 --to json";
+  std::vector<Promise> promises{
+      {made + "lnorm e.bin", 2, {"e.bin: is none of .npy"}, alone, made + "lnorm e.bin" + as},
+      {made + "lnorm e", 2, {"e: is none of .npy"}, alone, made + "lnorm e" + as},
+      {made + "lnorm < e",
+       2,
+       {"standard input: is none of .npy"},
+       alone,
+       made + "lnorm" + as + " < e"},
+      {made + "lnorm compare e.bin x.npy",
+       2,
+       {"e.bin: is none of .npy"},
+       "elements alone, in Python: numpy.save('x.npy', numpy.fromfile('x.bin', "
+       "'float32').reshape(D, D))"},
+      refused(
+          "echo hello > e.txt; lnorm e.txt",
+          "e.txt: is none of .npy, .npz, .safetensors, .pt and JSON: it starts with 'hello\\n'"),
+      {"printf '1 2 3\\n' > e.json; lnorm compare e.json v.json",
+       2,
+       {"e.json:1:3: found '2 3' after the value"},
+       "a list in JSON has brackets: [1, 2, 3]",
+       "echo '[1, 2, 3]' > e.json; lnorm compare e.json e.json"},
+      {"printf '1\\n2\\n3\\n' | lnorm", 2, {"standard input:2:1: found '2'"}, "--from jsonl"},
+      refused("echo '1, x' | lnorm",
+              "standard input:1:2: found ', x' after the value, expected nothing"),
+  };
+  for (const auto& [text, place] : std::vector<std::pair<std::string, std::string>>{
+           {"1 2 3", "1:3: found '2 3'"},
+           {"1,2,3", "1:2: found ',2,3'"},
+           {"1, 2\\n3, 4", "1:2: found ', 2'"},
+           {"-0.5\\t2e3\\n1\\t4", "1:6: found '2e3\\t1'"},
+           {"1 2\\n3 4", "1:3: found '2'"}}) {
+    promises.push_back({"printf -- '" + text + "\\n' | lnorm",
+                        2,
+                        {"standard input:" + place.substr(0, place.find('\\'))},
+                        brackets,
+                        "echo '[1, 2, 3]' | lnorm"});
+  }
+  check(promises);
+}
+
+TEST_CASE("an archive in a pipe is called what it is", "[manners]") {
+  const auto from_pipe = [](const std::string& file, const std::string& extension) {
+    return Promise{"cat '" + file + "' | lnorm show",
+                   2,
+                   {"lnorm: standard input: a zip archive (" + extension +
+                    ") cannot be read from a pipe, since its directory is at its end\n"},
+                   "name the file, or redirect it (< x" + extension + ")",
+                   "lnorm show < '" + file + "'"};
+  };
+  check({
+      from_pipe("two words.npz", ".npz"),
+      from_pipe(data_file("torch/checkpoint_1_13.pt"), ".pt"),
+      from_pipe(data_file("torch/checkpoint_2_6.pt"), ".pt"),
+      from_pipe(data_file("torch/big_endian.pt"), ".pt"),
+  });
+}
+
 TEST_CASE("an option takes no other option, and no more than its value", "[manners]") {
   const auto swallowed = [](const std::string& rest, const std::string& message,
                             const std::string& hint, const std::string& followed) {

@@ -111,7 +111,8 @@ TEST_CASE("what a raw file does not tell must be told, and of no other file") {
   CHECK(refused({at / "x.bin", "--from", "raw", "--shape", "6"}, {"hint: --as float32"}) == "");
 
   CHECK(refused({at / "x.npy", "--shape", "3"}, {"--shape has no effect without --from raw",
-                                                 "hint: here it is --normalized-shape"}) == "");
+                                                 "hint: a tensor keeps its shape; --axes or"}) ==
+        "");
   CHECK(refused({at / "x.npy", "--offset", "3"}, {"--offset has no effect without --from raw"}) ==
         "");
   CHECK(refused({"show", at / "x.npy", "--big-endian"}, {"--big-endian has no effect"}) == "");

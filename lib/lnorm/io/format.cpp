@@ -1,7 +1,6 @@
 #include "lnorm/io/format.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstddef>
 #include <string>
@@ -9,33 +8,12 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_source.hpp"
+#include "lnorm/io/foreign_format.hpp"
 #include "lnorm/io/json/json_text.hpp"
 
 namespace lnorm {
 
 namespace {
-
-struct Signature {
-  std::string_view bytes;
-  std::string_view what;
-};
-
-// What people feed by mistake.
-constexpr std::array kForeign{
-    Signature{"\x1f\x8b", "compressed with gzip; decompress it first (gunzip -c)"},
-    Signature{"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first (zstd -dc)"},
-    Signature{"\x89HDF\r\n\x1a\n", "an HDF5 file"},
-    Signature{"version https://git-lfs", "a git-lfs pointer; fetch the file itself (git lfs pull)"},
-    Signature{"\xff\xfe", "UTF-16 text, expected UTF-8"},
-    Signature{"\xfe\xff", "UTF-16 text, expected UTF-8"},
-    Signature{"\x80",
-              "a Python pickle, which is never executed; save a .pt again by torch.save of PyTorch "
-              "1.6 or "
-              "newer, an array by numpy.save"},
-    Signature{"<!", "HTML or XML, perhaps an error page of a download"},
-    Signature{"<html", "HTML, perhaps an error page of a download"},
-    Signature{"<?xml", "XML"},
-};
 
 bool is_utf16_without_mark(std::string_view head) {
   return head.size() >= 4 && (head[0] == '\0') != (head[1] == '\0') &&
@@ -55,6 +33,19 @@ bool is_safetensors(std::string_view head) {
 bool starts_json(std::string_view head) {
   if (head.starts_with(kByteOrderMark)) return true;
   return trimmed_json(head).find_first_of("[{-0123456789NIn") == 0;
+}
+
+// Which no text has, and elements alone have soon.
+bool has_control_characters(std::string_view head) {
+  constexpr std::string_view kOfText = "\t\n\f\r";
+  return std::any_of(head.begin(), head.end(), [&](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && kOfText.find(c) == kOfText.npos;
+  });
+}
+
+bool is_named_as_elements(std::string_view path) {
+  const std::string found = extension(path);
+  return found == ".bin" || found == ".raw" || found == ".dat";
 }
 
 }  // namespace
@@ -96,16 +87,23 @@ Format detect_format(ByteSource& source) {
   const auto by_extension = format_of_extension(source.name());
   if (by_extension == Format::pb) return Format::pb;
   // Before the others: any two bytes may begin a length.
-  if (is_safetensors(head)) return Format::safetensors;
-  for (const Signature& foreign : kForeign) {
-    if (head.starts_with(foreign.bytes)) fail(concat("is ", foreign.what));
+  if (!is_tfrecord(head) && is_safetensors(head)) return Format::safetensors;
+  if (const auto foreign = find_foreign_format(head)) {
+    throw Error(concat(printable(source.name()), ": is ", foreign->what), foreign->hint);
   }
-  if (is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
-  if (starts_json(head)) return by_extension == Format::jsonl ? Format::jsonl : Format::json;
+  const bool is_binary = has_control_characters(head);
+  const bool names_elements = is_named_as_elements(source.name());
+  if (!names_elements && is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
+  if (starts_json(head) && !(names_elements && is_binary)) {
+    return by_extension == Format::jsonl ? Format::jsonl : Format::json;
+  }
   if (by_extension && by_extension != Format::text) return *by_extension;
-  fail(concat("is none of .npy, .npz, .safetensors, .pt and JSON: it starts with '",
-              printable(head.substr(0, 16)), "'"));
-  return {};
+  const std::string what =
+      concat(printable(source.name()),
+             ": is none of .npy, .npz, .safetensors, .pt and JSON: it starts with '",
+             printable(head.substr(0, 16)), "'");
+  if (is_binary || names_elements) throw ElementsAlone(what);
+  throw Error(what);
 }
 
 }  // namespace lnorm

@@ -4,9 +4,17 @@
 #include <string>
 #include <string_view>
 
+#include "lnorm/core/error.hpp"
+
 namespace lnorm {
 
 class ByteSource;
+
+// Bytes of no format: the elements of a raw file, it seems, which must be told.
+class ElementsAlone : public Error {
+ public:
+  using Error::Error;
+};
 
 // npz stands for .pt, too: both are zip archives. pb is an ONNX tensor. raw is elements alone, for input only; text is
 // PyTorch's printed form, for output only.

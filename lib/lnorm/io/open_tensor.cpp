@@ -25,6 +25,9 @@ namespace lnorm {
 
 namespace {
 
+constexpr std::string_view kElementsAlone =
+    "elements alone are --from raw --as float32 --shape D[,D...]";
+
 struct TensorName {
   std::string path;
   std::optional<std::string> member;
@@ -49,14 +52,17 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
+// Of a command that has --from, which is for its inputs, and for nothing beside them.
+enum class Role { input, other };
+
 // What a word names, as far as it can be told without looking for a tensor.
 class Opening {
  public:
-  Opening(const std::string& word, const ReadOptions& options)
-      : name_(split_name(word)), options_(options) {
+  Opening(const std::string& word, const ReadOptions& options, Role role)
+      : name_(split_name(word)), options_(options), role_(role) {
     if (is_folder(name_.path) && !options.from) return;
     bytes_ = open_file(name_.path);
-    format_ = options.from ? *options.from : detect_format(*bytes_);
+    format_ = options.from ? *options.from : detect();
   }
 
   // Whether it is every line of JSON Lines, or a member of every line.
@@ -81,9 +87,9 @@ class Opening {
     };
   }
 
-  // hint: what to do where JSON is JSON Lines. has_patterns: a name that is none may be a pattern.
-  Selection selection(const std::string& hint, bool has_patterns = true) {
-    const std::shared_ptr<const TensorSet> set = open_set(hint);
+  // has_patterns: a name that is none may be a pattern.
+  Selection selection(bool has_patterns = true) {
+    const std::shared_ptr<const TensorSet> set = open_set();
     Selection selection;
     selection.name = set->name();
     selection.sets.push_back(set);
@@ -110,20 +116,44 @@ class Opening {
     return selection;
   }
 
-  // For JSON that is JSON Lines, of which one is to be named.
-  std::string hint_to_rename() const {
+ private:
+  Format detect() const {
+    try {
+      return detect_format(*bytes_);
+    } catch (const ElementsAlone& error) {
+      throw Error(error.what(),
+                  role_ == Role::input
+                      ? std::string(kElementsAlone)
+                      : "elements alone, in Python: "
+                        "numpy.save('x.npy', numpy.fromfile('x.bin', 'float32').reshape(D, D))");
+    }
+  }
+
+  // For JSON that is JSON Lines.
+  std::string hint_for_lines() const {
+    if (role_ == Role::input) return "--from jsonl";
     if (name_.path == "-") return "write it to a file x.jsonl, and name a line of it x.jsonl:1";
     const auto renamed = std::filesystem::path(name_.path).replace_extension(".jsonl").string();
     return concat("name it .jsonl, and a line of it ", shell_word(concat(renamed, ":1")));
   }
 
- private:
-  std::shared_ptr<const TensorSet> open_set(const std::string& hint) {
+  std::unique_ptr<TensorSet> open_json_file() {
+    if (is_index_of_shards(name_.path)) return open_shards(std::move(bytes_), name_.path);
+    try {
+      return open_json(std::move(bytes_), options_.in_parallel);
+    } catch (const MoreLines& error) {
+      throw Error(error.what(), hint_for_lines());
+    } catch (const LooseNumbers& error) {
+      if (role_ != Role::input) throw;
+      throw Error(error.what(), concat(error.hint(), "; ", kElementsAlone));
+    }
+  }
+
+  std::shared_ptr<const TensorSet> open_set() {
     if (!bytes_) {
       is_folder_ = true;
       return open_folder(name_.path, [options = options_](const std::string& path) {
-        Opening file(path, options);
-        return file.open_set(file.hint_to_rename());
+        return Opening(path, options, Role::other).open_set();
       });
     }
     switch (format_) {
@@ -135,12 +165,7 @@ class Opening {
       case Format::safetensors:
         return open_safetensors(std::move(bytes_));
       case Format::json:
-        if (is_index_of_shards(name_.path)) return open_shards(std::move(bytes_), name_.path);
-        try {
-          return open_json(std::move(bytes_), options_.in_parallel);
-        } catch (const MoreLines& error) {
-          throw Error(error.what(), hint);
-        }
+        return open_json_file();
       case Format::jsonl:
         is_line_ = true;
         format_ = Format::json;  // of a line
@@ -173,14 +198,17 @@ class Opening {
       throw Error(concat(printable(set.name()),
                          ": holds one tensor without a name, found ':", member, "' after it"));
     }
-    throw Error(concat(printable(set.name()), ": there is no tensor ",
-                       has_patterns && is_pattern(*name_.member) ? "that matches " : "", "'",
-                       member, "', only ",
-                       short_list(set.size(), [&](std::size_t i) { return set.tensor_name(i); })));
+    const auto name = [&](std::size_t i) { return set.tensor_name(i); };
+    const bool is_a_pattern = has_patterns && is_pattern(*name_.member);
+    throw MissingTensor(
+        concat(printable(set.name()), ": there is no tensor ", is_a_pattern ? "that matches " : "",
+               "'", member, "', only ", short_list(set.size(), name)),
+        is_a_pattern ? "" : hint_to_nearest(set.name(), *name_.member, set.size(), name));
   }
 
   TensorName name_;
   ReadOptions options_;
+  Role role_;
   std::unique_ptr<ByteSource> bytes_;  // none for a folder
   Format format_ = Format::npy;
   bool is_folder_ = false;
@@ -190,8 +218,7 @@ class Opening {
 }  // namespace
 
 Selection select_tensors(const std::string& word, const ReadOptions& options) {
-  Opening opening(word, options);
-  return opening.selection(opening.hint_to_rename());
+  return Opening(word, options, Role::other).selection();
 }
 
 void Selection::finish() const {
@@ -233,8 +260,7 @@ Selected TensorFinder::find(const std::string& word) {
       return {set_, *index, format_, *name.member, *name.member, {}};
     }
   }
-  Opening opening(word, options_);
-  Selected found = only_tensor(opening.selection(opening.hint_to_rename(), false));
+  Selected found = only_tensor(Opening(word, options_, Role::other).selection(false));
   set_ = name.member ? found.set : nullptr;
   path_ = name.path;
   format_ = found.format;
@@ -244,14 +270,14 @@ Selected TensorFinder::find(const std::string& word) {
 std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> words,
                                                  const ReadOptions& options) {
   if (words.size() == 1) {
-    Opening opening(words.front(), options);
+    Opening opening(words.front(), options, Role::input);
     if (opening.is_lines()) return opening.lines();
-    return opening.selection("--from jsonl");
+    return opening.selection();
   }
   Selection all;
   all.several = true;
   for (const std::string& word : words) {
-    Selection selection = Opening(word, options).selection("--from jsonl");
+    Selection selection = Opening(word, options, Role::input).selection();
     if (all.name.empty()) all.name = selection.name;
     all.sets.insert(all.sets.end(), selection.sets.begin(), selection.sets.end());
     for (Selected& tensor : selection.tensors) {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "lnorm/core/error.hpp"
 #include "lnorm/core/in_parallel.hpp"
 #include "lnorm/core/pattern.hpp"
 #include "lnorm/io/format.hpp"
@@ -35,6 +36,12 @@ struct ReadOptions {
   std::int64_t offset = 0;  // bytes before the elements
   std::endian byte_order = std::endian::little;
   InParallel in_parallel = one_by_one;  // of what is read as a whole
+};
+
+// A file has no tensor of the name that was asked for; the hint names the nearest.
+class MissingTensor : public Error {
+ public:
+  using Error::Error;
 };
 
 // One tensor of a set, by the name that was asked for.

@@ -113,12 +113,12 @@ TEST_CASE("a header must have the form of the format and nothing else", "[io]") 
   CHECK(header_error("[]") == "found '[', expected '{'");
   CHECK(header_error("") == "found no JSON, expected an object");
   CHECK(header_error(" {}") == "found ' ', expected '{'");
-  CHECK(header_error(object(kGood) + "\n") ==
-        "found '\\n' after the object, expected spaces at most");
+  CHECK(header_error(object(kGood) + "\f") ==
+        "found '\\x0c' after the object, expected blanks at most");
   CHECK(header_error(object(kGood) + std::string(1, '\0')) ==
-        "found '\\x00' after the object, expected spaces at most");
+        "found '\\x00' after the object, expected blanks at most");
   CHECK(header_error(object(kGood) + " {") ==
-        "found '{' after the object, expected spaces at most");
+        "found '{' after the object, expected blanks at most");
   CHECK(header_error("{" + kGood).starts_with("not valid JSON"));
   CHECK(header_error("{" + kGood + ",}").starts_with("not valid JSON"));
   CHECK(header_error("{\"\xff\":1}").starts_with("not valid JSON"));
@@ -145,6 +145,18 @@ TEST_CASE("a header must have the form of the format and nothing else", "[io]") 
         "__metadata__: key 'k' is there twice");
   CHECK(header_error(R"({"__metadata__":{},"__metadata__":{}})") ==
         "'__metadata__' is there twice");
+}
+
+TEST_CASE("all blanks of JSON may stand in a header, and behind it", "[io]") {
+  constexpr std::size_t kLong = std::size_t{5} << 20;  // is read by the other parser
+  for (const char blank : {' ', '\t', '\r', '\n'}) {
+    CAPTURE(blank);
+    const std::string inside = lnorm::concat('{', blank, kGood, blank, '}');
+    CHECK(header_error(inside) == "no error");
+    CHECK(header_error(inside + blank) == "no error");
+    CHECK(header_error(inside + std::string(kLong, blank)) == "no error");
+    CHECK(header_error(blank + inside).ends_with(", expected '{'"));
+  }
 }
 
 TEST_CASE("shapes, dtypes and offsets must fit one another and the file", "[io]") {

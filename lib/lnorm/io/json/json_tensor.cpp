@@ -155,9 +155,9 @@ class Padded {
   PaddedJson json_;
 };
 
-[[noreturn]] void fail(const PaddedJson& json, const std::string& what) {
+[[noreturn]] void fail(const PaddedJson& json, const std::string& what, std::string hint = {}) {
   const JsonText text(json.name, json.text, json.line.value_or(1));
-  text.fail(text.begin(), what);
+  text.fail(text.begin(), what, std::move(hint));
 }
 
 std::string list(const std::vector<JsonMember>& members) {
@@ -201,7 +201,9 @@ JsonLineMember parse_json_line_member(const std::string& name, std::string text,
   const auto found = std::find_if(members->begin(), members->end(),
                                   [&](const JsonMember& other) { return other.name == member; });
   if (found == members->end()) {
-    fail(json, concat("there is no member '", short_name(member), "', only ", list(*members)));
+    fail(json, concat("there is no member '", short_name(member), "', only ", list(*members)),
+         hint_to_nearest(name, member, members->size(),
+                         [&](std::size_t i) { return (*members)[i].name; }));
   }
   for (const JsonMember& other : *members) {
     if (&other == &*found || nlohmann::json::accept(other.value)) continue;

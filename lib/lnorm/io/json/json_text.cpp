@@ -10,8 +10,6 @@ namespace lnorm {
 
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n";
-
 // The first bracket outside strings that is(the depth behind it), or null.
 template <class Is>
 const char* find_bracket(std::string_view text, Is is) noexcept {
@@ -34,12 +32,16 @@ const char* find_bracket(std::string_view text, Is is) noexcept {
   return nullptr;
 }
 
+bool starts_number(std::string_view text) {
+  return text.find_first_of("-0123456789NI") == 0;  // NaN and Infinity are some
+}
+
 }  // namespace
 
 std::string_view trimmed_json(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
+  const std::size_t first = text.find_first_not_of(kJsonBlanks);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+  return text.substr(first, text.find_last_not_of(kJsonBlanks) - first + 1);
 }
 
 std::string JsonText::found(const char* at) const {
@@ -93,9 +95,13 @@ void JsonText::fail_after_value(const char* at) const {
   const std::string what = concat("found ", found(next), " after the value, expected nothing");
   // at may be behind the blanks already.
   const std::string_view before(begin(), static_cast<std::size_t>(next - begin()));
-  const std::size_t value_end = before.find_last_not_of(kBlanks) + 1;  // npos + 1 is 0
+  const std::size_t value_end = before.find_last_not_of(kJsonBlanks) + 1;  // npos + 1 is 0
   const bool on_own_line = before.find('\n', value_end) != before.npos;
   if (on_own_line && rest.find_first_of("[{-0123456789") == 0) throw MoreLines(message(next, what));
+  const std::string_view other = trimmed_json(rest.substr(rest.starts_with(',') ? 1 : 0));
+  if (starts_number(trimmed_json(text_)) && starts_number(other)) {
+    throw LooseNumbers(message(next, what), "a list in JSON has brackets: [1, 2, 3]");
+  }
   fail(next, what);
 }
 

@@ -10,12 +10,19 @@
 namespace lnorm {
 
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+inline constexpr std::string_view kJsonBlanks = " \t\r\n";
 
 // Without the blanks of JSON at either end.
 std::string_view trimmed_json(std::string_view text);
 
 // The text goes on after its value, with another value on a line of its own: JSON Lines, it seems.
 class MoreLines : public Error {
+ public:
+  using Error::Error;
+};
+
+// The text goes on after a number with another one: a list without its brackets, it seems.
+class LooseNumbers : public Error {
  public:
   using Error::Error;
 };

@@ -15,6 +15,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/safetensors/header_text.hpp"
 #include "lnorm/io/safetensors/safetensors_header.hpp"
@@ -287,7 +288,7 @@ std::optional<SafetensorsHeader> parse_good_header(ByteSource& bytes,
                                                    const std::vector<std::byte>& text,
                                                    std::size_t size) {
   const std::string_view json(reinterpret_cast<const char*>(text.data()), size);
-  const std::size_t last = json.find_last_not_of(' ');
+  const std::size_t last = json.find_last_not_of(kJsonBlanks);
   if (!json.starts_with('{') || json[last] != '}') return std::nullopt;
   const auto none = std::make_unique<HeaderText>(bytes, 0);
   Handler handler(bytes.name(), *none);
@@ -335,8 +336,9 @@ SafetensorsHeader parse_any_header(ByteSource& bytes, std::size_t size) {
   SafetensorsHeader header = handler.take();
   for (; text->sgetc() != kEnd; text->sbumpc()) {
     text->mark();
-    if (text->sgetc() != ' ') {
-      handler.fail(concat("found ", next(), " after the object, expected spaces at most"));
+    // Spaces by the format; its own library reads all blanks.
+    if (kJsonBlanks.find(static_cast<char>(text->sgetc())) == kJsonBlanks.npos) {
+      handler.fail(concat("found ", next(), " after the object, expected blanks at most"));
     }
   }
   return header;

@@ -22,6 +22,11 @@ namespace {
 // libzip keeps some 300 bytes for each.
 constexpr std::uint64_t kMostMembers = 200'000;
 
+// Of a member: where it begins, and what comes before its name. [APPNOTE 4.3.7]
+constexpr std::string_view kLocalHeader = "PK\x03\x04";
+constexpr std::size_t kLocalHeaderSize = 30;
+constexpr std::size_t kNameSizeAt = 26;
+
 constexpr std::string_view kContradiction =
     "the zip archive is damaged: its directory and its members contradict each other";
 
@@ -51,6 +56,28 @@ std::string method_name(std::uint16_t number) {
     if (method == number) return name;
   }
   return concat("method ", number);
+}
+
+// Whether one of the first members is the pickle of a file of PyTorch.
+bool starts_torch(ByteSource& bytes) {
+  constexpr std::string_view kPickle = "data.pkl";
+  const auto ahead = bytes.peek(ByteSource::kLookAhead);
+  const std::string_view start(reinterpret_cast<const char*>(ahead.data()), ahead.size());
+  for (std::size_t at = 0; (at = start.find(kLocalHeader, at)) != start.npos; ++at) {
+    if (start.size() - at < kLocalHeaderSize) return false;
+    const std::string_view name =
+        start.substr(at + kLocalHeaderSize, from_little_endian(start.substr(at + kNameSizeAt, 2)));
+    if (name.ends_with(kPickle)) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<ByteSource> with_positions(std::unique_ptr<ByteSource> bytes) {
+  if (bytes->has_positions()) return bytes;
+  const std::string_view extension = starts_torch(*bytes) ? ".pt" : ".npz";
+  throw Error(concat(printable(bytes->name()), ": a zip archive (", extension,
+                     ") cannot be read from a pipe, since its directory is at its end"),
+              concat("name the file, or redirect it (< x", extension, ")"));
 }
 
 }  // namespace
@@ -143,10 +170,9 @@ struct ZipArchive::State {
     return size;
   }
 
-  // Where the bytes of a stored member begin. [APPNOTE 4.3.7]
+  // Where the bytes of a stored member begin.
   std::int64_t data_begin(std::size_t index, std::int64_t stored_bytes) const {
-    constexpr std::size_t kHeaderSize = 30;
-    std::array<char, kHeaderSize> header{};
+    std::array<char, kLocalHeaderSize> header{};
     const auto directory = static_cast<std::uint64_t>(directory_begin - start);
     const auto contradiction = [&] { return Error(concat(printable(name), ": ", kContradiction)); };
     const std::uint64_t offset = header_offsets[index];
@@ -154,9 +180,10 @@ struct ZipArchive::State {
     const std::size_t got = bytes->read_at(start + static_cast<std::int64_t>(offset),
                                            std::as_writable_bytes(std::span(header)));
     const std::string_view text(header.data(), got);
-    if (got < kHeaderSize || !text.starts_with("PK\x03\x04")) throw contradiction();
-    const std::uint64_t begin = offset + kHeaderSize + from_little_endian(text.substr(26, 2)) +
-                                from_little_endian(text.substr(28, 2));
+    if (got < header.size() || !text.starts_with(kLocalHeader)) throw contradiction();
+    const std::uint64_t begin = offset + kLocalHeaderSize +
+                                from_little_endian(text.substr(kNameSizeAt, 2)) +
+                                from_little_endian(text.substr(kNameSizeAt + 2, 2));
     if (begin > directory || static_cast<std::uint64_t>(stored_bytes) > directory - begin) {
       throw contradiction();
     }
@@ -176,14 +203,8 @@ struct ZipArchive::State {
 };
 
 ZipArchive::ZipArchive(std::unique_ptr<ByteSource> bytes)
-    : state_(std::make_unique<State>(std::move(bytes))) {
+    : state_(std::make_unique<State>(with_positions(std::move(bytes)))) {
   State& state = *state_;
-  if (!state.bytes->has_positions()) {
-    throw Error(concat(printable(state.name),
-                       ": a zip archive (.npz) cannot be read from a pipe, since its directory is "
-                       "at its end"),
-                "name the file, or redirect it (< x.npz)");
-  }
   const ZipDirectory directory = find_zip_directory(*state.bytes);
   if (directory.entries > kMostMembers) {
     throw Error(concat(printable(state.name), ": the zip archive has ", directory.entries,
