@@ -219,6 +219,7 @@ constexpr std::array kForeign{
     Foreign{"intersection", "--common", ""},
     Foreign{"hist", "--histogram", ""},
     Foreign{"bins", "--histogram", "here it is --histogram, which chooses its bars"},
+    Foreign{"width", "--linewidth", ""},
     Foreign{"precision", "--digits", ""},
     Foreign{"digits", "--precision", ""},
     Foreign{"suppress", "--sci-mode", "here it is --sci-mode off"},

@@ -258,7 +258,7 @@ void check(const Pair& pair, const TempDir& directory, const Stream& in = {}) {
     double margin = 0;
     if (key == "mean" && absolute.is_number()) margin = 1e-28 * absolute.get<double>();
     const bool is_part = key == "mean_toward_zero" || key == "mean_away_from_zero";
-    if (is_part && absolute.is_number()) margin = 1e-13 * absolute.get<double>();
+    if (is_part && absolute.is_number()) margin = 0x1p-1000 * absolute.get<double>();
     if (key == "cosine") margin = 1e-28;
     if (key == "sqnr_db") margin = 1e-13;  // of a logarithm near 0
     CHECK(is_near(found_errors.at(key), right_errors.at(key), margin));

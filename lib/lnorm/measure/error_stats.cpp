@@ -183,7 +183,6 @@ std::optional<double> sum_of_squares(const RawElements& elements) {
 // Of a chunk, divided by powers of two, of which these are the exponents.
 struct ErrorStats::Sums {
   DoubleDouble error;
-  double absolute = 0;
   double toward = 0;
   double away = 0;
   double squared = 0;
@@ -202,17 +201,16 @@ struct ErrorStats::Sums {
     const auto square_of = [](const double* numbers) {
       return [numbers](std::int64_t i) { return numbers[i] * numbers[i]; };
     };
-    absolute = sum_of(count, [=](std::int64_t i) { return std::fabs(differences[i]); });
+    const auto outward = [=](std::int64_t i) {
+      return outward_error(differences[i], expecteds[i]);
+    };
+    toward = sum_of(count, [=](std::int64_t i) { return std::max(-outward(i), 0.0); });
+    away = sum_of(count, [=](std::int64_t i) { return std::max(outward(i), 0.0); });
     expected = sum_of(count, square_of(expecteds));
-    if (absolute == 0) {
+    if (absolute() == 0) {
       all_equal();
       return;
     }
-    // Of the same terms in the same order, so that it is the absolute sum where all errors go one way.
-    const double outward =
-        sum_of(count, [=](std::int64_t i) { return outward_error(differences[i], expecteds[i]); });
-    toward = (absolute - outward) / 2;
-    away = (absolute + outward) / 2;
     squared = sum_of(count, square_of(differences));
     actual = sum_of(count, square_of(actuals));
     error = exact_sum_of(count, [=](std::int64_t i) {
@@ -236,10 +234,11 @@ struct ErrorStats::Sums {
     const auto is_sum = [&](double squares) {
       return is_ordinary(squares) || (narrow && squares == 0);
     };
-    return is_sum(actual) && is_sum(expected) && (absolute == 0 || is_sum(squared));
+    return is_sum(actual) && is_sum(expected) && (absolute() == 0 || is_sum(squared));
   }
 
  private:
+  double absolute() const { return toward + away; }
   void all_equal() {
     actual = expected;
     product = {expected, 0};
@@ -323,7 +322,6 @@ void ErrorStats::append(const ErrorStats& next) {
   equal_numbers_ += next.equal_numbers_;
   equal_bits_ += next.equal_bits_;
   error_.append(next.error_);
-  absolute_.append(next.absolute_);
   toward_.append(next.toward_);
   away_.append(next.away_);
   squared_.append(next.squared_);
@@ -334,7 +332,6 @@ void ErrorStats::append(const ErrorStats& next) {
 
 void ErrorStats::add_sums(const Sums& sums) noexcept {
   error_.add(sums.error, sums.error_exponent);
-  absolute_.add({sums.absolute, 0}, sums.error_exponent);
   toward_.add({sums.toward, 0}, sums.error_exponent);
   away_.add({sums.away, 0}, sums.error_exponent);
   squared_.add({sums.squared, 0}, 2 * sums.error_exponent);
@@ -350,7 +347,11 @@ std::optional<double> ErrorStats::mean_of(const ScaledSum& sum) const {
 
 std::optional<double> ErrorStats::mean() const { return mean_of(error_); }
 
-std::optional<double> ErrorStats::mean_absolute() const { return mean_of(absolute_); }
+std::optional<double> ErrorStats::mean_absolute() const {
+  ScaledSum absolute = toward_;
+  absolute.append(away_);
+  return mean_of(absolute);
+}
 
 std::optional<double> ErrorStats::mean_toward_zero() const { return mean_of(toward_); }
 

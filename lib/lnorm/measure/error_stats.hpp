@@ -11,8 +11,8 @@ namespace lnorm {
 
 // What the errors, actual - expected, of pairs are like of which both are finite; other pairs are left out. Every
 // figure is within 1e-13 of the exact one, of the mean error and the cosine as long as their terms do not cancel to
-// less than 2^-60 of their size, of the SQNR or within 1e-13 dB, of the two parts of the mean absolute error
-// within 1e-13 of that, and 0 where there is none. Elements are summed chunk by chunk: whoever adds the
+// less than 2^-60 of their size, of the SQNR or within 1e-13 dB, of the two parts of the mean absolute error or
+// within 2^-1000 of that. Elements are summed chunk by chunk: whoever adds the
 // same chunks in the same order gets the same bits. The order in which stats are appended does not matter.
 class ErrorStats {
  public:
@@ -47,8 +47,8 @@ class ErrorStats {
 
   template <class Archive>
   void carry(Archive& archive) {
-    archive(pairs_, equal_numbers_, equal_bits_, error_, absolute_, toward_, away_, squared_,
-            actual_, expected_, product_);
+    archive(pairs_, equal_numbers_, equal_bits_, error_, toward_, away_, squared_, actual_,
+            expected_, product_);
   }
 
  private:
@@ -64,7 +64,6 @@ class ErrorStats {
   std::int64_t equal_numbers_ = 0;
   std::int64_t equal_bits_ = 0;
   ScaledSum error_;
-  ScaledSum absolute_;
   ScaledSum toward_;  // zero, of magnitudes
   ScaledSum away_;
   ScaledSum squared_;

@@ -81,7 +81,7 @@ void check_exact(const Pairs& pairs) {
   };
   check(stats.mean(), Real(Fraction(error / count)));
   check(stats.mean_absolute(), Real(Fraction(absolute / count)));
-  const double margin = 1e-13 * stats.mean_absolute().value_or(0);
+  const double margin = 0x1p-1000 * stats.mean_absolute().value_or(0);
   check(stats.mean_toward_zero(), Real(Fraction(toward / count)), margin);
   check(stats.mean_away_from_zero(), Real(Fraction((absolute - toward) / count)), margin);
   if (toward == 0) CHECK(stats.mean_toward_zero() == 0.0);
