@@ -12,23 +12,22 @@ struct Found {
   double greatest = 0;  // |x|
 };
 
-// Of finite elements; of others the sum is not finite. Four lanes, since each step waits for the one before it.
+// Of finite elements; of others the sum is not finite. Four sums, since each addition waits for the one before it.
 Found found_in(std::span<const double> elements) {
   double sums[4] = {};
-  double greatest[4] = {};
+  double greatest = 0;
   std::size_t i = 0;
   for (; i + 4 <= elements.size(); i += 4) {
-    for (std::size_t k = 0; k < 4; ++k) sums[k] += elements[i + k];
-    for (std::size_t k = 0; k < 4; ++k) {
-      greatest[k] = std::max(greatest[k], std::fabs(elements[i + k]));
-    }
+    const double* const four = &elements[i];
+    for (std::size_t k = 0; k < 4; ++k) sums[k] += four[k];
+    greatest = std::max(greatest, std::max(std::max(std::fabs(four[0]), std::fabs(four[1])),
+                                           std::max(std::fabs(four[2]), std::fabs(four[3]))));
   }
   for (; i < elements.size(); ++i) {
     sums[0] += elements[i];
-    greatest[0] = std::max(greatest[0], std::fabs(elements[i]));
+    greatest = std::max(greatest, std::fabs(elements[i]));
   }
-  return {(sums[0] + sums[1]) + (sums[2] + sums[3]),
-          std::max(std::max(greatest[0], greatest[1]), std::max(greatest[2], greatest[3]))};
+  return {(sums[0] + sums[1]) + (sums[2] + sums[3]), greatest};
 }
 
 }  // namespace
