@@ -21,24 +21,24 @@ Json formula(const std::string& expression, const char* as) {
 
 // Fields of a cell: what there is to see, where its rows begin and how many they are, the same of its elements.
 Json cells_data(Grid& grid) {
-  Json cells = Json::object();
-  cells["non_finite"] = std::move(grid.non_finite);
   Json fields = Json::array({"non_finite"});
-  for (GridValue& value : grid.values) {
-    cells[std::string(value.field)] = std::move(value.numbers);
-    fields.push_back(value.field);
-  }
+  for (const GridValue& value : grid.values) fields.push_back(value.field);
+  // The keys come first, and long lists last: an object that grows copies what it has.
+  Json cells = Json::object();
+  for (const Json& name : fields) cells[name.get<std::string>()] = nullptr;
+  cells["non_finite"] = std::move(grid.non_finite);
+  for (GridValue& value : grid.values) cells[std::string(value.field)] = std::move(value.numbers);
   const std::string r = concat("floor(datum.n / ", grid.columns.parts, ")");
   const std::string c = concat("(datum.n % ", grid.columns.parts, ")");
   const std::string first = grid.first_row == 0 ? "" : concat(" + ", grid.first_row);
   return {{"name", "table"},
-          {"values", Json::array({std::move(cells)})},
           {"transform",
            {{{"type", "flatten"}, {"fields", fields}, {"index", "n"}},
             formula(begin_of(grid.rows, r) + first, "row"),
             formula(begin_of(grid.rows, "(" + r + " + 1)") + first + " - datum.row", "rows"),
             formula(begin_of(grid.columns, c), "element"),
-            formula(begin_of(grid.columns, "(" + c + " + 1)") + " - datum.element", "elements")}}};
+            formula(begin_of(grid.columns, "(" + c + " + 1)") + " - datum.element", "elements")}},
+          {"values", Json::array({std::move(cells)})}};
 }
 
 // Which of the values is shown. The reader chooses where there are several.

@@ -44,10 +44,8 @@ function fill(details, plot) {
 }
 
 function draw(plot) {
-  const spec = specOf(plot), old = views.get(plot), figure = plot.parentElement;
-  const details = figure.querySelector('details'), choice = figure.querySelector('.choice');
-  old?.finalize();
-  choice.replaceChildren();
+  const spec = specOf(plot), old = views.get(plot), {previousElementSibling: choice, nextElementSibling: details} = plot;
+  if (old) { old.finalize(); choice.replaceChildren(); }
   const view = new vega.View(vega.parse(spec, theme(), {ast: true}), {
     expr: vega.expressionInterpreter, renderer: spec.usermeta.renderer, container: plot, bind: choice, hover: true});
   for (const {name, bind} of spec.signals ?? []) if (old && bind) view.signal(name, old.signal(name));
