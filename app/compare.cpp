@@ -147,10 +147,6 @@ void print(const CompareArguments& arguments, Write write) {
 
 constexpr std::string_view kCommand = "lnorm compare";
 
-std::string title_of(const std::string& actual, const std::string& expected) {
-  return concat(actual, " and ", expected);
-}
-
 // The sections of the pairs that differ most; as SetComparison::worst sees it.
 class PairSections {
  public:
@@ -191,7 +187,7 @@ int compare_single(const CompareArguments& arguments, const Selection& actual,
   Comparison comparison = compare_files(arguments, only_tensor(actual), only_tensor(expected));
   if (!is_first) return 0;
   if (output) {
-    output->write(title_of(actual.name, expected.name), kCommand,
+    output->write(concat(comparison.actual.name, " and ", comparison.expected.name), kCommand,
                   {page::comparison_section("comparison", "", comparison)});
     std::vector<ElementPair>& first = comparison.first_mismatches;
     first.resize(std::min(first.size(), mismatches_listed(arguments)));
@@ -231,7 +227,10 @@ int compare_several(const CompareArguments& arguments, const Selection& actual,
         if (output) sections.add(number, pair);
       });
   if (!is_first) return 0;
-  if (output) output->write(title_of(set.actual, set.expected), kCommand, sections.take(set));
+  if (output) {
+    output->write(concat(title_of(arguments.actual), " and ", title_of(arguments.expected)),
+                  kCommand, sections.take(set));
+  }
   print(arguments, [&](ByteSink& out) {
     if (arguments.report == Report::json) return write_comparison_json(set, out);
     if (arguments.report == Report::csv) return write_comparison_csv(set, out);

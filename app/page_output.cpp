@@ -4,6 +4,7 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/open_tensor.hpp"
 #include "open_output.hpp"
 
 namespace lnorm::app {
@@ -13,6 +14,10 @@ void check_page_extension(const std::string& option, const std::string& path) {
   if (found.size() <= 1 || found == ".html" || found == ".htm") return;
   throw Error(concat(option, ' ', printable(path), ": a page is HTML, found ", printable(found),
                      ", expected .html"));
+}
+
+std::string title_of(const std::string& word) {
+  return is_standard_input(word) ? "standard input" + word.substr(1) : word;
 }
 
 PageOutput::PageOutput(const std::string& option, const PageArguments& arguments) {

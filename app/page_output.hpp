@@ -15,6 +15,9 @@ namespace lnorm::app {
 // Throws Error for a file that would not be taken for HTML. option: that names it.
 void check_page_extension(const std::string& option, const std::string& path);
 
+// What a word of the command line names, as a title has it.
+std::string title_of(const std::string& word);
+
 // Where a page goes, and its specifications if they are asked for. Both appear whole or not at all.
 class PageOutput {
  public:

@@ -65,7 +65,7 @@ int report(const ReportArguments& arguments) {
   std::map<std::string, std::deque<std::size_t>> numbers = numbers_of(selection);
   std::map<std::size_t, page::TensorLine> lines;  // by their numbers
   const std::vector<std::string>& names = arguments.input.names;
-  std::string title = names.front() == "-" ? "standard input" : names.front();
+  std::string title = title_of(names.front());
   if (names.size() > 1) title += concat(" and ", names.size() - 1, " more");
   Outputs none;
   const int status = for_each_tensor(

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -164,6 +165,90 @@ TEST_CASE("compare writes a page beside its report", "[page]") {
   const std::string json_alone = run(command).out;
   command.arguments.insert(command.arguments.end(), {"--page", "c.html"});
   CHECK(run(command).out == json_alone);
+}
+
+TEST_CASE("a page is titled with what the user named", "[page]") {
+  const Workplace at;
+  const auto title = [](const std::string& page) {
+    const std::size_t first = page.find("<title>") + 7;
+    const std::string found = page.substr(first, page.find("</title>") - first);
+    CHECK(page.find("<h1>" + found + "</h1>") != page.npos);
+    return found;
+  };
+  const auto of_comparison = [&](const std::string& actual, const std::string& expected) {
+    run(at.command({"compare", actual, expected, "--page", "c.html"}));
+    return title(at.page("c.html"));
+  };
+  CHECK(of_comparison("y.npy", "x.npy") == "y.npy and x.npy");
+  CHECK(of_comparison("set.json:h.2", "set.json:h.10") == "set.json:h.2 and set.json:h.10");
+  CHECK(of_comparison("set.json:h.*", "set.json") == "set.json:h.* and set.json");
+  CHECK(of_comparison("set.json:b", "x.npy") == "set.json:b and x.npy");
+  CHECK(title(output_of(at.command({"report", "x.npy"}))) == "x.npy");
+  CHECK(title(output_of(at.command({"report", "set.json:b"}))) == "set.json:b");
+  CHECK(title(output_of(at.command({"report", "set.json:h.*"}))) == "set.json:h.*");
+  CHECK(title(output_of({"report", "-:h.*"}, pipe_of(at.page("set.json")))) ==
+        "standard input:h.*");
+}
+
+TEST_CASE("the cells of heat maps have their mean, their greatest |x|, and what is not finite",
+          "[page]") {
+  const TempDir directory;
+  // 2 x 2 elements a cell.
+  std::vector<float> elements(192 * 256, 0.5F);
+  elements[0] = -4;
+  elements[1] = 1;
+  for (std::size_t i = 0; i < 256; ++i) elements[10 * 256 + i] = INFINITY;
+  write_file(directory / "x.npy", npy("<f4", {192, 256}, bytes_of(elements)));
+  output_of(
+      {"report", directory / "x.npy", "-o", directory / "x.html", "--spec", directory / "specs"});
+  const json spec = json::parse(read_file(directory / "specs/tensor-x-map.vg.json"));
+  const json& cells = spec["data"][0]["values"][0];
+  REQUIRE(cells["mean"].size() == 96 * 128);
+  CHECK(cells["mean"][0] == -0.5);
+  CHECK(cells["max"][0] == 4);
+  CHECK(cells["non_finite"][0] == 0);
+  CHECK(cells["mean"][5 * 128] == 0.5);
+  CHECK(cells["non_finite"][5 * 128] == 2);
+  CHECK(spec["usermeta"]["columns"].back() ==
+        json{{"field", "non_finite"}, {"title", "not finite"}});
+  CHECK(spec["signals"][0]["bind"]["options"] == json{"mean", "max"});
+  CHECK(spec["signals"][0]["bind"]["labels"] == json{"mean", "max |x|"});
+  CHECK(spec["signals"][1]["value"]["mean"]["domain"][1] <
+        spec["signals"][1]["value"]["max"]["domain"][1]);
+}
+
+TEST_CASE("axes of numbers that Vega has no ticks for count in a power of ten", "[page]") {
+  const auto figure = [](const std::string& tensor, const std::string& title) {
+    for (json& spec : figures_of(output_of({"report", "--from", "json"}, pipe_of(tensor)))) {
+      const json& axis = spec["axes"][title == "value of an element" ? 0 : 1];
+      if (axis["title"].is_string() && axis["title"].get<std::string>().starts_with(title))
+        return spec;
+    }
+    return json();
+  };
+  struct Case {
+    std::string tensor;
+    std::string title;
+    double greatest;  // in that power
+  };
+  for (const Case& c : {Case{"[[1e-310, 3e-310]]", "mean in 1e-310", 3},
+                        Case{"[[5e-324, 5e-324]]", "mean in 1e-324", 7.5},
+                        Case{"[[1e305, 3e305]]", "mean in 1e305", 3},
+                        Case{"[[1.7e308, 1.7e308]]", "mean in 1e308", 2.6},
+                        Case{"[[1e-42, 3e-42]]", "mean", 3e-42}, Case{"[[1, 3]]", "mean", 3}}) {
+    CAPTURE(c.tensor);
+    const json spec = figure(c.tensor, "mean");
+    CHECK(spec["axes"][1]["title"] == c.title);
+    const double low = spec["scales"][1]["domain"][0];
+    const double high = spec["scales"][1]["domain"][1];
+    CHECK(low < high);
+    CHECK(high <= c.greatest);
+    // The numbers themselves are as they are.
+    CHECK(spec["data"][0]["values"][0]["median"] > 0);
+  }
+  CHECK(figure("[[1e-310, 3e-310]]", "value of an element")["axes"][0]["title"] ==
+        "value of an element in 1e-308");
+  CHECK(figure("[[6e-8, 3e-8]]", "value of an element")["axes"][0]["format"] == ".2~e");
 }
 
 TEST_CASE("a page that cannot be made or written is refused, and nothing appears", "[page]") {

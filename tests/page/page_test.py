@@ -27,6 +27,9 @@ from selenium.webdriver.common.keys import Keys
 LNORM, FOLDER = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 DATA = os.path.join(os.path.dirname(__file__), '..', '..', 'data')
 WIDTHS = (1280, 400)
+# Names, codes of array, and the step between elements.
+TINY_AND_HUGE = (('1e-310', 'd', 1e-310), ('5e-324', 'd', 5e-324), ('1e-42', 'f', 1e-42), ('6e-8', 'f', 2.0 ** -24),
+                 ('1e305', 'd', 1e305))
 ATTACK = '</script><img src=x onerror=alert(1)>'
 
 
@@ -41,12 +44,12 @@ def lnorm(*arguments, status=0):
     return done.stdout
 
 
-def write_npy(name, shape, values):
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (tuple(shape),)
+def write_npy(name, shape, values, code='f'):
+    header = "{'descr': '<f%d', 'fortran_order': False, 'shape': %s, }" % (array.array(code).itemsize, tuple(shape))
     header += ' ' * (-(len(header) + 11) % 64) + '\n'
     with open(path(name), 'wb') as file:
         file.write(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) + header.encode())
-        array.array('f', values).tofile(file)
+        array.array(code, values).tofile(file)
 
 
 def make_data():
@@ -57,6 +60,20 @@ def make_data():
     y[5] = math.nan
     write_npy('y.npy', (30, 40), y)
     write_npy('long.npy', (5000, 900), (random.gauss(0, 1 + i % 4) for i in range(5000 * 900)))
+    # Two rows and two elements a cell; a row of infinity, and one NaN.
+    x = [random.gauss(0, 1) for i in range(192 * 256)]
+    x[10 * 256:11 * 256] = [math.inf] * 256
+    x[100 * 256 + 7] = math.nan
+    x[0] = -9
+    write_npy('holes.npy', (192, 256), x)
+    write_npy('ones.npy', (192, 256), [1] * (192 * 256))
+    for name, code, step in TINY_AND_HUGE:
+        x = [random.randint(-9, 9) * step for i in range(30 * 40)]
+        write_npy(name + '.npy', (30, 40), x, code)
+        x[7] += step
+        write_npy(name + '2.npy', (30, 40), x, code)
+        with open(path(name + '-set.json'), 'w', encoding='utf-8') as file:
+            json.dump({'a': [x[:40]], 'b': [x[40:80]]}, file)
     tensors = {'h.%d' % i: [[random.gauss(i, 1 + i) for _ in range(24)] for _ in range(9)] for i in range(8)}
     with open(path('set.json'), 'w', encoding='utf-8') as file:
         json.dump(tensors, file)
@@ -141,6 +158,30 @@ CELLS = '''
 const table = [...document.querySelectorAll('table')].find(
   ({caption}) => caption && caption.textContent.startsWith(arguments[0]));
 return [...table.tBodies[0].rows].map(row => [...row.cells].map(c => c.dataset.value ?? c.textContent));
+'''
+
+
+# Of every figure: its id, and of each of its scales that has numbers the title and the labels, with the values that Vega
+# has them for.
+LABELS = '''
+const shown = group => group.items.flatMap(item => item.items ?? []);
+return plots.flatMap(plot => views.get(plot).scenegraph().root.items[0].items.flatMap(mark => mark.items)
+  .filter(({mark: {role}}) => role === 'axis' || role === 'legend').map(group => {
+    const marks = [], walk = mark => { marks.push(mark); for (const {items} of mark.items) items?.forEach(walk); };
+    group.items.forEach(walk);
+    const texts = role => marks.filter(mark => mark.role.endsWith(role)).flatMap(mark => mark.items);
+    return {figure: plot.parentElement.id, title: texts('-title')[0]?.text,
+      labels: texts('-label').filter(({text, opacity}) => text !== '' && opacity !== 0).map(({text, datum}) => [text, datum.value])};
+  }).filter(({labels}) => labels.length === 0 || labels.every(([, value]) => typeof value === 'number')));
+'''
+# The color in which a canvas has the middle of a mark.
+PIXEL = '''
+const [end, number] = arguments, plot = document.querySelector(`figure[id$="${end}"] .plot`), view = views.get(plot);
+const {bounds: b} = view.scenegraph().root.items[0].items.find(mark => mark.name === 'cells').items[number];
+const canvas = plot.querySelector('canvas'), [dx, dy] = view.origin(), ratio = canvas.width / canvas.clientWidth;
+const one = new OffscreenCanvas(1, 1).getContext('2d');
+one.drawImage(canvas, -Math.floor(((b.x1 + b.x2) / 2 + dx) * ratio), -Math.floor(((b.y1 + b.y2) / 2 + dy) * ratio));
+return [...one.getImageData(0, 0, 1, 1).data];
 '''
 
 
@@ -305,6 +346,141 @@ class PageTest(unittest.TestCase):
         largest = sorted(range(5000), key=lambda r: -abs(means[r]))[:5]
         self.assertEqual([int(row[1]) for row in standouts if row[0] == 'largest |mean|'], largest)
 
+    def hover(self, figure, number):
+        """The tooltip of a cell."""
+        x, y = self.js('''const [end, number] = arguments, plot = document.querySelector(`figure[id$="${end}"] .plot`);
+          plot.scrollIntoView({block: 'center'});
+          const view = views.get(plot), [dx, dy] = view.origin(), {left, top} = plot.getBoundingClientRect();
+          const {bounds: b} = view.scenegraph().root.items[0].items.find(mark => mark.name === 'cells').items[number];
+          return [left + dx + (b.x1 + b.x2) / 2, top + dy + (b.y1 + b.y2) / 2];''', figure, number)
+        self.browser.driver.execute_cdp_cmd('Input.dispatchMouseEvent', {'type': 'mouseMoved', 'x': x, 'y': y})
+        time.sleep(0.2)
+        return self.js('return document.querySelector(".tip").textContent').split('\n')
+
+    def legend_title(self, figure):
+        return [entry['title'] for entry in self.js(LABELS) if entry['figure'].endswith(figure)][-1]
+
+    def choose(self, figure, label):
+        for element in self.browser.driver.find_elements(By.CSS_SELECTOR, 'figure[id$="%s"] .choice label' % figure):
+            if element.text == label:
+                element.click()
+        time.sleep(0.3)
+
+    def test_choice_of_heat_map(self):
+        """The mean or max |x| of cells; those with NaN or infinity are gray in both."""
+        lnorm('report', 'holes.npy', '-o', 'holes.html')
+        self.check_page('holes.html')
+        self.browser.open('holes.html')
+        gray = [138, 138, 138, 255]
+        infinite, hole, large = 5 * 128 + 40, 50 * 128 + 3, 0
+        for figure, letter in (('-x-map', 'x'), ('-y-map', 'y')):
+            with self.subTest(figure=figure):
+                self.assertIn('Gray: NaN or infinity', self.js(
+                    'return document.querySelector(`figure[id$="${arguments[0]}"] figcaption`).textContent', figure))
+                table = self.table(figure)
+                self.assertEqual({row['not finite'] for row in table[5 * 128:6 * 128]}, {'2'})
+                self.assertEqual(table[hole]['not finite'], '1' if letter == 'x' else '2')
+                self.assertEqual(sum(int(row['not finite']) > 0 for row in table), 128 + (1 if letter == 'x' else 128))
+                title = 'max |%s|' % letter
+                self.assertEqual(self.legend_title(figure), 'mean')
+                before = self.js(PIXEL, figure, large)
+                tip = self.hover(figure, large)
+                self.assertEqual(tip[:4], ['row: 0', 'rows: 2', 'element: 0', 'elements: 2'])
+                self.assertEqual(tip[4:], ['mean: ' + table[large]['mean']])
+                for name in ('mean', title):
+                    self.choose(figure, name)
+                    self.assertEqual(self.legend_title(figure), name)
+                    self.assertEqual(self.js(PIXEL, figure, infinite), gray)
+                    self.assertEqual(self.js(PIXEL, figure, hole), gray)
+                    self.assertNotEqual(self.js(PIXEL, figure, large), gray)
+                    self.assertEqual(self.hover(figure, infinite)[-2:],
+                                     [name + ': ' + table[infinite][name], 'not finite: 2'])
+                self.assertNotEqual(self.js(PIXEL, figure, large), before)
+                self.assertEqual(self.hover(figure, large)[4:], [title + ': ' + table[large][title]])
+                self.browser.picture('holes%s.png' % figure)
+                # A change of the theme keeps what was chosen.
+                self.browser.media('dark')
+                time.sleep(0.3)
+                self.assertEqual(self.legend_title(figure), title)
+                self.assertEqual(len(self.browser.driver.find_elements(
+                    By.CSS_SELECTOR, 'figure[id$="%s"] .choice input' % figure)), 2)
+                self.browser.media('light')
+                self.browser.open('holes.html')
+        self.assertEqual(float(self.table('-x-map')[0]['max |x|']), 9)
+        # In a map of elements it is |x|.
+        lnorm('report', 'x.npy', '-o', 'tensor.html')
+        self.browser.open('tensor.html')
+        self.choose('-x-map', '|x|')
+        table = self.table('-x-map')
+        self.assertEqual([float(row['|x|']) for row in table], [abs(float(row['value'])) for row in table])
+        self.assertEqual(self.hover('-x-map', 3), ['row: 0', 'element: 3', '|x|: ' + table[3]['|x|']])
+        self.assertEqual(self.browser.errors(), [])
+
+    def test_choice_in_a_notebook(self):
+        """The specification by itself has the choice."""
+        lnorm('report', 'holes.npy', '-o', 'holes.html', '--spec', 'specs')
+        with open(path('specs/tensor-x-map.vg.json'), encoding='utf-8') as file:
+            spec = json.load(file)
+        self.browser.open('holes.html')
+        domains = self.js('''const place = document.createElement('div'), domains = [];
+          document.body.append(place);
+          const view = new vega.View(vega.parse(arguments[0], {}, {ast: true}),
+            {expr: vega.expressionInterpreter, container: place}).run();
+          for (const input of place.querySelectorAll('input')) {
+            input.click();
+            domains.push([view.run().signal('shown'), ...view.scale('color').domain()]);
+          }
+          return domains;''', spec)
+        self.assertEqual([name for name, *_ in domains], ['mean', 'max'])
+        self.assertEqual(domains[0][1], -domains[0][3])
+        self.assertEqual(domains[1][1:], [0, 0, 9])
+        self.assertEqual(self.browser.errors(), [])
+
+    def check_labels(self):
+        """Every scale has labels that differ and say what they are for, in what its title says."""
+        for scale in self.js(LABELS):
+            with self.subTest(**scale):
+                texts = [text for text, _ in scale['labels']]
+                self.assertGreater(len(texts), 1)
+                self.assertEqual(len(set(texts)), len(texts))
+                values = [value for _, value in scale['labels']]
+                most = max(map(abs, values))
+                for text, value in scale['labels']:
+                    number = float(text.replace('\u2212', '-').replace('%', 'e-2'))
+                    self.assertAlmostEqual(number / most, value / most, delta=0.006)
+                    self.assertLess(len(text), 20)
+
+    def test_tiny_and_huge(self):
+        """Axes and legends of numbers from the least to the greatest that there are."""
+        for name, _, step in TINY_AND_HUGE:
+            with self.subTest(name=name):
+                lnorm('report', name + '.npy', '-o', 'tiny.html')
+                self.browser.open('tiny.html')
+                self.check_labels()
+                self.browser.picture('tiny%s.png' % name)
+                # Points are where the labels say that their values are.
+                labels = next(scale['labels'] for scale in self.js(LABELS)
+                              if scale['figure'].endswith('-x-mean') and scale['title'].startswith('mean'))
+                title = next(scale['title'] for scale in self.js(LABELS)
+                             if scale['figure'].endswith('-x-mean') and scale['title'].startswith('mean'))
+                power = float(title.partition(' in 1e')[2] or 0)
+                low, high = self.js('''const view = views.get(document.querySelector('figure[id$="-x-mean"] .plot'));
+                  const scale = view.scale('y'), height = view.signal('height');
+                  return [scale.invert(height), scale.invert(0)]''')
+                height = self.js(SIZE, '-x-mean')[1]
+                self.assertGreaterEqual(len(labels), 3)
+                for row, mark in zip(self.table('-x-mean'), self.marks('-x-mean', 'points')):
+                    value = float(row['value']) * 10.0 ** min(300, -power) * 10.0 ** max(0, -power - 300)
+                    self.assertAlmostEqual((mark[1] + mark[3]) / 2, height * (high - value) / (high - low), delta=1)
+                lnorm('report', name + '-set.json', '-o', 'tiny.html')
+                self.browser.open('tiny.html')
+                self.check_labels()
+                lnorm('compare', name + '2.npy', name + '.npy', '--max-abs', '0', '--page', 'tiny.html', status=1)
+                self.browser.open('tiny.html')
+                self.check_labels()
+                self.browser.picture('tiny%s-comparison.png' % name)
+                self.assertEqual(self.browser.errors(), [])
+
     def test_theme_and_print(self):
         lnorm('report', 'x.npy', '-o', 'tensor.html')
         self.browser.open('tensor.html')
@@ -454,8 +630,20 @@ class PageTest(unittest.TestCase):
         left, top, right, bottom = self.marks('-error-map', 'circles')[0]
         self.assertAlmostEqual((left + right) / 2, (element + 0.5) / 40 * width, delta=2)
         self.assertAlmostEqual((top + bottom) / 2, (row + 0.5) / 30 * height, delta=2)
+        self.assertNotIn('Color:', self.js('return document.querySelector("main").innerText'))  # nothing to choose
         gray = [row for row in self.table('-error-map') if row['greatest |actual - expected|'] == 'not finite']
         self.assertEqual([(row['row'], row['element']) for row in gray], [('0', '5')])
+
+    def test_comparison_with_holes(self):
+        lnorm('compare', 'holes.npy', 'ones.npy', '--page', 'holes.html', status=1)
+        self.browser.open('holes.html')
+        table = self.table('-error-map')
+        self.assertEqual({row['not finite'] for row in table[5 * 128:6 * 128]}, {'2'})
+        self.assertEqual(table[50 * 128 + 3]['not finite'], '1')
+        self.assertEqual(self.js(PIXEL, '-error-map', 50 * 128 + 3), [138, 138, 138, 255])
+        self.assertEqual(self.hover('-error-map', 50 * 128 + 3)[-2:],
+                         ['greatest |actual - expected|: ' + table[50 * 128 + 3]['greatest |actual - expected|'],
+                          'not finite: 1'])
 
     def test_set_comparison(self):
         lnorm('compare', 'set2.json', 'set.json', '--page', 'sets.html', status=1)

@@ -7,15 +7,27 @@ namespace lnorm {
 
 namespace {
 
-// Four sums, since each addition waits for the one before it.
-double sum_of(std::span<const double> elements) {
+struct Found {
+  double sum = 0;
+  double greatest = 0;  // |x|
+};
+
+// Of finite elements; of others the sum is not finite. Four sums, since each addition waits for the one before it.
+Found found_in(std::span<const double> elements) {
   double sums[4] = {};
+  double greatest = 0;
   std::size_t i = 0;
   for (; i + 4 <= elements.size(); i += 4) {
-    for (std::size_t k = 0; k < 4; ++k) sums[k] += elements[i + k];
+    const double* const four = &elements[i];
+    for (std::size_t k = 0; k < 4; ++k) sums[k] += four[k];
+    greatest = std::max(greatest, std::max(std::max(std::fabs(four[0]), std::fabs(four[1])),
+                                           std::max(std::fabs(four[2]), std::fabs(four[3]))));
   }
-  for (; i < elements.size(); ++i) sums[0] += elements[i];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  for (; i < elements.size(); ++i) {
+    sums[0] += elements[i];
+    greatest = std::max(greatest, std::fabs(elements[i]));
+  }
+  return {(sums[0] + sums[1]) + (sums[2] + sums[3]), greatest};
 }
 
 }  // namespace
@@ -50,14 +62,16 @@ void HeatMap::Part::add(std::int64_t row, std::int64_t first, std::span<const do
     const auto here =
         elements.first(std::min(elements.size(), static_cast<std::size_t>(end - first)));
     const double part = part_of_row * map_->parts_of_column_[column];
-    const double sum = sum_of(here);
+    const Found found = found_in(here);
     Cell& cell = cells[column];
-    if (std::isfinite(sum)) {
-      cell.sum += sum * part;
+    if (std::isfinite(found.sum)) {
+      cell.sum += found.sum * part;
+      cell.greatest = std::max(cell.greatest, found.greatest);
     } else {
       for (const double element : here) {
         if (std::isfinite(element)) {
           cell.sum += element * part;
+          cell.greatest = std::max(cell.greatest, std::fabs(element));
         } else {
           ++cell.non_finite;
         }
@@ -72,6 +86,7 @@ void HeatMap::add(const Part& part) {
   Part::Cell* to = cells_.data() + part.first_ * columns_.parts;
   for (const Part::Cell& from : part.cells_) {
     to->sum += from.sum;
+    to->greatest = std::max(to->greatest, from.greatest);
     to->non_finite += from.non_finite;
     ++to;
   }
@@ -82,6 +97,12 @@ std::optional<double> HeatMap::mean(std::int64_t row, std::int64_t column) const
   const std::int64_t size = rows_.size(row) * columns_.size(column);
   if (found.non_finite == size) return {};
   return found.sum * (static_cast<double>(size) / static_cast<double>(size - found.non_finite));
+}
+
+std::optional<double> HeatMap::greatest(std::int64_t row, std::int64_t column) const {
+  const Part::Cell& found = cell(row, column);
+  if (found.non_finite == rows_.size(row) * columns_.size(column)) return {};
+  return found.greatest;
 }
 
 std::int64_t HeatMap::non_finite(std::int64_t row, std::int64_t column) const {

@@ -10,8 +10,8 @@
 
 namespace lnorm {
 
-// The elements of rows in a grid: neighboring rows by neighboring elements, each cell the mean of its finite
-// elements. Memory is that of the cells.
+// The elements of rows in a grid: neighboring rows by neighboring elements, each cell the mean and the
+// greatest |x| of its finite elements. Memory is that of the cells.
 class HeatMap {
  public:
   HeatMap() = default;
@@ -27,6 +27,7 @@ class HeatMap {
     friend class HeatMap;
     struct Cell {
       double sum = 0;  // of elements, each divided by the cell's size, so that there is no overflow
+      double greatest = 0;  // |x| of the finite elements
       std::int64_t non_finite = 0;
     };
 
@@ -49,6 +50,7 @@ class HeatMap {
 
   // Nothing where a cell has no finite element.
   std::optional<double> mean(std::int64_t row, std::int64_t column) const;
+  std::optional<double> greatest(std::int64_t row, std::int64_t column) const;  // |x|
   std::int64_t non_finite(std::int64_t row, std::int64_t column) const;
 
  private:

@@ -62,7 +62,8 @@ TEST_CASE("parts cover all things, in order, in sizes that differ by one at most
   CHECK(huge.of(huge.begin(300) - 1) == 299);
 }
 
-TEST_CASE("a cell of a heat map is the mean of its finite elements", "[measure]") {
+TEST_CASE("a cell of a heat map has the mean and the greatest |x| of its finite elements",
+          "[measure]") {
   std::mt19937_64 random(1);
   std::vector<std::vector<double>> rows(23, std::vector<double>(41));
   for (auto& row : rows) {
@@ -70,26 +71,52 @@ TEST_CASE("a cell of a heat map is the mean of its finite elements", "[measure]"
   }
   rows[4][7] = kNan;
   rows[4][8] = -kInfinity;
+  rows[7].assign(41, kInfinity);
+  rows[9][3] = -100;
   for (const std::int64_t grid : {1, 2, 5, 23, 50}) {
     const HeatMap map = map_of(rows, grid, 2 * grid);
     REQUIRE(map.is_coarse() == (grid < 23));
     for (std::int64_t r = 0; r < map.rows().parts; ++r) {
       for (std::int64_t c = 0; c < map.columns().parts; ++c) {
         long double sum = 0;
+        double greatest = 0;
         std::int64_t finite = 0;
         std::int64_t non_finite = 0;
         for (std::int64_t i = map.rows().begin(r); i < map.rows().begin(r + 1); ++i) {
           for (std::int64_t j = map.columns().begin(c); j < map.columns().begin(c + 1); ++j) {
             const double element = rows[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
             ++(std::isfinite(element) ? finite : non_finite);
-            if (std::isfinite(element)) sum += element;
+            if (!std::isfinite(element)) continue;
+            sum += element;
+            greatest = std::max(greatest, std::fabs(element));
           }
         }
         REQUIRE(map.non_finite(r, c) == non_finite);
         REQUIRE(map.mean(r, c).has_value() == (finite > 0));
+        REQUIRE(map.greatest(r, c).has_value() == (finite > 0));
         if (finite == 0) continue;
+        REQUIRE(*map.greatest(r, c) == greatest);
         const auto expected = static_cast<double>(sum / static_cast<long double>(finite));
         REQUIRE(std::fabs(*map.mean(r, c) - expected) <= 1e-13 * std::fabs(expected));
+      }
+    }
+  }
+}
+
+TEST_CASE("the greatest |x| of a heat map does not depend on blocks and pieces", "[measure]") {
+  std::vector<std::vector<double>> rows(40, std::vector<double>(60));
+  std::mt19937_64 random(2);
+  for (auto& row : rows) {
+    for (double& element : row) element = std::normal_distribution<double>(0, 1)(random);
+  }
+  rows[11][17] = kNan;
+  const HeatMap one = map_of(rows, 4, 6, 40, 60);
+  for (const std::int64_t block : {1, 3, 7}) {
+    const HeatMap other = map_of(rows, 4, 6, block, 13);
+    for (std::int64_t r = 0; r < 4; ++r) {
+      for (std::int64_t c = 0; c < 6; ++c) {
+        CHECK(other.greatest(r, c) == one.greatest(r, c));
+        CHECK(other.non_finite(r, c) == one.non_finite(r, c));
       }
     }
   }
@@ -102,6 +129,7 @@ TEST_CASE("the mean of a heat map's cell does not overflow", "[measure]") {
     for (std::int64_t c = 0; c < 3; ++c) {
       CHECK(map.non_finite(r, c) == 0);
       CHECK(*map.mean(r, c) / kMost == Approx(1).epsilon(1e-12));
+      CHECK(map.greatest(r, c) == kMost);
     }
   }
 }

@@ -33,12 +33,19 @@ struct PositiveRange {
     greatest = std::max(greatest, error);
   }
 
+  Magnitude magnitude() const { return Magnitude(greatest); }
+
   // Of a logarithmic scale, which has a decade at least.
-  double low() const { return greatest == 0 ? 1 : greatest < 10 * least ? least / 3 : least; }
-  double high() const {
-    return greatest == 0 ? 10
-                         : std::min(greatest < 10 * least ? greatest * 4 : greatest, kMostDrawn);
+  Json domain() const {
+    if (greatest == 0) return {1, 10};
+    const double low = magnitude().count(least);
+    const double high = magnitude().count(greatest);
+    if (high < 10 * low) return {low / 3, high * 4};
+    return {std::max(low, kLeastDrawn), high};
   }
+
+ private:
+  static constexpr double kLeastDrawn = 1e-300;  // below which Vega finds no ticks
 };
 
 // Of the worst element and the first mismatch, in rows and elements.
@@ -107,7 +114,7 @@ Figure ulp_figure(const Comparison& comparison) {
                      {"domain", {{"data", "table"}, {"field", "distance"}}},
                      {"range", "width"},
                      {"padding", 0.15}},
-                    scale_of_numbers(domain_of(0, greatest, true))};
+                    scale_of_numbers(domain_of(0, greatest, {}, true))};
   spec["axes"] = {axis("x", concat("distance in ulp of ", name(comparison.ulp_dtype()))),
                   axis("y", "share of elements", "~%")};
   spec["axes"][0]["labelBound"] = true;
@@ -165,14 +172,16 @@ Figure error_figure(const Comparison& comparison) {
   spec["data"].push_back({{"name", "table"},
                           {"values", std::move(values)},
                           {"transform", Json::array({middle_of_band()})}});
-  Json y = scale_of_range("y", range.low(), range.high(), true);
+  const Magnitude magnitude = range.magnitude();
+  Json y = scale_of_numbers(range.domain());
   y["type"] = "log";
   spec["scales"] = {scale_along(rows.all, first), y};
-  spec["axes"] = {axis("x", "row"), axis("y", "|actual - expected|", ".0~e")};
+  spec["axes"] = {axis("x", "row"), axis("y", magnitude.title("|actual - expected|"), ".0~e")};
   spec["axes"][0]["tickMinStep"] = 1;
   add_series(spec, {"greatest", "mean"});
   for (const char* const series : {"greatest", "mean"}) {
-    const MarkOf mark{"middle", series, series, concat("datum.", series, " > 0")};
+    const MarkOf mark{"middle", series, series, concat("datum.", series, " > 0"),
+                      magnitude.times()};
     add_line(spec, mark);
     add_points(spec, series, mark, rows.parts <= 64 ? 30 : 10, false,
                tooltip({{is_coarse ? "from row" : "row", "datum.row"},
@@ -192,8 +201,9 @@ Figure error_map_figure(const Comparison& comparison) {
   const ErrorMap& map = *comparison.error_map;
   const Partition& rows = map.rows();
   const Partition& columns = map.columns();
-  Grid grid{
-      rows, columns, Json::array(), "greatest |actual - expected|", {}, comparison.first_row()};
+  const std::string what = "greatest |actual - expected|";
+  Json greatest = Json::array();
+  Json non_finite = Json::array();
   PositiveRange range;
   bool has_gap = false;
   for (std::int64_t r = 0; r < rows.parts; ++r) {
@@ -201,17 +211,25 @@ Figure error_map_figure(const Comparison& comparison) {
       const ErrorMap::Errors& errors = map.cell(r, c);
       has_gap = has_gap || errors.non_finite > 0;
       if (errors.non_finite == 0) range.add(errors.greatest);
-      grid.values.push_back(errors.non_finite > 0 || std::isinf(errors.greatest)
-                                ? no_value()
-                                : short_number(errors.greatest));
+      const bool has_none = errors.non_finite == rows.size(r) * columns.size(c);
+      greatest.push_back(has_none ? Json() : short_number(errors.greatest));
+      non_finite.push_back(errors.non_finite);
     }
   }
-  // 0 has no logarithm: it has no color.
-  grid.colors = {{"name", "color"},
-                 {"type", "log"},
-                 {"domain", {range.low(), range.high()}},
-                 {"range", "heatmap"},
-                 {"clamp", true}};
+  const Magnitude magnitude = range.magnitude();
+  Grid grid{rows,
+            columns,
+            {GridValue{"greatest", what, std::move(greatest)}},
+            std::move(non_finite),
+            // 0 has no logarithm: it has no color.
+            {{"name", "color"},
+             {"type", "log"},
+             {"domain", range.domain()},
+             {"range", "heatmap"},
+             {"clamp", true}},
+            {{"title", magnitude.title(what)}, {"format", ".1~e"}},
+            magnitude.times(),
+            comparison.first_row()};
   const bool is_coarse = rows.is_coarse() || columns.is_coarse();
   const Json places = places_of(comparison);
   const std::string note =
@@ -228,9 +246,8 @@ Figure error_map_figure(const Comparison& comparison) {
                              ? ", all of them 0."
                              : concat(", the greatest ", significant_text(range.greatest, 3), ".")),
                   std::move(grid));
-  figure.spec["legends"][0]["format"] = ".1~e";
   Json& fill = figure.spec["marks"][0]["encode"]["update"]["fill"];
-  fill.insert(fill.begin(), Json{{"test", "datum.value === 0"}, {"value", "transparent"}});
+  fill.insert(fill.end() - 1, Json{{"test", "datum.greatest === 0"}, {"value", "transparent"}});
   if (!places.empty()) add_places(figure.spec, places);
   return figure;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,7 +68,8 @@ BarScale scale_for(const Histogram& before, const Histogram& after) {
   double low = std::min(x.low, y.low);
   double high = std::max(x.high, y.high);
   if (low == high) {
-    const double margin = low == 0 ? 1 : std::fabs(low) / 2;
+    constexpr double kLeastMargin = std::numeric_limits<double>::denorm_min();
+    const double margin = low == 0 ? 1 : std::max(std::fabs(low) / 2, kLeastMargin);
     low -= margin;
     high += margin;
   }
@@ -132,10 +134,12 @@ Figure distribution_figure(const StatsHistograms& histograms) {
        {"values", std::move(values)},
        {"transform",
         {share("before", before.count()), share("after", histograms.output.count())}}});
-  Json across = scale_of_range("x", borders.front(), borders.back());
+  const Magnitude magnitude(greatest_of(borders.front(), borders.back()));
+  Json across =
+      scale_of_range("x", magnitude.count(borders.front()), magnitude.count(borders.back()));
   if (!scale.is_linear()) {
     across["type"] = "symlog";
-    across["constant"] = scale.constant();
+    across["constant"] = magnitude.count(scale.constant());
   }
   double greatest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -143,7 +147,8 @@ Figure distribution_figure(const StatsHistograms& histograms) {
   }
   const Json up = scale_of_range("y", 0, greatest > 0 ? greatest : 1, true);
   spec["scales"] = {across, up};
-  spec["axes"] = {axis("x", "value of an element"), axis("y", "share of elements", "~%")};
+  spec["axes"] = {axis("x", magnitude.title("value of an element"), format_for(across["domain"])),
+                  axis("y", "share of elements", "~%")};
   add_series(spec, {"before", "after"});
   for (const char* const series : {"before", "after"}) {
     spec["marks"].push_back({{"type", "rect"},
@@ -151,8 +156,8 @@ Figure distribution_figure(const StatsHistograms& histograms) {
                              {"from", {{"data", "table"}}},
                              {"encode",
                               {{"update",
-                                {{"x", field("x", "from")},
-                                 {"x2", field("x", "to")},
+                                {{"x", field("x", "from", magnitude.times())},
+                                 {"x2", field("x", "to", magnitude.times())},
                                  {"y", field("y", concat(series, "_share"))},
                                  {"y2", {{"scale", "y"}, {"value", 0}}},
                                  {"fill", color(series)},

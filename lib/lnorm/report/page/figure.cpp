@@ -63,13 +63,30 @@ Json axis(std::string_view scale, std::string_view title, std::string_view forma
   return result;
 }
 
-std::string_view format_for(double greatest) {
-  const bool is_long = greatest > 0 && (greatest < 1e-3 || greatest >= 1e6);
-  return is_long ? ".2~e" : "";
+double greatest_of(double low, double high) {
+  return std::isnan(low) ? 0 : std::max(std::fabs(low), std::fabs(high));
 }
 
-Json domain_of(double low, double high, bool with_zero) {
+std::string format_for(const Json& domain) {
+  const double low = domain[0];
+  const double high = domain[1];
+  const double greatest = greatest_of(low, high);
+  const bool is_long = greatest > 0 && (greatest < 1e-3 || greatest >= 1e6);
+  if (!is_long) return "";
+  // As many digits as tell ticks from each other.
+  const double digits = std::ceil(std::log10(greatest / (high - low))) + 2;
+  return concat('.', std::clamp(digits, 2.0, 16.0), "~e");
+}
+
+Json format_setting(const Json& domain) {
+  const std::string format = format_for(domain);
+  return format.empty() ? Json() : Json(format);
+}
+
+Json domain_of(double low, double high, const Magnitude& magnitude, bool with_zero) {
   if (std::isnan(low) || std::isnan(high)) return {0, 1};
+  low = magnitude.count(low);
+  high = magnitude.count(high);
   if (with_zero) {
     low = std::min(low, 0.0);
     high = std::max(high, 0.0);
@@ -79,7 +96,7 @@ Json domain_of(double low, double high, bool with_zero) {
     low -= margin;
     high += margin;
   }
-  return {std::clamp(low, -kMostDrawn, kMostDrawn), std::clamp(high, -kMostDrawn, kMostDrawn)};
+  return {low, high};
 }
 
 Json scale_of_numbers(Json domain) {
@@ -138,8 +155,8 @@ void add_area(Json& spec, const MarkOf& mark, const std::string& low, double opa
                            {"encode",
                             {{"update",
                               {{"x", field("x", mark.x)},
-                               {"y", field("y", low)},
-                               {"y2", field("y", mark.y)},
+                               {"y", field("y", low, mark.times)},
+                               {"y2", field("y", mark.y, mark.times)},
                                {"defined", {{"signal", mark.condition}}},
                                {"fill", color(mark.series)},
                                {"fillOpacity", {{"value", opacity}}}}}}}});
@@ -151,7 +168,7 @@ void add_line(Json& spec, const MarkOf& mark) {
                            {"encode",
                             {{"update",
                               {{"x", field("x", mark.x)},
-                               {"y", field("y", mark.y)},
+                               {"y", field("y", mark.y, mark.times)},
                                {"defined", {{"signal", mark.condition}}},
                                {"stroke", color(mark.series)},
                                {"strokeWidth", {{"value", 1.3}}}}}}}});
@@ -166,11 +183,16 @@ void add_points(Json& spec, std::string_view name, const MarkOf& mark, int size,
                            {"encode",
                             {{"update",
                               {{"x", field("x", mark.x)},
-                               {"y", field("y", mark.y)},
+                               {"y", field("y", mark.y, mark.times)},
                                {"size", {{"value", size}}},
                                {"fill", color(mark.series)},
                                {"opacity", {nowhere, {{"value", hidden ? 0 : 1}}}},
                                {"tooltip", std::move(tooltip)}}}}}});
+}
+
+Json field(std::string_view scale, std::string_view name, std::string_view times) {
+  if (times.empty()) return {{"scale", scale}, {"field", name}};
+  return {{"scale", scale}, {"signal", concat("datum.", name, times)}};
 }
 
 }  // namespace lnorm::page

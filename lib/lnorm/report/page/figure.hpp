@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/report/page/magnitude.hpp"
 
 // A figure is a specification of Vega's. Its data set "table" holds the numbers, of which usermeta names the columns; its
 // description is the text alternative. [https://vega.github.io/vega/docs/specification]
@@ -21,9 +22,6 @@ struct Figure {
   std::string note;   // what else there is to know; may be empty
   Json spec;
 };
-
-// A scale from -kMostDrawn to kMostDrawn is as wide as Vega can draw: a wider one would overflow.
-inline constexpr double kMostDrawn = 8e307;
 
 // A number of a figure: null where it is not finite.
 Json figure_number(double value);
@@ -45,11 +43,16 @@ Json empty_spec(int height, const std::string& alternative, const std::vector<Ta
 // An axis along the bottom or at the left. format: of d3, or empty.
 Json axis(std::string_view scale, std::string_view title, std::string_view format = {});
 
-// How an axis writes its numbers, of which this is the greatest in absolute value.
-std::string_view format_for(double greatest);
+// The greatest absolute value of numbers from low to high; 0 if both are NaN, as there are none.
+double greatest_of(double low, double high);
 
-// What an axis goes over: numbers from low to high, both NaN if there are none, and 0 if that is wanted.
-Json domain_of(double low, double high, bool with_zero = false);
+// How an axis over a domain writes its numbers.
+std::string format_for(const Json& domain);
+// The same as a signal has it: null for Vega's own.
+Json format_setting(const Json& domain);
+
+// What an axis goes over: numbers from low to high, both NaN if there are none, and 0 if that is wanted; as counted.
+Json domain_of(double low, double high, const Magnitude& magnitude, bool with_zero = false);
 // The upright scale. What is beyond the domain is drawn at its border.
 Json scale_of_numbers(Json domain);
 // The scale across, for so many rows or elements, from this number on.
@@ -70,12 +73,13 @@ Json tooltip(const std::vector<std::pair<std::string_view, std::string_view>>& e
 Json middle_of_band();
 
 // Marks along the fields x and y of the data set "table", in the color of a series; where a condition, an expression, does
-// not hold there is none.
+// not hold there is none. times: of the magnitude of y.
 struct MarkOf {
   std::string_view x;
   std::string y;
   std::string_view series;
   std::string condition;
+  std::string times = {};
 };
 void add_area(Json& spec, const MarkOf& mark, const std::string& low, double opacity);
 void add_line(Json& spec, const MarkOf& mark);
@@ -83,8 +87,7 @@ void add_line(Json& spec, const MarkOf& mark);
 void add_points(Json& spec, std::string_view name, const MarkOf& mark, int size, bool hidden,
                 Json tooltip);
 
-inline Json field(std::string_view scale, std::string_view name) {
-  return {{"scale", scale}, {"field", name}};
-}
+// Where a scale has a field. times: of its magnitude.
+Json field(std::string_view scale, std::string_view name, std::string_view times = {});
 
 }  // namespace lnorm::page

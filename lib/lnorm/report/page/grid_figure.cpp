@@ -19,20 +19,60 @@ Json formula(const std::string& expression, const char* as) {
   return {{"type", "formula"}, {"expr", expression}, {"as", as}};
 }
 
-// Fields of a cell: where its rows begin and how many they are, the same of its elements, and its value.
-Json cells_data(const Grid& grid, Json values) {
-  const std::string r = concat("floor((datum.n - 1) / ", grid.columns.parts, ")");
-  const std::string c = concat("((datum.n - 1) % ", grid.columns.parts, ")");
+// Fields of a cell: what there is to see, where its rows begin and how many they are, the same of its elements.
+Json cells_data(Grid& grid) {
+  Json fields = Json::array({"non_finite"});
+  for (const GridValue& value : grid.values) fields.push_back(value.field);
+  // The keys come first, and long lists last: an object that grows copies what it has.
+  Json cells = Json::object();
+  for (const Json& name : fields) cells[name.get<std::string>()] = nullptr;
+  cells["non_finite"] = std::move(grid.non_finite);
+  for (GridValue& value : grid.values) cells[std::string(value.field)] = std::move(value.numbers);
+  const std::string r = concat("floor(datum.n / ", grid.columns.parts, ")");
+  const std::string c = concat("(datum.n % ", grid.columns.parts, ")");
   const std::string first = grid.first_row == 0 ? "" : concat(" + ", grid.first_row);
   return {{"name", "table"},
-          {"values", std::move(values)},
           {"transform",
-           {{{"type", "window"}, {"ops", {"row_number"}}, {"as", {"n"}}},
-            formula("datum.data", "value"),
+           {{{"type", "flatten"}, {"fields", fields}, {"index", "n"}},
             formula(begin_of(grid.rows, r) + first, "row"),
             formula(begin_of(grid.rows, "(" + r + " + 1)") + first + " - datum.row", "rows"),
             formula(begin_of(grid.columns, c), "element"),
-            formula(begin_of(grid.columns, "(" + c + " + 1)") + " - datum.element", "elements")}}};
+            formula(begin_of(grid.columns, "(" + c + " + 1)") + " - datum.element", "elements")}},
+          {"values", Json::array({std::move(cells)})}};
+}
+
+// Which of the values is shown. The reader chooses where there are several.
+Json shown_signal(const std::vector<GridValue>& values) {
+  Json signal{{"name", "shown"}, {"value", values.front().field}};
+  if (values.size() == 1) return signal;
+  Json options = Json::array();
+  Json labels = Json::array();
+  for (const GridValue& value : values) {
+    options.push_back(value.field);
+    labels.push_back(value.title);
+  }
+  signal["bind"] = {
+      {"input", "radio"}, {"name", "Color: "}, {"options", options}, {"labels", labels}};
+  return signal;
+}
+
+// Where a cell is, what is shown of it, and how many elements are not finite if some are.
+Json tooltip_of(const Grid& grid, bool is_coarse) {
+  const auto entry = [](std::string_view title, std::string_view field) {
+    return concat(Json(title).dump(), ": datum.", field);
+  };
+  std::string signal = "merge({" + entry("row", "row");
+  if (is_coarse) signal += ", " + entry("rows", "rows");
+  signal += ", " + entry("element", "element");
+  if (is_coarse) signal += ", " + entry("elements", "elements");
+  signal += "}";
+  for (const GridValue& value : grid.values) {
+    signal +=
+        concat(", shown === '", value.field, "' ? {", entry(value.title, value.field), "} : {}");
+  }
+  if (is_coarse)
+    signal += ", datum.non_finite > 0 ? {" + entry("not finite", "non_finite") + "} : {}";
+  return {{"signal", signal + ")"}};
 }
 
 }  // namespace
@@ -42,15 +82,16 @@ Figure grid_figure(std::string name, std::string title, std::string note,
   const bool is_coarse = grid.rows.is_coarse() || grid.columns.is_coarse();
   constexpr std::int64_t kAround = 75;  // axis, title and legend
   const auto height = std::clamp<std::int64_t>(grid.rows.parts * 14, 60, 320) + kAround;
-  std::vector<TableField> fields{{"row", "row"},
-                                 {"rows", "rows"},
-                                 {"element", "element"},
-                                 {"elements", "elements"},
-                                 {"value", grid.value}};
-  if (!is_coarse) fields = {{"row", "row"}, {"element", "element"}, {"value", grid.value}};
+  std::vector<TableField> fields{{"row", "row"}, {"element", "element"}};
+  if (is_coarse) {
+    fields = {{"row", "row"}, {"rows", "rows"}, {"element", "element"}, {"elements", "elements"}};
+  }
+  for (const GridValue& value : grid.values) fields.push_back({value.field, value.title});
+  if (is_coarse) fields.push_back({"non_finite", "not finite"});
   Json spec = empty_spec(static_cast<int>(height), alternative, fields);
   spec["usermeta"]["renderer"] = "canvas";  // so many cells are slow as elements of a document
-  spec["data"].push_back(cells_data(grid, std::move(grid.values)));
+  spec["signals"] = Json::array({shown_signal(grid.values)});
+  spec["data"].push_back(cells_data(grid));
   Json y = scale_of_range("y", static_cast<double>(grid.first_row),
                           static_cast<double>(grid.first_row + grid.rows.all));
   y["reverse"] = true;  // the first row is at the top
@@ -65,21 +106,14 @@ Figure grid_figure(std::string name, std::string title, std::string note,
                              {"direction", "horizontal"},
                              {"gradientLength", 220},
                              {"labelOverlap", "greedy"},
-                             {"title", grid.value}});
+                             {"titleLimit", 300}});
+  spec["legends"][0].update(grid.legend);
   const auto edge = [](const char* scale, const char* expression) {
     // By a bit more, or the ground shows between cells.
     return Json{{"scale", scale}, {"signal", expression}, {"offset", 0.4}};
   };
-  std::vector<std::pair<std::string_view, std::string_view>> entries;
-  entries.reserve(fields.size());
-  for (const TableField& each : fields) {
-    entries.emplace_back(each.title, each.field == "value"     ? "datum.value"
-                                     : each.field == "row"     ? "datum.row"
-                                     : each.field == "rows"    ? "datum.rows"
-                                     : each.field == "element" ? "datum.element"
-                                                               : "datum.elements");
-  }
-  const Json gray{{"test", "!isValid(datum.value)"}, {"value", "#8a8a8a"}};
+  const Json gray{{"test", "datum.non_finite > 0 || !isValid(datum[shown])"}, {"value", "#8a8a8a"}};
+  const Json colored{{"scale", "color"}, {"signal", "datum[shown]" + grid.times}};
   spec["marks"].push_back({{"type", "rect"},
                            {"name", "cells"},
                            {"from", {{"data", "table"}}},
@@ -89,8 +123,8 @@ Figure grid_figure(std::string name, std::string title, std::string note,
                                {"x2", edge("x", "datum.element + datum.elements")},
                                {"y", field("y", "row")},
                                {"y2", edge("y", "datum.row + datum.rows")},
-                               {"fill", {gray, field("color", "value")}},
-                               {"tooltip", tooltip(entries)}}}}}});
+                               {"fill", {gray, colored}},
+                               {"tooltip", tooltip_of(grid, is_coarse)}}}}}});
   return {std::move(name), std::move(title), std::move(note), std::move(spec)};
 }
 

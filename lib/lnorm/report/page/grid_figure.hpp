@@ -2,23 +2,31 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lnorm/measure/partition.hpp"
 #include "lnorm/report/page/figure.hpp"
 
 namespace lnorm::page {
 
+// What there is to see of the cells.
+struct GridValue {
+  std::string_view field;  // in the table
+  std::string title;
+  Json numbers;  // of the cells, row by row; null where there is none
+};
+
 // Rows by elements, in cells.
 struct Grid {
   Partition rows;
   Partition columns;
-  Json values;                 // of the cells, row by row; no_value() where there is none
-  std::string_view value;      // what they are
-  Json colors;                 // a scale called "color"
-  std::int64_t first_row = 0;  // the number of the first
+  std::vector<GridValue> values;  // the field that the reader chooses is the signal "shown"
+  Json non_finite;                // elements of the cells: where there are such, a cell is gray
+  Json colors;                    // a scale called "color"
+  Json legend;                    // its title and numbers
+  std::string times;              // of the magnitude of the colors
+  std::int64_t first_row = 0;     // the number of the first
 };
-// Vega takes no null among numbers.
-inline Json no_value() { return Json::object(); }
 
 Figure grid_figure(std::string name, std::string title, std::string note,
                    const std::string& alternative, Grid grid);

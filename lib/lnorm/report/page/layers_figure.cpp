@@ -24,12 +24,14 @@ Figure layers_figure(std::string name, std::string title, std::string_view unit,
   } else {
     fields.insert(fields.end(), {{"before", "before"}, {"after", "after"}});
   }
-  ColumnSummary range;
+  ColumnSummary range;  // of what is drawn
   for (const Json& value : values) {
     for (const auto& [name_of_field, number] : value.items()) {
       if (number.is_number()) range.add(number.get<double>());
     }
   }
+  const Magnitude magnitude(greatest_of(range.min, range.max));
+  const Json domain = domain_of(range.min, range.max, magnitude, !has_bands);
   Json spec = empty_spec(
       250, concat(title, ", of ", counted(static_cast<long long>(tensors), "tensor"), " in order."),
       fields);
@@ -39,10 +41,8 @@ Figure layers_figure(std::string name, std::string title, std::string_view unit,
                      {"padding", 0.5},
                      {"domain", {{"data", "table"}, {"field", "name"}}},
                      {"range", "width"}},
-                    scale_of_numbers(domain_of(range.min, range.max, !has_bands))};
-  spec["axes"] = {
-      axis("x", ""),
-      axis("y", unit, format_for(std::max(std::fabs(range.min), std::fabs(range.max))))};
+                    scale_of_numbers(domain)};
+  spec["axes"] = {axis("x", ""), axis("y", magnitude.title(unit), format_for(domain))};
   spec["axes"][0].update(Json{{"labelAngle", -40},
                               {"labelAlign", "right"},
                               {"labelBaseline", "top"},
@@ -54,7 +54,7 @@ Figure layers_figure(std::string name, std::string title, std::string_view unit,
     const std::string value = concat("datum.", series);
     const std::string least = value + "_min";
     const std::string most = value + "_max";
-    const MarkOf mark{"name", series, series, concat("isValid(", value, ")")};
+    const MarkOf mark{"name", series, series, concat("isValid(", value, ")"), magnitude.times()};
     std::vector<std::pair<std::string_view, std::string_view>> entries{{"tensor", "datum.name"}};
     if (has_bands) {
       MarkOf band = mark;

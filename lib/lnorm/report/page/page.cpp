@@ -1,5 +1,7 @@
 #include "lnorm/report/page/page.hpp"
 
+#include <algorithm>
+
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/json_value.hpp"
 #include "lnorm/report/page/assets.hpp"
@@ -10,22 +12,23 @@ namespace {
 
 // JSON that a script element may hold: nothing in it ends the element.
 std::string script_text(const Json& json) {
+  const std::string text = json_text(json);
   std::string result;
-  for (const char c : json_text(json)) {
-    if (c == '<') {
-      result += "\\u003c";
-    } else {
-      result += c;
-    }
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find('<', begin)) != text.npos; begin = end + 1) {
+    result.append(text, begin, end - begin).append("\\u003c");
   }
-  return result;
+  return result.append(text, begin);
 }
 
 std::string html_of(const Figure& figure, const std::string& id) {
-  const bool selects = figure.spec.contains("signals");
+  const Json signals = figure.spec.value("signals", Json::array());
+  const bool selects = std::any_of(signals.begin(), signals.end(),
+                                   [](const Json& signal) { return signal["name"] == "selected"; });
   return concat("<figure id=\"", id, "\"><figcaption>", escaped(figure.title),
                 figure.note.empty() ? "" : concat("<p>", escaped(figure.note), "</p>"),
-                "</figcaption>\n<div class=\"plot\" role=\"img\" aria-label=\"",
+                "</figcaption>\n<form class=\"choice\"></form>\n<div class=\"plot\" role=\"img\" "
+                "aria-label=\"",
                 escaped(figure.spec["description"].get<std::string>()), '"',
                 selects ? R"( data-selected="0")" : "",
                 "></div>\n<details><summary>Numbers</summary>",
@@ -50,12 +53,20 @@ void Section::paragraph(std::string_view text, std::string_view kind) {
 void Section::figures(std::vector<Figure> figures, Layout layout) {
   html_ += layout == Layout::three ? "<div class=\"grid three\">\n" : "<div class=\"grid\">\n";
   for (Figure& figure : figures) {
-    const std::string id = id_ + '-' + figure.name;
-    html_ += html_of(figure, id);
-    figure.spec["title"] = figure.title;  // a notebook has no caption
-    specifications_.push_back({id, json_text(figure.spec) + '\n'});
+    html_ += html_of(figure, id_of(figure));
+    figures_.push_back(std::move(figure));
   }
   html_ += "</div>\n";
+}
+
+std::vector<Specification> Section::specifications() const {
+  std::vector<Specification> result;
+  for (const Figure& figure : figures_) {
+    Json spec = figure.spec;
+    spec["title"] = figure.title;  // a notebook has no caption
+    result.push_back({id_of(figure), json_text(spec) + '\n'});
+  }
+  return result;
 }
 
 std::string Section::text() const {

@@ -36,12 +36,15 @@ class Section {
 
   const std::string& id() const noexcept { return id_; }
   std::string text() const;
-  const std::vector<Specification>& specifications() const noexcept { return specifications_; }
+  // Of all figures.
+  std::vector<Specification> specifications() const;
 
  private:
+  std::string id_of(const Figure& figure) const { return id_ + '-' + figure.name; }
+
   std::string id_;
   std::string html_;
-  std::vector<Specification> specifications_;
+  std::vector<Figure> figures_;
 };
 
 // title: of the page. made_by: of which command.

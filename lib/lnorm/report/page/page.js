@@ -44,10 +44,11 @@ function fill(details, plot) {
 }
 
 function draw(plot) {
-  const spec = specOf(plot), details = plot.parentElement.querySelector('details');
-  views.get(plot)?.finalize();
+  const spec = specOf(plot), old = views.get(plot), {previousElementSibling: choice, nextElementSibling: details} = plot;
+  if (old) { old.finalize(); choice.replaceChildren(); }
   const view = new vega.View(vega.parse(spec, theme(), {ast: true}), {
-    expr: vega.expressionInterpreter, renderer: spec.usermeta.renderer, container: plot, hover: true});
+    expr: vega.expressionInterpreter, renderer: spec.usermeta.renderer, container: plot, bind: choice, hover: true});
+  for (const {name, bind} of spec.signals ?? []) if (old && bind) view.signal(name, old.signal(name));
   if (plot.dataset.selected) view.signal('selected', Number(plot.dataset.selected));
   views.set(plot, view.tooltip(showTip).width(plot.clientWidth).run());
   if (details.open) fill(details, plot);

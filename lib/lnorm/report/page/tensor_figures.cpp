@@ -7,79 +7,10 @@
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/numbers.hpp"
-#include "lnorm/report/page/grid_figure.hpp"
 
 namespace lnorm::page {
 
 namespace {
-
-// ---- Heat maps.
-
-double greatest(const HeatMap& map) {
-  double result = 0;
-  for (std::int64_t r = 0; r < map.rows().parts; ++r) {
-    for (std::int64_t c = 0; c < map.columns().parts; ++c) {
-      result = std::max(result, std::fabs(map.mean(r, c).value_or(0)));
-    }
-  }
-  return result;
-}
-
-Json color_scale(double before, double after) {
-  const double most = std::min(std::max(before, after), kMostDrawn);
-  Json scale{{"name", "color"},
-             {"domain", {-most, most}},
-             {"domainMid", 0},
-             {"clamp", true},
-             {"range", "diverging"}};
-  const double least = std::min(before, after);
-  constexpr double kMostTimes = 6;
-  if (least == 0 || most <= kMostTimes * least) {
-    scale["type"] = "linear";
-  } else {
-    scale["type"] = "symlog";
-    scale["constant"] = std::max(least / 4, 1e-9 * most);
-  }
-  if (most == 0) scale["domain"] = {-1, 1};
-  return scale;
-}
-
-Figure heat_map_figure(std::string name, const std::string& what, const HeatMap& map, DType dtype,
-                       const Json& colors, std::int64_t first_row) {
-  Grid grid{map.rows(), map.columns(), Json::array(), map.is_coarse() ? "mean" : "value",
-            colors,     first_row};
-  bool has_gap = false;
-  for (std::int64_t r = 0; r < map.rows().parts; ++r) {
-    for (std::int64_t c = 0; c < map.columns().parts; ++c) {
-      const auto mean = map.mean(r, c);
-      has_gap = has_gap || !mean;
-      grid.values.push_back(!mean             ? no_value()
-                            : map.is_coarse() ? short_number(*mean)
-                                              : element_number(*mean, dtype));
-    }
-  }
-  const std::string alternative = concat(
-      "Heat map of ", counted(map.rows().all, "row"), " by ", counted(map.columns().all, "element"),
-      ", ", what, ". The greatest absolute value is ", short_text(greatest(map)), ".");
-  const std::string note = concat(
-      map.is_coarse() ? concat("Each cell is the mean of up to ", map.rows().greatest_size(), " x ",
-                               map.columns().greatest_size(), " elements. ")
-                      : "",
-      has_gap ? "Gray: NaN or infinity alone. " : "", "The colors mean the same before and after",
-      colors["type"] == "symlog" ? ", linear about 0 and logarithmic far from it." : ".");
-  Figure figure =
-      grid_figure(std::move(name), concat("Elements ", what), note, alternative, std::move(grid));
-  const std::string_view format = format_for(colors["domain"][1].get<double>());
-  if (!format.empty()) figure.spec["legends"][0]["format"] = format;
-  if (colors["type"] == "symlog") {
-    const double most = colors["domain"][1].get<double>();
-    const double middle = std::sqrt(most) * std::sqrt(colors["constant"].get<double>());
-    figure.spec["legends"][0]["values"] = {-most, -middle, 0, middle, most};
-  }
-  return figure;
-}
-
-// ---- Rows.
 
 Json ends_of(const RowSeries& series, DType dtype) {
   Json low = Json::array();
@@ -127,23 +58,27 @@ Figure row_figure(std::string name, std::string title, std::string_view color_of
                            {{{"type", "filter"}, {"expr", "datum.number === selected"}},
                             {{"type", "formula"}, {"expr", "elements"}, {"as", "element"}},
                             {{"type", "flatten"}, {"fields", {"element", "low", "high"}}}}}});
-  Json domains = Json::array();  // of the rows
-  double greatest = 0;
+  Json scales = Json::array();  // of the rows
   for (const StandoutRow& row : rows) {
     const ColumnSummary range = range_of(row.detail.get()->*series);
-    domains.push_back(
-        domain_of(range.min, range.max, color_of == "softmax"));  // which is never negative
-    if (range.count > 0) {
-      greatest = std::max({greatest, std::fabs(range.min), std::fabs(range.max)});
-    }
+    const Magnitude magnitude(greatest_of(range.min, range.max));
+    const Json domain = domain_of(range.min, range.max, magnitude,
+                                  color_of == "softmax");  // which is never negative
+    scales.push_back({{"domain", domain},
+                      {"title", magnitude.title(unit)},
+                      {"format", format_setting(domain)},
+                      {"factors", magnitude.factors()}});
   }
-  spec["signals"].push_back({{"name", "domains"}, {"value", std::move(domains)}});
-  const Json y = scale_of_numbers({{"signal", "domains[selected]"}});
+  spec["signals"].push_back({{"name", "scales"}, {"value", std::move(scales)}});
+  const Json y = scale_of_numbers({{"signal", "scales[selected].domain"}});
   spec["scales"] = {scale_along(elements.all), y};
-  spec["axes"] = {axis("x", "element"), axis("y", unit, format_for(greatest))};
+  spec["axes"] = {axis("x", "element"), axis("y", unit)};
+  spec["axes"][1]["title"] = {{"signal", "scales[selected].title"}};
+  spec["axes"][1]["format"] = {{"signal", "scales[selected].format"}};
   spec["axes"][0]["tickMinStep"] = 1;
   add_colors(spec);
-  const MarkOf mark{"element", "high", color_of, "isValid(datum.high)"};
+  const MarkOf mark{"element", "high", color_of, "isValid(datum.high)",
+                    " * scales[selected].factors[0] * scales[selected].factors[1]"};
   add_area(spec, mark, "low", 0.6);
   MarkOf ends = mark;
   add_line(spec, ends);
@@ -167,11 +102,15 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
                       std::string_view unit, const RowBands& bands, std::int64_t first_row) {
   const bool is_coarse = bands.rows.is_coarse();
   ColumnSummary all;
+  ColumnSummary drawn;
   Json values = Json::array();
   for (std::int64_t i = 0; i < bands.rows.parts; ++i) {
     const ColumnSummary& band = bands.bands[static_cast<std::size_t>(i)];
     all.add(band.min);
     all.add(band.max);
+    for (const double value : {band.min, band.max}) {
+      if (std::isfinite(value)) drawn.add(value);
+    }
     values.push_back({{"row", first_row + bands.rows.begin(i)},
                       {"rows", bands.rows.size(i)},
                       {"min", figure_number(band.min)},
@@ -192,14 +131,13 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
   spec["data"].push_back({{"name", "table"},
                           {"values", std::move(values)},
                           {"transform", Json::array({middle_of_band()})}});
-  spec["scales"] = {scale_along(bands.rows.all, first_row),
-                    scale_of_numbers(domain_of(all.min, all.max))};
-  const double greatest_value =
-      all.count == 0 ? 0 : std::max(std::fabs(all.min), std::fabs(all.max));
-  spec["axes"] = {axis("x", "row"), axis("y", unit, format_for(greatest_value))};
+  const Magnitude magnitude(greatest_of(drawn.min, drawn.max));
+  const Json domain = domain_of(drawn.min, drawn.max, magnitude);
+  spec["scales"] = {scale_along(bands.rows.all, first_row), scale_of_numbers(domain)};
+  spec["axes"] = {axis("x", "row"), axis("y", magnitude.title(unit), format_for(domain))};
   spec["axes"][0]["tickMinStep"] = 1;
   add_colors(spec);
-  const MarkOf mark{"middle", "median", series, "isValid(datum.median)"};
+  const MarkOf mark{"middle", "median", series, "isValid(datum.median)", magnitude.times()};
   MarkOf band = mark;
   band.y = "max";
   if (is_coarse) add_area(spec, band, "min", 0.3);
@@ -220,16 +158,6 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
                   "; band: least to greatest.");
   }
   return {std::move(name), std::move(what), note, std::move(spec)};
-}
-
-std::vector<Figure> heat_map_figures(const TensorPicture& picture) {
-  const std::int64_t first = picture.stats.row_number(0);
-  const Json colors = color_scale(greatest(picture.x), greatest(picture.y));
-  std::vector<Figure> figures;
-  figures.push_back(
-      heat_map_figure("x-map", "before", picture.x, picture.stats.x.dtype, colors, first));
-  figures.push_back(heat_map_figure("y-map", "after", picture.y, picture.stats.out, colors, first));
-  return figures;
 }
 
 std::vector<Figure> row_figures(const std::vector<StandoutRow>& rows, const Stats& stats) {

@@ -13,9 +13,6 @@ namespace lnorm::page {
 Figure profile_figure(std::string name, std::string what, std::string_view series,
                       std::string_view unit, const RowBands& bands, std::int64_t first_row);
 
-// Rows by elements, before and after, in one scale of colors.
-std::vector<Figure> heat_map_figures(const TensorPicture& picture);
-
 // One of the rows that stand out, as x, y and softmax. The signal "selected" says which: its number among them.
 std::vector<Figure> row_figures(const std::vector<StandoutRow>& rows, const Stats& stats);
 

@@ -8,6 +8,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/page/distribution_figure.hpp"
+#include "lnorm/report/page/heat_map_figures.hpp"
 #include "lnorm/report/page/layers_figure.hpp"
 #include "lnorm/report/page/tensor_figures.hpp"
 

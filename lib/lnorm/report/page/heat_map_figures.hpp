@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "lnorm/measure/picture.hpp"
+#include "lnorm/report/page/figure.hpp"
+
+namespace lnorm::page {
+
+// Rows by elements, before and after, in one scale of colors.
+std::vector<Figure> heat_map_figures(const TensorPicture& picture);
+
+}  // namespace lnorm::page
