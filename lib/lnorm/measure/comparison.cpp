@@ -36,16 +36,13 @@ struct Steps {
   }
   static std::size_t class_of(std::uint64_t rank) { return UlpCounts::class_of_steps(rank); }
   static bool rounds_to(double, double) { return false; }
-  static bool is_misrounded_tie(std::uint64_t, const ElementPair&) { return false; }
+  static bool is_misrounded_tie(std::uint64_t, const ElementPair&, double) { return false; }
 
   static constexpr bool kReal = false;
 };
 
 // Real distances, in ulp of the actual dtype.
 struct Reals {
-  explicit Reals(DType actual) : dtype(actual), ulps(actual) {}
-
-  DType dtype;
   RealUlps ulps;
 
   std::uint64_t rank(const ElementPair& pair, double difference) const {
@@ -55,9 +52,10 @@ struct Reals {
     return UlpCounts::class_of_real(std::bit_cast<double>(rank));
   }
   bool rounds_to(double infinity, double number) const { return ulps.rounds_to(infinity, number); }
-  bool is_misrounded_tie(std::uint64_t rank, const ElementPair& pair) const {
+  // Of the two neighbors that are half an ulp away the even one is right: a multiple of two ulp.
+  static bool is_misrounded_tie(std::uint64_t rank, const ElementPair& pair, double difference) {
     constexpr auto kHalf = std::bit_cast<std::uint64_t>(0.5);
-    return rank == kHalf && ulp_distance(pair.expected, pair.actual, dtype) != 0;
+    return rank == kHalf && std::fmod(pair.actual.high, 4 * difference) != 0;
   }
 
   static constexpr bool kReal = true;
@@ -96,7 +94,7 @@ class Pass {
     const double size = std::fabs(pair.expected.high);
     const std::uint64_t rank = measure_.rank(pair, difference);
     comparison_.ulp_counts.add(Measure::class_of(rank));
-    if (measure_.is_misrounded_tie(rank, pair)) ++comparison_.misrounded_ties;
+    if (Measure::is_misrounded_tie(rank, pair, difference)) ++comparison_.misrounded_ties;
     if (!(difference <= absolute_ && difference <= relative_ * size && rank <= rank_ && any_)) {
       take_distances(pair,
                      {{rank, Measure::kReal}, difference, difference == 0 ? 0 : difference / size});
@@ -172,7 +170,7 @@ class Pass {
 // Calls work with the Measure of two dtypes.
 template <class Work>
 void with_measure(DType actual, DType expected, Work work) {
-  if (is_wider(expected, actual)) return work(Reals(actual));
+  if (is_wider(expected, actual)) return work(Reals{RealUlps(actual)});
   visit(expected, [&]<class T>(T) { work(Steps<T>{}); });
 }
 
