@@ -679,7 +679,9 @@ void check_raw(const CLI::App& command, const ReadOptions& options) {
            std::pair{"--offset", has_bias ? "what is added is --bias" : ""},
            std::pair{"--big-endian", ""},
        }) {
-    if (is_given(name)) throw Error(concat(name, " has no effect without --from raw"), hint);
+    if (!is_given(name)) continue;
+    throw Error(concat(name, " has no effect without --from raw"),
+                options.as && has_shape ? "--from raw" : hint);
   }
   if (options.as && is_npy_dtype(*options.as)) {
     throw Error(concat("--as ", name(*options.as),
@@ -784,13 +786,19 @@ std::vector<std::string> with_command(const CLI::App& program, std::span<const c
     if (word.starts_with("-o=")) word.replace(0, 2, "--output");  // or CLI11 takes "=" for a part
   }
   const std::string first = words.empty() ? "" : words.front();
+  if (asks_for_help(first) && words.size() > 1 && !words[1].starts_with('-')) {
+    throw Error(concat("there is no command '", printable(words[1]), "'"),
+                hint_for_command(program, words[1]));
+  }
   if (!names_command(argv) && !asks_for_help(first) && first != "--version" && first != "-V") {
     // Whatever else it is, it is no path.
     const bool is_word =
         !first.empty() && first[0] != '-' && first.find_first_of("./:[{(") == first.npos;
     if (is_word && !is_file(first)) {
       throw Error(concat("there is neither a command nor a file '", printable(first), "'"),
-                  hint_for_command(program, first));
+                  first == "help" && names_command(argv.subspan(1))
+                      ? concat("here it is lnorm ", argv[1], " --help")
+                      : hint_for_command(program, first));
     }
     words.insert(words.begin(), "apply");
   }

@@ -30,6 +30,11 @@ constexpr std::string_view kTolerances =
     "the tolerances, --rtol and --atol, are options of lnorm compare";
 constexpr std::string_view kFirstRows = "the first 5 rows are --rows :5";
 constexpr std::string_view kEveryRow = "lnorm stats --csv has every row, for sort to pick from";
+constexpr std::string_view kOfStats = "lnorm stats has the mean and variance of every row";
+constexpr std::string_view kExplained = "explain computes them, and shows how";
+constexpr std::string_view kPageOutput = "the page goes to -o report.html";
+constexpr std::string_view kPattern = "FILE:PATTERN chooses tensors, 'x.npz:h.*' for instance";
+constexpr std::string_view kFitsTerminal = "the report is as wide as the terminal, or 80 columns";
 constexpr std::string_view kRstd = "--save-rstd writes rstd, which is 1 / std";
 constexpr std::string_view kNoBias = "dbias does not depend on bias, and neither do the others";
 constexpr std::string_view kWithoutOption = "an input is named without an option: lnorm x.npy";
@@ -46,6 +51,7 @@ constexpr std::array kForeign{
     Foreign{"feature-axes", "--axes", ""},
     Foreign{"begin-norm-axis", "--axis", ""},
     Foreign{"start-axis", "--axis", ""},
+    Foreign{"shape", "--rtol", kKeepsShape},
     Foreign{"shape", "--normalized-shape", ""},
     Foreign{"norm-shape", "--normalized-shape", ""},
     Foreign{"reshape", "--axes", kKeepsShape},
@@ -114,6 +120,12 @@ constexpr std::array kForeign{
     Foreign{"safetensors", "--to", "here it is --to safetensors"},
     Foreign{"text", "--to", "here it is --to text"},
     Foreign{"txt", "--to", "here it is --to text"},
+    Foreign{"to", "--csv", "here it is --json, or --csv"},
+    Foreign{"to", "--json", ""},
+    Foreign{"to", "--spec", kPageOutput},
+    Foreign{"page", "--spec", kPageOutput},
+    Foreign{"html", "--page", ""},
+    Foreign{"html", "--spec", kPageOutput},
     Foreign{"format", "--to", ""},
     Foreign{"format", "--csv", "here it is --json, or --csv"},
     Foreign{"format", "--json", ""},
@@ -130,11 +142,15 @@ constexpr std::array kForeign{
     Foreign{"output-dtype", "--dtype", ""},
     Foreign{"cast", "--dtype", ""},
     Foreign{"mean", "--softmax", kReported},
+    Foreign{"mean", "--header", kOfStats},
+    Foreign{"mean", "--row", kExplained},
     Foreign{"mean", "--save-mean", kComputed},
     Foreign{"mu", "--softmax", kReported},
     Foreign{"mu", "--mean", ""},
     Foreign{"mu", "--save-mean", kComputed},
     Foreign{"rstd", "--softmax", kReported},
+    Foreign{"rstd", "--header", kOfStats},
+    Foreign{"rstd", "--row", kExplained},
     Foreign{"rstd", "--save-rstd", kComputed},
     Foreign{"inv-std", "--softmax", kReported},
     Foreign{"inv-std", "--save-rstd", kComputed},
@@ -181,7 +197,10 @@ constexpr std::array kForeign{
     Foreign{"limit", "--rows", kFirstRows},
     Foreign{"tail", "--rows", "the last 5 rows are --rows -5:"},
     Foreign{"top", "--worst", ""},
-    Foreign{"top", "--help", kEveryRow},
+    Foreign{"top", "--histogram", kEveryRow},
+    Foreign{"top", "--rows", kFirstRows},
+    Foreign{"worst", "--histogram", kEveryRow},
+    Foreign{"by", "--histogram", kEveryRow},
     Foreign{"sort", "--by", ""},
     Foreign{"sort", "--help", kEveryRow},
     Foreign{"sort-by", "--by", ""},
@@ -212,7 +231,10 @@ constexpr std::array kForeign{
     Foreign{"s", "--quiet", ""},
     Foreign{"max-mismatches", "--max-diffs", ""},
     Foreign{"include", "--only", ""},
+    Foreign{"include", "--keep-going", kPattern},
     Foreign{"filter", "--only", ""},
+    Foreign{"filter", "--keep-going", kPattern},
+    Foreign{"only", "--keep-going", kPattern},
     Foreign{"exclude", "--skip", ""},
     Foreign{"ignore", "--skip", ""},
     Foreign{"map", "--rename", ""},
@@ -220,6 +242,9 @@ constexpr std::array kForeign{
     Foreign{"hist", "--histogram", ""},
     Foreign{"bins", "--histogram", "here it is --histogram, which chooses its bars"},
     Foreign{"width", "--linewidth", ""},
+    Foreign{"width", "--digits", kFitsTerminal},
+    Foreign{"linewidth", "--digits", kFitsTerminal},
+    Foreign{"max-diff", "--max-abs", "here it is --max-abs; --max-diffs is how many are listed"},
     Foreign{"precision", "--digits", ""},
     Foreign{"digits", "--precision", ""},
     Foreign{"suppress", "--sci-mode", "here it is --sci-mode off"},
@@ -369,7 +394,11 @@ std::string hint_for_option(const CLI::App& command, const std::string& word) {
     return foreign->hint.empty() ? concat("here it is ", foreign->option)
                                  : std::string(foreign->hint);
   }
-  if (names_output(name)) return "the result goes to standard output: > FILE";
+  if (names_output(name)) {
+    return command.get_option_no_throw("--page") == nullptr
+               ? "the result goes to standard output: > FILE"
+               : "the report goes to standard output: > FILE; --page writes a page";
+  }
   const CLI::App& program = *command.get_parent();
   const std::string option = concat(name.size() == 1 ? "-" : "--", name);
   if (!commands_with(program, option).empty()) return is_an_option(program, option);

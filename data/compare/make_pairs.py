@@ -136,7 +136,8 @@ def errors_of(actual, expected):
     squared, signal, size = sum(differences ** 2), sum(e ** 2), sum(a ** 2)
     result["mean"] = as_float(sum(differences) / fractions.Fraction(pairs))
     result["mean_absolute"] = as_float(sum(abs(differences)) / fractions.Fraction(pairs))
-    toward = sum(abs(d) for d, number in zip(differences, e) if d * number < 0)
+    # Of the way from expected to actual what leads toward zero.
+    toward = sum(max(abs(y) - (abs(x) if x * y > 0 else 0), 0) for x, y in zip(a, e))
     result["mean_toward_zero"] = as_float(toward / fractions.Fraction(pairs))
     result["mean_away_from_zero"] = as_float(
         (sum(abs(differences)) - toward) / fractions.Fraction(pairs))

@@ -359,6 +359,9 @@ TEST_CASE("a report says how much of the error is toward zero") {
   const Outcome away = compare("[2, -3, 3, 0.5]", "[1.75, -2.75, 3, 0]", {"--atol", "1"});
   CHECK(line_of(away.out, "mean error toward zero: ") ==
         "mean error toward zero: 0, away from zero: 0.25");
+  const Outcome across = compare("[-1, -2, 3]", "[1, 2, -3]", {"--atol", "9"});
+  CHECK(line_of(across.out, "mean error toward zero: ") ==
+        "mean error toward zero: 2, away from zero: 2");
 }
 
 TEST_CASE("a row of which no expected element is finite has no row max") {

@@ -376,8 +376,8 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
        "--axis is an option of lnorm apply, stats, compare, softmax, grad, explain and report",
        "lnorm stats x.npy --axis 0"},
       in_place("stats x.npy ", "-o", " f", "the result goes to standard output: > FILE", ">"),
-      in_place("compare x.npy v.json ", "--out", " f", "the result goes to standard output: > FILE",
-               ">"),
+      in_place("compare x.npy v.json ", "--out", " f",
+               "the report goes to standard output: > FILE; --page writes a page", ">"),
       in_place("show x.npy ", "--output", " f", "the result goes to standard output: > FILE", ">"),
       ours("x.npy ", "--json", "--to json"),
       ours("softmax x.npy ", "--text", "--to text"),
@@ -454,7 +454,45 @@ TEST_CASE("a foreign option leads to what does it, in whatever command it stands
   const std::string raw = "tail -c 8 x.npy | lnorm show --from raw --as float32 --shape 2,1";
   std::vector<Promise> promises{
       leads("stats x.npy", "--top 5", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
-      leads("x.npy", "--top 5", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
+      leads("x.npy", "--top 5", "the first 5 rows are --rows :5", "lnorm x.npy --rows :5"),
+      leads("stats x.npy", "--worst 5", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
+      leads("stats x.npy", "--by mean", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
+      leads("stats x.npy", "--to json", "here it is --json, or --csv", "lnorm stats x.npy --json"),
+      leads("explain x.npy", "--to json", "here it is --json", "lnorm explain x.npy --json"),
+      leads("report x.npy", "--page r.html", "the page goes to -o report.html",
+            "lnorm report x.npy -o report.html"),
+      leads("compare x.npy x.npy", "-o r.html",
+            "the report goes to standard output: > FILE; --page writes a page",
+            "lnorm compare x.npy x.npy --page r.html"),
+      leads("show x.npy", "--mean", "lnorm stats has the mean and variance of every row",
+            "lnorm stats x.npy"),
+      leads("explain x.npy", "--mean 2", "explain computes them, and shows how",
+            "lnorm explain x.npy"),
+      leads("stats m.json", "--only x", "FILE:PATTERN chooses tensors, 'x.npz:h.*' for instance",
+            "lnorm stats 'm.json:x*'"),
+      leads("compare x.npy x.npy", "--width 60", "here it is --linewidth",
+            "lnorm compare x.npy x.npy --linewidth 60"),
+      leads("stats x.npy", "--linewidth 60", "the report is as wide as the terminal, or 80 columns",
+            "lnorm stats x.npy"),
+      leads("compare x.npy x.npy", "--shape 1", kept, "lnorm compare x.npy x.npy --axes 0"),
+      leads("compare x.npy x.npy", "--max-diff 1",
+            "here it is --max-abs; --max-diffs is how many are listed",
+            "lnorm compare x.npy x.npy --max-abs 1"),
+      {"lnorm --help stat",
+       2,
+       {"there is no command 'stat'"},
+       "did you mean lnorm stats?",
+       "lnorm --help stats"},
+      {"lnorm help stats",
+       2,
+       {"there is neither a command nor a file 'help'"},
+       "here it is lnorm stats --help",
+       "lnorm stats --help"},
+      {"tail -c 8 x.npy > e.bin; lnorm e.bin --as float32 --shape 2",
+       2,
+       {"--shape has no effect without --from raw"},
+       "--from raw",
+       "tail -c 8 x.npy > e.bin; lnorm e.bin --as float32 --shape 2 --from raw"},
       leads("compare x.npy x.npy", "--top 5", "here it is --worst",
             "lnorm compare x.npy x.npy --worst 5"),
       leads("show x.json", "--head 5", "the first 5 rows are --rows :5",
@@ -551,14 +589,15 @@ TEST_CASE("a member that is not there leads to the nearest one", "[manners]") {
               "d.npz: there is no tensor that matches 'rms.i?x', only rms.in, rms.out"),
       refused(make + "lnorm 'run:*' --weight 'd.npz:{}x' -o y.npz",
               "run/rms.in.npy: --weight d.npz: there is no tensor 'rms.inx', only rms.in, rms.out"),
+      typo("d.npz:RMS.IN", "d.npz:rms.in"),
   });
 }
 
 TEST_CASE("numbers without brackets, and elements alone, are told from JSON", "[manners]") {
   const std::string brackets =
-      "a list in JSON has brackets: [1, 2, 3]; elements alone are --from raw --as float32 "
+      "a list in JSON has brackets: [1, 2, 3]; raw elements, not text, are --from raw --as float32 "
       "--shape D[,D...]";
-  const std::string alone = "elements alone are --from raw --as float32 --shape D[,D...]";
+  const std::string alone = "raw elements, not text, are --from raw --as float32 --shape D[,D...]";
   const std::string made = "tail -c 8 x.npy > e.bin; cp e.bin e; ";
   const std::string as = " --from raw --as float32 --shape 2 --to json";
   std::vector<Promise> promises{
@@ -582,7 +621,16 @@ TEST_CASE("numbers without brackets, and elements alone, are told from JSON", "[
        {"e.json:1:3: found '2 3' after the value"},
        "a list in JSON has brackets: [1, 2, 3]",
        "echo '[1, 2, 3]' > e.json; lnorm compare e.json e.json"},
-      {"printf '1\\n2\\n3\\n' | lnorm", 2, {"standard input:2:1: found '2'"}, "--from jsonl"},
+      {"printf '1\\n2\\n3\\n' | lnorm",
+       2,
+       {"standard input:2:1: found '2'"},
+       brackets,
+       "echo '[1, 2, 3]' | lnorm"},
+      {"printf '[1]\\n[2]\\n' | lnorm",
+       2,
+       {"standard input:2:1: found '[2]'"},
+       "--from jsonl",
+       "printf '[1]\\n[2]\\n' | lnorm --from jsonl"},
       refused("echo '1, x' | lnorm",
               "standard input:1:2: found ', x' after the value, expected nothing"),
   };

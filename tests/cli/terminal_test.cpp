@@ -191,6 +191,8 @@ TEST_CASE("compare is as wide as it needs, but on a terminal") {
   };
   CHECK(bars({}) == 80);
   CHECK(bars({"--linewidth", "50"}) == 50);
+  CHECK(width_of(said({"--linewidth", "50"})) <= 50);
+  CHECK(width_of(said({"--linewidth", "30", "--worst", "0"})) <= 30);
 }
 
 TEST_CASE("the histogram is as wide as the terminal, in what its locale can show") {

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "lnorm/core/text.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -15,8 +17,8 @@ constexpr std::size_t kMostEdits = 6;
 // How many characters must be inserted, left out, changed or swapped with their neighbors; limit if it is not less.
 // The word has at most kLongest characters, the limit is at most kMostEdits + 1.
 std::size_t edit_distance(std::string_view word, std::string_view other, std::size_t limit) {
-  const auto [shorter, longer] = std::minmax(word.size(), other.size());
-  if (longer - shorter >= limit) return limit;
+  const std::size_t longer = std::max(word.size(), other.size());
+  if (longer - std::min(word.size(), other.size()) >= limit) return limit;
   using Row = std::array<std::size_t, kLongest + kMostEdits + 2>;
   std::array<Row, 3> rows{};
   for (std::size_t i = 0; i <= word.size(); ++i) {
@@ -59,6 +61,7 @@ std::size_t most_edits(std::size_t size, Nearness nearness) {
 std::string nearest(const std::string& word, std::size_t size,
                     const std::function<std::string(std::size_t)>& candidate, Nearness nearness) {
   if (word.size() < (nearness == Nearness::strict ? 4 : 2) || word.size() > kLongest) return "";
+  const std::string lower_word = lower_case(word);
   std::string beginning;
   std::string ending;
   std::string misspelling;
@@ -68,6 +71,7 @@ std::string nearest(const std::string& word, std::size_t size,
     const auto take = [&](std::string& found) {
       if (found.empty() || other.size() < found.size()) found = other;
     };
+    if (lower_case(other) == lower_word) return other;
     if (other.starts_with(word)) take(beginning);
     if (is_last_part(word, other)) take(ending);
     const std::size_t distance = edit_distance(word, other, limit);

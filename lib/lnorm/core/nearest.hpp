@@ -11,8 +11,8 @@ namespace lnorm {
 // short ones are near nothing.
 enum class Nearness { likely, strict };
 
-// The candidate that the word begins, of which it is the last part, or of which it is a misspelling; empty if none
-// is near.
+// The candidate that is the word but for upper case, that the word begins, of which it is the last part, or of which it
+// is a misspelling; empty if none is near.
 std::string nearest(const std::string& word, std::size_t size,
                     const std::function<std::string(std::size_t)>& candidate,
                     Nearness nearness = Nearness::likely);

@@ -21,6 +21,13 @@ struct Signature {
 constexpr std::array kSignatures{
     Signature{"\x1f\x8b", "compressed with gzip; decompress it first (gunzip -c)", ""},
     Signature{"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first (zstd -dc)", ""},
+    Signature{"\xfd"
+              "7zXZ",
+              "compressed with xz; decompress it first (xz -dc)", ""},
+    Signature{"BZh", "compressed with bzip2; decompress it first (bzip2 -dc)", ""},
+    Signature{"\x89PNG\r\n\x1a\n", "a PNG image",
+              "numpy.save('x.npy', numpy.asarray(PIL.Image.open('x.png')))"},
+    Signature{"%PDF", "a PDF document", ""},
     Signature{"\x89HDF\r\n\x1a\n", "an HDF5 file",
               "numpy.save('x.npy', h5py.File('x.h5')['NAME'][()])"},
     Signature{"GGUF", "a GGUF file",

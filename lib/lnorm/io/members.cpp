@@ -1,6 +1,5 @@
 #include "lnorm/io/members.hpp"
 
-#include "lnorm/core/nearest.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm {
@@ -45,10 +44,8 @@ std::string hint_to_name(std::string_view file_and_member) {
   return file_and_member.size() > kMost ? "" : concat("name one: ", word_of(file_and_member));
 }
 
-std::string hint_to_nearest(std::string_view file, const std::string& member, std::size_t size,
-                            const std::function<std::string(std::size_t)>& name) {
-  const std::string near = nearest(member, size, name);
-  return near.empty() ? "" : concat("did you mean ", member_word(file, near), "?");
+std::string hint_to_nearest(std::string_view file, const std::string& nearest) {
+  return nearest.empty() ? "" : concat("did you mean ", member_word(file, nearest), "?");
 }
 
 }  // namespace lnorm

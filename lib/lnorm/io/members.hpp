@@ -22,7 +22,6 @@ std::string hint_to_name(std::string_view file, std::string_view member);
 std::string hint_to_name(std::string_view file_and_member);
 
 // For a member that is not there: asks whether the nearest of those that are was meant. Empty if none is near.
-std::string hint_to_nearest(std::string_view file, const std::string& member, std::size_t size,
-                            const std::function<std::string(std::size_t)>& name);
+std::string hint_to_nearest(std::string_view file, const std::string& nearest);
 
 }  // namespace lnorm

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/nearest.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/folder_set.hpp"
 #include "lnorm/io/json/json_lines.hpp"
@@ -26,7 +27,7 @@ namespace lnorm {
 namespace {
 
 constexpr std::string_view kElementsAlone =
-    "elements alone are --from raw --as float32 --shape D[,D...]";
+    "raw elements, not text, are --from raw --as float32 --shape D[,D...]";
 
 struct TensorName {
   std::string path;
@@ -200,10 +201,11 @@ class Opening {
     }
     const auto name = [&](std::size_t i) { return set.tensor_name(i); };
     const bool is_a_pattern = has_patterns && is_pattern(*name_.member);
+    const std::string near = is_a_pattern ? "" : nearest(*name_.member, set.size(), name);
     throw MissingTensor(
         concat(printable(set.name()), ": there is no tensor ", is_a_pattern ? "that matches " : "",
                "'", member, "', only ", short_list(set.size(), name)),
-        is_a_pattern ? "" : hint_to_nearest(set.name(), *name_.member, set.size(), name));
+        hint_to_nearest(set.name(), near));
   }
 
   TensorName name_;

@@ -85,18 +85,13 @@ void find_differences(const Chunk& a, const Chunk& e, std::int64_t count, bool l
   }
 }
 
-// Numbers divided by a power of two, so that the greatest is at least 1 and less than 2. They are finite. None becomes 0.
+// Numbers divided by a power of two, so that the greatest is at least 1 and less than 2. They are finite.
 int scale(std::int64_t count, double* numbers) {
   double greatest = 0;
   for (std::int64_t i = 0; i < count; ++i) greatest = std::max(greatest, std::fabs(numbers[i]));
   if (greatest == 0) return 0;
   const int exponent = std::ilogb(greatest);
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (numbers[i] == 0) continue;
-    const double least = std::copysign(std::numeric_limits<double>::denorm_min(), numbers[i]);
-    const double scaled = std::ldexp(numbers[i], -exponent);
-    numbers[i] = scaled == 0 ? least : scaled;
-  }
+  for (std::int64_t i = 0; i < count; ++i) numbers[i] = std::ldexp(numbers[i], -exponent);
   return exponent;
 }
 
@@ -120,12 +115,20 @@ int scale_differences(const Chunk& a, const Chunk& e, std::int64_t count, Chunk&
   return exponent;
 }
 
-// The error, positive where it is away from zero. Without a branch, so that the compiler takes several at once.
-double outward_error(double error, double expected) {
+double with_sign_of(double number, double other) {
   constexpr auto kSign = std::uint64_t{1} << 63;
-  const std::uint64_t sign = std::bit_cast<std::uint64_t>(expected) & kSign;
-  const auto outward = std::bit_cast<double>(std::bit_cast<std::uint64_t>(error) ^ sign);
-  return expected == 0 ? std::fabs(error) : outward;
+  const std::uint64_t sign = std::bit_cast<std::uint64_t>(other) & kSign;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(number) ^ sign);
+}
+
+// Of the way from expected to actual, which is expected + error: the part toward zero, and the part away from it.
+// Without a branch, so that the compiler takes several at once.
+double toward_zero(double expected, double error) {
+  return std::min(std::max(-with_sign_of(error, expected), 0.0), std::fabs(expected));
+}
+double away_from_zero(double actual, double expected, double error) {
+  return std::max(with_sign_of(error, expected), 0.0) +
+         std::max(-with_sign_of(actual, expected), 0.0);
 }
 
 // How many i there are of which is(i): summed as the terms above, which compilers make fast.
@@ -182,9 +185,27 @@ std::optional<double> sum_of_squares(const RawElements& elements) {
 
 // Of a chunk, divided by powers of two, of which these are the exponents.
 struct ErrorStats::Sums {
+  // The sums of these parts of errors.
+  struct Parts {
+    double toward = 0;
+    double away = 0;
+
+    double absolute() const { return toward + away; }
+  };
+
+  static Parts parts_of(const Chunk& a, const Chunk& e, const Chunk& d, std::int64_t count) {
+    const double* const actuals = a.high;
+    const double* const expecteds = e.high;
+    const double* const differences = d.high;
+    return {
+        sum_of(count, [=](std::int64_t i) { return toward_zero(expecteds[i], differences[i]); }),
+        sum_of(count, [=](std::int64_t i) {
+          return away_from_zero(actuals[i], expecteds[i], differences[i]);
+        })};
+  }
+
   DoubleDouble error;
-  double toward = 0;
-  double away = 0;
+  Parts parts;
   double squared = 0;
   double actual = 0;
   double expected = 0;
@@ -193,7 +214,9 @@ struct ErrorStats::Sums {
   int actual_exponent = 0;
   int expected_exponent = 0;
 
-  Sums(const Chunk& a, const Chunk& e, const Chunk& d, std::int64_t count, bool exact_products) {
+  Sums(const Chunk& a, const Chunk& e, const Chunk& d, std::int64_t count, const Parts& of_errors,
+       bool exact_products)
+      : parts(of_errors) {
     const double* const actuals = a.high;
     const double* const expecteds = e.high;
     const double* const differences = d.high;
@@ -201,13 +224,8 @@ struct ErrorStats::Sums {
     const auto square_of = [](const double* numbers) {
       return [numbers](std::int64_t i) { return numbers[i] * numbers[i]; };
     };
-    const auto outward = [=](std::int64_t i) {
-      return outward_error(differences[i], expecteds[i]);
-    };
-    toward = sum_of(count, [=](std::int64_t i) { return std::max(-outward(i), 0.0); });
-    away = sum_of(count, [=](std::int64_t i) { return std::max(outward(i), 0.0); });
     expected = sum_of(count, square_of(expecteds));
-    if (absolute() == 0) {
+    if (parts.absolute() == 0) {
       all_equal();
       return;
     }
@@ -234,11 +252,10 @@ struct ErrorStats::Sums {
     const auto is_sum = [&](double squares) {
       return is_ordinary(squares) || (narrow && squares == 0);
     };
-    return is_sum(actual) && is_sum(expected) && (absolute() == 0 || is_sum(squared));
+    return is_sum(actual) && is_sum(expected) && (parts.absolute() == 0 || is_sum(squared));
   }
 
  private:
-  double absolute() const { return toward + away; }
   void all_equal() {
     actual = expected;
     product = {expected, 0};
@@ -251,7 +268,8 @@ void ErrorStats::add(const Chunk& actual, const Chunk& expected, std::int64_t co
   const bool narrow = !is_wide(actual_dtype) && !is_wide(expected_dtype);
   Chunk d;
   find_differences(actual, expected, count, lows, d);
-  const Sums sums(actual, expected, d, count, has_exact_products(actual_dtype, expected_dtype));
+  const Sums sums(actual, expected, d, count, Sums::parts_of(actual, expected, d, count),
+                  has_exact_products(actual_dtype, expected_dtype));
   if (!sums.are_ordinary(narrow)) return add_with_care(actual, expected, count, lows);
   add_counts(actual, expected, d, count);
   add_sums(sums);
@@ -273,12 +291,20 @@ void ErrorStats::add_with_care(const Chunk& actual, const Chunk& expected, std::
   Chunk d;
   find_differences(a, e, finite, lows, d);
   add_counts(a, e, d, finite);
-  const Sums sums(a, e, d, finite, false);
+  const Sums sums(a, e, d, finite, Sums::parts_of(a, e, d, finite), false);
   if (sums.are_ordinary(false)) return add_sums(sums);
+  Chunk parts;  // toward zero, and away from it; none is beyond the range of a double
+  for (std::int64_t i = 0; i < finite; ++i) {
+    parts.high[i] = toward_zero(e.high[i], d.high[i]);
+    parts.low[i] = away_from_zero(a.high[i], e.high[i], d.high[i]);
+  }
   const int error_exponent = scale_differences(a, e, finite, d);
   const int actual_exponent = scale(finite, a.high);
   const int expected_exponent = scale(finite, e.high);
-  Sums scaled(a, e, d, finite, false);
+  const auto scaled_sum = [&](const double* numbers) {
+    return sum_of(finite, [=](std::int64_t i) { return std::ldexp(numbers[i], -error_exponent); });
+  };
+  Sums scaled(a, e, d, finite, {scaled_sum(parts.high), scaled_sum(parts.low)}, false);
   scaled.error_exponent = error_exponent;
   scaled.actual_exponent = actual_exponent;
   scaled.expected_exponent = expected_exponent;
@@ -332,8 +358,8 @@ void ErrorStats::append(const ErrorStats& next) {
 
 void ErrorStats::add_sums(const Sums& sums) noexcept {
   error_.add(sums.error, sums.error_exponent);
-  toward_.add({sums.toward, 0}, sums.error_exponent);
-  away_.add({sums.away, 0}, sums.error_exponent);
+  toward_.add({sums.parts.toward, 0}, sums.error_exponent);
+  away_.add({sums.parts.away, 0}, sums.error_exponent);
   squared_.add({sums.squared, 0}, 2 * sums.error_exponent);
   actual_.add({sums.actual, 0}, 2 * sums.actual_exponent);
   expected_.add({sums.expected, 0}, 2 * sums.expected_exponent);

@@ -32,8 +32,8 @@ class ErrorStats {
   std::optional<double> mean() const;
   std::optional<double> mean_absolute() const;
 
-  // The two parts of the mean absolute error: what the errors toward zero and those away from it add to it. Away from zero
-  // are those of the sign of the expected number, and all where that is 0.
+  // The two parts of the mean absolute error: of the way from expected to actual what leads toward zero, and what leads
+  // away from it. An error that crosses zero has both.
   std::optional<double> mean_toward_zero() const;
   std::optional<double> mean_away_from_zero() const;
 

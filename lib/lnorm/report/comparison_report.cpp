@@ -30,9 +30,8 @@ class ComparisonText {
     add(names, c_.equal() ? style_.good(" agree") : style_.bad(" differ"), " (",
         dtypes_text(c_, " and "), ", shape ", to_string(c_.expected.shape),
         c_.slice ? ", " + rows_text(*c_.slice) : "", ')');
-    text_ += style_.folded(concat("mismatched: ", c_.mismatched, " / ", c_.elements, " (",
-                                  percentage_text(c_.mismatched, c_.elements), "), ",
-                                  criteria_text(c_.criteria)));
+    add("mismatched: ", c_.mismatched, " / ", c_.elements, " (",
+        percentage_text(c_.mismatched, c_.elements), "), ", criteria_text(c_.criteria));
     add_failures();
     add("greatest absolute difference: ", difference(c_.absolute));
     add("greatest relative difference: ", difference(c_.relative));
@@ -55,6 +54,11 @@ class ComparisonText {
  private:
   template <class... Parts>
   void add(const Parts&... parts) {
+    text_ += style_.folded(concat(parts...));
+  }
+  // As wide as it is.
+  template <class... Parts>
+  void add_line(const Parts&... parts) {
     text_ += concat(parts..., '\n');
   }
 
@@ -93,13 +97,13 @@ class ComparisonText {
   void add_failures() {
     const std::vector<Failure> failures = c_.failures();
     if (failures.empty()) return;
-    text_ += style_.folded(concat("fails: ", failures_text(c_.criteria, failures)));
+    add("fails: ", failures_text(c_.criteria, failures));
   }
 
   void add_errors() {
     const ErrorStats& errors = c_.errors;
     if (errors.pairs() == 0) return;
-    text_ += style_.folded("ulp: " + ulp_shares_text(c_));
+    add("ulp: ", ulp_shares_text(c_));
     const bool same_dtype = c_.actual.dtype == c_.expected.dtype;
     const auto rounded = c_.correctly_rounded();
     const std::int64_t right = rounded      ? *rounded
@@ -156,8 +160,8 @@ class ComparisonText {
     for (const TableLine& line : lines) table.measure(line);
     add("worst ", c_.rows ? "rows" : "elements", " by ", name(c_.worst.by()), ":");
     for (const Table::Block block : table.blocks(style_.width)) {
-      for (const std::string& line : table.head(block)) add(style_.heading(line));
-      for (const TableLine& line : lines) add(table.text(line, block));
+      for (const std::string& line : table.head(block)) add_line(style_.heading(line));
+      for (const TableLine& line : lines) add_line(table.text(line, block));
     }
     if (c_.row_max_axes) add_row_max(elements);
   }
@@ -174,17 +178,16 @@ class ComparisonText {
         !is_floating(c_.expected.dtype)) {
       return;
     }
-    text_ += style_.folded(
-        concat("near zero ulp and rel say little: at ", place(near->pair), " the difference is ",
-               rounded_text(near->distances->absolute / near->row_max, 3), " of row max"));
+    add("near zero ulp and rel say little: at ", place(near->pair), " the difference is ",
+        rounded_text(near->distances->absolute / near->row_max, 3), " of row max");
   }
 
   void add_mismatches() {
     if (c_.first_mismatches.empty()) return;
     add("first mismatches:");
     for (const ElementPair& pair : c_.first_mismatches) {
-      add("  ", place(pair), ": ", style_.bad(actual(pair)), ", expected ",
-          style_.good(expected(pair)));
+      add_line("  ", place(pair), ": ", style_.bad(actual(pair)), ", expected ",
+               style_.good(expected(pair)));
     }
   }
 

@@ -100,9 +100,9 @@ class SetReport {
     const std::string verdict = set_.differ()  ? style_.bad(" differ")
                                 : set_.equal() ? style_.good(" agree")
                                                : " agree as far as they can be read";
-    add(printable(set_.actual), " and ", printable(set_.expected), verdict,
-        dtype ? concat(" (", *dtype, ")") : "", rows.value_or(""),
-        criteria ? concat(", ", *criteria) : "");
+    text_ += style_.folded(concat(printable(set_.actual), " and ", printable(set_.expected),
+                                  verdict, dtype ? concat(" (", *dtype, ")") : "",
+                                  rows.value_or(""), criteria ? concat(", ", *criteria) : ""));
   }
 
   Line line_of(std::size_t number) const {

@@ -6,6 +6,21 @@
 
 namespace lnorm {
 
+namespace {
+
+// In characters, without escapes.
+std::size_t width_of(std::string_view text) {
+  std::size_t width = character_count(text);
+  for (std::size_t at = 0; (at = text.find('\x1b', at)) != text.npos;) {
+    const std::size_t end = std::min(text.find('m', at), text.size() - 1) + 1;
+    width -= end - at;
+    at = end;
+  }
+  return width;
+}
+
+}  // namespace
+
 std::string Style::folded(std::string_view text) const {
   const auto most = static_cast<std::size_t>(std::max(width, 1));
   std::string lines;
@@ -13,7 +28,7 @@ std::string Style::folded(std::string_view text) const {
   while (!text.empty()) {
     const std::size_t end =
         std::min(text.find(' ', 1), text.size());  // of a word and the blank before it
-    if (!line.empty() && character_count(line) + character_count(text.substr(0, end)) > most) {
+    if (!line.empty() && width_of(line) + width_of(text.substr(0, end)) > most) {
       lines += line + '\n';
       line.assign(1, ' ');
     }

@@ -22,7 +22,7 @@ struct Style {
   std::string good(std::string_view text) const { return escaped("\x1b[32m", text); }
   std::string bad(std::string_view text) const { return escaped("\x1b[31m", text); }
 
-  // Text without escapes as lines, each with its newline, that are no wider than the place; all but the
+  // Text as lines, each with its newline, that are no wider than the place; all but the
   // first are indented. A longer word has a line of its own.
   std::string folded(std::string_view text) const;
 

@@ -56,7 +56,11 @@ void check_exact(const Pairs& pairs) {
     const Fraction d = a - e;
     error += d;
     absolute += boost::multiprecision::abs(d);
-    if (d * e < 0) toward += boost::multiprecision::abs(d);
+    if (a * e < 0) {
+      toward += boost::multiprecision::abs(e);
+    } else if (boost::multiprecision::abs(a) < boost::multiprecision::abs(e)) {
+      toward += boost::multiprecision::abs(d);
+    }
     squared += d * d;
     size += a * a;
     signal += e * e;
@@ -135,7 +139,9 @@ TEST_CASE("figures of errors are right where numbers of all sizes meet and cance
   check_exact({{1.7e308, -1.7e308, 1}, {-1.7e308, 1.6e308, 2}});
   check_exact({{5e-324, 0, 5e-324}, {0, 5e-324, 5e-324}});
   check_exact({{1, 1e-20, 1e-8}, {-1e-20, 1, 1e-16}});  // the products cancel to a cosine of 1e-24
-  // Numbers whose sign alone is left beside the greatest.
+  check_exact({{1, -1e-20, 1, -3, 2}, {-2, 1, -1e-20, 3, -1e300}});  // across zero
+  check_exact({{-1.5e308, 1e-300, 0, 1e308}, {1.2e308, -1e-300, 1e-310, 0}});
+  // Numbers that are nothing beside the greatest.
   check_exact({{1e300, 5e-301, 2e-300, -2e-300}, {1e300, 1e-300, 1e-300, 1e-300}});
   // Blocks of one size after those of another.
   Pairs pairs;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/nearest.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_reader.hpp"
 #include "lnorm/io/json/json_text.hpp"
@@ -202,8 +203,8 @@ JsonLineMember parse_json_line_member(const std::string& name, std::string text,
                                   [&](const JsonMember& other) { return other.name == member; });
   if (found == members->end()) {
     fail(json, concat("there is no member '", short_name(member), "', only ", list(*members)),
-         hint_to_nearest(name, member, members->size(),
-                         [&](std::size_t i) { return (*members)[i].name; }));
+         hint_to_nearest(name, nearest(member, members->size(),
+                                       [&](std::size_t i) { return (*members)[i].name; })));
   }
   for (const JsonMember& other : *members) {
     if (&other == &*found || nlohmann::json::accept(other.value)) continue;

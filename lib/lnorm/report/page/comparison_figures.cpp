@@ -236,7 +236,7 @@ Figure error_map_figure(const Comparison& comparison) {
       concat(is_coarse ? concat("Each cell is the greatest of up to ", rows.greatest_size(), " x ",
                                 columns.greatest_size(), " elements. ")
                        : "",
-             "Blank: no error. ", has_gap ? "Gray: NaN or infinity on one side. " : "",
+             "Blank: no error. ", has_gap ? "Gray: NaN or infinity, not the same on both sides. " : "",
              places.empty() ? "" : "Circles: the worst element and the first mismatch.");
   Figure figure =
       grid_figure("error-map", "Where the errors are", note,
