@@ -67,7 +67,7 @@ std::string nearest(const std::string& word, std::size_t size,
   std::string misspelling;
   std::size_t limit = most_edits(word.size(), nearness) + 1;
   for (std::size_t i = 0; i < size; ++i) {
-    const std::string other = candidate(i);
+    std::string other = candidate(i);
     const auto take = [&](std::string& found) {
       if (found.empty() || other.size() < found.size()) found = other;
     };

@@ -232,12 +232,12 @@ Figure error_map_figure(const Comparison& comparison) {
             comparison.first_row()};
   const bool is_coarse = rows.is_coarse() || columns.is_coarse();
   const Json places = places_of(comparison);
-  const std::string note =
-      concat(is_coarse ? concat("Each cell is the greatest of up to ", rows.greatest_size(), " x ",
-                                columns.greatest_size(), " elements. ")
-                       : "",
-             "Blank: no error. ", has_gap ? "Gray: NaN or infinity, not the same on both sides. " : "",
-             places.empty() ? "" : "Circles: the worst element and the first mismatch.");
+  const std::string note = concat(
+      is_coarse ? concat("Each cell is the greatest of up to ", rows.greatest_size(), " x ",
+                         columns.greatest_size(), " elements. ")
+                : "",
+      "Blank: no error. ", has_gap ? "Gray: NaN or infinity, not the same on both sides. " : "",
+      places.empty() ? "" : "Circles: the worst element and the first mismatch.");
   Figure figure =
       grid_figure("error-map", "Where the errors are", note,
                   concat("Heat map of the absolute errors of ", counted(rows.all, "row"), " by ",
