@@ -14,7 +14,7 @@ namespace {
 struct Foreign {
   std::string_view word;  // of another tool: lower case, dashes between words
   std::string_view
-      option;             // ours; for commands that have it. Of several the last is the most common
+      option;  // ours; the row is for commands that have it. The last row of a word is for all others
   std::string_view hint;  // in place of "here it is OPTION"
 };
 

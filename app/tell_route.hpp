@@ -10,7 +10,8 @@
 
 namespace lnorm::app {
 
-// How many ranks work on a tensor, after a comma; empty if there is one alone. are_dealt: whether several do parts.
+// ", 3 ranks" if several do parts of a tensor, ", 1 of 3 ranks" if one does all of it; empty if the job has one.
+// are_dealt: whether several do parts.
 std::string ranks_text(const WorkArguments& work, bool are_dealt);
 
 // Prints how the data will go, and why, in one line on standard error, if --verbose is given. sink: null if

@@ -43,9 +43,11 @@ Style output_style(When color, int width_elsewhere) {
                                 environment("NO_COLOR").empty());
   style.utf8 = std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
   const os::FileDescriptor standard_output(STDOUT_FILENO, false);
-  style.width = !os::is_terminal(standard_output) ? width_elsewhere
-                : chosen_width()                  ? *chosen_width()
-                                 : os::terminal_width(standard_output).value_or(style.width);
+  style.width = width_elsewhere;
+  if (os::is_terminal(standard_output)) {
+    const int own = os::terminal_width(standard_output).value_or(Style::kUsualWidth);
+    style.width = chosen_width().value_or(own);
+  }
   return style;
 }
 

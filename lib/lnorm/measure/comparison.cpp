@@ -52,7 +52,7 @@ struct Reals {
     return UlpCounts::class_of_real(std::bit_cast<double>(rank));
   }
   bool rounds_to(double infinity, double number) const { return ulps.rounds_to(infinity, number); }
-  // Of the two neighbors that are half an ulp away the even one is right: a multiple of two ulp.
+  // Ties go to the even neighbor, which is a multiple of two ulp.
   static bool is_misrounded_tie(std::uint64_t rank, const ElementPair& pair, double difference) {
     constexpr auto kHalf = std::bit_cast<std::uint64_t>(0.5);
     return rank == kHalf && std::fmod(pair.actual.high, 4 * difference) != 0;

@@ -32,8 +32,8 @@ class ErrorStats {
   std::optional<double> mean() const;
   std::optional<double> mean_absolute() const;
 
-  // The two parts of the mean absolute error: of the way from expected to actual what leads toward zero, and what leads
-  // away from it. An error that crosses zero has both.
+  // The two parts of the mean absolute error: the way from expected to actual leads toward zero or away from it.
+  // Where it crosses zero it does both.
   std::optional<double> mean_toward_zero() const;
   std::optional<double> mean_away_from_zero() const;
 
