@@ -36,15 +36,15 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
 }
 
 void AffineInput::check(const Plan& plan, const InputName& name) {
-  if (!companion_) return;
-  if (companion_->find(name)) is_read_ = false;
-  check_affine_shape(companion_->info(), plan);
+  if (!auxiliary_) return;
+  if (auxiliary_->find(name)) is_read_ = false;
+  check_affine_shape(auxiliary_->info(), plan);
 }
 
 AffineTerm AffineInput::read() {
-  const auto source = gathered(companion_->open());
+  const auto source = gathered(auxiliary_->open());
   AffineTerm term(source->info(), read_all(*source), plus_one_);
-  companion_->finish();
+  auxiliary_->finish();
   is_read_ = true;
   return term;
 }
@@ -61,7 +61,7 @@ AffineInputs::AffineInputs(const NormalizationArguments& arguments, std::optiona
 
 void AffineInputs::check(const Plan& plan, const TensorInfo& x, const InputName& name) {
   if (rounding_.xhat || rounding_.product) check_rounding_dtype(plan.out);
-  check_companions(x, name, [&] {
+  check_auxiliary_inputs(x, name, [&] {
     weight_.check(plan, name);
     bias_.check(plan, name);
   });

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "companion.hpp"
+#include "auxiliary_input.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -21,30 +21,30 @@ void refuse_streams(const Ranks& ranks, const std::vector<std::string>& names);
 void check_inputs(const InputArguments& input, const NormalizationArguments& arguments,
                   const WorkArguments& work, const std::vector<std::string>& others = {});
 
-// --weight or --bias: a companion, JSON, or a number.
+// --weight or --bias: a auxiliary, JSON, or a number.
 class AffineInput {
  public:
-  // word: nothing if it is not given. as: as of Companion. plus_one: as of AffineTerm.
+  // word: nothing if it is not given. as: as of AuxiliaryInput. plus_one: as of AffineTerm.
   AffineInput(const std::string& option, const std::optional<std::string>& word,
               std::optional<DType> as, bool plus_one)
       : plus_one_(plus_one) {
-    if (word) companion_.emplace(option, *word, as, parse_literal);
+    if (word) auxiliary_.emplace(option, *word, as, parse_literal);
   }
 
   // Throws Error unless there is one for this input, of the plan's normalized shape.
   void check(const Plan& plan, const InputName& name);
 
   // Whether what was checked last is to be read: the first time, and where it is not what was read last.
-  bool is_unread() const noexcept { return companion_ && !is_read_; }
+  bool is_unread() const noexcept { return auxiliary_ && !is_read_; }
   AffineTerm read();
 
   // Of what was checked last; null if it is not given.
-  const TensorInfo* info() const noexcept { return companion_ ? &companion_->info() : nullptr; }
-  bool has_dtype(DType dtype) const { return companion_ && companion_->has_dtype(dtype); }
+  const TensorInfo* info() const noexcept { return auxiliary_ ? &auxiliary_->info() : nullptr; }
+  bool has_dtype(DType dtype) const { return auxiliary_ && auxiliary_->has_dtype(dtype); }
 
  private:
   bool plus_one_;
-  std::optional<Companion> companion_;
+  std::optional<AuxiliaryInput> auxiliary_;
   bool is_read_ = false;
 };
 

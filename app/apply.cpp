@@ -13,9 +13,9 @@
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "lnorm/pipeline/sum_writer.hpp"
+#include "log_plan.hpp"
 #include "progress_line.hpp"
 #include "residual_input.hpp"
-#include "tell_route.hpp"
 
 namespace lnorm::app {
 
@@ -82,11 +82,11 @@ int apply(const ApplyArguments& arguments) {
     std::optional<SumWriter> sum;
     if (arguments.save_sum) sum.emplace(outputs.sink(1 + columns.size()), plan, work.threads);
     TensorSink& sink = outputs.sink(0);
-    const bool are_dealt =
+    const bool are_distributed =
         ranks.count() > 1 && (!sum || sum->takes_parts()) &&
         (plan.route.in_parts || std::all_of(observers.begin(), observers.end(),
                                             [](const auto* o) { return o->takes_parts(); }));
-    tell_route(work, plan, source, &sink, kernel.name, are_dealt);
+    log_plan(work, plan, source, &sink, kernel.name, are_distributed);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           source.info());
     const RunOptions options{work.threads, progress.callback(), &ranks};

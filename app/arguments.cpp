@@ -12,7 +12,6 @@
 #include <memory>
 #include <vector>
 
-#include "complain.hpp"
 #include "generate/generate.hpp"
 #include "help_formatter.hpp"
 #include "hints.hpp"
@@ -22,10 +21,11 @@
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/os.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
-#include "lnorm/pipeline/crew.hpp"
+#include "lnorm/pipeline/executor.hpp"
 #include "option_groups.hpp"
 #include "page_output.hpp"
 #include "parse_values.hpp"
+#include "print_error.hpp"
 
 namespace lnorm::app {
 
@@ -761,7 +761,7 @@ int print_help(const CLI::App& app, const CLI::Success& help) {
   app.exit(help);
   std::cout.flush();
   if (std::cout.good() || errno == EPIPE) return 0;
-  return complain(concat("standard output: ", std::strerror(errno)));
+  return print_error(concat("standard output: ", std::strerror(errno)));
 }
 
 constexpr std::array kCommands{"apply", "stats",   "compare", "softmax",

@@ -9,7 +9,6 @@
 #include "affine_inputs.hpp"
 #include "commands.hpp"
 #include "compare_sets.hpp"
-#include "complain.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -21,10 +20,11 @@
 #include "lnorm/report/comparison_report.hpp"
 #include "lnorm/report/page/comparison_page.hpp"
 #include "lnorm/report/set_comparison_text.hpp"
+#include "log_plan.hpp"
+#include "outlier_sections.hpp"
 #include "page_output.hpp"
+#include "print_error.hpp"
 #include "progress_line.hpp"
-#include "standout_sections.hpp"
-#include "tell_route.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -47,13 +47,13 @@ Criteria criteria_of(const CompareArguments& arguments, const ToleranceOfNames* 
 }
 
 Comparison compare_two(Comparer& comparer, const CompareArguments& arguments, TensorSource& actual,
-                       TensorSource& expected, const ToleranceOfNames* own, const Listed& listed,
-                       const RunOptions& options) {
+                       TensorSource& expected, const ToleranceOfNames* own,
+                       const ListLimits& limits, const RunOptions& options) {
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = resolve_axes(actual.info(), *arguments.axes);
   return comparer.compare(actual, expected,
                           criteria_of(arguments, own, actual.info().dtype, expected.info().dtype),
-                          listed, options, row_axes);
+                          limits, options, row_axes);
 }
 
 bool has_page(const CompareArguments& arguments) { return !arguments.page.path.empty(); }
@@ -66,29 +66,30 @@ Comparison compare_files(const CompareArguments& arguments, const Selected& firs
                          const Selected& second) {
   const WorkArguments& work = arguments.work;
   const auto [actual, expected] = open_pair(arguments, first, second);
-  const auto makes_detour = [](const TensorSource& source) {
-    return make_c_order_plan(source.info()).makes_detour(source.has_positions());
+  const auto uses_temporary_file = [](const TensorSource& source) {
+    return make_c_order_plan(source.info()).uses_temporary_file(source.has_random_access());
   };
-  const bool detour = makes_detour(*actual) || makes_detour(*expected);
+  const bool is_spooled = uses_temporary_file(*actual) || uses_temporary_file(*expected);
   if (work.verbose) {
-    const int threads = crew_of_comparison(actual->info(), work.threads).threads();
-    const bool are_dealt =
-        !has_page(arguments) && !detour && actual->has_positions() && expected->has_positions();
-    tell(concat("in blocks of ", kComparedElements, " elements, ", counted(threads, "thread"),
-                ranks_text(work, are_dealt),
-                detour ? ", by way of a temporary file: an input is in Fortran order" : ""));
+    const int threads = executor_for_comparison(actual->info(), work.threads).threads();
+    const bool are_distributed = !has_page(arguments) && !is_spooled &&
+                                 actual->has_random_access() && expected->has_random_access();
+    print_note(
+        concat("in blocks of ", kComparedElements, " elements, ", counted(threads, "thread"),
+               ranks_text(work, are_distributed),
+               is_spooled ? ", by way of a temporary file: an input is in Fortran order" : ""));
   }
   const TensorInfo& info = expected->info();
   if (actual->info().dtype != arguments.as) check_as(arguments.as, info);
   ProgressLine progress(work.progress, info);
   const std::size_t max_diffs = mismatches_listed(arguments);
-  Listed listed{max_diffs, arguments.worst.value_or(5), arguments.by.value_or(WorstBy::ulp)};
+  ListLimits limits{max_diffs, arguments.worst.value_or(5), arguments.by.value_or(WorstBy::ulp)};
   if (has_page(arguments)) {
-    listed.mismatches = arguments.max_diffs.value_or(5);  // which text lists only if asked to
-    listed.map.emplace();
+    limits.mismatches = arguments.max_diffs.value_or(5);  // which text lists only if asked to
+    limits.map.emplace();
   }
   Comparer comparer;
-  return compare_two(comparer, arguments, *actual, *expected, nullptr, listed,
+  return compare_two(comparer, arguments, *actual, *expected, nullptr, limits,
                      {work.threads, progress.callback(), work.ranks});
 }
 
@@ -175,7 +176,7 @@ class PairSections {
   }
 
  private:
-  StandoutSections sections_{kMostSections};
+  OutlierSections sections_{kMaxSections};
 };
 
 int compare_single(const CompareArguments& arguments, const Selection& actual,
@@ -204,24 +205,24 @@ int compare_single(const CompareArguments& arguments, const Selection& actual,
 int compare_several(const CompareArguments& arguments, const Selection& actual,
                     const Selection& expected) {
   refuse_options_of_details(arguments);
-  Listed listed{0, 0, arguments.by.value_or(WorstBy::ulp)};
+  ListLimits limits{0, 0, arguments.by.value_or(WorstBy::ulp)};
   if (arguments.report == Report::json || has_page(arguments)) {
-    listed.mismatches = arguments.max_diffs.value_or(5);
-    listed.worst = arguments.worst.value_or(5);
+    limits.mismatches = arguments.max_diffs.value_or(5);
+    limits.worst = arguments.worst.value_or(5);
   }
   const bool is_first = arguments.work.ranks->is_first();
   std::optional<PageOutput> output;
   PairSections sections;
   if (has_page(arguments)) {
     if (is_first) output.emplace("--page", arguments.page);
-    listed.map = kSmallMap;
+    limits.map = kSmallMap;
   }
   Comparer comparer;
   const SetComparison set = compare_sets(
       arguments, actual, expected,
       [&](TensorSource& a, TensorSource& b, const ToleranceOfNames* own,
           const RunOptions& options) {
-        return compare_two(comparer, arguments, a, b, own, listed, options);
+        return compare_two(comparer, arguments, a, b, own, limits, options);
       },
       [&](std::size_t number, PairComparison& pair) {
         if (output) sections.add(number, pair);
@@ -248,7 +249,7 @@ int compare(const CompareArguments& arguments) {
   }
   if (arguments.by && arguments.worst == std::size_t{0}) {
     throw Error(
-        "--by says what the worst are, and --worst 0 that none is listed, expected one of them");
+        "--by says what the worst are, and --worst 0 that none is limits, expected one of them");
   }
   refuse_streams(*arguments.work.ranks, {arguments.actual, arguments.expected});
   const ReadOptions reading{

@@ -9,16 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "complain.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/pipeline/compare.hpp"
-#include "lnorm/pipeline/dealing.hpp"
+#include "lnorm/pipeline/work_distribution.hpp"
 #include "lnorm/report/criteria_text.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "parse_values.hpp"
+#include "print_error.hpp"
 #include "progress_line.hpp"
 
 namespace lnorm::app {
@@ -211,7 +211,7 @@ struct NumberedComparison {
   Comparison comparison;
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(number, comparison);
   }
 };
@@ -247,8 +247,8 @@ SetComparison compare_sets(const CompareArguments& arguments, const Selection& a
     fail_empty(arguments, actual, expected);
   }
   if (arguments.work.verbose) {
-    tell(concat(counted(static_cast<long long>(pairs.pairs.size()), "pair"),
-                " one after another, in blocks of ", kComparedElements, " elements"));
+    print_note(concat(counted(static_cast<long long>(pairs.pairs.size()), "pair"),
+                      " one after another, in blocks of ", kComparedElements, " elements"));
   }
   result.pairs.resize(pairs.pairs.size());
   ProgressOfPairs progress(arguments.work.progress, expected.name, pairs.pairs.size());
@@ -259,9 +259,9 @@ SetComparison compare_sets(const CompareArguments& arguments, const Selection& a
   check_same(all, concat(actual.name, " and ", expected.name),
              identities_of(pairs.pairs, order, sizes), "pair");
   // Error maps stay in the rank that makes them.
-  const Dealing dealing(all, arguments.page.path.empty() ? Deal::by_size : Deal::together,
-                        sizes.bytes);
-  std::vector<NumberedComparison> dealt;  // those of this rank, unless it is the first
+  const WorkDistribution distribution(
+      all, arguments.page.path.empty() ? Deal::by_size : Deal::together, sizes.bytes);
+  std::vector<NumberedComparison> distributed;  // those of this rank, unless it is the first
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::size_t number = order[i];
     const Pair& pair = pairs.pairs[number];
@@ -270,7 +270,7 @@ SetComparison compare_sets(const CompareArguments& arguments, const Selection& a
     PairComparison& compared = result.pairs[number];
     compared = {pair.name, a.name, b.name, {}, {}};
     // All ranks tell what none can read, and rank 0 is heard.
-    Ranks* const ranks = sizes.are_unreadable[i] ? &all : dealing.ranks_of(i);
+    Ranks* const ranks = sizes.are_unreadable[i] ? &all : distribution.ranks_of(i);
     if (ranks == nullptr) continue;
     try {
       const auto [left, right] = open_pair(arguments, a, b);
@@ -283,16 +283,16 @@ SetComparison compare_sets(const CompareArguments& arguments, const Selection& a
       // What one rank alone may have found is no matter of this pair: the others do not know of it.
       const bool is_known = all.count() == 1 || sizes.are_unreadable[i];
       if (!arguments.keep_going || !is_known) throw;
-      complain(error.what(), error.hint());
+      print_error(error.what(), error.hint());
       compared.error = error.what();
     }
-    if (ranks != &all && !all.is_first()) dealt.push_back({number, *compared.comparison});
+    if (ranks != &all && !all.is_first()) distributed.push_back({number, *compared.comparison});
   }
   actual.finish();
   expected.finish();
-  gather(all, dealt);
+  gather(all, distributed);
   if (!all.is_first()) return result;
-  for (NumberedComparison& of_pair : dealt) {
+  for (NumberedComparison& of_pair : distributed) {
     result.pairs[of_pair.number].comparison = std::move(of_pair.comparison);
   }
   if (arguments.as) check_as_of_sets(arguments.as, result);

@@ -8,7 +8,7 @@
 #include "arguments.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/measure/set_comparison.hpp"
-#include "lnorm/pipeline/crew.hpp"
+#include "lnorm/pipeline/executor.hpp"
 
 namespace lnorm::app {
 

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <utility>
 
-#include "complain.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/raw_tensor.hpp"
+#include "print_error.hpp"
 
 namespace lnorm::app {
 
@@ -37,7 +37,7 @@ int for_each_line(const TensorLines& next, Outputs& outputs, const Work& work) {
       throw;
     } catch (const Error& error) {
       if (!work.keep_going) throw;
-      status = complain(error.what(), error.hint());
+      status = print_error(error.what(), error.hint());
     }
   }
   outputs.commit();
@@ -71,11 +71,13 @@ class Loop {
     check_same(*work_.ranks, selection_.name, identities_, "tensor");
     if (status_ != 0 && tensors_.empty()) return status_;
     if (selection_.several) outputs_.announce(selection_, infos_);
-    const bool deals = selection_.several && all_agree(*work_.ranks, outputs_.have_positions());
-    const Dealing dealing(*work_.ranks, deals ? work_.deal : Deal::together, bytes_);
+    const bool distributes =
+        selection_.several && all_of(*work_.ranks, outputs_.have_random_access());
+    const WorkDistribution distribution(*work_.ranks, distributes ? work_.deal : Deal::together,
+                                        bytes_);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       attempt([&] {
-        Ranks* const ranks = dealing.ranks_of(i);
+        Ranks* const ranks = distribution.ranks_of(i);
         ranks != nullptr ? do_tensor(i, *ranks) : skip_tensor(i);
         ++done_;
       });
@@ -139,7 +141,7 @@ class Loop {
   // In a handler.
   void tell_or_throw(const Error& error) {
     if (!work_.keep_going || !selection_.several) throw;
-    status_ = complain(error.what(), error.hint());
+    status_ = print_error(error.what(), error.hint());
   }
 
   const Selection& selection_;
@@ -185,10 +187,10 @@ void check_as(std::optional<DType> as, const TensorInfo& x) {
 }
 
 void check_empty_rows(const Plan& plan, const std::string& name, std::string_view what) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 24;
-  if (plan.row_length > 0 || plan.rows <= kMost) return;
+  constexpr std::int64_t kMax = std::int64_t{1} << 24;
+  if (plan.row_length > 0 || plan.rows <= kMax) return;
   throw Error(concat(printable(name), ": ", what, ' ', plan.rows,
-                     " rows of no elements, expected at most ", kMost));
+                     " rows of no elements, expected at most ", kMax));
 }
 
 }  // namespace lnorm::app

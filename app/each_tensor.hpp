@@ -8,8 +8,8 @@
 #include "arguments.hpp"
 #include "chosen_rows.hpp"
 #include "lnorm/io/open_tensor.hpp"
-#include "lnorm/pipeline/dealing.hpp"
 #include "lnorm/pipeline/plan.hpp"
+#include "lnorm/pipeline/work_distribution.hpp"
 #include "outputs.hpp"
 
 // The loop over tensors, of every command: plan all, open the outputs, work on one after another, commit.

@@ -19,10 +19,10 @@
 #include "lnorm/report/explanation_json.hpp"
 #include "lnorm/report/explanation_text.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "log_plan.hpp"
 #include "parse_values.hpp"
 #include "progress_line.hpp"
 #include "residual_input.hpp"
-#include "tell_route.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -79,7 +79,7 @@ class LentSource final : public TensorSource {
 
   void read(std::vector<std::byte>& to, std::size_t bytes) override { source_.read(to, bytes); }
   void skip(std::int64_t bytes) override { source_.skip(bytes); }
-  bool has_positions() const noexcept override { return source_.has_positions(); }
+  bool has_random_access() const noexcept override { return source_.has_random_access(); }
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
     source_.read_at(position, to);
   }
@@ -108,7 +108,7 @@ class Explainer {
     const Plan all = plan(x, name);
     const Affine& affine = affine_inputs_.of(all, x, name);
     auto rows = residual_.add_to(std::move(input.source), all.out, arguments_.work.threads);
-    if (all.rows > 1 && !rows->has_positions()) rows = spooled(*rows);
+    if (all.rows > 1 && !rows->has_random_access()) rows = spooled(*rows);
     for (std::int64_t row = 0; row < all.rows; ++row) {
       const auto one = rows_of(std::make_unique<LentSource>(*rows), all.axes, row, 1);
       explain_row(*one, whole_of(x), all.out, affine);
@@ -142,7 +142,7 @@ class Explainer {
     const Plan plan = make_plan(row.info(), normalization.options, out);
     WorkArguments work = arguments_.work;
     work.threads = 1;
-    tell_route(work, plan, row, nullptr, kernel_.name);
+    log_plan(work, plan, row, nullptr, kernel_.name);
     {
       ProgressLine progress(work.progress, row.info());
       result.row =

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "affine_inputs.hpp"
+#include "auxiliary_input.hpp"
 #include "commands.hpp"
-#include "companion.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "log_plan.hpp"
 #include "progress_line.hpp"
 #include "residual_input.hpp"
-#include "tell_route.hpp"
 
 namespace lnorm::app {
 
@@ -35,8 +35,8 @@ class Gradients {
   explicit Gradients(const GradArguments& arguments)
       : arguments_(arguments),
         kernel_(find_kernel(arguments.normalization.kernel)),
-        wishes_{arguments.dx.has_value(), arguments.dweight.has_value(),
-                arguments.dbias.has_value()},
+        requested_{arguments.dx.has_value(), arguments.dweight.has_value(),
+                   arguments.dbias.has_value()},
         residual_(arguments.normalization, as()),
         dy_("--dy", arguments.dy, as()),
         weight_("--weight", arguments.normalization.weight, as(),
@@ -49,8 +49,8 @@ class Gradients {
   std::vector<TensorInfo> results(const TensorInfo& x, const InputName& name) {
     const GradPlan plan = check(x, name);
     std::vector<TensorInfo> results;
-    if (wishes_.dx) results.push_back(plan.rows.result());
-    results.resize(results.size() + (wishes_.dweight ? 1 : 0) + (wishes_.dbias ? 1 : 0),
+    if (requested_.dx) results.push_back(plan.rows.result());
+    results.resize(results.size() + (requested_.dweight ? 1 : 0) + (requested_.dbias ? 1 : 0),
                    parameters(plan.rows));
     return results;
   }
@@ -60,8 +60,8 @@ class Gradients {
     const auto x =
         residual_.add_to(std::move(input.source), plan.rows.out, arguments_.work.threads);
     if (weight_.is_unread()) weight_term_ = weight_.read();
-    const auto open = [&](Companion& companion) {
-      return rows_beside(x->info(), companion.open());
+    const auto open = [&](AuxiliaryInput& auxiliary) {
+      return rows_beside(x->info(), auxiliary.open());
     };
     const auto dy = open(dy_);
     const auto mean = mean_ ? open(*mean_) : nullptr;
@@ -72,13 +72,15 @@ class Gradients {
       return is_wanted ? &outputs.sink(next++) : nullptr;
     };
     GradSinks sinks;
-    sinks.dx = sink_if(wishes_.dx);
-    sinks.dweight = sink_if(wishes_.dweight);
-    sinks.dbias = sink_if(wishes_.dbias);
+    sinks.dx = sink_if(requested_.dx);
+    sinks.dweight = sink_if(requested_.dweight);
+    sinks.dbias = sink_if(requested_.dbias);
     const WorkArguments& work = arguments_.work;
-    const bool are_dealt = ranks.count() > 1 && can_deal(sources, plan) &&
-                           (sinks.dx == nullptr || can_deal(*sinks.dx, plan.rows.route.out));
-    tell_route(work, plan.rows, {makes_detour(plan, sources, sinks.dx), are_dealt}, kernel_.name);
+    const bool are_distributed =
+        ranks.count() > 1 && can_distribute(sources, plan) &&
+        (sinks.dx == nullptr || can_distribute(*sinks.dx, plan.rows.route.out));
+    log_plan(work, plan.rows, {uses_temporary_file(plan, sources, sinks.dx), are_distributed},
+             kernel_.name);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           x->info());
     run_grad(sources, plan, kernel_, weight_term_, parameters(plan.rows), sinks,
@@ -97,12 +99,12 @@ class Gradients {
   }
 
   GradPlan check(const TensorInfo& x, const InputName& name) {
-    check_companions(x, name, [&] {
-      for (Companion* const companion : companions()) {
-        companion->find(name);
-        if (name.several && companion->is_read_once()) {
+    check_auxiliary_inputs(x, name, [&] {
+      for (AuxiliaryInput* const auxiliary : auxiliarys()) {
+        auxiliary->find(name);
+        if (name.several && auxiliary->is_read_once()) {
           throw Error(
-              concat(companion->info().name, " can be read for one input alone, found several"));
+              concat(auxiliary->info().name, " can be read for one input alone, found several"));
         }
       }
     });
@@ -110,8 +112,8 @@ class Gradients {
     GradientInputs inputs{residual_.check(x, dtype, name), elements_beside(x, dy_.info())};
     if (mean_) inputs.mean = row_numbers_beside(x, mean_->info());
     if (rstd_) inputs.rstd = row_numbers_beside(x, rstd_->info());
-    GradPlan plan = make_grad_plan(inputs, arguments_.normalization.options, dtype, wishes_);
-    check_companions(x, name, [&] { weight_.check(plan.rows, name); });
+    GradPlan plan = make_grad_plan(inputs, arguments_.normalization.options, dtype, requested_);
+    check_auxiliary_inputs(x, name, [&] { weight_.check(plan.rows, name); });
     check_as(x);
     return plan;
   }
@@ -119,36 +121,37 @@ class Gradients {
   // Throws Error if --as is given, but is for none of the tensors.
   void check_as(const TensorInfo& x) {
     if (!as() || weight_.has_dtype(*as()) || residual_.has_dtype(*as())) return;
-    for (const Companion* const companion : companions()) {
-      if (companion->has_dtype(*as())) return;
+    for (const AuxiliaryInput* const auxiliary : auxiliarys()) {
+      if (auxiliary->has_dtype(*as())) return;
     }
     app::check_as(as(), x);
   }
 
-  std::vector<Companion*> companions() {
-    std::vector<Companion*> given{&dy_};
+  std::vector<AuxiliaryInput*> auxiliarys() {
+    std::vector<AuxiliaryInput*> given{&dy_};
     if (mean_) given.push_back(&*mean_);
     if (rstd_) given.push_back(&*rstd_);
     return given;
   }
 
-  static bool makes_detour(const GradPlan& plan, const GradSources& sources, const TensorSink* dx) {
-    const auto detours = [](const Passage& passage, const auto* tensor) {
-      return tensor != nullptr && passage.makes_detour(tensor->has_positions());
+  static bool uses_temporary_file(const GradPlan& plan, const GradSources& sources,
+                                  const TensorSink* dx) {
+    const auto detours = [](const IoPath& io_path, const auto* tensor) {
+      return tensor != nullptr && io_path.uses_temporary_file(tensor->has_random_access());
     };
     const Route& route = plan.rows.route;
     return detours(route.in, &sources.x) || detours(plan.dy, &sources.dy) ||
            detours(plan.mean, sources.mean) || detours(plan.rstd, sources.rstd) ||
-           detours(route.out, dx) || (dx != nullptr && dx->surveys());
+           detours(route.out, dx) || (dx != nullptr && dx->needs_prescan());
   }
 
   const GradArguments& arguments_;
   const Kernel& kernel_;
-  GradientWishes wishes_;
+  RequestedGradients requested_;
   ResidualInput residual_;
-  Companion dy_;
-  std::optional<Companion> mean_;
-  std::optional<Companion> rstd_;
+  AuxiliaryInput dy_;
+  std::optional<AuxiliaryInput> mean_;
+  std::optional<AuxiliaryInput> rstd_;
   AffineInput weight_;
   AffineTerm weight_term_;
 };

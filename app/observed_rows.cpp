@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "log_plan.hpp"
 #include "progress_line.hpp"
-#include "tell_route.hpp"
 
 namespace lnorm::app {
 
@@ -31,7 +31,7 @@ void ObservedRows::run(std::unique_ptr<TensorSource> input, const InputName& nam
     kernel_.layer_norm(rows, y, affine, plan.formula, statistics);
   };
   RowObserver* const observers[] = {&observer(plan)};
-  tell_route(work_, plan, source, nullptr, kernel_.name);
+  log_plan(work_, plan, source, nullptr, kernel_.name);
   {
     ProgressLine progress(work_.progress, x);
     lnorm::run(source, plan, transform, observers, nullptr,

@@ -406,10 +406,10 @@ void add_threads(CLI::App& app, int& threads) {
   add_parsed(
       app, "--threads",
       [&threads](const std::string& text) {
-        constexpr std::int64_t kMost = 256;
+        constexpr std::int64_t kMax = 256;
         const std::int64_t count = parse_integer("--threads", text);
-        if (count < 1 || count > kMost) {
-          throw Error(concat("--threads: ", count, " is out of range, expected 1 to ", kMost));
+        if (count < 1 || count > kMax) {
+          throw Error(concat("--threads: ", count, " is out of range, expected 1 to ", kMax));
         }
         threads = static_cast<int>(count);
       },

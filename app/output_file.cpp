@@ -34,10 +34,10 @@ class OnlyTensor final : public TensorSink {
       : set_(std::move(set)), sink_(set_->begin(tensor)) {}
 
   std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
-                                    std::string& room) const override {
-    return sink_->encode(position, elements, room);
+                                    std::string& buffer) const override {
+    return sink_->encode(position, elements, buffer);
   }
-  bool has_positions() const noexcept override { return sink_->has_positions(); }
+  bool has_random_access() const noexcept override { return sink_->has_random_access(); }
   void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
     sink_->write_at(position, elements);
   }
@@ -76,7 +76,7 @@ OutputFile::OutputFile(const OutputName& name, const OutputArguments& arguments,
     : place_(name), arguments_(arguments), several_(several), drops_(!ranks.is_first()) {
   const std::string title = concat(name.option, ' ', name.path);
   bool to_folder = is_folder(name.path, several);
-  share_first(ranks, to_folder);
+  broadcast(ranks, to_folder);
   if (!to_folder) {
     open_file(title, ranks);
   } else if (!drops_) {
@@ -93,7 +93,7 @@ void OutputFile::open_file(const std::string& title, Ranks& ranks) {
     temporary = file_->temporary().value_or("");
     refuses_raw_ = ranks.count() > 1 && temporary.empty();
   }
-  share_first(ranks, temporary);
+  broadcast(ranks, temporary);
   if (!ranks.is_first() && !temporary.empty()) file_.emplace(place_.path, temporary);
   if (file_ && place_.path != "-") file_->set_name(title);
 }
@@ -155,7 +155,7 @@ void OutputFile::begin(const OpenedTensor& input, const TensorInfo& tensor) {
                        " at positions, expected a file"),
                 concat(place_.option, " FILE"));
   }
-  if (is_nowhere() || (drops_ && !sink_->has_positions())) sink_ = std::make_unique<NoSink>();
+  if (is_nowhere() || (drops_ && !sink_->has_random_access())) sink_ = std::make_unique<NoSink>();
 }
 
 void OutputFile::begin_sink(const OpenedTensor& input, const TensorInfo& tensor) {
@@ -226,8 +226,8 @@ void OutputFile::outlive_reader() noexcept {
 }
 
 // What stands there for other formats, or where, depends on what stands before.
-bool OutputFile::has_positions() const {
-  return set_ && file_ && file_->has_positions() && format_ == Format::safetensors;
+bool OutputFile::has_random_access() const {
+  return set_ && file_ && file_->has_random_access() && format_ == Format::safetensors;
 }
 
 void OutputFile::take_over(bool writes) {

@@ -53,7 +53,7 @@ class OutputFile {
   bool fills_terminal() const noexcept { return format_ != Format::text && is_terminal(); }
 
   // Whether ranks can write tensors of their own that follow each other there.
-  bool has_positions() const;
+  bool has_random_access() const;
 
   // As of ByteSink.
   void take_over(bool writes);

@@ -97,9 +97,9 @@ void Outputs::check_effects() const {
   }
 }
 
-bool Outputs::have_positions() const {
+bool Outputs::have_random_access() const {
   return std::all_of(files_.begin(), files_.end(),
-                     [](const auto& file) { return file->has_positions(); });
+                     [](const auto& file) { return file->has_random_access(); });
 }
 
 void Outputs::write_alone(bool alone) {
@@ -117,7 +117,7 @@ void Outputs::flush() {
 void Outputs::commit() {
   if (files_.empty()) open(false);
   for (const auto& file : files_) file->finish();
-  meet(*ranks_);
+  barrier(*ranks_);
   std::for_each(files_.rbegin(), files_.rend(), [](const auto& file) { file->commit(); });
 }
 

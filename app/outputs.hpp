@@ -40,7 +40,7 @@ class Outputs {
   void flush();
 
   // Whether ranks can write announced tensors of their own.
-  bool have_positions() const;
+  bool have_random_access() const;
 
   // Before a tensor begins: whether this rank writes all of it, or what ranks write together, each its part.
   void write_alone(bool alone);

@@ -4,9 +4,9 @@
 #include <variant>
 
 #include "commands.hpp"
-#include "complain.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "print_error.hpp"
 
 namespace lnorm::app {
 
@@ -38,7 +38,7 @@ struct Run {
   int alone(int (*command)(const Arguments&), const Arguments& arguments) const {
     if constexpr (requires { arguments.work; }) {
       if (arguments.work.verbose && ranks.count() > 1) {
-        tell(concat("1 of ", ranks.count(), " ranks"));
+        print_note(concat("1 of ", ranks.count(), " ranks"));
       }
     }
     return ranks.is_first() ? command(arguments) : 0;
@@ -67,7 +67,7 @@ Ending run_command(int argc, const char* const* argv, const Program& program, Ra
 
 int run_program(int argc, const char* const* argv) {
   const Ending ending = run_command(argc, argv, kLnorm, sole_rank());
-  return ending.message.empty() ? ending.status : complain(ending.message, ending.hint);
+  return ending.message.empty() ? ending.status : print_error(ending.message, ending.hint);
 }
 
 }  // namespace lnorm::app

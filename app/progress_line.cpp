@@ -47,11 +47,11 @@ void ProgressLine::show(std::int64_t elements) {
       concat(static_cast<int>(100 * share), "%, ", std::ceil(seconds / share - seconds), " s left");
   // A line that wraps could not be taken back.
   const std::string line = concat(name_, ": ", far);
-  const std::size_t room = standard_error_width();
+  const std::size_t buffer = standard_error_width();
   std::cerr << kClearLine
-            << (line.size() < room  ? line
-                : far.size() < room ? far
-                                    : "")
+            << (line.size() < buffer  ? line
+                : far.size() < buffer ? far
+                                      : "")
             << std::flush;
   drawn_ = true;
 }

@@ -12,11 +12,11 @@
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/pipeline/picture.hpp"
+#include "lnorm/pipeline/report_data.hpp"
 #include "lnorm/report/page/tensor_page.hpp"
 #include "observed_rows.hpp"
+#include "outlier_sections.hpp"
 #include "page_output.hpp"
-#include "standout_sections.hpp"
 
 namespace lnorm::app {
 
@@ -24,8 +24,8 @@ namespace {
 
 // Many sections would make a page that is slow to open.
 constexpr std::size_t kFewTensors = 6;
-constexpr PictureSize kSmall{
-    .grid_rows = 40, .grid_columns = 64, .bands = 80, .points = 96, .standouts = 1};
+constexpr ReportDataSize kSmall{
+    .grid_rows = 40, .grid_columns = 64, .bands = 80, .points = 96, .outlier_rows = 1};
 
 // How much a tensor stands out: with NaN or infinity, then by its largest |x|.
 std::vector<double> rank_of(const page::TensorLine& line) {
@@ -59,9 +59,9 @@ int report(const ReportArguments& arguments) {
   const bool few = selection != nullptr && selection->tensors.size() <= kFewTensors;
   if (arguments.all && !several) throw Error("--all has no effect: there is one tensor");
   PageOutput output("-o", arguments.page);
-  const PictureSize size = few ? PictureSize() : kSmall;
+  const ReportDataSize size = few ? ReportDataSize() : kSmall;
   ObservedRows rows(arguments.input, arguments.normalization, arguments.work);
-  StandoutSections sections(arguments.all ? static_cast<std::size_t>(-1) : kMostSections);
+  OutlierSections sections(arguments.all ? static_cast<std::size_t>(-1) : kMaxSections);
   std::map<std::string, std::deque<std::size_t>> numbers = numbers_of(selection);
   std::map<std::size_t, page::TensorLine> lines;  // by their numbers
   const std::vector<std::string>& names = arguments.input.names;
@@ -76,21 +76,21 @@ int report(const ReportArguments& arguments) {
        },
        [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
          const TensorInfo x = tensor.source->info();
-         std::optional<PictureObserver> observer;
+         std::optional<ReportDataObserver> observer;
          rows.run(std::move(tensor.source), name, [&](const Plan& plan) -> RowObserver& {
            return observer.emplace(plan, size, arguments.softmax);
          });
-         TensorPicture picture = observer->picture(x);
-         rows.describe(picture.stats);
+         TensorReportData report_data = observer->report_data(x);
+         rows.describe(report_data.stats);
          const std::size_t number =
              selection != nullptr ? take_front(numbers[name.title]) : lines.size();
          // Of JSON Lines each has its number.
          const std::string& shown = selection != nullptr ? name.title : x.name;
-         page::TensorLine line = page::line_of(shown, picture);
-         if (!several) title = picture.stats.x.name;
+         page::TensorLine line = page::line_of(shown, report_data);
+         if (!several) title = report_data.stats.x.name;
          sections.add(number, rank_of(line),
                       page::tensor_section(several ? concat("tensor-", number) : "tensor",
-                                           several ? shown : "", picture));
+                                           several ? shown : "", report_data));
          lines.emplace(number, std::move(line));
        },
        arguments.input.keep_going,

@@ -16,29 +16,29 @@ void check_rounding_dtype(DType out) {
 
 ResidualInput::ResidualInput(const NormalizationArguments& arguments, std::optional<DType> as)
     : rounds_(arguments.round_sum) {
-  if (arguments.residual) companion_.emplace("--residual", *arguments.residual, as);
+  if (arguments.residual) auxiliary_.emplace("--residual", *arguments.residual, as);
 }
 
 TensorInfo ResidualInput::check(const TensorInfo& x, DType out, const InputName& name) {
-  if (!companion_) return x;
+  if (!auxiliary_) return x;
   if (rounds_) check_rounding_dtype(out);
-  check_companions(x, name, [&] { companion_->find(name); });
-  if (name.several && companion_->is_read_once()) {
-    throw Error(concat("--residual ", companion_->word(),
+  check_auxiliary_inputs(x, name, [&] { auxiliary_->find(name); });
+  if (name.several && auxiliary_->is_read_once()) {
+    throw Error(concat("--residual ", auxiliary_->word(),
                        " can be read for one input alone, found several"));
   }
-  return sum_info(x, elements_beside(x, companion_->info()), rounded_to(out));
+  return sum_info(x, elements_beside(x, auxiliary_->info()), rounded_to(out));
 }
 
 std::unique_ptr<TensorSource> ResidualInput::add_to(std::unique_ptr<TensorSource> x, DType out,
                                                     int threads) {
-  if (!companion_) return x;
-  auto residual = rows_beside(x->info(), companion_->open());
+  if (!auxiliary_) return x;
+  auto residual = rows_beside(x->info(), auxiliary_->open());
   return summed(std::move(x), std::move(residual), rounded_to(out), threads);
 }
 
 void ResidualInput::finish() const {
-  if (companion_) companion_->finish();
+  if (auxiliary_) auxiliary_->finish();
 }
 
 }  // namespace lnorm::app

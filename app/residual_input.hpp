@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "arguments.hpp"
-#include "companion.hpp"
+#include "auxiliary_input.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/io/tensor_source.hpp"
 
@@ -29,14 +29,14 @@ class ResidualInput {
   // Follows the last element.
   void finish() const;
 
-  bool has_dtype(DType dtype) const { return companion_ && companion_->has_dtype(dtype); }
+  bool has_dtype(DType dtype) const { return auxiliary_ && auxiliary_->has_dtype(dtype); }
 
  private:
   std::optional<DType> rounded_to(DType out) const {
     return rounds_ ? std::optional(out) : std::nullopt;
   }
 
-  std::optional<Companion> companion_;
+  std::optional<AuxiliaryInput> auxiliary_;
   bool rounds_;
 };
 

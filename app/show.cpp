@@ -14,7 +14,7 @@
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/layout/reorder.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
-#include "lnorm/pipeline/crew.hpp"
+#include "lnorm/pipeline/executor.hpp"
 #include "lnorm/report/member_table.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/text_sink.hpp"
@@ -50,7 +50,7 @@ void show_long_tensor(TensorSource& source, const ShowArguments& arguments, Tens
       const std::int64_t count = std::min(elements - done, kShowBlock);
       source.read(block, static_cast<std::size_t>(count) * item_size(info.dtype));
       make_native(block, info.dtype, info.byte_order);
-      text.survey(block);
+      text.prescan(block);
       spool.write(block);
       done += count;
       if (report) report(done);
@@ -66,7 +66,7 @@ void show_long_tensor(TensorSource& source, const ShowArguments& arguments, Tens
 void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink& out) {
   const TensorInfo& info = source.info();
   const auto sink = make_text_sink(out, info, arguments.print.options);
-  if (sink->surveys()) return show_long_tensor(source, arguments, *sink, out);
+  if (sink->needs_prescan()) return show_long_tensor(source, arguments, *sink, out);
   TorchText text(info.dtype, info.shape, arguments.print.options);
   const auto size = static_cast<std::int64_t>(item_size(info.dtype));
   const std::int64_t elements = element_count(info.shape);

@@ -6,8 +6,8 @@
 #include "commands.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/pipeline/run.hpp"
+#include "log_plan.hpp"
 #include "progress_line.hpp"
-#include "tell_route.hpp"
 
 namespace lnorm::app {
 
@@ -35,7 +35,7 @@ int softmax(const SoftmaxArguments& arguments) {
     TensorSource& source = *tensor.source;
     const Plan plan = make(source.info());
     TensorSink& sink = outputs.sink(0);
-    tell_route(work, plan, source, &sink, {}, ranks.count() > 1);
+    log_plan(work, plan, source, &sink, {}, ranks.count() > 1);
     ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
                           source.info());
     run(source, plan, transform, {}, &sink, {work.threads, progress.callback(), &ranks});

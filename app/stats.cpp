@@ -18,9 +18,9 @@
 #include "lnorm/report/stats_json.hpp"
 #include "lnorm/report/stats_text.hpp"
 #include "lnorm/report/tensor_stats_report.hpp"
+#include "log_plan.hpp"
 #include "observed_rows.hpp"
 #include "progress_line.hpp"
-#include "tell_route.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -94,7 +94,7 @@ struct TitledStats {
   TensorStats stats;
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(title, stats);
   }
 };
@@ -130,7 +130,7 @@ int report_tensors(const StatsArguments& arguments, const Selection& selection, 
        [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
          TensorSource& source = *tensor.source;
          const Plan rows = plan(source.info());
-         tell_route(work, rows, source, nullptr, {}, ranks.count() > 1);
+         log_plan(work, rows, source, nullptr, {}, ranks.count() > 1);
          ProgressLine progress(work.progress, source.info());
          TensorStats stats =
              measure_tensor(source, rows, {work.threads, progress.callback(), &ranks});

@@ -6,9 +6,9 @@
 #include <csignal>
 #include <iostream>
 
-#include "complain.hpp"
 #include "lnorm/io/os.hpp"
 #include "mpi_ranks.hpp"
+#include "print_error.hpp"
 #include "set_up_process.hpp"
 
 namespace {
@@ -47,5 +47,6 @@ int main(int argc, char** argv) {
     ending = ranks.end(lnorm::app::run_command(argc, argv, kProgram, ranks));
   }
   MPI_Finalize();
-  return ending.message.empty() ? ending.status : lnorm::app::complain(ending.message, ending.hint);
+  return ending.message.empty() ? ending.status
+                                : lnorm::app::print_error(ending.message, ending.hint);
 }

@@ -63,7 +63,7 @@ void MpiRanks::start_sending(int to, Tag tag, std::string bytes) {
 // The number of bytes, and then these.
 void MpiRanks::send(int to, std::string bytes) {
   std::size_t size = bytes.size();
-  start_sending(to, kData, pack(size));
+  start_sending(to, kData, serialize(size));
   if (size <= most_bytes_) {
     if (size > 0) start_sending(to, kData, std::move(bytes));
     return;
@@ -85,8 +85,8 @@ std::optional<std::string> MpiRanks::take_message(int from, Tag tag) {
   MPI_Mrecv(bytes.data(), size, MPI_BYTE, &message, &status);
   if (tag == kEnd) {
     Ending& ending = ends_[static_cast<std::size_t>(status.MPI_SOURCE)].emplace();
-    unpack(bytes, ending.status, ending.message, ending.hint,
-           hosts_[static_cast<std::size_t>(status.MPI_SOURCE)]);
+    deserialize(bytes, ending.status, ending.message, ending.hint,
+                hosts_[static_cast<std::size_t>(status.MPI_SOURCE)]);
   }
   return bytes;
 }
@@ -118,7 +118,7 @@ std::string MpiRanks::wait_for_message(int from) {
 
 std::string MpiRanks::receive(int from) {
   std::size_t size = 0;
-  unpack(wait_for_message(from), size);
+  deserialize(wait_for_message(from), size);
   std::string bytes;
   while (bytes.size() < size) {
     std::string part = wait_for_message(from);
@@ -132,7 +132,7 @@ Ending MpiRanks::end(const Ending& own) {
   std::string& here = hosts_[static_cast<std::size_t>(rank_)];
   for (int rank = 0; rank < count_; ++rank) {
     if (rank != rank_) {
-      start_sending(rank, kEnd, pack(told.status, told.message, told.hint, here));
+      start_sending(rank, kEnd, serialize(told.status, told.message, told.hint, here));
     }
   }
   // Nobody waits for what a rank that has failed was sent.

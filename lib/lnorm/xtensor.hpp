@@ -155,12 +155,12 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
     const bool moves = !plan.in_view.is_contiguous();
     const Tile all = plan.in_view.all();
     const auto rows_of = [&](const TensorInfo& info, const std::byte* data,
-                             std::vector<std::byte>& room) {
+                             std::vector<std::byte>& buffer) {
       const std::size_t item = item_size(info.dtype);
       if (moves) {
-        room.resize(all.bytes(item));
-        plan.in_view.gather(all, item, data, room.data(), plan.row_length);
-        data = room.data();
+        buffer.resize(all.bytes(item));
+        plan.in_view.gather(all, item, data, buffer.data(), plan.row_length);
+        data = buffer.data();
       }
       return RowsIn{data, info.dtype, info.byte_order, plan.rows, plan.row_length};
     };
@@ -177,17 +177,17 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
     if (moves) {
       plan.out_view.scatter(all, item_size(plan.out), dx_room.data(), plan.row_length, dx);
     }
-    const RowsAgain again{1, [&](const auto& see) {
+    const RowReplay again{1, [&](const auto& see) {
                             for (std::int64_t r = 0; r < plan.rows; ++r) {
                               const GradientPart row{row_of(x_rows, r), row_of(dy_rows, r), 0};
                               see(
                                   0, [&](const auto& see_part) { see_part(row); }, nullptr);
                             }
                           }};
-    const ColumnWishes wishes{true, true, weight_shape.empty(), dtype_of<P>()};
+    const RequestedColumns requested{true, true, weight_shape.empty(), dtype_of<P>()};
     const ParameterGradients found = parameter_gradients(
         {kernel, plan.in, dy_info.dtype, plan.out, plan.row_length, weight, plan.formula}, gathered,
-        wishes, again);
+        requested, again);
     const auto copy = [](const std::vector<double>& from, xt::xarray<P>& to) {
       std::transform(from.begin(), from.end(), to.begin(),
                      [](double number) { return static_cast<P>(number); });

@@ -67,7 +67,7 @@ void backward(benchmark::State& state, const lnorm::Kernel& kernel, std::int64_t
     return lnorm::RowsIn{reinterpret_cast<const std::byte*>(numbers.data() + first * width),
                          DType::float32, std::endian::native, count, width};
   };
-  const lnorm::RowsAgain again{
+  const lnorm::RowReplay again{
       1, [&](const auto& see) {
         for (std::int64_t r = 0; r < rows; ++r) {
           const lnorm::GradientPart row{rows_at(t.x, r, 1), rows_at(t.dy, r, 1)};

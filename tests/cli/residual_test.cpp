@@ -9,7 +9,7 @@
 #include "support/files.hpp"
 #include "support/process.hpp"
 
-// --residual, --save-sum and --round, as users meet them. What x + T gives must be what the program gives for the sum
+// --residual, --save-sum and --round, as users barrier them. What x + T gives must be what the program gives for the sum
 // that the test has computed.
 
 namespace {

@@ -10,7 +10,7 @@
 #include "support/files.hpp"
 #include "support/process.hpp"
 
-// --rows A:B, as users meet it: what is done part by part is what is done at once.
+// --rows A:B, as users barrier it: what is done part by part is what is done at once.
 
 namespace {
 

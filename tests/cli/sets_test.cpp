@@ -97,8 +97,9 @@ TEST_CASE("the first layer that differs is named", "[sets]") {
   }
 }
 
-TEST_CASE("weights come from the shards of a checkpoint, and results meet their reference by name",
-          "[sets]") {
+TEST_CASE(
+    "weights come from the shards of a checkpoint, and results barrier their reference by name",
+    "[sets]") {
   const Dump dump;
   CHECK(dump.output(
             "lnorm 'acts.npz:h.*.in' --weight 'model.safetensors.index.json:"

@@ -45,7 +45,7 @@ class MemorySource final : public lnorm::ByteSource {
  public:
   explicit MemorySource(std::string_view bytes) : ByteSource("x"), bytes_(bytes) {}
 
-  bool has_positions() const noexcept override { return true; }
+  bool has_random_access() const noexcept override { return true; }
 
  protected:
   std::size_t read_some(std::span<std::byte> to) override;

@@ -15,8 +15,8 @@ std::string written(const lnorm::TensorInfo& info, std::span<const std::byte> el
   const MemoryFile file;
   lnorm::ByteSink bytes(file.path());
   const auto sink = make_json_sink(bytes, info, lnorm::JsonNan::python);
-  std::string room;
-  if (!elements.empty()) sink->write(sink->encode(0, elements, room));
+  std::string buffer;
+  if (!elements.empty()) sink->write(sink->encode(0, elements, buffer));
   sink->finish();
   bytes.finish();
   return file.content();

@@ -47,8 +47,8 @@ std::string written(const Tensor& tensor) {
   const MemoryFile file;
   lnorm::ByteSink bytes(file.path());
   const auto sink = make_npy_sink(bytes, tensor.info);
-  std::string room;
-  sink->write(sink->encode(0, std::as_bytes(std::span(tensor.elements)), room));
+  std::string buffer;
+  sink->write(sink->encode(0, std::as_bytes(std::span(tensor.elements)), buffer));
   sink->finish();
   bytes.finish();
   return file.content();

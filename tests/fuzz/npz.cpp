@@ -17,9 +17,9 @@ namespace {
 using namespace fuzz;
 
 // An archive is opened for each of its members several times.
-constexpr std::size_t kMostOpened = 4;
+constexpr std::size_t kMaxOpened = 4;
 // What inflates to more, and is not looked at.
-constexpr std::size_t kMostContent = 65536;
+constexpr std::size_t kMaxContent = 65536;
 
 struct Tensor {
   lnorm::TensorInfo info;
@@ -125,8 +125,8 @@ class Archive {
       std::vector<std::byte> content;
       const auto member = lnorm::ZipArchive::open(archive_, index, "x");
       const auto claimed = static_cast<std::size_t>(member->remaining().value());
-      member->read(content, kMostContent + 1);
-      if (content.size() <= kMostContent) {
+      member->read(content, kMaxContent + 1);
+      if (content.size() <= kMaxContent) {
         require(is_told(bytes_, text(content)), "a member has the CRC-32 of the directory");
         if (content.size() != claimed) return std::nullopt;
       }
@@ -160,14 +160,14 @@ void check_member(const lnorm::TensorSet& set, const Archive& archive, std::size
   const auto content = archive.content(index);
   const auto tensor = read_member(set, index);
   require(are_alike(read_member(set, index), tensor), "a member gives the same tensor twice");
-  if (content && content->size() > kMostContent) return;
+  if (content && content->size() > kMaxContent) return;
   require(are_alike(tensor, content ? read_npy(*content) : std::nullopt),
           "a member is read like the file that it is");
   if (!tensor) return;
   require(listed.dtype == lnorm::name(tensor->info.dtype), "it is listed with its dtype");
   require(listed.shape == tensor->info.shape, "it is listed with its shape");
   const auto source = set.open(index);
-  if (!source->has_positions()) return;
+  if (!source->has_random_access()) return;
   require(read_backward(*source, tensor->elements.size()) == tensor->elements,
           "positions have the same elements");
   source->finish();
@@ -180,7 +180,7 @@ void check_archive(std::string_view bytes) {
   if (!set) return;
   const Archive archive(bytes);
   require(set->size() == archive.size(), "all members are listed");
-  for (std::size_t i = 0; i < std::min(archive.size(), kMostOpened); ++i) {
+  for (std::size_t i = 0; i < std::min(archive.size(), kMaxOpened); ++i) {
     check_member(*set, archive, i);
   }
 }

@@ -32,8 +32,8 @@ std::optional<Tensor> read(std::unique_ptr<lnorm::ByteSource> bytes) {
     require(static_cast<std::int64_t>(elements.size()) == lnorm::data_bytes(info),
             "there are as many elements as the shape says");
     lnorm::make_native(elements, info.dtype, info.byte_order);
-    std::string room;
-    const auto encoded = lnorm::encode_raw(elements, info.dtype, room);
+    std::string buffer;
+    const auto encoded = lnorm::encode_raw(elements, info.dtype, buffer);
     return Tensor{set->tensor_name(0),
                   info.dtype,
                   info.shape,

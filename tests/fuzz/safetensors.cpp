@@ -135,11 +135,11 @@ std::string written(const Tensor& tensor, const std::string& name) {
   info.name = name;
   const auto set = lnorm::make_safetensors_sink(bytes, {info});
   const auto sink = set->begin(info);
-  std::string room;
+  std::string buffer;
   std::string native = tensor.elements;
   lnorm::make_native(std::as_writable_bytes(std::span(native)), tensor.info.dtype,
                      tensor.info.byte_order);
-  sink->write(sink->encode(0, std::as_bytes(std::span(native)), room));
+  sink->write(sink->encode(0, std::as_bytes(std::span(native)), buffer));
   sink->finish();
   set->finish();
   bytes.finish();

@@ -17,7 +17,7 @@ int pass(Target* target, const std::string& bytes) {
   return target(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
 }
 
-// Passes all files of a folder, perhaps of one ending only; returns how many they were.
+// KernelTable all files of a folder, perhaps of one ending only; returns how many they were.
 int pass_all(Target* target, const std::string& folder, const std::string& ending = "") {
   int count = 0;
   for (const auto& entry : fs::directory_iterator(data_file(folder))) {

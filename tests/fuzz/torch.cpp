@@ -21,8 +21,8 @@ using namespace fuzz;
 // The storages '0', '1', ... of every archive that is made here, in bytes.
 constexpr std::size_t kStorageSizes[] = {24, 96, 8, 0, 240};
 // Views of few elements may say that they are many.
-constexpr std::int64_t kMostElements = 4096;
-constexpr std::size_t kMostOpened = 16;
+constexpr std::int64_t kMaxElements = 4096;
+constexpr std::size_t kMaxOpened = 16;
 
 std::vector<std::string> storages() {
   std::vector<std::string> result;
@@ -47,7 +47,7 @@ std::optional<std::vector<Found>> find(std::string_view pickle) {
     for (const auto& tensor : lnorm::find_torch_tensors(values, "x")) {
       try {
         result.push_back({tensor.name, lnorm::read_torch_tensor(values, tensor.value, "x")});
-      } catch (const lnorm::ForeignDType&) {
+      } catch (const lnorm::UnsupportedDType&) {
         continue;
       }
     }
@@ -103,7 +103,7 @@ void check_elements(const lnorm::TensorSet& set, std::size_t index, const lnorm:
 // As many as are few enough to be read.
 bool is_small(const lnorm::Shape& shape) {
   const auto count = lnorm::checked_product(shape);
-  return count && *count <= kMostElements;
+  return count && *count <= kMaxElements;
 }
 
 std::unique_ptr<lnorm::TensorSet> open_set(std::string_view file) {
@@ -125,7 +125,7 @@ void check_as_pickle(std::string_view bytes) {
   require(found || !set, "a pickle that is refused is refused in an archive, too");
   if (!set) return;
   std::size_t next = 0;
-  for (std::size_t i = 0; i < std::min(set->size(), kMostOpened); ++i) {
+  for (std::size_t i = 0; i < std::min(set->size(), kMaxOpened); ++i) {
     if (!set->describe(i).shape) continue;
     const auto& [name, view] = (*found)[next++];
     require(set->tensor_name(i) == name, "tensors are listed in their order");
@@ -138,7 +138,7 @@ void check_as_pickle(std::string_view bytes) {
 void check_file(std::string_view bytes) {
   const auto set = open_set(bytes);
   if (!set) return;
-  for (std::size_t i = 0; i < std::min(set->size(), kMostOpened); ++i) {
+  for (std::size_t i = 0; i < std::min(set->size(), kMaxOpened); ++i) {
     const lnorm::Member listed = set->describe(i);
     if (!listed.shape || !is_small(*listed.shape)) continue;
     try {

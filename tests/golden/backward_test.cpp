@@ -142,7 +142,7 @@ TEST_CASE("the gradients that PyTorch computes are reproduced", "[backward]") {
       lnorm::layer_norm_backward(kernel, x.rows(length, 0, rows), dy.rows(length, 0, rows),
                                  {reinterpret_cast<std::byte*>(actual.data()), DType::float64},
                                  term, golden.formula, saved_of(0), &columns);
-      lnorm::RowsAgain again;
+      lnorm::RowReplay again;
       again.for_each_row = [&](const auto& see) {
         for (std::size_t r = 0; r < rows; ++r) {
           const lnorm::ReadGradientRow read_row = [&](const auto& see_part) {

@@ -23,8 +23,8 @@ using lnorm::DType;
 using lnorm::Float16;
 using nlohmann::json;
 
-const std::vector<std::string> kGreatest{"greatest_absolute_difference",
-                                         "greatest_relative_difference", "greatest_ulp_distance"};
+const std::vector<std::string> kMax{"greatest_absolute_difference", "greatest_relative_difference",
+                                    "greatest_ulp_distance"};
 
 struct Tensor {
   std::string name;  // as compare is to call it
@@ -116,7 +116,7 @@ std::string json_of(const Tensor& tensor) {
 // Calls visitor with every part of a result that has an index and elements.
 template <class Visitor>
 void for_each_place(json& result, const Visitor& visitor) {
-  for (const std::string& key : kGreatest) {
+  for (const std::string& key : kMax) {
     if (!result.at(key).is_null()) visitor(result.at(key));
   }
   for (json& mismatch : result.at("mismatches")) visitor(mismatch);
@@ -171,7 +171,7 @@ void make_double(json& value) {
 
 // Of what may be written without a point.
 void make_doubles(json& result) {
-  for (const std::string& key : kGreatest) {
+  for (const std::string& key : kMax) {
     if (!result.at(key).is_null()) make_double(result.at(key).at("value"));
   }
   for (json& bound : result.at("tolerance")) make_double(bound);
@@ -304,7 +304,7 @@ Pair repeated(Pair pair, std::int64_t times) {
     const bool counts = criterion == "finite" || criterion == "tolerance";
     if (counts) multiply(failure.at("found"), times);
   }
-  for (const std::string& key : kGreatest) {
+  for (const std::string& key : kMax) {
     json& greatest = pair.result.at(key);
     if (!greatest.is_null()) greatest.at("index") = longer_index(greatest.at("index"), 0);
   }

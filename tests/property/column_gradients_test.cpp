@@ -52,7 +52,7 @@ struct Way {
 };
 
 lnorm::ParameterGradients gradients(const lnorm::Kernel& kernel, const Rows& rows,
-                                    const lnorm::ColumnWishes& wishes, const Way& way) {
+                                    const lnorm::RequestedColumns& requested, const Way& way) {
   const bool is_swapped = way.byte_order != std::endian::native;
   const auto bytes = [&](const Data& data) {
     return is_swapped ? property::swapped(data.bytes, data.dtype) : data.bytes;
@@ -85,7 +85,7 @@ lnorm::ParameterGradients gradients(const lnorm::Kernel& kernel, const Rows& row
   if (way.is_reversed) std::reverse(gathered.begin(), gathered.end());
   for (std::size_t i = 1; i < gathered.size(); ++i) gathered[0]->merge(*gathered[i]);
 
-  lnorm::RowsAgain again;
+  lnorm::RowReplay again;
   again.slots = 2;
   again.for_each_row = [&](const auto& see) {
     for (std::int64_t at = 0; at < rows.count; ++at) {
@@ -104,7 +104,7 @@ lnorm::ParameterGradients gradients(const lnorm::Kernel& kernel, const Rows& row
   };
   return lnorm::parameter_gradients(
       {kernel, rows.x.dtype, rows.dy.dtype, DType::float64, rows.length, weight, rows.formula},
-      *gathered[0], wishes, again);
+      *gathered[0], requested, again);
 }
 
 oracle::GradientRow oracle_of(const Rows& rows, std::int64_t r) {
@@ -146,7 +146,7 @@ void check(const Rows& rows, DType dtype) {
   for (const bool is_uniform : {false, true}) {
     oracle::Columns columns(static_cast<std::size_t>(rows.length), is_uniform);
     for (std::int64_t r = 0; r < rows.count; ++r) columns.add(oracle_of(rows, r));
-    const lnorm::ColumnWishes wishes{.uniform = is_uniform, .dtype = dtype};
+    const lnorm::RequestedColumns requested{.uniform = is_uniform, .dtype = dtype};
     const lnorm::ParameterGradients expected =
         expected_gradients(columns, is_uniform ? 1 : rows.length, dtype);
     for (const lnorm::Kernel& kernel : lnorm::kernels()) {
@@ -156,7 +156,7 @@ void check(const Rows& rows, DType dtype) {
                                                        .has_dx = true,
                                                        .byte_order = property::kOtherByteOrder}}) {
         CAPTURE(kernel.name, is_uniform, lnorm::name(dtype), way.block);
-        const lnorm::ParameterGradients actual = gradients(kernel, rows, wishes, way);
+        const lnorm::ParameterGradients actual = gradients(kernel, rows, requested, way);
         {
           INFO("dweight");
           compare(actual.dweight, expected.dweight);

@@ -96,8 +96,8 @@ struct Result {
 };
 
 struct Way {
-  bool source_positions;
-  bool sink_positions;
+  bool source_random_access;
+  bool sink_random_access;
   int threads;
   bool in_tiles = false;
 };
@@ -105,13 +105,14 @@ struct Way {
 template <class Run>
 Result result_of(const lnorm::TensorInfo& info, const std::vector<std::byte>& bytes,
                  const lnorm::Plan& plan, const Way& way, Run run) {
-  MemorySource source(info, bytes, way.source_positions);
+  MemorySource source(info, bytes, way.source_random_access);
   const auto sink = [&](std::size_t size) {
-    return way.sink_positions ? std::make_unique<MemorySink>(size) : std::make_unique<MemorySink>();
+    return way.sink_random_access ? std::make_unique<MemorySink>(size)
+                                  : std::make_unique<MemorySink>();
   };
   const auto y = sink(bytes.size());
   const auto rows = static_cast<std::size_t>(plan.rows);
-  const bool scattered = !plan.rows_in_order() && way.sink_positions;
+  const bool scattered = !plan.rows_in_order() && way.sink_random_access;
   MemorySink mean = scattered ? MemorySink(8 * rows) : MemorySink();
   MemorySink rstd = scattered ? MemorySink(8 * rows) : MemorySink();
   lnorm::RowWriter means(mean, plan, &lnorm::RowBlock::mean);
@@ -179,8 +180,8 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
     lnorm::Plan plan = lnorm::make_plan(info, options, {}, {.in_tiles = way.in_tiles});
     plan.wants_mean_and_rstd = true;
     if (way.in_tiles) plan.route.block_rows = 1 + plan.route.block_rows / 3;
-    CAPTURE(c.shape, c.axes, order == lnorm::MemoryOrder::fortran, way.source_positions,
-            way.sink_positions, way.threads, plan.route.in_parts, plan.route.in.transposes,
+    CAPTURE(c.shape, c.axes, order == lnorm::MemoryOrder::fortran, way.source_random_access,
+            way.sink_random_access, way.threads, plan.route.in_parts, plan.route.in.transposes,
             plan.route.rows, plan.route.block_rows);
     const Result result =
         result_of(info, as_bytes(file), plan, way,
@@ -196,7 +197,7 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
     CHECK((result.rstd == as_bytes(rstd)));
 
     // Softmax holds rows, however long they are.
-    MemorySource source(info, as_bytes(file), way.source_positions);
+    MemorySource source(info, as_bytes(file), way.source_random_access);
     MemorySink sink;
     const lnorm::Plan whole =
         lnorm::make_plan(info, options, {}, {.whole = true, .in_tiles = way.in_tiles});

@@ -13,12 +13,12 @@ std::uint16_t rounded(double value) noexcept {
   constexpr std::uint64_t kBias = (1 << (14 - mantissa_bits)) - 1;
   constexpr std::uint64_t kInfinity = 0x7fff >> mantissa_bits << mantissa_bits;
   constexpr int kDropped = 52 - mantissa_bits;
-  constexpr auto kLeastNormal = std::bit_cast<double>((1023 - kBias + 1) << 52);
+  constexpr auto kMinNormal = std::bit_cast<double>((1023 - kBias + 1) << 52);
   const auto bits = std::bit_cast<std::uint64_t>(value);
   const double magnitude = std::fabs(value);
   std::uint64_t result;
   if (std::isnan(value)) return kInfinity | 1 << (mantissa_bits - 1);
-  if (magnitude < kLeastNormal) {
+  if (magnitude < kMinNormal) {
     // Subnormal: the sum has no bit below the last one of the result, so the hardware rounds there.
     constexpr auto kAligner = std::bit_cast<double>((1023 - kBias + 1 + kDropped) << 52);
     result = std::bit_cast<std::uint64_t>(magnitude + kAligner) & ((2 << mantissa_bits) - 1);

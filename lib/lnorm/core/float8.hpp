@@ -32,7 +32,7 @@ namespace detail {
 
 // The exponent of the smallest normal number.
 template <class Float8>
-inline constexpr int kLeastNormal = 2 - (1 << (6 - Float8::kMantissaBits));
+inline constexpr int kMinNormal = 2 - (1 << (6 - Float8::kMantissaBits));
 
 // What the bits stand for.
 template <class Float8>
@@ -50,7 +50,7 @@ constexpr double value_of(unsigned bits) noexcept {
   const unsigned exponent = magnitude >> kMantissa;
   const unsigned significand = exponent == 0 ? fraction : fraction + (1U << kMantissa);
   const int scale =
-      kLeastNormal<Float8> - kMantissa + (exponent == 0 ? 0 : static_cast<int>(exponent) - 1);
+      kMinNormal<Float8> - kMantissa + (exponent == 0 ? 0 : static_cast<int>(exponent) - 1);
   const auto power = std::bit_cast<double>(static_cast<std::uint64_t>(1023 + scale) << 52);
   return (bits > 0x7f ? -1.0 : 1.0) * (static_cast<double>(significand) * power);
 }
@@ -67,14 +67,14 @@ inline constexpr std::array<double, 256> kValues = [] {
 template <class Float8>
 Float8 rounded_to(double value) noexcept {
   constexpr int kMantissa = Float8::kMantissaBits;
-  constexpr std::uint64_t kLeast = 1023 + kLeastNormal<Float8>;
+  constexpr std::uint64_t kMin = 1023 + kMinNormal<Float8>;
   constexpr double kFarBeyond = 0x1p20;
   const double magnitude = std::min(std::fabs(value), kFarBeyond);
-  const std::uint64_t exponent = std::max(std::bit_cast<std::uint64_t>(magnitude) >> 52, kLeast);
+  const std::uint64_t exponent = std::max(std::bit_cast<std::uint64_t>(magnitude) >> 52, kMin);
   const auto aligner = std::bit_cast<double>((exponent + 52 - kMantissa) << 52);
   const std::uint64_t significand =
       std::bit_cast<std::uint64_t>(magnitude + aligner) & ((4U << kMantissa) - 1);
-  const std::uint64_t bits = ((exponent - kLeast) << kMantissa) + significand;
+  const std::uint64_t bits = ((exponent - kMin) << kMantissa) + significand;
   const std::uint64_t sign = std::bit_cast<std::uint64_t>(value) >> 56 & 0x80;
   const auto result =
       static_cast<std::uint8_t>(sign | std::min<std::uint64_t>(bits, Float8::kBeyond));

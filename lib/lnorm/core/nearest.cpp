@@ -12,14 +12,14 @@ namespace lnorm {
 namespace {
 
 constexpr std::size_t kLongest = 100;  // what is longer is not misspelled, but copied
-constexpr std::size_t kMostEdits = 6;
+constexpr std::size_t kMaxEdits = 6;
 
 // How many characters must be inserted, left out, changed or swapped with their neighbors; limit if it is not less.
-// The word has at most kLongest characters, the limit is at most kMostEdits + 1.
+// The word has at most kLongest characters, the limit is at most kMaxEdits + 1.
 std::size_t edit_distance(std::string_view word, std::string_view other, std::size_t limit) {
   const std::size_t longer = std::max(word.size(), other.size());
   if (longer - std::min(word.size(), other.size()) >= limit) return limit;
-  using Row = std::array<std::size_t, kLongest + kMostEdits + 2>;
+  using Row = std::array<std::size_t, kLongest + kMaxEdits + 2>;
   std::array<Row, 3> rows{};
   for (std::size_t i = 0; i <= word.size(); ++i) {
     Row& row = rows[i % 3];
@@ -53,7 +53,7 @@ std::size_t most_edits(std::size_t size, Nearness nearness) {
   if (size < 3) return 0;
   const std::size_t most =
       nearness == Nearness::strict ? size / 5 : std::max<std::size_t>(1, size / 3);
-  return std::min(most, kMostEdits);
+  return std::min(most, kMaxEdits);
 }
 
 }  // namespace

@@ -31,12 +31,12 @@ int least_exponent(double value) noexcept {
 }  // namespace
 
 std::optional<std::uint64_t> rounded_multiple(double value, int power) noexcept {
-  constexpr double kMost = 4503599627370496;  // 2^52
+  constexpr double kMax = 4503599627370496;  // 2^52
   const auto size = static_cast<std::size_t>(std::abs(power));
   if (size >= kExactPowers.size()) return std::nullopt;
   const double ten = kExactPowers[size];
   const double result = power < 0 ? value / ten : value * ten;
-  if (!(result < kMost)) return std::nullopt;
+  if (!(result < kMax)) return std::nullopt;
   const auto below = static_cast<std::int64_t>(result);
   const double fraction = result - static_cast<double>(below);
   // The result is off by half a unit of its last place at most: it lies on the right side of the middle, unless it is the

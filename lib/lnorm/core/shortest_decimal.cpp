@@ -17,9 +17,9 @@ struct PowerOfTen {
   std::uint64_t low;
 };
 
-constexpr int kLeastPower = -292;
-constexpr int kMostPower = 324;
-using PowersOfTen = std::array<PowerOfTen, kMostPower - kLeastPower + 1>;
+constexpr int kMinPower = -292;
+constexpr int kMaxPower = 324;
+using PowersOfTen = std::array<PowerOfTen, kMaxPower - kMinPower + 1>;
 
 // A number scaled to 192 bits, of which the first is set: the lowest limb first. Steps drop what is below.
 class Scaled {
@@ -65,13 +65,13 @@ class Scaled {
 constexpr PowersOfTen make_powers() {
   PowersOfTen powers{};
   Scaled power;
-  for (int k = 0; k <= kMostPower; ++k, power.times_ten()) {
-    powers[static_cast<std::size_t>(k - kLeastPower)] = power.rounded_up(true);
+  for (int k = 0; k <= kMaxPower; ++k, power.times_ten()) {
+    powers[static_cast<std::size_t>(k - kMinPower)] = power.rounded_up(true);
   }
   power = {};
-  for (int k = -1; k >= kLeastPower; --k) {
+  for (int k = -1; k >= kMinPower; --k) {
     power.over_ten();
-    powers[static_cast<std::size_t>(k - kLeastPower)] = power.rounded_up(false);
+    powers[static_cast<std::size_t>(k - kMinPower)] = power.rounded_up(false);
   }
   return powers;
 }
@@ -118,7 +118,7 @@ ShortestDecimal schubfach(T value) noexcept {
   const int k =
       (q * 1262611 - (closer_below ? 524031 : 0)) >> 22;  // floor(log10 of the interval's length)
   const int h = q + (-k * 1741647 >> 19) + 1;
-  const PowerOfTen& power = kPowers[static_cast<std::size_t>(-k - kLeastPower)];
+  const PowerOfTen& power = kPowers[static_cast<std::size_t>(-k - kMinPower)];
   const Bits lower = Type::product(power, (4 * c - (closer_below ? 1 : 2)) << h) + odd;
   const Bits v = Type::product(power, (4 * c) << h);
   const Bits upper = Type::product(power, (4 * c + 2) << h) - odd;

@@ -21,7 +21,7 @@ struct RowSlice {
   std::int64_t count = 0;
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(shape, axes, first, count);
   }
 };
@@ -36,7 +36,7 @@ struct TensorInfo {
   std::optional<RowSlice> slice = {};  // if it is one
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(name, dtype, shape, byte_order, order, slice);
   }
 };

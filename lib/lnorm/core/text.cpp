@@ -24,9 +24,9 @@ std::size_t utf8_length(std::string_view text) {
     if ((next & 0xc0) != 0x80) return 0;
     point = point << 6 | (next & 0x3f);
   }
-  constexpr unsigned kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // below that the form is overlong
+  constexpr unsigned kMin[] = {0, 0, 0x80, 0x800, 0x10000};  // below that the form is overlong
   const bool is_surrogate = point >= 0xd800 && point < 0xe000;
-  return point < kLeast[length] || point > 0x10ffff || is_surrogate
+  return point < kMin[length] || point > 0x10ffff || is_surrogate
              ? 0
              : static_cast<std::size_t>(length);
 }

@@ -100,7 +100,7 @@ void ByteSink::rewrite(std::int64_t position, std::span<const std::byte> bytes) 
 void ByteSink::rewind(std::int64_t written) {
   if (written >= handed_on_) {
     buffer_.resize(static_cast<std::size_t>(written - handed_on_));
-  } else if (has_positions()) {
+  } else if (has_random_access()) {
     buffer_.clear();
     handed_on_ = written;
   } else {
@@ -129,7 +129,7 @@ void ByteSink::hand_on(std::span<const std::byte> bytes) {
   handed_on_ += std::ssize(bytes);
   if (reader_has_left_ || (is_joined_ && !takes_over_)) return;
   try {
-    if (has_positions()) {
+    if (has_random_access()) {
       os::write_at(fd_, bytes, handed_on_ - std::ssize(bytes), name_);
     } else {
       os::write_all(fd_, bytes, name_);
@@ -142,7 +142,7 @@ void ByteSink::hand_on(std::span<const std::byte> bytes) {
 
 void ByteSink::finish() {
   flush();
-  if (rewound_ && has_positions() && !is_joined_) os::truncate(fd_, handed_on_, name_);
+  if (rewound_ && has_random_access() && !is_joined_) os::truncate(fd_, handed_on_, name_);
   if (temporary_) fd_.close(name_);
 }
 

@@ -52,7 +52,7 @@ class ByteSink {
   const std::optional<std::string>& temporary() const noexcept { return temporary_; }
 
   // Whether write_at is there: for a regular file that appears whole.
-  bool has_positions() const noexcept { return temporary_.has_value(); }
+  bool has_random_access() const noexcept { return temporary_.has_value(); }
 
   // How many bytes have been given to write, advance included.
   std::int64_t written() const noexcept { return written_; }
@@ -61,10 +61,10 @@ class ByteSink {
   // comes advance. Several threads may do so at once.
   void write_at(std::int64_t distance, std::span<const std::byte> bytes) const;
 
-  // So many bytes that write_at has written count as given to write. Requires has_positions().
+  // So many bytes that write_at has written count as given to write. Requires has_random_access().
   void advance(std::int64_t bytes);
 
-  // Writes over bytes that were given to write. Requires has_positions().
+  // Writes over bytes that were given to write. Requires has_random_access().
   void rewrite(std::int64_t position, std::span<const std::byte> bytes);
 
   // Takes back all that was written but so many bytes. Throws Error if it has been handed on to where nothing

@@ -18,7 +18,7 @@ class Slice final : public ByteSource {
         std::int64_t size)
       : ByteSource(std::move(name)), whole_(std::move(whole)), next_(begin), end_(begin + size) {}
 
-  bool has_positions() const noexcept override { return true; }
+  bool has_random_access() const noexcept override { return true; }
 
  protected:
   std::size_t read_some(std::span<std::byte> to) override {

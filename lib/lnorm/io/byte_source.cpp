@@ -41,9 +41,9 @@ void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
   std::size_t done = 0;
   while (done < count) {
     // What the caller has reserved is enough as a rule; memory that is touched for nothing takes time.
-    const std::size_t room =
+    const std::size_t buffer =
         to.capacity() > done ? to.capacity() : std::max(kFirstGrowth, 2 * done);
-    to.resize(std::min(count, room));
+    to.resize(std::min(count, buffer));
     const std::size_t got = read(std::span(to).subspan(done));
     done += got;
     if (done < to.size()) break;

@@ -40,13 +40,13 @@ class ByteSource {
   std::span<const std::byte> peek_available();
 
   // Whether read_at is there: of regular files.
-  virtual bool has_positions() const noexcept { return false; }
+  virtual bool has_random_access() const noexcept { return false; }
 
   // Reads from the bytes not read yet, without taking them, from a distance on; returns how many bytes
   // were read, fewer only at the end. Several threads may do so at once.
   std::size_t read_at(std::int64_t distance, std::span<std::byte> to) const;
 
-  // Passes over bytes, without reading them where has_positions(); returns how many there were.
+  // KernelTable over bytes, without reading them where has_random_access(); returns how many there were.
   std::int64_t skip(std::int64_t count);
 
  protected:

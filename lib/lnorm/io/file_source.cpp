@@ -28,7 +28,7 @@ class FileSource final : public ByteSource {
     }
   }
 
-  bool has_positions() const noexcept override { return end_.has_value(); }
+  bool has_random_access() const noexcept override { return end_.has_value(); }
 
  protected:
   std::size_t read_some(std::span<std::byte> to) override {

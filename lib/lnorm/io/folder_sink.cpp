@@ -39,10 +39,10 @@ class FileTensorSink final : public TensorSink {
       : folder_(folder), tensor_(std::move(tensor)) {}
 
   std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
-                                    std::string& room) const override {
-    return tensor_->encode(position, elements, room);
+                                    std::string& buffer) const override {
+    return tensor_->encode(position, elements, buffer);
   }
-  bool has_positions() const noexcept override { return tensor_->has_positions(); }
+  bool has_random_access() const noexcept override { return tensor_->has_random_access(); }
   void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
     tensor_->write_at(position, elements);
   }
@@ -141,7 +141,7 @@ void FolderSink::commit() {
 void FolderSink::give_up() { begun_.reset(); }
 
 void FolderSink::check_name(const std::string& file, const std::string& extension) const {
-  constexpr std::size_t kMostBytes = 255;  // what file systems have room for
+  constexpr std::size_t kMaxBytes = 255;  // what file systems have room for
   const auto fail = [&](std::string_view what) {
     throw Error(concat(printable(name_), ": '", short_name(file),
                        "' cannot be the name of a file: ", what));
@@ -156,9 +156,9 @@ void FolderSink::check_name(const std::string& file, const std::string& extensio
     if (part.empty()) fail("it has an empty part");
     if (part == "." || part == "..") fail(concat("it has a part '", part, "'"));
     if (part.starts_with('.')) fail("a part of it begins with a dot, and would be passed over");
-    if (part.size() + (is_last ? extension.size() : 0) > kMostBytes) {
+    if (part.size() + (is_last ? extension.size() : 0) > kMaxBytes) {
       fail(concat("it has a part of ", part.size(), " bytes, expected at most ",
-                  kMostBytes - (is_last ? extension.size() : 0)));
+                  kMaxBytes - (is_last ? extension.size() : 0)));
     }
     if (is_last) break;
     begin = slash + 1;

@@ -8,8 +8,8 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_source.hpp"
-#include "lnorm/io/foreign_format.hpp"
 #include "lnorm/io/json/json_text.hpp"
+#include "lnorm/io/unsupported_format.hpp"
 
 namespace lnorm {
 
@@ -88,8 +88,8 @@ Format detect_format(ByteSource& source) {
   if (by_extension == Format::pb) return Format::pb;
   // Before the others: any two bytes may begin a length.
   if (!is_tfrecord(head) && is_safetensors(head)) return Format::safetensors;
-  if (const auto foreign = find_foreign_format(head)) {
-    throw Error(concat(printable(source.name()), ": is ", foreign->what), foreign->hint);
+  if (const auto unsupported = find_unsupported_format(head)) {
+    throw Error(concat(printable(source.name()), ": is ", unsupported->what), unsupported->hint);
   }
   const bool is_binary = has_control_characters(head);
   const bool names_elements = is_named_as_elements(source.name());

@@ -5,19 +5,19 @@
 namespace lnorm {
 
 std::string short_list(std::size_t size, const std::function<std::string(std::size_t)>& name) {
-  constexpr std::size_t kMost = 200;
+  constexpr std::size_t kMax = 200;
   std::string list = size == 0 ? "nothing" : "";
   for (std::size_t i = 0; i < size && !list.ends_with("..."); ++i) {
     const std::string next = name(i);
-    const bool fits = list.size() <= kMost && next.size() <= kMost;
+    const bool fits = list.size() <= kMax && next.size() <= kMax;
     list += concat(i == 0 ? "" : ", ", !fits ? "..." : next.empty() ? "''" : printable(next));
   }
   return list;
 }
 
 std::string short_name(std::string_view name) {
-  constexpr std::size_t kMost = 100;
-  return concat(printable(name.substr(0, kMost)), name.size() > kMost ? "..." : "");
+  constexpr std::size_t kMax = 100;
+  return concat(printable(name.substr(0, kMax)), name.size() > kMax ? "..." : "");
 }
 
 namespace {
@@ -40,8 +40,8 @@ std::string hint_to_name(std::string_view file, std::string_view member) {
 }
 
 std::string hint_to_name(std::string_view file_and_member) {
-  constexpr std::size_t kMost = 200;  // a longer one nobody types
-  return file_and_member.size() > kMost ? "" : concat("name one: ", word_of(file_and_member));
+  constexpr std::size_t kMax = 200;  // a longer one nobody types
+  return file_and_member.size() > kMax ? "" : concat("name one: ", word_of(file_and_member));
 }
 
 std::string hint_to_nearest(std::string_view file, const std::string& nearest) {

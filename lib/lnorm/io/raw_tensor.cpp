@@ -49,7 +49,7 @@ class RawSource final : public TensorSource {
     if (skipped < bytes) fail_too_short(taken_);
   }
 
-  bool has_positions() const noexcept override { return bytes_->has_positions(); }
+  bool has_random_access() const noexcept override { return bytes_->has_random_access(); }
 
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
     const std::size_t got = bytes_->read_at(position, to);
@@ -58,7 +58,7 @@ class RawSource final : public TensorSource {
 
   void finish() override {
     // What was read at positions still lies ahead.
-    if (has_positions()) bytes_->skip(data_bytes_ - taken_);
+    if (has_random_access()) bytes_->skip(data_bytes_ - taken_);
     // Looking for the end, too, is what checks the sum of a member of an archive.
     if (!bytes_->peek(1).empty()) fail_too_long("found more");
   }
@@ -88,21 +88,21 @@ class RawSink final : public TensorSink {
   }
 
   std::span<const std::byte> encode(std::int64_t, std::span<const std::byte> elements,
-                                    std::string& room) const override {
-    return encode_raw(elements, dtype_, room);
+                                    std::string& buffer) const override {
+    return encode_raw(elements, dtype_, buffer);
   }
 
-  bool has_positions() const noexcept override { return bytes_.has_positions(); }
+  bool has_random_access() const noexcept override { return bytes_.has_random_access(); }
   void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
-    std::string room;
-    bytes_.write_at(position, encode(0, elements, room));
+    std::string buffer;
+    bytes_.write_at(position, encode(0, elements, buffer));
   }
   void write(std::span<const std::byte> encoded) override {
     bytes_.write(encoded);
     unwritten_ -= std::ssize(encoded);
   }
   void finish() override {
-    if (has_positions()) bytes_.advance(unwritten_);
+    if (has_random_access()) bytes_.advance(unwritten_);
     if (done_) done_();
   }
   void skip() override { finish(); }
@@ -140,10 +140,10 @@ std::unique_ptr<TensorSource> open_raw(std::unique_ptr<ByteSource> bytes, Tensor
 }
 
 std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,
-                                      std::string& room) {
+                                      std::string& buffer) {
   if constexpr (std::endian::native == std::endian::little) return elements;
-  room.assign(reinterpret_cast<const char*>(elements.data()), elements.size());
-  const auto encoded = std::as_writable_bytes(std::span(room));
+  buffer.assign(reinterpret_cast<const char*>(elements.data()), elements.size());
+  const auto encoded = std::as_writable_bytes(std::span(buffer));
   make_native(encoded, dtype, std::endian::little);  // and back
   return encoded;
 }

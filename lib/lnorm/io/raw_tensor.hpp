@@ -31,7 +31,7 @@ std::unique_ptr<TensorSource> open_raw(std::unique_ptr<ByteSource> bytes, Tensor
 // Elements in native byte order as they stand in a file, little-endian: these bytes themselves, or others, in
 // room.
 std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,
-                                      std::string& room);
+                                      std::string& buffer);
 
 // Writes the header, then the elements, little-endian on every machine. done: called when they are complete.
 std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header,

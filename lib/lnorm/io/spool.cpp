@@ -36,15 +36,15 @@ void Spool::replay(std::int64_t first, std::int64_t count,
   const auto size = static_cast<std::int64_t>(record_size_);
   std::int64_t position = first * size;
   const std::int64_t end = position + count * size;
-  std::vector<std::byte> room;
+  std::vector<std::byte> buffer;
   while (position < end) {
     const auto wanted = std::min(at_once, static_cast<std::size_t>(end - position));
     std::span<const std::byte> records;
     if (position >= in_file_) {
       records = std::span(latest_).subspan(static_cast<std::size_t>(position - in_file_), wanted);
     } else {
-      room.resize(std::min(wanted, static_cast<std::size_t>(in_file_ - position)));
-      records = std::span(room).first(os::read_at(file_, room, position, file_name_));
+      buffer.resize(std::min(wanted, static_cast<std::size_t>(in_file_ - position)));
+      records = std::span(buffer).first(os::read_at(file_, buffer, position, file_name_));
     }
     if (records.empty()) throw Error(concat(file_name_, ": the temporary file has become shorter"));
     see(records);

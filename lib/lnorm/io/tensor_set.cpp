@@ -61,8 +61,8 @@ Member TensorSet::describe(std::size_t index) const {
     return {name, std::string(lnorm::name(tensor.dtype)), tensor.shape, data_bytes(tensor)};
   } catch (const SystemError&) {
     throw;
-  } catch (const ForeignDType& foreign) {
-    return {name, foreign.dtype(), {}, {}};
+  } catch (const UnsupportedDType& unsupported) {
+    return {name, unsupported.dtype(), {}, {}};
   } catch (const Error& error) {
     return {name, concat("(", error.what(), ")"), {}, {}};
   }

@@ -15,9 +15,9 @@
 namespace lnorm {
 
 // A header is well formed, but of a dtype that is not read: "object", "complex".
-class ForeignDType : public Error {
+class UnsupportedDType : public Error {
  public:
-  ForeignDType(std::string dtype, std::string message, std::string hint = {})
+  UnsupportedDType(std::string dtype, std::string message, std::string hint = {})
       : Error(std::move(message), std::move(hint)), dtype_(std::move(dtype)) {}
   const std::string& dtype() const noexcept { return dtype_; }
 
@@ -53,7 +53,7 @@ class TensorSet {
   // The first tensor of that name; of an .npz also by the name that its member has, NAME.npy.
   std::optional<std::size_t> find(const std::string& tensor_name) const;
 
-  // What its header says. Throws ForeignDType or another Error if it cannot be read.
+  // What its header says. Throws UnsupportedDType or another Error if it cannot be read.
   virtual TensorInfo info(std::size_t index) const = 0;
 
   // Throws Error. The source may outlive the set, and there may be several at a time, unless is_pipe().

@@ -16,10 +16,10 @@ class TensorSink {
   TensorSink& operator=(const TensorSink&) = delete;
   virtual ~TensorSink() = default;
 
-  // Whether what stands for an element depends on all of them. Then survey sees them first, in any order, several threads
+  // Whether what stands for an element depends on all of them. Then prescan sees them first, in any order, several threads
   // at once, and begin_writing follows, before the first of them is encoded.
-  virtual bool surveys() const noexcept { return false; }
-  virtual void survey([[maybe_unused]] std::span<const std::byte> elements) {}
+  virtual bool needs_prescan() const noexcept { return false; }
+  virtual void prescan([[maybe_unused]] std::span<const std::byte> elements) {}
   virtual void begin_writing() {}
 
   // What stands in the file for whole elements, the first of which is at a position (counted in
@@ -27,12 +27,12 @@ class TensorSink {
   // may do so at once.
   virtual std::span<const std::byte> encode([[maybe_unused]] std::int64_t position,
                                             std::span<const std::byte> elements,
-                                            [[maybe_unused]] std::string& room) const {
+                                            [[maybe_unused]] std::string& buffer) const {
     return elements;
   }
 
   // Whether write_at is there, where elements stand for themselves in a regular file.
-  virtual bool has_positions() const noexcept { return false; }
+  virtual bool has_random_access() const noexcept { return false; }
 
   // In place of encode and write: writes elements to the place of those from a position on (counted in
   // bytes). Several threads may do so at once.

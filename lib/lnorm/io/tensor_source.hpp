@@ -25,11 +25,11 @@ class TensorSource {
   // faster than the bytes come. Throws Error if the data ends before that.
   virtual void read(std::vector<std::byte>& to, std::size_t bytes) = 0;
 
-  // Passes over bytes of the elements, without reading them where the file allows it.
+  // KernelTable over bytes of the elements, without reading them where the file allows it.
   virtual void skip(std::int64_t bytes) = 0;
 
   // Whether read_at is there: of regular files, and of what is in memory.
-  virtual bool has_positions() const noexcept { return false; }
+  virtual bool has_random_access() const noexcept { return false; }
 
   // Fills to with the bytes of the elements from a position on, counted in bytes. It takes the place of
   // read. Several threads may call it at once.
@@ -53,7 +53,7 @@ class RandomAccessSource : public TensorSource {
     skip(static_cast<std::int64_t>(bytes));
   }
   void skip(std::int64_t bytes) final { next_ += bytes; }
-  bool has_positions() const noexcept final { return true; }
+  bool has_random_access() const noexcept final { return true; }
   void finish() override {}
 
  private:

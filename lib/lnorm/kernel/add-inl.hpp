@@ -20,18 +20,18 @@ struct PairOut {
 // Writes up to a chunk of numbers: value(i) is a vector of them, of which low is 0 where high is not finite.
 template <class Out, class Value>
 HWY_INLINE void write_numbers(std::int64_t n, std::byte* to, const Value& value) {
-  alignas(64) std::byte room[kWidth * kSize<Out>];
+  alignas(64) std::byte buffer[kWidth * kSize<Out>];
   for (std::int64_t i = 0; i < n; i += kWidth) {
     const std::int64_t count = std::min(kWidth, n - i);
     const V2 number = value(i);
     std::byte* const at = to + i * kSize<Out>;
-    std::byte* const out = count == kWidth ? at : room;
+    std::byte* const out = count == kWidth ? at : buffer;
     if constexpr (std::is_same_v<Out, PairOut>) {
       hn::StoreInterleaved2(number.high, number.low, kDoubles, reinterpret_cast<double*>(out));
     } else {
       Nearest<Out>::write(number, out);
     }
-    if (count < kWidth) std::memcpy(at, room, static_cast<std::size_t>(count * kSize<Out>));
+    if (count < kWidth) std::memcpy(at, buffer, static_cast<std::size_t>(count * kSize<Out>));
     if constexpr (!std::is_same_v<Out, PairOut>) {
       const auto open = Nearest<Out>::open(number.high);
       if (HWY_LIKELY(hn::AllFalse(kDoubles, open))) continue;

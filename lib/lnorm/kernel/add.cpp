@@ -7,8 +7,8 @@
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/float_format.hpp"
 #include "lnorm/kernel/dyadic.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
-#include "lnorm/kernel/passes.hpp"
 
 namespace lnorm {
 

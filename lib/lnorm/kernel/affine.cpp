@@ -82,9 +82,9 @@ AffineTerm AffineTerm::scaled(double scale) const {
     const DoubleDouble product = DoubleDouble{leading, std::ldexp(number.low, -exponent)} * factor;
     exponent += scale_exponent;
     if (std::abs(exponent) > 400) {
-      constexpr double kLeast = std::numeric_limits<double>::denorm_min();
-      constexpr double kMost = std::numeric_limits<double>::infinity();
-      high[i] = std::copysign(exponent < 0 ? kLeast : kMost, product.high);
+      constexpr double kMin = std::numeric_limits<double>::denorm_min();
+      constexpr double kMax = std::numeric_limits<double>::infinity();
+      high[i] = std::copysign(exponent < 0 ? kMin : kMax, product.high);
       continue;
     }
     high[i] = std::ldexp(product.high, exponent);

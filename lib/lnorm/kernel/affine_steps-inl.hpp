@@ -60,7 +60,7 @@ struct StepInDoubles {
 // all bits in a float.
 template <class Out, bool has_weight, bool has_bias>
 struct StepInFloats {
-  static constexpr double kMost = 0x1p20;  // of terms, and their reciprocals
+  static constexpr double kMax = 0x1p20;  // of terms, and their reciprocals
   static constexpr int kPrecision = std::is_same_v<Out, BFloat16> ? 16 : 13;  // of weight
 
   hn::Vec<F> high;
@@ -134,7 +134,7 @@ HWY_NOINLINE void step_one_by_one(const AffineStep& step, std::byte* y, std::int
 template <class Out, class Step>
 HWY_INLINE void step_vectors(const AffineStep& step, std::byte* y, std::int64_t n,
                              std::int64_t offset) {
-  alignas(64) std::byte room[kWidth * kSize<Out>] = {};
+  alignas(64) std::byte buffer[kWidth * kSize<Out>] = {};
   for (std::int64_t start = 0; start < n; start += kChunk) {
     const std::int64_t index = offset + start;
     // Of one that is empty nothing is read.
@@ -145,13 +145,13 @@ HWY_INLINE void step_vectors(const AffineStep& step, std::byte* y, std::int64_t 
       const std::int64_t count = std::min(kWidth, in_chunk - i);
       std::byte* const at = y + (start + i) * kSize<Out>;
       const auto bytes = static_cast<std::size_t>(count * kSize<Out>);
-      if (count < kWidth) std::memcpy(room, at, bytes);
-      const Step result(count < kWidth ? room : at, weight + i, bias + i);
+      if (count < kWidth) std::memcpy(buffer, at, bytes);
+      const Step result(count < kWidth ? buffer : at, weight + i, bias + i);
       if (HWY_UNLIKELY(result.is_open())) {
         step_one_by_one<Out>(step, at, count, index + i);
       } else if (count < kWidth) {
-        result.write(room);
-        std::memcpy(at, room, bytes);
+        result.write(buffer);
+        std::memcpy(at, buffer, bytes);
       } else {
         result.write(at);
       }
@@ -167,8 +167,8 @@ void step_terms(const AffineStep& step, std::byte* y, std::int64_t n, std::int64
   if constexpr (sizeof(Out) == 2) {
     using InFloats = StepInFloats<Out, has_weight, has_bias>;
     const bool are_floats = step.weight.precision() <= InFloats::kPrecision &&
-                            step.weight.is_within(InFloats::kMost) && step.bias.precision() <= 24 &&
-                            step.bias.is_within(InFloats::kMost);
+                            step.weight.is_within(InFloats::kMax) && step.bias.precision() <= 24 &&
+                            step.bias.is_within(InFloats::kMax);
     if (are_floats) return step_vectors<Out, InFloats>(step, y, n, offset);
   }
   constexpr int kShort = 53 - 24;
@@ -179,14 +179,14 @@ void step_terms(const AffineStep& step, std::byte* y, std::int64_t n, std::int64
 template <class Out>
 void step_row(const AffineStep& step, std::byte* y, std::int64_t n, std::int64_t offset) {
   // Others have low parts, or are so large or small that bits might be lost.
-  const auto is_usual = [](const AffineTerm& term) {
-    return term.is_within(kMostWideAffine) && !term.has_low_parts();
+  const auto is_fast_path = [](const AffineTerm& term) {
+    return term.is_within(kMaxWideAffine) && !term.has_low_parts();
   };
   constexpr bool kIsDouble = std::is_same_v<Out, double>;
   const bool lacks_instruction = kIsDouble && !kHasFusedMultiplyAdd && !step.weight.empty();
   if constexpr (std::is_same_v<Out, Float16> && !kHasFloat16) {
     step_one_by_one<Out>(step, y, n, offset);
-  } else if (!is_usual(step.weight) || !is_usual(step.bias) || lacks_instruction) {
+  } else if (!is_fast_path(step.weight) || !is_fast_path(step.bias) || lacks_instruction) {
     step_one_by_one<Out>(step, y, n, offset);
   } else if (step.bias.empty()) {
     step_terms<Out, true, false>(step, y, n, offset);

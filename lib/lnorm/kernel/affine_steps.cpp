@@ -6,7 +6,7 @@
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/kernel/bracket.hpp"
 #include "lnorm/kernel/dyadic.hpp"
-#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 
 namespace lnorm {
 

@@ -6,7 +6,7 @@
 
 #include "lnorm/kernel/column_gradients.hpp"
 #include "lnorm/kernel/gradient_statistics.hpp"
-#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
@@ -22,10 +22,10 @@ template <class Use>
 HWY_INLINE void for_each_pair(const GradientPart& part, double center, Use use) {
   Chunk x_chunk;
   Chunk dy_chunk;
-  const bool is_usual = is_float32(part.x) && is_float32(part.dy);
+  const bool is_fast_path = is_float32(part.x) && is_float32(part.dy);
   for (std::int64_t start = 0; start < part.x.row_length; start += kChunk) {
     const std::int64_t count = std::min(kChunk, part.x.row_length - start);
-    const std::int64_t whole = is_usual ? count - count % kGradientLanes : 0;
+    const std::int64_t whole = is_fast_path ? count - count % kGradientLanes : 0;
     if (whole > 0) {
       const RowsIn x = part_of(part.x, start, whole);
       const RowsIn dy = part_of(part.dy, start, whole);
@@ -50,7 +50,7 @@ HWY_INLINE void with_weight_or_not(const AffineTerm& weight, Use use) {
   }
 }
 
-HWY_INLINE double folded_sum(const V (&lanes)[kGradientVectors]) {
+HWY_INLINE double reduced_sum(const V (&lanes)[kGradientVectors]) {
   V sum = lanes[0];
   for (std::int64_t v = 1; v < kGradientVectors; ++v) sum = sum + lanes[v];
   return sum_of_lanes(sum);
@@ -122,7 +122,7 @@ struct GradientLanes {
   }
 
   HWY_INLINE void add_g_to(GradientSums& total) const {
-    total += GradientSums{{}, {folded_sum(g)}, {folded_sum(gx)}, folded_sum(g_squares)};
+    total += GradientSums{{}, {reduced_sum(g)}, {reduced_sum(gx)}, reduced_sum(g_squares)};
   }
 };
 
@@ -216,7 +216,7 @@ constexpr std::int64_t kBlockVectors = kWidth == 8 ? 4 : 1;
 constexpr std::int64_t kBlockLanes = kBlockVectors * kWidth;
 
 // Writes dx of a block, and adds its terms to the columns: for a few columns at a time, whose sums then stay in
-// registers, all rows. x and dy are of T, dx is of Out. settle(row, column, to) puts a result where it belongs.
+// registers, all rows. x and dy are of T, dx is of Out. resolve(row, column, to) puts a result where it belongs.
 template <class T, class Out, bool has_center, bool has_dx, bool has_columns>
 struct NarrowBlockWriter {
   static constexpr bool kIsFloat = std::is_same_v<Out, float>;
@@ -252,14 +252,14 @@ struct NarrowBlockWriter {
   }
 
   // The vector at a column of a row, of which the first count results are wanted.
-  template <class Settle>
+  template <class Resolve>
   HWY_NOINLINE void write_one_by_one(std::int64_t r, std::int64_t column, std::int64_t count,
                                      const std::byte* x, const std::byte* dy, V weight,
-                                     const Settle& settle) const {
+                                     const Resolve& resolve) const {
     const V g = load_vector<T>(dy) * weight;
     write_results<Out>(results(deviation(x, rows[r]), g, rows[r]), count,
                        block.dx + r * block.dx_stride + column * kSize<Out>,
-                       [&](std::int64_t j, std::byte* to) { settle(r, column + j, to); });
+                       [&](std::int64_t j, std::byte* to) { resolve(r, column + j, to); });
   }
 
   HWY_INLINE V weight_at(std::int64_t column) const {
@@ -290,8 +290,8 @@ struct NarrowBlockWriter {
     add_to_sizes(sums.dbias_size, to.dbias_size + column);
   }
 
-  template <bool stream, class Settle>
-  HWY_INLINE void write_columns(std::int64_t column, const Settle& settle) const {
+  template <bool stream, class Resolve>
+  HWY_INLINE void write_columns(std::int64_t column, const Resolve& resolve) const {
     V weight[kBlockVectors];
     Sums sums[kBlockVectors];
     for (std::int64_t v = 0; v < kBlockVectors; ++v) {
@@ -331,7 +331,7 @@ struct NarrowBlockWriter {
         if (HWY_UNLIKELY(!is_zero(open))) {
           for (std::int64_t v = 0; v < kBlockVectors; ++v) {
             const std::int64_t at = v * kWidth * kSize<T>;
-            write_one_by_one(r, column + v * kWidth, kWidth, x + at, dy + at, weight[v], settle);
+            write_one_by_one(r, column + v * kWidth, kWidth, x + at, dy + at, weight[v], resolve);
           }
         }
         dx += block.dx_stride;
@@ -348,8 +348,8 @@ struct NarrowBlockWriter {
   }
 
   // A vector of the last columns, or less.
-  template <class Settle>
-  HWY_INLINE void write_last(std::int64_t column, const Settle& settle) const {
+  template <class Resolve>
+  HWY_INLINE void write_last(std::int64_t column, const Resolve& resolve) const {
     const std::int64_t count = std::min(kWidth, block.columns - column);
     const auto size = static_cast<std::size_t>(count * kSize<T>);
     const V weight = weight_at(column);
@@ -359,7 +359,7 @@ struct NarrowBlockWriter {
       alignas(64) std::byte dy[kWidth * kSize<T>] = {};
       std::memcpy(x, block.x + r * block.x_stride + column * kSize<T>, size);
       std::memcpy(dy, block.dy + r * block.x_stride + column * kSize<T>, size);
-      if constexpr (has_dx) write_one_by_one(r, column, count, x, dy, weight, settle);
+      if constexpr (has_dx) write_one_by_one(r, column, count, x, dy, weight, resolve);
       if constexpr (has_columns) {
         Sums sums;
         sums.clear();
@@ -369,22 +369,22 @@ struct NarrowBlockWriter {
     }
   }
 
-  template <bool stream, class Settle>
-  HWY_INLINE void write(const Settle& settle) const {
+  template <bool stream, class Resolve>
+  HWY_INLINE void write(const Resolve& resolve) const {
     std::int64_t column = 0;
     for (; column + kBlockLanes <= block.columns; column += kBlockLanes) {
-      write_columns<stream>(column, settle);
+      write_columns<stream>(column, resolve);
     }
-    for (; column < block.columns; column += kWidth) write_last(column, settle);
+    for (; column < block.columns; column += kWidth) write_last(column, resolve);
   }
 };
 
 // Each combination of template arguments takes seconds to compile, so those that bring little are left out: decoded
 // elements are less their center already, and their results are not written past the caches; a center of 0 is
 // subtracted, too, unless elements are float.
-template <class T, class Out, class Settle>
-HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, bool past_caches,
-                            const Settle& settle) {
+template <class T, class Out, class Resolve>
+HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, bool non_temporal,
+                            const Resolve& resolve) {
   constexpr bool is_decoded = std::is_same_v<T, double>;
   const auto write = [&](auto has_center, auto has_dx, auto has_columns) HWY_ATTR {
     const NarrowBlockWriter<T, Out, has_center(), has_dx(), has_columns()> writer{block, rows};
@@ -393,12 +393,12 @@ HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, boo
       constexpr std::int64_t kLine = 64;
       const bool fills_lines =
           kBlockLanes * kSize<Out> % kLine == 0 && block.dx_stride % kLine == 0;
-      if (streams_to<Out>(block.dx, past_caches) && fills_lines &&
+      if (streams_to<Out>(block.dx, non_temporal) && fills_lines &&
           reinterpret_cast<std::uintptr_t>(block.dx) % kLine == 0) {
-        return writer.template write<true>(settle);
+        return writer.template write<true>(resolve);
       }
     }
-    writer.template write<false>(settle);
+    writer.template write<false>(resolve);
   };
   const auto write_with = [&](auto has_center) HWY_ATTR {
     if (block.dx == nullptr) {
@@ -424,16 +424,16 @@ HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, boo
 // Rows of the dtypes that most tensors are of are read where they lie; others are decoded, row by row.
 void narrow_gradient_write(const GradientPart& part, const NarrowGradient* gradients,
                            const AffineTerm& weight, const RowsOut& dx,
-                           const NarrowColumns* columns, const GradientSettler& settler) {
+                           const NarrowColumns* columns, const GradientResolver& resolver) {
   const std::int64_t n = part.x.row_length;
-  const auto settle_from = [&](std::int64_t first_row, std::int64_t first_column) {
-    return [&settler, &part, &dx, first_row, first_column](std::int64_t r, std::int64_t column,
-                                                           std::byte* to) {
+  const auto resolve_from = [&](std::int64_t first_row, std::int64_t first_column) {
+    return [&resolver, &part, &dx, first_row, first_column](std::int64_t r, std::int64_t column,
+                                                            std::byte* to) {
       const std::int64_t row = first_row + r;
       const std::int64_t index = first_column + column;
       const double result =
-          settler.settle(row, part.offset + index, element_of(row_of(part.x, row), index),
-                         element_of(row_of(part.dy, row), index));
+          resolver.resolve(row, part.offset + index, element_of(row_of(part.x, row), index),
+                           element_of(row_of(part.dy, row), index));
       store(&result, 1, dx.dtype, to);
     };
   };
@@ -445,11 +445,11 @@ void narrow_gradient_write(const GradientPart& part, const NarrowGradient* gradi
   };
   const bool is_native =
       part.x.byte_order == std::endian::native && part.dy.byte_order == std::endian::native;
-  const bool is_usual = is_native && part.x.dtype == part.dy.dtype && part.x.dtype == dx.dtype &&
-                        (dx.dtype != DType::float16 || kHasFloat16);
+  const bool is_fast_path = is_native && part.x.dtype == part.dy.dtype &&
+                            part.x.dtype == dx.dtype && (dx.dtype != DType::float16 || kHasFloat16);
   with_narrow_type(dx.dtype, [&]<class Out>(Out) HWY_ATTR {
-    if (is_usual) {
-      NarrowRow rows[kMostGradientRows];
+    if (is_fast_path) {
+      NarrowRow rows[kMaxGradientRows];
       for (std::int64_t r = 0; r < part.x.rows; ++r) rows[r] = NarrowRow::of<Out>(gradients[r]);
       for (std::int64_t start = 0; start < n; start += kChunk) {
         const NarrowBlock block{part.x.data + start * kSize<Out>,
@@ -461,7 +461,7 @@ void narrow_gradient_write(const GradientPart& part, const NarrowGradient* gradi
                                 std::min(kChunk, n - start),
                                 weight.empty() ? nullptr : weight.high(part.offset + start),
                                 sums_at(start)};
-        write_block<Out, Out>(block, rows, dx.past_caches, settle_from(0, start));
+        write_block<Out, Out>(block, rows, dx.non_temporal, resolve_from(0, start));
       }
       return;
     }
@@ -483,7 +483,7 @@ void narrow_gradient_write(const GradientPart& part, const NarrowGradient* gradi
             count,
             weight.empty() ? nullptr : weight.high(part.offset + start),
             sums_at(start)};
-        write_block<double, Out>(block, &row, false, settle_from(r, start));
+        write_block<double, Out>(block, &row, false, resolve_from(r, start));
       }
     }
   });
@@ -639,10 +639,10 @@ HWY_INLINE WideColumns columns_at(const WideColumns& columns, std::int64_t start
 
 // The last columns of a part, fewer than a vector: in a room of their own, so that other parts' are not touched.
 struct LastColumns {
-  alignas(64) double room[6][kWidth] = {};
+  alignas(64) double buffer[6][kWidth] = {};
 
   HWY_INLINE WideColumns columns() {
-    return {room[0], room[1], room[2], room[3], room[4], room[5]};
+    return {buffer[0], buffer[1], buffer[2], buffer[3], buffer[4], buffer[5]};
   }
   static void copy(const WideColumns& from, const WideColumns& to, std::int64_t count) {
     const auto size = static_cast<std::size_t>(count) * sizeof(double);
@@ -657,7 +657,7 @@ struct LastColumns {
 
 void wide_gradient_write(const GradientPart& part, const WideGradient& gradient,
                          const AffineTerm& weight, const RowsOut& dx, const WideColumns* columns,
-                         const GradientSettler& settler) {
+                         const GradientResolver& resolver) {
   alignas(64) double low_ends[kChunk];
   alignas(64) double high_ends[kChunk];
   const WideGradientWriter writer(gradient, dx.dtype);
@@ -686,10 +686,11 @@ void wide_gradient_write(const GradientPart& part, const WideGradient& gradient,
     for (std::int64_t i = 0; i < n; ++i) {
       const double result = rounded(low_ends[i], dx.dtype);
       const bool decided = same_result(result, rounded(high_ends[i], dx.dtype));
-      low_ends[i] = decided ? result
-                            : settler.settle(0, part.offset + start + i,
-                                             {x_chunk.high[i], x.low == nullptr ? 0 : x.low[i]},
-                                             {dy_chunk.high[i], dy.low == nullptr ? 0 : dy.low[i]});
+      low_ends[i] = decided
+                        ? result
+                        : resolver.resolve(0, part.offset + start + i,
+                                           {x_chunk.high[i], x.low == nullptr ? 0 : x.low[i]},
+                                           {dy_chunk.high[i], dy.low == nullptr ? 0 : dy.low[i]});
     }
     store(low_ends, n, dx.dtype, row_of(dx, start, 1).data);
   };

@@ -16,7 +16,7 @@ namespace {
 
 // The rows of a block, some at a time. Most are done from their narrow sums; a RowGradient does the others, and decides
 // what the narrow bounds leave open.
-class BlockOfRows final : public GradientSettler {
+class BlockOfRows final : public GradientResolver {
  public:
   BlockOfRows(const GradientSetting& setting, const RowsIn& x, const RowsIn& dy, const RowsOut& dx,
               const SavedStatistics* saved, ColumnGradients* columns)
@@ -31,7 +31,7 @@ class BlockOfRows final : public GradientSettler {
     // The second-level cache holds what is read twice.
     constexpr std::int64_t kBytes = std::int64_t{256} << 10;
     const std::int64_t at_once =
-        std::clamp<std::int64_t>(kBytes / (row_bytes(x_) + row_bytes(dy_)), 1, kMostGradientRows);
+        std::clamp<std::int64_t>(kBytes / (row_bytes(x_) + row_bytes(dy_)), 1, kMaxGradientRows);
     while (first_ < x_.rows) {
       count_ = 0;
       const std::int64_t most = std::min(at_once, x_.rows - first_);
@@ -45,8 +45,8 @@ class BlockOfRows final : public GradientSettler {
     }
   }
 
-  double settle(std::int64_t row, std::int64_t index, Number x, Number dy) const override {
-    return gradient_of(row).settle(0, index, x, dy);
+  double resolve(std::int64_t row, std::int64_t index, Number x, Number dy) const override {
+    return gradient_of(row).resolve(0, index, x, dy);
   }
 
  private:
@@ -71,12 +71,12 @@ class BlockOfRows final : public GradientSettler {
     const double mean = saved == nullptr ? center_ : saved->mean.high;
     const double center = setting_.formula.rms ? 0 : mean;
     if (!std::isfinite(center)) return false;
-    const Passes& passes = *setting_.kernel.passes;
+    const KernelTable& passes = *setting_.kernel.passes;
     const GradientSums sums = passes.narrow_gradient_sums(part(count_), center, setting_.weight);
-    const bool is_usual = sums.g_squares > 0 && std::isfinite(sums.g_squares) &&
-                          std::isfinite(sums.x.squares.high) &&
-                          !may_be_constant(sums.g.high, sums.g_squares, n);
-    if (!is_usual) return false;
+    const bool is_fast_path = sums.g_squares > 0 && std::isfinite(sums.g_squares) &&
+                              std::isfinite(sums.x.squares.high) &&
+                              !may_be_constant(sums.g.high, sums.g_squares, n);
+    if (!is_fast_path) return false;
     const auto gradient = narrow_gradient(sums, center, n, setting_.formula, saved,
                                           narrow_growth(n, passes.gradient_lanes));
     if (!gradient) return false;
@@ -99,7 +99,7 @@ class BlockOfRows final : public GradientSettler {
     const std::span gradients(gradients_.data(), static_cast<std::size_t>(count_));
     std::optional<NarrowColumns> sums;
     if (columns_ != nullptr) sums = columns_->narrow(gradients);
-    const Passes& passes = *setting_.kernel.passes;
+    const KernelTable& passes = *setting_.kernel.passes;
     passes.narrow_gradient_write(rows, gradients_.data(), setting_.weight, out(0),
                                  sums ? &*sums : nullptr, *this);
   }
@@ -126,7 +126,7 @@ class BlockOfRows final : public GradientSettler {
   double center_ = 0;
   std::int64_t first_ = 0;  // of the rows at hand
   std::int64_t count_ = 0;
-  std::array<NarrowGradient, kMostGradientRows> gradients_;
+  std::array<NarrowGradient, kMaxGradientRows> gradients_;
   mutable std::optional<RowGradient> row_;  // the one that took more, or was asked for last
   mutable std::int64_t number_ = 0;
 };
@@ -140,11 +140,11 @@ void layer_norm_backward(const Kernel& kernel, const RowsIn& x, const RowsIn& dy
   // More than the second-level cache of a core holds will not be found there by who reads it.
   constexpr std::int64_t kPastCaches = std::int64_t{4} << 20;
   RowsOut out = dx;
-  out.past_caches =
+  out.non_temporal =
       x.rows * x.row_length * static_cast<std::int64_t>(item_size(dx.dtype)) >= kPastCaches;
   const GradientSetting setting{kernel, x.dtype, dy.dtype, dx.dtype, x.row_length, weight, formula};
   BlockOfRows(setting, x, dy, out, saved, columns).run();
-  if (out.past_caches && out.data != nullptr) hwy::FlushStream();  // it is there for other threads
+  if (out.non_temporal && out.data != nullptr) hwy::FlushStream();  // it is there for other threads
 }
 
 }  // namespace lnorm

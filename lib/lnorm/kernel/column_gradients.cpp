@@ -4,17 +4,17 @@
 #include <cmath>
 
 #include "lnorm/kernel/affine.hpp"
-#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/statistics.hpp"
 
 namespace lnorm {
 
 namespace {
 
-// The error of a sum over up to kMostGradientRows rows, relative to the sum of the sizes of its terms: u for each
+// The error of a sum over up to kMaxGradientRows rows, relative to the sum of the sizes of its terms: u for each
 // addition. The first one is to 0. It rounds the product of dweight, but not dy.
-constexpr double kDweightError = kMostGradientRows * kUnit;
-constexpr double kDbiasError = (kMostGradientRows - 1) * kUnit;
+constexpr double kDweightError = kMaxGradientRows * kUnit;
+constexpr double kDbiasError = (kMaxGradientRows - 1) * kUnit;
 
 // The relative error of adding n of these sums: the k-th addition loses at most u, which rounds once more where it joins
 // at most k u.

@@ -59,17 +59,17 @@ class ColumnGradients {
   void add_dbias(std::int64_t column, Number dy);
 
   // A column has a term that is not finite.
-  void spoil_dweight(std::int64_t column) { flags_[index(column)] |= kNoDweight; }
-  void spoil_dbias(std::int64_t column) { flags_[index(column)] |= kNoDbias; }
+  void mark_dweight_nan(std::int64_t column) { flags_[index(column)] |= kNoDweight; }
+  void mark_dbias_nan(std::int64_t column) { flags_[index(column)] |= kNoDbias; }
   // A term of the column is not known.
   void open_dweight(std::int64_t column) { flags_[index(column)] |= kOpenDweight; }
 
   // Adds what another thread, or another process, has gathered of the same columns.
   void merge(const ColumnGradients& other);
 
-  // For core/packed.hpp, between objects of the same columns.
+  // For core/serialize.hpp, between objects of the same columns.
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     std::int64_t wide_rows = wide_rows_;
     archive(flags_, narrow_, wide_, narrow_rows_, xhat_, wide_rows);
     wide_rows_ = wide_rows;

@@ -65,9 +65,9 @@ struct Dyadic {
     return sign() * std::ldexp(size, scale);
   }
 
-  // For core/packed.hpp.
+  // For core/serialize.hpp.
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     bool is_negative = sign() < 0;
     std::vector<std::uint8_t> size;
     export_bits(boost::multiprecision::abs(significand), std::back_inserter(size), 8);

@@ -11,7 +11,7 @@ namespace lnorm {
 
 namespace {
 
-constexpr double kLeastLog2 = -5000;
+constexpr double kMinLog2 = -5000;
 
 // A number known to lie from low to high, in units of 2^-bits.
 struct Interval {
@@ -64,7 +64,7 @@ class Row {
     const auto add = [&](std::int64_t, Number x) {
       if (std::isinf(x.high)) return;  // masked
       const Dyadic d = size(x);
-      if (d.sign() != 0 && compare_positive(d, Dyadic(-kLeastLog2)) > 0) {  // ln 2 < 1
+      if (d.sign() != 0 && compare_positive(d, Dyadic(-kMinLog2)) > 0) {  // ln 2 < 1
         ++vanishing;
         return;
       }
@@ -76,7 +76,7 @@ class Row {
     if (vanishing > 0) {
       const bool is_exact = total.low == total.high;
       total.high +=
-          fixed_point({Integer(vanishing), static_cast<std::int64_t>(kLeastLog2)}, bits) + 1;
+          fixed_point({Integer(vanishing), static_cast<std::int64_t>(kMinLog2)}, bits) + 1;
       is_open = is_exact;
     }
     return total;

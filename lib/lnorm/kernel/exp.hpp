@@ -24,7 +24,7 @@ class Exp {
   static constexpr double kStepsPerUnit = 0x1.71547652b82fep+6;  // 64/ln2
   // Adding it rounds to an integer, which then stands in the low bits.
   static constexpr double kRounder = 0x1.8p52;
-  static constexpr double kLeastNarrow = -707;
+  static constexpr double kMinNarrow = -707;
 
   // ln2/64 in parts: 33 bits, 33 bits, the rest.
   static constexpr double kHigh = 0x1.62e42fefp-7;
@@ -64,7 +64,7 @@ class Exp {
   // the series 0.01 u, and the last sum u.
   static constexpr double kNarrowError = 2.1 * 0x1p-53;
   double narrow(double d) const noexcept {
-    const Reduced k(std::max(d, kLeastNarrow));
+    const Reduced k(std::max(d, kMinNarrow));
     const double r = (k.d - k.multiple * kHigh) - k.multiple * kMiddle;
     const double series =
         r + r * r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * (1.0 / 720)))));

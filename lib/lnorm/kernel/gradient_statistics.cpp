@@ -15,10 +15,10 @@ constexpr double kSlack = 1 + 0x1p-8;
 constexpr double kNarrowLost = 0x1p-300;
 
 // Sums of squares, and s, between which no low part of a double-double that counts is lost.
-constexpr double kLeastSquares = 0x1p-400;
-constexpr double kGreatestSquares = 0x1p400;
-constexpr double kLeastWideDivisor = 0x1p-200;
-constexpr double kGreatestWideDivisor = 0x1p200;
+constexpr double kMinSquares = 0x1p-400;
+constexpr double kMaxSquares = 0x1p400;
+constexpr double kMinWideDivisor = 0x1p-200;
+constexpr double kMaxWideDivisor = 0x1p200;
 
 bool is_within(double value, double least, double greatest) noexcept {
   return value >= least && value <= greatest;
@@ -46,14 +46,14 @@ std::optional<Divisors> wide_divisors(const CenteredSums& sums, std::int64_t fre
   result.error = (squares_error / 2 + 25 * kUnit2) * kSlack;
   if (formula.eps_on == EpsOn::variance) {
     const DoubleDouble s = sqrt(variance + formula.eps);
-    if (!is_within(s.high, kLeastWideDivisor, kGreatestWideDivisor)) return std::nullopt;
+    if (!is_within(s.high, kMinWideDivisor, kMaxWideDivisor)) return std::nullopt;
     result.rstd = result.root_reciprocal = one / s;
     return result;
   }
   const DoubleDouble root = sqrt(variance);
   const DoubleDouble s = root + formula.eps;
-  if (!is_within(root.high, kLeastWideDivisor, kGreatestWideDivisor)) return std::nullopt;
-  if (s.high > kGreatestWideDivisor) return std::nullopt;
+  if (!is_within(root.high, kMinWideDivisor, kMaxWideDivisor)) return std::nullopt;
+  if (s.high > kMaxWideDivisor) return std::nullopt;
   result.rstd = one / s;
   result.root_reciprocal = one / root;
   return result;
@@ -64,7 +64,7 @@ std::optional<Divisors> wide_divisors(const CenteredSums& sums, std::int64_t fre
 bool is_plain(const SavedStatistics& saved) noexcept {
   const double size = std::fabs(saved.rstd.high);
   return saved.mean.low == 0 && saved.rstd.low == 0 && std::fabs(saved.mean.high) <= 0x1p200 &&
-         is_within(size, kLeastWideDivisor, kGreatestWideDivisor);
+         is_within(size, kMinWideDivisor, kMaxWideDivisor);
 }
 
 std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double center,
@@ -96,8 +96,8 @@ std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double c
     const double root =
         std::sqrt(formula.eps_on == EpsOn::variance ? variance + formula.eps : variance);
     const double s = formula.eps_on == EpsOn::variance ? root : root + formula.eps;
-    const bool usable = correction <= centered && is_within(s, kLeastDivisor, kGreatestDivisor) &&
-                        is_within(root, kLeastDivisor, kGreatestDivisor);
+    const bool usable = correction <= centered && is_within(s, kMinDivisor, kMaxDivisor) &&
+                        is_within(root, kMinDivisor, kMaxDivisor);
     if (!usable) return std::nullopt;
     rstd = 1 / s;
     root_reciprocal = formula.eps_on == EpsOn::variance ? rstd : 1 / root;
@@ -146,8 +146,8 @@ std::optional<WideGradient> wide_gradient(const GradientSums& sums, const Center
   const DoubleDouble freedom{static_cast<double>(n - formula.ddof)};
   const double squares = sums.x.squares.high;
   const bool has_g = sums.g_squares > 0;
-  if (has_g && !is_within(sums.g_squares, kLeastSquares, kGreatestSquares)) return std::nullopt;
-  if (squares != 0 && !is_within(squares, kLeastSquares, kGreatestSquares)) return std::nullopt;
+  if (has_g && !is_within(sums.g_squares, kMinSquares, kMaxSquares)) return std::nullopt;
+  if (squares != 0 && !is_within(squares, kMinSquares, kMaxSquares)) return std::nullopt;
   WideGradient result;
   DoubleDouble shift;
   DoubleDouble root_reciprocal;

@@ -8,7 +8,7 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/row_normalizer.hpp"
 #include "lnorm/kernel/simd.hpp"
 
@@ -17,7 +17,7 @@ namespace lnorm {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kMostItemSize = 16;
+constexpr std::size_t kMaxItemSize = 16;
 
 void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y,
               const MeanAndRstd& stats) {
@@ -37,8 +37,8 @@ void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y,
 
 // Rows of one element each, which is its own mean: the result of all finite ones is that of 0.
 void single_elements(const RowSetting& setting, const RowsIn& x, const RowsOut& y) {
-  alignas(8) const std::byte zero[kMostItemSize] = {};
-  alignas(8) std::byte encoded[kMostItemSize];
+  alignas(8) const std::byte zero[kMaxItemSize] = {};
+  alignas(8) std::byte encoded[kMaxItemSize];
   const RowsOut result{.data = encoded, .dtype = y.dtype, .saturates = y.saturates};
   each_row(setting, {zero, x.dtype, x.byte_order, 1, 1}, result, {});
   const double of_zero = element_of({encoded, y.dtype, std::endian::native, 1, 1}, 0).high;
@@ -62,7 +62,7 @@ void Kernel::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
   const auto item = static_cast<std::int64_t>(item_size(y.dtype));
   RowsOut out = y;
   // Steps find there what they go on with.
-  out.past_caches = x.rows * x.row_length * item >= kPastCaches && affine.steps().empty();
+  out.non_temporal = x.rows * x.row_length * item >= kPastCaches && affine.steps().empty();
   const bool saves = stats.mean != nullptr || stats.rstd != nullptr;
   const RowSetting setting{*this, x.dtype, y.dtype, x.row_length, affine, formula, saves};
   if (x.row_length == 1 && !formula.rms && !saves && passes != nullptr) {
@@ -70,7 +70,7 @@ void Kernel::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
   } else if (passes == nullptr || saves || !passes->short_rows(setting, x, out)) {
     each_row(setting, x, out, stats);
   }
-  if (out.past_caches) hwy::FlushStream();  // it is there for other threads
+  if (out.non_temporal) hwy::FlushStream();  // it is there for other threads
 }
 
 std::span<const Kernel> kernels() {

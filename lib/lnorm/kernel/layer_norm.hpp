@@ -16,12 +16,12 @@ struct MeanAndRstd {
   double* rstd = nullptr;
 };
 
-struct Passes;  // passes.hpp
+struct KernelTable;  // kernel_table.hpp
 
 // Layer normalization on one kind of machine.
 struct Kernel {
   std::string name;
-  const Passes* passes;  // null: the exact way alone
+  const KernelTable* passes;  // null: the exact way alone
 
   // Every row by itself:
   //

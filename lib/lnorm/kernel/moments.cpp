@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/plain_moments.hpp"
 #include "lnorm/kernel/row_normalizer.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-Range range_of(const Passes* passes, const RowsIn& row) {
+Range range_of(const KernelTable* passes, const RowsIn& row) {
   return passes != nullptr ? passes->range(row) : range_one_by_one(row);
 }
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "lnorm/core/float_format.hpp"
-#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/statistics.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -119,9 +119,9 @@ struct HalfResults {
   HalfResults() = default;
   // error: of y.
   explicit HalfResults(double error) {
-    constexpr double kLeastNormal = std::is_same_v<Out, Float16> ? 0x1p-14 : 0x1p-126;
+    constexpr double kMinNormal = std::is_same_v<Out, Float16> ? 0x1p-14 : 0x1p-126;
     const double bound = 0x1p24 * error * (1 + 0x1p-8);
-    const auto least = static_cast<float>(std::max(kLeastNormal, bound * (1 + 0x1p-20)));
+    const auto least = static_cast<float>(std::max(kMinNormal, bound * (1 + 0x1p-20)));
     // Without an error zero is zero.
     not_tiny = error == 0 ? 1 : 0;
     tiny = std::bit_cast<std::uint32_t>(least) - not_tiny;
@@ -182,15 +182,15 @@ HWY_INLINE void store_results(hn::Vec<F> y, std::byte* to) {
 
 // Whether results go past the caches from there. Less than 16 bytes at a time there are no instructions for.
 template <class Out>
-bool streams_to(const std::byte* out, bool past_caches) {
+bool streams_to(const std::byte* out, bool non_temporal) {
   constexpr std::int64_t kBytes = kWidth * kSize<Out>;
-  return past_caches && kBytes >= 16 && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0;
+  return non_temporal && kBytes >= 16 && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0;
 }
 
-// A vector of results, of which the first count are wanted. settle(j, to) puts result j where it belongs.
-template <class Out, class Settle>
+// A vector of results, of which the first count are wanted. resolve(j, to) puts result j where it belongs.
+template <class Out, class Resolve>
 HWY_INLINE void write_results(const Results& r, std::int64_t count, std::byte* to,
-                              const Settle& settle) {
+                              const Resolve& resolve) {
   const auto open = hn::IfThenElseZero(mask_of(kWords, count), r.open);
   if (count >= kWidth) {
     store_results<Out, false>(r.y, to);
@@ -203,7 +203,7 @@ HWY_INLINE void write_results(const Results& r, std::int64_t count, std::byte* t
   alignas(64) std::uint32_t is_open[kWidth];
   hn::Store(open, kWords, is_open);
   for (std::int64_t j = 0; j < std::min(kWidth, count); ++j) {
-    if (is_open[j] != 0) settle(j, to + j * kSize<Out>);
+    if (is_open[j] != 0) resolve(j, to + j * kSize<Out>);
   }
 }
 
@@ -266,27 +266,27 @@ struct NarrowWriter {
                    [](const double* from) HWY_ATTR { return hn::LoadU(kDoubles, from); });
   }
 
-  // A vector of results, or its first ones. settle(i, to) puts result i where it belongs.
-  template <class Elements, class Settle>
+  // A vector of results, or its first ones. resolve(i, to) puts result i where it belongs.
+  template <class Elements, class Resolve>
   HWY_INLINE void write_vector(const Elements& d, std::int64_t i, std::int64_t n,
-                               const TermsAt& terms, std::byte* out, const Settle& settle) const {
+                               const TermsAt& terms, std::byte* out, const Resolve& resolve) const {
     write_results<Out>(results(d, i, terms), n - i, out + i * kSize<Out>,
-                       [&](std::int64_t j, std::byte* to) { settle(i + j, to); });
+                       [&](std::int64_t j, std::byte* to) { resolve(i + j, to); });
   }
 
   // By value: what has no address stays in registers.
-  template <class Elements, class Settle>
+  template <class Elements, class Resolve>
   static HWY_NOINLINE void write_one_by_one(NarrowWriter writer, Elements d, std::int64_t i,
                                             const TermsAt& terms, std::byte* out,
-                                            const Settle& settle) {
+                                            const Resolve& resolve) {
     for (std::int64_t v = 0; v < kLanes; v += kWidth) {
-      writer.write_vector(d, i + v, i + kLanes, terms, out, settle);
+      writer.write_vector(d, i + v, i + kLanes, terms, out, resolve);
     }
   }
 
-  template <bool stream, class Elements, class Settle>
+  template <bool stream, class Elements, class Resolve>
   HWY_INLINE std::int64_t write_groups(const Elements& d, std::int64_t n, const TermsAt& terms,
-                                       std::byte* out, const Settle& settle) const {
+                                       std::byte* out, const Resolve& resolve) const {
     std::int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
       d.read_ahead(i);
@@ -298,7 +298,7 @@ struct NarrowWriter {
         open = hn::Or(open, r.open);
       }
       if (HWY_UNLIKELY(!is_zero(open))) {
-        write_one_by_one(*this, d, i, terms, out, settle);
+        write_one_by_one(*this, d, i, terms, out, resolve);
         continue;
       }
       for (std::int64_t v = 0; v < kVectors; ++v) {
@@ -308,25 +308,25 @@ struct NarrowWriter {
     return i;
   }
 
-  template <class Elements, class Settle>
+  template <class Elements, class Resolve>
   HWY_INLINE void write(const Elements& d, std::int64_t n, const TermsAt& terms, std::byte* out,
-                        bool past_caches, const Settle& settle) const {
-    std::int64_t i = streams_to<Out>(out, past_caches)
-                         ? write_groups<true>(d, n, terms, out, settle)
-                         : write_groups<false>(d, n, terms, out, settle);
-    for (; i < n; i += kWidth) write_vector(d, i, n, terms, out, settle);
+                        bool non_temporal, const Resolve& resolve) const {
+    std::int64_t i = streams_to<Out>(out, non_temporal)
+                         ? write_groups<true>(d, n, terms, out, resolve)
+                         : write_groups<false>(d, n, terms, out, resolve);
+    for (; i < n; i += kWidth) write_vector(d, i, n, terms, out, resolve);
   }
 };
 
-// Has the settler decide elements of a part of a row that begins at offset.
-struct PartSettler {
-  const Settler& settler;
+// Has the resolver decide elements of a part of a row that begins at offset.
+struct PartResolver {
+  const Resolver& resolver;
   RowsIn part;
   std::int64_t offset;
   DType out;
 
   void operator()(std::int64_t i, std::byte* to) const {
-    const double result = settler.settle(offset + i, element_of(part, i));
+    const double result = resolver.resolve(offset + i, element_of(part, i));
     store(&result, 1, out, to);
   }
 };
@@ -336,7 +336,7 @@ struct PartSettler {
 template <class Out>
 struct Float8Writer {
   static constexpr int kMantissa = Out::kMantissaBits;
-  static constexpr std::uint32_t kLeast = 127 + lnorm::detail::kLeastNormal<Out>;
+  static constexpr std::uint32_t kMin = 127 + lnorm::detail::kMinNormal<Out>;
   static constexpr F kFloats{};
 
   hn::Vec<F> most;  // of a result; far beyond the greatest number where that is no limit
@@ -355,7 +355,7 @@ struct Float8Writer {
   HWY_INLINE Aligned aligned(hn::Vec<F> y) const {
     Aligned a;
     a.size = hn::Min(hn::Abs(y), most);
-    a.exponent = hn::Max(hn::ShiftRight<23>(hn::BitCast(kWords, a.size)), hn::Set(kWords, kLeast));
+    a.exponent = hn::Max(hn::ShiftRight<23>(hn::BitCast(kWords, a.size)), hn::Set(kWords, kMin));
     a.aligner = power(hn::Add(a.exponent, hn::Set(kWords, 23U - kMantissa)));
     a.sum = hn::Add(a.size, a.aligner);
     return a;
@@ -373,23 +373,24 @@ struct Float8Writer {
   HWY_INLINE hn::Vec<Words> bits(const Aligned& a, hn::Vec<F> y) const {
     const auto significand =
         hn::And(hn::BitCast(kWords, a.sum), hn::Set(kWords, (4U << kMantissa) - 1));
-    const auto binades = hn::Sub(a.exponent, hn::Set(kWords, kLeast));
+    const auto binades = hn::Sub(a.exponent, hn::Set(kWords, kMin));
     const auto size = hn::Min(hn::Add(hn::ShiftLeft<kMantissa>(binades), significand),
                               hn::Set(kWords, std::uint32_t{Out::kBeyond}));
     return hn::Or(size,
                   hn::And(hn::ShiftRight<24>(hn::BitCast(kWords, y)), hn::Set(kWords, 0x80U)));
   }
 
-  // floats: with room for a vector behind them, as out. settle(i) gives the float of result i that is one of Float8.
-  template <class Settle>
-  HWY_INLINE void write(float* floats, std::int64_t n, std::byte* out, const Settle& settle) const {
+  // floats: with room for a vector behind them, as out. resolve(i) gives the float of result i that is one of Float8.
+  template <class Resolve>
+  HWY_INLINE void write(float* floats, std::int64_t n, std::byte* out,
+                        const Resolve& resolve) const {
     const hn::RebindToSigned<F> integers;
     const hn::Rebind<std::uint8_t, D> bytes;
     for (std::int64_t i = 0; i < n; i += kWidth) {
       auto y = hn::Load(kFloats, floats + i);
       Aligned a = aligned(y);
       if (HWY_UNLIKELY(!hn::AllFalse(kFloats, is_halfway(a)))) {
-        settle_halfway(floats, i, std::min(n, i + kWidth), settle);
+        resolve_halfway(floats, i, std::min(n, i + kWidth), resolve);
         y = hn::Load(kFloats, floats + i);
         a = aligned(y);
       }
@@ -398,11 +399,11 @@ struct Float8Writer {
     }
   }
 
-  template <class Settle>
-  HWY_NOINLINE void settle_halfway(float* floats, std::int64_t i, std::int64_t end,
-                                   const Settle& settle) const {
+  template <class Resolve>
+  HWY_NOINLINE void resolve_halfway(float* floats, std::int64_t i, std::int64_t end,
+                                    const Resolve& resolve) const {
     for (; i < end; ++i) {
-      if (hn::AllTrue(kFloats, is_halfway(aligned(hn::Set(kFloats, floats[i]))))) settle(i);
+      if (hn::AllTrue(kFloats, is_halfway(aligned(hn::Set(kFloats, floats[i]))))) resolve(i);
     }
   }
 };
@@ -423,45 +424,46 @@ HWY_INLINE void with_narrow_type(DType dtype, Use use) {
 // By way of float, whose interval is decided first.
 template <class Out>
 void narrow_write_float8(const RowsIn& part, const NarrowStatistics& s, const Affine& affine,
-                         std::int64_t offset, const RowsOut& y, const Settler& settler) {
+                         std::int64_t offset, const RowsOut& y, const Resolver& resolver) {
   alignas(64) float floats[kChunk + kWidth];
   alignas(64) std::byte results[kChunk + kWidth];
   const Float8Writer<Out> to_float8(y);
   for_each_stretch(
       part, s.center, is_float32(part),
       [&](std::int64_t start, std::int64_t n, const auto& d) HWY_ATTR {
-        const PartSettler settle{settler, part_of(part, start, n), offset + start, DType::float32};
+        const PartResolver resolve{resolver, part_of(part, start, n), offset + start,
+                                   DType::float32};
         const auto place_of = [&](std::int64_t i) {
           return reinterpret_cast<std::byte*>(floats + i);
         };
         with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
           const NarrowWriter<float, has_weight(), has_bias()> writer(s.rstd, 0.0 - s.shift * s.rstd,
                                                                      s.error(), affine);
-          writer.write(d, n, TermsAt(affine, offset + start), place_of(0), false, settle);
+          writer.write(d, n, TermsAt(affine, offset + start), place_of(0), false, resolve);
         });
         std::fill_n(floats + n, kWidth, 0.0F);
-        to_float8.write(floats, n, results, [&](std::int64_t i) { settle(i, place_of(i)); });
+        to_float8.write(floats, n, results, [&](std::int64_t i) { resolve(i, place_of(i)); });
         std::memcpy(y.data + start, results, static_cast<std::size_t>(n));
       });
 }
 
 void narrow_write(const RowsIn& part, const NarrowStatistics& s, const Affine& affine,
-                  std::int64_t offset, const RowsOut& y, const Settler& settler) {
+                  std::int64_t offset, const RowsOut& y, const Resolver& resolver) {
   if (y.dtype == DType::float8_e4m3fn) {
-    return narrow_write_float8<Float8E4M3>(part, s, affine, offset, y, settler);
+    return narrow_write_float8<Float8E4M3>(part, s, affine, offset, y, resolver);
   }
   if (y.dtype == DType::float8_e5m2) {
-    return narrow_write_float8<Float8E5M2>(part, s, affine, offset, y, settler);
+    return narrow_write_float8<Float8E5M2>(part, s, affine, offset, y, resolver);
   }
   const auto write = [&](std::int64_t start, std::int64_t n, const auto& d) HWY_ATTR {
-    const PartSettler settle{settler, part_of(part, start, n), offset + start, y.dtype};
+    const PartResolver resolve{resolver, part_of(part, start, n), offset + start, y.dtype};
     const TermsAt terms(affine, offset + start);
     with_narrow_type(y.dtype, [&]<class Out>(Out) HWY_ATTR {
       if constexpr (std::is_same_v<Out, float> || std::is_same_v<decltype(d), const Decoded&>) {
         with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
           const NarrowWriter<Out, has_weight(), has_bias()> writer(s.rstd, 0.0 - s.shift * s.rstd,
                                                                    s.error(), affine);
-          writer.write(d, n, terms, row_of(y, start, 1).data, y.past_caches, settle);
+          writer.write(d, n, terms, row_of(y, start, 1).data, y.non_temporal, resolve);
         });
       }
     });

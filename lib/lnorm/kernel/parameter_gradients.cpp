@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "lnorm/core/packed.hpp"
+#include "lnorm/core/serialize.hpp"
 #include "lnorm/kernel/bracket.hpp"
 #include "lnorm/kernel/dyadic.hpp"
 #include "lnorm/kernel/row_gradient.hpp"
@@ -32,7 +32,7 @@ struct ExactSum {
   }
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(sum, is_finite);
   }
 };
@@ -70,14 +70,14 @@ struct Total {
 
 class Gatherer {
  public:
-  Gatherer(const GradientSetting& setting, ColumnGradients& gathered, const ColumnWishes& wishes,
-           const RowsAgain& again)
-      : setting_(setting), wishes_(wishes), again_(again), first_(gathered.first()) {
+  Gatherer(const GradientSetting& setting, ColumnGradients& gathered,
+           const RequestedColumns& requested, const RowReplay& again)
+      : setting_(setting), requested_(requested), again_(again), first_(gathered.first()) {
     setting_.wants_dx = false;
-    if (!again.deals_columns) bring_together(gathered);
-    const std::int64_t count = wishes.uniform ? 1 : gathered.size();
-    results_.dweight.resize(static_cast<std::size_t>(wishes.dweight ? count : 0));
-    results_.dbias.resize(static_cast<std::size_t>(wishes.dbias ? count : 0));
+    if (!again.distributes_columns) bring_together(gathered);
+    const std::int64_t count = requested.uniform ? 1 : gathered.size();
+    results_.dweight.resize(static_cast<std::size_t>(requested.dweight ? count : 0));
+    results_.dbias.resize(static_cast<std::size_t>(requested.dbias ? count : 0));
     open_dweight_ = decide(gathered, &ColumnGradients::dweight, results_.dweight);
     open_dbias_ = decide(gathered, &ColumnGradients::dbias, results_.dbias);
   }
@@ -97,11 +97,11 @@ class Gatherer {
                                 std::vector<double>& results) const {
     std::vector<Parameter> open;
     for (std::size_t i = 0; i < results.size(); ++i) {
-      const Parameter p = wishes_.uniform ? Parameter{0, setting_.row_length}
-                                          : Parameter{first_ + static_cast<std::int64_t>(i), 1};
+      const Parameter p = requested_.uniform ? Parameter{0, setting_.row_length}
+                                             : Parameter{first_ + static_cast<std::int64_t>(i), 1};
       decide(total(gathered, sum_of, p), p, results[i], open);
     }
-    if (again_.deals_columns && !wishes_.uniform) concatenate(open);
+    if (again_.distributes_columns && !requested_.uniform) concatenate(open);
     return open;
   }
 
@@ -112,7 +112,7 @@ class Gatherer {
       const ColumnGradients::Sum sum = (gathered.*sum_of)(c);
       total.add({sum, std::fabs(sum.value.high)});
     }
-    if (!again_.deals_columns || !wishes_.uniform) return total;
+    if (!again_.distributes_columns || !requested_.uniform) return total;
     std::vector<Total> totals{total};
     bring_together(totals);
     return totals.front();
@@ -131,9 +131,9 @@ class Gatherer {
                             std::isfinite(sum.value.low) && std::isfinite(error);
     Bracket between;
     if (has_bounds && error == 0) {
-      between.least = between.most = rounded(sum.value, wishes_.dtype);
+      between.least = between.most = rounded(sum.value, requested_.dtype);
     } else if (has_bounds) {
-      between = bracket(sum.value, error, wishes_.dtype);
+      between = bracket(sum.value, error, requested_.dtype);
     }
     if (between.is_decided()) {
       result = between.least;
@@ -145,15 +145,15 @@ class Gatherer {
   // What all processes have found, where append(bytes) adds what another has.
   template <class Found, class Append>
   void bring_together(Found& found, Append append) const {
-    if (!again_.fold_for_all) return;
-    again_.fold_for_all([&] { return pack(found); }, append,
-                        [&](const std::string& bytes) { unpack(bytes, found); });
+    if (!again_.all_reduce) return;
+    again_.all_reduce([&] { return serialize(found); }, append,
+                      [&](const std::string& bytes) { deserialize(bytes, found); });
   }
 
   void bring_together(ColumnGradients& gathered) const {
     bring_together(gathered, [&](const std::string& bytes) {
       ColumnGradients others(gathered.size(), gathered.first());
-      unpack(bytes, others);
+      deserialize(bytes, others);
       gathered.merge(others);
     });
   }
@@ -163,7 +163,7 @@ class Gatherer {
   void bring_together(std::vector<Found>& found) const {
     bring_together(found, [&](const std::string& bytes) {
       std::vector<Found> others;
-      unpack(bytes, others);
+      deserialize(bytes, others);
       for (std::size_t i = 0; i < found.size(); ++i) found[i].add(others[i]);
     });
   }
@@ -172,7 +172,7 @@ class Gatherer {
   void concatenate(std::vector<Parameter>& parameters) const {
     bring_together(parameters, [&](const std::string& bytes) {
       std::vector<Parameter> others;
-      unpack(bytes, others);
+      deserialize(bytes, others);
       parameters.insert(parameters.end(), others.begin(), others.end());
     });
   }
@@ -231,7 +231,7 @@ class Gatherer {
 
   // Of a parameter in the results: past their end if it is another process's.
   std::size_t index(const Parameter& p) const {
-    return wishes_.uniform ? 0 : static_cast<std::size_t>(p.first - first_);
+    return requested_.uniform ? 0 : static_cast<std::size_t>(p.first - first_);
   }
 
   void round(const std::vector<Parameter>& parameters, const std::vector<ExactSum>& sums,
@@ -239,7 +239,7 @@ class Gatherer {
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const std::size_t at = index(parameters[i]);
       if (at >= results.size()) continue;
-      results[at] = sums[i].is_finite ? rounded(sums[i].sum, wishes_.dtype) : kNan;
+      results[at] = sums[i].is_finite ? rounded(sums[i].sum, requested_.dtype) : kNan;
     }
   }
 
@@ -295,8 +295,8 @@ class Gatherer {
   }
 
   GradientSetting setting_;
-  ColumnWishes wishes_;
-  const RowsAgain& again_;
+  RequestedColumns requested_;
+  const RowReplay& again_;
   std::int64_t first_;  // column that was gathered
   ParameterGradients results_;
   std::vector<Parameter> open_dweight_;
@@ -306,8 +306,8 @@ class Gatherer {
 }  // namespace
 
 ParameterGradients parameter_gradients(const GradientSetting& setting, ColumnGradients& gathered,
-                                       const ColumnWishes& wishes, const RowsAgain& again) {
-  return Gatherer(setting, gathered, wishes, again).gather(gathered.has_narrow_rows());
+                                       const RequestedColumns& requested, const RowReplay& again) {
+  return Gatherer(setting, gathered, requested, again).gather(gathered.has_narrow_rows());
 }
 
 }  // namespace lnorm

@@ -16,7 +16,7 @@ struct ParameterGradients {
 };
 
 // What is to be gathered.
-struct ColumnWishes {
+struct RequestedColumns {
   bool dweight = true;
   bool dbias = true;
   bool uniform =
@@ -26,22 +26,22 @@ struct ColumnWishes {
 
 // Brings together what several processes have found, so that all of them have it: packed() is what this one has,
 // append(bytes) adds what another has, and replace(bytes) takes what packed() is in the one that has it all.
-using FoldForAll = std::function<void(const std::function<std::string()>& packed,
-                                      const std::function<void(const std::string&)>& append,
-                                      const std::function<void(const std::string&)>& replace)>;
+using AllReduce = std::function<void(const std::function<std::string()>& packed,
+                                     const std::function<void(const std::string&)>& append,
+                                     const std::function<void(const std::string&)>& replace)>;
 
 // Reads all rows once more: calls see(slot, read_row, saved) for each, in any order, several at once in slots
 // 0 to slots - 1. saved is null if nothing was saved.
-struct RowsAgain {
+struct RowReplay {
   std::size_t slots = 1;
   std::function<void(const std::function<void(std::size_t slot, const ReadGradientRow& read_row,
                                               const SavedStatistics* saved)>& see)>
       for_each_row;
   // If several processes have some of the rows each; all of them call it equally often.
-  FoldForAll fold_for_all = {};
+  AllReduce all_reduce = {};
   // What each of them has gathered is of columns of its own, in their order, and all rows; otherwise it is of all
   // columns, and its own rows.
-  bool deals_columns = false;
+  bool distributes_columns = false;
 };
 
 // The gradients, from what was gathered of all rows, to which what other processes have of these columns is added. Where
@@ -51,6 +51,6 @@ struct RowsAgain {
 // 2^(e - 160), e the exponent of the largest term of the column; their exact sum is rounded once. So neither depends
 // on the order of rows. A column with a term that is not finite gives NaN; without rows the gradients are 0.
 ParameterGradients parameter_gradients(const GradientSetting& setting, ColumnGradients& gathered,
-                                       const ColumnWishes& wishes, const RowsAgain& again);
+                                       const RequestedColumns& requested, const RowReplay& again);
 
 }  // namespace lnorm

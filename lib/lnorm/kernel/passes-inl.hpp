@@ -8,8 +8,8 @@
 #include "lnorm/kernel/add-inl.hpp"
 #include "lnorm/kernel/affine_steps-inl.hpp"
 // The passes along a row.
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/narrow-inl.hpp"
-#include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/range-inl.hpp"
 #include "lnorm/kernel/transpose-inl.hpp"
 #include "lnorm/kernel/triple_sum-inl.hpp"
@@ -31,26 +31,26 @@ namespace lnorm {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr Passes kPasses{kLanes,
-                         narrow_sums,
-                         wide_sums,
-                         narrow_write,
-                         wide_write,
-                         short_rows,
-                         take_step,
-                         kGradientLanes,
-                         narrow_gradient_sums,
-                         wide_gradient_sums,
-                         narrow_gradient_write,
-                         wide_gradient_write,
-                         add,
-                         round_row,
-                         range,
-                         plain_moments,
-                         triple_sum,
-                         largest,
-                         narrow_softmax,
-                         wide_softmax};
+constexpr KernelTable kPasses{kLanes,
+                              narrow_sums,
+                              wide_sums,
+                              narrow_write,
+                              wide_write,
+                              short_rows,
+                              take_step,
+                              kGradientLanes,
+                              narrow_gradient_sums,
+                              wide_gradient_sums,
+                              narrow_gradient_write,
+                              wide_gradient_write,
+                              add,
+                              round_row,
+                              range,
+                              plain_moments,
+                              triple_sum,
+                              largest,
+                              narrow_softmax,
+                              wide_softmax};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -166,8 +166,8 @@ HWY_INLINE Sums plain_sums(const RowsIn& row, int exponent) {
   const V start = splat(plain_start(exponent));
   PlainLanes lanes;
   lanes.clear(start);
-  const bool is_usual = row.dtype == DType::float32 && row.byte_order == std::endian::native;
-  for_each_stretch(row, 0, is_usual,
+  const bool is_fast_path = row.dtype == DType::float32 && row.byte_order == std::endian::native;
+  for_each_stretch(row, 0, is_fast_path,
                    [&](std::int64_t first, std::int64_t n, const auto& elements) HWY_ATTR {
                      lanes.add(elements, n);
                      const std::int64_t end = first + n;
@@ -194,7 +194,7 @@ HWY_INLINE hn::Mask<D> decide(V2 value, V error, V& rounded) {
 // Rows of one length on their way from sums to moments. A division takes as long for a vector of rows as for one.
 class PlainMoments {
  public:
-  static constexpr std::int64_t kMostRows = 16;  // at once
+  static constexpr std::int64_t kMaxRows = 16;  // at once
 
   PlainMoments(std::int64_t n, std::int64_t freedom)
       : n_(n), freedom_(static_cast<double>(freedom)) {}
@@ -254,14 +254,14 @@ class PlainMoments {
 
   std::int64_t n_;
   double freedom_;
-  alignas(64) double sums_[kMostRows] = {};
-  alignas(64) double sum_lows_[kMostRows] = {};
-  alignas(64) double squares_[kMostRows] = {};
-  alignas(64) double square_lows_[kMostRows] = {};
+  alignas(64) double sums_[kMaxRows] = {};
+  alignas(64) double sum_lows_[kMaxRows] = {};
+  alignas(64) double squares_[kMaxRows] = {};
+  alignas(64) double square_lows_[kMaxRows] = {};
 };
 
 void plain_moments(const RowsIn& x, std::int64_t freedom, Moments* moments, bool* decided) {
-  constexpr std::int64_t kRows = PlainMoments::kMostRows;
+  constexpr std::int64_t kRows = PlainMoments::kMaxRows;
   PlainMoments some(x.row_length, freedom);
   Range ranges[kRows];
   const auto row_bytes = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));

@@ -8,6 +8,6 @@
 
 namespace lnorm {
 
-const Passes& portable_passes() { return HWY_NAMESPACE::kPasses; }
+const KernelTable& portable_passes() { return HWY_NAMESPACE::kPasses; }
 
 }  // namespace lnorm

@@ -14,7 +14,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // How often a narrow row is summed, each time about a better center.
-constexpr int kMostTries = 2;
+constexpr int kMaxTries = 2;
 
 // What the folds of wide gradient sums add to wide_growth(). With m additions in a lane, what is lost is at most m u. Up
 // to five additions to it lose 5 m u^2, which is less than m^2 / 2 + 40.
@@ -46,7 +46,7 @@ void for_each_pair_of(const GradientPart& part, See see) {
 bool is_narrow_setting(const GradientSetting& setting) noexcept {
   return setting.kernel.passes != nullptr && is_narrow(setting.x, setting.dx) &&
          is_narrow(setting.dy, setting.dx) && !setting.in_parts && setting.wants_dx &&
-         !is_float8(setting.dx) && setting.weight.is_within(kMostNarrowAffine);
+         !is_float8(setting.dx) && setting.weight.is_within(kMaxNarrowAffine);
 }
 
 bool may_be_constant(double g_sum, double g_squares, std::int64_t n) noexcept {
@@ -86,7 +86,7 @@ void RowGradient::start_wide() {
 }
 
 GradientSums RowGradient::sums(const GradientPart& part) const {
-  const Passes& passes = *setting_.kernel.passes;
+  const KernelTable& passes = *setting_.kernel.passes;
   if (!setting_.wants_dx) return {.x = passes.wide_sums(part.x, center_)};
   return pass_ == Pass::narrow ? passes.narrow_gradient_sums(part, center_, setting_.weight)
                                : passes.wide_gradient_sums(part, center_, setting_.weight);
@@ -123,7 +123,7 @@ void RowGradient::take_narrow(const GradientSums& row) {
     is_zero_ = is_g_finite_ && is_dx_zero(sums);
     return;
   }
-  if (setting_.formula.rms || saved_ || ++tries_ == kMostTries) return start_wide();
+  if (setting_.formula.rms || saved_ || ++tries_ == kMaxTries) return start_wide();
   pass_ = Pass::narrow;
   center_ += row.x.sum.high / static_cast<double>(n);
 }
@@ -254,7 +254,7 @@ const ExactGradient& RowGradient::exact() const {
 
 void RowGradient::write(const GradientPart& part, const RowsOut& dx,
                         ColumnGradients* columns) const {
-  const Passes* const passes = setting_.kernel.passes;
+  const KernelTable* const passes = setting_.kernel.passes;
   const bool is_regular = has_dx() && is_defined_;
   RowsOut regular_dx = dx;
   if (is_zero_) regular_dx.data = nullptr;
@@ -286,7 +286,7 @@ void RowGradient::write_dx(const GradientPart& part, const RowsOut& dx) const {
   if (is_zero_) return fill(dx, part.x.row_length, 0);
   const auto size = static_cast<std::int64_t>(item_size(dx.dtype));
   for_each_pair_of(part, [&](std::int64_t i, Number x, Number dy) {
-    const double result = settle(0, part.offset + i, x, dy);
+    const double result = resolve(0, part.offset + i, x, dy);
     store(&result, 1, dx.dtype, dx.data + i * size);
   });
 }
@@ -301,13 +301,13 @@ void RowGradient::add_terms(const GradientPart& part, ColumnGradients& columns) 
 void RowGradient::add_term(std::int64_t column, Number x, Number dy,
                            ColumnGradients& columns) const {
   if (!std::isfinite(dy.high)) {
-    columns.spoil_dweight(column);
-    columns.spoil_dbias(column);
+    columns.mark_dweight_nan(column);
+    columns.mark_dbias_nan(column);
     return;
   }
   columns.add_dbias(column, dy);
   if (!has_xhat()) {
-    columns.spoil_dweight(column);
+    columns.mark_dweight_nan(column);
   } else if (const auto known = term(x, dy)) {
     columns.add_dweight(column, known->value, known->error);
   } else {
@@ -335,7 +335,7 @@ Dyadic RowGradient::g_of(std::int64_t index, Number dy) const {
   return Dyadic(dy) * Dyadic(weight_at(setting_.weight, index));
 }
 
-double RowGradient::settle(std::int64_t, std::int64_t index, Number x, Number dy) const {
+double RowGradient::resolve(std::int64_t, std::int64_t index, Number x, Number dy) const {
   const Number w = weight_at(setting_.weight, index);
   const auto error_of = [](const GradientBounds& bounds, double g, double deviation) {
     return (bounds.g_error * std::fabs(g) + bounds.x_error * std::fabs(deviation) + bounds.offset) *
@@ -356,7 +356,7 @@ double RowGradient::settle(std::int64_t, std::int64_t index, Number x, Number dy
     result = bracket(dx, error_of(wide_->dx, g.high, deviation.high), setting_.dx);
     if (result.is_decided()) return result.least;
   }
-  if (!wide_ && !exact_ && !setting_.in_parts) return better().settle(0, index, x, dy);
+  if (!wide_ && !exact_ && !setting_.in_parts) return better().resolve(0, index, x, dy);
   return exact().dx(x, g_of(index, dy), setting_.dx, result.least, result.most);
 }
 

@@ -9,7 +9,7 @@
 #include "lnorm/kernel/exact_gradient.hpp"
 #include "lnorm/kernel/gradient.hpp"
 #include "lnorm/kernel/gradient_statistics.hpp"
-#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/row_normalizer.hpp"
 
 namespace lnorm {
@@ -27,7 +27,7 @@ bool may_be_constant(double g_sum, double g_squares, std::int64_t n) noexcept;
 //   row.write(part, dx, columns) for all parts
 //
 // It goes from narrow sums to wide ones to exact integers by itself, as RowNormalizer does.
-class RowGradient final : public GradientSettler {
+class RowGradient final : public GradientResolver {
  public:
   RowGradient(const GradientSetting& setting, const RowSample& sample, const SavedStatistics* saved,
               ReadGradientRow read_row);
@@ -44,7 +44,7 @@ class RowGradient final : public GradientSettler {
   // throws.
   void write(const GradientPart& part, const RowsOut& dx, ColumnGradients* columns) const;
 
-  double settle(std::int64_t row, std::int64_t index, Number x, Number dy) const override;
+  double resolve(std::int64_t row, std::int64_t index, Number x, Number dy) const override;
 
   // One element's terms of its column, of which wide() has been asked for this row.
   void add_term(std::int64_t column, Number x, Number dy, ColumnGradients& columns) const;

@@ -22,7 +22,7 @@ bool is_within(Number term, double most) {
 }
 
 // How often a narrow row is summed, each time about a better center.
-constexpr int kMostTries = 2;
+constexpr int kMaxTries = 2;
 
 // Elements whose squares can leave the range of doubles, or that have low parts. About 0 narrow statistics may still do:
 // a deviation is the element then, and within u of its high part.
@@ -50,7 +50,7 @@ RowSample sample_of(const RowsIn& row) noexcept {
 RowNormalizer::RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row)
     : setting_(setting), sample_(sample), read_row_(std::move(read_row)) {
   const bool may_be_narrow =
-      !setting.saves_statistics && !setting.in_parts && setting.affine.is_within(kMostNarrowAffine);
+      !setting.saves_statistics && !setting.in_parts && setting.affine.is_within(kMaxNarrowAffine);
   if (setting.kernel.passes == nullptr) {
     find_exact();
   } else if (may_be_narrow && is_narrow(setting.in, setting.out)) {
@@ -68,7 +68,7 @@ RowNormalizer::RowNormalizer(const RowSetting& setting, const RowSample& sample,
     : setting_(setting), sample_(sample), read_row_(std::move(read_row)), narrow_(narrow) {}
 
 Sums RowNormalizer::sums(const RowsIn& part) const {
-  const Passes& passes = *setting_.kernel.passes;
+  const KernelTable& passes = *setting_.kernel.passes;
   return pass_ == Pass::narrow ? passes.narrow_sums(part, center_)
                                : passes.wide_sums(part, center_);
 }
@@ -92,7 +92,7 @@ void RowNormalizer::take_narrow(const Sums& row) {
   const bool about_zero = is_narrow_about_zero(setting_.in, setting_.out);
   if (about_zero) {
     const double squares = row.squares.high;
-    if (!(squares >= kLeastWideSquares && squares <= kGreatestWideSquares)) return start_wide();
+    if (!(squares >= kMinWideSquares && squares <= kMaxWideSquares)) return start_wide();
   } else if (!std::isfinite(row.sum.high) || !std::isfinite(row.squares.high)) {
     is_finite_ = false;  // finite elements are too small to overflow
     return;
@@ -100,7 +100,7 @@ void RowNormalizer::take_narrow(const Sums& row) {
   narrow_ = narrow_statistics(row, center_, n, setting_.formula,
                               NarrowBounds(n, setting_.kernel.passes->lanes));
   if (narrow_) return;
-  if (about_zero || setting_.formula.rms || ++tries_ == kMostTries) return start_wide();
+  if (about_zero || setting_.formula.rms || ++tries_ == kMaxTries) return start_wide();
   pass_ = Pass::narrow;
   center_ += row.sum.high / static_cast<double>(n);
 }
@@ -131,8 +131,8 @@ void RowNormalizer::take_wide(const Sums& row) {
   }
   if (centered_) wide_ = wide_statistics(*centered_, n, formula);
   if (!wide_ && is_defined_) return find_exact();
-  if (wide_ && is_narrow(setting_.in, setting_.out) && wide_->rstd.high >= 1 / kGreatestDivisor &&
-      wide_->rstd.high <= 1 / kLeastDivisor) {
+  if (wide_ && is_narrow(setting_.in, setting_.out) && wide_->rstd.high >= 1 / kMaxDivisor &&
+      wide_->rstd.high <= 1 / kMinDivisor) {
     narrow_ = narrow_statistics(*wide_);
   }
 }
@@ -233,20 +233,20 @@ void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut
   const Affine& affine = setting_.affine;
   if (!is_finite_ || !is_defined_) {
     for (std::int64_t i = 0; i < part.row_length; ++i) store(&kNan, 1, y, i);
-  } else if (narrow_ && affine.is_within(kMostNarrowAffine)) {
+  } else if (narrow_ && affine.is_within(kMaxNarrowAffine)) {
     setting_.kernel.passes->narrow_write(part, *narrow_, affine, offset, y, *this);
-  } else if (wide_ && affine.is_within(kMostWideAffine)) {
+  } else if (wide_ && affine.is_within(kMaxWideAffine)) {
     setting_.kernel.passes->wide_write(part, *wide_, affine, offset, y, *this);
   } else {
     for_each_element(part, [&](std::int64_t i, Number x) {
-      const double result = settle(offset + i, x);
+      const double result = resolve(offset + i, x);
       store(&result, 1, y, i);
     });
   }
   take_steps(setting_.kernel, affine, y, part.row_length, offset);
 }
 
-double RowNormalizer::settle(std::int64_t index, Number x) const {
+double RowNormalizer::resolve(std::int64_t index, Number x) const {
   const Affine& affine = setting_.affine;
   const Number weight = affine.weight().number_or(1, index);
   const Number bias = affine.bias().number_or(0, index);
@@ -261,14 +261,14 @@ double RowNormalizer::settle(std::int64_t index, Number x) const {
     return error * (1 + 0x1p-8);
   };
   Bracket result;
-  if (narrow_ && are_within(kMostNarrowAffine)) {
+  if (narrow_ && are_within(kMaxNarrowAffine)) {
     const double deviation = x.high - narrow_->center;
     const double xhat = deviation * narrow_->rstd - narrow_->shift * narrow_->rstd;
     const double y = xhat * weight.high + bias.high;
     result = bracket(y, error_of(*narrow_, xhat, kUnit), setting_.out);
     if (result.is_decided()) return result.least;
   }
-  if (wide_ && are_within(kMostWideAffine)) {
+  if (wide_ && are_within(kMaxWideAffine)) {
     const DoubleDouble deviation = DoubleDouble{x.high, x.low} - wide_->mean;
     const DoubleDouble xhat = deviation * wide_->rstd;
     const DoubleDouble y =
@@ -277,7 +277,7 @@ double RowNormalizer::settle(std::int64_t index, Number x) const {
     result = bracket(y, error_of(*wide_, xhat.high, kUnit * kUnit) + lost, setting_.out);
     if (result.is_decided()) return result.least;
   }
-  if (!wide_ && !exact_ && !setting_.saves_statistics) return better().settle(index, x);
+  if (!wide_ && !exact_ && !setting_.saves_statistics) return better().resolve(index, x);
   const ExactTerms terms{affine.unscaled_weight().number_or(1, index),
                          affine.unscaled_bias().number_or(0, index), affine.scale()};
   if (std::isfinite(terms.weight.high) && std::isfinite(terms.bias.high)) {

@@ -9,8 +9,8 @@
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/exact_row.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
-#include "lnorm/kernel/passes.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/kernel/statistics.hpp"
 #include "lnorm/kernel/triple_sum.hpp"
@@ -44,7 +44,7 @@ RowSample sample_of(const RowsIn& row) noexcept;
 //
 // It goes from narrow statistics to wide ones to exact integers by itself, for a row or for single elements. What
 // it lacks then it sums up by reading the row once more.
-class RowNormalizer final : public Settler {
+class RowNormalizer final : public Resolver {
  public:
   // read_row may bring the parts in any order.
   RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row);
@@ -70,7 +70,7 @@ class RowNormalizer final : public Settler {
   // offset: where in the row the part begins. Several threads may do so at once. Throws what read_row throws.
   void write(const RowsIn& part, std::int64_t offset, const RowsOut& y) const;
 
-  double settle(std::int64_t index, Number x) const override;
+  double resolve(std::int64_t index, Number x) const override;
 
  private:
   enum class Pass { none, narrow, wide };

@@ -26,8 +26,8 @@ struct RowsIn {
 struct RowsOut {
   std::byte* data;
   DType dtype;
-  bool past_caches = false;  // a kernel may write past the caches, which cannot hold so much
-  bool saturates = false;    // what is beyond the greatest number, infinity as well, becomes that
+  bool non_temporal = false;  // a kernel may write past the caches, which cannot hold so much
+  bool saturates = false;     // what is beyond the greatest number, infinity as well, becomes that
 };
 
 // One row, again and again: calls see(part) for the parts that make it up.
@@ -42,7 +42,7 @@ inline RowsIn row_of(const RowsIn& x, std::int64_t r) noexcept {
 // Row r of y, whose rows are of row_length elements.
 inline RowsOut row_of(const RowsOut& y, std::int64_t row_length, std::int64_t r) noexcept {
   return {y.data + r * row_length * static_cast<std::int64_t>(item_size(y.dtype)), y.dtype,
-          y.past_caches, y.saturates};
+          y.non_temporal, y.saturates};
 }
 
 // Elements first to first + count of the one row of x.

@@ -64,7 +64,7 @@ struct NarrowRows {
       return;
     }
     const V s = on_variance ? hn::Sqrt(square) : hn::Sqrt(variance) + eps;
-    const auto usable = hn::And(known, is_within(s, kLeastDivisor, kGreatestDivisor));
+    const auto usable = hn::And(known, is_within(s, kMinDivisor, kMaxDivisor));
     rstd = hn::IfThenElseZero(usable, hn::Div(splat(1), s));
   }
 
@@ -83,7 +83,7 @@ inline void normalize_alone(const RowSetting& setting, const RowsIn& x, const Ro
 // Rows of one chunk at most. What is long in one row (a chain of additions, a division, a root) the machine can do
 // for many rows at once, if these follow each other: so every step is taken for some rows before the next one is.
 template <class Out>
-class ShortRows final : public Settler {
+class ShortRows final : public Resolver {
  public:
   ShortRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y)
       : setting_(setting),
@@ -95,7 +95,7 @@ class ShortRows final : public Settler {
         error_(bounds_.offset(1) + bounds_.slope() * bounds_.reach(1)) {}
 
   void run() {
-    const std::int64_t rows_at_once = std::clamp<std::int64_t>(kElements / n_, 1, kMostRows);
+    const std::int64_t rows_at_once = std::clamp<std::int64_t>(kElements / n_, 1, kMaxRows);
     const bool has_center = !setting_.formula.rms;
     if (has_center) center_ = sample_of(row_of(x_, 0)).center;
     with_terms(setting_.affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
@@ -116,20 +116,20 @@ class ShortRows final : public Settler {
   }
 
   // Of the row that is being written.
-  double settle(std::int64_t index, Number x) const override {
-    if (!settled_) {
+  double resolve(std::int64_t index, Number x) const override {
+    if (!resolved_) {
       const std::int64_t r = row_ - first_;
-      settled_.emplace(
+      resolved_.emplace(
           setting_, sample_of(row_of(x_, row_)), [this](const auto& see) { see(row_of(x_, row_)); },
           NarrowStatistics{center_, shifts_[r], rstds_[r], bounds_.offset(spreads_[r]),
                            bounds_.slope(), bounds_.reach(spreads_[r])});
     }
-    return settled_->settle(index, x);
+    return resolved_->resolve(index, x);
   }
 
  private:
   static constexpr std::int64_t kElements = 2 * kChunk;  // fit the first-level cache
-  static constexpr std::int64_t kMostRows = 16;          // at once
+  static constexpr std::int64_t kMaxRows = 16;           // at once
 
   struct DecodedRow : Decoded {
     const std::byte* next;
@@ -177,11 +177,11 @@ class ShortRows final : public Settler {
       }
       const NarrowWriter<Out, has_weight, has_bias> writer(rstds_[r], products_[r],
                                                            error_ * spreads_[r], setting_.affine);
-      const auto settle_element = [this](std::int64_t i, std::byte* to) {
-        PartSettler{*this, row_of(x_, row_), 0, y_.dtype}(i, to);
+      const auto resolve_element = [this](std::int64_t i, std::byte* to) {
+        PartResolver{*this, row_of(x_, row_), 0, y_.dtype}(i, to);
       };
-      writer.write(d, n_, terms, out, y_.past_caches, settle_element);
-      if (settled_) settled_.reset();
+      writer.write(d, n_, terms, out, y_.non_temporal, resolve_element);
+      if (resolved_) resolved_.reset();
       for (const AffineStep& step : setting_.affine.steps()) step_row<Out>(step, out, n_, 0);
     }
   }
@@ -198,12 +198,12 @@ class ShortRows final : public Settler {
   std::int64_t rows_ = 0;                          // their number
   std::int64_t row_ = 0;                           // that is being written
   alignas(64) double d_[kElements + kLanes] = {};  // x - center
-  alignas(64) double sums_[2 * kMostRows] = {};    // of d, and of d^2
-  alignas(64) double shifts_[kMostRows];
-  alignas(64) double rstds_[kMostRows];     // 0 where a row is not usable
-  alignas(64) double products_[kMostRows];  // -shift * rstd
-  alignas(64) double spreads_[kMostRows];
-  mutable std::optional<RowNormalizer> settled_;
+  alignas(64) double sums_[2 * kMaxRows] = {};     // of d, and of d^2
+  alignas(64) double shifts_[kMaxRows];
+  alignas(64) double rstds_[kMaxRows];     // 0 where a row is not usable
+  alignas(64) double products_[kMaxRows];  // -shift * rstd
+  alignas(64) double spreads_[kMaxRows];
+  mutable std::optional<RowNormalizer> resolved_;
 };
 
 }  // namespace

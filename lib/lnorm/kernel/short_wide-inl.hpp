@@ -13,7 +13,7 @@ namespace {
 // Rows without low parts, about 0. One that is not usable, or of which a result is open, is normalized by itself.
 class ShortWideRows {
  public:
-  static constexpr std::int64_t kMostElements = 255;  // of a row
+  static constexpr std::int64_t kMaxElements = 255;  // of a row
 
   ShortWideRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y)
       : setting_(setting),
@@ -38,14 +38,14 @@ class ShortWideRows {
           any_open = hn::Or(any_open, open);
           hn::Store(open, kBits, open_ + r);
         }
-        copy_out(results_, rows * n_, row_of(y_, n_, first).data, y_.past_caches);
+        copy_out(results_, rows * n_, row_of(y_, n_, first).data, y_.non_temporal);
         if (!hn::AllTrue(kBits, hn::Eq(any_open, hn::Zero(kBits)))) write_open(first, rows);
       }
     });
   }
 
  private:
-  static constexpr std::int64_t kElements = std::max(kChunk, kMostElements* kWidth);
+  static constexpr std::int64_t kElements = std::max(kChunk, kMaxElements* kWidth);
   static constexpr std::int64_t kRoom = 64;  // for what whole vectors take in besides
 
   using Bits = hn::RebindToUnsigned<D>;
@@ -98,10 +98,9 @@ class ShortWideRows {
                                                    : root(variance) + splat(formula.eps);
     const V2 rstd = V2{splat(1), zero} / s;
     const V squares_error = splat(bounds_.squares) * t.squares.high;
-    const auto in_range =
-        hn::And(is_within(t.squares.high, kLeastWideSquares, kGreatestWideSquares),
-                is_within(s.high, kLeastWideS, kGreatestWideS));
-    const auto has_bits = hn::Le(squares_error, splat(kMostSquaresError) * centered.high);
+    const auto in_range = hn::And(is_within(t.squares.high, kMinWideSquares, kMaxWideSquares),
+                                  is_within(s.high, kMinWideS, kMaxWideS));
+    const auto has_bits = hn::Le(squares_error, splat(kMaxSquaresError) * centered.high);
     const V most = t.most * rstd.high;
     const V reach = hn::Min(most + most, splat(bounds_.reach));
     const V slope = hn::MulAdd(squares_error / centered.high, splat(0.5), splat(bounds_.slope));
@@ -134,7 +133,7 @@ class ShortWideRows {
   }
 
   alignas(64) double elements_[kElements + kRoom] = {};
-  alignas(64) double columns_[kMostElements * kWidth + kRoom] = {};
+  alignas(64) double columns_[kMaxElements * kWidth + kRoom] = {};
   alignas(64) double results_[kElements + kRoom];
   alignas(64) std::uint64_t open_[kChunk];
   const RowSetting& setting_;

@@ -288,11 +288,11 @@ struct Decoded {
 // Calls use(start, count, elements) for all of a row, within a chunk at a time; elements are Decoded or, of what most
 // tensors are of, whole groups Encoded: then a pass computes while it reads from memory, without a detour.
 template <class Use>
-HWY_INLINE void for_each_stretch(const RowsIn& row, double center, bool is_usual, Use use) {
+HWY_INLINE void for_each_stretch(const RowsIn& row, double center, bool is_fast_path, Use use) {
   Chunk chunk;
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
     const std::int64_t count = std::min(kChunk, row.row_length - start);
-    const std::int64_t whole = is_usual ? count - count % kLanes : 0;
+    const std::int64_t whole = is_fast_path ? count - count % kLanes : 0;
     if (whole > 0) {
       const RowsIn part = part_of(row, start, whole);
       with_encoded<float>(part.data, center, ahead_of(part),

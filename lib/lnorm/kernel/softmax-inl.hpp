@@ -95,7 +95,7 @@ struct ReducedVector {
   }
 };
 
-// Exp::narrow of a vector. d is not below Exp::kLeastNarrow.
+// Exp::narrow of a vector. d is not below Exp::kMinNarrow.
 HWY_INLINE V narrow_exp(const Exp& exp, V d) {
   const ReducedVector k(d);
   const V r = hn::NegMulAdd(k.multiple, splat(Exp::kMiddle),
@@ -109,7 +109,7 @@ HWY_INLINE V narrow_exp(const Exp& exp, V d) {
   return hn::MulAdd(high, series, high) * k.power;
 }
 
-// Exp::wide of a vector, times its power of two. d is not below kLeastWide.
+// Exp::wide of a vector, times its power of two. d is not below kMinWide.
 HWY_INLINE V2 wide_exp(const Exp& exp, V2 d) {
   const ReducedVector k(d.high);
   const V2 high = two_sum(hn::NegMulAdd(k.multiple, splat(Exp::kHigh), d.high),
@@ -131,7 +131,7 @@ HWY_INLINE V2 wide_exp(const Exp& exp, V2 d) {
   return {m.high * k.power, m.low * k.power};
 }
 
-// A chunk of a row on its way: x - max, not below Exp::kLeastNarrow, and exp of it.
+// A chunk of a row on its way: x - max, not below Exp::kMinNarrow, and exp of it.
 struct Exponentials {
   Chunk d;
   alignas(64) double e[kChunk + kLanes];
@@ -140,7 +140,7 @@ struct Exponentials {
   double find(const RowsIn& part, double max) {
     decode(part, max, d);
     const Exp& exp = Exp::shared();
-    const V least = splat(Exp::kLeastNarrow);
+    const V least = splat(Exp::kMinNarrow);
     const std::int64_t n = part.row_length;
     Lanes sums;
     sums.clear();
@@ -210,7 +210,7 @@ void write_half_ends(const Exponentials& x, std::int64_t n, double factor, doubl
 // Results of a chunk that begins at offset of the row.
 template <class Out>
 void write_softmax(const Exponentials& x, const RowsIn& part, double factor, double error,
-                   std::int64_t offset, std::byte* out, const Settler& settler) {
+                   std::int64_t offset, std::byte* out, const Resolver& resolver) {
   alignas(64) std::byte low[(kChunk + kLanes) * kSize<Out>];
   alignas(64) std::byte high[(kChunk + kLanes) * kSize<Out>];
   const std::int64_t n = part.row_length;
@@ -222,25 +222,25 @@ void write_softmax(const Exponentials& x, const RowsIn& part, double factor, dou
   const auto bytes = static_cast<std::size_t>(n * kSize<Out>);
   std::memcpy(out, low, bytes);
   if (HWY_LIKELY(std::memcmp(low, high, bytes) == 0)) return;
-  const PartSettler settle{settler, part, offset, dtype_of<Out>()};
+  const PartResolver resolve{resolver, part, offset, dtype_of<Out>()};
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t at = i * kSize<Out>;
-    if (std::memcmp(low + at, high + at, sizeof(Out)) != 0) settle(i, out + at);
+    if (std::memcmp(low + at, high + at, sizeof(Out)) != 0) resolve(i, out + at);
   }
 }
 
 // By way of float.
 template <class Out>
 void write_float8_softmax(const Exponentials& x, const RowsIn& part, double factor, double error,
-                          std::int64_t offset, const RowsOut& y, const Settler& settler) {
+                          std::int64_t offset, const RowsOut& y, const Resolver& resolver) {
   alignas(64) float floats[kChunk + kWidth];
   alignas(64) std::byte results[kChunk + kWidth];
   const std::int64_t n = part.row_length;
   const auto place_of = [&](std::int64_t i) { return reinterpret_cast<std::byte*>(floats + i); };
-  write_softmax<float>(x, part, factor, error, offset, place_of(0), settler);
+  write_softmax<float>(x, part, factor, error, offset, place_of(0), resolver);
   std::fill_n(floats + n, kWidth, 0.0F);
-  const PartSettler settle{settler, part, offset, DType::float32};
-  Float8Writer<Out>(y).write(floats, n, results, [&](std::int64_t i) { settle(i, place_of(i)); });
+  const PartResolver resolve{resolver, part, offset, DType::float32};
+  Float8Writer<Out>(y).write(floats, n, results, [&](std::int64_t i) { resolve(i, place_of(i)); });
   std::memcpy(y.data, results, static_cast<std::size_t>(n));
 }
 
@@ -253,7 +253,7 @@ HWY_INLINE void for_each_part(const RowsIn& row, Use use) {
 }
 
 void narrow_softmax(const RowsIn& row, double max, double scale, const RowsOut& y,
-                    const Settler& settler) {
+                    const Resolver& resolver) {
   Exponentials x;
   DoubleDouble sum;
   const std::int64_t n = row.row_length;
@@ -265,13 +265,13 @@ void narrow_softmax(const RowsIn& row, double max, double scale, const RowsOut& 
     if (n > kChunk) x.find(part, max);
     const RowsOut out = row_of(y, start, 1);
     if (y.dtype == DType::float8_e4m3fn) {
-      return write_float8_softmax<Float8E4M3>(x, part, factor, error, start, out, settler);
+      return write_float8_softmax<Float8E4M3>(x, part, factor, error, start, out, resolver);
     }
     if (y.dtype == DType::float8_e5m2) {
-      return write_float8_softmax<Float8E5M2>(x, part, factor, error, start, out, settler);
+      return write_float8_softmax<Float8E5M2>(x, part, factor, error, start, out, resolver);
     }
     with_narrow_type(y.dtype, [&]<class Out>(Out) HWY_ATTR {
-      write_softmax<Out>(x, part, factor, error, start, out.data, settler);
+      write_softmax<Out>(x, part, factor, error, start, out.data, resolver);
     });
   });
 }
@@ -279,11 +279,11 @@ void narrow_softmax(const RowsIn& row, double max, double scale, const RowsOut& 
 // ---- By double-doubles, to float64.
 
 // exp of it has a low part that is a normal number.
-constexpr double kLeastWide = -600;
+constexpr double kMinWide = -600;
 // exp of it is far below the smallest double, as if it were masked.
 constexpr double kAsMasked = -1200;
 
-// exp(x - max) of a chunk of a row: 0 of what is masked, NaN where it is left to the settler.
+// exp(x - max) of a chunk of a row: 0 of what is masked, NaN where it is left to the resolver.
 struct WideExponentials {
   Chunk x;
   alignas(64) double high[kChunk + kLanes];
@@ -295,7 +295,7 @@ struct WideExponentials {
     const Exp& exp = Exp::shared();
     const V zero = hn::Zero(kDoubles);
     const V minus_max = splat(-max);
-    const V least = splat(kLeastWide);
+    const V least = splat(kMinWide);
     const std::int64_t n = part.row_length;
     for (std::int64_t i = 0; i < n; i += kLanes) {
       for (std::int64_t v = 0; v < kVectors && i + v * kWidth < n; ++v) {
@@ -331,11 +331,12 @@ inline DoubleDouble total_of(const V2* sums) {
 
 // The results of a chunk. error: of each, relative.
 void write_wide_softmax(const WideExponentials& x, const RowsIn& part, DoubleDouble factor,
-                        double error, std::int64_t offset, std::byte* out, const Settler& settler) {
+                        double error, std::int64_t offset, std::byte* out,
+                        const Resolver& resolver) {
   const V2 factors = splat(factor);
   const V errors = splat(error);
   const std::int64_t n = part.row_length;
-  const PartSettler settle{settler, part, offset, DType::float64};
+  const PartResolver resolve{resolver, part, offset, DType::float64};
   for (std::int64_t i = 0; i < n; i += kWidth) {
     const V2 y = V2{hn::Load(kDoubles, x.high + i), hn::Load(kDoubles, x.low + i)} * factors;
     const V margin = y.high * errors;
@@ -354,12 +355,12 @@ void write_wide_softmax(const WideExponentials& x, const RowsIn& part, DoubleDou
     alignas(64) double open[kWidth];
     hn::Store(hn::IfThenElseZero(is_open, splat(1)), kDoubles, open);
     for (std::int64_t j = 0; j < kWidth; ++j) {
-      if (open[j] != 0) settle(i + j, to + j * kSize<double>);
+      if (open[j] != 0) resolve(i + j, to + j * kSize<double>);
     }
   }
 }
 
-void wide_softmax(const RowsIn& row, double max, const RowsOut& y, const Settler& settler) {
+void wide_softmax(const RowsIn& row, double max, const RowsOut& y, const Resolver& resolver) {
   WideExponentials x;
   V2 sums[kVectors];
   for (V2& sum : sums) sum = {hn::Zero(kDoubles), hn::Zero(kDoubles)};
@@ -369,7 +370,7 @@ void wide_softmax(const RowsIn& row, double max, const RowsOut& y, const Settler
   const double error = wide_softmax_error(n, kLanes);
   for_each_part(row, [&](std::int64_t start, const RowsIn& part) HWY_ATTR {
     if (n > kChunk) x.find(part, max, sums);  // they are known
-    write_wide_softmax(x, part, factor, error, start, row_of(y, start, 1).data, settler);
+    write_wide_softmax(x, part, factor, error, start, row_of(y, start, 1).data, resolver);
   });
 }
 

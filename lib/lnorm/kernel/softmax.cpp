@@ -7,11 +7,11 @@
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/number.hpp"
-#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/softmax_row.hpp"
 
 // As for layer normalization there are three precisions. The passes compute in doubles (narrow) where y is narrower than
-// float64, and in double-doubles (wide) where it is float64. The settler decides what they leave open, and all of 64-bit
+// float64, and in double-doubles (wide) where it is float64. The resolver decides what they leave open, and all of 64-bit
 // integers and pairs, in double-doubles and in integers (exact). softmax_bounds.hpp has the bounds.
 namespace lnorm {
 
@@ -22,12 +22,12 @@ ReadRow reader(const RowsIn& row) {
 }
 
 // Decides single elements; sums the row up when the first one comes.
-class RowSettler final : public Settler {
+class RowResolver final : public Resolver {
  public:
-  RowSettler(const RowsIn& row, Number max, double scale, DType dtype)
+  RowResolver(const RowsIn& row, Number max, double scale, DType dtype)
       : row_(row), max_(max), scale_(scale), dtype_(dtype) {}
 
-  double settle(std::int64_t, Number x) const override {
+  double resolve(std::int64_t, Number x) const override {
     if (!wide_) wide_.emplace(reader(row_), row_.row_length, max_, scale_);
     return wide_->result(x, dtype_);
   }
@@ -40,11 +40,11 @@ class RowSettler final : public Settler {
   mutable std::optional<SoftmaxRow> wide_;
 };
 
-void settle_row(const RowsIn& row, const Settler& settler, const RowsOut& y, Chunk& chunk) {
+void resolve_row(const RowsIn& row, const Resolver& resolver, const RowsOut& y, Chunk& chunk) {
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
     const std::int64_t n = load_chunk(row, start, chunk);
     for (std::int64_t i = 0; i < n; ++i) {
-      chunk.high[i] = settler.settle(start + i, {chunk.high[i], chunk.low[i]});
+      chunk.high[i] = resolver.resolve(start + i, {chunk.high[i], chunk.low[i]});
     }
     store(chunk.high, n, y, start);
   }
@@ -59,7 +59,7 @@ void fill_row(const RowsIn& row, double value, const RowsOut& y) {
 void softmax(const RowsIn& x, const RowsOut& y, double scale, const Kernel& kernel) {
   // Then a result that does not round to zero is far from the ends of the range of doubles, scaled or not.
   const bool is_moderate = scale >= 0x1p-300 && scale <= 0x1p300;
-  const Passes* const passes = has_low(x.dtype) ? nullptr : kernel.passes;
+  const KernelTable* const passes = has_low(x.dtype) ? nullptr : kernel.passes;
   Chunk chunk;
   std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
   for (std::int64_t r = 0; r < x.rows; ++r) {
@@ -67,15 +67,15 @@ void softmax(const RowsIn& x, const RowsOut& y, double scale, const Kernel& kern
     const RowsOut out = row_of(y, x.row_length, r);
     const Number max =
         passes != nullptr ? Number{passes->largest(row)} : largest_element(reader(row));
-    const RowSettler settler(row, max, scale, y.dtype);
+    const RowResolver resolver(row, max, scale, y.dtype);
     if (!std::isfinite(max.high)) {
       fill_row(row, std::numeric_limits<double>::quiet_NaN(), out);
     } else if (passes != nullptr && y.dtype == DType::float64) {
-      passes->wide_softmax(row, max.high, out, settler);
+      passes->wide_softmax(row, max.high, out, resolver);
     } else if (passes != nullptr && is_moderate) {
-      passes->narrow_softmax(row, max.high, scale, out, settler);
+      passes->narrow_softmax(row, max.high, scale, out, resolver);
     } else {
-      settle_row(row, settler, out, chunk);
+      resolve_row(row, resolver, out, chunk);
     }
   }
 }

@@ -20,11 +20,11 @@ constexpr double kSlack = 1 + 0x1p-8;
 constexpr std::int64_t kLanes = 16;
 
 // exp of which is far below the smallest double, and below the smallest float8 for any scale.
-constexpr double kLeast = -1200;
+constexpr double kMin = -1200;
 
 // exp(x - max). The difference is off by 3 u^2 of itself where both have low parts, and else exact.
 Exp::Wide exp_of(Number x, Number max, bool is_tiny) {
-  if (is_tiny) return Exp::shared().wide({kLeast});
+  if (is_tiny) return Exp::shared().wide({kMin});
   return Exp::shared().wide(two_sum(x.high, -max.high) + two_sum(x.low, -max.low));
 }
 
@@ -62,7 +62,7 @@ SoftmaxRow::SoftmaxRow(ReadRow read_row, std::int64_t row_length, Number max, do
   // Every addition is off by 3 u^2, the quotient by 10 u^2, the product with the scale by 3 u^2. Both exponentials have their errors.
   const std::int64_t in_lane = row_length / kLanes + 1;
   const auto additions = static_cast<double>(in_lane + kLanes);
-  const double of_exp = Exp::kWideError - 3 * kLeast * kUnit * kUnit;
+  const double of_exp = Exp::kWideError - 3 * kMin * kUnit * kUnit;
   error_ = (2 * of_exp + (3 * additions + 13) * kUnit * kUnit) * kSlack;
 }
 
@@ -84,10 +84,10 @@ double SoftmaxRow::result(Number x, DType dtype) const {
 
 // x - max is off by u |x - max|, which is a relative error of its exponential; the sum in double, and the quotient, by u each.
 std::optional<double> SoftmaxRow::narrow_result(Number x, DType dtype) const {
-  constexpr double kLeastNarrow = -700;
+  constexpr double kMinNarrow = -700;
   const double d = x.high - max_.high;
   const bool is_narrow = dtype != DType::float64 && scale_ == 1 && x.low == 0 && max_.low == 0;
-  if (!is_narrow || d < kLeastNarrow) return std::nullopt;
+  if (!is_narrow || d < kMinNarrow) return std::nullopt;
   const double y = Exp::shared().narrow(d) / sum_.high;
   const double margin = y * (Exp::kNarrowError + (4 - d) * kUnit) * kSlack;
   const double least = rounded(y - margin, dtype);
@@ -96,7 +96,7 @@ std::optional<double> SoftmaxRow::narrow_result(Number x, DType dtype) const {
 }
 
 bool SoftmaxRow::is_tiny(Number x) const {
-  return (x.high - max_.high) + (x.low - max_.low) < kLeast;
+  return (x.high - max_.high) + (x.low - max_.low) < kMin;
 }
 
 }  // namespace lnorm

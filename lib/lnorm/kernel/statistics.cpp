@@ -53,7 +53,7 @@ std::optional<NarrowStatistics> narrow_statistics(const Sums& sums, double cente
   const double variance = centered / static_cast<double>(n - formula.ddof);
   const double s = formula.eps_on == EpsOn::variance ? std::sqrt(variance + formula.eps)
                                                      : std::sqrt(variance) + formula.eps;
-  const bool usable = correction <= centered && s >= kLeastDivisor && s <= kGreatestDivisor;
+  const bool usable = correction <= centered && s >= kMinDivisor && s <= kMaxDivisor;
   if (!usable) return std::nullopt;
   const double rstd = 1 / s;
   const double spread = rstd * std::sqrt(squares / count);
@@ -74,9 +74,9 @@ std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::
   const DoubleDouble mean_shift = rms ? DoubleDouble{} : shift;
   const DoubleDouble centered = sums.squares - mean_shift * sums.sum;
   const double squares = sums.squares.high;
-  const bool in_range = squares >= kLeastWideSquares && squares <= kGreatestWideSquares;
+  const bool in_range = squares >= kMinWideSquares && squares <= kMaxWideSquares;
   const double squares_error = (3 * growth + 25) * kUnit2 * squares * kSlack;
-  const bool has_bits = squares_error <= kMostSquaresError * centered.high;
+  const bool has_bits = squares_error <= kMaxSquaresError * centered.high;
   if (!in_range || !has_bits) return std::nullopt;
   const double mean_error =
       (growth + 10) * kUnit2 * std::sqrt(squares / static_cast<double>(n)) * kSlack;
@@ -117,7 +117,7 @@ std::optional<WideStatistics> wide_statistics(const CenteredSums& sums, std::int
   const DoubleDouble variance = sums.squares / exact(n - formula.ddof);
   const DoubleDouble s = formula.eps_on == EpsOn::variance ? sqrt(variance + formula.eps)
                                                            : sqrt(variance) + formula.eps;
-  if (!(s.high >= kLeastWideS && s.high <= kGreatestWideS)) return std::nullopt;
+  if (!(s.high >= kMinWideS && s.high <= kMaxWideS)) return std::nullopt;
   const bool is_constant = sums.squares.high == 0;
   const double squares_error = is_constant ? 0 : sums.squares_error / sums.squares.high;
   WideStatistics result;

@@ -77,7 +77,7 @@ class NarrowBounds {
   NarrowBounds(std::int64_t n, std::int64_t lanes) noexcept;
 
   // spread = rstd * sqrt(sum(d^2) / n), where rows are usable:
-  // sum(d^2) <= 2 sum((x - mean)^2), and s from kLeastDivisor to kGreatestDivisor.
+  // sum(d^2) <= 2 sum((x - mean)^2), and s from kMinDivisor to kMaxDivisor.
   double offset(double spread) const noexcept { return offset_ * spread; }
   double slope() const noexcept { return slope_; }
   double reach(double spread) const noexcept { return reach_ * spread; }
@@ -87,8 +87,8 @@ class NarrowBounds {
   double slope_;
   double reach_;
 };
-inline constexpr double kLeastDivisor = 0x1p-400;
-inline constexpr double kGreatestDivisor = 0x1p400;
+inline constexpr double kMinDivisor = 0x1p-400;
+inline constexpr double kMaxDivisor = 0x1p400;
 
 // Nothing where the row is not usable. sums are finite.
 std::optional<NarrowStatistics> narrow_statistics(const Sums& sums, double center, std::int64_t n,
@@ -114,28 +114,28 @@ struct CenteredSums {
   std::optional<double> rounded_variance(std::int64_t freedom) const noexcept;
 };
 
-// Nothing where bits are lost: the center is too far from the mean, or squares are not from kLeastWideSquares to
-// kGreatestWideSquares. growth: of the sums, in u^2.
+// Nothing where bits are lost: the center is too far from the mean, or squares are not from kMinWideSquares to
+// kMaxWideSquares. growth: of the sums, in u^2.
 std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::int64_t n, bool rms,
                                           double growth) noexcept;
 
 // Of a row whose elements are all this one.
 CenteredSums constant_sums(double element, std::int64_t n) noexcept;
 
-// Nothing where s is not from kLeastWideS to kGreatestWideS.
+// Nothing where s is not from kMinWideS to kMaxWideS.
 std::optional<WideStatistics> wide_statistics(const CenteredSums& sums, std::int64_t n,
                                               const Formula& formula) noexcept;
 
 // Sums of squares between these have all their bits, low parts included.
-inline constexpr double kLeastWideSquares = 0x1p-800;
-inline constexpr double kGreatestWideSquares = 0x1p900;
+inline constexpr double kMinWideSquares = 0x1p-800;
+inline constexpr double kMaxWideSquares = 0x1p900;
 
-inline constexpr double kLeastWideS = 0x1p-450;
-inline constexpr double kGreatestWideS = 0x1p450;
+inline constexpr double kMinWideS = 0x1p-450;
+inline constexpr double kMaxWideS = 0x1p450;
 
 // C is known to this part of itself, if a row is usable: a result would keep its 53 bits, and more than ten for the
 // rounding test.
-inline constexpr double kMostSquaresError = 0x1p-64;
+inline constexpr double kMaxSquaresError = 0x1p-64;
 
 // Wide statistics of many rows of one length by one formula, summed about 0; 1/n and 1/(n - ddof) are multiplied by.
 // most is the largest |x| of a row.
@@ -154,7 +154,7 @@ inline bool is_narrow(DType in, DType out) noexcept {
 }
 
 // Weight and bias between which and their reciprocals neither precision loses bits to the ends of the range.
-inline constexpr double kMostNarrowAffine = 0x1p60;
-inline constexpr double kMostWideAffine = 0x1p300;
+inline constexpr double kMaxNarrowAffine = 0x1p60;
+inline constexpr double kMaxWideAffine = 0x1p300;
 
 }  // namespace lnorm

@@ -18,7 +18,7 @@ namespace {
 template <class Out>
 class TinyRows {
  public:
-  static constexpr std::int64_t kMostElements = 16;  // of a row
+  static constexpr std::int64_t kMaxElements = 16;  // of a row
 
   TinyRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y)
       : setting_(setting),
@@ -30,7 +30,7 @@ class TinyRows {
 
   void run() {
     const RowsIn all{x_.data, x_.dtype, x_.byte_order, 1, x_.rows * n_};
-    const std::int64_t rows_at_once = std::min(kMostRows, (kChunk - kWidth) / n_ / kWidth * kWidth);
+    const std::int64_t rows_at_once = std::min(kMaxRows, (kChunk - kWidth) / n_ / kWidth * kWidth);
     with_terms(setting_.affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
       for (first_ = 0; first_ < x_.rows; first_ += rows_at_once) {
         rows_ = std::min(rows_at_once, x_.rows - first_);
@@ -47,8 +47,8 @@ class TinyRows {
   }
 
  private:
-  static constexpr std::int64_t kMostRows = 128;  // at once
-  static constexpr std::int64_t kRoom = 64;       // for what whole vectors take in besides
+  static constexpr std::int64_t kMaxRows = 128;  // at once
+  static constexpr std::int64_t kRoom = 64;      // for what whole vectors take in besides
 
   // The vector of elements j of row r and those after it.
   HWY_INLINE double* column(std::int64_t r, std::int64_t j) {
@@ -121,15 +121,15 @@ class TinyRows {
       }
       to_rows(y_columns_, n_, results_ + r * n_);
       const bool all_usable = hn::AllTrue(kDoubles, hn::Gt(rstd, hn::Zero(kDoubles)));
-      if (HWY_UNLIKELY(!all_usable || !is_zero(any_open))) settle(r);
+      if (HWY_UNLIKELY(!all_usable || !is_zero(any_open))) resolve(r);
     }
   }
 
   // The vector of rows from r on.
-  HWY_NOINLINE void settle(std::int64_t r) {
+  HWY_NOINLINE void resolve(std::int64_t r) {
     for (std::int64_t k = 0; k < std::min(kWidth, rows_ - r); ++k) {
       if (rstds_[r + k] > 0) {
-        settle_row(r + k, open_ + k);
+        resolve_row(r + k, open_ + k);
       } else {
         alone_.push_back(first_ + r + k);
       }
@@ -137,18 +137,18 @@ class TinyRows {
   }
 
   // open: of the row's element 0; that of the next element is kWidth further on.
-  void settle_row(std::int64_t r, const std::uint32_t* open) {
+  void resolve_row(std::int64_t r, const std::uint32_t* open) {
     const RowsIn row = row_of(x_, first_ + r);
-    std::optional<RowNormalizer> settler;
+    std::optional<RowNormalizer> resolver;
     for (std::int64_t j = 0; j < n_; ++j) {
       if (open[j * kWidth] == 0) continue;
-      if (!settler) {
-        settler.emplace(
+      if (!resolver) {
+        resolver.emplace(
             setting_, sample_of(row), [&](const auto& see) { see(row); },
             NarrowStatistics{centers_[r], shifts_[r], rstds_[r], bounds_.offset(spreads_[r]),
                              bounds_.slope(), bounds_.reach(spreads_[r])});
       }
-      results_[r * n_ + j] = static_cast<float>(settler->settle(j, element_of(row, j)));
+      results_[r * n_ + j] = static_cast<float>(resolver->resolve(j, element_of(row, j)));
     }
   }
 
@@ -170,13 +170,13 @@ class TinyRows {
 
   alignas(64) double elements_[kChunk + kRoom] = {};
   alignas(64) double columns_[kChunk + kRoom] = {};
-  alignas(64) float y_columns_[kMostElements * kWidth + kRoom] = {};  // of a vector of rows
+  alignas(64) float y_columns_[kMaxElements * kWidth + kRoom] = {};  // of a vector of rows
   alignas(64) float results_[kChunk + kRoom];
-  alignas(64) double centers_[kMostRows];
-  alignas(64) double shifts_[kMostRows];   // first sums
-  alignas(64) double rstds_[kMostRows];    // first squares; 0 where a row is not usable
-  alignas(64) double spreads_[kMostRows];  // first the largest |d|
-  alignas(64) std::uint32_t open_[kMostElements * kWidth];
+  alignas(64) double centers_[kMaxRows];
+  alignas(64) double shifts_[kMaxRows];   // first sums
+  alignas(64) double rstds_[kMaxRows];    // first squares; 0 where a row is not usable
+  alignas(64) double spreads_[kMaxRows];  // first the largest |d|
+  alignas(64) std::uint32_t open_[kMaxElements * kWidth];
   std::vector<std::int64_t> alone_;
   const RowSetting& setting_;
   const RowsIn& x_;

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "lnorm/core/double_double.hpp"
-#include "lnorm/kernel/passes.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/rounding.hpp"
 #include "lnorm/kernel/statistics.hpp"
 
@@ -157,10 +157,10 @@ struct WideWriter {
 };
 
 // Past the caches, if they cannot hold the results.
-HWY_INLINE void copy_out(const double* results, std::int64_t n, std::byte* out, bool past_caches) {
+HWY_INLINE void copy_out(const double* results, std::int64_t n, std::byte* out, bool non_temporal) {
   constexpr std::int64_t kBytes = kWidth * kSize<double>;
   std::int64_t i = 0;
-  if (past_caches && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0) {
+  if (non_temporal && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0) {
     for (; i + kWidth <= n; i += kWidth) {
       hn::Stream(hn::Load(kDoubles, results + i), kDoubles,
                  reinterpret_cast<double*>(out + i * kSize<double>));
@@ -171,7 +171,7 @@ HWY_INLINE void copy_out(const double* results, std::int64_t n, std::byte* out, 
 }
 
 void wide_write(const RowsIn& part, const WideStatistics& statistics, const Affine& affine,
-                std::int64_t offset, const RowsOut& y, const Settler& settler) {
+                std::int64_t offset, const RowsOut& y, const Resolver& resolver) {
   alignas(64) double low_ends[kChunk];
   alignas(64) double high_ends[kChunk];
   for_each_chunk(part, 0, [&](std::int64_t start, std::int64_t n, Chunk& chunk) HWY_ATTR {
@@ -193,15 +193,15 @@ void wide_write(const RowsIn& part, const WideStatistics& statistics, const Affi
       }
     });
     if (y.dtype == DType::float64 && hn::AllTrue(bits, hn::Eq(differ, hn::Zero(bits)))) {
-      copy_out(low_ends, n, row_of(y, 1, start).data, y.past_caches);
+      copy_out(low_ends, n, row_of(y, 1, start).data, y.non_temporal);
       return;
     }
     for (std::int64_t i = 0; i < n; ++i) {
       const double result = rounded(low_ends[i], y.dtype);
       const bool decided = same_result(result, rounded(high_ends[i], y.dtype));
       low_ends[i] = decided ? result
-                            : settler.settle(offset + start + i,
-                                             {chunk.high[i], low == nullptr ? 0 : low[i]});
+                            : resolver.resolve(offset + start + i,
+                                               {chunk.high[i], low == nullptr ? 0 : low[i]});
     }
     store(low_ends, n, y, start);
   });

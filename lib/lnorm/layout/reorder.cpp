@@ -42,7 +42,7 @@ class GatheredTensor final : public RandomAccessSource {
 std::unique_ptr<TensorSource> copied(TensorSource& given, const RowView& from,
                                      const TensorInfo& info, const RowView& to,
                                      const ForEachTile& for_each_tile, std::int64_t first_row = 0) {
-  const auto positioned = given.has_positions() ? nullptr : spooled(given);
+  const auto positioned = given.has_random_access() ? nullptr : spooled(given);
   TensorSource& source = positioned ? *positioned : given;
   TensorSpool spool(info);
   copy_tiles(source, from, spool, to, for_each_tile, first_row);
@@ -55,7 +55,7 @@ std::unique_ptr<TensorSource> copied(TensorSource& given, const RowView& from,
 std::unique_ptr<TensorSource> gathered(std::unique_ptr<TensorSource> source) {
   const TensorInfo& info = source->info();
   if (info.order == MemoryOrder::c || element_count(info.shape) == 0) return source;
-  if (!source->has_positions()) source = spooled(*source);
+  if (!source->has_random_access()) source = spooled(*source);
   return std::make_unique<GatheredTensor>(std::move(source));
 }
 

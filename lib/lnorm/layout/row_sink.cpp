@@ -5,26 +5,27 @@
 
 namespace lnorm {
 
-RowSink::RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const Passage& passage,
+RowSink::RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const IoPath& io_path,
                  ForEachTile for_each_tile)
     : sink_(sink),
       item_(item_size(info.dtype)),
       view_(std::move(view)),
-      holds_tiles_(passage.holds_tiles),
+      holds_tiles_(io_path.holds_tiles),
       for_each_tile_(std::move(for_each_tile)) {
-  const bool takes_positions = passage.needs_positions || passage.lines_up_rows;
-  if (sink.surveys() || (takes_positions && !sink.has_positions())) spool_.emplace(info);
-  if (passage.lines_up_rows) lined_up_.emplace(info);
+  const bool takes_random_access = io_path.needs_random_access || io_path.repacks_rows;
+  if (sink.needs_prescan() || (takes_random_access && !sink.has_random_access()))
+    spool_.emplace(info);
+  if (io_path.repacks_rows) lined_up_.emplace(info);
 }
 
 std::span<const std::byte> RowSink::put(const Tile& tile, std::span<const std::byte> rows,
                                         std::vector<std::byte>& packed, std::string& text) const {
-  if (sink_.surveys()) sink_.survey(rows);
+  if (sink_.needs_prescan()) sink_.prescan(rows);
   if (lined_up_) {
     write_tile(*lined_up_, view_.lined_up(), tile, item_, rows, packed);
     return {};
   }
-  if (target().has_positions()) {
+  if (target().has_random_access()) {
     write_tile(target(), view_, tile, item_, rows, packed);
     return {};
   }
@@ -38,38 +39,38 @@ std::span<const std::byte> RowSink::put(const Tile& tile, std::span<const std::b
 RowSink::Held RowSink::held(const Tile& tile) const {
   if (lined_up_) return Held::not_at_all;
   if (!view_.is_contiguous() && view_.is_slab(tile)) return Held::packed;
-  return holds_tiles_ || !target().has_positions() ? Held::rows : Held::not_at_all;
+  return holds_tiles_ || !target().has_random_access() ? Held::rows : Held::not_at_all;
 }
 
-std::byte* RowSink::room_for(const Tile& block, const Tile& tile, TileRoom& room,
-                             std::vector<std::byte>& rows) const {
+std::byte* RowSink::buffer_for(const Tile& block, const Tile& tile, TileBuffer& buffer,
+                               std::vector<std::byte>& rows) const {
   if (held(tile) == Held::rows) {
-    make_room(room.rows, tile.bytes(item_));
-    return room.rows.data() + tile.offset_of(block, item_);
+    grow_to(buffer.rows, tile.bytes(item_));
+    return buffer.rows.data() + tile.offset_of(block, item_);
   }
   rows.resize(block.bytes(item_));
   return rows.data();
 }
 
-void RowSink::put_block(const Tile& block, const Tile& tile, TileRoom& room,
+void RowSink::put_block(const Tile& block, const Tile& tile, TileBuffer& buffer,
                         const std::vector<std::byte>& rows) const {
   if (held(tile) == Held::packed) {
-    if (sink_.surveys()) sink_.survey(rows);
-    make_room(room.packed, tile.bytes(item_));
-    view_.scatter_block(block, item_, rows.data(), tile, room.packed.data());
+    if (sink_.needs_prescan()) sink_.prescan(rows);
+    grow_to(buffer.packed, tile.bytes(item_));
+    view_.scatter_block(block, item_, rows.data(), tile, buffer.packed.data());
   } else if (held(tile) == Held::not_at_all) {
     std::string none;  // there are positions
-    put(block, rows, room.packed, none);
+    put(block, rows, buffer.packed, none);
   }
 }
 
-std::span<const std::byte> RowSink::put_tile(const Tile& tile, TileRoom& room,
+std::span<const std::byte> RowSink::put_tile(const Tile& tile, TileBuffer& buffer,
                                              std::string& text) const {
   if (held(tile) == Held::not_at_all) return {};
-  if (held(tile) == Held::rows) return put(tile, room.rows, room.packed, text);
+  if (held(tile) == Held::rows) return put(tile, buffer.rows, buffer.packed, text);
   const std::int64_t position = tile.first_row * tile.count;
-  if (!target().has_positions()) return sink_.encode(position, room.packed, text);
-  target().write_at(position * static_cast<std::int64_t>(item_), room.packed);
+  if (!target().has_random_access()) return sink_.encode(position, buffer.packed, text);
+  target().write_at(position * static_cast<std::int64_t>(item_), buffer.packed);
   return {};
 }
 

@@ -14,25 +14,26 @@ namespace lnorm {
 class RowSink {
  public:
   // info: of the tensor that is written. for_each_tile: for finish, if the tensor goes by way of a temporary file.
-  RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const Passage& passage,
+  RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const IoPath& io_path,
           ForEachTile for_each_tile);
 
   // Takes rows. Returns what write is to be given in order: nothing if they have been written to their
-  // positions. packed, text: room for that. Several threads may do so at once.
+  // positions. packed, text: buffers for that. Several threads may do so at once.
   std::span<const std::byte> put(const Tile& tile, std::span<const std::byte> rows,
                                  std::vector<std::byte>& packed, std::string& text) const;
   void write(std::span<const std::byte> encoded);
 
   // Whether all rows are written to their positions in the sink itself.
-  bool has_positions() const { return !spool_ && !lined_up_ && sink_.has_positions(); }
+  bool has_random_access() const { return !spool_ && !lined_up_ && sink_.has_random_access(); }
 
-  // The same in blocks of some of its rows: room_for is where the rows of a block are to be put, in the room of the tile
+  // The same in blocks of some of its rows: buffer_for is where the rows of a block are to be put, in the room of the tile
   // or in rows; put_block takes them, and put_tile follows the last.
-  std::byte* room_for(const Tile& block, const Tile& tile, TileRoom& room,
-                      std::vector<std::byte>& rows) const;
-  void put_block(const Tile& block, const Tile& tile, TileRoom& room,
+  std::byte* buffer_for(const Tile& block, const Tile& tile, TileBuffer& buffer,
+                        std::vector<std::byte>& rows) const;
+  void put_block(const Tile& block, const Tile& tile, TileBuffer& buffer,
                  const std::vector<std::byte>& rows) const;
-  std::span<const std::byte> put_tile(const Tile& tile, TileRoom& room, std::string& text) const;
+  std::span<const std::byte> put_tile(const Tile& tile, TileBuffer& buffer,
+                                      std::string& text) const;
 
   void finish();
   void skip() { sink_.skip(); }
@@ -51,7 +52,7 @@ class RowSink {
   RowView view_;
   bool holds_tiles_;
   ForEachTile for_each_tile_;
-  std::optional<TensorSpool> spool_;     // for a sink that has no positions, or surveys
+  std::optional<TensorSpool> spool_;     // for a sink that has no positions, or needs_prescan
   std::optional<TensorSpool> lined_up_;  // rows one after another, until all are there
 };
 

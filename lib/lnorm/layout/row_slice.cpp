@@ -30,11 +30,11 @@ class SlicedSource final : public TensorSource {
         source_(std::move(source)),
         view_(std::move(view)),
         first_(first) {
-    if (!has_positions()) source_->skip(first * view_.row_length() * item());
+    if (!has_random_access()) source_->skip(first * view_.row_length() * item());
   }
 
   void read(std::vector<std::byte>& to, std::size_t bytes) override {
-    if (has_positions()) {
+    if (has_random_access()) {
       to.resize(bytes);
       read_at(next_, to);
     } else {
@@ -44,11 +44,11 @@ class SlicedSource final : public TensorSource {
   }
 
   void skip(std::int64_t bytes) override {
-    if (!has_positions()) source_->skip(bytes);
+    if (!has_random_access()) source_->skip(bytes);
     next_ += bytes;
   }
 
-  bool has_positions() const noexcept override { return source_->has_positions(); }
+  bool has_random_access() const noexcept override { return source_->has_random_access(); }
 
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
     const std::int64_t length = view_.row_length();
@@ -72,7 +72,7 @@ class SlicedSource final : public TensorSource {
   }
 
   void finish() override {
-    if (!has_positions()) {
+    if (!has_random_access()) {
       source_->skip((view_.rows() - first_) * view_.row_length() * item() - next_);
     }
     source_->finish();
@@ -103,8 +103,8 @@ bool is_scattered(const RowView& view, const TensorInfo& slice, std::int64_t fir
 }
 
 void in_turn(std::int64_t tiles, std::int64_t, const TileWork& work, const TileWork&) {
-  TileRoom room;
-  for (std::int64_t number = 0; number < tiles; ++number) work(number, room);
+  TileBuffer buffer;
+  for (std::int64_t number = 0; number < tiles; ++number) work(number, buffer);
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ std::unique_ptr<TensorSource> rows_of(std::unique_ptr<TensorSource> source, cons
                                       std::int64_t first, std::int64_t count) {
   TensorInfo info = slice_info(source->info(), axes, first, count);
   RowView view = view_of(source->info(), axes);
-  if (!view.is_contiguous() && !source->has_positions()) source = spooled(*source);
+  if (!view.is_contiguous() && !source->has_random_access()) source = spooled(*source);
   if (is_scattered(view, info, first)) return lined_up(*source, view, first, info, in_turn);
   return std::make_unique<SlicedSource>(std::move(info), std::move(source), std::move(view), first);
 }

@@ -7,12 +7,12 @@
 
 namespace lnorm {
 
-RowSource::RowSource(TensorSource& source, RowView view, const Passage& passage,
+RowSource::RowSource(TensorSource& source, RowView view, const IoPath& io_path,
                      const ForEachTile& for_each_tile)
     : source_(&source), view_(std::move(view)) {
-  if (passage.transposes) take(transposed(*source_, for_each_tile));
-  if (passage.lines_up_rows) line_up(for_each_tile);
-  if (passage.needs_positions && !source_->has_positions()) take(spooled(*source_));
+  if (io_path.transposes) take(transposed(*source_, for_each_tile));
+  if (io_path.repacks_rows) line_up(for_each_tile);
+  if (io_path.needs_random_access && !source_->has_random_access()) take(spooled(*source_));
 }
 
 void RowSource::line_up(const ForEachTile& for_each_tile) {
@@ -20,36 +20,36 @@ void RowSource::line_up(const ForEachTile& for_each_tile) {
   view_ = view_.lined_up();
 }
 
-void RowSource::take(std::unique_ptr<TensorSource> detour) {
-  detour_ = std::move(detour);
-  source_ = detour_.get();
+void RowSource::take(std::unique_ptr<TensorSource> temporary) {
+  temporary_ = std::move(temporary);
+  source_ = temporary_.get();
 }
 
 void RowSource::begin(const Tile& tile, std::vector<std::byte>& packed,
                       std::vector<std::byte>& rows) {
-  if (source_->has_positions()) return;
+  if (source_->has_random_access()) return;
   source_->read(view_.is_contiguous() ? rows : packed, tile.bytes(item_size(info().dtype)));
 }
 
 void RowSource::read(const Tile& tile, std::vector<std::byte>& packed,
                      std::vector<std::byte>& rows) const {
-  if (source_->has_positions()) return read_tile(*source_, view_, tile, packed, rows);
+  if (source_->has_random_access()) return read_tile(*source_, view_, tile, packed, rows);
   if (view_.is_contiguous()) return;
   rows.resize(packed.size());
   view_.gather(tile, item_size(info().dtype), packed.data(), rows.data(), tile.count);
 }
 
-void RowSource::hold(const Tile& tile, TileRoom& room) const {
-  if (!source_->has_positions()) return;
-  read_packed(*source_, view_, tile, view_.is_contiguous() ? room.rows : room.packed);
+void RowSource::hold(const Tile& tile, TileBuffer& buffer) const {
+  if (!source_->has_random_access()) return;
+  read_packed(*source_, view_, tile, view_.is_contiguous() ? buffer.rows : buffer.packed);
 }
 
-const std::byte* RowSource::rows_of(const Tile& block, const Tile& tile, const TileRoom& room,
+const std::byte* RowSource::rows_of(const Tile& block, const Tile& tile, const TileBuffer& buffer,
                                     std::vector<std::byte>& rows) const {
   const std::size_t item = item_size(info().dtype);
-  if (view_.is_contiguous()) return room.rows.data() + tile.offset_of(block, item);
+  if (view_.is_contiguous()) return buffer.rows.data() + tile.offset_of(block, item);
   rows.resize(block.bytes(item));
-  view_.gather_block(block, item, tile, room.packed.data(), rows.data());
+  view_.gather_block(block, item, tile, buffer.packed.data(), rows.data());
   return rows.data();
 }
 

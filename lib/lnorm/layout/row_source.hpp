@@ -10,7 +10,7 @@ namespace lnorm {
 // Rows from a source, in whatever order they lie there: a loop sees tiles as rows, one after another.
 class RowSource {
  public:
-  RowSource(TensorSource& source, RowView view, const Passage& passage,
+  RowSource(TensorSource& source, RowView view, const IoPath& io_path,
             const ForEachTile& for_each_tile);
 
   const TensorInfo& info() const noexcept { return source_->info(); }
@@ -23,8 +23,8 @@ class RowSource {
 
   // The same in blocks of some of its rows: hold brings the tile, after begin; then rows_of are the rows of a block,
   // one after another, in the room of the tile or in rows.
-  void hold(const Tile& tile, TileRoom& room) const;
-  const std::byte* rows_of(const Tile& block, const Tile& tile, const TileRoom& room,
+  void hold(const Tile& tile, TileBuffer& buffer) const;
+  const std::byte* rows_of(const Tile& block, const Tile& tile, const TileBuffer& buffer,
                            std::vector<std::byte>& rows) const;
 
   // The same rows from now on one after another in a temporary file, for whoever reads them one by one.
@@ -34,9 +34,9 @@ class RowSource {
   void finish() { source_->finish(); }
 
  private:
-  void take(std::unique_ptr<TensorSource> detour);
+  void take(std::unique_ptr<TensorSource> temporary);
 
-  std::unique_ptr<TensorSource> detour_;  // that the rows come by, if there is one
+  std::unique_ptr<TensorSource> temporary_;  // that the rows come by, if there is one
   TensorSource* source_;
   RowView view_;
 };

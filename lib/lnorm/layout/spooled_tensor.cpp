@@ -57,11 +57,11 @@ void copy_in_order(TensorSource& source, TensorSink& sink) {
   constexpr std::int64_t kBlock = std::int64_t{1} << 20;
   const std::int64_t bytes = data_bytes(source.info());
   std::vector<std::byte> block;
-  std::string room;
+  std::string buffer;
   const auto item = static_cast<std::int64_t>(item_size(source.info().dtype));
   for (std::int64_t done = 0; done < bytes; done += kBlock) {
     source.read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
-    sink.write(sink.encode(done / item, block, room));
+    sink.write(sink.encode(done / item, block, buffer));
   }
   source.finish();
 }
@@ -71,13 +71,13 @@ void encode_in_order(const TensorSource& source, TensorSink& sink,
   constexpr std::int64_t kBlock = std::int64_t{128} << 10;
   const std::int64_t bytes = data_bytes(source.info());
   const auto item = static_cast<std::int64_t>(item_size(source.info().dtype));
-  const auto encode = [&](std::int64_t number, TileRoom& room) {
+  const auto encode = [&](std::int64_t number, TileBuffer& buffer) {
     const std::int64_t start = number * kBlock;
-    room.rows.resize(static_cast<std::size_t>(std::min(kBlock, bytes - start)));
-    source.read_at(start, room.rows);
-    room.encoded = sink.encode(start / item, room.rows, room.text);
+    buffer.rows.resize(static_cast<std::size_t>(std::min(kBlock, bytes - start)));
+    source.read_at(start, buffer.rows);
+    buffer.encoded = sink.encode(start / item, buffer.rows, buffer.text);
   };
-  const auto write = [&](std::int64_t, TileRoom& room) { sink.write(room.encoded); };
+  const auto write = [&](std::int64_t, TileBuffer& buffer) { sink.write(buffer.encoded); };
   for_each_tile((bytes + kBlock - 1) / kBlock, kBlock, encode, write);
 }
 

@@ -18,7 +18,7 @@ class TensorSpool final : public TensorSink {
   // info: of what is written; in native byte order.
   explicit TensorSpool(TensorInfo info);
 
-  bool has_positions() const noexcept override { return true; }
+  bool has_random_access() const noexcept override { return true; }
   void write_at(std::int64_t position, std::span<const std::byte> elements) const override;
   void write(std::span<const std::byte> encoded) override;
   void finish() override {}

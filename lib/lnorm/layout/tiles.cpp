@@ -46,21 +46,21 @@ void for_each_run(const Piece& piece, std::size_t item, Bytes packed, See see) {
 
 }  // namespace
 
-void make_room(std::vector<std::byte>& room, std::size_t bytes) {
+void grow_to(std::vector<std::byte>& buffer, std::size_t bytes) {
   constexpr std::size_t kLarge = std::size_t{4} << 20;
-  if (bytes >= kLarge && bytes > room.capacity()) {
+  if (bytes >= kLarge && bytes > buffer.capacity()) {
     // Rows of a tile lie far apart: small pages of them would be too many for the processor's table.
-    room = {};
-    room.reserve(bytes);
-    os::prefer_large_pages({room.data(), bytes});
+    buffer = {};
+    buffer.reserve(bytes);
+    os::prefer_large_pages({buffer.data(), bytes});
   }
-  room.resize(bytes);
+  buffer.resize(bytes);
 }
 
 void read_packed(const TensorSource& source, const RowView& view, const Tile& tile,
                  std::vector<std::byte>& packed) {
   const std::size_t item = item_size(source.info().dtype);
-  make_room(packed, tile.bytes(item));
+  grow_to(packed, tile.bytes(item));
   if (is_one_run(view, tile) || view.is_slab(tile)) {
     return source.read_at(start_of(view, tile, item), packed);
   }
@@ -75,7 +75,7 @@ void read_packed(const TensorSource& source, const RowView& view, const Tile& ti
 void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
                std::vector<std::byte>& packed, std::vector<std::byte>& rows) {
   const std::size_t item = item_size(source.info().dtype);
-  make_room(rows, tile.bytes(item));
+  grow_to(rows, tile.bytes(item));
   if (is_one_run(view, tile)) return source.read_at(start_of(view, tile, item), rows);
   for_each_piece(view, tile, item, packed, [&](const Piece& piece) {
     for_each_run(piece, item, std::span(packed),
@@ -97,24 +97,24 @@ void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, s
 void copy_tiles(const TensorSource& source, const RowView& from, const TensorSink& sink,
                 const RowView& to, const ForEachTile& for_each_tile, std::int64_t first_row) {
   constexpr std::int64_t kTileBytes = std::int64_t{2} << 20;
-  constexpr std::int64_t kLeastCount = 1024;
+  constexpr std::int64_t kMinCount = 1024;
   const std::int64_t rows = to.rows();
   const std::int64_t row_length = to.row_length();
   if (rows == 0 || row_length == 0) return;
   const std::size_t item = item_size(source.info().dtype);
   const std::int64_t elements = kTileBytes / static_cast<std::int64_t>(item);
-  const std::int64_t count = std::min(row_length, std::max(kLeastCount, elements / rows));
+  const std::int64_t count = std::min(row_length, std::max(kMinCount, elements / rows));
   const std::int64_t tile_rows = std::min(rows, std::max<std::int64_t>(1, elements / count));
   const std::int64_t parts = (row_length + count - 1) / count;
   const std::int64_t tiles = parts * ((rows + tile_rows - 1) / tile_rows);
-  const auto copy = [&](std::int64_t number, TileRoom& room) {
+  const auto copy = [&](std::int64_t number, TileBuffer& buffer) {
     const std::int64_t row = number / parts * tile_rows;
     const std::int64_t first = number % parts * count;
     const Tile tile{row, std::min(tile_rows, rows - row), first,
                     std::min(count, row_length - first)};
-    read_tile(source, from, {first_row + row, tile.rows, first, tile.count}, room.packed,
-              room.rows);
-    write_tile(sink, to, tile, item, room.rows, room.packed);
+    read_tile(source, from, {first_row + row, tile.rows, first, tile.count}, buffer.packed,
+              buffer.rows);
+    write_tile(sink, to, tile, item, buffer.rows, buffer.packed);
   };
   for_each_tile(tiles, 2 * kTileBytes, copy, {});
 }

@@ -15,20 +15,20 @@ namespace lnorm {
 
 // How a tensor gets from a file to its rows, or from the rows to a file. What needs positions and has none
 // is spooled.
-struct Passage {
-  bool needs_positions = false;  // tiles do not follow each other in the file
-  bool transposes = false;       // first into C order, in a temporary file; of a source
-  bool lines_up_rows = false;    // by way of a temporary file in which rows lie one after another
-  bool holds_tiles = false;      // of a sink: a tile is written whole, in longer runs
+struct IoPath {
+  bool needs_random_access = false;  // tiles do not follow each other in the file
+  bool transposes = false;           // first into C order, in a temporary file; of a source
+  bool repacks_rows = false;  // by way of a temporary file in which rows lie one after another
+  bool holds_tiles = false;   // of a sink: a tile is written whole, in longer runs
 
   // Whether there is a temporary file on the way.
-  bool makes_detour(bool has_positions) const noexcept {
-    return transposes || lines_up_rows || (needs_positions && !has_positions);
+  bool uses_temporary_file(bool has_random_access) const noexcept {
+    return transposes || repacks_rows || (needs_random_access && !has_random_access);
   }
 };
 
 // Gives room so many bytes. A large one that grows loses its contents.
-void make_room(std::vector<std::byte>& room, std::size_t bytes);
+void grow_to(std::vector<std::byte>& buffer, std::size_t bytes);
 
 // Reads a tile at positions, packed.
 void read_packed(const TensorSource& source, const RowView& view, const Tile& tile,
@@ -43,7 +43,7 @@ void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, s
                 std::span<const std::byte> rows, std::vector<std::byte>& packed);
 
 // Room for a tile on its way. A thread uses it again for the next one.
-struct TileRoom {
+struct TileBuffer {
   std::vector<std::byte> rows;
   std::vector<std::byte> packed;
   std::string text;
@@ -53,7 +53,7 @@ struct TileRoom {
 // Calls work(number, room) for every number below tiles, several at once, and after it end(number, room), if
 // that is not empty, from the first number to the last; bytes: what each takes. Whoever owns the threads
 // provides it.
-using TileWork = std::function<void(std::int64_t number, TileRoom& room)>;
+using TileWork = std::function<void(std::int64_t number, TileBuffer& buffer)>;
 using ForEachTile = std::function<void(std::int64_t tiles, std::int64_t bytes, const TileWork& work,
                                        const TileWork& end)>;
 

@@ -69,7 +69,7 @@ struct Bounds {
   std::uint64_t rank = std::numeric_limits<std::uint64_t>::max();
 };
 
-// Passes over the pairs of a chunk. Most of them raise no maximum and are not among the worst, which three
+// KernelTable over the pairs of a chunk. Most of them raise no maximum and are not among the worst, which three
 // comparisons tell.
 template <class Measure>
 class Pass {

@@ -32,7 +32,7 @@ struct MismatchedRows {
   Shape first;                  // the index of the first of them, along the other axes
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(axes, rows, mismatched, first);
   }
 };
@@ -107,7 +107,7 @@ struct Comparison {
 
   // All but the error map.
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(actual, expected, slice, criteria, same_shape, elements, mismatched, out_of_tolerance,
             first_mismatches, non_finite_one_side, rounded_to_infinity, non_finite_differing,
             absolute, relative, ulps, ulp_counts, misrounded_ties, errors, rows, worst,

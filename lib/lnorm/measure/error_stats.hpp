@@ -46,7 +46,7 @@ class ErrorStats {
   std::optional<double> sqnr() const;
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(pairs_, equal_numbers_, equal_bits_, error_, toward_, away_, squared_, actual_,
             expected_, product_);
   }

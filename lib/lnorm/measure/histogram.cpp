@@ -86,7 +86,7 @@ std::optional<Histogram::Bars> bars_of_multiples(Bins bins, std::size_t most) {
   }
   const double low = bins.front().low;
   const auto multiples_to = [&](double value) { return std::ldexp(value - low, -divisor); };
-  const bool countable = multiples_to(bins.back().low) < static_cast<double>(ValueCounts::kMost);
+  const bool countable = multiples_to(bins.back().low) < static_cast<double>(ValueCounts::kMax);
   if (!countable || divisor <= std::numeric_limits<double>::min_exponent) return {};
   const auto index_of = [&](double value) { return static_cast<std::size_t>(multiples_to(value)); };
   const std::size_t per_bar = multiples_per_bar(index_of(bins.back().low) + 1, most);

@@ -23,9 +23,9 @@ class Histogram {
   // The numbers of both.
   void merge(const Histogram& other);
 
-  // As core/packed.hpp has it.
+  // As core/serialize.hpp has it.
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(values_, count_, nans_, minus_infinities_, infinities_, min_, max_);
   }
 
@@ -53,11 +53,11 @@ class Histogram {
   // their distance is an outlier, if the range of the others is less than half of all. The bars go from
   // the least number that is no outlier to the greatest.
   //
-  // Of numbers that are multiples of a power of two, at most ValueCounts::kMost of them in the range, such as
+  // Of numbers that are multiples of a power of two, at most ValueCounts::kMax of them in the range, such as
   // integers, every bar has as many multiples as another, so that even numbers look even; the last one may
   // have fewer. The range then goes half a multiple farther at either end.
   //
-  // The counts are exact for up to ValueCounts::kMost different numbers; of more, a border divides
+  // The counts are exact for up to ValueCounts::kMax different numbers; of more, a border divides
   // the count of a bin that it cuts by length.
   Bars bars(std::size_t most) const;
 

@@ -17,7 +17,7 @@ std::vector<RowBands> row_bands(std::span<const RowValue> values, Partition rows
   std::int64_t begin = 0;
   std::int64_t end = rows.all > 0 ? rows.begin(1) : 0;
   each_row(0, rows.all, [&](const StatsRow& found) {
-    const std::int64_t step = (end - begin + kMostOfMedian - 1) / kMostOfMedian;
+    const std::int64_t step = (end - begin + kMaxOfMedian - 1) / kMaxOfMedian;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double value = values[i](found);
       band[i].add(value);

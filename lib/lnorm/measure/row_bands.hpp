@@ -21,7 +21,7 @@ struct RowBands {
 };
 
 // Of a band of more rows the median is that of rows at equal distances, at most so many.
-inline constexpr std::int64_t kMostOfMedian = 1 << 17;
+inline constexpr std::int64_t kMaxOfMedian = 1 << 17;
 
 // For each of the values. Memory does not grow with the rows.
 std::vector<RowBands> row_bands(std::span<const RowValue> values, Partition rows,

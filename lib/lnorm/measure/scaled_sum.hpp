@@ -38,7 +38,7 @@ class ScaledSum {
   }
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(sum_, exponent_, appended_);
   }
 

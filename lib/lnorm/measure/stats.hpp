@@ -91,9 +91,9 @@ struct StatsSummary {
   // Of the rows that follow.
   void append(const StatsSummary& next);
 
-  // As core/packed.hpp has it.
+  // As core/serialize.hpp has it.
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(rows, input, output, columns);
   }
 };

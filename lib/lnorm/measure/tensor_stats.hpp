@@ -42,7 +42,7 @@ struct TensorStats {
   std::optional<LargestElement> largest;  // of the finite elements; nothing if there are none
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(x, axes, slice, rows, row_length, ddof, non_finite, means, variances, largest);
   }
 };

@@ -22,7 +22,7 @@ class UnroundedSum {
   Parts rounded() const;
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(first_, words_);
   }
 

@@ -12,7 +12,7 @@ namespace lnorm {
 namespace {
 
 constexpr std::size_t kFewSlots = 1024;
-constexpr std::size_t kMostSlots = 2 * ValueCounts::kMost;
+constexpr std::size_t kMaxSlots = 2 * ValueCounts::kMax;
 constexpr std::size_t kSlotsOfBins = 4 * ValueCounts::kBins;
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 constexpr std::uint64_t kInfinity = std::uint64_t{0x7ff} << 52;
@@ -92,7 +92,7 @@ inline void ValueCounts::count(std::uint64_t key, std::int64_t count) {
   slot.count += count;
   if (!is_new) return;
   slot.key = key;
-  if (++used_ > most_used()) make_room();
+  if (++used_ > most_used()) grow();
 }
 
 // Until one has no place there. Returns how many have.
@@ -163,9 +163,9 @@ std::size_t ValueCounts::slots_for(std::size_t keys) const {
   return std::max(kFewSlots, std::bit_ceil(2 * keys));
 }
 
-void ValueCounts::make_room() {
+void ValueCounts::grow() {
   std::vector<Slot> slots = all();
-  if (exact() && slots_.size() < kMostSlots) return take(slots, 2 * slots_.size());
+  if (exact() && slots_.size() < kMaxSlots) return take(slots, 2 * slots_.size());
   const int dropped = bits_to_drop(slots);
   for (Slot& slot : slots) slot.key >>= dropped;
   shift_ += dropped;

@@ -7,13 +7,13 @@
 
 namespace lnorm {
 
-// How many of many numbers have which value. Up to kMost values are counted one by one. Of more, numbers
+// How many of many numbers have which value. Up to kMax values are counted one by one. Of more, numbers
 // that agree in sign, exponent and leading bits are counted together: in as many leading bits, 1 or more, as
 // kBins bins allow, which are few so that the cache holds them. So the counts depend on the numbers alone,
 // and not on their order. Memory is fixed (2 MiB, less for few values).
 class ValueCounts {
  public:
-  static constexpr std::size_t kMost = 65536;
+  static constexpr std::size_t kMax = 65536;
   static constexpr std::size_t kBins = 8192;
 
   ValueCounts();
@@ -36,9 +36,9 @@ class ValueCounts {
   // Those that are not empty, in ascending order.
   std::vector<Bin> bins() const;
 
-  // As core/packed.hpp has it.
+  // As core/serialize.hpp has it.
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     std::vector<Slot> counts;
     if constexpr (!Archive::kTakes) counts = all();
     archive(counts, shift_);
@@ -70,7 +70,7 @@ class ValueCounts {
   std::size_t place_of(std::uint64_t key) const;
   void count(std::uint64_t key, std::int64_t count);
   std::size_t most_used() const { return exact() ? slots_.size() / 2 : kBins; }
-  void make_room();
+  void grow();
   void take(const std::vector<Slot>& all, std::size_t slots);
   std::size_t slots_for(std::size_t keys) const;
   void open_window();

@@ -10,7 +10,7 @@ namespace lnorm {
 namespace {
 
 constexpr std::uint64_t kNotFinite = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t kMostUlps = kNotFinite - 2;  // in rank
+constexpr std::uint64_t kMaxUlps = kNotFinite - 2;  // in rank
 
 }  // namespace
 
@@ -30,7 +30,7 @@ std::uint64_t WorstElements::badness(const WorstElement& element) const noexcept
     case WorstBy::ulp:
       return element.distances->absolute == 0
                  ? 0
-                 : std::min(element.distances->ulps.rank, kMostUlps) + 1;
+                 : std::min(element.distances->ulps.rank, kMaxUlps) + 1;
     case WorstBy::abs:
       return std::bit_cast<std::uint64_t>(element.distances->absolute);
     case WorstBy::rel:

@@ -75,7 +75,7 @@ class WorstElements {
 
   // For what reads or merges them: the rows of positions are not known there.
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(most_, by_, elements_);
   }
 

@@ -19,16 +19,16 @@ namespace lnorm {
 
 namespace {
 
-bool can_deal_elements(const TensorSource& source) {
-  return can_deal(source, make_c_order_plan(source.info()));
+bool can_distribute_elements(const TensorSource& source) {
+  return can_distribute(source, make_c_order_plan(source.info()));
 }
 
 // All elements as one row, in C order.
 RowSource elements_of(TensorSource& source, const RunOptions& options) {
   const TensorInfo& info = source.info();
-  const Passage passage = make_c_order_plan(info);
-  const MemoryOrder order = passage.transposes ? MemoryOrder::c : info.order;
-  return {source, RowView::one_row(info.shape, order), passage, for_each_tile(options.threads)};
+  const IoPath io_path = make_c_order_plan(info);
+  const MemoryOrder order = io_path.transposes ? MemoryOrder::c : info.order;
+  return {source, RowView::one_row(info.shape, order), io_path, for_each_tile(options.threads)};
 }
 
 // Whether the same bytes are the same elements, of which each equals itself.
@@ -96,12 +96,12 @@ struct Comparer::Slot {
 Comparer::Comparer() = default;
 Comparer::~Comparer() = default;
 
-Crew crew_of_comparison(const TensorInfo& actual, int threads) {
+Executor executor_for_comparison(const TensorInfo& actual, int threads) {
   return {threads, (element_count(actual.shape) + kComparedElements - 1) / kComparedElements};
 }
 
 Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
-                             const Listed& listed, const RunOptions& options,
+                             const ListLimits& limits, const RunOptions& options,
                              const std::optional<Axes>& row_axes) {
   Comparison result;
   result.actual = whole_of(actual.info());
@@ -113,9 +113,9 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
   check_same(ranks, actual.info());
   check_same(ranks, expected.info());
   if (!result.same_shape) return result;
-  const bool deals =
-      all_agree(ranks, !listed.map && can_deal_elements(actual) && can_deal_elements(expected));
-  if (!deals && !ranks.is_first()) return result;
+  const bool distributes = all_of(
+      ranks, !limits.map && can_distribute_elements(actual) && can_distribute_elements(expected));
+  if (!distributes && !ranks.is_first()) return result;
   const Shape& shape = actual.info().shape;
   std::optional<RowCounter> rows;
   WorstElements::RowOf row_of;
@@ -125,33 +125,33 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
       return numbers.of(position);
     };
   }
-  result.worst = WorstElements(listed.worst, listed.by, row_of);
+  result.worst = WorstElements(limits.worst, limits.by, row_of);
   result.row_max_axes = axes_of_row_max(shape, row_axes);
   const std::size_t max_kept =
-      rows ? static_cast<std::size_t>(kComparedElements) : listed.mismatches;
+      rows ? static_cast<std::size_t>(kComparedElements) : limits.mismatches;
   const std::int64_t elements = element_count(shape);
   std::optional<RowMaxima> row_maxima;
-  if (elements > 0 && listed.worst > 0 && result.row_max_axes) {
+  if (elements > 0 && limits.worst > 0 && result.row_max_axes) {
     row_maxima.emplace(element_count(extents(shape, *result.row_max_axes)));
   }
   std::optional<ErrorMap> map;
-  if (listed.map && elements > 0) {
+  if (limits.map && elements > 0) {
     const Axes last = shape.empty() ? Axes{} : Axes{shape.size() - 1};
     const std::int64_t length = element_count(extents(shape, result.row_max_axes.value_or(last)));
-    map.emplace(elements / length, length, *listed.map);
+    map.emplace(elements / length, length, *limits.map);
   }
   std::atomic<std::uint64_t> floor = 0;  // of the worst of the blocks that have left
   const std::int64_t blocks = (elements + kComparedElements - 1) / kComparedElements;
-  const Share share = share_of(blocks, ranks, deals);
-  result.elements = std::min(share.begin * kComparedElements, elements);
-  const Crew crew = crew_of_comparison(actual.info(), options.threads);
+  const BlockRange range = block_range_of(blocks, ranks, distributes);
+  result.elements = std::min(range.begin * kComparedElements, elements);
+  const Executor executor = executor_for_comparison(actual.info(), options.threads);
   RowSource actual_elements = elements_of(actual, options);
   RowSource expected_elements = elements_of(expected, options);
-  slots_.resize(std::max(slots_.size(), crew.slots()));
+  slots_.resize(std::max(slots_.size(), executor.slots()));
   for (Slot& slot : slots_) slot.found = result;
   const auto begin = [&](std::int64_t block, std::size_t s) {
     Slot& slot = slots_[s];
-    const std::int64_t first = (share.begin + block) * kComparedElements;
+    const std::int64_t first = (range.begin + block) * kComparedElements;
     slot.tile = {0, 1, first, std::min(kComparedElements, elements - first)};
     actual_elements.begin(slot.tile, slot.actual.packed, slot.actual.elements);
     expected_elements.begin(slot.tile, slot.expected.packed, slot.expected.elements);
@@ -186,7 +186,7 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
     Slot& slot = slots_[s];
     if (row_maxima) row_maxima->append(slot.row_maxima, result.worst, slot.found.worst);
     if (map) map->add(slot.errors);
-    result.append(slot.found, listed.mismatches);
+    result.append(slot.found, limits.mismatches);
     floor = result.worst.floor();
     if (rows) {
       for (const ElementPair& pair : slot.found.first_mismatches) rows->add(pair.position);
@@ -194,28 +194,28 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
     ranks.check();
     // The others are about as far.
     if (options.progress) {
-      options.progress(std::min(result.elements * (deals ? ranks.count() : 1), elements));
+      options.progress(std::min(result.elements * (distributes ? ranks.count() : 1), elements));
     }
   };
-  crew.run(share.size(), begin, work, end);
+  executor.run(range.size(), begin, work, end);
   actual_elements.finish();
   expected_elements.finish();
-  if (deals) {
-    fold(
+  if (distributes) {
+    reduce(
         ranks,
         [&] {
           RowMaxima::Block all = row_maxima ? row_maxima->all() : RowMaxima::Block();
           std::vector<std::uint64_t> seen;
           if (rows) seen = rows->seen();
-          return pack(result, all, seen);
+          return serialize(result, all, seen);
         },
         [&](const std::string& bytes) {
           Comparison next;
           RowMaxima::Block all;
           std::vector<std::uint64_t> seen;
-          unpack(bytes, next, all, seen);
+          deserialize(bytes, next, all, seen);
           if (row_maxima) row_maxima->append(all, result.worst, next.worst);
-          result.append(next, listed.mismatches);
+          result.append(next, limits.mismatches);
           if (rows) rows->append(seen);
         });
   }
@@ -226,9 +226,9 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
 }
 
 Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
-                   const Listed& listed, const RunOptions& options,
+                   const ListLimits& limits, const RunOptions& options,
                    const std::optional<Axes>& row_axes) {
-  return Comparer().compare(actual, expected, criteria, listed, options, row_axes);
+  return Comparer().compare(actual, expected, criteria, limits, options, row_axes);
 }
 
 }  // namespace lnorm

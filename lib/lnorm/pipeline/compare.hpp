@@ -8,17 +8,17 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/measure/comparison.hpp"
-#include "lnorm/pipeline/crew.hpp"
+#include "lnorm/pipeline/executor.hpp"
 
 namespace lnorm {
 
 // What goes through at once: so many elements of each tensor.
 inline constexpr std::int64_t kComparedElements = 32768;
 
-Crew crew_of_comparison(const TensorInfo& actual, int threads);
+Executor executor_for_comparison(const TensorInfo& actual, int threads);
 
 // How many elements are listed.
-struct Listed {
+struct ListLimits {
   std::size_t mismatches = 5;  // the first ones
   std::size_t worst = 5;
   WorstBy by = WorstBy::ulp;
@@ -35,7 +35,7 @@ class Comparer {
 
   // As the function below.
   Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
-                     const Listed& listed, const RunOptions& options,
+                     const ListLimits& limits, const RunOptions& options,
                      const std::optional<Axes>& row_axes);
 
  private:
@@ -45,10 +45,10 @@ class Comparer {
 
 // Walks both tensors together in C order, in fixed memory, their blocks on several threads. Tensors of different shapes are
 // not read. row_axes: along which rows go, if the rows with mismatches are to be counted, which takes a bit a
-// row, and the worst rows to be listed. Several ranks take some blocks each, if both tensors have positions and no map is
+// row, and the worst rows to be limits. Several ranks take some blocks each, if both tensors have positions and no map is
 // wanted; otherwise rank 0 takes all. Rank 0 gets the whole result, the others something. Throws Error.
 Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
-                   const Listed& listed = {}, const RunOptions& options = {},
+                   const ListLimits& limits = {}, const RunOptions& options = {},
                    const std::optional<Axes>& row_axes = {});
 
 }  // namespace lnorm

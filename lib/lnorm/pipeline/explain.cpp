@@ -17,7 +17,7 @@ namespace lnorm {
 
 namespace {
 
-constexpr std::int64_t kMostElements = 20;  // of a longer row not all are shown
+constexpr std::int64_t kMaxElements = 20;  // of a longer row not all are shown
 constexpr std::int64_t kAtEnds = 5;
 
 // How often a row is read, roughly: for the progress.
@@ -29,7 +29,7 @@ class RepeatedRow {
   RepeatedRow(TensorSource& source, const Plan& plan, const Progress& progress)
       : source_(&source), length_(plan.row_length), part_(plan.route.count), progress_(progress) {
     if (plan.route.in_parts) {
-      if (source.has_positions()) return;
+      if (source.has_random_access()) return;
       spooled_ = spooled(source);
       source_ = spooled_.get();
     } else {
@@ -42,23 +42,23 @@ class RepeatedRow {
   }
 
   // Elements first to first + count. room: where they may be held.
-  RowsIn part(std::int64_t first, std::int64_t count, std::vector<std::byte>& room) const {
+  RowsIn part(std::int64_t first, std::int64_t count, std::vector<std::byte>& buffer) const {
     const TensorInfo& info = source_->info();
     const auto item = static_cast<std::int64_t>(item_size(info.dtype));
     if (held_) return {held_->data() + first * item, info.dtype, info.byte_order, 1, count};
-    room.resize(static_cast<std::size_t>(count * item));
-    source_->read_at(first * item, room);
-    return {room.data(), info.dtype, info.byte_order, 1, count};
+    buffer.resize(static_cast<std::size_t>(count * item));
+    source_->read_at(first * item, buffer);
+    return {buffer.data(), info.dtype, info.byte_order, 1, count};
   }
 
   // Calls see(part, where it begins) for one part after another.
   template <class See>
   void for_each_part(See see) const {
-    std::vector<std::byte> room;
+    std::vector<std::byte> buffer;
     const std::int64_t step = held_ ? length_ : part_;
     for (std::int64_t first = 0; first < length_; first += step) {
       const std::int64_t count = std::min(step, length_ - first);
-      see(part(first, count, room), first);
+      see(part(first, count, buffer), first);
       done_ += count;
       if (progress_) progress_(std::min(length_ - 1, done_ / kPasses));
     }
@@ -108,11 +108,11 @@ class Explainer {
       explain_statistics(sums, *exact, result);
       compare_places(result);
     }
-    const bool shows_all = n <= kMostElements;
-    std::vector<std::byte> room;
+    const bool shows_all = n <= kMaxElements;
+    std::vector<std::byte> buffer;
     for (std::int64_t i = 0; i < n; ++i) {
       if (!shows_all && i == kAtEnds) i = n - kAtEnds;
-      const RowsIn part = row_.part(i, 1, room);
+      const RowsIn part = row_.part(i, 1, buffer);
       ExplainedElement element{.number = i, .x = element_of(part, 0)};
       if (exact) explain_element(*exact, rounds_xhat, element);
       element.weight = weight.number_or(1, i);
@@ -136,10 +136,10 @@ class Explainer {
 
  private:
   std::unique_ptr<RowNormalizer> normalizer(const Formula& formula, const Affine& affine) const {
-    std::vector<std::byte> room;
+    std::vector<std::byte> buffer;
     const RowSetting setting{kernel_, plan_.in, plan_.out, plan_.row_length,
                              affine,  formula,  false,     true};
-    const RowsIn first = row_.part(0, std::min(plan_.row_length, kChunk), room);
+    const RowsIn first = row_.part(0, std::min(plan_.row_length, kChunk), buffer);
     auto result = std::make_unique<RowNormalizer>(setting, sample_of(first), row_.reader());
     result->sum_up();
     return result;
@@ -164,24 +164,25 @@ class Explainer {
 
   // A part of it as rows are read. room holds it.
   RowsIn written(const WritePart& write, const RowsIn& part, std::int64_t first,
-                 std::vector<std::byte>& room) const {
-    room.resize(static_cast<std::size_t>(part.row_length) * item_size(plan_.out));
-    write(part, first, {.data = room.data(), .dtype = plan_.out});
-    return {room.data(), plan_.out, std::endian::native, 1, part.row_length};
+                 std::vector<std::byte>& buffer) const {
+    buffer.resize(static_cast<std::size_t>(part.row_length) * item_size(plan_.out));
+    write(part, first, {.data = buffer.data(), .dtype = plan_.out});
+    return {buffer.data(), plan_.out, std::endian::native, 1, part.row_length};
   }
 
   Moments moments_of(const WritePart& write) const {
     const auto read = [&](const auto& see) {
-      std::vector<std::byte> room;
-      row_.for_each_part(
-          [&](const RowsIn& part, std::int64_t first) { see(written(write, part, first, room)); });
+      std::vector<std::byte> buffer;
+      row_.for_each_part([&](const RowsIn& part, std::int64_t first) {
+        see(written(write, part, first, buffer));
+      });
     };
     return measure_moments(read, plan_.out, plan_.row_length, plan_.formula.ddof, kernel_);
   }
 
   double single(const WritePart& write, const RowsIn& element, std::int64_t number) const {
-    std::vector<std::byte> room;
-    return element_of(written(write, element, number, room), 0).high;
+    std::vector<std::byte> buffer;
+    return element_of(written(write, element, number, buffer), 0).high;
   }
 
   void explain_statistics(const SummedRow& sums, const ExactRow& exact, ExplainedRow& row) const {
@@ -204,15 +205,15 @@ class Explainer {
   }
 
   void compare_places(ExplainedRow& row) const {
-    std::vector<std::byte> rooms[2];
+    std::vector<std::byte> buffers[2];
     std::vector<std::byte> other;
     row_.for_each_part([&](const RowsIn& part, std::int64_t first) {
-      const auto write = [&](const RowNormalizer& normalizer, std::vector<std::byte>& room) {
+      const auto write = [&](const RowNormalizer& normalizer, std::vector<std::byte>& buffer) {
         return written([&](const auto&... arguments) { normalizer.write(arguments...); }, part,
-                       first, room);
+                       first, buffer);
       };
-      const RowsIn a = write(*y_on_variance_, rooms[0]);
-      const RowsIn b = write(*y_on_std_, rooms[1]);
+      const RowsIn a = write(*y_on_variance_, buffers[0]);
+      const RowsIn b = write(*y_on_std_, buffers[1]);
       for_each_element(a, [&](std::int64_t i, Number y) {
         const double difference = std::fabs(y.high - element_of(b, i).high);
         if (std::isnan(difference) || difference <= row.eps_difference) return;

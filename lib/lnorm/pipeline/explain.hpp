@@ -3,7 +3,7 @@
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/measure/explanation.hpp"
-#include "lnorm/pipeline/crew.hpp"
+#include "lnorm/pipeline/executor.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm {

@@ -60,9 +60,9 @@ class GradientBlocks {
         plan_(plan.rows),
         progress_(options.progress),
         ranks_(*options.ranks),
-        share_(share_of(blocks(), ranks_, true)),
-        crew_(crew_of(plan.rows, options.threads)),
-        slots_(crew_.slots()) {}
+        share_(block_range_of(blocks(), ranks_, true)),
+        executor_(executor_for(plan.rows, options.threads)),
+        slots_(executor_.slots()) {}
 
   // dx and columns may be null: they are not wanted.
   void run(const GradientSetting& setting, RowSink* dx, ColumnsOfThreads* columns) {
@@ -92,13 +92,13 @@ class GradientBlocks {
       const std::int64_t done = (tile.first_row + tile.rows) * ranks_.count();
       progress_(std::min(done, plan_.rows) * plan_.row_length);
     };
-    crew_.run(share_.size(), begin, work, end);
+    executor_.run(share_.size(), begin, work, end);
   }
 
   // All rows once more, for as long as this object lives.
-  RowsAgain again() {
+  RowReplay again() {
     const auto for_each_row = [this](const auto& see) {
-      crew_.run(
+      executor_.run(
           share_.size(), {},
           [&](std::int64_t block, std::size_t s) {
             const Tile tile = tile_of(block);
@@ -112,13 +112,13 @@ class GradientBlocks {
           },
           [&](std::int64_t, std::size_t) { ranks_.check(); });
     };
-    return {crew_.slots(), for_each_row};
+    return {executor_.slots(), for_each_row};
   }
 
  private:
   // A block under way, in buffers that the next block will use again.
   struct Slot {
-    GradientRows::Room in;
+    GradientRows::Buffers in;
     std::vector<std::byte> out;
     std::vector<std::byte> packed;  // out as it lies in the file, where that is another order
     std::string text;               // if that is what out is encoded as
@@ -145,8 +145,8 @@ class GradientBlocks {
   const Plan& plan_;
   const Progress& progress_;
   Ranks& ranks_;
-  const Share share_;
-  Crew crew_;
+  const BlockRange share_;
+  Executor executor_;
   std::vector<Slot> slots_;
 };
 
@@ -160,11 +160,11 @@ void skip(const GradSinks& sinks) {
 // Of columns that follow each other, in rank 0.
 void concatenate(ParameterGradients& found, Ranks& ranks) {
   for (std::vector<double>* const numbers : {&found.dweight, &found.dbias}) {
-    fold(
-        ranks, [&] { return pack(*numbers); },
+    reduce(
+        ranks, [&] { return serialize(*numbers); },
         [&](const std::string& bytes) {
           std::vector<double> others;
-          unpack(bytes, others);
+          deserialize(bytes, others);
           numbers->insert(numbers->end(), others.begin(), others.end());
         });
   }
@@ -193,31 +193,31 @@ void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& ke
               const RunOptions& given) {
   Ranks& ranks = *given.ranks;
   check_same(ranks, sources);
-  const bool deals =
-      all_agree(ranks, can_deal(sources, plan) &&
-                           (sinks.dx == nullptr || can_deal(*sinks.dx, plan.rows.route.out)));
-  if (!deals && !ranks.is_first()) return skip(sinks);
+  const bool distributes =
+      all_of(ranks, can_distribute(sources, plan) &&
+                        (sinks.dx == nullptr || can_distribute(*sinks.dx, plan.rows.route.out)));
+  if (!distributes && !ranks.is_first()) return skip(sinks);
   RunOptions options = given;
-  if (!deals) options.ranks = &sole_rank();
+  if (!distributes) options.ranks = &sole_rank();
   const ForEachTile for_each = for_each_tile(options.threads);
   const Plan& layout = plan.rows;
-  const GradientWishes& wishes = plan.wishes;
+  const RequestedGradients& requested = plan.requested;
   GradientRows rows(sources, plan, for_each);
   std::optional<RowSink> dx;
-  if (wishes.dx)
+  if (requested.dx)
     dx.emplace(*sinks.dx, layout.result(), layout.out_view, layout.route.out, for_each);
   RowSink* const dx_sink = dx ? &*dx : nullptr;
   const GradientSetting setting{
       kernel, layout.in,      rows.dy_dtype(),      layout.out, layout.row_length,
       weight, layout.formula, layout.route.in_parts};
   const bool uniform = parameters.shape.empty();
-  const ColumnWishes columns{wishes.dweight, wishes.dbias, uniform, parameters.dtype};
-  const bool wants_columns = wishes.dweight || wishes.dbias;
+  const RequestedColumns columns{requested.dweight, requested.dbias, uniform, parameters.dtype};
+  const bool wants_columns = requested.dweight || requested.dbias;
   ParameterGradients found;
-  const auto find_parameters = [&](ColumnGradients& gathered, RowsAgain again) {
+  const auto find_parameters = [&](ColumnGradients& gathered, RowReplay again) {
     if (options.ranks->count() > 1) {
-      again.fold_for_all = [&](const auto&... parts) { fold_for_all(*options.ranks, parts...); };
-      again.deals_columns = layout.route.in_parts;
+      again.all_reduce = [&](const auto&... parts) { all_reduce(*options.ranks, parts...); };
+      again.distributes_columns = layout.route.in_parts;
     }
     found = parameter_gradients(setting, gathered, columns, again);
   };
@@ -230,7 +230,7 @@ void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& ke
     const auto gathered = wants_columns ? long_columns(plan, *options.ranks) : nullptr;
     long_gradients(rows, plan, setting, dx_sink, gathered.get(), options);
     if (gathered) {
-      find_parameters(*gathered, long_rows_again(rows, plan, options));
+      find_parameters(*gathered, long_row_replay(rows, plan, options));
       if (!uniform) concatenate(found, *options.ranks);
     }
   } else {
@@ -241,8 +241,8 @@ void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& ke
   }
   rows.finish();
   if (dx) dx->finish();
-  if (wishes.dweight) write(found.dweight, parameters, *sinks.dweight, options);
-  if (wishes.dbias) write(found.dbias, parameters, *sinks.dbias, options);
+  if (requested.dweight) write(found.dweight, parameters, *sinks.dweight, options);
+  if (requested.dbias) write(found.dbias, parameters, *sinks.dbias, options);
 }
 
 }  // namespace lnorm

@@ -10,7 +10,7 @@
 
 namespace lnorm {
 
-// Where the gradients go that the plan wishes for.
+// Where the gradients go that the plan requested for.
 struct GradSinks {
   TensorSink* dx = nullptr;
   TensorSink* dweight = nullptr;

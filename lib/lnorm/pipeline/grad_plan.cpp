@@ -23,14 +23,14 @@ void add_reason(Route& route, std::string_view reason) {
 }  // namespace
 
 GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& options,
-                        std::optional<DType> dtype, const GradientWishes& wishes) {
+                        std::optional<DType> dtype, const RequestedGradients& requested) {
   check_same_shape(inputs.dy, inputs.x);
   TensorInfo x = inputs.x;
   const bool x_alone = is_transposed(x) && !is_transposed(inputs.dy);
   const bool dy_alone = is_transposed(inputs.dy) && !is_transposed(x);
   if (x_alone) x.order = MemoryOrder::c;
   GradPlan plan;
-  plan.wishes = wishes;
+  plan.requested = requested;
   plan.rows = make_plan(x, options, dtype,
                         {.bytes_beside = static_cast<std::int64_t>(item_size(inputs.dy.dtype))});
   Route& route = plan.rows.route;
@@ -38,19 +38,19 @@ GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& op
   if (x_alone) route.in.transposes = true;
   if (dy_alone) plan.dy.transposes = true;
   if (x_alone || dy_alone) add_reason(route, "x and dy lie in different memory orders");
-  const auto passage_of = [&](const std::optional<TensorInfo>& saved) {
-    Passage passage;
-    if (!saved) return passage;
+  const auto io_path_of = [&](const std::optional<TensorInfo>& saved) {
+    IoPath io_path;
+    if (!saved) return io_path;
     check_saved(*saved, x, plan.rows.axes);
-    passage.needs_positions = !plan.rows.rows_in_order();
-    passage.transposes = is_transposed(*saved);
-    return passage;
+    io_path.needs_random_access = !plan.rows.rows_in_order();
+    io_path.transposes = is_transposed(*saved);
+    return io_path;
   };
-  plan.mean = passage_of(inputs.mean);
-  plan.rstd = passage_of(inputs.rstd);
-  if (wishes.dweight || wishes.dbias) {
-    for (Passage* passage : {&route.in, &plan.dy, &plan.mean, &plan.rstd}) {
-      passage->needs_positions = true;
+  plan.mean = io_path_of(inputs.mean);
+  plan.rstd = io_path_of(inputs.rstd);
+  if (requested.dweight || requested.dbias) {
+    for (IoPath* io_path : {&route.in, &plan.dy, &plan.mean, &plan.rstd}) {
+      io_path->needs_random_access = true;
     }
     add_reason(route, "dweight and dbias may need all rows once more");
   }

@@ -10,7 +10,7 @@
 namespace lnorm {
 
 // What a backward pass is to find.
-struct GradientWishes {
+struct RequestedGradients {
   bool dx = true;
   bool dweight = true;
   bool dbias = true;
@@ -30,16 +30,16 @@ struct GradientInputs {
 // are brought into C order.
 struct GradPlan {
   Plan rows;  // of x, and of dx; dy lies in rows as x does
-  GradientWishes wishes;
-  Passage dy;
-  Passage mean;  // along rows.row_number_view, as rstd
-  Passage rstd;
+  RequestedGradients requested;
+  IoPath dy;
+  IoPath mean;  // along rows.row_number_view, as rstd
+  IoPath rstd;
 };
 
 // dtype: of dx; as of make_plan. Throws Error, in the words of the command line, if the tensors or the options do
 // not fit together.
 GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& options,
-                        std::optional<DType> dtype = {}, const GradientWishes& wishes = {});
+                        std::optional<DType> dtype = {}, const RequestedGradients& requested = {});
 
 // Throws Error unless saved statistics have a number for each row of x, of these normalized axes.
 void check_saved(const TensorInfo& saved, const TensorInfo& x, const Axes& axes);

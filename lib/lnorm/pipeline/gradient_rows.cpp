@@ -15,10 +15,10 @@ void check_same(Ranks& ranks, const GradSources& sources) {
   }
 }
 
-bool can_deal(const GradSources& sources, const GradPlan& plan) {
-  return can_deal(sources.x, plan.rows.route.in) && can_deal(sources.dy, plan.dy) &&
-         (sources.mean == nullptr || can_deal(*sources.mean, plan.mean)) &&
-         (sources.rstd == nullptr || can_deal(*sources.rstd, plan.rstd));
+bool can_distribute(const GradSources& sources, const GradPlan& plan) {
+  return can_distribute(sources.x, plan.rows.route.in) && can_distribute(sources.dy, plan.dy) &&
+         (sources.mean == nullptr || can_distribute(*sources.mean, plan.mean)) &&
+         (sources.rstd == nullptr || can_distribute(*sources.rstd, plan.rstd));
 }
 
 GradientRows::GradientRows(const GradSources& sources, const GradPlan& plan,
@@ -30,35 +30,36 @@ GradientRows::GradientRows(const GradSources& sources, const GradPlan& plan,
   if (sources.rstd != nullptr) rstd_.emplace(*sources.rstd, numbers, plan.rstd, for_each_tile);
 }
 
-void GradientRows::begin(const Tile& tile, Room& room) {
-  x_.begin(tile, room.x.packed, room.x.rows);
-  dy_.begin(tile, room.dy.packed, room.dy.rows);
+void GradientRows::begin(const Tile& tile, Buffers& buffer) {
+  x_.begin(tile, buffer.x.packed, buffer.x.rows);
+  dy_.begin(tile, buffer.dy.packed, buffer.dy.rows);
 }
 
-void GradientRows::read(const Tile& tile, Room& room) const {
-  x_.read(tile, room.x.packed, room.x.rows);
-  dy_.read(tile, room.dy.packed, room.dy.rows);
+void GradientRows::read(const Tile& tile, Buffers& buffer) const {
+  x_.read(tile, buffer.x.packed, buffer.x.rows);
+  dy_.read(tile, buffer.dy.packed, buffer.dy.rows);
 }
 
-void GradientRows::begin_saved(const Tile& tile, Room& room) {
-  if (mean_) mean_->begin(numbers_of(tile), room.mean.packed, room.mean.rows);
-  if (rstd_) rstd_->begin(numbers_of(tile), room.rstd.packed, room.rstd.rows);
+void GradientRows::begin_saved(const Tile& tile, Buffers& buffer) {
+  if (mean_) mean_->begin(numbers_of(tile), buffer.mean.packed, buffer.mean.rows);
+  if (rstd_) rstd_->begin(numbers_of(tile), buffer.rstd.packed, buffer.rstd.rows);
 }
 
-void GradientRows::read_saved(const Tile& tile, Room& room) const {
+void GradientRows::read_saved(const Tile& tile, Buffers& buffer) const {
   if (!rstd_) return;
   const Tile numbers = numbers_of(tile);
-  room.saved.assign(static_cast<std::size_t>(tile.rows), {});
-  const auto take = [&](const RowSource& source, TileRoom& bytes, Number SavedStatistics::*number) {
+  buffer.saved.assign(static_cast<std::size_t>(tile.rows), {});
+  const auto take = [&](const RowSource& source, TileBuffer& bytes,
+                        Number SavedStatistics::*number) {
     source.read(numbers, bytes.packed, bytes.rows);
     // As one row, whose elements they are.
     const Tile row{0, 1, 0, tile.rows};
     for_each_element(rows_in(source, row, bytes), [&](std::int64_t r, Number value) {
-      room.saved[static_cast<std::size_t>(r)].*number = value;
+      buffer.saved[static_cast<std::size_t>(r)].*number = value;
     });
   };
-  if (mean_) take(*mean_, room.mean, &SavedStatistics::mean);
-  take(*rstd_, room.rstd, &SavedStatistics::rstd);
+  if (mean_) take(*mean_, buffer.mean, &SavedStatistics::mean);
+  take(*rstd_, buffer.rstd, &SavedStatistics::rstd);
 }
 
 void GradientRows::line_up(const ForEachTile& for_each_tile) {

@@ -24,7 +24,7 @@ struct GradSources {
 void check_same(Ranks& ranks, const GradSources& sources);
 
 // Whether ranks can read parts of all of them.
-bool can_deal(const GradSources& sources, const GradPlan& plan);
+bool can_distribute(const GradSources& sources, const GradPlan& plan);
 
 // The rows of a backward pass: x and dy side by side, and what was saved of each row.
 class GradientRows {
@@ -32,34 +32,34 @@ class GradientRows {
   GradientRows(const GradSources& sources, const GradPlan& plan, const ForEachTile& for_each_tile);
 
   // A tile under way. The next one uses it again.
-  struct Room {
-    TileRoom x;
-    TileRoom dy;
-    TileRoom mean;
-    TileRoom rstd;
+  struct Buffers {
+    TileBuffer x;
+    TileBuffer dy;
+    TileBuffer mean;
+    TileBuffer rstd;
     std::vector<SavedStatistics> saved;  // of every row of the tile, if there are any
   };
 
   DType dy_dtype() const noexcept { return dy_.info().dtype; }
 
   // As of RowSource.
-  void begin(const Tile& tile, Room& room);
-  void read(const Tile& tile, Room& room) const;
+  void begin(const Tile& tile, Buffers& buffer);
+  void read(const Tile& tile, Buffers& buffer) const;
 
   // The same of what was saved of a tile's rows.
-  void begin_saved(const Tile& tile, Room& room);
-  void read_saved(const Tile& tile, Room& room) const;
+  void begin_saved(const Tile& tile, Buffers& buffer);
+  void read_saved(const Tile& tile, Buffers& buffer) const;
 
   // The tile that was read: all its rows, or what it has of row r.
-  RowsIn x(const Tile& tile, const Room& room) const { return rows_in(x_, tile, room.x); }
-  RowsIn dy(const Tile& tile, const Room& room) const { return rows_in(dy_, tile, room.dy); }
-  GradientPart part(const Tile& tile, const Room& room, std::int64_t r) const {
-    return {row_of(x(tile, room), r), row_of(dy(tile, room), r), tile.first};
+  RowsIn x(const Tile& tile, const Buffers& buffer) const { return rows_in(x_, tile, buffer.x); }
+  RowsIn dy(const Tile& tile, const Buffers& buffer) const { return rows_in(dy_, tile, buffer.dy); }
+  GradientPart part(const Tile& tile, const Buffers& buffer, std::int64_t r) const {
+    return {row_of(x(tile, buffer), r), row_of(dy(tile, buffer), r), tile.first};
   }
 
   // What was saved of row r of the tile; null if nothing was.
-  static const SavedStatistics* saved(const Room& room, std::int64_t r) {
-    return room.saved.empty() ? nullptr : &room.saved[static_cast<std::size_t>(r)];
+  static const SavedStatistics* saved(const Buffers& buffer, std::int64_t r) {
+    return buffer.saved.empty() ? nullptr : &buffer.saved[static_cast<std::size_t>(r)];
   }
 
   // As of RowSource.
@@ -67,9 +67,9 @@ class GradientRows {
   void finish();
 
  private:
-  static RowsIn rows_in(const RowSource& source, const Tile& tile, const TileRoom& room) {
+  static RowsIn rows_in(const RowSource& source, const Tile& tile, const TileBuffer& buffer) {
     const TensorInfo& info = source.info();
-    return {room.rows.data(), info.dtype, info.byte_order, tile.rows, tile.count};
+    return {buffer.rows.data(), info.dtype, info.byte_order, tile.rows, tile.count};
   }
 
   RowSource x_;

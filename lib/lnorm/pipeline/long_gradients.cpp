@@ -17,15 +17,15 @@ class GradientGroup : LongRowGroup<RowGradient, GradientSums> {
  public:
   GradientGroup(GradientRows& source, const GradPlan& plan, const GradientSetting& setting,
                 const Tile& tile, const RunOptions& options)
-      : LongRowGroup(plan.rows, tile, options), source_(source), slots_(crew_.slots()) {
+      : LongRowGroup(plan.rows, tile, options), source_(source), slots_(executor_.slots()) {
     source_.begin_saved(tile, saved_);
     source_.read_saved(tile, saved_);
     const Tile first{tile.first_row, tile.rows, 0, 1};
-    GradientRows::Room& room = slots_.front().in;
-    source_.read(first, room);
+    GradientRows::Buffers& buffer = slots_.front().in;
+    source_.read(first, buffer);
     for (std::int64_t r = 0; r < tile.rows; ++r) {
       rows_.push_back(std::make_unique<RowGradient>(
-          setting, sample_of(source_.part(first, room, r).x), GradientRows::saved(saved_, r),
+          setting, sample_of(source_.part(first, buffer, r).x), GradientRows::saved(saved_, r),
           [this, r](const auto& see) { read_row(r, see); }));
     }
   }
@@ -40,7 +40,7 @@ class GradientGroup : LongRowGroup<RowGradient, GradientSums> {
 
  private:
   struct Slot {
-    GradientRows::Room in;
+    GradientRows::Buffers in;
     std::vector<std::byte> out;
     std::vector<std::byte> packed;
     std::string text;  // if that is what out is encoded as
@@ -50,10 +50,10 @@ class GradientGroup : LongRowGroup<RowGradient, GradientSums> {
   // Row r once more, by whoever needs it.
   template <class See>
   void read_row(std::int64_t r, const See& see) const {
-    GradientRows::Room room;
+    GradientRows::Buffers buffer;
     for_each_part_of(r, [&](const Tile& tile) {
-      source_.read(tile, room);
-      see(source_.part(tile, room, 0));
+      source_.read(tile, buffer);
+      see(source_.part(tile, buffer, 0));
     });
   }
 
@@ -76,14 +76,14 @@ class GradientGroup : LongRowGroup<RowGradient, GradientSums> {
   }
 
   GradientRows& source_;
-  GradientRows::Room saved_;
+  GradientRows::Buffers saved_;
   std::vector<Slot> slots_;
 };
 
 }  // namespace
 
 std::unique_ptr<ColumnGradients> long_columns(const GradPlan& plan, const Ranks& ranks) {
-  const Share parts = share_of_parts(plan.rows, ranks);
+  const BlockRange parts = share_of_parts(plan.rows, ranks);
   const auto column = [&](std::int64_t part) {
     return std::min(part * plan.rows.route.count, plan.rows.row_length);
   };
@@ -100,38 +100,38 @@ void long_gradients(GradientRows& rows, const GradPlan& plan, const GradientSett
   }
 }
 
-RowsAgain long_rows_again(GradientRows& rows, const GradPlan& plan, const RunOptions& options) {
+RowReplay long_row_replay(GradientRows& rows, const GradPlan& plan, const RunOptions& options) {
   static constexpr std::int64_t kPart = 65536;  // elements
   const Plan& layout = plan.rows;
-  const Share share = share_of(layout.rows, *options.ranks, true);
-  const Crew crew(options.threads, share.size());
-  const auto for_each_row = [&, crew, share](const auto& see) {
-    if (share.size() == 0) return;
+  const BlockRange range = block_range_of(layout.rows, *options.ranks, true);
+  const Executor executor(options.threads, range.size());
+  const auto for_each_row = [&, executor, range](const auto& see) {
+    if (range.size() == 0) return;
     // One by one, rows that lie among each other would be read an element at a time.
     if (layout.route.rows > 1 && !layout.in_view.is_contiguous()) {
       rows.line_up(for_each_tile(options.threads));
     }
-    std::vector<GradientRows::Room> rooms(crew.slots());
-    crew.run(
-        share.size(), {},
+    std::vector<GradientRows::Buffers> buffers(executor.slots());
+    executor.run(
+        range.size(), {},
         [&](std::int64_t number, std::size_t slot) {
-          const std::int64_t row = share.begin + number;
-          GradientRows::Room& saved = rooms[slot];
+          const std::int64_t row = range.begin + number;
+          GradientRows::Buffers& saved = buffers[slot];
           rows.read_saved({row, 1, 0, 0}, saved);
           const auto read_row = [&](const auto& see_part) {
-            GradientRows::Room room;  // whoever sees a part may read the row once more
+            GradientRows::Buffers buffer;  // whoever sees a part may read the row once more
             Tile tile{row, 1, 0, 0};
             for (; tile.first < layout.row_length; tile.first += tile.count) {
               tile.count = std::min(kPart, layout.row_length - tile.first);
-              rows.read(tile, room);
-              see_part(rows.part(tile, room, 0));
+              rows.read(tile, buffer);
+              see_part(rows.part(tile, buffer, 0));
             }
           };
           see(slot, read_row, GradientRows::saved(saved, 0));
         },
         [&](std::int64_t, std::size_t) { options.ranks->check(); });
   };
-  return {crew.slots(), for_each_row};
+  return {executor.slots(), for_each_row};
 }
 
 }  // namespace lnorm

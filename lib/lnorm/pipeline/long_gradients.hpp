@@ -18,6 +18,6 @@ void long_gradients(GradientRows& rows, const GradPlan& plan, const GradientSett
                     RowSink* dx, ColumnGradients* columns, const RunOptions& options);
 
 // The same rows once more, several at once, those of this rank. rows and options must outlive it.
-RowsAgain long_rows_again(GradientRows& rows, const GradPlan& plan, const RunOptions& options);
+RowReplay long_row_replay(GradientRows& rows, const GradPlan& plan, const RunOptions& options);
 
 }  // namespace lnorm

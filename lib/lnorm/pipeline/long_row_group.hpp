@@ -15,8 +15,8 @@ namespace lnorm {
 inline std::int64_t parts_of(const Plan& plan) {
   return (plan.row_length + plan.route.count - 1) / plan.route.count;
 }
-inline Share share_of_parts(const Plan& plan, const Ranks& ranks) {
-  return share_of(parts_of(plan), ranks, true);
+inline BlockRange share_of_parts(const Plan& plan, const Ranks& ranks) {
+  return block_range_of(parts_of(plan), ranks, true);
 }
 
 // Some rows that are too long to be held whole. Threads take them in parts: once or more for their sums, then to write.
@@ -28,7 +28,7 @@ class LongRowGroup {
   // tile: their first parts, of as many elements as the others but the last.
   LongRowGroup(const Plan& plan, const Tile& tile, const RunOptions& options)
       : plan_(plan),
-        crew_(crew_of(plan, options.threads)),
+        executor_(executor_for(plan, options.threads)),
         tile_(tile),
         ranks_(*options.ranks),
         share_(share_of_parts(plan, ranks_)),
@@ -55,7 +55,7 @@ class LongRowGroup {
   // read(part, slot) brings a part of all rows, and sums_of(part, slot, r) are then those of row r.
   template <class Read, class SumsOf>
   void sum_up(Read read, SumsOf sums_of) {
-    std::vector<std::vector<RowSums>> sums(crew_.slots());
+    std::vector<std::vector<RowSums>> sums(executor_.slots());
     for (;;) {
       std::vector<std::int64_t> wanting;
       for (std::int64_t r = 0; r < tile_.rows; ++r) {
@@ -63,7 +63,7 @@ class LongRowGroup {
       }
       if (wanting.empty()) return;
       std::vector<RowSums> totals(wanting.size());
-      crew_.run(
+      executor_.run(
           share_.size(), {},
           [&](std::int64_t p, std::size_t s) {
             const Tile tile = part(share_.begin + p);
@@ -74,7 +74,7 @@ class LongRowGroup {
           [&](std::int64_t p, std::size_t s) {
             for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += sums[s][i];
             ranks_.check();
-            tell(done(p));
+            report_progress(done(p));
           });
       add_up_over_ranks(totals);
       for (std::size_t i = 0; i < totals.size(); ++i) row(wanting[i]).take(totals[i]);
@@ -84,33 +84,33 @@ class LongRowGroup {
   // The second pass over the parts: work(part, slot) by any thread, then end(part, slot) in order.
   template <class Work, class End>
   void write_parts(Work work, End end) {
-    crew_.run(
+    executor_.run(
         share_.size(), {}, [&](std::int64_t p, std::size_t s) { work(part(share_.begin + p), s); },
         [&](std::int64_t p, std::size_t s) {
           const Tile tile = part(share_.begin + p);
           end(tile, s);
           ranks_.check();
-          tell(plan_.row_length + done(p));
+          report_progress(plan_.row_length + done(p));
         });
   }
 
   Row& row(std::int64_t r) { return *rows_[static_cast<std::size_t>(r)]; }
 
   const Plan& plan_;
-  const Crew crew_;
+  const Executor executor_;
   std::vector<std::unique_ptr<Row>> rows_;
 
  private:
   // In one order, for all ranks: then their rows go the same way.
   void add_up_over_ranks(std::vector<RowSums>& totals) {
-    fold_for_all(
-        ranks_, [&] { return pack(totals); },
+    all_reduce(
+        ranks_, [&] { return serialize(totals); },
         [&](const std::string& bytes) {
           std::vector<RowSums> others;
-          unpack(bytes, others);
+          deserialize(bytes, others);
           for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += others[i];
         },
-        [&](const std::string& bytes) { unpack(bytes, totals); });
+        [&](const std::string& bytes) { deserialize(bytes, totals); });
   }
 
   // Elements of a row that are done after a part of this rank's. The others are about as far.
@@ -119,16 +119,16 @@ class LongRowGroup {
   }
 
   // Elements of a row that may be told as done: half of them for each of the two passes.
-  void tell(std::int64_t halves) {
-    told_ = std::max(told_, tile_.rows * halves / 2);
-    if (progress_) progress_(tile_.first_row * plan_.row_length + told_);
+  void report_progress(std::int64_t halves) {
+    reported_ = std::max(reported_, tile_.rows * halves / 2);
+    if (progress_) progress_(tile_.first_row * plan_.row_length + reported_);
   }
 
   const Tile tile_;
   Ranks& ranks_;
-  const Share share_;  // of the parts
+  const BlockRange share_;  // of the parts
   const Progress& progress_;
-  std::int64_t told_ = 0;
+  std::int64_t reported_ = 0;
 };
 
 }  // namespace lnorm

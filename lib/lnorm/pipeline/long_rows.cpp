@@ -19,7 +19,7 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
  public:
   RowGroup(const RowSource& source, const Plan& plan, const Kernel& kernel, const Affine& affine,
            const Tile& tile, const RunOptions& options)
-      : LongRowGroup(plan, tile, options), source_(source), slots_(crew_.slots()) {
+      : LongRowGroup(plan, tile, options), source_(source), slots_(executor_.slots()) {
     const RowSetting setting{
         kernel, plan.in, plan.out, plan.row_length, affine, plan.formula, plan.wants_mean_and_rstd,
         true};
@@ -46,16 +46,16 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
 
  private:
   struct Slot {
-    TileRoom in;
+    TileBuffer in;
     Tile tile{};   // that was read
     Tile block{};  // some rows of it
-    std::vector<std::byte> room;
+    std::vector<std::byte> buffer;
     const std::byte* rows = nullptr;  // of the block, in one of the two
     std::vector<std::byte> out;
     std::vector<std::byte> packed;
     std::string text;  // if that is what out is encoded as
     std::span<const std::byte> encoded;
-    SumWriter::Room sum;
+    SumWriter::Buffers sum;
   };
 
   void read(const Tile& tile, Slot& slot) const {
@@ -68,7 +68,7 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
   void take_block(Slot& slot, std::int64_t r, std::int64_t rows) const {
     slot.block.first_row = slot.tile.first_row + r;
     slot.block.rows = std::min(rows, slot.tile.rows - r);
-    slot.rows = source_.rows_of(slot.block, slot.tile, slot.in, slot.room);
+    slot.rows = source_.rows_of(slot.block, slot.tile, slot.in, slot.buffer);
   }
 
   RowsIn block_in(const Slot& slot) const {
@@ -128,20 +128,20 @@ void run_long_rows(TensorSource& given, const Plan& plan, const Kernel& kernel,
                    const RunOptions& wanted, SumWriter* sum) {
   Ranks& ranks = *wanted.ranks;
   check_same(ranks, given.info());
-  const bool deals =
-      all_agree(ranks, can_deal(given, plan.route.in) && can_deal(sink, plan.route.out) &&
-                           (sum == nullptr || sum->takes_parts()));
+  const bool distributes =
+      all_of(ranks, can_distribute(given, plan.route.in) && can_distribute(sink, plan.route.out) &&
+                        (sum == nullptr || sum->takes_parts()));
   if (!ranks.is_first()) {
     for (RowObserver* observer : observers) observer->skip();
     observers = {};
   }
-  if (!deals && !ranks.is_first()) {
+  if (!distributes && !ranks.is_first()) {
     sink.skip();
     if (sum != nullptr) sum->skip();
     return;
   }
   RunOptions options = wanted;
-  if (!deals) options.ranks = &sole_rank();
+  if (!distributes) options.ranks = &sole_rank();
   const ForEachTile for_each = for_each_tile(options.threads);
   RowSource source(given, plan.in_view, plan.route.in, for_each);
   RowSink out(sink, plan.result(), plan.out_view, plan.route.out, for_each);

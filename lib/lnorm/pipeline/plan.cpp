@@ -23,7 +23,7 @@ constexpr std::int64_t kTileBytes = std::int64_t{9} << 20;
 constexpr std::int64_t kHeldBytes = std::int64_t{32} << 20;
 
 // Blocks of such a tile have whole cache lines of neighbors across rows.
-constexpr std::int64_t kLeastBlockRows = 16;
+constexpr std::int64_t kMinBlockRows = 16;
 
 // Longer runs are read and written no faster.
 constexpr std::int64_t kLongRunBytes = std::int64_t{256} << 10;
@@ -32,25 +32,25 @@ constexpr std::int64_t kLongRunBytes = std::int64_t{256} << 10;
 constexpr std::int64_t kShortRunBytes = std::int64_t{16} << 10;
 
 // Tiles are smaller where threads would not have one each.
-constexpr std::int64_t kLeastTiles = 8;
+constexpr std::int64_t kMinTiles = 8;
 
 // Rows may be so short that what is kept of each counts.
-constexpr std::int64_t kMostBlockRows = 8192;
-constexpr std::int64_t kMostTileRows = 32768;
-constexpr std::int64_t kMostHeldRows = 262144;
+constexpr std::int64_t kMaxBlockRows = 8192;
+constexpr std::int64_t kMaxTileRows = 32768;
+constexpr std::int64_t kMaxHeldRows = 262144;
 
 // Inputs and output of the longest row that is held as a whole.
 constexpr std::int64_t kRowBytes = std::int64_t{2} << 20;
 
 // Elements of a part of a row.
 constexpr std::int64_t kPart = 65536;
-constexpr std::int64_t kLeastPart = 1024;
+constexpr std::int64_t kMinPart = 1024;
 
 // Where fewer gathered rows than this can be held, they go in parts.
-constexpr std::int64_t kLeastTileRows = 64;
+constexpr std::int64_t kMinTileRows = 64;
 
 // A tensor in Fortran order whose runs are shorter is transposed first, unless it is a small one.
-constexpr std::int64_t kLeastRun = 32;
+constexpr std::int64_t kMinRun = 32;
 constexpr std::int64_t kFewElements = std::int64_t{1} << 18;
 
 // Runs are counted in so many elements.
@@ -106,9 +106,9 @@ void take_slabs(const Plan& plan, Route& route) {
   const auto follow_each_other = [&](const RowView& view) {
     return route.rows % view.slab_rows() == 0 || route.rows >= plan.rows;
   };
-  route.in.needs_positions = !follow_each_other(plan.in_view);
-  route.out.needs_positions = !follow_each_other(plan.out_view);
-  if (route.in.needs_positions || route.out.needs_positions) route.reason = kAmong;
+  route.in.needs_random_access = !follow_each_other(plan.in_view);
+  route.out.needs_random_access = !follow_each_other(plan.out_view);
+  if (route.in.needs_random_access || route.out.needs_random_access) route.reason = kAmong;
 }
 
 Route in_blocks(const Plan& plan) {
@@ -116,7 +116,7 @@ Route in_blocks(const Plan& plan) {
   const std::int64_t elements = (contiguous ? kBlockBytes : kTileBytes) / bytes_per_element(plan);
   Route route;
   route.rows = std::clamp<std::int64_t>(elements / std::max<std::int64_t>(1, plan.row_length), 1,
-                                        contiguous ? kMostBlockRows : kMostTileRows);
+                                        contiguous ? kMaxBlockRows : kMaxTileRows);
   route.count = plan.row_length;
   take_slabs(plan, route);
   route.block_rows = route.rows;
@@ -131,12 +131,12 @@ Route in_held_tiles(const Plan& plan) {
   Route route;
   route.count = plan.row_length;
   route.block_rows =
-      std::clamp(kBlockBytes / (plan.row_length * (in + out)), kLeastBlockRows, kMostBlockRows);
+      std::clamp(kBlockBytes / (plan.row_length * (in + out)), kMinBlockRows, kMaxBlockRows);
   const Tile block{0, std::min(route.block_rows, plan.rows), 0, plan.row_length};
   route.out.holds_tiles = mean_run_length(plan.out_view, block) * out < kShortRunBytes;
   const std::int64_t row_bytes = plan.row_length * (route.out.holds_tiles ? in + out : in);
-  const std::int64_t most = std::clamp<std::int64_t>(kHeldBytes / row_bytes, 1, kMostHeldRows);
-  std::int64_t share = std::max(route.block_rows, plan.rows / kLeastTiles);
+  const std::int64_t most = std::clamp<std::int64_t>(kHeldBytes / row_bytes, 1, kMaxHeldRows);
+  std::int64_t share = std::max(route.block_rows, plan.rows / kMinTiles);
   for (const RowView* view : {&plan.in_view, &plan.out_view}) {
     // A pipe passes by in slabs.
     if (view->slab_rows() <= kTileBytes / row_bytes) share = std::max(share, view->slab_rows());
@@ -161,12 +161,12 @@ Route in_parts(const Plan& plan, std::string reason) {
   if (!is_contiguous(plan)) {
     // The shortest parts of as many rows as there are; longer ones where rows are few.
     const std::int64_t elements = kTileBytes / bytes_per_element(plan);
-    route.rows = std::min(plan.rows, elements / kLeastPart);
-    while (route.count > kLeastPart && route.count * route.rows > elements) route.count /= 2;
+    route.rows = std::min(plan.rows, elements / kMinPart);
+    while (route.count > kMinPart && route.count * route.rows > elements) route.count /= 2;
   }
   route.count = std::min(route.count, plan.row_length);
-  route.in.needs_positions = true;
-  route.out.needs_positions = route.rows > 1 || !plan.out_view.is_contiguous();
+  route.in.needs_random_access = true;
+  route.out.needs_random_access = route.rows > 1 || !plan.out_view.is_contiguous();
   route.reason = std::move(reason);
   count_bytes(plan, route);
   return route;
@@ -188,11 +188,11 @@ Route choose_route(const Plan& plan, bool in_tiles) {
                      " is more than should be held"));
   }
   Route blocks = holds_tiles ? in_held_tiles(plan) : in_blocks(plan);
-  if (!blocks.in.needs_positions && !blocks.out.needs_positions) return blocks;
-  if (blocks.rows < std::min(plan.rows, kLeastTileRows)) {
+  if (!blocks.in.needs_random_access && !blocks.out.needs_random_access) return blocks;
+  if (blocks.rows < std::min(plan.rows, kMinTileRows)) {
     return in_parts(plan, concat(kAmong, ", and too few of them can be held"));
   }
-  if (plan.row_length < 4 * kLeastPart) return blocks;
+  if (plan.row_length < 4 * kMinPart) return blocks;
   // Parts of more rows may have far more neighbors.
   const Route parts = in_parts(plan, concat(kAmong, ", and parts of them have longer runs"));
   return mean_run_length(plan, parts) >= 4 * mean_run_length(plan, blocks) ? parts : blocks;
@@ -202,8 +202,8 @@ Route choose_route(const Plan& plan, bool in_tiles) {
 Route in_whole_rows(const Plan& plan) {
   Route route = in_blocks(plan);
   route.bytes = plan.route.bytes;  // so that there are as many threads as for parts
-  route.in.lines_up_rows = !plan.in_view.is_contiguous();
-  route.out.lines_up_rows = !plan.out_view.is_contiguous();
+  route.in.repacks_rows = !plan.in_view.is_contiguous();
+  route.out.repacks_rows = !plan.out_view.is_contiguous();
   route.reason = is_contiguous(plan) ? "" : concat(kAmong, ", and too few of them can be held");
   return route;
 }
@@ -259,7 +259,7 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
       Plan other = number_rows(x, along);
       if (mean_run_length(other) > mean_run_length(plan)) plan = std::move(other);
     }
-    if (mean_run_length(plan) < kLeastRun && plan.rows * plan.row_length > kFewElements) {
+    if (mean_run_length(plan) < kMinRun && plan.rows * plan.row_length > kFewElements) {
       TensorInfo ordered = x;
       ordered.order = MemoryOrder::c;
       plan = number_rows(ordered, kept);
@@ -282,15 +282,15 @@ void check_affine_shape(const TensorInfo& term, const Plan& plan) {
                      ", but the normalized shape is ", to_string(expected)));
 }
 
-Passage make_c_order_plan(const TensorInfo& x) {
-  Passage passage;
-  passage.needs_positions = x.order == MemoryOrder::fortran;
+IoPath make_c_order_plan(const TensorInfo& x) {
+  IoPath io_path;
+  io_path.needs_random_access = x.order == MemoryOrder::fortran;
   const std::int64_t elements = element_count(x.shape);
-  if (x.order == MemoryOrder::c || elements <= kLook) return passage;
+  if (x.order == MemoryOrder::c || elements <= kLook) return io_path;
   const RowView row = RowView::one_row(x.shape, x.order);
   const auto runs = std::ssize(row.runs({0, 1, (elements - kLook) / 2, kLook}));
-  passage.transposes = kLook / runs < kLeastRun;
-  return passage;
+  io_path.transposes = kLook / runs < kMinRun;
+  return io_path;
 }
 
 }  // namespace lnorm

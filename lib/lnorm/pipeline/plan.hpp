@@ -21,8 +21,8 @@ struct Route {
   std::int64_t count = 0;       // elements of each of them, or fewer
   std::int64_t bytes = 0;       // what these take under way: as rows in, rows out, and packed
   std::int64_t block_rows = 1;  // of a tile that the kernel takes at a time
-  Passage in;
-  Passage out;
+  IoPath in;
+  IoPath out;
   std::string reason;  // why it is not blocks that follow each other; empty if it is
 
   Tile first_tile(std::int64_t all_rows) const noexcept {
@@ -92,6 +92,6 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
 void check_affine_shape(const TensorInfo& term, const Plan& plan);
 
 // How a tensor is brought into C order, for work that has no rows.
-Passage make_c_order_plan(const TensorInfo& x);
+IoPath make_c_order_plan(const TensorInfo& x);
 
 }  // namespace lnorm

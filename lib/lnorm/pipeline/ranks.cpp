@@ -13,7 +13,7 @@ Ranks& sole_rank() {
 }
 
 // In a binomial tree: each step twice as many ranks have the bytes.
-std::string broadcast(Ranks& ranks, std::string bytes) {
+std::string broadcast_bytes(Ranks& ranks, std::string bytes) {
   const int count = ranks.count();
   const int rank = ranks.rank();
   int step = 1;
@@ -28,8 +28,8 @@ std::string broadcast(Ranks& ranks, std::string bytes) {
   return bytes;
 }
 
-void fold(Ranks& ranks, const std::function<std::string()>& packed,
-          const std::function<void(const std::string&)>& append) {
+void reduce(Ranks& ranks, const std::function<std::string()>& packed,
+            const std::function<void(const std::string&)>& append) {
   const int rank = ranks.rank();
   for (int step = 1; step < ranks.count(); step *= 2) {
     if (rank % (2 * step) != 0) return ranks.send(rank - step, packed());
@@ -37,41 +37,41 @@ void fold(Ranks& ranks, const std::function<std::string()>& packed,
   }
 }
 
-void fold_for_all(Ranks& ranks, const std::function<std::string()>& packed,
-                  const std::function<void(const std::string&)>& append,
-                  const std::function<void(const std::string&)>& replace) {
+void all_reduce(Ranks& ranks, const std::function<std::string()>& packed,
+                const std::function<void(const std::string&)>& append,
+                const std::function<void(const std::string&)>& replace) {
   if (ranks.count() == 1) return;
-  fold(ranks, packed, append);
-  const std::string all = broadcast(ranks, ranks.is_first() ? packed() : std::string());
+  reduce(ranks, packed, append);
+  const std::string all = broadcast_bytes(ranks, ranks.is_first() ? packed() : std::string());
   if (!ranks.is_first()) replace(all);
 }
 
 void add_up(Ranks& ranks, std::span<std::int64_t> numbers) {
   std::vector<std::int64_t> sums(numbers.begin(), numbers.end());
-  fold_for_all(
-      ranks, [&] { return pack(sums); },
+  all_reduce(
+      ranks, [&] { return serialize(sums); },
       [&](const std::string& bytes) {
         std::vector<std::int64_t> next;
-        unpack(bytes, next);
+        deserialize(bytes, next);
         for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += next[i];
       },
-      [&](const std::string& bytes) { unpack(bytes, sums); });
+      [&](const std::string& bytes) { deserialize(bytes, sums); });
   std::copy(sums.begin(), sums.end(), numbers.begin());
 }
 
-bool all_agree(Ranks& ranks, bool is_so) {
+bool all_of(Ranks& ranks, bool is_so) {
   std::int64_t doubts = is_so ? 0 : 1;
   add_up(ranks, {&doubts, 1});
   return doubts == 0;
 }
 
-void meet(Ranks& ranks) {
-  fold_for_all(
+void barrier(Ranks& ranks) {
+  all_reduce(
       ranks, [] { return std::string(); }, [](const std::string&) {}, [](const std::string&) {});
 }
 
-Share share_of(std::int64_t blocks, const Ranks& ranks, bool deals) {
-  if (!deals) return {0, ranks.is_first() ? blocks : 0};
+BlockRange block_range_of(std::int64_t blocks, const Ranks& ranks, bool distributes) {
+  if (!distributes) return {0, ranks.is_first() ? blocks : 0};
   const std::int64_t count = ranks.count();
   const auto begin = [&](std::int64_t rank) {
     return rank * (blocks / count) + rank * (blocks % count) / count;
@@ -83,7 +83,7 @@ void check_same(Ranks& ranks, const std::string& name, std::vector<std::string> 
                 std::string_view things) {
   if (ranks.count() == 1) return;
   std::vector<std::string> expected = found;
-  share_first(ranks, expected);
+  broadcast(ranks, expected);
   if (found == expected) return;
   if (found.size() != expected.size()) {
     throw Error(concat(printable(name), ": has ", counted(std::ssize(found), things), ", expected ",

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lnorm/core/packed.hpp"
+#include "lnorm/core/serialize.hpp"
 #include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/layout/tiles.hpp"
@@ -59,65 +59,66 @@ class SoleRank : public Ranks {
 Ranks& sole_rank();
 
 // The bytes of rank 0, on every rank.
-std::string broadcast(Ranks& ranks, std::string bytes);
+std::string broadcast_bytes(Ranks& ranks, std::string bytes);
 
 // The value of rank 0, on every rank.
 template <class T>
-void share_first(Ranks& ranks, T& value) {
+void broadcast(Ranks& ranks, T& value) {
   if (ranks.count() == 1) return;
-  const std::string bytes = broadcast(ranks, ranks.is_first() ? pack(value) : std::string());
-  if (!ranks.is_first()) unpack(bytes, value);
+  const std::string bytes =
+      broadcast_bytes(ranks, ranks.is_first() ? serialize(value) : std::string());
+  if (!ranks.is_first()) deserialize(bytes, value);
 }
 
 // Brings what ranks have found together in rank 0: packed() is what this one has, and append(bytes) adds what the ranks
 // after it have, in their order. After that what the other ranks have is not whole.
-void fold(Ranks& ranks, const std::function<std::string()>& packed,
-          const std::function<void(const std::string&)>& append);
+void reduce(Ranks& ranks, const std::function<std::string()>& packed,
+            const std::function<void(const std::string&)>& append);
 
 // The items of all ranks in rank 0, in the order of ranks.
 template <class T>
 void gather(Ranks& ranks, std::vector<T>& items) {
-  fold(
-      ranks, [&] { return pack(items); },
+  reduce(
+      ranks, [&] { return serialize(items); },
       [&](const std::string& bytes) {
         std::vector<T> next;
-        unpack(bytes, next);
+        deserialize(bytes, next);
         items.insert(items.end(), std::make_move_iterator(next.begin()),
                      std::make_move_iterator(next.end()));
       });
 }
 
-// As fold, and then all ranks have it: replace(bytes) takes what packed() is in rank 0.
-void fold_for_all(Ranks& ranks, const std::function<std::string()>& packed,
-                  const std::function<void(const std::string&)>& append,
-                  const std::function<void(const std::string&)>& replace);
+// As reduce, and then all ranks have it: replace(bytes) takes what packed() is in rank 0.
+void all_reduce(Ranks& ranks, const std::function<std::string()>& packed,
+                const std::function<void(const std::string&)>& append,
+                const std::function<void(const std::string&)>& replace);
 
 // Numbers added up over all ranks, on every rank.
 void add_up(Ranks& ranks, std::span<std::int64_t> numbers);
 
 // Whether something is so on every rank.
-bool all_agree(Ranks& ranks, bool is_so);
+bool all_of(Ranks& ranks, bool is_so);
 
 // Waits until all ranks are here. Throws RankFailure.
-void meet(Ranks& ranks);
+void barrier(Ranks& ranks);
 
 // The blocks of a loop that a rank does.
-struct Share {
+struct BlockRange {
   std::int64_t begin;
   std::int64_t end;
 
   std::int64_t size() const noexcept { return end - begin; }
 };
 
-// deals: whether ranks have parts, which follow each other; otherwise rank 0 has all.
-Share share_of(std::int64_t blocks, const Ranks& ranks, bool deals);
+// distributes: whether ranks have parts, which follow each other; otherwise rank 0 has all.
+BlockRange block_range_of(std::int64_t blocks, const Ranks& ranks, bool distributes);
 
 // Whether ranks can read or write parts of a tensor.
-inline bool can_deal(const TensorSource& source, const Passage& passage) {
-  return source.has_positions() && !passage.makes_detour(true);
+inline bool can_distribute(const TensorSource& source, const IoPath& io_path) {
+  return source.has_random_access() && !io_path.uses_temporary_file(true);
 }
-inline bool can_deal(const TensorSink& sink, const Passage& passage) {
-  return sink.has_positions() && !sink.surveys() && !passage.makes_detour(true);
+inline bool can_distribute(const TensorSink& sink, const IoPath& io_path) {
+  return sink.has_random_access() && !sink.needs_prescan() && !io_path.uses_temporary_file(true);
 }
 
 // Throws Error if things are not what they are on rank 0. name: of what has them. things: of them, for the message.

@@ -15,7 +15,7 @@ class RowWriter final : public RowObserver {
   RowWriter(TensorSink& sink, const Plan& plan, std::span<const double> RowBlock::*column)
       : column_(column),
         out_(sink, {"", DType::float64, plan.row_shape(true)}, plan.row_number_view,
-             {.needs_positions = !plan.rows_in_order()}, for_each_tile(1)) {}
+             {.needs_random_access = !plan.rows_in_order()}, for_each_tile(1)) {}
 
   void see(const RowBlock& block, const BlockFindings&) override {
     const std::span<const double> numbers = block.*column_;
@@ -24,7 +24,7 @@ class RowWriter final : public RowObserver {
   }
   void finish() override { out_.finish(); }
   void skip() override { out_.skip(); }
-  bool takes_parts() const override { return out_.has_positions(); }
+  bool takes_parts() const override { return out_.has_random_access(); }
 
  private:
   std::span<const double> RowBlock::*column_;

@@ -16,8 +16,8 @@ namespace {
 // A tile under way, in buffers that the next one will use again.
 struct Slot {
   Tile tile{};
-  TileRoom in;
-  TileRoom out;
+  TileBuffer in;
+  TileBuffer out;
   std::vector<std::byte> x;  // of a block
   std::vector<std::byte> y;
   std::string text;  // if that is what out is encoded as
@@ -30,10 +30,10 @@ struct Slot {
 
 }  // namespace
 
-Crew crew_of(const Plan& plan, int threads, const TensorSink* sink) {
+Executor executor_for(const Plan& plan, int threads, const TensorSink* sink) {
   const Route& route = plan.route;
   std::int64_t bytes = route.bytes;
-  if (sink != nullptr && !sink->has_positions() && route.block_rows < route.rows) {
+  if (sink != nullptr && !sink->has_random_access() && route.block_rows < route.rows) {
     // A pipe takes whole tiles, in order.
     bytes += route.rows * route.count * static_cast<std::int64_t>(item_size(plan.out));
   }
@@ -50,20 +50,20 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
   const std::int64_t tiles = (rows + plan.route.rows - 1) / plan.route.rows;
   Ranks& ranks = *options.ranks;
   check_same(ranks, given.info());
-  const bool deals = all_agree(
-      ranks, can_deal(given, plan.route.in) &&
-                 (sink == nullptr || can_deal(*sink, plan.route.out)) &&
+  const bool distributes = all_of(
+      ranks, can_distribute(given, plan.route.in) &&
+                 (sink == nullptr || can_distribute(*sink, plan.route.out)) &&
                  std::all_of(observers.begin(), observers.end(),
                              [](const RowObserver* observer) { return observer->takes_parts(); }));
-  if (!deals && !ranks.is_first()) {
+  if (!distributes && !ranks.is_first()) {
     if (sink != nullptr) sink->skip();
     for (RowObserver* observer : observers) observer->skip();
     for (RowObserver* observer : observers) observer->merge(ranks);
     return;
   }
-  const Share share = share_of(tiles, ranks, deals);
-  const Crew crew = crew_of(plan, options.threads, sink);
-  std::vector<Slot> slots(crew.slots());
+  const BlockRange range = block_range_of(tiles, ranks, distributes);
+  const Executor executor = executor_for(plan, options.threads, sink);
+  std::vector<Slot> slots(executor.slots());
   const ForEachTile for_each = for_each_tile(options.threads);
   RowSource source(given, plan.in_view, plan.route.in, for_each);
   std::optional<RowSink> out;
@@ -72,7 +72,7 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
   const auto work_on = [&](const Tile& block, Slot& slot) {
     const std::byte* x = source.rows_of(block, slot.tile, slot.in, slot.x);
     if (!out) slot.y.resize(block.bytes(item_size(plan.out)));
-    std::byte* y = out ? out->room_for(block, slot.tile, slot.out, slot.y) : slot.y.data();
+    std::byte* y = out ? out->buffer_for(block, slot.tile, slot.out, slot.y) : slot.y.data();
     const auto numbers = [&](std::vector<double>& of_tile) {
       if (of_tile.empty()) return std::span<double>();
       return std::span(of_tile).subspan(
@@ -100,7 +100,7 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
 
   const auto begin = [&](std::int64_t number, std::size_t s) {
     Slot& slot = slots[s];
-    const std::int64_t first = (share.begin + number) * plan.route.rows;
+    const std::int64_t first = (range.begin + number) * plan.route.rows;
     slot.tile = {first, std::min(plan.route.rows, rows - first), 0, plan.row_length};
     source.begin(slot.tile, slot.in.packed, slot.in.rows);
   };
@@ -131,10 +131,10 @@ void run(TensorSource& given, const Plan& plan, const Transform& transform,
     if (options.progress) {
       // The others are about as far.
       const std::int64_t done = slot.tile.first_row + slot.tile.rows;
-      options.progress(std::min(done * (deals ? ranks.count() : 1), rows) * plan.row_length);
+      options.progress(std::min(done * (distributes ? ranks.count() : 1), rows) * plan.row_length);
     }
   };
-  crew.run(share.size(), begin, work, end);
+  executor.run(range.size(), begin, work, end);
   source.finish();
   for (RowObserver* observer : observers) observer->finish();
   if (out) out->finish();

@@ -10,7 +10,7 @@
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/rows.hpp"
-#include "lnorm/pipeline/crew.hpp"
+#include "lnorm/pipeline/executor.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm {
@@ -64,7 +64,7 @@ class RowObserver {
 
 // The threads that take the plan's tiles, or the parts of its rows. threads: how many are wanted. sink: if results are
 // written.
-Crew crew_of(const Plan& plan, int threads, const TensorSink* sink = nullptr);
+Executor executor_for(const Plan& plan, int threads, const TensorSink* sink = nullptr);
 
 // The loop: tiles in blocks of rows from the source through the transform past the observers into the sink,
 // if there is one. Finishes all of them. Several threads transform blocks; if the source has positions,

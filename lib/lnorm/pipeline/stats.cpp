@@ -110,17 +110,17 @@ void StatsObserver::merge(Ranks& ranks) {
   rows_->merge(ranks);
   if (!wanted_.histograms) return;
   elements_.push_back(std::make_unique<ElementHistograms>());
-  fold(
+  reduce(
       ranks,
       [&] {
         ElementHistograms elements = all_elements();
-        return pack(elements, row_means_, row_variances_);
+        return serialize(elements, row_means_, row_variances_);
       },
       [&](const std::string& bytes) {
         ElementHistograms elements;
         Histogram means;
         Histogram variances;
-        unpack(bytes, elements, means, variances);
+        deserialize(bytes, elements, means, variances);
         elements_.back()->input.merge(elements.input);
         elements_.back()->output.merge(elements.output);
         row_means_.merge(means);

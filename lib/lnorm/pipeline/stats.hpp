@@ -44,7 +44,7 @@ class StatsObserver final : public RowObserver {
     Histogram output;
 
     template <class Archive>
-    void carry(Archive& archive) {
+    void serialize(Archive& archive) {
       archive(input, output);
     }
   };

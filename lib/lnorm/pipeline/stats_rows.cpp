@@ -34,7 +34,7 @@ double number(std::span<const std::byte> records, std::size_t i) {
 }
 
 // In bytes: a million rows without softmax.
-constexpr std::size_t kMostInMemory = std::size_t{48} << 20;
+constexpr std::size_t kMaxInMemory = std::size_t{48} << 20;
 
 // What rank 0 asks another one for; of no rows: nothing more.
 struct RowsWanted {
@@ -43,14 +43,14 @@ struct RowsWanted {
 };
 
 // Of one answer.
-constexpr std::int64_t kMostRowsSent = 65536;
+constexpr std::int64_t kMaxRowsSent = 65536;
 
 }  // namespace
 
 StatsRows::StatsRows(bool softmax)
     : columns_(stats_columns(softmax)),
       kept_(kept_columns(softmax)),
-      records_(kept_.size() * sizeof(double), kMostInMemory),
+      records_(kept_.size() * sizeof(double), kMaxInMemory),
       summary_(columns_) {}
 
 StatsRows::Part StatsRows::part(const StatsBlock& rows) const {
@@ -79,20 +79,20 @@ void StatsRows::merge(Ranks& ranks) {
   ends_[static_cast<std::size_t>(ranks.rank())] = summary_.rows;
   add_up(ranks, ends_);
   std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
-  fold_for_all(
-      ranks, [&] { return pack(summary_); },
+  all_reduce(
+      ranks, [&] { return serialize(summary_); },
       [&](const std::string& bytes) {
         StatsSummary next;
-        unpack(bytes, next);
+        deserialize(bytes, next);
         summary_.append(next);
       },
-      [&](const std::string& bytes) { unpack(bytes, summary_); });
+      [&](const std::string& bytes) { deserialize(bytes, summary_); });
 }
 
 void StatsRows::provide() const {
   for (;;) {
     RowsWanted wanted;
-    unpack(ranks_->receive(0), wanted);
+    deserialize(ranks_->receive(0), wanted);
     if (wanted.count == 0) return;
     ranks_->send(0, records_of(wanted.first, wanted.count));
   }
@@ -100,7 +100,7 @@ void StatsRows::provide() const {
 
 void StatsRows::end_providing() const {
   RowsWanted none;
-  for (int rank = 1; rank < ranks_->count(); ++rank) ranks_->send(rank, pack(none));
+  for (int rank = 1; rank < ranks_->count(); ++rank) ranks_->send(rank, serialize(none));
 }
 
 std::string StatsRows::records_of(std::int64_t first, std::int64_t count) const {
@@ -132,8 +132,8 @@ void StatsRows::each_row(std::int64_t first, std::int64_t count,
     const std::int64_t before = ends_[rank - 1];
     const std::int64_t end = std::min(ends_[rank], first + count);
     for (std::int64_t next = std::max(before, first); next < end;) {
-      RowsWanted wanted{next - before, std::min(end - next, kMostRowsSent)};
-      ranks_->send(static_cast<int>(rank), pack(wanted));
+      RowsWanted wanted{next - before, std::min(end - next, kMaxRowsSent)};
+      ranks_->send(static_cast<int>(rank), serialize(wanted));
       const std::string records = ranks_->receive(static_cast<int>(rank));
       see_all(std::as_bytes(std::span(records)));
       next += wanted.count;

@@ -4,21 +4,21 @@
 
 namespace lnorm {
 
-void SumWriter::put(const Tile& tile, const RowsIn& rows, Room& room) const {
+void SumWriter::put(const Tile& tile, const RowsIn& rows, Buffers& buffer) const {
   std::span<const std::byte> elements(rows.data, tile.bytes(item_size(rows.dtype)));
   if (rows.dtype != dtype_) {
-    room.rounded.resize(tile.bytes(item_size(dtype_)));
+    buffer.rounded.resize(tile.bytes(item_size(dtype_)));
     round_row({rows.data, rows.dtype, rows.byte_order, 1, tile.rows * tile.count},
-              {room.rounded.data(), dtype_});
-    elements = room.rounded;
+              {buffer.rounded.data(), dtype_});
+    elements = buffer.rounded;
   }
-  room.encoded = out_.put(tile, elements, room.packed, room.text);
+  buffer.encoded = out_.put(tile, elements, buffer.packed, buffer.text);
 }
 
 BlockFindings SumWriter::examine(const RowBlock& block) const {
-  auto room = std::make_shared<Room>();
-  put({block.first_row, block.x.rows, 0, block.x.row_length}, block.x, *room);
-  return room;
+  auto buffer = std::make_shared<Buffers>();
+  put({block.first_row, block.x.rows, 0, block.x.row_length}, block.x, *buffer);
+  return buffer;
 }
 
 }  // namespace lnorm

@@ -17,8 +17,8 @@ class SumWriter final : public RowObserver {
       : dtype_(plan.out),
         out_(sink, plan.result(), plan.out_view, plan.route.out, for_each_tile(threads)) {}
 
-  // Room for a tile on its way.
-  struct Room {
+  // Buffers for a tile on its way.
+  struct Buffers {
     std::vector<std::byte> rounded;
     std::vector<std::byte> packed;
     std::string text;
@@ -26,16 +26,16 @@ class SumWriter final : public RowObserver {
   };
 
   // Takes rows, one after another. Several threads may do so at once. Then write, in order.
-  void put(const Tile& tile, const RowsIn& rows, Room& room) const;
-  void write(const Room& room) { out_.write(room.encoded); }
+  void put(const Tile& tile, const RowsIn& rows, Buffers& buffer) const;
+  void write(const Buffers& buffer) { out_.write(buffer.encoded); }
 
   BlockFindings examine(const RowBlock& block) const override;
   void see(const RowBlock&, const BlockFindings& findings) override {
-    write(*std::any_cast<const std::shared_ptr<Room>&>(findings));
+    write(*std::any_cast<const std::shared_ptr<Buffers>&>(findings));
   }
   void finish() override { out_.finish(); }
   void skip() override { out_.skip(); }
-  bool takes_parts() const override { return out_.has_positions(); }
+  bool takes_parts() const override { return out_.has_random_access(); }
 
  private:
   DType dtype_;

@@ -10,7 +10,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/kernel/add.hpp"
 #include "lnorm/layout/reorder.hpp"
-#include "lnorm/pipeline/crew.hpp"
+#include "lnorm/pipeline/executor.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm {
@@ -38,8 +38,8 @@ class SummedSource final : public TensorSource {
     }
   }
 
-  bool has_positions() const noexcept override {
-    return x_->has_positions() && residual_->has_positions();
+  bool has_random_access() const noexcept override {
+    return x_->has_random_access() && residual_->has_random_access();
   }
 
   void read_at(std::int64_t position, std::span<std::byte> to) const override {

@@ -26,7 +26,7 @@ using RowRecord = std::array<double, 2>;
 using Columns = std::array<ColumnSummary, 2>;
 
 // So many records are held, those of most tensors; of more, all are on disk.
-constexpr std::int64_t kMostHeld = 1 << 19;
+constexpr std::int64_t kMaxHeld = 1 << 19;
 
 // A block under way, in buffers that the next block will use again.
 struct MeasuredBlock {
@@ -130,20 +130,22 @@ class LargestFinder {
 
 // Brings together on every rank what the ranks have found in their rows.
 void merge(Ranks& ranks, TensorStats& stats, Columns& columns) {
-  fold_for_all(
-      ranks, [&] { return pack(stats.non_finite, stats.largest, columns); },
+  all_reduce(
+      ranks, [&] { return serialize(stats.non_finite, stats.largest, columns); },
       [&](const std::string& bytes) {
         NonFinite non_finite;
         std::optional<LargestElement> largest;
         Columns next;
-        unpack(bytes, non_finite, largest, next);
+        deserialize(bytes, non_finite, largest, next);
         stats.non_finite.append(0, non_finite);
         if (largest) improve(stats.largest, *largest);
         for (std::size_t column = 0; column < columns.size(); ++column) {
           columns[column].append(next[column]);
         }
       },
-      [&](const std::string& bytes) { unpack(bytes, stats.non_finite, stats.largest, columns); });
+      [&](const std::string& bytes) {
+        deserialize(bytes, stats.non_finite, stats.largest, columns);
+      });
 }
 
 }  // namespace
@@ -158,16 +160,16 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
   stats.ddof = plan.formula.ddof;
   Ranks& ranks = *options.ranks;
   check_same(ranks, given.info());
-  const bool deals = all_agree(ranks, can_deal(given, plan.route.in));
-  if (!deals && !ranks.is_first()) return stats;
+  const bool distributes = all_of(ranks, can_distribute(given, plan.route.in));
+  if (!distributes && !ranks.is_first()) return stats;
   const std::int64_t rows = plan.row_length > 0 ? plan.rows : 0;
   const std::int64_t blocks = (rows + plan.route.rows - 1) / plan.route.rows;
-  const Share share = share_of(blocks, ranks, deals);
-  const Crew crew = crew_of(plan, options.threads);
-  std::vector<MeasuredBlock> slots(crew.slots());
+  const BlockRange range = block_range_of(blocks, ranks, distributes);
+  const Executor executor = executor_for(plan, options.threads);
+  std::vector<MeasuredBlock> slots(executor.slots());
   RowSource source(given, plan.in_view, plan.route.in, for_each_tile(options.threads));
   Spool records(sizeof(RowRecord),
-                static_cast<std::size_t>(std::min(rows, kMostHeld)) * sizeof(RowRecord));
+                static_cast<std::size_t>(std::min(rows, kMaxHeld)) * sizeof(RowRecord));
   Columns columns;
   LargestFinder finder(plan);
   const auto tile_of = [&](const MeasuredBlock& slot) {
@@ -176,7 +178,7 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
 
   const auto begin = [&](std::int64_t block, std::size_t s) {
     MeasuredBlock& slot = slots[s];
-    slot.first_row = (share.begin + block) * plan.route.rows;
+    slot.first_row = (range.begin + block) * plan.route.rows;
     const std::int64_t count = std::min(plan.route.rows, rows - slot.first_row);
     slot.x = {nullptr, plan.in, source.info().byte_order, count, plan.row_length};
     source.begin(tile_of(slot), slot.packed, slot.elements);
@@ -206,13 +208,13 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
     ranks.check();
     // The others are about as far.
     if (options.progress) {
-      options.progress(std::min(row * (deals ? ranks.count() : 1), rows) * plan.row_length);
+      options.progress(std::min(row * (distributes ? ranks.count() : 1), rows) * plan.row_length);
     }
   };
-  crew.run(share.size(), begin, work, end);
+  executor.run(range.size(), begin, work, end);
   source.finish();
   stats.largest = finder.largest();
-  if (deals) merge(ranks, stats, columns);
+  if (distributes) merge(ranks, stats, columns);
   if (stats.slice && stats.largest) {
     stats.largest->position = position_in_whole(*stats.slice, stats.largest->position);
   }
@@ -232,7 +234,8 @@ TensorStats measure_tensor(TensorSource& given, const Plan& plan, const RunOptio
     });
   };
   const auto add_up_counts = [&](std::span<std::int64_t> counts) { add_up(ranks, counts); };
-  find_medians(columns, each_value, deals && ranks.count() > 1 ? AddUp(add_up_counts) : AddUp());
+  find_medians(columns, each_value,
+               distributes && ranks.count() > 1 ? AddUp(add_up_counts) : AddUp());
   stats.means = columns[0];
   stats.variances = columns[1];
   return stats;

@@ -15,8 +15,8 @@ namespace lnorm {
 
 namespace {
 
-// Of more addends than kMostAddends a sum shows the first ones and the last.
-constexpr std::size_t kMostAddends = 6;
+// Of more addends than kMaxAddends a sum shows the first ones and the last.
+constexpr std::size_t kMaxAddends = 6;
 constexpr std::size_t kFirstAddends = 3;
 
 constexpr std::size_t kIndent = 5;  // of formulas
@@ -325,17 +325,17 @@ class ExplanationText {
       const std::string piece = text.substr(start, end - start);
       const auto width = static_cast<std::size_t>(style_.width);
       if (start > 0 && character_count(line) + character_count(piece) > width) {
-        write_folded(line);
+        write_reduced(line);
         line.assign(kIndent + 1, ' ');
       }
       line += piece;
       start = end;
     }
-    write_folded(line);
+    write_reduced(line);
   }
 
   // Text behind its indent.
-  void write_folded(const std::string& line) {
+  void write_reduced(const std::string& line) {
     const std::size_t text = line.find_first_not_of(' ');
     put(line.substr(text), static_cast<int>(text));
   }
@@ -381,7 +381,7 @@ class ExplanationText {
 
   std::string sum_of(std::string (ExplanationText::*text_of)(const ExplainedElement&) const) const {
     const std::vector<ExplainedElement>& elements = row_.elements;
-    const std::size_t shown = elements.size() <= kMostAddends ? elements.size() : kFirstAddends;
+    const std::size_t shown = elements.size() <= kMaxAddends ? elements.size() : kFirstAddends;
     std::string sum = (this->*text_of)(elements.front());
     for (std::size_t i = 1; i < shown; ++i) sum += addend((this->*text_of)(elements[i]));
     if (shown < elements.size()) sum += concat(" + ...", addend((this->*text_of)(elements.back())));

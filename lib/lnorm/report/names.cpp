@@ -10,7 +10,7 @@ namespace lnorm {
 namespace {
 
 constexpr std::string_view kGap = "...";
-constexpr std::size_t kLeast = kGap.size() + 2;
+constexpr std::size_t kMin = kGap.size() + 2;
 
 // Where a character begins, or the text ends.
 std::size_t place_of(std::string_view text, std::size_t character) {
@@ -52,8 +52,8 @@ std::string abbreviated(std::string_view name, std::size_t most) {
                                             return character_count(a) < character_count(b);
                                           });
     const std::size_t length = character_count(*longest);
-    if (length <= kLeast + 1) return without_middle(name, most);
-    const std::size_t shorter = std::max(kLeast + 1, length - std::min(length, count - most));
+    if (length <= kMin + 1) return without_middle(name, most);
+    const std::size_t shorter = std::max(kMin + 1, length - std::min(length, count - most));
     *longest = without_middle(*longest, shorter);
     count -= length - shorter;
   }

@@ -18,7 +18,7 @@ namespace lnorm {
 namespace {
 
 // Names that one set alone has; more of them are counted.
-constexpr std::size_t kMostNames = 20;
+constexpr std::size_t kMaxNames = 20;
 
 std::string greatest_ulps_text(const Comparison& c) {
   constexpr std::uint64_t kMany = 1'000'000;
@@ -155,12 +155,12 @@ class SetReport {
   // How wide names may be, so that the lines fit; names that are shorter say too little.
   std::size_t name_room(const std::array<std::size_t, 3>& words,
                         const std::array<std::size_t, 5>& numbers, std::size_t remark) const {
-    constexpr std::size_t kLeastRoom = 24;
+    constexpr std::size_t kMinRoom = 24;
     std::size_t others = remark == 0 ? 0 : remark + 2;
     for (const std::size_t width : {words[1], words[2]}) others += width == 0 ? 0 : width + 2;
     for (const std::size_t width : numbers) others += width + 2;
     const auto all = static_cast<std::size_t>(std::max(style_.width, 0));
-    return std::max(kLeastRoom, all - std::min(all, others));
+    return std::max(kMinRoom, all - std::min(all, others));
   }
 
   void add_line(const Line& line, const std::array<std::size_t, 3>& word_widths,
@@ -180,7 +180,7 @@ class SetReport {
   void add_names(const std::string& file, const std::vector<std::string>& names) {
     if (names.empty() || set_.common) return;
     std::string list;
-    const std::size_t listed = std::min(names.size(), kMostNames);
+    const std::size_t listed = std::min(names.size(), kMaxNames);
     for (std::size_t i = 0; i < listed; ++i) {
       list += concat(i == 0 ? "" : ", ", printable(names[i]));
     }

@@ -13,7 +13,7 @@ namespace lnorm {
 namespace {
 
 constexpr std::int64_t kRowsAtEnds = 5;
-constexpr std::int64_t kMostRows = 20;  // more are summarized
+constexpr std::int64_t kMaxRows = 20;  // more are summarized
 
 std::vector<TableColumn> table_columns(const Stats& stats) {
   std::vector<TableColumn> columns;
@@ -33,7 +33,7 @@ class StatsText {
         rows_(row_shape(stats.x.shape, stats.axes)),
         table_("row", table_columns(stats)) {
     const std::int64_t rows = stats.summary.rows;
-    ends_ = options.all || rows <= kMostRows ? rows : kRowsAtEnds;
+    ends_ = options.all || rows <= kMaxRows ? rows : kRowsAtEnds;
   }
 
   void write() {

@@ -145,8 +145,8 @@ class TensorStatsText final : public TensorStatsReport {
 
   TableLine line_of(const Tensor& tensor) const {
     const TensorStats& stats = tensor.stats;
-    constexpr int kLeastName = 16;
-    const auto most = static_cast<std::size_t>(std::max(kLeastName, style_.width / 2));
+    constexpr int kMinName = 16;
+    const auto most = static_cast<std::size_t>(std::max(kMinName, style_.width / 2));
     TableLine line{abbreviated(printable(tensor.name), most), {}};
     const auto add_cell = [&](std::string cell) { line.cells.push_back(std::move(cell)); };
     if (!are_same_dtype_) add_cell(std::string(name(stats.x.dtype)));

@@ -33,8 +33,8 @@ class LongTextSink final : public TensorSink {
         options_(options),
         text_(info.dtype, info.shape, options) {}
 
-  bool surveys() const noexcept override { return true; }
-  void survey(std::span<const std::byte> elements) override {
+  bool needs_prescan() const noexcept override { return true; }
+  void prescan(std::span<const std::byte> elements) override {
     TorchRange range;
     range.add(dtype_, elements);
     const std::lock_guard lock(mutex_);
@@ -43,8 +43,8 @@ class LongTextSink final : public TensorSink {
   void begin_writing() override { format_.emplace(dtype_, range_, options_); }
 
   std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
-                                    std::string& room) const override {
-    return std::as_bytes(std::span(text_.print(*format_, position, elements, room)));
+                                    std::string& buffer) const override {
+    return std::as_bytes(std::span(text_.print(*format_, position, elements, buffer)));
   }
 
   void write(std::span<const std::byte> encoded) override {
@@ -74,8 +74,8 @@ class LongTextSink final : public TensorSink {
 
 std::unique_ptr<TensorSink> make_text_sink(ByteSink& bytes, const TensorInfo& info,
                                            const PrintOptions& options) {
-  constexpr std::int64_t kMostHeld = std::int64_t{1} << 18;  // elements
-  const bool is_long = element_count(info.shape) > kMostHeld;
+  constexpr std::int64_t kMaxHeld = std::int64_t{1} << 18;  // elements
+  const bool is_long = element_count(info.shape) > kMaxHeld;
   if (is_long && TorchText(info.dtype, info.shape, options).shows_all()) {
     return std::make_unique<LongTextSink>(bytes, info, options);
   }

@@ -10,7 +10,7 @@
 namespace lnorm {
 
 // Prints the tensor as PyTorch does, with a newline at the end. Keeps only the elements that are shown, and
-// surveys those of a long tensor of which all are.
+// needs_prescan those of a long tensor of which all are.
 std::unique_ptr<TensorSink> make_text_sink(ByteSink& bytes, const TensorInfo& info,
                                            const PrintOptions& options);
 

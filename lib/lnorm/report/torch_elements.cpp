@@ -92,10 +92,10 @@ TorchElements::TorchElements(DType dtype, const TorchRange& range, const PrintOp
     : dtype_(dtype), precision_(std::max(options.precision, 0)) {
   if (is_floating(dtype_)) choose_notation(range, options.sci_mode);
   choose_width(range);
-  constexpr std::size_t kMostBesidesFraction = std::numeric_limits<double>::max_exponent10 + 8;
+  constexpr std::size_t kMaxBesidesFraction = std::numeric_limits<double>::max_exponent10 + 8;
   const bool is_long = is_floating(dtype_) && notation_ != Notation::scientific;
   const std::size_t most =
-      (is_long ? kMostBesidesFraction : 32) + static_cast<std::size_t>(precision_);
+      (is_long ? kMaxBesidesFraction : 32) + static_cast<std::size_t>(precision_);
   room_ = std::max(width_, most);
 }
 
@@ -139,8 +139,8 @@ void TorchElements::choose_width(const TorchRange& range) {
 std::string TorchElements::text(double value) const {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  constexpr std::size_t kMostBesidesFraction = std::numeric_limits<double>::max_exponent10 + 8;
-  std::string text(kMostBesidesFraction + static_cast<std::size_t>(precision_), '\0');
+  constexpr std::size_t kMaxBesidesFraction = std::numeric_limits<double>::max_exponent10 + 8;
+  std::string text(kMaxBesidesFraction + static_cast<std::size_t>(precision_), '\0');
   const auto style =
       notation_ == Notation::scientific ? std::chars_format::scientific : std::chars_format::fixed;
   const auto result = std::to_chars(text.data(), text.data() + text.size(), value, style,

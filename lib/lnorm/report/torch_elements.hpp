@@ -58,7 +58,7 @@ class TorchElements {
   std::size_t width() const noexcept { return width_; }
 
   // Room for the longest text.
-  std::size_t room() const noexcept { return room_; }
+  std::size_t buffer() const noexcept { return room_; }
 
   // Writes an element. Returns the end.
   char* put(const std::byte* element, char* to) const;

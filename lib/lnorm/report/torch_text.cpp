@@ -27,29 +27,29 @@ class Lines {
                         std::string(kPrefix.size() + axis + 1, ' '));
     }
     const std::size_t indent = kPrefix.size() + rank - 1;
-    const std::size_t room = linewidth - std::min(linewidth, indent);
-    per_line_ = std::max<std::int64_t>(static_cast<std::int64_t>(room / (format.width() + 2)), 1);
+    const std::size_t buffer = linewidth - std::min(linewidth, indent);
+    per_line_ = std::max<std::int64_t>(static_cast<std::int64_t>(buffer / (format.width() + 2)), 1);
     // Two breaks on each side of an ellipsis, and brackets.
-    most_ = format.room() + 2 * breaks_.front().size() + 4 * rank + kPrefix.size() + 16;
+    most_ = format.buffer() + 2 * breaks_.front().size() + 4 * rank + kPrefix.size() + 16;
   }
 
   std::string_view print(std::int64_t position, std::span<const std::byte> elements,
-                         std::size_t item, std::string& room) const {
-    room.resize(std::max(room.size(), most_));
+                         std::size_t item, std::string& buffer) const {
+    buffer.resize(std::max(buffer.size(), most_));
     Shape index = index_of(position, shape_);
-    char* to = room.data();
+    char* to = buffer.data();
     const std::byte* const end = elements.data() + elements.size();
     for (const std::byte* at = elements.data(); at != end; at += item) {
-      const auto used = static_cast<std::size_t>(to - room.data());
-      if (room.size() - used < most_) {
-        room.resize(2 * room.size());
-        to = room.data() + used;
+      const auto used = static_cast<std::size_t>(to - buffer.data());
+      if (buffer.size() - used < most_) {
+        buffer.resize(2 * buffer.size());
+        to = buffer.data() + used;
       }
       to = put_before(index, to);
       to = format_.put(at, to);
       to = step(index, to);
     }
-    return {room.data(), static_cast<std::size_t>(to - room.data())};
+    return {buffer.data(), static_cast<std::size_t>(to - buffer.data())};
   }
 
  private:
@@ -154,17 +154,17 @@ void TorchText::add(std::span<const std::byte> bytes) {
 bool TorchText::shows_all() const noexcept { return count_ > 0 && shown_shape_ == shape_; }
 
 std::string_view TorchText::print(const TorchElements& format, std::int64_t position,
-                                  std::span<const std::byte> elements, std::string& room) const {
+                                  std::span<const std::byte> elements, std::string& buffer) const {
   if (shape_.empty()) {
-    room.resize(kPrefix.size() + format.room());
-    char* const begin = std::copy(kPrefix.begin(), kPrefix.end(), room.data());
-    return {room.data(), format.put(elements.data(), begin)};
+    buffer.resize(kPrefix.size() + format.buffer());
+    char* const begin = std::copy(kPrefix.begin(), kPrefix.end(), buffer.data());
+    return {buffer.data(), format.put(elements.data(), begin)};
   }
   std::vector<bool> cut;
   for (const std::int64_t extent : shape_) cut.push_back(is_cut(extent));
   const Lines lines(shown_shape_, std::move(cut), static_cast<std::size_t>(options_.linewidth),
                     format);
-  return lines.print(position, elements, item_size(dtype_), room);
+  return lines.print(position, elements, item_size(dtype_), buffer);
 }
 
 std::string TorchText::str() const {

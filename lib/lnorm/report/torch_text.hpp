@@ -45,7 +45,7 @@ class TorchText {
   // The part of the text that shows elements, the first of which is the one at a position among those that are shown.
   // It lies in room, which only grows.
   std::string_view print(const TorchElements& format, std::int64_t position,
-                         std::span<const std::byte> elements, std::string& room) const;
+                         std::span<const std::byte> elements, std::string& buffer) const;
 
   // What follows the last element. column: how long the last line is so far.
   std::string end(std::size_t column) const;

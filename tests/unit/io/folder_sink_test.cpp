@@ -200,7 +200,7 @@ TEST_CASE("tensors become files of a folder, each in the format of its own", "[i
       lnorm::make_npy_sink);
   const auto add = [&](const lnorm::TensorInfo& info, const std::string& elements) {
     auto sink = set->begin(info);
-    CHECK(sink->has_positions());
+    CHECK(sink->has_random_access());
     sink->write_at(0, std::as_bytes(std::span(elements)));
     return sink;
   };

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lnorm/core/text.hpp"
-#include "lnorm/pipeline/crew.hpp"
+#include "lnorm/pipeline/executor.hpp"
 #include "support/catch.hpp"
 
 namespace lnorm {

@@ -54,8 +54,8 @@ std::string in_pipe(const Write& write) {
 }
 
 void put(lnorm::TensorSink& sink, std::string_view elements) {
-  std::string room;
-  sink.write(sink.encode(0, std::as_bytes(std::span(elements)), room));
+  std::string buffer;
+  sink.write(sink.encode(0, std::as_bytes(std::span(elements)), buffer));
 }
 
 void add(lnorm::TensorSetSink& set, const TensorInfo& info, std::string_view elements) {

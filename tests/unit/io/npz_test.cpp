@@ -71,7 +71,7 @@ TEST_CASE("members are read, stored and deflated, with 64 bits and without, junk
                                       {.zip64 = zip64, .comment = comment});
         const Archive archive(bytes);
         CHECK(archive.read("a") == bytes_of<float>({1, 2, 3}));
-        CHECK(archive.open("a")->has_positions() == !deflated);
+        CHECK(archive.open("a")->has_random_access() == !deflated);
         CHECK(archive.read("b") == bytes_of<float>({4}));
         if (!zip64) CHECK(Archive("#!/bin/sh\n" + bytes).read("b") == bytes_of<float>({4}));
       }

@@ -60,7 +60,7 @@ void check_same(const lnorm::TensorSet& actual, std::size_t index, lnorm::Tensor
   CHECK(lnorm::name(info.dtype) == lnorm::name(expected.info().dtype));
   CHECK(info.shape == expected.info().shape);
   const auto source = actual.open(index);
-  CHECK(source->has_positions());
+  CHECK(source->has_random_access());
   CHECK(elements_of(*source) == elements_of(expected));
   const auto whole = lnorm::read_all(*actual.open(index));
   const auto anywhere = actual.open(index);
@@ -167,7 +167,7 @@ TEST_CASE("tensors that lnorm does not read are named, and leave the others read
   const auto error = [&](std::size_t index) {
     try {
       set->open(index);
-    } catch (const lnorm::ForeignDType& foreign) {
+    } catch (const lnorm::UnsupportedDType& foreign) {
       return std::string(foreign.what()).substr(data_file("torch/").size()) + "\n" + foreign.hint();
     }
     return std::string("no error");
@@ -234,19 +234,19 @@ TEST_CASE("a tensor that does not lie within its storage is refused", "[torch]")
   CHECK(error_of(tensor(6, {0}, {1})) == "no error");
   CHECK(error_of(tensor(7, {0}, {1})) == "no error");
   CHECK(error_of(tensor(6, {}, {})).find("goes beyond") != std::string::npos);
-  constexpr std::int64_t kMost = INT64_MAX;
+  constexpr std::int64_t kMax = INT64_MAX;
   for (const auto& [offset, shape, strides] :
-       std::vector<std::tuple<std::int64_t, Shape, Shape>>{{kMost, {1}, {1}},
-                                                           {0, {kMost}, {kMost}},
-                                                           {0, {kMost, 2}, {1, kMost}},
-                                                           {kMost - 1, {2, 2}, {1, 1}}}) {
+       std::vector<std::tuple<std::int64_t, Shape, Shape>>{{kMax, {1}, {1}},
+                                                           {0, {kMax}, {kMax}},
+                                                           {0, {kMax, 2}, {1, kMax}},
+                                                           {kMax - 1, {2, 2}, {1, 1}}}) {
     CHECK(error_of(tensor(offset, shape, strides)).find("goes beyond") != std::string::npos);
   }
   CHECK(
-      error_of(tensor(0, {kMost, kMost}, {0, 0})) ==
+      error_of(tensor(0, {kMax, kMax}, {0, 0})) ==
       "x.pt: shape (9223372036854775807, 9223372036854775807) of float32 needs more than 2^63 - 1 "
       "bytes");
-  CHECK(error_of(tensor(0, {kMost, kMost, 0}, {1, kMost, 1})) == "no error");
+  CHECK(error_of(tensor(0, {kMax, kMax, 0}, {1, kMax, 1})) == "no error");
   // Reading it would take forever.
   CHECK(error_of(tensor(0, {std::int64_t{1} << 40, 4}, {0, 1})) ==
         "x.pt: shape (1099511627776, 4) is expanded from a storage of 6 elements, expected at most "

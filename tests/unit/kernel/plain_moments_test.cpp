@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
-#include "lnorm/kernel/passes.hpp"
 #include "property/data.hpp"
 #include "support/catch.hpp"
 #include "support/oracle.hpp"

@@ -62,15 +62,15 @@ TEST_CASE("a slice has the rows that were asked for, of any axes and either memo
           "[row_slice]") {
   for (const MemoryOrder order : {MemoryOrder::c, MemoryOrder::fortran}) {
     for (const Axes& axes : {Axes{2}, Axes{1, 2}, Axes{0}, Axes{1}, Axes{0, 2}, Axes{0, 1, 2}}) {
-      for (const bool has_positions : {false, true}) {
-        CAPTURE(order, axes, has_positions);
+      for (const bool has_random_access : {false, true}) {
+        CAPTURE(order, axes, has_random_access);
         const TensorInfo x{"x", lnorm::DType::int32, {3, 4, 5}, std::endian::native, order};
         std::vector<std::int32_t> values(60);
         std::iota(values.begin(), values.end(), 0);
         const std::int64_t rows = lnorm::element_count(lnorm::row_shape(x.shape, axes));
         for (std::int64_t first = 0; first < rows; ++first) {
           for (const std::int64_t count : {std::int64_t{1}, rows - first}) {
-            auto source = std::make_unique<MemorySource>(x, bytes_of(values), has_positions);
+            auto source = std::make_unique<MemorySource>(x, bytes_of(values), has_random_access);
             const MemorySource& used = *source;
             const auto slice = lnorm::rows_of(std::move(source), axes, first, count);
             const auto wanted = bytes_of(expected(x, axes, first, count));
@@ -80,8 +80,8 @@ TEST_CASE("a slice has the rows that were asked for, of any axes and either memo
             shape.insert(shape.begin(), count);
             CHECK(slice->info().shape == shape);
             CHECK(lnorm::whole_of(slice->info()).shape == x.shape);
-            if (has_positions) {
-              CHECK(slice->has_positions());
+            if (has_random_access) {
+              CHECK(slice->has_random_access());
               std::vector<std::byte> middle(wanted.size() - 4);
               slice->read_at(4, middle);
               CHECK(std::equal(middle.begin(), middle.end(), wanted.begin() + 4));
@@ -100,7 +100,7 @@ TEST_CASE("a slice has the rows that were asked for, of any axes and either memo
             slice->read(rest, wanted.size() - std::min<std::size_t>(8, wanted.size()));
             CHECK(std::equal(rest.rbegin(), rest.rend(), wanted.rbegin()));
             slice->finish();
-            if (slice->has_positions() == has_positions) CHECK(used.finished);
+            if (slice->has_random_access() == has_random_access) CHECK(used.finished);
           }
         }
       }
@@ -162,7 +162,7 @@ TEST_CASE("many rows in short runs are read in longer ones", "[row_slice]") {
   std::iota(values.begin(), values.end(), 0);
   const auto slice =
       lnorm::rows_of(std::make_unique<MemorySource>(x, bytes_of(values), true), {0}, 5, 390);
-  CHECK(slice->has_positions());
+  CHECK(slice->has_random_access());
   CHECK(slice->info().shape == Shape{390, 3000});
   CHECK(slice->info().slice->first == 5);
   CHECK(lnorm::read_all(*slice) == bytes_of(expected(x, {0}, 5, 390)));

@@ -133,7 +133,8 @@ TEST_CASE("figures of errors are right to 1e-13, whatever the size of the number
   }
 }
 
-TEST_CASE("figures of errors are right where numbers of all sizes meet and cancel", "[measure]") {
+TEST_CASE("figures of errors are right where numbers of all sizes barrier and cancel",
+          "[measure]") {
   check_exact({{1e16, 1, -1e16, 1e-5}, {0, 0, 0, 3e-300}});
   check_exact({{1e200, 1e-200, 2}, {1e200, 3e-200, 2}});
   check_exact({{1.7e308, -1.7e308, 1}, {-1.7e308, 1.6e308, 2}});

@@ -16,7 +16,7 @@ using lnorm::Partition;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMost = std::numeric_limits<double>::max();
+constexpr double kMax = std::numeric_limits<double>::max();
 
 // Rows go into the map in blocks of so many, each of them in pieces of so many elements.
 HeatMap map_of(const std::vector<std::vector<double>>& rows, std::int64_t grid_rows,
@@ -123,13 +123,13 @@ TEST_CASE("the greatest |x| of a heat map does not depend on blocks and pieces",
 }
 
 TEST_CASE("the mean of a heat map's cell does not overflow", "[measure]") {
-  const std::vector<std::vector<double>> rows(12, std::vector<double>(30, kMost));
+  const std::vector<std::vector<double>> rows(12, std::vector<double>(30, kMax));
   const HeatMap map = map_of(rows, 2, 3);
   for (std::int64_t r = 0; r < 2; ++r) {
     for (std::int64_t c = 0; c < 3; ++c) {
       CHECK(map.non_finite(r, c) == 0);
-      CHECK(*map.mean(r, c) / kMost == Approx(1).epsilon(1e-12));
-      CHECK(map.greatest(r, c) == kMost);
+      CHECK(*map.mean(r, c) / kMax == Approx(1).epsilon(1e-12));
+      CHECK(map.greatest(r, c) == kMax);
     }
   }
 }

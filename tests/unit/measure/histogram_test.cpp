@@ -20,7 +20,7 @@ namespace {
 using lnorm::Histogram;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMost = std::numeric_limits<double>::max();
+constexpr double kMax = std::numeric_limits<double>::max();
 
 Histogram histogram_of(const std::vector<double>& values) {
   Histogram histogram;
@@ -105,11 +105,11 @@ void check_bars(const std::vector<double>& values, std::size_t most) {
   const int divisor = divisor_of(shown);
   const long double multiples =
       (static_cast<long double>(*high) - *low) / std::ldexp(1.0L, divisor) + 1;
-  constexpr int kLeastDivisor = -1020;
-  if (multiples <= 65536 && divisor >= kLeastDivisor) {
+  constexpr int kMinDivisor = -1020;
+  if (multiples <= 65536 && divisor >= kMinDivisor) {
     check_bars_of_multiples(shown, bars.counts, std::ldexp(1.0, divisor),
                             static_cast<std::size_t>(multiples), most);
-  } else if (divisor >= kLeastDivisor || *high / 2 - *low / 2 > 1e-290) {
+  } else if (divisor >= kMinDivisor || *high / 2 - *low / 2 > 1e-290) {
     CHECK(bars.low == *low);
     CHECK(bars.high == *high);
     CHECK(bars.counts.size() == most);
@@ -144,7 +144,7 @@ std::vector<Sample> samples() {
       {"powers of both signs",
        many([&](int i) { return std::pow(10, 300 * uniform()) * (i % 2 == 0 ? 1 : -1); })},
       {"subnormals", many([&](int) { return 5e-324 * std::round(1e6 * uniform()); })},
-      {"near the largest", many([&](int) { return kMost * uniform(); })},
+      {"near the largest", many([&](int) { return kMax * uniform(); })},
       {"outliers late", many([&](int i) { return i == 2900   ? 1e30
                                                  : i == 2950 ? -1e20
                                                              : 3.5; })},
@@ -155,10 +155,10 @@ std::vector<Sample> samples() {
       {"one value", {0.1, 0.1, 0.1}},
       {"one negative value", {-1e-3}},
       {"one subnormal", {5e-324}},
-      {"the largest", {kMost}},
-      {"the lowest", {-kMost}},
+      {"the largest", {kMax}},
+      {"the lowest", {-kMax}},
       {"both ends", {1e308, -1e308}},
-      {"the very ends", {-kMost, 0, kMost}},
+      {"the very ends", {-kMax, 0, kMax}},
       {"small, then large", {1e-300, 1e308}},
       {"small negative, then large", {-1e-300, 1e308}},
       {"smallest negative, then large", {-5e-324, 1, 1e-310, 1e300}},
@@ -324,7 +324,7 @@ TEST_CASE("of more different numbers than it holds a histogram is nearly right, 
     std::sort(all.begin(), all.end());
     return std::unique(all.begin(), all.end()) - all.begin();
   };
-  REQUIRE(different(values) > std::ssize(Counts(lnorm::ValueCounts::kMost)));
+  REQUIRE(different(values) > std::ssize(Counts(lnorm::ValueCounts::kMax)));
   const Histogram::Bars bars = histogram_of(values).bars(60);
   CHECK(bars.above == 1);
   std::int64_t before = 0;
@@ -400,7 +400,7 @@ struct Expected {
   explicit Expected(const std::vector<double>& values) {
     for (const double value : values) keys.push_back(std::bit_cast<std::uint64_t>(value + 0.0));
     std::sort(keys.begin(), keys.end());
-    if (different() <= std::ssize(Counts(lnorm::ValueCounts::kMost))) return;
+    if (different() <= std::ssize(Counts(lnorm::ValueCounts::kMax))) return;
     while (different() > std::ssize(Counts(lnorm::ValueCounts::kBins))) ++shift;
   }
 

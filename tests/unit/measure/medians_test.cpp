@@ -13,7 +13,7 @@ namespace {
 using Columns = std::vector<std::vector<double>>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMost = std::numeric_limits<double>::max();
+constexpr double kMax = std::numeric_limits<double>::max();
 
 // The first value of every column, then the second of those that have one, ...
 std::vector<double> medians_of(const Columns& columns) {
@@ -99,10 +99,10 @@ TEST_CASE("columns of different lengths do not get mixed up", "[measure]") {
 }
 
 TEST_CASE("medians at the ends of the range", "[measure]") {
-  CHECK(median_of({kMost, kMost}) == kMost);
-  CHECK(median_of({-kMost, -kMost / 2}) == -kMost * 0.75);
-  CHECK(median_of({kMost, -kMost}) == 0);
-  CHECK(median_of({kMost, kInfinity}) == kInfinity);
+  CHECK(median_of({kMax, kMax}) == kMax);
+  CHECK(median_of({-kMax, -kMax / 2}) == -kMax * 0.75);
+  CHECK(median_of({kMax, -kMax}) == 0);
+  CHECK(median_of({kMax, kInfinity}) == kInfinity);
   CHECK(median_of({-kInfinity, -kInfinity, 3}) == -kInfinity);
   CHECK(median_of({-kInfinity, 3, kInfinity}) == 3);
   CHECK(median_of({kInfinity, kInfinity}) == kInfinity);

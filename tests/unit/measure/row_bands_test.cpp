@@ -6,16 +6,16 @@
 #include <random>
 #include <vector>
 
-#include "lnorm/measure/standout_rows.hpp"
+#include "lnorm/measure/outlier_rows.hpp"
 #include "support/catch.hpp"
 
 namespace {
 
+using lnorm::Outlier;
+using lnorm::OutlierRow;
+using lnorm::OutlierRows;
 using lnorm::Partition;
 using lnorm::RowBands;
-using lnorm::Standout;
-using lnorm::StandoutRow;
-using lnorm::StandoutRows;
 using lnorm::StatsRow;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -37,9 +37,9 @@ std::vector<RowBands> bands_of(const std::vector<StatsRow>& rows, std::int64_t m
                           });
 }
 
-std::vector<std::int64_t> numbers_of(const StandoutRows& rows, Standout kind) {
+std::vector<std::int64_t> numbers_of(const OutlierRows& rows, Outlier kind) {
   std::vector<std::int64_t> numbers;
-  for (const StandoutRow& row : rows.of(kind)) numbers.push_back(row.row);
+  for (const OutlierRow& row : rows.of(kind)) numbers.push_back(row.row);
   return numbers;
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("bands have the least, the median and the greatest of their rows", "[m
 
 TEST_CASE("the median of a band of very many rows is that of some of them", "[measure]") {
   std::vector<StatsRow> rows;
-  const std::int64_t count = 4 * lnorm::kMostOfMedian;
+  const std::int64_t count = 4 * lnorm::kMaxOfMedian;
   for (std::int64_t i = 0; i < count; ++i) rows.push_back(row_of(static_cast<double>(i), 1));
   const RowBands bands = bands_of(rows, 1)[0];
   CHECK(bands.bands[0].min == 0);
@@ -89,18 +89,18 @@ TEST_CASE("the median of a band of very many rows is that of some of them", "[me
 }
 
 TEST_CASE("rows stand out by their means and variances, of equals the first", "[measure]") {
-  StandoutRows rows(2, 100);
+  OutlierRows rows(2, 100);
   const std::vector<StatsRow> all{row_of(1, 5),  row_of(-9, 5), row_of(0, 5, 2), row_of(9, 0),
                                   row_of(3, 40), row_of(9, 1),  row_of(0, 0, 7), row_of(2, 30)};
   for (std::size_t i = 0; i < all.size(); ++i) {
     rows.add({static_cast<std::int64_t>(i), all[i], nullptr});
   }
   using Numbers = std::vector<std::int64_t>;
-  CHECK(numbers_of(rows, Standout::first) == Numbers{0});
-  CHECK(numbers_of(rows, Standout::largest_mean) == Numbers{1, 3});
-  CHECK(numbers_of(rows, Standout::largest_variance) == Numbers{4, 7});
-  CHECK(numbers_of(rows, Standout::smallest_variance) == Numbers{3, 5});
-  CHECK(numbers_of(rows, Standout::non_finite) == Numbers{6, 2});
-  CHECK(rows.takes(Standout::largest_mean, 9.5));
-  CHECK_FALSE(rows.takes(Standout::largest_mean, 9));
+  CHECK(numbers_of(rows, Outlier::first) == Numbers{0});
+  CHECK(numbers_of(rows, Outlier::largest_mean) == Numbers{1, 3});
+  CHECK(numbers_of(rows, Outlier::largest_variance) == Numbers{4, 7});
+  CHECK(numbers_of(rows, Outlier::smallest_variance) == Numbers{3, 5});
+  CHECK(numbers_of(rows, Outlier::non_finite) == Numbers{6, 2});
+  CHECK(rows.takes(Outlier::largest_mean, 9.5));
+  CHECK_FALSE(rows.takes(Outlier::largest_mean, 9));
 }

@@ -13,8 +13,8 @@ namespace {
 
 using lnorm::DType;
 
-constexpr double kMost = std::numeric_limits<double>::max();
-constexpr float kMostFloat = std::numeric_limits<float>::max();
+constexpr double kMax = std::numeric_limits<double>::max();
+constexpr float kMaxFloat = std::numeric_limits<float>::max();
 
 std::uint64_t distance(double actual, double expected, DType dtype) {
   return lnorm::ulp_distance({actual}, {expected}, dtype);
@@ -61,8 +61,8 @@ TEST_CASE("the distance of floats counts the steps of nextafter", "[measure]") {
   for (const double value : {0.0, -5e-324 * 10, 1.0, -1.0, 2.0 - 0x1p-50, 0x1p-1022 - 0x1p-1071}) {
     check_walk(value, 25, DType::float64);
   }
-  constexpr float kLeast = std::numeric_limits<float>::denorm_min();
-  for (const float value : {0.0F, -kLeast * 10, 1.0F, -1.0F, 0x1p-126F - 5 * kLeast}) {
+  constexpr float kMin = std::numeric_limits<float>::denorm_min();
+  for (const float value : {0.0F, -kMin * 10, 1.0F, -1.0F, 0x1p-126F - 5 * kMin}) {
     check_walk(value, 25, DType::float32);
   }
 }
@@ -109,8 +109,8 @@ TEST_CASE("both zeros are one, and the way through zero is counted once", "[meas
   CHECK(both_ways(-5e-324, 5e-324, DType::float64) == 2);
   CHECK(both_ways(-0x1p-24, 0x1p-24, DType::float16) == 2);
   // From one end of the dtype to the other.
-  CHECK(both_ways(-kMost, kMost, DType::float64) == 2 * 0x7fefffffffffffffU);
-  CHECK(both_ways(-kMostFloat, kMostFloat, DType::float32) == 2 * 0x7f7fffffU);
+  CHECK(both_ways(-kMax, kMax, DType::float64) == 2 * 0x7fefffffffffffffU);
+  CHECK(both_ways(-kMaxFloat, kMaxFloat, DType::float32) == 2 * 0x7f7fffffU);
   CHECK(both_ways(-65504, 65504, DType::float16) == 2 * 0x7bffU);
 }
 
@@ -153,13 +153,13 @@ TEST_CASE("beyond the largest finite value of a float dtype there is no distance
   CHECK(distance(65519, 65504, DType::float16) == 0);
   CHECK(distance(65520, 65504, DType::float16) == kNoUlpDistance);
   CHECK(distance(-1e300, -65504, DType::float16) == kNoUlpDistance);
-  CHECK(distance(1e39, kMostFloat, DType::float32) == kNoUlpDistance);
-  CHECK(distance(kMost, kMostFloat, DType::float32) == kNoUlpDistance);
-  CHECK(distance(kMostFloat, kMostFloat, DType::float32) == 0);
+  CHECK(distance(1e39, kMaxFloat, DType::float32) == kNoUlpDistance);
+  CHECK(distance(kMax, kMaxFloat, DType::float32) == kNoUlpDistance);
+  CHECK(distance(kMaxFloat, kMaxFloat, DType::float32) == 0);
   constexpr double kMiddle = 0x1.ffffffp+127;  // between the largest float and what would be next
-  CHECK(distance(std::nextafter(kMiddle, 0), kMostFloat, DType::float32) == 0);
-  CHECK(distance(kMiddle, kMostFloat, DType::float32) == kNoUlpDistance);
-  CHECK(distance(-kMiddle, kMostFloat, DType::float32) == kNoUlpDistance);
+  CHECK(distance(std::nextafter(kMiddle, 0), kMaxFloat, DType::float32) == 0);
+  CHECK(distance(kMiddle, kMaxFloat, DType::float32) == kNoUlpDistance);
+  CHECK(distance(-kMiddle, kMaxFloat, DType::float32) == kNoUlpDistance);
 }
 
 TEST_CASE("the distance of integers is their difference, however large", "[measure]") {
@@ -179,7 +179,7 @@ TEST_CASE("the distance of integers is their difference, however large", "[measu
   CHECK(distance(-5, 2, DType::uint8) == 7);
   CHECK(distance(3, 1, DType::boolean) == 2);
   // ... and no further than the result can.
-  for (const double far : {0x1p64, 0x1p70, 1e30, 1e300, kMost}) {
+  for (const double far : {0x1p64, 0x1p70, 1e30, 1e300, kMax}) {
     CHECK(distance(far, 0, DType::int64) == std::numeric_limits<std::uint64_t>::max());
     CHECK(distance(-far, 0, DType::uint8) == std::numeric_limits<std::uint64_t>::max());
   }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "lnorm/core/packed.hpp"
+#include "lnorm/core/serialize.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -16,7 +16,7 @@ namespace {
 using lnorm::UnroundedSum;
 using Integer = boost::multiprecision::cpp_int;
 
-constexpr int kLeast = -4000;  // below all exponents of these tests
+constexpr int kMin = -4000;  // below all exponents of these tests
 
 struct Term {
   double value;
@@ -27,7 +27,7 @@ Integer times_power(const Term& term) {
   int exponent = 0;
   const double factor = std::frexp(term.value, &exponent);
   const Integer digits(static_cast<std::int64_t>(std::ldexp(factor, 53)));
-  const int shift = exponent - 53 + term.exponent - kLeast;
+  const int shift = exponent - 53 + term.exponent - kMin;
   return digits * (Integer(1) << shift);
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("an unrounded sum is right in any order", "[measure]") {
         part.add(terms[j].value, terms[j].exponent);
       }
       UnroundedSum carried;
-      lnorm::unpack(lnorm::pack(part), carried);
+      lnorm::deserialize(lnorm::serialize(part), carried);
       parts.append(carried);
     }
     check(parts, expected);

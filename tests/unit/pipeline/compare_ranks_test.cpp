@@ -31,11 +31,11 @@ struct Pair {
   lnorm::TensorInfo info;
   std::vector<double> actual;
   std::vector<double> expected;
-  bool has_positions = true;
+  bool has_random_access = true;
 
   MemorySource source(const std::vector<double>& elements) const {
     const auto bytes = std::as_bytes(std::span(elements));
-    return {info, {bytes.begin(), bytes.end()}, has_positions};
+    return {info, {bytes.begin(), bytes.end()}, has_random_access};
   }
 };
 
@@ -63,14 +63,14 @@ Pair make_pair(const Shape& shape, Kind kind) {
 
 struct Wanted {
   lnorm::Criteria criteria;
-  lnorm::Listed listed;
+  lnorm::ListLimits limits;
   std::optional<Axes> row_axes;
 };
 
 std::string report(const Pair& pair, const Wanted& wanted, lnorm::Ranks& ranks) {
   MemorySource actual = pair.source(pair.actual);
   MemorySource expected = pair.source(pair.expected);
-  const lnorm::Comparison found = lnorm::compare(actual, expected, wanted.criteria, wanted.listed,
+  const lnorm::Comparison found = lnorm::compare(actual, expected, wanted.criteria, wanted.limits,
                                                  {2, {}, &ranks}, wanted.row_axes);
   if (!ranks.is_first()) return "";
   return lnorm::comparison_json(found) + lnorm::comparison_text(found, true, lnorm::Style());
@@ -134,9 +134,9 @@ TEST_CASE("ranks that find no mismatch add nothing to those of others", "[pipeli
 
 TEST_CASE("rank 0 compares alone what ranks cannot read in parts", "[pipeline]") {
   Pair pair = make_pair({257, 769}, Kind::all);
-  pair.has_positions = false;
+  pair.has_random_access = false;
   check_ranks(pair, {{}, {}, Axes{1}});
-  pair.has_positions = true;
+  pair.has_random_access = true;
   pair.info.order = lnorm::MemoryOrder::fortran;
   check_ranks(pair, {{}, {}, Axes{1}});
 }

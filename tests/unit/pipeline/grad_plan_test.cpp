@@ -7,10 +7,10 @@
 #include "support/catch.hpp"
 
 using lnorm::DType;
-using lnorm::GradientWishes;
 using lnorm::GradPlan;
 using lnorm::make_grad_plan;
 using lnorm::MemoryOrder;
+using lnorm::RequestedGradients;
 using lnorm::Shape;
 using lnorm::TensorInfo;
 
@@ -21,7 +21,7 @@ TensorInfo tensor(const char* name, Shape shape, MemoryOrder order = MemoryOrder
   return {name, dtype, std::move(shape), std::endian::native, order};
 }
 
-constexpr GradientWishes kOnlyDx{.dx = true, .dweight = false, .dbias = false};
+constexpr RequestedGradients kOnlyDx{.dx = true, .dweight = false, .dbias = false};
 
 }  // namespace
 
@@ -40,18 +40,19 @@ TEST_CASE("what dweight and dbias are summed from is read at positions, and dx i
   const lnorm::GradientInputs inputs{tensor("x", {50, 4}), tensor("dy", {50, 4}),
                                      tensor("mean", {50, 1}), tensor("rstd", {50})};
   const GradPlan in_order = make_grad_plan(inputs, {}, {}, kOnlyDx);
-  for (const lnorm::Passage& passage :
+  for (const lnorm::IoPath& io_path :
        {in_order.rows.route.in, in_order.dy, in_order.mean, in_order.rstd}) {
-    CHECK(!passage.makes_detour(false));
+    CHECK(!io_path.uses_temporary_file(false));
   }
   CHECK(in_order.rows.route.reason == "");
-  for (const GradientWishes& wishes : {GradientWishes{false, true, false}, {true, false, true}}) {
-    const GradPlan plan = make_grad_plan(inputs, {}, {}, wishes);
-    for (const lnorm::Passage& passage : {plan.rows.route.in, plan.dy, plan.mean, plan.rstd}) {
-      CHECK(passage.makes_detour(false));
-      CHECK(!passage.makes_detour(true));
+  for (const RequestedGradients& requested :
+       {RequestedGradients{false, true, false}, {true, false, true}}) {
+    const GradPlan plan = make_grad_plan(inputs, {}, {}, requested);
+    for (const lnorm::IoPath& io_path : {plan.rows.route.in, plan.dy, plan.mean, plan.rstd}) {
+      CHECK(io_path.uses_temporary_file(false));
+      CHECK(!io_path.uses_temporary_file(true));
     }
-    CHECK(!plan.rows.route.out.makes_detour(false));
+    CHECK(!plan.rows.route.out.uses_temporary_file(false));
     CHECK(plan.rows.route.reason != "");
   }
 }

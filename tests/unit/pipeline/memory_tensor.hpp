@@ -14,8 +14,10 @@
 // Tensors in memory, which tell how they were used.
 class MemorySource final : public lnorm::TensorSource {
  public:
-  MemorySource(lnorm::TensorInfo info, std::vector<std::byte> bytes, bool has_positions = false)
-      : TensorSource(std::move(info)), bytes_(std::move(bytes)), has_positions_(has_positions) {}
+  MemorySource(lnorm::TensorInfo info, std::vector<std::byte> bytes, bool has_random_access = false)
+      : TensorSource(std::move(info)),
+        bytes_(std::move(bytes)),
+        has_random_access_(has_random_access) {}
   void read(std::vector<std::byte>& to, std::size_t bytes) override {
     REQUIRE(position_ + bytes <= bytes_.size());
     const auto from = bytes_.begin() + static_cast<std::ptrdiff_t>(position_);
@@ -23,7 +25,7 @@ class MemorySource final : public lnorm::TensorSource {
     position_ += bytes;
     largest_read = std::max(largest_read, bytes);
   }
-  bool has_positions() const noexcept override { return has_positions_; }
+  bool has_random_access() const noexcept override { return has_random_access_; }
   void read_at(std::int64_t position, std::span<std::byte> to) const override {
     std::copy_n(bytes_.begin() + position, to.size(), to.begin());
   }
@@ -35,7 +37,7 @@ class MemorySource final : public lnorm::TensorSource {
 
  private:
   std::vector<std::byte> bytes_;
-  bool has_positions_;
+  bool has_random_access_;
   std::size_t position_ = 0;
 };
 
@@ -43,9 +45,9 @@ class MemorySink final : public lnorm::TensorSink {
  public:
   MemorySink() = default;
   // With positions.
-  explicit MemorySink(std::size_t size) : bytes(size), has_positions_(true) {}
+  explicit MemorySink(std::size_t size) : bytes(size), has_random_access_(true) {}
 
-  bool has_positions() const noexcept override { return has_positions_; }
+  bool has_random_access() const noexcept override { return has_random_access_; }
   void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
     std::copy(elements.begin(), elements.end(), bytes.begin() + position);
   }
@@ -58,7 +60,7 @@ class MemorySink final : public lnorm::TensorSink {
   bool finished = false;
 
  private:
-  bool has_positions_ = false;
+  bool has_random_access_ = false;
 };
 
 // Collects mean and rstd of the rows, which come in order.

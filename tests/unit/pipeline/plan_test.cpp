@@ -112,10 +112,10 @@ TEST_CASE("blocks that fit follow each other, so that a pipe will do", "[plan]")
   const Plan small = plan({100, 96, 14, 14}, AxisList{{1}});
   CHECK_FALSE(small.in_view.is_contiguous());
   CHECK(small.route.rows % 196 == 0);
-  CHECK_FALSE(small.route.in.needs_positions);
-  CHECK_FALSE(small.route.out.needs_positions);
+  CHECK_FALSE(small.route.in.needs_random_access);
+  CHECK_FALSE(small.route.out.needs_random_access);
   const Plan large = plan({4, 96, 1000, 1000}, AxisList{{1}});
-  CHECK(large.route.in.needs_positions);
+  CHECK(large.route.in.needs_random_access);
   CHECK_FALSE(large.route.in_parts);
   CHECK(plan({200000, 768}, AxisList{{0}}).route.in_parts);
 }
@@ -131,12 +131,12 @@ TEST_CASE("the route says why rows do not go in blocks as they lie", "[plan]") {
   };
   const Plan held = whole({3, 1 << 22}, FirstAxis{});
   CHECK_FALSE(held.route.in_parts);
-  CHECK_FALSE(held.route.in.makes_detour(false));
+  CHECK_FALSE(held.route.in.uses_temporary_file(false));
   CHECK(held.route.reason.empty());
   const Plan columns = whole({200000, 768}, AxisList{{0}});
   CHECK_FALSE(columns.route.in_parts);
-  CHECK(columns.route.in.lines_up_rows);
-  CHECK(columns.route.out.lines_up_rows);
+  CHECK(columns.route.in.repacks_rows);
+  CHECK(columns.route.out.repacks_rows);
   CHECK(columns.route.reason == "rows lie among each other, and too few of them can be held");
 }
 
@@ -173,8 +173,8 @@ TEST_CASE("tiles that are held have long runs, and a few of their rows go at a t
   x = {"x.npy", DType::float32, {64, 256, 64, 64}};
   const Plan images = lnorm::make_plan(x, {AxisList{{1}}, {}, false}, {}, {.in_tiles = true});
   CHECK(images.route.rows == 64 * 64);
-  CHECK_FALSE(images.route.in.needs_positions);
-  CHECK_FALSE(images.route.out.needs_positions);
+  CHECK_FALSE(images.route.in.needs_random_access);
+  CHECK_FALSE(images.route.out.needs_random_access);
   CHECK(lnorm::make_plan({"x.npy", DType::float32, {1000, 768}}, {}, {}, {.in_tiles = true})
             .route.rows == plan({1000, 768}).route.rows);
 }

@@ -17,16 +17,16 @@ struct RankTensor {
   lnorm::TensorInfo info;
   std::vector<std::byte> bytes;
 
-  MemorySource source(bool has_positions) const { return {info, bytes, has_positions}; }
+  MemorySource source(bool has_random_access) const { return {info, bytes, has_random_access}; }
 };
 
 // The end of a tensor that a rank has.
 class RankSink final : public lnorm::TensorSink {
  public:
-  RankSink(RankTensor& tensor, bool has_positions)
-      : tensor_(tensor), has_positions_(has_positions) {}
+  RankSink(RankTensor& tensor, bool has_random_access)
+      : tensor_(tensor), has_random_access_(has_random_access) {}
 
-  bool has_positions() const noexcept override { return has_positions_; }
+  bool has_random_access() const noexcept override { return has_random_access_; }
   void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
     std::copy(elements.begin(), elements.end(), tensor_.bytes.begin() + position);
   }
@@ -41,7 +41,7 @@ class RankSink final : public lnorm::TensorSink {
 
  private:
   RankTensor& tensor_;
-  bool has_positions_;
+  bool has_random_access_;
   std::int64_t next_ = 0;
 };
 
@@ -72,6 +72,6 @@ inline void cut_small(lnorm::Plan& plan, bool in_parts) {
   route.rows = in_parts && plan.in_view.is_contiguous() ? 1 : 2;
   route.block_rows = route.rows;
   route.count = in_parts ? std::min<std::int64_t>(plan.row_length, 3) : plan.row_length;
-  route.in.needs_positions = true;
-  route.out.needs_positions = true;
+  route.in.needs_random_access = true;
+  route.out.needs_random_access = true;
 }

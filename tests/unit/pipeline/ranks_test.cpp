@@ -17,7 +17,7 @@ struct Odd {
   bool flag = false;
 
   template <class Archive>
-  void carry(Archive& archive) {
+  void serialize(Archive& archive) {
     archive(words, numbers, flag);
   }
 };
@@ -28,10 +28,10 @@ TEST_CASE("values are unpacked as they were packed", "[ranks]") {
   Odd odd{{"", "a", std::string(1000, 'x')}, std::vector<double>{1, -0.5}, true};
   std::vector<Odd> several{odd, {}, odd};
   std::int64_t number = -7;
-  const std::string bytes = lnorm::pack(several, number);
+  const std::string bytes = lnorm::serialize(several, number);
   std::vector<Odd> found(1);
   std::int64_t other = 0;
-  lnorm::unpack(bytes, found, other);
+  lnorm::deserialize(bytes, found, other);
   REQUIRE(found.size() == 3);
   for (const std::size_t i : std::vector<std::size_t>{0, 2}) {
     CHECK(found[i].words == odd.words);
@@ -51,16 +51,16 @@ TEST_CASE("what ranks have found is brought together in their order", "[ranks]")
     std::vector<std::string> results(static_cast<std::size_t>(count));
     CHECK(on_ranks(count, [&](lnorm::Ranks& ranks) {
       std::string found(1, static_cast<char>('a' + ranks.rank()));
-      lnorm::fold_for_all(
+      lnorm::all_reduce(
           ranks, [&] { return found; }, [&](const std::string& next) { found += next; },
           [&](const std::string& all) { found = all; });
       std::vector<std::int64_t> numbers{1, ranks.rank()};
       lnorm::add_up(ranks, numbers);
       std::string shared = "of rank " + std::to_string(ranks.rank());
-      lnorm::share_first(ranks, shared);
-      lnorm::meet(ranks);
-      const bool all = lnorm::all_agree(ranks, true);
-      const bool not_all = lnorm::all_agree(ranks, ranks.rank() != ranks.count() - 1);
+      lnorm::broadcast(ranks, shared);
+      lnorm::barrier(ranks);
+      const bool all = lnorm::all_of(ranks, true);
+      const bool not_all = lnorm::all_of(ranks, ranks.rank() != ranks.count() - 1);
       results[static_cast<std::size_t>(ranks.rank())] =
           found + ' ' + std::to_string(numbers[0]) + ' ' + std::to_string(numbers[1]) + ' ' +
           shared + (all ? " yes" : "") + (not_all ? " no" : "");
@@ -77,15 +77,15 @@ TEST_CASE("the shares of ranks follow each other and differ by one block at most
     for (const std::int64_t blocks : {std::int64_t{0}, std::int64_t{1}, std::int64_t{3},
                                       std::int64_t{100}, std::int64_t{1} << 61}) {
       CAPTURE(count, blocks);
-      std::vector<lnorm::Share> shares(static_cast<std::size_t>(count));
-      std::vector<lnorm::Share> alone = shares;
+      std::vector<lnorm::BlockRange> shares(static_cast<std::size_t>(count));
+      std::vector<lnorm::BlockRange> alone = shares;
       on_ranks(count, [&](lnorm::Ranks& ranks) {
         const auto rank = static_cast<std::size_t>(ranks.rank());
-        shares[rank] = lnorm::share_of(blocks, ranks, true);
-        alone[rank] = lnorm::share_of(blocks, ranks, false);
+        shares[rank] = lnorm::block_range_of(blocks, ranks, true);
+        alone[rank] = lnorm::block_range_of(blocks, ranks, false);
       });
       std::int64_t next = 0;
-      for (const lnorm::Share& share : shares) {
+      for (const lnorm::BlockRange& share : shares) {
         CHECK(share.begin == next);
         CHECK(share.size() >= blocks / count);
         CHECK(share.size() <= blocks / count + 1);

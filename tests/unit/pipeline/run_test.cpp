@@ -28,13 +28,13 @@ TEST_CASE("the loop gives the same bytes for every block size and no more memory
   lnorm::kernels().front().layer_norm({bytes.data(), info.dtype, info.byte_order, kRows, kLength},
                                       {expected.data(), info.dtype}, {}, {}, {});
   const int threads = GENERATE(1, 2, 5, 0);
-  const bool has_positions = GENERATE(false, true);
+  const bool has_random_access = GENERATE(false, true);
   for (const std::int64_t block_rows : {1, 2, 7, 22, 23, 1000}) {
-    CAPTURE(block_rows, threads, has_positions);
+    CAPTURE(block_rows, threads, has_random_access);
     lnorm::Plan plan = lnorm::make_plan(info, {});
     plan.wants_mean_and_rstd = true;
     plan.route.rows = block_rows;
-    MemorySource source(info, bytes, has_positions);
+    MemorySource source(info, bytes, has_random_access);
     MemorySink sink;
     Collector collector;
     lnorm::RowObserver* const observers[] = {&collector};

@@ -28,10 +28,10 @@ constexpr lnorm::RowNeeds kNeeds{.whole = true, .ordered = true};
 
 TensorStats measure(const TensorInfo& info, const std::vector<std::byte>& bytes,
                     const lnorm::NormalizedAxes& axes = lnorm::FirstAxis{-1}, int threads = 1,
-                    bool has_positions = true, std::int64_t block_rows = 0) {
+                    bool has_random_access = true, std::int64_t block_rows = 0) {
   lnorm::Plan plan = lnorm::make_plan(info, {.axes = axes, .formula = {}}, {}, kNeeds);
   if (block_rows > 0) plan.route.rows = block_rows;
-  MemorySource source(info, bytes, has_positions);
+  MemorySource source(info, bytes, has_random_access);
   TensorStats stats = lnorm::measure_tensor(source, plan, {threads, {}});
   CHECK(source.finished);
   return stats;
@@ -126,10 +126,11 @@ void check(const TensorInfo& info, const std::vector<std::byte>& bytes,
   const std::int64_t position = position_of_largest(info, bytes);
   for (const int threads : {1, 2}) {
     for (const std::int64_t block_rows : {0, 1, 3}) {
-      for (const bool has_positions : {true, false}) {
-        if (!has_positions && block_rows > 0) continue;  // the plan's blocks follow each other
-        CAPTURE(threads, block_rows, has_positions);
-        const TensorStats stats = measure(info, bytes, axes, threads, has_positions, block_rows);
+      for (const bool has_random_access : {true, false}) {
+        if (!has_random_access && block_rows > 0) continue;  // the plan's blocks follow each other
+        CAPTURE(threads, block_rows, has_random_access);
+        const TensorStats stats =
+            measure(info, bytes, axes, threads, has_random_access, block_rows);
         CHECK(stats.rows == expected.rows);
         CHECK(stats.non_finite.rows == expected.input.rows);
         CHECK(stats.non_finite.elements == expected.input.elements);
@@ -243,11 +244,11 @@ TEST_CASE("many blocks on several threads give what one gives", "[pipeline]") {
 
 TEST_CASE("several ranks measure what one measures", "[pipeline]") {
   const auto check = [](const TensorInfo& info, const std::vector<std::byte>& bytes,
-                        const lnorm::NormalizedAxes& axes, bool has_positions = true) {
+                        const lnorm::NormalizedAxes& axes, bool has_random_access = true) {
     lnorm::Plan plan = lnorm::make_plan(info, {.axes = axes, .formula = {}}, {}, kNeeds);
     plan.route.rows = 7;
     const auto measure_on = [&](lnorm::Ranks& ranks) {
-      MemorySource source(info, bytes, has_positions);
+      MemorySource source(info, bytes, has_random_access);
       return lnorm::measure_tensor(source, plan, {2, {}, &ranks});
     };
     TensorStats alone = measure_on(lnorm::sole_rank());
@@ -258,7 +259,7 @@ TEST_CASE("several ranks measure what one measures", "[pipeline]") {
         const TensorStats stats = measure_on(ranks);
         if (ranks.is_first()) together = stats;
       }));
-      CHECK(lnorm::pack(together) == lnorm::pack(alone));
+      CHECK(lnorm::serialize(together) == lnorm::serialize(alone));
     }
   };
   const auto random = [](const Shape& shape, DType dtype) {

@@ -62,8 +62,8 @@ TEST_CASE("a listing as JSON and as CSV has exact bytes and whole names", "[repo
 }
 
 TEST_CASE("sizes that cannot be summed are not", "[report]") {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  const std::vector<Member> members(2, {"x", "uint8", lnorm::Shape{kMost}, kMost});
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  const std::vector<Member> members(2, {"x", "uint8", lnorm::Shape{kMax}, kMax});
   CHECK(written(lnorm::write_member_text, members).ends_with("8.00 EiB\n2 tensors\n"));
   CHECK(json::parse(written(lnorm::write_member_json, members))["summary"]["bytes"].is_null());
 }

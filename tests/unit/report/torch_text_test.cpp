@@ -69,9 +69,9 @@ TEST_CASE("TorchText prints pieces that are not kept", "[torch_text]") {
       });
       const TorchElements format(test.dtype, range, test.options);
       std::string result;
-      std::string room;
+      std::string buffer;
       each([&](std::size_t first, auto elements) {
-        result += text.print(format, static_cast<std::int64_t>(first), elements, room);
+        result += text.print(format, static_cast<std::int64_t>(first), elements, buffer);
       });
       result += text.end(result.size() - (result.rfind('\n') + 1));
       CHECK(result == test.text);

@@ -130,13 +130,13 @@ bool read(Value& value, BFloat16& element) { return read_small(value, to_bfloat1
 
 template <class T>
 std::optional<std::size_t> read_list(simdjson::ondemand::array& list, std::span<std::byte> to) {
-  const std::size_t room = to.size() / sizeof(T);
+  const std::size_t buffer = to.size() / sizeof(T);
   std::byte* at = to.data();
   std::size_t count = 0;
   for (auto result : list) {
     Value value;
     T element;
-    if (result.get(value) != simdjson::SUCCESS || count == room || !read(value, element)) {
+    if (result.get(value) != simdjson::SUCCESS || count == buffer || !read(value, element)) {
       return std::nullopt;
     }
     std::memcpy(at, &element, sizeof element);

@@ -13,7 +13,7 @@
 namespace lnorm {
 
 bool JsonLines::read_line() {
-  constexpr std::size_t kMostLine = 4'000'000'000;
+  constexpr std::size_t kMaxLine = 4'000'000'000;
   do {
     line_.clear();
     bool ended = false;  // by a newline
@@ -27,7 +27,7 @@ bool JsonLines::read_line() {
       bytes_->skip(static_cast<std::int64_t>(length + (ended ? 1 : 0)));
       // What is no text says so early: a device that has no end is not read until memory is full.
       if (line_.find('\0', line_.size() - length) != std::string::npos) break;
-      if (line_.size() > kMostLine) {
+      if (line_.size() > kMaxLine) {
         throw Error(concat(printable(bytes_->name()), ":", number_ + 1,
                            ": a line of more than 4 GB; use .npy for large tensors"));
       }

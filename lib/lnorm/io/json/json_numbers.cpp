@@ -131,7 +131,7 @@ class SliceReader {
   SliceReader(DType dtype, std::span<const std::int64_t> sizes)
       : dtype_(dtype), item_(item_size(dtype)), sizes_(sizes) {}
 
-  // to: room for the elements from slice.first to next.first. Whether all are there, each list as long as the others
+  // to: a buffer for the elements from slice.first to next.first. Whether all are there, each list as long as the others
   // of its depth.
   bool read(const Slice& slice, const Slice& next, std::span<std::byte> to) {
     text_.assign(static_cast<std::size_t>(slice.depth), '[');
@@ -234,10 +234,10 @@ std::optional<JsonNumbers> read_json_numbers(std::string_view list, DType dtype,
     if (!reader) reader = std::make_unique<SliceReader>(dtype, sizes);
     const Slice& slice = slices[static_cast<std::size_t>(i)];
     const Slice& next = slices[static_cast<std::size_t>(i) + 1];
-    const auto room = std::span(numbers.elements)
-                          .subspan(static_cast<std::size_t>(slice.first) * item,
-                                   static_cast<std::size_t>(next.first - slice.first) * item);
-    if (!reader->read(slice, next, room)) all_read = false;
+    const auto buffer = std::span(numbers.elements)
+                            .subspan(static_cast<std::size_t>(slice.first) * item,
+                                     static_cast<std::size_t>(next.first - slice.first) * item);
+    if (!reader->read(slice, next, buffer)) all_read = false;
     idle.give(std::move(reader));
   });
   if (!all_read) return std::nullopt;

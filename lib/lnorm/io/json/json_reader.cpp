@@ -25,7 +25,7 @@ static_assert(kJsonPadding >= simdjson::SIMDJSON_PADDING);
 // From here on looking at a text once more, before anything is made of it, pays.
 constexpr std::size_t kLargeText = std::size_t{16} << 20;
 
-constexpr std::size_t kMostKeys = 1'000'000;
+constexpr std::size_t kMaxKeys = 1'000'000;
 
 // Walks one JSON text. Nesting is followed by recursion, which kMaxRank bounds.
 class JsonReader {
@@ -172,8 +172,8 @@ class JsonReader {
       if (!seen.insert(key).second) {
         text_.fail(key_at, concat("key '", short_name(key), "' is there twice"));
       }
-      if (members.size() == kMostKeys) {
-        text_.fail(key_at, concat("an object has more than ", kMostKeys, " members"));
+      if (members.size() == kMaxKeys) {
+        text_.fail(key_at, concat("an object has more than ", kMaxKeys, " members"));
       }
       members.push_back({std::string(key), whole_value(field.value().raw_json_token())});
     }

@@ -28,12 +28,12 @@ class JsonSink final : public TensorSink {
         nan_(nan == JsonNan::null ? "null" : "") {}
 
   std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
-                                    std::string& room) const override {
+                                    std::string& buffer) const override {
     if (elements.empty()) return {};  // of such a tensor there is no index, and finish writes it
     std::span<const std::byte> text;
     visit(dtype_, [&](auto element) {
       using T = decltype(element);
-      if constexpr (!std::is_integral_v<T>) text = encode_as<T>(position, elements, room);
+      if constexpr (!std::is_integral_v<T>) text = encode_as<T>(position, elements, buffer);
     });
     return text;
   }
@@ -55,24 +55,24 @@ class JsonSink final : public TensorSink {
   // room only grows: what it holds beyond the text is written over by the next one.
   template <class T>
   std::span<const std::byte> encode_as(std::int64_t position, std::span<const std::byte> elements,
-                                       std::string& room) const {
+                                       std::string& buffer) const {
     const std::size_t most = kJsonNumberRoom + 2 * shape_.size() + 1;  // that an element takes
-    room.resize(std::max(room.size(), elements.size() / sizeof(T) * 12 + most));
+    buffer.resize(std::max(buffer.size(), elements.size() / sizeof(T) * 12 + most));
     Shape index = index_of(position, shape_);
-    char* to = room.data();
+    char* to = buffer.data();
     if (position == 0) to = std::fill_n(to, shape_.size(), '[');
     for (; !elements.empty(); elements = elements.subspan(sizeof(T))) {
-      const auto used = static_cast<std::size_t>(to - room.data());
-      if (room.size() - used < most) {
-        room.resize(2 * room.size());
-        to = room.data() + used;
+      const auto used = static_cast<std::size_t>(to - buffer.data());
+      if (buffer.size() - used < most) {
+        buffer.resize(2 * buffer.size());
+        to = buffer.data() + used;
       }
       T element;
       std::memcpy(&element, elements.data(), sizeof element);
       to = put_element(element, to);
       to = end_element(index, to);
     }
-    return std::as_bytes(std::span(room.data(), to));
+    return std::as_bytes(std::span(buffer.data(), to));
   }
 
   template <class T>

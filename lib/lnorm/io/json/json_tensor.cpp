@@ -73,7 +73,7 @@ RawBytes read_text(ByteSource& bytes, const InParallel& in_parallel) {
   const bool is_text = std::find(start.begin(), start.end(), std::byte{}) == start.end();
   const std::size_t most = is_text ? kMaxText + 1 : start.size();
   const auto size = static_cast<std::size_t>(bytes.remaining().value_or(0));
-  RawBytes text = bytes.has_positions() && size > 0
+  RawBytes text = bytes.has_random_access() && size > 0
                       ? read_file(bytes, std::min(size, most), in_parallel)
                       : read_stream(bytes, most);
   if (text.size() > kMaxText) {

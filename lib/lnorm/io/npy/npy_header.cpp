@@ -38,7 +38,7 @@ bool is_meaningless(const TypeCode& entry, std::string_view descr, std::string_v
 constexpr std::string_view kSupported = "bool, int8 to int64, uint8 to uint64, float16 to float64";
 
 // What a type code that is not read would be.
-std::string_view foreign_type(std::string_view code) {
+std::string_view unsupported_type(std::string_view code) {
   if (code == "f12" || code == "f16") return "long double";
   if (code.starts_with('O')) return "object (a pickle, never executed)";
   if (code.starts_with('c')) return "complex";
@@ -97,7 +97,7 @@ class DictParser {
   }
   [[noreturn]] void fail_dtype(std::size_t position, std::string dtype, std::string_view what,
                                std::string hint = {}) const {
-    throw ForeignDType(std::move(dtype), message(position, what), std::move(hint));
+    throw UnsupportedDType(std::move(dtype), message(position, what), std::move(hint));
   }
   [[noreturn]] void fail(std::string_view what) const { fail_at(position_, what); }
 
@@ -165,7 +165,7 @@ class DictParser {
             concat("--as ", name(first->dtype), " reads them so"));
       }
     } else if (entry == kTypeCodes.end()) {
-      const std::string_view what = foreign_type(code);
+      const std::string_view what = unsupported_type(code);
       fail_dtype(
           start, std::string(what.substr(0, what.find(" ("))),
           concat("dtype '", printable(descr), "' is ", what, ", expected one of ", kSupported));

@@ -11,7 +11,7 @@ namespace lnorm {
 
 namespace {
 
-constexpr std::int64_t kMostBytes = 0x7fffffff;  // of a message, by protobuf's own rule
+constexpr std::int64_t kMaxBytes = 0x7fffffff;  // of a message, by protobuf's own rule
 
 }  // namespace
 
@@ -19,15 +19,14 @@ bool MessageReader::next() {
   start_ = position_;
   field_ = 0;
   if (ahead(1).empty()) return false;
-  if (position_ > kMostBytes) {
-    fail(
-        concat("the message goes on after ", kMostBytes, " bytes, which is the most there may be"));
+  if (position_ > kMaxBytes) {
+    fail(concat("the message goes on after ", kMaxBytes, " bytes, which is the most there may be"));
   }
-  constexpr std::uint64_t kMostField = (1u << 29) - 1;
+  constexpr std::uint64_t kMaxField = (1u << 29) - 1;
   const std::uint64_t key = varint();
   const std::uint64_t field = key >> 3;
-  if (field == 0 || field > kMostField) {
-    fail(concat("found a field of number ", field, ", expected 1 to ", kMostField));
+  if (field == 0 || field > kMaxField) {
+    fail(concat("found a field of number ", field, ", expected 1 to ", kMaxField));
   }
   field_ = static_cast<std::uint32_t>(field);
   type_ = static_cast<protozero::pbf_wire_type>(key & 7);
@@ -51,8 +50,8 @@ std::uint64_t MessageReader::varint() {
 
 std::int64_t MessageReader::length() {
   const std::uint64_t length = varint();
-  if (length > kMostBytes) {
-    fail(concat("found a length of ", length, ", expected at most ", kMostBytes));
+  if (length > kMaxBytes) {
+    fail(concat("found a length of ", length, ", expected at most ", kMaxBytes));
   }
   const auto claimed = static_cast<std::int64_t>(length);
   const auto unread = bytes_.remaining();

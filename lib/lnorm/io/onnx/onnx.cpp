@@ -169,9 +169,9 @@ class TensorProtoReader {
   }
 
   void read_dims() {
-    constexpr std::size_t kMost = kMaxRank * protozero::max_varint_length;
-    read_varints(tensor_.dims, kMost);
-    if (tensor_.dims.size() > kMost) fail_dims();
+    constexpr std::size_t kMax = kMaxRank * protozero::max_varint_length;
+    read_varints(tensor_.dims, kMax);
+    if (tensor_.dims.size() > kMax) fail_dims();
   }
 
   [[noreturn]] void fail_dims() {
@@ -199,11 +199,11 @@ class TensorProtoReader {
   }
 
   void read_name() {
-    constexpr std::int64_t kMost = std::int64_t{1} << 16;
+    constexpr std::int64_t kMax = std::int64_t{1} << 16;
     expect(Type::length_delimited);
     const std::int64_t length = message_.length();
-    if (length > kMost) {
-      message_.fail(concat("found a name of ", length, " bytes, expected at most ", kMost));
+    if (length > kMax) {
+      message_.fail(concat("found a name of ", length, " bytes, expected at most ", kMax));
     }
     Bytes name;
     message_.append(name, length);
@@ -298,8 +298,8 @@ class TensorOpener {
     if (found == nullptr || !found->dtype) {
       const std::string name =
           found == nullptr ? concat("number ", number) : std::string(found->name);
-      throw ForeignDType(name, concat(printable(info_.name), ": data_type is ", name,
-                                      ", expected one of ", kReadDTypes));
+      throw UnsupportedDType(name, concat(printable(info_.name), ": data_type is ", name,
+                                          ", expected one of ", kReadDTypes));
     }
     return *found;
   }
@@ -377,7 +377,7 @@ class TensorOpener {
 std::unique_ptr<TensorSet> open_onnx(std::unique_ptr<ByteSource> bytes) {
   const std::string name = bytes->name();
   std::shared_ptr<const ByteSource> file;
-  if (bytes->has_positions()) {
+  if (bytes->has_random_access()) {
     file = std::move(bytes);
     bytes = slice(file, name, 0, file->remaining().value());
   }

@@ -26,10 +26,10 @@ class HeaderText final : public std::streambuf {
 
  protected:
   int_type underflow() override {
-    constexpr std::size_t kMostToken = std::size_t{16} << 20;
-    if (position() - mark_ > kMostToken) {
+    constexpr std::size_t kMaxToken = std::size_t{16} << 20;
+    if (position() - mark_ > kMaxToken) {
       throw Error(concat(printable(bytes_.name()), ": safetensors header, byte ", mark_,
-                         ": what starts here goes on for more than ", kMostToken, " bytes"));
+                         ": what starts here goes on for more than ", kMaxToken, " bytes"));
     }
     const auto wanted = std::span(buffer_).first(std::min(unread_, buffer_.size()));
     const std::size_t got = bytes_.read(std::as_writable_bytes(wanted));

@@ -38,15 +38,15 @@ class SafetensorsSet final : public TensorSet {
     return std::string(header_.name(entry(index)));
   }
   std::int64_t place(std::size_t index) const override { return listed_[index]; }
-  bool is_pipe() const override { return !bytes_->has_positions(); }
+  bool is_pipe() const override { return !bytes_->has_random_access(); }
 
   TensorInfo info(std::size_t index) const override {
     const SafetensorsEntry& tensor = entry(index);
     const std::string label = concat(name(), ':', header_.name(tensor));
     if (!tensor.dtype->dtype) {
-      throw ForeignDType(std::string(tensor.dtype->name),
-                         concat(printable(label), ": dtype ", tensor.dtype->name,
-                                ", expected one of ", kReadSafetensorsDTypes));
+      throw UnsupportedDType(std::string(tensor.dtype->name),
+                             concat(printable(label), ": dtype ", tensor.dtype->name,
+                                    ", expected one of ", kReadSafetensorsDTypes));
     }
     return {label, *tensor.dtype->dtype, header_.shape(tensor), std::endian::little};
   }

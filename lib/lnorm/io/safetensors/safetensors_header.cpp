@@ -14,7 +14,7 @@ namespace lnorm {
 namespace {
 
 // As in the reference implementation.
-constexpr std::uint64_t kMostHeaderBytes = 100'000'000;
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
 std::size_t read_header_length(ByteSource& bytes) {
   const auto fail = [&](const std::string& what) {
@@ -26,8 +26,8 @@ std::size_t read_header_length(ByteSource& bytes) {
     fail(concat("is cut off in the length of the safetensors header: the file ends at byte ", got));
   }
   const std::uint64_t length = from_little_endian({start.data(), start.size()});
-  if (length > kMostHeaderBytes) {
-    fail(concat("a safetensors header of ", length, " bytes, expected at most ", kMostHeaderBytes));
+  if (length > kMaxHeaderBytes) {
+    fail(concat("a safetensors header of ", length, " bytes, expected at most ", kMaxHeaderBytes));
   }
   const auto remaining = bytes.remaining();
   if (remaining && static_cast<std::uint64_t>(*remaining) < length) {

@@ -27,10 +27,10 @@ namespace {
 using Json = nlohmann::json;
 
 // What a header may hold at most, so that the worst of them costs less than 256 MiB.
-constexpr std::size_t kMostTensors = 1'000'000;
-constexpr std::size_t kMostExtents = 4'000'000;  // of all shapes
-constexpr std::size_t kMostMetadata = 1'000'000;
-constexpr std::size_t kMostNameBytes = std::size_t{48} << 20;  // of all names
+constexpr std::size_t kMaxTensors = 1'000'000;
+constexpr std::size_t kMaxExtents = 4'000'000;  // of all shapes
+constexpr std::size_t kMaxMetadata = 1'000'000;
+constexpr std::size_t kMaxNameBytes = std::size_t{48} << 20;  // of all names
 
 std::string shown(std::string_view text) { return concat("'", short_name(text), "'"); }
 
@@ -93,8 +93,8 @@ class Handler {
       start_member(name);
     } else if (place_ == Place::tensor) {
       start_field(name);
-    } else if (metadata_keys_.size() == kMostMetadata) {
-      fail(concat("__metadata__ has more than ", kMostMetadata, " entries"));
+    } else if (metadata_keys_.size() == kMaxMetadata) {
+      fail(concat("__metadata__ has more than ", kMaxMetadata, " entries"));
     } else if (!metadata_keys_.insert(name).second) {
       fail(concat("__metadata__: key ", shown(name), " is there twice"));
     }
@@ -132,8 +132,8 @@ class Handler {
   bool end_array() {
     place_ = Place::tensor;
     if (field_ == "shape") {
-      if (header_.extents.size() + list_.size() > kMostExtents) {
-        fail(concat("the shapes have more than ", kMostExtents, " dimensions together"));
+      if (header_.extents.size() + list_.size() > kMaxExtents) {
+        fail(concat("the shapes have more than ", kMaxExtents, " dimensions together"));
       }
       header_.extents.insert(header_.extents.end(), list_.begin(), list_.end());
       entry_.rank = static_cast<std::uint32_t>(list_.size());
@@ -182,12 +182,12 @@ class Handler {
       metadata_seen_ = true;
       return;
     }
-    if (header_.tensors.size() == kMostTensors) {
-      fail(concat("more than ", kMostTensors, " tensors"));
+    if (header_.tensors.size() == kMaxTensors) {
+      fail(concat("more than ", kMaxTensors, " tensors"));
     }
     entry_ = {};
-    if (name.size() > kMostNameBytes - header_.names.size()) {
-      fail(concat("the names have more than ", kMostNameBytes, " bytes together"));
+    if (name.size() > kMaxNameBytes - header_.names.size()) {
+      fail(concat("the names have more than ", kMaxNameBytes, " bytes together"));
     }
     entry_.name_at = static_cast<std::uint32_t>(header_.names.size());
     entry_.name_size = static_cast<std::uint32_t>(name.size());
@@ -348,8 +348,8 @@ SafetensorsHeader parse_any_header(ByteSource& bytes, std::size_t size) {
 
 SafetensorsHeader parse_safetensors_header(ByteSource& bytes, std::size_t size) {
   // Larger ones are parsed piece by piece.
-  constexpr std::size_t kMostHeld = std::size_t{4} << 20;
-  if (size > kMostHeld) return parse_any_header(bytes, size);
+  constexpr std::size_t kMaxHeld = std::size_t{4} << 20;
+  if (size > kMaxHeld) return parse_any_header(bytes, size);
   std::vector<std::byte> text;
   text.reserve(std::min(size, std::size_t{1} << 16) + simdjson::SIMDJSON_PADDING);
   bytes.read(text, size);

@@ -56,7 +56,7 @@ class SafetensorsSink final : public TensorSetSink {
   // What has begun, but is not complete.
   void take_back() {
     if (!under_way_) return;
-    if (!bytes_.has_positions()) {
+    if (!bytes_.has_random_access()) {
       throw Error(concat(printable(bytes_.name()), ": tensor '", printable(under_way_->name),
                          "' cannot be left out, since the header is written already"),
                   "-o FILE has the others");

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostBytes = 100'000'000;
+constexpr std::size_t kMaxBytes = 100'000'000;
 
 struct Entry {
   std::string tensor_name;
@@ -97,9 +97,9 @@ class ShardedSet final : public TensorSet {
   // Every key once: which of two counts would be a guess.
   Json parse(ByteSource& bytes) const {
     std::vector<std::byte> text;
-    bytes.read(text, kMostBytes + 1);
-    if (text.size() > kMostBytes) {
-      fail(concat("an index of shards of more than ", kMostBytes, " bytes"));
+    bytes.read(text, kMaxBytes + 1);
+    if (text.size() > kMaxBytes) {
+      fail(concat("an index of shards of more than ", kMaxBytes, " bytes"));
     }
     std::vector<std::set<std::string>> keys;
     const auto see = [&](int, Json::parse_event_t event, Json& value) {

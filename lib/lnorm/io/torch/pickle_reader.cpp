@@ -15,7 +15,7 @@ namespace lnorm {
 namespace {
 
 // A tensor takes some 40.
-constexpr std::size_t kMostOpcodes = 1'000'000;
+constexpr std::size_t kMaxOpcodes = 1'000'000;
 
 constexpr std::string_view kOrderedDict = "collections.OrderedDict";
 
@@ -36,7 +36,7 @@ class Reader {
   Pickle read() {
     for (std::size_t count = 0;; ++count) {
       at_ = position_;
-      if (count == kMostOpcodes) fail(concat("goes on after ", kMostOpcodes, " opcodes"));
+      if (count == kMaxOpcodes) fail(concat("goes on after ", kMaxOpcodes, " opcodes"));
       const auto opcode = static_cast<unsigned char>(take(1)[0]);
       if (opcode == '.') break;
       carry_out(opcode);
@@ -115,7 +115,7 @@ class Reader {
   void put(std::uint64_t slot) {
     if (stack_.size() <= floor()) fail("takes a value that is not there");
     // Picklers number what they keep: so a slot is no greater than the count of opcodes.
-    if (slot >= kMostOpcodes) fail(concat("keeps a value under the number ", slot));
+    if (slot >= kMaxOpcodes) fail(concat("keeps a value under the number ", slot));
     if (slot >= memo_.size()) memo_.resize(slot + 1);
     if (!memo_[slot]) ++kept_;
     memo_[slot] = stack_.back();

@@ -14,7 +14,7 @@ namespace lnorm {
 
 namespace {
 
-constexpr std::int64_t kMostPiece = std::int64_t{128} << 10;
+constexpr std::int64_t kMaxPiece = std::int64_t{128} << 10;
 
 // What a call to the system costs, in bytes that are read for nothing.
 constexpr std::int64_t kCall = 2048;
@@ -134,8 +134,8 @@ class StridedSource final : public RandomAccessSource {
     const std::span<const Axis> rest = box.subspan(1);
     const std::int64_t one = span_of(rest, item_);
     std::int64_t count = 1;
-    if (axis.from_step <= one + kCall && one <= kMostPiece) {
-      count = axis.from_step == 0 ? axis.extent : 1 + (kMostPiece - one) / axis.from_step;
+    if (axis.from_step <= one + kCall && one <= kMaxPiece) {
+      count = axis.from_step == 0 ? axis.extent : 1 + (kMaxPiece - one) / axis.from_step;
     }
     Box part(box.begin(), box.end());
     for (std::int64_t i = 0; i < axis.extent; i += count) {

@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view kPickle = "/data.pkl";
 
 // What a file of 20,000 tensors has is a tenth of it.
-constexpr std::int64_t kMostPickleBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kMaxPickleBytes = std::int64_t{16} << 20;
 
 // NAME, or nothing if the archive is none of PyTorch's.
 std::optional<std::string> find_folder(const ZipArchive& archive) {
@@ -60,7 +60,7 @@ class TorchSet final : public TensorSet {
     }
     refuse_scripts();
     read_byte_order();
-    const std::string bytes = read_small(kPickle.substr(1), kMostPickleBytes);
+    const std::string bytes = read_small(kPickle.substr(1), kMaxPickleBytes);
     pickle_ = read_pickle(bytes, name(), is_torch_global);
     tensors_ = find_torch_tensors(pickle_, name());
     for (const NamedTensor& tensor : tensors_) {
@@ -82,7 +82,7 @@ class TorchSet final : public TensorSet {
     const std::int64_t bytes = data_bytes(info);
     auto storage = ZipArchive::open(archive_, storage_member(view, info.name), info.name,
                                     ZipArchive::Sums::may_be_missing);
-    if (!storage->has_positions()) {
+    if (!storage->has_random_access()) {
       throw Error(concat(printable(info.name), ": its storage is deflated, expected a stored one"));
     }
     if (!is_contiguous(view, info.order)) {
@@ -136,9 +136,9 @@ class TorchSet final : public TensorSet {
   // Older files do not tell: they are little-endian.
   void read_byte_order() {
     constexpr std::string_view kMember = "byteorder";
-    constexpr std::int64_t kMost = 16;
+    constexpr std::int64_t kMax = 16;
     if (!find(kMember)) return;
-    const std::string order = read_small(kMember, kMost);
+    const std::string order = read_small(kMember, kMax);
     if (order != "little" && order != "big") {
       fail(concat("byteorder is '", printable(order), "', expected little or big"));
     }
@@ -181,7 +181,7 @@ class TorchSet final : public TensorSet {
       }
       return archive_->place(member) +
              view.offset * static_cast<std::int64_t>(item_size(view.dtype));
-    } catch (const ForeignDType&) {
+    } catch (const UnsupportedDType&) {
       return 0;
     }
   }

@@ -80,18 +80,18 @@ std::optional<std::string_view> dtype_name(std::string_view global) {
 }
 
 // What a function makes that makes no tensor lnorm reads, and what to save in its place.
-struct ForeignTensor {
+struct UnsupportedTensor {
   std::string_view function;
   std::string_view what;
   std::string_view instead;
 };
 
-constexpr std::array kForeignTensors{
-    ForeignTensor{"torch._utils._rebuild_qtensor", "quantized", "x.dequantize()"},
-    ForeignTensor{"torch._utils._rebuild_sparse_tensor", "sparse", "x.to_dense()"},
-    ForeignTensor{"torch._utils._rebuild_nested_tensor", "nested", "x.to_padded_tensor(0)"},
-    ForeignTensor{"torch._utils._rebuild_meta_tensor_no_storage", "meta",
-                  "a tensor that has elements"},
+constexpr std::array kUnsupportedTensors{
+    UnsupportedTensor{"torch._utils._rebuild_qtensor", "quantized", "x.dequantize()"},
+    UnsupportedTensor{"torch._utils._rebuild_sparse_tensor", "sparse", "x.to_dense()"},
+    UnsupportedTensor{"torch._utils._rebuild_nested_tensor", "nested", "x.to_padded_tensor(0)"},
+    UnsupportedTensor{"torch._utils._rebuild_meta_tensor_no_storage", "meta",
+                      "a tensor that has elements"},
 };
 
 std::string save_instead(std::string_view what) {
@@ -116,10 +116,10 @@ class Finder {
 
  private:
   // More than any model needs: names and values take less than 64 MiB.
-  static constexpr std::size_t kMostVisits = 1'000'000;
-  static constexpr std::size_t kMostTensors = 100'000;
-  static constexpr std::size_t kMostNameBytes = std::size_t{16} << 20;
-  static constexpr int kMostLevels = 64;
+  static constexpr std::size_t kMaxVisits = 1'000'000;
+  static constexpr std::size_t kMaxTensors = 100'000;
+  static constexpr std::size_t kMaxNameBytes = std::size_t{16} << 20;
+  static constexpr int kMaxLevels = 64;
 
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(concat(printable(file_), ": ", what));
@@ -131,22 +131,22 @@ class Finder {
 
   void visit(PickleId id, int level) {
     const PickleValue& value = pickle_[id];
-    if (++visits_ > kMostVisits) {
-      fail(concat("the pickle names more than ", kMostVisits, " values"));
+    if (++visits_ > kMaxVisits) {
+      fail(concat("the pickle names more than ", kMaxVisits, " values"));
     }
     if (is_tensor(value)) {
       if (!has_name_) fail("a tensor stands under a key that is neither a string nor an integer");
-      if (found_.size() == kMostTensors) {
-        fail(concat("the pickle names more than ", kMostTensors, " tensors"));
+      if (found_.size() == kMaxTensors) {
+        fail(concat("the pickle names more than ", kMaxTensors, " tensors"));
       }
       name_bytes_ += name_.size();
-      if (name_bytes_ > kMostNameBytes) {
-        fail(concat("the names of the tensors take more than ", kMostNameBytes, " bytes"));
+      if (name_bytes_ > kMaxNameBytes) {
+        fail(concat("the names of the tensors take more than ", kMaxNameBytes, " bytes"));
       }
       return found_.push_back({name_, id});
     }
-    if (level == kMostLevels) {
-      fail(concat("values nest deeper than ", kMostLevels, " levels, or a list holds itself"));
+    if (level == kMaxLevels) {
+      fail(concat("values nest deeper than ", kMaxLevels, " levels, or a list holds itself"));
     }
     const std::vector<PickleId>& items = value.items;
     if (value.kind == PickleKind::dict) {
@@ -203,7 +203,7 @@ class TensorReader {
     const std::vector<PickleId>& arguments = pickle_[call->items[1]].items;
     const bool has_dtype = function(*call) == "torch._utils._rebuild_tensor_v3";
     if (!has_dtype && function(*call) != "torch._utils._rebuild_tensor_v2") {
-      fail_foreign(function(*call));
+      fail_unsupported(function(*call));
     }
     const std::size_t count = has_dtype ? 7 : 6;
     if (arguments.size() != count && arguments.size() != count + 1) {
@@ -223,24 +223,24 @@ class TensorReader {
     throw Error(concat(printable(name_), ": ", what));
   }
   [[noreturn]] void fail_dtype(std::string_view dtype, std::string_view instead) const {
-    throw ForeignDType(std::string(dtype),
-                       concat(printable(name_), ": dtype ", short_name(dtype),
-                              ", expected bool, int8 to int64, uint8 to uint64, float8_e4m3fn, "
-                              "float8_e5m2, float16, bfloat16, float32 or float64"),
-                       save_instead(instead));
+    throw UnsupportedDType(std::string(dtype),
+                           concat(printable(name_), ": dtype ", short_name(dtype),
+                                  ", expected bool, int8 to int64, uint8 to uint64, float8_e4m3fn, "
+                                  "float8_e5m2, float16, bfloat16, float32 or float64"),
+                           save_instead(instead));
   }
-  [[noreturn]] void fail_foreign(const std::string& function) const {
-    for (const ForeignTensor& foreign : kForeignTensors) {
-      if (foreign.function != function) continue;
-      throw ForeignDType(
-          std::string(foreign.what),
-          concat(printable(name_), ": is a ", foreign.what, " tensor, expected one of elements"),
-          save_instead(foreign.instead));
+  [[noreturn]] void fail_unsupported(const std::string& function) const {
+    for (const UnsupportedTensor& unsupported : kUnsupportedTensors) {
+      if (unsupported.function != function) continue;
+      throw UnsupportedDType(std::string(unsupported.what),
+                             concat(printable(name_), ": is a ", unsupported.what,
+                                    " tensor, expected one of elements"),
+                             save_instead(unsupported.instead));
     }
-    throw ForeignDType("unknown",
-                       concat(printable(name_), ": is made by ", short_name(function),
-                              ", which lnorm does not know"),
-                       save_instead("x.detach().clone()"));
+    throw UnsupportedDType("unknown",
+                           concat(printable(name_), ": is made by ", short_name(function),
+                                  ", which lnorm does not know"),
+                           save_instead("x.detach().clone()"));
   }
 
   const std::string& function(const PickleValue& call) const { return pickle_[call.items[0]].text; }
@@ -249,9 +249,9 @@ class TensorReader {
   void check_metadata(const PickleValue& metadata) const {
     if (metadata.kind == PickleKind::none) return;
     if (metadata.kind == PickleKind::dict && metadata.items.empty()) return;
-    throw ForeignDType("negated",
-                       concat(printable(name_), ": is a view that PyTorch changes as it reads it"),
-                       save_instead("x.resolve_conj().resolve_neg().clone()"));
+    throw UnsupportedDType(
+        "negated", concat(printable(name_), ": is a view that PyTorch changes as it reads it"),
+        save_instead("x.resolve_conj().resolve_neg().clone()"));
   }
 
   // dtype: what a storage without a type holds, or null.
@@ -336,9 +336,9 @@ class TensorReader {
                   counted(elements, "element")));
     }
     // An expanded one may have any number of elements, of which reading takes as long.
-    constexpr std::int64_t kMostExpanded = std::int64_t{1} << 32;
+    constexpr std::int64_t kMaxExpanded = std::int64_t{1} << 32;
     const auto count = checked_product(view_.shape);
-    if (count && *count > elements && *count > kMostExpanded) {
+    if (count && *count > elements && *count > kMaxExpanded) {
       fail(concat("shape ", to_string(view_.shape), " is expanded from a storage of ",
                   counted(elements, "element"), ", expected at most 2^32 elements"));
     }

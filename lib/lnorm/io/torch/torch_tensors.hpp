@@ -36,7 +36,7 @@ struct StorageView {
   std::vector<std::int64_t> strides;  // not negative
 };
 
-// A tensor, which lies within its storage. Throws ForeignDType for one that lnorm does not read, and Error for
+// A tensor, which lies within its storage. Throws UnsupportedDType for one that lnorm does not read, and Error for
 // one that is not well formed; both begin with name.
 StorageView read_torch_tensor(const Pickle& pickle, PickleId value, const std::string& name);
 

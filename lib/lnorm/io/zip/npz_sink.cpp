@@ -18,8 +18,8 @@ class MemberSink final : public TensorSink {
   MemberSink(ZipWriter& archive, DType dtype) : archive_(archive), dtype_(dtype) {}
 
   std::span<const std::byte> encode(std::int64_t, std::span<const std::byte> elements,
-                                    std::string& room) const override {
-    return encode_raw(elements, dtype_, room);
+                                    std::string& buffer) const override {
+    return encode_raw(elements, dtype_, buffer);
   }
   void write(std::span<const std::byte> encoded) override { archive_.write(encoded); }
   void finish() override { archive_.end(); }

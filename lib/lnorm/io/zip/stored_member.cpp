@@ -76,7 +76,7 @@ class StoredMember final : public ByteSource {
         size_(size),
         crc_(crc) {}
 
-  bool has_positions() const noexcept override { return true; }
+  bool has_random_access() const noexcept override { return true; }
 
  protected:
   std::size_t read_some(std::span<std::byte> to) override {
@@ -88,8 +88,8 @@ class StoredMember final : public ByteSource {
   std::optional<std::int64_t> unread() const override { return size_ - next_; }
   std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override {
     // Of smaller pieces there may be too many to keep.
-    constexpr std::size_t kLeastSummed = std::size_t{1} << 14;
-    return read_piece(next_ + distance, to, kLeastSummed);
+    constexpr std::size_t kMinSummed = std::size_t{1} << 14;
+    return read_piece(next_ + distance, to, kMinSummed);
   }
   std::int64_t skip_unread(std::int64_t count) override {
     const std::int64_t passed = std::min(count, size_ - next_);

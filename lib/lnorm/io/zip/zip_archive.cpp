@@ -20,7 +20,7 @@ namespace lnorm {
 namespace {
 
 // libzip keeps some 300 bytes for each.
-constexpr std::uint64_t kMostMembers = 200'000;
+constexpr std::uint64_t kMaxMembers = 200'000;
 
 // Of a member: where it begins, and what comes before its name. [APPNOTE 4.3.7]
 constexpr std::string_view kLocalHeader = "PK\x03\x04";
@@ -72,8 +72,8 @@ bool starts_torch(ByteSource& bytes) {
   return false;
 }
 
-std::unique_ptr<ByteSource> with_positions(std::unique_ptr<ByteSource> bytes) {
-  if (bytes->has_positions()) return bytes;
+std::unique_ptr<ByteSource> with_random_access(std::unique_ptr<ByteSource> bytes) {
+  if (bytes->has_random_access()) return bytes;
   const std::string_view extension = starts_torch(*bytes) ? ".pt" : ".npz";
   throw Error(concat(printable(bytes->name()), ": a zip archive (", extension,
                      ") cannot be read from a pipe, since its directory is at its end"),
@@ -203,12 +203,12 @@ struct ZipArchive::State {
 };
 
 ZipArchive::ZipArchive(std::unique_ptr<ByteSource> bytes)
-    : state_(std::make_unique<State>(with_positions(std::move(bytes)))) {
+    : state_(std::make_unique<State>(with_random_access(std::move(bytes)))) {
   State& state = *state_;
   const ZipDirectory directory = find_zip_directory(*state.bytes);
-  if (directory.entries > kMostMembers) {
+  if (directory.entries > kMaxMembers) {
     throw Error(concat(printable(state.name), ": the zip archive has ", directory.entries,
-                       " members, expected at most ", kMostMembers));
+                       " members, expected at most ", kMaxMembers));
   }
   state.start = directory.start;
   state.directory_begin = directory.begin;

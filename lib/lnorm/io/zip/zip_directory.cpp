@@ -17,7 +17,7 @@ namespace lnorm {
 namespace {
 
 constexpr std::size_t kEndSize = 22;
-constexpr std::size_t kMostComment = 0xffff;
+constexpr std::size_t kMaxComment = 0xffff;
 constexpr std::size_t kLocatorSize = 20;
 constexpr std::size_t kEnd64Size = 56;
 constexpr std::size_t kEntrySize = 46;  // the least that a member takes in the directory
@@ -70,7 +70,7 @@ ZipDirectory find_zip_directory(const ByteSource& bytes) {
   };
   const std::int64_t size = bytes.remaining().value();
   const auto tail_size =
-      std::min<std::int64_t>(size, static_cast<std::int64_t>(kEndSize + kMostComment));
+      std::min<std::int64_t>(size, static_cast<std::int64_t>(kEndSize + kMaxComment));
   const std::string tail = read(bytes, size - tail_size, static_cast<std::size_t>(tail_size));
   const auto found = find_end(tail);
   if (!found) fail("is no zip archive, or is cut off: there is no directory at its end");
@@ -101,8 +101,8 @@ ZipDirectory find_zip_directory(const ByteSource& bytes) {
     fail(concat("the zip directory claims ", directory.entries, " members, but has room for ",
                 directory_size / kEntrySize));
   }
-  const auto room = static_cast<std::uint64_t>(end_at - directory.start);
-  if (offset > room || directory_size > room - offset) {
+  const auto buffer = static_cast<std::uint64_t>(end_at - directory.start);
+  if (offset > buffer || directory_size > buffer - offset) {
     fail("the zip directory is not within the file");
   }
   directory.begin = directory.start + static_cast<std::int64_t>(offset);

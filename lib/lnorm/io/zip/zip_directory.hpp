@@ -17,7 +17,7 @@ struct ZipDirectory {
 };
 
 // Throws Error if there is no such record, if its directory is not within the file, or if it claims more
-// entries than its directory has room for. bytes: has_positions().
+// entries than its directory has room for. bytes: has_random_access().
 ZipDirectory find_zip_directory(const ByteSource& bytes);
 
 // Where the local header of each member begins, counted from the start of the archive. Throws Error if the

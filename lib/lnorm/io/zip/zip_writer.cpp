@@ -88,7 +88,7 @@ void ZipWriter::end() {
   const Entry& entry = *begun_;
   std::string sum;
   put(sum, entry.crc, 4);
-  if (bytes_.has_positions()) {
+  if (bytes_.has_random_access()) {
     bytes_.rewrite(static_cast<std::int64_t>(entry.offset) + kCrcInLocalHeader,
                    std::as_bytes(std::span(sum)));
   } else {
@@ -142,14 +142,14 @@ void ZipWriter::take_back() {
 }
 
 std::uint16_t ZipWriter::flags(const Entry& entry) const {
-  const int descriptor = bytes_.has_positions() ? 0 : kDescriptorFollows;
+  const int descriptor = bytes_.has_random_access() ? 0 : kDescriptorFollows;
   return static_cast<std::uint16_t>(descriptor | (is_ascii(entry.name) ? 0 : kNameIsUtf8));
 }
 
 std::string ZipWriter::local_header(const Entry& entry) const {
   const bool is_zip64 = entry.size >= kElsewhere32;
   // What a descriptor is going to say is 0 here, sizes that are known among it.
-  const std::uint64_t size = bytes_.has_positions() ? entry.size : 0;
+  const std::uint64_t size = bytes_.has_random_access() ? entry.size : 0;
   const std::string extra = is_zip64 ? zip64_extra({size, size}) : "";
   return concat(
       "PK\x03\x04",

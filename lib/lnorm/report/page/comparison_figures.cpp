@@ -41,11 +41,11 @@ struct PositiveRange {
     const double low = magnitude().count(least);
     const double high = magnitude().count(greatest);
     if (high < 10 * low) return {low / 3, high * 4};
-    return {std::max(low, kLeastDrawn), high};
+    return {std::max(low, kMinDrawn), high};
   }
 
  private:
-  static constexpr double kLeastDrawn = 1e-300;  // below which Vega finds no ticks
+  static constexpr double kMinDrawn = 1e-300;  // below which Vega finds no ticks
 };
 
 // Of the worst element and the first mismatch, in rows and elements.

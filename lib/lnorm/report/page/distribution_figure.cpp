@@ -68,23 +68,22 @@ BarScale scale_for(const Histogram& before, const Histogram& after) {
   double low = std::min(x.low, y.low);
   double high = std::max(x.high, y.high);
   if (low == high) {
-    constexpr double kLeastMargin = std::numeric_limits<double>::denorm_min();
-    const double margin = low == 0 ? 1 : std::max(std::fabs(low) / 2, kLeastMargin);
+    constexpr double kMinMargin = std::numeric_limits<double>::denorm_min();
+    const double margin = low == 0 ? 1 : std::max(std::fabs(low) / 2, kMinMargin);
     low -= margin;
     high += margin;
   }
   // Where one would be a line beside the other.
-  constexpr double kMostTimes = 12;
+  constexpr double kMaxTimes = 12;
   const auto reach = [](const Range& range) {
     return std::max(std::fabs(range.low), std::fabs(range.high));
   };
   const double least = std::min(reach(x), reach(y));
   const double narrowest = std::min(x.high - x.low, y.high - y.low);
-  const bool is_linear = high / 2 - low / 2 <= kMostTimes / 2 * narrowest || least == 0 ||
+  const bool is_linear = high / 2 - low / 2 <= kMaxTimes / 2 * narrowest || least == 0 ||
                          std::max(reach(x), reach(y)) <= 2 * least;
-  constexpr double kLeastPart = 1e-9;  // of which a logarithm still makes an axis
-  return {low, high,
-          is_linear ? 0 : std::max(least / 4, kLeastPart * std::max(reach(x), reach(y)))};
+  constexpr double kMinPart = 1e-9;  // of which a logarithm still makes an axis
+  return {low, high, is_linear ? 0 : std::max(least / 4, kMinPart * std::max(reach(x), reach(y)))};
 }
 
 std::int64_t sum(const std::vector<std::int64_t>& counts) {
@@ -98,7 +97,7 @@ std::size_t bars_for(std::int64_t elements) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(elements / 8, 10, 80));
 }
 
-double share_of(std::int64_t count, const Histogram& histogram) {
+double block_range_of(std::int64_t count, const Histogram& histogram) {
   if (count == 0) return 0;
   return static_cast<double>(count) / static_cast<double>(histogram.count());
 }
@@ -143,7 +142,8 @@ Figure distribution_figure(const StatsHistograms& histograms) {
   }
   double greatest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    greatest = std::max({greatest, share_of(x[i], before), share_of(y[i], histograms.output)});
+    greatest =
+        std::max({greatest, block_range_of(x[i], before), block_range_of(y[i], histograms.output)});
   }
   const Json up = scale_of_range("y", 0, greatest > 0 ? greatest : 1, true);
   spec["scales"] = {across, up};

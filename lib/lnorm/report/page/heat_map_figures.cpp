@@ -171,16 +171,16 @@ Figure heat_map_figure(const std::string& when, std::string_view letter, const H
 
 }  // namespace
 
-std::vector<Figure> heat_map_figures(const TensorPicture& picture) {
-  const std::int64_t first = picture.stats.row_number(0);
-  const Greatest before = greatest_in(picture.x);
-  const Greatest after = greatest_in(picture.y);
+std::vector<Figure> heat_map_figures(const TensorReportData& report_data) {
+  const std::int64_t first = report_data.stats.row_number(0);
+  const Greatest before = greatest_in(report_data.x);
+  const Greatest after = greatest_in(report_data.y);
   const Colors colors = colors_of(before, after);
   std::vector<Figure> figures;
+  figures.push_back(heat_map_figure("before", "x", report_data.x, before, report_data.stats.x.dtype,
+                                    colors, first));
   figures.push_back(
-      heat_map_figure("before", "x", picture.x, before, picture.stats.x.dtype, colors, first));
-  figures.push_back(
-      heat_map_figure("after", "y", picture.y, after, picture.stats.out, colors, first));
+      heat_map_figure("after", "y", report_data.y, after, report_data.stats.out, colors, first));
   return figures;
 }
 

@@ -9,10 +9,9 @@
 namespace lnorm::page {
 
 Magnitude::Magnitude(double greatest) {
-  constexpr double kLeast = 1e-290;  // of which steps that are 1e-16 times as long have ticks
-  constexpr double kMost = 1e300;    // a scale of which is no wider than numbers are
-  if (greatest == 0 || (greatest >= kLeast && greatest <= kMost) || !std::isfinite(greatest))
-    return;
+  constexpr double kMin = 1e-290;  // of which steps that are 1e-16 times as long have ticks
+  constexpr double kMax = 1e300;   // a scale of which is no wider than numbers are
+  if (greatest == 0 || (greatest >= kMin && greatest <= kMax) || !std::isfinite(greatest)) return;
   exponent_ = static_cast<int>(std::floor(std::log10(greatest)));
   const int first = std::clamp(-exponent_, -300, 300);
   factors_[0] = std::pow(10.0, first);

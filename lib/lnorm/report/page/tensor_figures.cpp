@@ -32,7 +32,7 @@ ColumnSummary range_of(const RowSeries& series) {
 }
 
 Figure row_figure(std::string name, std::string title, std::string_view color_of,
-                  std::string_view unit, const std::vector<StandoutRow>& rows,
+                  std::string_view unit, const std::vector<OutlierRow>& rows,
                   RowSeries RowDetail::*series, DType dtype, std::int64_t first_row) {
   const Partition elements = (rows.front().detail.get()->*series).elements();
   const bool is_coarse = elements.is_coarse();
@@ -59,7 +59,7 @@ Figure row_figure(std::string name, std::string title, std::string_view color_of
                             {{"type", "formula"}, {"expr", "elements"}, {"as", "element"}},
                             {{"type", "flatten"}, {"fields", {"element", "low", "high"}}}}}});
   Json scales = Json::array();  // of the rows
-  for (const StandoutRow& row : rows) {
+  for (const OutlierRow& row : rows) {
     const ColumnSummary range = range_of(row.detail.get()->*series);
     const Magnitude magnitude(greatest_of(range.min, range.max));
     const Json domain = domain_of(range.min, range.max, magnitude,
@@ -151,16 +151,15 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
                        : tooltip({{"row", "datum.row"}, {"value", "datum.median"}}));
   std::string note;
   if (is_coarse) {
-    note = concat("Line: median of up to ", bands.rows.greatest_size(), " neighboring rows",
-                  bands.rows.greatest_size() > kMostOfMedian
-                      ? concat(" (of ", kMostOfMedian, " of them)")
-                      : "",
-                  "; band: least to greatest.");
+    note = concat(
+        "Line: median of up to ", bands.rows.greatest_size(), " neighboring rows",
+        bands.rows.greatest_size() > kMaxOfMedian ? concat(" (of ", kMaxOfMedian, " of them)") : "",
+        "; band: least to greatest.");
   }
   return {std::move(name), std::move(what), note, std::move(spec)};
 }
 
-std::vector<Figure> row_figures(const std::vector<StandoutRow>& rows, const Stats& stats) {
+std::vector<Figure> row_figures(const std::vector<OutlierRow>& rows, const Stats& stats) {
   const std::int64_t first = stats.row_number(0);
   std::vector<Figure> figures;
   figures.push_back(

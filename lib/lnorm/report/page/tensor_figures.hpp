@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "lnorm/measure/picture.hpp"
+#include "lnorm/measure/report_data.hpp"
 #include "lnorm/report/page/figure.hpp"
 
 // What a tensor is before and after normalization.
@@ -14,6 +14,6 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
                       std::string_view unit, const RowBands& bands, std::int64_t first_row);
 
 // One of the rows that stand out, as x, y and softmax. The signal "selected" says which: its number among them.
-std::vector<Figure> row_figures(const std::vector<StandoutRow>& rows, const Stats& stats);
+std::vector<Figure> row_figures(const std::vector<OutlierRow>& rows, const Stats& stats);
 
 }  // namespace lnorm::page

@@ -75,17 +75,17 @@ Table summary_table(const Stats& stats) {
   return table;
 }
 
-std::string_view reason_text(Standout kind) {
+std::string_view reason_text(Outlier kind) {
   switch (kind) {
-    case Standout::first:
+    case Outlier::first:
       return "first row";
-    case Standout::largest_mean:
+    case Outlier::largest_mean:
       return "largest |mean|";
-    case Standout::largest_variance:
+    case Outlier::largest_variance:
       return "largest variance";
-    case Standout::smallest_variance:
+    case Outlier::smallest_variance:
       return "smallest variance";
-    case Standout::non_finite:
+    case Outlier::non_finite:
       break;
   }
   return "NaN or infinity";
@@ -95,22 +95,22 @@ std::string row_label(const Stats& stats, std::int64_t row) {
   return index_text(stats.row_number(row), row_shape(stats.x.shape, stats.axes));
 }
 
-Table standout_table(const TensorPicture& picture, const std::vector<StandoutRow>& rows) {
+Table outlier_table(const TensorReportData& report_data, const std::vector<OutlierRow>& rows) {
   Table table{"Rows that stand out; a click on one shows it below",
               {{"reason", true}, {"row"}, {"mean"}, {"variance"}, {"min"}, {"max"}, {"non-finite"}},
               {}};
-  for (const Standout kind : kStandouts) {
-    for (const StandoutRow& row : picture.standouts.of(kind)) {
+  for (const Outlier kind : kOutlierRows) {
+    for (const OutlierRow& row : report_data.outlier_rows.of(kind)) {
       const auto place = std::find_if(
-          rows.begin(), rows.end(), [&](const StandoutRow& other) { return other.row == row.row; });
-      const std::string label = row_label(picture.stats, row.row);
+          rows.begin(), rows.end(), [&](const OutlierRow& other) { return other.row == row.row; });
+      const std::string label = row_label(report_data.stats, row.row);
       const std::string button =
           concat(R"(<button type="button" data-row=")", place - rows.begin(), R"(" data-label=")",
                  label, R"(" aria-pressed=")", place == rows.begin() ? "true" : "false", R"(">)",
                  label, "</button>");
       const Moments& x = row.found.input;
       table.rows.push_back({{std::string(reason_text(kind))},
-                            {label, std::to_string(picture.stats.row_number(row.row)), button},
+                            {label, std::to_string(report_data.stats.row_number(row.row)), button},
                             number_cell(x.mean),
                             number_cell(x.variance),
                             number_cell(x.min),
@@ -145,9 +145,10 @@ double largest_of(const Histogram& histogram) {
 
 }  // namespace
 
-Section tensor_section(std::string id, std::string_view title, const TensorPicture& picture) {
+Section tensor_section(std::string id, std::string_view title,
+                       const TensorReportData& report_data) {
   Section section(std::move(id), title);
-  const Stats& stats = picture.stats;
+  const Stats& stats = report_data.stats;
   section.paragraph(formula_text(stats), "formula");
   if (stats.summary.rows == 0) {
     section.facts(facts_of(stats));
@@ -170,31 +171,31 @@ Section tensor_section(std::string id, std::string_view title, const TensorPictu
   figures.clear();
   const std::int64_t first = stats.row_number(0);
   figures.push_back(profile_figure("x-mean", "Mean of every row, before", "before", "mean",
-                                   picture.x_mean, first));
-  figures.push_back(
-      profile_figure("y-mean", "Mean of every row, after", "after", "mean", picture.y_mean, first));
+                                   report_data.x_mean, first));
+  figures.push_back(profile_figure("y-mean", "Mean of every row, after", "after", "mean",
+                                   report_data.y_mean, first));
   figures.push_back(profile_figure("x-std", "Standard deviation of every row, before", "before",
-                                   "std", picture.x_std, first));
+                                   "std", report_data.x_std, first));
   figures.push_back(profile_figure("y-std", "Standard deviation of every row, after", "after",
-                                   "std", picture.y_std, first));
-  if (picture.softmax) {
+                                   "std", report_data.y_std, first));
+  if (report_data.softmax) {
     figures.push_back(profile_figure("softmax", "Largest softmax of every row", "softmax",
-                                     "softmax", picture.softmax_max, first));
+                                     "softmax", report_data.softmax_max, first));
   }
   section.figures(std::move(figures));
   section.heading("Rows by elements");
-  section.figures(heat_map_figures(picture));
-  const std::vector<StandoutRow> rows = picture.standouts.once_each();
+  section.figures(heat_map_figures(report_data));
+  const std::vector<OutlierRow> rows = report_data.outlier_rows.once_each();
   section.heading("Rows that stand out");
-  section.table(standout_table(picture, rows));
+  section.table(outlier_table(report_data, rows));
   section.html(concat("<h3>Row <span class=\"selected\">",
                       escaped(row_label(stats, rows.front().row)), "</span></h3>\n"));
   section.figures(row_figures(rows, stats), Section::Layout::three);
   return section;
 }
 
-TensorLine line_of(std::string title, const TensorPicture& picture) {
-  const Stats& stats = picture.stats;
+TensorLine line_of(std::string title, const TensorReportData& report_data) {
+  const Stats& stats = report_data.stats;
   return {
       std::move(title), std::string(name(stats.x.dtype)),    to_string(stats.x.shape),
       stats.summary,    largest_of(stats.histograms->input), largest_of(stats.histograms->output)};

@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
-#include "lnorm/measure/picture.hpp"
+#include "lnorm/measure/report_data.hpp"
 #include "lnorm/report/page/page.hpp"
 
 namespace lnorm::page {
 
 // All that there is to see of one tensor. title: empty if the page has no other.
-Section tensor_section(std::string id, std::string_view title, const TensorPicture& picture);
+Section tensor_section(std::string id, std::string_view title, const TensorReportData& report_data);
 
 // A line of what tensors of a set have in common.
 struct TensorLine {
@@ -20,7 +20,7 @@ struct TensorLine {
   double largest_x = 0;  // |x| of the finite elements; NaN if there are none
   double largest_y = 0;
 };
-TensorLine line_of(std::string name, const TensorPicture& picture);
+TensorLine line_of(std::string name, const TensorReportData& report_data);
 
 // All tensors of a set along an axis, and a list of them. sections[i]: the id of the section of lines[i]; empty if it
 // has none.

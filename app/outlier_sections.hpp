@@ -9,9 +9,9 @@
 namespace lnorm::app {
 
 // The sections of a page's tensors: of many those that stand out most.
-class StandoutSections {
+class OutlierSections {
  public:
-  explicit StandoutSections(std::size_t most) : most_(most) {}
+  explicit OutlierSections(std::size_t most) : most_(most) {}
 
   // number: of the tensor, in the order of the page. rank: how much it stands out, by its first number, of equals by the
   // next one.
@@ -34,6 +34,6 @@ class StandoutSections {
 };
 
 // How many have a section unless all are asked for.
-inline constexpr std::size_t kMostSections = 50;
+inline constexpr std::size_t kMaxSections = 50;
 
 }  // namespace lnorm::app

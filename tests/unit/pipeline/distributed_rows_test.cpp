@@ -70,10 +70,10 @@ struct Setting {
   bool is_uniform = false;
   bool is_saved = false;
   bool is_rms = false;
-  bool reads_positions = true;
-  bool writes_positions = true;
+  bool reads_random_access = true;
+  bool writes_random_access = true;
   int threads = 1;
-  lnorm::GradientWishes wishes = {};
+  lnorm::RequestedGradients requested = {};
   const char* kernel = nullptr;
 };
 
@@ -109,7 +109,7 @@ Outputs gradients(const Setting& s, int count) {
     inputs.mean = mean->info;
     inputs.rstd = rstd->info;
   }
-  lnorm::GradPlan plan = lnorm::make_grad_plan(inputs, options, s.out, s.wishes);
+  lnorm::GradPlan plan = lnorm::make_grad_plan(inputs, options, s.out, s.requested);
   if (plan.rows.row_length > 0) cut_small(plan.rows, s.in_parts);
   lnorm::TensorInfo parameters = lnorm::parameter_gradient(plan.rows, nullptr, s.parameters);
   if (s.is_uniform) parameters.shape.clear();
@@ -122,27 +122,28 @@ Outputs gradients(const Setting& s, int count) {
   RankTensor dbias = unwritten(parameters);
   std::vector<int> ends(static_cast<std::size_t>(count));
   const bool is_all_received = support::on_ranks(count, [&](lnorm::Ranks& ranks) {
-    MemorySource x_source = x.source(s.reads_positions);
-    MemorySource dy_source = dy.source(s.reads_positions);
+    MemorySource x_source = x.source(s.reads_random_access);
+    MemorySource dy_source = dy.source(s.reads_random_access);
     std::optional<MemorySource> mean_source;
     std::optional<MemorySource> rstd_source;
     if (mean) mean_source.emplace(mean->info, mean->bytes, true);
     if (rstd) rstd_source.emplace(rstd->info, rstd->bytes, true);
-    RankSink dx_sink(dx, s.writes_positions);
+    RankSink dx_sink(dx, s.writes_random_access);
     RankSink dweight_sink(dweight, true);
     RankSink dbias_sink(dbias, false);
-    lnorm::run_grad({x_source, dy_source, mean_source ? &*mean_source : nullptr,
-                     rstd_source ? &*rstd_source : nullptr},
-                    plan, kernel_of(s), weight, parameters,
-                    {s.wishes.dx ? &dx_sink : nullptr, s.wishes.dweight ? &dweight_sink : nullptr,
-                     s.wishes.dbias ? &dbias_sink : nullptr},
-                    {s.threads, {}, &ranks});
+    lnorm::run_grad(
+        {x_source, dy_source, mean_source ? &*mean_source : nullptr,
+         rstd_source ? &*rstd_source : nullptr},
+        plan, kernel_of(s), weight, parameters,
+        {s.requested.dx ? &dx_sink : nullptr, s.requested.dweight ? &dweight_sink : nullptr,
+         s.requested.dbias ? &dbias_sink : nullptr},
+        {s.threads, {}, &ranks});
     ends[static_cast<std::size_t>(ranks.rank())] =
         dx_sink.ends + dweight_sink.ends + dbias_sink.ends;
   });
   CHECK(is_all_received);
   for (const int each : ends) {
-    CHECK(each == int{s.wishes.dx} + int{s.wishes.dweight} + int{s.wishes.dbias});
+    CHECK(each == int{s.requested.dx} + int{s.requested.dweight} + int{s.requested.dbias});
   }
   return {dx.bytes, dweight.bytes, dbias.bytes};
 }
@@ -161,8 +162,8 @@ Outputs long_rows(const Setting& s, int count) {
   RankTensor rstd = unwritten(numbers);
   std::vector<int> ends(static_cast<std::size_t>(count));
   const bool is_all_received = support::on_ranks(count, [&](lnorm::Ranks& ranks) {
-    MemorySource source = x.source(s.reads_positions);
-    RankSink y_sink(y, s.writes_positions);
+    MemorySource source = x.source(s.reads_random_access);
+    RankSink y_sink(y, s.writes_random_access);
     RankSink sum_sink(sum, true);
     RankSink mean_sink(mean, true);
     RankSink rstd_sink(rstd, !plan.rows_in_order());
@@ -189,8 +190,9 @@ void check(Do work, const Setting& base) {
     const Outputs expected = work(s, 1);
     for (const int count : {2, 3, 5}) {
       CAPTURE(s.c.shape, s.c.axes, s.x, s.dy, s.out, s.parameters, int(s.kind), s.in_parts,
-              s.is_uniform, s.is_saved, s.is_rms, s.reads_positions, s.writes_positions, s.threads,
-              count, s.order == MemoryOrder::fortran, s.dy_order == MemoryOrder::fortran);
+              s.is_uniform, s.is_saved, s.is_rms, s.reads_random_access, s.writes_random_access,
+              s.threads, count, s.order == MemoryOrder::fortran,
+              s.dy_order == MemoryOrder::fortran);
       const Outputs actual = work(s, count);
       for (std::size_t i = 0; i < expected.size(); ++i) {
         CAPTURE(i);
@@ -208,8 +210,8 @@ void check(Do work, const Setting& base) {
     with([&](Setting& s) { s.kind = kind; });
     with([&](Setting& s) { s.kind = kind, s.is_uniform = true; });
     with([&](Setting& s) { s.kind = kind, s.parameters = DType::float64; });
-    with([&](Setting& s) { s.kind = kind, s.wishes = {false, true, false}; });
-    with([&](Setting& s) { s.kind = kind, s.wishes = {true, false, true}; });
+    with([&](Setting& s) { s.kind = kind, s.requested = {false, true, false}; });
+    with([&](Setting& s) { s.kind = kind, s.requested = {true, false, true}; });
   }
   for (const DType dtype : {DType::float16, DType::bfloat16, DType::float64}) {
     with([&](Setting& s) { s.x = s.dy = s.out = s.parameters = dtype; });
@@ -221,8 +223,8 @@ void check(Do work, const Setting& base) {
   with([](Setting& s) { s.is_saved = true, s.order = s.dy_order = MemoryOrder::fortran; });
   with([](Setting& s) { s.is_uniform = true; });
   with([](Setting& s) { s.is_rms = true; });
-  with([](Setting& s) { s.reads_positions = false; });
-  with([](Setting& s) { s.writes_positions = false; });
+  with([](Setting& s) { s.reads_random_access = false; });
+  with([](Setting& s) { s.writes_random_access = false; });
   with([](Setting& s) { s.threads = 2; });
   with([](Setting& s) { s.kernel = "reference"; });
 }

@@ -15,16 +15,16 @@ enum class Deal {
 };
 
 // Which of several tensors a rank does. All ranks come to the same.
-class Dealing {
+class WorkDistribution {
  public:
   // bytes: of each tensor, in the order in which they are done.
-  Dealing(Ranks& ranks, Deal deal, std::span<const std::int64_t> bytes);
+  WorkDistribution(Ranks& ranks, Deal deal, std::span<const std::int64_t> bytes);
 
   // The ranks that do a tensor, if this one is among them: all of them, or it alone. Otherwise null.
   Ranks* ranks_of(std::size_t tensor) const;
 
   // A smaller tensor is not large: what ranks have to tell each other takes as long as to read it.
-  static constexpr double kLeastLarge = 4 << 20;
+  static constexpr double kMinLarge = 4 << 20;
 
  private:
   // This rank, which still hears of the failure of others.

@@ -1,4 +1,4 @@
-#include "lnorm/pipeline/crew.hpp"
+#include "lnorm/pipeline/executor.hpp"
 
 #include <atomic>
 #include <stdexcept>
@@ -10,14 +10,14 @@
 TEST_CASE("blocks begin and end in order, each in a slot of its own", "[pipeline]") {
   const int threads = GENERATE(1, 2, 3, 8);
   const std::int64_t blocks = GENERATE(0, 1, 2, 5, 1000);
-  const lnorm::Crew crew(threads, blocks);
-  CHECK(crew.slots() >= 1);
-  std::vector<std::atomic<std::int64_t>> owner(crew.slots());
+  const lnorm::Executor executor(threads, blocks);
+  CHECK(executor.slots() >= 1);
+  std::vector<std::atomic<std::int64_t>> owner(executor.slots());
   for (auto& slot : owner) slot = -1;
   std::vector<std::int64_t> begun;
   std::vector<std::int64_t> ended;
   std::atomic<int> faults = 0;
-  crew.run(
+  executor.run(
       blocks,
       [&](std::int64_t block, std::size_t slot) {
         begun.push_back(block);
@@ -46,16 +46,16 @@ TEST_CASE("the first exception of a stage comes out", "[pipeline]") {
       if (stage == this_stage && block == 7) throw std::runtime_error("block 7");
     };
   };
-  const lnorm::Crew crew(threads, 50);
-  CHECK_THROWS_AS(crew.run(50, fail_in(0), fail_in(1), fail_in(2)), std::runtime_error);
+  const lnorm::Executor executor(threads, 50);
+  CHECK_THROWS_AS(executor.run(50, fail_in(0), fail_in(1), fail_in(2)), std::runtime_error);
 }
 
 TEST_CASE("a single block is done by the caller alone", "[pipeline]") {
-  const lnorm::Crew crew(0, 1);
-  CHECK(crew.slots() == 1);
+  const lnorm::Executor executor(0, 1);
+  CHECK(executor.slots() == 1);
   const auto caller = std::this_thread::get_id();
   const auto check = [&](std::int64_t, std::size_t) {
     CHECK(std::this_thread::get_id() == caller);
   };
-  crew.run(1, check, check, check);
+  executor.run(1, check, check, check);
 }

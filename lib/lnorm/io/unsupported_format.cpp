@@ -1,4 +1,4 @@
-#include "lnorm/io/foreign_format.hpp"
+#include "lnorm/io/unsupported_format.hpp"
 
 #include <algorithm>
 #include <array>
@@ -79,15 +79,15 @@ bool is_tfrecord(std::string_view head) noexcept {
   return from_little_endian(head.substr(8, 4)) == ((crc >> 15 | crc << 17) + kMask);
 }
 
-std::optional<ForeignFormat> find_foreign_format(std::string_view head) {
+std::optional<UnsupportedFormat> find_unsupported_format(std::string_view head) {
   const auto* const found =
       is_tfrecord(head)
           ? &kTFRecord
           : std::find_if(kSignatures.begin(), kSignatures.end(),
                          [&](const Signature& s) { return head.starts_with(s.bytes); });
   if (found == kSignatures.end()) return std::nullopt;
-  return ForeignFormat{std::string(found->what),
-                       found->python.empty() ? "" : concat("in Python: ", found->python)};
+  return UnsupportedFormat{std::string(found->what),
+                           found->python.empty() ? "" : concat("in Python: ", found->python)};
 }
 
 }  // namespace lnorm

@@ -5,23 +5,23 @@
 #include <vector>
 
 #include "lnorm/measure/heat_map.hpp"
+#include "lnorm/measure/outlier_rows.hpp"
 #include "lnorm/measure/row_bands.hpp"
-#include "lnorm/measure/standout_rows.hpp"
 #include "lnorm/measure/stats.hpp"
 
 // What there is to look at in a tensor, and in what normalization makes of it.
 namespace lnorm {
 
 // How much of it a page has room for.
-struct PictureSize {
+struct ReportDataSize {
   std::int64_t grid_rows = 96;  // of heat maps
   std::int64_t grid_columns = 128;
-  std::int64_t bands = 600;   // along the rows
-  std::int64_t points = 384;  // along a row
-  std::size_t standouts = 5;  // of each kind
+  std::int64_t bands = 600;      // along the rows
+  std::int64_t points = 384;     // along a row
+  std::size_t outlier_rows = 5;  // of each kind
 };
 
-struct TensorPicture {
+struct TensorReportData {
   Stats stats;
   bool softmax = false;  // whether the stats have it
   HeatMap x;
@@ -32,7 +32,7 @@ struct TensorPicture {
   RowBands y_mean;
   RowBands y_std;
   RowBands softmax_max;  // with softmax alone
-  StandoutRows standouts;
+  OutlierRows outlier_rows;
 };
 
 }  // namespace lnorm

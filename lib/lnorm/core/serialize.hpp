@@ -12,9 +12,9 @@
 // Values as bytes, for another process of the same program on a machine of the same kind. A class that is more than plain
 // numbers names its members once, for both ways:
 //
-//   template <class Archive> void carry(Archive& archive) { archive(count, values); }
+//   template <class Archive> void serialize(Archive& archive) { archive(count, values); }
 //
-// Archive is Packer or Unpacker.
+// Archive is Serializer or Deserializer.
 namespace lnorm {
 
 namespace detail {
@@ -30,7 +30,7 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 
 template <class T, class Archive>
 concept Carried = requires(T& value, Archive& archive) {
-  value.carry(archive);
+  value.serialize(archive);
 };
 
 template <class T>
@@ -38,7 +38,7 @@ inline constexpr bool is_plain = std::is_trivially_copyable_v<T> && !std::is_poi
 
 }  // namespace detail
 
-class Packer {
+class Serializer {
  public:
   static constexpr bool kTakes = false;  // values
 
@@ -52,8 +52,8 @@ class Packer {
  private:
   template <class T>
   void add(T& value) {
-    if constexpr (detail::Carried<T, Packer>) {
-      value.carry(*this);
+    if constexpr (detail::Carried<T, Serializer>) {
+      value.serialize(*this);
     } else if constexpr (detail::is_vector<T> || std::is_same_v<T, std::string>) {
       add_size(value.size());
       add_all(value);
@@ -69,7 +69,7 @@ class Packer {
   template <class T>
   void add_all(T& values) {
     using Item = typename T::value_type;
-    if constexpr (detail::is_plain<Item> && !detail::Carried<Item, Packer> &&
+    if constexpr (detail::is_plain<Item> && !detail::Carried<Item, Serializer> &&
                   !detail::is_optional<Item>) {
       add_bytes(values.data(), values.size() * sizeof(Item));
     } else {
@@ -86,11 +86,11 @@ class Packer {
 };
 
 // The same values in the same order.
-class Unpacker {
+class Deserializer {
  public:
   static constexpr bool kTakes = true;
 
-  explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
+  explicit Deserializer(std::string_view bytes) : bytes_(bytes) {}
 
   template <class... Values>
   void operator()(Values&... values) {
@@ -100,8 +100,8 @@ class Unpacker {
  private:
   template <class T>
   void take(T& value) {
-    if constexpr (detail::Carried<T, Unpacker>) {
-      value.carry(*this);
+    if constexpr (detail::Carried<T, Deserializer>) {
+      value.serialize(*this);
     } else if constexpr (detail::is_vector<T> || std::is_same_v<T, std::string>) {
       value.resize(take_size());
       take_all(value);
@@ -117,7 +117,7 @@ class Unpacker {
   template <class T>
   void take_all(T& values) {
     using Item = typename T::value_type;
-    if constexpr (detail::is_plain<Item> && !detail::Carried<Item, Unpacker> &&
+    if constexpr (detail::is_plain<Item> && !detail::Carried<Item, Deserializer> &&
                   !detail::is_optional<Item>) {
       take_bytes(values.data(), values.size() * sizeof(Item));
     } else {
@@ -140,15 +140,15 @@ class Unpacker {
 };
 
 template <class... Values>
-std::string pack(Values&... values) {
-  Packer packer;
+std::string serialize(Values&... values) {
+  Serializer packer;
   packer(values...);
   return packer.take();
 }
 
 template <class... Values>
-void unpack(std::string_view bytes, Values&... values) {
-  Unpacker unpacker(bytes);
+void deserialize(std::string_view bytes, Values&... values) {
+  Deserializer unpacker(bytes);
   unpacker(values...);
 }
 

@@ -20,10 +20,10 @@ struct RunOptions {
 };
 
 // The threads of a loop: as many as have work, and as memory allows.
-class Crew {
+class Executor {
  public:
   // block_bytes: what a block under way takes, if that is much.
-  Crew(int threads, std::int64_t blocks, std::int64_t block_bytes = 0);
+  Executor(int threads, std::int64_t blocks, std::int64_t block_bytes = 0);
 
   int threads() const noexcept { return threads_; }
 
@@ -42,7 +42,7 @@ class Crew {
   std::size_t slots_;
 };
 
-// Parts, or tiles, by a crew of that many threads, or fewer.
+// Parts, or tiles, by a executor of that many threads, or fewer.
 InParallel in_parallel(int threads);
 ForEachTile for_each_tile(int threads);
 

@@ -17,14 +17,14 @@ std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std
 
 // A tensor that an option names beside each input: a file or a member of one; for several inputs with {}, {1} in its
 // name.
-class Companion {
+class AuxiliaryInput {
  public:
   using ParseLiteral = std::unique_ptr<TensorSource> (*)(const std::string& option,
                                                          const std::string& text);
 
   // as: for a file whose dtype it can be. parse: takes what may stand in the place of a name, where that may be.
-  Companion(std::string option, std::string word, std::optional<DType> as,
-            ParseLiteral parse = nullptr)
+  AuxiliaryInput(std::string option, std::string word, std::optional<DType> as,
+                 ParseLiteral parse = nullptr)
       : option_(std::move(option)),
         word_(std::move(word)),
         parse_(parse),
@@ -63,7 +63,7 @@ class Companion {
 
 // Calls check. Of many tensors it is this one that companions do not fit: what is thrown names it then.
 template <class Check>
-void check_companions(const TensorInfo& x, const InputName& name, Check check) {
+void check_auxiliary_inputs(const TensorInfo& x, const InputName& name, Check check) {
   try {
     check();
   } catch (const SystemError&) {

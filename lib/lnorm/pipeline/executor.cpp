@@ -1,4 +1,4 @@
-#include "lnorm/pipeline/crew.hpp"
+#include "lnorm/pipeline/executor.hpp"
 
 #include <tbb/global_control.h>
 #include <tbb/info.h>
@@ -14,24 +14,25 @@ namespace {
 
 // Large blocks are fewer: what they may take together.
 constexpr std::int64_t kLargeBlock = std::int64_t{2} << 20;
-constexpr std::int64_t kMostBytes = std::int64_t{72} << 20;
+constexpr std::int64_t kMaxBytes = std::int64_t{72} << 20;
 
 int useful_threads(int threads, std::int64_t blocks, std::int64_t block_bytes) {
   if (blocks <= 1) return 1;
   if (threads == 0) threads = tbb::info::default_concurrency();
-  if (block_bytes >= kLargeBlock) blocks = std::min(blocks, kMostBytes / block_bytes);
+  if (block_bytes >= kLargeBlock) blocks = std::min(blocks, kMaxBytes / block_bytes);
   return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, threads));
 }
 
 }  // namespace
 
-Crew::Crew(int threads, std::int64_t blocks, std::int64_t block_bytes)
+Executor::Executor(int threads, std::int64_t blocks, std::int64_t block_bytes)
     : threads_(useful_threads(threads, blocks, block_bytes)),
       // One to work on for every thread, and as many that wait for their turn to begin or end.
       slots_(static_cast<std::size_t>(threads_) *
              (threads_ == 1 || block_bytes >= kLargeBlock ? 1 : 2)) {}
 
-void Crew::run(std::int64_t blocks, const Stage& begin, const Stage& work, const Stage& end) const {
+void Executor::run(std::int64_t blocks, const Stage& begin, const Stage& work,
+                   const Stage& end) const {
   if (threads_ == 1) {
     for (std::int64_t block = 0; block < blocks; ++block) {
       if (begin) begin(block, 0);
@@ -73,20 +74,21 @@ void Crew::run(std::int64_t blocks, const Stage& begin, const Stage& work, const
 
 InParallel in_parallel(int threads) {
   return [threads](std::int64_t parts, const std::function<void(std::int64_t)>& work) {
-    Crew(threads, parts).run(parts, {}, [&](std::int64_t part, std::size_t) { work(part); }, {});
+    Executor(threads, parts)
+        .run(parts, {}, [&](std::int64_t part, std::size_t) { work(part); }, {});
   };
 }
 
 ForEachTile for_each_tile(int threads) {
   return
       [threads](std::int64_t tiles, std::int64_t bytes, const TileWork& work, const TileWork& end) {
-        const Crew crew(threads, tiles, bytes);
-        std::vector<TileRoom> rooms(crew.slots());
-        const auto in_room = [&rooms](const TileWork& stage) -> Crew::Stage {
+        const Executor executor(threads, tiles, bytes);
+        std::vector<TileBuffer> buffers(executor.slots());
+        const auto in_room = [&buffers](const TileWork& stage) -> Executor::Stage {
           if (!stage) return {};
-          return [&](std::int64_t number, std::size_t slot) { stage(number, rooms[slot]); };
+          return [&](std::int64_t number, std::size_t slot) { stage(number, buffers[slot]); };
         };
-        crew.run(tiles, {}, in_room(work), in_room(end));
+        executor.run(tiles, {}, in_room(work), in_room(end));
       };
 }
 

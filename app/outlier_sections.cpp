@@ -1,11 +1,11 @@
-#include "standout_sections.hpp"
+#include "outlier_sections.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace lnorm::app {
 
-void StandoutSections::add(std::size_t number, std::vector<double> rank, page::Section section) {
+void OutlierSections::add(std::size_t number, std::vector<double> rank, page::Section section) {
   kept_.push_back({number, std::move(rank), std::move(section)});
   if (kept_.size() <= most_) return;
   kept_.erase(std::min_element(kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) {
@@ -13,13 +13,13 @@ void StandoutSections::add(std::size_t number, std::vector<double> rank, page::S
   }));
 }
 
-std::vector<std::string> StandoutSections::ids(std::size_t count) const {
+std::vector<std::string> OutlierSections::ids(std::size_t count) const {
   std::vector<std::string> result(count);
   for (const Kept& kept : kept_) result[kept.number] = kept.section.id();
   return result;
 }
 
-std::vector<page::Section> StandoutSections::take() {
+std::vector<page::Section> OutlierSections::take() {
   std::sort(kept_.begin(), kept_.end(),
             [](const Kept& a, const Kept& b) { return a.number < b.number; });
   std::vector<page::Section> result;

@@ -1,4 +1,4 @@
-#include "lnorm/pipeline/dealing.hpp"
+#include "lnorm/pipeline/work_distribution.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace {
 
 using lnorm::Deal;
-using lnorm::Dealing;
+using lnorm::WorkDistribution;
 
 constexpr std::int64_t kMebibyte = 1 << 20;
 
@@ -17,7 +17,7 @@ constexpr std::int64_t kMebibyte = 1 << 20;
 std::vector<int> owners(int count, Deal deal, const std::vector<std::int64_t>& bytes) {
   std::vector<std::vector<int>> of_ranks(static_cast<std::size_t>(count));
   support::on_ranks(count, [&](lnorm::Ranks& ranks) {
-    const Dealing dealing(ranks, deal, bytes);
+    const WorkDistribution dealing(ranks, deal, bytes);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const lnorm::Ranks* const found = dealing.ranks_of(i);
       of_ranks[static_cast<std::size_t>(ranks.rank())].push_back(found == nullptr  ? 0

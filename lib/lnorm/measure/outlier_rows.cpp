@@ -1,25 +1,25 @@
-#include "lnorm/measure/standout_rows.hpp"
+#include "lnorm/measure/outlier_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace lnorm {
 
-std::optional<double> score(Standout kind, std::int64_t row, const StatsRow& found) {
+std::optional<double> score(Outlier kind, std::int64_t row, const StatsRow& found) {
   const Moments& x = found.input;
   const auto if_number = [](double value) {
     return std::isnan(value) ? std::nullopt : std::optional(value);
   };
   switch (kind) {
-    case Standout::first:
+    case Outlier::first:
       return row == 0 ? std::optional(0.0) : std::nullopt;
-    case Standout::largest_mean:
+    case Outlier::largest_mean:
       return if_number(std::fabs(x.mean));
-    case Standout::largest_variance:
+    case Outlier::largest_variance:
       return if_number(x.variance);
-    case Standout::smallest_variance:
+    case Outlier::smallest_variance:
       return if_number(-x.variance);
-    case Standout::non_finite:
+    case Outlier::non_finite:
       break;
   }
   // What the output alone has comes after what the input has.
@@ -28,33 +28,33 @@ std::optional<double> score(Standout kind, std::int64_t row, const StatsRow& fou
   return {};
 }
 
-StandoutRows::StandoutRows(std::size_t each, std::int64_t rows)
+OutlierRows::OutlierRows(std::size_t each, std::int64_t rows)
     : each_(each),
       of_few_(std::min(each, static_cast<std::size_t>(std::max<std::int64_t>(1, rows / 4)))) {}
 
-StandoutRows StandoutRows::empty_copy() const {
-  StandoutRows copy;
+OutlierRows OutlierRows::empty_copy() const {
+  OutlierRows copy;
   copy.each_ = each_;
   copy.of_few_ = of_few_;
   return copy;
 }
 
-std::size_t StandoutRows::most(Standout kind) const noexcept {
-  return kind == Standout::first ? 1 : kind == Standout::non_finite ? each_ : of_few_;
+std::size_t OutlierRows::most(Outlier kind) const noexcept {
+  return kind == Outlier::first ? 1 : kind == Outlier::non_finite ? each_ : of_few_;
 }
 
-bool StandoutRows::takes(Standout kind, double score) const {
-  const std::vector<StandoutRow>& list = of(kind);
+bool OutlierRows::takes(Outlier kind, double score) const {
+  const std::vector<OutlierRow>& list = of(kind);
   if (list.size() < most(kind)) return true;
   return score > *lnorm::score(kind, list.back().row, list.back().found);
 }
 
-void StandoutRows::add(const StandoutRow& row) {
-  for (const Standout kind : kStandouts) {
+void OutlierRows::add(const OutlierRow& row) {
+  for (const Outlier kind : kOutlierRows) {
     const auto here = score(kind, row.row, row.found);
     if (!here || !takes(kind, *here)) continue;
-    std::vector<StandoutRow>& list = lists_[index(kind)];
-    const auto place = std::find_if(list.begin(), list.end(), [&](const StandoutRow& other) {
+    std::vector<OutlierRow>& list = lists_[index(kind)];
+    const auto place = std::find_if(list.begin(), list.end(), [&](const OutlierRow& other) {
       return *score(kind, other.row, other.found) < *here;
     });
     list.insert(place, row);
@@ -62,12 +62,12 @@ void StandoutRows::add(const StandoutRow& row) {
   }
 }
 
-std::vector<StandoutRow> StandoutRows::once_each() const {
-  std::vector<StandoutRow> rows;
-  for (const std::vector<StandoutRow>& list : lists_) {
-    for (const StandoutRow& row : list) {
+std::vector<OutlierRow> OutlierRows::once_each() const {
+  std::vector<OutlierRow> rows;
+  for (const std::vector<OutlierRow>& list : lists_) {
+    for (const OutlierRow& row : list) {
       const bool is_new = std::none_of(
-          rows.begin(), rows.end(), [&](const StandoutRow& other) { return other.row == row.row; });
+          rows.begin(), rows.end(), [&](const OutlierRow& other) { return other.row == row.row; });
       if (is_new) rows.push_back(row);
     }
   }

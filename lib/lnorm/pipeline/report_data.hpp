@@ -3,42 +3,42 @@
 #include <array>
 #include <atomic>
 
-#include "lnorm/measure/picture.hpp"
+#include "lnorm/measure/report_data.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "lnorm/pipeline/stats.hpp"
 
 namespace lnorm {
 
-// Measures what StatsObserver does, histograms among it, and draws the picture. Memory does not grow with the
+// Measures what StatsObserver does, histograms among it, and draws the report_data. Memory does not grow with the
 // tensor. The result does not depend on the number of threads.
-class PictureObserver final : public RowObserver {
+class ReportDataObserver final : public RowObserver {
  public:
   // softmax: as of StatsObserver.
-  PictureObserver(const Plan& plan, const PictureSize& size, bool softmax);
+  ReportDataObserver(const Plan& plan, const ReportDataSize& size, bool softmax);
 
   BlockFindings examine(const RowBlock& block) const override;
   void see(const RowBlock& block, const BlockFindings& findings) override;
   void finish() override { stats_.finish(); }
 
   // Follows the loop. As of StatsObserver::stats.
-  TensorPicture picture(const TensorInfo& x) const;
+  TensorReportData report_data(const TensorInfo& x) const;
 
  private:
   struct Findings;
 
   // Those of a block that may stand out, in order.
-  std::vector<StandoutRow> standouts(const RowBlock& block, const StatsBlock& rows) const;
+  std::vector<OutlierRow> outlier_rows(const RowBlock& block, const StatsBlock& rows) const;
   RowDetail detail(const RowBlock& block, std::int64_t row, const StatsRow& found) const;
 
-  PictureSize size_;
+  ReportDataSize size_;
   bool softmax_;
   StatsObserver stats_;
   HeatMap x_;
   HeatMap y_;
   Partition points_;
-  StandoutRows standouts_;
+  OutlierRows outlier_rows_;
   // What a row must exceed to stand out, by kind.
-  std::array<std::atomic<double>, kStandouts.size()> least_;
+  std::array<std::atomic<double>, kOutlierRows.size()> least_;
 };
 
 }  // namespace lnorm

@@ -1,4 +1,4 @@
-#include "companion.hpp"
+#include "auxiliary_input.hpp"
 
 #include <cmath>
 #include <string_view>
@@ -36,7 +36,7 @@ std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std
   }
 }
 
-bool Companion::find(const InputName& name) {
+bool AuxiliaryInput::find(const InputName& name) {
   std::string word = word_;
   if (has_placeholder(word) && !os::status(word)) {
     word = substitute(word, name.name, name.captures, option_);
@@ -65,7 +65,7 @@ bool Companion::find(const InputName& name) {
   return true;
 }
 
-std::unique_ptr<TensorSource> Companion::open() {
+std::unique_ptr<TensorSource> AuxiliaryInput::open() {
   // A file of one tensor gives it once.
   if (std::exchange(was_opened_, true) && latest_->set->is_pipe()) {
     latest_ = finder_.find(latest_word_);
@@ -73,11 +73,11 @@ std::unique_ptr<TensorSource> Companion::open() {
   return latest_->set->open(latest_->index);
 }
 
-bool Companion::is_read_once() const noexcept {
+bool AuxiliaryInput::is_read_once() const noexcept {
   return is_standard_input(word_) && !has_placeholder(word_);
 }
 
-void Companion::finish() const {
+void AuxiliaryInput::finish() const {
   // The rest of a pipe is for the next one, if the word stands for several.
   if (!has_placeholder(word_)) latest_->set->finish();
 }

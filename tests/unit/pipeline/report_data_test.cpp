@@ -1,4 +1,4 @@
-#include "lnorm/pipeline/picture.hpp"
+#include "lnorm/pipeline/report_data.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,8 @@
 namespace {
 
 using lnorm::DType;
-using lnorm::Standout;
-using lnorm::TensorPicture;
+using lnorm::Outlier;
+using lnorm::TensorReportData;
 
 constexpr std::int64_t kRows = 301;
 constexpr std::int64_t kLength = 53;
@@ -29,55 +29,56 @@ std::vector<float> elements() {
   return values;
 }
 
-TensorPicture picture_of(std::vector<float> values, int threads, std::int64_t block,
-                         const lnorm::PictureSize& size = {}) {
+TensorReportData report_data_of(std::vector<float> values, int threads, std::int64_t block,
+                                const lnorm::ReportDataSize& size = {}) {
   const auto bytes = std::as_bytes(std::span(values));
   const lnorm::TensorInfo info{"x", DType::float32, {kRows, kLength}};
   MemorySource source(info, {bytes.begin(), bytes.end()});
   lnorm::Plan plan = lnorm::make_plan(info, {}, {}, {.whole = true, .ordered = true});
   plan.route.rows = block;
-  lnorm::PictureObserver observer(plan, size, true);
+  lnorm::ReportDataObserver observer(plan, size, true);
   lnorm::RowObserver* const observers[] = {&observer};
   const auto normalize = [](const lnorm::RowsIn& x, const lnorm::RowsOut& y,
                             const lnorm::MeanAndRstd& stats) {
     lnorm::kernels().front().layer_norm(x, y, {}, {}, stats);
   };
   lnorm::run(source, plan, normalize, observers, nullptr, {threads, {}});
-  return observer.picture(info);
+  return observer.report_data(info);
 }
 
-std::vector<std::int64_t> rows_of(const TensorPicture& picture, Standout kind) {
+std::vector<std::int64_t> rows_of(const TensorReportData& report_data, Outlier kind) {
   std::vector<std::int64_t> rows;
-  for (const lnorm::StandoutRow& row : picture.standouts.of(kind)) rows.push_back(row.row);
+  for (const lnorm::OutlierRow& row : report_data.outlier_rows.of(kind)) rows.push_back(row.row);
   return rows;
 }
 
 }  // namespace
 
-TEST_CASE("a picture does not depend on threads and blocks", "[pipeline]") {
-  const TensorPicture one = picture_of(elements(), 1, 4);
+TEST_CASE("a report_data does not depend on threads and blocks", "[pipeline]") {
+  const TensorReportData one = report_data_of(elements(), 1, 4);
   for (const auto& [threads, block] : {std::pair{4, 4}, {3, 4}}) {
-    const TensorPicture other = picture_of(elements(), threads, block);
+    const TensorReportData other = report_data_of(elements(), threads, block);
     for (std::int64_t r = 0; r < one.x.rows().parts; ++r) {
       for (std::int64_t c = 0; c < one.x.columns().parts; ++c) {
         REQUIRE(one.x.mean(r, c) == other.x.mean(r, c));
         REQUIRE(one.y.mean(r, c) == other.y.mean(r, c));
       }
     }
-    for (const Standout kind : lnorm::kStandouts)
+    for (const Outlier kind : lnorm::kOutlierRows)
       REQUIRE(rows_of(one, kind) == rows_of(other, kind));
   }
-  const TensorPicture large = picture_of(elements(), 2, 100);
-  for (const Standout kind : lnorm::kStandouts) REQUIRE(rows_of(one, kind) == rows_of(large, kind));
+  const TensorReportData large = report_data_of(elements(), 2, 100);
+  for (const Outlier kind : lnorm::kOutlierRows)
+    REQUIRE(rows_of(one, kind) == rows_of(large, kind));
 }
 
-TEST_CASE("the rows of a picture that stand out are those of all rows", "[pipeline]") {
-  const TensorPicture picture = picture_of(elements(), 3, 5);
+TEST_CASE("the rows of a report_data that stand out are those of all rows", "[pipeline]") {
+  const TensorReportData report_data = report_data_of(elements(), 3, 5);
   std::vector<lnorm::StatsRow> rows;
-  picture.stats.each_row(0, picture.stats.summary.rows,
-                         [&](const lnorm::StatsRow& row) { rows.push_back(row); });
+  report_data.stats.each_row(0, report_data.stats.summary.rows,
+                             [&](const lnorm::StatsRow& row) { rows.push_back(row); });
   REQUIRE(std::ssize(rows) == kRows);
-  for (const Standout kind : lnorm::kStandouts) {
+  for (const Outlier kind : lnorm::kOutlierRows) {
     std::vector<std::int64_t> expected;
     for (std::int64_t r = 0; r < kRows; ++r) {
       if (lnorm::score(kind, r, rows[static_cast<std::size_t>(r)])) expected.push_back(r);
@@ -87,17 +88,17 @@ TEST_CASE("the rows of a picture that stand out are those of all rows", "[pipeli
              *lnorm::score(kind, b, rows[static_cast<std::size_t>(b)]);
     });
     expected.resize(std::min<std::size_t>(expected.size(), 5));
-    CHECK(rows_of(picture, kind) == expected);
+    CHECK(rows_of(report_data, kind) == expected);
   }
 }
 
 TEST_CASE("the detail of a row has its elements, or the ends of neighbors", "[pipeline]") {
   const std::vector<float> values = elements();
   for (const std::int64_t points : {7, 53, 100}) {
-    lnorm::PictureSize size;
+    lnorm::ReportDataSize size;
     size.points = points;
-    const TensorPicture picture = picture_of(values, 2, 10, size);
-    for (const lnorm::StandoutRow& row : picture.standouts.of(Standout::largest_variance)) {
+    const TensorReportData report_data = report_data_of(values, 2, 10, size);
+    for (const lnorm::OutlierRow& row : report_data.outlier_rows.of(Outlier::largest_variance)) {
       const lnorm::RowSeries& x = row.detail->x;
       REQUIRE(std::ssize(x.points()) == std::min(points, kLength));
       for (std::int64_t p = 0; p < x.elements().parts; ++p) {

@@ -1,4 +1,4 @@
-#include "lnorm/pipeline/picture.hpp"
+#include "lnorm/pipeline/report_data.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -83,26 +83,26 @@ RowSeries softmax_of_ends(const RowsIn& x, const RowSeries& ends) {
 
 }  // namespace
 
-struct PictureObserver::Findings {
+struct ReportDataObserver::Findings {
   BlockFindings stats;
   HeatMap::Part x;
   HeatMap::Part y;
-  std::vector<StandoutRow> standouts;
+  std::vector<OutlierRow> outlier_rows;
 };
 
-PictureObserver::PictureObserver(const Plan& plan, const PictureSize& size, bool softmax)
+ReportDataObserver::ReportDataObserver(const Plan& plan, const ReportDataSize& size, bool softmax)
     : size_(size),
       softmax_(softmax),
       stats_(plan, {.softmax = softmax, .histograms = true}),
       x_({plan.rows, size.grid_rows}, {plan.row_length, size.grid_columns}),
       y_(x_),
       points_(plan.row_length, size.points),
-      standouts_(size.standouts, plan.rows) {
+      outlier_rows_(size.outlier_rows, plan.rows) {
   for (std::atomic<double>& least : least_) least = -std::numeric_limits<double>::infinity();
 }
 
-RowDetail PictureObserver::detail(const RowBlock& block, std::int64_t row,
-                                  const StatsRow& found) const {
+RowDetail ReportDataObserver::detail(const RowBlock& block, std::int64_t row,
+                                     const StatsRow& found) const {
   const RowsIn x = row_of(block.x, row);
   const RowsIn y = row_of(output_rows(block), row);
   RowDetail detail{series_of(x, points_), series_of(y, points_), {}};
@@ -111,60 +111,62 @@ RowDetail PictureObserver::detail(const RowBlock& block, std::int64_t row,
   return detail;
 }
 
-std::vector<StandoutRow> PictureObserver::standouts(const RowBlock& block,
-                                                    const StatsBlock& rows) const {
-  StandoutRows here = standouts_.empty_copy();
+std::vector<OutlierRow> ReportDataObserver::outlier_rows(const RowBlock& block,
+                                                         const StatsBlock& rows) const {
+  OutlierRows here = outlier_rows_.empty_copy();
   for (std::size_t r = 0; r < rows.rows(); ++r) {
     const std::int64_t row = block.first_row + static_cast<std::int64_t>(r);
     const StatsRow found_row = rows.row(r);
-    const bool stands_out = std::any_of(kStandouts.begin(), kStandouts.end(), [&](Standout kind) {
-      const auto found = score(kind, row, found_row);
-      return found && *found > least_[static_cast<std::size_t>(kind)] && here.takes(kind, *found);
-    });
+    const bool stands_out =
+        std::any_of(kOutlierRows.begin(), kOutlierRows.end(), [&](Outlier kind) {
+          const auto found = score(kind, row, found_row);
+          return found && *found > least_[static_cast<std::size_t>(kind)] &&
+                 here.takes(kind, *found);
+        });
     if (stands_out) here.add({row, found_row, nullptr});
   }
-  std::vector<StandoutRow> found = here.once_each();
+  std::vector<OutlierRow> found = here.once_each();
   std::sort(found.begin(), found.end(),
-            [](const StandoutRow& a, const StandoutRow& b) { return a.row < b.row; });
-  for (StandoutRow& row : found) {
+            [](const OutlierRow& a, const OutlierRow& b) { return a.row < b.row; });
+  for (OutlierRow& row : found) {
     row.detail =
         std::make_shared<const RowDetail>(detail(block, row.row - block.first_row, row.found));
   }
   return found;
 }
 
-BlockFindings PictureObserver::examine(const RowBlock& block) const {
+BlockFindings ReportDataObserver::examine(const RowBlock& block) const {
   Findings findings{stats_.examine(block),
                     x_.part(block.first_row, block.x.rows),
                     y_.part(block.first_row, block.x.rows),
                     {}};
   add_rows(block.x, block.first_row, findings.x);
   add_rows(output_rows(block), block.first_row, findings.y);
-  findings.standouts =
-      standouts(block, std::any_cast<const StatsObserver::Findings&>(findings.stats).rows);
+  findings.outlier_rows =
+      outlier_rows(block, std::any_cast<const StatsObserver::Findings&>(findings.stats).rows);
   return findings;
 }
 
-void PictureObserver::see(const RowBlock& block, const BlockFindings& findings) {
+void ReportDataObserver::see(const RowBlock& block, const BlockFindings& findings) {
   const auto& found = std::any_cast<const Findings&>(findings);
   stats_.see(block, found.stats);
   x_.add(found.x);
   y_.add(found.y);
-  for (const StandoutRow& row : found.standouts) standouts_.add(row);
-  for (const Standout kind : kStandouts) {
-    const std::vector<StandoutRow>& list = standouts_.of(kind);
-    if (list.size() < standouts_.most(kind)) continue;
+  for (const OutlierRow& row : found.outlier_rows) outlier_rows_.add(row);
+  for (const Outlier kind : kOutlierRows) {
+    const std::vector<OutlierRow>& list = outlier_rows_.of(kind);
+    if (list.size() < outlier_rows_.most(kind)) continue;
     least_[static_cast<std::size_t>(kind)] = *score(kind, list.back().row, list.back().found);
   }
 }
 
-TensorPicture PictureObserver::picture(const TensorInfo& x) const {
-  TensorPicture result;
+TensorReportData ReportDataObserver::report_data(const TensorInfo& x) const {
+  TensorReportData result;
   result.stats = stats_.stats(x);
   result.softmax = softmax_;
   result.x = x_;
   result.y = y_;
-  result.standouts = standouts_;
+  result.outlier_rows = outlier_rows_;
   std::vector<RowValue> values{
       [](const StatsRow& row) { return row.input.mean; },
       [](const StatsRow& row) { return std::sqrt(row.input.variance); },

@@ -5,10 +5,10 @@
 namespace lnorm::app {
 
 // Writes "lnorm: message" to standard error.
-void tell(std::string_view message);
+void print_note(std::string_view message);
 
 // The same, and a second line with the hint if there is one.
 // Returns the exit status of work that could not be done.
-int complain(std::string_view message, std::string_view hint = {});
+int print_error(std::string_view message, std::string_view hint = {});
 
 }  // namespace lnorm::app
