@@ -8,7 +8,7 @@
 
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/double_double.hpp"
-#include "lnorm/core/float_format.hpp"
+#include "lnorm/core/dtype_table.hpp"
 
 namespace lnorm {
 

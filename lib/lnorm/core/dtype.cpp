@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "lnorm/core/dtype_table.hpp"
+
 namespace lnorm {
 
 namespace {
-
-// In the order of DType, of those that files have.
-constexpr std::array<std::string_view, 15> kNames{
-    "bool",   "int8",          "int16",       "int32",   "int64",    "uint8",   "uint16", "uint32",
-    "uint64", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"};
-static_assert(kNames.size() == static_cast<std::size_t>(DType::float64) + 1);
 
 // As PyTorch, NumPy, C and people call them.
 constexpr std::array<std::pair<std::string_view, DType>, 13> kSynonyms{{{"f16", DType::float16},
@@ -30,27 +26,23 @@ constexpr std::array<std::pair<std::string_view, DType>, 13> kSynonyms{{{"f16", 
 
 }  // namespace
 
-std::string_view name(DType dtype) {
-  if (dtype == DType::float64_pair) return "float64_pair";
-  return kNames[static_cast<std::size_t>(dtype)];
-}
+std::string_view name(DType dtype) { return dtype_row(dtype).name; }
 
 std::optional<DType> parse_dtype(std::string_view name) {
   for (const auto& [synonym, dtype] : kSynonyms) {
     if (name == synonym) return dtype;
   }
-  const auto* const found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<DType>(found - kNames.begin());
+  const auto* const found = std::find_if(kDTypes.begin(), kDTypes.end(),
+                                         [&](const DTypeRow& row) { return row.name == name; });
+  // No file has a pair.
+  if (found == kDTypes.end() || found->dtype == DType::float64_pair) return std::nullopt;
+  return found->dtype;
 }
 
-std::size_t item_size(DType dtype) {
-  if (dtype == DType::float64_pair) return 2 * sizeof(double);
-  return visit(dtype, [](auto element) { return sizeof(element); });
-}
+std::size_t item_size(DType dtype) { return dtype_row(dtype).size; }
 
-bool is_floating(DType dtype) { return dtype >= DType::float8_e4m3fn; }
+bool is_floating(DType dtype) { return dtype_row(dtype).kind == DTypeKind::floating; }
 
-bool is_float8(DType dtype) { return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2; }
+bool is_float8(DType dtype) { return is_floating(dtype) && item_size(dtype) == 1; }
 
 }  // namespace lnorm

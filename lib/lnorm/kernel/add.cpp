@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "lnorm/core/chunk.hpp"
-#include "lnorm/core/float_format.hpp"
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/kernel/dyadic.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/layer_norm.hpp"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "lnorm/core/float_format.hpp"
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/statistics.hpp"
 

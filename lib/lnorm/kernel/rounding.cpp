@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "lnorm/core/float_format.hpp"
+#include "lnorm/core/dtype_table.hpp"
 
 namespace lnorm {
 

@@ -3,34 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "lnorm/core/dtype_table.hpp"
+
 namespace lnorm {
 
-namespace {
-
-Tolerance default_tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::float8_e4m3fn:  // torch.testing has none: an ulp of 1
-      return {0.125, 1e-5};
-    case DType::float8_e5m2:
-      return {0.25, 1e-5};
-    case DType::bfloat16:
-      return {1.6e-2, 1e-5};
-    case DType::float16:
-      return {1e-3, 1e-5};
-    case DType::float32:
-      return {1.3e-6, 1e-5};
-    case DType::float64:
-      return {1e-7, 1e-7};
-    default:
-      return {0, 0};
-  }
-}
-
-}  // namespace
-
 Tolerance default_tolerance(DType actual, DType expected) {
-  const Tolerance a = default_tolerance(actual);
-  const Tolerance b = default_tolerance(expected);
+  const DTypeRow& a = dtype_row(actual);
+  const DTypeRow& b = dtype_row(expected);
   return {std::max(a.rtol, b.rtol), std::max(a.atol, b.atol)};
 }
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "lnorm/core/float_format.hpp"
+#include "lnorm/core/dtype_table.hpp"
 
 namespace lnorm {
 
@@ -166,19 +166,13 @@ double sum_of_squares(const std::byte* data, std::int64_t count) {
 // Nothing for dtypes whose elements are decoded first.
 std::optional<double> sum_of_squares(const RawElements& elements) {
   const auto [data, count, dtype, byte_order] = elements;
-  if (byte_order != std::endian::native) return std::nullopt;
-  switch (dtype) {
-    case DType::float16:
-      return sum_of_squares<Float16>(data, count);
-    case DType::bfloat16:
-      return sum_of_squares<BFloat16>(data, count);
-    case DType::float32:
-      return sum_of_squares<float>(data, count);
-    case DType::float64:
-      return sum_of_squares<double>(data, count);
-    default:
-      return std::nullopt;
-  }
+  if (byte_order != std::endian::native || dtype == DType::float64_pair) return std::nullopt;
+  return visit(dtype, [&]<class T>(T) -> std::optional<double> {
+    if constexpr (requires(T element) { magnitude(element); }) {
+      return sum_of_squares<T>(data, count);
+    }
+    return std::nullopt;
+  });
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/core/float_format.hpp"
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/number.hpp"
 
 namespace lnorm {

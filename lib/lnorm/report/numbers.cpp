@@ -59,17 +59,10 @@ std::string rows_text(const RowSlice& slice) {
 std::string value_text(double value) { return shortest(value, value); }
 
 std::string value_text(Number value, DType dtype) {
-  switch (dtype) {
-    case DType::float8_e4m3fn:
-    case DType::float8_e5m2:
-    case DType::bfloat16:
-    case DType::float16:  // in its own digits 65504 would be 65500
-    case DType::float32:
-      return shortest(static_cast<float>(value.high), value.high);
-    case DType::float64:
-      return value_text(value.high);
-    default:
-      break;
+  if (is_floating(dtype)) {
+    // In its own digits 65504 of float16 would be 65500.
+    return item_size(dtype) > sizeof(float) ? value_text(value.high)
+                                            : shortest(static_cast<float>(value.high), value.high);
   }
   const Int128 integer = integer_of(value);
   return integer < 0 ? std::to_string(static_cast<std::int64_t>(integer))

@@ -1,4 +1,4 @@
-#include "lnorm/core/float_format.hpp"
+#include "lnorm/core/dtype_table.hpp"
 
 #include <bit>
 #include <cmath>
