@@ -416,9 +416,24 @@ HWY_INLINE void with_narrow_type(DType dtype, Use use) {
       return use(Float16{});
     case DType::bfloat16:
       return use(BFloat16{});
-    default:
+    case DType::float32:
       return use(float{});
+    case DType::boolean:
+    case DType::int8:
+    case DType::int16:
+    case DType::int32:
+    case DType::int64:
+    case DType::uint8:
+    case DType::uint16:
+    case DType::uint32:
+    case DType::uint64:
+    case DType::float8_e4m3fn:
+    case DType::float8_e5m2:
+    case DType::float64:
+    case DType::float64_pair:
+      break;
   }
+  HWY_ABORT("results of %s are written elsewhere", name(dtype).data());
 }
 
 // By way of float, whose interval is decided first.

@@ -103,9 +103,23 @@ HWY_INLINE void with_output_type(DType dtype, Use use) {
       return use(BFloat16{});
     case DType::float32:
       return use(float{});
-    default:
+    case DType::float64:
       return use(double{});
+    case DType::boolean:
+    case DType::int8:
+    case DType::int16:
+    case DType::int32:
+    case DType::int64:
+    case DType::uint8:
+    case DType::uint16:
+    case DType::uint32:
+    case DType::uint64:
+    case DType::float8_e4m3fn:
+    case DType::float8_e5m2:
+    case DType::float64_pair:
+      break;
   }
+  HWY_ABORT("results of %s are written elsewhere", name(dtype).data());
 }
 
 }  // namespace

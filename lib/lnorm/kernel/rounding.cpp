@@ -50,9 +50,20 @@ double rounded(double value, DType dtype) noexcept {
       return to_double(to_bfloat16(value));
     case DType::float32:
       return static_cast<double>(static_cast<float>(value));
-    default:
-      return value;
+    case DType::boolean:
+    case DType::int8:
+    case DType::int16:
+    case DType::int32:
+    case DType::int64:
+    case DType::uint8:
+    case DType::uint16:
+    case DType::uint32:
+    case DType::uint64:
+    case DType::float64:
+    case DType::float64_pair:
+      break;
   }
+  return value;
 }
 
 double rounded(DoubleDouble value, DType dtype) noexcept {

@@ -239,10 +239,17 @@ inline bool decode_usual(const RowsIn& row, double center, double* to, std::int6
       return decode_from(double{});
     case DType::float16:
       if constexpr (kHasFloat16) return decode_from(Float16{});
-      return false;
-    default:
-      return false;
+      break;
+    case DType::boolean:
+    case DType::uint32:
+    case DType::int64:
+    case DType::uint64:
+    case DType::float8_e4m3fn:
+    case DType::float8_e5m2:
+    case DType::float64_pair:
+      break;
   }
+  return false;
 }
 
 // Up to a chunk of a row of any dtype. The center is 0 where elements have low parts.
