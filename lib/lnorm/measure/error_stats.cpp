@@ -163,13 +163,13 @@ double sum_of_squares(const std::byte* data, std::int64_t count) {
   });
 }
 
-// Nothing for dtypes whose elements are decoded first.
+// Returns nothing for elements that must be decoded first.
 std::optional<double> sum_of_squares(const RawElements& elements) {
-  const auto [data, count, dtype, byte_order] = elements;
-  if (byte_order != std::endian::native || dtype == DType::float64_pair) return std::nullopt;
-  return visit(dtype, [&]<class T>(T) -> std::optional<double> {
+  const bool is_native = elements.byte_order == std::endian::native;
+  if (!is_native || elements.dtype == DType::float64_pair) return std::nullopt;
+  return visit(elements.dtype, [&]<class T>(T) -> std::optional<double> {
     if constexpr (requires(T element) { magnitude(element); }) {
-      return sum_of_squares<T>(data, count);
+      return sum_of_squares<T>(elements.data, elements.count);
     }
     return std::nullopt;
   });
