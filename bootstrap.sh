@@ -22,7 +22,7 @@ caller=$PWD
 cd "$(dirname "$0")"
 
 build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libjs-vega libprotozero-dev
-  libsimdjson-dev libtbb-dev libxtensor-dev libzip-dev nlohmann-json3-dev pkgconf)
+  libsimdjson-dev libtbb-dev libxtensor-dev nlohmann-json3-dev pkgconf zlib1g-dev)
 test_packages=(catch2 fish libmpfr-dev mandoc zsh)
 # The kernels' tests in shares, without those that take an emulator long.
 cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]' '[backward]~[long]')
@@ -87,7 +87,7 @@ unpack_libraries() {  # architecture, folder
   [ ! -e "$2/complete" ] || return 0
   local apt package needed
   mapfile -t needed < <(printf '%s\n' "${build_packages[@]}" "${test_packages[@]}" |
-    grep -E '^lib|json|catch2')
+    grep -E '^lib|^zlib|json|catch2')
   apt=$(mktemp -d)
   mkdir -p "$apt"/{state/lists/partial,cache/archives/partial}
   touch "$apt/status"

@@ -49,14 +49,14 @@ AffineTerm AffineInput::read() {
   return term;
 }
 
-AffineInputs::AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as,
+AffineInputs::AffineInputs(const NormalizationArguments& arguments, const ReadOptions& input,
                            const ResidualInput& residual, double scale)
-    : as_(as),
+    : as_(input.as),
       residual_(residual),
       rounding_(arguments.options.rounding),
       scale_(scale),
-      weight_("--weight", arguments.weight, as, arguments.options.zero_centered_weight),
-      bias_("--bias", arguments.bias, as, false),
+      weight_("--weight", arguments.weight, input, arguments.options.zero_centered_weight),
+      bias_("--bias", arguments.bias, input, false),
       affine_(make_affine()) {}
 
 void AffineInputs::check(const Plan& plan, const TensorInfo& x, const InputName& name) {

@@ -21,14 +21,14 @@ void refuse_streams(const Ranks& ranks, const std::vector<std::string>& names);
 void check_inputs(const InputArguments& input, const NormalizationArguments& arguments,
                   const WorkArguments& work, const std::vector<std::string>& others = {});
 
-// --weight or --bias: a auxiliary, JSON, or a number.
+// --weight or --bias: an auxiliary input, JSON, or a number.
 class AffineInput {
  public:
-  // word: nothing if it is not given. as: as of AuxiliaryInput. plus_one: as of AffineTerm.
+  // word: nothing if it is not given. input: see AuxiliaryInput. plus_one: see AffineTerm.
   AffineInput(const std::string& option, const std::optional<std::string>& word,
-              std::optional<DType> as, bool plus_one)
+              const ReadOptions& input, bool plus_one)
       : plus_one_(plus_one) {
-    if (word) auxiliary_.emplace(option, *word, as, parse_literal);
+    if (word) auxiliary_.emplace(option, *word, input, parse_literal);
   }
 
   // Throws Error unless there is one for this input, of the plan's normalized shape.
@@ -38,7 +38,7 @@ class AffineInput {
   bool is_unread() const noexcept { return auxiliary_ && !is_read_; }
   AffineTerm read();
 
-  // Of what was checked last; null if it is not given.
+  // The one that was checked last; null if it is not given.
   const TensorInfo* info() const noexcept { return auxiliary_ ? &auxiliary_->info() : nullptr; }
   bool has_dtype(DType dtype) const { return auxiliary_ && auxiliary_->has_dtype(dtype); }
 
@@ -52,7 +52,7 @@ class AffineInput {
 class AffineInputs {
  public:
   // residual: what else --as may be for. scale: of the results, where nothing is rounded before.
-  AffineInputs(const NormalizationArguments& arguments, std::optional<DType> as,
+  AffineInputs(const NormalizationArguments& arguments, const ReadOptions& input,
                const ResidualInput& residual, double scale = 1);
 
   // Throws Error unless they are there for this input, of the plan's normalized shape; or if --as is given, but

@@ -7,107 +7,135 @@
 #include "affine_inputs.hpp"
 #include "commands.hpp"
 #include "each_tensor.hpp"
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
-#include "lnorm/pipeline/sum_writer.hpp"
-#include "log_plan.hpp"
-#include "progress_line.hpp"
 #include "residual_input.hpp"
 
 namespace lnorm::app {
 
-int apply(const ApplyArguments& arguments) {
-  const InputArguments& input = arguments.input;
-  const NormalizationArguments& normalization = arguments.normalization;
-  const WorkArguments& work = arguments.work;
-  check_inputs(input, normalization, work);
-  if (normalization.options.formula.rms && arguments.save_mean) {
-    throw Error("--rms subtracts no mean, so that there is none for --save-mean");
-  }
-  const Kernel& kernel = find_kernel(normalization.kernel);
-  ResidualInput residual(normalization, input.options.as);
-  AffineInputs affine_inputs(normalization, input.options.as, residual,
-                             arguments.output.scale.value_or(1));
-  const bool saves = arguments.save_mean || arguments.save_rstd;
-  const auto make = [&](const TensorInfo& x, DType out) {
-    Plan plan = make_plan(x, normalization.options, out, {.in_tiles = !arguments.save_sum});
-    plan.wants_mean_and_rstd = saves;
-    plan.saturates = arguments.output.saturates;
-    check_float8(arguments.output, plan.out);
-    if (arguments.save_sum && is_float8(plan.out)) {
-      throw Error(concat("--save-sum is in the output dtype, found ", name(plan.out),
-                         ", expected float16, bfloat16, float32 or float64"));
-    }
-    if (saves) check_empty_rows(plan, x.name, "--save-mean and --save-rstd of");
-    return plan;
-  };
-  std::vector<OutputName> names{{"-o", arguments.output.path, "", true}};
-  std::vector<std::span<const double> RowBlock::*> columns;  // of the other outputs
-  if (arguments.save_mean) {
-    names.push_back({"--save-mean", *arguments.save_mean, "mean"});
-    columns.push_back(&RowBlock::mean);
-  }
-  if (arguments.save_rstd) {
-    names.push_back({"--save-rstd", *arguments.save_rstd, "rstd"});
-    columns.push_back(&RowBlock::rstd);
-  }
-  if (arguments.save_sum) names.push_back({"--save-sum", *arguments.save_sum, "sum"});
-  Outputs outputs(std::move(names), arguments.output, *work.ranks);
+namespace {
 
-  const auto plan_tensor = [&](const TensorInfo& x, const InputName& name) {
-    const DType out = output_dtype(x.dtype, arguments.output.dtype);
-    const Plan plan = make(residual.check(x, out, name), out);
-    affine_inputs.check(plan, x, name);
+// The numbers of rows that an output other than the result gets.
+using Column = std::span<const double> RowBlock::*;
+
+class Normalization {
+ public:
+  explicit Normalization(const Arguments& arguments)
+      : arguments_(arguments),
+        backend_(find_backend(options().kernel)),
+        residual_(options(), arguments.input.options),
+        affine_inputs_(options(), arguments.input.options, residual_,
+                       arguments.output.scale.value_or(1)),
+        outputs_(output_names(), arguments) {
+    if (arguments.save_mean) columns_.push_back(&RowBlock::mean);
+    if (arguments.save_rstd) columns_.push_back(&RowBlock::rstd);
+  }
+
+  Outputs& outputs() noexcept { return outputs_; }
+
+  // What each output gets of x. Throws Error if x cannot be normalized so.
+  std::vector<TensorInfo> results(const TensorInfo& x, const InputName& name) {
+    const Plan plan = this->plan(x, name);
+    affine_inputs_.check(plan, x, name);
     std::vector<TensorInfo> results{plan.result()};
-    results.resize(1 + columns.size(), {"", DType::float64, plan.row_shape(arguments.keepdim)});
-    if (arguments.save_sum) results.push_back(plan.result());
+    results.resize(1 + columns_.size(), {"", DType::float64, plan.row_shape(arguments_.keepdim)});
+    if (arguments_.save_sum) results.push_back(plan.result());
     return results;
-  };
-  const auto run_tensor = [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
+  }
+
+  void run(OpenedTensor& tensor, const InputName& name, TensorWork& work) {
     const TensorInfo x = tensor.source->info();
-    const DType out = output_dtype(x.dtype, arguments.output.dtype);
-    const Plan plan = make(residual.check(x, out, name), out);
-    const Affine& affine = affine_inputs.of(plan, x, name);
-    const auto normalized = residual.add_to(std::move(tensor.source), out, work.threads);
-    TensorSource& source = *normalized;
+    const Plan plan = this->plan(x, name);
+    const Affine& affine = affine_inputs_.of(plan, x, name);
+    const auto source = residual_.add_to(std::move(tensor.source), plan.out, work.threads());
     std::vector<std::unique_ptr<RowWriter>> writers;
     std::vector<RowObserver*> observers;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      writers.push_back(std::make_unique<RowWriter>(outputs.sink(1 + i), plan, columns[i]));
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      writers.push_back(std::make_unique<RowWriter>(outputs_.sink(1 + i), plan, columns_[i]));
       observers.push_back(writers.back().get());
     }
     std::optional<SumWriter> sum;
-    if (arguments.save_sum) sum.emplace(outputs.sink(1 + columns.size()), plan, work.threads);
-    TensorSink& sink = outputs.sink(0);
-    const bool are_distributed =
-        ranks.count() > 1 && (!sum || sum->takes_parts()) &&
+    if (arguments_.save_sum) sum.emplace(outputs_.sink(1 + columns_.size()), plan, work.threads());
+    TensorSink& sink = outputs_.sink(0);
+    const bool others_take_parts =
+        (!sum || sum->takes_parts()) &&
         (plan.route.in_parts || std::all_of(observers.begin(), observers.end(),
                                             [](const auto* o) { return o->takes_parts(); }));
-    log_plan(work, plan, source, &sink, kernel.name, are_distributed);
-    ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
-                          source.info());
-    const RunOptions options{work.threads, progress.callback(), &ranks};
+    const RunOptions options = work.begin(plan, *source, &sink, backend_.name, others_take_parts);
     if (plan.route.in_parts) {
-      run_long_rows(source, plan, kernel, affine, observers, sink, options, sum ? &*sum : nullptr);
+      run_long_rows(*source, plan, backend_, affine, observers, sink, options,
+                    sum ? &*sum : nullptr);
     } else {
       const auto transform = [&](const RowsIn& rows, const RowsOut& y,
                                  const MeanAndRstd& statistics) {
-        kernel.layer_norm(rows, y, affine, plan.formula, statistics);
+        backend_.layer_norm(rows, y, affine, plan.formula, statistics);
       };
       if (sum) observers.push_back(&*sum);
-      run(source, plan, transform, observers, &sink, options);
+      lnorm::run(*source, plan, transform, observers, &sink, options);
     }
-    residual.finish();
-  };
+    residual_.finish();
+  }
+
+ private:
+  const NormalizationArguments& options() const noexcept { return arguments_.normalization; }
+
+  std::vector<OutputName> output_names() const {
+    std::vector<OutputName> names{{"-o", arguments_.output.path, "", true}};
+    const auto add = [&](const char* option, const std::optional<std::string>& path,
+                         const char* tensor) {
+      if (path) names.push_back({option, *path, tensor});
+    };
+    add("--save-mean", arguments_.save_mean, "mean");
+    add("--save-rstd", arguments_.save_rstd, "rstd");
+    add("--save-sum", arguments_.save_sum, "sum");
+    return names;
+  }
+
+  Plan plan(const TensorInfo& x, const InputName& name) {
+    const DType out = output_dtype(x.dtype, arguments_.output.dtype);
+    Plan plan = make_plan(residual_.check(x, out, name), options().options, out,
+                          {.in_tiles = !arguments_.save_sum});
+    plan.wants_mean_and_rstd = !columns_.empty();
+    plan.saturates = arguments_.output.saturates;
+    check_float8(arguments_.output, plan.out);
+    if (arguments_.save_sum && is_float8(plan.out)) {
+      throw Error(concat("--save-sum is in the output dtype, found ", lnorm::name(plan.out),
+                         ", expected ", dtype_list(is_larger_float)));
+    }
+    if (plan.wants_mean_and_rstd) check_empty_rows(plan, x.name, "--save-mean and --save-rstd of");
+    return plan;
+  }
+
+  const Arguments& arguments_;
+  const Backend& backend_;
+  ResidualInput residual_;
+  AffineInputs affine_inputs_;
+  std::vector<Column> columns_;
+  Outputs outputs_;
+};
+
+}  // namespace
+
+int apply(const Arguments& arguments) {
+  const InputArguments& input = arguments.input;
+  check_inputs(input, arguments.normalization, arguments.work);
+  if (arguments.normalization.options.formula.rms && arguments.save_mean) {
+    throw Error("--rms subtracts no mean, so that there is none for --save-mean");
+  }
+  Normalization normalization(arguments);
   const Inputs inputs = open_inputs(input.names, input.options);
   check_named(inputs);
   return for_each_tensor(
-      inputs, outputs,
-      {plan_tensor, run_tensor, input.keep_going, rows_in(input.rows, normalization.options.axes),
-       work.ranks, Deal::by_size});
+      inputs, normalization.outputs(), arguments,
+      {[&](const TensorInfo& x, const InputName& name) { return normalization.results(x, name); },
+       [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
+         normalization.run(tensor, name, work);
+       },
+       Deal::by_size});
 }
 
 }  // namespace lnorm::app

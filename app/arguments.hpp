@@ -21,6 +21,21 @@
 // The command line as plain values. A path of "-" is standard input or output.
 namespace lnorm::app {
 
+// Or several of them, as a set of bits.
+enum Command : unsigned {
+  kApply = 1,
+  kStats = 2,
+  kCompare = 4,
+  kSoftmax = 8,
+  kGrad = 16,
+  kExplain = 32,
+  kReport = 64,
+  kShow = 128,
+  kCheck = 256
+};
+using Commands = unsigned;
+inline constexpr Commands kAllCommands = 511;
+
 // Rows from the first up to end, as a slice of Python: negative ones count from the end.
 struct RowRange {
   std::optional<std::int64_t> first;
@@ -29,8 +44,8 @@ struct RowRange {
 
 struct InputArguments {
   std::vector<std::string> names{"-"};
-  ReadOptions options;
-  std::optional<RowRange> rows;  // of each tensor; all if not given
+  ReadOptions options{.files = std::make_shared<OpenSets>()};  // which other inputs share
+  std::optional<RowRange> rows;                                // of each tensor; all if not given
   bool keep_going = false;
 };
 
@@ -41,6 +56,7 @@ struct NormalizationArguments {
   std::optional<std::string> residual;
   bool round_sum =
       false;  // with the residual, to the output dtype; options has the other roundings
+  std::optional<std::int64_t> ddof;  // as given
   std::string kernel;
 };
 
@@ -78,114 +94,72 @@ enum class Report { text, json, csv };
 
 // A page to look at.
 struct PageArguments {
-  std::string path;
+  std::string path;                           // empty: none
   std::optional<std::string> specifications;  // a folder, for these by themselves
 };
 
-struct ApplyArguments {
-  InputArguments input;
+// The arguments of one command; what it has no option for stays as it is here.
+struct Arguments {
+  Command command = kApply;
+  InputArguments input;  // compare: of both tensors, ACTUAL and EXPECTED
   NormalizationArguments normalization;
-  OutputArguments output;
+  std::optional<NormalizedAxes> axes;  // as given
+  OutputArguments output;              // grad: of all gradients, but for the path
+  PageArguments page;
+  WorkArguments work;
+
+  // The report on standard output.
+  Report report = Report::text;
+  When color = When::automatic;
+  bool softmax = false;
+  bool histogram = false;
+  bool all = false;
+  bool header = false;        // also where the output is no terminal
+  bool quiet = false;         // no report
+  std::optional<int> digits;  // of the text
+
+  // apply
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
   std::optional<std::string> save_sum;
   bool keepdim = true;
-  WorkArguments work;
-};
 
-struct StatsArguments {
-  InputArguments input;
-  NormalizationArguments normalization;
-  bool softmax = false;
-  bool histogram = false;
-  bool all = false;
-  std::optional<int> digits;  // of the text
-  Report report = Report::text;
-  When color = When::automatic;
-  WorkArguments work;
-};
+  // grad
+  std::string dy;
+  std::optional<std::string> mean;
+  std::optional<std::string> rstd;
+  std::optional<std::string> dx;  // where it goes, as the others; one of them at least
+  std::optional<std::string> dweight;
+  std::optional<std::string> dbias;
 
-struct CompareArguments {
-  std::string actual;
-  std::string expected;
-  std::optional<DType> as;
-  std::optional<NormalizedAxes> axes;  // of rows to count
-  std::optional<RowRange> rows;        // as in InputArguments
+  // explain
+  std::optional<Shape> row;  // its index; the first one if not given
+
+  // compare
   std::optional<double> rtol;
   std::optional<double> atol;
   Criteria criteria;                     // but for the tolerance
   std::optional<std::size_t> max_diffs;  // 5 in JSON, where they have always been; none in text
   std::optional<std::size_t> worst;      // 5
   std::optional<WorstBy> by;             // ulp
-  bool histogram = false;
-  std::optional<int> linewidth;  // of the text
-  PairingRules pairing;          // of several tensors, as the next two
-  bool common = false;           // names on one side alone are no differences
-  bool keep_going = false;
-  Report report = Report::text;
-  bool quiet = false;
-  PageArguments page;  // empty: none
-  When color = When::automatic;
-  WorkArguments work;
-};
+  std::optional<int> linewidth;          // of the text
+  PairingRules pairing{.called = {"--rename", "--only", "--skip", "--tolerance"}};
+  bool common = false;  // names on one side alone are no differences
 
-struct SoftmaxArguments {
-  InputArguments input;
-  NormalizedAxes axes = AxisList{{-1}};
-  OutputArguments output;
-  WorkArguments work;
-};
-
-struct GradArguments {
-  InputArguments input;
-  std::string dy;
-  NormalizationArguments normalization;  // without a bias, which has no part in it
-  std::optional<std::string> mean;
-  std::optional<std::string> rstd;
-  std::optional<std::string> dx;  // where it goes, as the others; one of them at least
-  std::optional<std::string> dweight;
-  std::optional<std::string> dbias;
-  OutputArguments output;  // of all of them, but for the path
-  WorkArguments work;
-};
-
-struct ShowArguments {
-  InputArguments input;
-  PrintArguments print;
-  bool header = false;           // also where the output is no terminal
-  Report report = Report::text;  // of a list of tensors
-  int threads = 0;               // as in all commands
-  When color = When::automatic;
-  When progress = When::automatic;
-};
-
-struct ExplainArguments {
-  InputArguments input;
-  NormalizationArguments normalization;
-  std::optional<Shape> row;   // its index; the first one if not given
-  std::optional<int> digits;  // of the text
-  bool json = false;
-  When color = When::automatic;
-  WorkArguments work;
-};
-
-struct ReportArguments {
-  InputArguments input;
-  NormalizationArguments normalization;
-  bool softmax = false;
-  bool all = false;  // a section for every tensor of many
-  PageArguments page{"-", {}};
-  WorkArguments work;
+  // check, with the criteria of compare
+  std::string checked;                // OUTPUT
+  std::optional<DType> arithmetic;    // float32, or float64 for a float64 output
+  std::optional<std::int64_t> depth;  // of the kernel's sums
+  std::vector<std::string> kernels;   // patterns of wrong kernels to try; empty: all
+  std::vector<std::string> skipped_kernels;
+  std::optional<std::string> save_json;
+  std::optional<std::string> save_junit;
 };
 
 // Nothing is left to do: help or the version was printed, or wrong usage was reported.
 struct Done {
   int exit_status;
 };
-
-using Arguments =
-    std::variant<ApplyArguments, StatsArguments, CompareArguments, SoftmaxArguments, GradArguments,
-                 ExplainArguments, ReportArguments, ShowArguments, Done>;
 
 // What help says of the program itself.
 struct Program {
@@ -196,6 +170,7 @@ struct Program {
 };
 extern const Program kLnorm;
 
-Arguments parse_arguments(int argc, const char* const* argv, const Program& program);
+std::variant<Arguments, Done> parse_arguments(int argc, const char* const* argv,
+                                              const Program& program);
 
 }  // namespace lnorm::app

@@ -2,15 +2,12 @@
 
 #include <cmath>
 #include <string_view>
-#include <utility>
 
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/pattern.hpp"
-#include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_number.hpp"
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/os.hpp"
-#include "parse_values.hpp"
+#include "option_value.hpp"
 
 namespace lnorm::app {
 
@@ -54,9 +51,10 @@ bool AuxiliaryInput::find(const InputName& name) {
       latest_ = finder_.find(word);
     } catch (const MissingTensor& error) {
       // A name in place of {} would be that of every input.
-      throw Error(concat(option_, ' ', error.what()), has_placeholder(word_) ? "" : error.hint());
+      const std::string message = concat(option_, ' ', error.what());
+      throw has_placeholder(word_) ? Error(message) : Error(message, error);
     } catch (const Error& error) {
-      throw Error(concat(option_, ' ', error.what()), error.hint());
+      throw Error(concat(option_, ' ', error.what()), error);
     }
   }
   latest_word_ = word;

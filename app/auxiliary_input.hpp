@@ -22,20 +22,21 @@ class AuxiliaryInput {
   using ParseLiteral = std::unique_ptr<TensorSource> (*)(const std::string& option,
                                                          const std::string& text);
 
-  // as: for a file whose dtype it can be. parse: takes what may stand in the place of a name, where that may be.
-  AuxiliaryInput(std::string option, std::string word, std::optional<DType> as,
+  // input: how x is read; a file whose dtype it can be takes --as as well. parse: takes what may stand in the place of a
+  // name, where that may be.
+  AuxiliaryInput(std::string option, std::string word, const ReadOptions& input,
                  ParseLiteral parse = nullptr)
       : option_(std::move(option)),
         word_(std::move(word)),
         parse_(parse),
-        finder_({.from = {}, .as = as}) {}
+        finder_({.from = {}, .as = input.as, .files = input.files}) {}
 
   // What there is for an input. Returns whether it is another one than the last time. Throws Error.
   bool find(const InputName& name);
 
   const std::string& word() const noexcept { return word_; }
 
-  // Of what was found. Its name begins with the option.
+  // Describes what was found. Its name begins with the option.
   const TensorInfo& info() const noexcept { return info_; }
 
   // What was found, for one input after another. Throws Error.
@@ -70,7 +71,7 @@ void check_auxiliary_inputs(const TensorInfo& x, const InputName& name, Check ch
     throw;
   } catch (const Error& error) {
     if (!name.several) throw;
-    throw Error(concat(printable(x.name), ": ", error.what()), error.hint());
+    throw Error(concat(printable(x.name), ": ", error.what()), error);
   }
 }
 

@@ -1,17 +1,43 @@
 #pragma once
 
+#include <span>
+#include <string>
+#include <string_view>
+
 #include "arguments.hpp"
 
 namespace lnorm::app {
 
 // Each runs one command and returns the exit status; throws Error or ClosedPipe.
-int apply(const ApplyArguments& arguments);
-int stats(const StatsArguments& arguments);
-int compare(const CompareArguments& arguments);
-int softmax(const SoftmaxArguments& arguments);
-int grad(const GradArguments& arguments);
-int explain(const ExplainArguments& arguments);
-int show(const ShowArguments& arguments);
-int report(const ReportArguments& arguments);
+int apply(const Arguments& arguments);
+int stats(const Arguments& arguments);
+int compare(const Arguments& arguments);
+int check(const Arguments& arguments);
+int softmax(const Arguments& arguments);
+int grad(const Arguments& arguments);
+int explain(const Arguments& arguments);
+int show(const Arguments& arguments);
+int report(const Arguments& arguments);
+
+// A row of the one table of commands.
+struct CommandRow {
+  Command command;
+  std::string_view name;
+  std::string_view help;
+  std::string_view puts_out;  // the group of options that say what the command puts out, and how
+  int (*run)(const Arguments&);
+  bool on_all_ranks;        // or on rank 0 alone
+  std::string_view called;  // by other tools
+  std::string_view examples;
+};
+
+// The first one is the default.
+std::span<const CommandRow> all_commands();
+const CommandRow& command_row(Command command);
+// Null if there is none of that name.
+const CommandRow* find_command(std::string_view name);
+
+// "lnorm stats --help lists the options"
+std::string hint_of(Command command);
 
 }  // namespace lnorm::app

@@ -8,6 +8,7 @@
 
 #include "affine_inputs.hpp"
 #include "commands.hpp"
+#include "compare_criteria.hpp"
 #include "compare_sets.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
@@ -15,38 +16,17 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/pipeline/plan.hpp"
-#include "lnorm/report/comparison_csv.hpp"
-#include "lnorm/report/comparison_json.hpp"
-#include "lnorm/report/comparison_report.hpp"
-#include "lnorm/report/page/comparison_page.hpp"
-#include "lnorm/report/set_comparison_text.hpp"
-#include "log_plan.hpp"
-#include "outlier_sections.hpp"
+#include "lnorm/report/page/sections.hpp"
 #include "page_output.hpp"
 #include "print_error.hpp"
-#include "progress_line.hpp"
+#include "tensor_work.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
 
 namespace {
 
-// own: of the tensors' name; null if there is none.
-Criteria criteria_of(const CompareArguments& arguments, const ToleranceOfNames* own, DType actual,
-                     DType expected) {
-  Criteria criteria = arguments.criteria;
-  if (own != nullptr) {
-    criteria.tolerance = {own->rtol, own->atol};
-  } else if (arguments.rtol || arguments.atol) {
-    criteria.tolerance = {arguments.rtol.value_or(0), arguments.atol.value_or(0)};
-  } else if (!criteria.bounds_elements() &&
-             (criteria.max_mismatched || !criteria.bounds_all_together())) {
-    criteria.tolerance = default_tolerance(actual, expected);
-  }
-  return criteria;
-}
-
-Comparison compare_two(Comparer& comparer, const CompareArguments& arguments, TensorSource& actual,
+Comparison compare_two(Comparer& comparer, const Arguments& arguments, TensorSource& actual,
                        TensorSource& expected, const ToleranceOfNames* own,
                        const ListLimits& limits, const RunOptions& options) {
   std::optional<Axes> row_axes;
@@ -56,13 +36,13 @@ Comparison compare_two(Comparer& comparer, const CompareArguments& arguments, Te
                           limits, options, row_axes);
 }
 
-bool has_page(const CompareArguments& arguments) { return !arguments.page.path.empty(); }
+bool has_page(const Arguments& arguments) { return !arguments.page.path.empty(); }
 
-std::size_t mismatches_listed(const CompareArguments& arguments) {
+std::size_t mismatches_listed(const Arguments& arguments) {
   return arguments.max_diffs.value_or(arguments.report == Report::json ? 5 : 0);
 }
 
-Comparison compare_files(const CompareArguments& arguments, const Selected& first,
+Comparison compare_files(const Arguments& arguments, const Selected& first,
                          const Selected& second) {
   const WorkArguments& work = arguments.work;
   const auto [actual, expected] = open_pair(arguments, first, second);
@@ -80,7 +60,8 @@ Comparison compare_files(const CompareArguments& arguments, const Selected& firs
                is_spooled ? ", by way of a temporary file: an input is in Fortran order" : ""));
   }
   const TensorInfo& info = expected->info();
-  if (actual->info().dtype != arguments.as) check_as(arguments.as, info);
+  if (actual->info().dtype != arguments.input.options.as)
+    check_as(arguments.input.options.as, info);
   ProgressLine progress(work.progress, info);
   const std::size_t max_diffs = mismatches_listed(arguments);
   ListLimits limits{max_diffs, arguments.worst.value_or(5), arguments.by.value_or(WorstBy::ulp)};
@@ -97,14 +78,14 @@ Comparison compare_files(const CompareArguments& arguments, const Selected& firs
 constexpr ErrorMap::Size kSmallMap{.grid_rows = 40, .grid_columns = 64, .bands = 100};
 
 // Whether an option asks for it, if only one tensor is there.
-bool pairs_by_name(const CompareArguments& arguments) {
+bool pairs_by_name(const Arguments& arguments) {
   const PairingRules& rules = arguments.pairing;
   return arguments.common || !rules.only.empty() || !rules.skip.empty() ||
          !rules.renamings.empty() || !rules.tolerances.empty();
 }
 
 // For options that say how several tensors are compared.
-void refuse_options_of_sets(const CompareArguments& arguments) {
+void refuse_options_of_sets(const Arguments& arguments) {
   const PairingRules& rules = arguments.pairing;
   const std::string_view option = arguments.common            ? "--common"
                                   : !rules.only.empty()       ? "--only"
@@ -118,7 +99,7 @@ void refuse_options_of_sets(const CompareArguments& arguments) {
 }
 
 // For options that ask for more of a tensor than its line has.
-void refuse_options_of_details(const CompareArguments& arguments) {
+void refuse_options_of_details(const Arguments& arguments) {
   if (arguments.report == Report::json || arguments.quiet || has_page(arguments)) return;
   const std::string_view option = arguments.max_diffs ? "--max-diffs"
                                   : arguments.worst   ? "--worst"
@@ -129,19 +110,20 @@ void refuse_options_of_details(const CompareArguments& arguments) {
               "--json has it for every tensor; FILE:NAME compares one");
 }
 
-Style text_style(const CompareArguments& arguments) {
+Style text_style(const Arguments& arguments) {
   Style style = output_style(arguments.color, Style::kAnyWidth);
   style.width = arguments.linewidth.value_or(style.width);
   return style;
 }
 
-// write(bytes) gives the report.
-template <class Write>
-void print(const CompareArguments& arguments, Write write) {
+// Prints a comparison of two tensors or of two sets. details: of sets alone, as write_text has it.
+template <class AnyComparison, class... Details>
+void print(const Arguments& arguments, const AnyComparison& comparison, const Details&... details) {
   if (arguments.quiet) return;
   ByteSink out("-");
   out.outlive_reader();  // the exit status is still to be told
-  write(out);
+  write_report(arguments.report, comparison, out, details..., arguments.histogram,
+               text_style(arguments));
   out.finish();
   out.commit();
 }
@@ -155,16 +137,14 @@ class PairSections {
   void add(std::size_t number, PairComparison& pair) {
     Comparison& comparison = *pair.comparison;
     const bool is_equal = comparison.equal() && comparison.non_finite_one_side == 0 &&
-                          (!comparison.ulps || comparison.ulps->value.rank == 0);
-    if (is_equal) {
-      comparison.error_map.reset();
-      return;  // there is nothing to see
+                          comparison.greatest(WorstBy::ulp).value_or(0) == 0;
+    if (!is_equal) {  // or there is nothing to see
+      std::vector<double> rank{comparison.equal() ? 0.0 : 1.0,
+                               static_cast<double>(comparison.non_finite_one_side),
+                               comparison.greatest(WorstBy::ulp).value_or(0)};
+      sections_.add(number, std::move(rank),
+                    page::comparison_section(concat("pair-", number), pair.name, comparison));
     }
-    std::vector<double> rank{comparison.equal() ? 0.0 : 1.0,
-                             static_cast<double>(comparison.non_finite_one_side),
-                             comparison.ulps ? comparison.ulps->value.value() : 0};
-    sections_.add(number, std::move(rank),
-                  page::comparison_section(concat("pair-", number), pair.name, comparison));
     comparison.error_map.reset();
   }
 
@@ -179,8 +159,7 @@ class PairSections {
   OutlierSections sections_{kMaxSections};
 };
 
-int compare_single(const CompareArguments& arguments, const Selection& actual,
-                   const Selection& expected) {
+int compare_single(const Arguments& arguments, const Selection& actual, const Selection& expected) {
   refuse_options_of_sets(arguments);
   const bool is_first = arguments.work.ranks->is_first();
   std::optional<PageOutput> output;
@@ -193,16 +172,11 @@ int compare_single(const CompareArguments& arguments, const Selection& actual,
     std::vector<ElementPair>& first = comparison.first_mismatches;
     first.resize(std::min(first.size(), mismatches_listed(arguments)));
   }
-  print(arguments, [&](ByteSink& out) {
-    out.write(arguments.report == Report::json ? comparison_json(comparison)
-              : arguments.report == Report::csv
-                  ? comparison_csv(comparison)
-                  : comparison_text(comparison, arguments.histogram, text_style(arguments)));
-  });
+  print(arguments, comparison);
   return comparison.equal() ? 0 : 1;
 }
 
-int compare_several(const CompareArguments& arguments, const Selection& actual,
+int compare_several(const Arguments& arguments, const Selection& actual,
                     const Selection& expected) {
   refuse_options_of_details(arguments);
   ListLimits limits{0, 0, arguments.by.value_or(WorstBy::ulp)};
@@ -229,33 +203,30 @@ int compare_several(const CompareArguments& arguments, const Selection& actual,
       });
   if (!is_first) return 0;
   if (output) {
-    output->write(concat(title_of(arguments.actual), " and ", title_of(arguments.expected)),
-                  kCommand, sections.take(set));
+    output->write(
+        concat(title_of(arguments.input.names[0]), " and ", title_of(arguments.input.names[1])),
+        kCommand, sections.take(set));
   }
-  print(arguments, [&](ByteSink& out) {
-    if (arguments.report == Report::json) return write_comparison_json(set, out);
-    if (arguments.report == Report::csv) return write_comparison_csv(set, out);
-    out.write(set_comparison_text(set, details_command(arguments, actual, expected, set),
-                                  arguments.histogram, text_style(arguments)));
-  });
+  print(arguments, set, details_command(arguments, actual, expected, set));
   return set.unreadable() > 0 ? 2 : set.equal() ? 0 : 1;
 }
 
 }  // namespace
 
-int compare(const CompareArguments& arguments) {
-  if (is_standard_input(arguments.actual) && is_standard_input(arguments.expected)) {
+int compare(const Arguments& arguments) {
+  if (is_standard_input(arguments.input.names[0]) && is_standard_input(arguments.input.names[1])) {
     throw Error("standard input is named for two inputs, expected one");
   }
   if (arguments.by && arguments.worst == std::size_t{0}) {
     throw Error(
         "--by says what the worst are, and --worst 0 that none is limits, expected one of them");
   }
-  refuse_streams(*arguments.work.ranks, {arguments.actual, arguments.expected});
-  const ReadOptions reading{
-      .from = {}, .as = arguments.as, .in_parallel = in_parallel(arguments.work.threads)};
-  const Selection actual = select_tensors(arguments.actual, reading);
-  const Selection expected = select_tensors(arguments.expected, reading);
+  refuse_streams(*arguments.work.ranks, {arguments.input.names[0], arguments.input.names[1]});
+  const ReadOptions reading{.from = {},
+                            .as = arguments.input.options.as,
+                            .in_parallel = in_parallel(arguments.work.threads)};
+  const Selection actual = select_tensors(arguments.input.names[0], reading);
+  const Selection expected = select_tensors(arguments.input.names[1], reading);
   const auto is_single = [](const Selection& selection) {
     return !selection.several && selection.tensors.size() == 1;
   };

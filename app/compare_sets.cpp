@@ -5,7 +5,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,12 +13,12 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/pipeline/compare.hpp"
-#include "lnorm/pipeline/work_distribution.hpp"
-#include "lnorm/report/criteria_text.hpp"
+#include "lnorm/pipeline/ranks.hpp"
+#include "lnorm/report/comparison_words.hpp"
 #include "lnorm/report/numbers.hpp"
-#include "parse_values.hpp"
+#include "option_value.hpp"
 #include "print_error.hpp"
-#include "progress_line.hpp"
+#include "terminal.hpp"
 
 namespace lnorm::app {
 
@@ -40,7 +39,7 @@ void check_partner(const Selection& selection, const Selection& other) {
   if (is_nameless || !selection.is_file) only_tensor(other);
 }
 
-[[noreturn]] void fail_empty(const CompareArguments& arguments, const Selection& actual,
+[[noreturn]] void fail_empty(const Arguments& arguments, const Selection& actual,
                              const Selection& expected) {
   const std::string both = concat(printable(actual.name), " and ", printable(expected.name));
   if (actual.tensors.empty() && expected.tensors.empty()) {
@@ -113,7 +112,7 @@ class ProgressOfPairs {
   ProgressOfPairs(When when, const std::string& name, std::size_t pairs)
       : line_(when, {name, {}, {static_cast<std::int64_t>(pairs) * kSteps}}) {}
 
-  // Of the pair of a number, in the order in which they are read.
+  // The progress of one pair. Pairs are numbered in the order in which they are read.
   Progress of(std::size_t number, const TensorInfo& tensor) {
     const Progress show = line_.callback();
     if (!show) return {};
@@ -149,22 +148,16 @@ std::string criteria_options(const Comparison& comparison) {
   defaults.tolerance = default_tolerance(comparison.actual.dtype, comparison.expected.dtype);
   defaults.equal_nan = criteria.equal_nan;
   std::string options;
-  const auto add = [&](std::string_view option, const std::optional<double>& value) {
-    if (value) options += concat(' ', option, ' ', value_text(*value));
-  };
   if (criteria.tolerance && criteria != defaults) {
-    add("--rtol", criteria.tolerance->rtol);
-    add("--atol", criteria.tolerance->atol);
+    options += concat(" --rtol ", value_text(criteria.tolerance->rtol), " --atol ",
+                      value_text(criteria.tolerance->atol));
   }
-  add("--max-ulp", criteria.max_ulp);
-  add("--max-abs", criteria.max_abs);
-  if (criteria.max_mismatched) {
-    options += concat(" --max-mismatched ", mismatch_limit_text(*criteria.max_mismatched));
+  for (const CriterionRow& row : criterion_rows()) {
+    std::string option(row.name);
+    std::replace(option.begin(), option.end(), '_', '-');
+    const std::string bound = bound_text(criteria, row);
+    if (!bound.empty()) options += concat(" --", option, ' ', bound);
   }
-  add("--max-mean-abs", criteria.max_mean_abs);
-  add("--max-rmse", criteria.max_rmse);
-  add("--min-cosine", criteria.min_cosine);
-  add("--min-sqnr", criteria.min_sqnr);
   if (!criteria.equal_nan) options += " --no-equal-nan";
   return options;
 }
@@ -176,8 +169,9 @@ struct PairSizes {
 };
 
 PairSizes sizes_of(const std::vector<Pair>& pairs, const std::vector<std::size_t>& order,
-                   const Selection& actual, const Selection& expected) {
+                   const Selection& actual, const Selection& expected, const Ranks& ranks) {
   PairSizes sizes{std::vector<std::int64_t>(order.size()), std::vector<bool>(order.size())};
+  if (ranks.count() == 1) return sizes;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Selected& a = actual.tensors[pairs[order[i]].actual];
     const Selected& b = expected.tensors[pairs[order[i]].expected];
@@ -191,7 +185,7 @@ PairSizes sizes_of(const std::vector<Pair>& pairs, const std::vector<std::size_t
   return sizes;
 }
 
-// As all ranks are to have them.
+// What every rank must see alike: the pairs and their sizes.
 std::vector<std::string> identities_of(const std::vector<Pair>& pairs,
                                        const std::vector<std::size_t>& order,
                                        const PairSizes& sizes) {
@@ -205,7 +199,27 @@ std::vector<std::string> identities_of(const std::vector<Pair>& pairs,
   return identities;
 }
 
-// Of the pair of a number.
+// The result before any pair is compared. Throws Error if there is nothing to compare.
+SetComparison set_of(const Arguments& arguments, const Selection& actual, const Selection& expected,
+                     const Pairs& pairs) {
+  const bool has_names = !pairs.actual_only.empty() || !pairs.expected_only.empty();
+  if (pairs.pairs.empty() && (arguments.common || !has_names)) {
+    fail_empty(arguments, actual, expected);
+  }
+  if (arguments.work.verbose) {
+    print_note(concat(counted(static_cast<long long>(pairs.pairs.size()), "pair"),
+                      " one after another, in blocks of ", kComparedElements, " elements"));
+  }
+  return {.actual = actual.name,
+          .expected = expected.name,
+          .pairs = std::vector<PairComparison>(pairs.pairs.size()),
+          .actual_only = pairs.actual_only,
+          .expected_only = pairs.expected_only,
+          .common = arguments.common,
+          .by = arguments.by.value_or(WorstBy::ulp)};
+}
+
+// A comparison, and the number of its pair.
 struct NumberedComparison {
   std::size_t number = 0;
   Comparison comparison;
@@ -218,44 +232,28 @@ struct NumberedComparison {
 
 }  // namespace
 
-OpenedPair open_pair(const CompareArguments& arguments, const Selected& actual,
-                     const Selected& expected) {
+OpenedPair open_pair(const Arguments& arguments, const Selected& actual, const Selected& expected) {
   OpenedPair pair{open_tensor(actual).source, open_tensor(expected).source};
-  if (!arguments.rows || pair.actual->info().shape != pair.expected->info().shape) return pair;
+  if (!arguments.input.rows || pair.actual->info().shape != pair.expected->info().shape)
+    return pair;
   const NormalizedAxes axes = arguments.axes.value_or(AxisList{{-1}});
-  const ChooseRows choose = rows_in(arguments.rows, axes);
+  const ChooseRows choose = rows_in(arguments.input.rows, axes);
   pair.actual = chosen(choose, std::move(pair.actual));
   pair.expected = chosen(choose, std::move(pair.expected));
   return pair;
 }
 
-SetComparison compare_sets(const CompareArguments& arguments, const Selection& actual,
+SetComparison compare_sets(const Arguments& arguments, const Selection& actual,
                            const Selection& expected, const CompareTwo& compare_two,
                            const SeePair& see) {
   check_partner(actual, expected);
   check_partner(expected, actual);
-  Pairs pairs = pair_by_name(named(actual), named(expected), arguments.pairing);
-  SetComparison result;
-  result.actual = actual.name;
-  result.expected = expected.name;
-  result.common = arguments.common;
-  result.by = arguments.by.value_or(WorstBy::ulp);
-  result.actual_only = std::move(pairs.actual_only);
-  result.expected_only = std::move(pairs.expected_only);
-  if (pairs.pairs.empty() &&
-      (arguments.common || (result.actual_only.empty() && result.expected_only.empty()))) {
-    fail_empty(arguments, actual, expected);
-  }
-  if (arguments.work.verbose) {
-    print_note(concat(counted(static_cast<long long>(pairs.pairs.size()), "pair"),
-                      " one after another, in blocks of ", kComparedElements, " elements"));
-  }
-  result.pairs.resize(pairs.pairs.size());
+  const Pairs pairs = pair_by_name(named(actual), named(expected), arguments.pairing);
+  SetComparison result = set_of(arguments, actual, expected, pairs);
   ProgressOfPairs progress(arguments.work.progress, expected.name, pairs.pairs.size());
   const std::vector<std::size_t> order = reading_order(pairs.pairs, actual, expected);
   Ranks& all = *arguments.work.ranks;
-  PairSizes sizes{std::vector<std::int64_t>(order.size()), std::vector<bool>(order.size())};
-  if (all.count() > 1) sizes = sizes_of(pairs.pairs, order, actual, expected);
+  const PairSizes sizes = sizes_of(pairs.pairs, order, actual, expected, all);
   check_same(all, concat(actual.name, " and ", expected.name),
              identities_of(pairs.pairs, order, sizes), "pair");
   // Error maps stay in the rank that makes them.
@@ -282,8 +280,8 @@ SetComparison compare_sets(const CompareArguments& arguments, const Selection& a
     } catch (const Error& error) {
       // What one rank alone may have found is no matter of this pair: the others do not know of it.
       const bool is_known = all.count() == 1 || sizes.are_unreadable[i];
-      if (!arguments.keep_going || !is_known) throw;
-      print_error(error.what(), error.hint());
+      if (!arguments.input.keep_going || !is_known) throw;
+      print_error(error);
       compared.error = error.what();
     }
     if (ranks != &all && !all.is_first()) distributed.push_back({number, *compared.comparison});
@@ -295,22 +293,23 @@ SetComparison compare_sets(const CompareArguments& arguments, const Selection& a
   for (NumberedComparison& of_pair : distributed) {
     result.pairs[of_pair.number].comparison = std::move(of_pair.comparison);
   }
-  if (arguments.as) check_as_of_sets(arguments.as, result);
+  if (arguments.input.options.as) check_as_of_sets(arguments.input.options.as, result);
   return result;
 }
 
-std::string details_command(const CompareArguments& arguments, const Selection& actual,
+std::string details_command(const Arguments& arguments, const Selection& actual,
                             const Selection& expected, const SetComparison& set) {
   const auto first = set.first();
-  if (!first || is_standard_input(arguments.actual) || is_standard_input(arguments.expected)) {
+  if (!first || is_standard_input(arguments.input.names[0]) ||
+      is_standard_input(arguments.input.names[1])) {
     return "";
   }
   const PairComparison& pair = set.pairs[*first];
   std::string command = concat("lnorm compare ", shell_word(concat(actual.name, ':', pair.actual)),
                                ' ', shell_word(concat(expected.name, ':', pair.expected)),
                                criteria_options(*pair.comparison));
-  if (arguments.rows) command += " --rows " + range_text(*arguments.rows);
-  if (arguments.as) command += concat(" --as ", name(*arguments.as));
+  if (arguments.input.rows) command += " --rows " + range_text(*arguments.input.rows);
+  if (arguments.input.options.as) command += concat(" --as ", name(*arguments.input.options.as));
   return command;
 }
 

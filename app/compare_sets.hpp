@@ -18,9 +18,8 @@ struct OpenedPair {
   std::unique_ptr<TensorSource> expected;
 };
 
-// Of both the rows that the arguments ask for; the whole tensors where their shapes differ. Throws Error.
-OpenedPair open_pair(const CompareArguments& arguments, const Selected& actual,
-                     const Selected& expected);
+// Cuts both to the rows that the arguments ask for; keeps them whole where their shapes differ. Throws Error.
+OpenedPair open_pair(const Arguments& arguments, const Selected& actual, const Selected& expected);
 
 // Compares one tensor with another. tolerance: of their name; null if there is none.
 using CompareTwo =
@@ -33,12 +32,12 @@ using SeePair = std::function<void(std::size_t number, PairComparison& pair)>;
 // Pairs the tensors by name and compares them one after another. A pair that cannot be read is told of, and the
 // others are compared, if the arguments say so. Throws Error, also if there is nothing to compare. Of several ranks the
 // first gets the result.
-SetComparison compare_sets(const CompareArguments& arguments, const Selection& actual,
+SetComparison compare_sets(const Arguments& arguments, const Selection& actual,
                            const Selection& expected, const CompareTwo& compare_two,
                            const SeePair& see);
 
 // The command that shows more of the first pair that differs; empty if none does.
-std::string details_command(const CompareArguments& arguments, const Selection& actual,
+std::string details_command(const Arguments& arguments, const Selection& actual,
                             const Selection& expected, const SetComparison& set);
 
 }  // namespace lnorm::app

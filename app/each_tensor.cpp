@@ -2,20 +2,38 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/raw_tensor.hpp"
+#include "lnorm/layout/row_slice.hpp"
+#include "lnorm/pipeline/grad_plan.hpp"
+#include "option_value.hpp"
 #include "print_error.hpp"
 
 namespace lnorm::app {
 
 namespace {
 
-int for_each_line(const TensorLines& next, Outputs& outputs, const Work& work) {
+// The axes of a tensor beside the whole one: a number for each row may lack the normalized ones.
+Axes axes_beside(const RowSlice& slice, const TensorInfo& other) {
+  return other.shape.size() == slice.shape.size() ? slice.axes : Axes{};
+}
+
+TensorInfo info_beside(const RowSlice& slice, const TensorInfo& other) {
+  return slice_info(other, axes_beside(slice, other), slice.first, slice.count);
+}
+
+// A line of progress would be in the way of a result on the terminal.
+When progress_beside(const Outputs& outputs, const Arguments& arguments) {
+  return outputs.fill_terminal() ? When::never : arguments.work.progress;
+}
+
+int for_each_line(const TensorLines& next, Outputs& outputs, const Arguments& arguments,
+                  const Work& work) {
   int status = 0;
   // Returns whether there was a line.
   const auto do_next = [&] {
@@ -26,7 +44,8 @@ int for_each_line(const TensorLines& next, Outputs& outputs, const Work& work) {
     std::vector<TensorInfo> results = work.plan(tensor->source->info(), name);
     for (TensorInfo& result : results) result.name = name.name;
     outputs.begin(*tensor, results);
-    work.run(*tensor, name, outputs, *work.ranks);
+    TensorWork here(arguments.work, *arguments.work.ranks, progress_beside(outputs, arguments));
+    work.run(*tensor, name, here);
     outputs.flush();
     return true;
   };
@@ -36,15 +55,15 @@ int for_each_line(const TensorLines& next, Outputs& outputs, const Work& work) {
     } catch (const SystemError&) {
       throw;
     } catch (const Error& error) {
-      if (!work.keep_going) throw;
-      status = print_error(error.what(), error.hint());
+      if (!arguments.input.keep_going) throw;
+      status = print_error(error);
     }
   }
   outputs.commit();
   return status;
 }
 
-// As they are listed; but a pipe gives its tensors in one order alone.
+// They come as they are listed; but a pipe gives its tensors in one order alone.
 std::vector<Selected> in_order(const Selection& selection) {
   std::vector<Selected> tensors = selection.tensors;
   for (auto first = tensors.begin(); first != tensors.end();) {
@@ -62,19 +81,22 @@ std::vector<Selected> in_order(const Selection& selection) {
 
 class Loop {
  public:
-  Loop(const Selection& selection, Outputs& outputs, const Work& work)
-      : selection_(selection), outputs_(outputs), work_(work), tensors_(in_order(selection)) {}
+  Loop(const Selection& selection, Outputs& outputs, const Arguments& arguments, const Work& work)
+      : selection_(selection),
+        outputs_(outputs),
+        arguments_(arguments),
+        ranks_(*arguments.work.ranks),
+        work_(work),
+        tensors_(in_order(selection)) {}
 
   int run() {
     plan_all();
     is_planned_ = true;
-    check_same(*work_.ranks, selection_.name, identities_, "tensor");
+    check_same(ranks_, selection_.name, identities_, "tensor");
     if (status_ != 0 && tensors_.empty()) return status_;
     if (selection_.several) outputs_.announce(selection_, infos_);
-    const bool distributes =
-        selection_.several && all_of(*work_.ranks, outputs_.have_random_access());
-    const WorkDistribution distribution(*work_.ranks, distributes ? work_.deal : Deal::together,
-                                        bytes_);
+    const bool distributes = selection_.several && all_of(ranks_, outputs_.have_random_access());
+    const WorkDistribution distribution(ranks_, distributes ? work_.deal : Deal::together, bytes_);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       attempt([&] {
         Ranks* const ranks = distribution.ranks_of(i);
@@ -94,7 +116,8 @@ class Loop {
     tensor.source = chosen(work_.rows, std::move(tensor.source));
     outputs_.write_alone(ranks.count() == 1);
     outputs_.begin(tensor, infos_[i]);
-    work_.run(tensor, name_of(tensors_[i]), outputs_, ranks);
+    TensorWork here(arguments_.work, ranks, progress_beside(outputs_, arguments_));
+    work_.run(tensor, name_of(tensors_[i]), here);
   }
 
   void skip_tensor(std::size_t i) {
@@ -133,19 +156,21 @@ class Loop {
       if (is_planned_) throw;
       tell_or_throw(error);
     } catch (const Error& error) {
-      if (is_planned_ && work_.ranks->count() > 1) throw;
+      if (is_planned_ && ranks_.count() > 1) throw;
       tell_or_throw(error);
     }
   }
 
   // In a handler.
   void tell_or_throw(const Error& error) {
-    if (!work_.keep_going || !selection_.several) throw;
-    status_ = print_error(error.what(), error.hint());
+    if (!arguments_.input.keep_going || !selection_.several) throw;
+    status_ = print_error(error);
   }
 
   const Selection& selection_;
   Outputs& outputs_;
+  const Arguments& arguments_;
+  Ranks& ranks_;
   const Work& work_;
   std::vector<Selected> tensors_;
   std::vector<std::vector<TensorInfo>> infos_;  // of tensors_: what each output gets
@@ -158,11 +183,70 @@ class Loop {
 
 }  // namespace
 
-int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Work& work) {
+RowChoice rows_in(const RowRange& range, const TensorInfo& x, const NormalizedAxes& axes) {
+  RowChoice choice{resolve_axes(x, axes)};
+  const std::int64_t rows = element_count(row_shape(x.shape, choice.axes));
+  const auto from_start = [&](std::int64_t row) {
+    return row < 0 ? std::max<std::int64_t>(0, row + rows) : row;
+  };
+  choice.first = std::min(rows, from_start(range.first.value_or(0)));
+  const std::int64_t end = std::min(rows, from_start(range.end.value_or(rows)));
+  choice.count = std::max<std::int64_t>(0, end - choice.first);
+  return choice;
+}
+
+ChooseRows rows_in(const std::optional<RowRange>& range, const NormalizedAxes& axes) {
+  if (!range) return {};
+  return [range, &axes](const TensorInfo& x) { return rows_in(*range, x, axes); };
+}
+
+TensorInfo chosen(const ChooseRows& choose, const TensorInfo& x) {
+  if (!choose) return x;
+  const RowChoice rows = choose(x);
+  return slice_info(x, rows.axes, rows.first, rows.count);
+}
+
+std::unique_ptr<TensorSource> chosen(const ChooseRows& choose, std::unique_ptr<TensorSource> x) {
+  if (!choose) return x;
+  const RowChoice rows = choose(x->info());
+  return rows_of(std::move(x), rows.axes, rows.first, rows.count);
+}
+
+TensorInfo elements_beside(const TensorInfo& x, const TensorInfo& other) {
+  if (!x.slice) return other;
+  check_same_shape(other, whole_of(x));
+  return info_beside(*x.slice, other);
+}
+
+TensorInfo row_numbers_beside(const TensorInfo& x, const TensorInfo& other) {
+  if (!x.slice) return other;
+  check_saved(other, whole_of(x), x.slice->axes);
+  return info_beside(*x.slice, other);
+}
+
+std::unique_ptr<TensorSource> rows_beside(const TensorInfo& x,
+                                          std::unique_ptr<TensorSource> other) {
+  if (!x.slice) return other;
+  const Axes axes = axes_beside(*x.slice, other->info());
+  return rows_of(std::move(other), axes, x.slice->first, x.slice->count);
+}
+
+Work look_at(std::function<void(const TensorInfo& x, const InputName& name)> check,
+             std::function<void(OpenedTensor& input, const InputName& name, TensorWork& work)> run,
+             Deal deal) {
+  const auto plan = [check = std::move(check)](const TensorInfo& x, const InputName& name) {
+    check(x, name);
+    return std::vector<TensorInfo>();
+  };
+  return {plan, std::move(run), deal};
+}
+
+int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Arguments& arguments, Work work) {
+  if (!work.rows) work.rows = rows_in(arguments.input.rows, arguments.normalization.options.axes);
   if (const auto* const lines = std::get_if<TensorLines>(&inputs)) {
-    return for_each_line(*lines, outputs, work);
+    return for_each_line(*lines, outputs, arguments, work);
   }
-  return Loop(std::get<Selection>(inputs), outputs, work).run();
+  return Loop(std::get<Selection>(inputs), outputs, arguments, work).run();
 }
 
 void check_named(const Inputs& inputs) {
@@ -173,7 +257,8 @@ void check_named(const Inputs& inputs) {
     only_tensor(*selection);
   } catch (const Error& error) {
     if (selection->tensors.empty()) throw;
-    throw Error(error.what(), concat(error.hint(), error.hint().empty() ? "" : ", or ",
+    const std::string hint = hint_of(error);
+    throw Error(error.what(), concat(hint, hint.empty() ? "" : ", or ",
                                      "all of them: ", member_word(selection->name, "*")));
   }
 }

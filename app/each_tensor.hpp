@@ -1,19 +1,49 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
 
 #include "arguments.hpp"
-#include "chosen_rows.hpp"
+#include "lnorm/core/axes.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/plan.hpp"
-#include "lnorm/pipeline/work_distribution.hpp"
+#include "lnorm/pipeline/ranks.hpp"
 #include "outputs.hpp"
+#include "tensor_work.hpp"
 
 // The loop over tensors, of every command: plan all, open the outputs, work on one after another, commit.
 namespace lnorm::app {
+
+// Some rows of a tensor with these normalized axes.
+struct RowChoice {
+  Axes axes;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+// Which rows of x, from what its header says. Empty: the tensor as it is.
+using ChooseRows = std::function<RowChoice(const TensorInfo& x)>;
+
+// The rows of a range. As in a slice of Python there may be none: an array of jobs may end so.
+RowChoice rows_in(const RowRange& range, const TensorInfo& x, const NormalizedAxes& axes);
+
+// Does so for each tensor. The axes outlive it.
+ChooseRows rows_in(const std::optional<RowRange>& range, const NormalizedAxes& axes);
+
+// What is chosen of x.
+TensorInfo chosen(const ChooseRows& choose, const TensorInfo& x);
+std::unique_ptr<TensorSource> chosen(const ChooseRows& choose, std::unique_ptr<TensorSource> x);
+
+// Those rows of a tensor that goes beside x, element by element or with a number for each row; all of it where x is no
+// slice. The first two throw Error unless it has that shape.
+TensorInfo elements_beside(const TensorInfo& x, const TensorInfo& other);
+TensorInfo row_numbers_beside(const TensorInfo& x, const TensorInfo& other);
+std::unique_ptr<TensorSource> rows_beside(const TensorInfo& x, std::unique_ptr<TensorSource> other);
 
 // A tensor among those that a command works on.
 struct InputName {
@@ -27,19 +57,22 @@ struct Work {
   // Decides, before an element is read, what becomes of a tensor: returns what each output gets of it. Throws
   // Error if it cannot be done.
   std::function<std::vector<TensorInfo>(const TensorInfo& x, const InputName& name)> plan;
-  // Does it, with these ranks. The outputs have begun the tensor.
-  std::function<void(OpenedTensor& input, const InputName& name, Outputs& outputs, Ranks& ranks)>
-      run;
-  bool keep_going = false;  // a tensor that cannot be done is told of, and the others are done
-  ChooseRows rows = {};     // plan and run see these as the tensor
-  Ranks* ranks = &sole_rank();
+  // Does it. The outputs have begun the tensor.
+  std::function<void(OpenedTensor& input, const InputName& name, TensorWork& work)> run;
   Deal deal = Deal::together;  // if the outputs let them
+  ChooseRows rows = {};        // plan and run see these as the tensor; empty: those of --rows
 };
+
+// A command that only looks at tensors.
+Work look_at(std::function<void(const TensorInfo& x, const InputName& name)> check,
+             std::function<void(OpenedTensor& input, const InputName& name, TensorWork& work)> run,
+             Deal deal = Deal::together);
 
 using Inputs = std::variant<Selection, TensorLines>;
 
-// Returns the exit status. Throws Error.
-int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Work& work);
+// Works on all inputs. Returns the exit status: with --keep-going a tensor that cannot be done is told of, and the others are
+// done. Throws Error.
+int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Arguments& arguments, Work work);
 
 // Throws Error, which says how to name one or all, for a file of several tensors of which none is named.
 void check_named(const Inputs& inputs);

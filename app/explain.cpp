@@ -10,18 +10,15 @@
 #include "affine_inputs.hpp"
 #include "commands.hpp"
 #include "each_tensor.hpp"
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
-#include "lnorm/core/slice.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
-#include "lnorm/report/explanation_json.hpp"
-#include "lnorm/report/explanation_text.hpp"
 #include "lnorm/report/numbers.hpp"
-#include "log_plan.hpp"
-#include "parse_values.hpp"
-#include "progress_line.hpp"
+#include "lnorm/report/reports.hpp"
+#include "option_value.hpp"
 #include "residual_input.hpp"
 #include "terminal.hpp"
 
@@ -59,7 +56,7 @@ std::int64_t number_of(const Shape& index, const TensorInfo& x, const Axes& axes
 }
 
 // Which rows of x. Throws Error if it has none, unless some are chosen by their range.
-RowChoice rows_to_explain(const ExplainArguments& arguments, const TensorInfo& x) {
+RowChoice rows_to_explain(const Arguments& arguments, const TensorInfo& x) {
   const NormalizedAxes& axes = arguments.normalization.options.axes;
   const std::optional<RowRange>& range = arguments.input.rows;
   RowChoice choice = rows_in(range.value_or(RowRange{}), x, axes);
@@ -72,31 +69,14 @@ RowChoice rows_to_explain(const ExplainArguments& arguments, const TensorInfo& x
   return choice;
 }
 
-// A source that somebody else finishes.
-class LentSource final : public TensorSource {
- public:
-  explicit LentSource(TensorSource& source) : TensorSource(source.info()), source_(source) {}
-
-  void read(std::vector<std::byte>& to, std::size_t bytes) override { source_.read(to, bytes); }
-  void skip(std::int64_t bytes) override { source_.skip(bytes); }
-  bool has_random_access() const noexcept override { return source_.has_random_access(); }
-  void read_at(std::int64_t position, std::span<std::byte> to) const override {
-    source_.read_at(position, to);
-  }
-  void finish() override {}
-
- private:
-  TensorSource& source_;
-};
-
 class Explainer {
  public:
-  Explainer(const ExplainArguments& arguments, ByteSink& out)
+  Explainer(const Arguments& arguments, ByteSink& out)
       : arguments_(arguments),
         out_(out),
-        kernel_(find_kernel(arguments.normalization.kernel)),
-        residual_(arguments.normalization, arguments.input.options.as),
-        affine_inputs_(arguments.normalization, arguments.input.options.as, residual_) {}
+        backend_(find_backend(arguments.normalization.kernel)),
+        residual_(arguments.normalization, arguments.input.options),
+        affine_inputs_(arguments.normalization, arguments.input.options, residual_) {}
 
   void check(const TensorInfo& x, const InputName& name) {
     affine_inputs_.check(plan(x, name), x, name);
@@ -137,31 +117,28 @@ class Explainer {
                        .residual = normalization.residual.has_value(),
                        .rounds_sum = normalization.round_sum,
                        .number = slice.first,
-                       .is_chosen = arguments_.row || arguments_.input.rows,
+                       .note = arguments_.row || arguments_.input.rows ? "" : "--row names another",
                        .row = {}};
     const Plan plan = make_plan(row.info(), normalization.options, out);
-    WorkArguments work = arguments_.work;
-    work.threads = 1;
-    log_plan(work, plan, row, nullptr, kernel_.name);
-    {
-      ProgressLine progress(work.progress, row.info());
-      result.row =
-          lnorm::explain(row, plan, kernel_, affine_inputs_.weight(), affine_inputs_.bias(), affine,
-                         normalization.options.rounding.xhat, progress.callback());
-    }
+    WorkArguments alone = arguments_.work;
+    alone.threads = 1;
+    TensorWork work(alone, *alone.ranks, alone.progress);
+    const RunOptions options = work.begin(plan, row, nullptr, backend_.name);
+    result.row = lnorm::explain(row, plan, backend_, affine_inputs_.weight(), affine_inputs_.bias(),
+                                affine, normalization.options.rounding.xhat, options.progress);
+    work.end();
     write(result);
   }
 
   void write(const Explanation& explanation) {
-    if (arguments_.json) return write_explanation_json(explanation, out_);
+    if (arguments_.report == Report::json) return write_json(explanation, out_);
     if (!std::exchange(first_, false)) out_.write("\n");
-    write_explanation_text(explanation, arguments_.digits.value_or(4),
-                           output_style(arguments_.color), out_);
+    write_text(explanation, arguments_.digits.value_or(4), output_style(arguments_.color), out_);
   }
 
-  const ExplainArguments& arguments_;
+  const Arguments& arguments_;
   ByteSink& out_;
-  const Kernel& kernel_;
+  const Backend& backend_;
   ResidualInput residual_;
   AffineInputs affine_inputs_;
   bool first_ = true;
@@ -169,7 +146,7 @@ class Explainer {
 
 }  // namespace
 
-int explain(const ExplainArguments& arguments) {
+int explain(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
   check_inputs(input, arguments.normalization, arguments.work);
   const Inputs inputs = open_inputs(input.names, input.options);
@@ -177,16 +154,12 @@ int explain(const ExplainArguments& arguments) {
   ByteSink out("-");
   Explainer explainer(arguments, out);
   Outputs none;
-  const int status = for_each_tensor(
-      inputs, none,
-      {[&](const TensorInfo& x, const InputName& name) {
-         explainer.check(x, name);
-         return std::vector<TensorInfo>();
-       },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
-         explainer.explain(tensor, name);
-       },
-       input.keep_going, [&](const TensorInfo& x) { return rows_to_explain(arguments, x); }});
+  Work work = look_at([&](const TensorInfo& x, const InputName& name) { explainer.check(x, name); },
+                      [&](OpenedTensor& tensor, const InputName& name, TensorWork&) {
+                        explainer.explain(tensor, name);
+                      });
+  work.rows = [&](const TensorInfo& x) { return rows_to_explain(arguments, x); };
+  const int status = for_each_tensor(inputs, none, arguments, work);
   out.finish();
   out.commit();
   return status;

@@ -1,6 +1,5 @@
 #include "lnorm/pipeline/grad.hpp"
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,8 +11,6 @@
 #include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "log_plan.hpp"
-#include "progress_line.hpp"
 #include "residual_input.hpp"
 
 namespace lnorm::app {
@@ -21,7 +18,7 @@ namespace lnorm::app {
 namespace {
 
 // The files that get gradients, in the order of their names.
-std::vector<OutputName> names_of(const GradArguments& arguments) {
+std::vector<OutputName> names_of(const Arguments& arguments) {
   std::vector<OutputName> names;
   if (arguments.dx) names.push_back({"--dx", *arguments.dx, "", true});
   if (arguments.dweight) names.push_back({"--dweight", *arguments.dweight, "dweight", true});
@@ -32,17 +29,17 @@ std::vector<OutputName> names_of(const GradArguments& arguments) {
 
 class Gradients {
  public:
-  explicit Gradients(const GradArguments& arguments)
+  explicit Gradients(const Arguments& arguments)
       : arguments_(arguments),
-        kernel_(find_kernel(arguments.normalization.kernel)),
+        backend_(find_backend(arguments.normalization.kernel)),
         requested_{arguments.dx.has_value(), arguments.dweight.has_value(),
                    arguments.dbias.has_value()},
-        residual_(arguments.normalization, as()),
-        dy_("--dy", arguments.dy, as()),
-        weight_("--weight", arguments.normalization.weight, as(),
+        residual_(arguments.normalization, arguments.input.options),
+        dy_("--dy", arguments.dy, arguments.input.options),
+        weight_("--weight", arguments.normalization.weight, arguments.input.options,
                 arguments.normalization.options.zero_centered_weight) {
-    if (arguments.mean) mean_.emplace("--mean", *arguments.mean, as());
-    if (arguments.rstd) rstd_.emplace("--rstd", *arguments.rstd, as());
+    if (arguments.mean) mean_.emplace("--mean", *arguments.mean, arguments.input.options);
+    if (arguments.rstd) rstd_.emplace("--rstd", *arguments.rstd, arguments.input.options);
   }
 
   // What each output gets of x. Throws Error if the tensors do not fit together.
@@ -55,10 +52,9 @@ class Gradients {
     return results;
   }
 
-  void find(OpenedTensor& input, const InputName& name, Outputs& outputs, Ranks& ranks) {
+  void find(OpenedTensor& input, const InputName& name, Outputs& outputs, TensorWork& work) {
     const GradPlan plan = check(input.source->info(), name);
-    const auto x =
-        residual_.add_to(std::move(input.source), plan.rows.out, arguments_.work.threads);
+    const auto x = residual_.add_to(std::move(input.source), plan.rows.out, work.threads());
     if (weight_.is_unread()) weight_term_ = weight_.read();
     const auto open = [&](AuxiliaryInput& auxiliary) {
       return rows_beside(x->info(), auxiliary.open());
@@ -75,16 +71,12 @@ class Gradients {
     sinks.dx = sink_if(requested_.dx);
     sinks.dweight = sink_if(requested_.dweight);
     sinks.dbias = sink_if(requested_.dbias);
-    const WorkArguments& work = arguments_.work;
-    const bool are_distributed =
-        ranks.count() > 1 && can_distribute(sources, plan) &&
+    const bool takes_parts =
+        can_distribute(sources, plan) &&
         (sinks.dx == nullptr || can_distribute(*sinks.dx, plan.rows.route.out));
-    log_plan(work, plan.rows, {uses_temporary_file(plan, sources, sinks.dx), are_distributed},
-             kernel_.name);
-    ProgressLine progress(outputs.result().fills_terminal() ? When::never : work.progress,
-                          x->info());
-    run_grad(sources, plan, kernel_, weight_term_, parameters(plan.rows), sinks,
-             {work.threads, progress.callback(), &ranks});
+    run_grad(sources, plan, backend_, weight_term_, parameters(plan.rows), sinks,
+             work.begin(plan.rows, {uses_temporary_file(plan, sources, sinks.dx), takes_parts},
+                        x->info(), backend_.name));
     residual_.finish();
     dy_.finish();
     if (mean_) mean_->finish();
@@ -145,8 +137,8 @@ class Gradients {
            detours(route.out, dx) || (dx != nullptr && dx->needs_prescan());
   }
 
-  const GradArguments& arguments_;
-  const Kernel& kernel_;
+  const Arguments& arguments_;
+  const Backend& backend_;
   RequestedGradients requested_;
   ResidualInput residual_;
   AuxiliaryInput dy_;
@@ -166,7 +158,7 @@ void refuse_lines(const Inputs& inputs, const std::string& word) {
 
 }  // namespace
 
-int grad(const GradArguments& arguments) {
+int grad(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
   std::vector<std::string> others{arguments.dy};
   for (const auto& name : {arguments.mean, arguments.rstd}) {
@@ -174,18 +166,17 @@ int grad(const GradArguments& arguments) {
   }
   check_inputs(input, arguments.normalization, arguments.work, others);
   Gradients gradients(arguments);
-  Outputs outputs(names_of(arguments), arguments.output, *arguments.work.ranks);
+  Outputs outputs(names_of(arguments), arguments);
   const Inputs inputs = open_inputs(input.names, input.options);
   refuse_lines(inputs, input.names.front());
   check_named(inputs);
   return for_each_tensor(
-      inputs, outputs,
+      inputs, outputs, arguments,
       {[&](const TensorInfo& x, const InputName& name) { return gradients.results(x, name); },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks& ranks) {
-         gradients.find(tensor, name, outputs, ranks);
+       [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
+         gradients.find(tensor, name, outputs, work);
        },
-       input.keep_going, rows_in(input.rows, arguments.normalization.options.axes),
-       arguments.work.ranks, Deal::by_size});
+       Deal::by_size});
 }
 
 }  // namespace lnorm::app

@@ -1,5 +1,4 @@
 #include "program.hpp"
-#include "set_up_process.hpp"
 
 int main(int argc, char** argv) {
   lnorm::app::set_up_process();

@@ -2,41 +2,34 @@
 
 #include <utility>
 
-#include "log_plan.hpp"
-#include "progress_line.hpp"
-
 namespace lnorm::app {
 
 ObservedRows::ObservedRows(const InputArguments& input, const NormalizationArguments& normalization,
-                           const WorkArguments& work, std::string_view lists_rows)
+                           std::string_view lists_rows)
     : normalization_(normalization),
-      work_(work),
       lists_rows_(lists_rows),
-      kernel_(find_kernel(normalization.kernel)),
-      residual_(normalization, input.options.as),
-      affine_inputs_(normalization, input.options.as, residual_) {}
+      backend_(find_backend(normalization.kernel)),
+      residual_(normalization, input.options),
+      affine_inputs_(normalization, input.options, residual_) {}
 
 void ObservedRows::check(const TensorInfo& x, const InputName& name) {
   affine_inputs_.check(plan(x, name), x, name);
 }
 
-void ObservedRows::run(std::unique_ptr<TensorSource> input, const InputName& name,
+void ObservedRows::run(std::unique_ptr<TensorSource> input, const InputName& name, TensorWork& work,
                        const MakeObserver& observer) {
   const TensorInfo x = input->info();
   const Plan plan = this->plan(x, name);
   const Affine& affine = affine_inputs_.of(plan, x, name);
-  const auto normalized = residual_.add_to(std::move(input), plan.out, work_.threads);
+  const auto normalized = residual_.add_to(std::move(input), plan.out, work.threads());
   TensorSource& source = *normalized;
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
-    kernel_.layer_norm(rows, y, affine, plan.formula, statistics);
+    backend_.layer_norm(rows, y, affine, plan.formula, statistics);
   };
   RowObserver* const observers[] = {&observer(plan)};
-  log_plan(work_, plan, source, nullptr, kernel_.name);
-  {
-    ProgressLine progress(work_.progress, x);
-    lnorm::run(source, plan, transform, observers, nullptr,
-               {work_.threads, progress.callback(), work_.ranks});
-  }
+  lnorm::run(source, plan, transform, observers, nullptr,
+             work.begin(plan, source, nullptr, backend_.name));
+  work.end();
   residual_.finish();
 }
 

@@ -20,14 +20,14 @@ class ObservedRows {
  public:
   // lists_rows: the option by which every row is listed, rows of no elements too; empty if none is given.
   ObservedRows(const InputArguments& input, const NormalizationArguments& normalization,
-               const WorkArguments& work, std::string_view lists_rows = {});
+               std::string_view lists_rows = {});
 
   // Throws Error if the tensor cannot be normalized so.
   void check(const TensorInfo& x, const InputName& name);
 
   // observer: for the plan of this tensor; it outlives the loop.
   using MakeObserver = std::function<RowObserver&(const Plan& plan)>;
-  void run(std::unique_ptr<TensorSource> input, const InputName& name,
+  void run(std::unique_ptr<TensorSource> input, const InputName& name, TensorWork& work,
            const MakeObserver& observer);
 
   // Tells whether there are weight and bias.
@@ -37,9 +37,8 @@ class ObservedRows {
   Plan plan(const TensorInfo& x, const InputName& name);
 
   const NormalizationArguments& normalization_;
-  const WorkArguments& work_;
   std::string_view lists_rows_;
-  const Kernel& kernel_;
+  const Backend& backend_;
   ResidualInput residual_;
   AffineInputs affine_inputs_;
 };

@@ -5,13 +5,11 @@
 #include <limits>
 #include <utility>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/members.hpp"
-#include "lnorm/io/npy/npy.hpp"
-#include "lnorm/io/safetensors/safetensors.hpp"
-#include "lnorm/io/zip/npz_sink.hpp"
 #include "lnorm/report/text_sink.hpp"
 
 namespace lnorm::app {
@@ -27,36 +25,7 @@ PrintOptions print_options(const PrintArguments& arguments, const ByteSink& byte
   return options;
 }
 
-// A file that keeps tensors by their names, and has this one alone.
-class OnlyTensor final : public TensorSink {
- public:
-  OnlyTensor(std::unique_ptr<TensorSetSink> set, const TensorInfo& tensor)
-      : set_(std::move(set)), sink_(set_->begin(tensor)) {}
-
-  std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
-                                    std::string& buffer) const override {
-    return sink_->encode(position, elements, buffer);
-  }
-  bool has_random_access() const noexcept override { return sink_->has_random_access(); }
-  void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
-    sink_->write_at(position, elements);
-  }
-  void write(std::span<const std::byte> encoded) override { sink_->write(encoded); }
-  void finish() override {
-    sink_->finish();
-    set_->finish();
-  }
-  void skip() override {
-    sink_->skip();
-    set_->finish();
-  }
-
- private:
-  std::unique_ptr<TensorSetSink> set_;
-  std::unique_ptr<TensorSink> sink_;
-};
-
-// Of what another rank writes without positions.
+// Drops what another rank writes without random access.
 class NoSink final : public TensorSink {
  public:
   void write(std::span<const std::byte>) override {}
@@ -67,6 +36,15 @@ class NoSink final : public TensorSink {
 bool is_folder(const std::string& path, bool several) {
   std::error_code ignored;
   return path.ends_with('/') || (several && std::filesystem::is_directory(path, ignored));
+}
+
+// For a file that cannot be made: its folder may not be there.
+std::string hint_for_folder(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  std::error_code error;
+  const bool is_missing = !folder.empty() && !std::filesystem::exists(folder, error) && !error;
+  if (folder.starts_with('-')) folder.insert(0, "./");
+  return is_missing ? concat("mkdir -p ", shell_word(folder)) : "";
 }
 
 }  // namespace
@@ -111,47 +89,39 @@ Format OutputFile::format_for(Format input, DType dtype) const {
                 "name a file, or one that ends in .json or .txt");
   }
   if (is_terminal()) return Format::text;
-  if (!is_binary(input)) return input;
+  if (!format_row(input).is_binary) return input;
   return several_ || !is_npy_dtype(dtype) ? Format::safetensors : Format::npy;
 }
 
-void OutputFile::announce(Format input, std::vector<TensorInfo> tensors) {
+void OutputFile::announce(Format input, const std::vector<TensorInfo>& tensors) {
   format_ = format_for(input, tensors.front().dtype);
   if (is_nowhere()) return;
   if (folder_) {
     set_ = make_folder_set_sink(
         *folder_,
         [this](const TensorInfo& tensor) {
-          return concat('.', format_name(format_for(Format::npy, tensor.dtype)));
+          return concat('.', format_row(format_for(Format::npy, tensor.dtype)).name);
         },
         [this](ByteSink& bytes, const TensorInfo& tensor) {
-          return make_sink(bytes, tensor, format_for(Format::npy, tensor.dtype));
+          return create_tensor(format_for(Format::npy, tensor.dtype), bytes, tensor,
+                               write_options());
         });
     return;
   }
-  switch (format_) {
-    case Format::safetensors:
-      set_ = make_safetensors_sink(*file_, std::move(tensors));
-      break;
-    case Format::npz:
-      set_ = make_npz_set_sink(*file_);
-      break;
-    case Format::json:
-      set_ = make_json_object_sink(*file_, arguments_.nan.value_or(JsonNan::python));
-      break;
-    case Format::text:
-      break;
-    default:
-      throw Error(concat(printable(name()), ": ", format_name(format_), " holds one tensor, found ",
-                         tensors.size()),
-                  "what ends in .safetensors, .npz, .json or / holds them all");
+  const FormatRow& row = format_row(format_);
+  if (row.create_set != nullptr) {
+    set_ = row.create_set(*file_, tensors, write_options());
+  } else if (format_ != Format::text) {
+    throw Error(
+        concat(printable(name()), ": ", row.name, " holds one tensor, found ", tensors.size()),
+        "what ends in .safetensors, .npz, .json or / holds them all");
   }
 }
 
 void OutputFile::begin(const OpenedTensor& input, const TensorInfo& tensor) {
   if (!is_nowhere()) begin_sink(input, tensor);
-  if (refuses_raw_ && (format_ == Format::npy || format_ == Format::safetensors)) {
-    throw Error(concat(printable(name()), ": ranks write ", format_name(format_),
+  if (refuses_raw_ && format_row(format_).has_random_access) {
+    throw Error(concat(printable(name()), ": ranks write ", format_row(format_).name,
                        " at positions, expected a file"),
                 concat(place_.option, " FILE"));
   }
@@ -167,7 +137,7 @@ void OutputFile::begin_sink(const OpenedTensor& input, const TensorInfo& tensor)
   const std::string heading = concat(printable(tensor.name), ": ", lnorm::name(tensor.dtype),
                                      ", shape ", to_string(tensor.shape), "\n");
   file_->write(concat(std::exchange(has_begun_, true) ? "\n" : "", heading));
-  sink_ = make_sink(*file_, tensor, Format::text);
+  sink_ = create_tensor(Format::text, *file_, tensor, write_options());
 }
 
 void OutputFile::begin_alone(const OpenedTensor& input, const TensorInfo& tensor) {
@@ -191,26 +161,15 @@ void OutputFile::begin_alone(const OpenedTensor& input, const TensorInfo& tensor
     sink_ =
         make_json_sink(*file_, named, arguments_.nan.value_or(JsonNan::python), input.after + "\n");
   } else {
-    sink_ = make_sink(*file_, named, format_);
+    sink_ = create_tensor(format_, *file_, named, write_options());
   }
 }
 
-// For a file of this tensor alone.
-std::unique_ptr<TensorSink> OutputFile::make_sink(ByteSink& bytes, const TensorInfo& tensor,
-                                                  Format format) const {
-  switch (format) {
-    case Format::json:
-    case Format::jsonl:
-      return make_json_sink(bytes, tensor, arguments_.nan.value_or(JsonNan::python));
-    case Format::text:
-      return make_text_sink(bytes, tensor, print_options(arguments_.print, bytes));
-    case Format::safetensors:
-      return std::make_unique<OnlyTensor>(make_safetensors_sink(bytes, {tensor}), tensor);
-    case Format::npz:
-      return std::make_unique<OnlyTensor>(make_npz_set_sink(bytes), tensor);
-    default:
-      return make_npy_sink(bytes, tensor);
-  }
+WriteOptions OutputFile::write_options() const {
+  return {arguments_.nan.value_or(JsonNan::python),
+          [this](ByteSink& bytes, const TensorInfo& tensor) {
+            return make_text_sink(bytes, tensor, print_options(arguments_.print, bytes));
+          }};
 }
 
 std::string OutputFile::destination() const {
@@ -248,31 +207,18 @@ void OutputFile::commit() {
   if (!is_nowhere()) folder_ ? folder_->commit() : file_->commit();
 }
 
-bool is_binary(Format format) noexcept {
-  return format == Format::npy || format == Format::npz || format == Format::safetensors ||
-         format == Format::raw;
-}
-
-std::string_view format_name(Format format) noexcept {
-  switch (format) {
-    case Format::npy:
-      return "npy";
-    case Format::npz:
-      return "npz";
-    case Format::safetensors:
-      return "safetensors";
-    case Format::json:
-      return "json";
-    case Format::jsonl:
-      return "jsonl";
-    case Format::pb:
-      return "pb";
-    case Format::raw:
-      return "raw";
-    case Format::text:
-      break;
+void open_output(const std::string& option, const std::string& path,
+                 const std::function<void()>& open) {
+  try {
+    open();
+  } catch (const SystemError& error) {
+    std::error_code ignored;
+    const bool is_there = std::filesystem::exists(path, ignored);
+    throw Error(concat("cannot ", is_there ? "write " : "create ", option, ' ', error.what()),
+                hint_for_folder(path));
+  } catch (const Error& error) {
+    throw Error(concat(option, ' ', error.what()), error);
   }
-  return "text";
 }
 
 }  // namespace lnorm::app

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "arguments.hpp"
@@ -11,7 +11,6 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/folder_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
-#include "lnorm/io/tensor_set_sink.hpp"
 #include "lnorm/io/tensor_sink.hpp"
 
 namespace lnorm::app {
@@ -33,7 +32,7 @@ class OutputFile {
   OutputFile(const OutputName& name, const OutputArguments& arguments, bool several, Ranks& ranks);
 
   // Before the first of several tensors: those that will begin.
-  void announce(Format input, std::vector<TensorInfo> tensors);
+  void announce(Format input, const std::vector<TensorInfo>& tensors);
 
   // The next tensor, or the only one.
   void begin(const OpenedTensor& input, const TensorInfo& tensor);
@@ -41,21 +40,20 @@ class OutputFile {
   TensorSink& sink() noexcept { return *sink_; }
   Format format() const noexcept { return format_; }
 
-  // For messages.
+  // This is the name in messages.
   std::string name() const { return folder_ ? folder_->name() : file_->name(); }
-  // As of ByteSink.
+  // Where it ends up, as ByteSink says it.
   std::string destination() const;
   bool is_regular_file() const { return !file_ || file_->is_regular_file(); }
   void outlive_reader() noexcept;
 
-  // Whether the work writes to a terminal as it goes: there a line of progress would be in the way. Text
-  // comes at the end.
+  // Whether the work writes to a terminal as it goes. Text comes at the end.
   bool fills_terminal() const noexcept { return format_ != Format::text && is_terminal(); }
 
   // Whether ranks can write tensors of their own that follow each other there.
   bool has_random_access() const;
 
-  // As of ByteSink.
+  // These do what ByteSink's do.
   void take_over(bool writes);
   void flush();
   void finish();
@@ -68,26 +66,24 @@ class OutputFile {
   void open_file(const std::string& title, Ranks& ranks);
   void begin_sink(const OpenedTensor& input, const TensorInfo& tensor);
   void begin_alone(const OpenedTensor& input, const TensorInfo& tensor);
-  std::unique_ptr<TensorSink> make_sink(ByteSink& bytes, const TensorInfo& tensor,
-                                        Format format) const;
+  WriteOptions write_options() const;
 
   OutputName place_;
   const OutputArguments& arguments_;
   bool several_;
   std::optional<ByteSink> file_;  // one of these; none for the folder of another rank
   std::optional<FolderSink> folder_;
-  bool drops_ = false;        // what has no positions, as another rank writes it
+  bool drops_ = false;        // what has no random access, since another rank writes it
   bool refuses_raw_ = false;  // which ranks would write at positions, and there are none
   Format format_ = Format::npy;
-  // Of a format that keeps tensors by their names, or of the folder.
+  // The tensors of a format that keeps them by their names, or of the folder.
   std::unique_ptr<TensorSetSink> set_;
   std::unique_ptr<TensorSink> sink_;
   bool has_begun_ = false;
 };
 
-bool is_binary(Format format) noexcept;
-
-// As --to has it.
-std::string_view format_name(Format format) noexcept;
+// Calls open(), which opens what an option has named. Throws Error, which names the option, if that fails.
+void open_output(const std::string& option, const std::string& path,
+                 const std::function<void()>& open);
 
 }  // namespace lnorm::app

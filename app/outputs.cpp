@@ -6,7 +6,7 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "open_output.hpp"
+#include "output_file.hpp"
 
 namespace lnorm::app {
 
@@ -38,7 +38,7 @@ void Outputs::announce(const Selection& inputs, std::span<const std::vector<Tens
   for (std::size_t file = 0; file < files_.size(); ++file) {
     std::vector<TensorInfo> announced;
     for (const std::vector<TensorInfo>& tensor : tensors) announced.push_back(tensor[file]);
-    files_[file]->announce(inputs.tensors.front().format, std::move(announced));
+    files_[file]->announce(inputs.tensors.front().format, announced);
   }
 }
 
@@ -78,7 +78,7 @@ void Outputs::check_effects() const {
       return;
     }
     throw Error(concat(option, " has no effect: it is for ", what, ", and the output is ",
-                       format_name(files.front()->format())),
+                       format_row(files.front()->format()).name),
                 hint_for_format(names_.front(), *arguments_, to));
   };
   const PrintArguments& print = arguments_->print;

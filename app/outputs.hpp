@@ -2,8 +2,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "arguments.hpp"
@@ -23,8 +21,8 @@ class Outputs {
  public:
   Outputs() = default;
   // arguments: of the result, of which the others take what is not a matter of its format alone.
-  Outputs(std::vector<OutputName> names, const OutputArguments& arguments, Ranks& ranks)
-      : names_(std::move(names)), arguments_(&arguments), ranks_(&ranks) {}
+  Outputs(std::vector<OutputName> names, const Arguments& arguments)
+      : names_(std::move(names)), arguments_(&arguments.output), ranks_(arguments.work.ranks) {}
 
   // Several tensors will begin, in this order; tensors[i] has what each file gets of the one.
   void announce(const Selection& inputs, std::span<const std::vector<TensorInfo>> tensors);
@@ -34,7 +32,9 @@ class Outputs {
 
   // Where the tensor under way goes.
   TensorSink& sink(std::size_t file) { return files_[file]->sink(); }
-  const OutputFile& result() const { return *files_.front(); }
+
+  // Whether the result goes to a terminal as it comes: there a line of progress would be in the way.
+  bool fill_terminal() const { return !files_.empty() && files_.front()->fills_terminal(); }
 
   // Hands on what is written, so that it is seen at once.
   void flush();
@@ -45,7 +45,7 @@ class Outputs {
   // Before a tensor begins: whether this rank writes all of it, or what ranks write together, each its part.
   void write_alone(bool alone);
 
-  // In place of writing: another rank writes the tensor under way.
+  // Replaces writing, where another rank writes the tensor under way.
   void skip();
 
   // Finishes all, then, as soon as all ranks have, puts all in their places, the result last.

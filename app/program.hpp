@@ -18,7 +18,10 @@ struct Ending {
 // again if standard output is there again.
 Ending run_command(int argc, const char* const* argv, const Program& program, Ranks& ranks);
 
-// The same of a process that is alone: complains on standard error if it fails. Returns the exit status.
+// Runs the program in a process that is alone: complains on standard error if it fails. Returns the exit status.
 int run_program(int argc, const char* const* argv);
+
+// Standard streams and signals, as a program has them that may be anywhere in a pipe and leaves no temporary file behind.
+void set_up_process();
 
 }  // namespace lnorm::app

@@ -13,9 +13,8 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/pipeline/report_data.hpp"
-#include "lnorm/report/page/tensor_page.hpp"
+#include "lnorm/report/page/sections.hpp"
 #include "observed_rows.hpp"
-#include "outlier_sections.hpp"
 #include "page_output.hpp"
 
 namespace lnorm::app {
@@ -49,9 +48,21 @@ std::size_t take_front(std::deque<std::size_t>& numbers) {
   return number;
 }
 
+// All tensors, by their numbers.
+page::Section set_section(const std::map<std::size_t, page::TensorLine>& lines,
+                          const OutlierSections& sections) {
+  const auto ids = sections.ids(lines.empty() ? 0 : lines.rbegin()->first + 1);
+  std::vector<page::TensorLine> listed;
+  for (const auto& [number, line] : lines) {
+    listed.push_back(line);
+    listed.back().section = ids[number];
+  }
+  return page::set_section(listed);
+}
+
 }  // namespace
 
-int report(const ReportArguments& arguments) {
+int report(const Arguments& arguments) {
   check_inputs(arguments.input, arguments.normalization, arguments.work);
   const Inputs inputs = open_inputs(arguments.input.names, arguments.input.options);
   const auto* const selection = std::get_if<Selection>(&inputs);
@@ -60,7 +71,7 @@ int report(const ReportArguments& arguments) {
   if (arguments.all && !several) throw Error("--all has no effect: there is one tensor");
   PageOutput output("-o", arguments.page);
   const ReportDataSize size = few ? ReportDataSize() : kSmall;
-  ObservedRows rows(arguments.input, arguments.normalization, arguments.work);
+  ObservedRows rows(arguments.input, arguments.normalization);
   OutlierSections sections(arguments.all ? static_cast<std::size_t>(-1) : kMaxSections);
   std::map<std::string, std::deque<std::size_t>> numbers = numbers_of(selection);
   std::map<std::size_t, page::TensorLine> lines;  // by their numbers
@@ -69,45 +80,31 @@ int report(const ReportArguments& arguments) {
   if (names.size() > 1) title += concat(" and ", names.size() - 1, " more");
   Outputs none;
   const int status = for_each_tensor(
-      inputs, none,
-      {[&](const TensorInfo& x, const InputName& name) {
-         rows.check(x, name);
-         return std::vector<TensorInfo>();
-       },
-       [&](OpenedTensor& tensor, const InputName& name, Outputs&, Ranks&) {
-         const TensorInfo x = tensor.source->info();
-         std::optional<ReportDataObserver> observer;
-         rows.run(std::move(tensor.source), name, [&](const Plan& plan) -> RowObserver& {
-           return observer.emplace(plan, size, arguments.softmax);
-         });
-         TensorReportData report_data = observer->report_data(x);
-         rows.describe(report_data.stats);
-         const std::size_t number =
-             selection != nullptr ? take_front(numbers[name.title]) : lines.size();
-         // Of JSON Lines each has its number.
-         const std::string& shown = selection != nullptr ? name.title : x.name;
-         page::TensorLine line = page::line_of(shown, report_data);
-         if (!several) title = report_data.stats.x.name;
-         sections.add(number, rank_of(line),
-                      page::tensor_section(several ? concat("tensor-", number) : "tensor",
-                                           several ? shown : "", report_data));
-         lines.emplace(number, std::move(line));
-       },
-       arguments.input.keep_going,
-       rows_in(arguments.input.rows, arguments.normalization.options.axes)});
+      inputs, none, arguments,
+      look_at([&](const TensorInfo& x, const InputName& name) { rows.check(x, name); },
+              [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
+                const TensorInfo x = tensor.source->info();
+                std::optional<ReportDataObserver> observer;
+                rows.run(std::move(tensor.source), name, work,
+                         [&](const Plan& plan) -> RowObserver& {
+                           return observer.emplace(plan, size, arguments.softmax);
+                         });
+                TensorReportData report_data = observer->report_data(x);
+                rows.describe(report_data.stats);
+                const std::size_t number =
+                    selection != nullptr ? take_front(numbers[name.title]) : lines.size();
+                // Each tensor of JSON Lines has its number.
+                const std::string& shown = selection != nullptr ? name.title : x.name;
+                page::TensorLine line = page::line_of(shown, report_data);
+                if (!several) title = report_data.stats.x.name;
+                sections.add(number, rank_of(line),
+                             page::tensor_section(several ? concat("tensor-", number) : "tensor",
+                                                  several ? shown : "", report_data));
+                lines.emplace(number, std::move(line));
+              }));
   if (lines.empty() && status != 0) return status;
   std::vector<page::Section> parts;
-  if (several) {
-    const std::vector<std::string> all_ids =
-        sections.ids(lines.empty() ? 0 : lines.rbegin()->first + 1);
-    std::vector<page::TensorLine> listed;
-    std::vector<std::string> ids;
-    for (auto& [number, line] : lines) {
-      listed.push_back(std::move(line));
-      ids.push_back(all_ids[number]);
-    }
-    parts.push_back(page::set_section(listed, ids));
-  }
+  if (several) parts.push_back(set_section(lines, sections));
   for (page::Section& section : sections.take()) parts.push_back(std::move(section));
   output.write(title, "lnorm report", parts);
   return status;

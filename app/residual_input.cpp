@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/pipeline/summed_source.hpp"
@@ -10,13 +11,13 @@ namespace lnorm::app {
 
 void check_rounding_dtype(DType out) {
   if (!is_float8(out)) return;
-  throw Error(concat("--round is to the output dtype, found ", name(out),
-                     ", expected float16, bfloat16, float32 or float64"));
+  throw Error(concat("--round is to the output dtype, found ", name(out), ", expected ",
+                     dtype_list(is_larger_float)));
 }
 
-ResidualInput::ResidualInput(const NormalizationArguments& arguments, std::optional<DType> as)
+ResidualInput::ResidualInput(const NormalizationArguments& arguments, const ReadOptions& input)
     : rounds_(arguments.round_sum) {
-  if (arguments.residual) auxiliary_.emplace("--residual", *arguments.residual, as);
+  if (arguments.residual) auxiliary_.emplace("--residual", *arguments.residual, input);
 }
 
 TensorInfo ResidualInput::check(const TensorInfo& x, DType out, const InputName& name) {

@@ -17,13 +17,13 @@ void check_rounding_dtype(DType out);
 // normalized.
 class ResidualInput {
  public:
-  ResidualInput(const NormalizationArguments& arguments, std::optional<DType> as);
+  ResidualInput(const NormalizationArguments& arguments, const ReadOptions& input);
 
   // What is normalized, where results have a dtype. Throws Error unless there is a residual for x, of its shape: of a
   // slice that of the whole tensor.
   TensorInfo check(const TensorInfo& x, DType out, const InputName& name);
 
-  // The same with its elements. Follows check of the same input. Throws Error.
+  // Opens it with its elements. Follows check of the same input. Throws Error.
   std::unique_ptr<TensorSource> add_to(std::unique_ptr<TensorSource> x, DType out, int threads);
 
   // Follows the last element.

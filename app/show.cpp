@@ -1,31 +1,28 @@
 #include <algorithm>
-#include <memory>
 #include <variant>
 #include <vector>
 
 #include "commands.hpp"
 #include "each_tensor.hpp"
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
-#include "lnorm/core/slice.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/layout/reorder.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/executor.hpp"
-#include "lnorm/report/member_table.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/text_sink.hpp"
-#include "progress_line.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
 
 namespace {
 
-void write_heading(const TensorInfo& info, const ShowArguments& arguments, ByteSink& out) {
+void write_heading(const TensorInfo& info, const Arguments& arguments, ByteSink& out) {
   if (!arguments.header && !out.is_terminal()) return;
   out.write(output_style(arguments.color)
                 .heading(concat(printable(info.name), ": ", name(info.dtype), ", shape ",
@@ -36,14 +33,14 @@ void write_heading(const TensorInfo& info, const ShowArguments& arguments, ByteS
 
 constexpr std::int64_t kShowBlock = 1 << 20;  // elements
 
-// By way of a temporary file, since what is written depends on all elements.
-void show_long_tensor(TensorSource& source, const ShowArguments& arguments, TensorSink& text,
+// The elements go through a temporary file, since what is written depends on all of them.
+void show_long_tensor(TensorSource& source, const Arguments& arguments, TensorSink& text,
                       ByteSink& out) {
   const TensorInfo& info = source.info();
   const std::int64_t elements = element_count(info.shape);
   TensorSpool spool(info);
   {
-    ProgressLine progress(arguments.progress, info);
+    ProgressLine progress(arguments.work.progress, info);
     const Progress report = progress.callback();
     std::vector<std::byte> block;
     for (std::int64_t done = 0; done < elements;) {
@@ -59,19 +56,19 @@ void show_long_tensor(TensorSource& source, const ShowArguments& arguments, Tens
   }
   write_heading(info, arguments, out);
   text.begin_writing();
-  encode_in_order(*spool.source(), text, for_each_tile(arguments.threads));
+  encode_in_order(*spool.source(), text, for_each_tile(arguments.work.threads));
   text.finish();
 }
 
-void show_tensor(TensorSource& source, const ShowArguments& arguments, ByteSink& out) {
+void show_tensor(TensorSource& source, const Arguments& arguments, ByteSink& out) {
   const TensorInfo& info = source.info();
-  const auto sink = make_text_sink(out, info, arguments.print.options);
+  const auto sink = make_text_sink(out, info, arguments.output.print.options);
   if (sink->needs_prescan()) return show_long_tensor(source, arguments, *sink, out);
-  TorchText text(info.dtype, info.shape, arguments.print.options);
+  TorchText text(info.dtype, info.shape, arguments.output.print.options);
   const auto size = static_cast<std::int64_t>(item_size(info.dtype));
   const std::int64_t elements = element_count(info.shape);
   {
-    ProgressLine progress(arguments.progress, info);
+    ProgressLine progress(arguments.work.progress, info);
     const Progress report = progress.callback();
     std::vector<std::byte> block;
     for (std::int64_t done = 0; done < elements;) {
@@ -110,24 +107,19 @@ void list(const Selection& selection, Report report, ByteSink& out) {
     members.back().name = tensor.title;
   }
   selection.finish();
-  switch (report) {
-    case Report::text:
-      return write_member_text(members, out);
-    case Report::json:
-      return write_member_json(members, out);
-    case Report::csv:
-      return write_member_csv(members, out);
-  }
+  write_report(report, members, out);
 }
 
 }  // namespace
 
-int show(const ShowArguments& arguments) {
+int show(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
   const Inputs inputs = open_inputs(input.names, input.options);
   const auto* const selection = std::get_if<Selection>(&inputs);
   // What is for a tensor does nothing to a list of them.
-  const bool is_for_tensor = arguments.header || !arguments.print.given.empty() || input.rows;
+  const bool is_for_tensor =
+      arguments.header || !arguments.output.print.given.empty() || input.rows;
+  int status = 0;
   ByteSink out("-");
   if (selection != nullptr && !is_for_tensor && lists(*selection)) {
     list(*selection, arguments.report, out);
@@ -141,21 +133,17 @@ int show(const ShowArguments& arguments) {
                   concat("lnorm stats ", shell_word(word), ' ', option, " has its statistics"));
     }
     Outputs none;
-    const NormalizedAxes last_axis = AxisList{{-1}};
-    for_each_tensor(inputs, none,
-                    {[&](const TensorInfo& x, const InputName&) {
-                       check_as(input.options.as, x);
-                       return std::vector<TensorInfo>();
-                     },
-                     [&](OpenedTensor& tensor, const InputName&, Outputs&, Ranks&) {
-                       show_tensor(*gathered(std::move(tensor.source)), arguments, out);
-                       if (tensor.format == Format::jsonl) out.flush();
-                     },
-                     false, rows_in(input.rows, last_axis)});
+    status = for_each_tensor(
+        inputs, none, arguments,
+        look_at([&](const TensorInfo& x, const InputName&) { check_as(input.options.as, x); },
+                [&](OpenedTensor& tensor, const InputName&, TensorWork&) {
+                  show_tensor(*gathered(std::move(tensor.source)), arguments, out);
+                  if (tensor.format == Format::jsonl) out.flush();
+                }));
   }
   out.finish();
   out.commit();
-  return 0;
+  return status;
 }
 
 }  // namespace lnorm::app

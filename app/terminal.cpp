@@ -3,12 +3,16 @@
 #include <langinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <clocale>
+#include <cmath>
 #include <cstdlib>
+#include <iostream>
 #include <optional>
 #include <string_view>
 
+#include "lnorm/core/text.hpp"
 #include "lnorm/io/os.hpp"
 
 namespace lnorm::app {
@@ -33,6 +37,10 @@ bool understands_escapes(int fd) {
   return os::is_terminal(os::FileDescriptor(fd, false)) && environment("TERM") != "dumb";
 }
 
+constexpr std::chrono::milliseconds kQuiet{1000};
+constexpr std::chrono::milliseconds kBetween{200};
+constexpr std::string_view kClearLine = "\r\x1b[K";
+
 }  // namespace
 
 Style output_style(When color, int width_elsewhere) {
@@ -51,11 +59,44 @@ Style output_style(When color, int width_elsewhere) {
   return style;
 }
 
-std::size_t standard_error_width() {
-  const os::FileDescriptor standard_error(STDERR_FILENO, false);
-  return static_cast<std::size_t>(os::terminal_width(standard_error).value_or(80));
+ProgressLine::ProgressLine(When when, const TensorInfo& tensor)
+    : wanted_(when == When::always ||
+              (when == When::automatic && understands_escapes(STDERR_FILENO))),
+      name_(printable(tensor.name)),
+      total_(std::max<std::int64_t>(1, element_count(tensor.shape))),
+      next_(begin_ + kQuiet) {}
+
+ProgressLine::~ProgressLine() { clear(); }
+
+void ProgressLine::clear() {
+  if (drawn_) std::cerr << kClearLine << std::flush;
+  drawn_ = false;
 }
 
-bool can_redraw_standard_error() { return understands_escapes(STDERR_FILENO); }
+Progress ProgressLine::callback() {
+  if (!wanted_) return {};
+  return [this](std::int64_t elements) { show(elements); };
+}
+
+void ProgressLine::show(std::int64_t elements) {
+  if (elements >= total_) return clear();
+  const auto now = Clock::now();
+  if (now < next_) return;
+  next_ = now + kBetween;
+  const double share = static_cast<double>(elements) / static_cast<double>(total_);
+  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  const std::string far =
+      concat(static_cast<int>(100 * share), "%, ", std::ceil(seconds / share - seconds), " s left");
+  // A line that wraps could not be taken back.
+  const std::string line = concat(name_, ": ", far);
+  const int room = os::terminal_width(os::FileDescriptor(STDERR_FILENO, false)).value_or(80);
+  const auto width = static_cast<std::size_t>(room);
+  std::cerr << kClearLine
+            << (line.size() < width  ? line
+                : far.size() < width ? far
+                                     : "")
+            << std::flush;
+  drawn_ = true;
+}
 
 }  // namespace lnorm::app

@@ -1,9 +1,13 @@
 #pragma once
 
-#include <cstddef>
+#include <chrono>
+#include <cstdint>
+#include <string>
 
 #include "arguments.hpp"
-#include "lnorm/report/style.hpp"
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/pipeline/run.hpp"
+#include "lnorm/report/reports.hpp"
 
 namespace lnorm::app {
 
@@ -12,10 +16,44 @@ namespace lnorm::app {
 // given one.
 Style output_style(When color, int width_elsewhere = Style::kUsualWidth);
 
-// Whether standard error is a terminal on which a line can be drawn again.
-bool can_redraw_standard_error();
+// Writes a report in a format. text: what write_text takes after the data.
+template <class Data, class... Text>
+void write_report(Report format, const Data& data, ByteSink& out, const Text&... text) {
+  switch (format) {
+    case Report::text:
+      return write_text(data, text..., out);
+    case Report::json:
+      return write_json(data, out);
+    case Report::csv:
+      return write_csv(data, out);
+  }
+}
 
-// In characters; 80 if no terminal tells.
-std::size_t standard_error_width();
+// One line on standard error that tells how far the work is, once it has taken a second. The line goes with
+// the last element, or with the object.
+class ProgressLine {
+ public:
+  // when: automatic is on a terminal.
+  ProgressLine(When when, const TensorInfo& tensor);
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine();
+
+  // The loop may call it as long as this object lives. It is empty if nothing is to be shown.
+  Progress callback();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void show(std::int64_t elements);
+  void clear();
+
+  bool wanted_;
+  std::string name_;
+  std::int64_t total_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point next_;
+  bool drawn_ = false;
+};
 
 }  // namespace lnorm::app

@@ -34,6 +34,7 @@ find_dependency(hwy)
 find_dependency(simdjson)
 find_dependency(TBB)
 find_dependency(xtensor)
+find_dependency(ZLIB)
 include(${CMAKE_CURRENT_LIST_DIR}/lnorm-targets.cmake)
 ]])
 # Before 1.0 a minor version may change anything.
@@ -51,7 +52,7 @@ prefix=${pcfiledir}/@prefix@
 Name: lnorm
 Description: Layer normalization of xtensor's expressions and containers, in C++20
 Version: @PROJECT_VERSION@
-Requires: libhwy simdjson tbb xtensor
+Requires: libhwy simdjson tbb xtensor zlib
 Cflags: -I${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 Libs: -Wl,--as-needed -L${prefix}/@CMAKE_INSTALL_LIBDIR@ -llnorm
 ]])

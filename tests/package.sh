@@ -9,8 +9,7 @@ fail() {
   exit 1
 }
 
-# What is loaded is depended on, too; and apt finds all of it.
-dpkg-deb -f build/lnorm_*.deb Depends | grep -q 'libzip[0-9]' || fail "lnorm does not depend on libzip"
+# apt finds all that the package depends on.
 apt-get install --simulate ./build/lnorm_*.deb >/dev/null
 
 mkdir -p "$folder"/var/lib/dpkg/{info,updates}

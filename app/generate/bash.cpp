@@ -1,6 +1,6 @@
 #include <string_view>
 
-#include "generate/pages.hpp"
+#include "generate/description.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm::app {
@@ -88,12 +88,6 @@ _lnorm() {
 
 complete -F _lnorm lnorm
 )";
-
-std::string joined(const std::vector<std::string>& words, std::string_view between) {
-  std::string text;
-  for (const std::string& word : words) text += concat(text.empty() ? "" : between, word);
-  return text;
-}
 
 std::string kind_of(const OptionDescription& option) {
   if (!option.choices().empty()) {

@@ -1,6 +1,6 @@
 #include <string_view>
 
-#include "generate/pages.hpp"
+#include "generate/description.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm::app {
@@ -48,10 +48,7 @@ std::string in_quotes(std::string_view text) {
 std::string fish_value(const OptionDescription& option) {
   if (option.type.empty()) return "";
   if (option.takes_path()) return " -r -F";
-  std::string words;
-  for (const std::string& choice : option.choices()) {
-    words += concat(words.empty() ? "" : " ", choice);
-  }
+  const std::string words = joined(option.choices(), " ");
   return words.empty() ? " -x" : concat(" -x -a ", in_quotes(words));
 }
 

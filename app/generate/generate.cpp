@@ -1,12 +1,9 @@
 #include "generate/generate.hpp"
 
-#include <algorithm>
-#include <cctype>
-#include <memory>
 #include <string>
 #include <string_view>
 
-#include "generate/pages.hpp"
+#include "generate/description.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"

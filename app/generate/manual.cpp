@@ -1,7 +1,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "generate/pages.hpp"
+#include "generate/description.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm::app {
@@ -26,7 +26,7 @@ std::string roff(std::string_view text) {
   return result;
 }
 
-// As the summary of a page begins.
+// The summary of a manual page begins in lower case.
 std::string lower_first(std::string text) {
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') {
     text[0] = static_cast<char>(text[0] - 'A' + 'a');
@@ -96,11 +96,8 @@ std::string options_of(const CommandDescription& command) {
       text += concat(".SS ", roff(group), "\n");
     }
     text += ".TP\n";
-    std::string names;
-    for (const std::string& name : option.names) {
-      names += concat(names.empty() ? "" : ", ", "\\fB", roff(name), "\\fR");
-    }
-    text += names;
+    text += joined(option.names, ", ",
+                   [](const std::string& name) { return concat("\\fB", roff(name), "\\fR"); });
     if (!option.type.empty()) {
       text += option.choices().empty() ? concat(" \\fI", roff(option.type), "\\fR")
                                        : concat(" ", roff(option.type));

@@ -1,6 +1,6 @@
 #include <string_view>
 
-#include "generate/pages.hpp"
+#include "generate/description.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm::app {
@@ -66,10 +66,7 @@ std::string in_quotes(std::string_view text, std::string_view special) {
 
 std::string zsh_value(const OptionDescription& option) {
   if (option.type.empty()) return "";
-  std::string words;
-  for (const std::string& choice : option.choices()) {
-    words += concat(words.empty() ? "" : " ", choice);
-  }
+  const std::string words = joined(option.choices(), " ");
   if (!words.empty()) return concat(":value:(", words, ")");
   const std::string type = in_quotes(option.type, ":");
   if (option.takes_path()) return concat(":", type, ":_files");
@@ -79,8 +76,7 @@ std::string zsh_value(const OptionDescription& option) {
 std::string options_of(const std::vector<OptionDescription>& options) {
   std::string text = "options+=(\n";
   for (const OptionDescription& option : options) {
-    std::string all;
-    for (const std::string& name : option.names) all += concat(all.empty() ? "" : " ", name);
+    const std::string all = joined(option.names, " ");
     for (const std::string& name : option.names) {
       const std::string_view joint =
           option.type.empty() ? "" : (name.starts_with("--") ? "=" : "+");

@@ -9,7 +9,7 @@
 #include "lnorm/io/os.hpp"
 #include "mpi_ranks.hpp"
 #include "print_error.hpp"
-#include "set_up_process.hpp"
+#include "program.hpp"
 
 namespace {
 

@@ -119,8 +119,8 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
       return result;
     }
     const auto normalize = [&](const std::byte* rows, std::byte* y) {
-      kernels().front().layer_norm({rows, info.dtype, info.byte_order, plan.rows, plan.row_length},
-                                   {y, plan.out}, affine, plan.formula, statistics);
+      backends().front().layer_norm({rows, info.dtype, info.byte_order, plan.rows, plan.row_length},
+                                    {y, plan.out}, affine, plan.formula, statistics);
     };
     const auto y = reinterpret_cast<std::byte*>(result.y.data());
     if (plan.in_view.is_contiguous()) {
@@ -170,9 +170,9 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
     const RowsIn x_rows = rows_of(x_info, x_data, x_room);
     const RowsIn dy_rows = rows_of(dy_info, dy_data, dy_room);
     const auto dx = reinterpret_cast<std::byte*>(result.dx.data());
-    const Kernel& kernel = kernels().front();
+    const Backend& backend = backends().front();
     ColumnGradients gathered(plan.row_length);
-    lnorm::layer_norm_backward(kernel, x_rows, dy_rows, {moves ? dx_room.data() : dx, plan.out},
+    lnorm::layer_norm_backward(backend, x_rows, dy_rows, {moves ? dx_room.data() : dx, plan.out},
                                weight, plan.formula, nullptr, &gathered);
     if (moves) {
       plan.out_view.scatter(all, item_size(plan.out), dx_room.data(), plan.row_length, dx);
@@ -186,8 +186,8 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
                           }};
     const RequestedColumns requested{true, true, weight_shape.empty(), dtype_of<P>()};
     const ParameterGradients found = parameter_gradients(
-        {kernel, plan.in, dy_info.dtype, plan.out, plan.row_length, weight, plan.formula}, gathered,
-        requested, again);
+        {backend, plan.in, dy_info.dtype, plan.out, plan.row_length, weight, plan.formula},
+        gathered, requested, again);
     const auto copy = [](const std::vector<double>& from, xt::xarray<P>& to) {
       std::transform(from.begin(), from.end(), to.begin(),
                      [](double number) { return static_cast<P>(number); });
@@ -241,7 +241,7 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
   });
 }
 
-// The same where the weight is 1.
+// Normalizes with a weight of 1.
 template <class G, class E>
 auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>& x,
                          const LayerNormOptions& options = {}) {

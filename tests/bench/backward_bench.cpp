@@ -56,7 +56,7 @@ void count_bytes(benchmark::State& state, std::int64_t elements) {
                                                benchmark::Counter::kIs1000);
 }
 
-void backward(benchmark::State& state, const lnorm::Kernel& kernel, std::int64_t width,
+void backward(benchmark::State& state, const lnorm::Backend& backend, std::int64_t width,
               int threads) {
   Tensors& t = tensors();
   const std::int64_t rows = kElements / width;
@@ -87,15 +87,15 @@ void backward(benchmark::State& state, const lnorm::Kernel& kernel, std::int64_t
             const std::int64_t first = range.begin();
             const std::int64_t count = range.end() - first;
             layer_norm_backward(
-                kernel, rows_at(t.x, first, count), rows_at(t.dy, first, count),
+                backend, rows_at(t.x, first, count), rows_at(t.dy, first, count),
                 {reinterpret_cast<std::byte*>(t.dx.data() + first * width), DType::float32}, weight,
                 formula, nullptr,
                 &columns[static_cast<std::size_t>(tbb::this_task_arena::current_thread_index())]);
           });
     });
     for (int i = 1; i < threads; ++i) columns[0].merge(columns[static_cast<std::size_t>(i)]);
-    const lnorm::GradientSetting setting{kernel, DType::float32, DType::float32, DType::float32,
-                                         width,  weight,         formula};
+    const lnorm::GradientSetting setting{backend, DType::float32, DType::float32, DType::float32,
+                                         width,   weight,         formula};
     benchmark::DoNotOptimize(
         parameter_gradients(setting, columns[0], {.dtype = DType::float32}, again));
   }
@@ -168,10 +168,10 @@ void add_backward(const std::vector<int>& thread_counts) {
     for (const std::int64_t width : {64, 768, 4096}) {
       const std::string shape =
           lnorm::concat("/backward/float32/width:", width, "/threads:", threads);
-      for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-        if (kernel.passes == nullptr) continue;  // the reference takes its time
-        add(kernel.name + shape,
-            [&kernel, width, threads](auto& state) { backward(state, kernel, width, threads); });
+      for (const lnorm::Backend& backend : lnorm::backends()) {
+        if (backend.table == nullptr) continue;  // the reference takes its time
+        add(backend.name + shape,
+            [&backend, width, threads](auto& state) { backward(state, backend, width, threads); });
       }
 #ifdef LNORM_BENCH_ONEDNN
       add("onednn" + shape, [width, threads](auto& state) { onednn(state, width, threads); });

@@ -127,15 +127,15 @@ void copy_non_temporal(benchmark::State& state, int threads) {
 }
 #endif
 
-void layer_norm(benchmark::State& state, const lnorm::Kernel& kernel, DType dtype,
+void layer_norm(benchmark::State& state, const lnorm::Backend& backend, DType dtype,
                 std::int64_t width, int threads) {
   Buffers& b = buffers_of(dtype);
   const auto in_row = width * static_cast<std::int64_t>(lnorm::item_size(b.in));
   const auto out_row = width * static_cast<std::int64_t>(lnorm::item_size(b.out));
   const lnorm::Affine affine;
   measure(state, b, kBytes / in_row, threads, [&](std::int64_t first, std::int64_t count) {
-    kernel.layer_norm({b.x.data() + first * in_row, b.in, std::endian::native, count, width},
-                      {b.y.data() + first * out_row, b.out}, affine, {}, {});
+    backend.layer_norm({b.x.data() + first * in_row, b.in, std::endian::native, count, width},
+                       {b.y.data() + first * out_row, b.out}, affine, {}, {});
   });
 }
 
@@ -192,12 +192,12 @@ int main(int argc, char** argv) {
 #endif
     for (const std::int64_t width : {64, 256, 768, 1024, 4096, 16384, 65536}) {
       const std::string shape = lnorm::concat("/float32/width:", width);
-      for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-        if (kernel.passes == nullptr) continue;  // the reference takes its time
+      for (const lnorm::Backend& backend : lnorm::backends()) {
+        if (backend.table == nullptr) continue;  // the reference takes its time
         add(
-            kernel.name + shape + suffix,
-            [&kernel](auto& state, std::int64_t w, int t) {
-              layer_norm(state, kernel, DType::float32, w, t);
+            backend.name + shape + suffix,
+            [&backend](auto& state, std::int64_t w, int t) {
+              layer_norm(state, backend, DType::float32, w, t);
             },
             width, threads);
       }
@@ -205,7 +205,7 @@ int main(int argc, char** argv) {
       add("onednn" + shape + suffix, onednn, width, threads);
 #endif
     }
-    const lnorm::Kernel& best = lnorm::kernels().front();
+    const lnorm::Backend& best = lnorm::backends().front();
     for (const std::int64_t width : {1, 2, 4, 8, 16, 32, 128}) {
       add(
           lnorm::concat(best.name, "/float32/width:", width, suffix),

@@ -1,54 +1,34 @@
 #include <chrono>
-#include <cstdint>
-#include <filesystem>
 #include <fstream>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 #include "support/zip.hpp"
 
 // Files of several tensors, .npz and .safetensors, and bfloat16 in .npy.
 
-namespace {
-
 using namespace support;
-using Words = std::vector<std::string>;
-
-std::string floats(const std::vector<float>& elements) {
-  return npy("<f4", {static_cast<std::int64_t>(elements.size())}, bytes_of(elements));
-}
-
-std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape,
-                   std::uint64_t begin, std::uint64_t end) {
-  return '"' + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":[)" +
-         std::to_string(begin) + "," + std::to_string(end) + "]}";
-}
-
-}  // namespace
 
 TEST_CASE("input, weight and bias come from one archive") {
-  const TempDir at;
-  write_file(at / "x.npz", zip({{"x.npy", floats({1, 3})},
-                                {"weight.npy", floats({2, 3}), true},
-                                {"bias.npy", floats({10, 20})}}));
-  write_file(at / "x.safetensors", safetensors("{" + tensor("x", "F32", "[2]", 0, 8) + "," +
-                                                   tensor("weight", "F32", "[2]", 8, 16) + "," +
-                                                   tensor("bias", "F32", "[2]", 16, 24) + "}",
-                                               bytes_of<float>({1, 3, 2, 3, 10, 20})));
+  const Workplace at;
+  at.write("x.npz", zip({{"x.npy", npy_of_floats({1, 3})},
+                         {"weight.npy", npy_of_floats({2, 3}), true},
+                         {"bias.npy", npy_of_floats({10, 20})}}));
+  at.write("x.safetensors", safetensors("{" + safetensors_entry("x", "F32", "[2]", 0, 8) + "," +
+                                            safetensors_entry("weight", "F32", "[2]", 8, 16) + "," +
+                                            safetensors_entry("bias", "F32", "[2]", 16, 24) + "}",
+                                        bytes_of<float>({1, 3, 2, 3, 10, 20})));
   for (const std::string file : {"x.npz", "x.safetensors"}) {
     CAPTURE(file);
     const Words words{file + ":x", "--weight", file + ":weight", "--bias", file + ":bias",
                       "--eps",     "0",        "--to",           "json"};
-    CHECK(output_of({.arguments = words, .directory = at.path().string()}) == "[8.0,23.0]\n");
+    CHECK(at.output(words) == "[8.0,23.0]\n");
   }
-  CHECK(output_of({at / "x.npz:x", "--eps", "0"}) == npy("<f4", {2}, bytes_of<float>({-1, 1})));
-  CHECK(output_of({"-:x", "--eps", "0", "--to", "json"}, file(at / "x.npz")) == "[-1.0,1.0]\n");
-  CHECK(refusal_fault(
-            run({"-:x"}, pipe_of(read_file(at / "x.npz"))),
-            {"standard input", "pipe", "directory is at its end", "hint: name the file"}) == "");
-  CHECK(refusal_fault(run({at / "x.npz"}),
-                      {"x, weight, bias", "expected one", "hint: name one: "}) == "");
+  CHECK(at.output("x.npz:x --eps 0"_w) == npy_of<float>({2}, {-1, 1}));
+  CHECK(at.output("-:x --eps 0 --to json"_w, file(at / "x.npz")) == "[-1.0,1.0]\n");
+  CHECK(fault_of({"-:x"},
+                 {"standard input", "pipe", "directory is at its end", "hint: name the file"},
+                 pipe_of(at.read("x.npz"))) == "");
+  CHECK(at.fault({"x.npz"}, {"x, weight, bias", "expected one", "hint: name one: "}) == "");
 }
 
 TEST_CASE("an archive that NumPy has compressed is the same as its arrays") {
@@ -60,95 +40,93 @@ TEST_CASE("an archive that NumPy has compressed is the same as its arrays") {
         "3 tensors, 27.0 KiB\n");
   std::vector<float> x;
   for (int i = 0; i < 6000; ++i) x.push_back(static_cast<float>(i % 7));
-  const TempDir at;
-  write_file(at / "x.npy", npy("<f4", {20, 300}, bytes_of(x)));
+  const Workplace at;
+  at.write("x.npy", npy_of<float>({20, 300}, x));
   const Words affine{"--weight", file + ":weight", "--bias", file + ":bias"};
   for (const std::string axis : {"0", "1"}) {
     Words of_npz{file + ":x", "--axis", axis};
     Words of_npy{at / "x.npy", "--axis", axis};
     if (axis == "1") {
-      of_npz.insert(of_npz.end(), affine.begin(), affine.end());
-      of_npy.insert(of_npy.end(), affine.begin(), affine.end());
+      of_npz += affine;
+      of_npy += affine;
     }
     CHECK(output_of(of_npz) == output_of(of_npy));
   }
-  CHECK(output_of({"compare", file + ":x", at / "x.npy"}).find("agree") != std::string::npos);
+  CHECK(contains(at.output({"compare", file + ":x", "x.npy"}), "agree"));
 }
 
 TEST_CASE("a sum that is wrong is found whatever is done with the member") {
-  const TempDir at;
+  const Workplace at;
   const std::string bytes = npy("<f4", {1000, 100}, std::string(400'000, '\0'));
   for (const bool deflated : {false, true}) {
     const ZipEntry entry{.name = "x.npy", .bytes = bytes, .deflated = deflated, .crc = 1};
-    write_file(at / "x.npz", zip({entry}));
-    for (const Words& command :
-         {Words{"apply"}, {"stats"}, {"softmax"}, {"apply", "--axis", "0"}}) {
+    at.write("x.npz", zip({entry}));
+    for (const Words& command : {Words{"apply"}, {"stats"}, {"softmax"}, "apply --axis 0"_w}) {
       Words words = command;
       words.push_back(at / "x.npz:x");
-      if (command[0] != "stats") words.insert(words.end(), {"-o", at / "y.npy"});
-      CHECK(refusal_fault(run(words), {"x.npz:x", "CRC-32"}) == "");
+      if (command[0] != "stats") words += {"-o", at / "y.npy"};
+      CHECK(fault_of(words, {"x.npz:x", "CRC-32"}) == "");
     }
-    CHECK(refusal_fault(run({"show", at / "x.npz:x"}), {"x.npz:x", "CRC-32"}) == "");
-    CHECK(refusal_fault(run({"compare", at / "x.npz:x", at / "x.npz:x"}), {"CRC-32"}) == "");
+    CHECK(at.fault("show x.npz:x"_w, {"x.npz:x", "CRC-32"}) == "");
+    CHECK(at.fault("compare x.npz:x x.npz:x"_w, {"CRC-32"}) == "");
   }
   CHECK(!std::filesystem::exists(at / "y.npy"));
 }
 
 TEST_CASE("a file of tensors is listed, a member of it shown") {
-  const TempDir at;
-  write_file(at / "x.npz", zip({{"a.npy", floats({1, 2})},
-                                {"a longer \x1b name.npy", npy("<i2", {}, "\1\0")},
-                                {"objects.npy", npy("|O", {2}, "")},
-                                {"b.npy", npy("<V2", {1, 2}, "\x80\x3f\0\x40")}}));
-  write_file(at / "x.safetensors", safetensors("{" + tensor("ln_1.weight", "F16", "[2,1]", 0, 4) +
-                                                   "," + tensor("q", "F8_E8M0", "[4]", 4, 8) + "," +
-                                                   tensor("n", "BOOL", "[0]", 8, 8) + "}",
-                                               std::string(8, '\0')));
-  CHECK(output_of({"show", at / "x.npz"}) ==
+  const Workplace at;
+  at.write("x.npz", zip({{"a.npy", npy_of_floats({1, 2})},
+                         {"a longer \x1b name.npy", npy("<i2", {}, "\1\0")},
+                         {"objects.npy", npy("|O", {2}, "")},
+                         {"b.npy", npy("<V2", {1, 2}, "\x80\x3f\0\x40")}}));
+  at.write("x.safetensors",
+           safetensors("{" + safetensors_entry("ln_1.weight", "F16", "[2,1]", 0, 4) + "," +
+                           safetensors_entry("q", "F8_E8M0", "[4]", 4, 8) + "," +
+                           safetensors_entry("n", "BOOL", "[0]", 8, 8) + "}",
+                       std::string(8, '\0')));
+  CHECK(at.output("show x.npz"_w) ==
         "a                   float32  (2)  8 B\n"
         "a longer \\x1b name  int16    ()   2 B\n"
         "objects             object\n"
         "b                   <V2\n"
         "4 tensors, 10 B, 2 of unknown size\n");
-  CHECK(output_of({"show", at / "x.npz", "--as", "bfloat16"})
+  CHECK(at.output("show x.npz --as bfloat16"_w)
             .ends_with("bfloat16  (1, 2)  4 B\n4 tensors, 14 B, 1 of unknown size\n"));
   const std::string listed =
       "ln_1.weight  float16  (2, 1)  4 B\n"
       "n            bool     (0)     0 B\n"
       "q            F8_E8M0  (4)     4 B\n"
       "3 tensors, 8 B\n";
-  CHECK(output_of({"show", at / "x.safetensors"}) == listed);
-  CHECK(output_of({"show"}, pipe_of(read_file(at / "x.safetensors"))) == listed);
-  CHECK(output_of({"show", at / "x.npz:a"}) == "tensor([1., 2.])\n");
-  CHECK(output_of({"show", at / "x.safetensors:ln_1.weight", "--header"})
-            .find("x.safetensors:ln_1.weight: float16, shape (2, 1)\n") != std::string::npos);
-  CHECK(refusal_fault(run({"show", at / "x.safetensors:q"}), {"x.safetensors:q", "F8_E8M0"}) == "");
-  CHECK(refusal_fault(run({"show"}, pipe_of(safetensors("{}", "1"))), {"goes on"}) == "");
+  CHECK(at.output("show x.safetensors"_w) == listed);
+  CHECK(output_of({"show"}, pipe_of(at.read("x.safetensors"))) == listed);
+  CHECK(at.output("show x.npz:a"_w) == "tensor([1., 2.])\n");
+  CHECK(contains(at.output("show x.safetensors:ln_1.weight --header"_w),
+                 "x.safetensors:ln_1.weight: float16, shape (2, 1)\n"));
+  CHECK(at.fault("show x.safetensors:q"_w, {"x.safetensors:q", "F8_E8M0"}) == "");
+  CHECK(fault_of({"show"}, {"goes on"}, pipe_of(safetensors("{}", "1"))) == "");
 }
 
 TEST_CASE("a tensor goes to .safetensors and back") {
-  const TempDir at;
+  const Workplace at;
   const std::string x = data_file("sample.npy");
-  output_of({x, "-o", at / "y.npy"});
-  output_of({x, "-o", at / "y.safetensors"});
-  CHECK(output_of({"show", at / "y.safetensors"}) ==
-        "sample  float32  (2, 3, 4)  96 B\n1 tensor, 96 B\n");
-  CHECK(output_of({"show", at / "y.safetensors:sample"}) == output_of({"show", at / "y.npy"}));
-  CHECK(output_of({"compare", at / "y.safetensors", at / "y.npy", "--rtol", "0", "--atol", "0"})
-            .find("agree") != std::string::npos);
-  const std::string y = read_file(at / "y.npy").substr(128);
+  at.output({x, "-o", "y.npy"});
+  at.output({x, "-o", "y.safetensors"});
+  CHECK(at.output("show y.safetensors"_w) == "sample  float32  (2, 3, 4)  96 B\n1 tensor, 96 B\n");
+  CHECK(at.output("show y.safetensors:sample"_w) == at.output("show y.npy"_w));
+  CHECK(contains(at.output("compare y.safetensors y.npy --rtol 0 --atol 0"_w), "agree"));
+  const std::string y = at.read("y.npy").substr(128);
   const std::string header = R"({"sample":{"dtype":"F32","shape":[2,3,4],"data_offsets":[0,96]}})";
   const std::string padded = header + std::string((8 - header.size() % 8) % 8, ' ');
-  CHECK(read_file(at / "y.safetensors") == safetensors(padded, y));
-  CHECK(output_of({"--to", "safetensors", "--name", "sample"}, pipe_of(read_file(x))) ==
+  CHECK(at.read("y.safetensors") == safetensors(padded, y));
+  CHECK(output_of("--to safetensors --name sample"_w, pipe_of(read_file(x))) ==
         safetensors(padded, y));
 
   const auto name_of = [&](const Words& words, const std::string& in) {
     const std::string file = output_of(words, pipe_of(in));
     return file.substr(10, file.find('"', 10) - 10);
   };
-  CHECK(name_of({"--to", "safetensors"}, "[1]") == "x");
-  CHECK(name_of({"-:a", "--to", "safetensors"}, R"({"a": [1]})") == "a");
+  CHECK(name_of("--to safetensors"_w, "[1]") == "x");
+  CHECK(name_of("-:a --to safetensors"_w, R"({"a": [1]})") == "a");
   CHECK(name_of({"softmax", x, "--to", "safetensors"}, "") == "sample");
   CHECK(name_of({"softmax", x, "--to", "safetensors", "--name", "\u00e9"}, "") == "\u00e9");
 
@@ -156,80 +134,71 @@ TEST_CASE("a tensor goes to .safetensors and back") {
   for (const std::string dtype :
        {"float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"}) {
     CAPTURE(dtype);
-    output_of({x, "--dtype", dtype, "-o", at / "z.safetensors"});
-    CHECK(output_of({x, "--dtype", dtype, "--to", "safetensors"}) ==
-          read_file(at / "z.safetensors"));
-    CHECK(output_of({"show", at / "z.safetensors:sample"}) ==
+    at.output({x, "--dtype", dtype, "-o", "z.safetensors"});
+    CHECK(output_of({x, "--dtype", dtype, "--to", "safetensors"}) == at.read("z.safetensors"));
+    CHECK(at.output("show z.safetensors:sample"_w) ==
           output_of({x, "--dtype", dtype, "--to", "text"}));
   }
 
-  output_of({x, "-o", at / "y.npy", "--save-mean", at / "m.safetensors", "--save-rstd",
-             at / "r.safetensors", "--no-keepdim"});
-  CHECK(output_of({"show", at / "m.safetensors"}) ==
-        "mean  float64  (2, 3)  48 B\n1 tensor, 48 B\n");
-  CHECK(output_of({"show", at / "r.safetensors"}) ==
-        "rstd  float64  (2, 3)  48 B\n1 tensor, 48 B\n");
+  at.output({x, "-o", "y.npy", "--save-mean", "m.safetensors", "--save-rstd", "r.safetensors",
+             "--no-keepdim"});
+  CHECK(at.output("show m.safetensors"_w) == "mean  float64  (2, 3)  48 B\n1 tensor, 48 B\n");
+  CHECK(at.output("show r.safetensors"_w) == "rstd  float64  (2, 3)  48 B\n1 tensor, 48 B\n");
 }
 
 TEST_CASE("bfloat16 in .npy is V2, read where --as says so and written so") {
-  const TempDir at;
+  const Workplace at;
   const std::string bits = bytes_of<std::uint16_t>({0x3f80, 0x4040, 0xbf80, 0x0000});
   const std::string out = bytes_of<std::uint16_t>({0xbf80, 0x3f80, 0xbf80, 0x3f80});
   for (const std::string descr : {"<V2", "|V2", "=V2", "V2", "bfloat16"}) {
     CAPTURE(descr);
-    write_file(at / "x.npy", npy(descr, {2, 2}, bits));
-    CHECK(output_of({at / "x.npy", "--as", "bfloat16", "--eps", "0", "--to", "json"}) ==
-          "[[-1.0,1.0],[-1.0,1.0]]\n");
-    CHECK(refusal_fault(run({at / "x.npy"}), {"'" + descr + "'", "hint: --as bfloat16"}) == "");
+    at.write("x.npy", npy(descr, {2, 2}, bits));
+    CHECK(at.output("x.npy --as bfloat16 --eps 0 --to json"_w) == "[[-1.0,1.0],[-1.0,1.0]]\n");
+    CHECK(at.fault({"x.npy"}, {"'" + descr + "'", "hint: --as bfloat16"}) == "");
   }
-  write_file(at / "big.npy", npy(">V2", {2, 2}, bits));
-  CHECK(refusal_fault(run({at / "big.npy", "--as", "bfloat16"}), {"'>V2'"}) == "");
+  at.write("big.npy", npy(">V2", {2, 2}, bits));
+  CHECK(at.fault("big.npy --as bfloat16"_w, {"'>V2'"}) == "");
   const std::string x = npy("<V2", {2, 2}, bits);
-  write_file(at / "x.npy", x);
-  const Words to_npy{"--as", "bfloat16", "--eps", "0", "--to", "npy"};
-  const auto of = [&](const std::string& input) {
-    Words words{input};
-    words.insert(words.end(), to_npy.begin(), to_npy.end());
-    return words;
-  };
-  const std::string y = output_of(of(at / "x.npy"));
-  CHECK(y.find("'descr': '<V2'") != std::string::npos);
+  at.write("x.npy", x);
+  const Words to_npy = "--as bfloat16 --eps 0 --to npy"_w;
+  const auto of = [&](const std::string& input) { return Words{input} + to_npy; };
+  const std::string y = at.output(of("x.npy"));
+  CHECK(contains(y, "'descr': '<V2'"));
   CHECK(y.substr(y.size() - out.size()) == out);
   CHECK(output_of(to_npy, pipe_of(x)) == y);
   // The same bytes out as in.
-  write_file(at / "y.npy", y);
-  CHECK(output_of(of(at / "y.npy")) == y);
+  at.write("y.npy", y);
+  CHECK(at.output(of("y.npy")) == y);
   // Which cannot tell what it is; so without a word of the format it is another.
-  const std::string z = output_of({at / "x.npy", "--as", "bfloat16", "--eps", "0"});
-  CHECK(z.find(R"("x":{"dtype":"BF16","shape":[2,2])") != std::string::npos);
+  const std::string z = at.output("x.npy --as bfloat16 --eps 0"_w);
+  CHECK(contains(z, R"("x":{"dtype":"BF16","shape":[2,2])"));
   CHECK(z.ends_with(out));
 
   // Where it does not apply, it changes nothing for weight, bias and compare.
-  write_file(at / "w.npy", floats({2, 2}));
-  write_file(at / "w2.npy", npy("<V2", {2}, bytes_of<std::uint16_t>({0x4000, 0x4000})));
+  at.write("w.npy", npy_of_floats({2, 2}));
+  at.write("w2.npy", npy("<V2", {2}, bytes_of<std::uint16_t>({0x4000, 0x4000})));
   const auto weighted = [&](const std::string& weight) {
-    return output_of(
-        {at / "x.npy", "--as", "bfloat16", "--eps", "0", "--to", "json", "--weight", at / weight});
+    return at.output(
+        {"x.npy", "--as", "bfloat16", "--eps", "0", "--to", "json", "--weight", weight});
   };
   CHECK(weighted("w.npy") == "[[-2.0,2.0],[-2.0,2.0]]\n");
   CHECK(weighted("w2.npy") == "[[-2.0,2.0],[-2.0,2.0]]\n");
-  CHECK(run({"compare", at / "w.npy", at / "w2.npy", "--as", "bfloat16"}).status == 0);
-  CHECK(output_of({"show", at / "w2.npy", "--as", "bfloat16"}) ==
-        "tensor([2., 2.], dtype=torch.bfloat16)\n");
-  CHECK(run({"stats", at / "x.npy", "--as", "bfloat16"}).status == 0);
-  write_file(at / "x.npz", zip({{"x.npy", x}}));
-  CHECK(output_of(of(at / "x.npz")) == y);
+  CHECK(at.run("compare w.npy w2.npy --as bfloat16"_w).status == 0);
+  CHECK(at.output("show w2.npy --as bfloat16"_w) == "tensor([2., 2.], dtype=torch.bfloat16)\n");
+  CHECK(at.run("stats x.npy --as bfloat16"_w).status == 0);
+  at.write("x.npz", zip({{"x.npy", x}}));
+  CHECK(at.output(of("x.npz")) == y);
 }
 
 TEST_CASE("of a large .safetensors only the tensor that is named is read") {
   constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-  const TempDir at;
+  const Workplace at;
   const std::string path = at / "x.safetensors";
-  const std::string start =
-      safetensors("{" + tensor("before", "F32", "[1073741823]", 0, 4 * kGiB - 4) + "," +
-                      tensor("x", "F32", "[2]", 4 * kGiB - 4, 4 * kGiB + 4) + "," +
-                      tensor("after", "U8", "[1073741824]", 4 * kGiB + 4, 5 * kGiB + 4) + "}",
-                  "");
+  const std::string start = safetensors(
+      "{" + safetensors_entry("before", "F32", "[1073741823]", 0, 4 * kGiB - 4) + "," +
+          safetensors_entry("x", "F32", "[2]", 4 * kGiB - 4, 4 * kGiB + 4) + "," +
+          safetensors_entry("after", "U8", "[1073741824]", 4 * kGiB + 4, 5 * kGiB + 4) + "}",
+      "");
   write_file(path, start);
   std::filesystem::resize_file(path, start.size() + 4 * kGiB - 4);
   std::ofstream(path, std::ios::binary | std::ios::app) << bytes_of<float>({1, 3});
@@ -252,13 +221,13 @@ TEST_CASE("of a large .safetensors only the tensor that is named is read") {
   }
   CHECK(output_of({path + ":x", "--eps", "0", "--to", "json"}) == "[-1.0,1.0]\n");
   std::filesystem::resize_file(path, start.size() + 5 * kGiB + 3);
-  CHECK(refusal_fault(run({path + ":x"}), {path, "cut off"}) == "");
+  CHECK(fault_of({path + ":x"}, {path, "cut off"}) == "");
   std::filesystem::resize_file(path, start.size() + 5 * kGiB + 5);
-  CHECK(refusal_fault(run({path + ":x"}), {path, "goes on"}) == "");
+  CHECK(fault_of({path + ":x"}, {path, "goes on"}) == "");
 }
 
 TEST_CASE("no header of a .safetensors costs much") {
-  const TempDir at;
+  const Workplace at;
   const std::string path = at / "x.safetensors";
   const auto check = [&](const std::string& header, const std::string& what) {
     CAPTURE(what);
@@ -277,15 +246,17 @@ TEST_CASE("no header of a .safetensors costs much") {
     return all;
   };
 #ifndef LNORM_SANITIZED  // where it takes a minute
-  const auto empty = [](int i) { return tensor(std::to_string(i), "U8", "[0]", 0, 0); };
+  const auto empty = [](int i) { return safetensors_entry(std::to_string(i), "U8", "[0]", 0, 0); };
   check("{" + repeated(1'000'000, empty) + "}", "'nobody'");
   check("{" + repeated(1'000'001, empty) + "}", "more than 1000000 tensors");
 #endif
   const std::string shape = "[" + repeated(63, [](int) { return std::string("1"); }) + ",0]";
-  check("{" +
-            repeated(63'000, [&](int i) { return tensor(std::to_string(i), "U8", shape, 0, 0); }) +
-            "}",
-        "more than 4000000 dimensions");
+  check(
+      "{" +
+          repeated(63'000,
+                   [&](int i) { return safetensors_entry(std::to_string(i), "U8", shape, 0, 0); }) +
+          "}",
+      "more than 4000000 dimensions");
   check(R"({"__metadata__":{)" +
             repeated(1'000'001, [](int i) { return '"' + std::to_string(i) + R"(":"")"; }) + "}}",
         "more than 1000000 entries");
@@ -294,8 +265,8 @@ TEST_CASE("no header of a .safetensors costs much") {
   check("{" +
             repeated(6,
                      [](int i) {
-                       return tensor(std::string(10'000'000, static_cast<char>('a' + i)), "U8",
-                                     "[0]", 0, 0);
+                       return safetensors_entry(std::string(10'000'000, static_cast<char>('a' + i)),
+                                                "U8", "[0]", 0, 0);
                      }) +
             "}",
         "the names have more than");

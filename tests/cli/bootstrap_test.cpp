@@ -1,18 +1,11 @@
-#include <filesystem>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // bootstrap.sh fresh, by stand-ins of what it calls: CI runs it for real.
 
 namespace {
 
 using namespace support;
-using Words = std::vector<std::string>;
 
 class Machine {
  public:
@@ -39,7 +32,7 @@ class Machine {
          .program = "/bin/bash"});
   }
 
-  std::vector<std::string> left() const { return list_directory(dir_ / "tmp"); }
+  Words left() const { return list_directory(dir_ / "tmp"); }
 
  private:
   TempDir dir_;

@@ -1,10 +1,6 @@
-#include <chrono>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 #include "support/zip.hpp"
 
 // Files and folders of several tensors held against each other, as users do it.
@@ -13,16 +9,14 @@ namespace {
 
 using namespace support;
 using nlohmann::json;
-using Words = std::vector<std::string>;
 
 const std::string kActual =
     R"({"h.0": [[1, 2], [3, 4]], "h.7": [1, 2.5], "h.10": [5.5, 8], "shape": [1, 2]})";
 const std::string kExpected =
     R"({"h.0": [[1, 2], [3, 4]], "h.7": [1, 2], "h.10": [5, 12], "shape": [[1, 2]], "new": 3})";
 
-class Files {
- public:
-  Files() {
+struct ComparedSets : Workplace {
+  ComparedSets() {
     write("a.json", kActual);
     write("b.json", kExpected);
     write("same.json", R"({"h.10": [5.5, 8], "h.7": [1, 2.5], "h.0": [[1, 2], [3, 4]]})");
@@ -30,35 +24,14 @@ class Files {
     write("one.json", "[1, 2]");
     write("empty.json", "{}");
   }
-  void write(const std::string& name, const std::string& bytes) const {
-    const auto path = directory_.path() / name;
-    std::filesystem::create_directories(path.parent_path());
-    write_file(path, bytes);
-  }
   Outcome compare(const Words& words, const Stream& in = {}) const {
-    Words arguments{"compare"};
-    arguments.insert(arguments.end(), words.begin(), words.end());
-    return run({.arguments = arguments, .in = in, .directory = directory_.path().string()});
+    return run(Words{"compare"} + words, in);
   }
-  Outcome shell(const std::string& script) const {
-    const std::string path = std::filesystem::path(LNORM_BINARY).parent_path().string();
-    return run({.arguments = {"-c", script},
-                .directory = directory_.path().string(),
-                .environment = {{"PATH", path + ":/usr/bin:/bin"}},
-                .program = "/bin/sh"});
-  }
-
- private:
-  TempDir directory_;
 };
 
 std::string last_line(const std::string& text) {
   const std::size_t at = text.rfind('\n', text.size() - 2);
   return text.substr(at + 1, text.size() - at - 2);
-}
-
-std::string floats(const std::vector<float>& elements) {
-  return npy("<f4", {static_cast<std::int64_t>(elements.size())}, bytes_of(elements));
 }
 
 // Two tensors, "b" of two floats and "a" of one.
@@ -69,7 +42,7 @@ const std::string kSafetensors = safetensors(
 }  // namespace
 
 TEST_CASE("tensors of two files have a line each, and the first and the worst are named") {
-  const Files at;
+  const ComparedSets at;
   const Outcome said = at.compare({"a.json", "b.json"});
   CHECK(said.status == 1);
   CHECK(said.err == "");
@@ -85,12 +58,12 @@ TEST_CASE("tensors of two files have a line each, and the first and the worst ar
         "(2.3e+15 ulp)\n"
         "details: lnorm compare a.json:h.7 b.json:h.7\n");
 
-  const Outcome by_abs = at.compare({"same.json", "b.json", "--by", "abs", "--skip", "h.10"});
-  CHECK(by_abs.out.find("0.25  1.1e+15    13  first, worst\n") != std::string::npos);
-  CHECK(by_abs.out.find("first: h.7; worst: h.7 (0.5 abs)\n") != std::string::npos);
+  const Outcome by_abs = at.compare("same.json b.json --by abs --skip h.10"_w);
+  CHECK(contains(by_abs.out, "0.25  1.1e+15    13  first, worst\n"));
+  CHECK(contains(by_abs.out, "first: h.7; worst: h.7 (0.5 abs)\n"));
 
   // In the order of the expected file.
-  const Outcome same = at.compare({"a.json", "same.json", "--common", "--max-ulp", "0"});
+  const Outcome same = at.compare("a.json same.json --common --max-ulp 0"_w);
   CHECK(same.status == 0);
   CHECK(same.out ==
         "a.json and same.json agree (float64), tolerance 0 ulp\n"
@@ -104,41 +77,41 @@ TEST_CASE("tensors of two files have a line each, and the first and the worst ar
 }
 
 TEST_CASE("the last line of a report leads to the tensor that differs first") {
-  const Files at;
+  const ComparedSets at;
   at.write("odd ones.json", R"({"it's [a]": [1, 2], "b": 1})");
   at.write("odder.json", R"({"it's [a]": [1, 3], "b": 1})");
   const std::vector<Words> cases{{"a.json", "b.json"},
                                  {"odd ones.json", "odder.json"},
-                                 {"a.json", "b.json", "--max-ulp", "3", "--no-equal-nan"},
-                                 {"a.json", "b.json", "--tolerance", "h.7=1e-3,0.1"}};
+                                 "a.json b.json --max-ulp 3 --no-equal-nan"_w,
+                                 "a.json b.json --tolerance h.7=1e-3,0.1"_w};
   for (const Words& words : cases) {
     const std::string line = last_line(at.compare(words).out);
     CAPTURE(line);
     REQUIRE(line.starts_with("details: lnorm compare "));
     const Outcome details = at.shell(line.substr(line.find("lnorm")));
     CHECK(details.status == 1);
-    CHECK(details.out.find("greatest absolute difference: ") != std::string::npos);
+    CHECK(contains(details.out, "greatest absolute difference: "));
     if (words.size() > 3) {
       const std::string tolerance = words[2] == "--tolerance" ? "rtol 0.001 + atol 0.1" : "3 ulp";
-      CHECK(details.out.find("tolerance " + tolerance) != std::string::npos);
+      CHECK(contains(details.out, "tolerance " + tolerance));
     }
   }
 }
 
 TEST_CASE("tensors are compared whatever formats they are in") {
-  const Files at;
+  const ComparedSets at;
   at.write("x.safetensors", kSafetensors);
-  at.write("x.npz", zip({{"a.npy", floats({3}), true}, {"b.npy", floats({1, 2})}}));
+  at.write("x.npz", zip({{"a.npy", npy_of_floats({3}), true}, {"b.npy", npy_of_floats({1, 2})}}));
   at.write("x.json", R"({"a": {"shape": [1], "data": [3], "dtype": "float32"}, "b": [1, 2]})");
-  at.write("folder/a.npy", floats({3}));
-  at.write("folder/b.npy", floats({1, 2}));
+  at.write("folder/a.npy", npy_of_floats({3}));
+  at.write("folder/b.npy", npy_of_floats({1, 2}));
   for (const std::string actual : {"x.safetensors", "x.npz", "x.json", "folder", "x.npz:*"}) {
     for (const std::string expected : {"x.safetensors", "x.npz", "x.json", "folder/"}) {
       CAPTURE(actual, expected);
       const Outcome said = at.compare({actual, expected});
       CHECK(said.err == "");
       CHECK(said.status == 0);
-      CHECK(said.out.find("2 tensors: 2 agree\n") != std::string::npos);
+      CHECK(contains(said.out, "2 tensors: 2 agree\n"));
     }
     // From a pipe they are read in its order.
     const Outcome said = at.compare({actual, "-"}, pipe_of(kSafetensors));
@@ -148,30 +121,26 @@ TEST_CASE("tensors are compared whatever formats they are in") {
   }
   // What is of several dtypes has a column for them.
   const Outcome mixed = at.compare({"x.json", "x.npz"});
-  CHECK(mixed.out.find("\nname  dtype            shape") != std::string::npos);
-  CHECK(mixed.out.find("\nb     float64/float32  (2)") != std::string::npos);
+  CHECK(contains(mixed.out, "\nname  dtype            shape"));
+  CHECK(contains(mixed.out, "\nb     float64/float32  (2)"));
 }
 
 TEST_CASE("names say what is compared, and how closely") {
-  const Files at;
+  const ComparedSets at;
   struct Case {
     Words words;
     int status;
     std::string summary;
   };
   const std::vector<Case> cases{
-      {{"a.json", "b.json", "--only", "h.0"}, 0, "1 tensor: 1 agrees"},
-      {{"a.json", "b.json", "--only", "h.?"}, 1, "2 tensors: 1 agrees, 1 differs; first: h.7"},
-      {{"a.json", "b.json", "--only", "new"}, 1, "no name in common; 1 only in b.json"},
-      {{"a.json", "b.json", "--skip", "h.?*", "--skip", "new", "--only", "*"},
-       1,
+      {"a.json b.json --only h.0"_w, 0, "1 tensor: 1 agrees"},
+      {"a.json b.json --only h.?"_w, 1, "2 tensors: 1 agrees, 1 differs; first: h.7"},
+      {"a.json b.json --only new"_w, 1, "no name in common; 1 only in b.json"},
+      {"a.json b.json --skip h.?* --skip new --only *"_w, 1,
        "1 tensor: 0 agree, 1 differs; first: shape"},
-      {{"a.json", "b.json", "--common", "--skip", "shape", "--tolerance", "h.7=0,0.5",
-        "--tolerance", "h.*=1,0"},
-       0,
+      {"a.json b.json --common --skip shape --tolerance h.7=0,0.5 --tolerance h.*=1,0"_w, 0,
        "3 tensors: 3 agree; 1 only in b.json"},
-      {{"a.json", "renamed.json", "--rename", "m.*.w={1}", "--common"},
-       0,
+      {"a.json renamed.json --rename m.*.w={1} --common"_w, 0,
        "2 tensors: 2 agree; 2 only in a.json; 1 only in renamed.json"},
   };
   for (const Case& c : cases) {
@@ -179,7 +148,7 @@ TEST_CASE("names say what is compared, and how closely") {
     const Outcome said = at.compare(c.words);
     CHECK(said.err == "");
     CHECK(said.status == c.status);
-    CHECK(said.out.find("\n" + c.summary) != std::string::npos);
+    CHECK(contains(said.out, "\n" + c.summary));
     Words quiet = c.words;
     quiet.push_back("-q");
     const Outcome silent = at.compare(quiet);
@@ -190,36 +159,35 @@ TEST_CASE("names say what is compared, and how closely") {
 }
 
 TEST_CASE("what cannot be meant is refused before anything is compared") {
-  const Files at;
+  const ComparedSets at;
   const std::vector<std::pair<Words, Words>> cases{
-      {{"a.json", "b.json", "--only", "x*"}, {"--only: 'x*' matches no tensor", "h.0, h.7"}},
-      {{"a.json", "b.json", "--rename", "h.*"}, {"--rename: 'h.*' is not PATTERN=NEW", "hint"}},
-      {{"a.json", "b.json", "--rename", "h.*=x"},
-       {"ACTUAL a.json: both 'h.0' and 'h.7' get the name 'x'"}},
-      {{"same.json", "b.json", "--rename", "new=h.0"},
+      {"a.json b.json --only x*"_w, {"--only: 'x*' matches no tensor", "h.0, h.7"}},
+      {"a.json b.json --rename h.*"_w, {"--rename: 'h.*' is not PATTERN=NEW", "hint"}},
+      {"a.json b.json --rename h.*=x"_w, {"ACTUAL a.json: both 'h.0' and 'h.7' get the name 'x'"}},
+      {"same.json b.json --rename new=h.0"_w,
        {"EXPECTED b.json: both 'h.0' and 'new' get the name 'h.0'"}},
-      {{"a.json", "b.json", "--tolerance", "1e-3"},
+      {"a.json b.json --tolerance 1e-3"_w,
        {"--tolerance: '1e-3' is not PATTERN=RTOL,ATOL", "hint: for all tensors"}},
-      {{"a.json", "b.json", "--tolerance", "h.*=1,x"}, {"--tolerance: 'x' is not a finite number"}},
-      {{"a.json", "b.json", "--tolerance", "h.*=1,-1"}, {"--tolerance: -1 is negative"}},
-      {{"a.json", "b.json", "--worst", "3"}, {"--worst has no effect", "hint: --json"}},
-      {{"a.json", "b.json", "--max-diffs", "3"}, {"--max-diffs has no effect", "hint: --json"}},
-      {{"a.json", "b.json", "--axes", "0"}, {"axes has no effect", "hint: --json"}},
-      {{"a.json", "b.json", "--csv", "--worst", "1"}, {"--worst has no effect beside --csv"}},
-      {{"a.json", "b.json", "--csv", "--json"}, {"found both --json and --csv"}},
-      {{"a.json", "b.json", "--csv", "-q"}, {"--csv has no effect beside --quiet"}},
+      {"a.json b.json --tolerance h.*=1,x"_w, {"--tolerance: 'x' is not a finite number"}},
+      {"a.json b.json --tolerance h.*=1,-1"_w, {"--tolerance: -1 is negative"}},
+      {"a.json b.json --worst 3"_w, {"--worst has no effect", "hint: --json"}},
+      {"a.json b.json --max-diffs 3"_w, {"--max-diffs has no effect", "hint: --json"}},
+      {"a.json b.json --axes 0"_w, {"axes has no effect", "hint: --json"}},
+      {"a.json b.json --csv --worst 1"_w, {"--worst has no effect beside --csv"}},
+      {"a.json b.json --csv --json"_w, {"found both --json and --csv"}},
+      {"a.json b.json --csv -q"_w, {"--csv has no effect beside --quiet"}},
       {{"a.json", "one.json"}, {"a.json: found 4 tensors", "hint: name one: a.json:h.0"}},
       {{"one.json", "a.json"}, {"a.json: found 4 tensors", "hint: name one: a.json:h.0"}},
       {{"a.json:h.7", "b.json"}, {"b.json: found 5 tensors", "hint: name one: b.json:h.0"}},
       {{"empty.json", "empty.json"}, {"empty.json and empty.json have no tensors"}},
-      {{"renamed.json", "b.json", "--common"}, {"have no name in common", "hint: --rename"}},
-      {{"a.json", "b.json", "--skip", "*"}, {"--skip leaves no tensor"}},
-      {{"a.json", "b.json", "--as", "bfloat16"}, {"--as bfloat16 is for an .npy of dtype V2"}},
-      {{"one.json", "one.json", "--common"}, {"--common has no effect", "one tensor on each side"}},
-      {{"a.json:h.7", "b.json:h.7", "--only", "h*"}, {"--only has no effect"}},
-      {{"one.json", "one.json", "--skip", "h*"}, {"--skip has no effect"}},
-      {{"one.json", "one.json", "--rename", "h*=x"}, {"--rename has no effect"}},
-      {{"one.json", "one.json", "--tolerance", "h*=1,1"}, {"--tolerance has no effect", "--rtol"}},
+      {"renamed.json b.json --common"_w, {"have no name in common", "hint: --rename"}},
+      {"a.json b.json --skip *"_w, {"--skip leaves no tensor"}},
+      {"a.json b.json --as bfloat16"_w, {"--as bfloat16 is for an .npy of dtype V2"}},
+      {"one.json one.json --common"_w, {"--common has no effect", "one tensor on each side"}},
+      {"a.json:h.7 b.json:h.7 --only h*"_w, {"--only has no effect"}},
+      {"one.json one.json --skip h*"_w, {"--skip has no effect"}},
+      {"one.json one.json --rename h*=x"_w, {"--rename has no effect"}},
+      {"one.json one.json --tolerance h*=1,1"_w, {"--tolerance has no effect", "--rtol"}},
   };
   for (const auto& [words, said] : cases) {
     CAPTURE(words);
@@ -228,8 +196,8 @@ TEST_CASE("what cannot be meant is refused before anything is compared") {
 }
 
 TEST_CASE("a report of several tensors as JSON has that of each of them") {
-  const Files at;
-  const Outcome said = at.compare({"a.json", "b.json", "--json", "--axes=-1", "--worst", "2"});
+  const ComparedSets at;
+  const Outcome said = at.compare("a.json b.json --json --axes=-1 --worst 2"_w);
   CHECK(said.status == 1);
   const json report = json::parse(said.out);
   CHECK(report.at("schema") == 1);
@@ -259,7 +227,7 @@ TEST_CASE("a report of several tensors as JSON has that of each of them") {
 }
 
 TEST_CASE("a report as CSV has a line a tensor") {
-  const Files at;
+  const ComparedSets at;
   const std::string head =
       "name,result,actual_dtype,expected_dtype,actual_shape,expected_shape,elements,mismatched,"
       "greatest_absolute_difference,greatest_relative_difference,greatest_ulp_distance,"
@@ -268,7 +236,7 @@ TEST_CASE("a report as CSV has a line a tensor") {
       "correctly_rounded,mean_error_toward_zero,mean_error_away_from_zero\n";
   at.write("c.json", R"({"h.7": [1, 2], "say \"a\", b": 1, "gone": 1, "shape": [[1, 2]]})");
   at.write("d.json", R"({"h.7": [1, NaN], "say \"a\", b": 1, "new": 3, "shape": [1, 2]})");
-  const Outcome said = at.compare({"c.json", "d.json", "--csv"});
+  const Outcome said = at.compare("c.json d.json --csv"_w);
   CHECK(said.status == 1);
   CHECK(said.out ==
         head +
@@ -277,72 +245,70 @@ TEST_CASE("a report as CSV has a line a tensor") {
             "shape,differ,float64,float64,\"(1, 2)\",(2),,,,,,,,,,,,,,,,,,\n"
             "gone,actual_only,,,,,,,,,,,,,,,,,,,,,,\n"
             "new,expected_only,,,,,,,,,,,,,,,,,,,,,,\n");
-  CHECK(at.compare({"one.json", "one.json", "--csv"}).out ==
+  CHECK(at.compare("one.json one.json --csv"_w).out ==
         head + "one.json,agree,float64,float64,(2),(2),2,0,0,0,0,0,0,,2,2,0,0,0,1,inf,,0,0\n");
 }
 
 TEST_CASE("NaN and infinity on one side are the worst") {
-  const Files at;
+  const ComparedSets at;
   at.write("n.json", R"({"h.0": [[1, 2], [3, NaN]], "h.7": [1e300, 2.5], "h.10": [5.5, 8]})");
   const Outcome said = at.compare({"n.json", "same.json"});
   CHECK(said.status == 1);
-  CHECK(said.out.find("first: h.7; worst: h.0 (NaN or infinity)\n") != std::string::npos);
+  CHECK(contains(said.out, "first: h.7; worst: h.0 (NaN or infinity)\n"));
 }
 
 TEST_CASE("a tensor that cannot be read is named, and --keep-going compares the others") {
-  const Files at;
-  at.write("bad.npz", zip({{"a.npy", floats({3})},
-                           {"b.npy", floats({1, 2}).substr(0, 130)},
+  const ComparedSets at;
+  at.write("bad.npz", zip({{"a.npy", npy_of_floats({3})},
+                           {"b.npy", npy_of_floats({1, 2}).substr(0, 130)},
                            {"c.npy", npy("<c8", {1}, std::string(8, '\0'))},
-                           {"d.npy", floats({5})}}));
-  at.write("good.npz", zip({{"a.npy", floats({3})},
-                            {"b.npy", floats({1, 2})},
-                            {"c.npy", floats({1})},
-                            {"d.npy", floats({5})}}));
+                           {"d.npy", npy_of_floats({5})}}));
+  at.write("good.npz", zip({{"a.npy", npy_of_floats({3})},
+                            {"b.npy", npy_of_floats({1, 2})},
+                            {"c.npy", npy_of_floats({1})},
+                            {"d.npy", npy_of_floats({5})}}));
   CHECK(refusal_fault(at.compare({"bad.npz", "good.npz"}), {"bad.npz:b"}) == "");
   for (const Words& files : {Words{"bad.npz", "good.npz"}, Words{"good.npz", "bad.npz"}}) {
     const Outcome said = at.compare({files[0], files[1], "--keep-going"});
     CHECK(said.status == 2);
-    CHECK(said.err.find("lnorm: bad.npz:b") != std::string::npos);
-    CHECK(said.err.find("\nlnorm: bad.npz:c") != std::string::npos);
-    CHECK(said.out.find("\nb            error\n") != std::string::npos);
-    CHECK(said.out.find("\nd     (1)             0") != std::string::npos);
+    CHECK(contains(said.err, "lnorm: bad.npz:b"));
+    CHECK(contains(said.err, "\nlnorm: bad.npz:c"));
+    CHECK(contains(said.out, "\nb            error\n"));
+    CHECK(contains(said.out, "\nd     (1)             0"));
     CHECK(last_line(said.out) == "4 tensors: 2 agree, 2 errors");
-    CHECK(said.out.find(" agree as far as they can be read (float32)") != std::string::npos);
+    CHECK(contains(said.out, " agree as far as they can be read (float32)"));
     const json report = json::parse(at.compare({files[0], files[1], "--keep-going", "--json"}).out);
     CHECK(report.at("equal") == false);
     CHECK(report.at("summary").at("errors") == 2);
     const std::string error = report.at("tensors").at(1).at("error");
-    CHECK(said.err.find("lnorm: " + error + "\n") != std::string::npos);
+    CHECK(contains(said.err, "lnorm: " + error + "\n"));
     const Outcome csv = at.compare({files[0], files[1], "--keep-going", "--csv"});
-    CHECK(csv.out.find("\nc,error,,,,,,,,,,,,,,,,,,,,,,\n") != std::string::npos);
+    CHECK(contains(csv.out, "\nc,error,,,,,,,,,,,,,,,,,,,,,,\n"));
   }
 }
 
 TEST_CASE("long names are shortened where lines have a width, and lines fit where they can") {
-  const Files at;
+  const ComparedSets at;
   const std::string name = "transformer.encoder.layers.11.attention.self.output.LayerNorm.weight";
   at.write("long.json", "{\"" + name + "\": [[1, 2, 3]], \"\u00e4\u00f6\u00fc\": 1}");
-  CHECK(at.compare({"long.json", "long.json"}).out.find("\n" + name + "  (1, 3)") !=
-        std::string::npos);
-  const Outcome said = at.compare({"long.json", "long.json", "--linewidth", "80"});
-  CHECK(said.out.find("\ntransformer.encode...t.LayerNorm.weight  (1, 3)") != std::string::npos);
+  CHECK(contains(at.compare({"long.json", "long.json"}).out, "\n" + name + "  (1, 3)"));
+  const Outcome said = at.compare("long.json long.json --linewidth 80"_w);
+  CHECK(contains(said.out, "\ntransformer.encode...t.LayerNorm.weight  (1, 3)"));
   std::size_t start = 0;
   for (std::size_t end = 0; (end = said.out.find('\n', start)) != std::string::npos;
        start = end + 1) {
     CHECK(end - start <= 80 + 3);  // three of its letters take two bytes
   }
-  CHECK(at.compare({"long.json", "long.json", "--csv"}).out.find("\n" + name + ",agree") !=
-        std::string::npos);
+  CHECK(contains(at.compare("long.json long.json --csv"_w).out, "\n" + name + ",agree"));
   // Color, if it is asked for: the verdict, and lines that differ.
-  const Outcome color = at.compare({"a.json", "b.json", "--color", "always"});
-  CHECK(color.out.find("\x1b[31m differ\x1b[0m") != std::string::npos);
-  CHECK(color.out.find("\x1b[31mh.7 ") != std::string::npos);
-  CHECK(color.out.find("\nh.0 ") != std::string::npos);
+  const Outcome color = at.compare("a.json b.json --color always"_w);
+  CHECK(contains(color.out, "\x1b[31m differ\x1b[0m"));
+  CHECK(contains(color.out, "\x1b[31mh.7 "));
+  CHECK(contains(color.out, "\nh.0 "));
 }
 
 TEST_CASE("ten thousand tensors are compared in no time") {
-  const Files at;
+  const ComparedSets at;
   std::string header = "{";
   for (int i = 0; i < 10'000; ++i) {
     header += (i == 0 ? "\"h." : ",\"h.") + std::to_string(i) +

@@ -1,16 +1,11 @@
 #include <chrono>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "lnorm/core/text.hpp"
-#include "support/catch.hpp"
-#include "support/files.hpp"
+#include "support/commands.hpp"
 #include "support/narrowed.hpp"
-#include "support/process.hpp"
 
 // lnorm explain: its numbers are those of PyTorch, and of the other commands.
 
@@ -18,19 +13,13 @@ namespace {
 
 using namespace support;
 using nlohmann::json;
-using Words = std::vector<std::string>;
-
-Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 
 json parsed(const Words& arguments, const Stream& in = {}) {
   return json::parse(output_of(arguments, in));
 }
 
 json explained(const Words& arguments, const Stream& in = {}) {
-  return parsed(Words{"explain", "--json"} + arguments, in);
+  return parsed("explain --json"_w + arguments, in);
 }
 
 // The number of a dtype that is nearest.
@@ -57,6 +46,10 @@ double number(const json& value) {
   return value == "NaN" ? std::nan("") : value == "Infinity" ? infinity : -infinity;
 }
 
+bool is_near(const json& actual, double expected, double tolerance) {
+  return std::fabs(number(actual) - expected) <= tolerance;
+}
+
 // A member of every element against row r of a tensor that PyTorch computed.
 void check_row(const json& row, const std::string& member, const Nested& expected, std::size_t r,
                double tolerance) {
@@ -64,29 +57,13 @@ void check_row(const json& row, const std::string& member, const Nested& expecte
   REQUIRE(n > 0);
   for (std::size_t i = 0; i < n; ++i) {
     CAPTURE(member, r, i);
-    CHECK(std::fabs(number(row["elements"][i][member]) - expected.elements.at(r * n + i)) <=
-          tolerance);
+    CHECK(is_near(row["elements"][i][member], expected.elements.at(r * n + i), tolerance));
   }
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
 }
 
 std::string explained_text(const Words& arguments, const std::string& locale = "C.UTF-8") {
   return output_of(
       {.arguments = Words{"explain"} + arguments, .environment = {{"LC_ALL", locale}}});
-}
-
-// A file of so many zeros, of which the first and the last are given; it takes no room on the disk.
-void write_sparse(const std::string& path, const std::vector<std::int64_t>& shape,
-                  std::int64_t count, float first, float last) {
-  write_file(path, npy("<f4", shape, bytes_of<float>({first})));
-  std::filesystem::resize_file(path, static_cast<std::uintmax_t>(128 + 4 * (count - 1)));
-  std::ofstream(path, std::ios::binary | std::ios::app) << bytes_of<float>({last});
 }
 
 }  // namespace
@@ -102,10 +79,10 @@ TEST_CASE("explain walks through what the lecture shows", "[explain]") {
     check_row(row, "y", y, r, 1e-6);
     check_row(row, "xhat", y, r, 1e-6);
     check_row(row, "softmax", softmax, r, 1e-7);
-    CHECK(std::fabs(number(row["output"]["variance"]) - y_variance.elements[r]) <= 1e-6);
-    CHECK(std::fabs(number(row["xhat"]["mean_square"]) - y_variance.elements[r]) <= 1e-6);
-    CHECK(std::fabs(number(row["softmax"]["variance"]) - softmax_variance.elements[r]) <= 1e-9);
-    CHECK(std::fabs(number(row["softmax"]["sum"]) - 1) <= 2e-7);
+    CHECK(is_near(row["output"]["variance"], y_variance.elements[r], 1e-6));
+    CHECK(is_near(row["xhat"]["mean_square"], y_variance.elements[r], 1e-6));
+    CHECK(is_near(row["softmax"]["variance"], softmax_variance.elements[r], 1e-9));
+    CHECK(is_near(row["softmax"]["sum"], 1, 2e-7));
   }
   const Nested mean = golden("lecture20/activations.mean");
   const Nested variance = golden("lecture20/activations.var_unbiased");
@@ -113,10 +90,10 @@ TEST_CASE("explain walks through what the lecture shows", "[explain]") {
   for (std::size_t r = 0; r < 2; ++r) {
     const json row = row_of({seed("lecture20/activations.npy"), "--unbiased", "--eps", "0", "--row",
                              std::to_string(r)});
-    CHECK(std::fabs(number(row["input"]["mean"]) - mean.elements[r]) <= 1e-7);
-    CHECK(std::fabs(number(row["variance"]["unbiased"]) - variance.elements[r]) <= 1e-7);
+    CHECK(is_near(row["input"]["mean"], mean.elements[r], 1e-7));
+    CHECK(is_near(row["variance"]["unbiased"], variance.elements[r], 1e-7));
     CHECK(row["variance"]["used"] == row["variance"]["unbiased"]);
-    CHECK(std::fabs(number(row["variance"]["biased"]) - variance.elements[r] * 5 / 6) <= 1e-7);
+    CHECK(is_near(row["variance"]["biased"], variance.elements[r] * 5 / 6, 1e-7));
     CHECK(row["divisor"]["eps_on_variance"] == row["divisor"]["without_eps"]);
     CHECK(row["eps_difference"]["max"] == 0.0);
     check_row(row, "y", normalized, r, 1e-6);
@@ -129,12 +106,10 @@ TEST_CASE("explain goes through gamma and beta step by step", "[explain]") {
     const json row =
         row_of({folder + "inputs.npy", "--normalized-shape", "1,3", "--weight",
                 folder + "gamma.npy", "--bias", folder + "beta.npy", "--row", std::to_string(r)});
-    CHECK(std::fabs(number(row["input"]["mean"]) - golden("step_by_step/mean").elements[r]) <=
-          1e-7);
-    CHECK(std::fabs(number(row["variance"]["biased"]) - golden("step_by_step/var").elements[r]) <=
-          1e-8);
-    CHECK(std::fabs(number(row["divisor"]["eps_on_variance"]) -
-                    golden("step_by_step/denominator").elements[r]) <= 1e-7);
+    CHECK(is_near(row["input"]["mean"], golden("step_by_step/mean").elements[r], 1e-7));
+    CHECK(is_near(row["variance"]["biased"], golden("step_by_step/var").elements[r], 1e-8));
+    CHECK(is_near(row["divisor"]["eps_on_variance"], golden("step_by_step/denominator").elements[r],
+                  1e-7));
     check_row(row, "y", golden("step_by_step/layer_norm"), r, 1e-6);
     check_row(row, "weight", golden("step_by_step/gamma"), 0, 0);
     check_row(row, "bias", golden("step_by_step/beta"), 0, 0);
@@ -147,16 +122,15 @@ TEST_CASE("explain shows both places of eps, and what difference they make", "[e
   const Nested on_std = golden("eps_on_std/eps_on_std");
   const std::string x = seed("eps_on_std/x.npy");
   for (std::size_t r = 0; r < 4; ++r) {
-    const std::string number_of_row = std::to_string(r);
-    const json row = row_of({x, "--row", number_of_row});
-    const json other = row_of({x, "--row", number_of_row, "--eps-on", "std"});
+    const json row = row_of({x, "--row", std::to_string(r)});
+    const json other = row_of({x, "--row", std::to_string(r), "--eps-on", "std"});
     check_row(row, "y", on_variance, r, 1e-6);
     check_row(other, "y", on_std, r, 1e-6);
     double difference = 0;
     for (std::size_t i = r * 20; i < (r + 1) * 20; ++i) {
       difference = std::max(difference, std::fabs(on_variance.elements[i] - on_std.elements[i]));
     }
-    CHECK(std::fabs(number(row["eps_difference"]["max"]) - difference) <= 1e-6);
+    CHECK(is_near(row["eps_difference"]["max"], difference, 1e-6));
     CHECK(row["eps_difference"] == other["eps_difference"]);
     CHECK(row["divisor"] == other["divisor"]);
   }
@@ -172,24 +146,22 @@ TEST_CASE("explain has the numbers of stats, apply and softmax", "[explain]") {
   const std::string rounding = data_file("rounding/bfloat16.safetensors:");
   for (const Case& c : std::vector<Case>{
            {data_file("sample.npy"), {}},
-           {data_file("sample.npy"), {"--rms", "--eps-on", "std", "--ddof", "2"}},
-           {data_file("sample.npy"),
-            {"--weight", "[1, -2, 0.5, 3]", "--bias", "-1"},
-            {"--axes", "2"}},
-           {data_file("sample.npy"), {"--unbiased"}, {"--axes", "0,2"}},
-           {good + "fortran_2x3x4_be_f8.npy", {}, {"--axes", "1"}},
-           {good + "fortran_2x3x4_le_f4.npy", {"--eps", "0"}, {"--axes", "0,1"}},
+           {data_file("sample.npy"), "--rms --eps-on std --ddof 2"_w},
+           {data_file("sample.npy"), {"--weight", "[1, -2, 0.5, 3]", "--bias", "-1"}, "--axes 2"_w},
+           {data_file("sample.npy"), {"--unbiased"}, "--axes 0,2"_w},
+           {good + "fortran_2x3x4_be_f8.npy", {}, "--axes 1"_w},
+           {good + "fortran_2x3x4_le_f4.npy", "--eps 0"_w, "--axes 0,1"_w},
            {good + "dtype_be_i8.npy", {}},
            {good + "dtype_b1.npy", {}},
-           {good + "dtype_be_f2.npy", {"--zero-centered-weight", "--weight", "1e-3"}},
+           {good + "dtype_be_f2.npy", "--zero-centered-weight --weight 1e-3"_w},
            {good + "dtype_f8_e4m3.safetensors", {}},
            {good + "bf16.safetensors", {}},
            {good + "large_20x100.json", {}},
            {good + "medium_64x33_f4.npy", {}},
            {good + "shape_0d.npy", {}},
            {data_file("reports/non_finite.json"), {}},
-           {data_file("reports/scales.json"), {"--weight", "1e300"}},
-           {data_file("reports/int64.json"), {"--bias", "0.25"}},
+           {data_file("reports/scales.json"), "--weight 1e300"_w},
+           {data_file("reports/int64.json"), "--bias 0.25"_w},
            {rounding + "x",
             {"--rms", "--weight", rounding + "weight", "--residual", rounding + "residual",
              "--round", "sum,xhat"}},
@@ -197,8 +169,8 @@ TEST_CASE("explain has the numbers of stats, apply and softmax", "[explain]") {
        }) {
     CAPTURE(c.input, c.options, c.axes);
     const Words words = Words{c.input} + c.options + c.axes;
-    const json stats = parsed(Words{"stats", "--softmax", "--json"} + words);
-    const json y = parsed(Words{"apply", "--to", "json"} + words + Words{"--nan", "null"});
+    const json stats = parsed("stats --softmax --json"_w + words);
+    const json y = parsed("apply --to json"_w + words + "--nan null"_w);
     const bool has_residual = std::count(c.options.begin(), c.options.end(), "--residual") > 0;
     const json softmax =
         has_residual ? json()
@@ -253,7 +225,7 @@ TEST_CASE("explain has the numbers of stats, apply and softmax", "[explain]") {
 }
 
 TEST_CASE("explain reads rows of any length, from a file or a pipe, in fixed memory", "[explain]") {
-  const TempDir at;
+  const Workplace at;
   // Longer than what is held.
   constexpr std::int64_t kLength = 700'001;
   std::vector<float> values;
@@ -261,7 +233,7 @@ TEST_CASE("explain reads rows of any length, from a file or a pipe, in fixed mem
     values.push_back(static_cast<float>(std::sin(static_cast<double>(i * i % 10007))));
   }
   const std::string path = at / "x.npy";
-  write_file(path, npy("<f4", {2, kLength}, bytes_of(values)));
+  write_file(path, npy_of<float>({2, kLength}, values));
   const json stats = parsed({"stats", "--softmax", "--json", path})["rows"];
   const std::string bytes = read_file(path);
   for (std::size_t r = 0; r < 2; ++r) {
@@ -286,28 +258,28 @@ TEST_CASE("explain reads rows of any length, from a file or a pipe, in fixed mem
       turned.push_back(values[static_cast<std::size_t>(r * kLength + i)]);
     }
   }
-  write_file(at / "columns.npy", npy("<f4", {kLength, 2}, bytes_of(turned)));
+  at.write("columns.npy", npy_of<float>({kLength, 2}, turned));
   const json column = row_of({at / "columns.npy", "--axes", "0", "--row", "1"});
   const json row = row_of({path, "--row", "1"});
   CHECK(column["elements"] == row["elements"]);
   CHECK(column["divisor"] == row["divisor"]);
-  CHECK(row_of({"--axes", "0", "--row", "1"}, pipe_of(read_file(at / "columns.npy"))) == column);
+  CHECK(row_of("--axes 0 --row 1"_w, pipe_of(at.read("columns.npy"))) == column);
 
 #ifndef LNORM_SANITIZED  // which needs much more itself
   const long least = run({"explain"}, pipe_of("[1, 2]")).peak_kib;
-  write_sparse(at / "long.npy", {4'000'000}, 4'000'000, 1, 2);
-  const Outcome outcome = run({"explain", at / "long.npy"});
+  write_sparse_npy(at / "long.npy", {4'000'000}, 1, 2);
+  const Outcome outcome = at.run("explain long.npy"_w);
   CHECK(outcome.status == 0);
   CHECK(outcome.peak_kib < least + 8 * 1024);
 #endif
 }
 
 TEST_CASE("explain finds a row of a huge file at once", "[explain]") {
-  const TempDir at;
+  const Workplace at;
   const std::string path = at / "huge.npy";
   constexpr std::int64_t kRows = 200'000'000;
   constexpr std::int64_t kColumns = 100;
-  write_sparse(path, {kRows, kColumns}, kRows * kColumns, 1, 3);
+  write_sparse_npy(path, {kRows, kColumns}, 1, 3);
   for (const Words& words :
        {Words{path, "--row", "-1"}, {path, "--row", "199999999", "--residual", path}}) {
     const auto begin = std::chrono::steady_clock::now();
@@ -345,13 +317,13 @@ TEST_CASE("explain refuses rows that are not there", "[explain]") {
            {{data_file("gpt2/dump.npz")}, {"found 48 tensors", "dump.npz:*"}},
        }) {
     CAPTURE(c.words);
-    CHECK(refusal_fault(run(Words{"explain"} + c.words), c.said) == "");
+    CHECK(fault_of(Words{"explain"} + c.words, c.said) == "");
   }
   const std::string bytes = read_file(sample);
   for (const std::string row : {"0,0", "1,2"}) {
     const Words words{"explain", "--row", row};
-    CHECK(refusal_fault(run(words, pipe_of(bytes.substr(0, bytes.size() - 1))), {"cut off"}) == "");
-    CHECK(refusal_fault(run(words, pipe_of(bytes + "x")), {"goes on after the tensor"}) == "");
+    CHECK(fault_of(words, {"cut off"}, pipe_of(bytes.substr(0, bytes.size() - 1))) == "");
+    CHECK(fault_of(words, {"goes on after the tensor"}, pipe_of(bytes + "x")) == "");
   }
 }
 
@@ -359,12 +331,12 @@ TEST_CASE("explain takes sets by a pattern, and a line of JSON Lines after the o
           "[explain]") {
   const std::string text = explained_text({data_file("gpt2/dump.npz:h.1*.in"), "--weight",
                                            data_file("gpt2/dump.npz:h.1{1}.ln_1.weight")});
-  const std::vector<std::string> lines = lines_of(text);
+  const Words lines = lines_of(text);
   CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
           return line.find("shape (2, 4, 16)") != std::string::npos;
         }) == 3);
   const std::string rows =
-      output_of({"explain", "--from", "jsonl", "--json"}, pipe_of("[1, 2]\n[[3, 4], [5, 7]]\n"));
+      output_of("explain --from jsonl --json"_w, pipe_of("[1, 2]\n[[3, 4], [5, 7]]\n"));
   REQUIRE(lines_of(rows).size() == 2);
   CHECK(json::parse(lines_of(rows)[1])["rows"][0]["input"]["mean"] == 3.5);
 }
@@ -378,17 +350,17 @@ TEST_CASE("explain says what has no number", "[explain]") {
     std::string joined;
     for (const std::string& line : lines_of(found))
       joined += line.substr(std::min(line.size(), line.find_first_not_of(' '))) + " ";
-    CHECK(joined.find(text) != std::string::npos);
+    CHECK(contains(joined, text));
   };
   said({}, "[1, NaN, 3]", "1 of 3 elements is NaN or infinite, x[1] for one.");
   said({}, "[1, NaN, 3]", "It has no number here.");
   said({}, "[1, -Infinity, 3]", "What is -inf is masked: it gets 0.");
-  said({"--eps", "0"}, "[3, 3]", "and eps is 0: xhat is 0 / 0, which is NaN.");
+  said("--eps 0"_w, "[3, 3]", "and eps is 0: xhat is 0 / 0, which is NaN.");
   said({}, "[3, 3]", "Here all elements are the same: eps alone keeps s above 0.");
   said({"--rms"}, "[0, 0]", "Here all elements are 0: eps alone keeps s above 0.");
   said({}, "[3]", "sum((x - mean)^2) / (n - 1) = 0 / 0 = no number");
   said({}, "[[], []]", "The row has no elements");
-  said({"--eps", "0"}, "[1, 3]", "The sum of xhat is 0, and the mean of its squares is 1.");
+  said("--eps 0"_w, "[1, 3]", "The sum of xhat is 0, and the mean of its squares is 1.");
   said({"--unbiased"}, "[1, 3]", "not 1, because of eps and division by n - 1.");
   said({}, "[[1, 3], [2, 5]]",
        "row 0 of rows 0 to 1 along axis 0: 2 elements (--row names another)");

@@ -3,14 +3,11 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <regex>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 #include "support/zip.hpp"
 
 // What the program does where the system fails it: every one of its system calls in turn, by the library of
@@ -20,17 +17,7 @@ namespace {
 
 using namespace support;
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
 using Files = std::map<std::string, std::string>;
-
-// Numbers that no block repeats.
-std::string floats(const std::vector<std::int64_t>& shape) {
-  std::vector<float> elements;
-  std::int64_t count = 1;
-  for (const std::int64_t extent : shape) count *= extent;
-  for (std::int64_t i = 0; i < count; ++i) elements.push_back(static_cast<float>(i * i % 10'007));
-  return npy("<f4", shape, bytes_of(elements));
-}
 
 struct Scenario {
   Words arguments;
@@ -39,48 +26,48 @@ struct Scenario {
   std::size_t outputs = 1;
 };
 
-const Scenario kOneThread{{"x.npy", "-o", "y.npy", "--threads", "1"}};
-const Scenario kTwoThreads{{"x.npy", "-o", "y.npy", "--threads", "2"}};
+const Scenario kOneThread{"x.npy -o y.npy --threads 1"_w};
+const Scenario kTwoThreads{"x.npy -o y.npy --threads 2"_w};
 
 // Each makes the program do something that the others do not.
 const std::vector<Scenario> kScenarios{
     kOneThread,
     kTwoThreads,
-    {{"--threads", "1"}, "x.npy"},
-    {{"small.json", "--to", "text", "--weight", "w.npy", "--bias", "b.json:b"}},
-    {{"x.npy", "-o", "y.npy", "--save-mean", "m.npy", "--save-rstd", "s.json"}, {}, 0, 3},
-    {{"-o", "y.npy", "--bias", "1"}, "long.npy"},
-    {{"compare", "x.npy", "-", "--json"}, "x.npy"},
-    {{"x.npz:x", "-o", "new.safetensors", "--weight", "x.safetensors:w"}},
-    {{"--axes", "0"}, "tall.npy"},
-    {{"x.jsonl", "-o", "new.jsonl"}},
-    {{"x.safetensors:*", "-o", "new/"}, {}, 0, 2},
-    {{"grad", "x.npy", "--dy", "-", "-o", "y.npy", "--dbias", "m.npy"}, "x.npy", 0, 2},
+    {"--threads 1"_w, "x.npy"},
+    {"small.json --to text --weight w.npy --bias b.json:b"_w},
+    {"x.npy -o y.npy --save-mean m.npy --save-rstd s.json"_w, {}, 0, 3},
+    {"-o y.npy --bias 1"_w, "long.npy"},
+    {"compare x.npy - --json"_w, "x.npy"},
+    {"x.npz:x -o new.safetensors --weight x.safetensors:w"_w},
+    {"--axes 0"_w, "tall.npy"},
+    {"x.jsonl -o new.jsonl"_w},
+    {"x.safetensors:* -o new/"_w, {}, 0, 2},
+    {"grad x.npy --dy - -o y.npy --dbias m.npy"_w, "x.npy", 0, 2},
 #ifndef LNORM_SANITIZED  // and slow to start
-    {{"-o", "y.npy"}, "x.npy"},
+    {"-o y.npy"_w, "x.npy"},
     {{"x.npy"}},
-    {{"x.npy", "-o", "x.npy"}},
-    {{"small.npy", "--to", "json", "-o", "new.json"}},
-    {{"--save-mean", "m.npy"}, "x.npy", 0, 2},
-    {{"long.npy", "-o", "y.npy"}},
-    {{"softmax", "x.npy", "-o", "y.npy"}},
-    {{"stats", "small.npy", "--csv"}},
-    {{"compare", "x.npy", "z.npy"}, {}, 1},
-    {{"show", "x.npy", "--threshold", "10000"}},
-    {{"show", "x.npz"}},
-    {{"-:x", "--bias", "x.npz:w"}, "x.safetensors"},
-    {{"tall.npy", "--axes", "0", "-o", "y.npy", "--save-mean", "m.npy"}, {}, 0, 2},
-    {{"fortran.npy", "-o", "y.npy"}},
-    {{"compare", "fortran.npy", "-"}, "fortran.npy"},
-    {{"x.safetensors:*", "-o", "old"}, {}, 0, 2},
-    {{"x.npz:*", "-o", "new.npz"}},
-    {{"-:*", "-o", "new.safetensors", "--save-mean", "m.json"}, "x.safetensors", 0, 2},
-    {{"stats", "x.pt"}},
-    {{"compare", "old", "x.npz", "--common"}},
-    {{"x.npz:*", "--weight", "x.safetensors:{}", "--to", "json"}},
-    {{"grad", "-", "--dy", "small.npy", "--weight", "2"}, "small.npy"},
-    {{"grad", "long.npy", "--dy", "-", "--dx", "y.npy", "--dweight", "m.npy"}, "long.npy", 0, 2},
-    {{"grad", "fortran.npy", "--dy", "ordered.npy", "-o", "y.npy"}},
+    {"x.npy -o x.npy"_w},
+    {"small.npy --to json -o new.json"_w},
+    {"--save-mean m.npy"_w, "x.npy", 0, 2},
+    {"long.npy -o y.npy"_w},
+    {"softmax x.npy -o y.npy"_w},
+    {"stats small.npy --csv"_w},
+    {"compare x.npy z.npy"_w, {}, 1},
+    {"show x.npy --threshold 10000"_w},
+    {"show x.npz"_w},
+    {"-:x --bias x.npz:w"_w, "x.safetensors"},
+    {"tall.npy --axes 0 -o y.npy --save-mean m.npy"_w, {}, 0, 2},
+    {"fortran.npy -o y.npy"_w},
+    {"compare fortran.npy -"_w, "fortran.npy"},
+    {"x.safetensors:* -o old"_w, {}, 0, 2},
+    {"x.npz:* -o new.npz"_w},
+    {"-:* -o new.safetensors --save-mean m.json"_w, "x.safetensors", 0, 2},
+    {"stats x.pt"_w},
+    {"compare old x.npz --common"_w},
+    {"x.npz:* --weight x.safetensors:{} --to json"_w},
+    {"grad - --dy small.npy --weight 2"_w, "small.npy"},
+    {"grad long.npy --dy - --dx y.npy --dweight m.npy"_w, "long.npy", 0, 2},
+    {"grad fortran.npy --dy ordered.npy -o y.npy"_w},
 #endif
 };
 
@@ -93,39 +80,38 @@ struct Expected {
   Files files;
 };
 
-class Workplace {
+class FaultFolder : public Workplace {
  public:
-  Workplace() {
-    files_["x.npy"] = floats({700, 500});  // three blocks
+  FaultFolder() {
+    files_["x.npy"] = waves({700, 500});  // three blocks
     files_["z.npy"] = std::string(files_["x.npy"]).replace(1000, 4, "abcd");
-    files_["small.npy"] = floats({150, 100});
+    files_["small.npy"] = waves({150, 100});
     files_["small.json"] = "[[1, 2.5, 4], [8, 16, 33]]";
-    files_["w.npy"] = floats({3});
+    files_["w.npy"] = waves({3});
     files_["b.json"] = "{\"b\": [1, 2, 3]}";
-    files_["long.npy"] = floats({1, 300'000});  // more than is held
+    files_["long.npy"] = waves({1, 300'000});  // more than is held
     const std::string row = bytes_of<float>({1, 2, 4});
     files_["x.npz"] = zip({{"x.npy", npy("<f4", {3}, row)}, {"w.npy", npy("<f4", {3}, row), true}});
     files_["x.safetensors"] =
         safetensors(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},)"
                     R"("x":{"dtype":"F32","shape":[3],"data_offsets":[12,24]}})",
                     row + row);
-    files_["tall.npy"] = floats({20'000, 70});  // columns that go through in parts
-    files_["fortran.npy"] = floats({20, 30, 50});
-    std::string& fortran = files_["fortran.npy"];
-    files_["ordered.npy"] = fortran;
-    fortran.replace(fortran.find("False"), 5, "True ");
+    files_["tall.npy"] = waves({20'000, 70});  // columns that go through in parts
+    files_["fortran.npy"] = waves({20, 30, 50});
+    files_["ordered.npy"] = files_["fortran.npy"];
+    files_["fortran.npy"] = in_fortran_order(files_["fortran.npy"]);
     files_["x.jsonl"] = "[1, 2, 4]\n[[1, 3], [2, 5]]\n";
     files_["y.npy"] = files_["m.npy"] = files_["s.json"] = files_["m.json"] = "old";
     files_["x.pt"] = read_file(data_file("torch/shared.pt"));
     files_["old/x.npy"] = npy("<f4", {3}, row);
-    fs::create_directory(directory_ / "tmp");
-    fs::create_directory(directory_ / "old");
+    fs::create_directory(*this / "tmp");
+    fs::create_directory(*this / "old");
     restore(files_);
   }
 
   void add(const std::string& name, std::string bytes) {
     files_[name] = std::move(bytes);
-    write_file(directory_ / name, files_[name]);
+    write_file(*this / name, files_[name]);
   }
 
   // Under a plan; what it leaves is there until take().
@@ -133,11 +119,11 @@ class Workplace {
     fs::remove(hit_ / "hit");
     return support::run({.arguments = scenario.arguments,
                          .in = pipe_of(scenario.in.empty() ? "" : files_.at(scenario.in)),
-                         .directory = directory_.path().string(),
+                         .directory = path().string(),
                          .environment = {{"LD_PRELOAD", LNORM_FAULTS_LIBRARY},
                                          {"LNORM_FAULTS", plan},
                                          {"LNORM_FAULTS_HIT", hit_ / "hit"},
-                                         {"TMPDIR", directory_ / "tmp"}}});
+                                         {"TMPDIR", *this / "tmp"}}});
   }
 
   // Whether the last run came to a call of the plan.
@@ -145,22 +131,20 @@ class Workplace {
 
   // The files that differ from those at the beginning, which are put back.
   Files take() const {
-    CHECK(list_directory(directory_ / "tmp").empty());
+    CHECK(list_directory(*this / "tmp").empty());
     Files changed;
-    for (const auto& entry : fs::recursive_directory_iterator(directory_.path())) {
-      const std::string name = fs::relative(entry.path(), directory_.path()).string();
+    for (const auto& entry : fs::recursive_directory_iterator(path())) {
+      const std::string name = fs::relative(entry.path(), path()).string();
       if (name == "tmp" || name == "old") continue;
       changed[name] = entry.is_directory() ? "a folder" : read_file(entry.path());
     }
     for (const auto& [name, bytes] : files_) {
       if (changed[name] == bytes) changed.erase(name);
     }
-    for (const auto& file : changed) fs::remove_all(directory_ / file.first);
+    for (const auto& file : changed) fs::remove_all(*this / file.first);
     if (!changed.empty()) restore(changed);
     return changed;
   }
-
-  const TempDir& directory() const { return directory_; }
 
   const Expected& expected(const Scenario& scenario) {
     const auto [place, is_new] = expected_.try_emplace({scenario.arguments, scenario.in});
@@ -178,13 +162,12 @@ class Workplace {
   void restore(const Files& files) const {
     for (const auto& file : files) {
       const auto before = files_.find(file.first);
-      if (before != files_.end()) write_file(directory_ / file.first, before->second);
+      if (before != files_.end()) write_file(*this / file.first, before->second);
     }
   }
 
   Files files_;
   std::map<std::pair<Words, std::string>, Expected> expected_;
-  TempDir directory_;
   TempDir hit_;
 };
 
@@ -213,8 +196,8 @@ constexpr int kOneByOne = 4;
 #else
 constexpr int kOneByOne = 16;
 #endif
-int walk(Workplace& at, const Scenario& scenario, const std::string& call, const std::string& what,
-         const Check& check) {
+int walk(FaultFolder& at, const Scenario& scenario, const std::string& call,
+         const std::string& what, const Check& check) {
   const Expected& expected = at.expected(scenario);
   int hits = 0;
   for (int n = 1;; n += 1 + n / kOneByOne) {
@@ -250,54 +233,22 @@ Check fails(const Words& names, const std::string& reason) {
   };
 }
 
-Words names_of_outputs(const Workplace& at) {
-  return {"y.npy",
-          "x.npy",
-          "m.npy",
-          "s.json",
-          "new.json",
-          "new.jsonl",
-          "new.safetensors",
-          "new.npz",
-          "m.json",
-          "new",
-          "new/",
-          "old",
-          "old/x.npy",
-          "old/w.npy",
-          "new/x.npy",
-          "new/w.npy",
-          "old/w.npy",
-          "standard output",
-          "a temporary file in " + (at.directory() / "tmp")};
+Words names_of_outputs(const FaultFolder& at) {
+  return "y.npy x.npy m.npy s.json new.json new.jsonl new.safetensors new.npz m.json"_w +
+         "new new/ old old/x.npy old/w.npy new/x.npy new/w.npy"_w +
+         Words{"standard output", "a temporary file in " + (at / "tmp")};
 }
 
-Words names_of_inputs(const Workplace& at) {
-  return {"x.npy",
-          "z.npy",
-          "small.npy",
-          "small.json",
-          "w.npy",
-          "b.json",
-          "x.npz",
-          "x.safetensors",
-          "tall.npy",
-          "fortran.npy",
-          "x.jsonl",
-          "long.npy",
-          "x.pt",
-          "old",
-          "old/x.npy",
-          kManyRows,
-          "ordered.npy",
-          "standard input",
-          "a temporary file in " + (at.directory() / "tmp")};
+Words names_of_inputs(const FaultFolder& at) {
+  return "x.npy z.npy small.npy small.json w.npy b.json x.npz x.safetensors tall.npy"_w +
+         "fortran.npy x.jsonl long.npy x.pt old old/x.npy ordered.npy"_w +
+         Words{kManyRows, "standard input", "a temporary file in " + (at / "tmp")};
 }
 
 }  // namespace
 
 TEST_CASE("a write that fails, whichever it is, is one clear line and leaves nothing behind") {
-  Workplace at;
+  FaultFolder at;
   for (const Scenario& scenario : kScenarios) {
     CAPTURE(scenario.arguments);
     CHECK(walk(at, scenario, "write", "ENOSPC",
@@ -307,7 +258,7 @@ TEST_CASE("a write that fails, whichever it is, is one clear line and leaves not
 }
 
 TEST_CASE("a read that fails, whichever it is, is one clear line and leaves nothing behind") {
-  Workplace at;
+  FaultFolder at;
   for (const Scenario& scenario : kScenarios) {
     CAPTURE(scenario.arguments);
     CHECK(walk(at, scenario, "read", "EIO", fails(names_of_inputs(at), "Input/output error")) > 0);
@@ -315,9 +266,8 @@ TEST_CASE("a read that fails, whichever it is, is one clear line and leaves noth
 }
 
 TEST_CASE("a file that cannot be opened, made, examined or given its permissions is named") {
-  Workplace at;
-  Words names = names_of_outputs(at);
-  for (const std::string& name : names_of_inputs(at)) names.push_back(name);
+  FaultFolder at;
+  const Words names = names_of_outputs(at) + names_of_inputs(at);
   for (const Scenario& scenario : kScenarios) {
     walk(at, scenario, "open", "EMFILE", fails(names, "Too many open files"));
     walk(at, scenario, "mkostemp", "ENOSPC", fails(names, "No space left on device"));
@@ -327,7 +277,7 @@ TEST_CASE("a file that cannot be opened, made, examined or given its permissions
 }
 
 TEST_CASE("an output that cannot be closed or put in its place is named, and others are whole") {
-  Workplace at;
+  FaultFolder at;
   for (const Scenario& scenario : kScenarios) {
     const auto check = [&](const std::string& reason) -> Check {
       return [&, reason](Outcome outcome, Files files, const Expected& expected) {
@@ -340,15 +290,15 @@ TEST_CASE("an output that cannot be closed or put in its place is named, and oth
     walk(at, scenario, "close", "EIO", check("Input/output error"));
     walk(at, scenario, "rename", "EACCES", check("Permission denied"));
   }
-  const Outcome to_file = at.run({{"x.npy", "-o", "y.npy"}}, "close*=EIO");
-  CHECK(refusal_fault(to_file, {"y.npy: Input/output error"}) == "");
+  CHECK(refusal_fault(at.run({"x.npy -o y.npy"_w}, "close*=EIO"), {"y.npy: Input/output error"}) ==
+        "");
   const Outcome to_pipe = at.run({{"small.json"}}, "close*=EIO");
   CHECK(to_pipe.status == 2);
   CHECK(to_pipe.err == "lnorm: standard output: Input/output error\n");
 }
 
 TEST_CASE("a reader that leaves at any write is no failure") {
-  Workplace at;
+  FaultFolder at;
   for (const Scenario& scenario : kScenarios) {
     const bool to_file = scenario.arguments.size() > 2 && scenario.arguments[1] == "-o";
     if (to_file || scenario.outputs > 1) continue;
@@ -365,7 +315,7 @@ TEST_CASE("a reader that leaves at any write is no failure") {
 }
 
 TEST_CASE("calls that are interrupted or do a part of their work are made again") {
-  Workplace at;
+  FaultFolder at;
   for (const Scenario& scenario : kScenarios) {
     const Expected& expected = at.expected(scenario);
     for (const std::string plan :
@@ -381,16 +331,16 @@ TEST_CASE("calls that are interrupted or do a part of their work are made again"
 }
 
 TEST_CASE("bytes that come and go one by one are the same bytes") {
-  Workplace at;
-  at.add("tiny.npy", floats({7, 3}));
+  FaultFolder at;
+  at.add("tiny.npy", waves({7, 3}));
   for (const Scenario& scenario :
-       std::vector<Scenario>{{{"tiny.npy", "-o", "y.npy", "--save-rstd", "s.json"}},
-                             {{"--to", "json"}, "tiny.npy"},
-                             {{"small.json", "--weight", "w.npy", "--bias", "b.json:b"}},
-                             {{"stats", "--json", "--softmax"}, "small.json"},
-                             {{"softmax", "--to", "text"}, "tiny.npy"},
-                             {{"compare", "tiny.npy", "-"}, "tiny.npy"},
-                             {{"show", "tiny.npy"}}}) {
+       std::vector<Scenario>{{"tiny.npy -o y.npy --save-rstd s.json"_w},
+                             {"--to json"_w, "tiny.npy"},
+                             {"small.json --weight w.npy --bias b.json:b"_w},
+                             {"stats --json --softmax"_w, "small.json"},
+                             {"softmax --to text"_w, "tiny.npy"},
+                             {"compare tiny.npy -"_w, "tiny.npy"},
+                             {"show tiny.npy"_w}}) {
     CAPTURE(scenario.arguments);
     const Expected& expected = at.expected(scenario);
     const Outcome outcome = at.run(scenario, "read*=short:1,write*=short:1");
@@ -400,7 +350,7 @@ TEST_CASE("bytes that come and go one by one are the same bytes") {
 }
 
 TEST_CASE("a signal at any call ends the run, which leaves the old output and no temporary file") {
-  Workplace at;
+  FaultFolder at;
   const auto ended_by = [](int signal) -> Check {
     return [signal](const Outcome& outcome, const Files& files, const Expected& expected) {
       CHECK(outcome.status == -signal);
@@ -422,10 +372,10 @@ TEST_CASE("a signal at any call ends the run, which leaves the old output and no
 }
 
 TEST_CASE("rows that wait in a temporary file are lost neither to faults nor to signals") {
-  Workplace at;
-  at.add(kManyRows, floats({1'100'000, 1}));
+  FaultFolder at;
+  at.add(kManyRows, waves({1'100'000, 1}));
   const Expected& expected = at.expected(kSpool);
-  const std::string temporary = "a temporary file in " + (at.directory() / "tmp");
+  const std::string temporary = "a temporary file in " + (at / "tmp");
   const auto check = [&](const std::string& plan, const Check& check_run) {
     CAPTURE(plan);
     const Outcome outcome = at.run(kSpool, plan);
@@ -449,7 +399,7 @@ TEST_CASE("rows that wait in a temporary file are lost neither to faults nor to 
 }
 
 TEST_CASE("a file that shrinks or grows while it is read is refused, or was read before") {
-  Workplace at;
+  FaultFolder at;
   const auto refused = [](const Words& words) -> Check {
     return [words](Outcome outcome, Files files, const Expected& expected) {
       files.erase("x.npy");
@@ -465,9 +415,9 @@ TEST_CASE("a file that shrinks or grows while it is read is refused, or was read
       {"x.npy", kOneThread},
       {"x.npy", kTwoThreads},
       {"x.npy", {{"x.npy"}}},
-      {"long.npy", {{"long.npy", "-o", "y.npy"}}},
-      {"x.npy", {{"softmax", "x.npy", "-o", "y.npy"}}},
-      {"x.npy", {{"show", "x.npy", "--threshold", "10000"}}},
+      {"long.npy", {"long.npy -o y.npy"_w}},
+      {"x.npy", {"softmax x.npy -o y.npy"_w}},
+      {"x.npy", {"show x.npy --threshold 10000"_w}},
   };
   for (const auto& [name, scenario] : readers) {
     CHECK(walk(at, scenario, "read", "size:10000", refused({name, "cut off"})) > 2);
@@ -478,54 +428,44 @@ TEST_CASE("a file that shrinks or grows while it is read is refused, or was read
     CHECK(refusal_fault(at.run(kOneThread, plan), {"x.npy"}) == "");
     at.take();
   }
-  const Outcome json = at.run({{"small.json"}}, "read#1=size:9");
-  CHECK(refusal_fault(json, {}) == "");
+  CHECK(refusal_fault(at.run({{"small.json"}}, "read#1=size:9"), {}) == "");
 }
 
 TEST_CASE("files without permission are named with the reason") {
-  const Workplace at;
-  const auto path = [&](const char* name) { return at.directory() / name; };
+  const FaultFolder at;
+  const auto path = [&](const char* name) { return at / name; };
   REQUIRE(::chmod(path("x.npy").c_str(), 0) == 0);
   REQUIRE(::chmod(path("y.npy").c_str(), 0444) == 0);
   fs::create_directory(path("shut"));
   REQUIRE(::chmod(path("shut").c_str(), 0500) == 0);
   // Permissions do not bind root, unless it has given up its capabilities.
-  const auto run_bound = [&](Words arguments) {
-    Command command{.arguments = std::move(arguments), .directory = at.directory().path().string()};
+  const auto check_denied = [&](const Words& words, const std::string& name) {
+    Command command = at.command(words);
     if (::geteuid() == 0) {
-      command.arguments.insert(command.arguments.begin(),
-                               {"--bounding-set=-all", "--inh-caps=-all", command.program});
+      command.arguments = Words{"--bounding-set=-all", "--inh-caps=-all", command.program} + words;
       command.program = "/usr/bin/setpriv";
     }
-    return support::run(command);
+    CHECK(fault_of(command, {name + ": Permission denied"}) == "");
   };
-  const std::string denied = ": Permission denied";
-  CHECK(refusal_fault(run_bound({"x.npy"}), {"x.npy" + denied}) == "");
-  CHECK(refusal_fault(run_bound({"small.npy", "--weight", "x.npy"}), {"x.npy" + denied}) == "");
-  CHECK(refusal_fault(run_bound({"small.npy", "-o", "y.npy"}), {"y.npy" + denied}) == "");
-  CHECK(refusal_fault(run_bound({"small.npy", "-o", "shut/y.npy"}), {"shut/y.npy" + denied}) == "");
+  check_denied({"x.npy"}, "x.npy");
+  check_denied("small.npy --weight x.npy"_w, "x.npy");
+  check_denied("small.npy -o y.npy"_w, "y.npy");
+  check_denied("small.npy -o shut/y.npy"_w, "shut/y.npy");
   CHECK(read_file(path("y.npy")) == "old");
   CHECK(list_directory(path("shut")).empty());
 }
 
 TEST_CASE(
     "a FIFO is read as a pipe, and a device without an end is refused before it fills memory") {
-  const Workplace at;
-  const auto shell = [&](const std::string& script) {
-    return support::run({.arguments = {"-ec", script, LNORM_BINARY},
-                         .directory = at.directory().path().string(),
-                         .program = "/bin/sh"});
-  };
-  const Outcome fifo =
-      shell("mkfifo f; cat x.npy > f & \"$0\" f -o y.npy; \"$0\" x.npy | cmp - y.npy");
-  CHECK(fifo.status == 0);
-  CHECK(fifo.err == "");
+  const FaultFolder at;
+  CHECK(at.shell_output(
+            "set -e; mkfifo f; cat x.npy > f & lnorm f -o y.npy; lnorm x.npy | cmp - y.npy") == "");
   for (const Words& words : std::vector<Words>{{"/dev/zero"},
-                                               {"/dev/zero", "--from", "npy"},
-                                               {"/dev/zero", "--from", "json"},
-                                               {"stats", "/dev/zero", "--from", "json"},
-                                               {"compare", "/dev/zero", "/dev/zero"},
-                                               {"show", "/dev/zero", "--from", "json"}}) {
+                                               "/dev/zero --from npy"_w,
+                                               "/dev/zero --from json"_w,
+                                               "stats /dev/zero --from json"_w,
+                                               "compare /dev/zero /dev/zero"_w,
+                                               "show /dev/zero --from json"_w}) {
     CAPTURE(words);
     const Outcome outcome = support::run(words);
     CHECK(refusal_fault(outcome, {"/dev/zero"}) == "");
@@ -534,13 +474,9 @@ TEST_CASE(
 }
 
 TEST_CASE("a limit on the size of files holds for temporary files, too") {
-  Workplace at;
-  const Outcome outcome =
-      support::run({.arguments = {"-ec", "ulimit -f 1; cat long.npy | \"$0\"", LNORM_BINARY},
-                    .directory = at.directory().path().string(),
-                    .environment = {{"TMPDIR", at.directory() / "tmp"}},
-                    .program = "/bin/sh"});
-  CHECK(refusal_fault(outcome, {"a temporary file in ", "File too large"}) == "");
+  FaultFolder at;
+  CHECK(at.shell_fault("export TMPDIR=tmp; ulimit -f 1; cat long.npy | lnorm",
+                       {"a temporary file in ", "File too large"}) == "");
   CHECK(at.take().empty());
 }
 

@@ -1,28 +1,21 @@
-#include <algorithm>
-#include <filesystem>
 #include <regex>
 #include <set>
 #include <sstream>
-#include <vector>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // Manual and completions, which the program writes from its own options, in the programs that read them.
 
 namespace {
 
 using namespace support;
-using Words = std::vector<std::string>;
 using Set = std::set<std::string>;
 
 // As help lists them.
 Words commands() {
-  std::istringstream lines(output_of({"--help"}));
   Words result;
   bool listed = false;
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(output_of({"--help"}))) {
     if (listed && !line.starts_with("  ")) break;
     if (listed && line[2] != ' ') result.push_back(line.substr(2, line.find(' ', 2) - 2));
     if (std::regex_match(line, std::regex("(Subcommands|SUBCOMMANDS|Commands):"))) listed = true;
@@ -30,18 +23,11 @@ Words commands() {
   return result;
 }
 
-Set lines_of(const std::string& text) {
-  std::istringstream lines(text);
-  Set result;
-  for (std::string line; std::getline(lines, line);) result.insert(line);
-  return result;
-}
+Set set_of(const Words& words) { return {words.begin(), words.end()}; }
 
 Set options_in_help(const std::string& command) {
-  const std::string help = output_of({command, "--help"});
   Set result;
-  std::istringstream lines(help);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(output_of({command, "--help"}))) {
     if (!line.starts_with("  -")) continue;
     std::string names;
     std::istringstream(line) >> names;
@@ -52,23 +38,21 @@ Set options_in_help(const std::string& command) {
 }
 
 // A folder with a file of two tensors, the scripts, and nothing else that begins with their letters.
-struct Folder {
-  Folder() {
-    std::filesystem::copy(data_file("corpus/good/stored.npz"), dir / "model.npz");
+struct ShellFolder : Workplace {
+  ShellFolder() {
+    std::filesystem::copy(data_file("corpus/good/stored.npz"), *this / "model.npz");
     for (const char* shell : {"bash", "zsh", "fish"}) {
       const std::string name = shell == std::string("zsh") ? "_lnorm" : shell;
-      write_file(dir / name, output_of({"--generate", shell}));
+      write(name, output_of({"--generate", shell}));
     }
   }
 
   std::string output(const Words& arguments) const {
     return output_of(Command{.arguments = arguments,
-                             .directory = dir.path().string(),
-                             .environment = {{"HOME", dir.path().string()}},
+                             .directory = path().string(),
+                             .environment = {{"HOME", path().string()}},
                              .program = "/usr/bin/env"});
   }
-
-  TempDir dir;
 };
 
 const std::string kLnorm = LNORM_BINARY;
@@ -89,14 +73,14 @@ _lnorm
 ((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
 )";
 
-Set in_bash(const Folder& folder, const std::string& line) {
-  return lines_of(folder.output({"bash", "-c", kBash, "bash", kLnorm + line}));
+Set in_bash(const ShellFolder& folder, const std::string& line) {
+  return set_of(lines_of(folder.output({"bash", "-c", kBash, "bash", kLnorm + line})));
 }
 
 std::string last_word(const std::string& line) { return line.substr(line.find_last_of(' ') + 1); }
 
 // What begins so: fish 4 also offers what has the letters in this order.
-Set in_fish(const Folder& folder, const std::string& line) {
+Set in_fish(const ShellFolder& folder, const std::string& line) {
   const std::string output = folder.output(
       {"fish", "--no-config", "-c",
        "source ./fish; ln -sf " + kLnorm + " lnorm; set PATH . $PATH; complete -C $argv[1]",
@@ -122,7 +106,7 @@ zpty -r shell output '*<<*>>*'
 print -r -- ${${output##*'<<'}%'>>'*}
 )";
 
-std::string in_zsh(const Folder& folder, const std::string& line) {
+std::string in_zsh(const ShellFolder& folder, const std::string& line) {
   std::string completed = folder.output({"zsh", "-f", "-c", kZsh, "zsh", kLnorm + line});
   completed.erase(completed.find_last_not_of(" \r\n") + 1);
   return completed.substr(completed.find_last_of(' ') + 1);
@@ -162,7 +146,7 @@ Set offered(const Completion& c, bool apart) {
 }  // namespace
 
 TEST_CASE("bash completes commands, options, their values and tensors", "[generate]") {
-  const Folder folder;
+  const ShellFolder folder;
   for (const Completion& c : kCompletions) {
     CAPTURE(c.line);
     CHECK(in_bash(folder, c.line) == offered(c, true));
@@ -174,7 +158,7 @@ TEST_CASE("bash completes commands, options, their values and tensors", "[genera
 }
 
 TEST_CASE("fish completes commands, options, their values and tensors", "[generate]") {
-  const Folder folder;
+  const ShellFolder folder;
   for (const Completion& c : kCompletions) {
     CAPTURE(c.line);
     CHECK(in_fish(folder, c.line) == offered(c, false));
@@ -188,7 +172,7 @@ TEST_CASE("fish completes commands, options, their values and tensors", "[genera
 }
 
 TEST_CASE("zsh completes commands, options, their values and tensors", "[generate]") {
-  const Folder folder;
+  const ShellFolder folder;
   for (const Completion& c : kCompletions) {
     CAPTURE(c.line);
     CHECK(in_zsh(folder, c.line) == c.word);
@@ -196,30 +180,29 @@ TEST_CASE("zsh completes commands, options, their values and tensors", "[generat
 }
 
 TEST_CASE("the manual has a page for each command, with all of its options", "[generate]") {
-  const TempDir dir;
+  const Workplace dir;
   REQUIRE(commands().size() >= 5);
   std::vector<Words> pages{{}};
   for (const std::string& command : commands()) pages.push_back({command});
   for (const Words& page : pages) {
     CAPTURE(page);
-    Words arguments{"--generate", "man"};
-    arguments.insert(arguments.end(), page.begin(), page.end());
-    write_file(dir / "page.1", output_of(arguments));
+    const Words arguments = "--generate man"_w + page;
+    dir.write("page.1", output_of(arguments));
     const auto mandoc = [&](const Words& options) {
       Words words{"mandoc"};
-      words.insert(words.end(), options.begin(), options.end());
+      words += options;
       words.push_back(dir / "page.1");
       return run(Command{.arguments = words, .program = "/usr/bin/env"});
     };
-    CHECK(mandoc({"-Tlint", "-Wwarning"}).out == "");
+    CHECK(mandoc("-Tlint -Wwarning"_w).out == "");
     const std::string text = mandoc({"-Tutf8"}).out;
     const std::string plain = std::regex_replace(text, std::regex(".\b"), "");
     for (const char* section : {"NAME", "SYNOPSIS", "OPTIONS", "EXAMPLES", "SEE ALSO"}) {
-      CHECK(plain.find(std::string("\n") + section + "\n") != std::string::npos);
+      CHECK(contains(plain, std::string("\n") + section + "\n"));
     }
     if (page.empty()) {
       for (const std::string& command : commands()) {
-        CHECK(plain.find("lnorm-" + command + "(1)") != std::string::npos);
+        CHECK(contains(plain, "lnorm-" + command + "(1)"));
         // What is installed is listed there.
         const std::string installed = read_file(LNORM_SOURCE_DIR "/packaging/CMakeLists.txt");
         CHECK(std::regex_search(installed,
@@ -235,15 +218,15 @@ TEST_CASE("the manual has a page for each command, with all of its options", "[g
 }
 
 TEST_CASE("the names that completions ask for are those of a file's tensors", "[generate]") {
-  const TempDir dir;
-  write_file(dir / "two.safetensors",
-             safetensors(R"({"a b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
-                         R"("h.0:w":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},)"
-                         R"("two\nlines":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}})",
-                         "xy"));
-  CHECK(output_of({"--generate", "names", dir / "two.safetensors"}) == "a b\nh.0:w\n");
+  const Workplace dir;
+  dir.write("two.safetensors",
+            safetensors(R"({"a b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                        R"("h.0:w":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},)"
+                        R"("two\nlines":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}})",
+                        "xy"));
+  CHECK(dir.output("--generate names two.safetensors"_w) == "a b\nh.0:w\n");
   CHECK(output_of({"--generate", "names", data_file("sample.npy")}).empty());
-  CHECK(refusal_fault(run({"--generate", "names", dir / "none.npz"}), {"none.npz"}).empty());
-  CHECK(refusal_fault(run({"--generate", "pdf"}), {"--generate", "man", "bash"}).empty());
-  CHECK(refusal_fault(run({"--generate", "man", "none"}), {"--generate", "man COMMAND"}).empty());
+  CHECK(dir.fault("--generate names none.npz"_w, {"none.npz"}) == "");
+  CHECK(fault_of("--generate pdf"_w, "--generate man bash"_w) == "");
+  CHECK(fault_of("--generate man none"_w, {"--generate", "man COMMAND"}) == "");
 }

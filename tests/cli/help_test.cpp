@@ -1,28 +1,22 @@
-#include <filesystem>
 #include <regex>
 #include <sstream>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // Help says what there is, and what it says is so.
 
 namespace {
 
 using namespace support;
-using Words = std::vector<std::string>;
 
-const Words kAxes{"--axis", "--axes", "--normalized-shape"};
+const Words kAxes = "--axis --axes --normalized-shape"_w;
 const Words kNormalization{"--eps",    "--eps-on",   "--ddof",   "--unbiased",
                            "--weight", "--gamma",    "--scale",  "--bias",
                            "--beta",   "--shift",    "--kernel", "--zero-centered-weight",
                            "--rms",    "--residual", "--round"};
-const Words kInput{"--from",       "--as",   "--shape",     "--offset",
-                   "--big-endian", "--rows", "--keep-going"};
-const Words kOutput{"-o",         "--output",       "--to",   "--dtype",
-                    "--saturate", "--output-scale", "--name", "--nan"};
-const Words kPrint{"--precision", "--edgeitems", "--threshold", "--linewidth", "--sci-mode"};
+const Words kInput = "--from --as --shape --offset --big-endian --rows --keep-going"_w;
+const Words kOutput = "-o --output --to --dtype --saturate --output-scale --name --nan"_w;
+const Words kPrint = "--precision --edgeitems --threshold --linewidth --sci-mode"_w;
 
 struct CommandHelp {
   std::string command;
@@ -33,19 +27,12 @@ struct CommandHelp {
 const std::vector<CommandHelp> kCommands{
     {"apply",
      "lnorm [apply] [INPUT...] [OPTIONS]",
-     {kAxes,
-      kNormalization,
-      kOutput,
-      kPrint,
-      kInput,
-      {"--save-mean", "--save-rstd", "--save-sum", "--no-keepdim", "--threads", "--verbose"}}},
+     {kAxes, kNormalization, kOutput, kPrint, kInput,
+      "--save-mean --save-rstd --save-sum --no-keepdim --threads --verbose"_w}},
     {"stats",
      "lnorm stats [INPUT...] [OPTIONS]",
-     {kAxes,
-      kNormalization,
-      kInput,
-      {"--softmax", "--histogram", "--all", "--digits", "--json", "--csv", "--color", "--threads",
-       "--verbose"}}},
+     {kAxes, kNormalization, kInput,
+      "--softmax --histogram --all --digits --json --csv --color --threads --verbose"_w}},
     {"compare",
      "lnorm compare ACTUAL EXPECTED [OPTIONS]",
      {kAxes, {"--rows",         "--as",        "--rtol",           "--atol",         "--max-ulp",
@@ -57,31 +44,25 @@ const std::vector<CommandHelp> kCommands{
               "--spec",         "--linewidth"}}},
     {"softmax",
      "lnorm softmax [INPUT...] [OPTIONS]",
-     {kAxes, kInput, kOutput, kPrint, {"--threads", "--verbose"}}},
+     {kAxes, kInput, kOutput, kPrint, "--threads --verbose"_w}},
     {"grad",
      "lnorm grad [INPUT...] [OPTIONS]",
      {kAxes,
       kInput,
-      {"-o", "--output", "--to", "--dtype", "--name", "--nan", "--residual", "--round"},
+      "-o --output --to --dtype --name --nan --residual --round"_w,
       kPrint,
       {"--dy", "--mean", "--rstd", "--eps", "--eps-on", "--ddof", "--unbiased", "--weight",
        "--gamma", "--scale", "--kernel", "--zero-centered-weight", "--rms", "--dx", "--dweight",
        "--dbias", "--threads", "--verbose"}}},
     {"explain",
      "lnorm explain [INPUT...] [OPTIONS]",
-     {kAxes,
-      kNormalization,
-      kInput,
-      {"--row", "--digits", "--json", "--color", "--threads", "--verbose"}}},
+     {kAxes, kNormalization, kInput, "--row --digits --json --color --threads --verbose"_w}},
     {"report",
      "lnorm report [INPUT...] [OPTIONS]",
-     {kAxes,
-      kNormalization,
-      kInput,
-      {"-o", "--output", "--spec", "--softmax", "--all", "--threads", "--verbose"}}},
+     {kAxes, kNormalization, kInput, "-o --output --spec --softmax --all --threads --verbose"_w}},
     {"show",
      "lnorm show [INPUT...] [OPTIONS]",
-     {kInput, kPrint, {"--header", "--json", "--csv", "--color", "--threads"}}},
+     {kInput, kPrint, "--header --json --csv --color --threads"_w}},
 };
 
 // The options that stand at the beginning of a line of the help.
@@ -103,14 +84,14 @@ TEST_CASE("help and version are results") {
   const std::string version = output_of({"--version"});
   CAPTURE(version);
   CHECK(std::regex_match(version,
-                         std::regex("lnorm 0\\.7\\.1\n"
+                         std::regex("lnorm 0\\.8\\.0\n"
                                     "kernel [a-z0-9]+, the best of this machine\n"
                                     "built with Boost [0-9.]+(, [A-Za-z_0-9]+ [0-9.]+){7}\n")));
   const std::string help = output_of({"--help"});
   CHECK(output_of({"-h"}) == help);
-  CHECK(help.find("Usage: lnorm [COMMAND] [INPUT...] [OPTIONS]\n") != std::string::npos);
+  CHECK(contains(help, "Usage: lnorm [COMMAND] [INPUT...] [OPTIONS]\n"));
   for (const CommandHelp& c : kCommands) {
-    CHECK(help.find("\n  " + c.command + " ") != std::string::npos);
+    CHECK(contains(help, "\n  " + c.command + " "));
   }
 }
 
@@ -121,9 +102,9 @@ TEST_CASE("the help of a command lists its options and no others") {
     CHECK(output_of({c.command, "-h"}) == help);
     CHECK(output_of({"--help", c.command}) == help);
     CHECK(output_of({"-h", c.command}) == help);
-    CHECK(help.find("Usage: " + c.usage + "\n") != std::string::npos);
-    Words options{"-h", "--help", "--progress"};
-    for (const Words& group : c.options) options.insert(options.end(), group.begin(), group.end());
+    CHECK(contains(help, "Usage: " + c.usage + "\n"));
+    Words options = "-h --help --progress"_w;
+    for (const Words& group : c.options) options += group;
     for (const std::string& option : options) {
       CAPTURE(option);
       CHECK(std::regex_search(help, std::regex("\n  ([^ ]*,)?" + option + "[ ,\n]")));
@@ -152,9 +133,9 @@ TEST_CASE("the examples of the help run as printed, one after another in an empt
   for (const CommandHelp& c : kCommands) commands.push_back({c.command, "--help"});
   for (const Words& command : commands) {
     CAPTURE(command);
-    const TempDir folder;
+    const Workplace folder;
     const std::string help = output_of(command);
-    REQUIRE(help.find("Examples:\n") != std::string::npos);
+    REQUIRE(contains(help, "Examples:\n"));
     std::istringstream lines(help.substr(help.find("Examples:\n") + 10));
     int count = 0;
     for (std::string line; std::getline(lines, line) && line.starts_with("  ");) {

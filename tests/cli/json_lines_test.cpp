@@ -5,9 +5,7 @@
 
 #include <array>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // One tensor a line.
 
@@ -18,96 +16,83 @@ using namespace support;
 const std::string kLines =
     "[1, 2, 3]\n\n[[4, 5, 6], [7, 8, 10]]\r\n  {\"shape\": [2], \"data\": [1, 3]}";
 
-struct Workplace {
-  Workplace() { write_file(directory / "x.jsonl", kLines); }
-  Outcome run(std::vector<std::string> arguments, Stream in = {}) const {
-    return support::run({.arguments = std::move(arguments),
-                         .in = std::move(in),
-                         .directory = directory.path().string()});
-  }
-  std::string output(std::vector<std::string> arguments, Stream in = {}) const {
-    return output_of({.arguments = std::move(arguments),
-                      .in = std::move(in),
-                      .directory = directory.path().string()});
-  }
-  TempDir directory;
+struct LinesFile : Workplace {
+  LinesFile() { write("x.jsonl", kLines); }
 };
 
 // What the program makes of one of the lines alone.
-std::string alone(std::vector<std::string> arguments, const std::string& line) {
+std::string alone(Words arguments, const std::string& line) {
   return output_of(std::move(arguments), pipe_of(line));
 }
 
 }  // namespace
 
 TEST_CASE("every line is a tensor, and gives a line as if it were alone", "[jsonl]") {
-  const Workplace place;
-  for (const std::vector<std::string>& options :
-       {std::vector<std::string>{}, {"--rms", "--weight", "2"}, {"--dtype", "float32"}}) {
-    std::vector<std::string> arguments{"x.jsonl"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
+  const LinesFile place;
+  for (const Words& options : {Words{}, "--rms --weight 2"_w, "--dtype float32"_w}) {
+    Words arguments{"x.jsonl"};
+    arguments += options;
     const std::string expected = alone(options, "[1, 2, 3]") +
                                  alone(options, "[[4, 5, 6], [7, 8, 10]]") +
                                  alone(options, "[1, 3]");
     CHECK(place.output(arguments) == expected);
     arguments[0] = "--from=jsonl";
     CHECK(place.output(arguments, pipe_of(kLines)) == expected);
-    arguments.insert(arguments.end(), {"-o", "y.jsonl"});
+    arguments += "-o y.jsonl"_w;
     CHECK(place.output(arguments, pipe_of(kLines)) == "");
-    CHECK(read_file(place.directory / "y.jsonl") == expected);
+    CHECK(place.read("y.jsonl") == expected);
   }
-  CHECK(place.output({"softmax", "x.jsonl", "--to", "text"}) ==
-        alone({"softmax", "--to", "text"}, "[1, 2, 3]") +
-            alone({"softmax", "--to", "text"}, "[[4, 5, 6], [7, 8, 10]]") +
-            alone({"softmax", "--to", "text"}, "[1, 3]"));
-  CHECK(place.output({"show", "x.jsonl"}) == alone({"show"}, "[1, 2, 3]") +
-                                                 alone({"show"}, "[[4, 5, 6], [7, 8, 10]]") +
-                                                 alone({"show"}, "[1, 3]"));
+  CHECK(place.output("softmax x.jsonl --to text"_w) ==
+        alone("softmax --to text"_w, "[1, 2, 3]") +
+            alone("softmax --to text"_w, "[[4, 5, 6], [7, 8, 10]]") +
+            alone("softmax --to text"_w, "[1, 3]"));
+  CHECK(place.output("show x.jsonl"_w) == alone({"show"}, "[1, 2, 3]") +
+                                              alone({"show"}, "[[4, 5, 6], [7, 8, 10]]") +
+                                              alone({"show"}, "[1, 3]"));
 }
 
 TEST_CASE("mean and rstd have a line for every line", "[jsonl]") {
-  const Workplace place;
-  place.output({"x.jsonl", "-o", "y.jsonl", "--save-mean", "mean.jsonl", "--save-rstd", "rstd.txt",
-                "--no-keepdim", "--eps", "0"});
-  CHECK(read_file(place.directory / "mean.jsonl") == "2.0\n[5.0,8.333333333333334]\n2.0\n");
-  CHECK(read_file(place.directory / "rstd.txt").find("tensor(1., dtype=torch.float64)") !=
-        std::string::npos);
+  const LinesFile place;
+  place.output(
+      "x.jsonl -o y.jsonl --save-mean mean.jsonl --save-rstd rstd.txt --no-keepdim --eps 0"_w);
+  CHECK(place.read("mean.jsonl") == "2.0\n[5.0,8.333333333333334]\n2.0\n");
+  CHECK(contains(place.read("rstd.txt"), "tensor(1., dtype=torch.float64)"));
 }
 
 TEST_CASE("stats reports on every line", "[jsonl]") {
-  const Workplace place;
-  const std::string json = place.output({"stats", "x.jsonl", "--json"});
+  const LinesFile place;
+  const std::string json = place.output("stats x.jsonl --json"_w);
   CHECK(std::count(json.begin(), json.end(), '\n') == 3);
-  CHECK(json.find("\"name\":\"x.jsonl:3\"") != std::string::npos);
-  const std::string text = place.output({"stats", "x.jsonl"});
+  CHECK(contains(json, "\"name\":\"x.jsonl:3\""));
+  const std::string text = place.output("stats x.jsonl"_w);
   CHECK(text.find("x.jsonl:1: float64, shape (3)") == 0);
-  CHECK(text.find("\n\nx.jsonl:3: float64, shape (2, 3)") != std::string::npos);
-  CHECK(refusal_fault(place.run({"stats", "x.jsonl", "--csv"}), {"JSON Lines", "hint: "}) == "");
+  CHECK(contains(text, "\n\nx.jsonl:3: float64, shape (2, 3)"));
+  CHECK(place.fault("stats x.jsonl --csv"_w, {"JSON Lines", "hint: "}) == "");
 }
 
 TEST_CASE("a line is named by its number", "[jsonl]") {
-  const Workplace place;
+  const LinesFile place;
   CHECK(place.output({"x.jsonl:3"}) == alone({}, "[[4, 5, 6], [7, 8, 10]]"));
-  CHECK(place.output({"x.jsonl:4", "-o", "y.npy"}) == "");
-  CHECK(place.output({"x.jsonl:1", "--weight", "x.jsonl:1"}) ==
+  CHECK(place.output("x.jsonl:4 -o y.npy"_w) == "");
+  CHECK(place.output("x.jsonl:1 --weight x.jsonl:1"_w) ==
         alone({"--weight", "[1, 2, 3]"}, "[1, 2, 3]"));
-  CHECK(place.run({"compare", "x.jsonl:1", "x.jsonl:1", "-q"}).status == 0);
-  CHECK(place.run({"compare", "x.jsonl:1", "x.jsonl:4", "-q"}).status == 1);
+  CHECK(place.run("compare x.jsonl:1 x.jsonl:1 -q"_w).status == 0);
+  CHECK(place.run("compare x.jsonl:1 x.jsonl:4 -q"_w).status == 1);
   const std::vector<std::pair<std::string, std::string>> refused{
       {"x.jsonl:2", "there is no tensor in line 2"},
       {"x.jsonl:5", "there is no tensor in line 5"},
       {"x.jsonl:0", "named by their numbers"},
       {"x.jsonl:one", "found no object with a member 'one'"}};
   for (const auto& [name, words] : refused) {
-    CHECK(refusal_fault(place.run({name}), {"x.jsonl", words}) == "");
+    CHECK(place.fault({name}, {"x.jsonl", words}) == "");
   }
-  CHECK(refusal_fault(place.run({"compare", "x.jsonl", "x.jsonl:1"}),
-                      {"x.jsonl", "several", "hint: ", "x.jsonl:1"}) == "");
+  CHECK(place.fault("compare x.jsonl x.jsonl:1"_w, {"x.jsonl", "several", "hint: ", "x.jsonl:1"}) ==
+        "");
 }
 
 TEST_CASE("a bad line is named, and what comes before it has been written", "[jsonl]") {
-  const Workplace place;
-  const std::vector<std::pair<std::string, std::vector<std::string>>> bad{
+  const LinesFile place;
+  const std::vector<std::pair<std::string, Words>> bad{
       {"[1, 2", {":3:1: ", "not closed"}},
       {"[1, \"a\"]", {":3:5: [1] is a string"}},
       {"[[1], [2, 3]]", {":3:7: row 1 has 2 elements"}},
@@ -117,22 +102,30 @@ TEST_CASE("a bad line is named, and what comes before it has been written", "[js
   };
   for (const auto& [line, words] : bad) {
     CAPTURE(line);
-    write_file(place.directory / "bad.jsonl", "[1, 3]\n\n" + line + "\n[2, 4]\n");
-    Outcome outcome = place.run({"bad.jsonl", "--eps", "0"});
+    place.write("bad.jsonl", "[1, 3]\n\n" + line + "\n[2, 4]\n");
+    Outcome outcome = place.run("bad.jsonl --eps 0"_w);
     CHECK(outcome.out == "[-1.0,1.0]\n");
     outcome.out.clear();
     CHECK(refusal_fault(outcome, words) == "");
     CHECK(refusal_fault(outcome, {"bad.jsonl"}) == "");
     // A file appears whole or not at all.
-    CHECK(place.run({"bad.jsonl", "-o", "y.jsonl"}).status == 2);
-    CHECK(list_directory(place.directory.path()) ==
-          std::vector<std::string>{"bad.jsonl", "x.jsonl"});
+    CHECK(place.run("bad.jsonl -o y.jsonl"_w).status == 2);
+    CHECK(place.files() == Words{"bad.jsonl", "x.jsonl"});
   }
-  write_file(place.directory / "bad.jsonl", "[1, 3]\n[1, 2, 3]\n");
+  place.write("bad.jsonl", "[1, 3]\n[1, 2, 3]\n");
   Outcome outcome = place.run({"bad.jsonl", "--eps", "0", "--weight", "[1, 2]"});
   CHECK(outcome.out == "[-1.0,2.0]\n");
   outcome.out.clear();
   CHECK(refusal_fault(outcome, {"bad.jsonl:2: ", "--weight has shape (2)", "(3)"}) == "");
+}
+
+TEST_CASE("show goes on after a bad line if it is told to, and fails at the end", "[jsonl]") {
+  const Workplace place;
+  place.write("bad.jsonl", "[1]\nnot\n[3]\n");
+  const Outcome outcome = place.run("show bad.jsonl --keep-going"_w);
+  CHECK(outcome.out == "tensor([1.], dtype=torch.float64)\ntensor([3.], dtype=torch.float64)\n");
+  CHECK(outcome.err.find("bad.jsonl:2:1: ") != std::string::npos);
+  CHECK(outcome.status == 2);
 }
 
 TEST_CASE("a result is there before the next line is", "[jsonl]") {
@@ -170,15 +163,14 @@ TEST_CASE("a result is there before the next line is", "[jsonl]") {
 }
 
 TEST_CASE("no lines are no tensors, and several do not fit into a file of one", "[jsonl]") {
-  const Workplace place;
-  CHECK(place.output({"--from", "jsonl"}) == "");
-  CHECK(place.output({"--from", "jsonl", "-o", "y.jsonl"}, pipe_of("\n \n")) == "");
-  CHECK(read_file(place.directory / "y.jsonl").empty());
+  const LinesFile place;
+  CHECK(place.output("--from jsonl"_w) == "");
+  CHECK(place.output("--from jsonl -o y.jsonl"_w, pipe_of("\n \n")) == "");
+  CHECK(place.read("y.jsonl").empty());
   for (const char* const path : {"y.npy", "y.json", "y.safetensors"}) {
-    CHECK(refusal_fault(place.run({"x.jsonl", "-o", path}), {path, "JSON Lines", "hint: "}) == "");
+    CHECK(place.fault({"x.jsonl", "-o", path}, {path, "JSON Lines", "hint: "}) == "");
   }
-  CHECK(refusal_fault(place.run({"x.jsonl", "-o", "y.jsonl", "--save-mean", "mean.npy"}),
-                      {"mean.npy", "JSON Lines"}) == "");
-  CHECK(place.output({"--to", "jsonl"}, pipe_of("[[1, 3],\n [2, 4]]")) ==
+  CHECK(place.fault("x.jsonl -o y.jsonl --save-mean mean.npy"_w, {"mean.npy", "JSON Lines"}) == "");
+  CHECK(place.output("--to jsonl"_w, pipe_of("[[1, 3],\n [2, 4]]")) ==
         alone({}, "[[1, 3], [2, 4]]"));
 }

@@ -1,12 +1,6 @@
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
+#include "support/commands.hpp"
 #include "support/markdown.hpp"
-#include "support/process.hpp"
 
 // The script of docs/kernel-authors.md, as it is printed there, with commands in the place of the user's kernel.
 
@@ -21,7 +15,7 @@ const std::string own = "cp \"" + torch + "$2.safetensors\" \"$4\"\n";
 
 std::string script() {
   const std::string text = read_file(LNORM_SOURCE_DIR "/docs/kernel-authors.md");
-  const std::vector<std::vector<std::string>> found = blocks(text, "sh");
+  const std::vector<Words> found = blocks(text, "sh");
   REQUIRE(found.size() == 1);
   std::string lines;
   for (const std::string& line : found.front()) lines += line + '\n';
@@ -42,9 +36,9 @@ std::string script_for_float32_statistics() {
 Outcome judge(const std::string& kernel, const std::string& script, const TempDir& folder) {
   std::filesystem::create_directory(folder / "bin");
   std::filesystem::create_symlink(LNORM_BINARY, folder / "bin/lnorm");
-  write_file(folder / "bin/my_kernel", "#!/bin/sh\n" + kernel);
+  folder.write("bin/my_kernel", "#!/bin/sh\n" + kernel);
   std::filesystem::permissions(folder / "bin/my_kernel", std::filesystem::perms::owner_all);
-  write_file(folder / "judge.sh", script);
+  folder.write("judge.sh", script);
   return run({.arguments = {"judge.sh"},
               .directory = folder.path().string(),
               .environment = {{"PATH", folder / "bin:/usr/bin:/bin"}},
@@ -52,7 +46,7 @@ Outcome judge(const std::string& kernel, const std::string& script, const TempDi
 }
 
 Outcome judge(const std::string& kernel, const std::string& script = ::script()) {
-  const TempDir folder;
+  const Workplace folder;
   return judge(kernel, script, folder);
 }
 
@@ -103,15 +97,14 @@ TEST_CASE("the script for kernel authors tells where bfloat16 statistics are rou
 
 TEST_CASE("the script for kernel authors finds eps on the standard deviation, and goes on",
           "[cli]") {
-  const TempDir folder;
-  write_file(folder / "wrong", eps_on_std());
+  const Workplace folder;
+  folder.write("wrong", eps_on_std());
   const Outcome outcome =
       judge("if [ $2 = float32 ]; then cp wrong \"$4\"; else " + own + "fi\n", script(), folder);
   CHECK(outcome.out == float32_fails);
   CHECK(outcome.err == "failed: float32\n");
   CHECK(outcome.status == 1);
-  CHECK(read_file(folder / "report_float32.json").find("min_sqnr\",\"found\":90.") !=
-        std::string::npos);
+  CHECK(contains(folder.read("report_float32.json"), "min_sqnr\",\"found\":90."));
 }
 
 TEST_CASE("the script for kernel authors takes no error for a pass", "[cli]") {
@@ -121,7 +114,7 @@ TEST_CASE("the script for kernel authors takes no error for a pass", "[cli]") {
                     "head -c 50000 \"" + torch + "$2.safetensors\" >\"$4\"\n",  // cut off
                     own + "exit 3\n");                                          // right, but fails
   CAPTURE(kernel);
-  const TempDir folder;
+  const Workplace folder;
   // What an earlier run has left behind does not count.
   for (const std::string dtype : {"float16", "bfloat16", "float32", "float64"}) {
     std::filesystem::copy(torch + dtype + ".safetensors",

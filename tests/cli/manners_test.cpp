@@ -1,11 +1,7 @@
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
-#include <sstream>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 #include "support/zip.hpp"
 
 // The program means what it says: commands as a shell runs them, with what they print and their exit status;
@@ -14,11 +10,11 @@
 namespace {
 
 using namespace support;
-using Words = std::vector<std::string>;
 
-class Workplace {
+// The folder knows its first files, so as to remove what has been written since.
+class MannersFolder : public Workplace {
  public:
-  Workplace() {
+  MannersFolder() {
     write("x.json", "[[1, 2, 4], [3, 3, 9]]");
     write("cube.json", "[[[1, 2], [3, 5]], [[2, 2], [4, 8]]]");
     write("v.json", "[1, 3]");
@@ -27,42 +23,26 @@ class Workplace {
     write("one.json", R"({"x": [1, 3]})");
     write("lines.json", "[1, 3]\n[2, 6]\n");
     write("x.jsonl", "[1, 3]\n[2, 6]\n");
-    const std::string f4 = npy("<f4", {2}, bytes_of<float>({1, 3}));
+    const std::string f4 = npy_of_floats({1, 3});
     write("x.npy", f4);
     write("two words.npz", zip({{"a.npy", f4}, {"b.npy", f4}}));
     write("v2.npy", npy("<V2", {2}, bytes_of<std::uint16_t>({0x3f80, 0x4040})));
     std::vector<float> many(2048);
     std::iota(many.begin(), many.end(), 0.0F);
-    write("many.npy", npy("<f4", {2, 1024}, bytes_of(many)));
+    write("many.npy", npy_of<float>({2, 1024}, many));
     write("__metadata__.npy", f4);
+    given_ = files();
   }
 
-  Outcome run(const std::string& script, const Stream& in = {}, const Stream& out = {}) const {
-    const std::string path = std::filesystem::path(LNORM_BINARY).parent_path().string();
-    return support::run({.arguments = {"-c", script},
-                         .in = in,
-                         .out = out,
-                         .directory = directory_.path().string(),
-                         .environment = {{"PATH", path + ":/usr/bin:/bin"}},
-                         .program = "/bin/sh"});
-  }
-
-  // Without what has been written since.
   void clean() const {
-    for (const std::string& name : list_directory(directory_.path())) {
+    for (const std::string& name : files()) {
       if (std::find(given_.begin(), given_.end(), name) == given_.end()) {
-        std::filesystem::remove_all(directory_.path() / name);
+        std::filesystem::remove_all(path() / name);
       }
     }
   }
 
  private:
-  void write(const std::string& name, const std::string& bytes) {
-    write_file(directory_ / name, bytes);
-    given_.push_back(name);
-  }
-
-  TempDir directory_;
   Words given_;
 };
 
@@ -84,15 +64,15 @@ void check_words(const Outcome& outcome, const Words& words) {
   const std::string& text = outcome.status == 2 ? outcome.err : outcome.out;
   for (const std::string& word : words) {
     CAPTURE(word, text);
-    CHECK(text.find(word) != std::string::npos);
+    CHECK(contains(text, word));
   }
 }
 
-void check(const std::vector<Promise>& promises) {
-  const Workplace at;
+void check_promises(const std::vector<Promise>& promises) {
+  const MannersFolder at;
   for (const Promise& promise : promises) {
     CAPTURE(promise.command, promise.followed);
-    const Outcome outcome = at.run(promise.command);
+    const Outcome outcome = at.shell(promise.command);
     CAPTURE(outcome.out, outcome.err);
     CHECK(outcome.status == promise.status);
     check_words(outcome, promise.words);
@@ -105,7 +85,7 @@ void check(const std::vector<Promise>& promises) {
       CHECK(outcome.err == "");
     }
     if (!promise.followed.empty()) {
-      const Outcome then = at.run(promise.followed);
+      const Outcome then = at.shell(promise.followed);
       CAPTURE(then.out, then.err);
       CHECK(then.status == promise.status_then);
       check_words(then, promise.words_then);
@@ -119,10 +99,16 @@ Promise refused(const std::string& command, const std::string& message) {
   return {command, 2, {"lnorm: " + message + "\n"}};
 }
 
+// The command is refused, and its hint leads to a command that prints some words.
+Promise leads(const std::string& command, const Words& words, const std::string& hint,
+              const std::string& followed, const Words& then = {}, int status_then = 0) {
+  return {command, 2, words, hint, followed, status_then, then};
+}
+
 }  // namespace
 
 TEST_CASE("softmax --axis is that one axis", "[manners]") {
-  check({
+  check_promises({
       {"echo '[[0, 0], [0, 0]]' | lnorm softmax - --axis 0", 0, {"[[0.5,0.5],[0.5,0.5]]\n"}},
       {"echo '[[[0], [0]]]' | lnorm softmax - --axis 1", 0, {"[[[0.5],[0.5]]]\n"}},
       {"echo '[[[0, 0], [0, 0]]]' | lnorm softmax - --axis=-2", 0, {"[[[0.5,0.5],[0.5,0.5]]]\n"}},
@@ -133,7 +119,7 @@ TEST_CASE("softmax --axis is that one axis", "[manners]") {
 }
 
 TEST_CASE("a criterion that is given replaces the default tolerances", "[manners]") {
-  check({
+  check_promises({
       {"lnorm compare off.json v.json", 0, {"agree", "rtol 1e-07 + atol 1e-07"}},
       {"lnorm compare off.json v.json --max-ulp 0", 1, {"differ", "tolerance 0 ulp"}},
       {"lnorm compare off.json v.json --max-ulp 1", 0, {"agree", "tolerance 1 ulp"}},
@@ -151,7 +137,7 @@ TEST_CASE("a criterion that is given replaces the default tolerances", "[manners
 TEST_CASE("text in a file holds every element", "[manners]") {
   // A comma between two elements, and no dots.
   const std::string all = "tr -cd , < y.txt | wc -c; grep -c '\\.\\.\\.' y.txt || true";
-  check({
+  check_promises({
       {"lnorm many.npy -o y.txt; " + all, 0, {"2047\n0\n"}},
       {"lnorm softmax many.npy --to text -o y.txt; " + all, 0, {"2047\n0\n"}},
       {"lnorm many.npy --to text > y.txt; " + all, 0, {"2047\n0\n"}},
@@ -166,7 +152,7 @@ TEST_CASE("an output is in the format that its name says, or refused", "[manners
       " is not written, expected .npy, .npz, .safetensors, .json, .jsonl, .ndjson or .txt";
   const std::string hint = "--to npy writes .npy there, whatever its name is";
   const auto of = [&](const std::string& command, const std::string& what) {
-    return Promise{command, 2, {"lnorm: " + what + list}, hint, command + " --to npy; ls"};
+    return leads(command, {"lnorm: " + what + list}, hint, command + " --to npy; ls");
   };
   std::vector<Promise> promises{
       of("lnorm x.npy -o z.csv", "-o z.csv: .csv"),
@@ -177,8 +163,8 @@ TEST_CASE("an output is in the format that its name says, or refused", "[manners
       refused("lnorm x.npy -o y.npy --save-rstd r.pt", "--save-rstd r.pt: .pt" + list),
   };
   for (Promise& promise : promises) promise.words_then = {promise.hint.empty() ? "" : ".npy"};
-  check(promises);
-  check({
+  check_promises(promises);
+  check_promises({
       // That is said before anything is read.
       {"lnorm no.npy -o z.csv 2>&1 | grep -c csv", 0, {"1\n"}},
       {"lnorm x.npy --to json -o z.csv && cat z.csv", 0, {"[-0.999995,0.999995]\n"}},
@@ -188,7 +174,7 @@ TEST_CASE("an output is in the format that its name says, or refused", "[manners
 }
 
 TEST_CASE("bfloat16 goes through pipes", "[manners]") {
-  check({
+  check_promises({
       {"lnorm x.npy --dtype bf16 | lnorm show -:x",
        0,
        {"tensor([-1.,  1.], dtype=torch.bfloat16)"}},
@@ -214,7 +200,7 @@ TEST_CASE("an option that has no effect is refused", "[manners]") {
   const auto print = [](const std::string& option) {
     return option + " has no effect: it is for text, and the output is ";
   };
-  check({
+  check_promises({
       without("lnorm x.npy --no-keepdim",
               "--no-keepdim has no effect without --save-mean or --save-rstd"),
       without("lnorm x.npy --zero-centered-weight",
@@ -227,20 +213,11 @@ TEST_CASE("an option that has no effect is refused", "[manners]") {
       without("lnorm x.jsonl --linewidth 2", print("--linewidth") + "jsonl", "--to text"),
       without("lnorm softmax x.npy --dtype bf16 --sci-mode on", print("--sci-mode") + "safetensors",
               "--to text"),
-      {"lnorm x.npy -o y.npy --precision 2",
-       2,
-       {print("--precision") + "npy"},
-       "-o y.txt",
-       "lnorm x.npy -o y.txt --precision 2 && cat y.txt",
-       0,
-       {"tensor([-1.00,  1.00])"}},
-      {"lnorm x.npy -o 'a b.npy' --name y",
-       2,
-       {"--name has no effect"},
-       "-o 'a b.safetensors'",
-       "lnorm x.npy -o 'a b.safetensors' --name y && lnorm show 'a b.safetensors'",
-       0,
-       {"y  float32"}},
+      leads("lnorm x.npy -o y.npy --precision 2", {print("--precision") + "npy"}, "-o y.txt",
+            "lnorm x.npy -o y.txt --precision 2 && cat y.txt", {"tensor([-1.00,  1.00])"}),
+      leads("lnorm x.npy -o 'a b.npy' --name y", {"--name has no effect"}, "-o 'a b.safetensors'",
+            "lnorm x.npy -o 'a b.safetensors' --name y && lnorm show 'a b.safetensors'",
+            {"y  float32"}),
       without("lnorm x.npy --edgeitems 2 -o y.txt",
               "--edgeitems has no effect: text in a file is whole without --threshold"),
       without("lnorm x.npy --rms --rms", "--rms is given twice, expected once"),
@@ -249,11 +226,9 @@ TEST_CASE("an option that has no effect is refused", "[manners]") {
       without("lnorm softmax x.npy --name y",
               "--name has no effect: it is for safetensors and npz, and the output is npy",
               "--to safetensors"),
-      {"lnorm x.npy -o y.json --name y --save-mean m.safetensors",
-       2,
-       {"--name has no effect: it is for safetensors and npz, and the output is json"},
-       "-o y.safetensors",
-       "lnorm x.npy -o y.safetensors --name y --save-mean m.safetensors"},
+      leads("lnorm x.npy -o y.json --name y --save-mean m.safetensors",
+            {"--name has no effect: it is for safetensors and npz, and the output is json"},
+            "-o y.safetensors", "lnorm x.npy -o y.safetensors --name y --save-mean m.safetensors"),
       without("lnorm stats x.npy --all --json", "--all has no effect beside --json"),
       without("lnorm stats x.npy --csv --all", "--all has no effect beside --csv"),
       without("lnorm stats x.npy --histogram --csv", "--histogram has no effect beside --csv"),
@@ -267,25 +242,16 @@ TEST_CASE("an option that has no effect is refused", "[manners]") {
       without("lnorm show x.npy --as bfloat16",
               "x.npy: is float32, found --as bfloat16, which is for an .npy of dtype V2"),
   });
-  check({
+  check_promises({
       {"lnorm show one.json --header", 0, {"one.json:x: float64, shape (2)\ntensor([1., 3.]"}},
       {"cat one.json | lnorm show --precision 2", 0, {"tensor([1., 3.]"}},
       {"lnorm many.npy --edgeitems 2 --threshold 9 -o y.txt"},
       {"lnorm many.npy --edgeitems 2 --to text | cat", 0, {" ..., "}},
-      {"lnorm show m.json --header",
-       2,
-       {"m.json: found 4 tensors, x, w, name, t, expected one"},
-       "name one: m.json:x",
-       "lnorm show m.json:x --header",
-       0,
-       {"m.json:x: float64, shape (2)"}},
-      {"lnorm show m.json --precision 2",
-       2,
-       {"m.json: found 4 tensors, x, w, name, t, expected one"},
-       "name one: m.json:x",
-       "lnorm show m.json:x --precision 2",
-       0,
-       {"tensor([1., 3.]"}},
+      leads("lnorm show m.json --header", {"m.json: found 4 tensors, x, w, name, t, expected one"},
+            "name one: m.json:x", "lnorm show m.json:x --header", {"m.json:x: float64, shape (2)"}),
+      leads("lnorm show m.json --precision 2",
+            {"m.json: found 4 tensors, x, w, name, t, expected one"}, "name one: m.json:x",
+            "lnorm show m.json:x --precision 2", {"tensor([1., 3.]"}),
       // What is for one of several outputs has an effect.
       {"lnorm x.npy -o y.npy --save-mean m.txt --precision 1 && cat m.txt", 0, {"tensor([2.]"}},
       {"lnorm x.npy -o y.npy --save-rstd r.json --nan null && cat r.json", 0, {"[0.99999"}},
@@ -302,11 +268,8 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
                            const std::string& tail, const std::string& hint,
                            const std::string& right) {
     const std::string word = wrong.substr(0, wrong.find(' '));
-    return Promise{"lnorm " + head + wrong + tail,
-                   2,
-                   {"lnorm: there is no option " + word + "\n"},
-                   hint,
-                   "lnorm " + head + right + tail};
+    return leads("lnorm " + head + wrong + tail, {"lnorm: there is no option " + word + "\n"}, hint,
+                 "lnorm " + head + right + tail);
   };
   const auto typo = [&](const std::string& head, const std::string& wrong, const std::string& right,
                         const std::string& value = "") {
@@ -316,7 +279,7 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
                         const std::string& value = "") {
     return in_place(head, wrong, value, "here it is " + right, right);
   };
-  check({
+  check_promises({
       typo("x.npy ", "--weigth", "--weight", " 2"),
       typo("x.npy ", "--weigh=2", "--weight", " 2"),
       typo("x.npy ", "--unbiassed", "--unbiased"),
@@ -365,16 +328,12 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       ours("grad x.npy --dy x.npy ", "--grad_input", "--dx", " y.npy"),
       in_place("grad x.npy --dy x.npy ", "--bias", " 1",
                "dbias does not depend on bias, and neither do the others", "--weight"),
-      {"lnorm x.npy --histogram",
-       2,
-       {"there is no option --histogram"},
-       "--histogram is an option of lnorm stats and compare",
-       "lnorm stats x.npy --histogram"},
-      {"lnorm show x.npy --axis 0",
-       2,
-       {"there is no option --axis"},
-       "--axis is an option of lnorm apply, stats, compare, softmax, grad, explain and report",
-       "lnorm stats x.npy --axis 0"},
+      leads("lnorm x.npy --histogram", {"there is no option --histogram"},
+            "--histogram is an option of lnorm stats and compare", "lnorm stats x.npy --histogram"),
+      leads("lnorm show x.npy --axis 0", {"there is no option --axis"},
+            "--axis is an option of lnorm apply, stats, compare, check, softmax, grad, explain and "
+            "report",
+            "lnorm stats x.npy --axis 0"),
       in_place("stats x.npy ", "-o", " f", "the result goes to standard output: > FILE", ">"),
       in_place("compare x.npy v.json ", "--out", " f",
                "the report goes to standard output: > FILE; --page writes a page", ">"),
@@ -386,35 +345,20 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       in_place("x.npy -o y.npy ", "--save-std", " f", "--save-rstd writes rstd, which is 1 / std",
                "--save-rstd"),
       in_place("softmax x.npy ", "--weigth", " 2",
-               "--weight is an option of lnorm apply, stats, grad, explain and report", "--help #"),
+               "--weight is an option of lnorm apply, stats, check, grad, explain and report",
+               "--help #"),
       in_place("x.npy ", "--elementwise-affine", "", "without --weight and --bias there are none",
                ""),
       in_place("x.npy ", "--biased", "", "biased is the default: the variance divides by n", ""),
       {"lnorm -V", 0, {"lnorm "}},
-      {"lnorm --verison",
-       2,
-       {"there is no option --verison"},
-       "lnorm --version",
-       "lnorm --version"},
-      {"lnorm x.npy --version",
-       2,
-       {"there is no option --version"},
-       "lnorm --version",
-       "lnorm --version"},
-      {"lnorm x.npy --eps",
-       2,
-       {"--eps takes one value, found none"},
-       "lnorm apply --help lists the options",
-       "lnorm apply --help",
-       0,
-       {"--eps E"}},
-      {"lnorm x.npy --rms=1",
-       2,
-       {"--rms takes no value"},
-       "lnorm apply --help lists the options",
-       "lnorm apply --help",
-       0,
-       {"--rms"}},
+      leads("lnorm --verison", {"there is no option --verison"}, "lnorm --version",
+            "lnorm --version"),
+      leads("lnorm x.npy --version", {"there is no option --version"}, "lnorm --version",
+            "lnorm --version"),
+      leads("lnorm x.npy --eps", {"--eps takes one value, found none"},
+            "lnorm apply --help lists the options", "lnorm apply --help", {"--eps E"}),
+      leads("lnorm x.npy --rms=1", {"--rms takes no value"}, "lnorm apply --help lists the options",
+            "lnorm apply --help", {"--rms"}),
       refused("lnorm x.npy --eps 1 --eps 2", "--eps is given twice, expected once"),
       refused("lnorm compare x.npy x.npy --max-diffs -1",
               "--max-diffs: '-1' is not an integer from 0 to 1000000"),
@@ -432,13 +376,11 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
 }
 
 TEST_CASE("a foreign option leads to what does it, in whatever command it stands", "[manners]") {
-  const auto leads = [](const std::string& command, const std::string& option,
-                        const std::string& hint, const std::string& followed) {
-    return Promise{"lnorm " + command + " " + option,
-                   2,
-                   {"lnorm: there is no option " + option.substr(0, option.find(' ')) + "\n"},
-                   hint,
-                   followed};
+  const auto foreign = [](const std::string& command, const std::string& option,
+                          const std::string& hint, const std::string& followed) {
+    return leads("lnorm " + command + " " + option,
+                 {"lnorm: there is no option " + option.substr(0, option.find(' ')) + "\n"}, hint,
+                 followed);
   };
   const std::string tolerances = "the tolerances, --rtol and --atol, are options of lnorm compare";
   const std::string every_row = "lnorm stats --csv has every row, for sort to pick from";
@@ -453,97 +395,88 @@ TEST_CASE("a foreign option leads to what does it, in whatever command it stands
       "lnorm grad x.npy --dy x.npy --mean m.npy --rstd r.npy -o dx.npy";
   const std::string raw = "tail -c 8 x.npy | lnorm show --from raw --as float32 --shape 2,1";
   std::vector<Promise> promises{
-      leads("stats x.npy", "--top 5", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
-      leads("x.npy", "--top 5", "the first 5 rows are --rows :5", "lnorm x.npy --rows :5"),
-      leads("stats x.npy", "--worst 5", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
-      leads("stats x.npy", "--by mean", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
-      leads("stats x.npy", "--to json", "here it is --json, or --csv", "lnorm stats x.npy --json"),
-      leads("explain x.npy", "--to json", "here it is --json", "lnorm explain x.npy --json"),
-      leads("report x.npy", "--page r.html", "the page goes to -o report.html",
-            "lnorm report x.npy -o report.html"),
-      leads("compare x.npy x.npy", "-o r.html",
-            "the report goes to standard output: > FILE; --page writes a page",
-            "lnorm compare x.npy x.npy --page r.html"),
-      leads("show x.npy", "--mean", "lnorm stats has the mean and variance of every row",
-            "lnorm stats x.npy"),
-      leads("explain x.npy", "--mean 2", "explain computes them, and shows how",
-            "lnorm explain x.npy"),
-      leads("stats m.json", "--only x", "FILE:PATTERN chooses tensors, 'x.npz:h.*' for instance",
-            "lnorm stats 'm.json:x*'"),
-      leads("compare x.npy x.npy", "--width 60", "here it is --linewidth",
-            "lnorm compare x.npy x.npy --linewidth 60"),
-      leads("stats x.npy", "--linewidth 60", "the report is as wide as the terminal, or 80 columns",
-            "lnorm stats x.npy"),
-      leads("compare x.npy x.npy", "--shape 1", kept, "lnorm compare x.npy x.npy --axes 0"),
-      leads("compare x.npy x.npy", "--max-diff 1",
-            "here it is --max-abs; --max-diffs is how many are listed",
-            "lnorm compare x.npy x.npy --max-abs 1"),
-      {"lnorm --help stat",
-       2,
-       {"there is no command 'stat'"},
-       "did you mean lnorm stats?",
-       "lnorm --help stats"},
-      {"lnorm help stats",
-       2,
-       {"there is neither a command nor a file 'help'"},
-       "here it is lnorm stats --help",
-       "lnorm stats --help"},
-      {"tail -c 8 x.npy > e.bin; lnorm e.bin --as float32 --shape 2",
-       2,
-       {"--shape has no effect without --from raw"},
-       "--from raw",
-       "tail -c 8 x.npy > e.bin; lnorm e.bin --as float32 --shape 2 --from raw"},
-      leads("compare x.npy x.npy", "--top 5", "here it is --worst",
-            "lnorm compare x.npy x.npy --worst 5"),
-      leads("show x.json", "--head 5", "the first 5 rows are --rows :5",
-            "lnorm show x.json --rows :5"),
-      leads("show x.json", "--tail 5",
-            "the last 5 rows are --rows -5:", "lnorm show x.json --rows -5:"),
-      leads("stats x.npy", "--mu m.npy", "the report has the mean and variance of every row",
-            "lnorm stats x.npy"),
-      leads("softmax x.npy", "--mu m.npy", "--save-mean is an option of lnorm apply",
-            "lnorm apply x.npy --save-mean m.npy -o y.npy"),
-      leads("grad x.npy --dy x.npy", "--inv-std r.npy", "here it is --rstd", saved),
-      leads("show x.npy", "--dim 0",
-            "--axis is an option of lnorm apply, stats, compare, softmax, grad, explain and report",
-            "lnorm softmax x.npy --axis 0"),
-      leads("show x.npy", "--epsilon 1",
-            "--eps is an option of lnorm apply, stats, grad, explain and report",
-            "lnorm stats x.npy --eps 1"),
-      leads("compare x.npy x.npy", "--sqnr 60", "did you mean --min-sqnr?",
-            "lnorm compare x.npy x.npy --min-sqnr 60"),
-      leads("softmax x.npy", "--wieght 2",
-            "--weight is an option of lnorm apply, stats, grad, explain and report",
-            "lnorm apply x.npy --weight 2"),
-      leads("x.npy", "--raw", "here it is --from raw",
-            "lnorm x.npy --from raw --as float32 --shape 34"),
-      {"lnorm x.npy --shape 2,1",
-       2,
-       {"--shape has no effect without --from raw"},
-       kept,
-       "lnorm x.npy --axes 0 && lnorm x.npy --normalized-shape 2"},
+      foreign("stats x.npy", "--top 5", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
+      foreign("x.npy", "--top 5", "the first 5 rows are --rows :5", "lnorm x.npy --rows :5"),
+      foreign("stats x.npy", "--worst 5", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
+      foreign("stats x.npy", "--by mean", every_row, "lnorm stats x.npy --csv | sort -t , -k 3"),
+      foreign("stats x.npy", "--to json", "here it is --json, or --csv",
+              "lnorm stats x.npy --json"),
+      foreign("explain x.npy", "--to json", "here it is --json", "lnorm explain x.npy --json"),
+      foreign("report x.npy", "--page r.html", "the page goes to -o report.html",
+              "lnorm report x.npy -o report.html"),
+      foreign("compare x.npy x.npy", "-o r.html",
+              "the report goes to standard output: > FILE; --page writes a page",
+              "lnorm compare x.npy x.npy --page r.html"),
+      foreign("show x.npy", "--mean", "lnorm stats has the mean and variance of every row",
+              "lnorm stats x.npy"),
+      foreign("explain x.npy", "--mean 2", "explain computes them, and shows how",
+              "lnorm explain x.npy"),
+      foreign("stats m.json", "--only x", "FILE:PATTERN chooses tensors, 'x.npz:h.*' for instance",
+              "lnorm stats 'm.json:x*'"),
+      foreign("compare x.npy x.npy", "--width 60", "here it is --linewidth",
+              "lnorm compare x.npy x.npy --linewidth 60"),
+      foreign("stats x.npy", "--linewidth 60",
+              "the report is as wide as the terminal, or 80 columns", "lnorm stats x.npy"),
+      foreign("compare x.npy x.npy", "--shape 1", kept, "lnorm compare x.npy x.npy --axes 0"),
+      foreign("compare x.npy x.npy", "--max-diff 1",
+              "here it is --max-abs; --max-diffs is how many are listed",
+              "lnorm compare x.npy x.npy --max-abs 1"),
+      leads("lnorm --help stat", {"there is no command 'stat'"}, "did you mean lnorm stats?",
+            "lnorm --help stats"),
+      leads("lnorm help stats", {"there is neither a command nor a file 'help'"},
+            "here it is lnorm stats --help", "lnorm stats --help"),
+      leads("tail -c 8 x.npy > e.bin; lnorm e.bin --as float32 --shape 2",
+            {"--shape has no effect without --from raw"}, "--from raw",
+            "tail -c 8 x.npy > e.bin; lnorm e.bin --as float32 --shape 2 --from raw"),
+      foreign("compare x.npy x.npy", "--top 5", "here it is --worst",
+              "lnorm compare x.npy x.npy --worst 5"),
+      foreign("show x.json", "--head 5", "the first 5 rows are --rows :5",
+              "lnorm show x.json --rows :5"),
+      foreign("show x.json", "--tail 5",
+              "the last 5 rows are --rows -5:", "lnorm show x.json --rows -5:"),
+      foreign("stats x.npy", "--mu m.npy", "the report has the mean and variance of every row",
+              "lnorm stats x.npy"),
+      foreign("softmax x.npy", "--mu m.npy", "--save-mean is an option of lnorm apply",
+              "lnorm apply x.npy --save-mean m.npy -o y.npy"),
+      foreign("grad x.npy --dy x.npy", "--inv-std r.npy", "here it is --rstd", saved),
+      foreign("show x.npy", "--dim 0",
+              "--axis is an option of lnorm apply, stats, compare, check, softmax, grad, explain "
+              "and report",
+              "lnorm softmax x.npy --axis 0"),
+      foreign("show x.npy", "--epsilon 1",
+              "--eps is an option of lnorm apply, stats, check, grad, explain and report",
+              "lnorm stats x.npy --eps 1"),
+      foreign("compare x.npy x.npy", "--sqnr 60", "did you mean --min-sqnr?",
+              "lnorm compare x.npy x.npy --min-sqnr 60"),
+      foreign("softmax x.npy", "--wieght 2",
+              "--weight is an option of lnorm apply, stats, check, grad, explain and report",
+              "lnorm apply x.npy --weight 2"),
+      foreign("x.npy", "--raw", "here it is --from raw",
+              "lnorm x.npy --from raw --as float32 --shape 34"),
+      leads("lnorm x.npy --shape 2,1", {"--shape has no effect without --from raw"}, kept,
+            "lnorm x.npy --axes 0 && lnorm x.npy --normalized-shape 2"),
   };
   for (const std::string command : {"stats", "apply", "show", "softmax"}) {
     promises.push_back(
-        leads(command + " x.npy", "--tol 1", tolerances, "lnorm compare x.npy x.npy --rtol 1"));
+        foreign(command + " x.npy", "--tol 1", tolerances, "lnorm compare x.npy x.npy --rtol 1"));
   }
   for (const std::string option :
        {"--mean", "--rstd", "--mu", "--inv-std", "--inv_std_dev", "--invvar"}) {
-    promises.push_back(leads("apply x.npy", option + " m.npy", computed, saved));
+    promises.push_back(foreign("apply x.npy", option + " m.npy", computed, saved));
   }
   for (const std::string option :
        {"--reshape", "--view", "--unsqueeze", "--flatten", "--permute"}) {
     for (const std::string command : {"apply x.npy", "stats x.npy", "compare x.npy x.npy"}) {
-      promises.push_back(leads(command, option + " 1,2", kept, "lnorm " + command + " --axes 0"));
+      promises.push_back(foreign(command, option + " 1,2", kept, "lnorm " + command + " --axes 0"));
     }
-    promises.push_back(leads("show x.npy", option + " 1,2", of_raw, raw));
+    promises.push_back(foreign("show x.npy", option + " 1,2", of_raw, raw));
   }
   // Short words that are only an edit away from an option of another command.
   for (const std::string option : {"--tox", "--nam", "--dz", "--toy"}) {
-    promises.push_back(
-        leads("stats x.npy", option, "lnorm stats --help lists the options", "lnorm stats --help"));
+    promises.push_back(foreign("stats x.npy", option, "lnorm stats --help lists the options",
+                               "lnorm stats --help"));
   }
-  check(promises);
+  check_promises(promises);
 }
 
 TEST_CASE("a member that is not there leads to the nearest one", "[manners]") {
@@ -554,13 +487,10 @@ TEST_CASE("a member that is not there leads to the nearest one", "[manners]") {
       "d.index.json && lnorm 'run:*' -o 'a b.npz' && cp " +
       data_file("torch/checkpoint_2_6.pt") + " d.pt; ";
   const auto typo = [&](const std::string& wrong, const std::string& right) {
-    return Promise{make + "lnorm show " + wrong,
-                   2,
-                   {"there is no tensor '"},
-                   "did you mean " + right + "?",
-                   make + "lnorm show " + right};
+    return leads(make + "lnorm show " + wrong, {"there is no tensor '"},
+                 "did you mean " + right + "?", make + "lnorm show " + right);
   };
-  check({
+  check_promises({
       typo("d.npz:rms.im", "d.npz:rms.in"),
       typo("d.safetensors:rms.im", "d.safetensors:rms.in"),
       typo("d.json:rms.ou", "d.json:rms.out"),
@@ -568,21 +498,15 @@ TEST_CASE("a member that is not there leads to the nearest one", "[manners]") {
       typo("run:rms.im", "run:rms.in"),
       typo("'a b.npz:out'", "'a b.npz:rms.out'"),
       typo("d.pt:model.0.wieght", "d.pt:model.0.weight"),
-      {make + "cat d.safetensors | lnorm show -:rms.im",
-       2,
-       {"standard input: there is no tensor 'rms.im', only rms.in, rms.out"},
-       "did you mean -:rms.in?",
-       make + "cat d.safetensors | lnorm show -:rms.in"},
-      {make + "lnorm x.npy --weight d.npz:rms.im",
-       2,
-       {"--weight d.npz: there is no tensor 'rms.im'"},
-       "did you mean d.npz:rms.in?",
-       make + "lnorm x.npy --weight d.npz:rms.in"},
-      {"echo '{\"xhat\": [1, 3]}' > r.jsonl; lnorm r.jsonl:xhst",
-       2,
-       {"r.jsonl:1:1: there is no member 'xhst', only xhat"},
-       "did you mean r.jsonl:xhat?",
-       "echo '{\"xhat\": [1, 3]}' > r.jsonl; lnorm r.jsonl:xhat"},
+      leads(make + "cat d.safetensors | lnorm show -:rms.im",
+            {"standard input: there is no tensor 'rms.im', only rms.in, rms.out"},
+            "did you mean -:rms.in?", make + "cat d.safetensors | lnorm show -:rms.in"),
+      leads(make + "lnorm x.npy --weight d.npz:rms.im",
+            {"--weight d.npz: there is no tensor 'rms.im'"}, "did you mean d.npz:rms.in?",
+            make + "lnorm x.npy --weight d.npz:rms.in"),
+      leads("echo '{\"xhat\": [1, 3]}' > r.jsonl; lnorm r.jsonl:xhst",
+            {"r.jsonl:1:1: there is no member 'xhst', only xhat"}, "did you mean r.jsonl:xhat?",
+            "echo '{\"xhat\": [1, 3]}' > r.jsonl; lnorm r.jsonl:xhat"),
       refused("lnorm m.json:blue", "m.json: there is no tensor 'blue', only x, w, name, t"),
       // Of a pattern, or of every input, one name would be another tensor.
       refused(make + "lnorm 'd.npz:rms.i?x'",
@@ -601,36 +525,24 @@ TEST_CASE("numbers without brackets, and elements alone, are told from JSON", "[
   const std::string made = "tail -c 8 x.npy > e.bin; cp e.bin e; ";
   const std::string as = " --from raw --as float32 --shape 2 --to json";
   std::vector<Promise> promises{
-      {made + "lnorm e.bin", 2, {"e.bin: is none of .npy"}, alone, made + "lnorm e.bin" + as},
-      {made + "lnorm e", 2, {"e: is none of .npy"}, alone, made + "lnorm e" + as},
-      {made + "lnorm < e",
-       2,
-       {"standard input: is none of .npy"},
-       alone,
-       made + "lnorm" + as + " < e"},
-      {made + "lnorm compare e.bin x.npy",
-       2,
-       {"e.bin: is none of .npy"},
-       "elements alone, in Python: numpy.save('x.npy', numpy.fromfile('x.bin', "
-       "'float32').reshape(D, D))"},
+      leads(made + "lnorm e.bin", {"e.bin: is none of .npy"}, alone, made + "lnorm e.bin" + as),
+      leads(made + "lnorm e", {"e: is none of .npy"}, alone, made + "lnorm e" + as),
+      leads(made + "lnorm < e", {"standard input: is none of .npy"}, alone,
+            made + "lnorm" + as + " < e"),
+      leads(made + "lnorm compare e.bin x.npy", {"e.bin: is none of .npy"},
+            "elements alone, in Python: numpy.save('x.npy', numpy.fromfile('x.bin', "
+            "'float32').reshape(D, D))",
+            ""),
       refused(
           "echo hello > e.txt; lnorm e.txt",
           "e.txt: is none of .npy, .npz, .safetensors, .pt and JSON: it starts with 'hello\\n'"),
-      {"printf '1 2 3\\n' > e.json; lnorm compare e.json v.json",
-       2,
-       {"e.json:1:3: found '2 3' after the value"},
-       "a list in JSON has brackets: [1, 2, 3]",
-       "echo '[1, 2, 3]' > e.json; lnorm compare e.json e.json"},
-      {"printf '1\\n2\\n3\\n' | lnorm",
-       2,
-       {"standard input:2:1: found '2'"},
-       brackets,
-       "echo '[1, 2, 3]' | lnorm"},
-      {"printf '[1]\\n[2]\\n' | lnorm",
-       2,
-       {"standard input:2:1: found '[2]'"},
-       "--from jsonl",
-       "printf '[1]\\n[2]\\n' | lnorm --from jsonl"},
+      leads("printf '1 2 3\\n' > e.json; lnorm compare e.json v.json",
+            {"e.json:1:3: found '2 3' after the value"}, "a list in JSON has brackets: [1, 2, 3]",
+            "echo '[1, 2, 3]' > e.json; lnorm compare e.json e.json"),
+      leads("printf '1\\n2\\n3\\n' | lnorm", {"standard input:2:1: found '2'"}, brackets,
+            "echo '[1, 2, 3]' | lnorm"),
+      leads("printf '[1]\\n[2]\\n' | lnorm", {"standard input:2:1: found '[2]'"}, "--from jsonl",
+            "printf '[1]\\n[2]\\n' | lnorm --from jsonl"),
       refused("echo '1, x' | lnorm",
               "standard input:1:2: found ', x' after the value, expected nothing"),
   };
@@ -640,25 +552,22 @@ TEST_CASE("numbers without brackets, and elements alone, are told from JSON", "[
            {"1, 2\\n3, 4", "1:2: found ', 2'"},
            {"-0.5\\t2e3\\n1\\t4", "1:6: found '2e3\\t1'"},
            {"1 2\\n3 4", "1:3: found '2'"}}) {
-    promises.push_back({"printf -- '" + text + "\\n' | lnorm",
-                        2,
-                        {"standard input:" + place.substr(0, place.find('\\'))},
-                        brackets,
-                        "echo '[1, 2, 3]' | lnorm"});
+    promises.push_back(leads("printf -- '" + text + "\\n' | lnorm",
+                             {"standard input:" + place.substr(0, place.find('\\'))}, brackets,
+                             "echo '[1, 2, 3]' | lnorm"));
   }
-  check(promises);
+  check_promises(promises);
 }
 
 TEST_CASE("an archive in a pipe is called what it is", "[manners]") {
   const auto from_pipe = [](const std::string& file, const std::string& extension) {
-    return Promise{"cat '" + file + "' | lnorm show",
-                   2,
-                   {"lnorm: standard input: a zip archive (" + extension +
-                    ") cannot be read from a pipe, since its directory is at its end\n"},
-                   "name the file, or redirect it (< x" + extension + ")",
-                   "lnorm show < '" + file + "'"};
+    return leads("cat '" + file + "' | lnorm show",
+                 {"lnorm: standard input: a zip archive (" + extension +
+                  ") cannot be read from a pipe, since its directory is at its end\n"},
+                 "name the file, or redirect it (< x" + extension + ")",
+                 "lnorm show < '" + file + "'");
   };
-  check({
+  check_promises({
       from_pipe("two words.npz", ".npz"),
       from_pipe(data_file("torch/checkpoint_1_13.pt"), ".pt"),
       from_pipe(data_file("torch/checkpoint_2_6.pt"), ".pt"),
@@ -669,11 +578,10 @@ TEST_CASE("an archive in a pipe is called what it is", "[manners]") {
 TEST_CASE("an option takes no other option, and no more than its value", "[manners]") {
   const auto swallowed = [](const std::string& rest, const std::string& message,
                             const std::string& hint, const std::string& followed) {
-    return Promise{
-        "lnorm " + rest, 2, {"lnorm: " + message + "\n"}, hint, followed + "; ls", 0, {}};
+    return leads("lnorm " + rest, {"lnorm: " + message + "\n"}, hint, followed + "; ls");
   };
   const std::string help = "lnorm apply --help lists the options";
-  check({
+  check_promises({
       swallowed("v.json -o --rms", "-o takes a value, found --rms",
                 "a file of that name is ./--rms", "lnorm v.json -o ./--rms"),
       swallowed("v.json -o --to json", "-o takes a value, found --to",
@@ -703,38 +611,24 @@ TEST_CASE("an option takes no other option, and no more than its value", "[manne
       {"cp v.json 2; lnorm --rms 2", 0, {"[0.447"}},
       // Names that begin with a dash.
       {"cp v.json ./-v.json; lnorm -- -v.json", 0, {"[-0.99999"}},
-      {"cp v.json ./-v.json; lnorm -- -v.json --to json",
-       2,
-       {"lnorm: found --to after --\n"},
-       "options come before --",
-       "cp v.json ./-v.json; lnorm --to json -- -v.json"},
-      {"cp v.json ./-v.json; lnorm -v.json",
-       2,
-       {"there is no option -v.json"},
-       "the file is ./-v.json",
-       "cp v.json ./-v.json; lnorm ./-v.json"},
-      {"lnorm v.json -o -dash/y.json",
-       2,
-       {"cannot create -o -dash/y.json"},
-       "mkdir -p ./-dash",
-       "mkdir -p ./-dash; lnorm v.json -o -dash/y.json"},
-      {"lnorm v.json -o \"$(printf 'a\\nb')/y.json\"",
-       2,
-       {"cannot create -o a\\nb/y.json"},
-       "mkdir -p $'a\\nb'"},
+      leads("cp v.json ./-v.json; lnorm -- -v.json --to json", {"lnorm: found --to after --\n"},
+            "options come before --", "cp v.json ./-v.json; lnorm --to json -- -v.json"),
+      leads("cp v.json ./-v.json; lnorm -v.json", {"there is no option -v.json"},
+            "the file is ./-v.json", "cp v.json ./-v.json; lnorm ./-v.json"),
+      leads("lnorm v.json -o -dash/y.json", {"cannot create -o -dash/y.json"}, "mkdir -p ./-dash",
+            "mkdir -p ./-dash; lnorm v.json -o -dash/y.json"),
+      leads("lnorm v.json -o \"$(printf 'a\\nb')/y.json\"", {"cannot create -o a\\nb/y.json"},
+            "mkdir -p $'a\\nb'", ""),
   });
 }
 
 TEST_CASE("a command that is not there has a hint that leads on", "[manners]") {
   const auto wrong = [](const std::string& word, const std::string& rest, const std::string& hint,
                         const std::string& followed) {
-    return Promise{"lnorm " + word + rest,
-                   2,
-                   {"lnorm: there is neither a command nor a file '" + word + "'\n"},
-                   hint,
-                   followed};
+    return leads("lnorm " + word + rest,
+                 {"lnorm: there is neither a command nor a file '" + word + "'\n"}, hint, followed);
   };
-  check({
+  check_promises({
       wrong("stat", " x.npy --json", "did you mean lnorm stats?", "lnorm stats x.npy --json"),
       wrong("stat", "", "did you mean lnorm stats?", "lnorm stats < x.npy"),
       wrong("comapre", " x.npy x.npy", "did you mean lnorm compare?", "lnorm compare x.npy x.npy"),
@@ -748,24 +642,15 @@ TEST_CASE("a command that is not there has a hint that leads on", "[manners]") {
       wrong("ls", " m.json", "here it is lnorm show", "lnorm show m.json"),
       wrong("help", "", "here it is lnorm --help", "lnorm --help"),
       wrong("blue", " x.npy", "lnorm --help lists the commands", "lnorm --help"),
-      {"lnorm x.npy stats",
-       2,
-       {"there is no file 'stats', the 2nd INPUT"},
-       "the command comes first: lnorm stats x.npy",
-       "lnorm stats x.npy"},
-      {"lnorm x.npy y.npy",
-       2,
-       {"there is no file 'y.npy', the 2nd INPUT"},
-       "-o y.npy writes there",
-       "lnorm x.npy -o y.npy && lnorm show y.npy"},
+      leads("lnorm x.npy stats", {"there is no file 'stats', the 2nd INPUT"},
+            "the command comes first: lnorm stats x.npy", "lnorm stats x.npy"),
+      leads("lnorm x.npy y.npy", {"there is no file 'y.npy', the 2nd INPUT"},
+            "-o y.npy writes there", "lnorm x.npy -o y.npy && lnorm show y.npy"),
       wrong("rms_norm", " x.npy", "here it is lnorm apply --rms", "lnorm apply --rms x.npy"),
       wrong("assert_close", " x.npy v.json", "here it is lnorm compare",
             "lnorm compare x.npy v.json"),
-      {"lnorm compare x.npy",
-       2,
-       {"two tensors, ACTUAL and EXPECTED, found 1"},
-       "lnorm compare --help lists the options",
-       "lnorm compare --help"},
+      leads("lnorm compare x.npy", {"two tensors, ACTUAL and EXPECTED, found 1"},
+            "lnorm compare --help lists the options", "lnorm compare --help"),
   });
 }
 
@@ -798,16 +683,11 @@ TEST_CASE("dtypes and shapes are understood as others write them", "[manners]") 
   promises.push_back({R"(echo '{"shape": [0], "data": [], "dtype": "f32"}' | lnorm)",
                       0,
                       {R"({"shape":[0],"data":[],"dtype":"float32"})"}});
-  promises.push_back({"lnorm x.npy --to txt",
-                      2,
-                      {"--to: 'txt' is not one of npy|"},
-                      "--to text",
-                      "lnorm x.npy --to text"});
-  promises.push_back({"lnorm x.npy --eps-on var",
-                      2,
-                      {"--eps-on: 'var' is not one of variance|std"},
-                      "--eps-on variance",
-                      "lnorm x.npy --eps-on variance"});
+  promises.push_back(leads("lnorm x.npy --to txt", {"--to: 'txt' is not one of npy|"}, "--to text",
+                           "lnorm x.npy --to text"));
+  promises.push_back(leads("lnorm x.npy --eps-on var",
+                           {"--eps-on: 'var' is not one of variance|std"}, "--eps-on variance",
+                           "lnorm x.npy --eps-on variance"));
   promises.push_back({"lnorm v.json --weight nan", 0, {"[NaN,NaN]"}});
   promises.push_back({"lnorm v.json --weight INF", 0, {"[-Infinity,Infinity]"}});
   promises.push_back({"lnorm x.npy --normalized-shape '(2,)'", 0});
@@ -815,53 +695,30 @@ TEST_CASE("dtypes and shapes are understood as others write them", "[manners]") 
                              "--normalized-shape: '[]' is not a list of integers: it is empty"));
   promises.push_back(
       refused("lnorm x.npy --axes '[0'", "--axes: '[0' is not an integer (a list is written 1,2)"));
-  check(promises);
+  check_promises(promises);
 }
 
 TEST_CASE("a file of several tensors is listed, and one of it named", "[manners]") {
-  check({
+  check_promises({
       {"lnorm show m.json",
        0,
        {"x     float64  (2)  16 B\n", "w     float64  (2)  16 B\n", "name  a string\n",
         "t     no tensor\n"}},
-      {"lnorm m.json",
-       2,
-       {"m.json: found 4 tensors, x, w, name, t, expected one"},
-       "name one: m.json:x, or all of them: 'm.json:*'",
-       "lnorm m.json:x",
-       0,
-       {"[-0.99999"}},
-      {"cat m.json | lnorm",
-       2,
-       {"standard input: found 4 tensors, x, w, name, t, expected one"},
-       "name one: -:x, or all of them: '-:*'",
-       "cat m.json | lnorm -:x",
-       0,
-       {"[-0.99999"}},
-      {"lnorm x.npy --weight m.json",
-       2,
-       {"--weight m.json: found 4 tensors"},
-       "name one: m.json:x",
-       "lnorm x.npy --weight m.json:x"},
+      leads("lnorm m.json", {"m.json: found 4 tensors, x, w, name, t, expected one"},
+            "name one: m.json:x, or all of them: 'm.json:*'", "lnorm m.json:x", {"[-0.99999"}),
+      leads("cat m.json | lnorm", {"standard input: found 4 tensors, x, w, name, t, expected one"},
+            "name one: -:x, or all of them: '-:*'", "cat m.json | lnorm -:x", {"[-0.99999"}),
+      leads("lnorm x.npy --weight m.json", {"--weight m.json: found 4 tensors"},
+            "name one: m.json:x", "lnorm x.npy --weight m.json:x"),
       refused("lnorm x.npy --weight '{\"a\": 1, \"b\": 2}'",
               "--weight:1:1: found an object of a, b, expected one tensor"),
-      {"lnorm 'two words.npz'",
-       2,
-       {"found 2 tensors, a, b, expected one"},
-       "name one: 'two words.npz:a', or all of them: 'two words.npz:*'",
-       "lnorm 'two words.npz:*' --to json",
-       0,
-       {"{\"a\":["}},
-      {"lnorm softmax < 'two words.npz'",
-       2,
-       {"standard input: found 2 tensors"},
-       "name one: -:a, or all of them: '-:*'",
-       "lnorm softmax -:a < 'two words.npz'"},
-      {"cat 'two words.npz' | lnorm -:a",
-       2,
-       {"standard input"},
-       "name the file, or redirect it (< x.npz)",
-       "lnorm -:a < 'two words.npz'"},
+      leads("lnorm 'two words.npz'", {"found 2 tensors, a, b, expected one"},
+            "name one: 'two words.npz:a', or all of them: 'two words.npz:*'",
+            "lnorm 'two words.npz:*' --to json", {"{\"a\":["}),
+      leads("lnorm softmax < 'two words.npz'", {"standard input: found 2 tensors"},
+            "name one: -:a, or all of them: '-:*'", "lnorm softmax -:a < 'two words.npz'"),
+      leads("cat 'two words.npz' | lnorm -:a", {"standard input"},
+            "name the file, or redirect it (< x.npz)", "lnorm -:a < 'two words.npz'"),
       // The only one needs no name.
       {"lnorm one.json", 0, {"[-0.99999"}},
       {"lnorm one.json:x --weight one.json", 0, {"[-0.99999"}},
@@ -873,83 +730,49 @@ TEST_CASE("a file of several tensors is listed, and one of it named", "[manners]
 
 TEST_CASE("JSON Lines that are not named so are recognized", "[manners]") {
   const std::string message = "lines.json:2:1: found '[2, 6]' after the value, expected nothing";
-  check({
-      {"lnorm lines.json",
-       2,
-       {message},
-       "--from jsonl",
-       "lnorm lines.json --from jsonl",
-       0,
-       {"]\n["}},
-      {"lnorm show lines.json", 2, {message}, "--from jsonl", "lnorm show lines.json --from jsonl"},
-      {"cat lines.json | lnorm stats",
-       2,
-       {"standard input:2:1: "},
-       "--from jsonl",
-       "cat lines.json | lnorm stats --from jsonl"},
-      {"lnorm lines.json:2", 2, {message}, "--from jsonl", "lnorm lines.json:2 --from jsonl"},
-      {"cat x.jsonl | lnorm -:2",
-       2,
-       {"standard input:2:1: "},
-       "--from jsonl",
-       "cat x.jsonl | lnorm -:2 --from jsonl"},
-      {"cat x.jsonl | lnorm compare - v.json",
-       2,
-       {"standard input:2:1: "},
-       "write it to a file x.jsonl, and name a line of it x.jsonl:1",
-       "lnorm compare x.jsonl:1 v.json"},
-      {"lnorm compare lines.json v.json",
-       2,
-       {message},
-       "name it .jsonl, and a line of it lines.jsonl:1",
-       "mv lines.json lines.jsonl; lnorm compare lines.jsonl:1 v.json; mv lines.jsonl lines.json"},
-      {"lnorm x.npy --weight lines.json",
-       2,
-       {"--weight " + message},
-       "name it .jsonl, and a line of it lines.jsonl:1",
-       "cp lines.json lines.jsonl; lnorm x.npy --weight lines.jsonl:1"},
-      {"lnorm x.jsonl -o y.npy",
-       2,
-       {"y.npy: JSON Lines are several tensors"},
-       "name one: x.jsonl:1",
-       "lnorm x.jsonl:1 -o y.npy"},
-      {"lnorm lines.json --from jsonl --to npy",
-       2,
-       {"JSON Lines"},
-       "name one: lines.json:1",
-       "lnorm lines.json:1 --from jsonl --to npy"},
-      {"cat x.jsonl | lnorm --from jsonl --to npy",
-       2,
-       {"JSON Lines"},
-       "name one: -:1",
-       "cat x.jsonl | lnorm --from jsonl --to npy -:1"},
-      {"lnorm stats x.jsonl --csv",
-       2,
-       {"--csv"},
-       "name one: x.jsonl:1, or take --json",
-       "lnorm stats x.jsonl:1 --csv"},
-      {"lnorm compare x.jsonl v.json",
-       2,
-       {"several tensors"},
-       "name one: x.jsonl:1",
-       "lnorm compare x.jsonl:1 v.json"},
+  check_promises({
+      leads("lnorm lines.json", {message}, "--from jsonl", "lnorm lines.json --from jsonl",
+            {"]\n["}),
+      leads("lnorm show lines.json", {message}, "--from jsonl",
+            "lnorm show lines.json --from jsonl"),
+      leads("cat lines.json | lnorm stats", {"standard input:2:1: "}, "--from jsonl",
+            "cat lines.json | lnorm stats --from jsonl"),
+      leads("lnorm lines.json:2", {message}, "--from jsonl", "lnorm lines.json:2 --from jsonl"),
+      leads("cat x.jsonl | lnorm -:2", {"standard input:2:1: "}, "--from jsonl",
+            "cat x.jsonl | lnorm -:2 --from jsonl"),
+      leads("cat x.jsonl | lnorm compare - v.json", {"standard input:2:1: "},
+            "write it to a file x.jsonl, and name a line of it x.jsonl:1",
+            "lnorm compare x.jsonl:1 v.json"),
+      leads("lnorm compare lines.json v.json", {message},
+            "name it .jsonl, and a line of it lines.jsonl:1",
+            "mv lines.json lines.jsonl; lnorm compare lines.jsonl:1 v.json; mv lines.jsonl "
+            "lines.json"),
+      leads("lnorm x.npy --weight lines.json", {"--weight " + message},
+            "name it .jsonl, and a line of it lines.jsonl:1",
+            "cp lines.json lines.jsonl; lnorm x.npy --weight lines.jsonl:1"),
+      leads("lnorm x.jsonl -o y.npy", {"y.npy: JSON Lines are several tensors"},
+            "name one: x.jsonl:1", "lnorm x.jsonl:1 -o y.npy"),
+      leads("lnorm lines.json --from jsonl --to npy", {"JSON Lines"}, "name one: lines.json:1",
+            "lnorm lines.json:1 --from jsonl --to npy"),
+      leads("cat x.jsonl | lnorm --from jsonl --to npy", {"JSON Lines"}, "name one: -:1",
+            "cat x.jsonl | lnorm --from jsonl --to npy -:1"),
+      leads("lnorm stats x.jsonl --csv", {"--csv"}, "name one: x.jsonl:1, or take --json",
+            "lnorm stats x.jsonl:1 --csv"),
+      leads("lnorm compare x.jsonl v.json", {"several tensors"}, "name one: x.jsonl:1",
+            "lnorm compare x.jsonl:1 v.json"),
       refused("printf '[1,2] [3,4]' | lnorm",
               "standard input:1:7: found '[3,4]' after the value, expected nothing"),
   });
 }
 
 TEST_CASE("a place that cannot be written or read is named with its option", "[manners]") {
-  check({
-      {"lnorm x.npy -o no/deep/y.npy",
-       2,
-       {"lnorm: cannot create -o no/deep/y.npy: No such file or directory\n"},
-       "mkdir -p no/deep",
-       "mkdir -p no/deep; lnorm x.npy -o no/deep/y.npy"},
-      {"lnorm x.npy -o y.npy --save-mean 'a b/m.npy'",
-       2,
-       {"lnorm: cannot create --save-mean a b/m.npy: No such file"},
-       "mkdir -p 'a b'",
-       "mkdir -p 'a b'; lnorm x.npy -o y.npy --save-mean 'a b/m.npy'"},
+  check_promises({
+      leads("lnorm x.npy -o no/deep/y.npy",
+            {"lnorm: cannot create -o no/deep/y.npy: No such file or directory\n"},
+            "mkdir -p no/deep", "mkdir -p no/deep; lnorm x.npy -o no/deep/y.npy"),
+      leads("lnorm x.npy -o y.npy --save-mean 'a b/m.npy'",
+            {"lnorm: cannot create --save-mean a b/m.npy: No such file"}, "mkdir -p 'a b'",
+            "mkdir -p 'a b'; lnorm x.npy -o y.npy --save-mean 'a b/m.npy'"),
       refused("lnorm x.npy -o /dev/full", "-o /dev/full: No space left on device"),
       refused("lnorm x.npy -o y.npy --save-mean /dev/full",
               "--save-mean /dev/full: No space left on device"),
@@ -960,72 +783,43 @@ TEST_CASE("a place that cannot be written or read is named with its option", "[m
       refused("cat many.npy | lnorm x.npy --bias -",
               "--bias - has shape (2, 1024), but the normalized shape is (2)"),
       refused("lnorm x.npy --bias '[1]'", "--bias has shape (1), but the normalized shape is (2)"),
-      {"echo '{\"n\": \"a\", \"x\": [1, 3]}' > n.json; lnorm n.json",
-       2,
-       {"found 2 tensors, n, x"},
-       "name one: n.json:x, or all of them: 'n.json:*'",
-       "echo '{\"n\": \"a\", \"x\": [1, 3]}' > n.json; lnorm n.json:x"},
+      leads("echo '{\"n\": \"a\", \"x\": [1, 3]}' > n.json; lnorm n.json",
+            {"found 2 tensors, n, x"}, "name one: n.json:x, or all of them: 'n.json:*'",
+            "echo '{\"n\": \"a\", \"x\": [1, 3]}' > n.json; lnorm n.json:x"),
       refused("lnorm x.npy -o .", "-o .: is a directory, expected a file to write"),
       refused("lnorm x.npy -o x.npy/y.npy", "cannot create -o x.npy/y.npy: Not a directory"),
       refused("lnorm x.npy --weight abc", "--weight abc: No such file or directory"),
       refused("lnorm x.npy --bias 1e", "--bias 1e: No such file or directory"),
       refused("lnorm no.npy", "no.npy: No such file or directory"),
       refused("lnorm . --from npy", ".: is a directory, expected a file"),
-      {"lnorm v2.npy",
-       2,
-       {"'<V2'"},
-       "--as bfloat16 reads them so",
-       "lnorm v2.npy --as bfloat16 --to json"},
-      {"lnorm x.npy --weight v2.npy",
-       2,
-       {"--weight v2.npy"},
-       "--as bfloat16 reads them so",
-       "lnorm x.npy --weight v2.npy --as bfloat16"},
-      {"lnorm compare v2.npy x.npy",
-       2,
-       {"'<V2'"},
-       "--as bfloat16 reads them so",
-       "lnorm compare v2.npy x.npy --as bfloat16"},
+      leads("lnorm v2.npy", {"'<V2'"}, "--as bfloat16 reads them so",
+            "lnorm v2.npy --as bfloat16 --to json"),
+      leads("lnorm x.npy --weight v2.npy", {"--weight v2.npy"}, "--as bfloat16 reads them so",
+            "lnorm x.npy --weight v2.npy --as bfloat16"),
+      leads("lnorm compare v2.npy x.npy", {"'<V2'"}, "--as bfloat16 reads them so",
+            "lnorm compare v2.npy x.npy --as bfloat16"),
       {"lnorm cube.json --normalized-shape 2,3", 2, {"normalized shape (2, 3)"}},
-      {"echo '[[[1],[2],[4]]]' | lnorm --normalized-shape 3",
-       2,
-       {"normalized shape (3)"},
-       "(3) is axis 1; did you mean --axes 1?",
-       "echo '[[[1],[2],[4]]]' | lnorm --axes 1"},
-      {"echo '[[[1],[2]]]' | lnorm --normalized-shape 1,2",
-       2,
-       {"normalized shape (1, 2)"},
-       "(1, 2) are axes 0,1; did you mean --axes 0,1?",
-       "echo '[[[1],[2]]]' | lnorm --axes 0,1"},
-      {"lnorm __metadata__.npy -o y.safetensors",
-       2,
-       {"cannot be the name of a tensor"},
-       "--name gives it another",
-       "lnorm __metadata__.npy -o y.safetensors --name y"},
+      leads("echo '[[[1],[2],[4]]]' | lnorm --normalized-shape 3", {"normalized shape (3)"},
+            "(3) is axis 1; did you mean --axes 1?", "echo '[[[1],[2],[4]]]' | lnorm --axes 1"),
+      leads("echo '[[[1],[2]]]' | lnorm --normalized-shape 1,2", {"normalized shape (1, 2)"},
+            "(1, 2) are axes 0,1; did you mean --axes 0,1?",
+            "echo '[[[1],[2]]]' | lnorm --axes 0,1"),
+      leads("lnorm __metadata__.npy -o y.safetensors", {"cannot be the name of a tensor"},
+            "--name gives it another", "lnorm __metadata__.npy -o y.safetensors --name y"),
   });
 }
 
-TEST_CASE("lnorm alone on a terminal lists the commands", "[manners]") {
-  const Outcome outcome = run({}, terminal());
-  CHECK(outcome.status == 2);
-  CHECK(outcome.out == "");
-  for (const std::string command :
-       {"apply", "stats", "compare", "softmax", "grad", "explain", "report", "show"}) {
-    CHECK(outcome.err.find("\n  " + command + "  ") != std::string::npos);
-  }
-}
-
 TEST_CASE("a reader that leaves early is no failure, a stream that is closed is one", "[manners]") {
-  const Workplace at;
+  const MannersFolder at;
   for (const std::string command :
        {"lnorm many.npy --to json", "lnorm show many.npy --threshold 9999",
         "lnorm stats many.npy --json", "lnorm --help"}) {
     CAPTURE(command);
-    const Outcome outcome = at.run("{ " + command + "; echo $? >&2; } | head -c 1 > first");
+    const Outcome outcome = at.shell("{ " + command + "; echo $? >&2; } | head -c 1 > first");
     CHECK(outcome.err == "0\n");
-    CHECK(at.run(command + " >&-").status == 2);
-    CHECK(at.run(command + " > /dev/full").status == 2);
+    CHECK(at.shell(command + " >&-").status == 2);
+    CHECK(at.shell(command + " > /dev/full").status == 2);
   }
-  CHECK(refusal_fault(at.run("lnorm <&-"), {"standard input"}) == "");
-  CHECK(refusal_fault(at.run("lnorm < /dev/null"), {"standard input: is empty"}) == "");
+  CHECK(at.shell_fault("lnorm <&-", {"standard input"}) == "");
+  CHECK(at.shell_fault("lnorm < /dev/null", {"standard input: is empty"}) == "");
 }

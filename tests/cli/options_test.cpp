@@ -1,9 +1,6 @@
 #include <cmath>
-#include <cstdint>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // What each option does, on numbers whose answer is exact and can be worked out by hand.
 
@@ -13,7 +10,7 @@ using namespace support;
 
 struct Case {
   std::string in;  // JSON on standard input
-  std::vector<std::string> options;
+  Words options;
   std::string out;
 };
 
@@ -38,25 +35,23 @@ TEST_CASE("an object of very many members is searched in no time that counts") {
 }
 
 TEST_CASE("an input is named in every way the shell allows") {
-  const TempDir directory;
-  write_file(directory / "-x.json", "[1, 3]");
+  const Workplace directory;
+  directory.write("-x.json", "[1, 3]");
   const std::string expected = "[-0.9999950000374996,0.9999950000374996]\n";
-  const auto output = [&](std::vector<std::string> arguments, const std::string& in = "") {
-    return output_of({.arguments = std::move(arguments),
-                      .in = pipe_of(in),
-                      .directory = directory.path().string()});
+  const auto output = [&](Words arguments, const std::string& in = "") {
+    return directory.output(std::move(arguments), pipe_of(in));
   };
-  CHECK(output({"--", "-x.json"}) == expected);
-  CHECK(output({"apply", "--eps", "1e-5", "--", "-x.json"}) == expected);
-  CHECK(output({"./-x.json", "--"}) == expected);
+  CHECK(output("-- -x.json"_w) == expected);
+  CHECK(output("apply --eps 1e-5 -- -x.json"_w) == expected);
+  CHECK(output("./-x.json --"_w) == expected);
   const std::string members = "{\"a\": [1, 3], \"\\u00e9\": [1, 3]}";
   CHECK(output({"-:a"}, members) == expected);
   CHECK(output({"/dev/stdin:\u00e9"}, members) == expected);
   // A name in brackets is no list.
-  write_file(directory / "a", "[8, 9]");
+  directory.write("a", "[8, 9]");
   for (const std::string name : {"[a]", "[a,b]", "[]", "{}", "[a,b].npy"}) {
     CAPTURE(name);
-    write_file(directory / name, "[1, 3]");
+    directory.write(name, "[1, 3]");
     CHECK(output({name}) == expected);
     CHECK(output({"apply", name}) == expected);
     CHECK(output({"compare", name, name}).starts_with(name + " and " + name + " agree"));
@@ -65,20 +60,19 @@ TEST_CASE("an input is named in every way the shell allows") {
 
 TEST_CASE("the formula's options give what the formula says") {
   check({
-      {"[1,3]", {"--eps", "0"}, "[-1.0,1.0]"},
-      {"[1,3]", {"--eps", "3"}, "[-0.5,0.5]"},
-      {"[1,3]", {"--eps", "3", "--eps-on", "variance"}, "[-0.5,0.5]"},
-      {"[1,3]", {"--eps", "3", "--eps-on", "std"}, "[-0.25,0.25]"},
-      {"[1,3,5]", {"--eps", "0", "--unbiased"}, "[-1.0,0.0,1.0]"},
-      {"[1,3,5]", {"--eps", "0", "--ddof", "1"}, "[-1.0,0.0,1.0]"},
-      {"[0,2,2,4]", {"--eps", "0", "--ddof", "2"}, "[-1.0,0.0,0.0,1.0]"},
-      {"[1,7]", {"--eps", "0", "--rms"}, "[0.2,1.4]"},
-      {"[1,7]", {"--eps", "11", "--rms", "--weight", "12"}, "[2.0,14.0]"},
-      {"[5,5]", {"--bias", "7"}, "[7.0,7.0]"},
-      {"[5,5]", {"--eps", "0"}, "[NaN,NaN]"},
+      {"[1,3]", "--eps 0"_w, "[-1.0,1.0]"},
+      {"[1,3]", "--eps 3"_w, "[-0.5,0.5]"},
+      {"[1,3]", "--eps 3 --eps-on variance"_w, "[-0.5,0.5]"},
+      {"[1,3]", "--eps 3 --eps-on std"_w, "[-0.25,0.25]"},
+      {"[1,3,5]", "--eps 0 --unbiased"_w, "[-1.0,0.0,1.0]"},
+      {"[1,3,5]", "--eps 0 --ddof 1"_w, "[-1.0,0.0,1.0]"},
+      {"[0,2,2,4]", "--eps 0 --ddof 2"_w, "[-1.0,0.0,0.0,1.0]"},
+      {"[1,7]", "--eps 0 --rms"_w, "[0.2,1.4]"},
+      {"[1,7]", "--eps 11 --rms --weight 12"_w, "[2.0,14.0]"},
+      {"[5,5]", "--bias 7"_w, "[7.0,7.0]"},
+      {"[5,5]", "--eps 0"_w, "[NaN,NaN]"},
       {"5", {}, "0.0"},
-      {"[[1,3],[1,NaN],[Infinity,3],[7,9]]",
-       {"--eps", "0"},
+      {"[[1,3],[1,NaN],[Infinity,3],[7,9]]", "--eps 0"_w,
        "[[-1.0,1.0],[NaN,NaN],[NaN,NaN],[-1.0,1.0]]"},
   });
   const Nested by_default = parse_nested(output_of({}, pipe_of("[1,3]")));
@@ -97,31 +91,26 @@ TEST_CASE("NaN stays in its row under --rms, too, and fills it") {
 TEST_CASE("the normalized axes may be named in three ways") {
   const std::string rows = "[[0.0,0.0],[0.0,0.0]]";
   const std::string whole = "[[-1.0,-1.0],[1.0,1.0]]";
-  for (const std::vector<std::string>& options :
-       std::vector<std::vector<std::string>>{{"--axis", "0"},
-                                             {"--axis", "-2"},
-                                             {"--axis=-2"},
-                                             {"--axes", "0,1"},
-                                             {"--axes", "-1,0"},
-                                             {"--normalized-shape", "2,2"}}) {
-    std::vector<std::string> with_eps = options;
-    with_eps.insert(with_eps.end(), {"--eps", "0"});
-    check({{kSquare, with_eps, whole}});
-  }
+  check({{kSquare, "--axis 0 --eps 0"_w, whole},
+         {kSquare, "--axis -2 --eps 0"_w, whole},
+         {kSquare, "--axis=-2 --eps 0"_w, whole},
+         {kSquare, "--axes 0,1 --eps 0"_w, whole},
+         {kSquare, "--axes -1,0 --eps 0"_w, whole},
+         {kSquare, "--normalized-shape 2,2 --eps 0"_w, whole}});
   check({{kSquare, {}, rows},
-         {kSquare, {"--axis", "-1"}, rows},
-         {kSquare, {"--axes", "1"}, rows},
-         {kSquare, {"--normalized-shape", "2"}, rows}});
+         {kSquare, "--axis -1"_w, rows},
+         {kSquare, "--axes 1"_w, rows},
+         {kSquare, "--normalized-shape 2"_w, rows}});
 }
 
 TEST_CASE("weight and bias come from files, members, literals and numbers") {
-  const TempDir at;
-  write_file(at / "w.npy", npy("<f4", {2}, bytes_of<float>({2, 3})));
-  write_file(at / "i.npy", npy(">i2", {2}, std::string("\0\2\0\3", 4)));
-  write_file(at / "w.json", "[2, 3]");
-  write_file(at / "m.json", R"({"w": [2, 3], "one": 1, "d": {"shape": [2], "data": [2, 3]}})");
-  write_file(at / "m.json:w", "[20, 30]");
-  write_file(at / "7", "[5, 5]");
+  const Workplace at;
+  at.write("w.npy", npy_of<float>({2}, {2, 3}));
+  at.write("i.npy", npy(">i2", {2}, std::string("\0\2\0\3", 4)));
+  at.write("w.json", "[2, 3]");
+  at.write("m.json", R"({"w": [2, 3], "one": 1, "d": {"shape": [2], "data": [2, 3]}})");
+  at.write("m.json:w", "[20, 30]");
+  at.write("7", "[5, 5]");
   const std::string weighted = "[-2.0,3.0]";
   for (const std::string weight :
        {"w.npy", "i.npy", "w.json", "m.json:d", "[2, 3]", R"({"shape": [2], "data": [2, 3]})"}) {
@@ -129,24 +118,23 @@ TEST_CASE("weight and bias come from files, members, literals and numbers") {
   }
   check(
       {
-          {"[1,3]", {"--eps", "0", "--gamma", "[2,3]"}, weighted},
-          {"[1,3]", {"--eps", "0", "--scale", "[2,3]"}, weighted},
-          {"[1,3]", {"--eps", "0", "--weight", "m.json:w"}, "[-20.0,30.0]"},  // is a file
-          {"[1,3]", {"--eps", "0", "--weight", "7"}, "[-5.0,5.0]"},           // and so is this
-          {"[1,3]", {"--eps", "0", "--weight", "-2"}, "[2.0,-2.0]"},
-          {"[1,3]", {"--eps", "0", "--weight", "5e-1"}, "[-0.5,0.5]"},
-          {"[1,3]", {"--eps", "0", "--weight", "m.json:one"}, "[-1.0,1.0]"},
-          {"[1,3]", {"--eps", "0", "--weight", "[2,3]", "--bias", "[10,20]"}, "[8.0,23.0]"},
-          {"[1,3]", {"--eps", "0", "--bias", "-1"}, "[-2.0,0.0]"},
-          {"[1,3]", {"--eps", "0", "--beta", "w.npy"}, "[1.0,4.0]"},
-          {"[1,3]", {"--eps", "0", "--shift", "w.json"}, "[1.0,4.0]"},
-          {"[1,3]", {"--eps", "0", "--weight", "[1,2]", "--zero-centered-weight"}, weighted},
-          {"[1,3]", {"--eps", "0", "--weight", "0", "--zero-centered-weight"}, "[-1.0,1.0]"},
-          {"[2,3]", {"m.json:w", "--eps", "0"}, "[-1.0,1.0]"},
-          {"[2,3]", {"m.json:d", "--eps", "0", "--weight", "-"}, weighted},
-          {"2", {"w.json", "--eps", "0", "--bias", "-"}, "[1.0,3.0]"},
-          {kSquare,
-           {"--eps", "0", "--axis", "0", "--weight", "[[1,2],[3,4]]", "--bias", "[[0,0],[0,1]]"},
+          {"[1,3]", "--eps 0 --gamma [2,3]"_w, weighted},
+          {"[1,3]", "--eps 0 --scale [2,3]"_w, weighted},
+          {"[1,3]", "--eps 0 --weight m.json:w"_w, "[-20.0,30.0]"},  // is a file
+          {"[1,3]", "--eps 0 --weight 7"_w, "[-5.0,5.0]"},           // and so is this
+          {"[1,3]", "--eps 0 --weight -2"_w, "[2.0,-2.0]"},
+          {"[1,3]", "--eps 0 --weight 5e-1"_w, "[-0.5,0.5]"},
+          {"[1,3]", "--eps 0 --weight m.json:one"_w, "[-1.0,1.0]"},
+          {"[1,3]", "--eps 0 --weight [2,3] --bias [10,20]"_w, "[8.0,23.0]"},
+          {"[1,3]", "--eps 0 --bias -1"_w, "[-2.0,0.0]"},
+          {"[1,3]", "--eps 0 --beta w.npy"_w, "[1.0,4.0]"},
+          {"[1,3]", "--eps 0 --shift w.json"_w, "[1.0,4.0]"},
+          {"[1,3]", "--eps 0 --weight [1,2] --zero-centered-weight"_w, weighted},
+          {"[1,3]", "--eps 0 --weight 0 --zero-centered-weight"_w, "[-1.0,1.0]"},
+          {"[2,3]", "m.json:w --eps 0"_w, "[-1.0,1.0]"},
+          {"[2,3]", "m.json:d --eps 0 --weight -"_w, weighted},
+          {"2", "w.json --eps 0 --bias -"_w, "[1.0,3.0]"},
+          {kSquare, "--eps 0 --axis 0 --weight [[1,2],[3,4]] --bias [[0,0],[0,1]]"_w,
            "[[-1.0,-2.0],[3.0,5.0]]"},
       },
       at.path().string());
@@ -158,10 +146,6 @@ TEST_CASE("every dtype is read, and written as the one that is asked for") {
     std::string descr;
     std::string zero_one;
   };
-  const std::string le2("\0\0\1\0", 4);
-  const std::string be2("\0\0\0\1", 4);
-  const std::string pad2(2, '\0');
-  const std::string pad6(6, '\0');
   const std::vector<Type> types{
       {"float16", "<f2", bytes_of<std::uint16_t>({0, 0x3c00})},
       {"float16", ">f2", std::string("\0\0\x3c\0", 4)},
@@ -180,8 +164,8 @@ TEST_CASE("every dtype is read, and written as the one that is asked for") {
       {"", ">u8", std::string(15, '\0') + '\1'},
   };
   const std::string f2 = npy("<f2", {1, 2}, bytes_of<std::uint16_t>({0xbc00, 0x3c00}));
-  const std::string f4 = npy("<f4", {1, 2}, bytes_of<float>({-1, 1}));
-  const std::string f8 = npy("<f8", {1, 2}, bytes_of<double>({-1, 1}));
+  const std::string f4 = npy_of<float>({1, 2}, {-1, 1});
+  const std::string f8 = npy_of<double>({1, 2}, {-1, 1});
   for (const Type& type : types) {
     CAPTURE(type.descr);
     const Stream in = pipe_of(npy(type.descr, {1, 2}, type.zero_one));
@@ -191,8 +175,8 @@ TEST_CASE("every dtype is read, and written as the one that is asked for") {
     CHECK(difference(written("float16"), f2) == "");
     CHECK(difference(written("float32"), f4) == "");
     CHECK(difference(written("float64"), f8) == "");
-    const std::string& own = type.name == "float16" ? f2 : type.name == "float32" ? f4 : f8;
-    CHECK(difference(output_of({"--eps", "0"}, in), own) == "");
+    const std::string& as_it_is = type.name == "float16" ? f2 : type.name == "float32" ? f4 : f8;
+    CHECK(difference(output_of("--eps 0"_w, in), as_it_is) == "");
   }
 }
 
@@ -212,61 +196,54 @@ TEST_CASE("JSON holds the shortest decimals that read back as the same value") {
 
 TEST_CASE("NaN in JSON is a token of Python's, or null") {
   const std::string in = "[[1,NaN],[1,3]]";
-  check({{in, {"--eps", "0"}, "[[NaN,NaN],[-1.0,1.0]]"},
-         {in, {"--eps", "0", "--nan", "python"}, "[[NaN,NaN],[-1.0,1.0]]"},
-         {in, {"--eps", "0", "--nan", "null"}, "[[null,null],[-1.0,1.0]]"},
-         {"[[1,null],[1,3]]", {"--eps", "0"}, "[[NaN,NaN],[-1.0,1.0]]"}});
+  check({{in, "--eps 0"_w, "[[NaN,NaN],[-1.0,1.0]]"},
+         {in, "--eps 0 --nan python"_w, "[[NaN,NaN],[-1.0,1.0]]"},
+         {in, "--eps 0 --nan null"_w, "[[null,null],[-1.0,1.0]]"},
+         {"[[1,null],[1,3]]", "--eps 0"_w, "[[NaN,NaN],[-1.0,1.0]]"}});
 }
 
 TEST_CASE("mean and rstd are saved with the normalized axes as 1, or without them") {
-  const TempDir at;
-  const std::string x = npy("<f4", {2, 1, 2}, bytes_of<float>({1, 3, 10, 30}));
+  const Workplace at;
+  const std::string x = npy_of<float>({2, 1, 2}, {1, 3, 10, 30});
   struct Saved {
-    std::vector<std::string> options;
+    Words options;
     std::string mean;
     std::string rstd;
   };
   const std::vector<Saved> cases{
-      {{"--eps", "0"}, "[[[2.0]],[[20.0]]]", "[[[1.0]],[[0.1]]]"},
-      {{"--eps", "0", "--no-keepdim"}, "[[2.0],[20.0]]", "[[1.0],[0.1]]"},
-      {{"--eps", "0", "--axes", "1,2"}, "[[[2.0]],[[20.0]]]", "[[[1.0]],[[0.1]]]"},
-      {{"--eps", "0", "--axes", "1,2", "--no-keepdim"}, "[2.0,20.0]", "[1.0,0.1]"},
-      {{"--eps", "3", "--eps-on", "std"},
-       "[[[2.0]],[[20.0]]]",
-       "[[[0.25]],[[0.07692307692307693]]]"},
-      {{"--eps", "12.5", "--axis", "0"}, "[[[11.0]]]", "[[[0.08333333333333333]]]"},
-      {{"--eps", "12.5", "--axis", "0", "--no-keepdim"}, "11.0", "0.08333333333333333"},
+      {"--eps 0"_w, "[[[2.0]],[[20.0]]]", "[[[1.0]],[[0.1]]]"},
+      {"--eps 0 --no-keepdim"_w, "[[2.0],[20.0]]", "[[1.0],[0.1]]"},
+      {"--eps 0 --axes 1,2"_w, "[[[2.0]],[[20.0]]]", "[[[1.0]],[[0.1]]]"},
+      {"--eps 0 --axes 1,2 --no-keepdim"_w, "[2.0,20.0]", "[1.0,0.1]"},
+      {"--eps 3 --eps-on std"_w, "[[[2.0]],[[20.0]]]", "[[[0.25]],[[0.07692307692307693]]]"},
+      {"--eps 12.5 --axis 0"_w, "[[[11.0]]]", "[[[0.08333333333333333]]]"},
+      {"--eps 12.5 --axis 0 --no-keepdim"_w, "11.0", "0.08333333333333333"},
   };
   for (const Saved& saved : cases) {
     CAPTURE(saved.options);
-    Command command{.arguments = {"--save-mean", at / "m.json", "--save-rstd", at / "r.json", "-o",
-                                  at / "y.npy"},
-                    .in = pipe_of(x)};
-    command.arguments.insert(command.arguments.end(), saved.options.begin(), saved.options.end());
-    CHECK(output_of(command) == "");
-    CHECK(read_file(at / "m.json") == saved.mean + "\n");
-    CHECK(read_file(at / "r.json") == saved.rstd + "\n");
+    CHECK(at.output("--save-mean m.json --save-rstd r.json -o y.npy"_w + saved.options,
+                    pipe_of(x)) == "");
+    CHECK(at.read("m.json") == saved.mean + "\n");
+    CHECK(at.read("r.json") == saved.rstd + "\n");
   }
-  output_of({"--eps", "0", "--save-mean", at / "m.npy", "--save-rstd", at / "r.npy"}, pipe_of(x));
-  CHECK(difference(read_file(at / "m.npy"), npy("<f8", {2, 1, 1}, bytes_of<double>({2, 20}))) ==
-        "");
-  CHECK(difference(read_file(at / "r.npy"), npy("<f8", {2, 1, 1}, bytes_of<double>({1, 0.1}))) ==
-        "");
+  at.output("--eps 0 --save-mean m.npy --save-rstd r.npy"_w, pipe_of(x));
+  CHECK(difference(at.read("m.npy"), npy_of<double>({2, 1, 1}, {2, 20})) == "");
+  CHECK(difference(at.read("r.npy"), npy_of<double>({2, 1, 1}, {1, 0.1})) == "");
 }
 
 TEST_CASE("the format follows the content, the extension of -o, and what is asked for") {
-  const TempDir at;
-  const std::string as_npy = npy("<f8", {2}, bytes_of<double>({-1, 1}));
+  const Workplace at;
+  const std::string as_npy = npy_of<double>({2}, {-1, 1});
   const std::string as_json = "[-1.0,1.0]\n";
   const std::string as_text = "tensor([-1.,  1.], dtype=torch.float64)\n";
-  write_file(at / "x.npy", npy("<f8", {2}, bytes_of<double>({1, 3})));
-  write_file(at / "x.json", "[1,3]");
-  write_file(at / "is-npy.json", read_file(at / "x.npy"));
-  write_file(at / "is-json.npy", "\xef\xbb\xbf [1,3]");
+  at.write("x.npy", npy_of<double>({2}, {1, 3}));
+  at.write("x.json", "[1,3]");
+  at.write("is-npy.json", at.read("x.npy"));
+  at.write("is-json.npy", "\xef\xbb\xbf [1,3]");
   struct Written {
     std::string input;
     std::string output;
-    std::vector<std::string> options;
+    Words options;
     std::string expected;
   };
   const std::vector<Written> cases{
@@ -274,22 +251,19 @@ TEST_CASE("the format follows the content, the extension of -o, and what is aske
       {"x.json", "y", {}, as_json},
       {"is-npy.json", "y", {}, as_npy},
       {"is-json.npy", "y", {}, as_json},
-      {"is-npy.json", "y", {"--from", "npy"}, as_npy},
+      {"is-npy.json", "y", "--from npy"_w, as_npy},
       {"x.npy", "y.json", {}, as_json},
       {"x.json", "y.npy", {}, as_npy},
       {"x.json", "y.txt", {}, as_text},
-      {"x.npy", "y.json", {"--to", "npy"}, as_npy},
-      {"x.npy", "y.npy", {"--to", "text"}, as_text},
-      {"x.npy", "y", {"--to", "json"}, as_json},
+      {"x.npy", "y.json", "--to npy"_w, as_npy},
+      {"x.npy", "y.npy", "--to text"_w, as_text},
+      {"x.npy", "y", "--to json"_w, as_json},
   };
   for (const Written& written : cases) {
     CAPTURE(written.input, written.output, written.options);
-    Command command{.arguments = {written.input, "-o", written.output, "--eps", "0"},
-                    .directory = at.path().string()};
-    command.arguments.insert(command.arguments.end(), written.options.begin(),
-                             written.options.end());
-    CHECK(output_of(command) == "");
-    CHECK(difference(read_file(at / written.output), written.expected) == "");
+    CHECK(at.output(Words{written.input, "-o", written.output, "--eps", "0"} + written.options) ==
+          "");
+    CHECK(difference(at.read(written.output), written.expected) == "");
   }
 }
 
@@ -307,12 +281,12 @@ TEST_CASE("an .npy file is written as NumPy writes it") {
 TEST_CASE("an empty tensor keeps its shape") {
   const std::string x = npy("<f4", {2, 0, 4}, "");
   CHECK(difference(output_of({}, pipe_of(x)), x) == "");
-  const std::string json = output_of({"--to", "json"}, pipe_of(x));
+  const std::string json = output_of("--to json"_w, pipe_of(x));
   CHECK(json == R"({"shape":[2,0,4],"data":[],"dtype":"float32"})"
                 "\n");
-  CHECK(output_of({"--to", "json"}, pipe_of(json)) == json);
+  CHECK(output_of("--to json"_w, pipe_of(json)) == json);
   const std::string none = R"({"shape":[0],"data":[],"dtype":"float64"})";
-  check({{"[]", {}, none}, {"[]", {"--ddof", "1"}, none}});
+  check({{"[]", {}, none}, {"[]", "--ddof 1"_w, none}});
 }
 
 TEST_CASE("every kernel gives the same JSON for a simple tensor") {

@@ -1,12 +1,7 @@
-#include <filesystem>
 #include <regex>
-#include <string>
-#include <vector>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
+#include "support/commands.hpp"
 #include "support/markdown.hpp"
-#include "support/process.hpp"
 
 // README and docs/ say what the program does: every command of a ```console block is run, in order, and prints what
 // stands below it. ```sh blocks install and build; they are not run.
@@ -22,7 +17,7 @@ struct Example {
 
 std::vector<Example> examples(const std::string& markdown) {
   std::vector<Example> found;
-  for (const std::vector<std::string>& block : blocks(markdown, "console")) {
+  for (const Words& block : blocks(markdown, "console")) {
     CAPTURE(block);
     REQUIRE((!block.empty() && block.front().starts_with("$ ")));
     for (const std::string& line : block) {
@@ -47,7 +42,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 // folder laid out like the project's, with this build's program where README expects one. In place of /tmp/ stands
 // a folder in there, by a name of the same length, since tables fit a width.
 std::vector<Example> run_in_shell(const std::vector<Example>& wanted, std::vector<int>& statuses) {
-  const TempDir project;
+  const Workplace project;
   std::filesystem::create_directories(project / "build/release");
   std::filesystem::create_directory(project / "tmp");
   std::filesystem::create_symlink(LNORM_BINARY, project / "build/release/lnorm");
@@ -75,8 +70,8 @@ std::vector<Example> run_in_shell(const std::vector<Example>& wanted, std::vecto
 }
 
 // README first, then docs/.
-std::vector<std::string> documents() {
-  std::vector<std::string> found{"README.md"};
+Words documents() {
+  Words found{"README.md"};
   for (const std::string& name : list_directory(LNORM_SOURCE_DIR "/docs")) {
     if (name.ends_with(".md")) found.push_back("docs/" + name);
   }
@@ -124,7 +119,7 @@ TEST_CASE("README and docs show no command that is not run", "[cli]") {
       CHECK(!line.starts_with("    $ "));
       CHECK(!line.starts_with("    lnorm "));
     }
-    for (const std::vector<std::string>& block : blocks(text, "sh")) {
+    for (const Words& block : blocks(text, "sh")) {
       for (const std::string& line : block) {
         CAPTURE(line);
         CHECK(!line.starts_with("$ "));

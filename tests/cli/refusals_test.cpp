@@ -1,6 +1,4 @@
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // Every wrong use: exit status 2, nothing on standard output, one line that says who, where, what
 // was found and what was expected, and perhaps a hint.
@@ -8,7 +6,6 @@
 namespace {
 
 using namespace support;
-using Words = std::vector<std::string>;
 
 struct Refusal {
   Words arguments;
@@ -16,8 +13,8 @@ struct Refusal {
   std::string in = {};
 };
 
-struct Workplace {
-  Workplace() {
+struct RefusalFolder : Workplace {
+  RefusalFolder() {
     write("x.npy", npy("<f4", {2, 3, 4}, std::string(96, '\0')));
     write("w3.npy", npy("<f4", {3}, std::string(12, '\0')));
     write("short.npy", npy("<f4", {2, 3}, std::string(20, '\0')));
@@ -41,37 +38,30 @@ struct Workplace {
     write("many.json", "{\"shape\": [2, 3], \"data\": [1, 2, 3, 4, 5]}");
     write("int8.json", "{\"shape\": [2], \"data\": [1, 300], \"dtype\": \"int8\"}");
     write("a\nb.npy", "");
-    std::filesystem::create_directory(directory / "folder");
-  }
-  void write(const std::string& name, const std::string& bytes) const {
-    write_file(directory.path() / name, bytes);
+    std::filesystem::create_directory(*this / "folder");
   }
   void check(const std::vector<Refusal>& refusals) const {
-    const Words before = list_directory(directory.path());
+    const Words before = files();
     for (const Refusal& refusal : refusals) {
       CAPTURE(refusal.arguments);
-      const Outcome outcome = run({.arguments = refusal.arguments,
-                                   .in = pipe_of(refusal.in),
-                                   .directory = directory.path().string()});
-      CHECK(refusal_fault(outcome, refusal.expected) == "");
-      CHECK(list_directory(directory.path()) == before);
+      CHECK(fault(refusal.arguments, refusal.expected, pipe_of(refusal.in)) == "");
+      CHECK(files() == before);
     }
   }
-  TempDir directory;
 };
 
 }  // namespace
 
 TEST_CASE("an input that cannot be read is named with the reason") {
-  Workplace().check({
+  RefusalFolder().check({
       {{"no.npy"}, {"no.npy: No such file"}},
       {{"no.json:w"}, {"no.json:w: No such file"}},
       {{""}, {"''"}},
       {{"folder"}, {"folder: found 0 tensors, nothing, expected one"}},
-      {{"folder", "--from", "npy"}, {"folder: is a directory"}},
+      {"folder --from npy"_w, {"folder: is a directory"}},
       {{"empty.npy"}, {"empty.npy: is empty"}},
       {{"a\nb.npy"}, {"a\\nb.npy: is empty"}},
-      {{"blank.json", "--from", "json"}, {"blank.json:2:1: "}},
+      {"blank.json --from json"_w, {"blank.json:2:1: "}},
       {{}, {"standard input: is empty"}},
       {{"-"}, {"standard input: is empty"}},
       {{"magic.npy"}, {"magic.npy", "not an .npy file"}},
@@ -80,22 +70,21 @@ TEST_CASE("an input that cannot be read is named with the reason") {
       {{"long.npy"}, {"long.npy", "(2, 3)", "float32", "24 bytes", "found 25 (a transfer"}},
       {{}, {"standard input", "24 bytes", "found 3"}, npy("<f4", {2, 3}, "abc")},
       {{"v2.npy"}, {"v2.npy", "'<V2'", "bfloat16", "hint: --as bfloat16"}},
-      {{"x.npy", "--as", "bfloat16"}, {"x.npy", "float32", "--as bfloat16"}},
-      {{"x.npy", "--as", "float16"}, {"--as float16", "without --from raw", "bfloat16"}},
-      {{"stats", "x.json", "--as", "bfloat16"}, {"x.json", "float64", "--as bfloat16"}},
-      {{"softmax", "x.npy", "--as", "bfloat16"}, {"x.npy", "float32", "--as bfloat16"}},
-      {{"show", "x.npy", "--as", "bfloat16"}, {"x.npy", "float32", "--as bfloat16"}},
-      {{"x.npy", "--axis", "0", "--weight", "v2.npy"}, {"v2.npy", "hint: --as bfloat16"}},
-      {{"compare", "v2.npy", "x.json"}, {"v2.npy", "hint: --as bfloat16"}},
+      {"x.npy --as bfloat16"_w, {"x.npy", "float32", "--as bfloat16"}},
+      {"x.npy --as float16"_w, {"--as float16", "without --from raw", "bfloat16"}},
+      {"stats x.json --as bfloat16"_w, {"x.json", "float64", "--as bfloat16"}},
+      {"softmax x.npy --as bfloat16"_w, {"x.npy", "float32", "--as bfloat16"}},
+      {"x.npy --axis 0 --weight v2.npy"_w, {"v2.npy", "hint: --as bfloat16"}},
+      {"compare v2.npy x.json"_w, {"v2.npy", "hint: --as bfloat16"}},
       {{"object.npy"}, {"object.npy", "object", "pickle"}},
       {{"x.npy:w"}, {"x.npy", "one tensor", "w"}},
-      {{"x.json", "--from", "npy"}, {"x.json", "not an .npy file"}},
-      {{"x.npy", "--from", "json"}, {"x.npy:1:"}},
+      {"x.json --from npy"_w, {"x.json", "not an .npy file"}},
+      {"x.npy --from json"_w, {"x.npy:1:"}},
   });
 }
 
 TEST_CASE("an error in JSON has line, column and index path") {
-  Workplace().check({
+  RefusalFolder().check({
       {{"ragged.json"}, {"ragged.json:3:2: row 2 has 4 elements, expected 3"}},
       {{"deep.json"}, {"deep.json:2:1: row [1][1] has 1 element, expected 2"}},
       {{"kind.json"}, {"kind.json:2:5: [1][1] is '\xc3\xa9', expected a number"}},
@@ -115,131 +104,125 @@ TEST_CASE("an error in JSON has line, column and index path") {
 }
 
 TEST_CASE("a weight or bias that does not fit is named with both shapes") {
-  Workplace().check({
-      {{"x.npy", "--weight", "w3.npy"}, {"w3.npy", "weight", "(3)", "(4)"}},
-      {{"x.npy", "--bias", "w3.npy"}, {"w3.npy", "bias", "(3)", "(4)"}},
-      {{"x.npy", "--gamma", "members.json:b"}, {"members.json:b", "weight", "(2)", "(4)"}},
-      {{"x.npy", "--axis", "1", "--weight", "[1,2,3,4]"}, {"--weight", "(4)", "(3, 4)"}},
-      {{"x.npy", "--axis", "1", "--shift", "[[1],[2],[3]]"}, {"--bias", "(3, 1)", "(3, 4)"}},
-      {{"x.npy", "--weight", "no.npy"}, {"no.npy: No such file"}},
+  RefusalFolder().check({
+      {"x.npy --weight w3.npy"_w, {"w3.npy", "weight", "(3)", "(4)"}},
+      {"x.npy --bias w3.npy"_w, {"w3.npy", "bias", "(3)", "(4)"}},
+      {"x.npy --gamma members.json:b"_w, {"members.json:b", "weight", "(2)", "(4)"}},
+      {"x.npy --axis 1 --weight [1,2,3,4]"_w, {"--weight", "(4)", "(3, 4)"}},
+      {"x.npy --axis 1 --shift [[1],[2],[3]]"_w, {"--bias", "(3, 1)", "(3, 4)"}},
+      {"x.npy --weight no.npy"_w, {"no.npy: No such file"}},
       {{"x.npy", "--weight", ""}, {"''"}},
-      {{"x.npy", "--weight", "[1,2"}, {"--weight:1:"}},
-      {{"x.npy", "--weight", "[1,2,3,x]"}, {"--weight:1:8: [3] is 'x'"}},
-      {{"x.npy", "--bias", "1e400"}, {"--bias", "1e400"}},
-      {{"x.npy", "--weight", "short.npy"}, {"short.npy"}},
+      {"x.npy --weight [1,2"_w, {"--weight:1:"}},
+      {"x.npy --weight [1,2,3,x]"_w, {"--weight:1:8: [3] is 'x'"}},
+      {"x.npy --bias 1e400"_w, "--bias 1e400"_w},
+      {"x.npy --weight short.npy"_w, {"short.npy"}},
   });
 }
 
 TEST_CASE("axes that do not fit the tensor are named with its shape") {
-  Workplace().check({
-      {{"x.npy", "--axis", "3"}, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
-      {{"x.npy", "--axis", "-4"}, {"x.npy: (2, 3, 4)", "axis -4", "-3 to 2"}},
-      {{"x.npy", "--axes", "2,3"}, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
-      {{"x.npy", "--axes", "-1,2"}, {"x.npy: (2, 3, 4)", "axis 2 twice"}},
-      {{"x.npy", "--axes", ""}, {"--axes", "''"}},
-      {{"x.npy", "--axes", "1,"}, {"--axes", "''"}},
-      {{"x.npy", "--normalized-shape", "5"}, {"x.npy", "(5)", "(2, 3, 4)"}},
-      {{"x.npy", "--normalized-shape", "3"},
-       {"(3)", "(2, 3, 4)", "hint: (3) is axis 1", "--axes 1?"}},
-      {{"x.npy", "--normalized-shape", "2,3"},
+  RefusalFolder().check({
+      {"x.npy --axis 3"_w, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
+      {"x.npy --axis -4"_w, {"x.npy: (2, 3, 4)", "axis -4", "-3 to 2"}},
+      {"x.npy --axes 2,3"_w, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
+      {"x.npy --axes -1,2"_w, {"x.npy: (2, 3, 4)", "axis 2 twice"}},
+      {{"x.npy", "--axes", ""}, "--axes ''"_w},
+      {"x.npy --axes 1,"_w, "--axes ''"_w},
+      {"x.npy --normalized-shape 5"_w, {"x.npy", "(5)", "(2, 3, 4)"}},
+      {"x.npy --normalized-shape 3"_w, {"(3)", "(2, 3, 4)", "hint: (3) is axis 1", "--axes 1?"}},
+      {"x.npy --normalized-shape 2,3"_w,
        {"(2, 3)", "(2, 3, 4)", "hint: (2, 3) are axes 0,1", "--axes 0,1?"}},
-      {{"x.npy", "--normalized-shape", "1,2,3,4"}, {"(1, 2, 3, 4)", "(2, 3, 4)"}},
-      {{"x.npy", "--axis", "0", "--axes", "0,1,2"}, {"--axis", "--axes", "one of"}},
-      {{"x.npy", "--axis", "-1", "--normalized-shape", "4"}, {"--axis", "--normalized-shape"}},
-      {{"x.npy", "--axes", "-1", "--normalized-shape", "4"}, {"--axes", "--normalized-shape"}},
+      {"x.npy --normalized-shape 1,2,3,4"_w, {"(1, 2, 3, 4)", "(2, 3, 4)"}},
+      {"x.npy --axis 0 --axes 0,1,2"_w, {"--axis", "--axes", "one of"}},
+      {"x.npy --axis -1 --normalized-shape 4"_w, "--axis --normalized-shape"_w},
+      {"x.npy --axes -1 --normalized-shape 4"_w, "--axes --normalized-shape"_w},
   });
 }
 
 TEST_CASE("a number out of range is named with its range") {
-  Workplace().check({
-      {{"x.npy", "--eps", "-1"}, {"--eps: -1", "0 or more"}},
-      {{"x.npy", "--eps=-1e-300"}, {"--eps: -1e-300", "0 or more"}},
-      {{"x.npy", "--eps", "nan"}, {"--eps", "'nan' is not a finite number", "finite"}},
-      {{"x.npy", "--eps", "inf"}, {"--eps", "'inf' is not a finite number", "finite"}},
-      {{"x.npy", "--eps", "1e999"}, {"eps", "1e999"}},
-      {{"x.npy", "--eps", "1e-5x"}, {"--eps", "'1e-5x'", "number"}},
-      {{"x.npy", "--ddof", "4"}, {"x.npy", "ddof is 4", "4 elements"}},
-      {{"x.npy", "--ddof", "-1"}, {"--ddof: '-1'", "an integer from 0"}},
-      {{"x.npy", "--ddof", "0.5"}, {"--ddof", "'0.5'", "integer"}},
+  RefusalFolder().check({
+      {"x.npy --eps=-1e-300"_w, {"--eps: -1e-300", "0 or more"}},
+      {"x.npy --eps nan"_w, {"--eps", "'nan' is not a finite number", "finite"}},
+      {"x.npy --eps inf"_w, {"--eps", "'inf' is not a finite number", "finite"}},
+      {"x.npy --eps 1e999"_w, {"eps", "1e999"}},
+      {"x.npy --eps 1e-5x"_w, "--eps '1e-5x' number"_w},
+      {"x.npy --ddof 4"_w, {"x.npy", "ddof is 4", "4 elements"}},
+      {"x.npy --ddof 0.5"_w, "--ddof '0.5' integer"_w},
       {{"--unbiased"}, {"standard input", "ddof is 1", "1 element"}, "[[1],[2]]"},
-      {{"x.npy", "--axis", "9223372036854775808"}, {"--axis", "9223372036854775808"}},
-      {{"x.npy", "--precision", "-1"}, {"--precision", "-1"}},
+      {"x.npy --axis 9223372036854775808"_w, "--axis 9223372036854775808"_w},
+      {"x.npy --precision -1"_w, "--precision -1"_w},
   });
 }
 
 TEST_CASE("a wrong word on the command line is named with the right ones") {
-  Workplace().check({
-      {{"x.npy", "--to", "pt"}, {"--to", "'pt'", "npy", "npz", "json", "text"}},
-      {{"x.npy", "--from", "csv"}, {"--from", "'csv'", "npy", "json"}},
-      {{"x.npy", "--dtype", "int8"}, {"--dtype", "'int8'", "float16", "float32", "float64"}},
-      {{"x.npy", "--eps-on", "var"}, {"--eps-on", "'var'", "variance", "std"}},
-      {{"x.npy", "--kernel", "fast"}, {"'fast'", "reference"}},
-      {{"x.npy", "--nan", "none"}, {"--nan", "'none'", "null"}},
-      {{"x.npy", "--esp", "1"}, {"--esp", "hint: did you mean --eps?"}},
-      {{"x.npy", "--blue", "1"}, {"--blue", "hint: lnorm apply --help"}},
-      {{"x.npy", "--eps"}, {"--eps", "hint: ", "--help"}},
-      {{"x.npy", "--eps", "1", "--eps", "2"}, {"--eps is given twice, expected once"}},
-      {{"x.npy", "--unbiased", "--ddof", "0"}, {"--unbiased", "--ddof"}},
+  RefusalFolder().check({
+      {"x.npy --to pt"_w, "--to 'pt' npy npz json text"_w},
+      {"x.npy --from csv"_w, "--from 'csv' npy json"_w},
+      {"x.npy --dtype int8"_w, "--dtype 'int8' float16 float32 float64"_w},
+      {"x.npy --kernel fast"_w, {"'fast'", "reference"}},
+      {"x.npy --nan none"_w, "--nan 'none' null"_w},
+      {"x.npy --esp 1"_w, {"--esp", "hint: did you mean --eps?"}},
+      {"x.npy --blue 1"_w, {"--blue", "hint: lnorm apply --help"}},
+      {"x.npy --unbiased --ddof 0"_w, "--unbiased --ddof"_w},
   });
 }
 
 TEST_CASE("one stream cannot serve twice") {
-  Workplace().check({
-      {{"-", "--weight", "-"}, {"standard input", "two"}, "[1]"},
-      {{"--bias", "-"}, {"standard input", "two"}, "[1]"},
-      {{"x.npy", "--weight", "-", "--bias", "-"}, {"standard input", "two"}, "[1]"},
-      {{"x.npy", "--weight=-:w", "--bias=-:b"}, {"standard input", "two"}, "{\"w\": 1, \"b\": 1}"},
-      {{"x.npy", "--save-mean", "-"}, {"standard output", "two"}},
-      {{"x.npy", "-o", "y.npy", "--save-mean", "y.npy"}, {"y.npy", "two"}},
-      {{"x.npy", "--save-mean", "m.npy", "--save-rstd", "m.npy"}, {"m.npy", "two"}},
-      {{"x.npy", "-o", "y.npy", "--save-mean", "./y.npy"}, {"y.npy", "two"}},
-      {{"x.npy", "--save-mean", "/dev/stdout"}, {"/dev/stdout", "two"}},
-      {{"x.npy", "--save-rstd", "/dev/fd/1"}, {"/dev/fd/1", "two"}},
-      {{"--rms", "x.npy", "--save-mean", "m.npy"}, {"--rms", "--save-mean"}},
+  RefusalFolder().check({
+      {"- --weight -"_w, {"standard input", "two"}, "[1]"},
+      {"--bias -"_w, {"standard input", "two"}, "[1]"},
+      {"x.npy --weight - --bias -"_w, {"standard input", "two"}, "[1]"},
+      {"x.npy --weight=-:w --bias=-:b"_w, {"standard input", "two"}, "{\"w\": 1, \"b\": 1}"},
+      {"x.npy --save-mean -"_w, {"standard output", "two"}},
+      {"x.npy -o y.npy --save-mean y.npy"_w, {"y.npy", "two"}},
+      {"x.npy --save-mean m.npy --save-rstd m.npy"_w, {"m.npy", "two"}},
+      {"x.npy -o y.npy --save-mean ./y.npy"_w, {"y.npy", "two"}},
+      {"x.npy --save-mean /dev/stdout"_w, {"/dev/stdout", "two"}},
+      {"x.npy --save-rstd /dev/fd/1"_w, {"/dev/fd/1", "two"}},
+      {"--rms x.npy --save-mean m.npy"_w, "--rms --save-mean"_w},
   });
 }
 
 TEST_CASE("an output that cannot be written is named with the reason") {
-  Workplace().check({
-      {{"x.npy", "-o", "folder"}, {"folder: is a directory"}},
-      {{"x.npy", "-o", "no/y.npy"}, {"no/y.npy: No such file"}},
+  RefusalFolder().check({
+      {"x.npy -o folder"_w, {"folder: is a directory"}},
+      {"x.npy -o no/y.npy"_w, {"no/y.npy: No such file"}},
       {{"x.npy", "-o", ""}, {"''"}},
       {{"x.npy", "-o", std::string(300, 'y')}, {"File name too long"}},
-      {{"x.npy", "-o", "y.pt"},
+      {"x.npy -o y.pt"_w,
        {"y.pt", "is not written", ".npy, .npz, .safetensors, .json, .jsonl, .ndjson or .txt"}},
-      {{"x.npy", "-o", "y.safetensors", "--name", "__metadata__"},
+      {"x.npy -o y.safetensors --name __metadata__"_w,
        {"y.safetensors", "'__metadata__'", "hint: --name"}},
       {{"x.npy", "--to", "safetensors", "--name", "\xff"}, {"'\\xff'", "UTF-8"}},
-      {{"x.npy", "--save-mean", "m.pt"}, {"m.pt", "is not written"}},
-      {{"x.npy", "-o", "x.npy/y.npy"}, {"x.npy/y.npy: Not a directory"}},
-      {{"x.npy", "-o", "y.npy", "--save-rstd", "no/r.npy"}, {"no/r.npy: No such file"}},
+      {"x.npy --save-mean m.pt"_w, {"m.pt", "is not written"}},
+      {"x.npy -o x.npy/y.npy"_w, {"x.npy/y.npy: Not a directory"}},
+      {"x.npy -o y.npy --save-rstd no/r.npy"_w, {"no/r.npy: No such file"}},
   });
 }
 
 TEST_CASE("reports that exclude each other are named") {
-  Workplace().check({
-      {{"stats", "x.npy", "--json", "--csv"}, {"both --json and --csv", "expected one"}},
-      {{"stats", "x.npy", "--csv", "--json"}, {"both --json and --csv", "expected one"}},
-      {{"stats", "x.npy", "--histogram", "--json"}, {"--histogram has no effect beside --json"}},
-      {{"stats", "x.npy", "--csv", "--histogram"}, {"--histogram", "--csv"}},
-      {{"stats", "x.npy", "--digits", "5", "--json"}, {"--digits", "--json"}},
-      {{"stats", "x.npy", "--digits", "0"}, {"--digits: '0' is not an integer from 1 to 17"}},
-      {{"stats", "x.npy", "--digits", "18"}, {"--digits: '18' is not an integer from 1 to 17"}},
+  RefusalFolder().check({
+      {"stats x.npy --json --csv"_w, {"both --json and --csv", "expected one"}},
+      {"stats x.npy --csv --json"_w, {"both --json and --csv", "expected one"}},
+      {"stats x.npy --histogram --json"_w, {"--histogram has no effect beside --json"}},
+      {"stats x.npy --csv --histogram"_w, "--histogram --csv"_w},
+      {"stats x.npy --digits 5 --json"_w, "--digits --json"_w},
+      {"stats x.npy --digits 0"_w, {"--digits: '0' is not an integer from 1 to 17"}},
+      {"stats x.npy --digits 18"_w, {"--digits: '18' is not an integer from 1 to 17"}},
   });
 }
 
 TEST_CASE("stats refuses what apply refuses") {
-  Workplace().check({
-      {{"stats", "no.npy"}, {"no.npy: No such file"}},
-      {{"stats", "short.npy"}, {"short.npy", "24 bytes", "found 20"}},
+  RefusalFolder().check({
+      {"stats no.npy"_w, {"no.npy: No such file"}},
+      {"stats short.npy"_w, {"short.npy", "24 bytes", "found 20"}},
       {{"stats"}, {"standard input: is empty"}},
-      {{"stats", "x.npy", "--ddof", "4"}, {"x.npy", "ddof is 4", "4 elements"}},
-      {{"stats", "--unbiased"}, {"standard input", "ddof is 1", "1 element"}, "5"},
-      {{"stats", "x.npy", "--axis", "3"}, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
-      {{"stats", "x.npy", "--axis", "0", "--axes", "0"}, {"--axis", "--axes", "one of"}},
-      {{"stats", "x.npy", "--eps", "-1"}, {"--eps: -1", "0 or more"}},
-      {{"stats", "x.npy", "--weight", "w3.npy"}, {"w3.npy", "weight", "(3)", "(4)"}},
-      {{"stats", "--bias", "-"}, {"standard input", "two"}, "[1]"},
+      {"stats x.npy --ddof 4"_w, {"x.npy", "ddof is 4", "4 elements"}},
+      {"stats --unbiased"_w, {"standard input", "ddof is 1", "1 element"}, "5"},
+      {"stats x.npy --axis 3"_w, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
+      {"stats x.npy --axis 0 --axes 0"_w, {"--axis", "--axes", "one of"}},
+      {"stats x.npy --eps -1"_w, {"--eps: -1", "0 or more"}},
+      {"stats x.npy --weight w3.npy"_w, {"w3.npy", "weight", "(3)", "(4)"}},
+      {"stats --bias -"_w, {"standard input", "two"}, "[1]"},
   });
 }
 
@@ -250,68 +233,64 @@ TEST_CASE("compare takes two tensors that can be read") {
     words.push_back("found " + count);
     return words;
   };
-  Workplace().check({
+  RefusalFolder().check({
       {{"compare"}, found("0")},
-      {{"compare", "x.npy"}, found("1")},
-      {{"compare", "-"}, found("1"), "[1]"},
-      {{"compare", "x.npy", "x.npy", "w3.npy"}, found("3")},
-      {{"compare", "x.npy", "-:w", "x.npy"}, found("3")},
-      {{"compare", "-", "-"}, {"standard input", "two inputs"}, "[1]"},
-      {{"compare", "-:a", "-:b"}, {"standard input", "two inputs"}, R"({"a": 1, "b": 1})"},
-      {{"compare", "-", "-:b"}, {"standard input", "two inputs"}, R"({"a": 1, "b": 1})"},
-      {{"compare", "x.npy", "no.npy"}, {"no.npy: No such file"}},
-      {{"compare", "no.npy", "x.npy"}, {"no.npy: No such file"}},
-      {{"compare", "x.json", "short.npy"}, {"short.npy", "24 bytes", "found 20"}},
-      {{"compare", "long.npy", "x.json"}, {"long.npy", "24 bytes", "found 25"}},
-      {{"compare", "x.npy", "x.npy", "--worst", "0", "--by", "abs"}, {"--by", "--worst 0"}},
-      {{"compare", "x.npy", "x.npy", "--worst", "1001"}, {"--worst: '1001'", "0 to 1000"}},
-      {{"compare", "x.npy", "x.npy", "--by", "ulps"}, {"--by", "'ulps'", "ulp|abs|rel"}},
-      {{"compare", "x.npy", "folder"}, {"folder: found 0 tensors"}},
-      {{"compare", "x.npy", "-"}, {"standard input: is empty"}},
-      {{"compare", "x.json", "-"}, {"standard input", "cut off"}, npy("<f4", {2, 3}, "abcd")},
-      {{"compare", "-", "x.json"}, {"standard input:1:"}, "[[1,2,3],[4,5,6]"},
-      {{"compare", "x.npy", "members.json:v"}, {"members.json", "'v'", "w, b, s"}},
-      {{"compare", "-q", "x.npy", "no.npy"}, {"no.npy: No such file"}},
-      {{"compare", "--json", "x.npy", "no.npy"}, {"no.npy: No such file"}},
+      {"compare x.npy"_w, found("1")},
+      {"compare -"_w, found("1"), "[1]"},
+      {"compare x.npy x.npy w3.npy"_w, found("3")},
+      {"compare x.npy -:w x.npy"_w, found("3")},
+      {"compare - -"_w, {"standard input", "two inputs"}, "[1]"},
+      {"compare -:a -:b"_w, {"standard input", "two inputs"}, R"({"a": 1, "b": 1})"},
+      {"compare - -:b"_w, {"standard input", "two inputs"}, R"({"a": 1, "b": 1})"},
+      {"compare x.npy no.npy"_w, {"no.npy: No such file"}},
+      {"compare no.npy x.npy"_w, {"no.npy: No such file"}},
+      {"compare x.json short.npy"_w, {"short.npy", "24 bytes", "found 20"}},
+      {"compare long.npy x.json"_w, {"long.npy", "24 bytes", "found 25"}},
+      {"compare x.npy x.npy --worst 0 --by abs"_w, {"--by", "--worst 0"}},
+      {"compare x.npy x.npy --worst 1001"_w, {"--worst: '1001'", "0 to 1000"}},
+      {"compare x.npy x.npy --by ulps"_w, "--by 'ulps' ulp|abs|rel"_w},
+      {"compare x.npy folder"_w, {"folder: found 0 tensors"}},
+      {"compare x.npy -"_w, {"standard input: is empty"}},
+      {"compare x.json -"_w, {"standard input", "cut off"}, npy("<f4", {2, 3}, "abcd")},
+      {"compare - x.json"_w, {"standard input:1:"}, "[[1,2,3],[4,5,6]"},
+      {"compare x.npy members.json:v"_w, {"members.json", "'v'", "w, b, s"}},
+      {"compare -q x.npy no.npy"_w, {"no.npy: No such file"}},
+      {"compare --json x.npy no.npy"_w, {"no.npy: No such file"}},
   });
 }
 
 TEST_CASE("a tolerance out of range is named with its range") {
-  const auto of = [](Words options) {
-    options.insert(options.begin(), {"compare", "x.npy", "x.npy"});
-    return options;
-  };
-  Workplace().check({
-      {of({"--rtol", "-1"}), {"--rtol", "-1", "negative", "0 or more"}},
+  const auto of = [](const Words& options) { return "compare x.npy x.npy"_w + options; };
+  RefusalFolder().check({
+      {of("--rtol -1"_w), {"--rtol", "-1", "negative", "0 or more"}},
       {of({"--rtol=-1e-300"}), {"--rtol", "-1e-300", "0 or more"}},
-      {of({"--rtol", "nan"}), {"--rtol", "'nan' is not a finite number"}},
-      {of({"--rtol", "1e999"}), {"--rtol", "'1e999'", "float64"}},
-      {of({"--atol", "-0.5"}), {"--atol", "-0.5", "0 or more"}},
-      {of({"--atol", "inf"}), {"--atol", "'inf' is not a finite number"}},
-      {of({"--atol", "1e-5x"}), {"--atol", "'1e-5x'", "number"}},
-      {of({"--max-ulp", "-1"}), {"--max-ulp", "-1", "negative", "0 or more"}},
-      {of({"--max-ulp", "half"}), {"--max-ulp", "'half'", "finite number"}},
-      {of({"--max-abs", "-1"}), {"--max-abs", "-1", "0 or more"}},
-      {of({"--max-mean-abs", "inf"}), {"--max-mean-abs", "'inf'", "finite number"}},
-      {of({"--max-rmse", "-1e-9"}), {"--max-rmse", "-1e-9", "0 or more"}},
-      {of({"--min-cosine", "1.01"}), {"--min-cosine", "1.01", "-1 to 1"}},
-      {of({"--min-sqnr", "40dB"}), {"--min-sqnr", "'40dB'", "finite number"}},
-      {of({"--max-mismatched", "1.5"}), {"--max-mismatched", "'1.5'", "integer from 0"}},
-      {of({"--max-mismatched", "-1"}), {"--max-mismatched", "'-1'", "integer from 0"}},
-      {of({"--max-mismatched", "-1%"}), {"--max-mismatched", "-1", "0 or more"}},
-      {of({"--max-mismatched", "101%"}), {"--max-mismatched", "101%", "0% to 100%"}},
-      {of({"--max-mismatched", "%"}), {"--max-mismatched", "''", "finite number"}},
-      {of({"--histogram", "--quiet"}), {"--histogram has no effect beside --quiet"}},
-      {of({"--histogram", "--json"}), {"--histogram has no effect beside --json"}},
-      {of({"--histogram", "--csv"}), {"--histogram has no effect beside --csv"}},
-      {of({"--max-diffs", "x"}), {"--max-diffs", "'x'", "integer from 0"}},
-      {of({"--max-diffs", "-1"}), {"--max-diffs", "'-1'", "integer from 0"}},
-      {of({"--max-diffs", "1000001"}), {"--max-diffs", "1000001", "0 to 1000000"}},
+      {of("--rtol nan"_w), {"--rtol", "'nan' is not a finite number"}},
+      {of("--rtol 1e999"_w), "--rtol '1e999' float64"_w},
+      {of("--atol -0.5"_w), {"--atol", "-0.5", "0 or more"}},
+      {of("--atol inf"_w), {"--atol", "'inf' is not a finite number"}},
+      {of("--atol 1e-5x"_w), "--atol '1e-5x' number"_w},
+      {of("--max-ulp -1"_w), {"--max-ulp", "-1", "negative", "0 or more"}},
+      {of("--max-ulp half"_w), {"--max-ulp", "'half'", "finite number"}},
+      {of("--max-abs -1"_w), {"--max-abs", "-1", "0 or more"}},
+      {of("--max-mean-abs inf"_w), {"--max-mean-abs", "'inf'", "finite number"}},
+      {of("--max-rmse -1e-9"_w), {"--max-rmse", "-1e-9", "0 or more"}},
+      {of("--min-cosine 1.01"_w), {"--min-cosine", "1.01", "-1 to 1"}},
+      {of("--min-sqnr 40dB"_w), {"--min-sqnr", "'40dB'", "finite number"}},
+      {of("--max-mismatched 1.5"_w), {"--max-mismatched", "'1.5'", "integer from 0"}},
+      {of("--max-mismatched -1"_w), {"--max-mismatched", "'-1'", "integer from 0"}},
+      {of("--max-mismatched -1%"_w), {"--max-mismatched", "-1", "0 or more"}},
+      {of("--max-mismatched 101%"_w), {"--max-mismatched", "101%", "0% to 100%"}},
+      {of("--max-mismatched %"_w), {"--max-mismatched", "''", "finite number"}},
+      {of("--histogram --quiet"_w), {"--histogram has no effect beside --quiet"}},
+      {of("--histogram --json"_w), {"--histogram has no effect beside --json"}},
+      {of("--histogram --csv"_w), {"--histogram has no effect beside --csv"}},
+      {of("--max-diffs x"_w), {"--max-diffs", "'x'", "integer from 0"}},
+      {of("--max-diffs 1000001"_w), {"--max-diffs", "1000001", "0 to 1000000"}},
       {of({"--json=false"}), {"--json takes no value", "hint: lnorm compare --help"}},
       {{"stat", "x.npy"}, {"a command nor a file 'stat'", "hint: did you mean lnorm stats?"}},
-      {{"stats", "x.npy", "--unbiased=2"}, {"--unbiased takes no value", "hint: lnorm stats"}},
+      {"stats x.npy --unbiased=2"_w, {"--unbiased takes no value", "hint: lnorm stats"}},
       {of({"--rtol"}), {"--rtol", "one value", "hint: lnorm compare --help"}},
-      {of({"--rtol", "1", "--rtol", "2"}), {"--rtol is given twice"}},
+      {of("--rtol 1 --rtol 2"_w), {"--rtol is given twice"}},
   });
 }
 
@@ -320,68 +299,66 @@ TEST_CASE("an option of another command is none, and the commands that have it a
                           const std::string& hint) {
     return Refusal{arguments, {"there is no option " + option, "hint: " + hint}};
   };
-  Workplace().check({
-      refusal({"apply", "x.npy", "--softmax"}, "--softmax",
-              "--softmax is an option of lnorm stats"),
-      refusal({"apply", "x.npy", "--color", "never"}, "--color",
-              "--color is an option of lnorm stats, compare, explain and show"),
-      refusal({"stats", "x.npy", "--to", "json"}, "--to", "here it is --json, or --csv"),
-      refusal({"stats", "-o", "y.npy", "x.npy"}, "-o",
-              "the result goes to standard output: > FILE"),
-      refusal({"stats", "x.npy", "--precision", "3"}, "--precision", "here it is --digits"),
-      refusal({"compare", "x.npy", "--eps", "x.npy"}, "--eps",
-              "--eps is an option of lnorm apply, stats, grad, explain and report"),
-      refusal({"compare", "--tol", "x.npy", "x.npy"}, "--tol", "here they are --rtol and --atol"),
-      refusal({"softmax", "x.npy", "--unbiased"}, "--unbiased",
-              "--unbiased is an option of lnorm apply, stats, grad, explain and report"),
-      refusal({"softmax", "--weight=1", "x.npy"}, "--weight=1",
-              "--weight is an option of lnorm apply, stats, grad, explain and report"),
-      refusal({"softmax", "x.npy", "--save-mean", "m.npy"}, "--save-mean",
+  RefusalFolder().check({
+      refusal("apply x.npy --softmax"_w, "--softmax", "--softmax is an option of lnorm stats"),
+      refusal("apply x.npy --color never"_w, "--color",
+              "--color is an option of lnorm stats, compare, check, explain and show"),
+      refusal("stats x.npy --to json"_w, "--to", "here it is --json, or --csv"),
+      refusal("stats -o y.npy x.npy"_w, "-o", "the result goes to standard output: > FILE"),
+      refusal("stats x.npy --precision 3"_w, "--precision", "here it is --digits"),
+      refusal("compare x.npy --eps x.npy"_w, "--eps",
+              "--eps is an option of lnorm apply, stats, check, grad, explain and report"),
+      refusal("compare --tol x.npy x.npy"_w, "--tol", "here they are --rtol and --atol"),
+      refusal("softmax x.npy --unbiased"_w, "--unbiased",
+              "--unbiased is an option of lnorm apply, stats, check, grad, explain and report"),
+      refusal("softmax --weight=1 x.npy"_w, "--weight=1",
+              "--weight is an option of lnorm apply, stats, check, grad, explain and report"),
+      refusal("softmax x.npy --save-mean m.npy"_w, "--save-mean",
               "--save-mean is an option of lnorm apply"),
-      refusal(
-          {"show", "x.npy", "--axis", "0"}, "--axis",
-          "--axis is an option of lnorm apply, stats, compare, softmax, grad, explain and report"),
-      refusal({"show", "-y", "x.npy"}, "-y", "lnorm show --help lists the options"),
+      refusal("show x.npy --axis 0"_w, "--axis",
+              "--axis is an option of lnorm apply, stats, compare, check, softmax, grad, explain "
+              "and report"),
+      refusal("show -y x.npy"_w, "-y", "lnorm show --help lists the options"),
   });
 }
 
 TEST_CASE("a wrong word for one of the other commands is named with the right ones") {
-  Workplace().check({
-      {{"stats", "x.npy", "--color", "yes"}, {"--color", "'yes'", "auto|always|never"}},
-      {{"show", "x.npy", "--color", ""}, {"--color", "''", "auto|always|never"}},
-      {{"softmax", "x.npy", "--progress", "on"}, {"--progress", "'on'", "auto|always|never"}},
-      {{"compare", "x.npy", "x.npy", "--progress", "1"}, {"--progress", "'1'", "auto"}},
-      {{"stats", "x.npy", "--from", "csv"}, {"--from", "'csv'", "npy", "json"}},
-      {{"show", "x.json", "--from", "npy"}, {"x.json", "not an .npy file"}},
-      {{"stats", "x.npy", "y.npy"}, {"no file 'y.npy', the 2nd INPUT"}},
-      {{"softmax", "x.npy", "y.npy"}, {"no file 'y.npy'", "hint: -o y.npy writes there"}},
-      {{"x.npy", "-", "x.npy", "-"}, {"standard input is named for two inputs"}},
+  RefusalFolder().check({
+      {"stats x.npy --color yes"_w, "--color 'yes' auto|always|never"_w},
+      {{"show", "x.npy", "--color", ""}, "--color '' auto|always|never"_w},
+      {"softmax x.npy --progress on"_w, "--progress 'on' auto|always|never"_w},
+      {"compare x.npy x.npy --progress 1"_w, "--progress '1' auto"_w},
+      {"stats x.npy --from csv"_w, "--from 'csv' npy json"_w},
+      {"show x.json --from npy"_w, {"x.json", "not an .npy file"}},
+      {"stats x.npy y.npy"_w, {"no file 'y.npy', the 2nd INPUT"}},
+      {"softmax x.npy y.npy"_w, {"no file 'y.npy'", "hint: -o y.npy writes there"}},
+      {"x.npy - x.npy -"_w, {"standard input is named for two inputs"}},
   });
 }
 
 TEST_CASE("show refuses what holds no tensor") {
-  Workplace().check({
-      {{"show", "no.npy"}, {"no.npy: No such file"}},
+  RefusalFolder().check({
+      {"show no.npy"_w, {"no.npy: No such file"}},
       {{"show", ""}, {"''"}},
       {{"show"}, {"standard input: is empty"}},
-      {{"show", "-"}, {"standard input: is empty"}},
-      {{"show", "empty.npy"}, {"empty.npy: is empty"}},
-      {{"show", "object.npy", "--header"}, {"object.npy", "pickle"}},
-      {{"show", "ragged.json", "--header"}, {"ragged.json:3:2: row 2 has 4 elements, expected 3"}},
-      {{"show", "x.npy", "--precision", "-1"}, {"--precision", "-1", "0 to 100"}},
-      {{"show", "x.npy", "--precision", "101"}, {"--precision", "101", "0 to 100"}},
-      {{"show", "x.npy", "--edgeitems", "x"}, {"--edgeitems", "'x'", "integer"}},
+      {"show -"_w, {"standard input: is empty"}},
+      {"show empty.npy"_w, {"empty.npy: is empty"}},
+      {"show object.npy --header"_w, {"object.npy", "pickle"}},
+      {"show ragged.json --header"_w, {"ragged.json:3:2: row 2 has 4 elements, expected 3"}},
+      {"show x.npy --precision -1"_w, {"--precision", "-1", "0 to 100"}},
+      {"show x.npy --precision 101"_w, {"--precision", "101", "0 to 100"}},
+      {"show x.npy --edgeitems x"_w, "--edgeitems 'x' integer"_w},
   });
 }
 
 TEST_CASE("softmax refuses axes and outputs that apply refuses") {
-  Workplace().check({
-      {{"softmax", "x.npy", "--axis", "3"}, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
-      {{"softmax", "x.npy", "--normalized-shape", "5"}, {"x.npy", "(5)", "(2, 3, 4)"}},
-      {{"softmax", "x.npy", "--axis", "0", "--axes", "0"}, {"--axis", "--axes", "one of"}},
-      {{"softmax", "x.npy", "--dtype", "int8"}, {"--dtype", "'int8'", "float32"}},
-      {{"softmax", "short.npy", "-o", "y.npy"}, {"short.npy", "24 bytes", "found 20"}},
-      {{"softmax", "x.npy", "-o", "folder"}, {"folder: is a directory"}},
-      {{"softmax", "x.npy", "-o", "y.pb"}, {"y.pb", "is not written"}},
+  RefusalFolder().check({
+      {"softmax x.npy --axis 3"_w, {"x.npy: (2, 3, 4)", "axis 3", "-3 to 2"}},
+      {"softmax x.npy --normalized-shape 5"_w, {"x.npy", "(5)", "(2, 3, 4)"}},
+      {"softmax x.npy --axis 0 --axes 0"_w, {"--axis", "--axes", "one of"}},
+      {"softmax x.npy --dtype int8"_w, "--dtype 'int8' float32"_w},
+      {"softmax short.npy -o y.npy"_w, {"short.npy", "24 bytes", "found 20"}},
+      {"softmax x.npy -o folder"_w, {"folder: is a directory"}},
+      {"softmax x.npy -o y.pb"_w, {"y.pb", "is not written"}},
   });
 }

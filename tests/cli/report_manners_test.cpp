@@ -1,12 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // What stats and compare say to people, a line each: a command, what it must print, its exit status.
 
@@ -14,7 +10,6 @@ namespace {
 
 using namespace support;
 using nlohmann::json;
-using Words = std::vector<std::string>;
 
 struct Line {
   Words arguments;  // run in data/
@@ -28,99 +23,89 @@ const std::string kOutlier = "[[1, 2, 3, 4], [2, 3, 2, 3], [1, 4, 1e30, 2]]";
 const std::string kOdd = "[[1, 2, 3, 4], [2, 3, 2, -1e30], [Infinity, NaN, -Infinity, Infinity]]";
 const std::string kTwo = R"({"a": [[0.5, 1e-9], [4, 5]], "b": [[0.5, 0], [4, 7]]})";
 
+// The two tensors differ, since eps is in two places.
+const Words kPlacesOfEps =
+    "compare seeds/eps_on_std/eps_on_std.npy seeds/eps_on_std/layer_norm.npy"_w;
+
 const std::vector<Line> kLines{
     // ---- stats: significant digits.
-    {{"stats", "seeds/lecture20/batch3.npy"}, {"0.0326", "1.27e-08"}, {"0.0000"}},
-    {{"stats", "reports/scales.json"}, {"2.33e+06", "1.56e-06", "6.67e-19", "-1e-09"}, {"0.0000"}},
-    {{"stats", "sample.npy", "--digits", "2"}, {" 0.57 ", " 0.072 "}, {"0.574"}},
-    {{"stats", "sample.npy", "--digits", "6"}, {" 0.574150 ", " 0.0716436 "}},
-    {{"stats", "-"}, {"1.5e-08"}, {}, 0, "[1.5e-8]"},
+    {"stats seeds/lecture20/batch3.npy"_w, {"0.0326", "1.27e-08"}, {"0.0000"}},
+    {"stats reports/scales.json"_w, "2.33e+06 1.56e-06 6.67e-19 -1e-09"_w, {"0.0000"}},
+    {"stats sample.npy --digits 2"_w, {" 0.57 ", " 0.072 "}, {"0.574"}},
+    {"stats sample.npy --digits 6"_w, {" 0.574150 ", " 0.0716436 "}},
+    {"stats -"_w, {"1.5e-08"}, {}, 0, "[1.5e-8]"},
 
     // ---- Rows: how they are numbered comes before the first number of one.
-    {{"stats", "seeds/lecture20/batch3.npy"},
+    {"stats seeds/lecture20/batch3.npy"_w,
      {"shape (3, 5), normalized over axis 1\n",
       "3 rows of 5 elements, numbered 0 to 2 along axis 0\n", "     0 "}},
-    {{"stats", "sample.npy"},
+    {"stats sample.npy"_w,
      {"shape (2, 3, 4), normalized over axis 2\n",
       "6 rows of 4 elements, numbered (0, 0) to (1, 2) along axes 0 and 1\n", "(0, 0) "}},
-    {{"stats", "sample.npy", "--axes", "1"},
+    {"stats sample.npy --axes 1"_w,
      {"8 rows of 3 elements, numbered (0, 0) to (1, 3) along axes 0 and 2\n"}},
-    {{"stats", "sample.npy", "--axis", "0"},
+    {"stats sample.npy --axis 0"_w,
      {"normalized over axes 0, 1 and 2\n", "1 row of 24 elements\n"},
      {"numbered"}},
-    {{"stats", "reports/non_finite.json"},
+    {"stats reports/non_finite.json"_w,
      {"numbered 0 to 3 along axis 0\n",
       "NaN or infinity in 2 of 4 rows (3 elements), first in row 1;"}},
 
     // ---- The histogram.
-    {{"stats", "corpus/good/medium_64x33_f4.npy", "--histogram"},
+    {"stats corpus/good/medium_64x33_f4.npy --histogram"_w,
      {"elements of the input: 2112 from -3.26 to 3.74, 236 in the highest bar\n", "236 ┤",
       "  0 ┼──┬──", "\n      -3  ", " 0 ", " 3\n"}},
-    {{"stats", "-", "--histogram"},
+    {"stats - --histogram"_w,
      {"elements of the input: 12 from 1.00 to 1e+30, 4 in the highest bar\n", "1 above 4.50 >\n",
       "elements of the output: 12"},
      {},
      0,
      kOutlier},
-    {{"stats", "-", "--histogram"},
+    {"stats - --histogram"_w,
      {"elements of the input: 8 (and 1 NaN) from -1e+30 to 4.00, 3 in the highest bar\n",
       "< 1 below 0.500, 1 at -inf  ", "  2 at inf >\n",
       "elements of the output: 8 (and 4 NaN) from "},
      {},
      0,
      kOdd},
-    {{"stats", "reports/nan_only.json", "--histogram"},
+    {"stats reports/nan_only.json --histogram"_w,
      {"elements of the input: 1 (and 2 NaN, 1 inf), all 1\n",
       "elements of the output: 0 (and 4 NaN)\n"}},
 
     // ---- compare: the worst elements.
-    {{"compare", "seeds/eps_on_std/eps_on_std.npy", "seeds/eps_on_std/layer_norm.npy"},
+    {kPlacesOfEps,
      {"differ (float32, shape (4, 20))\n", "worst elements by ulp:\n", "expected", "ulp",
       "row max\n", "(2, 3)", "0.02940332", "0.029401729", "854", "(2, 15)", "730",
       "row max: the greatest |expected| along axis 1\n"},
      {"first mismatches"},
      1},
-    {{"compare", "seeds/eps_on_std/eps_on_std.npy", "seeds/eps_on_std/layer_norm.npy", "--by",
-      "abs", "--worst", "2"},
+    {kPlacesOfEps + "--by abs --worst 2"_w,
      {"worst elements by abs:\n", "(2, 0)", "7.96e-05", "(2, 14)", "row max:"},
      {"(1, 6)"},
      1},
-    {{"compare", "seeds/eps_on_std/eps_on_std.npy", "seeds/eps_on_std/layer_norm.npy", "--by",
-      "rel", "--max-diffs", "2"},
+    {kPlacesOfEps + "--by rel --max-diffs 2"_w,
      {"worst elements by rel:\n", "(2, 3)", "5.41e-05", "first mismatches:\n",
       "  (0, 0): 0.9717706, expected 0.9717379\n", "  (0, 1): "},
      {"  (0, 2): "},
      1},
-    {{"compare", "seeds/eps_on_std/eps_on_std.npy", "seeds/eps_on_std/layer_norm.npy", "--worst",
-      "0"},
-     {"mismatched: 57 / 80"},
-     {"worst", "first mismatches"},
-     1},
-    {{"compare", "seeds/eps_on_std/eps_on_std.npy", "seeds/eps_on_std/layer_norm.npy", "--axes",
-      "1", "--worst", "2", "--by", "abs"},
+    {kPlacesOfEps + "--worst 0"_w, {"mismatched: 57 / 80"}, {"worst", "first mismatches"}, 1},
+    {kPlacesOfEps + "--axes 1 --worst 2 --by abs"_w,
      {"rows over axis 1: 4 / 4 differ, the first is (0)\n", "worst rows by abs:\n", "row", "at",
       "(2)  (2, 0)", "(0)  (0, 1)", "row max: the greatest |expected| along axis 1\n"},
      {"(1)"},
      1},
-    {{"compare", "seeds/eps_on_std/eps_on_std.npy", "seeds/eps_on_std/layer_norm.npy", "--axes",
-      "0"},
-     {"worst rows by ulp:\n", "(3)", "(2, 3)"},
-     {"row max"},
-     1},
-    {{"compare", "sample.npy", "sample.npy"}, {" agree"}, {"worst"}},
+    {kPlacesOfEps + "--axes 0"_w, {"worst rows by ulp:\n", "(3)", "(2, 3)"}, {"row max"}, 1},
+    {"compare sample.npy sample.npy"_w, {" agree"}, {"worst"}},
     // A zero that is not quite one: the row says how little that is.
-    {{"compare", "two.json:a", "two.json:b"},
+    {"compare two.json:a two.json:b"_w,
      {"worst elements by ulp:\n", "(0, 1)", "1e-09", "0.500\n", "(1, 1)", "7.00\n",
       "near zero ulp and rel say little: at (0, 1) the difference is 2e-09 of row max\n"},
      {},
      1},
-    {{"compare", "two.json:a", "two.json:b", "--by", "rel", "--worst", "1"},
-     {"inf", "0.500\n"},
-     {},
-     1},
-    {{"compare", "two.json:a", "two.json:b", "--by", "abs"}, {"row max: the"}, {"say little"}, 1},
+    {"compare two.json:a two.json:b --by rel --worst 1"_w, {"inf", "0.500\n"}, {}, 1},
+    {"compare two.json:a two.json:b --by abs"_w, {"row max: the"}, {"say little"}, 1},
     // What is not finite is worst of all.
-    {{"compare", "reports/non_finite.json", "reports/non_finite_ref.json"},
+    {"compare reports/non_finite.json reports/non_finite_ref.json"_w,
      {"worst elements by ulp:\n", "(0, 2)", "4", "nan", "-", "(1, 2)", "inf", "(2, 0)", "(3, 1)",
       "1065353216"},
      {},
@@ -128,38 +113,25 @@ const std::vector<Line> kLines{
 };
 
 // A folder with the files of data/ and one of the table's own.
-struct Data {
-  Data() {
+struct DataFolder : Workplace {
+  DataFolder() {
     for (const std::string name : {"seeds", "reports", "corpus", "sample.npy"}) {
-      std::filesystem::create_symlink(data_file(name), directory / name);
+      std::filesystem::create_symlink(data_file(name), *this / name);
     }
-    write_file(directory / "two.json", kTwo);
+    write("two.json", kTwo);
   }
   Outcome run(const Line& line) const {
     return support::run({.arguments = line.arguments,
                          .in = line.in.empty() ? Stream{} : pipe_of(line.in),
-                         .directory = directory.path().string(),
+                         .directory = path().string(),
                          .environment = {{"LC_ALL", "C.UTF-8"}}});
   }
-  TempDir directory;
 };
-
-// In characters.
-std::ptrdiff_t widest_line(const std::string& text) {
-  std::ptrdiff_t widest = 0;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-    widest =
-        std::max(widest, std::ssize(line) - std::count_if(line.begin(), line.end(), continues));
-  }
-  return widest;
-}
 
 }  // namespace
 
 TEST_CASE("the reports say what they mean", "[reports]") {
-  const Data data;
+  const DataFolder data;
   for (const Line& line : kLines) {
     CAPTURE(line.arguments);
     const Outcome outcome = data.run(line);
@@ -175,25 +147,25 @@ TEST_CASE("the reports say what they mean", "[reports]") {
     }
     for (const std::string& text : line.without) {
       CAPTURE(text);
-      CHECK(outcome.out.find(text) == std::string::npos);
+      CHECK(!contains(outcome.out, text));
     }
   }
 }
 
 TEST_CASE("stats fits the terminal, and 80 columns where there is none", "[reports]") {
-  const Data data;
+  const DataFolder data;
   const std::vector<Words> commands{
-      {"stats", "seeds/lecture20/batch3.npy", "--softmax", "--histogram"},
-      {"stats", "seeds/lecture20/batch3.npy", "--softmax", "--digits", "9"},
-      {"stats", "reports/scales.json", "--softmax", "--digits", "12"},
-      {"stats", "reports/non_finite.json", "--softmax", "--eps", "0"},
-      {"stats", "sample.npy", "--weight", "2.5e38", "--histogram", "--softmax"},
-      {"stats", "corpus/good/medium_64x33_f4.npy", "--all", "--softmax"},
+      "stats seeds/lecture20/batch3.npy --softmax --histogram"_w,
+      "stats seeds/lecture20/batch3.npy --softmax --digits 9"_w,
+      "stats reports/scales.json --softmax --digits 12"_w,
+      "stats reports/non_finite.json --softmax --eps 0"_w,
+      "stats sample.npy --weight 2.5e38 --histogram --softmax"_w,
+      "stats corpus/good/medium_64x33_f4.npy --all --softmax"_w,
   };
   for (const Words& arguments : commands) {
     CAPTURE(arguments);
     Command command{.arguments = arguments,
-                    .directory = data.directory.path().string(),
+                    .directory = data.path().string(),
                     .environment = {{"LC_ALL", "C.UTF-8"}, {"TERM", "dumb"}}};
     const std::string in_pipe = run(command).out;
     CHECK(widest_line(in_pipe) <= 80);
@@ -209,11 +181,10 @@ TEST_CASE("stats fits the terminal, and 80 columns where there is none", "[repor
 }
 
 TEST_CASE("JSON lists the worst elements with all that the text says of them", "[reports]") {
-  const Data data;
+  const DataFolder data;
   const auto worst = [&](const Words& options) {
-    Words arguments{"compare", "two.json:a", "two.json:b", "--json"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    return json::parse(data.run({arguments, {}}).out).at("worst");
+    return json::parse(data.run({"compare two.json:a two.json:b --json"_w + options, {}}).out)
+        .at("worst");
   };
   const json by_ulp = worst({});
   CHECK(by_ulp.at("by") == "ulp");
@@ -227,24 +198,24 @@ TEST_CASE("JSON lists the worst elements with all that the text says of them", "
                                             {"relative", "Infinity"},
                                             {"row_max", 0.5}});
   CHECK(by_ulp.at("elements").at(1).at("row_max") == 7.0);
-  const json by_abs = worst({"--by", "abs", "--worst", "1"});
+  const json by_abs = worst("--by abs --worst 1"_w);
   CHECK(by_abs.at("by") == "abs");
   REQUIRE(by_abs.at("elements").size() == 1);
   CHECK(by_abs.at("elements").at(0).at("index") == json{1, 1});
   CHECK(by_abs.at("elements").at(0).at("absolute") == 2.0);
-  const json rows = worst({"--axes", "0"});
+  const json rows = worst("--axes 0"_w);
   CHECK(rows.at("row_max_axes").is_null());
   REQUIRE(rows.at("elements").size() == 1);  // both lie in row 1
   CHECK(rows.at("elements").at(0).at("row") == json{1});
   CHECK(rows.at("elements").at(0).at("row_max").is_null());
-  CHECK(worst({"--worst", "0"}).at("elements").empty());
-  const json none = json::parse(
-      data.run({{"compare", "sample.npy", "reports/non_finite.json", "--json"}, {}}).out);
+  CHECK(worst("--worst 0"_w).at("elements").empty());
+  const json none =
+      json::parse(data.run({"compare sample.npy reports/non_finite.json --json"_w, {}}).out);
   CHECK(none.at("worst").is_null());
 }
 
 TEST_CASE("the worst are the same by any number of threads, from a file and a pipe", "[reports]") {
-  const TempDir at;
+  const Workplace at;
   constexpr std::int64_t kRows = 700;
   constexpr std::int64_t kLength = 333;  // so that rows cross the borders of blocks
   std::vector<float> expected;
@@ -254,26 +225,20 @@ TEST_CASE("the worst are the same by any number of threads, from a file and a pi
     expected.push_back(i % 90'001 == 5 ? 1e6F : value);
     actual.push_back(expected.back() + static_cast<float>(i * 31 % 97) / 1024);
   }
-  write_file(at / "x.npy", npy("<f4", {kRows, kLength}, bytes_of(expected)));
-  const std::string y = npy("<f4", {kRows, kLength}, bytes_of(actual));
-  write_file(at / "y.npy", y);
-  for (const Words& options : {Words{},
-                               {"--by", "abs", "--worst", "300"},
-                               {"--by", "rel"},
-                               {"--axes", "1", "--worst", "40"},
-                               {"--axes", "0", "--by", "abs"},
-                               {"--axes", "0,1"}}) {
+  at.write("x.npy", npy_of<float>({kRows, kLength}, expected));
+  const std::string y = npy_of<float>({kRows, kLength}, actual);
+  at.write("y.npy", y);
+  for (const Words& options : {Words{}, "--by abs --worst 300"_w, "--by rel"_w,
+                               "--axes 1 --worst 40"_w, "--axes 0 --by abs"_w, "--axes 0,1"_w}) {
     CAPTURE(options);
     const auto found = [&](const Words& more, const std::string& name, const Stream& in = {}) {
-      Words arguments{"compare", name, at / "x.npy", "--json"};
-      arguments.insert(arguments.end(), options.begin(), options.end());
-      arguments.insert(arguments.end(), more.begin(), more.end());
-      return json::parse(run(arguments, in).out).at("worst");
+      const Words words = Words{"compare", name, "x.npy", "--json"} + options + more;
+      return json::parse(at.run(words, in).out).at("worst");
     };
-    const json one = found({"--threads", "1"}, at / "y.npy");
+    const json one = found("--threads 1"_w, "y.npy");
     REQUIRE(!one.at("elements").empty());
-    CHECK(found({"--threads", "2"}, at / "y.npy") == one);
-    CHECK(found({"--threads", "7"}, at / "y.npy") == one);
+    CHECK(found("--threads 2"_w, "y.npy") == one);
+    CHECK(found("--threads 7"_w, "y.npy") == one);
     CHECK(found({}, "-", pipe_of(y)) == one);
     // Rows as large as they are.
     for (const json& element : one.at("elements")) {

@@ -8,12 +8,10 @@
 #include <sstream>
 
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/core/int128.hpp"
+#include "lnorm/core/number.hpp"
 #include "lnorm/core/shape.hpp"
-#include "support/catch.hpp"
-#include "support/files.hpp"
+#include "support/commands.hpp"
 #include "support/narrowed.hpp"
-#include "support/process.hpp"
 
 // The numbers of stats: those that were published, and those of long double arithmetic.
 
@@ -22,15 +20,9 @@ namespace {
 using namespace support;
 using lnorm::DType;
 using nlohmann::json;
-using Words = std::vector<std::string>;
-
-Words joined(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 json stats_json(const Words& arguments, const Stream& in = {}) {
-  return json::parse(output_of(joined({"stats", "--json"}, arguments), in));
+  return json::parse(output_of("stats --json"_w + arguments, in));
 }
 
 // The numbers in the lines of a text report that begin with the label: one in each block of columns.
@@ -253,31 +245,31 @@ struct Case {
 
 const std::vector<Case> kCases{
     {{5, 7}, 7, {}, {}},
-    {{2, 3, 4, 5}, 20, {"--axes", "-1,2"}, {}},
-    {{4, 6}, 24, {"--axes", "0,1"}, {"--unbiased"}, 1},
-    {{3, 2, 9}, 9, {"--normalized-shape", "9"}, {"--ddof", "2", "--eps-on", "std"}, 2},
-    {{6, 3}, 3, {}, {"--weight", "[1,-2,0.5]", "--bias", "0.25", "--eps", "0"}},
-    {{5, 4}, 4, {}, {"--rms", "--unbiased", "--zero-centered-weight", "--weight", "1"}, 1},
-    {{3, 1}, 1, {}, {"--eps", "0"}},
+    {{2, 3, 4, 5}, 20, "--axes -1,2"_w, {}},
+    {{4, 6}, 24, "--axes 0,1"_w, {"--unbiased"}, 1},
+    {{3, 2, 9}, 9, "--normalized-shape 9"_w, "--ddof 2 --eps-on std"_w, 2},
+    {{6, 3}, 3, {}, "--weight [1,-2,0.5] --bias 0.25 --eps 0"_w},
+    {{5, 4}, 4, {}, "--rms --unbiased --zero-centered-weight --weight 1"_w, 1},
+    {{3, 1}, 1, {}, "--eps 0"_w},
     {{}, 1, {}, {}},
     {{40, 50}, 50, {}, {}},
-    {{3, 2000}, 2000, {}, {"--kernel", "reference"}},
+    {{3, 2000}, 2000, {}, "--kernel reference"_w},
 };
 
 void check(const Case& c, DType dtype, Random& random) {
-  const TempDir directory;
+  const Workplace directory;
   const std::string x = directory / "x.npy";
   const std::string file = random_tensor(dtype, c.shape, random);
   write_file(x, file);
   const DType out = lnorm::is_floating(dtype) ? dtype : DType::float64;
   const auto by_lnorm = [&](const Words& words) {
-    return elements(output_of(joined(words, joined(c.axes, {x}))), out);
+    return elements(output_of(words + c.axes + Words{x}), out);
   };
   const std::vector<std::pair<std::string, std::vector<long double>>> tensors{
       {"input", elements(file, dtype)},
-      {"output", by_lnorm(joined({"apply"}, c.options))},
+      {"output", by_lnorm(Words{"apply"} + c.options)},
       {"softmax", by_lnorm({"softmax"})}};
-  const Words arguments = joined(joined(c.axes, c.options), {"--softmax", x});
+  const Words arguments = c.axes + c.options + Words{"--softmax", x};
   const json report = stats_json(arguments);
 
   const json& rows = report.at("rows");
@@ -310,7 +302,7 @@ void check(const Case& c, DType dtype, Random& random) {
     if (!columns.is_object()) continue;
     for (const auto& [column, ignored] : columns.items()) check_summary(report, tensor, column);
   }
-  check_csv(output_of(joined({"stats", "--csv"}, arguments)), report);
+  check_csv(output_of("stats --csv"_w + arguments), report);
 }
 
 }  // namespace
@@ -343,7 +335,7 @@ TEST_CASE("stats --unbiased gives the means and variances that PyTorch computed"
     const Nested variances = parse_nested(read_file(x + ".var_unbiased.json"));
     const json report = stats_json({"--unbiased", x + ".npy"});
     const std::string text = output_of({"stats", "--unbiased", x + ".npy", "--digits", "5"});
-    CHECK(text.find("unbiased variances (ddof 1)") != std::string::npos);
+    CHECK(contains(text, "unbiased variances (ddof 1)"));
     REQUIRE(report.at("rows").size() == means.elements.size());
     for (std::size_t r = 0; r < means.elements.size(); ++r) {
       CAPTURE(r);
@@ -384,7 +376,7 @@ TEST_CASE("the variance of a row far from zero does not suffer") {
   }
   const double expected = static_cast<double>(
       static_cast<long double>(kLength * squares - sum * sum) / (0x1p40L * kLength * kLength));
-  const json report = stats_json({}, pipe_of(npy("<f8", {kLength}, bytes_of(row))));
+  const json report = stats_json({}, pipe_of(npy_of<double>({kLength}, row)));
   const double variance = report.at("rows").at(0).at("input").at("variance");
   CHECK(std::fabs(variance - expected) <= 1e-12 * expected);
 }
@@ -422,19 +414,17 @@ TEST_CASE("stats counts rows whose output alone is not finite") {
   CHECK(summary.at("non_finite_rows") == 1);
   CHECK(summary.at("output_non_finite_rows") == 1);
   CHECK(summary.at("output_non_finite_elements") == 3);
-  const std::string text = output_of({"stats", "--eps", "0"}, pipe_of(x));
-  CHECK(text.find("NaN or infinity in 1 of 4 rows (1 element), first in row 2;") !=
-        std::string::npos);
-  CHECK(text.find(
-            "NaN or infinity in the output alone of 1 of 4 rows (3 elements), first in row 1\n") !=
-        std::string::npos);
+  const std::string text = output_of("stats --eps 0"_w, pipe_of(x));
+  CHECK(contains(text, "NaN or infinity in 1 of 4 rows (1 element), first in row 2;"));
+  CHECK(contains(
+      text, "NaN or infinity in the output alone of 1 of 4 rows (3 elements), first in row 1\n"));
 }
 
 TEST_CASE("the table shows 20 rows, of more the first and the last five, and all on request") {
   const auto labels = [](int rows, const Words& options) {
     std::string x;
     for (int r = 0; r < rows; ++r) x += r == 0 ? "[1,3]" : ",[1,3]";
-    std::istringstream lines(output_of(joined({"stats"}, options), pipe_of("[" + x + "]")));
+    std::istringstream lines(output_of(Words{"stats"} + options, pipe_of("[" + x + "]")));
     Words result;
     for (std::string line; std::getline(lines, line);) {
       std::string label;
@@ -462,9 +452,9 @@ TEST_CASE("stats of more rows than memory keeps is the same as of few") {
   for (std::int64_t r = 0; r < kRows; ++r) {
     for (const std::int64_t step : {-1, 0, 1}) x.push_back(static_cast<float>(mean(r) + step));
   }
-  const TempDir directory;
+  const Workplace directory;
   const std::string path = directory / "x.npy";
-  write_file(path, npy("<f4", {kRows, 3}, bytes_of(x)));
+  write_file(path, npy_of<float>({kRows, 3}, x));
 
   const json report = stats_json({path});
   const json& rows = report.at("rows");
@@ -497,16 +487,16 @@ TEST_CASE("stats of more rows than memory keeps is the same as of few") {
 }
 
 TEST_CASE("stats is the same from a pipe, a file, another byte order and another format") {
-  const TempDir directory;
+  const Workplace directory;
   const std::vector<double> x{1, 2, 4, 8, -16, 0.5};
   std::string swapped = bytes_of(x);
   for (auto at = swapped.begin(); at != swapped.end(); at += 8) std::reverse(at, at + 8);
-  const std::string file = npy("<f8", {2, 3}, bytes_of(x));
-  write_file(directory / "x.npy", file);
-  write_file(directory / "x.big", npy(">f8", {2, 3}, swapped));
-  write_file(directory / "x.json", R"({"w": [[1, 2, 4], [8, -16, 0.5]], "other": [1]})");
+  const std::string file = npy_of<double>({2, 3}, x);
+  directory.write("x.npy", file);
+  directory.write("x.big", npy(">f8", {2, 3}, swapped));
+  directory.write("x.json", R"({"w": [[1, 2, 4], [8, -16, 0.5]], "other": [1]})");
   const auto report = [](const Words& arguments, const Stream& in = {}) {
-    json result = stats_json(joined(arguments, {"--softmax"}), in);
+    json result = stats_json(arguments + Words{"--softmax"}, in);
     result.at("input").erase("name");
     return result;
   };
@@ -515,5 +505,5 @@ TEST_CASE("stats is the same from a pipe, a file, another byte order and another
   CHECK(report({"-"}, pipe_of(file)) == expected);
   CHECK(report({directory / "x.big"}) == expected);
   CHECK(report({directory / "x.json:w"}) == expected);
-  CHECK(report({"-:w"}, pipe_of(read_file(directory / "x.json"))) == expected);
+  CHECK(report({"-:w"}, pipe_of(directory.read("x.json"))) == expected);
 }

@@ -8,12 +8,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <numeric>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // Where the bytes come from and where they go: pipes, files, devices, terminals.
 
@@ -22,51 +18,41 @@ namespace {
 using namespace support;
 namespace fs = std::filesystem;
 
-const std::string kRow = npy("<f4", {2, 2}, bytes_of<float>({1, 3, 10, 30}));
-const std::string kRowNormalized = npy("<f4", {2, 2}, bytes_of<float>({-1, 1, -1, 1}));
-const std::vector<std::string> kFiles{"x.npy", "y.npy"};
+const std::string kRow = npy_of<float>({2, 2}, {1, 3, 10, 30});
+const std::string kRowNormalized = npy_of<float>({2, 2}, {-1, 1, -1, 1});
+const Words kFiles{"x.npy", "y.npy"};
 
 // 2 MB, more than any buffer between two programs.
-std::string big() {
-  std::vector<float> elements(500'000);
-  std::iota(elements.begin(), elements.end(), 0.0F);
-  return npy("<f4", {1000, 500}, bytes_of(elements));
-}
+std::string big() { return waves({1000, 500}); }
 
 // x.npy, and an older y.npy that a run may replace.
-struct Workplace {
-  Workplace() {
-    write_file(directory / "x.npy", kRow);
-    write_file(directory / "y.npy", "old");
-  }
-  Command command(std::vector<std::string> arguments) const {
-    return {.arguments = std::move(arguments), .directory = directory.path().string()};
+struct OldOutput : Workplace {
+  OldOutput() {
+    write("x.npy", kRow);
+    write("y.npy", "old");
   }
   void check_untouched() const {
-    CHECK(list_directory(directory.path()) == kFiles);
-    CHECK(difference(read_file(directory / "y.npy"), "old") == "");
-    CHECK(difference(read_file(directory / "x.npy"), kRow) == "");
+    CHECK(files() == kFiles);
+    CHECK(difference(read("y.npy"), "old") == "");
+    CHECK(difference(read("x.npy"), kRow) == "");
   }
-  TempDir directory;
 };
 
 }  // namespace
 
 TEST_CASE("a reader that leaves early does not cost the other outputs anything", "[cli]") {
-  const TempDir directory;
-  write_file(directory / "big.npy", big());
-  const std::vector<std::string> all{"big.npy", "-o", "y.npy", "--save-mean", "all.npy"};
-  output_of({.arguments = all, .directory = directory.path().string()});
-  output_of({.arguments = {"big.npy", "--save-mean", "mean.npy"},
-             .out = pipe_until(100),
-             .directory = directory.path().string()});
-  CHECK(difference(read_file(directory / "mean.npy"), read_file(directory / "all.npy")).empty());
+  const Workplace directory;
+  directory.write("big.npy", big());
+  const Words all = "big.npy -o y.npy --save-mean all.npy"_w;
+  directory.output(all);
+  output_of(directory.command("big.npy --save-mean mean.npy"_w).to(pipe_until(100)));
+  CHECK(difference(directory.read("mean.npy"), directory.read("all.npy")) == "");
 }
 
 TEST_CASE("a run that a signal ends leaves the old output and no temporary file") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     CAPTURE(signal);
-    const Workplace workplace;
+    const OldOutput workplace;
     // The program waits for a row that does not come, its output begun.
     int input[2];
     REQUIRE(::pipe2(input, O_CLOEXEC) == 0);
@@ -77,11 +63,11 @@ TEST_CASE("a run that a signal ends leaves the old output and no temporary file"
     if (program == 0) {
       std::signal(signal, SIG_DFL);
       ::dup2(input[0], STDIN_FILENO);
-      const std::string output = workplace.directory / "y.npy";
+      const std::string output = workplace / "y.npy";
       ::execl(LNORM_BINARY, LNORM_BINARY, "-o", output.c_str(), nullptr);
       ::_exit(127);
     }
-    const auto begun = [&] { return list_directory(workplace.directory.path()).size() == 3; };
+    const auto begun = [&] { return workplace.files().size() == 3; };
     for (int i = 0; i < 1000 && !begun(); ++i) ::usleep(10'000);
     CHECK(begun());
     REQUIRE(::kill(program, signal) == 0);
@@ -96,63 +82,47 @@ TEST_CASE("a run that a signal ends leaves the old output and no temporary file"
 }
 
 TEST_CASE("a descriptor that was handed over is written where it stands") {
-  const TempDir directory;
-  write_file(directory / "x.json", "[1, 3]");
+  const Workplace directory;
+  directory.write("x.json", "[1, 3]");
   const std::string expected = "before\n[-0.9999950000374996,0.9999950000374996]\nafter\n";
   for (const std::string name : {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"}) {
     CAPTURE(name);
     const std::string script =
-        "exec > y; echo before; " LNORM_BINARY " x.json -o " + name + "; echo after";
-    const Outcome outcome = run({.arguments = {"-ec", script},
-                                 .directory = directory.path().string(),
-                                 .program = "/bin/sh"});
-    CHECK(outcome.status == 0);
-    CHECK(read_file(directory / "y") == expected);
-    CHECK(list_directory(directory.path()) == std::vector<std::string>{"x.json", "y"});
+        "set -e; exec > y; echo before; lnorm x.json -o " + name + "; echo after";
+    CHECK(directory.shell(script).status == 0);
+    CHECK(directory.read("y") == expected);
+    CHECK(directory.files() == Words{"x.json", "y"});
   }
 }
 
 TEST_CASE("a limit on the size of files is an error like a full disk") {
-  const Workplace workplace;
-  write_file(workplace.directory / "x.npy", big());
-  const std::string script = "ulimit -f 1; exec " LNORM_BINARY " x.npy -o y.npy";
-  const Outcome outcome = run({.arguments = {"-ec", script},
-                               .directory = workplace.directory.path().string(),
-                               .program = "/bin/sh"});
-  CHECK(refusal_fault(outcome, {"y.npy: File too large"}) == "");
-  CHECK(list_directory(workplace.directory.path()) == kFiles);
-  CHECK(read_file(workplace.directory / "y.npy") == "old");
+  const OldOutput workplace;
+  workplace.write("x.npy", big());
+  CHECK(workplace.shell_fault("ulimit -f 1; exec lnorm x.npy -o y.npy",
+                              {"y.npy: File too large"}) == "");
+  CHECK(workplace.files() == kFiles);
+  CHECK(workplace.read("y.npy") == "old");
 }
 
 TEST_CASE("help that cannot be written is an error") {
-  for (const auto& arguments :
-       {std::vector<std::string>{"--help"}, {"apply", "--help"}, {"--version"}}) {
+  for (const auto& arguments : {Words{"--help"}, "apply --help"_w, {"--version"}}) {
     CAPTURE(arguments);
-    const Outcome outcome = run({.arguments = arguments, .out = file("/dev/full")});
-    CHECK(refusal_fault(outcome, {"standard output", "No space left"}) == "");
+    CHECK(fault_of({.arguments = arguments, .out = file("/dev/full")},
+                   {"standard output", "No space left"}) == "");
   }
 }
 
 TEST_CASE("the memory of a run does not grow with the tensor") {
-  const TempDir directory;
+  const Workplace directory;
   const auto peak_kib = [&](std::int64_t rows) {
-    constexpr std::int64_t kLength = 1024;
-    write_file(directory / "x.npy", npy("<f4", {rows, kLength}, ""));
-    // The elements are a hole in the file: zeros.
-    fs::resize_file(directory / "x.npy", static_cast<std::uintmax_t>(128 + rows * kLength * 4));
-    const Outcome outcome =
-        run({directory / "x.npy", "-o", "/dev/null", "--save-mean", "/dev/null"});
-    REQUIRE(outcome.status == 0);
-    return outcome.peak_kib;
+    write_sparse_npy(directory / "x.npy", {rows, 1024});
+    return peak_kib_of(directory.command("x.npy -o /dev/null --save-mean /dev/null"_w));
   };
-  const long small = peak_kib(8 * 1024);
-  const long large = peak_kib(128 * 1024);
-  CAPTURE(small, large);
-  CHECK(large < small + 4 * 1024);
+  check_memory(peak_kib(8 * 1024), peak_kib(128 * 1024), 4 * 1024);
 }
 
 TEST_CASE("apply reads a pipe and writes the same bytes as from a file") {
-  const TempDir directory;
+  const Workplace directory;
   for (const std::string& bytes : {kRow, big(), std::string("[[1,2,4],[8,16,33]]")}) {
     const std::string x = directory / "x";
     const std::string y = directory / "y";
@@ -171,44 +141,41 @@ TEST_CASE("apply reads a pipe and writes the same bytes as from a file") {
 }
 
 TEST_CASE("two programs in a pipe give what they give through files") {
-  const TempDir directory;
-  const std::string once = output_of({"--axis", "0"}, pipe_of(big()));
-  const std::string twice = output_of({"--from", "npy"}, pipe_of(once));
-  write_file(directory / "x.npy", big());
-  CHECK(output_of({directory / "x.npy", "--axis", "0", "-o", directory / "y.npy"}) == "");
-  CHECK(output_of({directory / "y.npy", "-o", directory / "z.npy"}) == "");
-  CHECK(difference(read_file(directory / "z.npy"), twice) == "");
+  const Workplace directory;
+  const std::string once = output_of("--axis 0"_w, pipe_of(big()));
+  const std::string twice = output_of("--from npy"_w, pipe_of(once));
+  directory.write("x.npy", big());
+  CHECK(directory.output("x.npy --axis 0 -o y.npy"_w) == "");
+  CHECK(directory.output("y.npy -o z.npy"_w) == "");
+  CHECK(difference(directory.read("z.npy"), twice) == "");
 }
 
 TEST_CASE("standard input may be handed over in the middle of a file") {
-  const TempDir directory;
-  write_file(directory / "two", kRow + kRow);
+  const Workplace directory;
+  directory.write("two", kRow + kRow);
   const std::string skip =
       "dd bs=" + std::to_string(kRow.size()) + " count=1 of=/dev/null 2>/dev/null";
-  const Outcome outcome = run({.arguments = {"-c", skip + "; exec \"$0\" --eps 0", LNORM_BINARY},
-                               .in = file(directory / "two"),
-                               .program = "/bin/sh"});
-  CHECK(outcome.status == 0);
-  CHECK(difference(outcome.out, kRowNormalized) == "");
+  CHECK(difference(directory.shell_output("{ " + skip + "; lnorm --eps 0; } < two"),
+                   kRowNormalized) == "");
 }
 
 TEST_CASE("the output may be the input") {
-  const Workplace at;
-  const std::string expected = output_of(at.command({"x.npy"}));
-  CHECK(output_of(at.command({"x.npy", "-o", "x.npy"})) == "");
-  CHECK(difference(read_file(at.directory / "x.npy"), expected) == "");
-  write_file(at.directory / "x.npy", big());
-  const std::string expected_big = output_of(at.command({"x.npy", "--bias", "1"}));
-  CHECK(output_of(at.command({"x.npy", "--bias", "1", "-o", "x.npy"})) == "");
-  CHECK(difference(read_file(at.directory / "x.npy"), expected_big) == "");
-  CHECK(list_directory(at.directory.path()) == kFiles);
+  const OldOutput at;
+  const std::string expected = at.output({"x.npy"});
+  CHECK(at.output("x.npy -o x.npy"_w) == "");
+  CHECK(difference(at.read("x.npy"), expected) == "");
+  at.write("x.npy", big());
+  const std::string expected_big = at.output("x.npy --bias 1"_w);
+  CHECK(at.output("x.npy --bias 1 -o x.npy"_w) == "");
+  CHECK(difference(at.read("x.npy"), expected_big) == "");
+  CHECK(at.files() == kFiles);
 }
 
 TEST_CASE("a reader that leaves early is no failure") {
   for (const std::string to : {"npy", "json", "text"}) {
     CAPTURE(to);
-    std::vector<std::string> arguments{"--to", to};
-    if (to == "text") arguments.insert(arguments.end(), {"--threshold", "1000000"});
+    Words arguments{"--to", to};
+    if (to == "text") arguments += "--threshold 1000000"_w;
     const Outcome outcome =
         run({.arguments = arguments, .in = pipe_of(big()), .out = pipe_until(100)});
     CHECK(outcome.status == 0);
@@ -218,39 +185,36 @@ TEST_CASE("a reader that leaves early is no failure") {
 }
 
 TEST_CASE("a full disk is one clear line and leaves nothing behind") {
-  const Workplace at;
-  write_file(at.directory / "big.npy", big());
+  const OldOutput at;
+  at.write("big.npy", big());
   struct Case {
-    std::vector<std::string> options;
+    Words options;
     Stream out;
     std::string name;
   };
   const std::vector<Case> cases{
       {{}, file("/dev/full"), "standard output"},
-      {{"--to", "json"}, file("/dev/full"), "standard output"},
-      {{"--save-mean", "m.npy"}, file("/dev/full"), "standard output"},
-      {{"-o", "/dev/full"}, {}, "/dev/full"},
-      {{"-o", "y.npy", "--save-mean", "/dev/full"}, {}, "/dev/full"},
-      {{"-o", "y.npy", "--save-mean", "m.npy", "--save-rstd", "/dev/full"}, {}, "/dev/full"},
-      {{"-o", "new.npy", "--save-rstd", "/dev/full"}, {}, "/dev/full"},
+      {"--to json"_w, file("/dev/full"), "standard output"},
+      {"--save-mean m.npy"_w, file("/dev/full"), "standard output"},
+      {"-o /dev/full"_w, {}, "/dev/full"},
+      {"-o y.npy --save-mean /dev/full"_w, {}, "/dev/full"},
+      {"-o y.npy --save-mean m.npy --save-rstd /dev/full"_w, {}, "/dev/full"},
+      {"-o new.npy --save-rstd /dev/full"_w, {}, "/dev/full"},
   };
   for (const std::string input : {"x.npy", "big.npy"}) {
     for (const Case& c : cases) {
       CAPTURE(input, c.options);
-      Command command = at.command({input});
-      command.arguments.insert(command.arguments.end(), c.options.begin(), c.options.end());
-      command.out = c.out;
-      CHECK(refusal_fault(run(command), {c.name + ": No space left on device"}) == "");
-      CHECK(list_directory(at.directory.path()) ==
-            std::vector<std::string>{"big.npy", "x.npy", "y.npy"});
-      CHECK(difference(read_file(at.directory / "y.npy"), "old") == "");
+      CHECK(fault_of(at.command(Words{input} + c.options).to(c.out),
+                     {c.name + ": No space left on device"}) == "");
+      CHECK(at.files() == Words{"big.npy", "x.npy", "y.npy"});
+      CHECK(difference(at.read("y.npy"), "old") == "");
     }
   }
 }
 
 TEST_CASE("a run that fails leaves the old output and no temporary file") {
   struct Case {
-    std::vector<std::string> options;
+    Words options;
     std::string input;
   };
   const std::vector<Case> cases{
@@ -258,54 +222,51 @@ TEST_CASE("a run that fails leaves the old output and no temporary file") {
       {{}, kRow + "x"},
       {{}, big() + "x"},
       {{}, "[[1,2],[3]]"},
-      {{"--weight", "[1,2,3]"}, kRow},
-      {{"--ddof", "2"}, kRow},
-      {{"--save-mean", "no/m.npy"}, kRow},
+      {"--weight [1,2,3]"_w, kRow},
+      {"--ddof 2"_w, kRow},
+      {"--save-mean no/m.npy"_w, kRow},
   };
   for (const Case& c : cases) {
     CAPTURE(c.options, c.input.substr(0, 20));
-    const Workplace at;
-    Command command = at.command({"-o", "y.npy"});
-    command.arguments.insert(command.arguments.end(), c.options.begin(), c.options.end());
-    command.in = pipe_of(c.input);
-    CHECK(refusal_fault(run(command), {}) == "");
+    const OldOutput at;
+    CHECK(at.fault("-o y.npy"_w + c.options, {}, pipe_of(c.input)) == "");
     at.check_untouched();
   }
 }
 
 TEST_CASE("an output keeps its permissions, a new one gets the usual ones") {
-  const Workplace at;
+  const OldOutput at;
   const auto mode = [&](const char* name) {
     struct stat status {};
-    REQUIRE(::stat((at.directory / name).c_str(), &status) == 0);
+    REQUIRE(::stat((at / name).c_str(), &status) == 0);
     return status.st_mode & 07777;
   };
-  REQUIRE(::chmod((at.directory / "y.npy").c_str(), 0604) == 0);
+  REQUIRE(::chmod((at / "y.npy").c_str(), 0604) == 0);
   const mode_t before = ::umask(027);
-  CHECK(output_of(at.command({"x.npy", "-o", "y.npy", "--save-mean", "m.npy"})) == "");
+  CHECK(at.output("x.npy -o y.npy --save-mean m.npy"_w) == "");
   ::umask(before);
   CHECK(mode("y.npy") == 0604);
   CHECK(mode("m.npy") == 0640);
 }
 
 TEST_CASE("an output that is a symbolic link is followed") {
-  const Workplace at;
-  fs::create_directory(at.directory / "far");
-  write_file(at.directory / "far/real.npy", "old");
-  fs::create_symlink("far/real.npy", at.directory / "link.npy");
-  CHECK(output_of(at.command({"x.npy", "--eps", "0", "-o", "link.npy"})) == "");
-  CHECK(fs::is_symlink(at.directory / "link.npy"));
-  CHECK(difference(read_file(at.directory / "far/real.npy"), kRowNormalized) == "");
-  CHECK(list_directory(at.directory / "far") == std::vector<std::string>{"real.npy"});
+  const OldOutput at;
+  fs::create_directory(at / "far");
+  at.write("far/real.npy", "old");
+  fs::create_symlink("far/real.npy", at / "link.npy");
+  CHECK(at.output("x.npy --eps 0 -o link.npy"_w) == "");
+  CHECK(fs::is_symlink(at / "link.npy"));
+  CHECK(difference(at.read("far/real.npy"), kRowNormalized) == "");
+  CHECK(list_directory(at / "far") == Words{"real.npy"});
 }
 
 TEST_CASE("a FIFO is written in place") {
-  const Workplace at;
-  const std::string fifo = at.directory / "fifo";
+  const OldOutput at;
+  const std::string fifo = at / "fifo";
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   const int fd = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK);
   REQUIRE(fd >= 0);
-  CHECK(output_of(at.command({"x.npy", "--eps", "0", "-o", "fifo"})) == "");
+  CHECK(at.output("x.npy --eps 0 -o fifo"_w) == "");
   std::string got(4096, '\0');
   const ssize_t count = ::read(fd, got.data(), got.size());
   ::close(fd);
@@ -315,67 +276,46 @@ TEST_CASE("a FIFO is written in place") {
 }
 
 TEST_CASE("a terminal gets text, and binary only if asked") {
-  const Workplace at;
+  const OldOutput at;
   const std::string text = "tensor([[-1.,  1.],\n        [-1.,  1.]])\n";
-  const auto on_terminal = [&](std::vector<std::string> options) {
-    options.insert(options.begin(), {"x.npy", "--eps", "0"});
-    Command command = at.command(std::move(options));
-    command.out = terminal();
-    return command;
+  const auto on_terminal = [&](const Words& options) {
+    return at.command("x.npy --eps 0"_w + options).to(terminal());
   };
   CHECK(output_of(on_terminal({})) == text);
-  CHECK(output_of(on_terminal({"--to", "text"})) == text);
-  CHECK(output_of(on_terminal({"--to", "json"})) == "[[-1.0,1.0],[-1.0,1.0]]\n");
-  CHECK(difference(output_of(on_terminal({"--to", "npy"})), kRowNormalized) == "");
-  CHECK(output_of(on_terminal({"-o", "/dev/stdout"})) == text);
-  CHECK(output_of({.arguments = {"--eps", "0"}, .in = pipe_of("[1,3]"), .out = terminal()}) ==
+  CHECK(output_of(on_terminal("--to text"_w)) == text);
+  CHECK(output_of(on_terminal("--to json"_w)) == "[[-1.0,1.0],[-1.0,1.0]]\n");
+  CHECK(difference(output_of(on_terminal("--to npy"_w)), kRowNormalized) == "");
+  CHECK(output_of(on_terminal("-o /dev/stdout"_w)) == text);
+  CHECK(output_of(at.command("--eps 0"_w, pipe_of("[1,3]")).to(terminal())) ==
         "tensor([-1.,  1.], dtype=torch.float64)\n");
   at.check_untouched();
-  CHECK(refusal_fault(run(on_terminal({"-o", "y.npy", "--save-mean", "/dev/stdout"})),
-                      {"/dev/stdout", "binary", "terminal"}) == "");
+  CHECK(fault_of(on_terminal("-o y.npy --save-mean /dev/stdout"_w),
+                 {"/dev/stdout", "binary", "terminal"}) == "");
   at.check_untouched();
-  CHECK(output_of(on_terminal({"-o", "y.npy"})) == "");
-  CHECK(difference(read_file(at.directory / "y.npy"), kRowNormalized) == "");
-}
-
-TEST_CASE("without INPUT at a terminal the short help is printed") {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{}, {"apply"}, {"--eps", "0"}}) {
-    CAPTURE(arguments);
-    const Outcome outcome = run(arguments, terminal());
-    CHECK(outcome.status == 2);
-    CHECK(outcome.out == "");
-    CHECK(outcome.err.find("Usage: lnorm") != std::string::npos);
-    CHECK(outcome.err.find("lnorm: ") == std::string::npos);
-  }
+  CHECK(output_of(on_terminal("-o y.npy"_w)) == "");
+  CHECK(difference(at.read("y.npy"), kRowNormalized) == "");
 }
 
 TEST_CASE("closed standard streams are no place for other files") {
-  const Workplace at;
-  Command no_input = at.command({"-o", "y.npy"});
-  no_input.in = closed();
-  CHECK(refusal_fault(run(no_input), {"standard input"}) == "");
+  const OldOutput at;
+  CHECK(at.fault("-o y.npy"_w, {"standard input"}, closed()) == "");
   at.check_untouched();
-  Command no_output = at.command({"--save-mean", "y.npy"});
-  no_output.in = pipe_of(kRow);
-  no_output.out = closed();
-  CHECK(refusal_fault(run(no_output), {"standard output"}) == "");
+  CHECK(fault_of(at.command("--save-mean y.npy"_w, pipe_of(kRow)).to(closed()),
+                 {"standard output"}) == "");
   at.check_untouched();
 }
 
 TEST_CASE("text of every element of a long tensor has the numbers of the tensor", "[cli]") {
-  const TempDir directory;
-  const auto run = [&](std::vector<std::string> arguments) {
-    return output_of({.arguments = std::move(arguments), .directory = directory.path().string()});
-  };
-  write_file(directory / "big.npy", big());
+  const Workplace directory;
+  const auto run = [&](Words arguments) { return directory.output(std::move(arguments)); };
+  directory.write("big.npy", big());
   for (const std::string axes : {"1", "0", "0,1"}) {
     CAPTURE(axes);
     run({"big.npy", "--axes", axes, "-o", "y.npy"});
     run({"big.npy", "--axes", axes, "-o", "y.txt"});
-    const std::string text = read_file(directory / "y.txt");
-    CHECK(difference(run({"show", "y.npy", "--threshold", "500000"}), text).empty());
-    const std::string elements = read_file(directory / "y.npy").substr(128);
+    const std::string text = directory.read("y.txt");
+    CHECK(difference(run("show y.npy --threshold 500000"_w), text) == "");
+    const std::string elements = directory.read("y.npy").substr(128);
     const char* const format = text.find('e', 8) < text.size() ? "%.4e" : "%.4f";
     std::size_t at = text.find_first_of("-0123456789");
     std::size_t wrong = 0;
@@ -398,20 +338,27 @@ TEST_CASE("text of every element of a long tensor has the numbers of the tensor"
 }
 
 TEST_CASE("outputs of one number a column or row are written as long text as well", "[cli]") {
-  const TempDir directory;
+  const Workplace directory;
   const std::string elements(4 * 300'000, '\0');
-  write_file(directory / "x.npy", npy("<f4", {1, 300'000}, elements));
-  write_file(directory / "column.npy", npy("<f4", {300'000, 1}, elements));
-  const auto run = [&](std::vector<std::string> arguments) {
-    output_of({.arguments = std::move(arguments), .directory = directory.path().string()});
-  };
-  run({"grad", "x.npy", "--dy", "x.npy", "--dweight", "dw.npy"});
-  run({"grad", "x.npy", "--dy", "x.npy", "--dweight", "dw.txt"});
-  run({"column.npy", "-o", "y.npy", "--save-mean", "mean.txt"});
-  const std::string zeros = read_file(directory / "dw.txt");
+  directory.write("x.npy", npy("<f4", {1, 300'000}, elements));
+  directory.write("column.npy", npy("<f4", {300'000, 1}, elements));
+  const auto run = [&](Words arguments) { directory.output(std::move(arguments)); };
+  run("grad x.npy --dy x.npy --dweight dw.npy"_w);
+  run("grad x.npy --dy x.npy --dweight dw.txt"_w);
+  run("column.npy -o y.npy --save-mean mean.txt"_w);
+  const std::string zeros = directory.read("dw.txt");
   CHECK(std::count(zeros.begin(), zeros.end(), '0') == 300'000);
-  CHECK(difference(zeros.substr(0, 16), "tensor([0., 0., ").empty());
-  const std::string mean = read_file(directory / "mean.txt");
+  CHECK(difference(zeros.substr(0, 16), "tensor([0., 0., ") == "");
+  const std::string mean = directory.read("mean.txt");
   CHECK(std::count(mean.begin(), mean.end(), '0') == 300'000);
   CHECK(mean.ends_with("dtype=torch.float64)\n"));
+}
+
+TEST_CASE("an ONNX tensor goes into a pipe as .npy, or as .safetensors where .npy lacks its dtype",
+          "[onnx]") {
+  const std::string floats = output_of({data_file("onnx/raw_float32.pb")});
+  CHECK(floats.starts_with("\x93NUMPY"));
+  CHECK(floats == output_of({data_file("onnx/raw_float32.npy")}));
+  const std::string bfloats = output_of({data_file("onnx/raw_bfloat16.pb")});
+  CHECK(bfloats.find(R"("dtype":"BF16")") != std::string::npos);
 }

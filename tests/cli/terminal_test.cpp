@@ -1,24 +1,14 @@
 #include <algorithm>
-#include <numeric>
 #include <regex>
-#include <sstream>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // What is for the eyes alone: colour, width, headers, progress.
 
 namespace {
 
 using namespace support;
-using Words = std::vector<std::string>;
 using Environment = std::vector<std::pair<std::string, std::string>>;
-
-Words joined(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 const Environment kXterm{{"TERM", "xterm"}, {"NO_COLOR", ""}, {"LC_ALL", "C.UTF-8"}};
 
@@ -35,41 +25,25 @@ Outcome run_in_data(const Words& arguments, const Stream& out, const Environment
               .environment = environment});
 }
 
-bool has_escapes(const std::string& text) { return text.find('\x1b') != std::string::npos; }
+bool has_escapes(const std::string& text) { return contains(text, "\x1b"); }
 
 std::string without_colors(const std::string& text) {
   return std::regex_replace(text, std::regex("\x1b\\[[0-9]*m"), "");
 }
 
 const std::vector<Words> kColored{
-    {"stats", "sample.npy"},
-    {"compare", "sample.npy", "sample.npy"},
-    {"compare", "reports/y.json", "reports/ref.json"},
-    {"compare", "sample.npy", "reports/ref.json", "--rtol", "0"},
-    {"show", "sample.npy", "--header"},
+    "stats sample.npy"_w,
+    "compare sample.npy sample.npy"_w,
+    "compare reports/y.json reports/ref.json"_w,
+    "compare sample.npy reports/ref.json --rtol 0"_w,
+    "show sample.npy --header"_w,
 };
-
-// How many columns the widest line of a report takes.
-std::ptrdiff_t width_of(const std::string& report) {
-  std::ptrdiff_t widest = 0;
-  std::istringstream lines(report);
-  for (std::string line; std::getline(lines, line);) {
-    const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-    widest =
-        std::max(widest, std::ssize(line) - std::count_if(line.begin(), line.end(), continues));
-  }
-  return widest;
-}
 
 // ---- Work that takes longer than a second: the input comes from a pipe in two halves.
 
-class SlowPipe {
+class SlowPipe : Workplace {
  public:
-  SlowPipe() {
-    std::vector<float> elements(500'000);
-    std::iota(elements.begin(), elements.end(), 0.0F);
-    write_file(directory_ / "x.npy", npy("<f4", {1000, 500}, bytes_of(elements)));
-  }
+  SlowPipe() { write("x.npy", waves({1000, 500})); }
   // Redirections are the shell's.
   Outcome run(const Words& arguments, const Stream& out, const Stream& err,
               const std::string& redirections = "") const {
@@ -86,8 +60,8 @@ class SlowPipe {
 
  private:
   Command command(const std::string& script, const Words& arguments) const {
-    return {.arguments = joined({"-c", script, LNORM_BINARY}, arguments),
-            .directory = directory_.path().string(),
+    return {.arguments = Words{"-c", script, LNORM_BINARY} + arguments,
+            .directory = path().string(),
             .environment = kXterm,
             .program = "/bin/sh"};
   }
@@ -100,8 +74,6 @@ class SlowPipe {
     slow.err = err;
     return support::run(slow);
   }
-
-  TempDir directory_;
 };
 
 // One or more lines in one place, and then nothing there.
@@ -118,61 +90,60 @@ TEST_CASE("reports are coloured on a terminal, unless that is not wanted") {
     const auto check = [&](const Words& options, const Stream& out, const Environment& environment,
                            bool colored) {
       CAPTURE(options);
-      const Outcome outcome = run_in_data(joined(command, options), out, environment);
+      const Outcome outcome = run_in_data(command + options, out, environment);
       CHECK(outcome.status == plain.status);
       CHECK(outcome.err == "");
       CHECK(has_escapes(outcome.out) == colored);
       CHECK(without_colors(outcome.out) == plain.out);
     };
     check({}, terminal(), kXterm, true);
-    check({"--color", "auto"}, terminal(), kXterm, true);
-    check({"--color", "never"}, terminal(), kXterm, false);
+    check("--color auto"_w, terminal(), kXterm, true);
+    check("--color never"_w, terminal(), kXterm, false);
     check({}, terminal(), with("NO_COLOR", "1"), false);
-    check({"--color", "auto"}, terminal(), with("NO_COLOR", "1"), false);
-    check({"--color", "always"}, terminal(), with("NO_COLOR", "1"), true);
+    check("--color auto"_w, terminal(), with("NO_COLOR", "1"), false);
+    check("--color always"_w, terminal(), with("NO_COLOR", "1"), true);
     check({}, terminal(), with("TERM", "dumb"), false);
-    check({"--color", "always"}, {}, kXterm, true);
-    check({"--color", "auto"}, {}, kXterm, false);
+    check("--color always"_w, {}, kXterm, true);
+    check("--color auto"_w, {}, kXterm, false);
   }
 }
 
 TEST_CASE("what programs read is never coloured") {
   for (const Words& command :
-       std::vector<Words>{{"stats", "sample.npy", "--json"},
-                          {"stats", "sample.npy", "--csv"},
-                          {"compare", "sample.npy", "reports/y.json", "--json"},
-                          {"compare", "reports/y.json", "reports/ref.json", "--json"}}) {
+       std::vector<Words>{"stats sample.npy --json"_w, "stats sample.npy --csv"_w,
+                          "compare sample.npy reports/y.json --json"_w,
+                          "compare reports/y.json reports/ref.json --json"_w}) {
     CAPTURE(command);
-    const Outcome outcome = run_in_data(joined(command, {"--color", "always"}), terminal(), kXterm);
+    const Outcome outcome = run_in_data(command + "--color always"_w, terminal(), kXterm);
     CHECK(!has_escapes(outcome.out));
     CHECK(outcome.out == run_in_data(command, {}, kXterm).out);
   }
 }
 
 TEST_CASE("show has a header on a terminal") {
-  const std::string in_pipe = run_in_data({"show", "sample.npy"}, {}, kXterm).out;
+  const std::string in_pipe = run_in_data("show sample.npy"_w, {}, kXterm).out;
   const std::string on_terminal =
-      without_colors(run_in_data({"show", "sample.npy"}, terminal(), kXterm).out);
+      without_colors(run_in_data("show sample.npy"_w, terminal(), kXterm).out);
   CHECK(in_pipe.starts_with("tensor([[["));
   CHECK(on_terminal == "sample.npy: float32, shape (2, 3, 4)\n" + in_pipe);
 }
 
 TEST_CASE("compare is as wide as it needs, but on a terminal") {
-  const Words compare{"compare", "kernel/y.npy", "kernel/dx.npy", "--color", "never"};
+  const Words compare = "compare kernel/y.npy kernel/dx.npy --color never"_w;
   const auto said = [&](const Words& more, const Stream& out = {},
                         const Environment& environment = kXterm) {
-    return run_in_data(joined(compare, more), out, environment).out;
+    return run_in_data(compare + more, out, environment).out;
   };
   const std::string in_pipe = said({});
-  CHECK(width_of(in_pipe) > 80);
-  CHECK(in_pipe.find("<= 65536 in all\n") != std::string::npos);  // not folded
-  const TempDir directory;
-  CHECK(run({.arguments = joined(compare, {"--worst", "40"}),
+  CHECK(widest_line(in_pipe) > 80);
+  CHECK(contains(in_pipe, "<= 65536 in all\n"));  // not folded
+  const Workplace directory;
+  CHECK(run({.arguments = compare + "--worst 40"_w,
              .out = file(directory / "report.txt"),
              .directory = LNORM_DATA_DIR,
              .environment = kXterm})
             .status == 1);
-  CHECK(read_file(directory / "report.txt") == said({"--worst", "40"}));
+  CHECK(directory.read("report.txt") == said("--worst 40"_w));
   for (const int columns : {30, 60, 70}) {
     CAPTURE(columns);
     const std::string on_terminal = said({}, terminal(columns));
@@ -186,41 +157,41 @@ TEST_CASE("compare is as wide as it needs, but on a terminal") {
   }
   // Bars fill 80 columns where a line may have any length.
   const auto bars = [&](const Words& more) {
-    const std::string text = said(joined({"--worst", "0", "--histogram"}, more));
-    return width_of(text.substr(text.find("distances in ulp")));
+    const std::string text = said("--worst 0 --histogram"_w + more);
+    return widest_line(text.substr(text.find("distances in ulp")));
   };
   CHECK(bars({}) == 80);
-  CHECK(bars({"--linewidth", "50"}) == 50);
-  CHECK(width_of(said({"--linewidth", "50"})) <= 50);
-  CHECK(width_of(said({"--linewidth", "30", "--worst", "0"})) <= 30);
+  CHECK(bars("--linewidth 50"_w) == 50);
+  CHECK(widest_line(said("--linewidth 50"_w)) <= 50);
+  CHECK(widest_line(said("--linewidth 30 --worst 0"_w)) <= 30);
 }
 
 TEST_CASE("the histogram is as wide as the terminal, in what its locale can show") {
   const auto drawn = [&](const Stream& out, const std::string& locale) {
     const std::string report =
-        run_in_data({"stats", "corpus/good/medium_64x33_f4.npy", "--histogram", "--color", "never"},
-                    out, with("LC_ALL", locale))
+        run_in_data("stats corpus/good/medium_64x33_f4.npy --histogram --color never"_w, out,
+                    with("LC_ALL", locale))
             .out;
     return report.substr(report.find("elements of"));
   };
   for (const int columns : {20, 40, 79, 200}) {
     CAPTURE(columns);
-    CHECK(width_of(drawn(terminal(columns), "C.UTF-8")) == columns);
+    CHECK(widest_line(drawn(terminal(columns), "C.UTF-8")) == columns);
   }
   CHECK(drawn(terminal(), "C.UTF-8") == drawn({}, "C.UTF-8"));  // a terminal of unknown width
   CHECK(drawn(terminal(80), "C.UTF-8") == drawn({}, "C.UTF-8"));
   const std::string ascii = drawn({}, "C");
   CHECK(std::all_of(ascii.begin(), ascii.end(), [](char c) { return c > 0; }));
-  CHECK(ascii.find('#') != std::string::npos);
+  CHECK(contains(ascii, "#"));
 }
 
 TEST_CASE("work of more than a second is followed on a terminal, by a line that goes away") {
   const SlowPipe pipe;
-  for (const Words& command : std::vector<Words>{{"apply", "-o", "/dev/null"},
+  for (const Words& command : std::vector<Words>{"apply -o /dev/null"_w,
                                                  {"stats"},
-                                                 {"softmax", "-o", "/dev/null"},
+                                                 "softmax -o /dev/null"_w,
                                                  {"show"},
-                                                 {"compare", "-", "x.npy"}}) {
+                                                 "compare - x.npy"_w}) {
     CAPTURE(command);
     const Outcome outcome = pipe.run(command, {}, terminal());
     CAPTURE(outcome.err);
@@ -233,32 +204,28 @@ TEST_CASE("work of more than a second is followed on a terminal, by a line that 
 TEST_CASE("progress is shown where it is asked for, and nowhere else") {
   const SlowPipe pipe;
   const auto shown = [&](const Words& options, const Stream& err) {
-    return pipe.run(joined({"apply", "-o", "/dev/null"}, options), {}, err).err;
+    return pipe.run("apply -o /dev/null"_w + options, {}, err).err;
   };
-  CHECK(std::regex_match(shown({"--progress", "always"}, {}), std::regex(kProgress)));
+  CHECK(std::regex_match(shown("--progress always"_w, {}), std::regex(kProgress)));
   CHECK(shown({}, {}) == "");
-  CHECK(shown({"--progress", "auto"}, {}) == "");
-  CHECK(shown({"--progress", "never"}, terminal()) == "");
+  CHECK(shown("--progress auto"_w, {}) == "");
+  CHECK(shown("--progress never"_w, terminal()) == "");
 }
 
 TEST_CASE("quick work shows no progress") {
-  for (const Words& command : std::vector<Words>{{"apply", "sample.npy"},
-                                                 {"stats", "sample.npy"},
-                                                 {"softmax", "sample.npy"},
-                                                 {"show", "sample.npy"},
-                                                 {"compare", "sample.npy", "sample.npy"}}) {
+  for (const Words& command :
+       std::vector<Words>{"apply sample.npy"_w, "stats sample.npy"_w, "softmax sample.npy"_w,
+                          "show sample.npy"_w, "compare sample.npy sample.npy"_w}) {
     CAPTURE(command);
-    CHECK(run_in_data(joined(command, {"--progress", "always"}), {}, kXterm).err == "");
+    CHECK(run_in_data(command + "--progress always"_w, {}, kXterm).err == "");
   }
 }
 
 TEST_CASE("progress leaves nothing in a result on the same terminal") {
   const SlowPipe pipe;
-  for (const Words& command : std::vector<Words>{{"apply", "--to", "text"},
-                                                 {"apply", "--to", "json"},
-                                                 {"softmax", "--to", "text"},
-                                                 {"stats", "--color", "never"},
-                                                 {"compare", "-", "x.npy", "--color", "never"}}) {
+  for (const Words& command :
+       std::vector<Words>{"apply --to text"_w, "apply --to json"_w, "softmax --to text"_w,
+                          "stats --color never"_w, "compare - x.npy --color never"_w}) {
     CAPTURE(command);
     const std::string seen = pipe.run(command, terminal(), {}, "2>&1").out;
     const std::string expected = pipe.result_without_pause(command);

@@ -1,59 +1,22 @@
 // Large tensors through the real program: many blocks, several threads, rows in parts.
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <vector>
+#include <sstream>
+#include <tuple>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
-
-using support::Command;
-using support::file;
-using support::Outcome;
-using support::output_of;
-using support::pipe_of;
-using support::refusal_fault;
-using support::run;
-using support::TempDir;
-using Words = std::vector<std::string>;
+#include "support/commands.hpp"
 
 namespace {
 
-// Numbers without a pattern that a block's length could hide.
-std::string floats(std::int64_t count) {
-  std::vector<float> values;
-  for (std::int64_t i = 0; i < count; ++i) {
-    values.push_back(static_cast<float>(std::sin(static_cast<double>(i * i % 100'003))) +
-                     static_cast<float>(i % 11));
-  }
-  return support::bytes_of(values);
-}
-
-std::string npy_of(const std::vector<std::int64_t>& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : shape) count *= extent;
-  return support::npy("<f4", shape, floats(count));
-}
-
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
+using namespace support;
 
 // The kernels that help lists, but the reference.
 Words fast_kernels() {
-  const std::string help = output_of({"apply", "--help"});
+  const std::string help = output_of("apply --help"_w);
   const std::size_t start = help.find("--kernel ") + 9;
-  const std::string names = help.substr(start, help.find('\n', start) - start);
+  std::istringstream names(help.substr(start, help.find('\n', start) - start));
   Words kernels;
-  for (std::size_t at = 0; at < names.size();) {
-    const std::size_t end = std::min(names.find('|', at), names.size());
-    const std::string name = names.substr(at, end - at);
+  for (std::string name; std::getline(names, name, '|');) {
     if (name != "reference") kernels.push_back(name);
-    at = end + 1;
   }
   return kernels;
 }
@@ -61,9 +24,9 @@ Words fast_kernels() {
 }  // namespace
 
 TEST_CASE("threads, kernels, files and pipes make no difference to the bytes") {
-  const TempDir at;
-  const std::string x = npy_of({1500, 768});  // 9 blocks
-  support::write_file(at / "x.npy", x);
+  const Workplace at;
+  const std::string x = waves({1500, 768});  // 9 blocks
+  at.write("x.npy", x);
   const Words kernels = fast_kernels();
   CHECK(kernels.size() >= 1);
 #ifdef LNORM_SANITIZED  // and slow to start
@@ -71,60 +34,62 @@ TEST_CASE("threads, kernels, files and pipes make no difference to the bytes") {
 #else
   const Words numbers_of_threads{"1", "2", "7"};
 #endif
-  for (const Words& options :
-       {Words{}, {"--to", "json"}, {"--rms", "--dtype", "float16"}, {"--bias", "0.5"}}) {
+  for (const Words& options : {Words{}, "--to json"_w, "--rms --dtype float16"_w, "--bias 0.5"_w}) {
     CAPTURE(options);
-    const std::string expected =
-        output_of(Words{at / "x.npy", "--kernel", "portable", "--threads", "1"} + options);
+    const std::string expected = at.output("x.npy --kernel portable --threads 1"_w + options);
     for (const std::string& kernel : kernels) {
       for (const std::string& threads : numbers_of_threads) {
         CAPTURE(kernel, threads);
         const Words common = Words{"--kernel", kernel, "--threads", threads} + options;
-        CHECK((output_of(Words{at / "x.npy"} + common) == expected));
+        CHECK((at.output(Words{"x.npy"} + common) == expected));
         CHECK((output_of(common, pipe_of(x)) == expected));
-        output_of(Words{at / "x.npy", "-o", at / "y"} + common);
-        CHECK((support::read_file(at / "y") == expected));
+        at.output("x.npy -o y"_w + common);
+        CHECK((at.read("y") == expected));
       }
     }
   }
 }
 
-TEST_CASE("reports and comparisons do not depend on the number of threads") {
-  const TempDir at;
-  support::write_file(at / "x.npy", npy_of({3000, 300}));
-  output_of({at / "x.npy", "-o", at / "y.npy"});
-  for (const Words& command : {Words{"stats", at / "x.npy", "--softmax", "--csv"},
-                               {"stats", at / "x.npy", "--histogram"},
-                               {"softmax", at / "x.npy"},
-                               {"compare", at / "x.npy", at / "y.npy", "--json"}}) {
+TEST_CASE("reports, comparisons and gradients do not depend on the number of threads") {
+  const Workplace at;
+  at.write("x.npy", waves({3000, 300}));
+  at.output("x.npy -o y.npy"_w);
+  at.write("rows.npy", waves({40'000, 7}));
+  at.write("dy.npy", waves({40'000, 7}, 1.5));
+  const Words gradients = "grad rows.npy --dy dy.npy --dx - --dweight dw --dbias db --to npy"_w;
+  for (const Words& command :
+       {"stats x.npy --softmax --csv"_w, "stats x.npy --histogram"_w, "softmax x.npy"_w,
+        "compare x.npy y.npy --json"_w, gradients, gradients + "--rms --weight -0.75"_w,
+        gradients + "--dtype float16"_w}) {
     CAPTURE(command);
-    const Outcome one = run(command + Words{"--threads", "1"});
-    CHECK(one.err.empty());
-    for (const std::string threads : {"2", "5"}) {
-      const Outcome several = run(command + Words{"--threads", threads});
-      CHECK((several.out == one.out));
-      CHECK(several.status == one.status);
-    }
+    const auto run = [&](const std::string& threads) {
+      const Outcome outcome = at.run(command + Words{"--threads", threads});
+      CHECK(outcome.err.empty());
+      const bool has_files = command[0] == "grad";
+      return std::tuple(outcome.status, outcome.out,
+                        has_files ? at.read("dw") + at.read("db") : "");
+    };
+    const auto one = run("1");
+    for (const std::string threads : {"2", "5"}) CHECK((run(threads) == one));
   }
 }
 
 TEST_CASE("a row that is not held comes out as one that is") {
-  const TempDir at;
-  const std::string x = npy_of({2, 300'000});
-  support::write_file(at / "x.npy", x);
-  for (const Words& options : {Words{}, {"--rms"}, {"--to", "json"}, {"--kernel", "portable"}}) {
+  const Workplace at;
+  const std::string x = waves({2, 300'000});
+  at.write("x.npy", x);
+  for (const Words& options : {Words{}, {"--rms"}, "--to json"_w, "--kernel portable"_w}) {
     CAPTURE(options);
-    const std::string expected = output_of(Words{at / "x.npy"} + options);
+    const std::string expected = at.output(Words{"x.npy"} + options);
     CHECK((output_of(options, pipe_of(x)) == expected));
-    output_of(Words{at / "x.npy", "-o", at / "y", "--threads", "3", "--save-rstd", at / "s.json"} +
-              options);
-    CHECK((support::read_file(at / "y") == expected));
+    at.output("x.npy -o y --threads 3 --save-rstd s.json"_w + options);
+    CHECK((at.read("y") == expected));
   }
 }
 
 TEST_CASE("a pipe whose rows are not held needs a place for temporary files") {
-  const TempDir at;
-  const std::string x = npy_of({1, 300'000});
+  const Workplace at;
+  const std::string x = waves({1, 300'000});
   CHECK(refusal_fault(
             run({.arguments = {}, .in = pipe_of(x), .environment = {{"TMPDIR", at / "no"}}}),
             {at / "no", "No such file"}) == "");
@@ -132,43 +97,34 @@ TEST_CASE("a pipe whose rows are not held needs a place for temporary files") {
              .in = pipe_of(x),
              .environment = {{"TMPDIR", at.path().string()}}})
             .status == 0);
-  CHECK(support::list_directory(at.path()) == Words{"y.npy"});
-  CHECK(refusal_fault(run({"-o", at / "z.npy"}, pipe_of(x.substr(0, x.size() - 1))),
-                      {"standard input", "cut off"}) == "");
-  CHECK(support::list_directory(at.path()) == Words{"y.npy"});
+  CHECK(at.files() == Words{"y.npy"});
+  CHECK(at.fault("-o z.npy"_w, {"standard input", "cut off"}, pipe_of(x.substr(0, x.size() - 1))) ==
+        "");
+  CHECK(at.files() == Words{"y.npy"});
 }
 
 TEST_CASE("the memory of a run does not grow with a row") {
-  const TempDir at;
-  support::write_file(at / "small.npy", npy_of({1 << 20}));  // 4 MiB
-  support::write_file(at / "large.npy", npy_of({1 << 24}));  // 64 MiB
+  const Workplace at;
+  at.write("small.npy", waves({1 << 20}));  // 4 MiB
+  at.write("large.npy", waves({1 << 24}));  // 64 MiB
   const auto peak_kib = [&](const std::string& name, bool pipe) {
-    const Outcome outcome = run({.arguments = pipe ? Words{} : Words{at / name},
-                                 .in = pipe ? file(at / name) : support::Stream{},
-                                 .out = file("/dev/null")});
-    CHECK(outcome.status == 0);
-    CHECK(outcome.err.empty());
-    return outcome.peak_kib;
+    return peak_kib_of({.arguments = pipe ? Words{} : Words{at / name},
+                        .in = pipe ? file(at / name) : Stream{},
+                        .out = file("/dev/null")});
   };
   for (const bool pipe : {false, true}) {
-    const long small = peak_kib("small.npy", pipe);
-    const long large = peak_kib("large.npy", pipe);
-    CAPTURE(pipe, small, large);
-#ifndef LNORM_SANITIZED  // which keeps what is freed
-    CHECK(large < small + 1024);
-#endif
+    CAPTURE(pipe);
+    check_memory(peak_kib("small.npy", pipe), peak_kib("large.npy", pipe), 1024);
   }
 }
 
 TEST_CASE("whoever has read a result to its end finds the other outputs") {
-  const TempDir at;
-  support::write_file(at / "x.npy", npy_of({100'000, 3}));
-  const std::string script =
-      LNORM_BINARY " x.npy --save-mean m.npy --save-rstd s.npy | { cat > y.npy; cat m.npy s.npy; }";
+  const Workplace at;
+  at.write("x.npy", waves({100'000, 3}));
   for (int i = 0; i < 20; ++i) {
-    const Outcome outcome = run({.arguments = {"-c", "rm -f m.npy s.npy; " + script},
-                                 .directory = at.path().string(),
-                                 .program = "/bin/sh"});
+    const Outcome outcome = at.shell(
+        "rm -f m.npy s.npy; "
+        "lnorm x.npy --save-mean m.npy --save-rstd s.npy | { cat > y.npy; cat m.npy s.npy; }");
     REQUIRE(outcome.status == 0);
     REQUIRE(outcome.out.size() == 2 * (128 + 8 * 100'000));
   }
@@ -177,7 +133,6 @@ TEST_CASE("whoever has read a result to its end finds the other outputs") {
 TEST_CASE("a number of threads is one to 256") {
   for (const std::string threads : {"0", "-1", "257", "99999999999999999999", "two", "1.5", ""}) {
     CAPTURE(threads);
-    CHECK(refusal_fault(run({LNORM_DATA_DIR "/sample.npy", "--threads", threads}), {"--threads"}) ==
-          "");
+    CHECK(fault_of({LNORM_DATA_DIR "/sample.npy", "--threads", threads}, {"--threads"}) == "");
   }
 }

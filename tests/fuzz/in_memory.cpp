@@ -4,8 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <stdexcept>
+#include "support/memory_bytes.hpp"
 
 namespace fuzz {
 
@@ -30,6 +29,16 @@ void require(bool holds, std::string_view what) {
   if (!holds) throw std::runtime_error("does not hold: " + std::string(what));
 }
 
+bool are_alike(const lnorm::TensorInfo& a, const lnorm::TensorInfo& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.order == b.order &&
+         a.byte_order == b.byte_order;
+}
+
+bool are_alike(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return are_alike(a->info, b->info) && a->elements == b->elements;
+}
+
 Descriptor::Descriptor(int fd) : fd_(fd) { require(fd >= 0, "there is a descriptor"); }
 Descriptor::~Descriptor() { ::close(fd_); }
 
@@ -47,23 +56,9 @@ std::string MemoryFile::content() const {
 
 FullPipe::FullPipe(std::string_view bytes) : Descriptor(full_pipe(bytes)) {}
 
-std::size_t MemorySource::read_some(std::span<std::byte> to) {
-  const std::size_t got = read_unread_at(0, to);
-  position_ += got;
-  return got;
-}
-
-std::optional<std::int64_t> MemorySource::unread() const {
-  return static_cast<std::int64_t>(bytes_.size() - position_);
-}
-
-std::size_t MemorySource::read_unread_at(std::int64_t distance, std::span<std::byte> to) const {
-  const auto from = static_cast<std::size_t>(static_cast<std::int64_t>(position_) + distance);
-  require(from <= bytes_.size(), "nothing is read from behind the end");
-  const auto rest = std::as_bytes(std::span(bytes_)).subspan(from);
-  const std::size_t count = std::min(to.size(), rest.size());
-  std::copy_n(rest.begin(), count, to.begin());
-  return count;
+std::unique_ptr<lnorm::ByteSource> memory_source(std::string_view bytes) {
+  using support::MemoryBytes;
+  return std::make_unique<MemoryBytes>("x", std::string(bytes), MemoryBytes::Kind::file);
 }
 
 StandardStream::StandardStream(int stream, int fd) : stream_(stream), before_(::dup(stream)) {

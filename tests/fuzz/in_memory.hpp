@@ -1,12 +1,40 @@
 #pragma once
 
-#include <string>
-#include <string_view>
+#include <memory>
+#include <optional>
 
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/byte_source.hpp"
+#include "support/elements.hpp"
+#include "support/written.hpp"
 
 // Files and pipes that are nowhere on a disk, for the fuzzers.
 namespace fuzz {
+
+using support::put;
+
+// Returns what work gives, or nothing where the library refuses.
+template <std::invocable Work>
+auto unless_refused(Work work) -> std::optional<decltype(work())> {
+  try {
+    return work();
+  } catch (const lnorm::Error&) {
+    return std::nullopt;
+  }
+}
+
+struct Tensor {
+  lnorm::TensorInfo info;
+  std::string elements;
+};
+bool are_alike(const lnorm::TensorInfo& a, const lnorm::TensorInfo& b);
+bool are_alike(const std::optional<Tensor>& a, const std::optional<Tensor>& b);
+
+inline std::string_view bytes_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
 
 // Throws std::runtime_error, which the fuzzer reports, unless what should hold does.
 void require(bool holds, std::string_view what);
@@ -33,6 +61,16 @@ class MemoryFile : public Descriptor {
   std::string content() const;
 };
 
+// Returns the bytes that write puts into a file.
+template <class Write>
+std::string file_of(Write write) {
+  const MemoryFile file;
+  lnorm::ByteSink bytes(file.path());
+  write(bytes);
+  bytes.finish();
+  return file.content();
+}
+
 // The end of a pipe that holds bytes, at most kPipeBytes, and whose writer has left.
 class FullPipe : public Descriptor {
  public:
@@ -41,21 +79,7 @@ class FullPipe : public Descriptor {
 inline constexpr std::size_t kPipeBytes = 65536;
 
 // A file without a descriptor, where there are to be many of them.
-class MemorySource final : public lnorm::ByteSource {
- public:
-  explicit MemorySource(std::string_view bytes) : ByteSource("x"), bytes_(bytes) {}
-
-  bool has_random_access() const noexcept override { return true; }
-
- protected:
-  std::size_t read_some(std::span<std::byte> to) override;
-  std::optional<std::int64_t> unread() const override;
-  std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override;
-
- private:
-  std::string_view bytes_;
-  std::size_t position_ = 0;
-};
+std::unique_ptr<lnorm::ByteSource> memory_source(std::string_view bytes);
 
 // Another descriptor in the place of a standard stream while this lives.
 class StandardStream {

@@ -1,8 +1,6 @@
-#include <string>
 
 #include "fuzz/in_memory.hpp"
 #include "fuzz/targets.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "support/sets.hpp"
@@ -12,14 +10,9 @@ namespace {
 using namespace fuzz;
 
 std::string written(const lnorm::TensorInfo& info, std::span<const std::byte> elements) {
-  const MemoryFile file;
-  lnorm::ByteSink bytes(file.path());
-  const auto sink = make_json_sink(bytes, info, lnorm::JsonNan::python);
-  std::string buffer;
-  if (!elements.empty()) sink->write(sink->encode(0, elements, buffer));
-  sink->finish();
-  bytes.finish();
-  return file.content();
+  return file_of([&](lnorm::ByteSink& bytes) {
+    put(*make_json_sink(bytes, info, lnorm::JsonNan::python), elements);
+  });
 }
 
 // The text with its dtype beside it, which the nested form does not tell.
@@ -33,17 +26,15 @@ std::string with_dtype(const std::string& text, const lnorm::TensorInfo& info) {
 }
 
 void check(std::string_view text, const std::optional<std::string>& member) {
-  support::WholeTensor tensor;
-  try {
-    const auto set = lnorm::open_json(std::make_unique<MemorySource>(text));
+  const auto tensor = unless_refused([&] {
+    const auto set = lnorm::open_json(memory_source(text));
     for (const lnorm::Member& listed : support::list(*set)) {
       require(set->find(listed.name).has_value(), "what is listed has its name");
     }
-    tensor = support::read_tensor(*set, member);
-  } catch (const lnorm::Error&) {
-    return;
-  }
-  const auto& [info, elements] = tensor;
+    return support::read_tensor(*set, member);
+  });
+  if (!tensor) return;
+  const auto& [info, elements] = *tensor;
   if (!lnorm::is_floating(info.dtype)) return;  // JSON is written of floats only
   std::string json = written(info, elements);
   if (!elements.empty()) json = with_dtype(json, info);
@@ -57,10 +48,9 @@ void check(std::string_view text, const std::optional<std::string>& member) {
 }  // namespace
 
 int fuzz_json(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const auto& member : {std::optional<std::string>(), std::optional<std::string>("a"),
                              std::optional<std::string>("data"), std::optional<std::string>("")}) {
-    check(text, member);
+    check(bytes_of(data, size), member);
   }
   return 0;
 }

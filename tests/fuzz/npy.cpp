@@ -1,11 +1,8 @@
 #include "lnorm/io/npy/npy.hpp"
 
-#include <optional>
-
 #include "fuzz/in_memory.hpp"
 #include "fuzz/targets.hpp"
 #include "lnorm/core/byte_order.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/layout/reorder.hpp"
 
@@ -13,24 +10,17 @@ namespace {
 
 using namespace fuzz;
 
-struct Tensor {
-  lnorm::TensorInfo info;
-  std::string elements;  // in C order
+struct NpyTensor : Tensor {  // whose elements are in C order
   bool as_in_the_file;
 };
 
-// Nothing where it is refused.
-std::optional<Tensor> read(const Descriptor& from) {
-  try {
+std::optional<NpyTensor> read(const Descriptor& from) {
+  return unless_refused([&] {
     auto source = lnorm::open_npy(lnorm::open_file(from.path()), {});
     const bool in_c_order = source->info().order == lnorm::MemoryOrder::c;
     source = lnorm::gathered(std::move(source));
-    const auto bytes = read_all(*source);
-    return Tensor{
-        source->info(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, in_c_order};
-  } catch (const lnorm::Error&) {
-    return std::nullopt;
-  }
+    return NpyTensor{{source->info(), support::text_of(read_all(*source))}, in_c_order};
+  });
 }
 
 void make_native(Tensor& tensor) {
@@ -39,23 +29,14 @@ void make_native(Tensor& tensor) {
   tensor.info.byte_order = std::endian::native;
 }
 
-bool are_alike(const lnorm::TensorInfo& a, const lnorm::TensorInfo& b) {
-  return a.dtype == b.dtype && a.shape == b.shape && a.byte_order == b.byte_order;
-}
-
 std::string written(const Tensor& tensor) {
-  const MemoryFile file;
-  lnorm::ByteSink bytes(file.path());
-  const auto sink = make_npy_sink(bytes, tensor.info);
-  std::string buffer;
-  sink->write(sink->encode(0, std::as_bytes(std::span(tensor.elements)), buffer));
-  sink->finish();
-  bytes.finish();
-  return file.content();
+  return file_of([&](lnorm::ByteSink& bytes) {
+    put(*make_npy_sink(bytes, tensor.info), std::as_bytes(std::span(tensor.elements)));
+  });
 }
 
 void check_file(std::string_view bytes) {
-  std::optional<Tensor> tensor = read(MemoryFile(bytes));
+  std::optional<NpyTensor> tensor = read(MemoryFile(bytes));
   if (bytes.size() <= kPipeBytes) {
     const auto piped = read(FullPipe(bytes));
     require(piped.has_value() == tensor.has_value(), "a pipe is read where a file is");
@@ -76,11 +57,8 @@ void check_file(std::string_view bytes) {
 }
 
 std::optional<lnorm::TensorInfo> parse(std::string_view dict, bool python2_longs) {
-  try {
-    return lnorm::parse_npy_dict("x.npy", dict, 10, python2_longs, {});
-  } catch (const lnorm::Error&) {
-    return std::nullopt;
-  }
+  return unless_refused(
+      [&] { return lnorm::parse_npy_dict("x.npy", dict, 10, python2_longs, {}); });
 }
 
 void check_dict(std::string_view dict) {
@@ -98,7 +76,7 @@ void check_dict(std::string_view dict) {
 }  // namespace
 
 int fuzz_npy(const std::uint8_t* data, std::size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::string_view bytes = bytes_of(data, size);
   check_file(bytes);
   check_dict(bytes);
   return 0;

@@ -1,54 +1,40 @@
 #include "lnorm/io/zip/npz.hpp"
 
 #include <algorithm>
-#include <span>
-#include <vector>
 
 #include "fuzz/in_memory.hpp"
 #include "fuzz/targets.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/io/zip/zip_archive.hpp"
+#include "support/sets.hpp"
 #include "support/zip.hpp"
 
 namespace {
 
 using namespace fuzz;
+using support::little_endian;
+using support::text_of;
 
 // An archive is opened for each of its members several times.
 constexpr std::size_t kMaxOpened = 4;
 // What inflates to more, and is not looked at.
 constexpr std::size_t kMaxContent = 65536;
 
-struct Tensor {
-  lnorm::TensorInfo info;
-  std::string elements;
-};
-
-template <class Bytes>
-std::string text(const Bytes& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // Nothing where open refuses, or what it has opened.
 template <class Open>
 std::optional<Tensor> read(Open open) {
-  try {
+  return unless_refused([&] {
     const std::unique_ptr<lnorm::TensorSource> source = open();
     const auto bytes = read_all(*source);
     require(static_cast<std::int64_t>(bytes.size()) == lnorm::data_bytes(source->info()),
             "there are as many elements as the header says");
-    return Tensor{source->info(), text(bytes)};
-  } catch (const lnorm::Error&) {
-    return std::nullopt;
-  }
+    return Tensor{source->info(), text_of(bytes)};
+  });
 }
 
 std::optional<Tensor> read_npy(std::string_view bytes) {
-  return read([&] {
-    return lnorm::open_npy(std::make_unique<MemorySource>(bytes), lnorm::DType::bfloat16);
-  });
+  return read([&] { return lnorm::open_npy(memory_source(bytes), lnorm::DType::bfloat16); });
 }
 
 std::optional<Tensor> read_member(const lnorm::TensorSet& set, std::size_t index) {
@@ -57,26 +43,8 @@ std::optional<Tensor> read_member(const lnorm::TensorSet& set, std::size_t index
 
 // Nothing where it is refused.
 std::unique_ptr<lnorm::TensorSet> open_set(std::string_view bytes, std::optional<lnorm::DType> as) {
-  try {
-    return lnorm::open_npz(std::make_unique<MemorySource>(bytes), as);
-  } catch (const lnorm::Error&) {
-    return nullptr;
-  }
-}
-
-bool are_alike(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
-  if (!a || !b) return a.has_value() == b.has_value();
-  return a->info.dtype == b->info.dtype && a->info.shape == b->info.shape &&
-         a->info.order == b->info.order && a->info.byte_order == b->info.byte_order &&
-         a->elements == b->elements;
-}
-
-std::uint32_t little(std::string_view bytes, std::size_t size) {
-  std::uint32_t value = 0;
-  for (std::size_t i = size; i-- > 0;) {
-    value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  }
-  return value;
+  return unless_refused([&] { return lnorm::open_npz(memory_source(bytes), as); })
+      .value_or(nullptr);
 }
 
 // Whether what follows some local header is content. [PKWARE, APPNOTE 6.3, 4.3.7]
@@ -85,7 +53,7 @@ bool is_stored(std::string_view archive, std::string_view content) {
        at = archive.find("PK\x03\x04", at + 1)) {
     const std::string_view header = archive.substr(at);
     if (header.size() < 30) return false;
-    const std::size_t names = little(header.substr(26), 2) + little(header.substr(28), 2);
+    const auto names = little_endian(header.substr(26), 2) + little_endian(header.substr(28), 2);
     if (header.size() >= 30 + names && header.substr(30 + names).starts_with(content)) return true;
   }
   return false;
@@ -98,8 +66,8 @@ bool is_told(std::string_view archive, std::string_view content) {
   for (std::size_t at = archive.find("PK\x01\x02"); at != archive.npos;
        at = archive.find("PK\x01\x02", at + 1)) {
     const std::string_view entry = archive.substr(at);
-    if (entry.size() < 46 || little(entry.substr(16), 4) != crc) continue;
-    if (little(entry.substr(10), 2) != 0 || is_stored(archive, content)) return true;
+    if (entry.size() < 46 || little_endian(entry.substr(16), 4) != crc) continue;
+    if (little_endian(entry.substr(10), 2) != 0 || is_stored(archive, content)) return true;
   }
   return false;
 }
@@ -107,9 +75,7 @@ bool is_told(std::string_view archive, std::string_view content) {
 class Archive {
  public:
   explicit Archive(std::string_view bytes)
-      : bytes_(bytes),
-        archive_(std::make_shared<const lnorm::ZipArchive>(std::make_unique<MemorySource>(bytes))) {
-  }
+      : bytes_(bytes), archive_(std::make_shared<const lnorm::ZipArchive>(memory_source(bytes))) {}
 
   std::size_t size() const { return archive_->size(); }
   std::string name(std::size_t index) const { return archive_->member_name(index); }
@@ -121,38 +87,24 @@ class Archive {
 
   // The file that a member is, checked; nothing where it is refused, or has another size than it claims.
   std::optional<std::string> content(std::size_t index) const {
-    try {
-      std::vector<std::byte> content;
-      const auto member = lnorm::ZipArchive::open(archive_, index, "x");
+    const auto content = unless_refused([&]() -> std::optional<std::string> {
+      std::vector<std::byte> bytes;
+      const auto member = archive_->open(index, "x");
       const auto claimed = static_cast<std::size_t>(member->remaining().value());
-      member->read(content, kMaxContent + 1);
-      if (content.size() <= kMaxContent) {
-        require(is_told(bytes_, text(content)), "a member has the CRC-32 of the directory");
-        if (content.size() != claimed) return std::nullopt;
+      member->read(bytes, kMaxContent + 1);
+      if (bytes.size() <= kMaxContent) {
+        require(is_told(bytes_, text_of(bytes)), "a member has the CRC-32 of the directory");
+        if (bytes.size() != claimed) return std::nullopt;
       }
-      return text(content);
-    } catch (const lnorm::Error&) {
-      return std::nullopt;
-    }
+      return text_of(bytes);
+    });
+    return content.value_or(std::nullopt);
   }
 
  private:
   std::string_view bytes_;
   std::shared_ptr<const lnorm::ZipArchive> archive_;
 };
-
-// What is read at positions, from the last piece to the first one.
-std::string read_backward(const lnorm::TensorSource& source, std::size_t size) {
-  constexpr std::size_t kPiece = 24;
-  std::string elements(size, '\0');
-  for (std::size_t at = size; at > 0;) {
-    const std::size_t begin = (at - 1) / kPiece * kPiece;
-    source.read_at(static_cast<std::int64_t>(begin),
-                   std::as_writable_bytes(std::span(elements).subspan(begin, at - begin)));
-    at = begin;
-  }
-  return elements;
-}
 
 void check_member(const lnorm::TensorSet& set, const Archive& archive, std::size_t index) {
   require(set.tensor_name(index) == archive.label(index), "a member is listed by its name");
@@ -168,8 +120,9 @@ void check_member(const lnorm::TensorSet& set, const Archive& archive, std::size
   require(listed.shape == tensor->info.shape, "it is listed with its shape");
   const auto source = set.open(index);
   if (!source->has_random_access()) return;
-  require(read_backward(*source, tensor->elements.size()) == tensor->elements,
-          "positions have the same elements");
+  require(
+      text_of(support::read_in_pieces(*source, tensor->elements.size(), 24)) == tensor->elements,
+      "positions have the same elements");
   source->finish();
 }
 
@@ -198,7 +151,7 @@ void check_as_member(std::string_view bytes) {
 }  // namespace
 
 int fuzz_npz(const std::uint8_t* data, std::size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::string_view bytes = bytes_of(data, size);
   check_archive(bytes);
   if (bytes.starts_with("\x93NUMPY")) check_as_member(bytes);
   return 0;

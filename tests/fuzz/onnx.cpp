@@ -6,25 +6,24 @@
 #include "fuzz/in_memory.hpp"
 #include "fuzz/targets.hpp"
 #include "lnorm/core/byte_order.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 
 namespace {
 
 using namespace fuzz;
 
-struct Tensor {
+struct OnnxTensor {
   std::string name;
   lnorm::DType dtype;
   lnorm::Shape shape;
   std::string elements;  // little-endian
 
-  bool operator==(const Tensor&) const = default;
+  bool operator==(const OnnxTensor&) const = default;
 };
 
 // Nothing where it is refused.
-std::optional<Tensor> read(std::unique_ptr<lnorm::ByteSource> bytes) {
-  try {
+std::optional<OnnxTensor> read(std::unique_ptr<lnorm::ByteSource> bytes) {
+  return unless_refused([&] {
     const auto set = lnorm::open_onnx(std::move(bytes));
     const auto source = set->open(0);
     const lnorm::TensorInfo& info = source->info();
@@ -34,13 +33,8 @@ std::optional<Tensor> read(std::unique_ptr<lnorm::ByteSource> bytes) {
     lnorm::make_native(elements, info.dtype, info.byte_order);
     std::string buffer;
     const auto encoded = lnorm::encode_raw(elements, info.dtype, buffer);
-    return Tensor{set->tensor_name(0),
-                  info.dtype,
-                  info.shape,
-                  {reinterpret_cast<const char*>(encoded.data()), encoded.size()}};
-  } catch (const lnorm::Error&) {
-    return std::nullopt;
-  }
+    return OnnxTensor{set->tensor_name(0), info.dtype, info.shape, support::text_of(encoded)};
+  });
 }
 
 // What protozero's own reader, which holds the whole message, finds of the fields that come once.
@@ -71,7 +65,7 @@ Claims parse_claims(std::string_view bytes) {
   return claims;
 }
 
-std::string written(const Tensor& tensor, std::int32_t data_type) {
+std::string written(const OnnxTensor& tensor, std::int32_t data_type) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
   message.add_packed_int64(1, tensor.shape.begin(), tensor.shape.end());
@@ -84,8 +78,8 @@ std::string written(const Tensor& tensor, std::int32_t data_type) {
 }  // namespace
 
 int fuzz_onnx(const std::uint8_t* data, std::size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto tensor = read(std::make_unique<MemorySource>(bytes));
+  const std::string_view bytes = bytes_of(data, size);
+  const auto tensor = read(memory_source(bytes));
   if (size <= kPipeBytes) {
     const FullPipe pipe(bytes);
     require(read(lnorm::open_file(pipe.path())) == tensor, "a pipe is read like a file");
@@ -95,6 +89,6 @@ int fuzz_onnx(const std::uint8_t* data, std::size_t size) {
   require(tensor->name == claims.name, "it has the last name");
   require(!claims.raw || tensor->elements == *claims.raw, "it has the last raw_data");
   const std::string again = written(*tensor, claims.data_type);
-  require(read(std::make_unique<MemorySource>(again)) == tensor, "it comes back from raw_data");
+  require(read(memory_source(again)) == tensor, "it comes back from raw_data");
   return 0;
 }

@@ -5,11 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <functional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "fuzz/in_memory.hpp"
 #include "fuzz/targets.hpp"
@@ -290,8 +286,8 @@ Run run(Words words, const std::string& first, const std::string& file, const Wo
 // All but the reference, which does not give the same bits.
 std::string any_kernel(std::string_view bytes) {
   Words names;
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    if (kernel.name != std::string_view("reference")) names.emplace_back(kernel.name);
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    if (backend.name != std::string_view("reference")) names.emplace_back(backend.name);
   }
   return names[std::hash<std::string_view>()(bytes) % names.size()];
 }

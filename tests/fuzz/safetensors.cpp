@@ -8,7 +8,6 @@
 #include "fuzz/in_memory.hpp"
 #include "fuzz/targets.hpp"
 #include "lnorm/core/byte_order.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "support/sets.hpp"
 
@@ -17,40 +16,25 @@ namespace {
 using namespace fuzz;
 using Json = nlohmann::json;
 
-struct Tensor {
-  lnorm::TensorInfo info;
-  std::string elements;
-};
-
 // Nothing where it is refused.
 std::optional<Tensor> read(const Descriptor& from, const std::optional<std::string>& member) {
-  try {
+  return unless_refused([&] {
     const auto set = lnorm::open_safetensors(lnorm::open_file(from.path()));
     const auto [info, bytes] = support::read_tensor(*set, member);
-    return Tensor{info, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
-  } catch (const lnorm::Error&) {
-    return std::nullopt;
-  }
+    return Tensor{info, support::text_of(bytes)};
+  });
 }
 
 // Sorted by name.
 std::optional<std::vector<lnorm::Member>> list(const Descriptor& from) {
-  try {
+  return unless_refused([&] {
     const auto set = lnorm::open_safetensors(lnorm::open_file(from.path()));
     auto result = support::list(*set);
     set->finish();
     std::sort(result.begin(), result.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
     return result;
-  } catch (const lnorm::Error&) {
-    return std::nullopt;
-  }
-}
-
-bool are_alike(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
-  if (!a || !b) return a.has_value() == b.has_value();
-  return a->info.dtype == b->info.dtype && a->info.shape == b->info.shape &&
-         a->elements == b->elements;
+  });
 }
 
 bool are_alike(const std::vector<lnorm::Member>& a, const std::vector<lnorm::Member>& b) {
@@ -74,8 +58,7 @@ struct Claims {
 };
 
 Claims parse_claims(std::string_view bytes) {
-  std::size_t length = 0;
-  for (std::size_t i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes.at(i));
+  const std::size_t length = support::little_endian(bytes, 8);
   Claims claims{bytes.substr(8 + length), {}};
   const Json header = Json::parse(bytes.substr(8, length));
   for (const auto& [name, tensor] : header.items()) {
@@ -129,21 +112,15 @@ const DTypeName* find_dtype(std::string_view name) {
 }
 
 std::string written(const Tensor& tensor, const std::string& name) {
-  const MemoryFile file;
-  lnorm::ByteSink bytes(file.path());
   lnorm::TensorInfo info = tensor.info;
   info.name = name;
-  const auto set = lnorm::make_safetensors_sink(bytes, {info});
-  const auto sink = set->begin(info);
-  std::string buffer;
   std::string native = tensor.elements;
-  lnorm::make_native(std::as_writable_bytes(std::span(native)), tensor.info.dtype,
-                     tensor.info.byte_order);
-  sink->write(sink->encode(0, std::as_bytes(std::span(native)), buffer));
-  sink->finish();
-  set->finish();
-  bytes.finish();
-  return file.content();
+  lnorm::make_native(std::as_writable_bytes(std::span(native)), info.dtype, info.byte_order);
+  return file_of([&](lnorm::ByteSink& bytes) {
+    const auto set = lnorm::make_safetensors_sink(bytes, {info});
+    put(*set->begin(info), std::as_bytes(std::span(native)));
+    set->finish();
+  });
 }
 
 void check_written(const Tensor& tensor, const std::string& name) {
@@ -177,7 +154,7 @@ void check_tensor(const MemoryFile& file, const std::optional<FullPipe>& pipe,
 }  // namespace
 
 int fuzz_safetensors(const std::uint8_t* data, std::size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::string_view bytes = bytes_of(data, size);
   const MemoryFile file(bytes);
   const bool fits = size <= kPipeBytes;
   const auto listed = list(file);

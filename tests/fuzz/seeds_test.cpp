@@ -1,5 +1,3 @@
-#include <filesystem>
-#include <string>
 
 #include "fuzz/targets.hpp"
 #include "support/catch.hpp"
@@ -17,7 +15,7 @@ int pass(Target* target, const std::string& bytes) {
   return target(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
 }
 
-// KernelTable all files of a folder, perhaps of one ending only; returns how many they were.
+// Passes all files of a folder, perhaps of one ending only; returns how many they were.
 int pass_all(Target* target, const std::string& folder, const std::string& ending = "") {
   int count = 0;
   for (const auto& entry : fs::directory_iterator(data_file(folder))) {

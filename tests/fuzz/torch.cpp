@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
-#include <span>
-#include <vector>
 
 #include "fuzz/in_memory.hpp"
 #include "fuzz/targets.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/io/torch/pickle_reader.hpp"
 #include "lnorm/io/torch/torch_tensors.hpp"
 #include "support/pickle.hpp"
+#include "support/sets.hpp"
 
 namespace {
 
@@ -41,7 +38,7 @@ struct Found {
 
 // Nothing where the pickle is refused; without views of other dtypes.
 std::optional<std::vector<Found>> find(std::string_view pickle) {
-  try {
+  return unless_refused([&] {
     const lnorm::Pickle values = lnorm::read_pickle(pickle, "x", lnorm::is_torch_global);
     std::vector<Found> result;
     for (const auto& tensor : lnorm::find_torch_tensors(values, "x")) {
@@ -52,9 +49,7 @@ std::optional<std::vector<Found>> find(std::string_view pickle) {
       }
     }
     return result;
-  } catch (const lnorm::Error&) {
-    return std::nullopt;
-  }
+  });
 }
 
 // The elements of a view, one by one, in C order or with the first index going fastest.
@@ -77,26 +72,15 @@ std::string elements_of(const lnorm::StorageView& view, lnorm::MemoryOrder order
   return elements;
 }
 
-std::string read_at_pieces(const lnorm::TensorSource& source, std::size_t size, std::size_t piece) {
-  std::string elements(size, '\0');
-  for (std::size_t at = 0; at < size; at += piece) {
-    const auto part = std::span(elements).subspan(at, std::min(piece, size - at));
-    source.read_at(static_cast<std::int64_t>(at), std::as_writable_bytes(part));
-  }
-  return elements;
-}
-
 void check_elements(const lnorm::TensorSet& set, std::size_t index, const lnorm::StorageView& view,
                     std::string_view storage) {
   const auto source = set.open(index);
   const std::string expected = elements_of(view, source->info().order, storage);
   const auto whole = lnorm::read_all(*source);
-  require(std::string_view(reinterpret_cast<const char*>(whole.data()), whole.size()) == expected,
-          "a view has the elements that its strides say");
+  require(support::text_of(whole) == expected, "a view has the elements that its strides say");
   for (const std::size_t piece : {5U, 64U}) {
-    const auto anywhere = set.open(index);
-    require(read_at_pieces(*anywhere, expected.size(), piece) == expected,
-            "positions have the same elements");
+    const auto pieces = support::read_in_pieces(*set.open(index), expected.size(), piece);
+    require(support::text_of(pieces) == expected, "positions have the same elements");
   }
 }
 
@@ -107,13 +91,11 @@ bool is_small(const lnorm::Shape& shape) {
 }
 
 std::unique_ptr<lnorm::TensorSet> open_set(std::string_view file) {
-  try {
-    const auto archive =
-        std::make_shared<const lnorm::ZipArchive>(std::make_unique<MemorySource>(file));
+  const auto set = [&] {
+    const auto archive = std::make_shared<const lnorm::ZipArchive>(memory_source(file));
     return lnorm::is_torch(*archive) ? lnorm::open_torch(archive) : nullptr;
-  } catch (const lnorm::Error&) {
-    return nullptr;
-  }
+  };
+  return unless_refused(set).value_or(nullptr);
 }
 
 // Any bytes as the pickle of an archive.
@@ -141,20 +123,16 @@ void check_file(std::string_view bytes) {
   for (std::size_t i = 0; i < std::min(set->size(), kMaxOpened); ++i) {
     const lnorm::Member listed = set->describe(i);
     if (!listed.shape || !is_small(*listed.shape)) continue;
-    try {
-      const auto source = set->open(i);
-      const auto whole = lnorm::read_all(*source);
-      require(static_cast<std::int64_t>(whole.size()) == listed.bytes, "all elements are read");
-    } catch (const lnorm::Error&) {
-      continue;  // a sum that is not right
-    }
+    // It is refused if its sum is not right.
+    const auto whole = unless_refused([&] { return lnorm::read_all(*set->open(i)); });
+    require(!whole || std::ssize(*whole) == listed.bytes, "all elements are read");
   }
 }
 
 }  // namespace
 
 int fuzz_torch(const std::uint8_t* data, std::size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::string_view bytes = bytes_of(data, size);
   if (bytes.starts_with("PK")) {
     check_file(bytes);
   } else {

@@ -2,19 +2,13 @@
 
 #include "lnorm/kernel/backward.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "lnorm/io/open_tensor.hpp"
 #include "property/data.hpp"
-#include "support/catch.hpp"
 #include "support/files.hpp"
 
 namespace {
+
+using namespace property;
 
 using lnorm::DType;
 using lnorm::EpsOn;
@@ -58,9 +52,8 @@ Tensor tensor(const Golden& golden, const std::string& name) {
   opened.source->read(result.bytes, count * lnorm::item_size(result.info.dtype));
   opened.source->finish();
   const bool is_native = result.info.byte_order == std::endian::native;
-  result.values = property::read_all(
-      is_native ? result.bytes : property::swapped(result.bytes, result.info.dtype),
-      result.info.dtype);
+  result.values = read_all(is_native ? result.bytes : swapped(result.bytes, result.info.dtype),
+                           result.info.dtype);
   return result;
 }
 
@@ -135,11 +128,11 @@ TEST_CASE("the gradients that PyTorch computes are reproduced", "[backward]") {
     }
 
     const lnorm::AffineTerm term(weight.info, weight.bytes, false);
-    for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-      CAPTURE(golden.name, kernel.name);
+    for (const lnorm::Backend& backend : lnorm::backends()) {
+      CAPTURE(golden.name, backend.name);
       std::vector<double> actual(x.values.size());
       lnorm::ColumnGradients columns(static_cast<std::int64_t>(length));
-      lnorm::layer_norm_backward(kernel, x.rows(length, 0, rows), dy.rows(length, 0, rows),
+      lnorm::layer_norm_backward(backend, x.rows(length, 0, rows), dy.rows(length, 0, rows),
                                  {reinterpret_cast<std::byte*>(actual.data()), DType::float64},
                                  term, golden.formula, saved_of(0), &columns);
       lnorm::RowReplay again;
@@ -152,7 +145,7 @@ TEST_CASE("the gradients that PyTorch computes are reproduced", "[backward]") {
         }
       };
       const lnorm::ParameterGradients parameters =
-          lnorm::parameter_gradients({kernel, x.info.dtype, dy.info.dtype, DType::float64,
+          lnorm::parameter_gradients({backend, x.info.dtype, dy.info.dtype, DType::float64,
                                       static_cast<std::int64_t>(length), term, golden.formula},
                                      columns, {.dtype = DType::float64}, again);
       REQUIRE(dx.values.size() == actual.size());

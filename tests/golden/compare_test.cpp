@@ -5,14 +5,11 @@
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/shape.hpp"
-#include "support/catch.hpp"
-#include "support/files.hpp"
+#include "support/commands.hpp"
 #include "support/narrowed.hpp"
-#include "support/process.hpp"
 
 // Pairs of tensors that NumPy compared (data/compare), compared by the program.
 
@@ -23,8 +20,8 @@ using lnorm::DType;
 using lnorm::Float16;
 using nlohmann::json;
 
-const std::vector<std::string> kMax{"greatest_absolute_difference", "greatest_relative_difference",
-                                    "greatest_ulp_distance"};
+const Words kMax{"greatest_absolute_difference", "greatest_relative_difference",
+                 "greatest_ulp_distance"};
 
 struct Tensor {
   std::string name;  // as compare is to call it
@@ -34,14 +31,6 @@ struct Tensor {
 
   std::size_t count() const { return bytes.size() / lnorm::item_size(dtype); }
 };
-
-// The same in the other byte order.
-std::string swapped(std::string bytes, std::size_t item) {
-  for (auto at = bytes.begin(); at != bytes.end(); at += static_cast<std::ptrdiff_t>(item)) {
-    std::reverse(at, at + static_cast<std::ptrdiff_t>(item));
-  }
-  return bytes;
-}
 
 Tensor tensor(const json& golden, const std::string& name) {
   Tensor result{.name = name,
@@ -138,7 +127,7 @@ json description(const Tensor& tensor) {
   return result;
 }
 
-const std::vector<std::string> kErrors{
+const Words kErrors{
     "mean",   "mean_absolute", "mean_toward_zero", "mean_away_from_zero", "root_mean_square",
     "cosine", "sqnr_db"};
 
@@ -221,13 +210,13 @@ json normalized(json result, const Tensor& actual, const Tensor& expected) {
 struct Pair {
   Tensor actual;
   Tensor expected;
-  std::vector<std::string> options;
+  Words options;
   json result;
 };
 
 Pair read_pair(const json& golden) {
   return {tensor(golden.at("actual"), "actual.npy"), tensor(golden.at("expected"), "expected.npy"),
-          golden.at("options").get<std::vector<std::string>>(), golden.at("result")};
+          golden.at("options").get<Words>(), golden.at("result")};
 }
 
 std::vector<Pair> read_pairs() {
@@ -238,9 +227,9 @@ std::vector<Pair> read_pairs() {
 }
 
 void check(const Pair& pair, const TempDir& directory, const Stream& in = {}) {
-  std::vector<std::string> arguments{"compare", in.text.empty() ? pair.actual.name : "-",
-                                     pair.expected.name, "--json"};
-  arguments.insert(arguments.end(), pair.options.begin(), pair.options.end());
+  const Words arguments =
+      Words{"compare", in.text.empty() ? pair.actual.name : "-", pair.expected.name, "--json"} +
+      pair.options;
   CAPTURE(arguments, lnorm::name(pair.actual.dtype), lnorm::name(pair.expected.dtype));
   CAPTURE(lnorm::to_string(pair.actual.shape), lnorm::to_string(pair.expected.shape));
   const Outcome outcome = run({.arguments = arguments, .in = in, .directory = directory.path()});
@@ -330,15 +319,15 @@ bool can_repeat(const Pair& pair) {
 }  // namespace
 
 TEST_CASE("compare finds what NumPy finds") {
-  const TempDir directory;
+  const Workplace directory;
   const std::vector<Pair> pairs = read_pairs();
   REQUIRE(pairs.size() > 350);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     Pair pair = pairs[i];
     CAPTURE(i);
     const auto order = [](bool big) { return big ? std::endian::big : std::endian::little; };
-    write_file(directory / "actual.npy", npy_of(pair.actual, order(i % 3 == 1)));
-    write_file(directory / "expected.npy", npy_of(pair.expected, order(i % 4 == 2)));
+    directory.write("actual.npy", npy_of(pair.actual, order(i % 3 == 1)));
+    directory.write("expected.npy", npy_of(pair.expected, order(i % 4 == 2)));
     check(pair, directory);
     if (i % 3 == 0 && lnorm::is_floating(pair.actual.dtype)) {
       const std::string text = json_of(pair.actual);
@@ -351,14 +340,14 @@ TEST_CASE("compare finds what NumPy finds") {
 TEST_CASE("compare judges a float16 layer norm of PyTorch by the exact one") {
   const json goldens = json::parse(read_file(data_file("compare/layer_norm.json")));
   for (const json& golden : goldens.at("layer_norms")) {
-    const TempDir directory;
+    const Workplace directory;
     const Pair pair = read_pair(golden.at("pair"));
     const Tensor x = tensor(golden.at("x"), "x.npy");
-    write_file(directory / "x.npy", npy_of(x, std::endian::little));
-    write_file(directory / "actual.npy", npy_of(pair.actual, std::endian::little));
-    const std::string exact = output_of({directory / "x.npy", "--dtype", "float64"});
+    directory.write("x.npy", npy_of(x, std::endian::little));
+    directory.write("actual.npy", npy_of(pair.actual, std::endian::little));
+    const std::string exact = directory.output("x.npy --dtype float64"_w);
     CHECK(exact == npy_of(pair.expected, std::endian::little));
-    write_file(directory / "expected.npy", exact);
+    directory.write("expected.npy", exact);
     check(pair, directory);
     CHECK(pair.result.at("ulp").at("dtype") == "float16");
   }
@@ -366,14 +355,14 @@ TEST_CASE("compare judges a float16 layer norm of PyTorch by the exact one") {
 
 TEST_CASE("compare finds in large tensors what NumPy finds in small ones") {
   constexpr std::size_t kElements = 100'000;
-  const TempDir directory;
+  const Workplace directory;
   int repeatable = 0;
   for (const Pair& small : read_pairs()) {
     if (!can_repeat(small) || ++repeatable % 9 != 0) continue;
     const Pair pair =
         repeated(small, static_cast<std::int64_t>(kElements / small.actual.count() + 1));
-    write_file(directory / "actual.npy", npy_of(pair.actual, std::endian::little));
-    write_file(directory / "expected.npy", npy_of(pair.expected, std::endian::big));
+    directory.write("actual.npy", npy_of(pair.actual, std::endian::little));
+    directory.write("expected.npy", npy_of(pair.expected, std::endian::big));
     check(pair, directory);
   }
   CHECK(repeatable > 150);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,9 +8,7 @@
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/layout/reorder.hpp"
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // Every file of data/corpus behaves as its manifest says, read from a file and from a pipe.
 
@@ -24,7 +21,7 @@ enum class Verdict { accepted, refused, either };
 
 struct Ruling {
   Verdict verdict;
-  std::vector<std::string> words = {};  // in the error line
+  Words words = {};  // in the error line
 };
 
 // Where we go beyond or against the manifest, or where the error must say more than its class.
@@ -96,8 +93,7 @@ Ruling ruling(const json& entry) {
 }
 
 bool has_place(const json& entry) {
-  static const std::vector<std::string> classes{"E_RAGGED", "E_TYPE",  "E_TRAILING",
-                                                "E_RANGE",  "E_DEPTH", "E_DUPKEY"};
+  static const Words classes{"E_RAGGED", "E_TYPE", "E_TRAILING", "E_RANGE", "E_DEPTH", "E_DUPKEY"};
   return entry.at("format") == "json" &&
          std::find(classes.begin(), classes.end(), entry.value("error_class", "")) != classes.end();
 }
@@ -133,14 +129,11 @@ void check_run(const Outcome& outcome, const json& entry, const std::string& nam
 void check_both_ways(const json& entry, const std::string& folder) {
   const std::string name = entry.at("file");
   INFO(folder << "/" << name);
-  using Words = std::vector<std::string>;
   // As .safetensors a tensor would be called as the file.
-  const Words to = entry.at("format") == "safetensors" ? Words{"--to", "npy"} : Words{};
-  Words of_file{name};
-  of_file.insert(of_file.end(), to.begin(), to.end());
-  const Outcome from_file = run({.arguments = of_file, .directory = folder});
+  const Words to = entry.at("format") == "safetensors" ? "--to npy"_w : Words{};
+  const Outcome from_file = run({.arguments = Words{name} + to, .directory = folder});
   check_run(from_file, entry, name);
-  const Outcome from_pipe = run(entry.at("format") == "jsonl" ? Words{"--from", "jsonl"} : to,
+  const Outcome from_pipe = run(entry.at("format") == "jsonl" ? "--from jsonl"_w : to,
                                 pipe_of(read_file(folder + "/" + name)));
   INFO("from a pipe");
   if (entry.at("format") == "npz") {  // unless something else comes first, or it is cut off there
@@ -212,6 +205,14 @@ void check_elements(const json& entry, const std::string& path, std::string_view
   }
 }
 
+void check_nested(lnorm::TensorSource& source, const json& elements) {
+  const Nested expected = parse_nested(elements.dump());
+  CHECK(source.info().shape == expected.shape);
+  const auto actual = decode(source);
+  CHECK(
+      std::equal(actual.begin(), actual.end(), expected.elements.begin(), expected.elements.end()));
+}
+
 const json& manifest(const std::string& folder) {
   static std::map<std::string, json> manifests;
   auto& manifest = manifests[folder];
@@ -251,11 +252,7 @@ TEST_CASE("every line of the corpus' JSON Lines is the record of the manifest") 
     for (const json& record : entry.at("records")) {
       const auto line = tensors();
       REQUIRE(line.has_value());
-      const Nested expected = parse_nested(record.dump());
-      CHECK(line->source->info().shape == expected.shape);
-      const auto actual = decode(*line->source);
-      CHECK(std::equal(actual.begin(), actual.end(), expected.elements.begin(),
-                       expected.elements.end()));
+      check_nested(*line->source, record);
     }
     CHECK_FALSE(tensors().has_value());
   }
@@ -298,12 +295,7 @@ TEST_CASE("every member of an object is a tensor of its own") {
     if (entry.at("file") != "object_named.json") continue;
     for (const auto& [key, value] : entry.at("members").items()) {
       INFO(key);
-      const Nested expected = parse_nested(value.dump());
-      const auto opened = lnorm::open_tensor(folder + "/object_named.json:" + key, {});
-      CHECK(opened.source->info().shape == expected.shape);
-      const auto actual = decode(*opened.source);
-      CHECK(std::equal(actual.begin(), actual.end(), expected.elements.begin(),
-                       expected.elements.end()));
+      check_nested(*lnorm::open_tensor(folder + "/object_named.json:" + key, {}).source, value);
     }
   }
 }

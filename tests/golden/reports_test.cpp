@@ -1,12 +1,8 @@
-#include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <set>
 #include <sstream>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // What the commands print, to the character: data/reports has for every line of the table a file
 // with the command and what it printed. The files are never edited: after a change that is meant,
@@ -119,7 +115,7 @@ const std::vector<Report> kReports{
 const std::string kFolder = data_file("reports");
 
 Command command(const Report& report) {
-  std::vector<std::string> arguments;
+  Words arguments;
   std::istringstream words(report.arguments);
   for (std::string word; words >> word;) arguments.push_back(word);
   return {.arguments = arguments,
@@ -169,6 +165,6 @@ TEST_CASE("no report or input of one is left over", "[reports]") {
       if (word.starts_with("reports/")) used.insert(word.substr(word.find('/') + 1));
     }
   }
-  const std::vector<std::string> files = list_directory(kFolder);
-  CHECK(std::vector<std::string>(used.begin(), used.end()) == files);
+  const Words files = list_directory(kFolder);
+  CHECK(Words(used.begin(), used.end()) == files);
 }

@@ -1,9 +1,4 @@
-#include <string>
-#include <vector>
-
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // Published layers in their order of rounding, each step computed by PyTorch in float64 (data/rounding/make.py).
 
@@ -13,16 +8,16 @@ using namespace support;
 
 struct Layer {
   std::string name;
-  std::vector<std::string> options;  // of which T: is the file
+  Words options;  // of which T: is the file
 };
 
 const std::vector<Layer>& layers() {
   static const std::vector<Layer> all{
-      {"llama", {"--rms", "--round", "xhat"}},
-      {"gemma", {"--rms", "--zero-centered-weight"}},
-      {"fused", {"--rms", "--residual", "T:residual", "--round", "sum,xhat"}},
-      {"triton", {"--residual", "T:residual", "--bias", "T:bias"}},
-      {"onnx", {"--bias", "T:bias", "--round", "xhat,product"}},
+      {"llama", "--rms --round xhat"_w},
+      {"gemma", "--rms --zero-centered-weight"_w},
+      {"fused", "--rms --residual T:residual --round sum,xhat"_w},
+      {"triton", "--residual T:residual --bias T:bias"_w},
+      {"onnx", "--bias T:bias --round xhat,product"_w},
   };
   return all;
 }

@@ -2,9 +2,7 @@
 #include <set>
 #include <sstream>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // Tensors that PyTorch computed (data/seeds), reproduced by the program.
 
@@ -63,10 +61,9 @@ const std::vector<Seed> kSeeds{
 // With --save-mean or --save-rstd.
 bool is_saved(From from) { return from != From::output && from != From::softmax; }
 
-std::vector<std::string> arguments(const Seed& seed, const std::string& extension,
-                                   const std::string& stats_file) {
-  std::vector<std::string> words{seed.from == From::softmax ? "softmax" : "apply",
-                                 seed.input + extension, "--to", "json"};
+Words arguments(const Seed& seed, const std::string& extension, const std::string& stats_file) {
+  Words words{seed.from == From::softmax ? "softmax" : "apply", seed.input + extension, "--to",
+              "json"};
   std::istringstream options(seed.options);
   for (std::string word; options >> word;) {
     if (word.back() == '*') word.replace(word.size() - 1, 1, extension);
@@ -87,7 +84,7 @@ double value(From from, double element) {
 }  // namespace
 
 TEST_CASE("the seeds from PyTorch are reproduced") {
-  const TempDir directory;
+  const Workplace directory;
   for (const Seed& seed : kSeeds) {
     const std::string folder = data_file("seeds/" + seed.folder);
     const Nested expected = parse_nested(read_file(folder + "/" + seed.expected + ".json"));

@@ -1,10 +1,6 @@
-#include <algorithm>
 #include <bit>
-#include <string>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
-#include "support/process.hpp"
+#include "support/commands.hpp"
 #include "support/torch_cases.hpp"
 
 // What PyTorch printed (data/torch_text), shown by the program.
@@ -12,14 +8,6 @@
 namespace {
 
 using namespace support;
-
-// The same in the other byte order.
-std::string swapped(std::string bytes, std::size_t item) {
-  for (auto at = bytes.begin(); at != bytes.end(); at += static_cast<std::ptrdiff_t>(item)) {
-    std::reverse(at, at + static_cast<std::ptrdiff_t>(item));
-  }
-  return bytes;
-}
 
 // support::npy, and for shapes that do not fit in its header one as long as they need.
 std::string npy_of_any_rank(const std::string& descr, const lnorm::Shape& shape,
@@ -46,7 +34,7 @@ std::string npy_of(const TorchCase& test, std::endian order) {
 }  // namespace
 
 TEST_CASE("show prints what PyTorch printed") {
-  const TempDir directory;
+  const Workplace directory;
   const TorchCases cases = torch_cases();
   REQUIRE(cases.random_count >= 300);
   for (std::size_t i = 0; i < cases.all.size(); ++i) {
@@ -56,11 +44,11 @@ TEST_CASE("show prints what PyTorch printed") {
     CAPTURE(i, lnorm::name(test.dtype), lnorm::to_string(test.shape), test.arguments);
     const std::string file = npy_of(test, order);
     Command command{.arguments = {"show", piped ? "-" : directory / "x.npy"}};
-    command.arguments.insert(command.arguments.end(), test.arguments.begin(), test.arguments.end());
+    command.arguments += test.arguments;
     if (piped) {
       command.in = pipe_of(file);
     } else {
-      write_file(directory / "x.npy", file);
+      directory.write("x.npy", file);
     }
     CHECK(difference(output_of(command), test.text + "\n") == "");
   }

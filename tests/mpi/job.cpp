@@ -1,7 +1,5 @@
 #include "job.hpp"
 
-#include <sstream>
-
 namespace support {
 
 Outcome run(const Job& job) {
@@ -16,7 +14,7 @@ Outcome run(const Job& job) {
                        script,
                        "sh",
                        LNORM_MPI_BINARY};
-  command.arguments.insert(command.arguments.end(), job.arguments.begin(), job.arguments.end());
+  command.arguments += job.arguments;
   command.directory = job.directory;
   // Open MPI runs more ranks than there are processors, and for root, only if it is told to.
   command.environment = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},
@@ -28,10 +26,9 @@ Outcome run(const Job& job) {
 
 std::vector<int> rank_counts() { return {LNORM_MPI_RANKS}; }
 
-std::vector<std::string> lines_of_lnorm(const Outcome& outcome) {
-  std::vector<std::string> lines;
-  std::istringstream all(outcome.err);
-  for (std::string line; std::getline(all, line);) {
+Words lines_of_lnorm(const Outcome& outcome) {
+  Words lines;
+  for (const std::string& line : lines_of(outcome.err)) {
     if (line.starts_with("lnorm: ") || line.starts_with("hint: ")) lines.push_back(line);
   }
   return lines;

@@ -1,16 +1,13 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "support/process.hpp"
+#include "support/commands.hpp"
 
 // Runs lnorm-mpi as users do, by the launcher that CMake found.
 namespace support {
 
 struct Job {
   int ranks = 3;
-  std::vector<std::string> arguments;
+  Words arguments;
   std::string directory = ".";
   // A shell command before each rank's program, which finds its number in $rank.
   std::string before = {};
@@ -23,6 +20,6 @@ Outcome run(const Job& job);
 std::vector<int> rank_counts();
 
 // The lines of lnorm itself.
-std::vector<std::string> lines_of_lnorm(const Outcome& outcome);
+Words lines_of_lnorm(const Outcome& outcome);
 
 }  // namespace support

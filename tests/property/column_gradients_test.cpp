@@ -2,36 +2,16 @@
 
 #include "lnorm/kernel/column_gradients.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "lnorm/kernel/row_gradient.hpp"
 #include "property/gradient_case.hpp"
-#include "support/catch.hpp"
 #include "support/pace.hpp"
 
 namespace {
 
+using namespace property;
 using lnorm::DType;
 using lnorm::EpsOn;
 using lnorm::Formula;
-using property::Data;
-using property::float_recipes;
-using property::floats;
-using property::kNormal;
-using property::normal;
-using property::Random;
-using property::Recipe;
-
-constexpr std::array kFloats{DType::float16, DType::bfloat16, DType::float32, DType::float64};
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 struct Rows {
   std::int64_t count;
@@ -51,19 +31,16 @@ struct Way {
   std::endian byte_order = std::endian::native;
 };
 
-lnorm::ParameterGradients gradients(const lnorm::Kernel& kernel, const Rows& rows,
+lnorm::ParameterGradients gradients(const lnorm::Backend& backend, const Rows& rows,
                                     const lnorm::RequestedColumns& requested, const Way& way) {
   const bool is_swapped = way.byte_order != std::endian::native;
   const auto bytes = [&](const Data& data) {
-    return is_swapped ? property::swapped(data.bytes, data.dtype) : data.bytes;
+    return is_swapped ? swapped(data.bytes, data.dtype) : data.bytes;
   };
   const std::vector<std::byte> x = bytes(rows.x);
   const std::vector<std::byte> dy = bytes(rows.dy);
-  const auto rows_from = [&](const std::vector<std::byte>& from, DType dtype, std::int64_t first,
-                             std::int64_t count) {
-    const std::size_t at = static_cast<std::size_t>(first * rows.length) * lnorm::item_size(dtype);
-    return lnorm::RowsIn{from.data() + at, dtype, way.byte_order, count, rows.length};
-  };
+  const lnorm::RowsIn all_x{x.data(), rows.x.dtype, way.byte_order, rows.count, rows.length};
+  const lnorm::RowsIn all_dy{dy.data(), rows.dy.dtype, way.byte_order, rows.count, rows.length};
   const auto saved_from = [&](std::int64_t row) {
     return rows.saved.empty() ? nullptr : rows.saved.data() + row;
   };
@@ -73,15 +50,13 @@ lnorm::ParameterGradients gradients(const lnorm::Kernel& kernel, const Rows& row
     gathered.push_back(std::make_unique<lnorm::ColumnGradients>(rows.length));
   }
   std::vector<double> dx(static_cast<std::size_t>(way.block * rows.length));
-  for (std::int64_t first = 0; first < rows.count; first += way.block) {
-    const std::int64_t count = std::min(way.block, rows.count - first);
+  in_calls(all_x, way.block, [&](const lnorm::RowsIn& some, std::int64_t first) {
     lnorm::layer_norm_backward(
-        kernel, rows_from(x, rows.x.dtype, first, count),
-        rows_from(dy, rows.dy.dtype, first, count),
+        backend, some, some_rows(all_dy, first, some.rows),
         {way.has_dx ? reinterpret_cast<std::byte*>(dx.data()) : nullptr, DType::float64}, weight,
         rows.formula, saved_from(first),
         gathered[static_cast<std::size_t>(first / way.block) % way.objects].get());
-  }
+  });
   if (way.is_reversed) std::reverse(gathered.begin(), gathered.end());
   for (std::size_t i = 1; i < gathered.size(); ++i) gathered[0]->merge(*gathered[i]);
 
@@ -90,8 +65,8 @@ lnorm::ParameterGradients gradients(const lnorm::Kernel& kernel, const Rows& row
   again.for_each_row = [&](const auto& see) {
     for (std::int64_t at = 0; at < rows.count; ++at) {
       const std::int64_t r = way.is_reversed ? rows.count - 1 - at : at;
-      const lnorm::RowsIn row_of_x = rows_from(x, rows.x.dtype, r, 1);
-      const lnorm::RowsIn row_of_dy = rows_from(dy, rows.dy.dtype, r, 1);
+      const lnorm::RowsIn row_of_x = row_of(all_x, r);
+      const lnorm::RowsIn row_of_dy = row_of(all_dy, r);
       const lnorm::ReadGradientRow read_row = [&](const auto& see_part) {
         const std::int64_t half = rows.length / 2;
         see_part({lnorm::part_of(row_of_x, half, rows.length - half),
@@ -103,7 +78,7 @@ lnorm::ParameterGradients gradients(const lnorm::Kernel& kernel, const Rows& row
     }
   };
   return lnorm::parameter_gradients(
-      {kernel, rows.x.dtype, rows.dy.dtype, DType::float64, rows.length, weight, rows.formula},
+      {backend, rows.x.dtype, rows.dy.dtype, DType::float64, rows.length, weight, rows.formula},
       *gathered[0], requested, again);
 }
 
@@ -123,12 +98,13 @@ oracle::GradientRow oracle_of(const Rows& rows, std::int64_t r) {
           saved};
 }
 
-void compare(const std::vector<double>& actual, const std::vector<double>& expected) {
-  REQUIRE(actual.size() == expected.size());
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    if (property::same_number(actual[i], expected[i])) continue;
-    FAIL("column " << i << " is " << actual[i] << ", expected " << expected[i]);
+void compare(const lnorm::ParameterGradients& actual, const lnorm::ParameterGradients& expected) {
+  {
+    INFO("dweight");
+    check_same(actual.dweight, expected.dweight);
   }
+  INFO("dbias");
+  check_same(actual.dbias, expected.dbias);
 }
 
 lnorm::ParameterGradients expected_gradients(const oracle::Columns& columns, std::int64_t count,
@@ -149,26 +125,18 @@ void check(const Rows& rows, DType dtype) {
     const lnorm::RequestedColumns requested{.uniform = is_uniform, .dtype = dtype};
     const lnorm::ParameterGradients expected =
         expected_gradients(columns, is_uniform ? 1 : rows.length, dtype);
-    for (const lnorm::Kernel& kernel : lnorm::kernels()) {
+    for (const lnorm::Backend& backend : lnorm::backends()) {
       for (const Way& way : {Way{.block = rows.count}, Way{.block = 2,
                                                        .objects = 3,
                                                        .is_reversed = true,
                                                        .has_dx = true,
-                                                       .byte_order = property::kOtherByteOrder}}) {
-        CAPTURE(kernel.name, is_uniform, lnorm::name(dtype), way.block);
-        const lnorm::ParameterGradients actual = gradients(kernel, rows, requested, way);
-        {
-          INFO("dweight");
-          compare(actual.dweight, expected.dweight);
-        }
-        INFO("dbias");
-        compare(actual.dbias, expected.dbias);
+                                                       .byte_order = kOtherByteOrder}}) {
+        CAPTURE(backend.name, is_uniform, lnorm::name(dtype), way.block);
+        compare(gradients(backend, rows, requested, way), expected);
       }
     }
   }
 }
-
-Data doubles(const std::vector<double>& values) { return floats(DType::float64, values); }
 
 // Rows of -1 and 1 with eps = 0, which are their own x-hat, and dy, whose two columns are alike.
 Rows rows_of_signs(const std::vector<double>& dy) {
@@ -194,10 +162,7 @@ TEST_CASE("dweight and dbias are correctly rounded", "[backward]") {
           random() % 2 == 0 ? kNormal : float_recipes()[random() % float_recipes().size()];
       Rows rows{count, length, floats(dtype, of_x, count * length, random),
                 floats(kFloats[random() % kFloats.size()], of_dy, count * length, random)};
-      rows.formula.eps = std::array{1e-5, 0.0, 1.0, 1e-300}[random() % 4];
-      rows.formula.eps_on = random() % 3 == 0 ? EpsOn::std : EpsOn::variance;
-      rows.formula.ddof = length > 1 ? static_cast<std::int64_t>(random() % 2) : 0;
-      rows.formula.rms = random() % 4 == 0;
+      rows.formula = any_formula(random, length);
       for (int r = 0; random() % 4 == 0 && r < count; ++r) {
         rows.saved.resize(static_cast<std::size_t>(count), {{0, 0}, {0.7, 0}});
         if (!rows.formula.rms) rows.saved[static_cast<std::size_t>(r)].mean.high = normal(random);
@@ -216,9 +181,9 @@ TEST_CASE("dweight and dbias of integers are correctly rounded", "[backward]") {
   Random random(61);
   for (const int spread_bits : {1, 17, 60}) {
     CAPTURE(lnorm::name(dtype), spread_bits);
-    const Data x = property::integers(dtype, 5 * 9, spread_bits, random);
+    const Data x = integers(dtype, 5 * 9, spread_bits, random);
     check({5, 9, x, floats(DType::float32, kNormal, 5 * 9, random)}, DType::float32);
-    check({5, 9, x, property::integers(dtype, 5 * 9, spread_bits, random)}, DType::float64);
+    check({5, 9, x, integers(dtype, 5 * 9, spread_bits, random)}, DType::float64);
   }
 }
 
@@ -244,12 +209,10 @@ TEST_CASE("columns that cancel are exactly 0", "[backward]") {
   Rows rows{40, kLength, floats(dtype, x), floats(dtype, dy), {.eps = 0}};
   check(rows, dtype);
   const std::vector<double> zeros(kLength, 0.0);
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    CAPTURE(kernel.name);
-    const lnorm::ParameterGradients actual =
-        gradients(kernel, rows, {.dtype = DType::float64}, {.block = 7, .objects = 2});
-    compare(actual.dweight, zeros);
-    compare(actual.dbias, zeros);
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    CAPTURE(backend.name);
+    compare(gradients(backend, rows, {.dtype = DType::float64}, {.block = 7, .objects = 2}),
+            {zeros, zeros});
   }
   // With eps it is no longer the same x-hat.
   rows.formula.eps = 1e-200;
@@ -268,7 +231,7 @@ TEST_CASE("what truncation leaves of columns that cancel is the result", "[backw
   const Rows rows{3, 5, doubles(x), doubles(dy)};
   check(rows, DType::float64);
   const lnorm::ParameterGradients actual =
-      gradients(lnorm::kernels().front(), rows, {.dtype = DType::float64}, {.block = 3});
+      gradients(lnorm::backends().front(), rows, {.dtype = DType::float64}, {.block = 3});
   const auto is_residue = [](double value) {
     return value != 0 && std::fabs(value) <= 0x1p-158 &&
            std::exp2(std::ilogb(value)) == std::fabs(value);
@@ -277,11 +240,8 @@ TEST_CASE("what truncation leaves of columns that cancel is the result", "[backw
 }
 
 TEST_CASE("columns that come to a tie go to even, unless a term says more", "[backward]") {
-  const DType dtype = GENERATE(DType::float16, DType::bfloat16, DType::float32, DType::float64);
-  const double half = dtype == DType::float16    ? 0x1p-11  // of an ulp of 1
-                      : dtype == DType::bfloat16 ? 0x1p-8
-                      : dtype == DType::float32  ? 0x1p-24
-                                                 : 0x1p-53;
+  const DType dtype = GENERATE(from_range(kFloats));
+  const double half = ulp_of_1(dtype) / 2;
   for (const double tail :
        {0.0, 0x1p-100, 0x1p-158, 0x1p-159, 0x1p-160, 0x1p-161, 0x1p-170, 0x1p-1000}) {
     for (const double sign : {1.0, -1.0}) {
@@ -295,9 +255,9 @@ TEST_CASE("columns that come to a tie go to even, unless a term says more", "[ba
 
 TEST_CASE("a term below the truncation counts in dbias, but not in dweight", "[backward]") {
   const Rows rows = rows_of_signs({1, 0x1p-24, 0x1p-161});
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    CAPTURE(kernel.name);
-    const lnorm::ParameterGradients actual = gradients(kernel, rows, {}, {});
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    CAPTURE(backend.name);
+    const lnorm::ParameterGradients actual = gradients(backend, rows, {}, {});
     CHECK(actual.dweight == std::vector<double>{1, -1});
     CHECK(actual.dbias == std::vector<double>{1 + 0x1p-23, 1 + 0x1p-23});
   }
@@ -305,8 +265,8 @@ TEST_CASE("a term below the truncation counts in dbias, but not in dweight", "[b
 
 TEST_CASE("columns at the ends of the range overflow and become subnormal rightly", "[backward]") {
   for (const DType dtype : kFloats) {
-    const double most = property::largest_finite(dtype);
-    const double least = property::smallest_positive(dtype);
+    const double most = largest_finite(dtype);
+    const double least = smallest_positive(dtype);
     CAPTURE(lnorm::name(dtype));
     check(rows_of_signs({most, most}), dtype);
     check(rows_of_signs({most, most, -most}), dtype);  // not by way of an infinity
@@ -354,8 +314,8 @@ TEST_CASE("sums over 100,000 rows are exact where float32 has lost half of its d
     for (const std::size_t i : half) {
       const Data& of_x = rows_of_x[i];
       const Data& of_dy = rows_of_dy[i];
-      rows.x.bytes.insert(rows.x.bytes.end(), of_x.bytes.begin(), of_x.bytes.end());
-      rows.dy.bytes.insert(rows.dy.bytes.end(), of_dy.bytes.begin(), of_dy.bytes.end());
+      append(rows.x, of_x);
+      append(rows.dy, of_dy);
       for (std::size_t k = 0; k < kLength; ++k) {
         plain[k] += static_cast<float>(of_dy.numbers[k].value);
       }
@@ -371,30 +331,23 @@ TEST_CASE("sums over 100,000 rows are exact where float32 has lost half of its d
     const lnorm::ParameterGradients expected = expected_gradients(columns, kLength, dtype);
     const Way way = dtype == DType::float32 ? Way{.block = 1000, .objects = 7}
                                             : Way{.block = 33, .is_reversed = true};
-    for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-      if (kernel.passes == nullptr) continue;  // takes its time
-      CAPTURE(kernel.name, lnorm::name(dtype));
-      const lnorm::ParameterGradients actual = gradients(kernel, rows, {.dtype = dtype}, way);
-      compare(actual.dweight, expected.dweight);
-      compare(actual.dbias, expected.dbias);
+    for (const lnorm::Backend& backend : lnorm::backends()) {
+      if (backend.table == nullptr) continue;  // takes its time
+      CAPTURE(backend.name, lnorm::name(dtype));
+      compare(gradients(backend, rows, {.dtype = dtype}, way), expected);
     }
   }
-  const lnorm::ParameterGradients expected = expected_gradients(uniform, 1, DType::float32);
-  const lnorm::ParameterGradients actual =
-      gradients(lnorm::kernels().front(), rows, {.uniform = true}, {.block = 1000});
-  compare(actual.dweight, expected.dweight);
-  compare(actual.dbias, expected.dbias);
+  compare(gradients(lnorm::backends().front(), rows, {.uniform = true}, {.block = 1000}),
+          expected_gradients(uniform, 1, DType::float32));
 }
 
 TEST_CASE("columns of rows of every kind are correctly rounded together", "[backward]") {
-  const DType dtype = GENERATE(DType::float16, DType::bfloat16, DType::float32, DType::float64);
+  const DType dtype = GENERATE(from_range(kFloats));
   constexpr int kLength = 5;
   Random random(68);
   Rows rows{0, kLength, {dtype, {}, {}}, {dtype, {}, {}}};
   const auto append_row = [&](Data& data, const Recipe& of) {
-    const Data row = floats(dtype, of, kLength, random);
-    data.bytes.insert(data.bytes.end(), row.bytes.begin(), row.bytes.end());
-    data.numbers.insert(data.numbers.end(), row.numbers.begin(), row.numbers.end());
+    append(data, floats(dtype, of, kLength, random));
   };
   for (int i = 0; i < 30; ++i) {
     const Recipe& of_x = float_recipes()[random() % float_recipes().size()];
@@ -422,44 +375,37 @@ TEST_CASE("columns of a row in parts are those of the whole row", "[backward]") 
   oracle::Columns columns(kLength);
   columns.add(oracle::GradientRow(x.numbers, dy.numbers, {}, false, formula));
   const lnorm::ParameterGradients expected = expected_gradients(columns, kLength, DType::float32);
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    const lnorm::GradientSetting setting{kernel,  DType::float32, DType::float32, DType::float32,
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    const lnorm::GradientSetting setting{backend, DType::float32, DType::float32, DType::float32,
                                          kLength, weight,         formula,        true};
     const lnorm::ReadGradientRow read_row = [&](const auto& see) {
       for (const std::int64_t first : {0, 1024, 2049}) {
         const std::int64_t count =
             std::min(first == 0 ? 1024 : std::int64_t{1025}, kLength - first);
-        const auto part = [&](const Data& data) {
-          return lnorm::part_of({data.bytes.data(), data.dtype, std::endian::native, 1, kLength},
-                                first, count);
-        };
+        const auto part = [&](const Data& of) { return part_of(rows_in(of), first, count); };
         see({part(x), part(dy), first});
       }
     };
-    lnorm::RowGradient row(
-        setting, lnorm::sample_of({x.bytes.data(), x.dtype, std::endian::native, 1, 1024}), nullptr,
-        read_row);
+    lnorm::RowGradient row(setting, lnorm::sample_of(part_of(rows_in(x), 0, 1024)), nullptr,
+                           read_row);
     row.sum_up();
     lnorm::ColumnGradients gathered(kLength);
     read_row([&](const lnorm::GradientPart& part) {
       row.write(part, {nullptr, DType::float32}, &gathered);
     });
-    const lnorm::ParameterGradients actual = lnorm::parameter_gradients(
-        setting, gathered, {}, {1, [&](const auto& see) { see(0, read_row, nullptr); }});
-    CAPTURE(kernel.name);
-    compare(actual.dweight, expected.dweight);
-    compare(actual.dbias, expected.dbias);
+    CAPTURE(backend.name);
+    compare(lnorm::parameter_gradients(setting, gathered, {},
+                                       {1, [&](const auto& see) { see(0, read_row, nullptr); }}),
+            expected);
   }
 }
 
 TEST_CASE("without rows dweight and dbias are 0", "[backward]") {
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
+  for (const lnorm::Backend& backend : lnorm::backends()) {
     for (const bool is_uniform : {false, true}) {
-      const lnorm::ParameterGradients actual =
-          gradients(kernel, {0, 3, doubles({}), doubles({})}, {.uniform = is_uniform}, {});
       const std::vector<double> zeros(is_uniform ? 1 : 3, 0.0);
-      compare(actual.dweight, zeros);
-      compare(actual.dbias, zeros);
+      compare(gradients(backend, {0, 3, doubles({}), doubles({})}, {.uniform = is_uniform}, {}),
+              {zeros, zeros});
     }
   }
 }
@@ -471,7 +417,7 @@ TEST_CASE("what is not finite makes its column NaN, in x every dweight", "[backw
   const auto count = static_cast<int>(6 * length);
   for (const DType dtype : kFloats) {
     const Data finite = floats(dtype, kNormal, count, random);
-    std::vector<double> broken = property::read_all(finite.bytes, dtype);
+    std::vector<double> broken = read_all(finite.bytes, dtype);
     broken[static_cast<std::size_t>(2 * length + length / 2)] = bad;
     CAPTURE(lnorm::name(dtype), bad, length);
     check({6, length, finite, floats(dtype, broken)}, dtype);
@@ -495,21 +441,21 @@ TEST_CASE("a constant row is NaN in dweight where x-hat is 0/0, and 0 where it i
   check(rows, DType::float64);
   rows.formula.eps_on = EpsOn::std;
   check(rows, DType::float64);
-  const lnorm::Kernel& kernel = lnorm::kernels().front();
-  CHECK(std::isfinite(gradients(kernel, rows, {}, {}).dweight[0]));
+  const lnorm::Backend& backend = lnorm::backends().front();
+  CHECK(std::isfinite(gradients(backend, rows, {}, {}).dweight[0]));
   rows.formula.eps = 0;
   check(rows, DType::float64);
-  CHECK(std::isnan(gradients(kernel, rows, {}, {}).dweight[0]));
-  CHECK(std::isfinite(gradients(kernel, rows, {}, {}).dbias[0]));
+  CHECK(std::isnan(gradients(backend, rows, {}, {}).dweight[0]));
+  CHECK(std::isfinite(gradients(backend, rows, {}, {}).dbias[0]));
 }
 
 TEST_CASE("one of dweight and dbias alone is what it is beside the other", "[backward]") {
   Random random(67);
   const Rows rows{20, 9, floats(DType::float32, kNormal, 180, random),
                   floats(DType::float32, kNormal, 180, random)};
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    const lnorm::ParameterGradients both = gradients(kernel, rows, {}, {});
-    CHECK(gradients(kernel, rows, {.dbias = false}, {}).dweight == both.dweight);
-    CHECK(gradients(kernel, rows, {.dweight = false}, {}).dbias == both.dbias);
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    const lnorm::ParameterGradients both = gradients(backend, rows, {}, {});
+    CHECK(gradients(backend, rows, {.dbias = false}, {}).dweight == both.dweight);
+    CHECK(gradients(backend, rows, {.dweight = false}, {}).dbias == both.dbias);
   }
 }

@@ -1,9 +1,9 @@
 #include "property/data.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
+#include <iomanip>
+
+#include "lnorm/kernel/softmax.hpp"
+#include "support/narrowed.hpp"
 
 namespace property {
 
@@ -28,6 +28,13 @@ double smallest_positive(DType dtype) {
   if (dtype == DType::bfloat16) return 0x1p-133;
   if (dtype == DType::float32) return std::numeric_limits<float>::denorm_min();
   return std::numeric_limits<double>::denorm_min();
+}
+
+double ulp_of_1(DType dtype) {
+  return dtype == DType::float64    ? 0x1p-52
+         : dtype == DType::float32  ? 0x1p-23
+         : dtype == DType::bfloat16 ? 0x1p-7
+                                    : 0x1p-10;
 }
 
 const std::vector<Recipe>& float_recipes() {
@@ -70,21 +77,25 @@ const std::vector<Recipe>& float_recipes() {
 }
 
 const Recipe kNormal{"normal", [](Random& r, DType, int, int) { return normal(r); }};
+const Recipe kEnds{"ends", [](Random& r, DType d, int, int) {
+                     return r() % 2 == 0 ? largest_finite(d) * uniform(r)
+                                         : 100 * smallest_positive(d) * uniform(r);
+                   }};
+
+const Recipe& recipe(const std::string& name) {
+  return *std::find_if(float_recipes().begin(), float_recipes().end(),
+                       [&](const Recipe& recipe) { return recipe.name == name; });
+}
 
 void append_rounded(Data& data, double value) {
-  if (data.dtype == DType::float8_e4m3fn) {
-    append(data, lnorm::to_float8_e4m3(value));
-  } else if (data.dtype == DType::float8_e5m2) {
-    append(data, lnorm::to_float8_e5m2(value));
-  } else if (data.dtype == DType::float16) {
-    append(data, lnorm::to_float16(value));
-  } else if (data.dtype == DType::bfloat16) {
-    append(data, lnorm::to_bfloat16(value));
-  } else if (data.dtype == DType::float32) {
-    append(data, static_cast<float>(value));
-  } else {
-    append(data, value);
-  }
+  lnorm::visit(data.dtype, [&]<class T>(T) {
+    if constexpr (!std::is_integral_v<T>) append(data, support::narrowed<T>(value));
+  });
+}
+
+void append(Data& data, const Data& more) {
+  data.bytes.insert(data.bytes.end(), more.bytes.begin(), more.bytes.end());
+  data.numbers.insert(data.numbers.end(), more.numbers.begin(), more.numbers.end());
 }
 
 Data floats(DType dtype, std::span<const double> values) {
@@ -101,6 +112,17 @@ Data floats(DType dtype, const Recipe& recipe, int length, Random& random) {
   }
   return data;
 }
+
+Data doubles(const std::vector<double>& values) { return floats(DType::float64, values); }
+
+Data constant_but_for_one(DType dtype, int length, double value) {
+  std::vector<double> values(static_cast<std::size_t>(length), value);
+  values[values.size() / 2] = value == 0 ? smallest_positive(dtype) : value * (1 + ulp_of_1(dtype));
+  return floats(dtype, values);
+}
+
+const std::vector<std::vector<double>> kRootRows{{-1, 1},      {0, 2, 0, 2}, {-3, 3, -3, 3, 3, -3},
+                                                 {1, 2, 3, 4}, {0, 0, 1},    {1, 1, 1, 5}};
 
 Data integers(DType dtype, std::span<const lnorm::Int128> values) {
   Data data{dtype, {}, {}};
@@ -126,31 +148,88 @@ Data integers(DType dtype, int length, int spread_bits, Random& random) {
   return integers(dtype, values);
 }
 
+lnorm::RowsIn rows_in(const Data& data, std::int64_t rows) {
+  const std::size_t elements = data.bytes.size() / lnorm::item_size(data.dtype);
+  return {data.bytes.data(), data.dtype, std::endian::native, rows,
+          static_cast<std::int64_t>(elements) / rows};
+}
+
+lnorm::AffineTerm term(const Data& data, bool plus_one) {
+  const auto length = static_cast<std::int64_t>(data.numbers.size());
+  if (length == 0) return {};
+  return {lnorm::TensorInfo{"term", data.dtype, {length}}, data.bytes, plus_one};
+}
+
+std::vector<std::byte> normalized(const lnorm::Backend& backend, const lnorm::RowsIn& rows,
+                                  DType out, const lnorm::Affine& affine,
+                                  const lnorm::Formula& formula, const lnorm::MeanAndRstd& stats) {
+  std::vector<std::byte> y(static_cast<std::size_t>(rows.rows * rows.row_length) *
+                           lnorm::item_size(out));
+  backend.layer_norm(rows, {y.data(), out}, affine, formula, stats);
+  return y;
+}
+
+std::vector<std::byte> softmax(const lnorm::RowsIn& rows, DType out,
+                               const lnorm::Backend& backend) {
+  std::vector<std::byte> y(static_cast<std::size_t>(rows.rows * rows.row_length) *
+                           lnorm::item_size(out));
+  lnorm::softmax(rows, {y.data(), out}, 1, backend);
+  return y;
+}
+
+lnorm::RowsIn some_rows(const lnorm::RowsIn& x, std::int64_t first, std::int64_t count) {
+  lnorm::RowsIn rows = row_of(x, first);
+  rows.rows = count;
+  return rows;
+}
+
+void check_same(std::span<const double> actual, std::span<const double> expected) {
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    if (same_number(actual[i], expected[i])) continue;
+    FAIL(std::setprecision(17) << "element " << i << " of " << actual.size() << " is " << actual[i]
+                               << ", expected " << expected[i]);
+  }
+}
+
+void check_kernels(const Data& x, const lnorm::RowsOut& out, const lnorm::Affine& affine,
+                   const lnorm::Formula& formula, const std::vector<double>& y,
+                   const oracle::Row& exact) {
+  const bool has_numbers = exact.is_finite() && exact.is_defined();
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    if (backend.table == nullptr && y.size() > 60'000) continue;  // takes as long as the oracle
+    for (const bool with_stats : {false, true}) {
+      INFO(backend.name << (with_stats ? ", with statistics" : ""));
+      std::vector<std::byte> bytes(y.size() * lnorm::item_size(out.dtype));
+      lnorm::RowsOut to = out;
+      to.data = bytes.data();
+      double mean = -1;
+      double rstd = -1;
+      backend.layer_norm(rows_in(x), to, affine, formula,
+                         with_stats ? lnorm::MeanAndRstd{&mean, &rstd} : lnorm::MeanAndRstd{});
+      check_same(read_all(bytes, out.dtype), y);
+      if (!with_stats) continue;
+      CHECK(same_number(mean, exact.is_finite() ? exact.mean() : kNan));
+      CHECK(same_number(rstd, has_numbers ? exact.rstd() : kNan));
+    }
+  }
+}
+
+lnorm::Formula any_formula(Random& random, std::int64_t length) {
+  constexpr std::array kEps{1e-5, 1e-5, 0.0, 1e-12, 1.0, 1e-300, 1e-320};
+  lnorm::Formula formula;
+  formula.eps = kEps[random() % kEps.size()];
+  formula.eps_on = random() % 4 == 0 ? lnorm::EpsOn::std : lnorm::EpsOn::variance;
+  formula.ddof = length > 1 ? static_cast<std::int64_t>(random() % 2) : 0;
+  formula.rms = random() % 5 == 0;
+  return formula;
+}
+
 double read(const std::byte* from, DType dtype) {
-  if (dtype == DType::float8_e4m3fn) {
-    return lnorm::to_double(lnorm::Float8E4M3{static_cast<std::uint8_t>(*from)});
-  }
-  if (dtype == DType::float8_e5m2) {
-    return lnorm::to_double(lnorm::Float8E5M2{static_cast<std::uint8_t>(*from)});
-  }
-  if (dtype == DType::float16) {
-    lnorm::Float16 value;
-    std::memcpy(&value, from, sizeof value);
-    return lnorm::to_double(value);
-  }
-  if (dtype == DType::bfloat16) {
-    lnorm::BFloat16 value;
-    std::memcpy(&value, from, sizeof value);
-    return lnorm::to_double(value);
-  }
-  if (dtype == DType::float32) {
-    float value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  double value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
+  return lnorm::visit(dtype, [&]<class T>(T element) {
+    std::memcpy(&element, from, sizeof element);
+    return static_cast<double>(support::widened(element));
+  });
 }
 
 std::vector<double> read_all(std::span<const std::byte> from, DType dtype) {
@@ -162,13 +241,7 @@ std::vector<double> read_all(std::span<const std::byte> from, DType dtype) {
 }
 
 std::vector<std::byte> swapped(std::span<const std::byte> bytes, DType dtype) {
-  std::vector<std::byte> result;
-  const std::size_t size = lnorm::item_size(dtype);
-  for (std::size_t i = 0; i < bytes.size(); i += size) {
-    const auto element = bytes.subspan(i, size);
-    result.insert(result.end(), element.rbegin(), element.rend());
-  }
-  return result;
+  return support::swapped(bytes, lnorm::item_size(dtype));
 }
 
 }  // namespace property

@@ -1,20 +1,13 @@
 // Central differences of the forward pass agree with the backward pass.
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "property/gradient_case.hpp"
-#include "support/catch.hpp"
 
 namespace {
 
+using namespace property;
 using lnorm::DType;
 using lnorm::EpsOn;
 using lnorm::Formula;
-using property::Data;
-using property::floats;
-using property::Random;
 
 constexpr std::size_t kRows = 3;
 constexpr std::size_t kLength = 12;
@@ -26,15 +19,11 @@ struct Tensors {
 };
 
 std::vector<double> forward(const Tensors& at, const Formula& formula, bool plus_one) {
-  const Data x = floats(DType::float64, at.x);
-  std::vector<std::byte> y(x.bytes.size());
-  lnorm::kernels().front().layer_norm(
-      {x.bytes.data(), DType::float64, std::endian::native, kRows, kLength},
-      {y.data(), DType::float64},
-      {property::weight_term(floats(DType::float64, at.weight), plus_one),
-       property::weight_term(floats(DType::float64, at.bias), false)},
-      formula, {});
-  return property::read_all(y, DType::float64);
+  const Data x = doubles(at.x);
+  return read_all(
+      normalized(lnorm::backends().front(), rows_in(x, kRows), DType::float64,
+                 {term(doubles(at.weight), plus_one), term(doubles(at.bias), false)}, formula),
+      DType::float64);
 }
 
 struct Difference {
@@ -84,9 +73,7 @@ TEST_CASE("central differences of the forward pass agree with the backward pass"
   Tensors at;
   std::vector<double> dy;
   // Of few bits, so that a step can be added exactly.
-  const auto some = [&](double center) {
-    return center + std::round(256 * property::normal(random)) / 256;
-  };
+  const auto some = [&](double center) { return center + std::round(256 * normal(random)) / 256; };
   for (std::size_t i = 0; i < kRows * kLength; ++i) {
     at.x.push_back(some(mean));
     dy.push_back(some(0));
@@ -95,33 +82,27 @@ TEST_CASE("central differences of the forward pass agree with the backward pass"
     at.weight.push_back(some(1));
     at.bias.push_back(some(0));
   }
-  const lnorm::AffineTerm weight =
-      property::weight_term(floats(DType::float64, at.weight), plus_one);
-  const Data x = floats(DType::float64, at.x);
-  const Data dy_data = floats(DType::float64, dy);
+  const lnorm::AffineTerm weight = term(doubles(at.weight), plus_one);
+  const Data x = doubles(at.x);
+  const Data dy_data = doubles(dy);
   std::vector<std::byte> dx_bytes(x.bytes.size());
   lnorm::ColumnGradients columns(kLength);
-  const lnorm::Kernel& kernel = lnorm::kernels().front();
-  const auto rows_from = [](const Data& data, std::size_t r, std::int64_t count) {
-    return lnorm::RowsIn{data.bytes.data() + r * kLength * sizeof(double), DType::float64,
-                         std::endian::native, count, kLength};
-  };
-  lnorm::layer_norm_backward(kernel, rows_from(x, 0, kRows), rows_from(dy_data, 0, kRows),
-                             {dx_bytes.data(), DType::float64}, weight, formula, nullptr, &columns);
-  const std::vector<double> dx = property::read_all(dx_bytes, DType::float64);
+  const lnorm::Backend& backend = lnorm::backends().front();
+  const lnorm::RowsIn x_rows = rows_in(x, kRows);
+  const lnorm::RowsIn dy_rows = rows_in(dy_data, kRows);
+  lnorm::layer_norm_backward(backend, x_rows, dy_rows, {dx_bytes.data(), DType::float64}, weight,
+                             formula, nullptr, &columns);
+  const std::vector<double> dx = read_all(dx_bytes, DType::float64);
   const lnorm::ParameterGradients parameters = lnorm::parameter_gradients(
-      {kernel, DType::float64, DType::float64, DType::float64, kLength, weight, formula}, columns,
-      {.dtype = DType::float64},
-      {1, [&](const auto& see) {
-         for (std::size_t r = 0; r < kRows; ++r) {
-           see(
-               0,
-               [&](const auto& see_part) {
-                 see_part({rows_from(x, r, 1), rows_from(dy_data, r, 1)});
-               },
-               nullptr);
-         }
-       }});
+      {backend, DType::float64, DType::float64, DType::float64, kLength, weight, formula}, columns,
+      {.dtype = DType::float64}, {1, [&](const auto& see) {
+                                    for (std::int64_t r = 0; r < std::int64_t{kRows}; ++r) {
+                                      const auto read_row = [&](const auto& see_part) {
+                                        see_part({row_of(x_rows, r), row_of(dy_rows, r)});
+                                      };
+                                      see(0, read_row, nullptr);
+                                    }
+                                  }});
 
   // dx. Let D = |x - mean|, the norm of a row, F = n - ddof, so that the standard deviation is r = D / sqrt(F). For
   // complex t with |t| <= D / 4, x + t e_j has a variance within 9/16 r^2 of r^2, since it changes by

@@ -3,27 +3,19 @@
 
 #include "lnorm/kernel/exact_row.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "lnorm/kernel/moments.hpp"
 #include "lnorm/kernel/softmax.hpp"
 #include "lnorm/kernel/softmax_row.hpp"
 #include "property/data.hpp"
-#include "support/catch.hpp"
-#include "support/oracle.hpp"
-#include "support/pace.hpp"
 
 namespace {
 
+using namespace property;
 using lnorm::DType;
 using lnorm::EpsOn;
 using lnorm::Formula;
 using lnorm::RowsIn;
 using oracle::Fraction;
-using property::Data;
-using property::Random;
 
 const Fraction kOne{1, 1, 0};
 
@@ -34,15 +26,7 @@ double rounded(const Fraction& value) { return oracle::rounded(value, DType::flo
 // The float64 nearest to what lies between value(0) and value(1), of more and more bits.
 template <class Value>
 double decided(Value value) {
-  for (std::int64_t bits = 200; bits < 100'000; bits *= 4) {
-    const double low = rounded(value(0, bits));
-    if (low == rounded(value(1, bits))) return low;
-  }
-  throw std::runtime_error("the oracle does not come to a decision");
-}
-
-RowsIn row_of(const Data& x) {
-  return {x.bytes.data(), x.dtype, std::endian::native, 1, std::ssize(x.numbers)};
+  return oracle::decided([&](int which, std::int64_t bits) { return rounded(value(which, bits)); });
 }
 
 lnorm::ReadRow in_parts(const RowsIn& row, std::int64_t length) {
@@ -56,7 +40,7 @@ lnorm::ReadRow in_parts(const RowsIn& row, std::int64_t length) {
 void check(const Data& x, const Formula& formula) {
   CAPTURE(x.dtype, x.numbers.size(), formula.eps, formula.ddof, formula.rms,
           formula.eps_on == EpsOn::std);
-  const RowsIn row = row_of(x);
+  const RowsIn row = rows_in(x);
   const lnorm::SummedRow sums(in_parts(row, 7), row.row_length);
   REQUIRE(sums.is_finite());
   const lnorm::ExactRow exact = sums.by(formula);
@@ -93,11 +77,11 @@ void check(const Data& x, const Formula& formula) {
 
 TEST_CASE("every step of a row is the exact number, rounded once", "[exact_row]") {
   Random random(11);
-  for (const property::Recipe& recipe : property::float_recipes()) {
+  for (const Recipe& recipe : float_recipes()) {
     CAPTURE(recipe.name);
     for (const DType dtype : {DType::float16, DType::float32, DType::float64}) {
       for (const int length : {1, 2, 5, 20}) {
-        const Data x = property::floats(dtype, recipe, length, random);
+        const Data x = floats(dtype, recipe, length, random);
         const bool is_finite =
             std::all_of(x.numbers.begin(), x.numbers.end(),
                         [](const oracle::Number& number) { return std::isfinite(number.value); });
@@ -113,14 +97,14 @@ TEST_CASE("every step of a row is the exact number, rounded once", "[exact_row]"
       }
     }
   }
-  check(property::integers(DType::int64, 9, 63, random), {});
-  check(property::integers(DType::uint64, 5, 64, random), {.eps_on = EpsOn::std});
+  check(integers(DType::int64, 9, 63, random), {});
+  check(integers(DType::uint64, 5, 64, random), {.eps_on = EpsOn::std});
 }
 
 TEST_CASE("squares and roots that are exact come out exactly", "[exact_row]") {
   const std::vector<double> values{1, 3};
-  const Data x = property::floats(DType::float64, values);
-  const lnorm::SummedRow sums(in_parts(row_of(x), 1), 2);
+  const Data x = floats(DType::float64, values);
+  const lnorm::SummedRow sums(in_parts(rows_in(x), 1), 2);
   CHECK(sums.by({.eps = 0}).divisor() == 1);
   CHECK(sums.by({.eps = 0}).mean_square() == 1);
   CHECK(sums.by({.eps = 3}).divisor() == 2);
@@ -131,19 +115,20 @@ TEST_CASE("squares and roots that are exact come out exactly", "[exact_row]") {
 
 TEST_CASE("a row in parts has the moments and the softmax of the row", "[exact_row]") {
   Random random(12);
-  for (const property::Recipe& recipe : property::float_recipes()) {
+  for (const Recipe& recipe : float_recipes()) {
     for (const DType dtype :
          {DType::float8_e5m2, DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
       for (const int length : {1, 17, 3000}) {
         CAPTURE(recipe.name, dtype, length);
-        const Data x = property::floats(dtype, recipe, length, random);
-        const RowsIn row = row_of(x);
+        const Data x = floats(dtype, recipe, length, random);
+        const RowsIn row = rows_in(x);
         const std::int64_t ddof = length > 1 ? 1 : 0;
-        for (const lnorm::Kernel& kernel : {lnorm::kernels().front(), lnorm::kernels().back()}) {
+        for (const lnorm::Backend& backend :
+             {lnorm::backends().front(), lnorm::backends().back()}) {
           lnorm::Moments whole;
-          lnorm::measure_moments(row, ddof, &whole, kernel);
+          lnorm::measure_moments(row, ddof, &whole, backend);
           const lnorm::Moments parts =
-              lnorm::measure_moments(in_parts(row, 1024), dtype, length, ddof, kernel);
+              lnorm::measure_moments(in_parts(row, 1024), dtype, length, ddof, backend);
           CHECK(parts.non_finite == whole.non_finite);
           for (double lnorm::Moments::*const value :
                {&lnorm::Moments::sum, &lnorm::Moments::mean, &lnorm::Moments::variance,
@@ -157,8 +142,7 @@ TEST_CASE("a row in parts has the moments and the softmax of the row", "[exact_r
         const lnorm::SoftmaxRow softmax(in_parts(row, 7), length, max);
         for (const DType out :
              {DType::float8_e4m3fn, DType::bfloat16, DType::float32, DType::float64}) {
-          std::vector<std::byte> y(static_cast<std::size_t>(length) * lnorm::item_size(out));
-          lnorm::softmax(row, {y.data(), out});
+          const std::vector<std::byte> y = property::softmax(row, out);
           const RowsIn expected{y.data(), out, std::endian::native, 1, length};
           std::int64_t wrong = 0;
           for (std::int64_t i = 0; i < length; ++i) {

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <bit>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "lnorm/kernel/backward.hpp"
 #include "property/data.hpp"
 #include "support/gradient_oracle.hpp"
@@ -27,16 +22,12 @@ struct GradientCase {
 
 std::string describe(const GradientCase& c);
 
-lnorm::AffineTerm weight_term(const Data& weight, bool plus_one);
 oracle::GradientRow oracle_of(const GradientCase& c);
 std::optional<lnorm::SavedStatistics> saved_of(const GradientCase& c);
 
 // What the kernel makes of the row in native byte order, or with x and dy in the other one.
-std::vector<double> backward(const lnorm::Kernel& kernel, const GradientCase& c,
+std::vector<double> backward(const lnorm::Backend& backend, const GradientCase& c,
                              bool is_swapped = false);
-
-// NaN is NaN; zeros have signs.
-bool same_number(double a, double b);
 
 // Holds every kernel's dx of the elements first, first + step, ... against the exact one. The reference leaves out
 // rows that are too long for it.

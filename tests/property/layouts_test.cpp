@@ -1,18 +1,14 @@
 // Fortran order and axes that are not the last ones, against the same tensor with its elements moved
 // one by one to where rows lie one after another.
 
-#include <algorithm>
-#include <cstring>
-#include <optional>
-#include <random>
-
 #include "lnorm/kernel/softmax.hpp"
 #include "lnorm/layout/reorder.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
-#include "support/catch.hpp"
+#include "property/data.hpp"
+#include "support/files.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
@@ -24,70 +20,39 @@ struct Case {
   std::vector<std::int64_t> axes;
 };
 
-// The index of element i in C order, and back, in either order.
-Shape index_of(const Shape& shape, std::int64_t i) {
-  Shape index(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0; i /= shape[axis]) index[axis] = i % shape[axis];
-  return index;
-}
-std::int64_t c_position(const Shape& shape, const Shape& index) {
-  std::int64_t position = 0;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    position = position * shape[axis] + index[axis];
-  }
-  return position;
-}
-std::int64_t fortran_position(const Shape& shape, const Shape& index) {
-  std::int64_t position = 0;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    position = position * shape[axis] + index[axis];
-  }
-  return position;
-}
-
-template <class T>
-std::vector<std::byte> as_bytes(const std::vector<T>& values) {
-  const auto bytes = std::as_bytes(std::span(values));
-  return {bytes.begin(), bytes.end()};
-}
-
-template <class T>
-std::vector<T> from_bytes(const std::vector<std::byte>& bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
 std::vector<float> random_values(std::int64_t n) {
-  std::mt19937 random(static_cast<unsigned>(n));
-  std::normal_distribution<float> normal(3, 2);
-  std::vector<float> values(static_cast<std::size_t>(n));
-  for (float& value : values) value = normal(random);
-  return values;
+  return support::normals<float>(n, static_cast<std::uint64_t>(n), 3, 2);
 }
 
 // The tensor with the normalized axes last.
 struct Moved {
-  Shape shape;
-  std::vector<std::size_t> order;
+  std::vector<std::size_t> places;  // of the elements, which come in C order
   std::int64_t row_length = 1;
 
-  Moved(const Shape& from, const std::vector<std::int64_t>& axes) {
+  Moved(const Shape& shape, const std::vector<std::int64_t>& axes) {
+    std::vector<std::size_t> order;
     for (const bool normalized : {false, true}) {
-      for (std::size_t axis = 0; axis < from.size(); ++axis) {
+      for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         const bool is =
             std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
         if (is != normalized) continue;
         order.push_back(axis);
-        shape.push_back(from[axis]);
-        if (is) row_length *= from[axis];
+        if (is) row_length *= shape[axis];
       }
     }
+    for (std::int64_t i = 0; i < lnorm::element_count(shape); ++i) {
+      const Shape index = lnorm::index_of(i, shape);
+      std::int64_t place = 0;
+      for (const std::size_t axis : order) place = place * shape[axis] + index[axis];
+      places.push_back(static_cast<std::size_t>(place));
+    }
   }
-  Shape index(const Shape& from) const {
-    Shape result;
-    for (const std::size_t axis : order) result.push_back(from[axis]);
-    return result;
+  // Puts results of rows back to where the elements were.
+  std::vector<std::byte> back(const std::vector<std::byte>& results) const {
+    const auto from = support::elements_of<float>(results);
+    std::vector<float> to;
+    for (const std::size_t place : places) to.push_back(from[place]);
+    return support::as_bytes(to);
   }
 };
 
@@ -118,15 +83,11 @@ Result result_of(const lnorm::TensorInfo& info, const std::vector<std::byte>& by
   lnorm::RowWriter means(mean, plan, &lnorm::RowBlock::mean);
   lnorm::RowWriter rstds(rstd, plan, &lnorm::RowBlock::rstd);
   lnorm::RowObserver* const observers[] = {&means, &rstds};
-  std::int64_t done = 0;
-  const lnorm::RunOptions options{way.threads, [&](std::int64_t elements) {
-                                    CHECK(elements >= done);
-                                    done = elements;
-                                  }};
-  run(source, observers, *y, options);
+  Progress progress;
+  run(source, observers, *y, lnorm::RunOptions{way.threads, progress.report()});
   CHECK(source.finished);
   CHECK(y->finished);
-  CHECK(done == plan.rows * plan.row_length);
+  progress.check_end(plan.rows * plan.row_length);
   return {y->bytes, mean.bytes, rstd.bytes};
 }
 
@@ -134,48 +95,25 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
   const std::int64_t n = lnorm::element_count(c.shape);
   const Moved moved(c.shape, c.axes);
   const std::vector<float> values = random_values(n);  // in C order
-  std::vector<float> file(values.size());
+  const std::vector<std::byte> file = support::as_bytes(
+      order == lnorm::MemoryOrder::c ? values : support::moved_to_fortran_order(c.shape, values));
   std::vector<float> rows(values.size());
-  for (std::int64_t i = 0; i < n; ++i) {
-    const Shape index = index_of(c.shape, i);
-    const std::int64_t position =
-        order == lnorm::MemoryOrder::c ? i : fortran_position(c.shape, index);
-    file[static_cast<std::size_t>(position)] = values[static_cast<std::size_t>(i)];
-    rows[static_cast<std::size_t>(c_position(moved.shape, moved.index(index)))] =
-        values[static_cast<std::size_t>(i)];
-  }
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[moved.places[i]] = values[i];
   const std::int64_t row_count = n / moved.row_length;
-  std::vector<float> y(values.size());
   std::vector<double> mean(static_cast<std::size_t>(row_count));
   std::vector<double> rstd(mean.size());
-  const lnorm::Kernel& kernel = lnorm::kernels().front();
-  const std::vector<std::byte> row_bytes = as_bytes(rows);
-  kernel.layer_norm(
-      {row_bytes.data(), lnorm::DType::float32, std::endian::native, row_count, moved.row_length},
-      {reinterpret_cast<std::byte*>(y.data()), lnorm::DType::float32}, {}, {},
-      {mean.data(), rstd.data()});
-  std::vector<float> softmax(values.size());
-  lnorm::softmax(
-      {row_bytes.data(), lnorm::DType::float32, std::endian::native, row_count, moved.row_length},
-      {reinterpret_cast<std::byte*>(softmax.data()), lnorm::DType::float32});
-  std::vector<float> y_moved_back(values.size());
-  std::vector<float> softmax_moved_back(values.size());
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto to = static_cast<std::size_t>(i);
-    const auto from =
-        static_cast<std::size_t>(c_position(moved.shape, moved.index(index_of(c.shape, i))));
-    y_moved_back[to] = y[from];
-    softmax_moved_back[to] = softmax[from];
-  }
+  const lnorm::Backend& backend = lnorm::backends().front();
+  const std::vector<std::byte> row_bytes = support::as_bytes(rows);
+  const lnorm::RowsIn x{row_bytes.data(), lnorm::DType::float32, std::endian::native, row_count,
+                        moved.row_length};
+  const auto y = moved.back(
+      property::normalized(backend, x, lnorm::DType::float32, {}, {}, {mean.data(), rstd.data()}));
+  const auto softmax = moved.back(property::softmax(x, lnorm::DType::float32));
 
   lnorm::TensorInfo info{"x", lnorm::DType::float32, c.shape};
   info.order = order;
   lnorm::LayerNormOptions options;
   options.axes = lnorm::AxisList{c.axes};
-  const auto transform = [&](const lnorm::RowsIn& x, const lnorm::RowsOut& out,
-                             const lnorm::MeanAndRstd& stats) {
-    kernel.layer_norm(x, out, {}, {}, stats);
-  };
   for (const Way& way : ways) {
     lnorm::Plan plan = lnorm::make_plan(info, options, {}, {.in_tiles = way.in_tiles});
     plan.wants_mean_and_rstd = true;
@@ -184,29 +122,29 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
             way.sink_random_access, way.threads, plan.route.in_parts, plan.route.in.transposes,
             plan.route.rows, plan.route.block_rows);
     const Result result =
-        result_of(info, as_bytes(file), plan, way,
+        result_of(info, file, plan, way,
                   [&](auto& source, const auto& observers, auto& sink, const auto& run_options) {
                     if (plan.route.in_parts) {
-                      lnorm::run_long_rows(source, plan, kernel, {}, observers, sink, run_options);
+                      lnorm::run_long_rows(source, plan, backend, {}, observers, sink, run_options);
                     } else {
-                      lnorm::run(source, plan, transform, observers, &sink, run_options);
+                      lnorm::run(source, plan, normalize, observers, &sink, run_options);
                     }
                   });
-    CHECK((result.y == as_bytes(y_moved_back)));
-    CHECK((result.mean == as_bytes(mean)));
-    CHECK((result.rstd == as_bytes(rstd)));
+    CHECK((result.y == y));
+    CHECK((result.mean == support::as_bytes(mean)));
+    CHECK((result.rstd == support::as_bytes(rstd)));
 
     // Softmax holds rows, however long they are.
-    MemorySource source(info, as_bytes(file), way.source_random_access);
+    MemorySource source(info, file, way.source_random_access);
     MemorySink sink;
     const lnorm::Plan whole =
         lnorm::make_plan(info, options, {}, {.whole = true, .in_tiles = way.in_tiles});
     lnorm::run(source, whole,
-               [](const lnorm::RowsIn& x, const lnorm::RowsOut& out, const lnorm::MeanAndRstd&) {
-                 lnorm::softmax(x, out);
+               [](const lnorm::RowsIn& in, const lnorm::RowsOut& out, const lnorm::MeanAndRstd&) {
+                 lnorm::softmax(in, out);
                },
                {}, &sink, {way.threads, {}});
-    CHECK((sink.bytes == as_bytes(softmax_moved_back)));
+    CHECK((sink.bytes == softmax));
   }
 }
 
@@ -267,8 +205,8 @@ TEST_CASE("rows whose ways differ go through together", "[layouts]") {
     at(6, e) *= 1e-38f;
     at(8, e) = 0;
   }
-  at(7, 12) = std::numeric_limits<float>::infinity();
-  at(9, 19999) = std::numeric_limits<float>::quiet_NaN();
+  at(7, 12) = static_cast<float>(support::kInfinity);
+  at(9, 19999) = static_cast<float>(support::kNan);
   std::vector<float> file(rows.size());
   for (std::int64_t r = 0; r < kRows; ++r) {
     for (std::int64_t e = 0; e < kLength; ++e) {
@@ -284,20 +222,19 @@ TEST_CASE("rows whose ways differ go through together", "[layouts]") {
   plan.wants_mean_and_rstd = GENERATE(false, true);
   lnorm::TensorInfo term{"b", lnorm::DType::float32, {kLength}};
   std::vector<float> bias(kLength, GENERATE(0.5f, 1e9f));
-  const lnorm::Affine affine{{}, {term, as_bytes(bias), false}};
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    CAPTURE(kernel.name, plan.wants_mean_and_rstd, options.formula.eps, bias[0]);
+  const lnorm::Affine affine{{}, {term, support::as_bytes(bias), false}};
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    CAPTURE(backend.name, plan.wants_mean_and_rstd, options.formula.eps, bias[0]);
     // The reference takes its time: once is enough.
-    if (kernel.passes == nullptr && (plan.wants_mean_and_rstd || bias[0] > 1)) continue;
-    std::vector<float> y(rows.size());
-    const std::vector<std::byte> row_bytes = as_bytes(rows);
-    kernel.layer_norm({row_bytes.data(), info.dtype, std::endian::native, kRows, kLength},
-                      {reinterpret_cast<std::byte*>(y.data()), info.dtype}, affine, options.formula,
-                      {});
-    MemorySource source(info, as_bytes(file), true);
+    if (backend.table == nullptr && (plan.wants_mean_and_rstd || bias[0] > 1)) continue;
+    const std::vector<std::byte> row_bytes = support::as_bytes(rows);
+    const auto y = support::elements_of<float>(property::normalized(
+        backend, {row_bytes.data(), info.dtype, std::endian::native, kRows, kLength}, info.dtype,
+        affine, options.formula));
+    MemorySource source(info, support::as_bytes(file), true);
     MemorySink sink;
-    lnorm::run_long_rows(source, plan, kernel, affine, {}, sink, {2, {}});
-    const auto actual = from_bytes<float>(sink.bytes);
+    lnorm::run_long_rows(source, plan, backend, affine, {}, sink, {2, {}});
+    const auto actual = support::elements_of<float>(sink.bytes);
     REQUIRE(actual.size() == y.size());
     int different = 0;
     for (std::int64_t r = 0; r < kRows; ++r) {
@@ -312,26 +249,22 @@ TEST_CASE("rows whose ways differ go through together", "[layouts]") {
 
 TEST_CASE("a tensor in Fortran order is read in C order", "[layouts]") {
   for (const Shape& shape : {Shape{7}, Shape{3, 4}, Shape{2, 3, 4}, Shape{20, 300, 100}}) {
-    const std::int64_t n = lnorm::element_count(shape);
-    const std::vector<float> values = random_values(n);
-    std::vector<float> file(values.size());
-    for (std::int64_t i = 0; i < n; ++i) {
-      file[static_cast<std::size_t>(fortran_position(shape, index_of(shape, i)))] =
-          values[static_cast<std::size_t>(i)];
-    }
+    const std::vector<float> values = random_values(lnorm::element_count(shape));
+    const std::vector<float> file = support::moved_to_fortran_order(shape, values);
     lnorm::TensorInfo info{"x", lnorm::DType::float32, shape};
     info.order = lnorm::MemoryOrder::fortran;
     for (const bool positions : {false, true}) {
       CAPTURE(shape, positions);
       const auto source = [&] {
-        return std::make_unique<MemorySource>(info, as_bytes(file), positions);
+        return std::make_unique<MemorySource>(info, support::as_bytes(file), positions);
       };
       const auto gathered = lnorm::gathered(source());
       CHECK(gathered->info().order == lnorm::MemoryOrder::c);
-      CHECK((read_all(*gathered) == as_bytes(values)));
+      CHECK((read_all(*gathered) == support::as_bytes(values)));
       if (shape.size() < 2) continue;
-      MemorySource given(info, as_bytes(file), positions);
-      CHECK((read_all(*lnorm::transposed(given, lnorm::for_each_tile(0))) == as_bytes(values)));
+      MemorySource given(info, support::as_bytes(file), positions);
+      CHECK((read_all(*lnorm::transposed(given, lnorm::for_each_tile(0))) ==
+             support::as_bytes(values)));
     }
   }
 }

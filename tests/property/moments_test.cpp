@@ -2,40 +2,20 @@
 
 #include "lnorm/kernel/moments.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstring>
 #include <initializer_list>
-#include <limits>
-#include <string>
-#include <vector>
 
 #include "property/data.hpp"
-#include "support/catch.hpp"
-#include "support/oracle.hpp"
 #include "support/pace.hpp"
 
 namespace {
 
+using namespace property;
 using lnorm::DType;
 using lnorm::Int128;
 using lnorm::Moments;
-using property::Data;
-using property::floats;
-using property::integers;
-using property::normal;
-using property::Random;
-using property::Recipe;
-using property::uniform;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr std::array kFloats{DType::float8_e5m2, DType::float16, DType::bfloat16, DType::float32,
-                             DType::float64};
-constexpr std::array kIntegers{DType::boolean, DType::int8,   DType::int16,
-                               DType::int32,   DType::int64,  DType::uint8,
-                               DType::uint16,  DType::uint32, DType::uint64};
+constexpr std::array kMeasured{DType::float8_e5m2, DType::float16, DType::bfloat16, DType::float32,
+                               DType::float64};
 
 bool same_bits(const std::vector<Moments>& a, const std::vector<Moments>& b) {
   static_assert(sizeof(Moments) == 6 * 8, "no padding");
@@ -44,14 +24,13 @@ bool same_bits(const std::vector<Moments>& a, const std::vector<Moments>& b) {
 
 // By every kernel, which give the same bits.
 Moments measure(const Data& x, std::int64_t ddof) {
-  const auto length = static_cast<std::int64_t>(x.numbers.size());
-  const lnorm::RowsIn row{x.bytes.data(), x.dtype, std::endian::native, 1, length};
+  const lnorm::RowsIn row = rows_in(x);
   Moments result;
   lnorm::measure_moments(row, ddof, &result);
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
+  for (const lnorm::Backend& backend : lnorm::backends()) {
     Moments other;
-    lnorm::measure_moments(row, ddof, &other, kernel);
-    CAPTURE(kernel.name);
+    lnorm::measure_moments(row, ddof, &other, backend);
+    CAPTURE(backend.name);
     CHECK(same_bits({other}, {result}));
   }
   return result;
@@ -106,12 +85,10 @@ const std::vector<Recipe>& more_recipes() {
        }},
       {"subnormal about the smallest normal",
        [](Random& r, DType d, int, int) {
-         return std::ldexp(property::smallest_positive(d), 10) * (1 + 0.1 * uniform(r));
+         return std::ldexp(smallest_positive(d), 10) * (1 + 0.1 * uniform(r));
        }},
       {"at the largest, of one sign",
-       [](Random&, DType d, int i, int) {
-         return property::largest_finite(d) * (i % 2 == 0 ? 1 : 0.5);
-       }},
+       [](Random&, DType d, int i, int) { return largest_finite(d) * (i % 2 == 0 ? 1 : 0.5); }},
   };
   return recipes;
 }
@@ -120,8 +97,8 @@ const std::vector<Recipe>& more_recipes() {
 
 TEST_CASE("moments of floats are correctly rounded", "[moments]") {
   const int length = GENERATE(1, 2, 3, 7, 31, 32, 33, 64, 65, 300, 1023, 1024, 1025, 2100);
-  for (const DType dtype : kFloats) {
-    for (const auto* recipes : {&property::float_recipes(), &more_recipes()}) {
+  for (const DType dtype : kMeasured) {
+    for (const auto* recipes : {&float_recipes(), &more_recipes()}) {
       for (const Recipe& recipe : *recipes) {
         Random random(static_cast<std::uint64_t>(length));
         INFO(recipe.name << ", " << lnorm::name(dtype) << " x " << length);
@@ -207,8 +184,8 @@ TEST_CASE("a constant row has exactly its element for mean, and no variance", "[
   for (const std::int64_t length : lengths) {
     const auto n = static_cast<std::size_t>(length);
     for (const double value : {0.1, -1.0 / 3, -1e30, 3e-40, -0.0, 1e300, -1e308, 5e-324, 65504.0}) {
-      for (const DType dtype : kFloats) {
-        const double most = property::largest_finite(dtype);
+      for (const DType dtype : kMeasured) {
+        const double most = largest_finite(dtype);
         check_constant(floats(dtype, std::vector(n, std::clamp(value, -most, most))), length);
       }
     }
@@ -247,7 +224,7 @@ TEST_CASE("a row without elements has the sum 0 and nothing else", "[moments]") 
 }
 
 TEST_CASE("NaN and infinities are counted and leave min and max of the rest", "[moments]") {
-  const DType dtype = GENERATE(from_range(kFloats));
+  const DType dtype = GENERATE(from_range(kMeasured));
   const auto expect = [&](std::vector<double> values, std::int64_t count, double min, double max) {
     CAPTURE(lnorm::name(dtype), values.size(), count, min, max);
     const Moments actual = measure(floats(dtype, values), 0);
@@ -309,7 +286,7 @@ TEST_CASE("any byte but 0 is true", "[moments]") {
 TEST_CASE("moments are the same however rows are grouped, whatever the byte order", "[moments]") {
   constexpr int kRows = 7;
   const int length = GENERATE(1, 5, 33, 1030);
-  std::vector<DType> dtypes(kFloats.begin(), kFloats.end());
+  std::vector<DType> dtypes(kMeasured.begin(), kMeasured.end());
   dtypes.insert(dtypes.end(), kIntegers.begin(), kIntegers.end());
   for (const DType dtype : dtypes) {
     CAPTURE(lnorm::name(dtype), length);
@@ -318,32 +295,24 @@ TEST_CASE("moments are the same however rows are grouped, whatever the byte orde
     for (int r = 0; r < kRows; ++r) {
       // Rows that go different ways, one after another.
       const Recipe& recipe = more_recipes()[static_cast<std::size_t>(r)];
-      const Data row = lnorm::is_floating(dtype) ? floats(dtype, recipe, length, random)
-                                                 : integers(dtype, length, 7 + 9 * r, random);
-      x.bytes.insert(x.bytes.end(), row.bytes.begin(), row.bytes.end());
+      append(x, lnorm::is_floating(dtype) ? floats(dtype, recipe, length, random)
+                                          : integers(dtype, length, 7 + 9 * r, random));
     }
-    const auto run = [&](const std::vector<std::byte>& bytes, std::endian order,
-                         std::int64_t rows_a_call) {
+    const auto run = [&](const std::byte* data, std::endian order, std::int64_t rows_a_call) {
       std::vector<Moments> result(kRows);
-      const std::size_t row_bytes = bytes.size() / kRows;
-      for (std::int64_t r = 0; r < kRows; r += rows_a_call) {
-        const std::int64_t rows = std::min(rows_a_call, kRows - r);
-        const auto first = static_cast<std::size_t>(r);
-        lnorm::measure_moments({bytes.data() + first * row_bytes, dtype, order, rows, length}, 0,
-                               result.data() + first);
-      }
+      in_calls({data, dtype, order, kRows, length}, rows_a_call,
+               [&](const lnorm::RowsIn& rows, std::int64_t first) {
+                 lnorm::measure_moments(rows, 0, result.data() + first);
+               });
       return result;
     };
-    const auto all = run(x.bytes, std::endian::native, kRows);
-    CHECK(same_bits(run(x.bytes, std::endian::native, 1), all));
-    CHECK(same_bits(run(x.bytes, std::endian::native, 3), all));
-    CHECK(same_bits(run(property::swapped(x.bytes, dtype), property::kOtherByteOrder, 2), all));
+    const auto all = run(x.bytes.data(), std::endian::native, kRows);
+    CHECK(same_bits(run(x.bytes.data(), std::endian::native, 1), all));
+    CHECK(same_bits(run(x.bytes.data(), std::endian::native, 3), all));
+    CHECK(same_bits(run(swapped(x.bytes, dtype).data(), kOtherByteOrder, 2), all));
     // Alignment makes no difference either.
     std::vector<std::byte> odd(x.bytes.size() + 1);
     std::copy(x.bytes.begin(), x.bytes.end(), odd.begin() + 1);
-    std::vector<Moments> shifted(kRows);
-    lnorm::measure_moments({odd.data() + 1, dtype, std::endian::native, kRows, length}, 0,
-                           shifted.data());
-    CHECK(same_bits(shifted, all));
+    CHECK(same_bits(run(odd.data() + 1, std::endian::native, kRows), all));
   }
 }

@@ -1,39 +1,20 @@
 // Results that are rounded on the way, step by step, against exact arithmetic: not one may differ.
 
-#include <algorithm>
-#include <array>
 #include <boost/multiprecision/cpp_int.hpp>
-#include <cmath>
-#include <string>
-#include <vector>
 
 #include "lnorm/kernel/affine_steps.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "property/data.hpp"
-#include "support/catch.hpp"
-#include "support/oracle.hpp"
 
 namespace {
 
+using namespace property;
 using lnorm::DType;
 using lnorm::Rounding;
-using property::append_rounded;
-using property::Data;
-using property::float_recipes;
-using property::floats;
-using property::kNormal;
-using property::Random;
-using property::Recipe;
-using property::uniform;
 using Rational = boost::multiprecision::cpp_rational;
 
-constexpr std::array kFloats{DType::float16, DType::bfloat16, DType::float32, DType::float64};
 constexpr std::array kRoundings{Rounding{.xhat = true}, Rounding{.product = true},
                                 Rounding{.xhat = true, .product = true}};
-
-bool same_number(double a, double b) {
-  return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
-}
 
 double rounded(const Rational& value, DType dtype) {
   return oracle::rounded({numerator(value), denominator(value), 0}, dtype);
@@ -59,12 +40,8 @@ struct Terms {
   Rational bias_at(std::size_t i) const { return has_bias ? bias.numbers[i].value : 0.0; }
 
   lnorm::Affine affine(const Rounding& rounding) const {
-    const auto term = [](const Data& data, bool one) {
-      const auto length = static_cast<std::int64_t>(data.numbers.size());
-      return lnorm::AffineTerm({"term", data.dtype, {length}}, data.bytes, one);
-    };
     return {has_weight ? term(weight, plus_one) : lnorm::AffineTerm(),
-            has_bias ? term(bias, false) : lnorm::AffineTerm(), rounding};
+            has_bias ? term(bias) : lnorm::AffineTerm(), rounding};
   }
 };
 
@@ -74,21 +51,25 @@ Terms random_terms(Random& random, int length) {
           random() % 4 != 0, random() % 3 != 0, random() % 3 == 0};
 }
 
+// What the steps that follow make of element i.
+double after_steps(double y, std::size_t i, const Terms& terms, const Rounding& rounding,
+                   DType out) {
+  const Rational weight = terms.weight_at(i);
+  const Rational bias = terms.bias_at(i);
+  if (rounding.product) {
+    if (rounding.xhat && terms.has_weight) y = step(y, weight, 0, out);
+    return terms.has_bias ? step(y, 1, bias, out) : y;
+  }
+  return terms.has_weight || terms.has_bias ? step(y, weight, bias, out) : y;
+}
+
 // What a row and the steps that follow give.
 std::vector<double> expected_of(const oracle::Row& row, const Terms& terms,
                                 const Rounding& rounding, DType out, std::size_t length) {
   std::vector<double> results;
   for (std::size_t i = 0; i < length; ++i) {
-    const Rational weight = terms.weight_at(i);
-    const Rational bias = terms.bias_at(i);
-    double y = row.is_finite() && row.is_defined() ? row.y(i, out) : std::nan("");
-    if (rounding.product) {
-      if (rounding.xhat && terms.has_weight) y = step(y, weight, 0, out);
-      if (terms.has_bias) y = step(y, 1, bias, out);
-    } else if (terms.has_weight || terms.has_bias) {
-      y = step(y, weight, bias, out);
-    }
-    results.push_back(y);
+    const double y = row.is_finite() && row.is_defined() ? row.y(i, out) : kNan;
+    results.push_back(after_steps(y, i, terms, rounding, out));
   }
   return results;
 }
@@ -101,26 +82,7 @@ void check(const Data& x, const Terms& terms, const Rounding& rounding, DType ou
                         is_first ? std::span(terms.weight.numbers) : std::span(x.numbers).first(0),
                         is_first && terms.plus_one, {}, formula);
   const std::vector<double> expected = expected_of(row, terms, rounding, out, length);
-  const lnorm::Affine affine = terms.affine(rounding);
-  const std::size_t size = lnorm::item_size(out);
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    for (const bool with_stats : {false, true}) {
-      INFO(kernel.name << (with_stats ? ", with statistics" : ""));
-      std::vector<std::byte> y(length * size);
-      double mean = 0;
-      double rstd = 0;
-      kernel.layer_norm(
-          {x.bytes.data(), x.dtype, std::endian::native, 1, static_cast<std::int64_t>(length)},
-          {y.data(), out}, affine, formula,
-          with_stats ? lnorm::MeanAndRstd{&mean, &rstd} : lnorm::MeanAndRstd{});
-      for (std::size_t i = 0; i < length; ++i) {
-        const double actual = property::read(y.data() + i * size, out);
-        if (same_number(actual, expected[i])) continue;
-        FAIL("element " << i << " of " << length << " is " << actual << ", expected "
-                        << expected[i]);
-      }
-    }
-  }
+  check_kernels(x, {nullptr, out}, terms.affine(rounding), formula, expected, row);
 }
 
 std::string describe(const Terms& terms, const Rounding& rounding, DType out) {
@@ -155,26 +117,16 @@ namespace {
 // Holds steps of given elements against the exact ones, by every kernel.
 void check_steps(const Data& y, const Terms& terms, const Rounding& rounding) {
   const std::size_t length = y.numbers.size();
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < length; ++i) {
+    expected.push_back(after_steps(y.numbers[i].value, i, terms, rounding, y.dtype));
+  }
   const lnorm::Affine affine = terms.affine(rounding);
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    INFO(kernel.name << ": " << describe(terms, rounding, y.dtype));
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    INFO(backend.name << ": " << describe(terms, rounding, y.dtype));
     std::vector<std::byte> results = y.bytes;
-    take_steps(kernel, affine, {results.data(), y.dtype}, static_cast<std::int64_t>(length), 0);
-    for (std::size_t i = 0; i < length; ++i) {
-      const double element = y.numbers[i].value;
-      double expected = 0;
-      if (rounding.product) {
-        expected = rounding.xhat ? step(element, terms.weight_at(i), 0, y.dtype) : element;
-        expected = step(expected, 1, terms.bias_at(i), y.dtype);
-      } else {
-        expected = step(element, terms.weight_at(i), terms.bias_at(i), y.dtype);
-      }
-      const double actual = property::read(results.data() + i * lnorm::item_size(y.dtype), y.dtype);
-      if (same_number(actual, expected)) continue;
-      FAIL("element " << i << ", " << element << " * " << terms.weight.numbers[i].value << " + "
-                      << terms.bias.numbers[i].value << ", is " << actual << ", expected "
-                      << expected);
-    }
+    take_steps(backend, affine, {results.data(), y.dtype}, static_cast<std::int64_t>(length), 0);
+    check_same(read_all(results, y.dtype), expected);
   }
 }
 
@@ -207,12 +159,11 @@ TEST_CASE("steps whose results lie halfway, or all but, go to the right side", "
 TEST_CASE("steps at the ends of the range overflow, vanish and keep signs rightly", "[rounding]") {
   constexpr int kLength = 300;
   Random random(8);
-  const Recipe ends{
-      "ends", [](Random& r, DType d, int i, int) {
-        if (i % 7 == 0) return i % 2 == 0 ? 0.0 : -0.0;
-        const double sizes[]{property::largest_finite(d), 1, 100 * property::smallest_positive(d)};
-        return sizes[r() % 3] * uniform(r);
-      }};
+  const Recipe ends{"ends", [](Random& r, DType d, int i, int) {
+                      if (i % 7 == 0) return i % 2 == 0 ? 0.0 : -0.0;
+                      const double sizes[]{largest_finite(d), 1, 100 * smallest_positive(d)};
+                      return sizes[r() % 3] * uniform(r);
+                    }};
   for (const DType out : kFloats) {
     for (const DType term_dtype : kFloats) {
       const Data y = floats(out, ends, kLength, random);
@@ -227,29 +178,27 @@ TEST_CASE("steps at the ends of the range overflow, vanish and keep signs rightl
 }
 
 TEST_CASE("a step multiplies and adds what is not finite by IEEE's rules", "[rounding]") {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const double nan = std::nan("");
   struct Case {
     double y, weight, bias, expected;
   };
-  const std::array<Case, 7> cases{{{0, kInfinity, 1, nan},
+  const std::array<Case, 7> cases{{{0, kInfinity, 1, kNan},
                                    {-2, kInfinity, 1, -kInfinity},
                                    {2, 3, -kInfinity, -kInfinity},
-                                   {2, nan, 1, nan},
-                                   {nan, 1, 1, nan},
-                                   {2, kInfinity, -kInfinity, nan},
+                                   {2, kNan, 1, kNan},
+                                   {kNan, 1, 1, kNan},
+                                   {2, kInfinity, -kInfinity, kNan},
                                    {-2, 3, 6, 0}}};
   for (const DType out : kFloats) {
     for (const auto& [y, weight, bias, expected] : cases) {
       // Beside them an element that is finite.
       const Data elements = floats(out, std::vector{y, 1.0});
       const Terms terms{floats(out, std::vector{weight, 2.0}), floats(out, std::vector{bias, 3.0})};
-      for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-        CAPTURE(kernel.name, name(out), y, weight, bias);
+      for (const lnorm::Backend& backend : lnorm::backends()) {
+        CAPTURE(backend.name, name(out), y, weight, bias);
         std::vector<std::byte> results = elements.bytes;
-        take_steps(kernel, terms.affine({.xhat = true}), {results.data(), out}, 2, 0);
-        CHECK(same_number(property::read_all(results, out)[0], expected));
-        CHECK(property::read_all(results, out)[1] == 5);
+        take_steps(backend, terms.affine({.xhat = true}), {results.data(), out}, 2, 0);
+        CHECK(same_number(read_all(results, out)[0], expected));
+        CHECK(read_all(results, out)[1] == 5);
       }
     }
   }

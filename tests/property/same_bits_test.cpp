@@ -1,39 +1,28 @@
 // Every kernel gives the same bits: on every SIMD target of this machine, in portable C++, and for rows that go
 // through in parts.
 
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <string>
-#include <vector>
-
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
 #include "property/data.hpp"
-#include "support/catch.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
 
+using namespace property;
 constexpr std::int64_t kPart = 65536;  // of a row that goes in parts
 
 using lnorm::Affine;
 using lnorm::DType;
 using lnorm::Formula;
-using property::Data;
-using property::Random;
-using property::Recipe;
 
-constexpr std::array kFloats{DType::float8_e4m3fn, DType::float8_e5m2, DType::float16,
-                             DType::bfloat16,      DType::float32,     DType::float64};
+constexpr std::array kAnyFloats{DType::float8_e4m3fn, DType::float8_e5m2, DType::float16,
+                                DType::bfloat16,      DType::float32,     DType::float64};
 
 // Those that are to agree, the portable one first.
-std::vector<const lnorm::Kernel*> fast_kernels() {
-  std::vector<const lnorm::Kernel*> result{&lnorm::find_kernel("portable")};
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    if (kernel.passes != nullptr && kernel.name != "portable") result.push_back(&kernel);
+std::vector<const lnorm::Backend*> fast_backends() {
+  std::vector<const lnorm::Backend*> result{&lnorm::find_backend("portable")};
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    if (backend.table != nullptr && backend.name != "portable") result.push_back(&backend);
   }
   return result;
 }
@@ -53,81 +42,67 @@ struct Case {
 
 Data make_data(DType dtype, const Recipe& recipe, std::int64_t length, Random& random) {
   if (lnorm::is_floating(dtype)) {
-    return property::floats(dtype, recipe, static_cast<int>(length), random);
+    return floats(dtype, recipe, static_cast<int>(length), random);
   }
-  return property::integers(dtype, static_cast<int>(length), 17, random);
+  return integers(dtype, static_cast<int>(length), 17, random);
 }
 
 lnorm::AffineTerm make_term(DType dtype, std::int64_t length, Random& random) {
-  const Data data = property::floats(dtype, property::kNormal, static_cast<int>(length), random);
-  return {lnorm::TensorInfo{"term", dtype, {length}}, data.bytes, false};
+  return term(floats(dtype, kNormal, static_cast<int>(length), random));
 }
 
 Affine random_affine(std::int64_t length, Random& random) {
-  const auto term = [&] {
+  const auto some = [&] {
     if (random() % 2 == 0) return lnorm::AffineTerm();
-    return make_term(kFloats[random() % kFloats.size()], length, random);
+    return make_term(kAnyFloats[random() % kAnyFloats.size()], length, random);
   };
-  lnorm::AffineTerm weight = term();
-  return {std::move(weight), term()};
+  lnorm::AffineTerm weight = some();
+  return {std::move(weight), some()};
 }
 
-std::vector<std::byte> run(const lnorm::Kernel& kernel, const Case& c, const std::byte* x,
+std::vector<std::byte> run(const lnorm::Backend& backend, const Case& c, const std::byte* x,
                            std::endian byte_order, const Affine& affine, double* mean = nullptr,
                            double* rstd = nullptr) {
-  std::vector<std::byte> y(static_cast<std::size_t>(c.rows * c.row_length) *
-                           lnorm::item_size(c.out));
-  kernel.layer_norm({x, c.in, byte_order, c.rows, c.row_length}, {y.data(), c.out}, affine,
-                    c.formula, {mean, rstd});
-  return y;
-}
-
-Formula random_formula(Random& random, std::int64_t row_length) {
-  Formula formula;
-  formula.eps = std::array{1e-5, 0.0, 1.0, 1e-300}[random() % 4];
-  formula.eps_on = random() % 3 == 0 ? lnorm::EpsOn::std : lnorm::EpsOn::variance;
-  formula.ddof = row_length > 1 ? static_cast<std::int64_t>(random() % 2) : 0;
-  formula.rms = random() % 4 == 0;
-  return formula;
+  return normalized(backend, {x, c.in, byte_order, c.rows, c.row_length}, c.out, affine, c.formula,
+                    {mean, rstd});
 }
 
 // A tensor whose reads are counted as those of a file would be.
 MemorySource source_of(const Data& x, const Case& c, std::endian byte_order) {
   const lnorm::TensorInfo info{"x", c.in, {c.rows, c.row_length}, byte_order};
-  return {info, byte_order == std::endian::native ? x.bytes : property::swapped(x.bytes, c.in),
-          true};
+  return {info, byte_order == std::endian::native ? x.bytes : swapped(x.bytes, c.in), true};
 }
 
 }  // namespace
 
 TEST_CASE("this machine runs a SIMD kernel", "[kernel]") {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("sse4.2")) CHECK(lnorm::kernels().front().name != "portable");
-  if (__builtin_cpu_supports("avx2")) CHECK_NOTHROW(lnorm::find_kernel("avx2"));
-  if (__builtin_cpu_supports("avx512dq")) CHECK(lnorm::kernels().front().name == "avx512");
+  if (__builtin_cpu_supports("sse4.2")) CHECK(lnorm::backends().front().name != "portable");
+  if (__builtin_cpu_supports("avx2")) CHECK_NOTHROW(lnorm::find_backend("avx2"));
+  if (__builtin_cpu_supports("avx512dq")) CHECK(lnorm::backends().front().name == "avx512");
 #endif
-  CHECK(lnorm::kernels().back().name == "reference");
+  CHECK(lnorm::backends().back().name == "reference");
 }
 
 TEST_CASE("all kernels give the same bits", "[kernel][long]") {
   const DType in = GENERATE(DType::float16, DType::bfloat16, DType::float32, DType::float64,
                             DType::boolean, DType::int8, DType::int16, DType::int32, DType::int64,
                             DType::uint8, DType::uint16, DType::uint32, DType::uint64);
-  const auto kernels = fast_kernels();
+  const auto backends = fast_backends();
   Random random(static_cast<std::uint64_t>(in) + 1);
   for (const std::int64_t length :
        {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 130, 768, 1023, 1024, 1025, 2100}) {
-    std::vector<Recipe> recipes = property::float_recipes();
+    std::vector<Recipe> recipes = float_recipes();
     recipes.push_back({"some not finite", [](Random& r, DType, int i, int) {
-                         return i % 41 == 3 ? std::nan("") : property::normal(r);
+                         return i % 41 == 3 ? std::nan("") : normal(r);
                        }});
     for (const Recipe& recipe : recipes) {
       if (length > 65 && is_exact_work(recipe.name)) continue;
       // Short rows go together where the dtypes are the same.
       const bool keeps = lnorm::is_floating(in) && length <= 65 && random() % 2 == 0;
-      const Case c{in, keeps ? in : kFloats[random() % kFloats.size()],
+      const Case c{in, keeps ? in : kAnyFloats[random() % kAnyFloats.size()],
                    1 + static_cast<std::int64_t>(random() % 70), length,
-                   random_formula(random, length)};
+                   any_formula(random, length)};
       const std::int64_t rows = length > 200 ? 1 + c.rows % 3 : c.rows;
       const Case small{c.in, c.out, rows, length, c.formula};
       const Data x = make_data(in, recipe, rows * length, random);
@@ -137,19 +112,19 @@ TEST_CASE("all kernels give the same bits", "[kernel][long]") {
       // At an odd address, as the elements may lie in a file.
       std::vector<std::byte> moved(x.bytes.size() + 1);
       std::copy(x.bytes.begin(), x.bytes.end(), moved.begin() + 1);
-      const auto swapped = property::swapped(x.bytes, in);
-      const auto expected = run(*kernels[0], small, x.bytes.data(), std::endian::native, affine);
+      const auto other_order = swapped(x.bytes, in);
+      const auto expected = run(*backends[0], small, x.bytes.data(), std::endian::native, affine);
       std::vector<double> means(static_cast<std::size_t>(rows));
       std::vector<double> rstds(means.size());
-      run(*kernels[0], small, x.bytes.data(), std::endian::native, affine, means.data(),
+      run(*backends[0], small, x.bytes.data(), std::endian::native, affine, means.data(),
           rstds.data());
-      for (const lnorm::Kernel* kernel : kernels) {
-        CAPTURE(kernel->name);
-        CHECK(run(*kernel, small, moved.data() + 1, std::endian::native, affine) == expected);
-        CHECK(run(*kernel, small, swapped.data(), property::kOtherByteOrder, affine) == expected);
+      for (const lnorm::Backend* backend : backends) {
+        CAPTURE(backend->name);
+        CHECK(run(*backend, small, moved.data() + 1, std::endian::native, affine) == expected);
+        CHECK(run(*backend, small, other_order.data(), kOtherByteOrder, affine) == expected);
         std::vector<double> mean(means.size());
         std::vector<double> rstd(means.size());
-        CHECK(run(*kernel, small, x.bytes.data(), std::endian::native, affine, mean.data(),
+        CHECK(run(*backend, small, x.bytes.data(), std::endian::native, affine, mean.data(),
                   rstd.data()) == expected);
         CHECK(std::memcmp(mean.data(), means.data(), 8 * mean.size()) == 0);
         CHECK(std::memcmp(rstd.data(), rstds.data(), 8 * rstd.size()) == 0);
@@ -163,15 +138,15 @@ TEST_CASE("what is written past the caches is the same", "[kernel]") {
   constexpr std::int64_t kRows = 3000;  // 4.5 MB and more
   const DType dtype = GENERATE(DType::float16, DType::bfloat16, DType::float32);
   Random random(8);
-  const Data one = property::floats(dtype, property::kNormal, 100 * kLength, random);
+  const Data one = floats(dtype, kNormal, 100 * kLength, random);
   std::vector<std::byte> x;
   for (int i = 0; i < 30; ++i) x.insert(x.end(), one.bytes.begin(), one.bytes.end());
-  for (const lnorm::Kernel* kernel : fast_kernels()) {
-    CAPTURE(kernel->name);
+  for (const lnorm::Backend* backend : fast_backends()) {
+    CAPTURE(backend->name);
     const auto all =
-        run(*kernel, {dtype, dtype, kRows, kLength, {}}, x.data(), std::endian::native, {});
+        run(*backend, {dtype, dtype, kRows, kLength, {}}, x.data(), std::endian::native, {});
     const auto part =
-        run(*kernel, {dtype, dtype, 100, kLength, {}}, x.data(), std::endian::native, {});
+        run(*backend, {dtype, dtype, 100, kLength, {}}, x.data(), std::endian::native, {});
     for (std::size_t i = 0; i < all.size(); i += part.size()) {
       REQUIRE(std::memcmp(all.data() + i, part.data(), part.size()) == 0);
     }
@@ -186,33 +161,31 @@ TEST_CASE("rows in parts come out as rows that are held", "[kernel][long]") {
   const DType in =
       GENERATE(DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::int64);
   Random random(static_cast<std::uint64_t>(in) + 77);
-  for (const Recipe& recipe : property::float_recipes()) {
+  for (const Recipe& recipe : float_recipes()) {
     if (recipe.name != name) continue;
     for (const bool with_stats : {false, true}) {
-      const Case c{in, kFloats[random() % kFloats.size()], 2, kLength,
-                   random_formula(random, kLength)};
+      const Case c{in, kAnyFloats[random() % kAnyFloats.size()], 2, kLength,
+                   any_formula(random, kLength)};
       const Data x = make_data(in, recipe, c.rows * kLength, random);
       const Affine affine = random_affine(kLength, random);
       std::vector<double> means(2);
       std::vector<double> rstds(2);
-      const auto expected = run(*fast_kernels()[0], c, x.bytes.data(), std::endian::native, affine,
+      const auto expected = run(*fast_backends()[0], c, x.bytes.data(), std::endian::native, affine,
                                 means.data(), rstds.data());
-      for (const lnorm::Kernel* kernel : fast_kernels()) {
-        if (is_exact_work(name) && kernel != fast_kernels().back()) continue;
+      for (const lnorm::Backend* backend : fast_backends()) {
+        if (is_exact_work(name) && backend != fast_backends().back()) continue;
         const int threads = 1 + static_cast<int>(random() % 4);
-        const std::endian byte_order =
-            random() % 2 == 0 ? std::endian::native : property::kOtherByteOrder;
-        CAPTURE(recipe.name, lnorm::name(in), lnorm::name(c.out), kernel->name, threads);
+        const std::endian byte_order = random() % 2 == 0 ? std::endian::native : kOtherByteOrder;
+        CAPTURE(recipe.name, lnorm::name(in), lnorm::name(c.out), backend->name, threads);
         MemorySource source = source_of(x, c, byte_order);
         lnorm::Plan plan = lnorm::make_plan(source.info(), {{}, c.formula, false}, c.out);
         plan.wants_mean_and_rstd = with_stats;
         MemorySink sink;
         Collector collector;
         lnorm::RowObserver* const observers[] = {&collector};
-        std::vector<std::int64_t> progress;
-        lnorm::run_long_rows(
-            source, plan, *kernel, affine, observers, sink,
-            {threads, [&](std::int64_t elements) { progress.push_back(elements); }});
+        Progress progress;
+        lnorm::run_long_rows(source, plan, *backend, affine, observers, sink,
+                             {threads, progress.report()});
         CHECK(sink.bytes == expected);
         CHECK(source.finished);
         CHECK(sink.finished);
@@ -220,8 +193,7 @@ TEST_CASE("rows in parts come out as rows that are held", "[kernel][long]") {
         CHECK(collector.mean.size() == (with_stats ? 2 : 0));
         if (with_stats) CHECK(std::memcmp(collector.mean.data(), means.data(), 16) == 0);
         if (with_stats) CHECK(std::memcmp(collector.rstd.data(), rstds.data(), 16) == 0);
-        CHECK(std::is_sorted(progress.begin(), progress.end()));
-        CHECK(progress.back() == 2 * kLength);
+        progress.check_end(2 * kLength);
       }
     }
   }
@@ -231,9 +203,9 @@ TEST_CASE("the reference takes rows in parts as it takes them whole", "[kernel]"
   constexpr std::int64_t kLength = kPart + 5;
   Random random(12);
   const Case c{DType::float32, DType::float32, 1, kLength, {}};
-  const Data x = make_data(c.in, property::kNormal, kLength, random);
+  const Data x = make_data(c.in, kNormal, kLength, random);
   const Affine affine(make_term(DType::float32, kLength, random), {});
-  const lnorm::Kernel& reference = lnorm::find_kernel("reference");
+  const lnorm::Backend& reference = lnorm::find_backend("reference");
   MemorySource source = source_of(x, c, std::endian::native);
   MemorySink sink;
   lnorm::run_long_rows(source, lnorm::make_plan(source.info(), {}), reference, affine, {}, sink);
@@ -244,17 +216,17 @@ TEST_CASE("a bias that cancels a row in parts is seen before anything is written
   constexpr std::int64_t kLength = kPart + 1000;
   Random random(13);
   const Case c{DType::float32, DType::float32, 1, kLength, {}};
-  const Data x = make_data(c.in, property::kNormal, kLength, random);
-  auto y = run(lnorm::find_kernel("reference"), c, x.bytes.data(), std::endian::native, {});
+  const Data x = make_data(c.in, kNormal, kLength, random);
+  auto y = run(lnorm::find_backend("reference"), c, x.bytes.data(), std::endian::native, {});
   for (std::size_t i = 0; i < y.size(); i += 4) y[i + 3] ^= std::byte{0x80};  // -y
   const Affine affine({}, {lnorm::TensorInfo{"bias", DType::float32, {kLength}}, y, false});
   const auto expected =
-      run(lnorm::find_kernel("portable"), c, x.bytes.data(), std::endian::native, affine);
-  for (const lnorm::Kernel* kernel : fast_kernels()) {
-    CAPTURE(kernel->name);
+      run(lnorm::find_backend("portable"), c, x.bytes.data(), std::endian::native, affine);
+  for (const lnorm::Backend* backend : fast_backends()) {
+    CAPTURE(backend->name);
     MemorySource source = source_of(x, c, std::endian::native);
     MemorySink sink;
-    lnorm::run_long_rows(source, lnorm::make_plan(source.info(), {}), *kernel, affine, {}, sink);
+    lnorm::run_long_rows(source, lnorm::make_plan(source.info(), {}), *backend, affine, {}, sink);
     CHECK(sink.bytes == expected);
   }
 }

@@ -1,67 +1,34 @@
 // Short rows go through many at a time. Rows of all kinds beside each other come out as each of them does in integers.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <vector>
-
 #include "lnorm/kernel/layer_norm.hpp"
 #include "property/data.hpp"
-#include "support/catch.hpp"
 
 namespace {
 
+using namespace property;
 using lnorm::DType;
-using property::Data;
-using property::Random;
 
 // Row by row: what most rows are, and what they are not.
 std::vector<double> row_of_kind(std::uint64_t kind, std::int64_t length, Random& random) {
-  const double infinity = std::numeric_limits<double>::infinity();
   std::vector<double> row;
-  for (std::int64_t i = 0; i < length; ++i) row.push_back(property::normal(random));
-  const auto change = [&](const auto& of) {
-    for (double& x : row) x = of(x);
+  for (std::int64_t i = 0; i < length; ++i) row.push_back(normal(random));
+  // A kind makes other rows of normal ones: it changes all elements or one.
+  static constexpr std::array<double (*)(double), 8> kAll{
+      [](double) { return 0.75; },
+      [](double) { return 0.0; },
+      [](double x) { return 1000 + x; },
+      [](double x) { return 0x1p40 + x; },
+      [](double x) { return x * 1e-310; },
+      [](double x) { return x * 1e300; },
+      [](double x) { return x * 1e-40; },
+      [](double x) { return std::round(4 * x); },  // some are their mean
   };
+  static constexpr std::array kOne{kInfinity, kNan, 1e30};
   double& some = row[random() % row.size()];
-  switch (kind) {
-    case 0:
-      change([](double) { return 0.75; });
-      break;
-    case 1:
-      change([](double) { return 0.0; });
-      break;
-    case 2:
-      change([](double x) { return 1000 + x; });
-      break;
-    case 3:
-      change([](double x) { return 0x1p40 + x; });
-      break;
-    case 4:
-      change([](double x) { return x * 1e-310; });
-      break;
-    case 5:
-      change([](double x) { return x * 1e300; });
-      break;
-    case 6:
-      change([](double x) { return x * 1e-40; });
-      break;
-    case 7:
-      change([](double x) { return std::round(4 * x); });  // some are their mean
-      break;
-    case 8:
-      some = infinity;
-      break;
-    case 9:
-      some = std::nan("");
-      break;
-    case 10:
-      some = 1e30;
-      break;
-    default:
-      break;
+  if (kind < kAll.size()) {
+    std::transform(row.begin(), row.end(), row.begin(), kAll[kind]);
+  } else if (kind - kAll.size() < kOne.size()) {
+    some = kOne[kind - kAll.size()];
   }
   return row;
 }
@@ -77,20 +44,19 @@ Data rows_of_all_kinds(DType dtype, std::int64_t rows, std::int64_t length, Rand
         values.push_back(is_constant ? 7 : static_cast<lnorm::Int128>(random()));
       }
     }
-    return property::integers(dtype, values);
+    return integers(dtype, values);
   }
   std::vector<double> values;
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::vector<double> row = row_of_kind(random() % kKinds, length, random);
     values.insert(values.end(), row.begin(), row.end());
   }
-  return property::floats(dtype, values);
+  return floats(dtype, values);
 }
 
-lnorm::AffineTerm term(std::int64_t length, Random& random) {
-  const Data data = property::floats(random() % 2 == 0 ? DType::float64 : DType::bfloat16,
-                                     property::kNormal, static_cast<int>(length), random);
-  return {lnorm::TensorInfo{"term", data.dtype, {length}}, data.bytes, false};
+lnorm::AffineTerm any_term(std::int64_t length, Random& random) {
+  return term(floats(random() % 2 == 0 ? DType::float64 : DType::bfloat16, kNormal,
+                     static_cast<int>(length), random));
 }
 
 }  // namespace
@@ -98,11 +64,10 @@ lnorm::AffineTerm term(std::int64_t length, Random& random) {
 TEST_CASE("rows of all kinds beside each other are normalized right", "[kernel][long]") {
   const DType in = GENERATE(DType::float64, DType::float32, DType::bfloat16, DType::float16,
                             DType::int8, DType::uint32, DType::int64, DType::uint64);
-  constexpr std::array kOuts{DType::float64, DType::float32, DType::bfloat16, DType::float16};
   Random random(static_cast<std::uint64_t>(in) + 5);
-  const lnorm::Kernel& reference = lnorm::find_kernel("reference");
+  const lnorm::Backend& reference = lnorm::find_backend("reference");
   for (const std::int64_t length : {2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 64, 127, 255, 256}) {
-    for (const DType out : kOuts) {
+    for (const DType out : kFloats) {
       // More than go at once, or a few, so that the last vector of rows is not full.
       const std::int64_t rows = length <= 5 && out != DType::float16 ? 300 : 21;
       const Data x = rows_of_all_kinds(in, rows, length, random);
@@ -112,21 +77,18 @@ TEST_CASE("rows of all kinds beside each other are normalized right", "[kernel][
       formula.rms = random() % 4 == 0;
       formula.ddof = static_cast<std::int64_t>(random() % 2);
       const auto some_term = [&] {
-        return random() % 2 == 0 ? lnorm::AffineTerm() : term(length, random);
+        return random() % 2 == 0 ? lnorm::AffineTerm() : any_term(length, random);
       };
       lnorm::AffineTerm weight = some_term();
       const lnorm::Affine affine(std::move(weight), some_term());
-      const auto run = [&](const lnorm::Kernel& kernel) {
-        std::vector<std::byte> y(static_cast<std::size_t>(rows * length) * lnorm::item_size(out));
-        kernel.layer_norm({x.bytes.data(), in, std::endian::native, rows, length}, {y.data(), out},
-                          affine, formula, {});
-        return y;
+      const auto run = [&](const lnorm::Backend& backend) {
+        return normalized(backend, rows_in(x, rows), out, affine, formula);
       };
       const std::vector<std::byte> expected = run(reference);
-      for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-        CAPTURE(kernel.name, lnorm::name(in), lnorm::name(out), rows, length, formula.eps,
+      for (const lnorm::Backend& backend : lnorm::backends()) {
+        CAPTURE(backend.name, lnorm::name(in), lnorm::name(out), rows, length, formula.eps,
                 formula.rms, formula.ddof, affine.weight().empty(), affine.bias().empty());
-        CHECK(run(kernel) == expected);
+        CHECK(run(backend) == expected);
       }
     }
   }
@@ -142,17 +104,11 @@ TEST_CASE("64-bit integers at the ends of their range are decoded exactly", "[ke
       values.push_back(-value);
     }
   }
-  const Data x = property::integers(in, values);
-  const auto length = static_cast<std::int64_t>(x.numbers.size());
-  const auto run = [&](const lnorm::Kernel& kernel) {
-    std::vector<std::byte> y(x.bytes.size());
-    kernel.layer_norm({x.bytes.data(), in, std::endian::native, 1, length},
-                      {y.data(), DType::float64}, {}, {}, {});
-    return y;
-  };
-  const std::vector<std::byte> expected = run(lnorm::find_kernel("reference"));
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    CAPTURE(kernel.name, lnorm::name(in));
-    CHECK(run(kernel) == expected);
+  const Data x = integers(in, values);
+  const std::vector<std::byte> expected =
+      normalized(lnorm::find_backend("reference"), rows_in(x), DType::float64);
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    CAPTURE(backend.name, lnorm::name(in));
+    CHECK(normalized(backend, rows_in(x), DType::float64) == expected);
   }
 }

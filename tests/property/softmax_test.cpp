@@ -2,78 +2,47 @@
 
 #include "lnorm/kernel/softmax.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "lnorm/kernel/exact_softmax.hpp"
+#include "lnorm/kernel/softmax_row.hpp"
 #include "property/data.hpp"
-#include "support/catch.hpp"
-#include "support/oracle.hpp"
 
 namespace {
 
+using namespace property;
 using lnorm::DType;
 using lnorm::Int128;
 using oracle::Number;
-using property::Data;
-using property::floats;
-using property::integers;
-using property::normal;
-using property::Random;
-using property::Recipe;
-using property::uniform;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr std::array kFloats{DType::float16, DType::bfloat16, DType::float32, DType::float64};
-
+// By every kernel, which give the same bits.
 std::vector<std::byte> run(const Data& x, DType out) {
-  const auto length = static_cast<std::int64_t>(x.numbers.size());
-  std::vector<std::byte> y(x.numbers.size() * lnorm::item_size(out));
-  const lnorm::RowsIn row{x.bytes.data(), x.dtype, std::endian::native, 1, length};
-  lnorm::softmax(row, {y.data(), out});
-  for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-    std::vector<std::byte> same(y.size());
-    lnorm::softmax(row, {same.data(), out}, 1, kernel);
-    INFO(kernel.name << ", " << lnorm::name(out));
-    REQUIRE(same == y);
+  const std::vector<std::byte> y = property::softmax(rows_in(x), out);
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    INFO(backend.name << ", " << lnorm::name(out));
+    REQUIRE(property::softmax(rows_in(x), out, backend) == y);
   }
   return y;
 }
 
-std::vector<double> softmax(const Data& x, DType out) {
-  return property::read_all(run(x, out), out);
-}
+std::vector<double> softmax(const Data& x, DType out) { return read_all(run(x, out), out); }
 
 // Holds every result dtype against the exact one.
 void check(const Data& x) {
+  INFO(lnorm::name(x.dtype) << " x " << x.numbers.size());
   for (const DType out : kFloats) {
-    const std::vector<double> expected = oracle::softmax(x.numbers, out);
-    const std::vector<double> y = softmax(x, out);
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      if (y[i] == expected[i] && !std::signbit(y[i])) continue;
-      FAIL(lnorm::name(out) << ": element " << i << " of " << y.size() << " is " << y[i]
-                            << ", expected " << expected[i]);
-    }
+    INFO(lnorm::name(out));
+    check_same(softmax(x, out), oracle::softmax(x.numbers, out));
   }
 }
 
 // Holds the float8 of a row, scaled, against the exact ones.
 void check_float8(const Data& x, double scale) {
-  for (const DType out : {DType::float8_e4m3fn, DType::float8_e5m2}) {
+  for (const DType out : kFloat8s) {
     const std::vector<double> expected = oracle::softmax(x.numbers, out, scale);
     for (const bool saturates : {false, true}) {
       std::vector<std::byte> y(x.numbers.size());
-      lnorm::softmax(
-          {x.bytes.data(), x.dtype, std::endian::native, 1, static_cast<std::int64_t>(y.size())},
-          {.data = y.data(), .dtype = out, .saturates = saturates}, scale);
+      lnorm::softmax(rows_in(x), {.data = y.data(), .dtype = out, .saturates = saturates}, scale);
       for (std::size_t i = 0; i < y.size(); ++i) {
-        const double actual = property::read(&y[i], out);
-        const double most = property::largest_finite(out);
+        const double actual = read(&y[i], out);
+        const double most = largest_finite(out);
         const bool is_right =
             !std::isinf(expected[i])
                 ? actual == expected[i] && std::signbit(actual) == std::signbit(expected[i])
@@ -107,18 +76,16 @@ const std::vector<Recipe>& recipes() {
                              int) { return i % 2 == 0 ? 1e3 + normal(r) : 1e-9 * normal(r); }},
       {"one far above", [](Random& r, DType, int i, int) { return i == 0 ? 30.0 : normal(r); }},
       {"near the largest",
-       [](Random& r, DType d, int, int) { return property::largest_finite(d) * uniform(r); }},
-      {"at both ends", [](Random&, DType d, int i,
-                          int) { return property::largest_finite(d) * (i % 3 == 0 ? -1 : 1); }},
-      {"subnormal",
-       [](Random& r, DType d, int, int) {
-         return property::smallest_positive(d) * std::round(500 * uniform(r));
-       }},
+       [](Random& r, DType d, int, int) { return largest_finite(d) * uniform(r); }},
+      {"at both ends",
+       [](Random&, DType d, int i, int) { return largest_finite(d) * (i % 3 == 0 ? -1 : 1); }},
+      {"subnormal", [](Random& r, DType d, int,
+                       int) { return smallest_positive(d) * std::round(500 * uniform(r)); }},
   };
   return result;
 }
 
-// Without the clamping of property::floats, which keeps rows finite.
+// Without the clamping of floats, which keeps rows finite.
 Data row(DType dtype, const Recipe& recipe, int length, Random& random) {
   std::vector<double> values;
   for (int i = 0; i < length; ++i) values.push_back(recipe.element(random, dtype, i, length));
@@ -129,7 +96,7 @@ void check_recipes(int length) {
   for (const DType in : kFloats) {
     for (const Recipe& recipe : recipes()) {
       Random random(static_cast<std::uint64_t>(length));
-      INFO(recipe.name << ", " << lnorm::name(in) << " x " << length);
+      CAPTURE(recipe.name);
       check(row(in, recipe, length, random));
     }
   }
@@ -150,7 +117,7 @@ TEST_CASE("softmax of float8 is correctly rounded, scaled or not", "[softmax][fl
       for (const Recipe& recipe : recipes()) {
         Random random(static_cast<std::uint64_t>(length));
         INFO(recipe.name << ", " << lnorm::name(in) << " x " << length);
-        check_float8(property::floats(in, recipe, length, random), scale);
+        check_float8(floats(in, recipe, length, random), scale);
       }
     }
   }
@@ -169,7 +136,6 @@ TEST_CASE("softmax of long rows is correctly rounded", "[softmax][long]") {
   const DType in = GENERATE(from_range(kFloats));
   const int length = GENERATE(1023, 1024, 1025, 3000);
   Random random(7);
-  CAPTURE(lnorm::name(in), length);
   check(row(in, length == 3000 ? recipes()[2] : recipes()[0], length, random));
 }
 
@@ -180,7 +146,7 @@ TEST_CASE("softmax is exact down to the smallest result and 0 beyond", "[softmax
   for (const DType in : kFloats) {
     std::vector<double> values{0.3, 0, -0.1};
     for (int i = 1; i * step < 760; ++i) values.push_back(-i * step);
-    CAPTURE(lnorm::name(in), step);
+    CAPTURE(step);
     check(floats(in, values));
   }
   // The subnormal results one by one, and the first 0.
@@ -193,18 +159,17 @@ TEST_CASE("softmax is exact down to the smallest result and 0 beyond", "[softmax
       check(floats(in, values));
       const std::vector<double> y = softmax(floats(in, values), out);
       CHECK(y[1] == 0);
-      CHECK(std::count(y.begin(), y.end(), property::smallest_positive(out)) > 0);
+      CHECK(std::count(y.begin(), y.end(), smallest_positive(out)) > 0);
       CHECK(std::count(y.begin(), y.end(), 0) < 20);
     }
   }
 }
 
 TEST_CASE("softmax of integers is correctly rounded", "[softmax]") {
-  const DType in = GENERATE(DType::boolean, DType::int8, DType::int16, DType::int32, DType::int64,
-                            DType::uint8, DType::uint16, DType::uint32, DType::uint64);
+  const DType in = GENERATE(from_range(kIntegers));
   for (const int length : {1, 2, 17, 40}) {
     for (const int spread_bits : {1, 3, 6, 9, 64}) {
-      INFO(lnorm::name(in) << " x " << length << ", " << spread_bits << " bits");
+      CAPTURE(spread_bits);
       Random random(static_cast<std::uint64_t>(length * 1000 + spread_bits));
       check(integers(in, length, spread_bits, random));
     }
@@ -214,24 +179,22 @@ TEST_CASE("softmax of integers is correctly rounded", "[softmax]") {
 TEST_CASE("softmax takes 64-bit integers exactly, at the ends and at powers of two", "[softmax]") {
   constexpr Int128 kOne = 1;
   std::vector<Int128> steps{0, -1, -2, -3, -17, -40, -103, -104, -300, -744, -746, -1100};
-  for (const Int128 top : {(kOne << 53) + 5, (kOne << 62) + 300, (kOne << 63) - 1,
-                           -(kOne << 63) + 1101, -(kOne << 62) + 3}) {
+  const auto check_both_ways = [&](DType dtype, Int128 top) {
     std::vector<Int128> values;
     for (const Int128 step : steps) values.push_back(top + step);
     CAPTURE(static_cast<double>(top));
-    check(integers(DType::int64, values));
+    check(integers(dtype, values));
     std::reverse(values.begin(), values.end());
-    check(integers(DType::int64, values));
+    check(integers(dtype, values));
+  };
+  for (const Int128 top : {(kOne << 53) + 5, (kOne << 62) + 300, (kOne << 63) - 1,
+                           -(kOne << 63) + 1101, -(kOne << 62) + 3}) {
+    check_both_ways(DType::int64, top);
   }
   // Here doubles lie 2048 apart, so that neighbours may round away from each other.
   for (const Int128 top : {(kOne << 63) + 1025, (kOne << 63) + 1040, (kOne << 63) + 3072 + 400,
                            (kOne << 64) - 1, (kOne << 64) - 1023}) {
-    std::vector<Int128> values;
-    for (const Int128 step : steps) values.push_back(top + step);
-    CAPTURE(static_cast<double>(top));
-    check(integers(DType::uint64, values));
-    std::reverse(values.begin(), values.end());
-    check(integers(DType::uint64, values));
+    check_both_ways(DType::uint64, top);
   }
 }
 
@@ -243,22 +206,21 @@ TEST_CASE("integers shifted by a constant have the same softmax, bit for bit", "
     return integers(dtype, result);
   };
   for (const DType out : kFloats) {
-    const auto expected = run(shifted(DType::int64, 0), out);
     constexpr Int128 kOne = 1;
-    for (const Int128 by : {kOne, Int128{1000}, kOne << 53, (kOne << 60) + 511, (kOne << 63) - 10,
-                            -(kOne << 63) + 90, -(kOne << 53) - 1}) {
-      CAPTURE(lnorm::name(out), static_cast<double>(by));
-      CHECK(run(shifted(DType::int64, by), out) == expected);
-    }
-    for (const Int128 by : {Int128{100}, (kOne << 63) + 1020, (kOne << 64) - 10}) {
-      CAPTURE(lnorm::name(out), static_cast<double>(by));
-      CHECK(run(shifted(DType::uint64, by), out) == expected);
-    }
-    const auto narrow = run(shifted(DType::int32, 0), out);
-    for (const Int128 by : {Int128{1}, Int128{2'147'483'600}, Int128{-2'147'483'500}}) {
-      CAPTURE(lnorm::name(out), static_cast<double>(by));
-      CHECK(run(shifted(DType::int32, by), out) == narrow);
-    }
+    const auto check_shifts = [&](DType dtype, const std::vector<std::byte>& expected,
+                                  std::initializer_list<Int128> shifts) {
+      for (const Int128 by : shifts) {
+        CAPTURE(lnorm::name(dtype), lnorm::name(out), static_cast<double>(by));
+        CHECK(run(shifted(dtype, by), out) == expected);
+      }
+    };
+    const auto expected = run(shifted(DType::int64, 0), out);
+    check_shifts(DType::int64, expected,
+                 {1, 1000, kOne << 53, (kOne << 60) + 511, (kOne << 63) - 10, -(kOne << 63) + 90,
+                  -(kOne << 53) - 1});
+    check_shifts(DType::uint64, expected, {100, (kOne << 63) + 1020, (kOne << 64) - 10});
+    check_shifts(DType::int32, run(shifted(DType::int32, 0), out),
+                 {1, 2'147'483'600, -2'147'483'500});
   }
 }
 
@@ -267,7 +229,7 @@ TEST_CASE("an element of -infinity is masked: it becomes 0 and the others do wit
   const int length = GENERATE(2, 33, 130);
   const double share = GENERATE(-0.8, 0.5, 1.0);
   for (const DType in : kFloats) {
-    CAPTURE(lnorm::name(in), length, share);
+    CAPTURE(share);
     Random random(static_cast<std::uint64_t>(length));
     check(row(in, masked(share), length, random));
   }
@@ -297,11 +259,8 @@ TEST_CASE("a row with NaN, with infinity or of -infinity alone is NaN, and no ot
             std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(length), length, others);
             values[length + place] = bad;
             const Data x = floats(in, values);
-            std::vector<std::byte> y(values.size() * lnorm::item_size(out));
-            lnorm::softmax(
-                {x.bytes.data(), in, std::endian::native, 3, static_cast<std::int64_t>(length)},
-                {y.data(), out});
-            const std::vector<double> results = property::read_all(y, out);
+            const std::vector<double> results =
+                read_all(property::softmax(rows_in(x, 3), out), out);
             for (std::size_t i = 0; i < results.size(); ++i) {
               if (std::isnan(results[i]) != (i / length == 1)) FAIL(i << " is " << results[i]);
             }
@@ -322,7 +281,7 @@ TEST_CASE("n equal elements give the rounding of 1/n, whatever they are", "[soft
   for (const DType in : kFloats) {
     for (const DType out : kFloats) {
       CAPTURE(lnorm::name(in), lnorm::name(out), length, value);
-      const double most = property::largest_finite(in);
+      const double most = largest_finite(in);
       const Data x =
           floats(in, std::vector(static_cast<std::size_t>(length), std::clamp(value, -most, most)));
       const std::vector<double> y = softmax(x, out);
@@ -345,12 +304,9 @@ TEST_CASE("a permutation of a row permutes its softmax", "[softmax]") {
     for (const DType out : kFloats) {
       CAPTURE(lnorm::name(in), lnorm::name(out));
       const std::vector<double> plain = softmax(floats(in, values), out);
-      const std::vector<double> other = softmax(floats(in, permuted), out);
-      for (std::size_t i = 0; i < order.size(); ++i) {
-        if (other[i] != plain[order[i]]) {
-          FAIL("element " << i << " is " << other[i] << ", " << plain[order[i]] << " before");
-        }
-      }
+      std::vector<double> expected;
+      for (const std::size_t from : order) expected.push_back(plain[from]);
+      check_same(softmax(floats(in, permuted), out), expected);
     }
   }
 }
@@ -363,31 +319,26 @@ TEST_CASE("softmax is the same however rows are grouped, whatever the byte order
   Random random(13);
   Data x{in, {}, {}};
   for (int r = 0; r < kRows; ++r) {
-    const Data row_of_x =
-        lnorm::is_floating(in)
-            ? row(in, r == 3 ? masked(2) : recipes()[static_cast<std::size_t>(r)], length, random)
-            : integers(in, length, 5 + r, random);
-    x.bytes.insert(x.bytes.end(), row_of_x.bytes.begin(), row_of_x.bytes.end());
+    append(x, lnorm::is_floating(in)
+                  ? row(in, r == 3 ? masked(2) : recipes()[static_cast<std::size_t>(r)], length,
+                        random)
+                  : integers(in, length, 5 + r, random));
   }
   for (const DType out : kFloats) {
     CAPTURE(lnorm::name(in), lnorm::name(out), length);
     const auto grouped = [&](const std::vector<std::byte>& bytes, std::endian order,
                              std::int64_t rows_a_call) {
-      const std::size_t in_row = bytes.size() / kRows;
-      const std::size_t out_row = static_cast<std::size_t>(length) * lnorm::item_size(out);
-      std::vector<std::byte> y(kRows * out_row + 1);  // at an odd address
-      for (std::int64_t r = 0; r < kRows; r += rows_a_call) {
-        const auto first = static_cast<std::size_t>(r);
-        lnorm::softmax(
-            {bytes.data() + first * in_row, in, order, std::min(rows_a_call, kRows - r), length},
-            {y.data() + 1 + first * out_row, out});
-      }
+      std::vector<std::byte> y(x.numbers.size() * lnorm::item_size(out) + 1);  // at an odd address
+      in_calls({bytes.data(), in, order, kRows, length}, rows_a_call,
+               [&](const lnorm::RowsIn& rows, std::int64_t first) {
+                 lnorm::softmax(rows, lnorm::row_of({y.data() + 1, out}, length, first));
+               });
       return y;
     };
     const auto all = grouped(x.bytes, std::endian::native, kRows);
     CHECK(grouped(x.bytes, std::endian::native, 1) == all);
     CHECK(grouped(x.bytes, std::endian::native, 3) == all);
-    CHECK(grouped(property::swapped(x.bytes, in), property::kOtherByteOrder, 2) == all);
+    CHECK(grouped(swapped(x.bytes, in), kOtherByteOrder, 2) == all);
   }
 }
 
@@ -403,7 +354,7 @@ TEST_CASE("the exact way alone decides every softmax right", "[softmax][long]") 
   Random random(31);
   for (const Recipe& recipe : {recipes()[0], recipes()[3], recipes()[5], masked(0.5)}) {
     const Data x = row(in, recipe, 9, random);
-    const lnorm::RowsIn row_in{x.bytes.data(), in, std::endian::native, 1, 9};
+    const lnorm::RowsIn row_in = rows_in(x);
     double max = -kInfinity;
     for (const Number& number : x.numbers) max = std::max(max, number.value);
     for (const DType out : kFloats) {

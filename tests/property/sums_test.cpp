@@ -1,45 +1,23 @@
 // Sums of two tensors, and rows of such sums, against exact arithmetic: not one result may differ.
 
-#include <algorithm>
-#include <array>
 #include <boost/multiprecision/cpp_int.hpp>
-#include <cmath>
-#include <cstring>
-#include <functional>
-#include <string>
-#include <vector>
 
 #include "lnorm/kernel/add.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/moments.hpp"
-#include "lnorm/kernel/softmax.hpp"
 #include "property/data.hpp"
-#include "support/catch.hpp"
-#include "support/oracle.hpp"
 
 namespace {
 
+using namespace property;
 using lnorm::DType;
 using oracle::Number;
-using property::append_rounded;
-using property::Data;
-using property::floats;
-using property::kNormal;
-using property::normal;
-using property::Random;
-using property::Recipe;
-using property::uniform;
 using Rational = boost::multiprecision::cpp_rational;
 
-constexpr std::array kFloats{DType::float16, DType::bfloat16, DType::float32, DType::float64};
 constexpr std::array kAll{DType::boolean, DType::int8,    DType::int16,    DType::int32,
                           DType::int64,   DType::uint8,   DType::uint16,   DType::uint32,
                           DType::uint64,  DType::float16, DType::bfloat16, DType::float32,
                           DType::float64};
-
-bool same_number(double a, double b) {
-  return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
-}
 
 Rational exact(const Number& number) {
   if (number.is_integer) return boost::multiprecision::cpp_int(number.integer);
@@ -51,21 +29,28 @@ double rounded(const Rational& value, DType dtype) {
 }
 
 Data data_of_any(DType dtype, int length, Random& random) {
-  if (!lnorm::is_floating(dtype)) return property::integers(dtype, length, 64, random);
+  if (!lnorm::is_floating(dtype)) return integers(dtype, length, 64, random);
   const Recipe recipe{"wide", [](Random& r, DType d, int i, int) {
-                        if (i % 5 == 0) return property::largest_finite(d) * uniform(r);
-                        if (i % 5 == 1) return 100 * property::smallest_positive(d) * uniform(r);
+                        if (i % 5 == 0) return largest_finite(d) * uniform(r);
+                        if (i % 5 == 1) return 100 * smallest_positive(d) * uniform(r);
                         return normal(r);
                       }};
   return floats(dtype, recipe, length, random);
 }
 
 std::vector<std::byte> add(const Data& a, const Data& b, DType dtype) {
-  const auto length = static_cast<std::int64_t>(a.numbers.size());
   std::vector<std::byte> sum(a.numbers.size() * lnorm::item_size(dtype));
-  lnorm::add({a.bytes.data(), a.dtype, std::endian::native, 1, length},
-             {b.bytes.data(), b.dtype, std::endian::native, 1, length}, {sum.data(), dtype});
+  lnorm::add(rows_in(a), rows_in(b), {sum.data(), dtype});
   return sum;
+}
+
+// The exact sums, rounded once.
+std::vector<double> rounded_sums(const Data& a, const Data& b, DType dtype) {
+  std::vector<double> sums;
+  for (std::size_t i = 0; i < a.numbers.size(); ++i) {
+    sums.push_back(rounded(exact(a.numbers[i]) + exact(b.numbers[i]), dtype));
+  }
+  return sums;
 }
 
 struct Pair {
@@ -104,12 +89,8 @@ TEST_CASE("sums of elements of any two dtypes are exact, or rounded once", "[sum
       Data b = data_of_any(b_dtype, 67, random);
       CAPTURE(name(a_dtype), name(b_dtype));
       for (const DType out : kFloats) {
-        const std::vector<double> actual = property::read_all(add(a, b, out), out);
-        for (std::size_t i = 0; i < actual.size(); ++i) {
-          CAPTURE(i, name(out));
-          const double expected = rounded(exact(a.numbers[i]) + exact(b.numbers[i]), out);
-          if (!same_number(actual[i], expected)) FAIL(actual[i] << ", expected " << expected);
-        }
+        CAPTURE(name(out));
+        check_same(read_all(add(a, b, out), out), rounded_sums(a, b, out));
       }
       const auto dtype = lnorm::exact_sum_dtype(a_dtype, b_dtype);
       const auto is_long = [](DType d) { return d == DType::int64 || d == DType::uint64; };
@@ -122,7 +103,7 @@ TEST_CASE("sums of elements of any two dtypes are exact, or rounded once", "[sum
       if (*dtype == DType::float64_pair) {
         CHECK(sum == expected.bytes);
       } else {
-        const std::vector<double> actual = property::read_all(sum, *dtype);
+        const std::vector<double> actual = read_all(sum, *dtype);
         for (std::size_t i = 0; i < actual.size(); ++i) {
           CHECK(
               (same_number(actual[i], expected.numbers[i].value) && expected.numbers[i].low == 0));
@@ -143,27 +124,19 @@ TEST_CASE("sums that lie halfway between two results go to even", "[sums]") {
       const double half = std::ldexp(1.0, -precision);
       append_rounded(b, i % 3 == 0 ? half : half * (1 + std::ldexp(uniform(random), -50)));
     }
-    const std::vector<double> actual = property::read_all(add(a, b, out), out);
-    for (std::size_t i = 0; i < actual.size(); ++i) {
-      CHECK(actual[i] == rounded(exact(a.numbers[i]) + exact(b.numbers[i]), out));
-    }
+    check_same(read_all(add(a, b, out), out), rounded_sums(a, b, out));
   }
 }
 
 TEST_CASE("what is not finite, or zero, adds up by IEEE's rules to +0 and one NaN", "[sums]") {
-  const double infinity = std::numeric_limits<double>::infinity();
-  const std::vector<double> a{infinity, -infinity, infinity, std::nan(""), -0.0, 1, 2};
-  const std::vector<double> b{1, 2, -infinity, 1, -0.0, -1, -infinity};
+  const std::vector<double> a{kInfinity, -kInfinity, kInfinity, kNan, -0.0, 1, 2};
+  const std::vector<double> b{1, 2, -kInfinity, 1, -0.0, -1, -kInfinity};
   for (const DType dtype : kFloats) {
     CAPTURE(name(dtype));
     const Data from_a = floats(dtype, a);
     const Data from_b = floats(dtype, b);
-    const std::vector<std::byte> sum = add(from_a, from_b, dtype);
-    const Data expected = floats(dtype, std::vector<double>{infinity, -infinity, std::nan(""),
-                                                            std::nan(""), 0, 0, -infinity});
-    const std::vector<double> actual = property::read_all(sum, dtype);
-    const std::vector<double> numbers = property::read_all(expected.bytes, dtype);
-    for (std::size_t i = 0; i < actual.size(); ++i) CHECK(same_number(actual[i], numbers[i]));
+    const std::vector<double> numbers{kInfinity, -kInfinity, kNan, kNan, 0, 0, -kInfinity};
+    check_same(read_all(add(from_a, from_b, dtype), dtype), numbers);
     const std::vector<Pair> pairs = pairs_of(add(from_a, from_b, DType::float64_pair));
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       CHECK(same_number(pairs[i].high, numbers[i]));
@@ -178,12 +151,10 @@ TEST_CASE("pairs are rounded once to every float", "[sums]") {
       sums_of(data_of_any(DType::float64, 500, random), data_of_any(DType::float32, 500, random));
   for (const DType out : kFloats) {
     std::vector<std::byte> result(500 * lnorm::item_size(out));
-    lnorm::round_row({pairs.bytes.data(), pairs.dtype, std::endian::native, 1, 500},
-                     {result.data(), out});
-    const std::vector<double> actual = property::read_all(result, out);
-    for (std::size_t i = 0; i < actual.size(); ++i) {
-      CHECK(same_number(actual[i], rounded(exact(pairs.numbers[i]), out)));
-    }
+    lnorm::round_row(rows_in(pairs), {result.data(), out});
+    std::vector<double> expected;
+    for (const Number& pair : pairs.numbers) expected.push_back(rounded(exact(pair), out));
+    check_same(read_all(result, out), expected);
   }
 }
 
@@ -241,43 +212,28 @@ TEST_CASE("rows of exact sums are normalized and measured as they are", "[sums]"
     for (const DType dtype : {DType::float32, DType::float64}) {
       const Data x = sums_of(data_of(sum.x, dtype, length, random),
                              data_of(sum.residual, dtype, length, random));
-      const lnorm::RowsIn row{x.bytes.data(), x.dtype, std::endian::native, 1, length};
+      const lnorm::RowsIn row = rows_in(x);
       lnorm::Formula formula;
       formula.rms = random() % 3 == 0;
       formula.ddof = length > 1 && random() % 2 == 0 ? 1 : 0;
       formula.eps = random() % 2 == 0 ? 1e-5 : 1e-30;
       const DType out = kFloats[random() % kFloats.size()];
-      const std::size_t size = lnorm::item_size(out);
       const Data weight = floats(DType::float32, kNormal, length, random);
       const oracle::Row expected(x.numbers, weight.numbers, false, {}, formula);
-      const lnorm::Affine affine({{"weight", DType::float32, {length}}, weight.bytes, false}, {});
+      const lnorm::Affine affine(term(weight), {});
       INFO(sum.name << ", " << name(dtype) << " x " << length << " to " << name(out)
                     << (formula.rms ? ", rms" : "") << ", eps " << formula.eps);
       const bool has_numbers = expected.is_finite() && expected.is_defined();
-      for (const lnorm::Kernel& kernel : lnorm::kernels()) {
-        CAPTURE(kernel.name);
-        for (const bool with_stats : {false, true}) {
-          CAPTURE(with_stats);
-          std::vector<std::byte> y(x.numbers.size() * size);
-          double mean = 0;
-          double rstd = 0;
-          kernel.layer_norm(row, {y.data(), out}, affine, formula,
-                            with_stats ? lnorm::MeanAndRstd{&mean, &rstd} : lnorm::MeanAndRstd{});
-          if (with_stats) {
-            CHECK(same_number(mean, expected.is_finite() ? expected.mean() : std::nan("")));
-            CHECK(same_number(rstd, has_numbers ? expected.rstd() : std::nan("")));
-          }
-          for (std::size_t i = 0; i < x.numbers.size(); ++i) {
-            const double actual = property::read(y.data() + i * size, out);
-            const double right = has_numbers ? expected.y(i, out) : std::nan("");
-            if (!same_number(actual, right)) {
-              FAIL("element " << i << " is " << actual << ", expected " << right);
-            }
-          }
-        }
-        if (!expected.is_finite()) continue;
+      std::vector<double> y;
+      for (std::size_t i = 0; i < x.numbers.size(); ++i) {
+        y.push_back(has_numbers ? expected.y(i, out) : kNan);
+      }
+      check_kernels(x, {nullptr, out}, affine, formula, y, expected);
+      if (!expected.is_finite()) continue;
+      for (const lnorm::Backend& backend : lnorm::backends()) {
+        CAPTURE(backend.name);
         lnorm::Moments moments;
-        lnorm::measure_moments(row, 0, &moments, kernel);
+        lnorm::measure_moments(row, 0, &moments, backend);
         const oracle::Row plain(x.numbers, {}, false, {}, {});
         CHECK(moments.sum == plain.sum());
         CHECK(moments.mean == plain.mean());
@@ -295,9 +251,7 @@ TEST_CASE("softmax of exact sums is exact", "[sums][softmax]") {
     if (!std::isfinite(x.numbers.front().value)) continue;
     for (const DType out : {DType::float32, DType::float64}) {
       INFO(sum.name << " to " << name(out));
-      std::vector<std::byte> y(20 * lnorm::item_size(out));
-      lnorm::softmax({x.bytes.data(), x.dtype, std::endian::native, 1, 20}, {y.data(), out});
-      CHECK(property::read_all(y, out) == oracle::softmax(x.numbers, out));
+      CHECK(read_all(softmax(rows_in(x), out), out) == oracle::softmax(x.numbers, out));
     }
   }
 }

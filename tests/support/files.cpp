@@ -3,8 +3,11 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 #include <stdexcept>
 
@@ -36,6 +39,15 @@ TempDir::~TempDir() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }
+
+std::string TempDir::read(std::string_view name) const { return read_file(path_ / name); }
+
+void TempDir::write(std::string_view name, std::string_view bytes) const {
+  std::filesystem::create_directories((path_ / name).parent_path());
+  write_file(path_ / name, bytes);
+}
+
+std::vector<std::string> TempDir::files() const { return list_directory(path_); }
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -82,12 +94,57 @@ std::string npy(std::string_view descr, const std::vector<std::int64_t>& shape,
   return file.append("\n").append(bytes);
 }
 
+std::string in_fortran_order(std::string npy_file) {
+  return npy_file.replace(npy_file.find("False"), 5, "True ");
+}
+
+void write_sparse_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape,
+                      float first, float last) {
+  write_file(path, npy("<f4", shape, bytes_of<float>({first})));
+  std::filesystem::resize_file(path, static_cast<std::uintmax_t>(128 + 4 * product(shape) - 4));
+  std::ofstream(path, std::ios::binary | std::ios::app) << bytes_of<float>({last});
+}
+
+std::int64_t product(const std::vector<std::int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::string swapped(std::string bytes, std::size_t item) {
+  for (auto at = bytes.begin(); at != bytes.end(); at += static_cast<std::ptrdiff_t>(item)) {
+    std::reverse(at, at + static_cast<std::ptrdiff_t>(item));
+  }
+  return bytes;
+}
+
+std::uint64_t little_endian(std::string_view bytes, std::size_t size) {
+  std::uint64_t value = 0;
+  for (std::size_t i = size; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes.at(i));
+  return value;
+}
+
 std::string safetensors(std::string_view header, std::string_view data) {
   std::string file;
   for (std::size_t i = 0; i < 8; ++i) {
     file += static_cast<char>(static_cast<std::uint64_t>(header.size()) >> (8 * i) & 0xff);
   }
   return file.append(header).append(data);
+}
+
+std::string safetensors_entry(std::string_view name, std::string_view dtype, std::string_view shape,
+                              std::uint64_t begin, std::uint64_t end) {
+  std::ostringstream text;
+  text << '"' << name << R"(":{"dtype":")" << dtype << R"(","shape":)" << shape
+       << R"(,"data_offsets":[)" << begin << ',' << end << "]}";
+  return std::move(text).str();
+}
+
+std::string waves(const std::vector<std::int64_t>& shape, double step) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < product(shape); ++i) {
+    values.push_back(static_cast<float>(std::sin(step * static_cast<double>(i * i % 100'003)) +
+                                        static_cast<double>(i % 11)));
+  }
+  return npy_of<float>(shape, values);
 }
 
 Nested parse_nested(std::string_view json) {

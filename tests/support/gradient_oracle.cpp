@@ -1,10 +1,7 @@
 #include "support/gradient_oracle.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <stdexcept>
-#include <utility>
 
 namespace oracle {
 
@@ -46,20 +43,11 @@ Fraction bound(const Surd& value, int which, std::int64_t bits) {
   return value.rational + value.factor * value.root->bound(which, bits);
 }
 
-bool same(double a, double b) { return a == b && std::signbit(a) == std::signbit(b); }
-template <class T>
-bool same(const T& a, const T& b) {
-  return a == b;
-}
-
 // What both bounds of the value come to. It is decided in the end: a value with a root in it is irrational.
 template <class Function>
 auto decided(const Surd& value, Function function) {
-  for (std::int64_t bits = 200; bits < 100'000; bits *= 4) {
-    const auto low = function(bound(value, 0, bits));
-    if (same(low, function(bound(value, 1, bits)))) return low;
-  }
-  throw std::runtime_error("the oracle does not come to a decision");
+  return oracle::decided(
+      [&](int which, std::int64_t bits) { return function(bound(value, which, bits)); });
 }
 
 }  // namespace
@@ -67,8 +55,6 @@ auto decided(const Surd& value, Function function) {
 double rounded(const Surd& value, lnorm::DType dtype) {
   return decided(value, [&](const Fraction& near) { return rounded(near, dtype); });
 }
-
-Fraction near(const Surd& value) { return bound(value, 0, 1000); }
 
 std::int64_t exponent_of(const Surd& value) {
   const auto of = [](const Fraction& near) {

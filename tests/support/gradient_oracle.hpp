@@ -21,8 +21,6 @@ struct Surd {
 };
 
 double rounded(const Surd& value, lnorm::DType dtype);
-// Good to a thousand bits.
-Fraction near(const Surd& value);
 // floor(log2(|value|)), of a value that is not 0.
 std::int64_t exponent_of(const Surd& value);
 // In multiples of 2^exponent, truncated toward zero.

@@ -1,17 +1,11 @@
 #pragma once
 
-#include <sstream>
 #include <string>
 #include <vector>
 
-namespace support {
+#include "support/commands.hpp"
 
-inline std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
+namespace support {
 
 // The blocks of a language, without their fences.
 inline std::vector<std::vector<std::string>> blocks(const std::string& markdown,

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <boost/multiprecision/mpfr.hpp>
-#include <cmath>
 #include <limits>
-#include <optional>
-#include <stdexcept>
 
 namespace oracle {
 
@@ -52,8 +49,6 @@ std::optional<Integer> exact_root(const Integer& value) {
   if (rest != 0) return std::nullopt;
   return root;
 }
-
-bool same_bits(double a, double b) { return a == b && std::signbit(a) == std::signbit(b); }
 
 }  // namespace
 
@@ -115,18 +110,6 @@ double rounded(const Fraction& value, lnorm::DType dtype) {
   const double result = overflows ? std::numeric_limits<double>::infinity()
                                   : std::ldexp(static_cast<double>(units), static_cast<int>(unit));
   return negative ? -result : result;
-}
-
-double ulp_distance(double actual, const Fraction& value, lnorm::DType dtype) {
-  if (!std::isfinite(actual)) return std::numeric_limits<double>::infinity();
-  const Format f = format(dtype);
-  const Fraction size{mp::abs(value.numerator), value.denominator, value.exponent};
-  const std::int64_t exponent = size.numerator == 0 ? f.min_exponent : exponent_of(size);
-  const std::int64_t unit = std::max(exponent, f.min_exponent) - f.precision + 1;
-  Fraction off = fraction({actual}) - value;
-  off.numerator = mp::abs(off.numerator);
-  off.exponent -= unit;
-  return rounded(off, lnorm::DType::float64);
 }
 
 Integers integers(std::span<const Number> numbers) {
@@ -231,25 +214,16 @@ Fraction Row::y(std::size_t i, int bound, std::int64_t bits) const {
   return result * fraction({scale_});
 }
 
-Fraction Row::y(std::size_t i) const { return y(i, 0, 1000); }
-
 double Row::y(std::size_t i, lnorm::DType dtype) const {
-  for (std::int64_t bits = 200; bits < 100'000; bits *= 4) {
-    const double low = rounded(y(i, 0, bits), dtype);
-    if (same_bits(low, rounded(y(i, 1, bits), dtype))) return low;
-  }
-  throw std::runtime_error("the oracle does not come to a decision");
+  return decided([&](int which, std::int64_t bits) { return rounded(y(i, which, bits), dtype); });
 }
 
 double Row::mean() const { return rounded({center_, n_, x_.exponent}, lnorm::DType::float64); }
 
 double Row::rstd() const {
-  for (std::int64_t bits = 200; bits < 100'000; bits *= 4) {
-    const double low = rounded(Fraction{1, 1, 0} / divisor(1, bits), lnorm::DType::float64);
-    const double high = rounded(Fraction{1, 1, 0} / divisor(0, bits), lnorm::DType::float64);
-    if (low == high) return low;
-  }
-  throw std::runtime_error("the oracle does not come to a decision");
+  return decided([&](int which, std::int64_t bits) {
+    return rounded(Fraction{1, 1, 0} / divisor(1 - which, bits), lnorm::DType::float64);
+  });
 }
 
 double Row::sum() const { return rounded({x_.sum, 1, x_.exponent}, lnorm::DType::float64); }

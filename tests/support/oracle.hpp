@@ -1,15 +1,17 @@
 #pragma once
 
 #include <boost/multiprecision/cpp_int.hpp>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/core/int128.hpp"
+#include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
 
 // The correctly rounded results of layer normalization, moments and softmax, by another route than the library's, and
@@ -38,8 +40,21 @@ std::int64_t exponent_of(const Fraction& value);
 // beyond the greatest number, in float8_e4m3fn as well.
 double rounded(const Fraction& value, lnorm::DType dtype);
 
-// How far actual is from a value, in units in the last place of a dtype at the value; for messages.
-double ulp_distance(double actual, const Fraction& value, lnorm::DType dtype);
+inline bool is_same(double a, double b) { return a == b && std::signbit(a) == std::signbit(b); }
+template <class T>
+bool is_same(const T& a, const T& b) {
+  return a == b;
+}
+
+// What value(0, bits) and value(1, bits), which come of the bounds of a root, of more and more bits, have both come to.
+template <class Value>
+auto decided(Value value) {
+  for (std::int64_t bits = 200; bits < 100'000; bits *= 4) {
+    const auto low = value(0, bits);
+    if (is_same(low, value(1, bits))) return low;
+  }
+  throw std::runtime_error("the oracle does not come to a decision");
+}
 
 // A number of an input: a double, a 64-bit integer, or the sum of two doubles, exactly.
 struct Number {
@@ -96,9 +111,6 @@ class Row {
   double rstd() const;
   double sum() const;
   double variance() const;
-
-  // Good to a thousand bits, for making inputs that are close to it.
-  Fraction y(std::size_t i) const;
 
  private:
   // A bound of s, as those of a root.

@@ -140,6 +140,12 @@ Stream::Stream(Kind kind_of_stream, std::string text_or_path,
       limit(limit_of_pipe),
       columns(columns_of_terminal) {}
 
+Command Command::to(Stream other) const {
+  Command result = *this;
+  result.out = std::move(other);
+  return result;
+}
+
 Outcome run(const Command& command) {
   Ends in = open_stream(command.in, true);
   Ends out = open_stream(command.out, false);
@@ -191,7 +197,8 @@ Outcome run(std::vector<std::string> arguments, Stream in) {
 std::string output_of(const Command& command) {
   Outcome outcome = run(command);
   if (outcome.status == 0 && outcome.err.empty()) return std::move(outcome.out);
-  throw std::runtime_error("exit status " + std::to_string(outcome.status) +
+  throw std::runtime_error((command.arguments.empty() ? "" : command.arguments.back() + ": ") +
+                           "exit status " + std::to_string(outcome.status) +
                            ", standard error: " + outcome.err);
 }
 

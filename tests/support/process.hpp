@@ -35,6 +35,9 @@ struct Command {
   std::vector<std::pair<std::string, std::string>> environment = {};  // in addition to ours
   double seconds = 120;                                               // then it is killed
   std::string program = LNORM_BINARY;
+
+  // Returns the command with its output elsewhere.
+  Command to(Stream other) const;
 };
 
 struct Outcome {

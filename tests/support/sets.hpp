@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,18 @@ inline WholeTensor read_tensor(const lnorm::TensorSet& set,
   WholeTensor tensor{source->info(), lnorm::read_all(*source)};
   set.finish();
   return tensor;
+}
+
+// Pieces of so many bytes, which need not be whole elements, the last one first.
+inline std::vector<std::byte> read_in_pieces(const lnorm::TensorSource& source, std::size_t size,
+                                             std::size_t piece) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t at = size; at > 0;) {
+    const std::size_t begin = (at - 1) / piece * piece;
+    source.read_at(static_cast<std::int64_t>(begin), std::span(bytes).subspan(begin, at - begin));
+    at = begin;
+  }
+  return bytes;
 }
 
 inline std::vector<lnorm::Member> list(const lnorm::TensorSet& set) {

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <type_traits>
 
 #include "support/files.hpp"
 #include "support/narrowed.hpp"

@@ -1,7 +1,5 @@
 #include "support/zip.hpp"
 
-#include <algorithm>
-
 namespace support {
 
 namespace {

@@ -12,8 +12,8 @@ std::uint32_t crc32(std::string_view bytes);
 
 // A member of a zip archive, and what its headers are to say of it where that is not so.
 struct ZipEntry {
-  std::string name;
-  std::string bytes;
+  std::string name = {};
+  std::string bytes = {};
   bool deflated = false;  // in blocks that are not compressed
   std::uint16_t flags = 0;
   std::optional<std::uint16_t> method = {};

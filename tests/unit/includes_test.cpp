@@ -1,10 +1,8 @@
 // The house has one direction of includes; this is where it is written down.
 
-#include <filesystem>
 #include <map>
 #include <regex>
 #include <set>
-#include <string>
 
 #include "support/catch.hpp"
 #include "support/files.hpp"
@@ -18,8 +16,9 @@ TEST_CASE("every room of the library includes only the rooms below it", "[house]
       {"kernel", {"core", "kernel"}},
       {"measure", {"core", "measure"}},
       {"layout", {"core", "io", "layout"}},
-      {"pipeline", {"core", "io", "kernel", "layout", "measure", "pipeline"}},
-      {"report", {"core", "io", "measure", "report"}},
+      {"diagnosis", {"core", "diagnosis", "kernel", "measure"}},
+      {"pipeline", {"core", "diagnosis", "io", "kernel", "layout", "measure", "pipeline"}},
+      {"report", {"core", "diagnosis", "io", "measure", "report"}},
       {"xtensor.hpp", {"core", "kernel", "layout", "pipeline"}},
   };
   // What of kernel/ others may include: its contracts.
@@ -32,6 +31,7 @@ TEST_CASE("every room of the library includes only the rooms below it", "[house]
                                         "layer_norm.hpp",
                                         "moments.hpp",
                                         "parameter_gradients.hpp",
+                                        "row_errors.hpp",
                                         "row_gradient.hpp",
                                         "row_normalizer.hpp",
                                         "rows.hpp",
@@ -73,4 +73,16 @@ TEST_CASE("every room of the library includes only the rooms below it", "[house]
     }
   }
   CHECK(rooms_seen.size() == may_include.size());
+}
+
+TEST_CASE("the library knows no options of the program", "[house]") {
+  const fs::path library = fs::path(LNORM_SOURCE_DIR) / "lib/lnorm";
+  const std::regex option("\"([^\"\n]*[ (])?--[a-z][^\"\n]*\"");
+  for (const auto& entry : fs::recursive_directory_iterator(library)) {
+    if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
+    // The one table that says which options of the program give what a kernel does.
+    if (entry.path().filename() == "wrong_kernels.cpp") continue;
+    CAPTURE(entry.path().string());
+    CHECK_FALSE(std::regex_search(support::read_file(entry.path()), option));
+  }
 }

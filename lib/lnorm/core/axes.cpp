@@ -17,7 +17,7 @@ struct NormalizedAxisList {
   const TensorInfo& x;
 
   // A zero-dimensional tensor is one row of one element; as in PyTorch, axis 0 or -1 names it.
-  std::int64_t rank() const { return std::max<std::int64_t>(1, std::ssize(x.shape)); }
+  std::int64_t ndim() const { return std::max<std::int64_t>(1, std::ssize(x.shape)); }
 
   std::string described() const {
     return concat(printable(x.name), ": ", to_string(x.shape), " has ",
@@ -25,11 +25,11 @@ struct NormalizedAxisList {
   }
 
   std::size_t resolve(std::int64_t axis) const {
-    if (axis < -rank() || axis >= rank()) {
+    if (axis < -ndim() || axis >= ndim()) {
       throw Error(
-          concat(described(), ", found axis ", axis, ", expected ", -rank(), " to ", rank() - 1));
+          concat(described(), ", found axis ", axis, ", expected ", -ndim(), " to ", ndim() - 1));
     }
-    return static_cast<std::size_t>(axis < 0 ? axis + rank() : axis);
+    return static_cast<std::size_t>(axis < 0 ? axis + ndim() : axis);
   }
 
   // This axis and all after it.
@@ -49,6 +49,7 @@ struct NormalizedAxisList {
       return from(shape.size() - wanted.size());
     }
     std::string hint;
+    Remedy remedy;
     const auto elsewhere = std::search(shape.begin(), shape.end(), wanted.begin(), wanted.end());
     if (elsewhere != shape.end()) {
       const auto first = elsewhere - shape.begin();
@@ -56,13 +57,13 @@ struct NormalizedAxisList {
       for (std::int64_t axis = first; axis < first + std::ssize(wanted); ++axis) {
         axes += concat(axes.empty() ? "" : ",", axis);
       }
-      hint = concat(to_string(wanted), wanted.size() == 1 ? " is axis " : " are axes ", axes,
-                    "; did you mean --axes ", axes, "?");
+      hint = concat(to_string(wanted), wanted.size() == 1 ? " is axis " : " are axes ", axes);
+      remedy = {Remedy::Setting::axes, axes};
     }
     throw Error(concat(printable(x.name), ": normalized shape ", to_string(wanted),
                        " does not match the last ", counted(std::ssize(wanted), "dimension"),
                        " of shape ", to_string(shape)),
-                hint);
+                hint, remedy);
   }
 
   Axes operator()(const AxisList& list) const {
@@ -110,6 +111,50 @@ void check_same_shape(const TensorInfo& tensor, const TensorInfo& x) {
   if (tensor.shape == x.shape) return;
   throw Error(concat(printable(tensor.name), " has shape ", to_string(tensor.shape), ", but ",
                      printable(x.name), " has shape ", to_string(x.shape)));
+}
+
+TensorInfo slice_info(const TensorInfo& x, const Axes& axes, std::int64_t first,
+                      std::int64_t count) {
+  TensorInfo slice = x;
+  slice.shape = extents(x.shape, axes);
+  slice.shape.insert(slice.shape.begin(), count);
+  slice.order = MemoryOrder::c;
+  if (x.slice) {
+    slice.slice->first += first;
+    slice.slice->count = count;
+  } else {
+    slice.slice = {x.shape, axes, first, count};
+  }
+  return slice;
+}
+
+TensorInfo whole_of(const TensorInfo& x) {
+  TensorInfo whole = x;
+  if (x.slice) {
+    whole.shape = x.slice->shape;
+    whole.slice.reset();
+  }
+  return whole;
+}
+
+std::int64_t all_rows(const RowSlice& slice) {
+  return element_count(row_shape(slice.shape, slice.axes));
+}
+
+std::int64_t position_in_whole(const RowSlice& slice, std::int64_t position) {
+  const Axes kept = kept_axes(slice.shape, slice.axes);
+  const Shape normalized = extents(slice.shape, slice.axes);
+  const std::int64_t length = element_count(normalized);
+  const Shape row = index_of(slice.first + position / length, extents(slice.shape, kept));
+  const Shape element = index_of(position % length, normalized);
+  Shape index(slice.shape.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) index[kept[i]] = row[i];
+  for (std::size_t i = 0; i < element.size(); ++i) index[slice.axes[i]] = element[i];
+  std::int64_t result = 0;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) {
+    result = result * slice.shape[axis] + index[axis];
+  }
+  return result;
 }
 
 }  // namespace lnorm

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
 
@@ -19,5 +21,18 @@ Shape row_shape(const Shape& shape, const Axes& normalized, bool keepdim = false
 
 // Throws Error unless a tensor has the shape of x.
 void check_same_shape(const TensorInfo& tensor, const TensorInfo& x);
+
+// The info of rows of x, which may be a slice itself. axes: the normalized ones.
+TensorInfo slice_info(const TensorInfo& x, const Axes& axes, std::int64_t first,
+                      std::int64_t count);
+
+// The info of the tensor that x is a slice of, without its memory order; x itself where it is none.
+TensorInfo whole_of(const TensorInfo& x);
+
+// How many rows the whole tensor has.
+std::int64_t all_rows(const RowSlice& slice);
+
+// Where an element at a position of the slice lies in the whole tensor, both in C order.
+std::int64_t position_in_whole(const RowSlice& slice, std::int64_t position);
 
 }  // namespace lnorm

@@ -18,7 +18,7 @@ LNORM_REAL_INLINE Pair two_sum(Real a, Real b) {
   return {sum, (a - (sum - b_part)) + (b - b_part)};
 }
 
-// The same where |a| >= |b| or a = 0.  [Dekker 1971]
+// The exact sum in fewer steps. Requires |a| >= |b| or a = 0.  [Dekker 1971]
 LNORM_REAL_INLINE Pair fast_two_sum(Real a, Real b) {
   const Real sum = a + b;
   return {sum, b - (sum - a)};
@@ -92,8 +92,9 @@ LNORM_REAL_INLINE Pair operator/(Pair a, Real b) {
   return fast_two_sum(first, rest / b);
 }
 
-// For a > 0. Error: 5 u^2. The rounded root is off by at most 1.5 u: u, and half of a.low. The Newton step
-// from there leaves half of the square of that, 1.2 u^2, and is itself computed within 2 u, which makes 3 u^2.
+// Requires a > 0. Error: 5 u^2. The rounded root is off by at most 1.5 u: u, and half of a.low. The
+// Newton step from there leaves half of the square of that, 1.2 u^2, and is itself computed within
+// 2 u, which makes 3 u^2.
 LNORM_REAL_INLINE Pair root(Pair a) {
   const Real first = square_root(a.high);
   const Pair rest = a - two_product(first, first);

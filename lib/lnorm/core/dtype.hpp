@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <utility>
+#include <type_traits>
 
 #include "lnorm/core/float16.hpp"
 #include "lnorm/core/float8.hpp"
@@ -28,22 +28,23 @@ enum class DType {
   bfloat16,
   float32,
   float64,
-  // Two float64 in native byte order: their exact sum, to which the first is the nearest float64. Of what is computed;
-  // no file has it.
+  // Two float64 in native byte order, for their exact sum, to which the first is the nearest float64. Results have it;
+  // no file does.
   float64_pair,
 };
 
 std::string_view name(DType dtype);
-// By its name, or as half, fp16, bf16, float, f32, double and the like.
+// Finds a dtype by its name, or by a synonym: half, fp16, bf16, float, f32, double and the like.
 std::optional<DType> parse_dtype(std::string_view name);
 std::size_t item_size(DType dtype);
 bool is_floating(DType dtype);
 bool is_float8(DType dtype);
+bool is_larger_float(DType dtype);  // of 16 bits or more
 
 // Calls visitor(T{}) with the C++ type of dtype's elements: bool, std::int8_t ... float, double;
-// Float8E4M3, Float8E5M2, Float16, BFloat16. Not of a pair.
+// Float8E4M3, Float8E5M2, Float16, BFloat16. A pair counts as double.
 template <class Visitor>
-decltype(auto) visit(DType dtype, Visitor&& visitor) {
+constexpr decltype(auto) visit(DType dtype, Visitor&& visitor) {
   switch (dtype) {
     case DType::boolean:
       return visitor(bool{});
@@ -78,6 +79,15 @@ decltype(auto) visit(DType dtype, Visitor&& visitor) {
       break;
   }
   return visitor(double{});
+}
+
+// The dtype of a C++ type for which visit calls.
+template <class T>
+constexpr DType dtype_of() {
+  auto dtype = DType::boolean;
+  const auto is_it = [](auto element) { return std::is_same_v<decltype(element), T>; };
+  while (!visit(dtype, is_it)) dtype = static_cast<DType>(static_cast<int>(dtype) + 1);
+  return dtype;
 }
 
 }  // namespace lnorm

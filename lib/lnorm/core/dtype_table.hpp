@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "lnorm/core/dtype.hpp"
@@ -29,49 +30,54 @@ struct DTypeRow {
   std::string_view name;
   std::size_t size;  // bytes of an element
   DTypeKind kind;
-  FloatFormat format{};  // of a float
+  // What formats call it; empty or 0 where a format does not have it.
+  std::string_view
+      npy;  // NumPy's type code; V1 and V2, of ml_dtypes, do not tell which dtype it is
+  std::string_view safetensors;
+  std::string_view torch;  // the storage, as torch.FloatStorage; newer dtypes have none
+  std::string_view onnx;
+  int onnx_number = 0;             // TensorProto.DataType
+  std::string_view synonyms = {};  // what people call it
+  FloatFormat format = {};         // of a float
   double rtol = 0;  // of torch.testing.assert_close; for float8, where it has none, an ulp of 1
   double atol = 0;
 };
 
-// In the order of DType.
+// The rows have the order of DType.
+// clang-format off
 inline constexpr std::array kDTypes{
-    DTypeRow{DType::boolean, "bool", 1, DTypeKind::boolean},
-    DTypeRow{DType::int8, "int8", 1, DTypeKind::signed_integer},
-    DTypeRow{DType::int16, "int16", 2, DTypeKind::signed_integer},
-    DTypeRow{DType::int32, "int32", 4, DTypeKind::signed_integer},
-    DTypeRow{DType::int64, "int64", 8, DTypeKind::signed_integer},
-    DTypeRow{DType::uint8, "uint8", 1, DTypeKind::unsigned_integer},
-    DTypeRow{DType::uint16, "uint16", 2, DTypeKind::unsigned_integer},
-    DTypeRow{DType::uint32, "uint32", 4, DTypeKind::unsigned_integer},
-    DTypeRow{DType::uint64, "uint64", 8, DTypeKind::unsigned_integer},
-    DTypeRow{
-        DType::float8_e4m3fn, "float8_e4m3fn", 1, DTypeKind::floating, {4, -9, 448}, 0.125, 1e-5},
-    DTypeRow{
-        DType::float8_e5m2, "float8_e5m2", 1, DTypeKind::floating, {3, -16, 57344}, 0.25, 1e-5},
-    DTypeRow{DType::float16, "float16", 2, DTypeKind::floating, {11, -24, 0x1.ffcp15}, 1e-3, 1e-5},
-    DTypeRow{
-        DType::bfloat16, "bfloat16", 2, DTypeKind::floating, {8, -133, 0x1.fep127}, 1.6e-2, 1e-5},
-    DTypeRow{DType::float32,
-             "float32",
-             4,
-             DTypeKind::floating,
-             {24, -149, 0x1.fffffep127},
-             1.3e-6,
-             1e-5},
-    DTypeRow{DType::float64,
-             "float64",
-             8,
-             DTypeKind::floating,
-             {53, -1074, 0x1.fffffffffffffp1023},
-             1e-7,
-             1e-7},
-    DTypeRow{DType::float64_pair,
-             "float64_pair",
-             16,
-             DTypeKind::floating,
+    DTypeRow{DType::boolean, "bool",   1, DTypeKind::boolean,          "b1", "BOOL", "Bool",  "BOOL",   9},
+    DTypeRow{DType::int8,    "int8",   1, DTypeKind::signed_integer,   "i1", "I8",   "Char",  "INT8",   3},
+    DTypeRow{DType::int16,   "int16",  2, DTypeKind::signed_integer,   "i2", "I16",  "Short", "INT16",  5},
+    DTypeRow{DType::int32,   "int32",  4, DTypeKind::signed_integer,   "i4", "I32",  "Int",   "INT32",  6},
+    DTypeRow{DType::int64,   "int64",  8, DTypeKind::signed_integer,   "i8", "I64",  "Long",  "INT64",  7},
+    DTypeRow{DType::uint8,   "uint8",  1, DTypeKind::unsigned_integer, "u1", "U8",   "Byte",  "UINT8",  2},
+    DTypeRow{DType::uint16,  "uint16", 2, DTypeKind::unsigned_integer, "u2", "U16",  "",      "UINT16", 4},
+    DTypeRow{DType::uint32,  "uint32", 4, DTypeKind::unsigned_integer, "u4", "U32",  "",      "UINT32", 12},
+    DTypeRow{DType::uint64,  "uint64", 8, DTypeKind::unsigned_integer, "u8", "U64",  "",      "UINT64", 13},
+    DTypeRow{DType::float8_e4m3fn, "float8_e4m3fn", 1, DTypeKind::floating,
+             "V1", "F8_E4M3", "", "FLOAT8E4M3FN", 17, "",
+             {4, -9, 448}, 0.125, 1e-5},
+    DTypeRow{DType::float8_e5m2, "float8_e5m2", 1, DTypeKind::floating,
+             "V1", "F8_E5M2", "", "FLOAT8E5M2", 19, "",
+             {3, -16, 57344}, 0.25, 1e-5},
+    DTypeRow{DType::float16, "float16", 2, DTypeKind::floating,
+             "f2", "F16", "Half", "FLOAT16", 10, "f16 fp16 half f2",
+             {11, -24, 0x1.ffcp15}, 1e-3, 1e-5},
+    DTypeRow{DType::bfloat16, "bfloat16", 2, DTypeKind::floating,
+             "V2", "BF16", "BFloat16", "BFLOAT16", 16, "bf16",
+             {8, -133, 0x1.fep127}, 1.6e-2, 1e-5},
+    DTypeRow{DType::float32, "float32", 4, DTypeKind::floating,
+             "f4", "F32", "Float", "FLOAT", 1, "f32 fp32 float f4",
+             {24, -149, 0x1.fffffep127}, 1.3e-6, 1e-5},
+    DTypeRow{DType::float64, "float64", 8, DTypeKind::floating,
+             "f8", "F64", "Double", "DOUBLE", 11, "f64 fp64 double f8",
+             {53, -1074, 0x1.fffffffffffffp1023}, 1e-7, 1e-7},
+    DTypeRow{DType::float64_pair, "float64_pair", 16, DTypeKind::floating,
+             "", "", "", "", 0, "",
              {53, -1074, 0x1.fffffffffffffp1023}},
 };
+// clang-format on
 
 constexpr const DTypeRow& dtype_row(DType dtype) noexcept {
   return kDTypes[static_cast<std::size_t>(dtype)];
@@ -84,6 +90,25 @@ constexpr bool is_in_order() noexcept {
   return kDTypes.back().dtype == DType::float64_pair;
 }
 static_assert(is_in_order());
+
+// The dtype that a format calls so, null if there is none.
+constexpr const DTypeRow* find_dtype(std::string_view DTypeRow::*names, std::string_view name) {
+  for (const DTypeRow& row : kDTypes) {
+    if (!name.empty() && row.*names == name) return &row;
+  }
+  return nullptr;
+}
+
+// "bool, int8 to int64, float16 or float32", for messages: the dtypes that a format has a name for, by that name; or those
+// for which a condition holds.
+std::string dtype_list(std::string_view DTypeRow::*names);
+std::string dtype_list(bool (*is_one)(DType));
+
+// Whether NumPy's type code tells which dtype it is.
+constexpr bool is_npy_dtype(DType dtype) noexcept {
+  const std::string_view code = dtype_row(dtype).npy;
+  return !code.empty() && code[0] != 'V';
+}
 
 // Requires a float dtype.
 constexpr const FloatFormat& float_format(DType dtype) noexcept { return dtype_row(dtype).format; }

@@ -9,7 +9,7 @@ namespace lnorm {
 using InParallel =
     std::function<void(std::int64_t parts, const std::function<void(std::int64_t part)>& work)>;
 
-// By the caller alone.
+// The caller alone does the work.
 inline void one_by_one(std::int64_t parts, const std::function<void(std::int64_t part)>& work) {
   for (std::int64_t part = 0; part < parts; ++part) work(part);
 }

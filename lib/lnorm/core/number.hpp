@@ -1,8 +1,9 @@
 #pragma once
 
-#include "lnorm/core/int128.hpp"
-
 namespace lnorm {
+
+__extension__ using Int128 = __int128;
+__extension__ using UInt128 = unsigned __int128;
 
 // One element of any dtype, as Chunk holds it: high + low, where low is zero but for 64-bit integers
 // beyond 2^53, and for pairs.
@@ -11,7 +12,7 @@ struct Number {
   double low = 0;
 };
 
-// Of a number that is an integer, below 2^127.
+// The value of a number that is an integer, below 2^127.
 inline Int128 integer_of(Number value) noexcept {
   return static_cast<Int128>(value.high) + static_cast<Int128>(value.low);
 }

@@ -36,6 +36,8 @@ struct Formula {
 struct Rounding {
   bool xhat = false;     // before it is multiplied
   bool product = false;  // before bias is added
+
+  bool operator==(const Rounding&) const = default;
 };
 
 struct LayerNormOptions {

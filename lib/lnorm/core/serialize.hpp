@@ -85,7 +85,7 @@ class Serializer {
   std::string bytes_;
 };
 
-// The same values in the same order.
+// Reads the values in the order in which they were written.
 class Deserializer {
  public:
   static constexpr bool kTakes = true;

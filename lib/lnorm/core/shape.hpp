@@ -15,7 +15,7 @@ using Shape = std::vector<std::int64_t>;
 // Axes by their numbers, in ascending order.
 using Axes = std::vector<std::size_t>;
 
-inline constexpr std::size_t kMaxRank = 64;
+inline constexpr std::size_t kMaxDims = 64;
 
 // The product, or nothing where it does not fit (a zero factor makes it 0 whatever the others are).
 std::optional<std::int64_t> checked_product(std::span<const std::int64_t> factors);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
-#include <cstddef>
 
 namespace lnorm {
 
@@ -44,7 +43,7 @@ bool is_utf8(std::string_view text) noexcept {
 
 std::string printable(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
-  // As most names are, thousands of them in a list.
+  // Most names are so, and a list may have thousands.
   if (std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; })) {
     return std::string(text);
   }
@@ -97,6 +96,32 @@ std::string shell_word(std::string_view text) {
 
 std::string counted(long long count, std::string_view noun) {
   return concat(count, ' ', noun, count == 1 ? "" : "s");
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
 }
 
 }  // namespace lnorm

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lnorm {
 
@@ -26,14 +27,42 @@ std::string printable(std::string_view text);
 inline bool begins_character(char byte) noexcept { return (byte & 0xc0) != 0x80; }
 std::size_t character_count(std::string_view text) noexcept;
 
-// With a to z for A to Z.
+// Replaces A to Z by a to z.
 std::string lower_case(std::string_view text);
 
 // The text as one word of a shell: quoted where it must be, as $'a\nb' where it cannot be printed.
 std::string shell_word(std::string_view text);
 
+// Text that came from outside, as the text of an element of HTML or XML, or the value of an attribute in double quotes. What
+// cannot be printed is shown as in messages.
+std::string escaped(std::string_view text);
+
 // The English plural of a counted noun: counted(1, "byte") is "1 byte", counted(3, "byte") "3
 // bytes".
 std::string counted(long long count, std::string_view noun);
+
+// "a, b or c", where last is " or ".
+template <class Words>
+std::string listed(const Words& words, std::string_view last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += concat(i == 0 ? "" : i + 1 == words.size() ? last : ", ", words[i]);
+  }
+  return text;
+}
+
+// The words of items, with a text between each two. An item without a word is left out.
+template <class Items, class WordOf>
+std::string joined(const Items& items, std::string_view between, WordOf word_of) {
+  std::string text;
+  for (const auto& item : items) {
+    const std::string word(word_of(item));
+    if (!word.empty()) text.append(text.empty() ? "" : between).append(word);
+  }
+  return text;
+}
+inline std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  return joined(words, between, [](const std::string& word) { return word; });
+}
 
 }  // namespace lnorm

@@ -91,10 +91,10 @@ void ByteSink::advance(std::int64_t bytes) {
   handed_on_ = written_;
 }
 
-void ByteSink::rewrite(std::int64_t position, std::span<const std::byte> bytes) {
+void ByteSink::rewrite(std::int64_t offset, std::span<const std::byte> bytes) {
   flush();
   if (is_joined_) return;
-  os::write_at(fd_, bytes, position, name_);
+  os::write_at(fd_, bytes, offset, name_);
 }
 
 void ByteSink::rewind(std::int64_t written) {

@@ -28,10 +28,10 @@ class ByteSink {
   ByteSink& operator=(const ByteSink&) = delete;
   ~ByteSink();
 
-  // Of such an output: whether what is written from now on is written, not counted alone.
+  // Bytes are written from now on, or only counted where another process writes them.
   void take_over(bool writes);
 
-  // For messages: the path, or "standard output".
+  // Messages call it so: the path, or "standard output".
   const std::string& name() const noexcept { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
 
@@ -42,7 +42,8 @@ class ByteSink {
   bool is_terminal() const noexcept { return os::is_terminal(fd_); }
   bool is_regular_file() const;
 
-  // From now on a reader that leaves is no reason to stop (there is no ClosedPipe): the rest is dropped.
+  // A reader that leaves is no reason to stop from now on (there is no ClosedPipe): the rest is
+  // dropped.
   void outlive_reader() noexcept { outlives_reader_ = true; }
 
   void write(std::span<const std::byte> bytes);
@@ -65,7 +66,7 @@ class ByteSink {
   void advance(std::int64_t bytes);
 
   // Writes over bytes that were given to write. Requires has_random_access().
-  void rewrite(std::int64_t position, std::span<const std::byte> bytes);
+  void rewrite(std::int64_t offset, std::span<const std::byte> bytes);
 
   // Takes back all that was written but so many bytes. Throws Error if it has been handed on to where nothing
   // can be taken back.
@@ -74,7 +75,7 @@ class ByteSink {
   // Hands on what is buffered.
   void flush();
 
-  // The same at the end; throws Error if anything was lost.
+  // Hands on the last bytes. Throws Error if anything was lost.
   void finish();
 
   // Puts the finished file in its place; an output in place is closed, after which its reader sees the

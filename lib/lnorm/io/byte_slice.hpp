@@ -9,7 +9,7 @@
 namespace lnorm {
 
 // So many bytes of a source, from a distance on, as a source of their own; name is for messages. Of a source with
-// positions there may be several such parts at a time, on several threads.
+// random access there may be several such parts at a time, on several threads.
 std::unique_ptr<ByteSource> slice(std::shared_ptr<const ByteSource> whole, std::string name,
                                   std::int64_t begin, std::int64_t size);
 

@@ -32,8 +32,8 @@ class ByteSource {
   // Fills to, but for the end coming first; returns how many bytes were read.
   std::size_t read(std::span<std::byte> to);
 
-  // The same into the front of a buffer that grows as the bytes come, so that a count which is only
-  // claimed costs no memory. The buffer's size becomes the number of bytes read.
+  // Reads into a buffer that grows as the bytes come, so that a count which is only claimed costs no memory. The
+  // buffer's size becomes the number of bytes read.
   void read(std::vector<std::byte>& to, std::size_t count);
 
   // The next bytes without taking them: at least one, and those that come with it; none at the end.
@@ -46,11 +46,11 @@ class ByteSource {
   // were read, fewer only at the end. Several threads may do so at once.
   std::size_t read_at(std::int64_t distance, std::span<std::byte> to) const;
 
-  // KernelTable over bytes, without reading them where has_random_access(); returns how many there were.
+  // Passes over bytes, without reading them where has_random_access(); returns how many there were.
   std::int64_t skip(std::int64_t count);
 
  protected:
-  // What the source has beyond what was looked at ahead; the same meaning as above.
+  // These do the same for what the source has beyond the look ahead.
   virtual std::size_t read_some(std::span<std::byte> to) = 0;  // at least one byte, 0 at the end
   virtual std::optional<std::int64_t> unread() const = 0;
   virtual std::size_t read_unread_at(std::int64_t, std::span<std::byte>) const { return 0; }

@@ -21,8 +21,8 @@ class FileSource final : public ByteSource {
       throw Error(concat(printable(name()), ": is a directory, expected a file"));
     }
     if (S_ISREG(status.st_mode)) {
-      position_ = os::position(fd_);
-      end_ = std::max<std::int64_t>(status.st_size, position_);
+      offset_ = os::offset_of(fd_);
+      end_ = std::max<std::int64_t>(status.st_size, offset_);
     } else if (S_ISFIFO(status.st_mode)) {
       os::widen_pipe(fd_);
     }
@@ -33,30 +33,30 @@ class FileSource final : public ByteSource {
  protected:
   std::size_t read_some(std::span<std::byte> to) override {
     const std::size_t got =
-        end_ ? os::read_at(fd_, to, position_, name()) : os::read_some(fd_, to, name());
-    position_ += static_cast<std::int64_t>(got);
+        end_ ? os::read_at(fd_, to, offset_, name()) : os::read_some(fd_, to, name());
+    offset_ += static_cast<std::int64_t>(got);
     return got;
   }
 
   std::optional<std::int64_t> unread() const override {
     if (!end_) return std::nullopt;
-    return *end_ - position_;
+    return *end_ - offset_;
   }
 
   std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override {
-    return os::read_at(fd_, to, position_ + distance, name());
+    return os::read_at(fd_, to, offset_ + distance, name());
   }
 
   std::int64_t skip_unread(std::int64_t count) override {
     if (!end_) return ByteSource::skip_unread(count);
-    const std::int64_t passed = std::min(count, *end_ - position_);
-    position_ += passed;
+    const std::int64_t passed = std::min(count, *end_ - offset_);
+    offset_ += passed;
     return passed;
   }
 
  private:
   os::FileDescriptor fd_;
-  std::int64_t position_ = 0;        // of a regular file
+  std::int64_t offset_ = 0;          // of a regular file
   std::optional<std::int64_t> end_;  // the same
 };
 

@@ -43,8 +43,8 @@ class FileTensorSink final : public TensorSink {
     return tensor_->encode(position, elements, buffer);
   }
   bool has_random_access() const noexcept override { return tensor_->has_random_access(); }
-  void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
-    tensor_->write_at(position, elements);
+  void write_at(std::int64_t offset, std::span<const std::byte> elements) const override {
+    tensor_->write_at(offset, elements);
   }
   void write(std::span<const std::byte> encoded) override { tensor_->write(encoded); }
   void finish() override {

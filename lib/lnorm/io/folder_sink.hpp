@@ -10,7 +10,6 @@
 
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/io/tensor_set_sink.hpp"
 #include "lnorm/io/tensor_sink.hpp"
 
 namespace lnorm {
@@ -25,7 +24,7 @@ class FolderSink {
   FolderSink& operator=(const FolderSink&) = delete;
   ~FolderSink();
 
-  // For messages: the path.
+  // Messages call it so: the path.
   const std::string& name() const noexcept { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
 

@@ -1,54 +1,175 @@
 #include "lnorm/io/format.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
-#include <string>
+#include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/byte_source.hpp"
-#include "lnorm/io/json/json_text.hpp"
-#include "lnorm/io/unsupported_format.hpp"
+#include "lnorm/io/json/json_lines.hpp"
+#include "lnorm/io/npy/npy.hpp"
+#include "lnorm/io/onnx/onnx.hpp"
+#include "lnorm/io/raw_tensor.hpp"
+#include "lnorm/io/safetensors/safetensors.hpp"
+#include "lnorm/io/safetensors/sharded.hpp"
+#include "lnorm/io/torch/torch.hpp"
+#include "lnorm/io/zip/npz.hpp"
+#include "lnorm/io/zip/zip_archive.hpp"
 
 namespace lnorm {
 
 namespace {
 
-bool is_utf16_without_mark(std::string_view head) {
-  return head.size() >= 4 && (head[0] == '\0') != (head[1] == '\0') &&
-         (head[0] == '\0') == (head[2] == '\0') && (head[1] == '\0') == (head[3] == '\0');
+using Line = std::optional<std::string>;
+
+std::unique_ptr<TensorSet> open_npy_file(std::unique_ptr<ByteSource> bytes,
+                                         const ReadOptions& options, const Line&) {
+  return set_of(open_npy(std::move(bytes), options.as), "");
 }
 
-std::string_view peek(ByteSource& source, std::size_t count) {
-  const auto bytes = source.peek(count);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+std::unique_ptr<TensorSink> create_npy(ByteSink& bytes, const TensorInfo& tensor,
+                                       const WriteOptions&) {
+  return make_npy_sink(bytes, tensor);
 }
 
-// u64 header length, of which no file needs the upper half, then a JSON object.
-bool is_safetensors(std::string_view head) {
-  return head.size() > 8 && head[8] == '{' && head.substr(4, 4) == std::string_view("\0\0\0\0", 4);
+std::unique_ptr<TensorSet> open_zip(std::unique_ptr<ByteSource> bytes, const ReadOptions& options,
+                                    const Line&) {
+  auto archive = std::make_shared<const ZipArchive>(std::move(bytes));
+  if (is_torch(*archive)) return open_torch(std::move(archive));
+  return open_npz(std::move(archive), options.as);
 }
 
-bool starts_json(std::string_view head) {
-  if (head.starts_with(kByteOrderMark)) return true;
-  return trimmed_json(head).find_first_of("[{-0123456789NIn") == 0;
+std::unique_ptr<TensorSetSink> create_npz(ByteSink& bytes, const std::vector<TensorInfo>&,
+                                          const WriteOptions&) {
+  return make_npz_set_sink(bytes);
 }
 
-// Which no text has, and elements alone have soon.
-bool has_control_characters(std::string_view head) {
-  constexpr std::string_view kOfText = "\t\n\f\r";
-  return std::any_of(head.begin(), head.end(), [&](char c) {
-    return static_cast<unsigned char>(c) < 0x20 && kOfText.find(c) == kOfText.npos;
-  });
+std::unique_ptr<TensorSet> open_safetensors_file(std::unique_ptr<ByteSource> bytes,
+                                                 const ReadOptions&, const Line&) {
+  return open_safetensors(std::move(bytes));
 }
 
-bool is_named_as_elements(std::string_view path) {
-  const std::string found = extension(path);
-  return found == ".bin" || found == ".raw" || found == ".dat";
+std::unique_ptr<TensorSetSink> create_safetensors(ByteSink& bytes,
+                                                  const std::vector<TensorInfo>& tensors,
+                                                  const WriteOptions&) {
+  return make_safetensors_sink(bytes, tensors);
+}
+
+std::unique_ptr<TensorSet> open_json_file(std::unique_ptr<ByteSource> bytes,
+                                          const ReadOptions& options, const Line&) {
+  const std::string path = bytes->name();
+  if (is_index_of_shards(path)) return open_shards(std::move(bytes), path);
+  return open_json(std::move(bytes), options.in_parallel);
+}
+
+std::unique_ptr<TensorSink> create_json(ByteSink& bytes, const TensorInfo& tensor,
+                                        const WriteOptions& options) {
+  return make_json_sink(bytes, tensor, options.nan);
+}
+
+std::unique_ptr<TensorSetSink> create_json_object(ByteSink& bytes, const std::vector<TensorInfo>&,
+                                                  const WriteOptions& options) {
+  return make_json_object_sink(bytes, options.nan);
+}
+
+std::unique_ptr<TensorSet> open_json_line(std::unique_ptr<ByteSource> bytes, const ReadOptions&,
+                                          const Line& line) {
+  return set_of(JsonLines(std::move(bytes)).only(line), "");
+}
+
+std::unique_ptr<TensorSet> open_pb(std::unique_ptr<ByteSource> bytes, const ReadOptions&,
+                                   const Line&) {
+  return open_onnx(std::move(bytes));
+}
+
+std::unique_ptr<TensorSet> open_raw_file(std::unique_ptr<ByteSource> bytes,
+                                         const ReadOptions& options, const Line&) {
+  if (!options.as || !options.shape) {
+    throw Error(concat(printable(bytes->name()), ": a raw file needs a dtype and a shape"));
+  }
+  TensorInfo info{bytes->name(), *options.as, *options.shape, options.byte_order};
+  return set_of(open_raw(std::move(bytes), std::move(info), options.offset), "");
+}
+
+std::unique_ptr<TensorSink> create_text(ByteSink& bytes, const TensorInfo& tensor,
+                                        const WriteOptions& options) {
+  return options.text(bytes, tensor);
+}
+
+// clang-format off
+constexpr std::array kFormats{
+    FormatRow{Format::npy, "npy", "", ".npy", "", true, true,
+              open_npy_file, create_npy, nullptr},
+    FormatRow{Format::npz, "npz", "pt", ".npz", ".pt .pth", true, false,
+              open_zip, nullptr, create_npz},
+    FormatRow{Format::safetensors, "safetensors", "", ".safetensors", "", true, true,
+              open_safetensors_file, nullptr, create_safetensors},
+    FormatRow{Format::json, "json", "", ".json", "", false, false,
+              open_json_file, create_json, create_json_object},
+    FormatRow{Format::jsonl, "jsonl", "", ".jsonl .ndjson", "", false, false,
+              open_json_line, create_json, nullptr},
+    FormatRow{Format::pb, "pb", "", "", ".pb", true, false,
+              open_pb, nullptr, nullptr},
+    FormatRow{Format::raw, "raw", "", "", "", true, false,
+              open_raw_file, nullptr, nullptr},
+    FormatRow{Format::text, "text", "", ".txt", "", false, false,
+              nullptr, create_text, nullptr},
+};
+// clang-format on
+
+// A file that keeps tensors by their names, and has this one alone.
+class OnlyTensor final : public TensorSink {
+ public:
+  OnlyTensor(std::unique_ptr<TensorSetSink> set, const TensorInfo& tensor)
+      : set_(std::move(set)), sink_(set_->begin(tensor)) {}
+
+  std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
+                                    std::string& buffer) const override {
+    return sink_->encode(position, elements, buffer);
+  }
+  bool has_random_access() const noexcept override { return sink_->has_random_access(); }
+  void write_at(std::int64_t offset, std::span<const std::byte> elements) const override {
+    sink_->write_at(offset, elements);
+  }
+  void write(std::span<const std::byte> encoded) override { sink_->write(encoded); }
+  void finish() override {
+    sink_->finish();
+    set_->finish();
+  }
+  void skip() override {
+    sink_->skip();
+    set_->finish();
+  }
+
+ private:
+  std::unique_ptr<TensorSetSink> set_;
+  std::unique_ptr<TensorSink> sink_;
+};
+
+// Whether one of some extensions, with blanks between them, is this one.
+bool has_extension(std::string_view extensions, std::string_view found) {
+  for (std::size_t at = extensions.find(found); at != extensions.npos;
+       at = extensions.find(found, at + 1)) {
+    const std::size_t end = at + found.size();
+    if (end == extensions.size() || extensions[end] == ' ') return true;
+  }
+  return false;
 }
 
 }  // namespace
+
+std::span<const FormatRow> formats() { return kFormats; }
+
+const FormatRow& format_row(Format format) { return kFormats[static_cast<std::size_t>(format)]; }
+
+std::unique_ptr<TensorSink> create_tensor(Format format, ByteSink& bytes, const TensorInfo& tensor,
+                                          const WriteOptions& options) {
+  const FormatRow& row = format_row(format);
+  if (row.create != nullptr) return row.create(bytes, tensor, options);
+  return std::make_unique<OnlyTensor>(row.create_set(bytes, {tensor}, options), tensor);
+}
 
 std::string extension(std::string_view path) {
   const std::size_t dot = path.rfind('.');
@@ -61,49 +182,13 @@ std::string extension(std::string_view path) {
 
 std::optional<Format> format_of_extension(std::string_view path) {
   const std::string found = extension(path);
-  if (found == ".npy") return Format::npy;
-  if (found == ".npz" || found == ".pt" || found == ".pth") return Format::npz;
-  if (found == ".safetensors") return Format::safetensors;
-  if (found == ".json") return Format::json;
-  if (found == ".jsonl" || found == ".ndjson") return Format::jsonl;
-  if (found == ".pb") return Format::pb;
-  if (found == ".txt") return Format::text;
+  if (found.size() < 2) return std::nullopt;
+  for (const FormatRow& row : kFormats) {
+    if (has_extension(row.extensions, found) || has_extension(row.read_extensions, found)) {
+      return row.format;
+    }
+  }
   return std::nullopt;
-}
-
-Format detect_format(ByteSource& source) {
-  constexpr std::string_view kNpyMagic = "\x93NUMPY";
-  constexpr std::string_view kZipMagic = "PK\x03\x04";
-  constexpr std::string_view kEmptyZipMagic = "PK\x05\x06";
-  // No more than it takes: a pipe may be slow.
-  std::string_view head = peek(source, 32);
-  if (trimmed_json(head).empty()) head = peek(source, ByteSource::kLookAhead);
-  const auto fail = [&](std::string_view what) {
-    throw Error(concat(printable(source.name()), ": ", what));
-  };
-  if (head.empty()) fail("is empty, expected a tensor (.npy, .npz, .safetensors, .pt or JSON)");
-  if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
-  if (head.starts_with(kZipMagic) || head.starts_with(kEmptyZipMagic)) return Format::npz;
-  const auto by_extension = format_of_extension(source.name());
-  if (by_extension == Format::pb) return Format::pb;
-  // Before the others: any two bytes may begin a length.
-  if (!is_tfrecord(head) && is_safetensors(head)) return Format::safetensors;
-  if (const auto unsupported = find_unsupported_format(head)) {
-    throw Error(concat(printable(source.name()), ": is ", unsupported->what), unsupported->hint);
-  }
-  const bool is_binary = has_control_characters(head);
-  const bool names_elements = is_named_as_elements(source.name());
-  if (!names_elements && is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
-  if (starts_json(head) && !(names_elements && is_binary)) {
-    return by_extension == Format::jsonl ? Format::jsonl : Format::json;
-  }
-  if (by_extension && by_extension != Format::text) return *by_extension;
-  const std::string what =
-      concat(printable(source.name()),
-             ": is none of .npy, .npz, .safetensors, .pt and JSON: it starts with '",
-             printable(head.substr(0, 16)), "'");
-  if (is_binary || names_elements) throw ElementsAlone(what);
-  throw Error(what);
 }
 
 }  // namespace lnorm

@@ -21,7 +21,8 @@ std::string member_word(std::string_view file, std::string_view member);
 std::string hint_to_name(std::string_view file, std::string_view member);
 std::string hint_to_name(std::string_view file_and_member);
 
-// For a member that is not there: asks whether the nearest of those that are was meant. Empty if none is near.
+// Asks, where a member is not there, whether the nearest of those that are was meant. It is empty
+// if none is near.
 std::string hint_to_nearest(std::string_view file, const std::string& nearest);
 
 }  // namespace lnorm

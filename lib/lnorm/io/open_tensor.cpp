@@ -1,33 +1,133 @@
 #include "lnorm/io/open_tensor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/nearest.hpp"
+#include "lnorm/core/pattern.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/folder_set.hpp"
+#include "lnorm/io/detect_format.hpp"
+#include "lnorm/io/format.hpp"
 #include "lnorm/io/json/json_lines.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/members.hpp"
-#include "lnorm/io/npy/npy.hpp"
-#include "lnorm/io/onnx/onnx.hpp"
 #include "lnorm/io/os.hpp"
-#include "lnorm/io/raw_tensor.hpp"
-#include "lnorm/io/safetensors/safetensors.hpp"
-#include "lnorm/io/safetensors/sharded.hpp"
-#include "lnorm/io/torch/torch.hpp"
-#include "lnorm/io/zip/npz.hpp"
-#include "lnorm/io/zip/zip_archive.hpp"
 
 namespace lnorm {
 
 namespace {
 
-constexpr std::string_view kElementsAlone =
-    "raw elements, not text, are --from raw --as float32 --shape D[,D...]";
+namespace fs = std::filesystem;
+
+bool is_tensor_file(const fs::path& path) {
+  // Not of JSON, which as a rule is something else.
+  constexpr std::array<std::string_view, 6> kExtensions{".npy", ".npz", ".safetensors",
+                                                        ".pt",  ".pth", ".pb"};
+  return std::find(kExtensions.begin(), kExtensions.end(), extension(path.string())) !=
+         kExtensions.end();
+}
+
+// Not of a folder, nor of a pipe, which nobody may write to. That a link leads nowhere is told when it is asked for.
+bool is_file(fs::file_type type) {
+  return type == fs::file_type::regular || type == fs::file_type::not_found ||
+         type == fs::file_type::none;
+}
+
+struct File {
+  std::string tensor_name;
+  std::string path;
+};
+
+std::vector<File> find_files(const std::string& folder) {
+  std::vector<File> files;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const fs::path& path = entry->path();
+    std::error_code ignored;
+    if (path.filename().string().starts_with('.')) {
+      entry.disable_recursion_pending();
+    } else if (is_tensor_file(path) && is_file(entry->status(ignored).type())) {
+      files.push_back(
+          {fs::path(path).replace_extension().lexically_relative(folder).string(), path.string()});
+    }
+  }
+  if (error) throw SystemError(concat(printable(folder), ": ", error.message()));
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
+    return natural_less(a.tensor_name, b.tensor_name);
+  });
+  return files;
+}
+
+// The tensors of a folder: those of its files with an extension of .npy, .npz, .safetensors, .pt, .pth or .pb,
+// and of the folders in it, in natural order of their names. Each file has one tensor, which is called by the
+// file's path in the folder, without the extension: "h.0/in" for "h.0/in.npy". Names that begin with a dot are
+// passed over. open: the set of a file, which is opened when its tensor is asked for. Throws Error if two files
+// give the same name.
+class FolderSet final : public TensorSet {
+ public:
+  using OpenFile = std::function<std::shared_ptr<const TensorSet>(const std::string& path)>;
+
+  FolderSet(const std::string& path, OpenFile open)
+      : TensorSet(path), open_(std::move(open)), files_(find_files(path)) {
+    const auto twice = std::adjacent_find(
+        files_.begin(), files_.end(),
+        [](const File& a, const File& b) { return a.tensor_name == b.tensor_name; });
+    if (twice != files_.end()) {
+      throw Error(concat(printable(path), ": two files give the name '",
+                         printable(twice->tensor_name), "': ", printable(twice->path), " and ",
+                         printable((twice + 1)->path)));
+    }
+  }
+
+  std::size_t size() const override { return files_.size(); }
+  std::string tensor_name(std::size_t index) const override { return files_[index].tensor_name; }
+  TensorInfo info(std::size_t index) const override { return file(index).info(0); }
+  std::unique_ptr<TensorSource> open(std::size_t index) const override {
+    auto source = file(index).open(0);
+    latest_.reset();
+    return source;
+  }
+  Member describe(std::size_t index) const override {
+    try {
+      Member member = file(index).describe(0);
+      member.name = tensor_name(index);
+      return member;
+    } catch (const Error& error) {
+      return {tensor_name(index), concat("(", error.what(), ")"), {}, {}};
+    }
+  }
+
+ private:
+  // Kept until another one is asked for.
+  const TensorSet& file(std::size_t index) const {
+    if (latest_ && latest_index_ == index) return *latest_;
+    latest_ = open_(files_[index].path);
+    latest_index_ = index;
+    if (latest_->size() == 1) return *latest_;
+    const std::size_t size = latest_->size();
+    latest_.reset();
+    throw Error(concat(printable(files_[index].path), ": found ",
+                       counted(static_cast<long long>(size), "tensor"),
+                       ", expected one in a file of a folder"));
+  }
+
+  OpenFile open_;
+  std::vector<File> files_;
+  mutable std::shared_ptr<const TensorSet> latest_;
+  mutable std::size_t latest_index_ = 0;
+};
+
+const Remedy kElementsAlone{Remedy::Setting::raw_elements};
 
 struct TensorName {
   std::string path;
@@ -53,7 +153,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// Of a command that has --from, which is for its inputs, and for nothing beside them.
+// ReadOptions::from is for inputs, and for nothing beside them.
 enum class Role { input, other };
 
 // What a word names, as far as it can be told without looking for a tensor.
@@ -61,7 +161,7 @@ class Opening {
  public:
   Opening(const std::string& word, const ReadOptions& options, Role role)
       : name_(split_name(word)), options_(options), role_(role) {
-    if (is_folder(name_.path) && !options.from) return;
+    if (find_open_file() || (is_folder(name_.path) && !options.from)) return;
     bytes_ = open_file(name_.path);
     format_ = options.from ? *options.from : detect();
   }
@@ -122,70 +222,57 @@ class Opening {
     try {
       return detect_format(*bytes_);
     } catch (const ElementsAlone& error) {
+      if (role_ == Role::input) throw Error(error.what(), kElementsAlone);
       throw Error(error.what(),
-                  role_ == Role::input
-                      ? std::string(kElementsAlone)
-                      : "elements alone, in Python: "
-                        "numpy.save('x.npy', numpy.fromfile('x.bin', 'float32').reshape(D, D))");
+                  "elements alone, in Python: "
+                  "numpy.save('x.npy', numpy.fromfile('x.bin', 'float32').reshape(D, D))");
     }
   }
 
   // For JSON that is JSON Lines.
   std::string hint_for_lines() const {
-    if (role_ == Role::input) return "--from jsonl";
     if (name_.path == "-") return "write it to a file x.jsonl, and name a line of it x.jsonl:1";
     const auto renamed = std::filesystem::path(name_.path).replace_extension(".jsonl").string();
     return concat("name it .jsonl, and a line of it ", shell_word(concat(renamed, ":1")));
   }
 
-  std::unique_ptr<TensorSet> open_json_file() {
-    if (is_index_of_shards(name_.path)) return open_shards(std::move(bytes_), name_.path);
-    try {
-      return open_json(std::move(bytes_), options_.in_parallel);
-    } catch (const MoreLines& error) {
-      throw Error(error.what(), hint_for_lines());
-    } catch (const LooseNumbers& error) {
-      if (role_ != Role::input) throw;
-      throw Error(error.what(), concat(error.hint(), "; ", kElementsAlone));
-    }
+  bool find_open_file() {
+    if (!options_.files || options_.from) return false;
+    const auto found = options_.files->find(name_.path);
+    if (found == options_.files->end()) return false;
+    open_file_ = found->second.set.lock();
+    format_ = found->second.format;
+    return open_file_ != nullptr;
   }
 
   std::shared_ptr<const TensorSet> open_set() {
+    if (open_file_) return open_file_;
+    std::shared_ptr<const TensorSet> set = open_new_set();
+    if (options_.files && !is_folder_ && !is_line_ && !set->is_pipe()) {
+      options_.files->insert_or_assign(name_.path, OpenSet{set, format_});
+    }
+    return set;
+  }
+
+  std::shared_ptr<const TensorSet> open_new_set() {
     if (!bytes_) {
       is_folder_ = true;
-      return open_folder(name_.path, [options = options_](const std::string& path) {
+      return std::make_shared<FolderSet>(name_.path, [options = options_](const std::string& path) {
         return Opening(path, options, Role::other).open_set();
       });
     }
-    switch (format_) {
-      case Format::npz: {
-        auto archive = std::make_shared<const ZipArchive>(std::move(bytes_));
-        if (is_torch(*archive)) return open_torch(std::move(archive));
-        return open_npz(std::move(archive), options_.as);
-      }
-      case Format::safetensors:
-        return open_safetensors(std::move(bytes_));
-      case Format::json:
-        return open_json_file();
-      case Format::jsonl:
-        is_line_ = true;
-        format_ = Format::json;  // of a line
-        return set_of(JsonLines(std::move(bytes_)).only(name_.member), "");
-      case Format::pb:
-        return open_onnx(std::move(bytes_));
-      case Format::raw:
-        return set_of(open_raw_file(), "");
-      default:
-        return set_of(open_npy(std::move(bytes_), options_.as), "");
+    const FormatRow& row = format_row(format_);
+    is_line_ = format_ == Format::jsonl;
+    if (is_line_) format_ = Format::json;  // of a line
+    try {
+      return row.open(std::move(bytes_), options_, name_.member);
+    } catch (const MoreLines& error) {
+      if (role_ == Role::input) throw Error(error.what(), Remedy{Remedy::Setting::format, "jsonl"});
+      throw Error(error.what(), hint_for_lines());
+    } catch (const LooseNumbers& error) {
+      if (role_ != Role::input) throw;
+      throw Error(error.what(), error.hint(), kElementsAlone);
     }
-  }
-
-  std::unique_ptr<TensorSource> open_raw_file() {
-    if (!options_.as || !options_.shape) {
-      throw Error(concat(printable(bytes_->name()), ": a raw file needs a dtype and a shape"));
-    }
-    TensorInfo info{bytes_->name(), *options_.as, *options_.shape, options_.byte_order};
-    return open_raw(std::move(bytes_), std::move(info), options_.offset);
   }
 
   // What a tensor without a name is called after.
@@ -211,7 +298,8 @@ class Opening {
   TensorName name_;
   ReadOptions options_;
   Role role_;
-  std::unique_ptr<ByteSource> bytes_;  // none for a folder
+  std::unique_ptr<ByteSource> bytes_;  // none for a folder, or a file that is open already
+  std::shared_ptr<const TensorSet> open_file_;
   Format format_ = Format::npy;
   bool is_folder_ = false;
   bool is_line_ = false;
@@ -256,16 +344,8 @@ OpenedTensor open_tensor(const std::string& word, const ReadOptions& options) {
 }
 
 Selected TensorFinder::find(const std::string& word) {
-  const TensorName name = split_name(word);
-  if (set_ && name.member && name.path == path_) {
-    if (const auto index = set_->find(*name.member)) {
-      return {set_, *index, format_, *name.member, *name.member, {}};
-    }
-  }
   Selected found = only_tensor(Opening(word, options_, Role::other).selection(false));
-  set_ = name.member ? found.set : nullptr;
-  path_ = name.path;
-  format_ = found.format;
+  latest_ = found.set;
   return found;
 }
 

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,16 +25,6 @@
 //   PATH:PATTERN  those whose names match (pattern.hpp); a literal name wins
 // The content decides the format, then the extension. All throw Error.
 namespace lnorm {
-
-struct ReadOptions {
-  std::optional<Format> from;  // not by content
-  std::optional<DType> as;     // for elements whose dtype the file does not tell (npy.hpp; raw)
-  // For raw alone, which needs a shape.
-  std::optional<Shape> shape = {};
-  std::int64_t offset = 0;  // bytes before the elements
-  std::endian byte_order = std::endian::little;
-  InParallel in_parallel = one_by_one;  // of what is read as a whole
-};
 
 // A file has no tensor of the name that was asked for; the hint names the nearest.
 class MissingTensor : public Error {
@@ -76,7 +64,7 @@ struct OpenedTensor {
   Format format = Format::npy;
   std::string name;  // as in Selected
   Captures captures;
-  // Of a member of a line of JSON Lines: what stands around it.
+  // What stands around it, if it is a member of a line of JSON Lines.
   std::string before;
   std::string after;
 };
@@ -87,8 +75,7 @@ OpenedTensor open_tensor(const Selected& selected);
 // The only tensor that a word names.
 OpenedTensor open_tensor(const std::string& word, const ReadOptions& options);
 
-// The same again and again, by names that are no patterns: the file that was named last stays open, so that its
-// header is read once.
+// Finds tensors again and again, by names that are no patterns: the file that was named last stays open.
 class TensorFinder {
  public:
   explicit TensorFinder(ReadOptions options) : options_(std::move(options)) {}
@@ -97,9 +84,7 @@ class TensorFinder {
 
  private:
   ReadOptions options_;
-  std::string path_;
-  std::shared_ptr<const TensorSet> set_;  // of path_, if that holds several
-  Format format_ = Format::npy;
+  std::shared_ptr<const TensorSet> latest_;
 };
 
 // JSON Lines: gives each tensor as its line comes, one at each call, and then nothing. "PATH:NAME" is that

@@ -12,7 +12,6 @@
 #include <charconv>
 #include <climits>
 #include <csignal>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,7 +37,7 @@ auto retry(Call call) {
   return result;
 }
 
-// The same for a pipe that may have been made not to block, by whoever shares it: waits for it.
+// Somebody who shares a pipe may have made it not to block: waits for it.
 template <class Call>
 auto retry_ready(int fd, short event, Call call) {
   for (;;) {
@@ -323,7 +322,7 @@ std::optional<struct stat> status(const std::string& path) {
   fail(path, errno);
 }
 
-std::int64_t position(const FileDescriptor& fd) noexcept {
+std::int64_t offset_of(const FileDescriptor& fd) noexcept {
   const off_t offset = ::lseek(fd.get(), 0, SEEK_CUR);
   return offset < 0 ? 0 : offset;
 }
@@ -352,7 +351,7 @@ void widen_pipe(const FileDescriptor& fd) noexcept {
 
 void prefer_large_pages([[maybe_unused]] std::span<std::byte> memory) noexcept {
 #ifdef MADV_HUGEPAGE
-  // Of whole pages. Where there are no large ones it goes on with small ones.
+  // It takes whole pages, and goes on with small ones where there are no large ones.
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t before = -reinterpret_cast<std::uintptr_t>(memory.data()) % page;
   if (memory.size() < before + page) return;
@@ -368,13 +367,13 @@ std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const s
   return static_cast<std::size_t>(count);
 }
 
-std::size_t read_at(const FileDescriptor& fd, std::span<std::byte> to, std::int64_t position,
+std::size_t read_at(const FileDescriptor& fd, std::span<std::byte> to, std::int64_t offset,
                     const std::string& name) {
   std::size_t done = 0;
   while (done < to.size()) {
     const ssize_t count = retry([&] {
       return ::pread(fd.get(), to.data() + done, to.size() - done,
-                     position + static_cast<std::int64_t>(done));
+                     offset + static_cast<std::int64_t>(done));
     });
     if (count < 0) fail(name, errno);
     if (count == 0) break;
@@ -383,14 +382,14 @@ std::size_t read_at(const FileDescriptor& fd, std::span<std::byte> to, std::int6
   return done;
 }
 
-void write_at(const FileDescriptor& fd, std::span<const std::byte> from, std::int64_t position,
+void write_at(const FileDescriptor& fd, std::span<const std::byte> from, std::int64_t offset,
               const std::string& name) {
   while (!from.empty()) {
     const ssize_t count =
-        retry([&] { return ::pwrite(fd.get(), from.data(), from.size(), position); });
+        retry([&] { return ::pwrite(fd.get(), from.data(), from.size(), offset); });
     if (count < 0) fail(name, errno);
     from = from.subspan(static_cast<std::size_t>(count));
-    position += count;
+    offset += count;
   }
 }
 

@@ -88,28 +88,29 @@ void make_folder(const std::string& path);
 // Gives a file the permissions and, where possible, the owner of another.
 void take_over(const std::string& path, const struct stat& from);
 
-// Removes every temporary file and folder that is still there. For a signal handler: async-signal-safe.
+// Removes every temporary file and folder that is still there. A signal handler may call it: it is
+// async-signal-safe.
 void remove_temporaries() noexcept;
 
-// From now on that is done after us, too, even if we are killed: a process of its own waits for our end. To be called
-// before there are temporary files and threads.
+// Temporary files and folders are removed after us, too, even if we are killed: a process of its
+// own waits for our end. This must be called before there are any, and before there are threads.
 void guard_temporaries() noexcept;
 
 struct stat status(const FileDescriptor& fd, const std::string& name);
 
-// The same of a path; nothing if no file of any kind is there.
+// The status of a path; nothing if no file of any kind is there.
 std::optional<struct stat> status(const std::string& path);
 
 // How far a regular file has been read already (standard input may be handed over in the middle).
-std::int64_t position(const FileDescriptor& fd) noexcept;
+std::int64_t offset_of(const FileDescriptor& fd) noexcept;
 
 bool is_terminal(const FileDescriptor& fd) noexcept;
 
-// From now on no descriptor is a terminal. For a program behind a launcher that has a terminal of its own for each of its
-// processes and hands on what they write.
+// No descriptor is a terminal from now on. Programs call it behind a launcher that has a terminal
+// of its own for each of its processes and hands on what they write.
 void hide_terminals() noexcept;
 
-// In characters, where the descriptor is a terminal that tells.
+// It is counted in characters, and there if the descriptor is a terminal that tells.
 std::optional<int> terminal_width(const FileDescriptor& fd) noexcept;
 
 // Where the descriptor is a pipe, has it hold more than the usual 64 KiB, so that its two ends take turns
@@ -122,13 +123,13 @@ void prefer_large_pages(std::span<std::byte> memory) noexcept;
 // At least one byte, or 0 at the end.
 std::size_t read_some(const FileDescriptor& fd, std::span<std::byte> to, const std::string& name);
 
-// Reads at a position of a regular file, wherever it has been read up to: all of to, but for the end
+// Reads at an offset of a regular file, wherever it has been read up to: all of to, but for the end
 // coming first. Returns how many bytes were read. Several threads may do so at once.
-std::size_t read_at(const FileDescriptor& fd, std::span<std::byte> to, std::int64_t position,
+std::size_t read_at(const FileDescriptor& fd, std::span<std::byte> to, std::int64_t offset,
                     const std::string& name);
 
-// All of from, at a position of a regular file. Several threads may do so at once.
-void write_at(const FileDescriptor& fd, std::span<const std::byte> from, std::int64_t position,
+// Writes all of from at an offset of a regular file. Several threads may do so at once.
+void write_at(const FileDescriptor& fd, std::span<const std::byte> from, std::int64_t offset,
               const std::string& name);
 
 // Leaves a regular file so many bytes.

@@ -1,6 +1,5 @@
 #include "lnorm/io/raw_tensor.hpp"
 
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -51,13 +50,13 @@ class RawSource final : public TensorSource {
 
   bool has_random_access() const noexcept override { return bytes_->has_random_access(); }
 
-  void read_at(std::int64_t position, std::span<std::byte> to) const override {
-    const std::size_t got = bytes_->read_at(position, to);
-    if (got < to.size()) fail_too_short(position + static_cast<std::int64_t>(got));
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
+    const std::size_t got = bytes_->read_at(offset, to);
+    if (got < to.size()) fail_too_short(offset + static_cast<std::int64_t>(got));
   }
 
   void finish() override {
-    // What was read at positions still lies ahead.
+    // What was read by read_at still lies ahead.
     if (has_random_access()) bytes_->skip(data_bytes_ - taken_);
     // Looking for the end, too, is what checks the sum of a member of an archive.
     if (!bytes_->peek(1).empty()) fail_too_long("found more");
@@ -93,9 +92,9 @@ class RawSink final : public TensorSink {
   }
 
   bool has_random_access() const noexcept override { return bytes_.has_random_access(); }
-  void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
+  void write_at(std::int64_t offset, std::span<const std::byte> elements) const override {
     std::string buffer;
-    bytes_.write_at(position, encode(0, elements, buffer));
+    bytes_.write_at(offset, encode(0, elements, buffer));
   }
   void write(std::span<const std::byte> encoded) override {
     bytes_.write(encoded);

@@ -29,7 +29,7 @@ std::unique_ptr<TensorSource> open_raw(std::unique_ptr<ByteSource> bytes, Tensor
                                        std::int64_t offset);
 
 // Elements in native byte order as they stand in a file, little-endian: these bytes themselves, or others, in
-// room.
+// a buffer.
 std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,
                                       std::string& buffer);
 

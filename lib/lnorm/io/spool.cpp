@@ -34,21 +34,21 @@ void Spool::replay(std::int64_t first, std::int64_t count,
                    const std::function<void(std::span<const std::byte>)>& see) const {
   const std::size_t at_once = std::max<std::size_t>(1, kReplayed / record_size_) * record_size_;
   const auto size = static_cast<std::int64_t>(record_size_);
-  std::int64_t position = first * size;
-  const std::int64_t end = position + count * size;
+  std::int64_t offset = first * size;
+  const std::int64_t end = offset + count * size;
   std::vector<std::byte> buffer;
-  while (position < end) {
-    const auto wanted = std::min(at_once, static_cast<std::size_t>(end - position));
+  while (offset < end) {
+    const auto wanted = std::min(at_once, static_cast<std::size_t>(end - offset));
     std::span<const std::byte> records;
-    if (position >= in_file_) {
-      records = std::span(latest_).subspan(static_cast<std::size_t>(position - in_file_), wanted);
+    if (offset >= in_file_) {
+      records = std::span(latest_).subspan(static_cast<std::size_t>(offset - in_file_), wanted);
     } else {
-      buffer.resize(std::min(wanted, static_cast<std::size_t>(in_file_ - position)));
-      records = std::span(buffer).first(os::read_at(file_, buffer, position, file_name_));
+      buffer.resize(std::min(wanted, static_cast<std::size_t>(in_file_ - offset)));
+      records = std::span(buffer).first(os::read_at(file_, buffer, offset, file_name_));
     }
     if (records.empty()) throw Error(concat(file_name_, ": the temporary file has become shorter"));
     see(records);
-    position += static_cast<std::int64_t>(records.size());
+    offset += static_cast<std::int64_t>(records.size());
   }
 }
 

@@ -29,7 +29,7 @@ class Spool {
   void replay(std::int64_t first, std::int64_t count,
               const std::function<void(std::span<const std::byte>)>& see) const;
 
-  // The same of the first of every step records.
+  // Reads the first of every step records.
   void replay_each(std::int64_t step,
                    const std::function<void(std::span<const std::byte>)>& see) const;
 

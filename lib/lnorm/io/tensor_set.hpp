@@ -17,8 +17,9 @@ namespace lnorm {
 // A header is well formed, but of a dtype that is not read: "object", "complex".
 class UnsupportedDType : public Error {
  public:
-  UnsupportedDType(std::string dtype, std::string message, std::string hint = {})
-      : Error(std::move(message), std::move(hint)), dtype_(std::move(dtype)) {}
+  UnsupportedDType(std::string dtype, std::string message, std::string hint = {},
+                   Remedy remedy = {})
+      : Error(std::move(message), std::move(hint), std::move(remedy)), dtype_(std::move(dtype)) {}
   const std::string& dtype() const noexcept { return dtype_; }
 
  private:
@@ -68,7 +69,7 @@ class TensorSet {
   // Follows the last tensor: reads what is left of a pipe. Throws Error if the file does not end as it should.
   virtual void finish() const {}
 
-  // For a listing, whether the tensor can be read or not.
+  // A listing has this line, whether the tensor can be read or not.
   virtual Member describe(std::size_t index) const;
 
  private:
@@ -76,7 +77,7 @@ class TensorSet {
 
   std::string name_;
   mutable bool was_searched_ = false;
-  // By name, once a second one is searched for.
+  // The tensors by name, made when a second one is searched for.
   mutable std::unordered_map<std::string, std::size_t> indices_;
 };
 

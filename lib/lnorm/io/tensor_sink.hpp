@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+
+#include "lnorm/core/tensor_info.hpp"
 
 namespace lnorm {
 
@@ -23,7 +26,7 @@ class TensorSink {
   virtual void begin_writing() {}
 
   // What stands in the file for whole elements, the first of which is at a position (counted in
-  // elements): these bytes themselves, or others, in room, whose contents do not matter. Several threads
+  // elements): these bytes themselves, or others, in the buffer, whose contents do not matter. Several threads
   // may do so at once.
   virtual std::span<const std::byte> encode([[maybe_unused]] std::int64_t position,
                                             std::span<const std::byte> elements,
@@ -34,9 +37,9 @@ class TensorSink {
   // Whether write_at is there, where elements stand for themselves in a regular file.
   virtual bool has_random_access() const noexcept { return false; }
 
-  // In place of encode and write: writes elements to the place of those from a position on (counted in
-  // bytes). Several threads may do so at once.
-  virtual void write_at([[maybe_unused]] std::int64_t position,
+  // Replaces encode and write: the elements go to an offset, counted in bytes from the first
+  // element. Several threads may do so at once.
+  virtual void write_at([[maybe_unused]] std::int64_t offset,
                         [[maybe_unused]] std::span<const std::byte> elements) const {}
 
   // Takes what encode gave, from the first element to the last.
@@ -45,8 +48,25 @@ class TensorSink {
   // After the last element: writes what is still due.
   virtual void finish() = 0;
 
-  // In place of all that: another process writes the elements.
+  // Replaces all that, where another process writes the elements.
   virtual void skip() {}
+};
+
+// Several tensors that are written one after another, into a file of all of them or into a folder.
+class TensorSetSink {
+ public:
+  TensorSetSink() = default;
+  TensorSetSink(const TensorSetSink&) = delete;
+  TensorSetSink& operator=(const TensorSetSink&) = delete;
+  virtual ~TensorSetSink() = default;
+
+  // The next tensor, which is complete when finish() of its sink returns. One that is not complete when the next
+  // begins, or when finish() of the set is called, is left out. info: native byte order; its name is the
+  // tensor's name in the set. Throws Error if that cannot be a name there, or is there twice.
+  virtual std::unique_ptr<TensorSink> begin(const TensorInfo& info) = 0;
+
+  // After the last tensor: writes what is still due.
+  virtual void finish() = 0;
 };
 
 }  // namespace lnorm

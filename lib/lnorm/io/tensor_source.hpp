@@ -11,7 +11,7 @@
 namespace lnorm {
 
 // A tensor that is being read. Its header is known. Its elements come in the memory order of info(): one
-// after another by read and skip, or, if there are positions, anywhere and again by read_at.
+// after another by read and skip, or, if there is random access, anywhere and again by read_at.
 class TensorSource {
  public:
   explicit TensorSource(TensorInfo info) : info_(std::move(info)) {}
@@ -25,15 +25,15 @@ class TensorSource {
   // faster than the bytes come. Throws Error if the data ends before that.
   virtual void read(std::vector<std::byte>& to, std::size_t bytes) = 0;
 
-  // KernelTable over bytes of the elements, without reading them where the file allows it.
+  // Passes over bytes of the elements, without reading them where the file allows it.
   virtual void skip(std::int64_t bytes) = 0;
 
   // Whether read_at is there: of regular files, and of what is in memory.
   virtual bool has_random_access() const noexcept { return false; }
 
-  // Fills to with the bytes of the elements from a position on, counted in bytes. It takes the place of
-  // read. Several threads may call it at once.
-  virtual void read_at(std::int64_t position, std::span<std::byte> to) const = 0;
+  // Fills to with the bytes of the elements from an offset on, counted in bytes from the first
+  // element. It takes the place of read. Several threads may call it at once.
+  virtual void read_at(std::int64_t offset, std::span<std::byte> to) const = 0;
 
   // Follows the last read. Throws Error if anything follows the tensor.
   virtual void finish() = 0;
@@ -42,7 +42,7 @@ class TensorSource {
   TensorInfo info_;
 };
 
-// A source that is read by position alone.
+// A source that is read by offset alone.
 class RandomAccessSource : public TensorSource {
  public:
   using TensorSource::TensorSource;
@@ -58,6 +58,23 @@ class RandomAccessSource : public TensorSource {
 
  private:
   std::int64_t next_ = 0;
+};
+
+// A source that somebody else finishes.
+class LentSource final : public TensorSource {
+ public:
+  explicit LentSource(TensorSource& source) : TensorSource(source.info()), source_(source) {}
+
+  void read(std::vector<std::byte>& to, std::size_t bytes) override { source_.read(to, bytes); }
+  void skip(std::int64_t bytes) override { source_.skip(bytes); }
+  bool has_random_access() const noexcept override { return source_.has_random_access(); }
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
+    source_.read_at(offset, to);
+  }
+  void finish() override {}
+
+ private:
+  TensorSource& source_;
 };
 
 // All elements, as the file holds them; checks that nothing follows.

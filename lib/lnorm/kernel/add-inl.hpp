@@ -1,17 +1,28 @@
 // Sums of two rows, and rows that are rounded: see add.hpp.
 
+#if defined(LNORM_KERNEL_ADD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_ADD_INL_HPP_
+#undef LNORM_KERNEL_ADD_INL_HPP_
+#else
+#define LNORM_KERNEL_ADD_INL_HPP_
+#endif
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
+#include "lnorm/core/chunk.hpp"
+#include "lnorm/kernel/results-inl.hpp"
+#include "lnorm/kernel/rows.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Both as they are.
+// Both parts of a number, as they are.
 struct PairOut {
   double high;
   double low;
@@ -20,21 +31,20 @@ struct PairOut {
 // Writes up to a chunk of numbers: value(i) is a vector of them, of which low is 0 where high is not finite.
 template <class Out, class Value>
 HWY_INLINE void write_numbers(std::int64_t n, std::byte* to, const Value& value) {
-  alignas(64) std::byte buffer[kWidth * kSize<Out>];
   for (std::int64_t i = 0; i < n; i += kWidth) {
     const std::int64_t count = std::min(kWidth, n - i);
     const V2 number = value(i);
     std::byte* const at = to + i * kSize<Out>;
-    std::byte* const out = count == kWidth ? at : buffer;
-    if constexpr (std::is_same_v<Out, PairOut>) {
-      hn::StoreInterleaved2(number.high, number.low, kDoubles, reinterpret_cast<double*>(out));
-    } else {
-      Nearest<Out>::write(number, out);
-    }
-    if (count < kWidth) std::memcpy(at, buffer, static_cast<std::size_t>(count * kSize<Out>));
+    write_first<Out>(count, at, [&](std::byte* out) HWY_ATTR {
+      if constexpr (std::is_same_v<Out, PairOut>) {
+        hn::StoreInterleaved2(number.high, number.low, kDoubles, reinterpret_cast<double*>(out));
+      } else {
+        Nearest<Out>::write(number, out);
+      }
+    });
     if constexpr (!std::is_same_v<Out, PairOut>) {
-      const auto open = Nearest<Out>::open(number.high);
-      if (HWY_LIKELY(hn::AllFalse(kDoubles, open))) continue;
+      const auto undecided = Nearest<Out>::undecided(number.high);
+      if (HWY_LIKELY(hn::AllFalse(kDoubles, undecided))) continue;
       alignas(64) double odd[kWidth];
       hn::Store(std::is_same_v<Out, double> ? number.high : to_odd(number), kDoubles, odd);
       store(odd, count, dtype_of<Out>(), at);
@@ -45,8 +55,8 @@ HWY_INLINE void write_numbers(std::int64_t n, std::byte* to, const Value& value)
 template <class Value>
 HWY_INLINE void write_chunk(std::int64_t n, const RowsOut& to, const Value& value) {
   if (to.dtype == DType::float64_pair) return write_numbers<PairOut>(n, to.data, value);
-  with_output_type(to.dtype,
-                   [&]<class Out>(Out) HWY_ATTR { write_numbers<Out>(n, to.data, value); });
+  with_type<Float16, BFloat16, float, double>(
+      to.dtype, [&]<class Out>(Out) HWY_ATTR { write_numbers<Out>(n, to.data, value); });
 }
 
 // Zero is +0.
@@ -57,7 +67,7 @@ HWY_INLINE V2 sum_of(V a, V b) {
 }
 
 void add_floats(const std::byte* a, const std::byte* b, std::int64_t n, std::byte* sum) {
-  const hn::CappedTag<float, 16> floats;
+  const Floats floats;
   const auto width = static_cast<std::int64_t>(hn::Lanes(floats));
   const auto add = [&](const std::byte* x, const std::byte* y, std::byte* to) HWY_ATTR {
     const auto total = hn::Add(hn::LoadU(floats, reinterpret_cast<const float*>(x)),
@@ -82,10 +92,8 @@ void add_floats(const std::byte* a, const std::byte* b, std::int64_t n, std::byt
 }
 
 void add(const RowsIn& a, const RowsIn& b, const RowsOut& sum) {
-  const auto is_float = [](const RowsIn& row) {
-    return row.dtype == DType::float32 && row.byte_order == std::endian::native;
-  };
-  if (is_float(a) && is_float(b) && sum.dtype == DType::float32) {
+  const bool are_floats = is_native(a, DType::float32) && is_native(b, DType::float32);
+  if (are_floats && sum.dtype == DType::float32) {
     return add_floats(a.data, b.data, a.row_length, sum.data);
   }
   Chunk from_b;
@@ -111,3 +119,5 @@ void round_row(const RowsIn& x, const RowsOut& y) {
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
+
+#endif

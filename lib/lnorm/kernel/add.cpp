@@ -39,7 +39,7 @@ double rounded_sum(Number a, Number b, DType dtype) {
   return rounded(Dyadic(a) + Dyadic(b), dtype);
 }
 
-// Where elements have low parts.
+// Adds rows whose elements have low parts.
 void add_slowly(const RowsIn& a, const RowsIn& b, const RowsOut& sum) {
   Chunk a_chunk{};
   Chunk b_chunk{};
@@ -82,9 +82,9 @@ std::optional<DType> exact_sum_dtype(DType a, DType b) noexcept {
 
 void add(const RowsIn& a, const RowsIn& b, const RowsOut& sum) {
   if (has_low(a.dtype) || has_low(b.dtype)) return add_slowly(a, b, sum);
-  kernels().front().passes->add(a, b, sum);
+  backends().front().table->add(a, b, sum);
 }
 
-void round_row(const RowsIn& x, const RowsOut& y) { kernels().front().passes->round_row(x, y); }
+void round_row(const RowsIn& x, const RowsOut& y) { backends().front().table->round_row(x, y); }
 
 }  // namespace lnorm

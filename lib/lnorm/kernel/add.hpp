@@ -5,7 +5,7 @@
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/kernel/rows.hpp"
 
-// Sums of two tensors, element by element, as what is normalized (--residual).
+// Sums of two tensors, element by element, as what is normalized.
 namespace lnorm {
 
 // What holds every sum of two elements exactly: float64 or float64_pair. Nothing where neither does: of a 64-bit
@@ -17,7 +17,7 @@ std::optional<DType> exact_sum_dtype(DType a, DType b) noexcept;
 // +0.
 void add(const RowsIn& a, const RowsIn& b, const RowsOut& sum);
 
-// Each element of a row rounded once, so that it is of y's dtype.
+// Rounds each element of a row once, so that it is of y's dtype.
 void round_row(const RowsIn& x, const RowsOut& y);
 
 }  // namespace lnorm

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <memory>
 #include <utility>
 
 #include "lnorm/core/chunk.hpp"

@@ -1,11 +1,19 @@
 // Steps that follow on a rounded result (affine_steps.hpp).
 
+#if defined(LNORM_KERNEL_AFFINE_STEPS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_AFFINE_STEPS_INL_HPP_
+#undef LNORM_KERNEL_AFFINE_STEPS_INL_HPP_
+#else
+#define LNORM_KERNEL_AFFINE_STEPS_INL_HPP_
+#endif
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include "lnorm/kernel/affine_steps.hpp"
+#include "lnorm/kernel/results-inl.hpp"
 #include "lnorm/kernel/statistics.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -27,8 +35,8 @@ struct StepInDoubles {
                   has_bias ? hn::LoadU(kDoubles, bias) : hn::Zero(kDoubles));
   }
 
-  HWY_INLINE bool is_open() const {
-    return !hn::AllFalse(kDoubles, Nearest<Out>::open(result.high));
+  HWY_INLINE bool is_undecided() const {
+    return !hn::AllFalse(kDoubles, Nearest<Out>::undecided(result.high));
   }
   HWY_INLINE void write(std::byte* to) const { Nearest<Out>::write(result, to); }
 
@@ -56,8 +64,8 @@ struct StepInDoubles {
   }
 };
 
-// The same in floats: of float16 and bfloat16, where weight and bias are floats, and products of elements and weight have
-// all bits in a float.
+// The steps in floats. They are for float16 and bfloat16, where weight and bias are floats, and products of elements and weight
+// have all bits in a float.
 template <class Out, bool has_weight, bool has_bias>
 struct StepInFloats {
   static constexpr double kMax = 0x1p20;  // of terms, and their reciprocals
@@ -81,27 +89,21 @@ struct StepInFloats {
     const auto part = hn::Sub(high, product);
     low = hn::Add(hn::Sub(product, hn::Sub(high, part)), hn::Sub(term, part));
     if constexpr (!has_bias) low = zero;
-    // Of float16 even the smallest product is a normal float.
+    // The smallest product of float16 is a normal float, too.
     const auto size = hn::Abs(element);
     is_tiny = hn::And(hn::Lt(size, hn::Set(floats, 0x1p-100F)), hn::Gt(size, zero));
   }
 
-  HWY_INLINE bool is_open() const {
+  HWY_INLINE bool is_undecided() const {
     const F floats;
     const auto is_finite = hn::Lt(hn::Abs(high), hn::Set(floats, HUGE_VALF));  // false for NaN
-    const auto open =
+    const auto undecided =
         std::is_same_v<Out, BFloat16> ? hn::Or(hn::Not(is_finite), is_tiny) : hn::Not(is_finite);
-    return !hn::AllFalse(floats, open);
+    return !hn::AllFalse(floats, undecided);
   }
 
   HWY_INLINE void write(std::byte* to) const {
-    const F floats;
-    const hn::RebindToUnsigned<F> words;
-    const auto bits = hn::BitCast(words, high);
-    const auto less = hn::ShiftRight<31>(hn::Xor(bits, hn::BitCast(words, low)));
-    const auto odd = hn::BitCast(floats, hn::Or(hn::Sub(bits, less), hn::Set(words, 1u)));
-    const auto is_whole = hn::Eq(low, hn::Zero(floats));
-    Nearest<Out>::write_float(has_bias ? hn::IfThenElse(is_whole, high, odd) : high, to);
+    Nearest<Out>::write_float(has_bias ? to_odd(F(), high, low) : high, to);
   }
 
  private:
@@ -115,7 +117,7 @@ struct StepInFloats {
   }
 };
 
-// Where vectors leave a step open, or cannot take it.
+// Takes steps that vectors leave undecided, or cannot take.
 template <class Out>
 HWY_NOINLINE void step_one_by_one(const AffineStep& step, std::byte* y, std::int64_t n,
                                   std::int64_t index) {
@@ -137,7 +139,7 @@ HWY_INLINE void step_vectors(const AffineStep& step, std::byte* y, std::int64_t 
   alignas(64) std::byte buffer[kWidth * kSize<Out>] = {};
   for (std::int64_t start = 0; start < n; start += kChunk) {
     const std::int64_t index = offset + start;
-    // Of one that is empty nothing is read.
+    // Nothing is read of one that is empty.
     const double* const weight = (step.weight.empty() ? step.bias : step.weight).high(index);
     const double* const bias = (step.bias.empty() ? step.weight : step.bias).high(index);
     const std::int64_t in_chunk = std::min(kChunk, n - start);
@@ -147,7 +149,7 @@ HWY_INLINE void step_vectors(const AffineStep& step, std::byte* y, std::int64_t 
       const auto bytes = static_cast<std::size_t>(count * kSize<Out>);
       if (count < kWidth) std::memcpy(buffer, at, bytes);
       const Step result(count < kWidth ? buffer : at, weight + i, bias + i);
-      if (HWY_UNLIKELY(result.is_open())) {
+      if (HWY_UNLIKELY(result.is_undecided())) {
         step_one_by_one<Out>(step, at, count, index + i);
       } else if (count < kWidth) {
         result.write(buffer);
@@ -180,29 +182,28 @@ template <class Out>
 void step_row(const AffineStep& step, std::byte* y, std::int64_t n, std::int64_t offset) {
   // Others have low parts, or are so large or small that bits might be lost.
   const auto is_fast_path = [](const AffineTerm& term) {
-    return term.is_within(kMaxWideAffine) && !term.has_low_parts();
+    return term.is_within(kMaxDoubleDoubleAffine) && !term.has_low_parts();
   };
   constexpr bool kIsDouble = std::is_same_v<Out, double>;
   const bool lacks_instruction = kIsDouble && !kHasFusedMultiplyAdd && !step.weight.empty();
-  if constexpr (std::is_same_v<Out, Float16> && !kHasFloat16) {
-    step_one_by_one<Out>(step, y, n, offset);
-  } else if (!is_fast_path(step.weight) || !is_fast_path(step.bias) || lacks_instruction) {
-    step_one_by_one<Out>(step, y, n, offset);
-  } else if (step.bias.empty()) {
-    step_terms<Out, true, false>(step, y, n, offset);
-  } else if (step.weight.empty()) {
-    step_terms<Out, false, true>(step, y, n, offset);
-  } else {
-    step_terms<Out, true, true>(step, y, n, offset);
+  if constexpr (!std::is_same_v<Out, Float16> || kHasFloat16) {
+    if (is_fast_path(step.weight) && is_fast_path(step.bias) && !lacks_instruction) {
+      if (step.bias.empty()) return step_terms<Out, true, false>(step, y, n, offset);
+      if (step.weight.empty()) return step_terms<Out, false, true>(step, y, n, offset);
+      return step_terms<Out, true, true>(step, y, n, offset);
+    }
   }
+  step_one_by_one<Out>(step, y, n, offset);
 }
 
 void take_step(const AffineStep& step, const RowsOut& y, std::int64_t count, std::int64_t offset) {
-  with_output_type(y.dtype,
-                   [&]<class Out>(Out) HWY_ATTR { step_row<Out>(step, y.data, count, offset); });
+  with_type<Float16, BFloat16, float, double>(
+      y.dtype, [&]<class Out>(Out) HWY_ATTR { step_row<Out>(step, y.data, count, offset); });
 }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
+
+#endif

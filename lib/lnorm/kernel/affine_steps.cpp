@@ -12,15 +12,7 @@ namespace lnorm {
 
 namespace {
 
-Number weight_of(const AffineStep& step, std::int64_t index) {
-  return step.weight.empty() ? Number{1} : step.weight.number(index);
-}
-
-Number bias_of(const AffineStep& step, std::int64_t index) {
-  return step.bias.empty() ? Number{0} : step.bias.number(index);
-}
-
-// Where one of the three is not finite. A product of finite numbers is finite, however large.
+// The result where one of the three is not finite. A product of finite numbers is finite, however large.
 double by_ieee_rules(double y, double weight, double bias) {
   const bool has_product = std::isfinite(y) && std::isfinite(weight);
   return has_product ? bias : y * weight + bias;
@@ -45,14 +37,14 @@ bool keeps_bits(double y, Number weight, Number bias) {
 }  // namespace
 
 double take_step(const AffineStep& step, std::int64_t index, double y, DType dtype) {
-  const Number weight = weight_of(step, index);
-  const Number bias = bias_of(step, index);
+  const Number weight = step.weight.number_or(1, index);
+  const Number bias = step.bias.number_or(0, index);
   if (!are_finite(y, weight, bias)) return by_ieee_rules(y, weight.high, bias.high);
   const bool has_low = weight.low != 0 || bias.low != 0;
   if (dtype == DType::float64 && !has_low) return std::fma(y + 0.0, weight.high, bias.high);
   if (keeps_bits(y, weight, bias)) {
     const DoubleDouble product = DoubleDouble{weight.high, weight.low} * y;
-    const double error = 3 * kUnit * kUnit * std::fabs(product.high);
+    const double error = 3 * kUnit2 * std::fabs(product.high);
     const Bracket result = bracket(product + DoubleDouble{bias.high, bias.low}, error, dtype);
     if (result.is_decided()) return result.least;
   }
@@ -60,24 +52,24 @@ double take_step(const AffineStep& step, std::int64_t index, double y, DType dty
 }
 
 double take_exact_step(const AffineStep& step, std::int64_t index, double y, DType dtype) {
-  const Number weight = weight_of(step, index);
-  const Number bias = bias_of(step, index);
+  const Number weight = step.weight.number_or(1, index);
+  const Number bias = step.bias.number_or(0, index);
   if (!are_finite(y, weight, bias)) return by_ieee_rules(y, weight.high, bias.high);
   return exact_step(y, weight, bias, dtype);
 }
 
-void take_steps(const Kernel& kernel, const Affine& affine, const RowsOut& y, std::int64_t count,
+void take_steps(const Backend& backend, const Affine& affine, const RowsOut& y, std::int64_t count,
                 std::int64_t offset) {
   for (const AffineStep& step : affine.steps()) {
-    if (kernel.passes != nullptr) {
-      kernel.passes->take_step(step, y, count, offset);
+    if (backend.table != nullptr) {
+      backend.table->take_step(step, y, count, offset);
       continue;
     }
-    for_each_element(
-        {y.data, y.dtype, std::endian::native, 1, count}, [&](std::int64_t i, Number element) {
-          const double result = take_exact_step(step, offset + i, element.high, y.dtype);
-          store(&result, 1, y.dtype, row_of(y, i, 1).data);
-        });
+    const RowsIn results{y.data, y.dtype, std::endian::native, 1, count};
+    for_each_element(results, [&](std::int64_t i, Number element) {
+      const double result = take_exact_step(step, offset + i, element.high, y.dtype);
+      store(&result, 1, y, i);
+    });
   }
 }
 

@@ -14,11 +14,11 @@ namespace lnorm {
 // and zeros among y and bias have no sign. What is not finite acts by IEEE's rules.
 double take_step(const AffineStep& step, std::int64_t index, double y, DType dtype);
 
-// The same by integers alone.
+// Takes the step by integers alone.
 double take_exact_step(const AffineStep& step, std::int64_t index, double y, DType dtype);
 
 // Takes all steps of affine for count elements of a row, in place. offset: where in the row they begin.
-void take_steps(const Kernel& kernel, const Affine& affine, const RowsOut& y, std::int64_t count,
+void take_steps(const Backend& backend, const Affine& affine, const RowsOut& y, std::int64_t count,
                 std::int64_t offset);
 
 }  // namespace lnorm

@@ -1,12 +1,19 @@
-// The backward pass (backward.hpp), narrow and wide.
+// The backward pass (backward.hpp), in doubles and double-doubles.
+
+#if defined(LNORM_KERNEL_BACKWARD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_BACKWARD_INL_HPP_
+#undef LNORM_KERNEL_BACKWARD_INL_HPP_
+#else
+#define LNORM_KERNEL_BACKWARD_INL_HPP_
+#endif
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "lnorm/kernel/column_gradients.hpp"
 #include "lnorm/kernel/gradient_statistics.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
+#include "lnorm/kernel/results-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
@@ -22,7 +29,7 @@ template <class Use>
 HWY_INLINE void for_each_pair(const GradientPart& part, double center, Use use) {
   Chunk x_chunk;
   Chunk dy_chunk;
-  const bool is_fast_path = is_float32(part.x) && is_float32(part.dy);
+  const bool is_fast_path = is_native(part.x, DType::float32) && is_native(part.dy, DType::float32);
   for (std::int64_t start = 0; start < part.x.row_length; start += kChunk) {
     const std::int64_t count = std::min(kChunk, part.x.row_length - start);
     const std::int64_t whole = is_fast_path ? count - count % kGradientLanes : 0;
@@ -55,40 +62,6 @@ HWY_INLINE double reduced_sum(const V (&lanes)[kGradientVectors]) {
   for (std::int64_t v = 1; v < kGradientVectors; ++v) sum = sum + lanes[v];
   return sum_of_lanes(sum);
 }
-
-// A sum in each lane, and what its additions lose.
-struct CompensatedSum {
-  V sum;
-  V lost;
-
-  HWY_INLINE void clear() { sum = lost = hn::Zero(kDoubles); }
-  HWY_INLINE void add(V term) {
-    const V2 next = two_sum(sum, term);
-    sum = next.high;
-    lost = lost + next.low;
-  }
-  // A pair, whose low part adds up with what is lost.
-  HWY_INLINE void add(V2 term) {
-    const V2 next = two_sum(sum, term.high);
-    sum = next.high;
-    lost = lost + (next.low + term.low);
-  }
-  // In halves, so that additions do not wait for each other.
-  HWY_INLINE DoubleDouble fold() const {
-    alignas(64) double sums[kWidth];
-    alignas(64) double rest[kWidth];
-    hn::Store(sum, kDoubles, sums);
-    hn::Store(lost, kDoubles, rest);
-    for (std::int64_t half = kWidth / 2; half > 0; half /= 2) {
-      for (std::int64_t j = 0; j < half; ++j) {
-        const DoubleDouble both = lnorm::two_sum(sums[j], sums[j + half]);
-        sums[j] = both.high;
-        rest[j] = rest[j] + rest[j + half] + both.low;
-      }
-    }
-    return lnorm::two_sum(sums[0], rest[0]);
-  }
-};
 
 // The lanes of the sums over a row. Those of x have to be good, because x-hat is in every term of a column: an element
 // goes through two additions that round, and what later ones lose is kept.
@@ -132,7 +105,7 @@ HWY_INLINE V weighted(V dy, const double* weight, std::int64_t i) {
   return dy;
 }
 
-GradientSums narrow_gradient_sums(const GradientPart& part, double center,
+GradientSums double_gradient_sums(const GradientPart& part, double center,
                                   const AffineTerm& weight) {
   GradientSums total;
   GradientLanes sums;
@@ -176,7 +149,7 @@ GradientSums narrow_gradient_sums(const GradientPart& part, double center,
 }
 
 // What the results of a row are made of.
-struct NarrowRow {
+struct DoubleRow {
   double center;
   double rstd;
   double slope;
@@ -186,7 +159,7 @@ struct NarrowRow {
   double error;
 
   template <class Out>
-  static NarrowRow of(const NarrowGradient& gradient) {
+  static DoubleRow of(const DoubleGradient& gradient) {
     const double error = gradient.dx.error;
     return {gradient.center,
             gradient.rstd,
@@ -199,7 +172,7 @@ struct NarrowRow {
 };
 
 // Some columns of some rows.
-struct NarrowBlock {
+struct DoubleBlock {
   const std::byte* x;
   const std::byte* dy;
   std::byte* dx;          // null where it is not wanted
@@ -208,7 +181,7 @@ struct NarrowBlock {
   std::int64_t rows;
   std::int64_t columns;
   const double* weight;  // null: 1
-  NarrowColumns sums;
+  ColumnSums sums;
 };
 
 // Columns that are summed at a time, four sums each.
@@ -218,13 +191,13 @@ constexpr std::int64_t kBlockLanes = kBlockVectors * kWidth;
 // Writes dx of a block, and adds its terms to the columns: for a few columns at a time, whose sums then stay in
 // registers, all rows. x and dy are of T, dx is of Out. resolve(row, column, to) puts a result where it belongs.
 template <class T, class Out, bool has_center, bool has_dx, bool has_columns>
-struct NarrowBlockWriter {
+struct DoubleBlockWriter {
   static constexpr bool kIsFloat = std::is_same_v<Out, float>;
 
-  const NarrowBlock& block;
-  const NarrowRow* rows;
+  const DoubleBlock& block;
+  const DoubleRow* rows;
 
-  // Of a vector of columns: over some rows, and of the sizes of the terms.
+  // The sums of a vector of columns over some rows, of the terms and of their sizes.
   struct Sums {
     V dweight;
     V dbias;
@@ -234,7 +207,7 @@ struct NarrowBlockWriter {
     HWY_INLINE void clear() { dweight = dbias = dweight_size = dbias_size = hn::Zero(kDoubles); }
   };
 
-  static HWY_INLINE Results results(V d, V g, const NarrowRow& row) {
+  static HWY_INLINE Results results(V d, V g, const DoubleRow& row) {
     const V slope = splat(row.slope);
     const V rstd = splat(row.rstd);
     const V low = hn::MulAdd(g, rstd, hn::MulAdd(d, slope, splat(row.lower)));
@@ -245,7 +218,7 @@ struct NarrowBlockWriter {
     }
   }
 
-  static HWY_INLINE V deviation(const std::byte* x, const NarrowRow& row) {
+  static HWY_INLINE V deviation(const std::byte* x, const DoubleRow& row) {
     const V element = load_vector<T>(x);
     if constexpr (has_center) return element - splat(row.center);
     return element;
@@ -266,7 +239,7 @@ struct NarrowBlockWriter {
     return block.weight == nullptr ? splat(1) : hn::LoadU(kDoubles, block.weight + column);
   }
 
-  static HWY_INLINE void add(V d, V dy, const NarrowRow& row, Sums& sums) {
+  static HWY_INLINE void add(V d, V dy, const DoubleRow& row, Sums& sums) {
     const V xhat = hn::MulAdd(d, splat(row.rstd), splat(row.xhat_at_center));
     sums.dweight = hn::MulAdd(dy, xhat, sums.dweight);
     sums.dbias = sums.dbias + dy;
@@ -283,11 +256,11 @@ struct NarrowBlockWriter {
     hn::StoreU(hn::LoadU(kDoubles, sizes) + sum, kDoubles, sizes);
   }
   HWY_INLINE void add_to_columns(const Sums& sums, std::int64_t column) const {
-    const NarrowColumns& to = block.sums;
-    add_to_pairs(sums.dweight, to.dweight_high + column, to.dweight_low + column);
-    add_to_pairs(sums.dbias, to.dbias_high + column, to.dbias_low + column);
-    add_to_sizes(sums.dweight_size, to.dweight_size + column);
-    add_to_sizes(sums.dbias_size, to.dbias_size + column);
+    const ColumnSums to{block.sums.first + column, block.sums.stride};
+    add_to_pairs(sums.dweight, to.dweight_high(), to.dweight_low());
+    add_to_pairs(sums.dbias, to.dbias_high(), to.dbias_low());
+    add_to_sizes(sums.dweight_size, to.dweight_bound());
+    add_to_sizes(sums.dbias_size, to.dbias_bound());
   }
 
   template <bool stream, class Resolve>
@@ -302,7 +275,7 @@ struct NarrowBlockWriter {
     const std::byte* dy = block.dy + column * kSize<T>;
     std::byte* dx = block.dx + (has_dx ? column * kSize<Out> : 0);
     for (std::int64_t r = 0; r < block.rows; ++r) {
-      const NarrowRow& row = rows[r];
+      const DoubleRow& row = rows[r];
       // No hardware looks ahead in so many rows.
       prefetch(x + 2 * kBlockLanes * kSize<T>, kBlockLanes * kSize<T>);
       prefetch(dy + 2 * kBlockLanes * kSize<T>, kBlockLanes * kSize<T>);
@@ -313,14 +286,14 @@ struct NarrowBlockWriter {
         prefetch(dx + 2 * kBlockLanes * kSize<Out>, kBlockLanes * kSize<Out>);
       }
       hn::Vec<F> y[kBlockVectors];
-      auto open = hn::Zero(kWords);
+      auto undecided = hn::Zero(kWords);
       for (std::int64_t v = 0; v < kBlockVectors; ++v) {
         const V d = deviation(x + v * kWidth * kSize<T>, row);
         const V dy_at = load_vector<T>(dy + v * kWidth * kSize<T>);
         if constexpr (has_dx) {
           const Results result = results(d, dy_at * weight[v], row);
           y[v] = result.y;
-          open = hn::Or(open, result.open);
+          undecided = hn::Or(undecided, result.undecided);
         }
         if constexpr (has_columns) add(d, dy_at, row, sums[v]);
       }
@@ -328,7 +301,7 @@ struct NarrowBlockWriter {
         for (std::int64_t v = 0; v < kBlockVectors; ++v) {
           store_results<Out, stream>(y[v], dx + v * kWidth * kSize<Out>);
         }
-        if (HWY_UNLIKELY(!is_zero(open))) {
+        if (HWY_UNLIKELY(!is_zero(undecided))) {
           for (std::int64_t v = 0; v < kBlockVectors; ++v) {
             const std::int64_t at = v * kWidth * kSize<T>;
             write_one_by_one(r, column + v * kWidth, kWidth, x + at, dy + at, weight[v], resolve);
@@ -383,11 +356,11 @@ struct NarrowBlockWriter {
 // elements are less their center already, and their results are not written past the caches; a center of 0 is
 // subtracted, too, unless elements are float.
 template <class T, class Out, class Resolve>
-HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, bool non_temporal,
+HWY_INLINE void write_block(const DoubleBlock& block, const DoubleRow* rows, bool non_temporal,
                             const Resolve& resolve) {
   constexpr bool is_decoded = std::is_same_v<T, double>;
   const auto write = [&](auto has_center, auto has_dx, auto has_columns) HWY_ATTR {
-    const NarrowBlockWriter<T, Out, has_center(), has_dx(), has_columns()> writer{block, rows};
+    const DoubleBlockWriter<T, Out, has_center(), has_dx(), has_columns()> writer{block, rows};
     if constexpr (has_dx() && !is_decoded) {
       // From one row to the next only whole cache lines go past the caches.
       constexpr std::int64_t kLine = 64;
@@ -403,7 +376,7 @@ HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, boo
   const auto write_with = [&](auto has_center) HWY_ATTR {
     if (block.dx == nullptr) {
       write(has_center, std::false_type{}, std::true_type{});
-    } else if (block.sums.dweight_high != nullptr) {
+    } else if (block.sums.first != nullptr) {
       write(has_center, std::true_type{}, std::true_type{});
     } else {
       write(has_center, std::true_type{}, std::false_type{});
@@ -414,97 +387,87 @@ HWY_INLINE void write_block(const NarrowBlock& block, const NarrowRow* rows, boo
   } else {
     if constexpr (std::is_same_v<T, float>) {
       const bool has_center = std::any_of(rows, rows + block.rows,
-                                          [](const NarrowRow& row) { return row.center != 0; });
+                                          [](const DoubleRow& row) { return row.center != 0; });
       if (!has_center) return write_with(std::false_type{});
     }
     write_with(std::true_type{});
   }
 }
 
-// Rows of the dtypes that most tensors are of are read where they lie; others are decoded, row by row.
-void narrow_gradient_write(const GradientPart& part, const NarrowGradient* gradients,
-                           const AffineTerm& weight, const RowsOut& dx,
-                           const NarrowColumns* columns, const GradientResolver& resolver) {
-  const std::int64_t n = part.x.row_length;
-  const auto resolve_from = [&](std::int64_t first_row, std::int64_t first_column) {
-    return [&resolver, &part, &dx, first_row, first_column](std::int64_t r, std::int64_t column,
-                                                            std::byte* to) {
-      const std::int64_t row = first_row + r;
-      const std::int64_t index = first_column + column;
-      const double result =
-          resolver.resolve(row, part.offset + index, element_of(row_of(part.x, row), index),
-                           element_of(row_of(part.dy, row), index));
-      store(&result, 1, dx.dtype, to);
-    };
-  };
-  const auto sums_at = [&](std::int64_t column) {
-    if (columns == nullptr) return NarrowColumns{};
-    return NarrowColumns{columns->dweight_high + column, columns->dweight_low + column,
-                         columns->dbias_high + column,   columns->dbias_low + column,
-                         columns->dweight_size + column, columns->dbias_size + column};
-  };
-  const bool is_native =
-      part.x.byte_order == std::endian::native && part.dy.byte_order == std::endian::native;
-  const bool is_fast_path = is_native && part.x.dtype == part.dy.dtype &&
-                            part.x.dtype == dx.dtype && (dx.dtype != DType::float16 || kHasFloat16);
-  with_narrow_type(dx.dtype, [&]<class Out>(Out) HWY_ATTR {
-    if (is_fast_path) {
-      NarrowRow rows[kMaxGradientRows];
-      for (std::int64_t r = 0; r < part.x.rows; ++r) rows[r] = NarrowRow::of<Out>(gradients[r]);
-      for (std::int64_t start = 0; start < n; start += kChunk) {
-        const NarrowBlock block{part.x.data + start * kSize<Out>,
-                                part.dy.data + start * kSize<Out>,
-                                dx.data == nullptr ? nullptr : dx.data + start * kSize<Out>,
-                                n * kSize<Out>,
-                                n * kSize<Out>,
-                                part.x.rows,
-                                std::min(kChunk, n - start),
-                                weight.empty() ? nullptr : weight.high(part.offset + start),
-                                sums_at(start)};
-        write_block<Out, Out>(block, rows, dx.non_temporal, resolve_from(0, start));
-      }
-      return;
+// Rows on their way to double_gradient_write's results. Those of the dtypes that most tensors are of are read where they lie;
+// others are decoded, row by row.
+template <class Out>
+struct DoubleGradientRows {
+  const GradientPart& part;
+  const DoubleGradient* gradients;
+  const AffineTerm& weight;
+  const RowsOut& dx;
+  const ColumnSums& columns;
+  const GradientResolver& resolver;
+
+  HWY_INLINE void write_where_they_lie() const {
+    DoubleRow rows[kMaxGradientRows];
+    for (std::int64_t r = 0; r < part.x.rows; ++r) rows[r] = DoubleRow::of<Out>(gradients[r]);
+    const std::int64_t stride = part.x.row_length * kSize<Out>;
+    for (std::int64_t start = 0; start < part.x.row_length; start += kChunk) {
+      const std::byte* const x = part.x.data + start * kSize<Out>;
+      const std::byte* const dy = part.dy.data + start * kSize<Out>;
+      write<Out>(x, dy, stride, 0, part.x.rows, start, rows);
     }
+  }
+
+  HWY_INLINE void write_decoded() const {
     Chunk x;
     Chunk dy;
     for (std::int64_t r = 0; r < part.x.rows; ++r) {
-      const NarrowRow row = NarrowRow::of<Out>(gradients[r]);
-      for (std::int64_t start = 0; start < n; start += kChunk) {
-        const std::int64_t count = std::min(kChunk, n - start);
-        decode(part_of(row_of(part.x, r), start, count), row.center, x);
-        decode(part_of(row_of(part.dy, r), start, count), 0, dy);
-        const NarrowBlock block{
-            reinterpret_cast<const std::byte*>(x.high),
-            reinterpret_cast<const std::byte*>(dy.high),
-            dx.data == nullptr ? nullptr : row_of(row_of(dx, n, r), start, 1).data,
-            0,
-            0,
-            1,
-            count,
-            weight.empty() ? nullptr : weight.high(part.offset + start),
-            sums_at(start)};
-        write_block<double, Out>(block, &row, false, resolve_from(r, start));
-      }
+      const DoubleRow row = DoubleRow::of<Out>(gradients[r]);
+      for_each_part(row_of(part.x, r), [&](std::int64_t start, const RowsIn& x_part) HWY_ATTR {
+        decode(x_part, row.center, x);
+        decode(part_of(row_of(part.dy, r), start, x_part.row_length), 0, dy);
+        write<double>(reinterpret_cast<const std::byte*>(x.high),
+                      reinterpret_cast<const std::byte*>(dy.high), 0, r, 1, start, &row);
+      });
     }
-  });
-}
-
-// A sum of pairs.
-struct WideSum {
-  CompensatedSum lanes[kGradientVectors];
-
-  HWY_INLINE void clear() {
-    for (CompensatedSum& lane : lanes) lane.clear();
   }
-  HWY_INLINE void add(std::int64_t v, V2 term) { lanes[v].add(term); }
-  HWY_INLINE DoubleDouble fold() const {
-    CompensatedSum total = lanes[0];
-    for (std::int64_t v = 1; v < kGradientVectors; ++v) {
-      total.add(V2{lanes[v].sum, lanes[v].lost});
-    }
-    return total.fold();
+
+ private:
+  // Rows from first on, and their columns of a chunk from start on. Their elements x and dy are of T.
+  template <class T>
+  HWY_INLINE void write(const std::byte* x, const std::byte* dy, std::int64_t stride,
+                        std::int64_t first, std::int64_t count, std::int64_t start,
+                        const DoubleRow* rows) const {
+    const std::int64_t n = part.x.row_length;
+    const DoubleBlock block{
+        x,
+        dy,
+        dx.data == nullptr ? nullptr : dx.data + (first * n + start) * kSize<Out>,
+        stride,
+        n * kSize<Out>,
+        count,
+        std::min(kChunk, n - start),
+        weight.empty() ? nullptr : weight.high(part.offset + start),
+        columns.from(start)};
+    const auto resolve = [&](std::int64_t r, std::int64_t column, std::byte* to) {
+      const std::int64_t index = start + column;
+      const double result = resolver.resolve(first + r, part.offset + index,
+                                             element_of(row_of(part.x, first + r), index),
+                                             element_of(row_of(part.dy, first + r), index));
+      store(&result, 1, dx.dtype, to);
+    };
+    write_block<T, Out>(block, rows, dx.non_temporal, resolve);
   }
 };
+
+void double_gradient_write(const GradientPart& part, const DoubleGradient* gradients,
+                           const AffineTerm& weight, const RowsOut& dx, const ColumnSums& columns,
+                           const GradientResolver& resolver) {
+  const bool is_fast_path = is_native(part.x, dx.dtype) && is_native(part.dy, dx.dtype) &&
+                            (dx.dtype != DType::float16 || kHasFloat16);
+  with_type<Float16, BFloat16, float>(dx.dtype, [&]<class Out>(Out) HWY_ATTR {
+    const DoubleGradientRows<Out> rows{part, gradients, weight, dx, columns, resolver};
+    is_fast_path ? rows.write_where_they_lie() : rows.write_decoded();
+  });
+}
 
 // Elements of a chunk with their low parts, if they have them.
 struct PairsAt {
@@ -515,12 +478,14 @@ struct PairsAt {
     return {hn::LoadU(kDoubles, high + i),
             low == nullptr ? hn::Zero(kDoubles) : hn::LoadU(kDoubles, low + i)};
   }
+  Number number(std::int64_t i) const { return {high[i], low == nullptr ? 0 : low[i]}; }
 };
 
-// Calls use(start, count, x, dy, weight) for every chunk of a part. After count elements there are zeros to the end of
+// Calls use(start, count, chunk of x, x, dy, weight) for every chunk of a part. After count elements there are zeros to the end of
 // a group; weight is of no use where there is none.
 template <class Use>
-HWY_INLINE void for_each_wide_pair(const GradientPart& part, const AffineTerm& weight, Use use) {
+HWY_INLINE void for_each_chunk_of_pairs(const GradientPart& part, const AffineTerm& weight,
+                                        Use use) {
   Chunk x;
   Chunk dy;
   for (std::int64_t start = 0; start < part.x.row_length; start += kChunk) {
@@ -537,7 +502,7 @@ HWY_INLINE void for_each_wide_pair(const GradientPart& part, const AffineTerm& w
     if (!weight.empty()) {
       weights = {weight.high(part.offset + start), weight.low(part.offset + start)};
     }
-    use(start, count, x, dy, PairsAt{x.high, x_low}, PairsAt{dy.high, dy_low}, weights);
+    use(start, count, x, PairsAt{x.high, x_low}, PairsAt{dy.high, dy_low}, weights);
   }
 }
 
@@ -546,19 +511,21 @@ HWY_INLINE V2 weighted(V2 dy, const PairsAt& weight, std::int64_t i) {
   return dy * weight(i);
 }
 
-GradientSums wide_gradient_sums(const GradientPart& part, double center, const AffineTerm& weight) {
+GradientSums double_double_gradient_sums(const GradientPart& part, double center,
+                                         const AffineTerm& weight) {
   GradientSums total;
   const V minus_center = splat(-center);
-  const auto add = [&](std::int64_t, std::int64_t n, Chunk& x_chunk, Chunk&, const PairsAt& x,
+  const auto add = [&](std::int64_t, std::int64_t n, Chunk& x_chunk, const PairsAt& x,
                        const PairsAt& dy, const PairsAt& w) HWY_ATTR {
     const std::int64_t whole = (n + kGradientLanes - 1) / kGradientLanes * kGradientLanes;
     std::fill(x_chunk.high + n, x_chunk.high + whole, center);  // has no deviation
-    WideSum sum;
-    WideSum squares;
-    WideSum g_sum;
-    WideSum gx;
+    using DoubleDoubleSum = CompensatedSums<kGradientVectors>;
+    DoubleDoubleSum sum;
+    DoubleDoubleSum squares;
+    DoubleDoubleSum g_sum;
+    DoubleDoubleSum gx;
     V g_squares = hn::Zero(kDoubles);
-    for (WideSum* const each : {&sum, &squares, &g_sum, &gx}) each->clear();
+    for (DoubleDoubleSum* const each : {&sum, &squares, &g_sum, &gx}) each->clear();
     for (std::int64_t i = 0; i < whole; i += kGradientLanes) {
       for (std::int64_t v = 0; v < kGradientVectors; ++v) {
         const V2 element = x(i + v * kWidth);
@@ -567,137 +534,123 @@ GradientSums wide_gradient_sums(const GradientPart& part, double center, const A
         const V2 g = weighted(dy(i + v * kWidth), w, i + v * kWidth);
         V2 square = two_product(d.high, d.high);
         square.low = hn::MulAdd(d.high + d.high, d.low, square.low);
-        sum.add(v, d);
-        squares.add(v, square);
-        g_sum.add(v, g);
-        gx.add(v, g * d);
+        sum.v[v].add(d);
+        squares.v[v].add(square);
+        g_sum.v[v].add(g);
+        gx.v[v].add(g * d);
         g_squares = hn::MulAdd(g.high, g.high, g_squares);
       }
     }
     total += GradientSums{
         {sum.fold(), squares.fold()}, g_sum.fold(), gx.fold(), sum_of_lanes(g_squares)};
   };
-  for_each_wide_pair(part, weight, add);
+  for_each_chunk_of_pairs(part, weight, add);
   return total;
 }
 
 // Bounds of a vector of dx, as doubles, and its terms of the columns.
-struct WideGradientWriter {
+struct DoubleDoubleGradientWriter {
   V2 minus_mean;
   V2 rstd;
   V2 slope;
   V2 constant;
-  V minus_error;
   V error;
-  V relative;  // what rounding to double may add, for outputs that are rounded once more
+  V relative;  // rounding_of_ends()
   V xhat_offset;
   V xhat_slope;
 
-  HWY_INLINE WideGradientWriter(const WideGradient& gradient, DType out)
+  HWY_INLINE DoubleDoubleGradientWriter(const DoubleDoubleGradient& gradient, DType out)
       : minus_mean(splat(-gradient.mean)),
         rstd(splat(gradient.rstd)),
         slope(splat(gradient.slope)),
         constant(splat(gradient.constant)),
-        minus_error(splat(0.0 - gradient.dx.error)),
         error(splat(gradient.dx.error)),
-        relative(splat(out == DType::float64 ? 4 * kUnit * kUnit : 2 * kUnit)),
+        relative(splat(rounding_of_ends(out))),
         xhat_offset(splat(gradient.xhat.offset)),
         xhat_slope(splat(gradient.xhat.slope)) {}
 
-  HWY_INLINE void put_bounds(V2 deviation, V2 g, double* low, double* high) const {
+  HWY_INLINE Ends bounds(V2 deviation, V2 g) const {
     const V2 y = g * rstd + (deviation * slope + constant);
-    const V margin = relative * hn::Abs(y.high);
-    hn::Store(y.high + ((minus_error - margin) + y.low), kDoubles, low);
-    hn::Store(y.high + ((error + margin) + y.low), kDoubles, high);
+    return ends_of(y, error + relative * hn::Abs(y.high));
   }
 
-  HWY_INLINE void add_to(const WideColumns& columns, std::int64_t i, V2 deviation, V2 dy) const {
+  // Adds the terms of a vector of columns.
+  HWY_INLINE void add_to(const ColumnSums& columns, V2 deviation, V2 dy) const {
     const V2 xhat = deviation * rstd;
-    const auto increase = [&](double* sum, V term) HWY_ATTR {
-      hn::StoreU(hn::LoadU(kDoubles, sum + i) + term, kDoubles, sum + i);
+    const auto increase = [](double* sum, V term) HWY_ATTR {
+      hn::StoreU(hn::LoadU(kDoubles, sum) + term, kDoubles, sum);
     };
-    const V2 dweight = V2{hn::LoadU(kDoubles, columns.dweight_high + i),
-                          hn::LoadU(kDoubles, columns.dweight_low + i)} +
+    const V2 dweight = V2{hn::LoadU(kDoubles, columns.dweight_high()),
+                          hn::LoadU(kDoubles, columns.dweight_low())} +
                        xhat * dy;
-    hn::StoreU(dweight.high, kDoubles, columns.dweight_high + i);
-    hn::StoreU(dweight.low, kDoubles, columns.dweight_low + i);
-    increase(columns.dweight_error,
+    hn::StoreU(dweight.high, kDoubles, columns.dweight_high());
+    hn::StoreU(dweight.low, kDoubles, columns.dweight_low());
+    increase(columns.dweight_bound(),
              hn::Abs(dy.high) * hn::MulAdd(hn::Abs(xhat.high), xhat_slope, xhat_offset));
-    const V2 dbias = two_sum(hn::LoadU(kDoubles, columns.dbias_high + i), dy.high);
-    const V2 rest = two_sum(hn::LoadU(kDoubles, columns.dbias_low + i), dbias.low);
+    const V2 dbias = two_sum(hn::LoadU(kDoubles, columns.dbias_high()), dy.high);
+    const V2 rest = two_sum(hn::LoadU(kDoubles, columns.dbias_low()), dbias.low);
     const V2 last = two_sum(rest.high, dy.low);
-    hn::StoreU(dbias.high, kDoubles, columns.dbias_high + i);
-    hn::StoreU(last.high, kDoubles, columns.dbias_low + i);
-    increase(columns.dbias_error, hn::Abs(rest.low) + hn::Abs(last.low));
+    hn::StoreU(dbias.high, kDoubles, columns.dbias_high());
+    hn::StoreU(last.high, kDoubles, columns.dbias_low());
+    increase(columns.dbias_bound(), hn::Abs(rest.low) + hn::Abs(last.low));
+  }
+
+  // Adds those of the first columns alone, by way of a buffer, so that other parts' columns are not touched.
+  HWY_NOINLINE void add_to_first(std::int64_t count, const ColumnSums& columns, V2 deviation,
+                                 V2 dy) const {
+    alignas(64) double buffer[ColumnSums::kArrays * kWidth] = {};
+    const ColumnSums first{buffer, kWidth};
+    copy(columns, first, count);
+    add_to(first, deviation, dy);
+    copy(first, columns, count);
+  }
+
+ private:
+  static void copy(const ColumnSums& from, const ColumnSums& to, std::int64_t count) {
+    for (std::size_t k = 0; k < ColumnSums::kArrays; ++k) {
+      std::copy_n(from.first + k * from.stride, count, to.first + k * to.stride);
+    }
   }
 };
 
-HWY_INLINE WideColumns columns_at(const WideColumns& columns, std::int64_t start) {
-  return {columns.dweight_high + start, columns.dweight_low + start,   columns.dbias_high + start,
-          columns.dbias_low + start,    columns.dweight_error + start, columns.dbias_error + start};
-}
-
-// The last columns of a part, fewer than a vector: in a room of their own, so that other parts' are not touched.
-struct LastColumns {
-  alignas(64) double buffer[6][kWidth] = {};
-
-  HWY_INLINE WideColumns columns() {
-    return {buffer[0], buffer[1], buffer[2], buffer[3], buffer[4], buffer[5]};
-  }
-  static void copy(const WideColumns& from, const WideColumns& to, std::int64_t count) {
-    const auto size = static_cast<std::size_t>(count) * sizeof(double);
-    std::memcpy(to.dweight_high, from.dweight_high, size);
-    std::memcpy(to.dweight_low, from.dweight_low, size);
-    std::memcpy(to.dbias_high, from.dbias_high, size);
-    std::memcpy(to.dbias_low, from.dbias_low, size);
-    std::memcpy(to.dweight_error, from.dweight_error, size);
-    std::memcpy(to.dbias_error, from.dbias_error, size);
-  }
-};
-
-void wide_gradient_write(const GradientPart& part, const WideGradient& gradient,
-                         const AffineTerm& weight, const RowsOut& dx, const WideColumns* columns,
-                         const GradientResolver& resolver) {
+void double_double_gradient_write(const GradientPart& part, const DoubleDoubleGradient& gradient,
+                                  const AffineTerm& weight, const RowsOut& dx,
+                                  const ColumnSums& columns, const GradientResolver& resolver) {
   alignas(64) double low_ends[kChunk];
   alignas(64) double high_ends[kChunk];
-  const WideGradientWriter writer(gradient, dx.dtype);
-  const auto write = [&](std::int64_t start, std::int64_t n, Chunk& x_chunk, Chunk& dy_chunk,
-                         const PairsAt& x, const PairsAt& dy, const PairsAt& w) HWY_ATTR {
+  const DoubleDoubleGradientWriter writer(gradient, dx.dtype);
+  const auto write = [&](std::int64_t start, std::int64_t n, Chunk&, const PairsAt& x,
+                         const PairsAt& dy, const PairsAt& w) HWY_ATTR {
+    const ColumnSums sums = columns.from(start);
     for (std::int64_t i = 0; i < n; i += kWidth) {
       const V2 element = x(i);
       const V2 deviation =
           x.low == nullptr ? writer.minus_mean + element.high : writer.minus_mean + element;
       const V2 dy_at = dy(i);
       if (dx.data != nullptr) {
-        writer.put_bounds(deviation, weighted(dy_at, w, i), low_ends + i, high_ends + i);
+        const Ends ends = writer.bounds(deviation, weighted(dy_at, w, i));
+        hn::Store(ends.low, kDoubles, low_ends + i);
+        hn::Store(ends.high, kDoubles, high_ends + i);
       }
-      if (columns == nullptr) continue;
-      const WideColumns at = columns_at(*columns, start + i);
+      if (sums.first == nullptr) continue;
+      const ColumnSums at{sums.first + i, sums.stride};
       if (n - i >= kWidth) {
-        writer.add_to(at, 0, deviation, dy_at);
+        writer.add_to(at, deviation, dy_at);
       } else {
-        LastColumns last;
-        LastColumns::copy(at, last.columns(), n - i);
-        writer.add_to(last.columns(), 0, deviation, dy_at);
-        LastColumns::copy(last.columns(), at, n - i);
+        writer.add_to_first(n - i, at, deviation, dy_at);
       }
     }
     if (dx.data == nullptr) return;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double result = rounded(low_ends[i], dx.dtype);
-      const bool decided = same_result(result, rounded(high_ends[i], dx.dtype));
-      low_ends[i] = decided
-                        ? result
-                        : resolver.resolve(0, part.offset + start + i,
-                                           {x_chunk.high[i], x.low == nullptr ? 0 : x.low[i]},
-                                           {dy_chunk.high[i], dy.low == nullptr ? 0 : dy.low[i]});
-    }
-    store(low_ends, n, dx.dtype, row_of(dx, start, 1).data);
+    write_decided(low_ends, high_ends, n, row_of(dx, 1, start), [&](std::int64_t i) {
+      return resolver.resolve(0, part.offset + start + i, x.number(i), dy.number(i));
+    });
   };
-  for_each_wide_pair(part, weight, write);
+  for_each_chunk_of_pairs(part, weight, write);
 }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
+
+#endif

@@ -14,8 +14,8 @@ namespace lnorm {
 
 namespace {
 
-// The rows of a block, some at a time. Most are done from their narrow sums; a RowGradient does the others, and decides
-// what the narrow bounds leave open.
+// The rows of a block, some at a time. Most are done from their sums in doubles; a RowGradient does the
+// others, and decides what the bounds leave undecided.
 class BlockOfRows final : public GradientResolver {
  public:
   BlockOfRows(const GradientSetting& setting, const RowsIn& x, const RowsIn& dy, const RowsOut& dx,
@@ -23,7 +23,7 @@ class BlockOfRows final : public GradientResolver {
       : setting_(setting), x_(x), dy_(dy), dx_(dx), saved_(saved), columns_(columns) {}
 
   void run() {
-    if (!is_narrow_setting(setting_)) {
+    if (!starts_in_doubles(setting_)) {
       for (first_ = 0; first_ < x_.rows; ++first_) write_row(0);
       return;
     }
@@ -64,21 +64,21 @@ class BlockOfRows final : public GradientResolver {
     return dx_.data == nullptr ? dx_ : row_of(dx_, x_.row_length, first_ + r);
   }
 
-  // Of the next row; false if it takes more than narrow sums.
+  // Sums up the next row; false if that takes more than doubles.
   bool sum_up() {
     const std::int64_t n = x_.row_length;
     const SavedStatistics* const saved = saved_of(count_);
     const double mean = saved == nullptr ? center_ : saved->mean.high;
     const double center = setting_.formula.rms ? 0 : mean;
     if (!std::isfinite(center)) return false;
-    const KernelTable& passes = *setting_.kernel.passes;
-    const GradientSums sums = passes.narrow_gradient_sums(part(count_), center, setting_.weight);
+    const KernelTable& table = *setting_.backend.table;
+    const GradientSums sums = table.double_gradient_sums(part(count_), center, setting_.weight);
     const bool is_fast_path = sums.g_squares > 0 && std::isfinite(sums.g_squares) &&
                               std::isfinite(sums.x.squares.high) &&
                               !may_be_constant(sums.g.high, sums.g_squares, n);
     if (!is_fast_path) return false;
-    const auto gradient = narrow_gradient(sums, center, n, setting_.formula, saved,
-                                          narrow_growth(n, passes.gradient_lanes));
+    const auto gradient = double_gradient(sums, center, n, setting_.formula, saved,
+                                          double_growth(n, table.gradient_lanes));
     if (!gradient) return false;
     gradients_[static_cast<std::size_t>(count_)] = *gradient;
     // The next row is about where this is. One that is near 0 needs no center.
@@ -97,11 +97,9 @@ class BlockOfRows final : public GradientResolver {
     rows.dy.data = part(0).dy.data;
     rows.x.rows = rows.dy.rows = count_;
     const std::span gradients(gradients_.data(), static_cast<std::size_t>(count_));
-    std::optional<NarrowColumns> sums;
-    if (columns_ != nullptr) sums = columns_->narrow(gradients);
-    const KernelTable& passes = *setting_.kernel.passes;
-    passes.narrow_gradient_write(rows, gradients_.data(), setting_.weight, out(0),
-                                 sums ? &*sums : nullptr, *this);
+    const ColumnSums sums = columns_ == nullptr ? ColumnSums() : columns_->in_doubles(gradients);
+    const KernelTable& table = *setting_.backend.table;
+    table.double_gradient_write(rows, gradients_.data(), setting_.weight, out(0), sums, *this);
   }
 
   // A row by itself.
@@ -126,23 +124,24 @@ class BlockOfRows final : public GradientResolver {
   double center_ = 0;
   std::int64_t first_ = 0;  // of the rows at hand
   std::int64_t count_ = 0;
-  std::array<NarrowGradient, kMaxGradientRows> gradients_;
+  std::array<DoubleGradient, kMaxGradientRows> gradients_;
   mutable std::optional<RowGradient> row_;  // the one that took more, or was asked for last
   mutable std::int64_t number_ = 0;
 };
 
 }  // namespace
 
-void layer_norm_backward(const Kernel& kernel, const RowsIn& x, const RowsIn& dy, const RowsOut& dx,
-                         const AffineTerm& weight, const Formula& formula,
+void layer_norm_backward(const Backend& backend, const RowsIn& x, const RowsIn& dy,
+                         const RowsOut& dx, const AffineTerm& weight, const Formula& formula,
                          const SavedStatistics* saved, ColumnGradients* columns) {
   if (x.rows == 0 || x.row_length == 0) return;
-  // More than the second-level cache of a core holds will not be found there by who reads it.
+  // Output larger than the second-level cache is evicted before it is read: write it past the caches.
   constexpr std::int64_t kPastCaches = std::int64_t{4} << 20;
   RowsOut out = dx;
   out.non_temporal =
       x.rows * x.row_length * static_cast<std::int64_t>(item_size(dx.dtype)) >= kPastCaches;
-  const GradientSetting setting{kernel, x.dtype, dy.dtype, dx.dtype, x.row_length, weight, formula};
+  const GradientSetting setting{backend,      x.dtype, dy.dtype, dx.dtype,
+                                x.row_length, weight,  formula};
   BlockOfRows(setting, x, dy, out, saved, columns).run();
   if (out.non_temporal && out.data != nullptr) hwy::FlushStream();  // it is there for other threads
 }

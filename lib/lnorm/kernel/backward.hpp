@@ -1,14 +1,12 @@
 #pragma once
 
-#include <cstdint>
-
 #include "lnorm/kernel/column_gradients.hpp"
 #include "lnorm/kernel/gradient.hpp"
 #include "lnorm/kernel/parameter_gradients.hpp"
 
 namespace lnorm {
 
-// The backward pass of Kernel::layer_norm, every row by itself: with g = dy * weight, sums over the row, n its
+// The backward pass of Backend::layer_norm, every row by itself: with g = dy * weight, sums over the row, n its
 // length, f = n - ddof,
 //
 //   dx = (g - sum(g) / n) / s - (x - mean) * sum(g * (x - mean)) / (f * s^2 * t)
@@ -22,13 +20,13 @@ namespace lnorm {
 //   saved    null, or one of every row: they stand for mean and 1/s, and t = s; eps does not count
 //   columns  null, or what is to gather dweight and dbias
 //
-// Accuracy: each dx is the exact value of the formula rounded once, as Kernel::layer_norm rounds. An exact zero is
+// Accuracy: each dx is the exact value of the formula rounded once, as Backend::layer_norm rounds. An exact zero is
 // +0. A row with a NaN or an infinity in x or g, or without a derivative (s = 0, or var = 0 with eps on the standard
 // deviation), gives NaN in all its elements.
 //
 // Requires 0 <= ddof < row_length, eps finite and >= 0. Throws std::bad_alloc alone.
-void layer_norm_backward(const Kernel& kernel, const RowsIn& x, const RowsIn& dy, const RowsOut& dx,
-                         const AffineTerm& weight, const Formula& formula,
+void layer_norm_backward(const Backend& backend, const RowsIn& x, const RowsIn& dy,
+                         const RowsOut& dx, const AffineTerm& weight, const Formula& formula,
                          const SavedStatistics* saved, ColumnGradients* columns);
 
 }  // namespace lnorm

@@ -25,12 +25,11 @@ inline Bracket bracket(double value, double error, DType dtype) noexcept {
 
 inline Bracket bracket(DoubleDouble value, double error, DType dtype) noexcept {
   if (value.high == 0 && error == 0) return {0, 0};
-  // The sums are off by 2 u^2 of themselves.
-  const double margin = error + 4 * kUnit * kUnit * std::fabs(value.high);
+  const double margin = error + bound::kRounding * kUnit2 * std::fabs(value.high);
   return {rounded(value + -margin, dtype), rounded(value + margin, dtype)};
 }
 
-// The float64 that value rounds to, where its error does not leave that open.
+// The float64 that value rounds to, where its error leaves no choice.
 inline std::optional<double> decided(DoubleDouble value, double error) noexcept {
   const Bracket b = bracket(value, error, DType::float64);
   if (!b.is_decided()) return std::nullopt;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <memory>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -65,7 +65,7 @@ struct Dyadic {
     return sign() * std::ldexp(size, scale);
   }
 
-  // For core/serialize.hpp.
+  // core/serialize.hpp calls it.
   template <class Archive>
   void serialize(Archive& archive) {
     bool is_negative = sign() < 0;
@@ -99,6 +99,7 @@ struct Dyadic {
 
 inline Dyadic square(const Dyadic& a) { return a * a; }
 inline Dyadic negated(const Dyadic& a) { return {-a.significand, a.exponent}; }
+inline Dyadic abs(const Dyadic& a) { return a.sign() < 0 ? negated(a) : a; }
 
 // The sign of a - b, both positive.
 inline int compare_positive(const Dyadic& a, const Dyadic& b) {
@@ -197,12 +198,10 @@ double nearest_between(DType dtype, double least, double most, int sign, Guess g
 
 // value rounded once to dtype, to nearest, ties to even. Zero is +0.
 inline double rounded(const Dyadic& value, DType dtype) {
-  if (value.sign() == 0) return 0;
-  const Dyadic size = value.sign() < 0 ? negated(value) : value;
-  const FloatOrder order(dtype);
-  const double result = nearest(order, 0, order.infinity(), order.index(size.approximate()),
-                                [&](const Dyadic& m) { return compare_positive(size, m); });
-  return value.sign() < 0 ? -result : result;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return nearest_between(
+      dtype, -kInfinity, kInfinity, value.sign(), [&] { return std::fabs(value.approximate()); },
+      [&](const Dyadic& m) { return compare(value, m); });
 }
 
 }  // namespace lnorm

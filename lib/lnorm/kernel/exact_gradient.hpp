@@ -23,9 +23,8 @@ void add_exact_sums(const GradientPart& part, const AffineTerm& weight, ExactGra
 
 // What integer arithmetic says of the gradient of a row whose x is finite: every result is decided, ties included.
 //
-// S1 = sum(x), S2 = sum(x^2), G = sum(g), H = sum(g x); V = n S2 - S1^2, f = n - ddof, A = V + n f eps_v, and eps_v or
-// eps_s, the one that is not eps, is 0; C = n H - S1 G (RMS: S1 = G = 0 in all of these, but V = n S2). With
-// D = n x - S1 and E = n g - G,
+// With the letters of ExactMoments, G = sum(g), H = sum(g x) and C = n H - S1 G (RMS: S1 = G = 0), D = n x - S1 and
+// E = n g - G,
 //
 //   eps on the variance   dx = (E A - D C) / (n A s)                 s^2 = A / (n f)
 //   on the std            dx < m  <=>  p + r q < 0                   q^2 = var = V / (n f)
@@ -39,9 +38,9 @@ class ExactGradient {
   ExactGradient(const ExactGradientSums& sums, std::int64_t n, const Formula& formula,
                 const SavedStatistics* saved);
 
-  // Whether s > 0, so that x-hat is a number; and whether there is a derivative, too.
-  bool is_defined() const noexcept;
-  bool has_derivative() const noexcept;
+  // Whether s > 0, so that x-hat is a number; and whether g is finite, too, and there is a derivative.
+  bool is_defined() const { return is_saved_ || row_.is_defined(); }
+  bool has_dx() const { return has_g_ && (is_saved_ || row_.scaled.sign() != 0); }
 
   // dx of an element, rounded once to dtype. g is finite. It is known to lie from least to most, which are results
   // of that dtype.
@@ -71,17 +70,13 @@ class ExactGradient {
   int term_side(const Dyadic& size, const Dyadic& m) const;
   double log2_s() const;
 
-  bool is_saved_ = false;
-  Dyadic n_;
-  Dyadic freedom_;     // f
-  Dyadic sum_;         // S1
-  Dyadic g_sum_;       // G
-  Dyadic centered_;    // V
-  Dyadic scaled_;      // A
-  Dyadic product_;     // C; of saved statistics P
-  Dyadic eps_on_std_;  // eps_s
-  Dyadic mean_;        // M
-  Dyadic rstd_;        // R
+  ExactMoments row_;
+  bool is_saved_;
+  bool has_g_;      // else g_sum_ and product_ say nothing
+  Dyadic g_sum_;    // G
+  Dyadic product_;  // C; of saved statistics P
+  Dyadic mean_;     // M
+  Dyadic rstd_;     // R
 };
 
 }  // namespace lnorm

@@ -11,36 +11,46 @@ namespace lnorm {
 
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // The float64 nearest to numerator / denominator, the latter positive.
 double quotient(const Dyadic& numerator, const Dyadic& denominator) {
-  if (numerator.sign() == 0) return 0;
-  const Dyadic magnitude = numerator.sign() < 0 ? negated(numerator) : numerator;
-  const FloatOrder order(DType::float64);
-  const std::int64_t guess = order.index(magnitude.approximate() / denominator.approximate());
-  const double result = nearest(order, 0, order.infinity(), guess, [&](const Dyadic& m) {
-    return compare_positive(magnitude, denominator * m);
-  });
-  return numerator.sign() < 0 ? -result : result;
+  return nearest_between(
+      DType::float64, -kInfinity, kInfinity, numerator.sign(),
+      [&] { return std::fabs(numerator.approximate()) / denominator.approximate(); },
+      [&](const Dyadic& m) { return compare(numerator, denominator * m); });
+}
+
+// The float64 nearest to a positive number of which compare_to(m) tells on which side of m it is.
+template <class Compare>
+double nearest_positive(double guess, Compare compare_to) {
+  return nearest_between(
+      DType::float64, 0, kInfinity, 1, [=] { return guess; }, compare_to);
 }
 
 }  // namespace
 
-struct ExactRow::Integers {
-  Dyadic n;
-  Dyadic freedom;                           // f
-  Dyadic sum;                               // S1; 0 for RMS
+struct ExactRow::Integers : ExactMoments {
   Dyadic plain_sum;                         // S1
-  Dyadic centered;                          // V
-  Dyadic scaled;                            // G
-  Dyadic eps_on_std;                        // eps_s
   Dyadic n_eps_on_std;                      // n eps_s
-  Dyadic n_scaled;                          // n G
+  Dyadic n_scaled;                          // n A
   std::optional<Leading> leading_n_scaled;  // where that is not 0
+
+  Integers(const ExactSums& sums, std::int64_t length, const Formula& formula)
+      : ExactMoments(sums, length, formula),
+        plain_sum(sums.sum),
+        n_eps_on_std(n * eps_on_std),
+        n_scaled(n * scaled) {
+    if (n_scaled.sign() != 0) leading_n_scaled.emplace(n_scaled);
+  }
 
   // s, in parts that do not overflow: significand * 2^exponent.
   struct Root {
     double significand;
     std::int64_t exponent;
+
+    double value() const { return std::ldexp(significand, static_cast<int>(exponent)); }
+    double reciprocal() const { return std::ldexp(1 / significand, -static_cast<int>(exponent)); }
   };
   Root approximate_s() const {
     if (!leading_n_scaled) return {eps_on_std.approximate(), 0};
@@ -80,29 +90,13 @@ struct ExactRow::Integers {
   }
 };
 
-ExactRow::ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula) {
-  auto integers = std::make_unique<Integers>();
-  Integers& i = *integers;
-  const bool on_variance = formula.eps_on == EpsOn::variance;
-  i.n = Dyadic(n);
-  i.freedom = Dyadic(n - formula.ddof);
-  i.plain_sum = sums.sum;
-  i.sum = formula.rms ? Dyadic() : i.plain_sum;
-  i.centered = i.n * sums.squares - square(i.sum);
-  i.scaled = on_variance ? i.centered + i.n * i.freedom * Dyadic(formula.eps) : i.centered;
-  i.eps_on_std = on_variance ? Dyadic() : Dyadic(formula.eps);
-  i.n_eps_on_std = i.n * i.eps_on_std;
-  i.n_scaled = i.n * i.scaled;
-  if (i.n_scaled.sign() != 0) i.leading_n_scaled.emplace(i.n_scaled);
-  integers_ = std::move(integers);
-}
+ExactRow::ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula)
+    : integers_(std::make_unique<Integers>(sums, n, formula)) {}
 
 ExactRow::ExactRow(ExactRow&& other) noexcept = default;
 ExactRow::~ExactRow() = default;
 
-bool ExactRow::is_defined() const noexcept {
-  return integers_->scaled.sign() != 0 || integers_->eps_on_std.sign() != 0;
-}
+bool ExactRow::is_defined() const noexcept { return integers_->is_defined(); }
 
 double ExactRow::sum() const { return quotient(integers_->plain_sum, Dyadic(std::int64_t{1})); }
 double ExactRow::mean() const { return quotient(integers_->sum, integers_->n); }
@@ -112,12 +106,8 @@ double ExactRow::variance() const {
 
 double ExactRow::rstd() const {
   const Integers& i = *integers_;
-  const FloatOrder order(DType::float64);
-  const Integers::Root s = i.approximate_s();
-  const std::int64_t guess =
-      order.index(std::ldexp(1 / s.significand, -static_cast<int>(s.exponent)));
-  // 1/s > m  <=>  1 - eps_s m > m sqrt(G / (n f))
-  return nearest(order, 0, order.infinity(), guess, [&](const Dyadic& m) {
+  // 1/s > m  <=>  1 - eps_s m > m sqrt(A / (n f))
+  return nearest_positive(i.approximate_s().reciprocal(), [&](const Dyadic& m) {
     const Dyadic rest = Dyadic(std::int64_t{1}) - i.eps_on_std * m;
     if (rest.sign() <= 0 || i.scaled.sign() == 0) return rest.sign();
     return compare_positive(square(rest) * i.n * i.freedom, square(m) * i.scaled);
@@ -129,11 +119,8 @@ double ExactRow::squares() const { return quotient(integers_->centered, integers
 double ExactRow::divisor() const {
   if (!is_defined()) return 0;
   const Integers& i = *integers_;
-  const FloatOrder order(DType::float64);
-  const Integers::Root s = i.approximate_s();
-  const std::int64_t guess = order.index(std::ldexp(s.significand, static_cast<int>(s.exponent)));
-  // s > m  <=>  sqrt(G / (n f)) > m - eps_s
-  return nearest(order, 0, order.infinity(), guess, [&](const Dyadic& m) {
+  // s > m  <=>  sqrt(A / (n f)) > m - eps_s
+  return nearest_positive(i.approximate_s().value(), [&](const Dyadic& m) {
     const Dyadic rest = m - i.eps_on_std;
     if (rest.sign() <= 0 || i.scaled.sign() == 0) return i.scaled.sign() - rest.sign();
     return compare_positive(i.scaled, square(rest) * i.n * i.freedom);
@@ -154,13 +141,9 @@ double ExactRow::mean_square() const {
   if (i.centered.sign() == 0) return 0;
   // With r = sqrt(V / (n f)):  V / (n (r + eps_s))^2 > m  <=>  V - n^2 m (r^2 + eps_s^2) > 2 n^2 m eps_s r; both sides
   // times n f have no quotients left but that of r, which is squared.
-  const FloatOrder order(DType::float64);
   const Dyadic both = i.n * i.freedom;
-  const Integers::Root s = i.approximate_s();
-  const double n = i.n.approximate();
-  const double size = std::ldexp(s.significand, static_cast<int>(s.exponent)) * n;
-  const std::int64_t guess = order.index(i.centered.approximate() / size / size);
-  return nearest(order, 0, order.infinity(), guess, [&](const Dyadic& m) {
+  const double size = i.approximate_s().value() * i.n.approximate();
+  return nearest_positive(i.centered.approximate() / size / size, [&](const Dyadic& m) {
     const Dyadic share = square(i.n) * m;
     const Dyadic rest = i.centered * both - share * (i.centered + both * square(i.eps_on_std));
     if (rest.sign() <= 0) return -1;

@@ -22,19 +22,18 @@ struct ExactTerms {
 
 // What integer arithmetic says of a finite row: every result is decided, ties included.
 //
-// With the exact sums S1 and S2 of x and x^2, V = n S2 - S1^2, f = n - ddof, G = V + n f eps_v, and eps_v or
-// eps_s, the one that is not eps, 0:
+// With the letters of ExactMoments (exact_sums.hpp) it is:
 //
-//   mean = S1 / n     var = V / (n f)     s = sqrt(G / (n f)) + eps_s     y = (n x - S1) w / (n s) + b
+//   mean = S1 / n     var = V / (n f)     s = sqrt(A / (n f)) + eps_s     y = (n x - S1) w / (n s) + b
 //   RMS: S1 = 0 in all of these
 //
 // A scale multiplies w and b.
 //
 // m is halfway between two neighboring results. All of these numbers are integers times powers of two, and
 //
-//   y < m   <=>   T < (m - b) sqrt(n G / f)      T = (n x - S1) w - (m - b) n eps_s
+//   y < m   <=>   T < (m - b) sqrt(n A / f)      T = (n x - S1) w - (m - b) n eps_s
 //
-// is decided by the signs of T and m - b, and where these agree by T^2 f and (m - b)^2 n G.
+// is decided by the signs of T and m - b, and where these agree by T^2 f and (m - b)^2 n A.
 class ExactRow {
  public:
   // sums are finite. n: the length of the row.
@@ -51,15 +50,15 @@ class ExactRow {
   double variance() const;
   double rstd() const;
 
-  // The same of sum((x - mean)^2), and of s, which may be 0.
+  // sum((x - mean)^2), and s, which may be 0, rounded in the same way.
   double squares() const;
   double divisor() const;
 
-  // The same of an element: x - mean, and its square.
+  // So are x - mean of an element, and its square.
   double deviation(Number x) const;
   double squared_deviation(Number x) const;
 
-  // The same of sum(xhat^2) / n, where xhat is defined.
+  // So is sum(xhat^2) / n, where xhat is defined.
   double mean_square() const;
 
   // y of an element, rounded once to dtype; the terms are finite. It is known to lie from least to most, which are

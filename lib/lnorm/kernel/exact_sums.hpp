@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lnorm/core/options.hpp"
 #include "lnorm/kernel/dyadic.hpp"
 #include "lnorm/kernel/rows.hpp"
 
@@ -19,7 +20,7 @@ struct ExactSums {
   }
 };
 
-// Of the one row of x.
+// The exact sums of the one row of x.
 inline ExactSums exact_sums(const RowsIn& x) {
   ExactSums sums;
   for_each_element(x, [&](std::int64_t, Number element) {
@@ -31,5 +32,32 @@ inline ExactSums exact_sums(const RowsIn& x) {
   });
   return sums;
 }
+
+// What the exact results of a row of n elements are made of. Let S1 and S2 be the sums of x and x^2, and eps_v or eps_s the
+// one that is not eps, 0.
+struct ExactMoments {
+  Dyadic n;
+  Dyadic freedom;     // f = n - ddof
+  Dyadic sum;         // S1; 0 for RMS
+  Dyadic centered;    // V = n S2 - S1^2
+  Dyadic scaled;      // A = V + n f eps_v
+  Dyadic eps_on_std;  // eps_s
+
+  ExactMoments(const ExactSums& sums, std::int64_t length, const Formula& formula)
+      : n(length),
+        freedom(length - formula.ddof),
+        sum(formula.rms ? Dyadic() : sums.sum),
+        centered(n * sums.squares - square(sum)),
+        scaled(centered) {
+    if (formula.eps_on == EpsOn::variance) {
+      scaled = scaled + n * freedom * Dyadic(formula.eps);
+    } else {
+      eps_on_std = Dyadic(formula.eps);
+    }
+  }
+
+  // Whether s = sqrt(A / (n f)) + eps_s > 0.
+  bool is_defined() const { return scaled.sign() != 0 || eps_on_std.sign() != 0; }
+};
 
 }  // namespace lnorm

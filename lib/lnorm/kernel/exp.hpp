@@ -24,7 +24,7 @@ class Exp {
   static constexpr double kStepsPerUnit = 0x1.71547652b82fep+6;  // 64/ln2
   // Adding it rounds to an integer, which then stands in the low bits.
   static constexpr double kRounder = 0x1.8p52;
-  static constexpr double kMinNarrow = -707;
+  static constexpr double kMinDouble = -707;
 
   // ln2/64 in parts: 33 bits, 33 bits, the rest.
   static constexpr double kHigh = 0x1.62e42fefp-7;
@@ -57,14 +57,14 @@ class Exp {
     return exp;
   }
 
-  // exp(d) for -707 <= d <= 0, within kNarrowError of itself; exp(-707), some 2^-1020, for d below that.
+  // exp(d) for -707 <= d <= 0, within kDoubleError of itself; exp(-707), some 2^-1020, for d below that.
   //
   // r is off by u |r| and what is left of ln2/64, 2^-58: 0.04 u in all. The series leaves out r^7/5040 < 2^-65, and its
   // own roundings are at most u |r|: 0.01 u. The table's low part, which is left out, makes u, the product with
   // the series 0.01 u, and the last sum u.
-  static constexpr double kNarrowError = 2.1 * 0x1p-53;
-  double narrow(double d) const noexcept {
-    const Reduced k(std::max(d, kMinNarrow));
+  static constexpr double kDoubleError = 2.1 * 0x1p-53;
+  double in_double(double d) const noexcept {
+    const Reduced k(std::max(d, kMinDouble));
     const double r = (k.d - k.multiple * kHigh) - k.multiple * kMiddle;
     const double series =
         r + r * r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * (1.0 / 720)))));
@@ -72,17 +72,17 @@ class Exp {
     return (power + power * series) * power_of_two(k.exponent);
   }
 
-  // exp(d) = m * 2^exponent for -1200 <= d <= 0, within kWideError of itself; m lies about [1, 2).
+  // exp(d) = m * 2^exponent for -1200 <= d <= 0, within kDoubleDoubleError of itself; m lies about [1, 2).
   //
   // |d.low| <= 2^-42, so that the sum of the low parts of r is off by at most 2^-95, and ln2/64 by 2^-110. The
   // series leaves out r^12/12! < 2^-118; its terms from r^6/6! on have the errors of doubles, at most 2^-106, the others,
   // and the sums, at most 10 u^2 together. The table and the product make 95 u^2.
-  static constexpr double kWideError = 0x1p-94;
-  struct Wide {
+  static constexpr double kDoubleDoubleError = 0x1p-94;
+  struct Power {
     DoubleDouble m;
     std::int64_t exponent;
   };
-  Wide wide(DoubleDouble d) const noexcept {
+  Power in_double_double(DoubleDouble d) const noexcept {
     const Reduced k(d.high);
     const DoubleDouble high = two_sum(d.high - k.multiple * kHigh, -(k.multiple * kMiddle));
     const DoubleDouble r = two_sum(high.high, high.low + (d.low - k.multiple * kLow));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 
@@ -22,14 +23,14 @@ struct SavedStatistics {
 
 // What is the same for all rows of a tensor.
 struct GradientSetting {
-  const Kernel& kernel;
+  const Backend& backend;
   DType x;
   DType dy;
   DType dx;
   std::int64_t row_length;
   const AffineTerm& weight;  // empty: 1
   const Formula& formula;
-  bool in_parts = false;  // the row is long, so that some results will need wide statistics
+  bool in_parts = false;  // the row is long, so that some results will need double-doubles
   bool wants_dx = true;   // or else x-hat alone
 };
 
@@ -55,6 +56,18 @@ struct GradientSums {
     return *this;
   }
 };
+
+// Calls see(i, x, dy) for every pair of elements of a part.
+template <class See>
+void for_each_element(const GradientPart& part, See see) {
+  Chunk x;
+  std::fill_n(x.low, std::min(kChunk, part.x.row_length), 0.0);
+  for_each_element(part.dy, [&](std::int64_t i, Number dy) {
+    const std::int64_t at = i % kChunk;
+    if (at == 0) load_chunk(part.x, i, x);
+    see(i, Number{x.high[at], x.low[at]}, dy);
+  });
+}
 
 // Calls see(part) for parts that make up the row, in any order.
 using ReadGradientRow =

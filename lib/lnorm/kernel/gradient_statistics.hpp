@@ -8,8 +8,8 @@
 #include "lnorm/kernel/gradient.hpp"
 #include "lnorm/kernel/statistics.hpp"
 
-// From the sums of a row to the numbers that its gradient is made of, with bounds of their errors, in the two
-// precisions of statistics.hpp. docs/numbers.md derives the bounds.
+// The sums of a row become the numbers that its gradient is made of, with bounds of their errors,
+// in the two precisions of statistics.hpp. docs/numbers.md derives the bounds.
 namespace lnorm {
 
 // What bounds |dx - dx'|: for an element g_error |g| + x_error |x - mean| + offset, and for the whole row error.
@@ -28,7 +28,7 @@ struct XhatBounds {
 
 // dx' = g * rstd + (d * slope + constant)      d = x - center
 // xhat' = (d - shift) * rstd                   mean = center + shift
-struct NarrowGradient {
+struct DoubleGradient {
   double center;
   double shift;
   double rstd;
@@ -38,15 +38,15 @@ struct NarrowGradient {
   XhatBounds xhat;
 };
 
-// Nothing where the row is not usable. sums are finite, about center, which is the mean if that is saved. saved:
-// null if it is not. growth: as of narrow_growth().
-std::optional<NarrowGradient> narrow_gradient(const GradientSums& sums, double center,
+// There is none where the row is not usable. sums are finite, about center, which is the mean if that is saved. saved:
+// null if it is not. growth: double_growth().
+std::optional<DoubleGradient> double_gradient(const GradientSums& sums, double center,
                                               std::int64_t n, const Formula& formula,
                                               const SavedStatistics* saved,
                                               std::int64_t growth) noexcept;
 
 // dx' = g * rstd + ((x - mean) * slope + constant)
-struct WideGradient {
+struct DoubleDoubleGradient {
   DoubleDouble mean;
   DoubleDouble rstd;
   DoubleDouble slope;
@@ -55,11 +55,13 @@ struct WideGradient {
   XhatBounds xhat;
 };
 
-// The same in double-doubles. centered: of sums.x; null if the mean is saved, about which sums are then.
-// growth: as of wide_growth().
-std::optional<WideGradient> wide_gradient(const GradientSums& sums, const CenteredSums* centered,
-                                          std::int64_t n, const Formula& formula,
-                                          const SavedStatistics* saved, double growth) noexcept;
+// The gradient in double-doubles. centered: of sums.x; null if the mean is saved, about which sums are then.
+// growth: double_double_growth().
+std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& sums,
+                                                           const CenteredSums* centered,
+                                                           std::int64_t n, const Formula& formula,
+                                                           const SavedStatistics* saved,
+                                                           double growth) noexcept;
 
 // Whether saved statistics can be used as doubles.
 bool is_plain(const SavedStatistics& saved) noexcept;

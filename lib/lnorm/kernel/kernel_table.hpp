@@ -10,15 +10,15 @@
 #include "lnorm/kernel/gradient.hpp"
 #include "lnorm/kernel/gradient_statistics.hpp"
 #include "lnorm/kernel/range.hpp"
+#include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/kernel/statistics.hpp"
-#include "lnorm/kernel/triple_sum.hpp"
 
 namespace lnorm {
 
 struct RowSetting;  // row_normalizer.hpp
 
-// Decides the results that the write passes leave open.
+// Decides the results that the kernel table leaves undecided.
 class Resolver {
  public:
   Resolver() = default;
@@ -35,7 +35,7 @@ class Resolver {
 // Rows whose terms of a column add up in doubles: few, so that little is lost. Such sums add up in double-doubles.
 inline constexpr std::int64_t kMaxGradientRows = 8;
 
-// The same for gradients.
+// Decides those of gradients.
 class GradientResolver {
  public:
   GradientResolver() = default;
@@ -50,20 +50,23 @@ class GradientResolver {
   ~GradientResolver() = default;
 };
 
-// What a SIMD target, or the portable code, does with the elements: see passes-inl.hpp. A part is of one row;
-// offset is where in the row it begins.
-struct KernelTable {
+// What a SIMD target, or the portable code, does with the elements, in two tables that are compiled apart. A part is of
+// one row; offset is where in the row it begins.
+
+// Layer normalization: row_kernels-inl.hpp.
+struct RowKernels {
   // An element goes through at most chunk_growth(n, lanes) additions on its way into a chunk's sum.
   std::int64_t lanes;
 
-  Sums (*narrow_sums)(const RowsIn& part, double center);
-  Sums (*wide_sums)(const RowsIn& part, double center);
+  Sums (*double_sums)(const RowsIn& part, double center);
+  Sums (*double_double_sums)(const RowsIn& part, double center);
 
   // Write every result that the statistics' bounds decide, and what the resolver says of the others.
-  void (*narrow_write)(const RowsIn& part, const NarrowStatistics& statistics, const Affine& affine,
+  void (*double_write)(const RowsIn& part, const DoubleStatistics& statistics, const Affine& affine,
                        std::int64_t offset, const RowsOut& y, const Resolver& resolver);
-  void (*wide_write)(const RowsIn& part, const WideStatistics& statistics, const Affine& affine,
-                     std::int64_t offset, const RowsOut& y, const Resolver& resolver);
+  void (*double_double_write)(const RowsIn& part, const DoubleDoubleStatistics& statistics,
+                              const Affine& affine, std::int64_t offset, const RowsOut& y,
+                              const Resolver& resolver);
 
   // Many short rows at once. False where there is no code for the dtypes or the length: nothing is done.
   bool (*short_rows)(const RowSetting& setting, const RowsIn& x, const RowsOut& y);
@@ -71,37 +74,51 @@ struct KernelTable {
   // Takes one step for count elements, in place (affine_steps.hpp).
   void (*take_step)(const AffineStep& step, const RowsOut& y, std::int64_t count,
                     std::int64_t offset);
+};
 
-  // The backward pass of a row or a part of it; narrow ones write up to kMaxGradientRows, with a gradient each. dx.data
-  // may be null, and so may be the columns, which begin where the part does: then that is left out.
+// All else: other_kernels-inl.hpp.
+struct OtherKernels {
+  // The backward pass of a row or a part of it; those in doubles write up to kMaxGradientRows, with a gradient each. dx.data
+  // may be null, and so may be columns.first, that of the part's first column: then that is left out.
   std::int64_t gradient_lanes;  // as lanes
-  GradientSums (*narrow_gradient_sums)(const GradientPart& part, double center,
+  GradientSums (*double_gradient_sums)(const GradientPart& part, double center,
                                        const AffineTerm& weight);
-  GradientSums (*wide_gradient_sums)(const GradientPart& part, double center,
-                                     const AffineTerm& weight);
-  void (*narrow_gradient_write)(const GradientPart& part, const NarrowGradient* gradients,
+  GradientSums (*double_double_gradient_sums)(const GradientPart& part, double center,
+                                              const AffineTerm& weight);
+  void (*double_gradient_write)(const GradientPart& part, const DoubleGradient* gradients,
                                 const AffineTerm& weight, const RowsOut& dx,
-                                const NarrowColumns* columns, const GradientResolver& resolver);
-  void (*wide_gradient_write)(const GradientPart& part, const WideGradient& gradient,
-                              const AffineTerm& weight, const RowsOut& dx,
-                              const WideColumns* columns, const GradientResolver& resolver);
+                                const ColumnSums& columns, const GradientResolver& resolver);
+  void (*double_double_gradient_write)(const GradientPart& part,
+                                       const DoubleDoubleGradient& gradient,
+                                       const AffineTerm& weight, const RowsOut& dx,
+                                       const ColumnSums& columns, const GradientResolver& resolver);
 
   // Sums of two rows without 64-bit integers, and a row that is rounded (add.hpp).
   void (*add)(const RowsIn& a, const RowsIn& b, const RowsOut& sum);
   void (*round_row)(const RowsIn& x, const RowsOut& y);
 
-  // For moments: the range of a row, and all moments of rows that plain sums decide (plain_moments.hpp), of a dtype that may
-  // be plain. decided: for each row whether they do.
+  // Moments need these: the range of a row, and all moments of rows that plain sums decide
+  // (plain_moments.hpp), of a dtype that may be plain. decided: for each row whether they do.
   Range (*range)(const RowsIn& row);
   void (*plain_moments)(const RowsIn& x, std::int64_t freedom, Moments* moments, bool* decided);
   TripleSum (*triple_sum)(const RowsIn& part);  // without low parts
 
-  // For softmax (kernel/softmax.cpp), of a row without low parts: the largest element, NaN if an element is; the results
-  // in a dtype narrower than float64, and those in float64. max is finite, scale is positive, from 2^-300 to 2^300.
+  // Softmax (kernel/softmax.cpp) needs these, of a row without low parts: the largest element, NaN
+  // if an element is; the results in a dtype narrower than float64, and those in float64. max is
+  // finite, scale is positive, from 2^-300 to 2^300.
   double (*largest)(const RowsIn& row);
-  void (*narrow_softmax)(const RowsIn& row, double max, double scale, const RowsOut& y,
+  void (*double_softmax)(const RowsIn& row, double max, double scale, const RowsOut& y,
                          const Resolver& resolver);
-  void (*wide_softmax)(const RowsIn& row, double max, const RowsOut& y, const Resolver& resolver);
+  void (*double_double_softmax)(const RowsIn& row, double max, const RowsOut& y,
+                                const Resolver& resolver);
+
+  // For checks: row_errors.hpp.
+  void (*decode)(const RowsIn& row, double* to);
+  RowSizes (*row_sizes)(const double* x, std::int64_t count, bool about_zero);
+  RowScreen (*screen_row)(const ScreenLimits& limits, const LastRounding& rounding,
+                          const ScreenedRow& row);
 };
+
+struct KernelTable : RowKernels, OtherKernels {};
 
 }  // namespace lnorm

@@ -3,7 +3,6 @@
 #include <hwy/cache_control.h>
 
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "lnorm/core/error.hpp"
@@ -55,9 +54,9 @@ void single_elements(const RowSetting& setting, const RowsIn& x, const RowsOut& 
 
 }  // namespace
 
-void Kernel::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
-                        const Formula& formula, const MeanAndRstd& stats) const {
-  // More than the second-level cache of a core holds will not be found there by who reads it.
+void Backend::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
+                         const Formula& formula, const MeanAndRstd& stats) const {
+  // Output larger than the second-level cache is evicted before it is read: write it past the caches.
   constexpr std::int64_t kPastCaches = std::int64_t{4} << 20;
   const auto item = static_cast<std::int64_t>(item_size(y.dtype));
   RowsOut out = y;
@@ -65,31 +64,31 @@ void Kernel::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
   out.non_temporal = x.rows * x.row_length * item >= kPastCaches && affine.steps().empty();
   const bool saves = stats.mean != nullptr || stats.rstd != nullptr;
   const RowSetting setting{*this, x.dtype, y.dtype, x.row_length, affine, formula, saves};
-  if (x.row_length == 1 && !formula.rms && !saves && passes != nullptr) {
+  if (x.row_length == 1 && !formula.rms && !saves && table != nullptr) {
     single_elements(setting, x, out);
-  } else if (passes == nullptr || saves || !passes->short_rows(setting, x, out)) {
+  } else if (table == nullptr || saves || !table->short_rows(setting, x, out)) {
     each_row(setting, x, out, stats);
   }
   if (out.non_temporal) hwy::FlushStream();  // it is there for other threads
 }
 
-std::span<const Kernel> kernels() {
-  static const std::vector<Kernel> all = [] {
-    std::vector<Kernel> result = simd_kernels();
-    result.push_back({"portable", &portable_passes()});
+std::span<const Backend> backends() {
+  static const std::vector<Backend> all = [] {
+    std::vector<Backend> result = simd_backends();
+    result.push_back({"portable", &portable_table()});
     result.push_back({"reference", nullptr});
     return result;
   }();
   return all;
 }
 
-const Kernel& find_kernel(std::string_view name) {
-  std::string names;
-  for (const Kernel& kernel : kernels()) {
-    if (kernel.name == name) return kernel;
-    names += concat(names.empty() ? "" : ", ", kernel.name);
+const Backend& find_backend(std::string_view name) {
+  for (const Backend& backend : backends()) {
+    if (backend.name == name) return backend;
   }
-  throw Error(concat("no kernel is named '", printable(name), "', expected one of ", names));
+  throw Error(
+      concat("no kernel is named '", printable(name), "', expected one of ",
+             joined(backends(), ", ", [](const Backend& backend) { return backend.name; })));
 }
 
 }  // namespace lnorm

@@ -19,9 +19,9 @@ struct MeanAndRstd {
 struct KernelTable;  // kernel_table.hpp
 
 // Layer normalization on one kind of machine.
-struct Kernel {
+struct Backend {
   std::string name;
-  const KernelTable* passes;  // null: the exact way alone
+  const KernelTable* table;  // null: the exact way alone
 
   // Every row by itself:
   //
@@ -54,9 +54,9 @@ struct Kernel {
 
 // Every kernel that this machine can run, the preferred one first: SIMD kernels named by their targets (avx512,
 // avx2, sse4, neon), then "portable", then "reference", which decides everything in exact integers.
-std::span<const Kernel> kernels();
+std::span<const Backend> backends();
 
 // Throws Error, naming the kernels there are.
-const Kernel& find_kernel(std::string_view name);
+const Backend& find_backend(std::string_view name);
 
 }  // namespace lnorm

@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-Range range_of(const KernelTable* passes, const RowsIn& row) {
-  return passes != nullptr ? passes->range(row) : range_one_by_one(row);
+Range range_of(const KernelTable* table, const RowsIn& row) {
+  return table != nullptr ? table->range(row) : range_one_by_one(row);
 }
 
 Moments of_range(const Range& range) {
@@ -39,7 +39,7 @@ constexpr Moments kNothing{.mean = kNan, .variance = kNan, .min = kNan, .max = k
 
 Moments row_moments(const RowSetting& setting, const RowsIn& row) {
   if (row.row_length == 0) return kNothing;
-  const Range range = range_of(setting.kernel.passes, row);
+  const Range range = range_of(setting.backend.table, row);
   Moments result = of_range(range);
   if (range.non_finite > 0) return result;
   RowNormalizer normalizer(setting, sample_of(row), [&](const auto& see) { see(row); });
@@ -49,18 +49,18 @@ Moments row_moments(const RowSetting& setting, const RowsIn& row) {
 
 }  // namespace
 
-void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments, const Kernel& kernel) {
+void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments, const Backend& backend) {
   const Affine affine;
   const Formula formula{.ddof = ddof};
-  const RowSetting setting{kernel, x.dtype, DType::float64, x.row_length, affine, formula, true};
+  const RowSetting setting{backend, x.dtype, DType::float64, x.row_length, affine, formula, true};
   constexpr std::int64_t kAtOnce = 64;
-  const bool tries_plain = kernel.passes != nullptr && may_be_plain(x.dtype) && x.row_length > 0;
+  const bool tries_plain = backend.table != nullptr && may_be_plain(x.dtype) && x.row_length > 0;
   for (std::int64_t first = 0; first < x.rows; first += kAtOnce) {
     RowsIn rows = row_of(x, first);
     rows.rows = std::min(kAtOnce, x.rows - first);
     bool decided[kAtOnce] = {};
     if (tries_plain)
-      kernel.passes->plain_moments(rows, x.row_length - ddof, moments + first, decided);
+      backend.table->plain_moments(rows, x.row_length - ddof, moments + first, decided);
     for (std::int64_t r = 0; r < rows.rows; ++r) {
       if (!decided[r]) moments[first + r] = row_moments(setting, row_of(rows, r));
     }
@@ -68,17 +68,17 @@ void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments, const
 }
 
 Moments measure_moments(const ReadRow& row, DType dtype, std::int64_t n, std::int64_t ddof,
-                        const Kernel& kernel) {
+                        const Backend& backend) {
   if (n == 0) return kNothing;
   const Affine affine;
   const Formula formula{.ddof = ddof};
-  const RowSetting setting{kernel, dtype, DType::float64, n, affine, formula, true, true};
+  const RowSetting setting{backend, dtype, DType::float64, n, affine, formula, true, true};
   Range range;
   std::optional<RowNormalizer> normalizer;
   Sums sums;
   row([&](const RowsIn& part) {
     if (!normalizer) normalizer.emplace(setting, sample_of(part), row);
-    range += range_of(kernel.passes, part);
+    range += range_of(backend.table, part);
     if (normalizer->wants_sums()) sums += normalizer->sums(part);
   });
   Moments result = of_range(range);

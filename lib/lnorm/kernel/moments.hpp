@@ -16,10 +16,10 @@ namespace lnorm {
 //
 // Requires 0 <= ddof, and ddof < row_length unless that is 0. Throws std::bad_alloc alone.
 void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments,
-                     const Kernel& kernel = kernels().front());
+                     const Backend& backend = backends().front());
 
-// The same of one row of n elements that is read in parts.
+// The moments of one row of n elements that is read in parts.
 Moments measure_moments(const ReadRow& row, DType dtype, std::int64_t n, std::int64_t ddof,
-                        const Kernel& kernel = kernels().front());
+                        const Backend& backend = backends().front());
 
 }  // namespace lnorm

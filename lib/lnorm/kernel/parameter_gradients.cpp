@@ -37,7 +37,7 @@ struct ExactSum {
   }
 };
 
-// How large they are.
+// How large the terms are.
 struct LargestTerm {
   std::optional<std::int64_t> exponent;
   bool is_finite = true;
@@ -62,7 +62,7 @@ struct Total {
   void add(const Total& other) {
     sum.value = sum.value + other.sum.value;
     sum.error += other.sum.error;
-    sum.is_open = sum.is_open || other.sum.is_open;
+    sum.is_undecided = sum.is_undecided || other.sum.is_undecided;
     sum.is_nan = sum.is_nan || other.sum.is_nan;
     sizes += other.sizes;
   }
@@ -78,14 +78,14 @@ class Gatherer {
     const std::int64_t count = requested.uniform ? 1 : gathered.size();
     results_.dweight.resize(static_cast<std::size_t>(requested.dweight ? count : 0));
     results_.dbias.resize(static_cast<std::size_t>(requested.dbias ? count : 0));
-    open_dweight_ = decide(gathered, &ColumnGradients::dweight, results_.dweight);
-    open_dbias_ = decide(gathered, &ColumnGradients::dbias, results_.dbias);
+    undecided_dweight_ = decide(gathered, &ColumnGradients::dweight, results_.dweight);
+    undecided_dbias_ = decide(gathered, &ColumnGradients::dbias, results_.dbias);
   }
 
-  ParameterGradients gather(bool has_narrow_rows) {
-    if (has_narrow_rows && !open_dweight_.empty()) gather_wide();
-    if (!open_dbias_.empty()) find_exact_dbias();
-    if (!open_dweight_.empty()) find_exact_dweight();
+  ParameterGradients gather(bool has_double_rows) {
+    if (has_double_rows && !undecided_dweight_.empty()) gather_in_double_doubles();
+    if (!undecided_dbias_.empty()) find_exact_dbias();
+    if (!undecided_dweight_.empty()) find_exact_dweight();
     return std::move(results_);
   }
 
@@ -95,14 +95,14 @@ class Gatherer {
   // Fills in what the sums decide, and returns the others.
   std::vector<Parameter> decide(const ColumnGradients& gathered, SumOfColumn sum_of,
                                 std::vector<double>& results) const {
-    std::vector<Parameter> open;
+    std::vector<Parameter> undecided;
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Parameter p = requested_.uniform ? Parameter{0, setting_.row_length}
                                              : Parameter{first_ + static_cast<std::int64_t>(i), 1};
-      decide(total(gathered, sum_of, p), p, results[i], open);
+      decide(total(gathered, sum_of, p), p, results[i], undecided);
     }
-    if (again_.distributes_columns && !requested_.uniform) concatenate(open);
-    return open;
+    if (again_.distributes_columns && !requested_.uniform) concatenate(undecided);
+    return undecided;
   }
 
   Total total(const ColumnGradients& gathered, SumOfColumn sum_of, const Parameter& p) const {
@@ -119,15 +119,15 @@ class Gatherer {
   }
 
   void decide(const Total& total, const Parameter& p, double& result,
-              std::vector<Parameter>& open) const {
-    constexpr double kSumError = 3 * kUnit * kUnit;
+              std::vector<Parameter>& undecided) const {
+    constexpr double kSumError = 3 * kUnit2;
     const ColumnGradients::Sum& sum = total.sum;
     if (sum.is_nan) {
       result = kNan;
       return;
     }
     const double error = sum.error + static_cast<double>(p.columns - 1) * kSumError * total.sizes;
-    const bool has_bounds = !sum.is_open && std::isfinite(sum.value.high) &&
+    const bool has_bounds = !sum.is_undecided && std::isfinite(sum.value.high) &&
                             std::isfinite(sum.value.low) && std::isfinite(error);
     Bracket between;
     if (has_bounds && error == 0) {
@@ -138,7 +138,7 @@ class Gatherer {
     if (between.is_decided()) {
       result = between.least;
     } else {
-      open.push_back(p);
+      undecided.push_back(p);
     }
   }
 
@@ -158,7 +158,7 @@ class Gatherer {
     });
   }
 
-  // As many as there are here.
+  // The others have found as many.
   template <class Found>
   void bring_together(std::vector<Found>& found) const {
     bring_together(found, [&](const std::string& bytes) {
@@ -168,7 +168,7 @@ class Gatherer {
     });
   }
 
-  // In the order of the processes.
+  // Appends what the others have, in the order of the processes.
   void concatenate(std::vector<Parameter>& parameters) const {
     bring_together(parameters, [&](const std::string& bytes) {
       std::vector<Parameter> others;
@@ -209,27 +209,28 @@ class Gatherer {
     }
   }
 
-  // Another time, with every row in double-doubles, for the open columns alone.
-  void gather_wide() {
+  // Another time, with every row in double-doubles, for the undecided columns alone.
+  void gather_in_double_doubles() {
     std::vector<std::unique_ptr<ColumnGradients>> slots(again_.slots);
     for (auto& slot : slots) slot = std::make_unique<ColumnGradients>(setting_.row_length);
     for_each_part([&](std::size_t s, const RowGradient& row, const GradientPart& part) {
-      slots[s]->wide(part.offset);
-      for_each_element_of(open_dweight_, part,
+      slots[s]->in_double_doubles(part.offset);
+      for_each_element_of(undecided_dweight_, part,
                           [&](std::size_t, std::int64_t column, Number x, Number dy) {
                             row.add_term(column, x, dy, *slots[s]);
                           });
     });
     for (std::size_t s = 1; s < slots.size(); ++s) slots[0]->merge(*slots[s]);
     bring_together(*slots[0]);
-    std::vector<Parameter> open;
-    for (const Parameter& p : open_dweight_) {
-      decide(total(*slots[0], &ColumnGradients::dweight, p), p, results_.dweight[index(p)], open);
+    std::vector<Parameter> undecided;
+    for (const Parameter& p : undecided_dweight_) {
+      decide(total(*slots[0], &ColumnGradients::dweight, p), p, results_.dweight[index(p)],
+             undecided);
     }
-    open_dweight_ = std::move(open);
+    undecided_dweight_ = std::move(undecided);
   }
 
-  // Of a parameter in the results: past their end if it is another process's.
+  // Where a parameter is in the results: past their end if it is another process's.
   std::size_t index(const Parameter& p) const {
     return requested_.uniform ? 0 : static_cast<std::size_t>(p.first - first_);
   }
@@ -244,27 +245,28 @@ class Gatherer {
   }
 
   void find_exact_dbias() {
-    std::vector<ExactSum> sums(open_dbias_.size());
+    std::vector<ExactSum> sums(undecided_dbias_.size());
     std::mutex mutex;
     again_.for_each_row([&](std::size_t, const ReadGradientRow& read_row, const SavedStatistics*) {
       read_row([&](const GradientPart& part) {
         const std::lock_guard lock(mutex);
-        for_each_element_of(open_dbias_, part, [&](std::size_t i, std::int64_t, Number, Number dy) {
-          const bool is_finite = std::isfinite(dy.high);
-          sums[i].add({is_finite ? Dyadic(dy) : Dyadic(), is_finite});
-        });
+        for_each_element_of(undecided_dbias_, part,
+                            [&](std::size_t i, std::int64_t, Number, Number dy) {
+                              const bool is_finite = std::isfinite(dy.high);
+                              sums[i].add({is_finite ? Dyadic(dy) : Dyadic(), is_finite});
+                            });
       });
     });
     bring_together(sums);
-    round(open_dbias_, sums, results_.dbias);
+    round(undecided_dbias_, sums, results_.dbias);
   }
 
   std::vector<LargestTerm> find_largest_terms() const {
-    std::vector<LargestTerm> largest(open_dweight_.size());
+    std::vector<LargestTerm> largest(undecided_dweight_.size());
     std::mutex mutex;
     for_each_part([&](std::size_t, const RowGradient& row, const GradientPart& part) {
       for_each_element_of(
-          open_dweight_, part, [&](std::size_t i, std::int64_t, Number x, Number dy) {
+          undecided_dweight_, part, [&](std::size_t i, std::int64_t, Number x, Number dy) {
             const bool is_finite = row.has_xhat() && std::isfinite(dy.high);
             const auto exponent = is_finite ? row.exact().term_exponent(x, dy) : std::nullopt;
             const std::lock_guard lock(mutex);
@@ -281,7 +283,7 @@ class Gatherer {
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i].is_finite = largest[i].is_finite;
     std::mutex mutex;
     for_each_part([&](std::size_t, const RowGradient& row, const GradientPart& part) {
-      for_each_element_of(open_dweight_, part,
+      for_each_element_of(undecided_dweight_, part,
                           [&](std::size_t i, std::int64_t, Number x, Number dy) {
                             if (!largest[i].is_finite || !largest[i].exponent) return;
                             const std::int64_t unit = *largest[i].exponent - kTermBits;
@@ -291,7 +293,7 @@ class Gatherer {
                           });
     });
     bring_together(sums);
-    round(open_dweight_, sums, results_.dweight);
+    round(undecided_dweight_, sums, results_.dweight);
   }
 
   GradientSetting setting_;
@@ -299,15 +301,15 @@ class Gatherer {
   const RowReplay& again_;
   std::int64_t first_;  // column that was gathered
   ParameterGradients results_;
-  std::vector<Parameter> open_dweight_;
-  std::vector<Parameter> open_dbias_;
+  std::vector<Parameter> undecided_dweight_;
+  std::vector<Parameter> undecided_dbias_;
 };
 
 }  // namespace
 
 ParameterGradients parameter_gradients(const GradientSetting& setting, ColumnGradients& gathered,
                                        const RequestedColumns& requested, const RowReplay& again) {
-  return Gatherer(setting, gathered, requested, again).gather(gathered.has_narrow_rows());
+  return Gatherer(setting, gathered, requested, again).gather(gathered.has_double_rows());
 }
 
 }  // namespace lnorm

@@ -45,7 +45,7 @@ struct RowReplay {
 };
 
 // The gradients, from what was gathered of all rows, to which what other processes have of these columns is added. Where
-// its bounds leave a result open all rows are read again.
+// its bounds leave a result undecided all rows are read again.
 //
 // Accuracy: dbias is the exact sum rounded once to dtype. Each term of dweight is truncated to a multiple of
 // 2^(e - 160), e the exponent of the largest term of the column; their exact sum is rounded once. So neither depends

@@ -36,7 +36,7 @@ inline bool is_plain(double least, double greatest) noexcept {
   return greatest >= 0 && least >= power_of_two(plain_exponent(greatest) - 20);
 }
 
-// From where squares are added up, in each lane: the sum of a chunk stays in the binade.
+// Squares are added up from this number on, in each lane: the sum of a chunk stays in the binade.
 inline double plain_start(int exponent) noexcept {
   return 1.5 * power_of_two(2 * exponent - 43 + 52);
 }

@@ -14,7 +14,7 @@ Range range_one_by_one(const RowsIn& row) {
     range.max = x > range.max ? x : range.max;
     if (size > 0) range.least = std::min(range.least, size);
   });
-  // Of a zero the sign would depend on the order.
+  // The sign of a zero would depend on the order.
   range.min += 0.0;
   range.max += 0.0;
   return range;

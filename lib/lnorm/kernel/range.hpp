@@ -24,7 +24,7 @@ struct Range {
   }
 };
 
-// Of a row of any dtype. Of elements with low parts these do not count.
+// The range of a row of any dtype. Low parts of elements do not count.
 Range range_one_by_one(const RowsIn& row);
 
 }  // namespace lnorm

@@ -36,7 +36,7 @@ class FloatOrder {
   Parts parts(std::int64_t index) const noexcept;
 
   double value(std::int64_t index) const noexcept;
-  // Of the number that value is; otherwise of one next to it. Of NaN 0.
+  // The index of the number that value is; otherwise that of one next to it. NaN has 0.
   std::int64_t index(double value) const noexcept;
   std::int64_t infinity() const noexcept { return infinity_; }
 

@@ -5,48 +5,24 @@
 #include <limits>
 #include <utility>
 
-#include "lnorm/kernel/bracket.hpp"
-
 namespace lnorm {
 
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// How often a narrow row is summed, each time about a better center.
-constexpr int kMaxTries = 2;
-
-// What the folds of wide gradient sums add to wide_growth(). With m additions in a lane, what is lost is at most m u. Up
-// to five additions to it lose 5 m u^2, which is less than m^2 / 2 + 40.
-constexpr double kFolds = 40;
-
-Number weight_at(const AffineTerm& weight, std::int64_t index) {
-  return weight.empty() ? Number{1} : weight.number(index);
-}
-
-void fill(const RowsOut& dx, std::int64_t count, double value) {
-  const auto size = static_cast<std::int64_t>(item_size(dx.dtype));
-  for (std::int64_t i = 0; i < count; ++i) store(&value, 1, dx.dtype, dx.data + i * size);
-}
-
-// Calls see(i, x, dy) for every pair of elements of a part.
-template <class See>
-void for_each_pair_of(const GradientPart& part, See see) {
-  Chunk x;
-  std::fill_n(x.low, std::min(kChunk, part.x.row_length), 0.0);
-  for_each_element(part.dy, [&](std::int64_t i, Number dy) {
-    const std::int64_t at = i % kChunk;
-    if (at == 0) load_chunk(part.x, i, x);
-    see(i, Number{x.high[at], x.low[at]}, dy);
-  });
+// The terms of the bounds of an element.
+double error_of(const GradientBounds& bounds, double g, double deviation) {
+  return (bounds.g_error * std::fabs(g) + bounds.x_error * std::fabs(deviation) + bounds.offset) *
+         kSlack;
 }
 
 }  // namespace
 
-bool is_narrow_setting(const GradientSetting& setting) noexcept {
-  return setting.kernel.passes != nullptr && is_narrow(setting.x, setting.dx) &&
-         is_narrow(setting.dy, setting.dx) && !setting.in_parts && setting.wants_dx &&
-         !is_float8(setting.dx) && setting.weight.is_within(kMaxNarrowAffine);
+bool starts_in_doubles(const GradientSetting& setting) noexcept {
+  return setting.backend.table != nullptr && fits_doubles(setting.x, setting.dx) &&
+         fits_doubles(setting.dy, setting.dx) && !setting.in_parts && setting.wants_dx &&
+         !is_float8(setting.dx) && setting.weight.is_within(kMaxDoubleAffine);
 }
 
 bool may_be_constant(double g_sum, double g_squares, std::int64_t n) noexcept {
@@ -55,150 +31,111 @@ bool may_be_constant(double g_sum, double g_squares, std::int64_t n) noexcept {
 
 RowGradient::RowGradient(const GradientSetting& setting, const RowSample& sample,
                          const SavedStatistics* saved, ReadGradientRow read_row)
-    : setting_(setting), sample_(sample), read_row_(std::move(read_row)) {
+    : RowLadder(setting, sample, std::move(read_row)) {
   if (saved != nullptr) {
     saved_ = *saved;
     if (setting.formula.rms) saved_->mean = {};
-    is_defined_ = std::isfinite(saved_->mean.high) && std::isfinite(saved_->rstd.high);
-    has_derivative_ = is_defined_;
-    if (!is_defined_) return;
+    if (!std::isfinite(saved_->mean.high) || !std::isfinite(saved_->rstd.high)) {
+      has_ = Has::nothing;
+      return;
+    }
   }
-  const bool is_fast = setting.kernel.passes != nullptr && (!saved_ || is_plain(*saved_));
+  const bool is_fast = setting.backend.table != nullptr && (!saved_ || is_plain(*saved_));
   if (!is_fast) {
     find_exact();
-  } else if (is_narrow_setting(setting)) {
-    start_narrow();
+  } else if (starts_in_doubles(setting)) {
+    start(Precision::doubles, saved_ ? saved_->mean.high : setting.formula.rms ? 0 : sample.center);
   } else {
-    start_wide();
+    start_double_doubles();
   }
 }
 
-void RowGradient::start_narrow() {
-  pass_ = Pass::narrow;
-  center_ = saved_ ? saved_->mean.high : setting_.formula.rms ? 0 : sample_.center;
+std::unique_ptr<RowGradient> RowGradient::again(const GradientSetting& setting) const {
+  return std::make_unique<RowGradient>(setting, sample_, saved(), read_row_);
 }
 
-void RowGradient::start_wide() {
-  pass_ = Pass::wide;
-  // As of RowNormalizer: about 0 a deviation is the element itself, and 64-bit integers are near one of them.
-  const bool about_zero = sample_.first.low == 0 || setting_.formula.rms;
-  center_ = saved_ ? saved_->mean.high : about_zero ? 0 : sample_.first.high;
+void RowGradient::start_double_doubles() {
+  start(Precision::double_doubles, saved_ ? saved_->mean.high : center_of_double_doubles());
 }
 
 GradientSums RowGradient::sums(const GradientPart& part) const {
-  const KernelTable& passes = *setting_.kernel.passes;
-  if (!setting_.wants_dx) return {.x = passes.wide_sums(part.x, center_)};
-  return pass_ == Pass::narrow ? passes.narrow_gradient_sums(part, center_, setting_.weight)
-                               : passes.wide_gradient_sums(part, center_, setting_.weight);
+  const KernelTable& table = *setting_.backend.table;
+  if (!setting_.wants_dx) return {.x = table.double_double_sums(part.x, center_)};
+  return summing_ == Precision::doubles
+             ? table.double_gradient_sums(part, center_, setting_.weight)
+             : table.double_double_gradient_sums(part, center_, setting_.weight);
 }
 
-void RowGradient::take(const GradientSums& row) {
-  return pass_ == Pass::narrow ? take_narrow(row) : take_wide(row);
-}
-
-void RowGradient::sum_up() {
-  while (wants_sums()) {
-    GradientSums total;
-    read_row_([&](const GradientPart& part) { total += sums(part); });
-    take(total);
-  }
-}
-
-void RowGradient::take_narrow(const GradientSums& row) {
-  pass_ = Pass::none;
+void RowGradient::take_doubles(const GradientSums& row) {
   const std::int64_t n = setting_.row_length;
   // Finite elements are too small to overflow.
-  is_x_finite_ = std::isfinite(row.x.squares.high);
-  is_g_finite_ = std::isfinite(row.g_squares);
-  if (!is_x_finite_) return;
-  GradientSums sums = row;
-  if (!is_g_finite_) {
-    sums.g = sums.gx = {};
-    sums.g_squares = 0;
+  const bool is_g_finite = std::isfinite(row.g_squares);
+  if (!std::isfinite(row.x.squares.high)) return limit_to(Has::nothing);
+  if (!is_g_finite) limit_to(Has::xhat);
+  // The sums of x tell x-hat, whatever g is.
+  const GradientSums sums = is_g_finite ? row : GradientSums{.x = row.x};
+  const std::int64_t growth = double_growth(n, setting_.backend.table->gradient_lanes);
+  doubles_ = double_gradient(sums, center_, n, setting_.formula, saved(), growth);
+  if (!doubles_) {
+    if (saved_ || !starts_about_mean(row.x.sum.high)) start_double_doubles();
+  } else if (is_g_finite && is_dx_zero(sums)) {
+    limit_to(Has::dx_of_zeros);
   }
-  const std::int64_t growth = narrow_growth(n, setting_.kernel.passes->gradient_lanes);
-  narrow_ =
-      narrow_gradient(sums, center_, n, setting_.formula, saved_ ? &*saved_ : nullptr, growth);
-  if (narrow_) {
-    is_zero_ = is_g_finite_ && is_dx_zero(sums);
-    return;
-  }
-  if (setting_.formula.rms || saved_ || ++tries_ == kMaxTries) return start_wide();
-  pass_ = Pass::narrow;
-  center_ += row.x.sum.high / static_cast<double>(n);
 }
 
-void RowGradient::take_wide(const GradientSums& row) {
-  pass_ = Pass::none;
+void RowGradient::take_double_doubles(const GradientSums& row) {
   const std::int64_t n = setting_.row_length;
   const Formula& formula = setting_.formula;
-  const double growth = wide_growth(n, setting_.kernel.passes->gradient_lanes) + kFolds;
-  std::optional<CenteredSums> centered;
-  if (!saved_) {
-    centered = centered_sums(row.x, center_, n, formula.rms, growth);
-    if (!centered && !formula.rms && center_ != sample_.first.high &&
-        std::isfinite(row.x.squares.high)) {
-      pass_ = Pass::wide;
-      center_ = sample_.first.high;
-      return;
-    }
-    if (!centered && row.x.squares.high == 0 && is_constant()) {
-      centered = constant_sums(center_, n);
-      is_defined_ = formula.eps > 0;
-      has_derivative_ = is_defined_ && formula.eps_on == EpsOn::variance;
-    }
-  }
+  const double growth = double_double_growth(n, setting_.backend.table->gradient_lanes);
+  if (!saved_ && !find_centered(row.x, growth)) return;
+  const bool is_constant = centered_ && centered_->is_constant();
+  const bool has_derivative =
+      !is_constant || (formula.eps > 0 && formula.eps_on == EpsOn::variance);
+  if (!has_derivative) limit_to(formula.eps > 0 ? Has::xhat : Has::nothing);
   GradientSums sums = row;
   bool has_sums = row.g_squares > 0 || !setting_.wants_dx;
-  if (!std::isfinite(row.g_squares) && !find_g_finite()) {
-    sums.g = sums.gx = {};
-    sums.g_squares = 0;
+  if (!std::isfinite(row.g_squares) && !is_g_finite()) {
+    limit_to(Has::xhat);
+    sums = {.x = row.x};
     has_sums = true;
   }
   // Sums that overflow, or lose all their bits, are for integers to decide.
-  is_zero_ = setting_.wants_dx && is_g_finite_ && is_dx_zero(sums);
-  if ((has_sums || is_zero_) && (saved_ || (centered && has_derivative_))) {
-    wide_ = wide_gradient(sums, centered ? &*centered : nullptr, n, formula,
-                          saved_ ? &*saved_ : nullptr, growth);
+  if (setting_.wants_dx && has_ == Has::dx && is_dx_zero(sums)) limit_to(Has::dx_of_zeros);
+  if ((has_sums || has_ == Has::dx_of_zeros) && (saved_ || (centered_ && has_derivative))) {
+    double_doubles_ =
+        double_double_gradient(sums, saved_ ? nullptr : &*centered_, n, formula, saved(), growth);
   }
-  if (!wide_) find_exact();
+  if (!double_doubles_) find_exact();
 }
 
-bool RowGradient::find_g_finite() {
+bool RowGradient::is_g_finite() const {
+  bool is_finite = true;
   read_row_([&](const GradientPart& part) {
     for_each_element(part.dy, [&](std::int64_t i, Number dy) {
-      const Number w = weight_at(setting_.weight, part.offset + i);
-      is_g_finite_ = is_g_finite_ && std::isfinite(dy.high) && std::isfinite(w.high);
+      const Number w = setting_.weight.number_or(1, part.offset + i);
+      is_finite = is_finite && std::isfinite(dy.high) && std::isfinite(w.high);
     });
   });
-  return is_g_finite_;
+  return is_finite;
 }
 
 void RowGradient::find_exact() {
+  exact_ = make_exact();
+  if (!exact_ || !exact_->is_defined()) {
+    limit_to(Has::nothing);
+  } else if (!exact_->has_dx()) {
+    limit_to(Has::xhat);
+  }
+}
+
+std::unique_ptr<const ExactGradient> RowGradient::make_exact() const {
   ExactGradientSums sums;
   read_row_([&](const GradientPart& part) { add_exact_sums(part, setting_.weight, sums); });
-  is_x_finite_ = sums.x.finite;
-  is_g_finite_ = sums.is_g_finite;
-  if (!is_x_finite_) return;
-  exact_ = std::make_unique<ExactGradient>(sums, setting_.row_length, setting_.formula,
-                                           saved_ ? &*saved_ : nullptr);
-  is_defined_ = exact_->is_defined();
-  has_derivative_ = exact_->has_derivative();
+  if (!sums.x.finite) return nullptr;
+  return std::make_unique<ExactGradient>(sums, setting_.row_length, setting_.formula, saved());
 }
 
-// Squares of deviations can be 0 where the deviations are not.
-bool RowGradient::is_constant() const {
-  bool constant = true;
-  read_row_([&](const GradientPart& part) {
-    if (!constant) return;
-    for_each_element(part.x, [&](std::int64_t, Number x) {
-      constant = constant && x.high == center_ && x.low == 0;
-    });
-  });
-  return constant;
-}
-
-// Where g is the same for all elements dx is 0, unless mean and s are not those of the row; and where it is 0. That is
+// dx is 0 where g is 0, and where g is the same for all elements, unless mean and s are not those of the row. That is
 // so common (the gradient of a sum, masked rows) that integers should not have to decide it.
 bool RowGradient::is_dx_zero(const GradientSums& sums) const {
   const AffineTerm& weight = setting_.weight;
@@ -211,12 +148,12 @@ bool RowGradient::is_dx_zero(const GradientSums& sums) const {
   read_row_([&](const GradientPart& part) {
     if (!constant) return;
     const RowsIn& dy = part.dy;
-    // As a rule the first two tell.
+    // Most often the first two tell.
     constexpr std::int64_t kFew = 2;
     for (std::int64_t start = 0; constant && start < dy.row_length;) {
       const std::int64_t count = std::min(start == 0 ? kFew : kChunk, dy.row_length - start);
       for_each_element(part_of(dy, start, count), [&](std::int64_t i, Number g) {
-        const Number w = weight_at(weight, part.offset + start + i);
+        const Number w = weight.number_or(1, part.offset + start + i);
         const bool is_zero = g.high == 0 || w.high == 0;
         if (is_zero) g = {};
         if (!first) first = g;
@@ -228,72 +165,45 @@ bool RowGradient::is_dx_zero(const GradientSums& sums) const {
   return constant;
 }
 
-const RowGradient& RowGradient::better() const {
-  const std::lock_guard lock(mutex_);
-  if (!better_) {
-    GradientSetting setting = setting_;
-    setting.in_parts = true;
-    auto row =
-        std::make_unique<RowGradient>(setting, sample_, saved_ ? &*saved_ : nullptr, read_row_);
-    row->sum_up();
-    better_ = std::move(row);
-  }
-  return *better_;
-}
-
-const ExactGradient& RowGradient::exact() const {
-  const std::lock_guard lock(mutex_);
-  if (!exact_) {
-    ExactGradientSums sums;
-    read_row_([&](const GradientPart& part) { add_exact_sums(part, setting_.weight, sums); });
-    exact_ = std::make_unique<ExactGradient>(sums, setting_.row_length, setting_.formula,
-                                             saved_ ? &*saved_ : nullptr);
-  }
-  return *exact_;
-}
-
 void RowGradient::write(const GradientPart& part, const RowsOut& dx,
                         ColumnGradients* columns) const {
-  const KernelTable* const passes = setting_.kernel.passes;
-  const bool is_regular = has_dx() && is_defined_;
-  RowsOut regular_dx = dx;
-  if (is_zero_) regular_dx.data = nullptr;
-  ColumnGradients* rest = columns;
-  if (is_regular && (narrow_ || wide_)) {
-    if (regular_dx.data != nullptr || columns != nullptr) {
-      if (narrow_) {
-        std::optional<NarrowColumns> at;
-        if (columns != nullptr) at = columns->narrow({&*narrow_, 1});
-        passes->narrow_gradient_write(part, &*narrow_, setting_.weight, regular_dx,
-                                      at ? &*at : nullptr, *this);
-      } else {
-        std::optional<WideColumns> at;
-        if (columns != nullptr) at = columns->wide(part.offset);
-        passes->wide_gradient_write(part, *wide_, setting_.weight, regular_dx, at ? &*at : nullptr,
-                                    *this);
-      }
-    }
-    if (regular_dx.data != nullptr) return;
-    rest = nullptr;
+  const bool has_dx = has_ >= Has::dx_of_zeros;
+  const bool by_passes = has_dx && (doubles_ || double_doubles_);
+  RowsOut rest_of_dx = dx;
+  if (by_passes) {
+    RowsOut of_passes = dx;
+    (has_ == Has::dx_of_zeros ? of_passes : rest_of_dx).data = nullptr;
+    if (of_passes.data != nullptr || columns != nullptr) write_by_table(part, of_passes, columns);
   }
-  if (dx.data != nullptr) write_dx(part, dx);
-  if (rest != nullptr) add_terms(part, *rest);
+  if (rest_of_dx.data != nullptr) write_dx(part, rest_of_dx);
+  if (columns != nullptr && !by_passes) add_terms(part, *columns);
 }
 
-// What the passes do not write.
+void RowGradient::write_by_table(const GradientPart& part, const RowsOut& dx,
+                                 ColumnGradients* columns) const {
+  const KernelTable& table = *setting_.backend.table;
+  if (doubles_) {
+    const ColumnSums at = columns == nullptr ? ColumnSums() : columns->in_doubles({&*doubles_, 1});
+    table.double_gradient_write(part, &*doubles_, setting_.weight, dx, at, *this);
+  } else {
+    const ColumnSums at =
+        columns == nullptr ? ColumnSums() : columns->in_double_doubles(part.offset);
+    table.double_double_gradient_write(part, *double_doubles_, setting_.weight, dx, at, *this);
+  }
+}
+
+// What the kernel table does not write.
 void RowGradient::write_dx(const GradientPart& part, const RowsOut& dx) const {
-  if (!has_dx()) return fill(dx, part.x.row_length, kNan);
-  if (is_zero_) return fill(dx, part.x.row_length, 0);
-  const auto size = static_cast<std::int64_t>(item_size(dx.dtype));
-  for_each_pair_of(part, [&](std::int64_t i, Number x, Number dy) {
+  if (has_ != Has::dx) return fill(dx, part.x.row_length, has_ == Has::dx_of_zeros ? 0 : kNan);
+  for_each_element(part, [&](std::int64_t i, Number x, Number dy) {
     const double result = resolve(0, part.offset + i, x, dy);
-    store(&result, 1, dx.dtype, dx.data + i * size);
+    store(&result, 1, dx, i);
   });
 }
 
 void RowGradient::add_terms(const GradientPart& part, ColumnGradients& columns) const {
-  columns.wide(part.offset);
-  for_each_pair_of(part, [&](std::int64_t i, Number x, Number dy) {
+  columns.in_double_doubles(part.offset);
+  for_each_element(part, [&](std::int64_t i, Number x, Number dy) {
     add_term(part.offset + i, x, dy, columns);
   });
 }
@@ -311,53 +221,49 @@ void RowGradient::add_term(std::int64_t column, Number x, Number dy,
   } else if (const auto known = term(x, dy)) {
     columns.add_dweight(column, known->value, known->error);
   } else {
-    columns.open_dweight(column);
+    columns.mark_dweight_undecided(column);
   }
 }
 
-// Of dy * xhat, unless only integers tell.
-std::optional<RowGradient::WideTerm> RowGradient::term(Number x, Number dy) const {
-  if (wide_) {
-    const DoubleDouble xhat = (DoubleDouble{x.high, x.low} - wide_->mean) * wide_->rstd;
-    const double error = wide_->xhat.offset + wide_->xhat.slope * std::fabs(xhat.high);
-    return WideTerm{xhat * DoubleDouble{dy.high, dy.low}, std::fabs(dy.high) * error};
+// dy * xhat, unless only integers tell.
+std::optional<RowGradient::Term> RowGradient::term(Number x, Number dy) const {
+  if (const auto& by = double_doubles_) {
+    const DoubleDouble xhat = (DoubleDouble{x.high, x.low} - by->mean) * by->rstd;
+    const double error = by->xhat.offset + by->xhat.slope * std::fabs(xhat.high);
+    return Term{xhat * DoubleDouble{dy.high, dy.low}, std::fabs(dy.high) * error};
   }
-  if (narrow_) {
-    const double xhat = (x.high - narrow_->center - narrow_->shift) * narrow_->rstd;
-    const double error = narrow_->xhat.offset + (narrow_->xhat.slope + 4 * kUnit) * std::fabs(xhat);
-    return WideTerm{{dy.high * xhat}, std::fabs(dy.high) * error};
+  if (const auto& by = doubles_) {
+    const double xhat = (x.high - by->center - by->shift) * by->rstd;
+    const double error = by->xhat.offset + (by->xhat.slope + 4 * kUnit) * std::fabs(xhat);
+    return Term{{dy.high * xhat}, std::fabs(dy.high) * error};
   }
-  if (dy.high == 0 || exact().is_mean(x)) return WideTerm{};
+  if (dy.high == 0 || exact().is_mean(x)) return Term{};
   return std::nullopt;
 }
 
-Dyadic RowGradient::g_of(std::int64_t index, Number dy) const {
-  return Dyadic(dy) * Dyadic(weight_at(setting_.weight, index));
+double RowGradient::resolve(std::int64_t, std::int64_t index, Number x, Number dy) const {
+  return decide(Element{index, x, dy, setting_.weight.number_or(1, index)});
 }
 
-double RowGradient::resolve(std::int64_t, std::int64_t index, Number x, Number dy) const {
-  const Number w = weight_at(setting_.weight, index);
-  const auto error_of = [](const GradientBounds& bounds, double g, double deviation) {
-    return (bounds.g_error * std::fabs(g) + bounds.x_error * std::fabs(deviation) + bounds.offset) *
-           (1 + 0x1p-8);
-  };
-  Bracket result;
-  if (narrow_) {
-    const double d = x.high - narrow_->center;
-    const double g = dy.high * w.high;
-    const double dx = g * narrow_->rstd + (d * narrow_->slope + narrow_->constant);
-    result = bracket(dx, error_of(narrow_->dx, g, d - narrow_->shift), setting_.dx);
-    if (result.is_decided()) return result.least;
-  }
-  if (wide_) {
-    const DoubleDouble deviation = DoubleDouble{x.high, x.low} - wide_->mean;
-    const DoubleDouble g = DoubleDouble{dy.high, dy.low} * DoubleDouble{w.high, w.low};
-    const DoubleDouble dx = g * wide_->rstd + (deviation * wide_->slope + wide_->constant);
-    result = bracket(dx, error_of(wide_->dx, g.high, deviation.high), setting_.dx);
-    if (result.is_decided()) return result.least;
-  }
-  if (!wide_ && !exact_ && !setting_.in_parts) return better().resolve(0, index, x, dy);
-  return exact().dx(x, g_of(index, dy), setting_.dx, result.least, result.most);
+Bracket RowGradient::in_doubles(const Element& e) const {
+  const DoubleGradient& s = *doubles_;
+  const double d = e.x.high - s.center;
+  const double g = e.dy.high * e.weight.high;
+  const double dx = g * s.rstd + (d * s.slope + s.constant);
+  return bracket(dx, error_of(s.dx, g, d - s.shift), setting_.dx);
+}
+
+Bracket RowGradient::in_double_doubles(const Element& e) const {
+  const DoubleDoubleGradient& s = *double_doubles_;
+  const DoubleDouble deviation = DoubleDouble{e.x.high, e.x.low} - s.mean;
+  const DoubleDouble g =
+      DoubleDouble{e.dy.high, e.dy.low} * DoubleDouble{e.weight.high, e.weight.low};
+  const DoubleDouble dx = g * s.rstd + (deviation * s.slope + s.constant);
+  return bracket(dx, error_of(s.dx, g.high, deviation.high), setting_.dx);
+}
+
+double RowGradient::exactly(const Element& e, const Bracket& known) const {
+  return exact().dx(e.x, Dyadic(e.dy) * Dyadic(e.weight), setting_.dx, known.least, known.most);
 }
 
 }  // namespace lnorm

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "lnorm/kernel/affine_steps.hpp"
-#include "lnorm/kernel/bracket.hpp"
 #include "lnorm/kernel/exact_sums.hpp"
 
 namespace lnorm {
@@ -21,194 +20,127 @@ bool is_within(Number term, double most) {
   return size == 0 || (size <= most && size >= 1 / most);
 }
 
-// How often a narrow row is summed, each time about a better center.
-constexpr int kMaxTries = 2;
-
-// Elements whose squares can leave the range of doubles, or that have low parts. About 0 narrow statistics may still do:
+// Elements whose squares can leave the range of doubles, or that have low parts. About 0 doubles may still do:
 // a deviation is the element then, and within u of its high part.
-bool is_narrow_about_zero(DType in, DType out) {
+bool fits_doubles_about_zero(DType in, DType out) {
   return (in == DType::float64 || in == DType::float64_pair) && out != DType::float64;
+}
+
+// The term of the bounds that weight scales, then that of the bias. unit: u or u^2.
+template <class Statistics>
+double error_of(const Statistics& statistics, double xhat, Number weight, Number bias,
+                double unit) {
+  const double of_xhat = statistics.offset + statistics.slope * std::fabs(xhat);
+  return (of_xhat * std::fabs(weight.high) + bound::kBias * unit * std::fabs(bias.high)) * kSlack;
 }
 
 }  // namespace
 
-RowSample sample_of(const RowsIn& row) noexcept {
-  constexpr std::int64_t kFew = 16;
-  Chunk chunk;
-  const std::int64_t n = load_chunk(part_of(row, 0, std::min(kFew, row.row_length)), 0, chunk);
-  double sum = 0;
-  double squares = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    sum += chunk.high[i];
-    squares += chunk.high[i] * chunk.high[i];
-  }
-  const double mean = sum / static_cast<double>(n);
-  const bool is_far_from_zero = 3 * mean * sum > squares;  // mean^2 > variance / 2
-  return {element_of(row, 0), is_far_from_zero && std::isfinite(squares) ? mean : 0};
-}
-
 RowNormalizer::RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row)
-    : setting_(setting), sample_(sample), read_row_(std::move(read_row)) {
-  const bool may_be_narrow =
-      !setting.saves_statistics && !setting.in_parts && setting.affine.is_within(kMaxNarrowAffine);
-  if (setting.kernel.passes == nullptr) {
+    : RowLadder(setting, sample, std::move(read_row)) {
+  const bool may_be_in_doubles =
+      !setting.saves_statistics && !setting.in_parts && setting.affine.is_within(kMaxDoubleAffine);
+  if (setting.backend.table == nullptr) {
     find_exact();
-  } else if (may_be_narrow && is_narrow(setting.in, setting.out)) {
-    pass_ = Pass::narrow;
-    center_ = setting.formula.rms ? 0 : sample.center;
-  } else if (may_be_narrow && is_narrow_about_zero(setting.in, setting.out)) {
-    pass_ = Pass::narrow;
+  } else if (may_be_in_doubles && fits_doubles(setting.in, setting.out)) {
+    start(Precision::doubles, setting.formula.rms ? 0 : sample.center);
+  } else if (may_be_in_doubles && fits_doubles_about_zero(setting.in, setting.out)) {
+    start(Precision::doubles, 0);
   } else {
-    start_wide();
+    start_double_doubles();
   }
 }
 
 RowNormalizer::RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row,
-                             const NarrowStatistics& narrow)
-    : setting_(setting), sample_(sample), read_row_(std::move(read_row)), narrow_(narrow) {}
+                             const DoubleStatistics& statistics)
+    : RowLadder(setting, sample, std::move(read_row)) {
+  doubles_ = statistics;
+}
+
+std::unique_ptr<RowNormalizer> RowNormalizer::again(const RowSetting& setting) const {
+  return std::make_unique<RowNormalizer>(setting, sample_, read_row_);
+}
 
 Sums RowNormalizer::sums(const RowsIn& part) const {
-  const KernelTable& passes = *setting_.kernel.passes;
-  return pass_ == Pass::narrow ? passes.narrow_sums(part, center_)
-                               : passes.wide_sums(part, center_);
+  const KernelTable& table = *setting_.backend.table;
+  return summing_ == Precision::doubles ? table.double_sums(part, center_)
+                                        : table.double_double_sums(part, center_);
 }
 
-void RowNormalizer::take(const Sums& row) {
-  if (pass_ == Pass::narrow) return take_narrow(row);
-  take_wide(row);
-}
-
-void RowNormalizer::sum_up() {
-  while (wants_sums()) {
-    Sums total;
-    read_row_([&](const RowsIn& part) { total += sums(part); });
-    take(total);
-  }
-}
-
-void RowNormalizer::take_narrow(const Sums& row) {
-  pass_ = Pass::none;
+void RowNormalizer::take_doubles(const Sums& row) {
   const std::int64_t n = setting_.row_length;
-  const bool about_zero = is_narrow_about_zero(setting_.in, setting_.out);
+  const bool about_zero = fits_doubles_about_zero(setting_.in, setting_.out);
   if (about_zero) {
     const double squares = row.squares.high;
-    if (!(squares >= kMinWideSquares && squares <= kMaxWideSquares)) return start_wide();
+    if (!(squares >= kMinDoubleDoubleSquares && squares <= kMaxDoubleDoubleSquares))
+      return start_double_doubles();
   } else if (!std::isfinite(row.sum.high) || !std::isfinite(row.squares.high)) {
-    is_finite_ = false;  // finite elements are too small to overflow
+    state_ = State::not_finite;  // finite elements are too small to overflow
     return;
   }
-  narrow_ = narrow_statistics(row, center_, n, setting_.formula,
-                              NarrowBounds(n, setting_.kernel.passes->lanes));
-  if (narrow_) return;
-  if (about_zero || setting_.formula.rms || ++tries_ == kMaxTries) return start_wide();
-  pass_ = Pass::narrow;
-  center_ += row.sum.high / static_cast<double>(n);
+  doubles_ = double_statistics(row, center_, n, setting_.formula,
+                               DoubleBounds(n, setting_.backend.table->lanes));
+  if (doubles_) return;
+  if (about_zero || !starts_about_mean(row.sum.high)) start_double_doubles();
 }
 
-void RowNormalizer::start_wide() {
-  pass_ = Pass::wide;
-  // About 0 a deviation is the element itself. A 64-bit integer is no double, but its deviation from a rounded
-  // one of them is one.
-  const bool about_zero = sample_.first.low == 0 || setting_.formula.rms;
-  center_ = about_zero ? 0 : sample_.first.high;
-}
-
-void RowNormalizer::take_wide(const Sums& row) {
-  pass_ = Pass::none;
+void RowNormalizer::take_double_doubles(const Sums& row) {
   const std::int64_t n = setting_.row_length;
-  const double growth = wide_growth(n, setting_.kernel.passes->lanes);
-  const Formula& formula = setting_.formula;
-  centered_ = centered_sums(row, center_, n, formula.rms, growth);
-  if (!centered_ && !formula.rms && center_ != sample_.first.high &&
-      std::isfinite(row.squares.high)) {
-    pass_ = Pass::wide;
-    center_ = sample_.first.high;
+  if (!find_centered(row, double_double_growth(n, setting_.backend.table->lanes))) return;
+  if (centered_ && centered_->is_constant() && setting_.formula.eps == 0) {
+    state_ = State::undefined;
     return;
   }
-  if (!centered_ && row.squares.high == 0 && is_constant()) {
-    centered_ = constant_sums(center_, n);
-    is_defined_ = formula.eps > 0;
+  if (centered_) double_doubles_ = double_double_statistics(*centered_, n, setting_.formula);
+  if (!double_doubles_) return find_exact();
+  const double rstd = double_doubles_->rstd.high;
+  if (fits_doubles(setting_.in, setting_.out) && rstd >= 1 / kMaxDivisor &&
+      rstd <= 1 / kMinDivisor) {
+    doubles_ = double_statistics(*double_doubles_);
   }
-  if (centered_) wide_ = wide_statistics(*centered_, n, formula);
-  if (!wide_ && is_defined_) return find_exact();
-  if (wide_ && is_narrow(setting_.in, setting_.out) && wide_->rstd.high >= 1 / kMaxDivisor &&
-      wide_->rstd.high <= 1 / kMinDivisor) {
-    narrow_ = narrow_statistics(*wide_);
-  }
-}
-
-ExactSums RowNormalizer::read_exact_sums() const {
-  ExactSums sums;
-  read_row_([&](const RowsIn& part) { sums += exact_sums(part); });
-  return sums;
 }
 
 void RowNormalizer::find_exact() {
-  const ExactSums sums = read_exact_sums();
-  is_finite_ = sums.finite;
-  if (!is_finite_) return;
-  exact_ = std::make_unique<ExactRow>(sums, setting_.row_length, setting_.formula);
-  is_defined_ = exact_->is_defined();
-}
-
-// Squares of deviations can be 0 where the deviations are not.
-bool RowNormalizer::is_constant() const {
-  bool constant = true;
-  read_row_([&](const RowsIn& part) {
-    if (!constant) return;
-    for_each_element(part, [&](std::int64_t, Number x) {
-      constant = constant && x.high == center_ && x.low == 0;
-    });
-  });
-  return constant;
-}
-
-const RowNormalizer& RowNormalizer::better() const {
-  const std::lock_guard lock(mutex_);
-  if (!better_) {
-    RowSetting setting = setting_;
-    setting.saves_statistics = true;
-    auto row = std::make_unique<RowNormalizer>(setting, sample_, read_row_);
-    row->sum_up();
-    better_ = std::move(row);
-  }
-  return *better_;
-}
-
-const ExactRow& RowNormalizer::exact() const {
-  const std::lock_guard lock(mutex_);
+  exact_ = make_exact();
   if (!exact_) {
-    exact_ = std::make_unique<ExactRow>(read_exact_sums(), setting_.row_length, setting_.formula);
+    state_ = State::not_finite;
+  } else if (!exact_->is_defined()) {
+    state_ = State::undefined;
   }
-  return *exact_;
+}
+
+std::unique_ptr<const ExactRow> RowNormalizer::make_exact() const {
+  ExactSums sums;
+  read_row_([&](const RowsIn& part) { sums += exact_sums(part); });
+  if (!sums.finite) return nullptr;
+  return std::make_unique<ExactRow>(sums, setting_.row_length, setting_.formula);
 }
 
 std::optional<double> RowNormalizer::sum_divided_by(std::int64_t n) const {
-  if (!centered_ || has_low(setting_.in) || setting_.kernel.passes == nullptr) return std::nullopt;
+  if (!centered_ || has_low(setting_.in) || setting_.backend.table == nullptr) return std::nullopt;
   const std::lock_guard lock(mutex_);
   if (!triple_sum_) {
     triple_sum_.emplace();
     read_row_(
-        [&](const RowsIn& part) { *triple_sum_ += setting_.kernel.passes->triple_sum(part); });
+        [&](const RowsIn& part) { *triple_sum_ += setting_.backend.table->triple_sum(part); });
   }
   const auto length = static_cast<double>(setting_.row_length);
   const double mean = centered_->mean.high;
   const double squares = centered_->squares.high + length * mean * mean;
-  const double error = triple_error(setting_.row_length, squares * (1 + 0x1p-8));
+  const double error = triple_error(setting_.row_length, squares * kSlack);
   const DoubleDouble quotient = triple_sum_->rounded() / DoubleDouble{static_cast<double>(n)};
-  return decided(quotient,
-                 error / static_cast<double>(n) + 16 * kUnit * kUnit * std::fabs(quotient.high));
+  return decided(quotient, error / static_cast<double>(n) + 16 * kUnit2 * std::fabs(quotient.high));
 }
 
 double RowNormalizer::sum() const {
-  if (!is_finite_) return kNan;
+  if (state_ == State::not_finite) return kNan;
   auto fast = centered_ ? centered_->rounded_sum() : std::nullopt;
   if (!fast) fast = sum_divided_by(1);
   return fast ? *fast : exact().sum();
 }
 
 double RowNormalizer::mean() const {
-  if (!is_finite_) return kNan;
+  if (state_ == State::not_finite) return kNan;
   if (setting_.formula.rms) return 0;
   auto fast = centered_ ? centered_->rounded_mean() : std::nullopt;
   if (!fast) fast = sum_divided_by(setting_.row_length);
@@ -216,75 +148,76 @@ double RowNormalizer::mean() const {
 }
 
 double RowNormalizer::variance() const {
-  if (!is_finite_) return kNan;
+  if (state_ == State::not_finite) return kNan;
   const std::int64_t freedom = setting_.row_length - setting_.formula.ddof;
   const auto fast = centered_ ? centered_->rounded_variance(freedom) : std::nullopt;
   return fast ? *fast : exact().variance();
 }
 
 double RowNormalizer::rstd() const {
-  if (!is_finite_ || !is_defined_) return kNan;
+  if (state_ != State::regular) return kNan;
+  const auto& known = double_doubles_;
   const auto fast =
-      wide_ ? decided(wide_->rstd, wide_->rstd_error * wide_->rstd.high) : std::nullopt;
+      known ? decided(known->rstd, known->rstd_error * known->rstd.high) : std::nullopt;
   return fast ? *fast : exact().rstd();
 }
 
 void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut& y) const {
   const Affine& affine = setting_.affine;
-  if (!is_finite_ || !is_defined_) {
-    for (std::int64_t i = 0; i < part.row_length; ++i) store(&kNan, 1, y, i);
-  } else if (narrow_ && affine.is_within(kMaxNarrowAffine)) {
-    setting_.kernel.passes->narrow_write(part, *narrow_, affine, offset, y, *this);
-  } else if (wide_ && affine.is_within(kMaxWideAffine)) {
-    setting_.kernel.passes->wide_write(part, *wide_, affine, offset, y, *this);
+  const KernelTable* const table = setting_.backend.table;
+  if (state_ != State::regular) {
+    fill(y, part.row_length, kNan);
+  } else if (doubles_ && affine.is_within(kMaxDoubleAffine)) {
+    table->double_write(part, *doubles_, affine, offset, y, *this);
+  } else if (double_doubles_ && affine.is_within(kMaxDoubleDoubleAffine)) {
+    table->double_double_write(part, *double_doubles_, affine, offset, y, *this);
   } else {
     for_each_element(part, [&](std::int64_t i, Number x) {
       const double result = resolve(offset + i, x);
       store(&result, 1, y, i);
     });
   }
-  take_steps(setting_.kernel, affine, y, part.row_length, offset);
+  take_steps(setting_.backend, affine, y, part.row_length, offset);
 }
 
 double RowNormalizer::resolve(std::int64_t index, Number x) const {
   const Affine& affine = setting_.affine;
-  const Number weight = affine.weight().number_or(1, index);
-  const Number bias = affine.bias().number_or(0, index);
-  const auto are_within = [&](double most) {
-    return is_within(weight, most) && is_within(bias, most);
-  };
-  // The term of the bounds that weight scales, then that of the bias, for which wide numbers need more.
-  const auto error_of = [&](const auto& statistics, double xhat, double unit) {
-    const double error =
-        (statistics.offset + statistics.slope * std::fabs(xhat)) * std::fabs(weight.high) +
-        8 * unit * std::fabs(bias.high);
-    return error * (1 + 0x1p-8);
-  };
-  Bracket result;
-  if (narrow_ && are_within(kMaxNarrowAffine)) {
-    const double deviation = x.high - narrow_->center;
-    const double xhat = deviation * narrow_->rstd - narrow_->shift * narrow_->rstd;
-    const double y = xhat * weight.high + bias.high;
-    result = bracket(y, error_of(*narrow_, xhat, kUnit), setting_.out);
-    if (result.is_decided()) return result.least;
-  }
-  if (wide_ && are_within(kMaxWideAffine)) {
-    const DoubleDouble deviation = DoubleDouble{x.high, x.low} - wide_->mean;
-    const DoubleDouble xhat = deviation * wide_->rstd;
-    const DoubleDouble y =
-        xhat * DoubleDouble{weight.high, weight.low} + DoubleDouble{bias.high, bias.low};
-    const double lost = deviation.high == 0 ? 0 : kLostBits * (1 + std::fabs(weight.high));
-    result = bracket(y, error_of(*wide_, xhat.high, kUnit * kUnit) + lost, setting_.out);
-    if (result.is_decided()) return result.least;
-  }
-  if (!wide_ && !exact_ && !setting_.saves_statistics) return better().resolve(index, x);
-  const ExactTerms terms{affine.unscaled_weight().number_or(1, index),
-                         affine.unscaled_bias().number_or(0, index), affine.scale()};
+  return decide(
+      Element{index, x, affine.weight().number_or(1, index), affine.bias().number_or(0, index)});
+}
+
+bool RowNormalizer::Element::has_terms_within(double most) const noexcept {
+  return is_within(weight, most) && is_within(bias, most);
+}
+
+Bracket RowNormalizer::in_doubles(const Element& e) const {
+  if (!e.has_terms_within(kMaxDoubleAffine)) return {};
+  const double deviation = e.x.high - doubles_->center;
+  const double xhat = deviation * doubles_->rstd - doubles_->shift * doubles_->rstd;
+  const double y = xhat * e.weight.high + e.bias.high;
+  return bracket(y, error_of(*doubles_, xhat, e.weight, e.bias, kUnit), setting_.out);
+}
+
+Bracket RowNormalizer::in_double_doubles(const Element& e) const {
+  if (!e.has_terms_within(kMaxDoubleDoubleAffine)) return {};
+  const DoubleDouble deviation = DoubleDouble{e.x.high, e.x.low} - double_doubles_->mean;
+  const DoubleDouble xhat = deviation * double_doubles_->rstd;
+  const DoubleDouble y =
+      xhat * DoubleDouble{e.weight.high, e.weight.low} + DoubleDouble{e.bias.high, e.bias.low};
+  const double lost = deviation.high == 0 ? 0 : kLostBits * (1 + std::fabs(e.weight.high));
+  const double error = error_of(*double_doubles_, xhat.high, e.weight, e.bias, kUnit2);
+  return bracket(y, error + lost, setting_.out);
+}
+
+double RowNormalizer::exactly(const Element& e, const Bracket& known) const {
+  const Affine& affine = setting_.affine;
+  const ExactTerms terms{affine.unscaled_weight().number_or(1, e.index),
+                         affine.unscaled_bias().number_or(0, e.index), affine.scale()};
   if (std::isfinite(terms.weight.high) && std::isfinite(terms.bias.high)) {
-    return exact().element(x, terms, setting_.out, result.least, result.most);
+    return exact().element(e.x, terms, setting_.out, known.least, known.most);
   }
-  // Of xhat the sign is all that counts.
-  return (exact().deviation_sign(x) * terms.weight.high + terms.bias.high) * terms.scale;
+  // The sign of xhat is all that counts.
+  return (exact().deviation_sign(e.x) * terms.weight.high + terms.bias.high) * terms.scale;
 }
 
 }  // namespace lnorm

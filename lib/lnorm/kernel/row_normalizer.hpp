@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "lnorm/core/number.hpp"
@@ -11,57 +10,51 @@
 #include "lnorm/kernel/exact_row.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/kernel/row_ladder.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/kernel/statistics.hpp"
-#include "lnorm/kernel/triple_sum.hpp"
 
 namespace lnorm {
 
 // What is the same for all rows of a tensor.
 struct RowSetting {
-  const Kernel& kernel;
+  const Backend& backend;
   DType in;
   DType out;
   std::int64_t row_length;
   const Affine& affine;
   const Formula& formula;
   bool saves_statistics = false;  // mean() or rstd() will be asked for
-  bool in_parts = false;          // the row is long, so that some results will need wide statistics
+  bool in_parts = false;          // the row is long, so that some results will need double-doubles
 };
 
-// What a row is about, from its first elements.
-struct RowSample {
-  Number first;
-  double center;  // for narrow sums: the mean of a few, or 0 where that is about as good
+struct NormalizerTypes {
+  using Setting = RowSetting;
+  using Part = RowsIn;
+  using Sums = lnorm::Sums;
+  using Doubles = DoubleStatistics;
+  using DoubleDoubles = DoubleDoubleStatistics;
+  using Exact = ExactRow;
 };
-RowSample sample_of(const RowsIn& row) noexcept;
 
-// One row on its way through layer normalization, as kernel/layer_norm.hpp defines it, whole or in parts:
+// One row on its way through layer normalization, as kernel/layer_norm.hpp defines it:
 //
 //   RowNormalizer row(setting, sample_of(its first part), read_row);
 //   while (row.wants_sums()) row.take(the sum of row.sums(part) over all parts);
 //   row.write(part, offset, y) for all parts
-//
-// It goes from narrow statistics to wide ones to exact integers by itself, for a row or for single elements. What
-// it lacks then it sums up by reading the row once more.
-class RowNormalizer final : public Resolver {
+class RowNormalizer final : public Resolver, public RowLadder<RowNormalizer, NormalizerTypes> {
  public:
-  // read_row may bring the parts in any order.
   RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row);
 
-  // Of a row whose narrow statistics are known.
+  // The row's statistics in doubles are known.
   RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row,
-                const NarrowStatistics& narrow);
+                const DoubleStatistics& statistics);
 
-  bool wants_sums() const noexcept { return pass_ != Pass::none; }
   // Several threads may do so at once.
   Sums sums(const RowsIn& part) const;
-  void take(const Sums& row);
-  // All of that, by read_row.
-  void sum_up();
 
-  // Each rounded once to float64. NaN where an element is not finite, or where the formula has no number.
-  // Where the setting saves statistics; sum and variance not by RMS.
+  // Each is rounded once to float64: NaN where an element is not finite, or where the formula has no number. Requires that
+  // the setting saves statistics; sum and variance are not by RMS.
   double sum() const;
   double mean() const;
   double variance() const;
@@ -73,34 +66,32 @@ class RowNormalizer final : public Resolver {
   double resolve(std::int64_t index, Number x) const override;
 
  private:
-  enum class Pass { none, narrow, wide };
+  friend RowLadder;
+  enum class State { not_finite, undefined, regular };  // undefined: y and rstd are 0/0
 
-  void start_wide();
-  void take_narrow(const Sums& row);
-  void take_wide(const Sums& row);
+  struct Element {
+    std::int64_t index;
+    Number x;
+    Number weight;
+    Number bias;
+
+    bool has_terms_within(double most) const noexcept;
+  };
+
+  void start_double_doubles() { start(Precision::double_doubles, center_of_double_doubles()); }
+  void take_doubles(const Sums& row);
+  void take_double_doubles(const Sums& row);
   void find_exact();
-  ExactSums read_exact_sums() const;
-  bool is_constant() const;
-  const RowNormalizer& better() const;
+  std::unique_ptr<RowNormalizer> again(const RowSetting& setting) const;
+  std::unique_ptr<const ExactRow> make_exact() const;
+  Bracket in_doubles(const Element& element) const;
+  Bracket in_double_doubles(const Element& element) const;
+  double exactly(const Element& element, const Bracket& known) const;
   // The sum divided by n, rounded, where a TripleSum decides it.
   std::optional<double> sum_divided_by(std::int64_t n) const;
-  const ExactRow& exact() const;
 
-  RowSetting setting_;
-  RowSample sample_;
-  ReadRow read_row_;
-  Pass pass_ = Pass::none;
-  double center_ = 0;
-  int tries_ = 0;
-  bool is_finite_ = true;   // if not, all is NaN
-  bool is_defined_ = true;  // if not, y and rstd are NaN: 0/0
-  std::optional<NarrowStatistics> narrow_;
-  std::optional<CenteredSums> centered_;
-  std::optional<WideStatistics> wide_;
+  State state_ = State::regular;
   mutable std::optional<TripleSum> triple_sum_;
-  mutable std::unique_ptr<RowNormalizer> better_;  // the same row with wide statistics
-  mutable std::unique_ptr<const ExactRow> exact_;
-  mutable std::mutex mutex_;  // of the three
 };
 
 }  // namespace lnorm

@@ -33,6 +33,11 @@ struct RowsOut {
 // One row, again and again: calls see(part) for the parts that make it up.
 using ReadRow = std::function<void(const std::function<void(const RowsIn& part)>& see)>;
 
+// Whether elements can be loaded as this dtype from where they lie.
+inline bool is_native(const RowsIn& x, DType dtype) noexcept {
+  return x.dtype == dtype && x.byte_order == std::endian::native;
+}
+
 // Row r of x alone.
 inline RowsIn row_of(const RowsIn& x, std::int64_t r) noexcept {
   const std::int64_t size = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
@@ -77,6 +82,11 @@ void for_each_element(const RowsIn& row, See see) {
 inline void store(const double* from, std::int64_t count, const RowsOut& y,
                   std::int64_t first) noexcept {
   store(from, count, y.dtype, row_of(y, 1, first).data, y.saturates);
+}
+
+// Encodes one number for all of them.
+inline void fill(const RowsOut& y, std::int64_t count, double value) noexcept {
+  for (std::int64_t i = 0; i < count; ++i) store(&value, 1, y, i);
 }
 
 // Element i of the one row of x.

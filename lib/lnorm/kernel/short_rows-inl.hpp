@@ -1,5 +1,19 @@
-// Which rows are short, and how they go.
+// Many short rows at once: what all ways of them share, and rows of up to a chunk in doubles (statistics.hpp).
 
+#if defined(LNORM_KERNEL_SHORT_ROWS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_SHORT_ROWS_INL_HPP_
+#undef LNORM_KERNEL_SHORT_ROWS_INL_HPP_
+#else
+#define LNORM_KERNEL_SHORT_ROWS_INL_HPP_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "lnorm/kernel/affine_steps-inl.hpp"
+#include "lnorm/kernel/doubles-inl.hpp"
 #include "lnorm/kernel/row_normalizer.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -7,30 +21,241 @@ namespace lnorm {
 namespace HWY_NAMESPACE {
 namespace {
 
-bool short_rows(const RowSetting& setting, const RowsIn& x, const RowsOut& y) {
-  const Affine& affine = setting.affine;
-  if (y.dtype == DType::float64) {
-    const bool goes = x.row_length <= ShortWideRows::kMaxElements && !has_low(x.dtype) &&
-                      affine.steps().empty() && affine.is_within(kMaxWideAffine);
-    if (goes) ShortWideRows(setting, x, y).run();
-    return goes;
+// Rows of one length, some at a time.
+class ShortRows {
+ protected:
+  ShortRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y)
+      : setting_(setting), x_(x), y_(y), n_(x.row_length) {}
+
+  // Calls use(has_weight, has_bias) with some rows at hand, up to so many, after another.
+  template <class Use>
+  HWY_INLINE void for_each_block(std::int64_t at_once, Use use) {
+    with_terms(setting_.affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
+      for (first_ = 0; first_ < x_.rows; first_ += at_once) {
+        rows_ = std::min(at_once, x_.rows - first_);
+        use(has_weight, has_bias);
+      }
+    });
   }
-  const bool is_float8 = y.dtype == DType::float8_e4m3fn || y.dtype == DType::float8_e5m2;
-  if (!is_narrow(x.dtype, y.dtype) || is_float8 || x.row_length > kChunk ||
-      !affine.is_within(kMaxNarrowAffine)) {
-    return false;
+
+  // Row r of those at hand.
+  RowsIn row(std::int64_t r) const { return row_of(x_, first_ + r); }
+  template <class Out>
+  HWY_INLINE std::byte* out(std::int64_t r) const {
+    return y_.data + (first_ + r) * n_ * kSize<Out>;
   }
-  with_narrow_type(y.dtype, [&]<class Out>(Out) {
-    if (x.row_length <= TinyRows<Out>::kMaxElements && affine.steps().empty()) {
-      TinyRows<Out>(setting, x, y).run();
-    } else {
-      ShortRows<Out>(setting, x, y).run();
-    }
-  });
-  return true;
+
+  // The elements of the rows at hand.
+  RowsIn elements() const {
+    RowsIn all = row(0);
+    all.row_length = rows_ * n_;
+    return all;
+  }
+
+  void normalize_alone(std::int64_t r) const {
+    RowNormalizer alone(setting_, sample_of(row(r)), [row = row(r)](const auto& see) { see(row); });
+    alone.sum_up();
+    alone.write(row(r), 0, row_of(y_, n_, first_ + r));
+  }
+
+  const RowSetting& setting_;
+  const RowsIn& x_;
+  const RowsOut& y_;
+  const std::int64_t n_;
+  std::int64_t first_ = 0;  // of the rows at hand
+  std::int64_t rows_ = 0;   // their number
+};
+
+// 1 / sqrt(v) within 2.1 u, for v whose float is normal: two steps by Newton's method from that of floats, which divide
+// and take roots several times as fast as doubles.
+HWY_INLINE V reciprocal_root(V v) {
+  V r = hn::PromoteTo(kDoubles, hn::Div(hn::Set(F(), 1.0F), hn::Sqrt(to_floats(v))));
+  for (int step = 0; step < 2; ++step) {
+    r = hn::MulAdd(r * splat(0.5), hn::NegMulAdd(v * r, r, splat(1)), r);
+  }
+  return r;
 }
+
+// What double_statistics() finds, with a row in every lane.
+struct DoubleRows {
+  V shift;
+  V rstd;  // 0 where a row is not usable
+
+  HWY_INLINE DoubleRows(V sum, V squares, std::int64_t n, const Formula& formula)
+      : shift(formula.rms ? hn::Zero(kDoubles) : sum * splat(1 / static_cast<double>(n))) {
+    const V correction = shift * sum;
+    const V centered = squares - correction;
+    const V variance = centered * splat(1 / static_cast<double>(n - formula.ddof));
+    const V eps = splat(formula.eps);
+    const bool on_variance = formula.eps_on == EpsOn::variance;
+    const V square = variance + eps;
+    const auto known = hn::Le(correction, centered);
+    if (HWY_LIKELY(on_variance && hn::AllTrue(kDoubles, is_within(square, 0x1p-100, 0x1p100)))) {
+      rstd = hn::IfThenElseZero(known, reciprocal_root(square));
+      return;
+    }
+    const V s = on_variance ? hn::Sqrt(square) : hn::Sqrt(variance) + eps;
+    const auto usable = hn::And(known, is_within(s, kMinDivisor, kMaxDivisor));
+    rstd = hn::IfThenElseZero(usable, hn::Div(splat(1), s));
+  }
+
+  HWY_INLINE V product() const { return hn::Zero(kDoubles) - shift * rstd; }
+};
+
+// The statistics of rows in doubles.
+template <std::int64_t kMaxRows>
+class ShortDoubleRows : protected ShortRows {
+ protected:
+  // lanes: of sums.
+  ShortDoubleRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y, std::int64_t lanes)
+      : ShortRows(setting, x, y),
+        bounds_(n_, lanes),
+        error_(bounds_.offset(1) + bounds_.slope() * bounds_.reach(1)) {}
+
+  HWY_INLINE void put(std::int64_t r, const DoubleRows& rows, V spread) {
+    hn::Store(rows.shift, kDoubles, shifts_ + r);
+    hn::Store(rows.rstd, kDoubles, rstds_ + r);
+    hn::Store(spread, kDoubles, spreads_ + r);
+  }
+
+  // Row r about its center, whose statistics are usable.
+  void resolve_by(std::optional<RowNormalizer>& resolver, std::int64_t r, double center) const {
+    resolver.emplace(
+        setting_, sample_of(row(r)), [row = row(r)](const auto& see) { see(row); },
+        DoubleStatistics{center, shifts_[r], rstds_[r], bounds_.offset(spreads_[r]),
+                         bounds_.slope(), bounds_.reach(spreads_[r])});
+  }
+
+  DoubleBounds bounds_;
+  double error_;  // where the spread is 1
+  alignas(64) double shifts_[kMaxRows];
+  alignas(64) double rstds_[kMaxRows];  // 0 where a row is not usable
+  alignas(64) double spreads_[kMaxRows];
+};
+
+// The sums of each of two vectors' lanes.
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE void store_sums(V a, V b, double* to) {
+  to[0] = hn::GetLane(a);
+  to[1] = hn::GetLane(b);
+}
+#else
+template <class Tag, class Vector>
+HWY_INLINE void store_sums_of_blocks(Tag tag, Vector v, double* to) {
+  if constexpr (hn::MaxLanes(tag) == 2) {
+    hn::StoreU(v, tag, to);
+  } else {
+    const hn::Half<Tag> half;
+    store_sums_of_blocks(half, hn::LowerHalf(half, v) + hn::UpperHalf(half, v), to);
+  }
+}
+HWY_INLINE void store_sums(V a, V b, double* to) {
+  const V pairs = hn::InterleaveLower(kDoubles, a, b) + hn::InterleaveUpper(kDoubles, a, b);
+  store_sums_of_blocks(kDoubles, pairs, to);
+}
+#endif
+
+// Rows of one chunk at most. What is long in one row (a chain of additions, a division, a root) the machine can do
+// for many rows at once, if these follow each other: so every step is taken for some rows before the next one is.
+constexpr std::int64_t kMaxChunkRows = 16;  // at once
+
+template <class Out>
+class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
+ public:
+  ChunkRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y)
+      : ShortDoubleRows(setting, x, y, kLanes),
+        item_(static_cast<std::int64_t>(item_size(x.dtype))) {}
+
+  void run() {
+    const bool has_center = !setting_.formula.rms;
+    if (has_center) center_ = sample_of(row_of(x_, 0)).center;
+    const std::int64_t at_once = std::clamp<std::int64_t>(kElements / n_, 1, kMaxChunkRows);
+    for_each_block(at_once, [&](auto has_weight, auto has_bias) HWY_ATTR {
+      decode_row(elements(), center_, d_, 0);
+      sum_rows();
+      find_statistics();
+      write_rows<has_weight(), has_bias()>();
+      // The next rows are about where these are. A usable row that is near 0 needs no center.
+      const double next = center_ + shifts_[rows_ - 1];
+      const double rstd = rstds_[rows_ - 1];
+      const bool is_near_zero = rstd > 0 && std::fabs(next) * rstd <= 0.7;
+      if (has_center && std::isfinite(next)) center_ = is_near_zero ? 0 : next;
+    });
+  }
+
+  // Decides an element of the row that is being written.
+  double resolve(std::int64_t index, Number x) const override {
+    if (!resolver_) resolve_by(resolver_, row_, center_);
+    return resolver_->resolve(index, x);
+  }
+
+ private:
+  static constexpr std::int64_t kElements = 2 * kChunk;  // fit the first-level cache
+
+  struct DecodedRow : Decoded {
+    const std::byte* next;
+    std::int64_t item;
+
+    HWY_INLINE void read_ahead(std::int64_t i) const { prefetch(next + i * item, kLanes * item); }
+  };
+
+  void sum_rows() {
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      DoubleLanes lanes;
+      lanes.clear();
+      add_to<false>(lanes, Decoded{d_ + r * n_}, n_);
+      store_sums(lanes.sums.fold(), lanes.squares.fold(), sums_ + 2 * r);
+    }
+  }
+
+  void find_statistics() {
+    for (std::int64_t r = 0; r < rows_; r += kWidth) {
+      V sum;
+      V squares;
+      hn::LoadInterleaved2(kDoubles, sums_ + 2 * r, sum, squares);
+      const DoubleRows rows(sum, squares, n_, setting_.formula);
+      hn::Store(rows.product(), kDoubles, products_ + r);
+      const V mean_square = squares * splat(1 / static_cast<double>(n_));
+      put(r, rows, rows.rstd * hn::Sqrt(mean_square));
+    }
+  }
+
+  template <bool has_weight, bool has_bias>
+  void write_rows() {
+    const TermsAt terms(setting_.affine, 0);
+    const std::int64_t bytes = n_ * item_;
+    for (row_ = 0; row_ < rows_; ++row_) {
+      // While results are written, the elements of as many rows further on are read.
+      const DecodedRow d{{d_ + row_ * n_}, x_.data + (first_ + row_ + rows_) * bytes, item_};
+      for (std::int64_t i = n_ - n_ % kLanes; i < n_; i += kLanes) d.read_ahead(i);
+      if (!(rstds_[row_] > 0)) {
+        normalize_alone(row_);
+        continue;
+      }
+      std::byte* const to = this->template out<Out>(row_);
+      const DoubleWriter<Out, has_weight, has_bias> writer(
+          rstds_[row_], products_[row_], error_ * spreads_[row_], setting_.affine);
+      const auto resolve_element = [this](std::int64_t i, std::byte* result) {
+        PartResolver{*this, row(row_), 0, y_.dtype}(i, result);
+      };
+      writer.write(d, n_, terms, to, y_.non_temporal, resolve_element);
+      if (resolver_) resolver_.reset();
+      for (const AffineStep& step : setting_.affine.steps()) step_row<Out>(step, to, n_, 0);
+    }
+  }
+
+  std::int64_t item_;                                // bytes of an element
+  double center_ = 0;                                // of the rows at hand
+  std::int64_t row_ = 0;                             // that is being written
+  alignas(64) double d_[kElements + kLanes] = {};    // x - center
+  alignas(64) double sums_[2 * kMaxChunkRows] = {};  // of d, and of d^2
+  alignas(64) double products_[kMaxChunkRows];       // -shift * rstd
+  mutable std::optional<RowNormalizer> resolver_;
+};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,5 +1,12 @@
 // Vectors of doubles of one target, and how elements of any dtype get into them.
 
+#if defined(LNORM_KERNEL_SIMD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_SIMD_INL_HPP_
+#undef LNORM_KERNEL_SIMD_INL_HPP_
+#else
+#define LNORM_KERNEL_SIMD_INL_HPP_
+#endif
+
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -40,6 +47,12 @@ constexpr bool kHasFloat16 = HWY_TARGET != HWY_SCALAR;
 
 template <class T>
 constexpr std::int64_t kSize = static_cast<std::int64_t>(sizeof(T));
+
+// Calls use(T{}) with the one of these types that a dtype's elements have. Returns whether it is one of them.
+template <class... T, class Use>
+HWY_INLINE bool with_type(DType dtype, Use use) {
+  return ((dtype == dtype_of<T>() && (use(T{}), true)) || ...);
+}
 
 HWY_INLINE V splat(double value) { return hn::Set(kDoubles, value); }
 
@@ -94,6 +107,44 @@ HWY_INLINE V load_vector(const std::byte* from) {
   }
 }
 
+// Elements at any address, as floats.
+using Floats = hn::CappedTag<float, 16>;
+template <class T>
+HWY_INLINE hn::Vec<Floats> load_floats(const std::byte* from) {
+  const Floats floats;
+  if constexpr (std::is_same_v<T, float>) {
+    return hn::LoadU(floats, reinterpret_cast<const float*>(from));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return widen_bfloat16(floats, from);
+  } else {
+    const hn::Rebind<hwy::float16_t, Floats> halves;
+    return hn::PromoteTo(floats, hn::LoadU(halves, reinterpret_cast<const hwy::float16_t*>(from)));
+  }
+}
+
+// Calls use(T{}) where load_floats<T> can load the elements of a row. Returns whether it can.
+template <class Use>
+HWY_INLINE bool with_floats(const RowsIn& row, Use use) {
+  if (row.byte_order != std::endian::native) return false;
+  if constexpr (kHasFloat16) return with_type<float, BFloat16, Float16>(row.dtype, use);
+  return with_type<float, BFloat16>(row.dtype, use);
+}
+
+// Calls add(from) for all groups of elements of a row, which has some. The last group is filled up with the first element,
+// so that neither the least nor the largest one changes.
+template <class T, std::int64_t kGroup, class Add>
+HWY_INLINE void for_each_group(const RowsIn& row, Add add) {
+  const std::int64_t n = row.row_length;
+  std::int64_t i = 0;
+  for (; i + kGroup <= n; i += kGroup) add(row.data + i * kSize<T>);
+  if (i == n) return;
+  alignas(64) std::byte rest[kGroup * kSize<T>];
+  std::memcpy(rest, row.data + i * kSize<T>, static_cast<std::size_t>((n - i) * kSize<T>));
+  for (std::int64_t j = n - i; j < kGroup; ++j)
+    std::memcpy(rest + j * kSize<T>, row.data, sizeof(T));
+  add(rest);
+}
+
 // The first count lanes, or all of them.
 template <class Tag>
 HWY_INLINE hn::Mask<Tag> mask_of(Tag tag, std::int64_t count) {
@@ -102,6 +153,24 @@ HWY_INLINE hn::Mask<Tag> mask_of(Tag tag, std::int64_t count) {
 
 HWY_INLINE hn::Mask<D> is_within(V value, double least, double most) {
   return hn::And(hn::Ge(value, splat(least)), hn::Le(value, splat(most)));
+}
+
+// The ends of an interval about a number. Zero within 0 stays +0.
+struct Ends {
+  V low;
+  V high;
+};
+HWY_INLINE Ends ends_of(V2 value, V bound) {
+  return {value.high + ((splat(0.0) - bound) + value.low), value.high + (bound + value.low)};
+}
+
+// Has write(to) write a vector of results of Out, of which the first count are wanted.
+template <class Out, class Write>
+HWY_INLINE void write_first(std::int64_t count, std::byte* to, const Write& write) {
+  alignas(64) std::byte buffer[kWidth * kSize<Out>];
+  const bool are_all = count >= kWidth;
+  write(are_all ? to : buffer);
+  if (!are_all) std::memcpy(to, buffer, static_cast<std::size_t>(count * kSize<Out>));
 }
 
 HWY_INLINE double sum_of_lanes(V lanes) { return hn::GetLane(hn::SumOfLanes(kDoubles, lanes)); }
@@ -113,7 +182,7 @@ struct Lanes {
   HWY_INLINE void clear() {
     for (V& vector : v) vector = hn::Zero(kDoubles);
   }
-  // To one vector, which is still to be summed.
+  // Adds them up to one vector, whose lanes are still to be summed.
   HWY_INLINE V fold() const {
     V folded[kVectors];
     for (std::int64_t j = 0; j < kVectors; ++j) folded[j] = v[j];
@@ -123,6 +192,75 @@ struct Lanes {
     return folded[0];
   }
 };
+
+// A sum in each lane, and what its additions lose.
+struct CompensatedSum {
+  V sum;
+  V lost;
+
+  HWY_INLINE void clear() { sum = lost = hn::Zero(kDoubles); }
+  HWY_INLINE void add(V term) {
+    const V2 next = two_sum(sum, term);
+    sum = next.high;
+    lost = lost + next.low;
+  }
+  // A pair, whose low part adds up with what is lost.
+  HWY_INLINE void add(V2 term) {
+    const V2 next = two_sum(sum, term.high);
+    sum = next.high;
+    lost = lost + (next.low + term.low);
+  }
+  // Adds halves, so that additions do not wait for each other.
+  HWY_INLINE DoubleDouble fold() const {
+    alignas(64) double sums[kWidth];
+    alignas(64) double rest[kWidth];
+    hn::Store(sum, kDoubles, sums);
+    hn::Store(lost, kDoubles, rest);
+    for (std::int64_t half = kWidth / 2; half > 0; half /= 2) {
+      for (std::int64_t j = 0; j < half; ++j) {
+        const DoubleDouble both = lnorm::two_sum(sums[j], sums[j + half]);
+        sums[j] = both.high;
+        rest[j] = rest[j] + rest[j + half] + both.low;
+      }
+    }
+    return lnorm::two_sum(sums[0], rest[0]);
+  }
+};
+
+// Such a sum in several vectors.
+template <std::int64_t count>
+struct CompensatedSums {
+  CompensatedSum v[count];
+
+  HWY_INLINE void clear() {
+    for (CompensatedSum& each : v) each.clear();
+  }
+  HWY_INLINE DoubleDouble fold() const {
+    CompensatedSum folded[count];
+    for (std::int64_t j = 0; j < count; ++j) folded[j] = v[j];
+    for (std::int64_t half = count / 2; half > 0; half /= 2) {
+      for (std::int64_t j = 0; j < half; ++j) {
+        folded[j].add(V2{folded[j + half].sum, folded[j + half].lost});
+      }
+    }
+    return folded[0].fold();
+  }
+};
+
+// Adds elements to the lanes, of which there are copies that stay in registers: add(v, x) takes the v-th of a group of vectors.
+template <bool reads_ahead, class AllLanes, class Elements>
+HWY_INLINE void add_to(AllLanes& lanes, const Elements& elements, std::int64_t n) {
+  AllLanes sums = lanes;
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    if constexpr (reads_ahead) elements.read_ahead(i);
+    for (std::int64_t v = 0; v < kVectors; ++v) sums.add(v, elements(i + v * kWidth));
+  }
+  for (std::int64_t v = 0; v < kVectors && i < n; ++v, i += kWidth) {
+    sums.add(v, hn::IfThenElseZero(mask_of(kDoubles, n - i), elements(i)));
+  }
+  lanes = sums;
+}
 
 HWY_INLINE void prefetch(const std::byte* from, std::int64_t bytes) {
   constexpr std::int64_t kLine = 64;
@@ -215,68 +353,51 @@ inline std::int64_t ahead_of(const RowsIn& part) {
 // Decodes the elements of a row, less the center, if there is code for their dtype. There is room for whole groups.
 // ahead: see Encoded.
 inline bool decode_usual(const RowsIn& row, double center, double* to, std::int64_t ahead) {
-  const auto decode_from = [&]<class T>(T) {
-    decode_as<T>(row.data, row.row_length, center, to, ahead);
-    return true;
-  };
-  if (row.byte_order != std::endian::native) return false;
-  switch (row.dtype) {
-    case DType::int8:
-      return decode_from(std::int8_t{});
-    case DType::uint8:
-      return decode_from(std::uint8_t{});
-    case DType::int16:
-      return decode_from(std::int16_t{});
-    case DType::uint16:
-      return decode_from(std::uint16_t{});
-    case DType::int32:
-      return decode_from(std::int32_t{});
-    case DType::bfloat16:
-      return decode_from(BFloat16{});
-    case DType::float32:
-      return decode_from(float{});
-    case DType::float64:
-      return decode_from(double{});
-    case DType::float16:
-      if constexpr (kHasFloat16) return decode_from(Float16{});
-      break;
-    case DType::boolean:
-    case DType::uint32:
-    case DType::int64:
-    case DType::uint64:
-    case DType::float8_e4m3fn:
-    case DType::float8_e5m2:
-    case DType::float64_pair:
-      break;
-  }
-  return false;
+  const bool has_code = kHasFloat16 || row.dtype != DType::float16;
+  if (row.byte_order != std::endian::native || !has_code) return false;
+  // A call for every few elements would take its time: inline.
+  return with_type<float, BFloat16, Float16, double, std::int8_t, std::uint8_t, std::int16_t,
+                   std::uint16_t, std::int32_t>(
+      row.dtype, [&]<class T>(T) HWY_ATTR __attribute__((always_inline)) {
+        if constexpr (kHasFloat16 || !std::is_same_v<T, Float16>) {
+          decode_as<T>(row.data, row.row_length, center, to, ahead);
+        }
+      });
 }
 
-// Up to a chunk of a row of any dtype. The center is 0 where elements have low parts.
+// Decodes up to a chunk of a row of any dtype. The center is 0 where elements have low parts.
 inline void decode(const RowsIn& part, double center, Chunk& chunk) {
   const std::int64_t n = part.row_length;
-  if (part.byte_order == std::endian::native) {
-    if (part.dtype == DType::int64) return decode_integers<std::int64_t>(part.data, n, chunk);
-    if (part.dtype == DType::uint64) return decode_integers<std::uint64_t>(part.data, n, chunk);
-  }
   if (decode_usual(part, center, chunk.high, ahead_of(part))) return;
+  const bool are_integers =
+      part.byte_order == std::endian::native &&
+      with_type<std::int64_t, std::uint64_t>(
+          part.dtype, [&]<class T>(T) HWY_ATTR { decode_integers<T>(part.data, n, chunk); });
+  if (are_integers) return;
   load(part.data, part.dtype, part.byte_order, n, chunk);
   if (center == 0) return;
   decode_as<double>(reinterpret_cast<const std::byte*>(chunk.high), n, center, chunk.high, 0);
+}
+
+// Calls use(start, part) for the parts of a row, of a chunk each.
+template <class Use>
+HWY_INLINE void for_each_part(const RowsIn& row, Use use) {
+  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
+    use(start, part_of(row, start, std::min(kChunk, row.row_length - start)));
+  }
 }
 
 // Calls use(start, count, chunk) for every chunk of a row, less the center.
 template <class Use>
 HWY_INLINE void for_each_chunk(const RowsIn& row, double center, Use use) {
   Chunk chunk;
-  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
-    const std::int64_t count = std::min(kChunk, row.row_length - start);
-    decode(part_of(row, start, count), center, chunk);
-    use(start, count, chunk);
-  }
+  for_each_part(row, [&](std::int64_t start, const RowsIn& part) HWY_ATTR {
+    decode(part, center, chunk);
+    use(start, part.row_length, chunk);
+  });
 }
 
-// The same of a row of any length without low parts. There is room for whole groups.
+// Decodes a row of any length without low parts. There is room for whole groups.
 inline void decode_row(const RowsIn& row, double center, double* to, std::int64_t ahead) {
   if (decode_usual(row, center, to, ahead)) return;
   for_each_chunk(row, center, [&](std::int64_t start, std::int64_t n, const Chunk& chunk) {
@@ -332,3 +453,5 @@ HWY_INLINE void with_terms(const Affine& affine, Use use) {
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
+
+#endif

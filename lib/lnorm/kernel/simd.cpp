@@ -1,22 +1,6 @@
-// The passes in SIMD, compiled for every target that Highway can choose from at run time.
+// The kernel table of every target that Highway can choose from at run time.
 
-// Targets that would bring nothing: they differ from others in what is not used here, or have vectors
-// whose length is not known when this is compiled.
-#ifdef LNORM_WITHOUT_SSE4
-#define LNORM_SSE_TARGETS (HWY_SSSE3 | HWY_SSE4)
-#else
-#define LNORM_SSE_TARGETS HWY_SSSE3
-#endif
-#ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS \
-  (LNORM_SSE_TARGETS | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
-#endif
-
-// Every AArch64 has NEON. Told that nothing is to be found out at run time, Highway compiles for it without target
-// attributes, which the implicit constructors of structs of vectors would not have.
-#if defined(__aarch64__)
-#define TOOLCHAIN_MISS_SYS_AUXV_H
-#endif
+#include "lnorm/kernel/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "lnorm/kernel/simd.cpp"  // compiled once more for every target
@@ -31,15 +15,20 @@
 
 #include "lnorm/kernel/simd.hpp"
 
-// Without vectors portable.cpp does the same.
+// portable.cpp does the same without vectors.
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-#include "lnorm/kernel/passes-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
 namespace HWY_NAMESPACE {
 
-Kernel kernel(const char* name) { return {name, &kPasses}; }
+extern const RowKernels kRowKernels;      // simd_row_kernels.cpp
+extern const OtherKernels kOtherKernels;  // simd_other_kernels.cpp
+
+Backend backend(const char* name) {
+  static const KernelTable table{kRowKernels, kOtherKernels};
+  return {name, &table};
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
@@ -78,21 +67,21 @@ bool supports_avx512() {
 
 }  // namespace
 
-std::vector<Kernel> simd_kernels() {
-  std::vector<Kernel> kernels;
+std::vector<Backend> simd_backends() {
+  std::vector<Backend> backends;
 #if HWY_TARGETS & HWY_AVX3
-  if (supports_avx512()) kernels.push_back(N_AVX3::kernel("avx512"));
+  if (supports_avx512()) backends.push_back(N_AVX3::backend("avx512"));
 #endif
 #if HWY_TARGETS & HWY_AVX2
-  if (supports_avx2()) kernels.push_back(N_AVX2::kernel("avx2"));
+  if (supports_avx2()) backends.push_back(N_AVX2::backend("avx2"));
 #endif
 #if HWY_TARGETS & HWY_SSE4
-  if (supports_sse4()) kernels.push_back(N_SSE4::kernel("sse4"));
+  if (supports_sse4()) backends.push_back(N_SSE4::backend("sse4"));
 #endif
 #if HWY_ARCH_ARM_A64
-  kernels.push_back(HWY_NAMESPACE::kernel("neon"));
+  backends.push_back(HWY_NAMESPACE::backend("neon"));
 #endif
-  return kernels;
+  return backends;
 }
 
 }  // namespace lnorm

@@ -8,8 +8,8 @@
 namespace lnorm {
 
 // The SIMD kernels that this machine can run, the best one first.
-std::vector<Kernel> simd_kernels();
+std::vector<Backend> simd_backends();
 
-const KernelTable& portable_passes();
+const KernelTable& portable_table();
 
 }  // namespace lnorm

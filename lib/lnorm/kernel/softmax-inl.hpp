@@ -1,5 +1,12 @@
 // Softmax by doubles (kernel/softmax.cpp): what they decide.
 
+#if defined(LNORM_KERNEL_SOFTMAX_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_SOFTMAX_INL_HPP_
+#undef LNORM_KERNEL_SOFTMAX_INL_HPP_
+#else
+#define LNORM_KERNEL_SOFTMAX_INL_HPP_
+#endif
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,6 +14,7 @@
 #include <limits>
 
 #include "lnorm/kernel/exp.hpp"
+#include "lnorm/kernel/results-inl.hpp"
 #include "lnorm/kernel/rounding.hpp"
 #include "lnorm/kernel/softmax_bounds.hpp"
 
@@ -18,27 +26,15 @@ namespace {
 // The largest of floats and, as the integers that their bits are, of their sizes: a NaN's are larger than infinity's.
 template <class T>
 double largest_float(const RowsIn& row) {
-  constexpr auto kCount = static_cast<std::int64_t>(hn::MaxLanes(Floats()));
   const Floats floats;
-  const Bits bits;
+  const hn::RebindToUnsigned<Floats> bits;
   auto max = hn::Set(floats, -std::numeric_limits<float>::infinity());
   auto greatest = hn::Zero(bits);
-  const auto add = [&](const std::byte* from) HWY_ATTR {
+  for_each_group<T, hn::MaxLanes(floats)>(row, [&](const std::byte* from) HWY_ATTR {
     const auto x = load_floats<T>(from);
     max = hn::Max(max, x);
     greatest = hn::Max(greatest, hn::BitCast(bits, hn::Abs(x)));
-  };
-  const std::int64_t n = row.row_length;
-  std::int64_t i = 0;
-  for (; i + kCount <= n; i += kCount) add(row.data + i * kSize<T>);
-  if (i < n) {  // filled up with the first element, which changes nothing
-    alignas(64) std::byte rest[kCount * kSize<T>];
-    for (std::int64_t j = 0; j < kCount; ++j) {
-      const std::int64_t from = i + j < n ? i + j : 0;
-      std::memcpy(rest + j * kSize<T>, row.data + from * kSize<T>, sizeof(T));
-    }
-    add(rest);
-  }
+  });
   constexpr std::uint32_t kInfinity = 0x7f800000;
   if (hn::GetLane(hn::MaxOfLanes(bits, greatest)) > kInfinity) {
     return std::numeric_limits<double>::quiet_NaN();
@@ -46,7 +42,7 @@ double largest_float(const RowsIn& row) {
   return static_cast<double>(hn::GetLane(hn::MaxOfLanes(floats, max)));
 }
 
-// The same of any dtype without low parts.
+// The largest element of any dtype without low parts.
 double largest_double(const RowsIn& row) {
   const V least = splat(-HUGE_VAL);
   V max = least;
@@ -64,14 +60,10 @@ double largest_double(const RowsIn& row) {
 }
 
 double largest(const RowsIn& row) {
-  if (row.byte_order == std::endian::native && row.row_length > 0) {
-    if (row.dtype == DType::float32) return largest_float<float>(row);
-    if (row.dtype == DType::bfloat16) return largest_float<BFloat16>(row);
-    if constexpr (kHasFloat16) {
-      if (row.dtype == DType::float16) return largest_float<Float16>(row);
-    }
-  }
-  return largest_double(row);
+  double result = 0;
+  const auto find = [&]<class T>(T) HWY_ATTR { result = largest_float<T>(row); };
+  const bool is_found = row.row_length > 0 && with_floats(row, find);
+  return is_found ? result : largest_double(row);
 }
 
 // exp(d) = 2^(k div 64) T[k mod 64] exp(r), as in exp.hpp.
@@ -95,8 +87,8 @@ struct ReducedVector {
   }
 };
 
-// Exp::narrow of a vector. d is not below Exp::kMinNarrow.
-HWY_INLINE V narrow_exp(const Exp& exp, V d) {
+// Exp::in_double of a vector. d is not below Exp::kMinDouble.
+HWY_INLINE V exp_in_doubles(const Exp& exp, V d) {
   const ReducedVector k(d);
   const V r = hn::NegMulAdd(k.multiple, splat(Exp::kMiddle),
                             hn::NegMulAdd(k.multiple, splat(Exp::kHigh), d));
@@ -109,8 +101,8 @@ HWY_INLINE V narrow_exp(const Exp& exp, V d) {
   return hn::MulAdd(high, series, high) * k.power;
 }
 
-// Exp::wide of a vector, times its power of two. d is not below kMinWide.
-HWY_INLINE V2 wide_exp(const Exp& exp, V2 d) {
+// Exp::in_double_double of a vector, times its power of two. d is not below kMinDoubleDouble.
+HWY_INLINE V2 exp_in_double_doubles(const Exp& exp, V2 d) {
   const ReducedVector k(d.high);
   const V2 high = two_sum(hn::NegMulAdd(k.multiple, splat(Exp::kHigh), d.high),
                           hn::Neg(k.multiple * splat(Exp::kMiddle)));
@@ -131,7 +123,7 @@ HWY_INLINE V2 wide_exp(const Exp& exp, V2 d) {
   return {m.high * k.power, m.low * k.power};
 }
 
-// A chunk of a row on its way: x - max, not below Exp::kMinNarrow, and exp of it.
+// A chunk of a row on its way: x - max, not below Exp::kMinDouble, and exp of it.
 struct Exponentials {
   Chunk d;
   alignas(64) double e[kChunk + kLanes];
@@ -140,7 +132,7 @@ struct Exponentials {
   double find(const RowsIn& part, double max) {
     decode(part, max, d);
     const Exp& exp = Exp::shared();
-    const V least = splat(Exp::kMinNarrow);
+    const V least = splat(Exp::kMinDouble);
     const std::int64_t n = part.row_length;
     Lanes sums;
     sums.clear();
@@ -148,7 +140,7 @@ struct Exponentials {
       for (std::int64_t v = 0; v < kVectors && i + v * kWidth < n; ++v) {
         const std::int64_t at = i + v * kWidth;
         const V clamped = hn::Max(hn::Load(kDoubles, d.high + at), least);
-        const V power = narrow_exp(exp, clamped);
+        const V power = exp_in_doubles(exp, clamped);
         hn::Store(clamped, kDoubles, d.high + at);
         hn::Store(power, kDoubles, e + at);
         sums.v[v] = sums.v[v] + hn::IfThenElseZero(mask_of(kDoubles, n - at), power);
@@ -167,13 +159,13 @@ HWY_INLINE void write_both_ends(V quotient, V relative, std::byte* low, std::byt
   const V zero = hn::Zero(kDoubles);
   V end = hn::MulAdd(quotient, relative, quotient);
   if constexpr (std::is_same_v<Out, BFloat16>) {  // not decided
-    end = hn::IfThenElse(Nearest<Out>::open(end), splat(2), end);
+    end = hn::IfThenElse(Nearest<Out>::undecided(end), splat(2), end);
   }
   Nearest<Out>::write({hn::NegMulAdd(quotient, relative, quotient), zero}, low);
   Nearest<Out>::write({end, zero}, high);
 }
 
-// The same of a chunk. error: relative, less d u.
+// Both ends of the results of a chunk. error: relative, less d u.
 template <class Out>
 void write_ends(const Exponentials& x, std::int64_t n, double factor, double error, std::byte* low,
                 std::byte* high) {
@@ -185,7 +177,7 @@ void write_ends(const Exponentials& x, std::int64_t n, double factor, double err
   }
 }
 
-// The same of 16 bits: all errors are less than an ulp of float.
+// Results of 16 bits are decided so: all errors are less than an ulp of float.
 template <class Out>
 void write_half_ends(const Exponentials& x, std::int64_t n, double factor, double error,
                      std::byte* low, std::byte* high) {
@@ -197,7 +189,7 @@ void write_half_ends(const Exponentials& x, std::int64_t n, double factor, doubl
       quotient = hn::IfThenZeroElse(hn::Lt(quotient, splat(kBelowBFloat16)), quotient);
     }
     const Results results = halves(quotient);
-    if (HWY_LIKELY(is_zero(results.open))) {
+    if (HWY_LIKELY(is_zero(results.undecided))) {
       store_results<Out, false>(results.y, low + i * kSize<Out>);
       store_results<Out, false>(results.y, high + i * kSize<Out>);
     } else {
@@ -229,30 +221,7 @@ void write_softmax(const Exponentials& x, const RowsIn& part, double factor, dou
   }
 }
 
-// By way of float.
-template <class Out>
-void write_float8_softmax(const Exponentials& x, const RowsIn& part, double factor, double error,
-                          std::int64_t offset, const RowsOut& y, const Resolver& resolver) {
-  alignas(64) float floats[kChunk + kWidth];
-  alignas(64) std::byte results[kChunk + kWidth];
-  const std::int64_t n = part.row_length;
-  const auto place_of = [&](std::int64_t i) { return reinterpret_cast<std::byte*>(floats + i); };
-  write_softmax<float>(x, part, factor, error, offset, place_of(0), resolver);
-  std::fill_n(floats + n, kWidth, 0.0F);
-  const PartResolver resolve{resolver, part, offset, DType::float32};
-  Float8Writer<Out>(y).write(floats, n, results, [&](std::int64_t i) { resolve(i, place_of(i)); });
-  std::memcpy(y.data, results, static_cast<std::size_t>(n));
-}
-
-// Calls use(start, part) for the chunks of a row.
-template <class Use>
-HWY_INLINE void for_each_part(const RowsIn& row, Use use) {
-  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
-    use(start, part_of(row, start, std::min(kChunk, row.row_length - start)));
-  }
-}
-
-void narrow_softmax(const RowsIn& row, double max, double scale, const RowsOut& y,
+void double_softmax(const RowsIn& row, double max, double scale, const RowsOut& y,
                     const Resolver& resolver) {
   Exponentials x;
   DoubleDouble sum;
@@ -263,15 +232,17 @@ void narrow_softmax(const RowsIn& row, double max, double scale, const RowsOut& 
   const double error = softmax_error(n, chunk_growth(std::min(n, kChunk), kLanes));
   for_each_part(row, [&](std::int64_t start, const RowsIn& part) HWY_ATTR {
     if (n > kChunk) x.find(part, max);
-    const RowsOut out = row_of(y, start, 1);
-    if (y.dtype == DType::float8_e4m3fn) {
-      return write_float8_softmax<Float8E4M3>(x, part, factor, error, start, out, resolver);
-    }
-    if (y.dtype == DType::float8_e5m2) {
-      return write_float8_softmax<Float8E5M2>(x, part, factor, error, start, out, resolver);
-    }
-    with_narrow_type(y.dtype, [&]<class Out>(Out) HWY_ATTR {
-      write_softmax<Out>(x, part, factor, error, start, out.data, resolver);
+    const RowsOut out = row_of(y, 1, start);
+    const bool is_written =
+        with_type<Float16, BFloat16, float>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
+          write_softmax<Out>(x, part, factor, error, start, out.data, resolver);
+        });
+    if (is_written) return;
+    const PartResolver resolve{resolver, part, start, DType::float32};
+    with_type<Float8E4M3, Float8E5M2>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
+      write_float8<Out>(part.row_length, out, resolve, [&](std::byte* floats) HWY_ATTR {
+        write_softmax<float>(x, part, factor, error, start, floats, resolver);
+      });
     });
   });
 }
@@ -279,12 +250,12 @@ void narrow_softmax(const RowsIn& row, double max, double scale, const RowsOut& 
 // ---- By double-doubles, to float64.
 
 // exp of it has a low part that is a normal number.
-constexpr double kMinWide = -600;
+constexpr double kMinDoubleDouble = -600;
 // exp of it is far below the smallest double, as if it were masked.
 constexpr double kAsMasked = -1200;
 
 // exp(x - max) of a chunk of a row: 0 of what is masked, NaN where it is left to the resolver.
-struct WideExponentials {
+struct DoubleDoubleExponentials {
   Chunk x;
   alignas(64) double high[kChunk + kLanes];
   alignas(64) double low[kChunk + kLanes];
@@ -295,20 +266,20 @@ struct WideExponentials {
     const Exp& exp = Exp::shared();
     const V zero = hn::Zero(kDoubles);
     const V minus_max = splat(-max);
-    const V least = splat(kMinWide);
+    const V least = splat(kMinDoubleDouble);
     const std::int64_t n = part.row_length;
     for (std::int64_t i = 0; i < n; i += kLanes) {
       for (std::int64_t v = 0; v < kVectors && i + v * kWidth < n; ++v) {
         const std::int64_t at = i + v * kWidth;
         const V2 d = two_sum(hn::Load(kDoubles, x.high + at), minus_max);
         const auto is_near = hn::Ge(d.high, least);
-        const V2 e = wide_exp(
+        const V2 e = exp_in_double_doubles(
             exp, {hn::IfThenElse(is_near, d.high, zero), hn::IfThenElseZero(is_near, d.low)});
         const auto counts = hn::And(is_near, mask_of(kDoubles, n - at));
         sums[v] =
             sums[v] + V2{hn::IfThenElseZero(counts, e.high), hn::IfThenElseZero(counts, e.low)};
-        const V far =
-            hn::IfThenElseZero(hn::Ge(d.high, splat(kAsMasked)), splat(HUGE_VAL) - splat(HUGE_VAL));
+        const V far = hn::IfThenElseZero(hn::Ge(d.high, splat(kAsMasked)),
+                                         splat(std::numeric_limits<double>::quiet_NaN()));
         hn::Store(hn::IfThenElse(is_near, e.high, far), kDoubles, high + at);
         hn::Store(hn::IfThenElseZero(is_near, e.low), kDoubles, low + at);
       }
@@ -330,9 +301,9 @@ inline DoubleDouble total_of(const V2* sums) {
 }
 
 // The results of a chunk. error: of each, relative.
-void write_wide_softmax(const WideExponentials& x, const RowsIn& part, DoubleDouble factor,
-                        double error, std::int64_t offset, std::byte* out,
-                        const Resolver& resolver) {
+void write_double_double_softmax(const DoubleDoubleExponentials& x, const RowsIn& part,
+                                 DoubleDouble factor, double error, std::int64_t offset,
+                                 std::byte* out, const Resolver& resolver) {
   const V2 factors = splat(factor);
   const V errors = splat(error);
   const std::int64_t n = part.row_length;
@@ -340,37 +311,34 @@ void write_wide_softmax(const WideExponentials& x, const RowsIn& part, DoubleDou
   for (std::int64_t i = 0; i < n; i += kWidth) {
     const V2 y = V2{hn::Load(kDoubles, x.high + i), hn::Load(kDoubles, x.low + i)} * factors;
     const V margin = y.high * errors;
-    const V least = y.high + (y.low - margin);
-    const auto is_open =
-        hn::And(hn::Not(hn::Eq(least, y.high + (y.low + margin))), mask_of(kDoubles, n - i));
+    const Ends ends = ends_of(y, margin);
+    const auto is_undecided =
+        hn::And(hn::Not(hn::Eq(ends.low, ends.high)), mask_of(kDoubles, n - i));
     std::byte* const to = out + i * kSize<double>;
-    if (i + kWidth <= n) {
-      hn::StoreU(least, kDoubles, reinterpret_cast<double*>(to));
-    } else {
-      alignas(64) double last[kWidth];
-      hn::Store(least, kDoubles, last);
-      std::memcpy(to, last, static_cast<std::size_t>((n - i) * kSize<double>));
-    }
-    if (HWY_LIKELY(hn::AllFalse(kDoubles, is_open))) continue;
-    alignas(64) double open[kWidth];
-    hn::Store(hn::IfThenElseZero(is_open, splat(1)), kDoubles, open);
+    write_first<double>(n - i, to, [&](std::byte* at) HWY_ATTR {
+      hn::StoreU(ends.low, kDoubles, reinterpret_cast<double*>(at));
+    });
+    if (HWY_LIKELY(hn::AllFalse(kDoubles, is_undecided))) continue;
+    alignas(64) double undecided[kWidth];
+    hn::Store(hn::IfThenElseZero(is_undecided, splat(1)), kDoubles, undecided);
     for (std::int64_t j = 0; j < kWidth; ++j) {
-      if (open[j] != 0) resolve(i + j, to + j * kSize<double>);
+      if (undecided[j] != 0) resolve(i + j, to + j * kSize<double>);
     }
   }
 }
 
-void wide_softmax(const RowsIn& row, double max, const RowsOut& y, const Resolver& resolver) {
-  WideExponentials x;
+void double_double_softmax(const RowsIn& row, double max, const RowsOut& y,
+                           const Resolver& resolver) {
+  DoubleDoubleExponentials x;
   V2 sums[kVectors];
   for (V2& sum : sums) sum = {hn::Zero(kDoubles), hn::Zero(kDoubles)};
   const std::int64_t n = row.row_length;
   for_each_part(row, [&](std::int64_t, const RowsIn& part) HWY_ATTR { x.find(part, max, sums); });
   const DoubleDouble factor = DoubleDouble{1} / total_of(sums);
-  const double error = wide_softmax_error(n, kLanes);
+  const double error = double_double_softmax_error(n, kLanes);
   for_each_part(row, [&](std::int64_t start, const RowsIn& part) HWY_ATTR {
     if (n > kChunk) x.find(part, max, sums);  // they are known
-    write_wide_softmax(x, part, factor, error, start, row_of(y, start, 1).data, resolver);
+    write_double_double_softmax(x, part, factor, error, start, row_of(y, 1, start).data, resolver);
   });
 }
 
@@ -378,3 +346,5 @@ void wide_softmax(const RowsIn& row, double max, const RowsOut& y, const Resolve
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
 HWY_AFTER_NAMESPACE();
+
+#endif

@@ -10,8 +10,8 @@
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/softmax_row.hpp"
 
-// As for layer normalization there are three precisions. The passes compute in doubles (narrow) where y is narrower than
-// float64, and in double-doubles (wide) where it is float64. The resolver decides what they leave open, and all of 64-bit
+// There are three precisions, as for layer normalization. The kernel table computes in doubles where y is narrower than
+// float64, and in double-doubles where it is float64. The resolver decides what that leaves undecided, and all of 64-bit
 // integers and pairs, in double-doubles and in integers (exact). softmax_bounds.hpp has the bounds.
 namespace lnorm {
 
@@ -50,30 +50,26 @@ void resolve_row(const RowsIn& row, const Resolver& resolver, const RowsOut& y, 
   }
 }
 
-void fill_row(const RowsIn& row, double value, const RowsOut& y) {
-  for (std::int64_t i = 0; i < row.row_length; ++i) store(&value, 1, y, i);
-}
-
 }  // namespace
 
-void softmax(const RowsIn& x, const RowsOut& y, double scale, const Kernel& kernel) {
+void softmax(const RowsIn& x, const RowsOut& y, double scale, const Backend& backend) {
   // Then a result that does not round to zero is far from the ends of the range of doubles, scaled or not.
   const bool is_moderate = scale >= 0x1p-300 && scale <= 0x1p300;
-  const KernelTable* const passes = has_low(x.dtype) ? nullptr : kernel.passes;
+  const KernelTable* const table = has_low(x.dtype) ? nullptr : backend.table;
   Chunk chunk;
   std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const RowsIn row = row_of(x, r);
     const RowsOut out = row_of(y, x.row_length, r);
     const Number max =
-        passes != nullptr ? Number{passes->largest(row)} : largest_element(reader(row));
+        table != nullptr ? Number{table->largest(row)} : largest_element(reader(row));
     const RowResolver resolver(row, max, scale, y.dtype);
     if (!std::isfinite(max.high)) {
-      fill_row(row, std::numeric_limits<double>::quiet_NaN(), out);
-    } else if (passes != nullptr && y.dtype == DType::float64) {
-      passes->wide_softmax(row, max.high, out, resolver);
-    } else if (passes != nullptr && is_moderate) {
-      passes->narrow_softmax(row, max.high, scale, out, resolver);
+      fill(out, row.row_length, std::numeric_limits<double>::quiet_NaN());
+    } else if (table != nullptr && y.dtype == DType::float64) {
+      table->double_double_softmax(row, max.high, out, resolver);
+    } else if (table != nullptr && is_moderate) {
+      table->double_softmax(row, max.high, scale, out, resolver);
     } else {
       resolve_row(row, resolver, out, chunk);
     }

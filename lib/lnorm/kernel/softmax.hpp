@@ -18,6 +18,6 @@ namespace lnorm {
 // -infinity gives 0 (a masked element) where another element is finite. A row with a NaN, with
 // +infinity, or of nothing but -infinity gives NaN in all its elements, as in PyTorch. Throws std::bad_alloc alone.
 void softmax(const RowsIn& x, const RowsOut& y, double scale = 1,
-             const Kernel& kernel = kernels().front());
+             const Backend& backend = backends().front());
 
 }  // namespace lnorm

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
-#include "lnorm/kernel/exact_softmax.hpp"
+#include "lnorm/kernel/dyadic.hpp"
 #include "lnorm/kernel/exp.hpp"
 #include "lnorm/kernel/rounding.hpp"
 #include "lnorm/kernel/statistics.hpp"
@@ -14,8 +13,6 @@ namespace lnorm {
 
 namespace {
 
-constexpr double kSlack = 1 + 0x1p-8;
-
 // Sums are kept apart, so that elements go through few additions each.
 constexpr std::int64_t kLanes = 16;
 
@@ -23,10 +20,86 @@ constexpr std::int64_t kLanes = 16;
 constexpr double kMin = -1200;
 
 // exp(x - max). The difference is off by 3 u^2 of itself where both have low parts, and else exact.
-Exp::Wide exp_of(Number x, Number max, bool is_tiny) {
-  if (is_tiny) return Exp::shared().wide({kMin});
-  return Exp::shared().wide(two_sum(x.high, -max.high) + two_sum(x.low, -max.low));
+Exp::Power exp_of(Number x, Number max, bool is_tiny) {
+  if (is_tiny) return Exp::shared().in_double_double({kMin});
+  return Exp::shared().in_double_double(two_sum(x.high, -max.high) + two_sum(x.low, -max.low));
 }
+
+constexpr double kMinLog2 = -5000;
+
+// A number known to lie from low to high, in units of 2^-bits.
+struct Interval {
+  Integer low = 0;
+  Integer high = 0;
+};
+
+// floor(value * 2^bits)
+Integer fixed_point(const Dyadic& value, std::int64_t bits) {
+  const std::int64_t shift = value.exponent + bits;
+  if (shift >= 0) return value.significand << static_cast<unsigned>(shift);
+  return value.significand >> static_cast<unsigned>(-shift);
+}
+
+// exp(-size), size >= 0, in units of 2^-bits. With r = size / 2^halvings < 2^-8, exp(-r) is a Taylor series, which is then
+// squared so often.
+Interval exp_of_minus(const Dyadic& size, std::int64_t bits) {
+  if (size.sign() == 0)
+    return {Integer(1) << static_cast<unsigned>(bits), Integer(1) << static_cast<unsigned>(bits)};
+  const std::int64_t halvings = std::max<std::int64_t>(0, size.magnitude() + 9);
+  const std::int64_t inner = bits + 2 * halvings + 32;
+  const Integer one = Integer(1) << static_cast<unsigned>(inner);
+  const Integer r = fixed_point({size.significand, size.exponent - halvings}, inner);
+  Integer term = one;
+  Integer sum = one;
+  for (int i = 1; term != 0; ++i) {
+    term = (term * r) >> static_cast<unsigned>(inner);
+    term /= i;
+    sum += i % 2 == 1 ? Integer(-term) : term;
+  }
+  for (std::int64_t i = 0; i < halvings; ++i) sum = (sum * sum) >> static_cast<unsigned>(inner);
+  // r, each of fewer than bits terms, and what follows the last one are off by an inner unit or two; each
+  // squaring doubles the error, and adds a unit. That is less than 2^(halvings + 32) units.
+  const Integer result = sum >> static_cast<unsigned>(inner - bits);
+  return {result - 1, result + 2};
+}
+
+class Row {
+ public:
+  Row(const ReadRow& read_row, Number max) : read_row_(read_row), max_(max) {}
+
+  // max - x >= 0
+  Dyadic size(Number x) const { return max_ - Dyadic(x); }
+
+  // The sum of exp(x - max). is_open: high is not reached.
+  Interval sum(std::int64_t bits, bool& is_open) const {
+    Interval total;
+    is_open = false;
+    std::int64_t vanishing = 0;
+    const auto add = [&](std::int64_t, Number x) {
+      if (std::isinf(x.high)) return;  // masked
+      const Dyadic d = size(x);
+      if (d.sign() != 0 && compare_positive(d, Dyadic(-kMinLog2)) > 0) {  // ln 2 < 1
+        ++vanishing;
+        return;
+      }
+      const Interval e = exp_of_minus(d, bits);
+      total.low += e.low;
+      total.high += e.high;
+    };
+    read_row_([&](const RowsIn& part) { for_each_element(part, add); });
+    if (vanishing > 0) {
+      const bool is_exact = total.low == total.high;
+      total.high +=
+          fixed_point({Integer(vanishing), static_cast<std::int64_t>(kMinLog2)}, bits) + 1;
+      is_open = is_exact;
+    }
+    return total;
+  }
+
+ private:
+  const ReadRow& read_row_;
+  Dyadic max_;
+};
 
 }  // namespace
 
@@ -50,7 +123,7 @@ SoftmaxRow::SoftmaxRow(ReadRow read_row, std::int64_t row_length, Number max, do
   std::int64_t before = 0;
   read_row_([&](const RowsIn& part) {
     for_each_element(part, [&](std::int64_t i, Number x) {
-      const Exp::Wide e = exp_of(x, max_, is_tiny(x));
+      const Exp::Power e = exp_of(x, max_, is_tiny(x));
       // What is below 2^-1000 does not show in a sum that is at least 1.
       const double power = Exp::power_of_two(std::max<std::int64_t>(e.exponent, -1000));
       DoubleDouble& lane = lanes[(before + i) % kLanes];
@@ -62,19 +135,19 @@ SoftmaxRow::SoftmaxRow(ReadRow read_row, std::int64_t row_length, Number max, do
   // Every addition is off by 3 u^2, the quotient by 10 u^2, the product with the scale by 3 u^2. Both exponentials have their errors.
   const std::int64_t in_lane = row_length / kLanes + 1;
   const auto additions = static_cast<double>(in_lane + kLanes);
-  const double of_exp = Exp::kWideError - 3 * kMin * kUnit * kUnit;
-  error_ = (2 * of_exp + (3 * additions + 13) * kUnit * kUnit) * kSlack;
+  const double of_exp = Exp::kDoubleDoubleError - 3 * kMin * kUnit2;
+  error_ = (2 * of_exp + (3 * additions + 13) * kUnit2) * kSlack;
 }
 
 double SoftmaxRow::result(Number x, DType dtype) const {
   if (std::isinf(x.high)) return 0;  // masked
   if (is_tiny(x)) return std::copysign(0.0, scale_);
-  if (const auto narrow = narrow_result(x, dtype)) return *narrow;
-  // Where results lie halfway all elements are the same.
+  if (const auto y = double_result(x, dtype)) return *y;
+  // Results lie halfway only where all elements are the same.
   if (last_ && last_->x.high == x.high && last_->x.low == x.low) return last_->y;
-  const Exp::Wide e = exp_of(x, max_, false);
+  const Exp::Power e = exp_of(x, max_, false);
   const DoubleDouble y = e.m / sum_ * factor_;
-  const double margin = std::fabs(y.high) * (error_ + 4 * kUnit * kUnit);
+  const double margin = std::fabs(y.high) * (error_ + bound::kRounding * kUnit2);
   const double least = rounded(y + -margin, e.exponent + exponent_, dtype);
   const double most = rounded(y + margin, e.exponent + exponent_, dtype);
   if (same_result(least, most)) return least;
@@ -83,13 +156,13 @@ double SoftmaxRow::result(Number x, DType dtype) const {
 }
 
 // x - max is off by u |x - max|, which is a relative error of its exponential; the sum in double, and the quotient, by u each.
-std::optional<double> SoftmaxRow::narrow_result(Number x, DType dtype) const {
-  constexpr double kMinNarrow = -700;
+std::optional<double> SoftmaxRow::double_result(Number x, DType dtype) const {
+  constexpr double kMinDouble = -700;
   const double d = x.high - max_.high;
-  const bool is_narrow = dtype != DType::float64 && scale_ == 1 && x.low == 0 && max_.low == 0;
-  if (!is_narrow || d < kMinNarrow) return std::nullopt;
-  const double y = Exp::shared().narrow(d) / sum_.high;
-  const double margin = y * (Exp::kNarrowError + (4 - d) * kUnit) * kSlack;
+  const bool fits_doubles = dtype != DType::float64 && scale_ == 1 && x.low == 0 && max_.low == 0;
+  if (!fits_doubles || d < kMinDouble) return std::nullopt;
+  const double y = Exp::shared().in_double(d) / sum_.high;
+  const double margin = y * (Exp::kDoubleError + (4 - d) * kUnit) * kSlack;
   const double least = rounded(y - margin, dtype);
   if (!same_result(least, rounded(y + margin, dtype))) return std::nullopt;
   return least;
@@ -97,6 +170,37 @@ std::optional<double> SoftmaxRow::narrow_result(Number x, DType dtype) const {
 
 bool SoftmaxRow::is_tiny(Number x) const {
   return (x.high - max_.high) + (x.low - max_.low) < kMin;
+}
+
+double exact_softmax(const ReadRow& read_row, Number x, Number max, DType dtype,
+                     const SoftmaxResult& known) {
+  if (known.scale == 0) return 0;
+  const Row values(read_row, max);
+  const FloatOrder order(dtype);
+  const Dyadic size = values.size(x);
+  const Dyadic scale(std::fabs(known.scale));
+  const bool is_negative = known.scale < 0;
+  // exp of less is below half of the smallest number.
+  if (size.sign() != 0 && compare_positive(size, Dyadic(2000.0)) > 0) {
+    return std::copysign(0.0, known.scale);
+  }
+  const double least = std::max(0.0, is_negative ? -known.most : known.least);
+  const double most = is_negative ? -known.least : known.most;
+  for (std::int64_t bits = 4096;; bits *= 2) {
+    bool is_open = false;
+    const Interval sum = values.sum(bits, is_open);
+    const Interval e = exp_of_minus(size, bits);
+    bool is_decided = true;
+    const double result =
+        nearest(order, order.index(least), order.index(most), 0, [&](const Dyadic& m) {
+          const int low = compare(Dyadic(e.low, 0) * scale, m * Dyadic(sum.high, 0));
+          const int high = compare(Dyadic(e.high, 0) * scale, m * Dyadic(sum.low, 0));
+          if (low == high || (is_open && high == 0)) return low;
+          is_decided = false;
+          return 0;
+        });
+    if (is_decided) return std::copysign(result, known.scale);
+  }
 }
 
 }  // namespace lnorm

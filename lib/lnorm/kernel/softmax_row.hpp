@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "lnorm/core/double_double.hpp"
@@ -20,7 +21,7 @@ class SoftmaxRow {
   // max: the largest element, which is finite. scale: as of softmax().
   SoftmaxRow(ReadRow read_row, std::int64_t row_length, Number max, double scale = 1);
 
-  // Of an element of the row, rounded once to dtype.
+  // The result of an element of the row, rounded once to dtype.
   double result(Number x, DType dtype) const;
 
  private:
@@ -31,8 +32,8 @@ class SoftmaxRow {
   };
 
   bool is_tiny(Number x) const;
-  // By doubles, where dtype is narrower and they decide it.
-  std::optional<double> narrow_result(Number x, DType dtype) const;
+  // Decides it in doubles, where dtype is narrower and they suffice.
+  std::optional<double> double_result(Number x, DType dtype) const;
 
   ReadRow read_row_;
   Number max_;
@@ -43,5 +44,20 @@ class SoftmaxRow {
   double error_ = 0;
   mutable std::optional<Exact> last_;
 };
+
+// What is done to a softmax, and what is known of the result: it lies from least to most, which are numbers of the dtype.
+struct SoftmaxResult {
+  double scale = 1;
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+
+// Softmax of the element x of a row whose largest element is max, times the scale, rounded once to dtype: by integers of more and more
+// bits, until they decide. They always do. By Lindemann and Weierstrass no result lies halfway between two numbers
+// unless all elements that count are equal; then nothing is rounded, and the tie is seen.
+//
+// Elements that are smaller than 2^-5000 of the largest after exp count as an open interval from 0 to that.
+double exact_softmax(const ReadRow& read_row, Number x, Number max, DType dtype,
+                     const SoftmaxResult& known = {});
 
 }  // namespace lnorm

@@ -9,20 +9,49 @@
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/options.hpp"
 
-// From sums to the numbers that results are made of, with bounds of their errors. There are two precisions:
+// Sums become the numbers that results are made of, with bounds of their errors. There are two precisions:
 //
-//   narrow   doubles, for elements and results narrower than float64
-//   wide     double-doubles
+//   doubles          for elements and results narrower than float64
+//   double-doubles   for all else
 //
 // docs/numbers.md derives the bounds. u is 2^-53, n the length of the row, xhat = (x - mean) / s. A result
 // y = xhat * weight + bias is computed as y' with
 //
-//   |y - y'| <= (offset + slope |xhat|) |weight| + 4 u |bias|      (wide: 8 u^2 |bias|, and kLostBits (1 + |weight|)
+//   |y - y'| <= (offset + slope |xhat|) |weight| + 4 u |bias|      (double-doubles: 8 u^2 |bias|, and kLostBits (1 + |weight|)
 //                                                                 unless x - mean is 0)
 // and |xhat| <= reach, so that (offset + slope * reach) |weight| bounds the first term for the whole row.
 namespace lnorm {
 
 inline constexpr double kUnit = 0x1p-53;  // u
+inline constexpr double kUnit2 = kUnit * kUnit;
+
+// A bound is multiplied by this for its terms of second order, and for its own roundings.
+inline constexpr double kSlack = 1 + 0x1p-8;
+
+// What the terms of the bounds add up to, in u of doubles and u^2 of double-doubles. The numbers in brackets are those of
+// their equations in docs/numbers.md.
+namespace bound {
+// The sums' growth is g, or G.
+inline constexpr double kOffset = 10;  // (7): g + this, of spread
+inline constexpr double kSlope = 30;   // (8): 3 g + this, of |xhat|
+inline constexpr double kBias = 8;     // (8), (15): of |bias|
+// These are for double-doubles.
+inline constexpr double kMean = 10;        // (11): G + this, of sqrt(Q / n)
+inline constexpr double kShiftedMean = 3;  // (11): of |mean|
+inline constexpr double kShiftedSum = 4;   // (11), n times: of |sum|
+inline constexpr double kCentered = 25;    // (12): 3 G + this, of Q
+inline constexpr double kVariance = 10;    // a quotient, of the variance
+inline constexpr double kRstd = 25;        // (13): of rstd, beside half of the error of C
+inline constexpr double kXhat = 20;        // (15): of |xhat|, beside the error of rstd
+inline constexpr double kRounding =
+    4;  // what a bound and its sum with a value are off by, of the value
+inline constexpr double kShortMean = 15;      // (16), as kMean
+inline constexpr double kShortCentered = 30;  // (16), as kCentered
+inline constexpr double kShortSlope = 48;     // (16): kXhat, and 28 of rstd
+// Bounds the error of statistics in doubles that are rounded from those in double-doubles.
+inline constexpr double kRoundedMean = 4;    // (17): of |mean.low| rstd
+inline constexpr double kRoundedSlope = 10;  // (17): of |xhat|
+}  // namespace bound
 
 // What double-doubles lose where their low parts, or they themselves, are below the normal doubles.
 inline constexpr double kLostBits = 0x1p-1060;
@@ -43,12 +72,12 @@ struct Sums {
 // of sums.
 std::int64_t chunk_growth(std::int64_t n, std::int64_t lanes) noexcept;
 
-// Sums are within this many u (narrow) or u^2 (wide) of exact, relative to sum(|d|) and sum(d^2).
-std::int64_t narrow_growth(std::int64_t n, std::int64_t lanes) noexcept;
-double wide_growth(std::int64_t n, std::int64_t lanes) noexcept;
+// Sums are within this many u (doubles) or u^2 (double-doubles) of exact, relative to sum(|d|) and sum(d^2).
+std::int64_t double_growth(std::int64_t n, std::int64_t lanes) noexcept;
+double double_double_growth(std::int64_t n, std::int64_t lanes) noexcept;
 
 // y' = ((x - center) * rstd - shift * rstd) * weight + bias      mean = center + shift
-struct NarrowStatistics {
+struct DoubleStatistics {
   double center;
   double shift;
   double rstd;
@@ -60,7 +89,7 @@ struct NarrowStatistics {
 };
 
 // y' = (x - mean) * rstd * weight + bias
-struct WideStatistics {
+struct DoubleDoubleStatistics {
   DoubleDouble mean;
   DoubleDouble rstd;
   double rstd_error;  // relative
@@ -71,13 +100,12 @@ struct WideStatistics {
   double error() const noexcept { return offset + slope * reach; }
 };
 
-// Narrow statistics of many rows of one length by one formula.
-class NarrowBounds {
+// What bounds the errors of statistics in doubles, for many rows of one length by one formula.
+class DoubleBounds {
  public:
-  NarrowBounds(std::int64_t n, std::int64_t lanes) noexcept;
+  DoubleBounds(std::int64_t n, std::int64_t lanes) noexcept;
 
-  // spread = rstd * sqrt(sum(d^2) / n), where rows are usable:
-  // sum(d^2) <= 2 sum((x - mean)^2), and s from kMinDivisor to kMaxDivisor.
+  // spread = rstd * sqrt(sum(d^2) / n), where rows are usable.
   double offset(double spread) const noexcept { return offset_ * spread; }
   double slope() const noexcept { return slope_; }
   double reach(double spread) const noexcept { return reach_ * spread; }
@@ -90,13 +118,27 @@ class NarrowBounds {
 inline constexpr double kMinDivisor = 0x1p-400;
 inline constexpr double kMaxDivisor = 0x1p400;
 
-// Nothing where the row is not usable. sums are finite.
-std::optional<NarrowStatistics> narrow_statistics(const Sums& sums, double center, std::int64_t n,
-                                                  const Formula& formula,
-                                                  const NarrowBounds& bounds) noexcept;
+// What doubles tell of a row from its sums, by a center.
+struct DoubleMoments {
+  double shift;       // from the center to the mean; 0 for RMS
+  double correction;  // sum(d^2) less this is centered
+  double centered;    // sum((x - mean)^2)
+  double t;           // s with eps on the variance, else sqrt(var)
+  double s;
 
-// The same numbers, better, where wide ones are known.
-NarrowStatistics narrow_statistics(const WideStatistics& wide) noexcept;
+  DoubleMoments(double sum, double squares, std::int64_t n, const Formula& formula) noexcept;
+
+  // sum(d^2) <= 2 sum((x - mean)^2), and s from kMinDivisor to kMaxDivisor.
+  bool is_usable() const noexcept;
+};
+
+// There are none where the row is not usable. sums are finite.
+std::optional<DoubleStatistics> double_statistics(const Sums& sums, double center, std::int64_t n,
+                                                  const Formula& formula,
+                                                  const DoubleBounds& bounds) noexcept;
+
+// Better numbers, where those in double-doubles are known.
+DoubleStatistics double_statistics(const DoubleDoubleStatistics& better) noexcept;
 
 // Sums about a center, taken to the mean (RMS: to 0), each with the bound of its error.
 struct CenteredSums {
@@ -107,54 +149,109 @@ struct CenteredSums {
   DoubleDouble squares;  // sum((x - mean)^2)
   double squares_error;
 
-  // Each rounded once to float64, where its error does not leave that open. freedom: what the squares are
+  bool is_constant() const noexcept { return squares.high == 0; }
+
+  // Each rounded once to float64, where its error leaves no choice. freedom: what the squares are
   // divided by.
   std::optional<double> rounded_sum() const noexcept;
   std::optional<double> rounded_mean() const noexcept;
   std::optional<double> rounded_variance(std::int64_t freedom) const noexcept;
 };
 
-// Nothing where bits are lost: the center is too far from the mean, or squares are not from kMinWideSquares to
-// kMaxWideSquares. growth: of the sums, in u^2.
+// There are none where bits are lost: the center is too far from the mean, or squares are not from kMinDoubleDoubleSquares to
+// kMaxDoubleDoubleSquares. growth: of the sums, in u^2.
 std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::int64_t n, bool rms,
                                           double growth) noexcept;
 
-// Of a row whose elements are all this one.
+// The row's elements are all this one.
 CenteredSums constant_sums(double element, std::int64_t n) noexcept;
 
-// Nothing where s is not from kMinWideS to kMaxWideS.
-std::optional<WideStatistics> wide_statistics(const CenteredSums& sums, std::int64_t n,
-                                              const Formula& formula) noexcept;
+// s, and t as above, with the relative error of their reciprocals.
+struct DoubleDoubleDivisors {
+  DoubleDouble t;
+  DoubleDouble s;
+  double error;
+
+  DoubleDoubleDivisors(const CenteredSums& sums, std::int64_t n, const Formula& formula) noexcept {
+    const DoubleDouble freedom{static_cast<double>(n - formula.ddof)};
+    const DoubleDouble variance = sums.squares / freedom;
+    if (formula.eps_on == EpsOn::variance) {
+      t = s = sqrt(variance + formula.eps);
+    } else {
+      t = sqrt(variance);
+      s = t + formula.eps;
+    }
+    const double squares_error = sums.is_constant() ? 0 : sums.squares_error / sums.squares.high;
+    error = (squares_error / 2 + bound::kRstd * kUnit2) * kSlack;
+  }
+};
+
+// There are none where s is not from kMinDoubleDoubleS to kMaxDoubleDoubleS.
+std::optional<DoubleDoubleStatistics> double_double_statistics(const CenteredSums& sums,
+                                                               std::int64_t n,
+                                                               const Formula& formula) noexcept;
 
 // Sums of squares between these have all their bits, low parts included.
-inline constexpr double kMinWideSquares = 0x1p-800;
-inline constexpr double kMaxWideSquares = 0x1p900;
+inline constexpr double kMinDoubleDoubleSquares = 0x1p-800;
+inline constexpr double kMaxDoubleDoubleSquares = 0x1p900;
 
-inline constexpr double kMinWideS = 0x1p-450;
-inline constexpr double kMaxWideS = 0x1p450;
+inline constexpr double kMinDoubleDoubleS = 0x1p-450;
+inline constexpr double kMaxDoubleDoubleS = 0x1p450;
 
 // C is known to this part of itself, if a row is usable: a result would keep its 53 bits, and more than ten for the
 // rounding test.
 inline constexpr double kMaxSquaresError = 0x1p-64;
 
-// Wide statistics of many rows of one length by one formula, summed about 0; 1/n and 1/(n - ddof) are multiplied by.
+// Finds them in double-doubles, for rows that are summed about 0; 1/n and 1/(n - ddof) are multiplied by.
 // most is the largest |x| of a row.
-struct WideBounds {
+struct DoubleDoubleBounds {
   double squares;  // error of sum((x - mean)^2), relative to sum(x^2)
   double offset;   // relative to most * rstd
   double slope;    // but for half of the relative error of sum((x - mean)^2)
   double reach;    // or 2 most * rstd, if that is less
 
-  WideBounds(std::int64_t n, std::int64_t freedom, std::int64_t lanes) noexcept;
+  DoubleDoubleBounds(std::int64_t n, std::int64_t freedom, std::int64_t lanes) noexcept;
 };
 
-// Narrower than float64, so that narrow statistics may do.
-inline bool is_narrow(DType in, DType out) noexcept {
+// Whether both are narrower than float64, so that statistics in doubles may do.
+inline bool fits_doubles(DType in, DType out) noexcept {
   return !has_low(in) && in != DType::float64 && out != DType::float64;
 }
 
 // Weight and bias between which and their reciprocals neither precision loses bits to the ends of the range.
-inline constexpr double kMaxNarrowAffine = 0x1p60;
-inline constexpr double kMaxWideAffine = 0x1p300;
+inline constexpr double kMaxDoubleAffine = 0x1p60;
+inline constexpr double kMaxDoubleDoubleAffine = 0x1p300;
+
+// A sum in three doubles. Of a sum that cancels, double-doubles keep too few digits.
+// [Ogita, Rump, Oishi 2005, "Accurate sum and dot product", SumK with K = 3]
+struct TripleSum {
+  double high = 0;
+  double middle = 0;
+  double low = 0;
+
+  TripleSum& operator+=(const TripleSum& other) noexcept {
+    const DoubleDouble first = two_sum(high, other.high);
+    const DoubleDouble second = two_sum(middle, other.middle);
+    const DoubleDouble third = two_sum(second.high, first.low);
+    high = first.high;
+    middle = third.high;
+    low += other.low + (second.low + third.low);
+    return *this;
+  }
+
+  // Off by 2 u^2 of itself.
+  DoubleDouble rounded() const noexcept {
+    const DoubleDouble sum = two_sum(high, middle);
+    return sum + low;
+  }
+};
+
+// The error of such a sum of n elements, of which squares is at least the sum of the squares. Let S be the sum of their
+// sizes: S <= sqrt(n squares). What goes into middle has at most the size n u S, what goes into low n^2 u^2 S. Only the
+// additions to low are rounded.
+inline double triple_error(std::int64_t n, double squares) noexcept {
+  const double nu = 2 * static_cast<double>(n) * kUnit;  // two terms an addition
+  return nu * nu * nu * std::sqrt(static_cast<double>(n) * squares) * kSlack;
+}
 
 }  // namespace lnorm

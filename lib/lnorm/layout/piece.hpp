@@ -52,7 +52,7 @@ class Piece {
   void gather(std::size_t item, const std::byte* packed, std::byte* rows) const;
   void scatter(std::size_t item, const std::byte* rows, std::byte* packed) const;
 
-  // The same where the gaps between runs are in memory, as they are in the file, from position() on.
+  // They do so where the gaps between runs are in memory as they are in the file, from position() on.
   void gather_from_file(std::size_t item, const std::byte* file, std::byte* rows) const;
   void scatter_to_file(std::size_t item, const std::byte* rows, std::byte* file) const;
 

@@ -16,19 +16,18 @@ TensorInfo c_ordered(TensorInfo info) {
 
 class GatheredTensor final : public RandomAccessSource {
  public:
-  // source: has positions.
+  // source: has random access.
   explicit GatheredTensor(std::unique_ptr<TensorSource> source)
       : RandomAccessSource(c_ordered(source->info())),
         source_(std::move(source)),
         view_(RowView::one_row(info().shape, source_->info().order)) {}
 
-  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
     const auto item = static_cast<std::int64_t>(item_size(info().dtype));
-    const Tile tile{0, 1, position / item, std::ssize(to) / item};
-    std::vector<std::byte> packed;
-    std::vector<std::byte> rows;
-    read_tile(*source_, view_, tile, packed, rows);
-    std::copy(rows.begin(), rows.end(), to.begin());
+    const Tile tile{0, 1, offset / item, std::ssize(to) / item};
+    TileBuffer buffer;
+    read_tile(*source_, view_, tile, buffer);
+    std::copy(buffer.rows.begin(), buffer.rows.end(), to.begin());
   }
 
   void finish() override { source_->finish(); }

@@ -8,8 +8,8 @@
 // Tensors in another order than that of their file.
 namespace lnorm {
 
-// The same tensor in C order. Each read gathers what it asks for. A tensor in Fortran order then has
-// positions; if it comes from a pipe, it goes by way of a temporary file.
+// A tensor in C order, read from one in another order. Each read gathers what it asks for. A tensor in Fortran order then has
+// random access; if it comes from a pipe, it goes by way of a temporary file.
 std::unique_ptr<TensorSource> gathered(std::unique_ptr<TensorSource> source);
 
 // A tensor in Fortran order, transposed into C order in a temporary file. It has two dimensions or more,
@@ -20,7 +20,7 @@ std::unique_ptr<TensorSource> transposed(TensorSource& source, const ForEachTile
 std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows,
                                        const ForEachTile& for_each_tile);
 
-// The same of some rows, from the first on: as many as info has, which is what they are then.
+// Some of its rows, from the first on: as many as info has, which is what they are then.
 std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows,
                                        std::int64_t first, const TensorInfo& info,
                                        const ForEachTile& for_each_tile);

@@ -1,6 +1,5 @@
 #include "lnorm/layout/row_sink.hpp"
 
-#include <memory>
 #include <utility>
 
 namespace lnorm {
@@ -18,22 +17,19 @@ RowSink::RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const I
   if (io_path.repacks_rows) lined_up_.emplace(info);
 }
 
-std::span<const std::byte> RowSink::put(const Tile& tile, std::span<const std::byte> rows,
-                                        std::vector<std::byte>& packed, std::string& text) const {
+void RowSink::put(const Tile& tile, std::span<const std::byte> rows, TileBuffer& buffer) const {
+  buffer.encoded = {};
   if (sink_.needs_prescan()) sink_.prescan(rows);
-  if (lined_up_) {
-    write_tile(*lined_up_, view_.lined_up(), tile, item_, rows, packed);
-    return {};
+  if (lined_up_) return write_tile(*lined_up_, view_.lined_up(), tile, item_, rows, buffer.packed);
+  if (target().has_random_access())
+    return write_tile(target(), view_, tile, item_, rows, buffer.packed);
+  if (!view_.is_contiguous()) {
+    buffer.packed.resize(rows.size());
+    view_.scatter(tile, item_, rows.data(), tile.count, buffer.packed.data());
+    rows = buffer.packed;
   }
-  if (target().has_random_access()) {
-    write_tile(target(), view_, tile, item_, rows, packed);
-    return {};
-  }
-  const std::int64_t position = tile.first_row * view_.row_length() + tile.first;
-  if (view_.is_contiguous()) return sink_.encode(position, rows, text);
-  packed.resize(rows.size());
-  view_.scatter(tile, item_, rows.data(), tile.count, packed.data());
-  return sink_.encode(position, packed, text);
+  const std::int64_t first = tile.first_row * view_.row_length() + tile.first;
+  buffer.encoded = sink_.encode(first, rows, buffer.text);
 }
 
 RowSink::Held RowSink::held(const Tile& tile) const {
@@ -59,23 +55,24 @@ void RowSink::put_block(const Tile& block, const Tile& tile, TileBuffer& buffer,
     grow_to(buffer.packed, tile.bytes(item_));
     view_.scatter_block(block, item_, rows.data(), tile, buffer.packed.data());
   } else if (held(tile) == Held::not_at_all) {
-    std::string none;  // there are positions
-    put(block, rows, buffer.packed, none);
+    put(block, rows, buffer);
   }
 }
 
-std::span<const std::byte> RowSink::put_tile(const Tile& tile, TileBuffer& buffer,
-                                             std::string& text) const {
-  if (held(tile) == Held::not_at_all) return {};
-  if (held(tile) == Held::rows) return put(tile, buffer.rows, buffer.packed, text);
-  const std::int64_t position = tile.first_row * tile.count;
-  if (!target().has_random_access()) return sink_.encode(position, buffer.packed, text);
-  target().write_at(position * static_cast<std::int64_t>(item_), buffer.packed);
-  return {};
+void RowSink::put_tile(const Tile& tile, TileBuffer& buffer) const {
+  buffer.encoded = {};
+  if (held(tile) == Held::not_at_all) return;
+  if (held(tile) == Held::rows) return put(tile, buffer.rows, buffer);
+  const std::int64_t first = tile.first_row * tile.count;
+  if (target().has_random_access()) {
+    target().write_at(first * static_cast<std::int64_t>(item_), buffer.packed);
+  } else {
+    buffer.encoded = sink_.encode(first, buffer.packed, buffer.text);
+  }
 }
 
-void RowSink::write(std::span<const std::byte> encoded) {
-  if (!encoded.empty()) sink_.write(encoded);
+void RowSink::write(const TileBuffer& buffer) {
+  if (!buffer.encoded.empty()) sink_.write(buffer.encoded);
 }
 
 void RowSink::finish() {

@@ -17,23 +17,21 @@ class RowSink {
   RowSink(TensorSink& sink, const TensorInfo& info, RowView view, const IoPath& io_path,
           ForEachTile for_each_tile);
 
-  // Takes rows. Returns what write is to be given in order: nothing if they have been written to their
-  // positions. packed, text: buffers for that. Several threads may do so at once.
-  std::span<const std::byte> put(const Tile& tile, std::span<const std::byte> rows,
-                                 std::vector<std::byte>& packed, std::string& text) const;
-  void write(std::span<const std::byte> encoded);
+  // Takes rows, which may be those of the buffer; then write, in order, has the rest to do unless they are at their offsets
+  // already. Several threads may put at once.
+  void put(const Tile& tile, std::span<const std::byte> rows, TileBuffer& buffer) const;
+  void write(const TileBuffer& buffer);
 
-  // Whether all rows are written to their positions in the sink itself.
+  // Whether all rows are written to their offsets in the sink itself.
   bool has_random_access() const { return !spool_ && !lined_up_ && sink_.has_random_access(); }
 
-  // The same in blocks of some of its rows: buffer_for is where the rows of a block are to be put, in the room of the tile
-  // or in rows; put_block takes them, and put_tile follows the last.
+  // Takes a tile in blocks of some of its rows: buffer_for is where the rows of a block are to be put, in the buffer of the
+  // tile or in rows; put_block takes them, and put_tile follows the last.
   std::byte* buffer_for(const Tile& block, const Tile& tile, TileBuffer& buffer,
                         std::vector<std::byte>& rows) const;
   void put_block(const Tile& block, const Tile& tile, TileBuffer& buffer,
                  const std::vector<std::byte>& rows) const;
-  std::span<const std::byte> put_tile(const Tile& tile, TileBuffer& buffer,
-                                      std::string& text) const;
+  void put_tile(const Tile& tile, TileBuffer& buffer) const;
 
   void finish();
   void skip() { sink_.skip(); }
@@ -52,7 +50,7 @@ class RowSink {
   RowView view_;
   bool holds_tiles_;
   ForEachTile for_each_tile_;
-  std::optional<TensorSpool> spool_;     // for a sink that has no positions, or needs_prescan
+  std::optional<TensorSpool> spool_;     // for a sink that has no random access, or needs_prescan
   std::optional<TensorSpool> lined_up_;  // rows one after another, until all are there
 };
 

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "lnorm/core/slice.hpp"
 #include "lnorm/layout/reorder.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/layout/tiles.hpp"
@@ -23,7 +22,7 @@ RowView view_of(const TensorInfo& x, const Axes& axes) {
 
 class SlicedSource final : public TensorSource {
  public:
-  // Without positions rows lie one after another.
+  // Without random access rows lie one after another.
   SlicedSource(TensorInfo info, std::unique_ptr<TensorSource> source, RowView view,
                std::int64_t first)
       : TensorSource(std::move(info)),
@@ -50,23 +49,22 @@ class SlicedSource final : public TensorSource {
 
   bool has_random_access() const noexcept override { return source_->has_random_access(); }
 
-  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
     const std::int64_t length = view_.row_length();
     if (view_.is_contiguous()) {
-      return source_->read_at(first_ * length * item() + position, to);
+      return source_->read_at(first_ * length * item() + offset, to);
     }
     // Whole rows at once; at both ends there may be parts of a row.
-    std::vector<std::byte> packed;
-    std::vector<std::byte> rows;
-    for (std::int64_t at = position / item(); !to.empty();) {
+    TileBuffer buffer;
+    for (std::int64_t at = offset / item(); !to.empty();) {
       const std::int64_t items = std::ssize(to) / item();
       Tile tile{first_ + at / length, items / length, 0, length};
       if (at % length > 0 || tile.rows == 0) {
         tile = {tile.first_row, 1, at % length, std::min(length - at % length, items)};
       }
-      read_tile(*source_, view_, tile, packed, rows);
-      std::copy(rows.begin(), rows.end(), to.begin());
-      to = to.subspan(rows.size());
+      read_tile(*source_, view_, tile, buffer);
+      std::copy(buffer.rows.begin(), buffer.rows.end(), to.begin());
+      to = to.subspan(buffer.rows.size());
       at += tile.rows * tile.count;
     }
   }

@@ -9,7 +9,7 @@
 namespace lnorm {
 
 // Some successive rows of a tensor, one after another: a tensor of slice_info, under the same name. axes are the
-// normalized ones, and rows are numbered along the others in C order. Where the source has positions, so has the slice, and no
+// normalized ones, and rows are numbered along the others in C order. Where the source has random access, so has the slice, and no
 // other row is read. Otherwise the rest is passed over; rows that lie among each other go by way of a temporary file. So do many rows in short
 // runs of a file.
 // Throws Error.

@@ -25,18 +25,17 @@ void RowSource::take(std::unique_ptr<TensorSource> temporary) {
   source_ = temporary_.get();
 }
 
-void RowSource::begin(const Tile& tile, std::vector<std::byte>& packed,
-                      std::vector<std::byte>& rows) {
+void RowSource::begin(const Tile& tile, TileBuffer& buffer) {
   if (source_->has_random_access()) return;
-  source_->read(view_.is_contiguous() ? rows : packed, tile.bytes(item_size(info().dtype)));
+  source_->read(view_.is_contiguous() ? buffer.rows : buffer.packed,
+                tile.bytes(item_size(info().dtype)));
 }
 
-void RowSource::read(const Tile& tile, std::vector<std::byte>& packed,
-                     std::vector<std::byte>& rows) const {
-  if (source_->has_random_access()) return read_tile(*source_, view_, tile, packed, rows);
+void RowSource::read(const Tile& tile, TileBuffer& buffer) const {
+  if (source_->has_random_access()) return read_tile(*source_, view_, tile, buffer);
   if (view_.is_contiguous()) return;
-  rows.resize(packed.size());
-  view_.gather(tile, item_size(info().dtype), packed.data(), rows.data(), tile.count);
+  buffer.rows.resize(buffer.packed.size());
+  view_.gather(tile, item_size(info().dtype), buffer.packed.data(), buffer.rows.data(), tile.count);
 }
 
 void RowSource::hold(const Tile& tile, TileBuffer& buffer) const {

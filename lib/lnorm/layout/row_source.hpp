@@ -15,20 +15,20 @@ class RowSource {
 
   const TensorInfo& info() const noexcept { return source_->info(); }
 
-  // Takes a block from a source without positions: before read, in order. packed: room.
-  void begin(const Tile& tile, std::vector<std::byte>& packed, std::vector<std::byte>& rows);
+  // Takes a tile from a source without random access: before read, in order.
+  void begin(const Tile& tile, TileBuffer& buffer);
 
-  // The tile as rows. Several threads may do so at once.
-  void read(const Tile& tile, std::vector<std::byte>& packed, std::vector<std::byte>& rows) const;
+  // The buffer has the tile as rows. Several threads may do so at once.
+  void read(const Tile& tile, TileBuffer& buffer) const;
 
-  // The same in blocks of some of its rows: hold brings the tile, after begin; then rows_of are the rows of a block,
-  // one after another, in the room of the tile or in rows.
+  // Gives a tile in blocks of some of its rows: hold brings the tile, after begin; then rows_of are the rows of a block,
+  // one after another, in the buffer of the tile or in rows.
   void hold(const Tile& tile, TileBuffer& buffer) const;
   const std::byte* rows_of(const Tile& block, const Tile& tile, const TileBuffer& buffer,
                            std::vector<std::byte>& rows) const;
 
-  // The same rows from now on one after another in a temporary file, for whoever reads them one by one.
-  // Requires positions.
+  // Puts the rows one after another into a temporary file, for whoever reads them one by one.
+  // Requires random access.
   void line_up(const ForEachTile& for_each_tile);
 
   void finish() { source_->finish(); }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
@@ -18,7 +17,7 @@ struct Tile {
   std::int64_t first;  // element of a row
   std::int64_t count;  // elements of each row
 
-  // Of items of a size.
+  // The bytes that it takes.
   std::size_t bytes(std::size_t item) const {
     return static_cast<std::size_t>(rows * count) * item;
   }
@@ -50,7 +49,7 @@ class RowView {
   // All elements of a tensor as one row, in C order.
   static RowView one_row(const Shape& shape, MemoryOrder order);
 
-  // As many rows of the same length that lie so.
+  // A view of so many rows of the same length that lie alike.
   RowView lined_up() const { return contiguous(rows_, row_length_); }
 
   std::int64_t rows() const noexcept { return rows_; }
@@ -72,7 +71,7 @@ class RowView {
   // The most rows, but no more than given, that are whole along each axis but one.
   std::int64_t whole_rows(std::int64_t most) const noexcept;
 
-  // From the first run of the tile to the last, in the order of the packed form.
+  // They go from the first run of the tile to the last, in the order of the packed form.
   std::vector<Run> runs(const Tile& tile) const;
 
   // How many they are, or some more: neighbors may count twice.
@@ -81,14 +80,14 @@ class RowView {
   // The tile in pieces of at most so many items, one after another in the packed form.
   std::vector<Piece> pieces(const Tile& tile, std::int64_t row_stride, std::int64_t most) const;
 
-  // From one form of a tile to the other. Items have 1, 2, 4, 8 or 16 bytes; from and to must not overlap. Rows
-  // begin row_stride items after one another, at least tile.count.
+  // These take a tile from one form to the other. Items have 1, 2, 4, 8 or 16 bytes; from and to
+  // must not overlap. Rows begin row_stride items after one another, at least tile.count.
   void gather(const Tile& tile, std::size_t item, const std::byte* packed, std::byte* rows,
               std::int64_t row_stride) const;
   void scatter(const Tile& tile, std::size_t item, const std::byte* rows, std::int64_t row_stride,
                std::byte* packed) const;
 
-  // The same for a block of some rows of a tile, which is packed; rows are those of the block, one after another.
+  // Copies a block of some rows of a tile, which is packed; rows are those of the block, one after another.
   void gather_block(const Tile& block, std::size_t item, const Tile& tile, const std::byte* packed,
                     std::byte* rows) const;
   void scatter_block(const Tile& block, std::size_t item, const std::byte* rows, const Tile& tile,
@@ -118,7 +117,7 @@ class RowView {
   bool contiguous_ = true;
 };
 
-// From one index of each axis to the next.
+// They are the distances from one index of each axis to the next.
 std::vector<std::int64_t> strides(const Shape& shape, MemoryOrder order);
 
 }  // namespace lnorm

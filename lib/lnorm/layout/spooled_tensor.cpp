@@ -19,8 +19,8 @@ class SpooledTensor final : public RandomAccessSource {
         file_name_(std::move(file_name)),
         file_(std::move(file)) {}
 
-  void read_at(std::int64_t position, std::span<std::byte> to) const override {
-    if (os::read_at(file_, to, position, file_name_) < to.size()) {
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
+    if (os::read_at(file_, to, offset, file_name_) < to.size()) {
       throw Error(concat(file_name_, ": has lost what was written to it"));
     }
   }
@@ -35,8 +35,8 @@ class SpooledTensor final : public RandomAccessSource {
 TensorSpool::TensorSpool(TensorInfo info)
     : info_(std::move(info)), file_(os::create_nameless(file_name_)) {}
 
-void TensorSpool::write_at(std::int64_t position, std::span<const std::byte> elements) const {
-  os::write_at(file_, elements, position, file_name_);
+void TensorSpool::write_at(std::int64_t offset, std::span<const std::byte> elements) const {
+  os::write_at(file_, elements, offset, file_name_);
 }
 
 void TensorSpool::write(std::span<const std::byte> encoded) {

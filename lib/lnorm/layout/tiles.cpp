@@ -1,7 +1,6 @@
 #include "lnorm/layout/tiles.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include "lnorm/io/os.hpp"
 
@@ -21,7 +20,7 @@ std::int64_t start_of(const RowView& view, const Tile& tile, std::size_t item) {
 // The L2 cache holds a piece with room to spare.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
-// Calls see(piece) for all pieces of a tile, with room for each in packed.
+// Calls see(piece) for all pieces of a tile, with a buffer for each in packed.
 template <class See>
 void for_each_piece(const RowView& view, const Tile& tile, std::size_t item,
                     std::vector<std::byte>& packed, See see) {
@@ -34,7 +33,7 @@ void for_each_piece(const RowView& view, const Tile& tile, std::size_t item,
   }
 }
 
-// Calls see(position in bytes, bytes of packed) for every run of a piece.
+// Calls see(offset, bytes of packed) for every run of a piece.
 template <class Bytes, class See>
 void for_each_run(const Piece& piece, std::size_t item, Bytes packed, See see) {
   for (const Run& run : piece.runs()) {
@@ -67,20 +66,20 @@ void read_packed(const TensorSource& source, const RowView& view, const Tile& ti
   std::span<std::byte> rest(packed);
   for (const Piece& piece : view.pieces(tile, tile.count, tile.rows * tile.count)) {
     for_each_run(piece, item, rest,
-                 [&](std::int64_t position, auto bytes) { source.read_at(position, bytes); });
+                 [&](std::int64_t offset, auto bytes) { source.read_at(offset, bytes); });
     rest = rest.subspan(static_cast<std::size_t>(piece.items()) * item);
   }
 }
 
 void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
-               std::vector<std::byte>& packed, std::vector<std::byte>& rows) {
+               TileBuffer& buffer) {
   const std::size_t item = item_size(source.info().dtype);
-  grow_to(rows, tile.bytes(item));
-  if (is_one_run(view, tile)) return source.read_at(start_of(view, tile, item), rows);
-  for_each_piece(view, tile, item, packed, [&](const Piece& piece) {
-    for_each_run(piece, item, std::span(packed),
-                 [&](std::int64_t position, auto bytes) { source.read_at(position, bytes); });
-    piece.gather(item, packed.data(), rows.data());
+  grow_to(buffer.rows, tile.bytes(item));
+  if (is_one_run(view, tile)) return source.read_at(start_of(view, tile, item), buffer.rows);
+  for_each_piece(view, tile, item, buffer.packed, [&](const Piece& piece) {
+    for_each_run(piece, item, std::span(buffer.packed),
+                 [&](std::int64_t offset, auto bytes) { source.read_at(offset, bytes); });
+    piece.gather(item, buffer.packed.data(), buffer.rows.data());
   });
 }
 
@@ -90,7 +89,7 @@ void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, s
   for_each_piece(view, tile, item, packed, [&](const Piece& piece) {
     piece.scatter(item, rows.data(), packed.data());
     for_each_run(piece, item, std::span<const std::byte>(packed),
-                 [&](std::int64_t position, auto bytes) { sink.write_at(position, bytes); });
+                 [&](std::int64_t offset, auto bytes) { sink.write_at(offset, bytes); });
   });
 }
 
@@ -112,8 +111,7 @@ void copy_tiles(const TensorSource& source, const RowView& from, const TensorSin
     const std::int64_t first = number % parts * count;
     const Tile tile{row, std::min(tile_rows, rows - row), first,
                     std::min(count, row_length - first)};
-    read_tile(source, from, {first_row + row, tile.rows, first, tile.count}, buffer.packed,
-              buffer.rows);
+    read_tile(source, from, {first_row + row, tile.rows, first, tile.count}, buffer);
     write_tile(sink, to, tile, item, buffer.rows, buffer.packed);
   };
   for_each_tile(tiles, 2 * kTileBytes, copy, {});

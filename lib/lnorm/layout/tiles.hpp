@@ -13,7 +13,7 @@
 
 namespace lnorm {
 
-// How a tensor gets from a file to its rows, or from the rows to a file. What needs positions and has none
+// How a tensor gets from a file to its rows, or from the rows to a file. What needs random access and has none
 // is spooled.
 struct IoPath {
   bool needs_random_access = false;  // tiles do not follow each other in the file
@@ -27,30 +27,30 @@ struct IoPath {
   }
 };
 
-// Gives room so many bytes. A large one that grows loses its contents.
-void grow_to(std::vector<std::byte>& buffer, std::size_t bytes);
-
-// Reads a tile at positions, packed.
-void read_packed(const TensorSource& source, const RowView& view, const Tile& tile,
-                 std::vector<std::byte>& packed);
-
-// Reads a tile at positions, as rows. packed: room for what is read.
-void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
-               std::vector<std::byte>& packed, std::vector<std::byte>& rows);
-
-// Writes rows of items of a size to their positions. packed: room for what is written.
-void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
-                std::span<const std::byte> rows, std::vector<std::byte>& packed);
-
 // Room for a tile on its way. A thread uses it again for the next one.
 struct TileBuffer {
   std::vector<std::byte> rows;
-  std::vector<std::byte> packed;
-  std::string text;
+  std::vector<std::byte> packed;  // as it lies in the file, where that is another order
+  std::string text;               // if that is what it is encoded as
   std::span<const std::byte> encoded;
 };
 
-// Calls work(number, room) for every number below tiles, several at once, and after it end(number, room), if
+// Gives a buffer so many bytes. A large one that grows loses its contents.
+void grow_to(std::vector<std::byte>& buffer, std::size_t bytes);
+
+// Reads a tile by read_at, packed.
+void read_packed(const TensorSource& source, const RowView& view, const Tile& tile,
+                 std::vector<std::byte>& packed);
+
+// Reads a tile by read_at, as rows.
+void read_tile(const TensorSource& source, const RowView& view, const Tile& tile,
+               TileBuffer& buffer);
+
+// Writes rows of items of a size by write_at. packed: a buffer for what is written.
+void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
+                std::span<const std::byte> rows, std::vector<std::byte>& packed);
+
+// Calls work(number, buffer) for every number below tiles, several at once, and after it end(number, buffer), if
 // that is not empty, from the first number to the last; bytes: what each takes. Whoever owns the threads
 // provides it.
 using TileWork = std::function<void(std::int64_t number, TileBuffer& buffer)>;
@@ -58,7 +58,7 @@ using ForEachTile = std::function<void(std::int64_t tiles, std::int64_t bytes, c
                                        const TileWork& end)>;
 
 // Copies all rows of to, which are those of from, from its row first_row on, in tiles with runs as long as memory allows.
-// source and sink have positions. Does not finish them.
+// source and sink have random access. Does not finish them.
 void copy_tiles(const TensorSource& source, const RowView& from, const TensorSink& sink,
                 const RowView& to, const ForEachTile& for_each_tile, std::int64_t first_row = 0);
 

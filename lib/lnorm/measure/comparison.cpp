@@ -1,13 +1,8 @@
 #include "lnorm/measure/comparison.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <limits>
+#include <utility>
 
 #include "lnorm/core/double_double.hpp"
-#include "lnorm/core/slice.hpp"
-#include "lnorm/measure/ulp.hpp"
 
 namespace lnorm {
 
@@ -69,7 +64,7 @@ struct Bounds {
   std::uint64_t rank = std::numeric_limits<std::uint64_t>::max();
 };
 
-// KernelTable over the pairs of a chunk. Most of them raise no maximum and are not among the worst, which three
+// Passes over the pairs of a chunk. Most of them raise no maximum and are not among the worst, which three
 // comparisons tell.
 template <class Measure>
 class Pass {
@@ -174,7 +169,68 @@ void with_measure(DType actual, DType expected, Work work) {
   visit(expected, [&]<class T>(T) { work(Steps<T>{}); });
 }
 
+std::optional<double> count_of(std::int64_t elements) { return static_cast<double>(elements); }
+
+// Zeros have no direction: what is another number has another one.
+std::optional<double> bounded_cosine(const Comparison& c) {
+  if (c.errors.equal_numbers() == c.errors.pairs()) return std::nullopt;
+  return c.errors.cosine().value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
+constexpr auto kEach = CriterionRow::each_element;
+constexpr auto kMost = CriterionRow::most;
+constexpr auto kLeast = CriterionRow::least;
+constexpr CriterionRow kCriteria[] = {
+    {"finite", nullptr, "", [](const Comparison& c) { return count_of(c.not_finite()); },
+     Criterion::finite, kMost},
+    {"tolerance", nullptr, "", [](const Comparison& c) { return count_of(c.out_of_tolerance); },
+     Criterion::tolerance, kEach},
+    {"max_ulp", &Criteria::max_ulp, "",
+     [](const Comparison& c) { return c.greatest(WorstBy::ulp); }, Criterion::max_ulp, kEach},
+    {"max_abs", &Criteria::max_abs, "",
+     [](const Comparison& c) { return c.greatest(WorstBy::abs); }, Criterion::max_abs, kEach},
+    {"max_mismatched", nullptr, "", [](const Comparison& c) { return count_of(c.mismatched); },
+     Criterion::max_mismatched, kMost},
+    {"max_mean_abs", &Criteria::max_mean_abs, "",
+     [](const Comparison& c) { return c.errors.mean_absolute(); }, Criterion::max_mean_abs, kMost},
+    {"max_rmse", &Criteria::max_rmse, "",
+     [](const Comparison& c) { return c.errors.root_mean_square(); }, Criterion::max_rmse, kMost},
+    {"min_cosine", &Criteria::min_cosine, "", bounded_cosine, Criterion::min_cosine, kLeast},
+    {"min_sqnr", &Criteria::min_sqnr, " dB", [](const Comparison& c) { return c.errors.sqnr(); },
+     Criterion::min_sqnr, kLeast},
+};
+
+bool holds(const CriterionRow& row, double found, const Comparison& c) {
+  if (row.criterion == Criterion::max_mismatched) {
+    return !c.criteria.max_mismatched ||
+           c.criteria.max_mismatched->allows(c.mismatched, c.elements);
+  }
+  if (row.kind == kEach && c.criteria.max_mismatched) return true;
+  if (row.counts()) return found == 0;
+  const std::optional<double>& bound = c.criteria.*row.bound;
+  if (!bound) return true;
+  // Steps are compared as integers, of which a double may have too few digits.
+  if (row.criterion == Criterion::max_ulp) {
+    return c.ulps->value <= Ulps::greatest(*bound, c.ulps->value.is_real);
+  }
+  return row.kind == kLeast ? found >= *bound : found <= *bound;
+}
+
 }  // namespace
+
+std::span<const CriterionRow> criterion_rows() noexcept { return kCriteria; }
+
+const CriterionRow& row_of(Criterion criterion) noexcept {
+  return kCriteria[static_cast<std::size_t>(criterion)];
+}
+
+std::string_view name(Criterion criterion) { return row_of(criterion).name; }
+
+std::optional<double> Comparison::greatest(WorstBy by) const {
+  if (by == WorstBy::ulp) return ulps ? std::optional(ulps->value.value()) : std::nullopt;
+  const std::optional<Greatest<double>>& found = by == WorstBy::abs ? absolute : relative;
+  return found ? std::optional(found->value) : std::nullopt;
+}
 
 DType Comparison::ulp_dtype() const {
   return is_wider(expected.dtype, actual.dtype) ? actual.dtype : expected.dtype;
@@ -187,37 +243,10 @@ std::optional<std::int64_t> Comparison::correctly_rounded() const {
 
 std::vector<Failure> Comparison::failures() const {
   std::vector<Failure> result;
-  const auto check = [&](bool holds, Criterion criterion, double found) {
-    if (!holds) result.push_back({criterion, found});
-  };
-  const auto check_most = [&](const std::optional<double>& most, Criterion criterion,
-                              const std::optional<double>& found) {
-    if (most && found) check(*found <= *most, criterion, *found);
-  };
   if (!same_shape) return result;
-  const std::int64_t not_finite = non_finite_one_side - rounded_to_infinity + non_finite_differing;
-  check(not_finite == 0, Criterion::finite, static_cast<double>(not_finite));
-  if (criteria.max_mismatched) {
-    check(criteria.max_mismatched->allows(mismatched, elements), Criterion::max_mismatched,
-          static_cast<double>(mismatched));
-  } else {
-    check(out_of_tolerance == 0, Criterion::tolerance, static_cast<double>(out_of_tolerance));
-    if (criteria.max_ulp && ulps) {
-      check(ulps->value <= Ulps::greatest(*criteria.max_ulp, ulps->value.is_real),
-            Criterion::max_ulp, ulps->value.value());
-    }
-    check_most(criteria.max_abs, Criterion::max_abs,
-               absolute ? std::optional(absolute->value) : std::nullopt);
-  }
-  check_most(criteria.max_mean_abs, Criterion::max_mean_abs, errors.mean_absolute());
-  check_most(criteria.max_rmse, Criterion::max_rmse, errors.root_mean_square());
-  if (criteria.min_cosine && errors.equal_numbers() < errors.pairs()) {
-    // Zeros have no direction: what is another number has another one.
-    const double cosine = errors.cosine().value_or(std::numeric_limits<double>::quiet_NaN());
-    check(cosine >= *criteria.min_cosine, Criterion::min_cosine, cosine);
-  }
-  if (criteria.min_sqnr && errors.sqnr()) {
-    check(*errors.sqnr() >= *criteria.min_sqnr, Criterion::min_sqnr, *errors.sqnr());
+  for (const CriterionRow& row : kCriteria) {
+    const auto found = row.found(*this);
+    if (found && !holds(row, *found, *this)) result.push_back({row.criterion, *found});
   }
   return result;
 }
@@ -231,19 +260,11 @@ Shape Comparison::row_index(const ElementPair& pair) const {
 }
 
 void Comparison::clear(std::int64_t position, std::uint64_t floor) {
+  std::vector<ElementPair> none = std::move(first_mismatches);  // whose memory is used again
+  none.clear();
+  static_cast<ComparedElements&>(*this) = {};
+  first_mismatches = std::move(none);
   elements = position;
-  mismatched = 0;
-  out_of_tolerance = 0;
-  first_mismatches.clear();
-  non_finite_one_side = 0;
-  rounded_to_infinity = 0;
-  non_finite_differing = 0;
-  absolute.reset();
-  relative.reset();
-  ulps.reset();
-  ulp_counts = {};
-  misrounded_ties = 0;
-  errors = {};
   worst.clear(floor);
 }
 

@@ -1,8 +1,15 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
@@ -12,11 +19,60 @@
 #include "lnorm/measure/error_map.hpp"
 #include "lnorm/measure/error_stats.hpp"
 #include "lnorm/measure/raw_elements.hpp"
-#include "lnorm/measure/ulp_counts.hpp"
+#include "lnorm/measure/ulp.hpp"
 #include "lnorm/measure/worst.hpp"
 
 // Two tensors held against each other, element by element.
 namespace lnorm {
+
+// How many distances are 0, at most 1/2 ulp, 1, 2, 4 and so on up to 2^64, and beyond.
+class UlpCounts {
+ public:
+  static constexpr std::size_t kClasses = 68;
+
+  // Which class a distance belongs to: it is greater than the bound of the class before it. It has
+  // no branch, which distances would mislead.
+  static std::size_t class_of_steps(std::uint64_t steps) noexcept {
+    // The class is that of steps - 1; the least bit is set for the sake of 0, which has none.
+    const auto width = static_cast<std::size_t>(std::bit_width((steps - 1) | 1)) -
+                       static_cast<std::size_t>(steps == 1);
+    return (2 + width + static_cast<std::size_t>(steps == kNoUlpDistance)) *
+           static_cast<std::size_t>(steps != 0);
+  }
+  static std::size_t class_of_real(double distance) noexcept {
+    // The exponent of the least power of two that is not less.
+    const std::uint64_t up = std::bit_cast<std::uint64_t>(distance) + 0xf'ffff'ffff'ffff;
+    const int exponent = static_cast<int>(up >> 52) - 1023;
+    return static_cast<std::size_t>(std::clamp(2 + exponent, 1, 67) *
+                                    static_cast<int>(distance != 0));
+  }
+
+  // Infinity for the last class.
+  static double bound(std::size_t number) noexcept {
+    if (number == 0) return 0;
+    if (number == kClasses - 1) return std::numeric_limits<double>::infinity();
+    return std::ldexp(1.0, static_cast<int>(number) - 2);
+  }
+
+  void add(std::size_t number, std::int64_t count = 1) noexcept { counts_[number] += count; }
+  void append(const UlpCounts& next) noexcept {
+    for (std::size_t i = 0; i < kClasses; ++i) counts_[i] += next.counts_[i];
+  }
+
+  std::int64_t count(std::size_t number) const noexcept { return counts_[number]; }
+
+  // How many classes there are up to the last one that is not empty.
+  std::size_t size() const noexcept {
+    std::size_t size = kClasses;
+    while (size > 0 && counts_[size - 1] == 0) --size;
+    return size;
+  }
+
+  bool operator==(const UlpCounts&) const = default;
+
+ private:
+  std::array<std::int64_t, kClasses> counts_{};
+};
 
 template <class T>
 struct Greatest {
@@ -40,18 +96,11 @@ struct MismatchedRows {
 // A criterion that does not hold.
 struct Failure {
   Criterion criterion;
-  double
-      found;  // what is out of bounds; of finite, tolerance and max_mismatched: how many elements; NaN: none
+  double found;  // what is out of bounds; of criteria that count, how many elements; NaN: none
 };
 
-struct Comparison {
-  TensorInfo actual;  // the whole tensors, where only some rows were looked at
-  TensorInfo expected;
-  std::optional<RowSlice> slice;  // these rows; positions and counts of elements are of them alone
-  Criteria criteria;
-
-  // If the shapes differ nothing else has been looked at.
-  bool same_shape = false;
+// ComparedElements is what is found in the elements of two tensors.
+struct ComparedElements {
   std::int64_t elements = 0;    // all before this one have been looked at
   std::int64_t mismatched = 0;  // out of bounds, or not finite and not passing
   std::int64_t out_of_tolerance = 0;
@@ -68,6 +117,23 @@ struct Comparison {
   std::int64_t misrounded_ties = 0;  // half an ulp off, and not what expected rounds to
   ErrorStats errors;
 
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(elements, mismatched, out_of_tolerance, first_mismatches, non_finite_one_side,
+            rounded_to_infinity, non_finite_differing, absolute, relative, ulps, ulp_counts,
+            misrounded_ties, errors);
+  }
+};
+
+struct Comparison : ComparedElements {
+  TensorInfo actual;  // the whole tensors, where only some rows were looked at
+  TensorInfo expected;
+  std::optional<RowSlice> slice;  // these rows; positions and counts of elements are of them alone
+  Criteria criteria;
+
+  // If the shapes differ nothing else has been looked at.
+  bool same_shape = false;
+
   std::optional<MismatchedRows> rows;  // if asked for
 
   // Whether they pass or not; of every row the worst element alone, if rows were asked for.
@@ -80,9 +146,17 @@ struct Comparison {
   // The dtype in whose ulp distances are: the actual one if the expected one is wider, else the expected one.
   DType ulp_dtype() const;
 
-  // In how many pairs actual is expected rounded to its dtype, over the pairs of which both are finite; +0 and -0 are
-  // the same. Nothing unless the expected dtype is the wider one.
+  // Counts the pairs of two finite elements in which actual is expected rounded to its dtype; +0
+  // and -0 are the same. There is no count unless the expected dtype is the wider one.
   std::optional<std::int64_t> correctly_rounded() const;
+
+  // How many pairs fail because NaN or infinity stands against another value.
+  std::int64_t not_finite() const noexcept {
+    return non_finite_one_side - rounded_to_infinity + non_finite_differing;
+  }
+
+  // The greatest distance by a measure; nothing if there is no pair that has one.
+  std::optional<double> greatest(WorstBy by) const;
 
   // The criteria that do not hold, in the order of Criterion. Of shapes that differ there are none.
   std::vector<Failure> failures() const;
@@ -108,19 +182,34 @@ struct Comparison {
   // All but the error map.
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(actual, expected, slice, criteria, same_shape, elements, mismatched, out_of_tolerance,
-            first_mismatches, non_finite_one_side, rounded_to_infinity, non_finite_differing,
-            absolute, relative, ulps, ulp_counts, misrounded_ties, errors, rows, worst,
-            row_max_axes);
+    ComparedElements::serialize(archive);
+    archive(actual, expected, slice, criteria, same_shape, rows, worst, row_max_axes);
   }
 };
+
+// A row of the one table of criteria, which is in the order of Criterion.
+struct CriterionRow {
+  std::string_view name;  // in JSON; text has blanks in it
+  // Null where the bound is no single number: then the criterion counts elements.
+  std::optional<double> Criteria::*bound;
+  std::string_view unit;  // of the bound
+  // What is bounded; nothing where there is nothing to bound.
+  std::optional<double> (*found)(const Comparison& comparison);
+  Criterion criterion;
+  // It bounds each element from above, or all together from above or from below.
+  enum { each_element, most, least } kind;
+
+  bool counts() const noexcept { return bound == nullptr; }
+};
+std::span<const CriterionRow> criterion_rows() noexcept;
+const CriterionRow& row_of(Criterion criterion) noexcept;
 
 // Adds the next count pairs, of the dtypes that comparison names, to the comparison, keeping the first
 // max_mismatches of its mismatches.
 void compare_elements(const Chunk& actual, const Chunk& expected, std::int64_t count,
                       std::size_t max_mismatches, Comparison& comparison);
 
-// The same for at most kChunk pairs whose sides are these elements, bit by bit, but much faster. Requires that
+// Adds at most kChunk pairs whose sides are these elements, bit by bit, but much faster. Requires that
 // NaN equals NaN, or that there is none.
 void compare_same_elements(const RawElements& elements, Comparison& comparison);
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/dtype_table.hpp"
 
 // What two tensors must be like to agree.
 namespace lnorm {
@@ -17,15 +19,24 @@ struct Tolerance {
   bool operator==(const Tolerance&) const = default;
 };
 
-// By dtype, as torch.testing.assert_close; of two dtypes the looser value of each.
-Tolerance default_tolerance(DType actual, DType expected);
+// The tolerance of torch.testing.assert_close for a dtype; the looser values of two dtypes.
+inline Tolerance default_tolerance(DType actual, DType expected) {
+  const DTypeRow& a = dtype_row(actual);
+  const DTypeRow& b = dtype_row(expected);
+  return {std::max(a.rtol, b.rtol), std::max(a.atol, b.atol)};
+}
 
 // How many elements may be out of bounds: so many, or so many in a hundred.
 struct MismatchLimit {
   double value = 0;
   bool is_percentage = false;
 
-  bool allows(std::int64_t mismatched, std::int64_t elements) const noexcept;
+  bool allows(std::int64_t mismatched, std::int64_t elements) const noexcept {
+    const auto found = static_cast<double>(mismatched);
+    if (!is_percentage) return found <= value;
+    // 0.57 is a little less in binary: 57 of 10000 are 0.57%.
+    return 100 * found <= value * static_cast<double>(elements) * (1 + 0x1p-50);
+  }
 
   bool operator==(const MismatchLimit&) const = default;
 };
@@ -35,17 +46,17 @@ struct MismatchLimit {
 // does not pass makes the tensors differ, whatever the criteria are.
 struct Criteria {
   // Bounds of each element. An element that equals the expected one is within them.
-  std::optional<Tolerance> tolerance;
-  std::optional<double> max_ulp;
-  std::optional<double> max_abs;
-  std::optional<MismatchLimit> max_mismatched;  // nothing: no element may be out of bounds
+  std::optional<Tolerance> tolerance = {};
+  std::optional<double> max_ulp = {};
+  std::optional<double> max_abs = {};
+  std::optional<MismatchLimit> max_mismatched = {};  // nothing: no element may be out of bounds
 
   // Bounds of the errors of all pairs together of which both are finite (ErrorStats); these hold where there
   // is no such pair.
-  std::optional<double> max_mean_abs;
-  std::optional<double> max_rmse;
-  std::optional<double> min_cosine;
-  std::optional<double> min_sqnr;  // in dB
+  std::optional<double> max_mean_abs = {};
+  std::optional<double> max_rmse = {};
+  std::optional<double> min_cosine = {};
+  std::optional<double> min_sqnr = {};  // in dB
 
   bool equal_nan = true;
 

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "lnorm/core/chunk.hpp"
-#include "lnorm/measure/partition.hpp"
+#include "lnorm/measure/grid.hpp"
 
 namespace lnorm {
 
@@ -24,7 +22,7 @@ class ErrorMap {
   ErrorMap() = default;
   ErrorMap(std::int64_t rows, std::int64_t row_length, const Size& size);
 
-  // Of pairs with a finite error, and how many have none.
+  // The errors of pairs that have a finite one, and how many have none.
   struct Errors {
     double greatest = 0;
     double sum = 0;
@@ -34,7 +32,7 @@ class ErrorMap {
     void append(const Errors& next) noexcept;
   };
 
-  // Of elements that follow each other in C order.
+  // The errors of elements that follow each other in C order.
   class Part {
    public:
     // Back to no errors, of count elements from a position on, 1 at least.
@@ -46,35 +44,27 @@ class ErrorMap {
    private:
     friend class ErrorMap;
     const ErrorMap* map_ = nullptr;
-    std::int64_t first_grid_row_ = 0;
-    std::int64_t first_band_ = 0;
-    std::vector<Errors> cells_;
-    std::vector<Errors> bands_;
+    Grid<Errors>::Part cells_;
+    Grid<Errors>::Part bands_;
   };
 
-  // Adds what was found. In order, for the same bits each time.
+  // Adds what was found. Parts come in order, for the same bits each time.
   void add(const Part& part);
 
-  const Partition& rows() const noexcept { return rows_; }
-  const Partition& columns() const noexcept { return columns_; }
-  const Partition& band_rows() const noexcept { return bands_; }
+  const Partition& rows() const noexcept { return cells_.rows(); }
+  const Partition& columns() const noexcept { return cells_.columns(); }
+  const Partition& band_rows() const noexcept { return bands_.rows(); }
   const Errors& cell(std::int64_t row, std::int64_t column) const {
-    return cells_[static_cast<std::size_t>(row * columns_.parts + column)];
+    return cells_.cell(row, column);
   }
-  const Errors& band(std::int64_t number) const {
-    return errors_[static_cast<std::size_t>(number)];
-  }
+  const Errors& band(std::int64_t number) const { return bands_.cell(number, 0); }
 
   // Nothing where no pair has a finite error.
   std::optional<double> mean_of_band(std::int64_t number) const;
 
  private:
-  Partition rows_;
-  Partition columns_;
-  Partition bands_;
-  std::vector<std::int64_t> column_begins_;
-  std::vector<Errors> cells_;
-  std::vector<Errors> errors_;  // of the bands
+  Grid<Errors> cells_;
+  Grid<Errors> bands_;  // a column of them
 };
 
 }  // namespace lnorm

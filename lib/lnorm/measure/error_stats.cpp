@@ -32,7 +32,7 @@ double sum_of(std::int64_t count, Term term) {
   return sum;
 }
 
-// The same of terms that are pairs of doubles, and may cancel: the error is that of double-doubles.
+// Sums terms that are pairs of doubles, and may cancel: the error is that of double-doubles.
 // [Ogita, Rump, Oishi 2005, "Accurate sum and dot product", algorithms 4.4 and 5.3]
 template <class Term>
 DoubleDouble exact_sum_of(std::int64_t count, Term term) {
@@ -95,7 +95,7 @@ int scale(std::int64_t count, double* numbers) {
   return exponent;
 }
 
-// The same of differences, of which those beyond the range of a double are infinite.
+// Sums differences, of which those beyond the range of a double are infinite.
 int scale_differences(const Chunk& a, const Chunk& e, std::int64_t count, Chunk& d) {
   const auto half = [&](std::int64_t i) { return two_sum(a.high[i] / 2, -e.high[i] / 2); };
   int exponent = std::numeric_limits<int>::min();
@@ -121,7 +121,7 @@ double with_sign_of(double number, double other) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(number) ^ sign);
 }
 
-// Of the way from expected to actual, which is expected + error: the part toward zero, and the part away from it.
+// Splits the way from expected to actual, which is expected + error: the part toward zero, and the part away from it.
 // Without a branch, so that the compiler takes several at once.
 double toward_zero(double expected, double error) {
   return std::min(std::max(-with_sign_of(error, expected), 0.0), std::fabs(expected));
@@ -177,7 +177,7 @@ std::optional<double> sum_of_squares(const RawElements& elements) {
 
 }  // namespace
 
-// Of a chunk, divided by powers of two, of which these are the exponents.
+// The sums of a chunk, divided by powers of two, of which these are the exponents.
 struct ErrorStats::Sums {
   // The sums of these parts of errors.
   struct Parts {
@@ -238,7 +238,7 @@ struct ErrorStats::Sums {
     }
   }
 
-  // Of numbers that are equal, from the sum of their squares.
+  // The cosine of numbers that are equal needs the sum of their squares alone.
   explicit Sums(double squares) : expected(squares) { all_equal(); }
 
   // narrow: no square of another number than 0 is 0.
@@ -305,7 +305,6 @@ void ErrorStats::add_with_care(const Chunk& actual, const Chunk& expected, std::
   add_sums(scaled);
 }
 
-// Of finite pairs.
 void ErrorStats::add_counts(const Chunk& actual, const Chunk& expected, const Chunk& d,
                             std::int64_t count) {
   const std::int64_t equal =

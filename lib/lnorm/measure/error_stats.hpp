@@ -5,7 +5,7 @@
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/measure/raw_elements.hpp"
-#include "lnorm/measure/scaled_sum.hpp"
+#include "lnorm/measure/unrounded_sum.hpp"
 
 namespace lnorm {
 

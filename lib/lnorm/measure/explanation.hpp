@@ -64,7 +64,7 @@ struct Explanation {
   bool residual = false;
   bool rounds_sum = false;
   std::int64_t number = 0;  // of the row
-  bool is_chosen = true;    // by the user; otherwise it is the first
+  std::string note = {};    // of the choice of the row, for the text
   ExplainedRow row;
 };
 

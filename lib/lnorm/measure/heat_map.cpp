@@ -1,6 +1,5 @@
 #include "lnorm/measure/heat_map.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace lnorm {
@@ -12,7 +11,7 @@ struct Found {
   double greatest = 0;  // |x|
 };
 
-// Of finite elements; of others the sum is not finite. Four sums, since each addition waits for the one before it.
+// Sums finite elements; the sum of others is not finite. There are four sums, since each addition waits for the one before it.
 Found found_in(std::span<const double> elements) {
   double sums[4] = {};
   double greatest = 0;
@@ -32,11 +31,7 @@ Found found_in(std::span<const double> elements) {
 
 }  // namespace
 
-HeatMap::HeatMap(Partition rows, Partition columns)
-    : rows_(rows),
-      columns_(columns),
-      column_begins_(columns.begins()),
-      cells_(static_cast<std::size_t>(rows.parts * columns.parts)) {
+HeatMap::HeatMap(Partition rows, Partition columns) : Grid(rows, columns) {
   for (std::int64_t column = 0; column < columns.parts; ++column) {
     parts_of_column_.push_back(1 / static_cast<double>(columns.size(column)));
   }
@@ -45,25 +40,21 @@ HeatMap::HeatMap(Partition rows, Partition columns)
 HeatMap::Part HeatMap::part(std::int64_t first, std::int64_t count) const {
   Part part;
   part.map_ = this;
-  part.first_ = rows_.of(first);
-  const std::int64_t rows = rows_.of(first + count - 1) - part.first_ + 1;
-  part.cells_.resize(static_cast<std::size_t>(rows * columns_.parts));
+  part.clear(*this, first, count);
   return part;
 }
 
 void HeatMap::Part::add(std::int64_t row, std::int64_t first, std::span<const double> elements) {
-  const std::int64_t grid_row = map_->rows_.of(row);
-  const double part_of_row = 1 / static_cast<double>(map_->rows_.size(grid_row));
-  const std::vector<std::int64_t>& begins = map_->column_begins_;
-  auto column = static_cast<std::size_t>(map_->columns_.of(first));
-  Cell* const cells = cells_.data() + (grid_row - first_) * map_->columns_.parts;
-  for (; !elements.empty(); ++column) {
-    const std::int64_t end = begins[column + 1];
+  const std::int64_t grid_row = map_->rows().of(row);
+  const double part_of_row = 1 / static_cast<double>(map_->rows().size(grid_row));
+  HeatCell* const cells = cells_of(grid_row);
+  for (std::int64_t column = map_->columns().of(first); !elements.empty(); ++column) {
+    const std::int64_t end = map_->end_of(column);
     const auto here =
         elements.first(std::min(elements.size(), static_cast<std::size_t>(end - first)));
-    const double part = part_of_row * map_->parts_of_column_[column];
+    const double part = part_of_row * map_->parts_of_column_[static_cast<std::size_t>(column)];
     const Found found = found_in(here);
-    Cell& cell = cells[column];
+    HeatCell& cell = cells[column];
     if (std::isfinite(found.sum)) {
       cell.sum += found.sum * part;
       cell.greatest = std::max(cell.greatest, found.greatest);
@@ -82,31 +73,17 @@ void HeatMap::Part::add(std::int64_t row, std::int64_t first, std::span<const do
   }
 }
 
-void HeatMap::add(const Part& part) {
-  Part::Cell* to = cells_.data() + part.first_ * columns_.parts;
-  for (const Part::Cell& from : part.cells_) {
-    to->sum += from.sum;
-    to->greatest = std::max(to->greatest, from.greatest);
-    to->non_finite += from.non_finite;
-    ++to;
-  }
-}
-
 std::optional<double> HeatMap::mean(std::int64_t row, std::int64_t column) const {
-  const Part::Cell& found = cell(row, column);
-  const std::int64_t size = rows_.size(row) * columns_.size(column);
+  const HeatCell& found = cell(row, column);
+  const std::int64_t size = size_of_cell(row, column);
   if (found.non_finite == size) return {};
   return found.sum * (static_cast<double>(size) / static_cast<double>(size - found.non_finite));
 }
 
 std::optional<double> HeatMap::greatest(std::int64_t row, std::int64_t column) const {
-  const Part::Cell& found = cell(row, column);
-  if (found.non_finite == rows_.size(row) * columns_.size(column)) return {};
+  const HeatCell& found = cell(row, column);
+  if (found.non_finite == size_of_cell(row, column)) return {};
   return found.greatest;
-}
-
-std::int64_t HeatMap::non_finite(std::int64_t row, std::int64_t column) const {
-  return cell(row, column).non_finite;
 }
 
 }  // namespace lnorm

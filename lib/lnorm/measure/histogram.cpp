@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <span>
 
 namespace lnorm {
 
@@ -78,7 +77,7 @@ std::size_t multiples_per_bar(std::size_t multiples, std::size_t most) {
   return best;
 }
 
-// Of bins that are one value each; nothing if there are too many multiples.
+// The borders of bins that are one value each; nothing if there are too many multiples.
 std::optional<Histogram::Bars> bars_of_multiples(Bins bins, std::size_t most) {
   int divisor = std::numeric_limits<double>::max_exponent;
   for (const Bin& bin : bins) {
@@ -192,7 +191,7 @@ Histogram::Bars Histogram::bars(std::size_t most) const {
 
 std::vector<std::int64_t> Histogram::counts(std::span<const double> borders) const {
   const std::vector<Bin> bins = values_.bins();
-  // Of the numbers below a border, or equal to it if that is the last one.
+  // Counts the numbers below a border, or equal to it if that is the last one.
   const auto below = [&](double border, bool is_last) {
     std::int64_t count = 0;
     for (const Bin& bin : bins) {

@@ -23,7 +23,7 @@ class Histogram {
   // The numbers of both.
   void merge(const Histogram& other);
 
-  // As core/serialize.hpp has it.
+  // core/serialize.hpp calls it.
   template <class Archive>
   void serialize(Archive& archive) {
     archive(values_, count_, nans_, minus_infinities_, infinities_, min_, max_);
@@ -53,7 +53,7 @@ class Histogram {
   // their distance is an outlier, if the range of the others is less than half of all. The bars go from
   // the least number that is no outlier to the greatest.
   //
-  // Of numbers that are multiples of a power of two, at most ValueCounts::kMax of them in the range, such as
+  // Takes numbers that are multiples of a power of two, at most ValueCounts::kMax of them in the range, such as
   // integers, every bar has as many multiples as another, so that even numbers look even; the last one may
   // have fewer. The range then goes half a multiple farther at either end.
   //

@@ -1,12 +1,8 @@
 #include "lnorm/measure/medians.hpp"
 
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
-#include <limits>
 #include <optional>
-#include <utility>
 
 namespace lnorm {
 
@@ -38,7 +34,7 @@ class Selection {
     if (upper == found_) ++counts_[(key >> shift) % kDigitValues];
   }
 
-  // Of the pass: how many keys have which digit next.
+  // The pass counts how many keys have which digit next.
   std::span<std::int64_t> counts() { return counts_; }
 
   void end_pass() {
@@ -62,7 +58,7 @@ double median_of(double low, double high) {
   return std::isinf(sum) ? low / 2 + high / 2 : sum / 2;
 }
 
-// Of values around the middle of a column, without those before them. They have both values in the middle.
+// The median of values around the middle of a column, without those before them. They have both values in the middle.
 double median_of(std::vector<double>& values, std::int64_t count, std::int64_t before) {
   const auto middle = values.begin() + (count / 2 - before);
   std::nth_element(values.begin(), middle, values.end());

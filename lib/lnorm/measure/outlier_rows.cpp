@@ -1,7 +1,6 @@
 #include "lnorm/measure/outlier_rows.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace lnorm {
 

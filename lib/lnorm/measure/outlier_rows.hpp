@@ -1,13 +1,15 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "lnorm/measure/row_detail.hpp"
+#include "lnorm/measure/grid.hpp"
 #include "lnorm/measure/stats.hpp"
 
 // Which rows stand out.
@@ -20,6 +22,42 @@ inline constexpr std::array kOutlierRows{Outlier::first, Outlier::largest_mean,
 
 // How much a row stands out; nothing if it does not. Of equals the first row counts.
 std::optional<double> score(Outlier kind, std::int64_t row, const StatsRow& found);
+
+// The elements of a row in as many points as a figure has room for. A point is an element, or the least and the
+// greatest finite one of neighbors; NaN where none is finite.
+class RowSeries {
+ public:
+  struct Point {
+    double low = std::numeric_limits<double>::quiet_NaN();
+    double high = low;
+  };
+
+  RowSeries() = default;
+  explicit RowSeries(Partition elements)
+      : elements_(elements), points_(static_cast<std::size_t>(elements.parts)) {}
+
+  void add(std::int64_t number, double element) {
+    if (!std::isfinite(element)) return;
+    Point& point = points_[static_cast<std::size_t>(number)];
+    // The first one replaces NaN.
+    point.low = element >= point.low ? point.low : element;
+    point.high = element <= point.high ? point.high : element;
+  }
+
+  const Partition& elements() const noexcept { return elements_; }
+  const std::vector<Point>& points() const noexcept { return points_; }
+
+ private:
+  Partition elements_;
+  std::vector<Point> points_;
+};
+
+// A row, what normalization makes of it, and what softmax does.
+struct RowDetail {
+  RowSeries x;
+  RowSeries y;
+  RowSeries softmax;
+};
 
 struct OutlierRow {
   std::int64_t row = 0;
@@ -34,7 +72,7 @@ class OutlierRows {
   OutlierRows() = default;
   OutlierRows(std::size_t each, std::int64_t rows);
 
-  // The same limits, without rows.
+  // Another one with these limits, and without rows.
   OutlierRows empty_copy() const;
 
   // How many rows a list may have.

@@ -93,7 +93,7 @@ bool has_nan(const RawElements& elements) { return find_first<Kind::nan>(element
 double greatest_finite(const RawElements& elements) {
   return visit_bits(elements, [&]<class T>(T, auto bits_at) {
     using Bits = UnsignedOfSize<sizeof(T)>;
-    // Of finite elements, and 0 of the others.
+    // The values of finite elements, and 0 for the others.
     const auto magnitude = [](Bits bits) -> Bits {
       if constexpr (std::is_same_v<T, bool>) {
         return bits != 0 ? 1 : 0;

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "lnorm/measure/medians.hpp"
-
 namespace lnorm {
 
 std::vector<RowBands> row_bands(std::span<const RowValue> values, Partition rows,

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "lnorm/measure/column_summary.hpp"
-#include "lnorm/measure/partition.hpp"
+#include "lnorm/measure/grid.hpp"
+#include "lnorm/measure/medians.hpp"
 #include "lnorm/measure/stats.hpp"
 
 namespace lnorm {
@@ -20,10 +20,10 @@ struct RowBands {
   std::vector<ColumnSummary> bands;  // one a part
 };
 
-// Of a band of more rows the median is that of rows at equal distances, at most so many.
+// The median of a band of more rows is that of rows at equal distances, at most so many.
 inline constexpr std::int64_t kMaxOfMedian = 1 << 17;
 
-// For each of the values. Memory does not grow with the rows.
+// There is one result for each of the values. Memory does not grow with the rows.
 std::vector<RowBands> row_bands(std::span<const RowValue> values, Partition rows,
                                 const EachStatsRow& each_row);
 

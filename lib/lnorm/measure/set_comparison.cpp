@@ -13,23 +13,12 @@ std::size_t count(const std::vector<PairComparison>& pairs, bool (PairComparison
   return static_cast<std::size_t>(found);
 }
 
-double greatest(const Comparison& comparison, WorstBy by) {
-  const auto value_of = [](const std::optional<Greatest<double>>& greatest) {
-    return greatest ? greatest->value : 0;
-  };
-  if (by == WorstBy::abs) return value_of(comparison.absolute);
-  if (by == WorstBy::rel) return value_of(comparison.relative);
-  return comparison.ulps ? comparison.ulps->value.value() : 0;
-}
-
 using Badness = std::tuple<bool, bool, double>;
 
 Badness badness(const PairComparison& pair, WorstBy by) {
   if (!pair.comparison || !pair.comparison->same_shape) return {};
   const Comparison& c = *pair.comparison;
-  const std::vector<Failure> failures = c.failures();
-  const bool is_finite = failures.empty() || failures.front().criterion != Criterion::finite;
-  return {!failures.empty(), !is_finite, greatest(c, by)};
+  return {!c.equal(), c.not_finite() > 0, c.greatest(by).value_or(0)};
 }
 
 }  // namespace

@@ -1,18 +1,21 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/moments.hpp"
+#include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
-#include "lnorm/measure/column_summary.hpp"
 #include "lnorm/measure/histogram.hpp"
+#include "lnorm/measure/medians.hpp"
 
 // What normalization does to every row, and a summary over the rows.
 namespace lnorm {
@@ -24,7 +27,7 @@ struct StatsRow {
   Moments softmax;
 };
 
-// The same of some successive rows, one after another; softmax is empty where nobody asked for it.
+// The numbers of some successive rows, one after another; softmax is empty where nobody asked for it.
 struct StatsBlock {
   std::vector<Moments> input;
   std::vector<Moments> output;
@@ -47,7 +50,7 @@ struct StatsColumn {
   double of(const StatsRow& row) const noexcept { return row.*moments.*value; }
 };
 
-// In the order of the report.
+// They have the order of the report.
 std::span<const StatsColumn> stats_columns(bool softmax) noexcept;
 
 // Those, and what else is kept of every row: with softmax its maximum.
@@ -69,7 +72,7 @@ struct NonFinite {
     elements += count;
   }
 
-  // Of rows that begin with this one.
+  // Adds what is not finite in rows that begin with this one.
   void append(std::int64_t row, const NonFinite& next) noexcept {
     if (rows == 0 && next.rows > 0) first_row = row + next.first_row;
     rows += next.rows;
@@ -88,10 +91,10 @@ struct StatsSummary {
   explicit StatsSummary(std::span<const StatsColumn> of) : columns(of.size()) {}
 
   void add(std::span<const StatsColumn> of, const StatsBlock& block);
-  // Of the rows that follow.
+  // Adds the statistics of the rows that follow.
   void append(const StatsSummary& next);
 
-  // As core/serialize.hpp has it.
+  // core/serialize.hpp calls it.
   template <class Archive>
   void serialize(Archive& archive) {
     archive(rows, input, output, columns);
@@ -121,9 +124,54 @@ struct Stats {
   EachStatsRow each_row;
   std::optional<StatsHistograms> histograms;
 
-  // Of the whole tensor, the number of a row that was looked at.
+  // The number in the whole tensor of a row that was looked at.
   std::int64_t row_number(std::int64_t row) const noexcept {
     return row + (slice ? slice->first : 0);
+  }
+};
+
+// The element of the greatest |x|; of several the first in C order.
+struct LargestElement {
+  Number value;
+  std::int64_t position = 0;  // in C order
+
+  bool is_beaten_by(const LargestElement& other) const noexcept {
+    if (std::fabs(other.value.high) != std::fabs(value.high)) {
+      return std::fabs(other.value.high) > std::fabs(value.high);
+    }
+    // high is the element rounded, and low what it lacks.
+    const double low = value.high < 0 ? -value.low : value.low;
+    const double other_low = other.value.high < 0 ? -other.value.low : other.value.low;
+    return other_low > low || (other_low == low && other.position < position);
+  }
+};
+
+struct TensorStats {
+  TensorInfo x;                   // the whole tensor, where only some rows were looked at
+  Axes axes;                      // along which rows go
+  std::optional<RowSlice> slice;  // these rows, of which there are so many:
+  std::int64_t rows = 0;
+  std::int64_t row_length = 0;
+  std::int64_t ddof = 0;  // of the variances
+  NonFinite non_finite;
+  ColumnSummary means;  // over the rows whose elements are all finite
+  ColumnSummary variances;
+  std::optional<LargestElement> largest;  // of the finite elements; nothing if there are none
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(x, axes, slice, rows, row_length, ddof, non_finite, means, variances, largest);
+  }
+};
+
+// The statistics of a tensor under its name in its set.
+struct NamedStats {
+  std::string name;
+  TensorStats stats;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(name, stats);
   }
 };
 

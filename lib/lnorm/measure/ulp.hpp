@@ -51,7 +51,13 @@ struct Ulps {
 
 // Whether a float dtype has more precision and a wider range than another one: then distances are real, in ulp of
 // the other.
-bool is_wider(DType dtype, DType than);
+inline bool is_wider(DType dtype, DType than) {
+  if (!is_floating(dtype) || !is_floating(than)) return false;
+  const FloatFormat wide = float_format(dtype);
+  const FloatFormat narrow = float_format(than);
+  return wide.precision > narrow.precision && wide.least_exponent < narrow.least_exponent &&
+         wide.greatest > narrow.greatest;
+}
 
 // Distances in ulp of a dtype at a number: |actual - expected| / ulp. The number may be beyond the dtype's range.
 class RealUlps {
@@ -68,7 +74,14 @@ class RealUlps {
   }
 
   // The infinity to which a number rounds is what it is.
-  bool rounds_to(double infinity, double number) const noexcept;
+  bool rounds_to(double infinity, double number) const noexcept {
+    // This holds from half an ulp beyond the greatest number on: ties go to the even significand,
+    // which is not its own.
+    const double half_ulp = std::ldexp(1.0, std::ilogb(format_.greatest) - format_.precision);
+    return std::isinf(infinity) && std::isfinite(number) &&
+           std::signbit(infinity) == std::signbit(number) &&
+           std::fabs(number) >= format_.greatest + half_ulp;
+  }
 
  private:
   FloatFormat format_;

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <limits>
 
-#include "lnorm/core/int128.hpp"
+#include "lnorm/core/number.hpp"
 
 namespace lnorm {
 

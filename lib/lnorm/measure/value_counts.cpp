@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 namespace lnorm {
 
@@ -58,7 +57,7 @@ int bits_to_drop(const Slots& all) {
   return dropped;
 }
 
-// Of neighbors with the same key one is left.
+// One is left of neighbors with the same key.
 template <class Slots>
 void add_up_same(Slots& slots) {
   std::size_t last = 0;
@@ -76,7 +75,7 @@ void add_up_same(Slots& slots) {
 
 ValueCounts::ValueCounts() { take({}, kFewSlots); }
 
-// Of the slot that has the key, or else of the free one where it belongs.
+// The index of the slot that has the key, or else of the free one where it belongs.
 std::size_t ValueCounts::place_of(std::uint64_t key) const {
   constexpr std::uint64_t kGolden = 0x9e37'79b9'7f4a'7c15;  // [Knuth, multiplicative hashing]
   const Slot* const slots = slots_.data();
@@ -157,7 +156,7 @@ void ValueCounts::take(const std::vector<Slot>& all, std::size_t slots) {
   }
 }
 
-// Of which half may be used.
+// Half of them may be used.
 std::size_t ValueCounts::slots_for(std::size_t keys) const {
   if (!exact()) return kSlotsOfBins;
   return std::max(kFewSlots, std::bit_ceil(2 * keys));

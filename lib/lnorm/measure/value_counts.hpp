@@ -20,7 +20,7 @@ class ValueCounts {
 
   // Finite numbers. Zeros of both signs are the same.
   void add(std::span<const double> values);
-  // The same of floats, in native byte order at any address.
+  // Adds floats, in native byte order at any address.
   void add_floats(std::span<const std::byte> values);
 
   // The numbers of both.
@@ -36,7 +36,7 @@ class ValueCounts {
   // Those that are not empty, in ascending order.
   std::vector<Bin> bins() const;
 
-  // As core/serialize.hpp has it.
+  // core/serialize.hpp calls it.
   template <class Archive>
   void serialize(Archive& archive) {
     std::vector<Slot> counts;

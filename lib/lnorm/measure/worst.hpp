@@ -70,10 +70,10 @@ class WorstElements {
   // How bad the last of them is, if there are as many as may be; otherwise 0.
   std::uint64_t floor() const noexcept;
 
-  // Without elements; takes those only that are worse than such a floor.
+  // Drops the elements, and takes only those from now on that are worse than such a floor.
   void clear(std::uint64_t floor);
 
-  // For what reads or merges them: the rows of positions are not known there.
+  // What reads or merges them does not know the rows of positions.
   template <class Archive>
   void serialize(Archive& archive) {
     archive(most_, by_, elements_);

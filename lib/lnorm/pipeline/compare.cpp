@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "lnorm/core/chunk.hpp"
-#include "lnorm/core/slice.hpp"
 #include "lnorm/layout/row_source.hpp"
-#include "lnorm/pipeline/mismatched_rows.hpp"
+#include "lnorm/pipeline/block_loop.hpp"
+#include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
-#include "lnorm/pipeline/row_maxima.hpp"
 
 namespace lnorm {
 
@@ -65,15 +62,14 @@ void name_in_whole(Comparison& result) {
 struct Comparer::Slot {
   // One of the two sides of a block: read whole, decoded a chunk at a time.
   struct Side {
-    std::vector<std::byte> elements;
-    std::vector<std::byte> packed;
+    TileBuffer buffer;
     std::unique_ptr<Chunk> chunk = std::make_unique<Chunk>();
     bool has_lows = false;  // the chunk
 
     // start: within the block.
     RawElements part(const TensorInfo& info, std::int64_t start, std::int64_t count) const {
       const auto item = static_cast<std::int64_t>(item_size(info.dtype));
-      return {elements.data() + start * item, count, info.dtype, info.byte_order};
+      return {buffer.rows.data() + start * item, count, info.dtype, info.byte_order};
     }
 
     const Chunk& decoded(const RawElements& part) {
@@ -93,6 +89,138 @@ struct Comparer::Slot {
   ErrorMap::Part errors;
 };
 
+// Compares one pair of tensors, or the part of it that a rank has.
+class Comparer::Pair {
+ public:
+  Pair(TensorSource& actual, TensorSource& expected, Comparison& result, const ListLimits& limits,
+       const RunOptions& options, const std::optional<Axes>& row_axes)
+      : actual_(actual.info()),
+        expected_(expected.info()),
+        limits_(limits),
+        options_(options),
+        extent_{element_count(actual_.shape), kComparedElements},
+        result_(result),
+        actual_elements_(elements_of(actual, options)),
+        expected_elements_(elements_of(expected, options)) {
+    const Shape& shape = actual_.shape;
+    WorstElements::RowOf row_of;
+    if (row_axes) {
+      rows_.emplace(shape, *row_axes);
+      row_of = [numbers = RowNumbers(shape, *row_axes)](std::int64_t position) {
+        return numbers.of(position);
+      };
+    }
+    result_.worst = WorstElements(limits.worst, limits.by, row_of);
+    result_.row_max_axes = axes_of_row_max(shape, row_axes);
+    if (extent_.items == 0) return;
+    if (limits.worst > 0 && result_.row_max_axes) {
+      row_maxima_.emplace(element_count(extents(shape, *result_.row_max_axes)));
+    }
+    if (limits.map) {
+      const Axes last = shape.empty() ? Axes{} : Axes{shape.size() - 1};
+      const std::int64_t length =
+          element_count(extents(shape, result_.row_max_axes.value_or(last)));
+      map_.emplace(extent_.items / length, length, *limits.map);
+    }
+  }
+
+  void run(std::vector<Slot>& slots) {
+    result_.elements = share_of(extent_, *options_.ranks).begin;
+    const Executor executor = executor_for_comparison(actual_, options_.threads);
+    slots.resize(std::max(slots.size(), executor.slots()));
+    for (Slot& slot : slots) slot.found = result_;
+    for_each_block(
+        extent_, executor, options_, slots,
+        [&](const Block& block, Slot& slot) { begin(block, slot); },
+        [&](const Block&, Slot& slot) { work(slot); },
+        [&](const Block&, Slot& slot) { end(slot); });
+    actual_elements_.finish();
+    expected_elements_.finish();
+    reduce(
+        *options_.ranks, [&] { return packed(); },
+        [&](const std::string& bytes) { append(bytes); });
+    if (rows_) result_.rows = rows_->result();
+    if (result_.slice) name_in_whole(result_);
+    result_.error_map = std::move(map_);
+  }
+
+ private:
+  void begin(const Block& block, Slot& slot) {
+    slot.tile = {0, 1, block.first, block.count};
+    actual_elements_.begin(slot.tile, slot.actual.buffer);
+    expected_elements_.begin(slot.tile, slot.expected.buffer);
+    slot.found.clear(block.first, floor_);
+  }
+
+  void work(Slot& slot) const {
+    actual_elements_.read(slot.tile, slot.actual.buffer);
+    expected_elements_.read(slot.tile, slot.expected.buffer);
+    if (map_) slot.errors.clear(*map_, slot.tile.first, slot.tile.count);
+    for (std::int64_t start = 0; start < slot.tile.count; start += kChunk) {
+      compare_chunk(start, std::min(kChunk, slot.tile.count - start), slot);
+    }
+    if (!row_maxima_) return;
+    const std::int64_t first = slot.tile.first;
+    const auto greatest = [&](std::int64_t start, std::int64_t stop) {
+      return greatest_finite(slot.expected.part(expected_, start - first, stop - start));
+    };
+    slot.row_maxima = row_maxima_->examine(first, slot.found.elements, greatest, slot.found.worst);
+  }
+
+  // start: within the block.
+  void compare_chunk(std::int64_t start, std::int64_t count, Slot& slot) const {
+    const RawElements a = slot.actual.part(actual_, start, count);
+    const RawElements b = slot.expected.part(expected_, start, count);
+    if (are_same(a, b, result_.criteria.equal_nan)) return compare_same_elements(b, slot.found);
+    const Chunk& actual = slot.actual.decoded(a);
+    const Chunk& expected = slot.expected.decoded(b);
+    const std::size_t max_kept =
+        rows_ ? static_cast<std::size_t>(kComparedElements) : limits_.mismatches;
+    compare_elements(actual, expected, count, max_kept, slot.found);
+    if (map_) slot.errors.add(slot.tile.first + start, actual, expected, count);
+  }
+
+  void end(Slot& slot) {
+    if (row_maxima_) row_maxima_->append(slot.row_maxima, result_.worst, slot.found.worst);
+    if (map_) map_->add(slot.errors);
+    result_.append(slot.found, limits_.mismatches);
+    floor_ = result_.worst.floor();
+    if (!rows_) return;
+    for (const ElementPair& pair : slot.found.first_mismatches) rows_->add(pair.position);
+  }
+
+  // What this rank has found, for the one before it.
+  std::string packed() {
+    RowMaxima::Block all = row_maxima_ ? row_maxima_->all() : RowMaxima::Block();
+    std::vector<std::uint64_t> seen;
+    if (rows_) seen = rows_->seen();
+    return serialize(result_, all, seen);
+  }
+
+  void append(const std::string& bytes) {
+    Comparison next;
+    RowMaxima::Block all;
+    std::vector<std::uint64_t> seen;
+    deserialize(bytes, next, all, seen);
+    if (row_maxima_) row_maxima_->append(all, result_.worst, next.worst);
+    result_.append(next, limits_.mismatches);
+    if (rows_) rows_->append(seen);
+  }
+
+  const TensorInfo& actual_;
+  const TensorInfo& expected_;
+  const ListLimits& limits_;
+  const RunOptions& options_;
+  const LoopExtent extent_;
+  Comparison& result_;
+  RowSource actual_elements_;
+  RowSource expected_elements_;
+  std::optional<RowCounter> rows_;
+  std::optional<RowMaxima> row_maxima_;
+  std::optional<ErrorMap> map_;
+  std::atomic<std::uint64_t> floor_ = 0;  // of the worst of the blocks that have left
+};
+
 Comparer::Comparer() = default;
 Comparer::~Comparer() = default;
 
@@ -109,119 +237,15 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
   result.slice = actual.info().slice;
   result.criteria = criteria;
   result.same_shape = actual.info().shape == expected.info().shape;
-  Ranks& ranks = *options.ranks;
-  check_same(ranks, actual.info());
-  check_same(ranks, expected.info());
+  check_same(*options.ranks, actual.info());
+  check_same(*options.ranks, expected.info());
   if (!result.same_shape) return result;
-  const bool distributes = all_of(
-      ranks, !limits.map && can_distribute_elements(actual) && can_distribute_elements(expected));
-  if (!distributes && !ranks.is_first()) return result;
-  const Shape& shape = actual.info().shape;
-  std::optional<RowCounter> rows;
-  WorstElements::RowOf row_of;
-  if (row_axes) {
-    rows.emplace(shape, *row_axes);
-    row_of = [numbers = RowNumbers(shape, *row_axes)](std::int64_t position) {
-      return numbers.of(position);
-    };
+  Participants participants(*options.ranks, !limits.map && can_distribute_elements(actual) &&
+                                                can_distribute_elements(expected));
+  if (Ranks* const ranks = participants.ranks()) {
+    const RunOptions shared{options.threads, options.progress, ranks};
+    Pair(actual, expected, result, limits, shared, row_axes).run(slots_);
   }
-  result.worst = WorstElements(limits.worst, limits.by, row_of);
-  result.row_max_axes = axes_of_row_max(shape, row_axes);
-  const std::size_t max_kept =
-      rows ? static_cast<std::size_t>(kComparedElements) : limits.mismatches;
-  const std::int64_t elements = element_count(shape);
-  std::optional<RowMaxima> row_maxima;
-  if (elements > 0 && limits.worst > 0 && result.row_max_axes) {
-    row_maxima.emplace(element_count(extents(shape, *result.row_max_axes)));
-  }
-  std::optional<ErrorMap> map;
-  if (limits.map && elements > 0) {
-    const Axes last = shape.empty() ? Axes{} : Axes{shape.size() - 1};
-    const std::int64_t length = element_count(extents(shape, result.row_max_axes.value_or(last)));
-    map.emplace(elements / length, length, *limits.map);
-  }
-  std::atomic<std::uint64_t> floor = 0;  // of the worst of the blocks that have left
-  const std::int64_t blocks = (elements + kComparedElements - 1) / kComparedElements;
-  const BlockRange range = block_range_of(blocks, ranks, distributes);
-  result.elements = std::min(range.begin * kComparedElements, elements);
-  const Executor executor = executor_for_comparison(actual.info(), options.threads);
-  RowSource actual_elements = elements_of(actual, options);
-  RowSource expected_elements = elements_of(expected, options);
-  slots_.resize(std::max(slots_.size(), executor.slots()));
-  for (Slot& slot : slots_) slot.found = result;
-  const auto begin = [&](std::int64_t block, std::size_t s) {
-    Slot& slot = slots_[s];
-    const std::int64_t first = (range.begin + block) * kComparedElements;
-    slot.tile = {0, 1, first, std::min(kComparedElements, elements - first)};
-    actual_elements.begin(slot.tile, slot.actual.packed, slot.actual.elements);
-    expected_elements.begin(slot.tile, slot.expected.packed, slot.expected.elements);
-    slot.found.clear(first, floor);
-  };
-  const auto work = [&](std::int64_t, std::size_t s) {
-    Slot& slot = slots_[s];
-    actual_elements.read(slot.tile, slot.actual.packed, slot.actual.elements);
-    expected_elements.read(slot.tile, slot.expected.packed, slot.expected.elements);
-    if (map) slot.errors.clear(*map, slot.tile.first, slot.tile.count);
-    for (std::int64_t start = 0; start < slot.tile.count; start += kChunk) {
-      const std::int64_t count = std::min(kChunk, slot.tile.count - start);
-      const RawElements a = slot.actual.part(actual.info(), start, count);
-      const RawElements b = slot.expected.part(expected.info(), start, count);
-      if (are_same(a, b, criteria.equal_nan)) {
-        compare_same_elements(b, slot.found);
-      } else {
-        const Chunk& actual_chunk = slot.actual.decoded(a);
-        const Chunk& expected_chunk = slot.expected.decoded(b);
-        compare_elements(actual_chunk, expected_chunk, count, max_kept, slot.found);
-        if (map) slot.errors.add(slot.tile.first + start, actual_chunk, expected_chunk, count);
-      }
-    }
-    if (!row_maxima) return;
-    const std::int64_t first = slot.tile.first;
-    const auto greatest = [&](std::int64_t start, std::int64_t stop) {
-      return greatest_finite(slot.expected.part(expected.info(), start - first, stop - start));
-    };
-    slot.row_maxima = row_maxima->examine(first, slot.found.elements, greatest, slot.found.worst);
-  };
-  const auto end = [&](std::int64_t, std::size_t s) {
-    Slot& slot = slots_[s];
-    if (row_maxima) row_maxima->append(slot.row_maxima, result.worst, slot.found.worst);
-    if (map) map->add(slot.errors);
-    result.append(slot.found, limits.mismatches);
-    floor = result.worst.floor();
-    if (rows) {
-      for (const ElementPair& pair : slot.found.first_mismatches) rows->add(pair.position);
-    }
-    ranks.check();
-    // The others are about as far.
-    if (options.progress) {
-      options.progress(std::min(result.elements * (distributes ? ranks.count() : 1), elements));
-    }
-  };
-  executor.run(range.size(), begin, work, end);
-  actual_elements.finish();
-  expected_elements.finish();
-  if (distributes) {
-    reduce(
-        ranks,
-        [&] {
-          RowMaxima::Block all = row_maxima ? row_maxima->all() : RowMaxima::Block();
-          std::vector<std::uint64_t> seen;
-          if (rows) seen = rows->seen();
-          return serialize(result, all, seen);
-        },
-        [&](const std::string& bytes) {
-          Comparison next;
-          RowMaxima::Block all;
-          std::vector<std::uint64_t> seen;
-          deserialize(bytes, next, all, seen);
-          if (row_maxima) row_maxima->append(all, result.worst, next.worst);
-          result.append(next, limits.mismatches);
-          if (rows) rows->append(seen);
-        });
-  }
-  if (rows) result.rows = rows->result();
-  if (result.slice) name_in_whole(result);
-  result.error_map = std::move(map);
   return result;
 }
 

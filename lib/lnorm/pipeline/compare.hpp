@@ -33,19 +33,20 @@ class Comparer {
   Comparer& operator=(const Comparer&) = delete;
   ~Comparer();
 
-  // As the function below.
+  // The arguments are those of the function below.
   Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
                      const ListLimits& limits, const RunOptions& options,
                      const std::optional<Axes>& row_axes);
 
  private:
   struct Slot;
+  class Pair;
   std::vector<Slot> slots_;
 };
 
 // Walks both tensors together in C order, in fixed memory, their blocks on several threads. Tensors of different shapes are
 // not read. row_axes: along which rows go, if the rows with mismatches are to be counted, which takes a bit a
-// row, and the worst rows to be limits. Several ranks take some blocks each, if both tensors have positions and no map is
+// row, and the worst rows to be listed. Several ranks take some blocks each, if both tensors have random access and no map is
 // wanted; otherwise rank 0 takes all. Rank 0 gets the whole result, the others something. Throws Error.
 Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
                    const ListLimits& limits = {}, const RunOptions& options = {},

@@ -21,9 +21,9 @@ constexpr std::int64_t kMaxElements = 20;  // of a longer row not all are shown
 constexpr std::int64_t kAtEnds = 5;
 
 // How often a row is read, roughly: for the progress.
-constexpr std::int64_t kPasses = 9;
+constexpr std::int64_t kTable = 9;
 
-// A row that can be read again: held, or in parts from positions.
+// A row that can be read again: held, or read in parts.
 class RepeatedRow {
  public:
   RepeatedRow(TensorSource& source, const Plan& plan, const Progress& progress)
@@ -41,7 +41,7 @@ class RepeatedRow {
     if (!held_ && !spooled_) source_->finish();
   }
 
-  // Elements first to first + count. room: where they may be held.
+  // Elements first to first + count. buffer: where they may be held.
   RowsIn part(std::int64_t first, std::int64_t count, std::vector<std::byte>& buffer) const {
     const TensorInfo& info = source_->info();
     const auto item = static_cast<std::int64_t>(item_size(info.dtype));
@@ -60,7 +60,7 @@ class RepeatedRow {
       const std::int64_t count = std::min(step, length_ - first);
       see(part(first, count, buffer), first);
       done_ += count;
-      if (progress_) progress_(std::min(length_ - 1, done_ / kPasses));
+      if (progress_) progress_(std::min(length_ - 1, done_ / kTable));
     }
   }
 
@@ -85,8 +85,12 @@ using WritePart = std::function<void(const RowsIn& part, std::int64_t first, con
 
 class Explainer {
  public:
-  Explainer(const RepeatedRow& row, const Plan& plan, const Kernel& kernel, const Affine& affine)
-      : row_(row), plan_(plan), kernel_(kernel), on_variance_(plan.formula), on_std_(plan.formula) {
+  Explainer(const RepeatedRow& row, const Plan& plan, const Backend& backend, const Affine& affine)
+      : row_(row),
+        plan_(plan),
+        backend_(backend),
+        on_variance_(plan.formula),
+        on_std_(plan.formula) {
     on_variance_.eps_on = EpsOn::variance;
     on_std_.eps_on = EpsOn::std;
     y_on_variance_ = normalizer(on_variance_, affine);
@@ -98,7 +102,7 @@ class Explainer {
   ExplainedRow explain(const AffineTerm& weight, const AffineTerm& bias, bool rounds_xhat) const {
     const std::int64_t n = plan_.row_length;
     ExplainedRow result = empty_row(plan_);
-    result.input = measure_moments(row_.reader(), plan_.in, n, plan_.formula.ddof, kernel_);
+    result.input = measure_moments(row_.reader(), plan_.in, n, plan_.formula.ddof, backend_);
     result.output = moments_of(y());
     result.softmax = moments_of(softmax());
     const SummedRow sums(row_.reader(), n);
@@ -137,8 +141,8 @@ class Explainer {
  private:
   std::unique_ptr<RowNormalizer> normalizer(const Formula& formula, const Affine& affine) const {
     std::vector<std::byte> buffer;
-    const RowSetting setting{kernel_, plan_.in, plan_.out, plan_.row_length,
-                             affine,  formula,  false,     true};
+    const RowSetting setting{backend_, plan_.in, plan_.out, plan_.row_length,
+                             affine,   formula,  false,     true};
     const RowsIn first = row_.part(0, std::min(plan_.row_length, kChunk), buffer);
     auto result = std::make_unique<RowNormalizer>(setting, sample_of(first), row_.reader());
     result->sum_up();
@@ -162,7 +166,7 @@ class Explainer {
     };
   }
 
-  // A part of it as rows are read. room holds it.
+  // A part of it as rows are read. buffer holds it.
   RowsIn written(const WritePart& write, const RowsIn& part, std::int64_t first,
                  std::vector<std::byte>& buffer) const {
     buffer.resize(static_cast<std::size_t>(part.row_length) * item_size(plan_.out));
@@ -177,7 +181,7 @@ class Explainer {
         see(written(write, part, first, buffer));
       });
     };
-    return measure_moments(read, plan_.out, plan_.row_length, plan_.formula.ddof, kernel_);
+    return measure_moments(read, plan_.out, plan_.row_length, plan_.formula.ddof, backend_);
   }
 
   double single(const WritePart& write, const RowsIn& element, std::int64_t number) const {
@@ -232,7 +236,7 @@ class Explainer {
 
   const RepeatedRow& row_;
   const Plan& plan_;
-  const Kernel& kernel_;
+  const Backend& backend_;
   Formula on_variance_;
   Formula on_std_;
   std::unique_ptr<RowNormalizer> y_on_variance_;
@@ -242,14 +246,14 @@ class Explainer {
 
 }  // namespace
 
-ExplainedRow explain(TensorSource& source, const Plan& plan, const Kernel& kernel,
+ExplainedRow explain(TensorSource& source, const Plan& plan, const Backend& backend,
                      const AffineTerm& weight, const AffineTerm& bias, const Affine& affine,
                      bool rounds_xhat, const Progress& progress) {
   RepeatedRow row(source, plan, progress);
   ExplainedRow result =
       plan.row_length == 0
           ? Explainer::empty_row(plan)
-          : Explainer(row, plan, kernel, affine).explain(weight, bias, rounds_xhat);
+          : Explainer(row, plan, backend, affine).explain(weight, bias, rounds_xhat);
   row.finish();
   return result;
 }

@@ -9,9 +9,9 @@
 namespace lnorm {
 
 // How the source's only row is normalized, in memory that does not grow with it: one that should not be held is read again
-// and again, if it has no positions from a temporary file. affine: of weight and bias, and of rounds_xhat. Finishes the
+// and again, if it has no random access from a temporary file. affine: of weight and bias, and of rounds_xhat. Finishes the
 // source. Throws Error.
-ExplainedRow explain(TensorSource& source, const Plan& plan, const Kernel& kernel,
+ExplainedRow explain(TensorSource& source, const Plan& plan, const Backend& backend,
                      const AffineTerm& weight, const AffineTerm& bias, const Affine& affine,
                      bool rounds_xhat, const Progress& progress = {});
 

@@ -10,12 +10,130 @@
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/kernel/backward.hpp"
+#include "lnorm/kernel/parameter_gradients.hpp"
+#include "lnorm/kernel/row_gradient.hpp"
 #include "lnorm/layout/row_sink.hpp"
-#include "lnorm/pipeline/long_gradients.hpp"
+#include "lnorm/pipeline/block_loop.hpp"
+#include "lnorm/pipeline/long_row_group.hpp"
 
 namespace lnorm {
 
 namespace {
+
+struct GradientBuffers {
+  GradientRows::Buffers in;
+  TileBuffer out;
+};
+
+// Some rows that lie in the sources.
+class GradientGroup : LongRowGroup<RowGradient, GradientSums, GradientBuffers> {
+ public:
+  GradientGroup(GradientRows& source, const GradPlan& plan, const GradientSetting& setting,
+                const Tile& tile, const RunOptions& options)
+      : LongRowGroup(plan.rows, tile, options), source_(source) {
+    source_.begin_saved(tile, saved_);
+    source_.read_saved(tile, saved_);
+    const Tile first{tile.first_row, tile.rows, 0, 1};
+    GradientRows::Buffers& buffer = slots_.front().in;
+    source_.read(first, buffer);
+    for (std::int64_t r = 0; r < tile.rows; ++r) {
+      rows_.push_back(std::make_unique<RowGradient>(
+          setting, sample_of(source_.part(first, buffer, r).x), GradientRows::saved(saved_, r),
+          [this, r](const auto& see) { read_row(r, see); }));
+    }
+  }
+
+  void run(RowSink* dx, ColumnGradients* columns) {
+    sum_up([&](const Tile& tile, Slot& slot) { source_.read(tile, slot.in); },
+           [&](const Tile& tile, Slot& slot, std::int64_t r) {
+             return row(r).sums(source_.part(tile, slot.in, r));
+           });
+    write(dx, columns);
+  }
+
+ private:
+  // Row r once more, by whoever needs it.
+  template <class See>
+  void read_row(std::int64_t r, const See& see) const {
+    GradientRows::Buffers buffer;
+    for_each_part_of(r, [&](const Tile& tile) {
+      source_.read(tile, buffer);
+      see(source_.part(tile, buffer, 0));
+    });
+  }
+
+  void write(RowSink* sink, ColumnGradients* columns) {
+    write_parts(
+        [&](const Tile& tile, Slot& slot) {
+          source_.read(tile, slot.in);
+          if (sink != nullptr) slot.out.rows.resize(tile.bytes(item_size(plan_.out)));
+          for (std::int64_t r = 0; r < tile.rows; ++r) {
+            RowsOut dx{nullptr, plan_.out};
+            if (sink != nullptr) dx = row_of({slot.out.rows.data(), plan_.out}, tile.count, r);
+            row(r).write(source_.part(tile, slot.in, r), dx, columns);
+          }
+          if (sink != nullptr) sink->put(tile, slot.out.rows, slot.out);
+        },
+        [&](Slot& slot) {
+          if (sink != nullptr) sink->write(slot.out);
+        });
+  }
+
+  GradientRows& source_;
+  GradientRows::Buffers saved_;
+};
+
+// For the columns that are this rank's.
+std::unique_ptr<ColumnGradients> long_columns(const GradPlan& plan, const Ranks& ranks) {
+  const ItemRange columns = share_of(parts_of(plan.rows), ranks);
+  return std::make_unique<ColumnGradients>(columns.end - columns.begin, columns.begin);
+}
+
+// The backward pass of rows that go in parts (plan.rows.route.in_parts), as run_long_rows takes them forward, where ranks
+// have parts each. dx and columns may be null: they are not wanted.
+void long_gradients(GradientRows& rows, const GradPlan& plan, const GradientSetting& setting,
+                    RowSink* dx, ColumnGradients* columns, const RunOptions& options) {
+  Tile tile = plan.rows.first_tile();
+  for (; tile.first_row < plan.rows.rows; tile.first_row += tile.rows) {
+    tile.rows = std::min(tile.rows, plan.rows.rows - tile.first_row);
+    GradientGroup(rows, plan, setting, tile, options).run(dx, columns);
+  }
+}
+
+// Reads the rows of this rank once more, several at once. rows and options must outlive it.
+RowReplay long_row_replay(GradientRows& rows, const GradPlan& plan, const RunOptions& options) {
+  static constexpr std::int64_t kPart = 65536;  // elements
+  const Plan& layout = plan.rows;
+  const LoopExtent extent{layout.rows, 1};
+  const Executor executor(options.threads, block_range_of(extent.blocks(), *options.ranks).size());
+  const auto for_each_row = [&, executor, extent](const auto& see) {
+    if (block_range_of(extent.blocks(), *options.ranks).size() == 0) return;
+    // One by one, rows that lie among each other would be read an element at a time.
+    if (layout.route.rows > 1 && !layout.in_view.is_contiguous()) {
+      rows.line_up(for_each_tile(options.threads));
+    }
+    const RunOptions quiet{options.threads, {}, options.ranks};
+    std::vector<GradientRows::Buffers> slots(executor.slots());
+    for_each_block(
+        extent, executor, quiet, slots, nullptr,
+        [&](const Block& row, GradientRows::Buffers& saved) {
+          rows.read_saved({row.first, 1, 0, 0}, saved);
+          const auto read_row = [&](const auto& see_part) {
+            GradientRows::Buffers buffer;  // whoever sees a part may read the row once more
+            Tile tile{row.first, 1, 0, 0};
+            for (; tile.first < layout.row_length; tile.first += tile.count) {
+              tile.count = std::min(kPart, layout.row_length - tile.first);
+              rows.read(tile, buffer);
+              see_part(rows.part(tile, buffer, 0));
+            }
+          };
+          const auto number = static_cast<std::size_t>(&saved - slots.data());
+          see(number, read_row, GradientRows::saved(saved, 0));
+        },
+        [](const Block&, GradientRows::Buffers&) {});
+  };
+  return {executor.slots(), for_each_row};
+}
 
 // One for every thread that is at work, and not for every block under way: where rows are long they are large.
 class ColumnsOfThreads {
@@ -58,83 +176,61 @@ class GradientBlocks {
   GradientBlocks(GradientRows& rows, const GradPlan& plan, const RunOptions& options)
       : rows_(rows),
         plan_(plan.rows),
-        progress_(options.progress),
-        ranks_(*options.ranks),
-        share_(block_range_of(blocks(), ranks_, true)),
-        executor_(executor_for(plan.rows, options.threads)),
-        slots_(executor_.slots()) {}
+        options_(options),
+        extent_{plan_.row_length > 0 ? plan_.rows : 0, plan_.route.rows, plan_.row_length},
+        executor_(executor_for(plan.rows, options.threads)) {}
 
   // dx and columns may be null: they are not wanted.
   void run(const GradientSetting& setting, RowSink* dx, ColumnsOfThreads* columns) {
-    const auto begin = [&](std::int64_t block, std::size_t s) {
-      const Tile tile = tile_of(block);
-      rows_.begin(tile, slots_[s].in);
-      rows_.begin_saved(tile, slots_[s].in);
-    };
-    const auto work = [&](std::int64_t block, std::size_t s) {
-      const Tile tile = tile_of(block);
-      Slot& slot = slots_[s];
-      read(tile, slot);
-      if (dx != nullptr) slot.out.resize(tile.bytes(item_size(plan_.out)));
-      ColumnGradients* const gathered = columns != nullptr ? &columns->take() : nullptr;
-      layer_norm_backward(setting.kernel, rows_.x(tile, slot.in), rows_.dy(tile, slot.in),
-                          {dx != nullptr ? slot.out.data() : nullptr, plan_.out}, setting.weight,
-                          setting.formula, GradientRows::saved(slot.in, 0), gathered);
-      if (gathered != nullptr) columns->put_back(*gathered);
-      if (dx != nullptr) slot.encoded = dx->put(tile, slot.out, slot.packed, slot.text);
-    };
-    const auto end = [&](std::int64_t block, std::size_t s) {
-      const Tile tile = tile_of(block);
-      if (dx != nullptr) dx->write(slots_[s].encoded);
-      ranks_.check();
-      if (!progress_) return;
-      // The others are about as far.
-      const std::int64_t done = (tile.first_row + tile.rows) * ranks_.count();
-      progress_(std::min(done, plan_.rows) * plan_.row_length);
-    };
-    executor_.run(share_.size(), begin, work, end);
+    for_each_block(
+        extent_, executor_, options_, slots_,
+        [&](const Block& block, Slot& slot) {
+          rows_.begin(tile_of(block), slot.in);
+          rows_.begin_saved(tile_of(block), slot.in);
+        },
+        [&](const Block& block, Slot& slot) {
+          const Tile tile = tile_of(block);
+          read(tile, slot);
+          if (dx != nullptr) slot.out.rows.resize(tile.bytes(item_size(plan_.out)));
+          ColumnGradients* const gathered = columns != nullptr ? &columns->take() : nullptr;
+          layer_norm_backward(setting.backend, rows_.x(tile, slot.in), rows_.dy(tile, slot.in),
+                              {dx != nullptr ? slot.out.rows.data() : nullptr, plan_.out},
+                              setting.weight, setting.formula, GradientRows::saved(slot.in, 0),
+                              gathered);
+          if (gathered != nullptr) columns->put_back(*gathered);
+          if (dx != nullptr) dx->put(tile, slot.out.rows, slot.out);
+        },
+        [&](const Block&, Slot& slot) {
+          if (dx != nullptr) dx->write(slot.out);
+        });
   }
 
   // All rows once more, for as long as this object lives.
   RowReplay again() {
     const auto for_each_row = [this](const auto& see) {
-      executor_.run(
-          share_.size(), {},
-          [&](std::int64_t block, std::size_t s) {
+      const RunOptions quiet{options_.threads, {}, options_.ranks};
+      for_each_block(
+          extent_, executor_, quiet, slots_, nullptr,
+          [&](const Block& block, Slot& slot) {
             const Tile tile = tile_of(block);
-            Slot& slot = slots_[s];
             read(tile, slot);
+            const auto number = static_cast<std::size_t>(&slot - slots_.data());
             for (std::int64_t r = 0; r < tile.rows; ++r) {
               const GradientPart row = rows_.part(tile, slot.in, r);
               see(
-                  s, [&](const auto& see_part) { see_part(row); }, GradientRows::saved(slot.in, r));
+                  number, [&](const auto& see_part) { see_part(row); },
+                  GradientRows::saved(slot.in, r));
             }
           },
-          [&](std::int64_t, std::size_t) { ranks_.check(); });
+          [](const Block&, Slot&) {});
     };
     return {executor_.slots(), for_each_row};
   }
 
  private:
-  // A block under way, in buffers that the next block will use again.
-  struct Slot {
-    GradientRows::Buffers in;
-    std::vector<std::byte> out;
-    std::vector<std::byte> packed;  // out as it lies in the file, where that is another order
-    std::string text;               // if that is what out is encoded as
-    std::span<const std::byte> encoded;
-  };
+  using Slot = GradientBuffers;
 
-  std::int64_t blocks() const {
-    const std::int64_t rows = plan_.row_length > 0 ? plan_.rows : 0;
-    return (rows + plan_.route.rows - 1) / plan_.route.rows;
-  }
-
-  // block: of this rank's.
-  Tile tile_of(std::int64_t block) const {
-    const std::int64_t first = (share_.begin + block) * plan_.route.rows;
-    return {first, std::min(plan_.route.rows, plan_.rows - first), 0, plan_.row_length};
-  }
+  Tile tile_of(const Block& rows) const { return {rows.first, rows.count, 0, plan_.row_length}; }
 
   void read(const Tile& tile, Slot& slot) const {
     rows_.read(tile, slot.in);
@@ -143,10 +239,9 @@ class GradientBlocks {
 
   GradientRows& rows_;
   const Plan& plan_;
-  const Progress& progress_;
-  Ranks& ranks_;
-  const BlockRange share_;
-  Executor executor_;
+  const RunOptions& options_;
+  const LoopExtent extent_;
+  const Executor executor_;
   std::vector<Slot> slots_;
 };
 
@@ -157,7 +252,7 @@ void skip(const GradSinks& sinks) {
   }
 }
 
-// Of columns that follow each other, in rank 0.
+// Rank 0 gets the columns of all ranks, which follow each other.
 void concatenate(ParameterGradients& found, Ranks& ranks) {
   for (std::vector<double>* const numbers : {&found.dweight, &found.dbias}) {
     reduce(
@@ -177,50 +272,32 @@ void write(const std::vector<double>& numbers, const TensorInfo& info, TensorSin
   const std::int64_t count = std::ssize(numbers);
   RowSink out(sink, info, RowView::contiguous(1, count), {}, for_each_tile(options.threads));
   if (count > 0) {
-    std::vector<std::byte> elements(numbers.size() * item_size(info.dtype));
-    store(numbers.data(), count, info.dtype, elements.data());
-    std::vector<std::byte> packed;
-    std::string text;
-    out.write(out.put({0, 1, 0, count}, elements, packed, text));
+    TileBuffer buffer;
+    buffer.rows.resize(numbers.size() * item_size(info.dtype));
+    store(numbers.data(), count, info.dtype, buffer.rows.data());
+    out.put({0, 1, 0, count}, buffer.rows, buffer);
+    out.write(buffer);
   }
   out.finish();
 }
 
-}  // namespace
-
-void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& kernel,
-              const AffineTerm& weight, const TensorInfo& parameters, const GradSinks& sinks,
-              const RunOptions& given) {
-  Ranks& ranks = *given.ranks;
-  check_same(ranks, sources);
-  const bool distributes =
-      all_of(ranks, can_distribute(sources, plan) &&
-                        (sinks.dx == nullptr || can_distribute(*sinks.dx, plan.rows.route.out)));
-  if (!distributes && !ranks.is_first()) return skip(sinks);
-  RunOptions options = given;
-  if (!distributes) options.ranks = &sole_rank();
-  const ForEachTile for_each = for_each_tile(options.threads);
+// Writes dx, if there is a sink for it, and gathers the others.
+ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
+                                  const GradientSetting& setting, const TensorInfo& parameters,
+                                  RowSink* dx, const RunOptions& options) {
   const Plan& layout = plan.rows;
-  const RequestedGradients& requested = plan.requested;
-  GradientRows rows(sources, plan, for_each);
-  std::optional<RowSink> dx;
-  if (requested.dx)
-    dx.emplace(*sinks.dx, layout.result(), layout.out_view, layout.route.out, for_each);
-  RowSink* const dx_sink = dx ? &*dx : nullptr;
-  const GradientSetting setting{
-      kernel, layout.in,      rows.dy_dtype(),      layout.out, layout.row_length,
-      weight, layout.formula, layout.route.in_parts};
   const bool uniform = parameters.shape.empty();
-  const RequestedColumns columns{requested.dweight, requested.dbias, uniform, parameters.dtype};
-  const bool wants_columns = requested.dweight || requested.dbias;
-  ParameterGradients found;
+  const RequestedColumns columns{plan.requested.dweight, plan.requested.dbias, uniform,
+                                 parameters.dtype};
+  const bool wants_columns = columns.dweight || columns.dbias;
   const auto find_parameters = [&](ColumnGradients& gathered, RowReplay again) {
     if (options.ranks->count() > 1) {
       again.all_reduce = [&](const auto&... parts) { all_reduce(*options.ranks, parts...); };
       again.distributes_columns = layout.route.in_parts;
     }
-    found = parameter_gradients(setting, gathered, columns, again);
+    return parameter_gradients(setting, gathered, columns, again);
   };
+  ParameterGradients found;
   if (layout.row_length == 0) {
     // Sums over no elements.
     found.dweight.assign(uniform ? 1 : 0, 0);
@@ -228,21 +305,54 @@ void run_grad(const GradSources& sources, const GradPlan& plan, const Kernel& ke
   } else if (layout.route.in_parts) {
     // Threads write different columns, and so do ranks: one object will do.
     const auto gathered = wants_columns ? long_columns(plan, *options.ranks) : nullptr;
-    long_gradients(rows, plan, setting, dx_sink, gathered.get(), options);
+    long_gradients(rows, plan, setting, dx, gathered.get(), options);
     if (gathered) {
-      find_parameters(*gathered, long_row_replay(rows, plan, options));
+      found = find_parameters(*gathered, long_row_replay(rows, plan, options));
       if (!uniform) concatenate(found, *options.ranks);
     }
   } else {
     ColumnsOfThreads gathered(layout.row_length);
     GradientBlocks blocks(rows, plan, options);
-    blocks.run(setting, dx_sink, wants_columns ? &gathered : nullptr);
-    if (wants_columns) find_parameters(gathered.merged(), blocks.again());
+    blocks.run(setting, dx, wants_columns ? &gathered : nullptr);
+    if (wants_columns) found = find_parameters(gathered.merged(), blocks.again());
   }
+  return found;
+}
+
+// What one rank does.
+void run_share(const GradSources& sources, const GradPlan& plan, const Backend& backend,
+               const AffineTerm& weight, const TensorInfo& parameters, const GradSinks& sinks,
+               const RunOptions& options) {
+  const ForEachTile for_each = for_each_tile(options.threads);
+  const Plan& layout = plan.rows;
+  GradientRows rows(sources, plan, for_each);
+  std::optional<RowSink> dx;
+  if (sinks.dx != nullptr)
+    dx.emplace(*sinks.dx, layout.result(), layout.out_view, layout.route.out, for_each);
+  const GradientSetting setting{
+      backend,           layout.in, rows.dy_dtype(), layout.out,
+      layout.row_length, weight,    layout.formula,  layout.route.in_parts};
+  const ParameterGradients found =
+      find_gradients(rows, plan, setting, parameters, dx ? &*dx : nullptr, options);
   rows.finish();
   if (dx) dx->finish();
-  if (requested.dweight) write(found.dweight, parameters, *sinks.dweight, options);
-  if (requested.dbias) write(found.dbias, parameters, *sinks.dbias, options);
+  if (sinks.dweight != nullptr) write(found.dweight, parameters, *sinks.dweight, options);
+  if (sinks.dbias != nullptr) write(found.dbias, parameters, *sinks.dbias, options);
+}
+
+}  // namespace
+
+void run_grad(const GradSources& sources, const GradPlan& plan, const Backend& backend,
+              const AffineTerm& weight, const TensorInfo& parameters, const GradSinks& sinks,
+              const RunOptions& options) {
+  check_same(*options.ranks, sources);
+  Participants participants(
+      *options.ranks, can_distribute(sources, plan) &&
+                          (sinks.dx == nullptr || can_distribute(*sinks.dx, plan.rows.route.out)));
+  Ranks* const ranks = participants.ranks();
+  if (ranks == nullptr) return skip(sinks);
+  run_share(sources, plan, backend, weight, parameters, sinks,
+            {options.threads, options.progress, ranks});
 }
 
 }  // namespace lnorm

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
@@ -66,8 +67,8 @@ void check_saved(const TensorInfo& saved, const TensorInfo& x, const Axes& axes)
                        to_string(kept), " or ", to_string(dropped)));
   }
   if (!is_floating(saved.dtype)) {
-    throw Error(concat(printable(saved.name), " is ", name(saved.dtype),
-                       ", expected float16, bfloat16, float32 or float64"));
+    throw Error(concat(printable(saved.name), " is ", name(saved.dtype), ", expected ",
+                       dtype_list(is_larger_float)));
   }
 }
 

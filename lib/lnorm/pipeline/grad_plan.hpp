@@ -26,7 +26,7 @@ struct GradientInputs {
 };
 
 // Every decision about a backward pass. dweight and dbias are sums over all rows: where their bounds leave a digit
-// open all rows are read once more, so that all that is read needs positions. Tensors in different memory orders
+// open all rows are read once more, so that all that is read needs random access. Tensors in different memory orders
 // are brought into C order.
 struct GradPlan {
   Plan rows;  // of x, and of dx; dy lies in rows as x does

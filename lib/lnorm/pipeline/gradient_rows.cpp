@@ -31,18 +31,18 @@ GradientRows::GradientRows(const GradSources& sources, const GradPlan& plan,
 }
 
 void GradientRows::begin(const Tile& tile, Buffers& buffer) {
-  x_.begin(tile, buffer.x.packed, buffer.x.rows);
-  dy_.begin(tile, buffer.dy.packed, buffer.dy.rows);
+  x_.begin(tile, buffer.x);
+  dy_.begin(tile, buffer.dy);
 }
 
 void GradientRows::read(const Tile& tile, Buffers& buffer) const {
-  x_.read(tile, buffer.x.packed, buffer.x.rows);
-  dy_.read(tile, buffer.dy.packed, buffer.dy.rows);
+  x_.read(tile, buffer.x);
+  dy_.read(tile, buffer.dy);
 }
 
 void GradientRows::begin_saved(const Tile& tile, Buffers& buffer) {
-  if (mean_) mean_->begin(numbers_of(tile), buffer.mean.packed, buffer.mean.rows);
-  if (rstd_) rstd_->begin(numbers_of(tile), buffer.rstd.packed, buffer.rstd.rows);
+  if (mean_) mean_->begin(numbers_of(tile), buffer.mean);
+  if (rstd_) rstd_->begin(numbers_of(tile), buffer.rstd);
 }
 
 void GradientRows::read_saved(const Tile& tile, Buffers& buffer) const {
@@ -51,8 +51,8 @@ void GradientRows::read_saved(const Tile& tile, Buffers& buffer) const {
   buffer.saved.assign(static_cast<std::size_t>(tile.rows), {});
   const auto take = [&](const RowSource& source, TileBuffer& bytes,
                         Number SavedStatistics::*number) {
-    source.read(numbers, bytes.packed, bytes.rows);
-    // As one row, whose elements they are.
+    source.read(numbers, bytes);
+    // They are held as one row.
     const Tile row{0, 1, 0, tile.rows};
     for_each_element(rows_in(source, row, bytes), [&](std::int64_t r, Number value) {
       buffer.saved[static_cast<std::size_t>(r)].*number = value;

@@ -42,11 +42,11 @@ class GradientRows {
 
   DType dy_dtype() const noexcept { return dy_.info().dtype; }
 
-  // As of RowSource.
+  // These do what RowSource's do.
   void begin(const Tile& tile, Buffers& buffer);
   void read(const Tile& tile, Buffers& buffer) const;
 
-  // The same of what was saved of a tile's rows.
+  // The statistics that were saved of a tile's rows.
   void begin_saved(const Tile& tile, Buffers& buffer);
   void read_saved(const Tile& tile, Buffers& buffer) const;
 
@@ -62,7 +62,7 @@ class GradientRows {
     return buffer.saved.empty() ? nullptr : &buffer.saved[static_cast<std::size_t>(r)];
   }
 
-  // As of RowSource.
+  // These do what RowSource's do.
   void line_up(const ForEachTile& for_each_tile);
   void finish();
 

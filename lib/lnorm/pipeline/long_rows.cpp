@@ -14,14 +14,24 @@ namespace lnorm {
 
 namespace {
 
+struct RowBuffers {
+  TileBuffer in;
+  Tile tile{};   // that was read
+  Tile block{};  // some rows of it
+  std::vector<std::byte> buffer;
+  const std::byte* rows = nullptr;  // of the block, in one of the two
+  TileBuffer out;
+  TileBuffer sum;
+};
+
 // Some rows, which lie in the source.
-class RowGroup : LongRowGroup<RowNormalizer, Sums> {
+class RowGroup : LongRowGroup<RowNormalizer, Sums, RowBuffers> {
  public:
-  RowGroup(const RowSource& source, const Plan& plan, const Kernel& kernel, const Affine& affine,
+  RowGroup(const RowSource& source, const Plan& plan, const Backend& backend, const Affine& affine,
            const Tile& tile, const RunOptions& options)
-      : LongRowGroup(plan, tile, options), source_(source), slots_(executor_.slots()) {
+      : LongRowGroup(plan, tile, options), source_(source) {
     const RowSetting setting{
-        kernel, plan.in, plan.out, plan.row_length, affine, plan.formula, plan.wants_mean_and_rstd,
+        backend, plan.in, plan.out, plan.row_length, affine, plan.formula, plan.wants_mean_and_rstd,
         true};
     const Tile first{tile.first_row, tile.rows, 0, 1};
     read(first, slots_.front());
@@ -33,10 +43,8 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
   }
 
   void normalize(std::span<double> mean, std::span<double> rstd, RowSink& sink, SumWriter* sum) {
-    sum_up([&](const Tile& tile, std::size_t s) { read(tile, slots_[s]); },
-           [&](const Tile&, std::size_t s, std::int64_t r) {
-             return row(r).sums(row_in(slots_[s], r));
-           });
+    sum_up([&](const Tile& tile, Slot& slot) { read(tile, slot); },
+           [&](const Tile&, Slot& slot, std::int64_t r) { return row(r).sums(row_in(slot, r)); });
     for (std::size_t r = 0; r < mean.size(); ++r) {
       mean[r] = rows_[r]->mean();
       rstd[r] = rows_[r]->rstd();
@@ -45,19 +53,6 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
   }
 
  private:
-  struct Slot {
-    TileBuffer in;
-    Tile tile{};   // that was read
-    Tile block{};  // some rows of it
-    std::vector<std::byte> buffer;
-    const std::byte* rows = nullptr;  // of the block, in one of the two
-    std::vector<std::byte> out;
-    std::vector<std::byte> packed;
-    std::string text;  // if that is what out is encoded as
-    std::span<const std::byte> encoded;
-    SumWriter::Buffers sum;
-  };
-
   void read(const Tile& tile, Slot& slot) const {
     source_.hold(tile, slot.in);
     slot.tile = slot.block = tile;
@@ -98,50 +93,47 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums> {
 
   void write(RowSink& sink, SumWriter* sum) {
     write_parts(
-        [&](const Tile& tile, std::size_t s) {
-          Slot& slot = slots_[s];
+        [&](const Tile& tile, Slot& slot) {
           read(tile, slot);
-          slot.out.resize(tile.bytes(item_size(plan_.out)));
+          slot.out.rows.resize(tile.bytes(item_size(plan_.out)));
           const RowsOut out{
-              .data = slot.out.data(), .dtype = plan_.out, .saturates = plan_.saturates};
+              .data = slot.out.rows.data(), .dtype = plan_.out, .saturates = plan_.saturates};
           if (sum != nullptr) take_block(slot, 0, tile.rows);
           for (std::int64_t r = 0; r < tile.rows; ++r) {
             row(r).write(row_in(slot, r), tile.first, row_of(out, tile.count, r));
           }
-          slot.encoded = sink.put(tile, slot.out, slot.packed, slot.text);
+          sink.put(tile, slot.out.rows, slot.out);
           if (sum != nullptr) sum->put(tile, block_in(slot), slot.sum);
         },
-        [&](const Tile&, std::size_t s) {
-          sink.write(slots_[s].encoded);
-          if (sum != nullptr) sum->write(slots_[s].sum);
+        [&](Slot& slot) {
+          sink.write(slot.out);
+          if (sum != nullptr) sum->write(slot.sum);
         });
   }
 
   const RowSource& source_;
-  std::vector<Slot> slots_;
 };
 
 }  // namespace
 
-void run_long_rows(TensorSource& given, const Plan& plan, const Kernel& kernel,
+void run_long_rows(TensorSource& given, const Plan& plan, const Backend& backend,
                    const Affine& affine, std::span<RowObserver* const> observers, TensorSink& sink,
                    const RunOptions& wanted, SumWriter* sum) {
-  Ranks& ranks = *wanted.ranks;
-  check_same(ranks, given.info());
-  const bool distributes =
-      all_of(ranks, can_distribute(given, plan.route.in) && can_distribute(sink, plan.route.out) &&
-                        (sum == nullptr || sum->takes_parts()));
-  if (!ranks.is_first()) {
+  check_same(*wanted.ranks, given.info());
+  Participants participants(*wanted.ranks, can_distribute(given, plan.route.in) &&
+                                               can_distribute(sink, plan.route.out) &&
+                                               (sum == nullptr || sum->takes_parts()));
+  if (!wanted.ranks->is_first()) {
     for (RowObserver* observer : observers) observer->skip();
     observers = {};
   }
-  if (!distributes && !ranks.is_first()) {
+  Ranks* const ranks = participants.ranks();
+  if (ranks == nullptr) {
     sink.skip();
     if (sum != nullptr) sum->skip();
     return;
   }
-  RunOptions options = wanted;
-  if (!distributes) options.ranks = &sole_rank();
+  const RunOptions options{wanted.threads, wanted.progress, ranks};
   const ForEachTile for_each = for_each_tile(options.threads);
   RowSource source(given, plan.in_view, plan.route.in, for_each);
   RowSink out(sink, plan.result(), plan.out_view, plan.route.out, for_each);
@@ -153,7 +145,7 @@ void run_long_rows(TensorSource& given, const Plan& plan, const Kernel& kernel,
     const bool is_asked = plan.wants_mean_and_rstd && !observers.empty();
     mean.resize(is_asked ? static_cast<std::size_t>(tile.rows) : 0);
     rstd.resize(mean.size());
-    RowGroup(source, plan, kernel, affine, tile, options).normalize(mean, rstd, out, sum);
+    RowGroup(source, plan, backend, affine, tile, options).normalize(mean, rstd, out, sum);
     const RowBlock block{tile.first_row, {}, {}, mean, rstd};
     for (RowObserver* observer : observers) observer->see(block, {});
   }

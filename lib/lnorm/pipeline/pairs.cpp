@@ -14,11 +14,11 @@ namespace lnorm {
 
 namespace {
 
-// The patterns of an option, and which of them have matched.
+// The patterns of a rule, and which of them have matched.
 class Patterns {
  public:
-  Patterns(std::string_view option, std::vector<std::string> patterns)
-      : option_(option), patterns_(std::move(patterns)), seen_(patterns_.size()) {}
+  Patterns(std::string_view called, std::vector<std::string> patterns)
+      : called_(called), patterns_(std::move(patterns)), seen_(patterns_.size()) {}
 
   struct Match {
     std::size_t pattern;
@@ -27,7 +27,7 @@ class Patterns {
 
   bool empty() const { return patterns_.empty(); }
 
-  // By the first of the patterns that match.
+  // The first of the patterns that match decides.
   std::optional<Match> first_match(std::string_view name) {
     std::optional<Match> found;
     for (std::size_t i = 0; i < patterns_.size(); ++i) {
@@ -48,13 +48,13 @@ class Patterns {
       const auto name = [&](std::size_t i) { return side.names[i]; };
       return concat(printable(side.file), " (", short_list(side.names.size(), name), ")");
     };
-    throw Error(concat(option_, ": '",
+    throw Error(concat(called_, ": '",
                        printable(patterns_[static_cast<std::size_t>(unused - seen_.begin())]),
                        "' matches no tensor, neither of ", has(actual), " nor of ", has(expected)));
   }
 
  private:
-  std::string_view option_;
+  std::string_view called_;
   std::vector<std::string> patterns_;
   std::vector<bool> seen_;
 };
@@ -67,8 +67,7 @@ std::vector<std::string> patterns_of(const std::vector<Rule>& rules) {
   return patterns;
 }
 
-NamedTensors renamed(const NamedTensors& tensors, const std::vector<Renaming>& renamings,
-                     Patterns& patterns) {
+NamedTensors renamed(const NamedTensors& tensors, const PairingRules& rules, Patterns& patterns) {
   NamedTensors result{tensors.file, {}};
   result.names.reserve(tensors.names.size());
   for (const std::string& name : tensors.names) {
@@ -77,14 +76,15 @@ NamedTensors renamed(const NamedTensors& tensors, const std::vector<Renaming>& r
       result.names.push_back(name);
       continue;
     }
-    const Renaming& renaming = renamings[found->pattern];
-    result.names.push_back(substitute(renaming.name, name, found->captures,
-                                      concat("--rename ", renaming.pattern, '=', renaming.name)));
+    const Renaming& renaming = rules.renamings[found->pattern];
+    result.names.push_back(
+        substitute(renaming.name, name, found->captures,
+                   concat(rules.called.renaming, ' ', renaming.pattern, '=', renaming.name)));
   }
   return result;
 }
 
-// By name, the number of each. side: "ACTUAL" or "EXPECTED".
+// The number of each tensor by its name. side: "ACTUAL" or "EXPECTED".
 std::unordered_map<std::string_view, std::size_t> numbers_of(const NamedTensors& renamed,
                                                              const NamedTensors& tensors,
                                                              std::string_view side) {
@@ -104,14 +104,14 @@ std::unordered_map<std::string_view, std::size_t> numbers_of(const NamedTensors&
 
 Pairs pair_by_name(const NamedTensors& actual, const NamedTensors& expected,
                    const PairingRules& rules) {
-  Patterns renamings("--rename", patterns_of(rules.renamings));
-  const NamedTensors new_actual = renamed(actual, rules.renamings, renamings);
-  const NamedTensors new_expected = renamed(expected, rules.renamings, renamings);
+  Patterns renamings(rules.called.renaming, patterns_of(rules.renamings));
+  const NamedTensors new_actual = renamed(actual, rules, renamings);
+  const NamedTensors new_expected = renamed(expected, rules, renamings);
   renamings.check(actual, expected);
 
-  Patterns only("--only", rules.only);
-  Patterns skip("--skip", rules.skip);
-  Patterns tolerances("--tolerance", patterns_of(rules.tolerances));
+  Patterns only(rules.called.only, rules.only);
+  Patterns skip(rules.called.skip, rules.skip);
+  Patterns tolerances(rules.called.tolerance, patterns_of(rules.tolerances));
   const auto is_wanted = [&](std::string_view name) {
     const bool chosen = only.first_match(name).has_value();
     const bool skipped = skip.first_match(name).has_value();

@@ -8,24 +8,33 @@
 // Which tensor is compared with which, by their names alone.
 namespace lnorm {
 
-// --rename PATTERN=NEW
+// A new name for tensors whose names match.
 struct Renaming {
   std::string pattern;
   std::string name;  // with {} and {1}
 };
 
-// --tolerance PATTERN=RTOL,ATOL
+// The tolerance of tensors whose names match.
 struct ToleranceOfNames {
   std::string pattern;
   double rtol = 0;
   double atol = 0;
 };
 
+// What messages call the rules.
+struct RuleNames {
+  std::string_view renaming = "renaming";
+  std::string_view only = "only";
+  std::string_view skip = "skip";
+  std::string_view tolerance = "tolerance";
+};
+
 struct PairingRules {
-  std::vector<Renaming> renamings;  // of both sides; of several that match the first
-  std::vector<std::string> only;    // these and the rest match names after they were renamed
-  std::vector<std::string> skip;
-  std::vector<ToleranceOfNames> tolerances;  // of several that match the first
+  std::vector<Renaming> renamings = {};  // of both sides; of several that match the first
+  std::vector<std::string> only = {};    // these and the rest match names after they were renamed
+  std::vector<std::string> skip = {};
+  std::vector<ToleranceOfNames> tolerances = {};  // of several that match the first
+  RuleNames called = {};
 };
 
 // The tensors of one side.

@@ -1,11 +1,10 @@
 #include "lnorm/pipeline/plan.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <utility>
-#include <vector>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
@@ -16,7 +15,7 @@ namespace {
 // Inputs and output of a block together: the L2 cache holds them with room to spare.
 constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 
-// The same where rows are gathered and scattered: more of them have longer runs.
+// The size of a tile where rows are gathered and scattered: more rows have longer runs.
 constexpr std::int64_t kTileBytes = std::int64_t{9} << 20;
 
 // A tile that is held while its rows are taken in blocks. Those of two threads are what memory should hold.
@@ -225,9 +224,7 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   plan.out = output_dtype(x.dtype, out);
   plan.bytes_beside = needs.bytes_beside;
   if (!is_floating(plan.out)) {
-    throw Error(concat("output dtype ", name(plan.out),
-                       ", expected float8_e4m3fn, float8_e5m2, float16, bfloat16, float32 or "
-                       "float64"));
+    throw Error(concat("output dtype ", name(plan.out), ", expected ", dtype_list(is_floating)));
   }
   const Formula& formula = options.formula;
   if (!std::isfinite(formula.eps) || formula.eps < 0) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/options.hpp"

@@ -1,11 +1,19 @@
 #include "lnorm/pipeline/ranks.hpp"
 
-#include <vector>
+#include <algorithm>
+#include <numeric>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm {
+
+namespace {
+
+// With so many tensors a rank, if they have the same size, all are busy to nearly the end.
+constexpr double kTensorsOfRank = 4;
+
+}  // namespace
 
 Ranks& sole_rank() {
   static SoleRank ranks;
@@ -70,13 +78,20 @@ void barrier(Ranks& ranks) {
       ranks, [] { return std::string(); }, [](const std::string&) {}, [](const std::string&) {});
 }
 
-BlockRange block_range_of(std::int64_t blocks, const Ranks& ranks, bool distributes) {
-  if (!distributes) return {0, ranks.is_first() ? blocks : 0};
+BlockRange block_range_of(std::int64_t blocks, const Ranks& ranks) {
   const std::int64_t count = ranks.count();
   const auto begin = [&](std::int64_t rank) {
     return rank * (blocks / count) + rank * (blocks % count) / count;
   };
   return {begin(ranks.rank()), begin(ranks.rank() + 1)};
+}
+
+Participants::Participants(Ranks& all, bool can_distribute) : alone_(all), ranks_(nullptr) {
+  if (all_of(all, can_distribute)) {
+    ranks_ = &all;
+  } else if (all.is_first()) {
+    ranks_ = &alone_;
+  }
 }
 
 void check_same(Ranks& ranks, const std::string& name, std::vector<std::string> found,
@@ -101,6 +116,29 @@ std::string identity(const TensorInfo& tensor) {
 
 void check_same(Ranks& ranks, const TensorInfo& tensor) {
   check_same(ranks, tensor.name, {identity(tensor)}, "tensor");
+}
+
+// A tensor of one rank goes to the one that has the least to do so far. So where all meet again, for a tensor that they do
+// together, nobody waits for longer than such a tensor takes.
+WorkDistribution::WorkDistribution(Ranks& ranks, Deal deal, std::span<const std::int64_t> bytes)
+    : all_(ranks), alone_(ranks), owners_(bytes.size(), kAll) {
+  if (ranks.count() == 1 || deal == Deal::together) return;
+  // Doubles, since headers may name what has no end.
+  const double all = std::accumulate(bytes.begin(), bytes.end(), 0.0);
+  const double most = std::max(kMinLarge, all / (kTensorsOfRank * ranks.count()));
+  std::vector<double> distributed(static_cast<std::size_t>(ranks.count()));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto size = static_cast<double>(bytes[i]);
+    if (size > most) continue;
+    const auto least = std::min_element(distributed.begin(), distributed.end());
+    *least += size;
+    owners_[i] = static_cast<int>(least - distributed.begin());
+  }
+}
+
+Ranks* WorkDistribution::ranks_of(std::size_t tensor) const {
+  if (owners_[tensor] == kAll) return &all_;
+  return owners_[tensor] == all_.rank() ? &alone_ : nullptr;
 }
 
 }  // namespace lnorm

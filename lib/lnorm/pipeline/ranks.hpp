@@ -1,6 +1,6 @@
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -43,7 +43,7 @@ class Ranks {
   // The next bytes from another rank, in the order in which they were sent. Throws RankFailure.
   virtual std::string receive(int from) = 0;
 
-  // For loops, between blocks. Throws RankFailure.
+  // Loops call it between blocks. Throws RankFailure.
   virtual void check() = 0;
 };
 
@@ -57,6 +57,16 @@ class SoleRank : public Ranks {
   void check() override {}
 };
 Ranks& sole_rank();
+
+// One of several processes, in what it does by itself. It still hears of the failure of others.
+class LoneRank final : public SoleRank {
+ public:
+  explicit LoneRank(Ranks& all) : all_(all) {}
+  void check() override { all_.check(); }
+
+ private:
+  Ranks& all_;
+};
 
 // The bytes of rank 0, on every rank.
 std::string broadcast_bytes(Ranks& ranks, std::string bytes);
@@ -88,7 +98,7 @@ void gather(Ranks& ranks, std::vector<T>& items) {
       });
 }
 
-// As reduce, and then all ranks have it: replace(bytes) takes what packed() is in rank 0.
+// Reduces, and then gives the result to all ranks: replace(bytes) takes what packed() is in rank 0.
 void all_reduce(Ranks& ranks, const std::function<std::string()>& packed,
                 const std::function<void(const std::string&)>& append,
                 const std::function<void(const std::string&)>& replace);
@@ -110,8 +120,21 @@ struct BlockRange {
   std::int64_t size() const noexcept { return end - begin; }
 };
 
-// distributes: whether ranks have parts, which follow each other; otherwise rank 0 has all.
-BlockRange block_range_of(std::int64_t blocks, const Ranks& ranks, bool distributes);
+// The ranges of ranks follow each other.
+BlockRange block_range_of(std::int64_t blocks, const Ranks& ranks);
+
+// Who takes part in a loop: all ranks, if each of them can take a part; otherwise rank 0 alone.
+class Participants {
+ public:
+  Participants(Ranks& all, bool can_distribute);
+
+  // Those that this rank does it with; null if it has no part.
+  Ranks* ranks() noexcept { return ranks_; }
+
+ private:
+  LoneRank alone_;
+  Ranks* ranks_;
+};
 
 // Whether ranks can read or write parts of a tensor.
 inline bool can_distribute(const TensorSource& source, const IoPath& io_path) {
@@ -125,8 +148,33 @@ inline bool can_distribute(const TensorSink& sink, const IoPath& io_path) {
 void check_same(Ranks& ranks, const std::string& name, std::vector<std::string> found,
                 std::string_view things);
 
-// The same of a tensor: dtype, shape and order.
+// Whether all ranks see the same tensor: dtype, shape and order.
 void check_same(Ranks& ranks, const TensorInfo& tensor);
 std::string identity(const TensorInfo& tensor);
+
+enum class Deal {
+  together,  // all ranks do every tensor together
+  by_size,   // all ranks do a large tensor together, one rank does another
+};
+
+// Which of several tensors a rank does. All ranks come to the same.
+class WorkDistribution {
+ public:
+  // bytes: of each tensor, in the order in which they are done.
+  WorkDistribution(Ranks& ranks, Deal deal, std::span<const std::int64_t> bytes);
+
+  // The ranks that do a tensor, if this one is among them: all of them, or it alone. Otherwise null.
+  Ranks* ranks_of(std::size_t tensor) const;
+
+  // A smaller tensor is not large: what ranks have to tell each other takes as long as to read it.
+  static constexpr double kMinLarge = 4 << 20;
+
+ private:
+  static constexpr int kAll = -1;
+
+  Ranks& all_;
+  mutable LoneRank alone_;
+  std::vector<int> owners_;  // of tensors: a rank, or all
+};
 
 }  // namespace lnorm

@@ -167,20 +167,11 @@ TensorReportData ReportDataObserver::report_data(const TensorInfo& x) const {
   result.x = x_;
   result.y = y_;
   result.outlier_rows = outlier_rows_;
-  std::vector<RowValue> values{
-      [](const StatsRow& row) { return row.input.mean; },
-      [](const StatsRow& row) { return std::sqrt(row.input.variance); },
-      [](const StatsRow& row) { return row.output.mean; },
-      [](const StatsRow& row) { return std::sqrt(row.output.variance); },
-  };
-  if (softmax_) values.emplace_back([](const StatsRow& row) { return row.softmax.max; });
+  std::vector<RowValue> values;
+  for (const RowProfile& profile : kRowProfiles) values.emplace_back(profile.of);
+  if (!softmax_) values.pop_back();
   const Partition bands(result.stats.summary.rows, size_.bands);
-  std::vector<RowBands> found = row_bands(values, bands, result.stats.each_row);
-  result.x_mean = std::move(found[0]);
-  result.x_std = std::move(found[1]);
-  result.y_mean = std::move(found[2]);
-  result.y_std = std::move(found[3]);
-  if (softmax_) result.softmax_max = std::move(found[4]);
+  result.profiles = row_bands(values, bands, result.stats.each_row);
   return result;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ class RowWriter final : public RowObserver {
   void see(const RowBlock& block, const BlockFindings&) override {
     const std::span<const double> numbers = block.*column_;
     const Tile tile{block.first_row, std::ssize(numbers), 0, 1};
-    out_.write(out_.put(tile, std::as_bytes(numbers), packed_, text_));
+    out_.put(tile, std::as_bytes(numbers), buffer_);
+    out_.write(buffer_);
   }
   void finish() override { out_.finish(); }
   void skip() override { out_.skip(); }
@@ -29,8 +31,31 @@ class RowWriter final : public RowObserver {
  private:
   std::span<const double> RowBlock::*column_;
   RowSink out_;
-  std::string text_;
-  std::vector<std::byte> packed_;
+  TileBuffer buffer_;
+};
+
+// Writes the rows that are normalized, rounded to the output dtype, as they pass.
+class SumWriter final : public RowObserver {
+ public:
+  SumWriter(TensorSink& sink, const Plan& plan, int threads)
+      : dtype_(plan.out),
+        out_(sink, plan.result(), plan.out_view, plan.route.out, for_each_tile(threads)) {}
+
+  // Takes rows, one after another. Several threads may do so at once. Then write, in order.
+  void put(const Tile& tile, const RowsIn& rows, TileBuffer& buffer) const;
+  void write(const TileBuffer& buffer) { out_.write(buffer); }
+
+  BlockFindings examine(const RowBlock& block) const override;
+  void see(const RowBlock&, const BlockFindings& findings) override {
+    write(*std::any_cast<const std::shared_ptr<TileBuffer>&>(findings));
+  }
+  void finish() override { out_.finish(); }
+  void skip() override { out_.skip(); }
+  bool takes_parts() const override { return out_.has_random_access(); }
+
+ private:
+  DType dtype_;
+  RowSink out_;
 };
 
 }  // namespace lnorm

@@ -55,7 +55,7 @@ class RowObserver {
   // Whether several ranks may see parts of the blocks, each of them its own.
   virtual bool takes_parts() const { return false; }
 
-  // In place of all that, on a rank that has no part.
+  // Replaces all that on a rank that has no part.
   virtual void skip() {}
 
   // After that, on every rank: brings together what the ranks have seen, in their order.
@@ -66,9 +66,9 @@ class RowObserver {
 // written.
 Executor executor_for(const Plan& plan, int threads, const TensorSink* sink = nullptr);
 
-// The loop: tiles in blocks of rows from the source through the transform past the observers into the sink,
-// if there is one. Finishes all of them. Several threads transform blocks; if the source has positions,
-// they read them as well. Several ranks do a part each, where source and sink have positions; otherwise rank 0 does all.
+// The loop: tiles in blocks of rows from the source through the transform, if there is one, past the observers into the
+// sink, if there is one. Without a transform there is no sink, and blocks have no output. Finishes all of them. Several threads transform blocks; if the source has random access,
+// they read them as well. Several ranks do a part each, where source and sink have random access; otherwise rank 0 does all.
 // Throws Error or ClosedPipe.
 void run(TensorSource& source, const Plan& plan, const Transform& transform,
          std::span<RowObserver* const> observers, TensorSink* sink, const RunOptions& options = {});

@@ -42,12 +42,12 @@ class SummedSource final : public TensorSource {
     return x_->has_random_access() && residual_->has_random_access();
   }
 
-  void read_at(std::int64_t position, std::span<std::byte> to) const override {
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
     // The L1 cache holds a piece of each.
     constexpr std::size_t kPiece = 2048;
     std::vector<std::byte> x_elements;
     std::vector<std::byte> residual_elements;
-    auto first = static_cast<std::size_t>(position) / item();
+    auto first = static_cast<std::size_t>(offset) / item();
     while (!to.empty()) {
       const std::size_t elements = std::min(kPiece, to.size() / item());
       read_elements(*x_, first, elements, x_elements);
@@ -103,7 +103,7 @@ TensorInfo sum_info(const TensorInfo& x, const TensorInfo& residual,
     throw Error(
         concat(printable(residual.name), " is ", name(residual.dtype), " and ", printable(x.name),
                " is ", name(x.dtype), ": their sum has more digits than are held exactly"),
-        "--round sum rounds it to the output dtype");
+        Remedy{Remedy::Setting::rounded_sum});
   }
   TensorInfo sum = x;
   sum.dtype = *dtype;

@@ -14,7 +14,7 @@ namespace lnorm {
 TensorInfo sum_info(const TensorInfo& x, const TensorInfo& residual,
                     std::optional<DType> rounded_to);
 
-// The sum, as sum_info has it: with positions if both have them. What is not in its order is brought there,
+// The sum, as sum_info has it: with random access if both have them. What is not in its order is brought there,
 // perhaps by way of a temporary file, by so many threads. Throws Error.
 std::unique_ptr<TensorSource> summed(std::unique_ptr<TensorSource> x,
                                      std::unique_ptr<TensorSource> residual,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lnorm/io/tensor_source.hpp"
-#include "lnorm/measure/tensor_stats.hpp"
+#include "lnorm/measure/stats.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/pipeline/run.hpp"
 
@@ -9,7 +9,7 @@ namespace lnorm {
 
 // Measures the input alone: reads it once, and finishes it. The plan is for rows that are whole and ordered.
 // Means and variances of rows are those of kernel/moments.hpp. The result does not depend on the number of
-// threads. Several ranks measure some rows each, where the source has positions; otherwise rank 0 measures all. Rank 0 gets
+// threads. Several ranks measure some rows each, where the source has random access; otherwise rank 0 measures all. Rank 0 gets
 // the whole result, the others something. Throws Error.
 TensorStats measure_tensor(TensorSource& source, const Plan& plan, const RunOptions& options = {});
 

@@ -1,20 +1,14 @@
-#include "lnorm/report/comparison_json.hpp"
-
 #include <cmath>
-#include <type_traits>
 
-#include "lnorm/report/criteria_text.hpp"
+#include "lnorm/report/comparison_words.hpp"
+#include "lnorm/report/csv.hpp"
+#include "lnorm/report/error_figures.hpp"
 #include "lnorm/report/json_value.hpp"
+#include "lnorm/report/reports.hpp"
 
 namespace lnorm {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json side(const TensorInfo& info) {
-  return {{"name", info.name}, {"dtype", name(info.dtype)}, {"shape", info.shape}};
-}
 
 Json rows_json(const MismatchedRows& rows) {
   return {{"axes", rows.axes},
@@ -23,47 +17,44 @@ Json rows_json(const MismatchedRows& rows) {
           {"first", rows.mismatched == 0 ? Json() : Json(rows.first)}};
 }
 
-Json ulps_json(Ulps ulps) { return ulps.is_real ? json_value(ulps.value()) : Json(ulps.rank); }
-
 // A whole number without a point, as counts are.
-Json bound_json(const std::optional<double>& bound) {
+Json whole_json(const std::optional<double>& bound) {
   if (!bound) return nullptr;
   if (*bound == std::floor(*bound) && *bound < 0x1p53) return static_cast<std::int64_t>(*bound);
   return json_value(*bound);
 }
 
-template <class T>
-Json optional_json(const std::optional<T>& value) {
-  return value ? json_value(*value) : Json();
+Json bound_json(const Criteria& criteria, const CriterionRow& row) {
+  const std::optional<MismatchLimit>& limit = criteria.max_mismatched;
+  switch (row.criterion) {
+    case Criterion::max_ulp:
+      return whole_json(criteria.max_ulp);
+    case Criterion::max_mismatched:
+      if (limit && limit->is_percentage) return bound_text(criteria, row);
+      return whole_json(limit ? std::optional(limit->value) : std::nullopt);
+    default:
+      return json_value(criteria.*row.bound);
+  }
 }
 
 Json criteria_json(const Criteria& criteria) {
-  const auto& [tolerance, max_ulp, max_abs, max_mismatched, max_mean_abs, max_rmse, min_cosine,
-               min_sqnr, equal_nan] = criteria;
-  const auto limit = [](const MismatchLimit& most) -> Json {
-    if (most.is_percentage) return mismatch_limit_text(most);
-    return bound_json(most.value);
-  };
-  return {{"rtol", tolerance ? Json(tolerance->rtol) : Json()},
-          {"atol", tolerance ? Json(tolerance->atol) : Json()},
-          {"max_ulp", bound_json(max_ulp)},
-          {"equal_nan", equal_nan},
-          {"max_abs", optional_json(max_abs)},
-          {"max_mismatched", max_mismatched ? limit(*max_mismatched) : Json()},
-          {"max_mean_abs", optional_json(max_mean_abs)},
-          {"max_rmse", optional_json(max_rmse)},
-          {"min_cosine", optional_json(min_cosine)},
-          {"min_sqnr", optional_json(min_sqnr)}};
+  const auto& tolerance = criteria.tolerance;
+  Json result{{"rtol", tolerance ? Json(tolerance->rtol) : Json()},
+              {"atol", tolerance ? Json(tolerance->atol) : Json()}};
+  for (const CriterionRow& row : criterion_rows()) {
+    if (row.criterion <= Criterion::tolerance) continue;
+    result[std::string(row.name)] = bound_json(criteria, row);
+    if (row.criterion == Criterion::max_ulp) result["equal_nan"] = criteria.equal_nan;
+  }
+  return result;
 }
 
 Json failures_json(const std::vector<Failure>& failures) {
   Json result = Json::array();
-  for (const Failure& failure : failures) {
-    const bool is_count = failure.criterion == Criterion::finite ||
-                          failure.criterion == Criterion::tolerance ||
-                          failure.criterion == Criterion::max_mismatched;
-    result.push_back({{"criterion", name(failure.criterion)},
-                      {"found", is_count ? bound_json(failure.found) : json_value(failure.found)}});
+  for (const auto& [criterion, found] : failures) {
+    const CriterionRow& row = row_of(criterion);
+    result.push_back(
+        {{"criterion", row.name}, {"found", row.counts() ? whole_json(found) : json_value(found)}});
   }
   return result;
 }
@@ -71,18 +62,14 @@ Json failures_json(const std::vector<Failure>& failures) {
 Json errors_json(const Comparison& comparison) {
   const ErrorStats& errors = comparison.errors;
   const bool same_dtype = comparison.actual.dtype == comparison.expected.dtype;
-  const auto rounded = comparison.correctly_rounded();
-  return {{"pairs", errors.pairs()},
-          {"equal_bits", same_dtype ? Json(errors.equal_bits()) : Json()},
-          {"equal_numbers", errors.equal_numbers()},
-          {"correctly_rounded", rounded ? Json(*rounded) : Json()},
-          {"mean", optional_json(errors.mean())},
-          {"mean_absolute", optional_json(errors.mean_absolute())},
-          {"mean_toward_zero", optional_json(errors.mean_toward_zero())},
-          {"mean_away_from_zero", optional_json(errors.mean_away_from_zero())},
-          {"root_mean_square", optional_json(errors.root_mean_square())},
-          {"cosine", optional_json(errors.cosine())},
-          {"sqnr_db", optional_json(errors.sqnr())}};
+  Json result{{"pairs", errors.pairs()},
+              {"equal_bits", same_dtype ? Json(errors.equal_bits()) : Json()},
+              {"equal_numbers", errors.equal_numbers()},
+              {"correctly_rounded", json_value(comparison.correctly_rounded())}};
+  for (const ErrorFigure& figure : kErrorFigures) {
+    result[std::string(figure.key)] = json_value((errors.*figure.of)());
+  }
+  return result;
 }
 
 Json ulp_json(const Comparison& comparison) {
@@ -90,7 +77,7 @@ Json ulp_json(const Comparison& comparison) {
   std::int64_t within = 0;
   for (std::size_t i = 0; i < comparison.ulp_counts.size(); ++i) {
     within += comparison.ulp_counts.count(i);
-    distribution.push_back({{"at_most", bound_json(UlpCounts::bound(i))}, {"elements", within}});
+    distribution.push_back({{"at_most", whole_json(UlpCounts::bound(i))}, {"elements", within}});
   }
   return {{"dtype", name(comparison.ulp_dtype())}, {"distribution", std::move(distribution)}};
 }
@@ -107,7 +94,7 @@ Json worst_json(const Comparison& comparison) {
     Json json = pair_json(comparison, element.pair);
     if (comparison.rows) json["row"] = comparison.row_index(element.pair);
     const auto& distances = element.distances;
-    json["ulp"] = distances ? ulps_json(distances->ulps) : Json();
+    json["ulp"] = distances ? json_value(distances->ulps) : Json();
     json["absolute"] = distances ? json_value(distances->absolute) : Json();
     json["relative"] = distances ? json_value(distances->relative) : Json();
     const bool has_row_max = comparison.row_max_axes && element.row_max != kNoneFinite;
@@ -122,12 +109,7 @@ Json worst_json(const Comparison& comparison) {
 template <class T>
 Json greatest_json(const Comparison& comparison, const std::optional<Greatest<T>>& greatest) {
   if (!greatest) return nullptr;
-  Json result;
-  if constexpr (std::is_same_v<T, double>) {
-    result["value"] = json_value(greatest->value);
-  } else {
-    result["value"] = ulps_json(greatest->value);
-  }
+  Json result{{"value", json_value(greatest->value)}};
   result.update(pair_json(comparison, greatest->at));
   return result;
 }
@@ -139,8 +121,8 @@ Json comparison_object(const Comparison& comparison) {
   for (const ElementPair& pair : comparison.first_mismatches) {
     mismatches.push_back(pair_json(comparison, pair));
   }
-  Json report{{"actual", side(comparison.actual)},
-              {"expected", side(comparison.expected)},
+  Json report{{"actual", json_value(comparison.actual)},
+              {"expected", json_value(comparison.expected)},
               {"equal", comparison.equal()},
               {"elements", counted(comparison.elements)},
               {"mismatched", counted(comparison.mismatched)},
@@ -184,31 +166,94 @@ Json summary_json(const SetComparison& set) {
           {"by", name(set.by)}};
 }
 
-}  // namespace
+// CSV.
 
-std::string comparison_json(const Comparison& comparison) {
-  Json report{{"schema", 1}, {"command", "compare"}};
-  report.update(comparison_object(comparison));
-  return json_text(report) + '\n';
+std::string failed_criteria(const Comparison& c) {
+  return joined(c.failures(), " ", [](const Failure& found) { return name(found.criterion); });
 }
 
-void write_comparison_json(const SetComparison& set, ByteSink& bytes) {
-  std::string head = json_text(Json{{"schema", 1},
-                                    {"command", "compare"},
-                                    {"actual", {{"name", set.actual}}},
-                                    {"expected", {{"name", set.expected}}},
-                                    {"equal", set.equal()}});
-  head.pop_back();  // the brace that closes it
-  bytes.write(head + ",\"tensors\":[");
+std::vector<CsvField> csv_fields(std::string_view name, std::string_view result,
+                                 const Comparison& c) {
+  const auto& ulps = c.ulps;
+  std::vector<CsvField> fields{{"name", csv_text(name)},
+                               {"result", std::string(result)},
+                               {"actual_dtype", std::string(lnorm::name(c.actual.dtype))},
+                               {"expected_dtype", std::string(lnorm::name(c.expected.dtype))},
+                               {"actual_shape", csv_text(c.actual.shape)},
+                               {"expected_shape", csv_text(c.expected.shape)},
+                               {"elements", csv_text(c.elements)},
+                               {"mismatched", csv_text(c.mismatched)},
+                               {"greatest_absolute_difference", csv_text(c.greatest(WorstBy::abs))},
+                               {"greatest_relative_difference", csv_text(c.greatest(WorstBy::rel))},
+                               {"greatest_ulp_distance", ulps ? exact_text(ulps->value) : ""},
+                               {"non_finite_one_side", csv_text(c.non_finite_one_side)},
+                               {"non_finite_differing", csv_text(c.non_finite_differing)},
+                               {"failed", failed_criteria(c)},
+                               {"pairs", csv_text(c.errors.pairs())},
+                               {"equal_numbers", csv_text(c.errors.equal_numbers())}};
+  const auto add_errors = [&](bool late) {
+    for (const ErrorFigure& figure : kErrorFigures) {
+      if (figure.came_late != late) continue;
+      fields.push_back({std::string(figure.column), csv_text((c.errors.*figure.of)())});
+    }
+  };
+  add_errors(false);
+  fields.push_back({"correctly_rounded", csv_text(c.correctly_rounded())});
+  add_errors(true);
+  return fields;
+}
+
+constexpr std::size_t kOfNames = 2;   // fields that are there if nothing was compared
+constexpr std::size_t kOfShapes = 6;  // fields that are there if no elements were compared
+
+std::string line_of(std::vector<CsvField> fields, std::size_t known) {
+  for (std::size_t i = known; i < fields.size(); ++i) fields[i].cell.clear();
+  return csv_line(fields, &CsvField::cell);
+}
+std::string line_of(std::string_view name, std::string_view result) {
+  return line_of(csv_fields(name, result, Comparison()), kOfNames);
+}
+std::string line_of(std::string_view name, const Comparison& c) {
+  std::vector<CsvField> fields = csv_fields(name, c.equal() ? "agree" : "differ", c);
+  return c.same_shape ? csv_line(fields, &CsvField::cell) : line_of(std::move(fields), kOfShapes);
+}
+
+std::string csv_names() { return csv_line(csv_fields("", "", Comparison()), &CsvField::name); }
+
+}  // namespace
+
+void write_json(const Comparison& comparison, ByteSink& bytes) {
+  Json report{{"schema", 1}, {"command", "compare"}};
+  report.update(comparison_object(comparison));
+  bytes.write(json_text(report) + '\n');
+}
+
+void write_json(const SetComparison& set, ByteSink& bytes) {
+  JsonList list({{"schema", 1},
+                 {"command", "compare"},
+                 {"actual", {{"name", set.actual}}},
+                 {"expected", {{"name", set.expected}}},
+                 {"equal", set.equal()}},
+                "tensors", bytes);
+  for (const PairComparison& pair : set.pairs) list.add(pair_of_set_json(pair));
+  list.finish({{"actual_only", set.actual_only},
+               {"expected_only", set.expected_only},
+               {"common", set.common},
+               {"summary", summary_json(set)}});
+}
+
+void write_csv(const Comparison& comparison, ByteSink& bytes) {
+  bytes.write(csv_names() + line_of(comparison.actual.name, comparison));
+}
+
+void write_csv(const SetComparison& set, ByteSink& bytes) {
+  bytes.write(csv_names());
   for (const PairComparison& pair : set.pairs) {
-    if (&pair != set.pairs.data()) bytes.write(",");
-    bytes.write(json_text(pair_of_set_json(pair)));
+    bytes.write(pair.comparison ? line_of(pair.name, *pair.comparison)
+                                : line_of(pair.name, "error"));
   }
-  std::string tail = json_text(Json{{"actual_only", set.actual_only},
-                                    {"expected_only", set.expected_only},
-                                    {"common", set.common},
-                                    {"summary", summary_json(set)}});
-  bytes.write("]," + tail.erase(0, 1) + '\n');
+  for (const std::string& name : set.actual_only) bytes.write(line_of(name, "actual_only"));
+  for (const std::string& name : set.expected_only) bytes.write(line_of(name, "expected_only"));
 }
 
 }  // namespace lnorm

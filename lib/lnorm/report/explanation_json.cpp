@@ -1,15 +1,11 @@
-#include "lnorm/report/explanation_json.hpp"
-
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "lnorm/report/json_value.hpp"
+#include "lnorm/report/reports.hpp"
 
 namespace lnorm {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json round_json(const Explanation& e) {
   Json steps = Json::array();
@@ -20,21 +16,13 @@ Json round_json(const Explanation& e) {
 }
 
 Json head_json(const Explanation& e) {
-  const Formula& formula = e.options.formula;
-  return {{"schema", 1},
-          {"command", "explain"},
-          {"input", {{"name", e.x.name}, {"dtype", name(e.x.dtype)}, {"shape", e.x.shape}}},
-          {"output_dtype", name(e.out)},
-          {"axes", e.axes},
-          {"eps", formula.eps},
-          {"eps_on", formula.eps_on == EpsOn::std ? "std" : "variance"},
-          {"ddof", formula.ddof},
-          {"rms", formula.rms},
-          {"weight", e.weight},
-          {"zero_centered_weight", e.options.zero_centered_weight},
-          {"bias", e.bias},
-          {"residual", e.residual},
-          {"round", round_json(e)}};
+  Json result = normalization_json("explain", e.x, e.out, e.axes, e.options.formula);
+  result.update({{"weight", e.weight},
+                 {"zero_centered_weight", e.options.zero_centered_weight},
+                 {"bias", e.bias},
+                 {"residual", e.residual},
+                 {"round", round_json(e)}});
+  return result;
 }
 
 Json element_json(const Explanation& e, const ExplainedElement& element) {
@@ -51,7 +39,15 @@ Json element_json(const Explanation& e, const ExplainedElement& element) {
   return result;
 }
 
-// As a row of stats, with more members.
+Json moments_json(const Moments& moments) {
+  return {{"sum", json_value(moments.sum)},
+          {"mean", json_value(moments.mean)},
+          {"variance", json_value(moments.variance)},
+          {"min", json_value(moments.min)},
+          {"max", json_value(moments.max)}};
+}
+
+// The row has what a row of stats has, and more.
 Json row_json(const Explanation& e) {
   const ExplainedRow& row = e.row;
   Json result{{"row", e.number},
@@ -59,12 +55,7 @@ Json row_json(const Explanation& e) {
               {"row_length", row.length},
               {"non_finite", row.input.non_finite},
               {"output_non_finite", row.output.non_finite},
-              {"input",
-               {{"sum", json_value(row.input.sum)},
-                {"mean", json_value(row.input.mean)},
-                {"variance", json_value(row.input.variance)},
-                {"min", json_value(row.input.min)},
-                {"max", json_value(row.input.max)}}}};
+              {"input", moments_json(row.input)}};
   result["squares"] = json_value(row.squares);
   result[e.options.formula.rms ? "mean_of_squares" : "variance"] = {
       {"biased", json_value(row.biased)},
@@ -80,17 +71,13 @@ Json row_json(const Explanation& e) {
   result["xhat"] = {{"mean_square", json_value(row.mean_square)}};
   result["output"] = {{"mean", json_value(row.output.mean)},
                       {"variance", json_value(row.output.variance)}};
-  result["softmax"] = {{"sum", json_value(row.softmax.sum)},
-                       {"mean", json_value(row.softmax.mean)},
-                       {"variance", json_value(row.softmax.variance)},
-                       {"min", json_value(row.softmax.min)},
-                       {"max", json_value(row.softmax.max)}};
+  result["softmax"] = moments_json(row.softmax);
   return result;
 }
 
 }  // namespace
 
-void write_explanation_json(const Explanation& explanation, ByteSink& bytes) {
+void write_json(const Explanation& explanation, ByteSink& bytes) {
   Json result = head_json(explanation);
   Json row = row_json(explanation);
   row["elements"] = Json::array();

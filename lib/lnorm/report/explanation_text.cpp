@@ -1,21 +1,18 @@
-#include "lnorm/report/explanation_text.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/names.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/reports.hpp"
 #include "lnorm/report/table.hpp"
 
 namespace lnorm {
 
 namespace {
 
-// Of more addends than kMaxAddends a sum shows the first ones and the last.
+// A sum of more addends than kMaxAddends shows the first ones and the last.
 constexpr std::size_t kMaxAddends = 6;
 constexpr std::size_t kFirstAddends = 3;
 
@@ -30,14 +27,14 @@ struct Choice {
 
 class ExplanationText {
  public:
-  ExplanationText(const Explanation& explanation, int digits, const Style& style, ByteSink& bytes)
+  ExplanationText(const Explanation& explanation, int digits, TextWriter text)
       : e_(explanation),
         row_(explanation.row),
         formula_(explanation.options.formula),
         digits_(digits),
-        style_(style),
-        bytes_(bytes),
-        squared_(style.utf8 ? "²" : "^2"),
+        text_(std::move(text)),
+        style_(text_.style()),
+        deviation_squared_(concat(formula_.rms ? "x" : "(x - mean)", style_.utf8 ? "²" : "^2")),
         var_(formula_.rms ? "ms" : "var") {}
 
   void write() {
@@ -77,7 +74,7 @@ class ExplanationText {
     const auto index = [&](std::int64_t number) { return index_text(number, rows); };
     return concat("row ", index(e_.number), " of rows ", index(0), " to ", index(count - 1),
                   " along ", axes_text(kept_axes(e_.x.shape, e_.axes)), ": ", length,
-                  e_.is_chosen ? "" : " (--row names another)");
+                  e_.note.empty() ? "" : concat(" (", e_.note, ")"));
   }
 
   void write_non_finite() {
@@ -108,7 +105,7 @@ class ExplanationText {
   }
 
   void write_variance() {
-    const std::string squares = concat("sum(", formula_.rms ? "x" : "(x - mean)", squared_, ")");
+    const std::string squares = concat("sum(", deviation_squared_, ")");
     step(formula_.rms ? "The mean of squares, in place of mean and variance"
                       : "The variance: the mean of their squares",
          true);
@@ -246,56 +243,41 @@ class ExplanationText {
                number(softmax.variance), " in softmax."));
   }
 
-  void write_table() {
-    bytes_.write("\n");
-    const std::string deviation_squared = concat(formula_.rms ? "x" : "(x - mean)", squared_);
-    std::vector<TableColumn> columns{{"", "x"}};
-    if (!formula_.rms) columns.push_back({"", "x - mean"});
-    columns.push_back({"", deviation_squared});
-    columns.push_back({"", "xhat"});
-    if (e_.weight)
-      columns.push_back({"", e_.options.zero_centered_weight ? "1 + weight" : "weight"});
-    if (e_.bias) columns.push_back({"", "bias"});
-    columns.push_back({"", "y"});
-    columns.push_back({"", "softmax"});
-    Table table("element", columns);
-    for_each_line([&](const TableLine& line, bool) { table.measure(line); });
-    bool first = true;
-    for (const Table::Block block : table.blocks(style_.width)) {
-      if (!first) bytes_.write("\n");
-      first = false;
-      for (const std::string& line : table.head(block)) bytes_.write(style_.heading(line) + '\n');
-      for_each_line([&](const TableLine& line, bool is_bad) {
-        const std::string text = table.text(line, block);
-        bytes_.write((is_bad ? style_.bad(text) : text) + '\n');
-      });
+  // Calls add(the name of a column, cell) for every column.
+  template <class Add>
+  void for_each_cell(const ExplainedElement& element, Add add) const {
+    const auto add_number = [&](std::string_view name, double value) {
+      add(name, significant_text(value, digits_));
+    };
+    has_fractions() ? add_number("x", element.x.high) : add("x", x_text(element));
+    if (!formula_.rms) add_number("x - mean", element.deviation);
+    add_number(deviation_squared_, element.square);
+    add_number("xhat", element.xhat);
+    if (e_.weight) {
+      add_number(e_.options.zero_centered_weight ? "1 + weight" : "weight", element.weight.high);
     }
+    if (e_.bias) add_number("bias", element.bias.high);
+    add_number("y", element.y);
+    add_number("softmax", element.softmax);
   }
 
-  // Calls see(line, whether x is not finite).
-  template <class See>
-  void for_each_line(See see) const {
+  void write_table() {
+    std::vector<TableColumn> columns;
+    for_each_cell(first(), [&](std::string_view name, const std::string&) {
+      columns.push_back({"", name});
+    });
+    std::vector<TableLine> lines;
     std::int64_t next = 0;
     for (const ExplainedElement& element : row_.elements) {
-      if (element.number > next) see(TableLine{"...", {}}, false);
+      if (element.number > next) lines.push_back({"...", {}});
       next = element.number + 1;
-      see(line_of(element), !std::isfinite(element.x.high));
+      TableLine& line = lines.emplace_back(TableLine{index(element.number), {}});
+      line.is_bad = !std::isfinite(element.x.high);
+      for_each_cell(element,
+                    [&](std::string_view, const std::string& cell) { line.cells.push_back(cell); });
     }
-  }
-
-  TableLine line_of(const ExplainedElement& element) const {
-    const auto cell = [&](double value) { return significant_text(value, digits_); };
-    TableLine line{index(element.number), {}};
-    line.cells.push_back(has_fractions() ? cell(element.x.high)
-                                         : value_text(element.x, row_.dtype));
-    if (!formula_.rms) line.cells.push_back(cell(element.deviation));
-    line.cells.push_back(cell(element.square));
-    line.cells.push_back(cell(element.xhat));
-    if (e_.weight) line.cells.push_back(cell(element.weight.high));
-    if (e_.bias) line.cells.push_back(cell(element.bias.high));
-    line.cells.push_back(cell(element.y));
-    line.cells.push_back(cell(element.softmax));
-    return line;
+    text_.line();
+    Table({"", "element"}, columns, each_of(lines)).write(text_, style_.width);
   }
 
   // Lines of text.
@@ -303,7 +285,7 @@ class ExplanationText {
   // chooses: between formulas.
   void step(const std::string& title, bool chooses = false) {
     const std::string legend = chooses ? concat(" (", arrow(), " in use)") : "";
-    bytes_.write('\n' + style_.heading(concat(++steps_, ". ", title, legend)) + '\n');
+    text_.line('\n', style_.heading(concat(++steps_, ". ", title, legend)));
   }
   void say(const std::string& text) { put(text, 3); }
 
@@ -337,20 +319,11 @@ class ExplanationText {
   // Text behind its indent.
   void write_reduced(const std::string& line) {
     const std::size_t text = line.find_first_not_of(' ');
-    put(line.substr(text), static_cast<int>(text));
+    put(line.substr(text), text);
   }
 
-  void put(const std::string& text, int indent) {
-    if (text.empty()) return;
-    Style narrower = style_;
-    narrower.width -= indent;
-    const std::string folded = narrower.folded(text);
-    for (std::size_t start = 0; start < folded.size();) {
-      const std::size_t end = folded.find('\n', start);
-      bytes_.write(std::string(static_cast<std::size_t>(indent), ' ') +
-                   folded.substr(start, end + 1 - start));
-      start = end + 1;
-    }
+  void put(const std::string& text, std::size_t indent) {
+    if (!text.empty()) text_.raw(style_.folded(text, indent));
   }
 
   // Parts of them.
@@ -412,18 +385,17 @@ class ExplanationText {
   const ExplainedRow& row_;
   const Formula& formula_;
   int digits_;
+  TextWriter text_;
   const Style& style_;
-  ByteSink& bytes_;
-  std::string squared_;
+  std::string deviation_squared_;
   std::string var_;
   int steps_ = 0;
 };
 
 }  // namespace
 
-void write_explanation_text(const Explanation& explanation, int digits, const Style& style,
-                            ByteSink& bytes) {
-  ExplanationText(explanation, digits, style, bytes).write();
+void write_text(const Explanation& explanation, int digits, const Style& style, ByteSink& bytes) {
+  ExplanationText(explanation, digits, {style, bytes}).write();
 }
 
 }  // namespace lnorm

@@ -3,45 +3,99 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 
-#include "lnorm/core/dtype.hpp"
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/number.hpp"
-#include "lnorm/core/slice.hpp"
-#include "lnorm/measure/column_summary.hpp"
+#include "lnorm/core/options.hpp"
+#include "lnorm/io/byte_sink.hpp"
+#include "lnorm/measure/medians.hpp"
+#include "lnorm/measure/ulp.hpp"
 
 namespace lnorm {
 
-// Values in the JSON of reports: numbers, exactly; where they are not finite the strings "NaN",
-// "Infinity" and "-Infinity", as the JSON form of Protocol Buffers has it.
+using Json = nlohmann::ordered_json;
 
-inline nlohmann::ordered_json json_value(double value) {
+// Values in the JSON of reports: numbers, exactly; where they are not finite the strings "NaN",
+// "Infinity" and "-Infinity", as the JSON form of Protocol Buffers has it. What there is not is null.
+
+inline Json json_value(std::int64_t count) { return count; }
+
+inline Json json_value(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
   return value;
 }
 
-inline nlohmann::ordered_json json_value(Number value, DType dtype) {
+inline Json json_value(Number value, DType dtype) {
   if (is_floating(dtype)) return json_value(value.high);
   const Int128 integer = integer_of(value);
   if (integer < 0) return static_cast<std::int64_t>(integer);
   return static_cast<std::uint64_t>(integer);
 }
 
-inline nlohmann::ordered_json json_value(const ColumnSummary& column) {
+inline Json json_value(Ulps ulps) {
+  return ulps.is_real ? json_value(ulps.value()) : Json(ulps.rank);
+}
+
+inline Json json_value(const TensorInfo& info) {
+  return {{"name", info.name}, {"dtype", name(info.dtype)}, {"shape", info.shape}};
+}
+
+inline Json json_value(const ColumnSummary& column) {
   return {{"count", column.count},
           {"min", json_value(column.min)},
           {"median", json_value(column.median)},
           {"max", json_value(column.max)}};
 }
 
-inline nlohmann::ordered_json json_value(const RowSlice& slice) {
+inline Json json_value(const RowSlice& slice) {
   return {{"first", slice.first}, {"rows", slice.count}, {"of", all_rows(slice)}};
 }
 
-// On one line. Bytes of a name that are not UTF-8 become U+FFFD.
-inline std::string json_text(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+template <class T>
+Json json_value(const std::optional<T>& value) {
+  return value ? json_value(*value) : Json();
 }
+
+// The keys with which reports of a normalization begin.
+inline Json normalization_json(std::string_view command, const TensorInfo& x, DType out,
+                               const Axes& axes, const Formula& formula) {
+  return {{"schema", 1},
+          {"command", command},
+          {"input", json_value(x)},
+          {"output_dtype", name(out)},
+          {"axes", axes},
+          {"eps", formula.eps},
+          {"eps_on", formula.eps_on == EpsOn::std ? "std" : "variance"},
+          {"ddof", formula.ddof},
+          {"rms", formula.rms}};
+}
+
+// The text is one line. Bytes of a name that are not UTF-8 become U+FFFD.
+inline std::string json_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// A JSON object in which the items of a list come one by one: {head, "key":[items], tail}.
+class JsonList {
+ public:
+  JsonList(const Json& head, const std::string& key, ByteSink& bytes) : bytes_(bytes) {
+    std::string text = json_text(head);
+    text.pop_back();  // the brace that closes it
+    bytes_.write(text + ",\"" + key + "\":[");
+  }
+  void add(const Json& item) {
+    bytes_.write((is_first_ ? "" : ",") + json_text(item));
+    is_first_ = false;
+  }
+  void finish(const Json& tail) { bytes_.write("]," + json_text(tail).erase(0, 1) + '\n'); }
+
+ private:
+  ByteSink& bytes_;
+  bool is_first_ = true;
+};
 
 }  // namespace lnorm

@@ -1,25 +1,19 @@
-#include "lnorm/report/member_table.hpp"
-
-#include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
-#include "lnorm/core/int128.hpp"
+#include "lnorm/core/number.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/csv_field.hpp"
+#include "lnorm/report/csv.hpp"
 #include "lnorm/report/json_value.hpp"
-#include "lnorm/report/names.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/reports.hpp"
+#include "lnorm/report/table.hpp"
 
 namespace lnorm {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Longer entries stand out of their column; otherwise one would make every line as long.
 constexpr std::size_t kWidestColumn = 60;
@@ -38,83 +32,60 @@ struct ByteTotal {
   std::int64_t count() const { return static_cast<std::int64_t>(bytes); }
 };
 
-struct Line {
-  std::string name;
-  std::string dtype;
-  std::string shape;
-  std::string size;
-};
-
-// Of the lines that count.
-template <class Counts>
-std::size_t column_width(const std::vector<Line>& lines, std::string Line::*column, Counts counts) {
-  std::size_t width = 0;
-  for (const Line& line : lines) {
-    if (counts(line)) width = std::max(width, character_count(line.*column));
-  }
-  return std::min(width, kWidestColumn);
+std::vector<CsvField> csv_fields(const Member& member) {
+  return {{"name", csv_text(member.name)},
+          {"dtype", csv_text(member.dtype)},
+          {"shape", csv_text(member.shape)},
+          {"bytes", csv_text(member.bytes)}};
 }
 
 }  // namespace
 
-void write_member_text(std::span<const Member> members, ByteSink& bytes) {
-  if (members.empty()) return bytes.write("no tensors\n");
+void write_text(std::span<const Member> members, ByteSink& bytes) {
+  TextWriter text({}, bytes);
+  if (members.empty()) return text.line("no tensors");
   ByteTotal total;
-  std::vector<Line> lines;
+  std::vector<TableLine> lines;
   for (const Member& member : members) {
     total.add(member);
-    lines.push_back({printable(member.name), printable(member.dtype),
-                     member.shape ? to_string(*member.shape) : "",
-                     member.bytes ? bytes_text(*member.bytes) : ""});
-  }
-  const auto any = [](const Line&) { return true; };
-  // What there is instead of a dtype may be long, and nothing follows it.
-  const auto goes_on = [](const Line& line) { return !line.shape.empty(); };
-  const std::size_t name_width = column_width(lines, &Line::name, any);
-  const std::size_t dtype_width = column_width(lines, &Line::dtype, goes_on);
-  const std::size_t shape_width = column_width(lines, &Line::shape, any);
-  const std::size_t size_width = column_width(lines, &Line::size, any);
-  for (const Line& line : lines) {
-    std::string text = padded(line.name, name_width) + "  ";
-    text += goes_on(line) ? padded(line.dtype, dtype_width) + "  " : line.dtype;
-    if (!line.size.empty()) {
-      const std::size_t blanks = size_width - std::min(size_width, line.size.size());
-      text += padded(line.shape, shape_width) + "  " + std::string(blanks, ' ') + line.size;
+    TableLine& line = lines.emplace_back(TableLine{printable(member.name), {}});
+    if (member.shape) {
+      line.cells = {printable(member.dtype), to_string(*member.shape),
+                    member.bytes ? bytes_text(*member.bytes) : ""};
     } else {
-      text += line.shape;
+      line.remark = printable(member.dtype);  // which may be a long reason
     }
-    bytes.write(text + '\n');
   }
+  const Table table(
+      {"", "", Align::left, kWidestColumn},
+      {{"", "", Align::left, kWidestColumn}, {"", "", Align::left, kWidestColumn}, {}},
+      each_of(lines));
+  table.write(text, Style::kAnyWidth);
   const auto tensors = static_cast<std::int64_t>(members.size());
-  std::string text = counted(tensors, "tensor");
-  if (total.is_countable() && total.unknown < tensors) text += ", " + bytes_text(total.count());
-  if (total.unknown > 0) text += concat(", ", total.unknown, " of unknown size");
-  bytes.write(text + '\n');
+  text.line(counted(tensors, "tensor"),
+            total.is_countable() && total.unknown < tensors ? ", " + bytes_text(total.count()) : "",
+            total.unknown > 0 ? concat(", ", total.unknown, " of unknown size") : "");
 }
 
-void write_member_json(std::span<const Member> members, ByteSink& bytes) {
-  bytes.write(R"({"schema":1,"command":"show","tensors":[)");
+void write_json(std::span<const Member> members, ByteSink& bytes) {
+  JsonList list({{"schema", 1}, {"command", "show"}}, "tensors", bytes);
   ByteTotal total;
   for (const Member& member : members) {
-    if (&member != members.data()) bytes.write(",");
     total.add(member);
-    bytes.write(json_text({{"name", member.name},
-                           {"dtype", member.dtype},
-                           {"shape", member.shape ? Json(*member.shape) : Json()},
-                           {"bytes", member.bytes ? Json(*member.bytes) : Json()}}));
+    list.add({{"name", member.name},
+              {"dtype", member.dtype},
+              {"shape", member.shape ? Json(*member.shape) : Json()},
+              {"bytes", member.bytes ? Json(*member.bytes) : Json()}});
   }
-  bytes.write("],\"summary\":");
-  bytes.write(json_text({{"tensors", members.size()},
-                         {"bytes", total.is_countable() ? Json(total.count()) : Json()}}));
-  bytes.write("}\n");
+  list.finish({{"summary",
+                {{"tensors", members.size()},
+                 {"bytes", total.is_countable() ? Json(total.count()) : Json()}}}});
 }
 
-void write_member_csv(std::span<const Member> members, ByteSink& bytes) {
-  bytes.write("name,dtype,shape,bytes\n");
+void write_csv(std::span<const Member> members, ByteSink& bytes) {
+  bytes.write(csv_line(csv_fields(Member()), &CsvField::name));
   for (const Member& member : members) {
-    bytes.write(concat(csv_field(member.name), ',', csv_field(member.dtype), ',',
-                       member.shape ? csv_field(to_string(*member.shape)) : "", ',',
-                       member.bytes ? std::to_string(*member.bytes) : "", '\n'));
+    bytes.write(csv_line(csv_fields(member), &CsvField::cell));
   }
 }
 

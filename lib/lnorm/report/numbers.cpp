@@ -34,12 +34,7 @@ std::string to_text(double value, std::chars_format format, int precision) {
 
 std::string axes_text(const Axes& axes) {
   if (axes.empty()) return "no axes";
-  std::string text = axes.size() == 1 ? "axis " : "axes ";
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    text += i == 0 ? "" : i + 1 < axes.size() ? ", " : " and ";
-    text += std::to_string(axes[i]);
-  }
-  return text;
+  return (axes.size() == 1 ? "axis " : "axes ") + listed(axes, " and ");
 }
 
 std::string index_text(std::int64_t number, const Shape& shape) {

@@ -32,9 +32,9 @@ std::string rounded_text(double value, int digits);
 // That many digits after the point: 0.50. Zero has no sign.
 std::string fixed_text(double value, int decimals);
 
-// That many significant digits, for a column of numbers whose points are aligned: 0.500, 23.5, 1.00, and all
-// digits before the point of 23456. 0 is exactly 0. From 1e6 on and below 1e-4 a power of ten, whose factor has
-// no zeros at its end: 1.5e-08.
+// That many significant digits, for a column of numbers whose points are aligned: 0.500, 23.5,
+// 1.00, and all digits before the point of 23456. 0 is exactly 0. A power of ten stands there from
+// 1e6 on and below 1e-4, and its factor has no zeros at its end: 1.5e-08.
 std::string significant_text(double value, int digits);
 
 // How large a part of the whole is: "12.5%". Only nothing is "0%", only all is "100%".

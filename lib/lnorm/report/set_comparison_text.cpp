@@ -1,17 +1,13 @@
-#include "lnorm/report/set_comparison_text.hpp"
-
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/measure/ulp.hpp"
-#include "lnorm/report/comparison_report.hpp"
-#include "lnorm/report/criteria_text.hpp"
-#include "lnorm/report/names.hpp"
+#include "lnorm/report/comparison_words.hpp"
 #include "lnorm/report/numbers.hpp"
-#include "lnorm/report/ulp_text.hpp"
+#include "lnorm/report/reports.hpp"
+#include "lnorm/report/table.hpp"
 
 namespace lnorm {
 
@@ -36,13 +32,10 @@ std::string sqnr_text(const Comparison& c) {
 
 // What fails, where the number of mismatches does not tell.
 std::string failed_names(const Comparison& c) {
-  std::string names;
-  for (const Failure& failure : c.failures()) {
-    if (failure.criterion < Criterion::max_mismatched) continue;
-    names += concat(names.empty() ? "" : ", ", name(failure.criterion));
-  }
-  std::replace(names.begin(), names.end(), '_', ' ');
-  return names;
+  return joined(c.failures(), ", ", [](const Failure& failure) {
+    const bool tells = failure.criterion >= Criterion::max_mismatched;
+    return tells ? words_of(row_of(failure.criterion)) : "";
+  });
 }
 
 std::string distance_text(const std::optional<Greatest<double>>& greatest) {
@@ -51,33 +44,18 @@ std::string distance_text(const std::optional<Greatest<double>>& greatest) {
 
 class SetReport {
  public:
-  SetReport(const SetComparison& set, const Style& style)
-      : set_(set), style_(style), first_(set.first()), worst_(set.worst()) {}
+  SetReport(const SetComparison& set, TextWriter& text)
+      : set_(set), text_(text), style_(text.style()), first_(set.first()), worst_(set.worst()) {}
 
-  std::string str(const std::string& details) {
-    add_head();
-    add_table();
-    add_names(set_.actual, set_.actual_only);
-    add_names(set_.expected, set_.expected_only);
-    add_summary();
-    if (!details.empty()) add("details: ", details);
-    return text_;
+  void write() {
+    write_head();
+    write_table();
+    write_names(set_.actual, set_.actual_only);
+    write_names(set_.expected, set_.expected_only);
+    write_summary();
   }
 
  private:
-  // A line of the table: text in the first columns, numbers or a remark in the others.
-  struct Line {
-    std::array<std::string, 3> words;  // name, dtype, shape
-    std::vector<std::string> numbers;  // mismatched, abs, rel, ulp, sqnr
-    std::string remark;
-    bool agrees;
-  };
-
-  template <class... Parts>
-  void add(const Parts&... parts) {
-    text_ += concat(parts..., '\n');
-  }
-
   // What is the same of all pairs; nothing if they have different ones, or there are none.
   template <class Of>
   std::optional<std::string> common(Of of) const {
@@ -91,7 +69,7 @@ class SetReport {
     return result;
   }
 
-  void add_head() {
+  void write_head() {
     const auto dtype = common([](const Comparison& c) { return dtypes_text(c, " and "); });
     const auto rows =
         common([](const Comparison& c) { return c.slice ? ", " + rows_text(*c.slice) : ""; });
@@ -100,92 +78,63 @@ class SetReport {
     const std::string verdict = set_.differ()  ? style_.bad(" differ")
                                 : set_.equal() ? style_.good(" agree")
                                                : " agree as far as they can be read";
-    text_ += style_.folded(concat(printable(set_.actual), " and ", printable(set_.expected),
-                                  verdict, dtype ? concat(" (", *dtype, ")") : "",
-                                  rows.value_or(""), criteria ? concat(", ", *criteria) : ""));
+    text_.folded(printable(set_.actual), " and ", printable(set_.expected), verdict,
+                 dtype ? concat(" (", *dtype, ")") : "", rows.value_or(""),
+                 criteria ? concat(", ", *criteria) : "");
   }
 
-  Line line_of(std::size_t number) const {
+  TableLine line_of(std::size_t number) const {
     const PairComparison& pair = set_.pairs[number];
-    Line line{{printable(pair.name), "", ""}, {}, "", pair.agrees()};
+    TableLine line{printable(pair.name), {}};
+    line.is_bad = !pair.agrees();
+    if (has_dtypes_) line.cells.emplace_back();
     if (!pair.comparison) {
+      line.cells.emplace_back();
       line.remark = "error";
       return line;
     }
     const Comparison& c = *pair.comparison;
-    if (has_dtypes_) line.words[1] = dtypes_text(c, "/");
-    line.words[2] = to_string(c.actual.shape);
+    if (has_dtypes_) line.cells[0] = dtypes_text(c, "/");
+    line.cells.push_back(to_string(c.actual.shape));
     if (c.same_shape) {
-      line.numbers = {std::to_string(c.mismatched), distance_text(c.absolute),
-                      distance_text(c.relative), greatest_ulps_text(c), sqnr_text(c)};
+      line.cells.insert(line.cells.end(),
+                        {std::to_string(c.mismatched), distance_text(c.absolute),
+                         distance_text(c.relative), greatest_ulps_text(c), sqnr_text(c)});
+      line.remark = failed_names(c);
     } else {
       line.remark = concat("expected ", to_string(c.expected.shape));
     }
     const std::string mark =
         concat(first_ == number ? "first" : "", first_ == number && worst_ == number ? ", " : "",
                worst_ == number ? "worst" : "");
-    if (c.same_shape) line.remark = failed_names(c);
     if (!mark.empty()) line.remark += concat(line.remark.empty() ? "" : "  ", mark);
     return line;
   }
 
-  void add_table() {
+  void write_table() {
     if (set_.pairs.empty()) return;
-    std::vector<Line> lines{{{"name", has_dtypes_ ? "dtype" : "", "shape"},
-                             {"mismatched", "abs", "rel", "ulp", "sqnr"},
-                             "",
-                             true}};
+    std::vector<TableColumn> columns;
+    if (has_dtypes_) columns.push_back({"", "dtype", Align::left});
+    columns.push_back({"", "shape", Align::left});
+    for (const std::string_view name : {"mismatched", "abs", "rel", "ulp", "sqnr"}) {
+      columns.push_back({"", name, Align::right});
+    }
+    std::vector<TableLine> lines;
     for (std::size_t i = 0; i < set_.pairs.size(); ++i) lines.push_back(line_of(i));
-    std::array<std::size_t, 3> word_widths{};
-    std::array<std::size_t, 5> number_widths{};
-    std::size_t remark_width = 0;
-    for (const Line& line : lines) {
-      for (std::size_t i = 0; i < line.words.size(); ++i) {
-        word_widths[i] = std::max(word_widths[i], character_count(line.words[i]));
-      }
-      for (std::size_t i = 0; i < line.numbers.size(); ++i) {
-        number_widths[i] = std::max(number_widths[i], line.numbers[i].size());
-      }
-      if (!line.numbers.empty()) remark_width = std::max(remark_width, line.remark.size());
-    }
-    word_widths[0] = std::min(word_widths[0], name_room(word_widths, number_widths, remark_width));
-    for (const Line& line : lines) add_line(line, word_widths, number_widths, &line == &lines[0]);
-  }
-
-  // How wide names may be, so that the lines fit; names that are shorter say too little.
-  std::size_t name_room(const std::array<std::size_t, 3>& words,
-                        const std::array<std::size_t, 5>& numbers, std::size_t remark) const {
-    constexpr std::size_t kMinRoom = 24;
-    std::size_t others = remark == 0 ? 0 : remark + 2;
-    for (const std::size_t width : {words[1], words[2]}) others += width == 0 ? 0 : width + 2;
-    for (const std::size_t width : numbers) others += width + 2;
+    Table table({"", "name", Align::left}, columns, each_of(lines));
+    constexpr std::size_t kMinRoom = 24;  // shorter names say too little
+    const std::size_t others = table.width() - table.label_width();
     const auto all = static_cast<std::size_t>(std::max(style_.width, 0));
-    return std::max(kMinRoom, all - std::min(all, others));
+    table.shorten_labels(std::max(kMinRoom, all - std::min(all, others)));
+    table.write(text_, Style::kAnyWidth);
   }
 
-  void add_line(const Line& line, const std::array<std::size_t, 3>& word_widths,
-                const std::array<std::size_t, 5>& number_widths, bool is_head) {
-    std::string text = padded(abbreviated(line.words[0], word_widths[0]), word_widths[0]);
-    for (std::size_t i = 1; i < line.words.size(); ++i) {
-      if (word_widths[i] > 0) text += "  " + padded(line.words[i], word_widths[i]);
-    }
-    for (std::size_t i = 0; i < line.numbers.size(); ++i) {
-      text.append(2 + number_widths[i] - line.numbers[i].size(), ' ').append(line.numbers[i]);
-    }
-    if (!line.remark.empty()) text += "  " + line.remark;
-    text.erase(text.find_last_not_of(' ') + 1);
-    add(is_head ? style_.heading(text) : line.agrees ? text : style_.bad(text));
-  }
-
-  void add_names(const std::string& file, const std::vector<std::string>& names) {
+  void write_names(const std::string& file, const std::vector<std::string>& names) {
     if (names.empty() || set_.common) return;
-    std::string list;
-    const std::size_t listed = std::min(names.size(), kMaxNames);
-    for (std::size_t i = 0; i < listed; ++i) {
-      list += concat(i == 0 ? "" : ", ", printable(names[i]));
-    }
-    if (listed < names.size()) list += concat(" and ", names.size() - listed, " more");
-    text_ += style_.folded(concat("only in ", printable(file), ": ", list));
+    const std::span shown = std::span(names).first(std::min(names.size(), kMaxNames));
+    std::string list = joined(shown, ", ", printable);
+    if (shown.size() < names.size()) list += concat(" and ", names.size() - shown.size(), " more");
+    text_.folded("only in ", printable(file), ": ", list);
   }
 
   std::string worst_text(const PairComparison& pair) const {
@@ -193,13 +142,12 @@ class SetReport {
     const std::string distance = set_.by == WorstBy::ulp   ? greatest_ulps_text(c)
                                  : set_.by == WorstBy::abs ? distance_text(c.absolute)
                                                            : distance_text(c.relative);
-    const std::vector<Failure> failures = c.failures();
-    const bool is_finite = failures.empty() || failures.front().criterion != Criterion::finite;
     return concat(printable(pair.name), " (",
-                  is_finite ? concat(distance, ' ', name(set_.by)) : "NaN or infinity", ")");
+                  c.not_finite() == 0 ? concat(distance, ' ', name(set_.by)) : "NaN or infinity",
+                  ")");
   }
 
-  void add_summary() {
+  void write_summary() {
     const std::size_t agree = set_.agreeing();
     const std::size_t differ = set_.differing();
     const std::size_t errors = set_.unreadable();
@@ -216,27 +164,29 @@ class SetReport {
     add_only(set_.expected, set_.expected_only);
     if (first_) text += concat("; first: ", printable(set_.pairs[*first_].name));
     if (worst_) text += concat("; worst: ", worst_text(set_.pairs[*worst_]));
-    text_ += style_.folded(text);
+    text_.folded(text);
   }
 
   const SetComparison& set_;
+  TextWriter& text_;
   const Style& style_;
   std::optional<std::size_t> first_;
   std::optional<std::size_t> worst_;
   bool has_dtypes_ = false;
-  std::string text_;
 };
 
 }  // namespace
 
-std::string set_comparison_text(const SetComparison& set, const std::string& details,
-                                bool histogram, const Style& style) {
-  std::string text = SetReport(set, style).str(details);
+void write_text(const SetComparison& set, const std::string& details, bool histogram,
+                const Style& style, ByteSink& bytes) {
+  TextWriter text(style, bytes);
+  SetReport(set, text).write();
+  if (!details.empty()) text.line("details: ", details);
   for (const PairComparison& pair : set.pairs) {
     if (!histogram || !pair.comparison || !pair.comparison->same_shape) continue;
-    text += '\n' + ulp_histogram_text(printable(pair.name), *pair.comparison, style);
+    text.line();
+    write_ulp_histogram(printable(pair.name), *pair.comparison, text);
   }
-  return text;
 }
 
 }  // namespace lnorm

@@ -1,31 +1,17 @@
-#include "lnorm/report/stats_json.hpp"
-
-#include <nlohmann/json.hpp>
-
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/json_value.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/reports.hpp"
 
 namespace lnorm {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json head_json(const Stats& stats) {
-  Json result{
-      {"schema", 1},
-      {"command", "stats"},
-      {"input", {{"name", stats.x.name}, {"dtype", name(stats.x.dtype)}, {"shape", stats.x.shape}}},
-      {"output_dtype", name(stats.out)},
-      {"axes", stats.axes},
-      {"eps", stats.formula.eps},
-      {"eps_on", stats.formula.eps_on == EpsOn::std ? "std" : "variance"},
-      {"ddof", stats.formula.ddof},
-      {"rms", stats.formula.rms},
-      {"weight", stats.weight},
-      {"zero_centered_weight", stats.zero_centered_weight},
-      {"bias", stats.bias}};
+  Json result = normalization_json("stats", stats.x, stats.out, stats.axes, stats.formula);
+  result["weight"] = stats.weight;
+  result["zero_centered_weight"] = stats.zero_centered_weight;
+  result["bias"] = stats.bias;
   if (stats.slice) result["slice"] = json_value(*stats.slice);
   return result;
 }
@@ -57,22 +43,15 @@ Json summary_json(const Stats& stats) {
 
 }  // namespace
 
-void write_stats_json(const Stats& stats, ByteSink& bytes) {
-  std::string head = json_text(head_json(stats));
-  head.pop_back();  // the brace that closes it
-  bytes.write(head);
-  bytes.write(",\"rows\":[");
-  std::int64_t number = 0;
-  stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) {
-    if (number > 0) bytes.write(",");
-    bytes.write(json_text(row_json(stats, stats.row_number(number++), row)));
-  });
-  bytes.write("],\"summary\":");
-  bytes.write(json_text(summary_json(stats)));
-  bytes.write("}\n");
+void write_json(const Stats& stats, ByteSink& bytes) {
+  JsonList list(head_json(stats), "rows", bytes);
+  std::int64_t number = stats.row_number(0);
+  stats.each_row(0, stats.summary.rows,
+                 [&](const StatsRow& row) { list.add(row_json(stats, number++, row)); });
+  list.finish({{"summary", summary_json(stats)}});
 }
 
-void write_stats_csv(const Stats& stats, ByteSink& bytes) {
+void write_csv(const Stats& stats, ByteSink& bytes) {
   std::string line = "row,non_finite,output_non_finite";
   for (const StatsColumn& column : stats.columns) {
     line += concat(',', column.tensor, '_', column.name);

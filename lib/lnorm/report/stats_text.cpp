@@ -1,16 +1,191 @@
-#include "lnorm/report/stats_text.hpp"
-
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <initializer_list>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/histogram_text.hpp"
+#include "lnorm/measure/histogram.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/reports.hpp"
+#include "lnorm/report/style.hpp"
 #include "lnorm/report/table.hpp"
 
 namespace lnorm {
 
 namespace {
+
+constexpr std::int64_t kHeight = 6;  // lines
+
+struct Glyphs {
+  std::span<const std::string_view> bars;  // from empty to full
+  std::string_view highest;                // beside its count
+  std::string_view side;
+  std::string_view corner;
+  std::string_view axis;
+  std::string_view tick;
+};
+constexpr std::string_view kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr std::string_view kAscii[] = {" ", ".", ":", "#"};
+constexpr Glyphs kUtf8Glyphs{kBlocks, "┤", "│", "┼", "─", "┬"};
+constexpr Glyphs kAsciiGlyphs{kAscii, "+", "|", "+", "-", "+"};
+
+// Few numbers show no shape in many bars.  [Rice's rule]
+std::size_t wanted_bars(std::int64_t count) {
+  return static_cast<std::size_t>(std::ceil(2 * std::cbrt(static_cast<double>(count))));
+}
+
+// "5 NaN, 2 inf"; what is not there is left out.
+std::string counts_text(std::initializer_list<std::pair<std::int64_t, std::string>> parts) {
+  return joined(parts, ", ", [](const auto& part) {
+    return part.first > 0 ? concat(part.first, ' ', part.second) : "";
+  });
+}
+
+struct Tick {
+  double value;
+  std::string label;
+};
+
+// 1, 2 or 5 times a power of ten apart, as many as have room.
+std::vector<Tick> ticks(double low, double high, std::size_t width) {
+  constexpr double kColumns = 10;          // for each
+  const double half = high / 2 - low / 2;  // the range may overflow
+  const double least =
+      std::max(half / std::max(static_cast<double>(width) / kColumns, 1.0), 5e-324);
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  double step = 20 * power;
+  for (const double factor : {10, 5, 2}) {
+    if (factor * power >= 2 * least) step = factor * power;
+  }
+  const double size = std::max(std::fabs(low), std::fabs(high));
+  const double place = std::floor(std::log10(step));  // of the last digit that tells ticks apart
+  const double digits = std::clamp(std::floor(std::log10(size)) - place + 1, 1.0, 17.0);
+  const auto label = [&](double value) {
+    return size < 1e6 && place >= -5 ? fixed_text(value, static_cast<int>(std::max(0.0, -place)))
+                                     : rounded_text(value, static_cast<int>(digits));
+  };
+  std::vector<Tick> result;
+  const double first = std::ceil(low / step);
+  for (std::size_t i = 0; i <= width; ++i) {
+    const double value = (first + static_cast<double>(i)) * step;
+    if (!(value <= high)) break;
+    result.push_back({value, label(value)});
+  }
+  return result;
+}
+
+struct Drawing {
+  const Glyphs& glyphs;
+  const Histogram::Bars& bars;
+  std::int64_t highest;
+  std::size_t width;  // of the bars
+
+  std::string beside(std::string_view label, std::string_view glyph) const {
+    const std::string blanks(std::to_string(highest).size() - label.size(), ' ');
+    return concat(blanks, label, ' ', glyph);
+  }
+
+  std::string bars_text() const {
+    const auto full = std::ssize(glyphs.bars) - 1;
+    std::string text;
+    for (std::int64_t line = kHeight - 1; line >= 0; --line) {
+      std::string columns = line == kHeight - 1 ? beside(std::to_string(highest), glyphs.highest)
+                                                : beside("", glyphs.side);
+      for (std::size_t column = 0; column < width; ++column) {
+        // In steps of a glyph; what is there shows.
+        const std::int64_t count = bars.counts[column * bars.counts.size() / width];
+        const double share = static_cast<double>(count) / static_cast<double>(highest);
+        const std::int64_t steps = std::lround(share * static_cast<double>(kHeight * full));
+        const std::int64_t height = std::max<std::int64_t>(steps, count > 0 ? 1 : 0);
+        const auto step = std::clamp<std::int64_t>(height - line * full, 0, full);
+        columns += glyphs.bars[static_cast<std::size_t>(step)];
+      }
+      columns.erase(columns.find_last_not_of(' ') + 1);
+      text += columns + '\n';
+    }
+    return text;
+  }
+
+  // Every tick with its label in the middle under it, where there is room.
+  std::string axis_text() const {
+    std::vector<bool> marked(width);
+    std::string labels;
+    for (const Tick& tick : ticks(bars.low, bars.high, width)) {
+      const double share = (tick.value / 2 - bars.low / 2) / (bars.high / 2 - bars.low / 2);
+      const double place =
+          std::min(share * static_cast<double>(width), static_cast<double>(width - 1));
+      const std::size_t column = place > 0 ? static_cast<std::size_t>(place) : 0;  // or rounding
+      const std::size_t start = column - std::min(column, tick.label.size() / 2);
+      if ((!labels.empty() && start <= labels.size()) || start + tick.label.size() > width)
+        continue;
+      marked[column] = true;
+      labels.resize(start, ' ');
+      labels += tick.label;
+    }
+    std::string text = beside("0", glyphs.corner);
+    for (const bool tick : marked) text += tick ? glyphs.tick : glyphs.axis;
+    return concat(text, '\n', beside("", ""), ' ', labels, '\n');
+  }
+};
+
+// What lies on either side of the axis, below it.
+std::string margin_text(std::string below, std::string above, std::size_t width) {
+  if (!below.empty()) below.insert(0, "< ");
+  if (!above.empty()) above += " >";
+  if (below.empty() && above.empty()) return "";
+  const auto blanks = [&](std::size_t taken) {
+    return std::string(width - std::min(width, taken), ' ');
+  };
+  const bool together = below.size() + 2 + above.size() <= width;
+  if (!together && !below.empty()) below += '\n';
+  if (!above.empty()) below += blanks(above.size() + (together ? below.size() : 0)) + above;
+  return below + '\n';
+}
+
+// A title with the number of elements and their range in that many significant digits, bars over the
+// style's width with the count of the highest beside it, an axis with ticks under them, and at its
+// margins what lies outside. In block characters, or in ASCII where the style has no UTF-8. A bar that
+// is not empty shows.
+std::string histogram_text(std::string_view title, const Histogram& histogram, int digits,
+                           const Style& style) {
+  const auto number = [&](double value) { return significant_text(value, digits); };
+  const bool drawn = histogram.count() > 0 && histogram.min() < histogram.max();
+  std::string about = concat(title, ": ", histogram.count());
+  const std::string others = counts_text({{histogram.nans(), "NaN"},
+                                          {drawn ? 0 : histogram.minus_infinities(), "-inf"},
+                                          {drawn ? 0 : histogram.infinities(), "inf"}});
+  if (!others.empty()) about += concat(" (and ", others, ')');
+  const auto head = [&] {
+    const std::string text = style.folded(about);
+    return text.starts_with(title) ? style.heading(title) + text.substr(title.size()) : text;
+  };
+  if (!drawn) {
+    if (histogram.count() > 0) about += concat(", all ", value_text(histogram.min()));
+    return head();
+  }
+  const auto columns = static_cast<std::size_t>(std::max(style.width, 1));
+  const auto beside = [&](std::int64_t count) {
+    const std::size_t taken = std::to_string(count).size() + 2;  // and the side
+    return columns - std::min(columns - 1, taken);
+  };
+  const Histogram::Bars bars =
+      histogram.bars(std::min(beside(histogram.count()), wanted_bars(histogram.count())));
+  const std::int64_t highest = *std::max_element(bars.counts.begin(), bars.counts.end());
+  about += concat(" from ", number(histogram.min()), " to ", number(histogram.max()), ", ", highest,
+                  " in the highest bar");
+  const Drawing drawing{style.utf8 ? kUtf8Glyphs : kAsciiGlyphs, bars, highest, beside(highest)};
+  return head() + drawing.bars_text() + drawing.axis_text() +
+         margin_text(counts_text({{bars.below, "below " + number(bars.low)},
+                                  {histogram.minus_infinities(), "at -inf"}}),
+                     counts_text({{histogram.infinities(), "at inf"},
+                                  {bars.above, "above " + number(bars.high)}}),
+                     columns);
+}
 
 constexpr std::int64_t kRowsAtEnds = 5;
 constexpr std::int64_t kMaxRows = 20;  // more are summarized
@@ -24,58 +199,38 @@ std::vector<TableColumn> table_columns(const Stats& stats) {
 
 class StatsText {
  public:
-  StatsText(const Stats& stats, const StatsTextOptions& options, const Style& style,
-            ByteSink& bytes)
+  StatsText(const Stats& stats, const StatsTextOptions& options, TextWriter text)
       : stats_(stats),
         options_(options),
-        style_(style),
-        bytes_(bytes),
-        rows_(row_shape(stats.x.shape, stats.axes)),
-        table_("row", table_columns(stats)) {
+        text_(std::move(text)),
+        rows_(row_shape(stats.x.shape, stats.axes)) {
     const std::int64_t rows = stats.summary.rows;
     ends_ = options.all || rows <= kMaxRows ? rows : kRowsAtEnds;
   }
 
   void write() {
     write_head();
-    if (stats_.summary.rows == 0) {
-      bytes_.write("no elements\n");
-      return;
-    }
-    const std::vector<TableLine> summary = summary_lines();
-    for_each_line([&](const TableLine& line, bool) { table_.measure(line); });
-    for (const TableLine& line : summary) table_.measure(line);
-    bool first = true;
-    for (const Table::Block block : table_.blocks(style_.width)) {
-      if (!first) write_line("");
-      first = false;
-      for (const std::string& line : table_.head(block)) write_line(style_.heading(line));
-      for_each_line([&](const TableLine& line, bool bad) {
-        const std::string text = table_.text(line, block);
-        write_line(bad ? style_.bad(text) : text);
-      });
-      write_line("");
-      for (const TableLine& line : summary) write_line(table_.text(line, block));
-    }
+    if (stats_.summary.rows == 0) return text_.line("no elements");
+    const Table table({"", "row"}, table_columns(stats_),
+                      [this](const auto& see) { for_each_line(see); });
+    table.write(text_, text_.style().width);
     if (stats_.histograms) write_histograms();
   }
 
  private:
-  void write_line(const std::string& text) { bytes_.write(text + '\n'); }
-
   void write_head() {
     const Formula& formula = stats_.formula;
-    bytes_.write(style_.folded(concat(
-        printable(stats_.x.name), ": ", name(stats_.x.dtype), ", shape ", to_string(stats_.x.shape),
-        ", ", formula.rms ? "RMS-" : "", "normalized over ", axes_text(stats_.axes))));
-    bytes_.write(style_.folded(numbering_text()));
-    bytes_.write(style_.folded(concat("eps ", value_text(formula.eps), " on the ",
-                                      formula.eps_on == EpsOn::std ? "root of the " : "",
-                                      formula.rms ? "mean of squares" : "variance", ", ",
-                                      variances_text(formula.ddof), affine_text())));
+    text_.folded(printable(stats_.x.name), ": ", name(stats_.x.dtype), ", shape ",
+                 to_string(stats_.x.shape), ", ", formula.rms ? "RMS-" : "", "normalized over ",
+                 axes_text(stats_.axes));
+    text_.folded(numbering_text());
+    text_.folded("eps ", value_text(formula.eps), " on the ",
+                 formula.eps_on == EpsOn::std ? "root of the " : "",
+                 formula.rms ? "mean of squares" : "variance", ", ", variances_text(formula.ddof),
+                 affine_text());
     write_non_finite(stats_.summary.input, "", "; not summarized");
     write_non_finite(stats_.summary.output, "the output alone of ", "");
-    write_line("");
+    text_.line();
   }
 
   // How many rows, and what their numbers are: said before one is named.
@@ -93,12 +248,9 @@ class StatsText {
 
   void write_non_finite(const NonFinite& found, std::string_view where, std::string_view remark) {
     if (found.rows == 0) return;
-    std::string text = style_.folded(
-        concat("NaN or infinity in ", where, found.rows, " of ",
-               counted(stats_.summary.rows, "row"), " (", counted(found.elements, "element"),
-               "), first in row ", index_text(stats_.row_number(found.first_row), rows_), remark));
-    text.pop_back();  // color ends before the line does
-    write_line(style_.bad(text));
+    text_.bad("NaN or infinity in ", where, found.rows, " of ", counted(stats_.summary.rows, "row"),
+              " (", counted(found.elements, "element"), "), first in row ",
+              index_text(stats_.row_number(found.first_row), rows_), remark);
   }
 
   std::string affine_text() const {
@@ -109,6 +261,7 @@ class StatsText {
 
   TableLine line_of(std::int64_t number, const StatsRow& row) const {
     TableLine line{index_text(stats_.row_number(number), rows_), {}};
+    line.is_bad = row.input.non_finite + row.output.non_finite > 0;
     if (stats_.summary.input.rows > 0) line.cells.push_back(std::to_string(row.input.non_finite));
     for (const StatsColumn& column : stats_.columns) line.cells.push_back(cell(column.of(row)));
     return line;
@@ -116,18 +269,18 @@ class StatsText {
 
   std::string cell(double value) const { return significant_text(value, options_.digits); }
 
-  // Calls see(line, whether something is not finite) for every row that is shown, and for what lies between.
-  template <class See>
-  void for_each_line(See see) const {
+  // Every row that is shown, what lies between, and the summary.
+  void for_each_line(const std::function<void(const TableLine&)>& see) const {
     std::int64_t number = 0;
-    const auto see_row = [&](const StatsRow& row) {
-      see(line_of(number++, row), row.input.non_finite + row.output.non_finite > 0);
-    };
+    const auto see_row = [&](const StatsRow& row) { see(line_of(number++, row)); };
     stats_.each_row(0, ends_, see_row);
-    if (ends_ == stats_.summary.rows) return;
-    see(TableLine{"...", {}}, false);
-    number = stats_.summary.rows - ends_;
-    stats_.each_row(number, ends_, see_row);
+    if (ends_ < stats_.summary.rows) {
+      see({"...", {}});
+      number = stats_.summary.rows - ends_;
+      stats_.each_row(number, ends_, see_row);
+    }
+    see({});
+    for (const TableLine& line : summary_lines()) see(line);
   }
 
   std::vector<TableLine> summary_lines() const {
@@ -147,7 +300,7 @@ class StatsText {
   void write_histograms() {
     const StatsHistograms& histograms = *stats_.histograms;
     const auto write = [&](std::string_view title, const Histogram& histogram) {
-      bytes_.write('\n' + histogram_text(title, histogram, options_.digits, style_));
+      text_.raw('\n' + histogram_text(title, histogram, options_.digits, text_.style()));
     };
     write("elements of the input", histograms.input);
     write("elements of the output", histograms.output);
@@ -157,18 +310,16 @@ class StatsText {
 
   const Stats& stats_;
   const StatsTextOptions& options_;
-  const Style& style_;
-  ByteSink& bytes_;
+  TextWriter text_;
   Shape rows_;
   std::int64_t ends_;  // how many rows are shown at either end
-  Table table_;
 };
 
 }  // namespace
 
-void write_stats_text(const Stats& stats, const StatsTextOptions& options, const Style& style,
-                      ByteSink& bytes) {
-  StatsText(stats, options, style, bytes).write();
+void write_text(const Stats& stats, const StatsTextOptions& options, const Style& style,
+                ByteSink& bytes) {
+  StatsText(stats, options, {style, bytes}).write();
 }
 
 }  // namespace lnorm

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "lnorm/core/text.hpp"
-
 namespace lnorm {
 
 namespace {
@@ -21,16 +19,16 @@ std::size_t width_of(std::string_view text) {
 
 }  // namespace
 
-std::string Style::folded(std::string_view text) const {
+std::string Style::folded(std::string_view text, std::size_t indent) const {
   const auto most = static_cast<std::size_t>(std::max(width, 1));
   std::string lines;
-  std::string line;
+  std::string line(indent, ' ');
   while (!text.empty()) {
     const std::size_t end =
         std::min(text.find(' ', 1), text.size());  // of a word and the blank before it
-    if (!line.empty() && width_of(line) + width_of(text.substr(0, end)) > most) {
+    if (line.size() > indent && width_of(line) + width_of(text.substr(0, end)) > most) {
       lines += line + '\n';
-      line.assign(1, ' ');
+      line.assign(indent + 1, ' ');
     }
     line += text.substr(0, end);
     text.remove_prefix(end);

@@ -1,24 +1,18 @@
-#include "lnorm/report/tensor_stats_report.hpp"
-
 #include <algorithm>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
-#include "lnorm/core/slice.hpp"
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/csv_field.hpp"
+#include "lnorm/report/csv.hpp"
 #include "lnorm/report/json_value.hpp"
-#include "lnorm/report/names.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/reports.hpp"
 #include "lnorm/report/table.hpp"
 
 namespace lnorm {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct SetTotal {
   std::int64_t tensors = 0;
@@ -27,47 +21,39 @@ struct SetTotal {
   std::int64_t non_finite = 0;  // tensors
   std::string first_non_finite;
 
-  void add(const std::string& name, const TensorStats& stats) {
-    ++tensors;
-    const std::int64_t count = stats.rows * stats.row_length;
-    elements += count;
-    bytes += count * static_cast<std::int64_t>(item_size(stats.x.dtype));
-    if (stats.non_finite.rows > 0 && non_finite++ == 0) first_non_finite = name;
+  explicit SetTotal(std::span<const NamedStats> of) : tensors(std::ssize(of)) {
+    for (const auto& [name, stats] : of) {
+      const std::int64_t count = stats.rows * stats.row_length;
+      elements += count;
+      bytes += count * static_cast<std::int64_t>(item_size(stats.x.dtype));
+      if (stats.non_finite.rows > 0 && non_finite++ == 0) first_non_finite = name;
+    }
   }
 };
 
-class TensorStatsText final : public TensorStatsReport {
+class TensorStatsText {
  public:
-  TensorStatsText(int digits, const Style& style, ByteSink& bytes)
-      : digits_(digits), style_(style), bytes_(bytes) {}
+  TensorStatsText(std::span<const NamedStats> tensors, int digits, TextWriter text)
+      : tensors_(tensors),
+        digits_(digits),
+        text_(std::move(text)),
+        total_(tensors),
+        are_same_dtype_(are_same([](const TensorStats& stats) { return stats.x.dtype; })),
+        are_same_shape_(are_same([](const TensorStats& stats) { return stats.x.shape; })) {}
 
-  void add(const std::string& name, const TensorStats& stats) override {
-    total_.add(name, stats);
-    tensors_.push_back({name, stats});
-  }
-
-  void finish() override {
-    if (tensors_.empty()) return bytes_.write("no tensors\n");
-    are_same_dtype_ = are_same([](const TensorStats& stats) { return stats.x.dtype; });
-    are_same_shape_ = are_same([](const TensorStats& stats) { return stats.x.shape; });
-    bytes_.write(style_.folded(head_text()));
-    write_line("");
+  void write() {
+    if (tensors_.empty()) return text_.line("no tensors");
+    text_.folded(head_text());
+    text_.line();
     write_table();
-    write_line("");
+    text_.line();
     write_total();
   }
 
  private:
-  struct Tensor {
-    std::string name;
-    TensorStats stats;
-  };
-
-  void write_line(const std::string& text) { bytes_.write(text + '\n'); }
-
   template <class Of>
   bool are_same(Of of) const {
-    return std::all_of(tensors_.begin(), tensors_.end(), [&](const Tensor& tensor) {
+    return std::all_of(tensors_.begin(), tensors_.end(), [&](const NamedStats& tensor) {
       return of(tensor.stats) == of(tensors_.front().stats);
     });
   }
@@ -114,184 +100,149 @@ class TensorStatsText final : public TensorStatsReport {
                : 0;
   }
 
-  void write_table() {
-    std::vector<TableColumn> columns;
-    if (!are_same_dtype_) columns.push_back({"", "dtype", true});
+  // Calls add(column, cell) for every column; what there is not is "-".
+  template <class Add>
+  void for_each_cell(const TensorStats& stats, Add add) const {
+    if (!are_same_dtype_) {
+      add(TableColumn{"", "dtype", Align::left}, std::string(name(stats.x.dtype)));
+    }
     if (!are_same_shape_) {
-      columns.push_back({"", "shape", true});
-      columns.push_back({"", "rows"});
-    }
-    if (total_.non_finite > 0) columns.push_back({"", "non-finite"});
-    columns.insert(columns.end(), {{"largest |x|", "x"}, {"largest |x|", "at"}});
-    for (const std::string_view group : {"mean", "variance"}) {
-      columns.insert(columns.end(), {{group, "min"}, {group, "median"}, {group, "max"}});
-    }
-    Table table("tensor", columns, true);
-    std::vector<TableLine> lines;
-    lines.reserve(tensors_.size());
-    for (const Tensor& tensor : tensors_) lines.push_back(line_of(tensor));
-    for (const TableLine& line : lines) table.measure(line);
-    bool first = true;
-    for (const Table::Block block : table.blocks(style_.width)) {
-      if (!first) write_line("");
-      first = false;
-      for (const std::string& line : table.head(block)) write_line(style_.heading(line));
-      for (std::size_t i = 0; i < lines.size(); ++i) {
-        const std::string text = table.text(lines[i], block);
-        write_line(tensors_[i].stats.non_finite.rows > 0 ? style_.bad(text) : text);
-      }
-    }
-  }
-
-  TableLine line_of(const Tensor& tensor) const {
-    const TensorStats& stats = tensor.stats;
-    constexpr int kMinName = 16;
-    const auto most = static_cast<std::size_t>(std::max(kMinName, style_.width / 2));
-    TableLine line{abbreviated(printable(tensor.name), most), {}};
-    const auto add_cell = [&](std::string cell) { line.cells.push_back(std::move(cell)); };
-    if (!are_same_dtype_) add_cell(std::string(name(stats.x.dtype)));
-    if (!are_same_shape_) {
-      add_cell(to_string(stats.x.shape));
-      add_cell(stats.slice ? concat(stats.rows, " of ", all_rows(*stats.slice))
-                           : std::to_string(stats.rows));
+      add(TableColumn{"", "shape", Align::left}, to_string(stats.x.shape));
+      add(TableColumn{"", "rows"}, stats.slice ? concat(stats.rows, " of ", all_rows(*stats.slice))
+                                               : std::to_string(stats.rows));
     }
     // Blank where there are none, so that the others stand out.
+    const std::int64_t count = stats.non_finite.elements;
     if (total_.non_finite > 0) {
-      const std::int64_t count = stats.non_finite.elements;
-      add_cell(count == 0 ? "" : std::to_string(count));
+      add(TableColumn{"", "non-finite"}, count == 0 ? "" : std::to_string(count));
     }
-    if (stats.largest) {
-      const Number value = stats.largest->value;
-      add_cell(is_floating(stats.x.dtype) ? significant_text(value.high, digits_)
-                                          : value_text(value, stats.x.dtype));
-      add_cell(to_string(index_of(stats.largest->position, stats.x.shape)));
-    } else {
-      line.cells.insert(line.cells.end(), 2, "-");
+    const std::optional<LargestElement>& largest = stats.largest;
+    const DType dtype = stats.x.dtype;
+    add(TableColumn{"largest |x|", "x"}, !largest ? "-"
+                                         : is_floating(dtype)
+                                             ? significant_text(largest->value.high, digits_)
+                                             : value_text(largest->value, dtype));
+    add(TableColumn{"largest |x|", "at"},
+        largest ? to_string(index_of(largest->position, stats.x.shape)) : "-");
+    const auto add_summary = [&](std::string_view group, const ColumnSummary& column) {
+      const auto cell = [&](double value) {
+        return column.count == 0 ? "-" : significant_text(value, digits_);
+      };
+      add(TableColumn{group, "min"}, cell(column.min));
+      add(TableColumn{group, "median"}, cell(column.median));
+      add(TableColumn{group, "max"}, cell(column.max));
+    };
+    add_summary("mean", stats.means);
+    add_summary("variance", stats.variances);
+  }
+
+  void write_table() {
+    std::vector<TableColumn> columns;
+    for_each_cell(tensors_.front().stats, [&](const TableColumn& column, const std::string&) {
+      columns.push_back(column);
+    });
+    std::vector<TableLine> lines;
+    for (const NamedStats& tensor : tensors_) {
+      TableLine& line = lines.emplace_back(TableLine{printable(tensor.name), {}});
+      line.is_bad = tensor.stats.non_finite.rows > 0;
+      for_each_cell(tensor.stats, [&](const TableColumn&, const std::string& cell) {
+        line.cells.push_back(cell);
+      });
     }
-    for (const ColumnSummary& column : {stats.means, stats.variances}) {
-      for (const double value : {column.min, column.median, column.max}) {
-        add_cell(column.count == 0 ? "-" : significant_text(value, digits_));
-      }
-    }
-    return line;
+    Table table({"", "tensor", Align::left}, columns, each_of(lines));
+    constexpr int kMinName = 16;
+    const int width = text_.style().width;
+    table.shorten_labels(static_cast<std::size_t>(std::max(kMinName, width / 2)));
+    table.write(text_, width);
   }
 
   void write_total() {
-    bytes_.write(
-        style_.folded(concat(counted(total_.tensors, "tensor"), ", ",
-                             counted(total_.elements, "element"), ", ", bytes_text(total_.bytes))));
+    text_.folded(counted(total_.tensors, "tensor"), ", ", counted(total_.elements, "element"), ", ",
+                 bytes_text(total_.bytes));
     if (total_.non_finite == 0) return;
-    std::string text = style_.folded(concat("NaN or infinity in ", total_.non_finite, " of ",
-                                            counted(total_.tensors, "tensor"), ", first in ",
-                                            printable(total_.first_non_finite)));
-    text.pop_back();  // color ends before the line does
-    write_line(style_.bad(text));
+    text_.bad("NaN or infinity in ", total_.non_finite, " of ", counted(total_.tensors, "tensor"),
+              ", first in ", printable(total_.first_non_finite));
   }
 
+  std::span<const NamedStats> tensors_;
   int digits_;
-  Style style_;
-  ByteSink& bytes_;
-  std::vector<Tensor> tensors_;
+  TextWriter text_;
   SetTotal total_;
-  bool are_same_dtype_ = false;
-  bool are_same_shape_ = false;
+  bool are_same_dtype_;
+  bool are_same_shape_;
 };
 
-class JsonReport final : public TensorStatsReport {
- public:
-  explicit JsonReport(ByteSink& bytes) : bytes_(bytes) {
-    bytes_.write(R"({"schema":1,"command":"stats","tensors":[)");
+Json line_json(const std::string& name, const TensorStats& stats) {
+  const TensorInfo& x = stats.x;
+  Json largest;
+  if (stats.largest) {
+    largest = {{"value", json_value(stats.largest->value, x.dtype)},
+               {"index", index_of(stats.largest->position, x.shape)}};
   }
+  Json line{{"name", name},
+            {"dtype", lnorm::name(x.dtype)},
+            {"shape", x.shape},
+            {"axes", stats.axes},
+            {"ddof", stats.ddof},
+            {"rows", stats.rows},
+            {"row_length", stats.row_length},
+            {"non_finite_rows", stats.non_finite.rows},
+            {"non_finite_elements", stats.non_finite.elements},
+            {"mean", json_value(stats.means)},
+            {"variance", json_value(stats.variances)},
+            {"largest", largest}};
+  if (stats.slice) line["slice"] = json_value(*stats.slice);
+  return line;
+}
 
-  void add(const std::string& name, const TensorStats& stats) override {
-    if (total_.tensors > 0) bytes_.write(",");
-    total_.add(name, stats);
-    const TensorInfo& x = stats.x;
-    Json largest;
-    if (stats.largest) {
-      largest = {{"value", json_value(stats.largest->value, x.dtype)},
-                 {"index", index_of(stats.largest->position, x.shape)}};
+std::vector<CsvField> csv_fields(const std::string& name, const TensorStats& stats) {
+  std::vector<CsvField> fields{{"name", csv_text(name)},
+                               {"dtype", std::string(lnorm::name(stats.x.dtype))},
+                               {"shape", csv_text(stats.x.shape)},
+                               {"rows", csv_text(stats.rows)},
+                               {"row_length", csv_text(stats.row_length)},
+                               {"non_finite_rows", csv_text(stats.non_finite.rows)},
+                               {"non_finite_elements", csv_text(stats.non_finite.elements)}};
+  for (const auto& [group, column] :
+       {std::pair("mean", &stats.means), std::pair("variance", &stats.variances)}) {
+    for (const auto& [part, value] :
+         {std::pair("_min", column->min), std::pair("_median", column->median),
+          std::pair("_max", column->max)}) {
+      fields.push_back({concat(group, part), column->count > 0 ? csv_text(value) : ""});
     }
-    Json line{{"name", name},
-              {"dtype", lnorm::name(x.dtype)},
-              {"shape", x.shape},
-              {"axes", stats.axes},
-              {"ddof", stats.ddof},
-              {"rows", stats.rows},
-              {"row_length", stats.row_length},
-              {"non_finite_rows", stats.non_finite.rows},
-              {"non_finite_elements", stats.non_finite.elements},
-              {"mean", json_value(stats.means)},
-              {"variance", json_value(stats.variances)},
-              {"largest", largest}};
-    if (stats.slice) line["slice"] = json_value(*stats.slice);
-    bytes_.write(json_text(line));
   }
-
-  void finish() override {
-    bytes_.write("],\"summary\":");
-    bytes_.write(json_text(
-        {{"tensors", total_.tensors},
-         {"elements", total_.elements},
-         {"bytes", total_.bytes},
-         {"non_finite_tensors", total_.non_finite},
-         {"first_non_finite", total_.non_finite > 0 ? Json(total_.first_non_finite) : Json()}}));
-    bytes_.write("}\n");
-  }
-
- private:
-  ByteSink& bytes_;
-  SetTotal total_;
-};
-
-class CsvReport final : public TensorStatsReport {
- public:
-  explicit CsvReport(ByteSink& bytes) : bytes_(bytes) {
-    bytes_.write(
-        "name,dtype,shape,rows,row_length,non_finite_rows,non_finite_elements,mean_min,mean_median,"
-        "mean_max,variance_min,variance_median,variance_max,largest,largest_index\n");
-  }
-
-  void add(const std::string& name, const TensorStats& stats) override {
-    const TensorInfo& x = stats.x;
-    std::string line = concat(csv_field(name), ',', lnorm::name(x.dtype), ',',
-                              csv_field(to_string(x.shape)), ',', stats.rows, ',', stats.row_length,
-                              ',', stats.non_finite.rows, ',', stats.non_finite.elements);
-    for (const ColumnSummary& column : {stats.means, stats.variances}) {
-      for (const double value : {column.min, column.median, column.max}) {
-        line += ',';
-        if (column.count > 0) line += value_text(value);
-      }
-    }
-    line += ',';
-    if (stats.largest) {
-      line += concat(value_text(stats.largest->value, x.dtype), ',',
-                     csv_field(to_string(index_of(stats.largest->position, x.shape))));
-    } else {
-      line += ',';
-    }
-    bytes_.write(line + '\n');
-  }
-
-  void finish() override {}
-
- private:
-  ByteSink& bytes_;
-};
+  const auto& largest = stats.largest;
+  fields.push_back({"largest", largest ? value_text(largest->value, stats.x.dtype) : ""});
+  fields.push_back(
+      {"largest_index", largest ? csv_text(index_of(largest->position, stats.x.shape)) : ""});
+  return fields;
+}
 
 }  // namespace
 
-std::unique_ptr<TensorStatsReport> make_tensor_stats_text(int digits, const Style& style,
-                                                          ByteSink& bytes) {
-  return std::make_unique<TensorStatsText>(digits, style, bytes);
+void write_text(std::span<const NamedStats> tensors, int digits, const Style& style,
+                ByteSink& bytes) {
+  TensorStatsText(tensors, digits, {style, bytes}).write();
 }
 
-std::unique_ptr<TensorStatsReport> make_tensor_stats_json(ByteSink& bytes) {
-  return std::make_unique<JsonReport>(bytes);
+void write_json(std::span<const NamedStats> tensors, ByteSink& bytes) {
+  JsonList list({{"schema", 1}, {"command", "stats"}}, "tensors", bytes);
+  for (const auto& [name, stats] : tensors) list.add(line_json(name, stats));
+  const SetTotal total(tensors);
+  list.finish(
+      {{"summary",
+        {{"tensors", total.tensors},
+         {"elements", total.elements},
+         {"bytes", total.bytes},
+         {"non_finite_tensors", total.non_finite},
+         {"first_non_finite", total.non_finite > 0 ? Json(total.first_non_finite) : Json()}}}});
 }
 
-std::unique_ptr<TensorStatsReport> make_tensor_stats_csv(ByteSink& bytes) {
-  return std::make_unique<CsvReport>(bytes);
+void write_csv(std::span<const NamedStats> tensors, ByteSink& bytes) {
+  bytes.write(csv_line(csv_fields("", {}), &CsvField::name));
+  for (const auto& [name, stats] : tensors) {
+    bytes.write(csv_line(csv_fields(name, stats), &CsvField::cell));
+  }
 }
 
 }  // namespace lnorm

@@ -24,7 +24,7 @@ class TextSink final : public TensorSink {
   TorchText text_;
 };
 
-// Of a tensor that is not to be held.
+// Prints a tensor that is not to be held.
 class LongTextSink final : public TensorSink {
  public:
   LongTextSink(ByteSink& bytes, const TensorInfo& info, const PrintOptions& options)

@@ -4,11 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <string_view>
 #include <type_traits>
 
-#include "lnorm/core/decimal_digits.hpp"
-#include "lnorm/core/rounded_decimal.hpp"
+#include "lnorm/core/decimal.hpp"
 
 namespace lnorm {
 
@@ -113,7 +111,7 @@ void TorchElements::choose_notation(const TorchRange& range, PrintOptions::SciMo
   }
 }
 
-// Of one sign, a number farther from zero has as many characters or more, but for exponents, which are longest at
+// Among numbers of one sign, one farther from zero has as many characters or more, but for exponents, which are longest at
 // either end.
 void TorchElements::choose_width(const TorchRange& range) {
   const auto take = [&](std::size_t width) { width_ = std::max(width_, width); };

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/core/int128.hpp"
+#include "lnorm/core/number.hpp"
 
 namespace lnorm {
 
@@ -45,7 +45,7 @@ class TorchRange {
   // Zeros, infinities and NaNs have no say in notation and width: they may stick out.
   std::array<Sizes, 2> sizes_;  // of those above zero, and of those below
   bool integral_ = true;
-  // Of integers, and of booleans as 0 and 1; without elements least_ is above most_.
+  // The range of integers, and of booleans as 0 and 1; without elements least_ is above most_.
   Int128 least_ = std::numeric_limits<std::int64_t>::max();
   Int128 most_ = std::numeric_limits<std::int64_t>::min();
 };

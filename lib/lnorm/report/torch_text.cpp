@@ -1,10 +1,8 @@
 #include "lnorm/report/torch_text.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
-#include "lnorm/core/dtype.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm {

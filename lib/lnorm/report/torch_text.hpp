@@ -30,7 +30,7 @@ class TorchText {
   // ignored.
   void add(std::span<const std::byte> bytes);
 
-  // Of the next elements, how many will not be shown, and may be passed over by skip; how many will
+  // How many of the next elements will not be shown, and may be passed over by skip; how many will
   // be after those.
   std::int64_t unshown() const noexcept { return run_begin_ - position_; }
   std::int64_t shown() const noexcept { return run_end_ - run_begin_; }

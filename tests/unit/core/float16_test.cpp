@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <random>
 
 #include "support/catch.hpp"
 
@@ -17,7 +16,7 @@ using lnorm::to_float16;
 namespace {
 
 // The value of a finite binary16 from its fields, as IEEE 754 defines it.
-double defined_value(unsigned bits) {
+double defined_float16(unsigned bits) {
   const double sign = (bits & 0x8000) != 0 ? -1 : 1;
   const int exponent = static_cast<int>(bits >> 10 & 31);
   const double fraction = (bits & 1023) / 1024.0;
@@ -36,7 +35,7 @@ TEST_CASE("every float16 has its value and comes back from it", "[core]") {
       if (std::isinf(value)) CHECK(to_float16(value).bits == bits);
       continue;
     }
-    if (value != defined_value(bits) || to_float16(value).bits != bits) FAIL("bits " << bits);
+    if (value != defined_float16(bits) || to_float16(value).bits != bits) FAIL("bits " << bits);
     CHECK(std::signbit(value) == (bits >= 0x8000));
   }
 }
@@ -44,8 +43,8 @@ TEST_CASE("every float16 has its value and comes back from it", "[core]") {
 TEST_CASE("float16 rounds to nearest, ties to even, in one step", "[core]") {
   // Between every two neighbours: the midpoint goes to the even one, its neighbours to their side.
   for (unsigned bits = 0; bits < 0x7bff; ++bits) {
-    const double low = defined_value(bits);
-    const double high = defined_value(bits + 1);
+    const double low = defined_float16(bits);
+    const double high = defined_float16(bits + 1);
     const double middle = (low + high) / 2;
     const unsigned even = bits % 2 == 0 ? bits : bits + 1;
     const bool right = to_float16(middle).bits == even &&

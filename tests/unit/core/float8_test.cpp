@@ -1,17 +1,10 @@
 #include "lnorm/core/float8.hpp"
 
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/io/npy/npy.hpp"
-#include "lnorm/layout/reorder.hpp"
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 #include "support/files.hpp"
 
 using lnorm::DType;
@@ -24,7 +17,7 @@ using lnorm::to_float8_e5m2;
 namespace {
 
 // The value of a number from its fields, as OFP8 defines it.
-double defined_value(unsigned bits, int mantissa_bits, int bias) {
+double defined_float8(unsigned bits, int mantissa_bits, int bias) {
   const double sign = (bits & 0x80) != 0 ? -1 : 1;
   const int exponent = static_cast<int>((bits & 0x7f) >> mantissa_bits);
   const double fraction = std::ldexp(bits & ((1U << mantissa_bits) - 1), -mantissa_bits);
@@ -51,7 +44,7 @@ void check_values(const Format<Float8>& format) {
       CHECK(!std::isfinite(value));
       continue;
     }
-    CHECK(value == defined_value(bits, format.mantissa_bits, format.bias));
+    CHECK(value == defined_float8(bits, format.mantissa_bits, format.bias));
     CHECK(std::signbit(value) == (bits >= 0x80));
     CHECK(format.round(value).bits == bits);
   }
@@ -61,8 +54,8 @@ void check_values(const Format<Float8>& format) {
 template <class Float8>
 void check_rounding(const Format<Float8>& format) {
   for (unsigned bits = 0; bits <= format.greatest; ++bits) {
-    const double low = defined_value(bits, format.mantissa_bits, format.bias);
-    const double high = defined_value(bits + 1, format.mantissa_bits, format.bias);
+    const double low = defined_float8(bits, format.mantissa_bits, format.bias);
+    const double high = defined_float8(bits + 1, format.mantissa_bits, format.bias);
     const double middle = (low + high) / 2;
     const unsigned even = bits % 2 == 0 ? bits : bits + 1;
     CAPTURE(low, high);
@@ -86,10 +79,7 @@ template <class T>
 std::vector<T> read(const std::string& name) {
   const auto source =
       lnorm::open_npy(lnorm::open_file(support::data_file("float8/" + name + ".npy")));
-  const std::vector<std::byte> bytes = lnorm::read_all(*source);
-  std::vector<T> elements(bytes.size() / sizeof(T));
-  std::memcpy(elements.data(), bytes.data(), bytes.size());
-  return elements;
+  return support::elements_of<T>(lnorm::read_all(*source));
 }
 
 // data/float8, which make.py beside it describes.

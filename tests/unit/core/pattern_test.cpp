@@ -1,11 +1,9 @@
 #include "lnorm/core/pattern.hpp"
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
-#include "lnorm/core/error.hpp"
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 
 using lnorm::Captures;
 using lnorm::match;
@@ -14,11 +12,10 @@ using lnorm::natural_less;
 namespace {
 
 std::string substituted(const std::string& text, const Captures& captures) {
-  try {
-    return lnorm::substitute(text, "h.3.in", captures, "--weight");
-  } catch (const lnorm::Error& error) {
-    return error.what();
-  }
+  std::string result;
+  const std::string error =
+      support::error_of([&] { result = lnorm::substitute(text, "h.3.in", captures, "--weight"); });
+  return error == "no error" ? result : error;
 }
 
 }  // namespace

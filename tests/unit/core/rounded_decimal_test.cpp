@@ -1,15 +1,11 @@
-#include "lnorm/core/rounded_decimal.hpp"
 
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <random>
 #include <string>
-#include <vector>
 
-#include "lnorm/core/decimal_digits.hpp"
+#include "lnorm/core/decimal.hpp"
 #include "support/catch.hpp"
 
 namespace lnorm {
@@ -43,7 +39,7 @@ void check_scientific(double value, int precision) {
   if (result != printed(value, std::chars_format::scientific, precision)) FAIL_CHECK(result);
 }
 
-void check(double value) {
+void check_rounded(double value) {
   for (const int precision : {0, 1, 2, 4, 8, 14}) {
     check_fixed(value, precision);
     check_scientific(value, precision);
@@ -55,11 +51,12 @@ TEST_CASE("decimals are rounded as std::to_chars rounds them", "[rounded_decimal
   std::normal_distribution<double> normal;
   for (int i = 0; i < 30'000; ++i) {
     const double value = std::abs(normal(random));
-    check(value);
-    check(static_cast<float>(value));
-    check(std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 160) - 130));
+    check_rounded(value);
+    check_rounded(static_cast<float>(value));
+    check_rounded(
+        std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 160) - 130));
   }
-  check(0);
+  check_rounded(0);
 }
 
 TEST_CASE("decimals in the middle of two are rounded to the even one", "[rounded_decimal]") {
@@ -88,7 +85,7 @@ TEST_CASE("decimals in the middle of two are rounded to the even one", "[rounded
     }
   }
   for (int exponent = -60; exponent < 60; ++exponent) {
-    for (int odd = 1; odd < 200; odd += 2) check(std::ldexp(odd, exponent));
+    for (int odd = 1; odd < 200; odd += 2) check_rounded(std::ldexp(odd, exponent));
   }
 }
 

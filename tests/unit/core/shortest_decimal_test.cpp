@@ -1,5 +1,3 @@
-#include "lnorm/core/shortest_decimal.hpp"
-
 #include <array>
 #include <bit>
 #include <charconv>
@@ -8,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "lnorm/core/decimal.hpp"
 #include "support/catch.hpp"
 
 namespace lnorm {
@@ -48,7 +47,7 @@ Decimal expected(T value) {
 }
 
 template <class T>
-void check(T value) {
+void check_shortest(T value) {
   if (!(value > 0) || !std::isfinite(value)) return;
   const ShortestDecimal found = shortest_decimal(value);
   if (without_zeros(found.digits, found.exponent) == expected(value)) return;
@@ -61,18 +60,18 @@ template <class T, class Bits>
 void check_all(int fraction_bits, int least, int most) {
   std::mt19937_64 random(2026);
   for (int i = 0; i < 300'000; ++i) {
-    check(std::bit_cast<T>(static_cast<Bits>(random())));
-    check(static_cast<T>(std::ldexp(static_cast<double>(random() >> 11), -50)));
+    check_shortest(std::bit_cast<T>(static_cast<Bits>(random())));
+    check_shortest(static_cast<T>(std::ldexp(static_cast<double>(random() >> 11), -50)));
   }
   const Bits binades = std::bit_cast<Bits>(std::numeric_limits<T>::infinity()) >> fraction_bits;
   for (Bits binade = 0; binade <= binades; ++binade) {
     for (Bits step = 0; step < 9; ++step) {
-      check(std::bit_cast<T>(static_cast<Bits>((binade << fraction_bits) + step - 4)));
+      check_shortest(std::bit_cast<T>(static_cast<Bits>((binade << fraction_bits) + step - 4)));
     }
   }
   for (int exponent = least; exponent <= most; ++exponent) {
     for (int digits = 1; digits < 200; ++digits) {
-      check(static_cast<T>(digits * std::pow(10.0, exponent)));
+      check_shortest(static_cast<T>(digits * std::pow(10.0, exponent)));
     }
   }
 }

@@ -4,12 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "lnorm/core/error.hpp"
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/os.hpp"
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 #include "support/files.hpp"
 
 namespace {
@@ -20,7 +19,7 @@ using lnorm::DType;
 using lnorm::FolderSink;
 using Names = std::vector<std::string>;
 
-void put(FolderSink& folder, const std::string& name, std::string_view content) {
+void put_file(FolderSink& folder, const std::string& name, std::string_view content) {
   folder.begin(name, ".txt").write(content);
   folder.keep();
 }
@@ -31,15 +30,8 @@ void put_in_place(FolderSink& folder) {
 }
 
 template <class Act>
-std::string error_of(const TempDir& at, Act act) {
-  try {
-    act();
-  } catch (const lnorm::Error& error) {
-    const std::string what = error.what();
-    const std::string folder = at.path().string() + "/";
-    return what.starts_with(folder) ? what.substr(folder.size()) : what;
-  }
-  return "no error";
+std::string folder_error(const TempDir& at, Act act) {
+  return error_of(act, at.path().string() + "/");
 }
 
 mode_t mode_of(const std::string& path) { return lnorm::os::status(path)->st_mode & 0777; }
@@ -52,16 +44,16 @@ TEST_CASE("a folder appears with all its files, and nothing is there before", "[
     fs::remove_all(at / "y");
     {
       FolderSink folder(at / ("y" + slash));
-      put(folder, "a", "1");
-      put(folder, "sub/folder/b", std::string(200'000, 'b'));
+      put_file(folder, "a", "1");
+      put_file(folder, "sub/folder/b", std::string(200'000, 'b'));
       folder.finish();
-      CHECK(!fs::exists(at / "y"));
+      CHECK(!at.has("y"));
       folder.commit();
     }
-    CHECK(list_directory(at.path()) == Names{"y"});
+    CHECK(at.files() == Names{"y"});
     CHECK(list_directory(at / "y") == Names{"a.txt", "sub"});
-    CHECK(read_file(at / "y/a.txt") == "1");
-    CHECK(read_file(at / "y/sub/folder/b.txt") == std::string(200'000, 'b'));
+    CHECK(at.read("y/a.txt") == "1");
+    CHECK(at.read("y/sub/folder/b.txt") == std::string(200'000, 'b'));
     const mode_t mask = ::umask(0);
     ::umask(mask);
     CHECK(mode_of(at / "y") == (0777 & ~mask));
@@ -72,39 +64,37 @@ TEST_CASE("a folder appears with all its files, and nothing is there before", "[
 TEST_CASE("files of a folder are replaced when all are done, and others stay", "[io]") {
   const TempDir at;
   fs::create_directory(at / "y");
-  write_file(at / "y/a.txt", "old");
-  write_file(at / "y/other.txt", "other");
+  at.write("y/a.txt", "old");
+  at.write("y/other.txt", "other");
   REQUIRE(::chmod((at / "y/a.txt").c_str(), 0640) == 0);
   {
     FolderSink folder(at / "y");
-    put(folder, "a", "new");
-    put(folder, "b", "b");
-    CHECK(read_file(at / "y/a.txt") == "old");
-    CHECK(!fs::exists(at / "y/b.txt"));
+    put_file(folder, "a", "new");
+    put_file(folder, "b", "b");
+    CHECK(at.read("y/a.txt") == "old");
+    CHECK(!at.has("y/b.txt"));
     put_in_place(folder);
   }
   CHECK(list_directory(at / "y") == Names{"a.txt", "b.txt", "other.txt"});
-  CHECK(read_file(at / "y/a.txt") == "new");
+  CHECK(at.read("y/a.txt") == "new");
   CHECK(mode_of(at / "y/a.txt") == 0640);
-  CHECK(list_directory(at.path()) == Names{"y"});
+  CHECK(at.files() == Names{"y"});
 }
 
 TEST_CASE("what is not committed leaves nothing behind", "[io]") {
   const TempDir at;
   for (const bool is_there : {false, true}) {
     if (is_there) fs::create_directory(at / "y");
-    const auto left = [&] {
-      return is_there ? list_directory(at / "y") : list_directory(at.path());
-    };
+    const auto left = [&] { return is_there ? list_directory(at / "y") : at.files(); };
     {
       FolderSink folder(at / "y");
-      put(folder, "a", "1");
+      put_file(folder, "a", "1");
       folder.begin("b", ".txt").write("2");
     }
     CHECK(left().empty());
     FolderSink folder(at / "y");
-    put(folder, "a", "1");
-    put(folder, "c/d", "1");
+    put_file(folder, "a", "1");
+    put_file(folder, "c/d", "1");
     folder.begin("b", ".txt").write("2");
     CHECK(left().size() == 1);
     lnorm::os::remove_temporaries();  // as where a signal ends the program
@@ -116,22 +106,22 @@ TEST_CASE("a file that is given up is not in the folder, and its name is free ag
   const TempDir at;
   FolderSink folder(at / "y");
   folder.begin("a", ".txt").write("not this");
-  put(folder, "b", "b");
+  put_file(folder, "b", "b");
   folder.begin("c/d", ".txt").write("nor this");
-  put(folder, "a", "a");
+  put_file(folder, "a", "a");
   folder.begin("e", ".txt");
   put_in_place(folder);
   CHECK(list_directory(at / "y") == Names{"a.txt", "b.txt"});
-  CHECK(read_file(at / "y/a.txt") == "a");
+  CHECK(at.read("y/a.txt") == "a");
 }
 
 TEST_CASE("what cannot be the name of a file in a folder is refused with the name", "[io]") {
   const TempDir at;
   FolderSink folder(at / "y");
-  put(folder, "a", "1");
-  put(folder, "b/c", "1");
+  put_file(folder, "a", "1");
+  put_file(folder, "b/c", "1");
   const auto error = [&](const std::string& name) {
-    const std::string what = error_of(at, [&] { put(folder, name, "2"); });
+    const std::string what = folder_error(at, [&] { put_file(folder, name, "2"); });
     const std::string who = "y: '" + name + "' cannot be the name of a file: ";
     return what.starts_with(who) ? what.substr(who.size()) : what;
   };
@@ -153,26 +143,28 @@ TEST_CASE("what cannot be the name of a file in a folder is refused with the nam
   CHECK(error(deep + "x").ends_with("the path would be too long"));
   CHECK(error("a") == "the folder has one of that name");
   CHECK(error("a.txt/x") == "a.txt is a file");
-  put(folder, "d.txt/x", "1");
+  put_file(folder, "d.txt/x", "1");
   CHECK(error("d") == "d.txt is there twice");
-  CHECK(error_of(at, [&] { folder.begin("a", ".other"); }).ends_with("has one of that name"));
+  CHECK(folder_error(at, [&] { folder.begin("a", ".other"); }).ends_with("has one of that name"));
   CHECK(error("...") == "a part of it begins with a dot, and would be passed over");
 }
 
 TEST_CASE("what cannot be replaced is seen before anything is", "[io]") {
   const TempDir at;
   fs::create_directories(at / "y/a.txt");
-  write_file(at / "y/file", "");
+  at.write("y/file", "");
   REQUIRE(::mkfifo((at / "y/fifo.txt").c_str(), 0600) == 0);
   FolderSink folder(at / "y");
   const auto error = [&](const std::string& name) {
-    return error_of(at, [&] { put(folder, name, "2"); });
+    return folder_error(at, [&] { put_file(folder, name, "2"); });
   };
   CHECK(error("a") == "y/a.txt: is a directory, expected a file to write");
   CHECK(error("file/x") == "y/file: is a file, expected a folder");
   CHECK(error("fifo") == "y/fifo.txt: is no regular file, which cannot be replaced");
-  CHECK(error_of(at, [&] { FolderSink(at / "y/file"); }) == "y/file: is a file, expected a folder");
-  CHECK(error_of(at, [&] { FolderSink(at / "none/x/"); }) == "none/x: No such file or directory");
+  CHECK(folder_error(at, [&] { FolderSink(at / "y/file"); }) ==
+        "y/file: is a file, expected a folder");
+  CHECK(folder_error(at, [&] { FolderSink(at / "none/x/"); }) ==
+        "none/x: No such file or directory");
   CHECK_THROWS_AS(FolderSink(at / "none/x"), lnorm::SystemError);
 }
 
@@ -184,12 +176,12 @@ TEST_CASE("ten thousand files need no more descriptors than one", "[io]") {
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
   {
     FolderSink folder(at / "y");
-    for (int i = 0; i < 10'000; ++i) put(folder, std::to_string(i), std::to_string(i));
+    for (int i = 0; i < 10'000; ++i) put_file(folder, std::to_string(i), std::to_string(i));
     put_in_place(folder);
   }
   ::setrlimit(RLIMIT_NOFILE, &before);
   CHECK(list_directory(at / "y").size() == 10'000);
-  CHECK(read_file(at / "y/9999.txt") == "9999");
+  CHECK(at.read("y/9999.txt") == "9999");
 }
 
 TEST_CASE("tensors become files of a folder, each in the format of its own", "[io]") {
@@ -210,6 +202,6 @@ TEST_CASE("tensors become files of a folder, each in the format of its own", "[i
   set->finish();
   put_in_place(folder);
   CHECK(list_directory(at / "y") == Names{"h.0", "s.0"});
-  CHECK(read_file(at / "y/h.0/x.npy") == npy("<f4", {2}, bytes_of<float>({1, 2})));
-  CHECK(read_file(at / "y/s.0") == npy("<f4", {}, bytes_of<float>({3})));
+  CHECK(at.read("y/h.0/x.npy") == npy_of<float>({2}, {1, 2}));
+  CHECK(at.read("y/s.0") == npy_of<float>({}, {3}));
 }

@@ -1,30 +1,8 @@
-#include "lnorm/io/format.hpp"
-
-#include <cstring>
-
-#include "lnorm/io/byte_source.hpp"
+#include "lnorm/io/detect_format.hpp"
 #include "support/catch.hpp"
+#include "support/memory_bytes.hpp"
 
 namespace {
-
-// The bytes of a pipe.
-class Piped final : public lnorm::ByteSource {
- public:
-  Piped(std::string name, std::string bytes)
-      : ByteSource(std::move(name)), bytes_(std::move(bytes)) {}
-
- protected:
-  std::size_t read_some(std::span<std::byte> to) override {
-    const std::size_t count = std::min(to.size(), bytes_.size());
-    std::memcpy(to.data(), bytes_.data(), count);
-    bytes_.erase(0, count);
-    return count;
-  }
-  std::optional<std::int64_t> unread() const override { return std::nullopt; }
-
- private:
-  std::string bytes_;
-};
 
 struct Refusal {
   std::string what = "no error";
@@ -32,7 +10,7 @@ struct Refusal {
 };
 
 Refusal refusal(const std::string& bytes, const std::string& name = "x") {
-  Piped source(name, bytes);
+  support::MemoryBytes source(name, bytes);
   try {
     detect_format(source);
     return {};
@@ -78,7 +56,7 @@ TEST_CASE("a TFRecord is told by the sum of its length", "[io]") {
   // Of 130 bytes, whose sum begins as the header of a .safetensors does.
   const std::string brace("\x82\0\0\0\0\0\0\0{?\xc3\x5f", 12);
   CHECK(refusal(brace).what == "x: is a TFRecord file");
-  Piped safetensors("x", brace.substr(0, 9) + "\"a\"");
+  support::MemoryBytes safetensors("x", brace.substr(0, 9) + "\"a\"");
   CHECK(lnorm::detect_format(safetensors) == lnorm::Format::safetensors);
   std::string damaged = kTFRecord;
   damaged.back() ^= 1;
@@ -91,7 +69,7 @@ TEST_CASE("bytes of no format are elements alone, it seems", "[io]") {
   const std::string integers("\1\0\2\0\3\0\4\0", 8);
   const std::string bracket("[\0\0\x3f\0\0\x40\x40", 8);
   const auto seems_raw = [](const std::string& name, const std::string& bytes) {
-    Piped source(name, bytes);
+    support::MemoryBytes source(name, bytes);
     try {
       detect_format(source);
     } catch (const lnorm::ElementsAlone&) {

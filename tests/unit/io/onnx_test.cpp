@@ -1,16 +1,13 @@
 #include "lnorm/io/onnx/onnx.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <filesystem>
-#include <limits>
 #include <protozero/pbf_writer.hpp>
 
 #include "lnorm/core/byte_order.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/io/npy/npy.hpp"
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 #include "support/files.hpp"
+#include "support/memory_bytes.hpp"
 
 namespace {
 
@@ -18,37 +15,6 @@ using namespace support;
 using lnorm::DType;
 using lnorm::Shape;
 using Writer = protozero::pbf_writer;
-
-// Bytes in memory, like those of a pipe or like those of a file.
-class Memory final : public lnorm::ByteSource {
- public:
-  Memory(std::string bytes, bool is_file)
-      : ByteSource("x.pb"), bytes_(std::move(bytes)), is_file_(is_file) {}
-
-  bool has_random_access() const noexcept override { return is_file_; }
-
- protected:
-  std::size_t read_some(std::span<std::byte> to) override {
-    const std::size_t got = read_unread_at(0, to);
-    at_ += got;
-    return got;
-  }
-  std::optional<std::int64_t> unread() const override {
-    if (!is_file_) return std::nullopt;
-    return static_cast<std::int64_t>(bytes_.size() - at_);
-  }
-  std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override {
-    const auto from = at_ + static_cast<std::size_t>(distance);
-    const std::size_t count = std::min(to.size(), bytes_.size() - from);
-    std::memcpy(to.data(), bytes_.data() + from, count);
-    return count;
-  }
-
- private:
-  std::string bytes_;
-  bool is_file_;
-  std::size_t at_ = 0;
-};
 
 struct Tensor {
   std::string name;
@@ -63,12 +29,13 @@ Tensor tensor_of(lnorm::TensorSource& source, const std::string& name) {
   const lnorm::TensorInfo& info = source.info();
   auto bytes = lnorm::read_all(source);
   lnorm::make_native(bytes, info.dtype, info.byte_order);
-  return {
-      name, info.dtype, info.shape, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
+  return {name, info.dtype, info.shape, text_of(bytes)};
 }
 
 Tensor read(const std::string& bytes, bool is_file) {
-  const auto set = lnorm::open_onnx(std::make_unique<Memory>(bytes, is_file));
+  using enum MemoryBytes::Kind;
+  const auto set =
+      lnorm::open_onnx(std::make_unique<MemoryBytes>("x.pb", bytes, is_file ? file : pipe));
   CHECK(set->size() == 1);
   return tensor_of(*set->open(0), set->tensor_name(0));
 }
@@ -80,13 +47,8 @@ Tensor read(const std::string& bytes) {
   return tensor;
 }
 
-std::string error_of(const std::string& bytes, bool is_file = true) {
-  try {
-    read(bytes, is_file);
-  } catch (const lnorm::Error& error) {
-    return error.what();
-  }
-  return "no error";
+std::string onnx_error(const std::string& bytes, bool is_file = true) {
+  return error_of([&] { read(bytes, is_file); });
 }
 
 // A message of dims and data_type, and what add adds.
@@ -185,7 +147,7 @@ TEST_CASE("elements of less than 32 bits are in int32_data, narrow floats as the
     CHECK(read(int32s(number, {0x38, 0xff})) == float8);
     CHECK(read(raw({2}, number, "\x38\xff")) == float8);
   }
-  CHECK(error_of(int32s(17, {256})) ==
+  CHECK(onnx_error(int32s(17, {256})) ==
         "x.pb: element 0 in int32_data is 256, which is no FLOAT8E4M3FN");
   CHECK(read(int32s(16, {0x3f80, 0xff80})).dtype == DType::bfloat16);
   constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
@@ -194,54 +156,55 @@ TEST_CASE("elements of less than 32 bits are in int32_data, narrow floats as the
           writer.add_packed_uint64(11, large.begin(), large.end());
         })).elements == bytes_of<std::uint64_t>(large));
 
-  CHECK(error_of(int32s(3, {1, 128})) == "x.pb: element 1 in int32_data is 128, which is no INT8");
-  CHECK(error_of(int32s(2, {-1})) == "x.pb: element 0 in int32_data is -1, which is no UINT8");
-  CHECK(error_of(int32s(9, {2})) == "x.pb: element 0 in int32_data is 2, which is no BOOL");
-  CHECK(error_of(int32s(10, {0, 65536})) ==
+  CHECK(onnx_error(int32s(3, {1, 128})) ==
+        "x.pb: element 1 in int32_data is 128, which is no INT8");
+  CHECK(onnx_error(int32s(2, {-1})) == "x.pb: element 0 in int32_data is -1, which is no UINT8");
+  CHECK(onnx_error(int32s(9, {2})) == "x.pb: element 0 in int32_data is 2, which is no BOOL");
+  CHECK(onnx_error(int32s(10, {0, 65536})) ==
         "x.pb: element 1 in int32_data is 65536, which is no FLOAT16");
-  CHECK(error_of(message({2}, 12, [&](Writer& writer) {
+  CHECK(onnx_error(message({2}, 12, [&](Writer& writer) {
           writer.add_packed_uint64(11, large.begin(), large.end());
         })) == "x.pb: element 1 in uint64_data is 18446744073709551615, which is no UINT32");
 }
 
 TEST_CASE("there are as many elements as dims say, in one field", "[io]") {
-  CHECK(error_of(raw({2, 3}, 1, std::string(20, 'x'))) ==
+  CHECK(onnx_error(raw({2, 3}, 1, std::string(20, 'x'))) ==
         "x.pb: dims (2, 3) of FLOAT need 24 bytes, found 20 in raw_data");
-  CHECK(error_of(raw({}, 11, std::string(9, 'x'))) ==
+  CHECK(onnx_error(raw({}, 11, std::string(9, 'x'))) ==
         "x.pb: dims () of DOUBLE need 8 bytes, found 9 in raw_data");
-  CHECK(error_of(message({3}, 1, [](Writer& writer) { writer.add_float(4, 1); })) ==
+  CHECK(onnx_error(message({3}, 1, [](Writer& writer) { writer.add_float(4, 1); })) ==
         "x.pb: dims (3) need 3 elements, found 1 in float_data");
-  CHECK(error_of(message({}, 7, [](Writer&) {})) ==
+  CHECK(onnx_error(message({}, 7, [](Writer&) {})) ==
         "x.pb: dims () need 1 element, found 0 in int64_data");
   CHECK(read(message({0}, 7, [](Writer&) {})).elements.empty());
-  CHECK(error_of(message({1}, 6, [](Writer& writer) { writer.add_float(4, 1); })) ==
+  CHECK(onnx_error(message({1}, 6, [](Writer& writer) { writer.add_float(4, 1); })) ==
         "x.pb: elements of INT32 are in int32_data, found float_data");
-  CHECK(error_of(raw({1}, 1, "1234") + field(4, "1234")) ==
+  CHECK(onnx_error(raw({1}, 1, "1234") + field(4, "1234")) ==
         "x.pb: found both raw_data and float_data, expected one of them");
-  CHECK(error_of(raw({1}, 1, "1234") + field(6, "text")) ==
+  CHECK(onnx_error(raw({1}, 1, "1234") + field(6, "text")) ==
         "x.pb: elements of FLOAT are in float_data, found string_data");
 }
 
 TEST_CASE("what a TensorProto may be and lnorm does not read is named", "[io]") {
   constexpr const char* kExpected =
-      ", expected one of FLOAT, DOUBLE, FLOAT16, BFLOAT16, FLOAT8E4M3FN, FLOAT8E5M2, "
-      "INT8 to INT64, UINT8 to UINT64, BOOL";
+      ", expected one of BOOL, INT8 to INT64, UINT8 to UINT64, FLOAT8E4M3FN, FLOAT8E5M2, FLOAT16, "
+      "BFLOAT16, FLOAT or DOUBLE";
   for (const auto& [number, name] : std::vector<std::pair<int, std::string>>{{8, "STRING"},
                                                                              {14, "COMPLEX64"},
                                                                              {18, "FLOAT8E4M3FNUZ"},
                                                                              {22, "INT4"},
                                                                              {0, "number 0"},
                                                                              {99, "number 99"}}) {
-    CHECK(error_of(raw({1}, number, "x")) == "x.pb: data_type is " + name + kExpected);
+    CHECK(onnx_error(raw({1}, number, "x")) == "x.pb: data_type is " + name + kExpected);
     CHECK_THROWS_AS(read(raw({1}, number, "x")), lnorm::UnsupportedDType);
   }
-  CHECK(error_of(raw({1}, 1, "1234") + field(3, "")) ==
+  CHECK(onnx_error(raw({1}, 1, "1234") + field(3, "")) ==
         "x.pb: is a segment of a larger tensor, expected a whole one");
-  CHECK(error_of(message({1}, 1, [](Writer& writer) { writer.add_enum(14, 1); })) ==
+  CHECK(onnx_error(message({1}, 1, [](Writer& writer) { writer.add_enum(14, 1); })) ==
         "x.pb: its data is external, in another file, expected it in this one");
-  CHECK(error_of("") == "x.pb: has no data_type, expected an ONNX TensorProto");
+  CHECK(onnx_error("") == "x.pb: has no data_type, expected an ONNX TensorProto");
   for (const std::string model : {"model", "model_without_producer"}) {
-    CHECK(error_of(read_file(data_file("onnx/" + model + ".onnx"))) ==
+    CHECK(onnx_error(read_file(data_file("onnx/" + model + ".onnx"))) ==
           "x.pb: is an ONNX model, expected a TensorProto");
   }
 }
@@ -252,7 +215,7 @@ TEST_CASE("a TensorProto that is not well formed is refused with its place", "[i
   };
   for (const bool is_file : {true, false}) {
     CAPTURE(is_file);
-    const auto error = [&](const std::string& bytes) { return error_of(bytes, is_file); };
+    const auto error = [&](const std::string& bytes) { return onnx_error(bytes, is_file); };
     CHECK(error("[1, 2]") == at(0, "field 11: found wire type 3, expected 2"));
     CHECK(error("{}") == at(0, "field 15: found wire type 3, expected 0, 1, 2 or 5"));
     CHECK(error(std::string(3, '\0')) ==
@@ -281,14 +244,14 @@ TEST_CASE("a TensorProto that is not well formed is refused with its place", "[i
           "x.pb: dims do not end with the end of a varint");
   }
   // 1 GB claimed in a pipe, of which there is little; memory is measured where the program runs.
-  CHECK(error_of("\x10\x01\x4a\x80\x80\x80\x80\x04"
-                 "1234",
-                 false) ==
+  CHECK(onnx_error("\x10\x01\x4a\x80\x80\x80\x80\x04"
+                   "1234",
+                   false) ==
         at(2, "field 9: the message is cut off: 1073741820 bytes more expected"));
   // Every cut of a message is refused, or is a message of less.
   const std::string whole = raw({2}, 1, "12345678");
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const std::string cut = error_of(whole.substr(0, size), size % 2 == 0);
+    const std::string cut = onnx_error(whole.substr(0, size), size % 2 == 0);
     if (!cut.starts_with("x.pb: ")) FAIL(size << ": " << cut);
   }
 }

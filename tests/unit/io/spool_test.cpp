@@ -2,20 +2,16 @@
 
 #include <stdlib.h>
 
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
 #include <initializer_list>
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "lnorm/core/error.hpp"
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 #include "support/files.hpp"
 
 namespace {
 
+using namespace support;
 using lnorm::Spool;
 
 // Sets TMPDIR for as long as it lives.
@@ -105,7 +101,7 @@ bool holds(const Spool& spool, std::uint32_t count) {
 }  // namespace
 
 TEST_CASE("a spool replays its records in order, however many fit in memory", "[io]") {
-  const support::TempDir folder;
+  const TempDir folder;
   const TemporaryFolder temporary(folder.path().string());
   // Less than a record, one, not quite two, several and a rest, all.
   for (const std::size_t memory :
@@ -116,13 +112,13 @@ TEST_CASE("a spool replays its records in order, however many fit in memory", "[
       append(spool, 0, count);
       CHECK(holds(spool, count));
       CHECK(holds(spool, count));  // again
-      CHECK(support::list_directory(folder.path()).empty());
+      CHECK(list_directory(folder.path()).empty());
     }
   }
 }
 
 TEST_CASE("a spool takes more records after a replay", "[io]") {
-  const support::TempDir folder;
+  const TempDir folder;
   const TemporaryFolder temporary(folder.path().string());
   for (const std::size_t memory : {std::size_t{1}, std::size_t{30}, std::size_t{4096}}) {
     CAPTURE(memory);
@@ -134,11 +130,11 @@ TEST_CASE("a spool takes more records after a replay", "[io]") {
       CHECK(holds(spool, count));
     }
   }
-  CHECK(support::list_directory(folder.path()).empty());
+  CHECK(list_directory(folder.path()).empty());
 }
 
 TEST_CASE("a spool may be moved, file and all", "[io]") {
-  const support::TempDir folder;
+  const TempDir folder;
   const TemporaryFolder temporary(folder.path().string());
   Spool first(kRecord, 40);
   append(first, 0, 50);
@@ -155,24 +151,19 @@ TEST_CASE("a spool needs no file as long as its records fit in memory", "[io]") 
 }
 
 TEST_CASE("a spool that cannot make its file says where it wanted to", "[io]") {
-  const support::TempDir folder;
+  const TempDir folder;
   const std::string missing = folder / "missing";
   const TemporaryFolder temporary(missing);
   Spool spool(kRecord, 5 * kRecord);
   append(spool, 0, 5);
-  std::string message;
-  try {
-    append(spool, 5, 6);
-  } catch (const lnorm::Error& error) {
-    message = error.what();
-  }
+  const std::string message = error_of([&] { append(spool, 5, 6); });
   CAPTURE(message);
   CHECK(message.find(missing) != std::string::npos);
   CHECK(message.find("No such file or directory") != std::string::npos);
 }
 
 TEST_CASE("a spool's file is in TMPDIR, or else in /tmp, and goes with the spool", "[io]") {
-  const support::TempDir folder;
+  const TempDir folder;
   const auto folder_of_spool = [](const std::string& asked) {
     const TemporaryFolder temporary(asked);
     Spool spool(kRecord, 1);

@@ -39,43 +39,43 @@ void for_many(double least, Check check) {
   }
 }
 
-Exact value(const Exp::Wide& wide) {
-  return mp::ldexp(Exact(wide.m.high) + Exact(wide.m.low), static_cast<int>(wide.exponent));
+Exact value(const Exp::Power& power) {
+  return mp::ldexp(Exact(power.m.high) + Exact(power.m.low), static_cast<int>(power.exponent));
 }
 
 }  // namespace
 
 TEST_CASE("exp of a double is within its bound", "[kernel]") {
   const Exp exp;
-  CHECK(exp.narrow(0) == 1);
+  CHECK(exp.in_double(0) == 1);
   for_many(-707, [&](double d) {
-    const double error = relative_error(exp.narrow(d), mp::exp(Exact(d)));
-    if (!(error <= Exp::kNarrowError)) FAIL("exp(" << d << ") is off by 2^" << std::log2(error));
+    const double error = relative_error(exp.in_double(d), mp::exp(Exact(d)));
+    if (!(error <= Exp::kDoubleError)) FAIL("exp(" << d << ") is off by 2^" << std::log2(error));
   });
 }
 
 TEST_CASE("exp of a double below -707 is that of -707", "[kernel]") {
   const Exp exp;
-  const double least = exp.narrow(-707);
-  CHECK(relative_error(least, mp::exp(Exact(-707))) <= Exp::kNarrowError);
+  const double least = exp.in_double(-707);
+  CHECK(relative_error(least, mp::exp(Exact(-707))) <= Exp::kDoubleError);
   for (const double d : {-707.001, -707.5, -708.0, -709.0, -745.2, -800.0, -1e300}) {
-    INFO("exp(" << d << ") gives " << exp.narrow(d));
-    CHECK((exp.narrow(d) == least));
+    INFO("exp(" << d << ") gives " << exp.in_double(d));
+    CHECK((exp.in_double(d) == least));
   }
-  CHECK((exp.narrow(-std::numeric_limits<double>::infinity()) == least));
+  CHECK((exp.in_double(-std::numeric_limits<double>::infinity()) == least));
 }
 
 TEST_CASE("exp of a double-double is within its bound", "[kernel]") {
   const Exp exp;
-  const Exp::Wide one = exp.wide({0, 0});
+  const Exp::Power one = exp.in_double_double({0, 0});
   CHECK(value(one) == 1);
   std::mt19937_64 random(5);
   for_many(-1200, [&](double high) {
     const double low = high * 0x1p-53 * std::uniform_real_distribution<double>(-0.99, 0.99)(random);
     for (const DoubleDouble d : {DoubleDouble{high}, lnorm::fast_two_sum(high, low)}) {
-      const Exp::Wide actual = exp.wide(d);
+      const Exp::Power actual = exp.in_double_double(d);
       const double error = relative_error(value(actual), mp::exp(Exact(d.high) + Exact(d.low)));
-      if (!(error <= Exp::kWideError))
+      if (!(error <= Exp::kDoubleDoubleError))
         FAIL("exp(" << d.high << ") is off by 2^" << std::log2(error));
       if (actual.m.high < 0.99 || actual.m.high > 2.01)
         FAIL(actual.m.high << " is not about [1, 2)");

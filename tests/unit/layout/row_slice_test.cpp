@@ -1,26 +1,19 @@
 #include "lnorm/layout/row_slice.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <numeric>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
-#include "lnorm/core/slice.hpp"
 #include "lnorm/layout/row_view.hpp"
-#include "support/catch.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
 
+using namespace support;
 using lnorm::Axes;
 using lnorm::MemoryOrder;
 using lnorm::Shape;
 using lnorm::TensorInfo;
-
-std::vector<std::byte> bytes_of(const std::vector<std::int32_t>& values) {
-  const auto bytes = std::as_bytes(std::span(values));
-  return {bytes.begin(), bytes.end()};
-}
 
 // Of a tensor whose elements are their positions in memory: element e of row r is where that lies.
 std::vector<std::int32_t> expected(const TensorInfo& x, const Axes& axes, std::int64_t first,
@@ -41,6 +34,13 @@ std::vector<std::int32_t> expected(const TensorInfo& x, const Axes& axes, std::i
     }
   }
   return result;
+}
+
+// The elements are 0, 1, 2, ...
+std::vector<std::byte> counted(std::size_t count) {
+  std::vector<std::int32_t> values(count);
+  std::iota(values.begin(), values.end(), 0);
+  return as_bytes(values);
 }
 
 // Counts how often elements are read.
@@ -65,15 +65,14 @@ TEST_CASE("a slice has the rows that were asked for, of any axes and either memo
       for (const bool has_random_access : {false, true}) {
         CAPTURE(order, axes, has_random_access);
         const TensorInfo x{"x", lnorm::DType::int32, {3, 4, 5}, std::endian::native, order};
-        std::vector<std::int32_t> values(60);
-        std::iota(values.begin(), values.end(), 0);
+        const auto bytes = counted(60);
         const std::int64_t rows = lnorm::element_count(lnorm::row_shape(x.shape, axes));
         for (std::int64_t first = 0; first < rows; ++first) {
           for (const std::int64_t count : {std::int64_t{1}, rows - first}) {
-            auto source = std::make_unique<MemorySource>(x, bytes_of(values), has_random_access);
+            auto source = std::make_unique<MemorySource>(x, bytes, has_random_access);
             const MemorySource& used = *source;
             const auto slice = lnorm::rows_of(std::move(source), axes, first, count);
-            const auto wanted = bytes_of(expected(x, axes, first, count));
+            const auto wanted = as_bytes(expected(x, axes, first, count));
             CHECK(slice->info().name == "x");
             CHECK(slice->info().order == MemoryOrder::c);
             Shape shape = lnorm::extents(x.shape, axes);
@@ -118,9 +117,8 @@ TEST_CASE("a slice of rows without elements is empty", "[row_slice]") {
 
 TEST_CASE("a slice of a slice has the rows of the whole tensor", "[row_slice]") {
   const TensorInfo x{"x", lnorm::DType::int32, {3, 4, 5}};
-  std::vector<std::int32_t> values(60);
-  std::iota(values.begin(), values.end(), 0);
-  auto some = lnorm::rows_of(std::make_unique<MemorySource>(x, bytes_of(values), true), {1}, 4, 7);
+  const auto bytes = counted(60);
+  auto some = lnorm::rows_of(std::make_unique<MemorySource>(x, bytes, true), {1}, 4, 7);
   CHECK(lnorm::resolve_axes(some->info(), lnorm::FirstAxis{0}) == Axes{1});
   const auto slice = lnorm::rows_of(std::move(some), {1}, 2, 3);
   const lnorm::RowSlice rows = slice->info().slice.value();
@@ -130,7 +128,7 @@ TEST_CASE("a slice of a slice has the rows of the whole tensor", "[row_slice]") 
   CHECK(rows.count == 3);
   CHECK(lnorm::all_rows(rows) == 15);
   const std::vector<std::byte> elements = lnorm::read_all(*slice);
-  CHECK(elements == bytes_of(expected(x, {1}, 6, 3)));
+  CHECK(elements == as_bytes(expected(x, {1}, 6, 3)));
   // The elements are their positions.
   for (std::int64_t i = 0; i < 12; ++i) {
     std::int32_t position = 0;
@@ -158,14 +156,12 @@ TEST_CASE("a slice reads its elements in as few runs as they lie in", "[row_slic
 
 TEST_CASE("many rows in short runs are read in longer ones", "[row_slice]") {
   const TensorInfo x{"x", lnorm::DType::int32, {3000, 400}};
-  std::vector<std::int32_t> values(1'200'000);
-  std::iota(values.begin(), values.end(), 0);
-  const auto slice =
-      lnorm::rows_of(std::make_unique<MemorySource>(x, bytes_of(values), true), {0}, 5, 390);
+  const auto bytes = counted(1'200'000);
+  const auto slice = lnorm::rows_of(std::make_unique<MemorySource>(x, bytes, true), {0}, 5, 390);
   CHECK(slice->has_random_access());
   CHECK(slice->info().shape == Shape{390, 3000});
   CHECK(slice->info().slice->first == 5);
-  CHECK(lnorm::read_all(*slice) == bytes_of(expected(x, {0}, 5, 390)));
+  CHECK(lnorm::read_all(*slice) == as_bytes(expected(x, {0}, 5, 390)));
   int reads = 0;
   const auto copy = lnorm::rows_of(std::make_unique<CountedSource>(x, reads), {0}, 5, 390);
   lnorm::read_all(*copy);

@@ -1,7 +1,6 @@
 #include "lnorm/layout/row_view.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <random>
 #include <vector>

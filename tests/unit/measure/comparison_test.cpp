@@ -1,12 +1,10 @@
 #include "lnorm/measure/comparison.hpp"
 
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 
 namespace {
 
@@ -14,9 +12,7 @@ using lnorm::Comparison;
 using lnorm::Criteria;
 using lnorm::DType;
 using lnorm::Tolerance;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using namespace support;
 
 Criteria within(double rtol, double atol) {
   Criteria criteria;
@@ -215,34 +211,29 @@ TEST_CASE("the first mismatches are kept, over several chunks, and all are count
 }
 
 TEST_CASE("64-bit integers that doubles cannot tell apart differ", "[measure]") {
-  const auto a = std::make_unique<lnorm::Chunk>();
-  const auto b = std::make_unique<lnorm::Chunk>();
-  a->high[0] = b->high[0] = 0x1p63;
-  a->low[0] = -1;
-  b->low[0] = -3;
-  for (const double atol : {0.0, 1.0, 2.0}) {
+  const auto compared = [](const lnorm::Number& actual, const lnorm::Number& expected, DType dtype,
+                           double atol) {
+    const auto a = std::make_unique<lnorm::Chunk>();
+    const auto b = std::make_unique<lnorm::Chunk>();
+    a->high[0] = actual.high;
+    a->low[0] = actual.low;
+    b->high[0] = expected.high;
+    b->low[0] = expected.low;
     Comparison result;
     result.same_shape = true;
-    result.actual.dtype = result.expected.dtype = DType::int64;
+    result.actual.dtype = result.expected.dtype = dtype;
     result.criteria = within(0, atol);
     lnorm::compare_elements(*a, *b, 1, 1, result);
-    CHECK(result.equal() == (atol == 2));
     CHECK(result.absolute->value == 2);
     CHECK(result.ulps->value == lnorm::Ulps{2, false});
+    return result;
+  };
+  for (const double atol : {0.0, 1.0, 2.0}) {
+    CHECK(compared({0x1p63, -1}, {0x1p63, -3}, DType::int64, atol).equal() == (atol == 2));
   }
   // Where the high parts differ and the low ones almost make up for it.
-  a->high[0] = 0x1p63;
-  a->low[0] = 1023;
-  b->high[0] = 0x1p63 + 2048;
-  b->low[0] = -1023;
-  Comparison result;
-  result.same_shape = true;
-  result.actual.dtype = result.expected.dtype = DType::uint64;
-  result.criteria = within(0, 0);
-  lnorm::compare_elements(*a, *b, 1, 1, result);
-  CHECK(result.absolute->value == 2);
-  CHECK(result.ulps->value == lnorm::Ulps{2, false});
-  CHECK(result.first_mismatches[0].actual.low == 1023);
+  const Comparison close = compared({0x1p63, 1023}, {0x1p63 + 2048, -1023}, DType::uint64, 0);
+  CHECK(close.first_mismatches[0].actual.low == 1023);
 }
 
 TEST_CASE("tensors of different shapes are never equal", "[measure]") {

@@ -1,21 +1,16 @@
 #include "lnorm/measure/error_map.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <memory>
-#include <random>
-#include <vector>
 
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 
 namespace {
 
 using lnorm::Chunk;
 using lnorm::ErrorMap;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using namespace support;
 
 // In blocks that begin anywhere.
 ErrorMap map_of(const std::vector<double>& actual, const std::vector<double>& expected,
@@ -42,8 +37,7 @@ TEST_CASE("an error map has the greatest error of every cell", "[measure]") {
   constexpr std::int64_t kRows = 31;
   constexpr std::int64_t kLength = 47;
   std::mt19937_64 random(1);
-  std::vector<double> expected(kRows * kLength);
-  for (double& value : expected) value = std::normal_distribution<double>(0, 1)(random);
+  std::vector<double> expected = normals(kRows * kLength, 1);
   std::vector<double> actual = expected;
   for (double& value : actual) {
     if (random() % 3 == 0) value += std::normal_distribution<double>(0, 1e-3)(random);

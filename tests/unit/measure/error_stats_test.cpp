@@ -1,27 +1,20 @@
 #include "lnorm/measure/error_stats.hpp"
 
 #include <array>
-#include <bit>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <boost/multiprecision/cpp_int.hpp>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <memory>
-#include <random>
-#include <vector>
 
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 
 namespace {
 
+using namespace support;
 using Fraction = boost::multiprecision::cpp_rational;
 using Real = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<400>>;
 using lnorm::DType;
 using lnorm::ErrorStats;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 struct Pairs {
   std::vector<double> actual;
@@ -133,8 +126,7 @@ TEST_CASE("figures of errors are right to 1e-13, whatever the size of the number
   }
 }
 
-TEST_CASE("figures of errors are right where numbers of all sizes barrier and cancel",
-          "[measure]") {
+TEST_CASE("figures of errors are right where numbers of all sizes meet and cancel", "[measure]") {
   check_exact({{1e16, 1, -1e16, 1e-5}, {0, 0, 0, 3e-300}});
   check_exact({{1e200, 1e-200, 2}, {1e200, 3e-200, 2}});
   check_exact({{1.7e308, -1.7e308, 1}, {-1.7e308, 1.6e308, 2}});

@@ -1,22 +1,16 @@
 #include "lnorm/measure/heat_map.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <vector>
 
-#include "lnorm/measure/partition.hpp"
+#include "lnorm/measure/grid.hpp"
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 
 namespace {
 
 using lnorm::HeatMap;
 using lnorm::Partition;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMax = std::numeric_limits<double>::max();
+using namespace support;
 
 // Rows go into the map in blocks of so many, each of them in pieces of so many elements.
 HeatMap map_of(const std::vector<std::vector<double>>& rows, std::int64_t grid_rows,
@@ -64,11 +58,8 @@ TEST_CASE("parts cover all things, in order, in sizes that differ by one at most
 
 TEST_CASE("a cell of a heat map has the mean and the greatest |x| of its finite elements",
           "[measure]") {
-  std::mt19937_64 random(1);
-  std::vector<std::vector<double>> rows(23, std::vector<double>(41));
-  for (auto& row : rows) {
-    for (double& element : row) element = std::normal_distribution<double>(5, 3)(random);
-  }
+  std::vector<std::vector<double>> rows;
+  for (unsigned r = 0; r < 23; ++r) rows.push_back(normals(41, r, 5, 3));
   rows[4][7] = kNan;
   rows[4][8] = -kInfinity;
   rows[7].assign(41, kInfinity);
@@ -104,11 +95,8 @@ TEST_CASE("a cell of a heat map has the mean and the greatest |x| of its finite 
 }
 
 TEST_CASE("the greatest |x| of a heat map does not depend on blocks and pieces", "[measure]") {
-  std::vector<std::vector<double>> rows(40, std::vector<double>(60));
-  std::mt19937_64 random(2);
-  for (auto& row : rows) {
-    for (double& element : row) element = std::normal_distribution<double>(0, 1)(random);
-  }
+  std::vector<std::vector<double>> rows;
+  for (unsigned r = 0; r < 40; ++r) rows.push_back(normals(60, r));
   rows[11][17] = kNan;
   const HeatMap one = map_of(rows, 4, 6, 40, 60);
   for (const std::int64_t block : {1, 3, 7}) {
@@ -123,13 +111,13 @@ TEST_CASE("the greatest |x| of a heat map does not depend on blocks and pieces",
 }
 
 TEST_CASE("the mean of a heat map's cell does not overflow", "[measure]") {
-  const std::vector<std::vector<double>> rows(12, std::vector<double>(30, kMax));
+  const std::vector<std::vector<double>> rows(12, std::vector<double>(30, kMaxDouble));
   const HeatMap map = map_of(rows, 2, 3);
   for (std::int64_t r = 0; r < 2; ++r) {
     for (std::int64_t c = 0; c < 3; ++c) {
       CHECK(map.non_finite(r, c) == 0);
-      CHECK(*map.mean(r, c) / kMax == Approx(1).epsilon(1e-12));
-      CHECK(map.greatest(r, c) == kMax);
+      CHECK(*map.mean(r, c) / kMaxDouble == Approx(1).epsilon(1e-12));
+      CHECK(map.greatest(r, c) == kMaxDouble);
     }
   }
 }

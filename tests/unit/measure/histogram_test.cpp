@@ -1,26 +1,18 @@
 #include "lnorm/measure/histogram.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <functional>
 #include <initializer_list>
 #include <iterator>
-#include <limits>
 #include <numeric>
-#include <random>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 
 namespace {
 
 using lnorm::Histogram;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMax = std::numeric_limits<double>::max();
+using namespace support;
 
 Histogram histogram_of(const std::vector<double>& values) {
   Histogram histogram;
@@ -144,7 +136,7 @@ std::vector<Sample> samples() {
       {"powers of both signs",
        many([&](int i) { return std::pow(10, 300 * uniform()) * (i % 2 == 0 ? 1 : -1); })},
       {"subnormals", many([&](int) { return 5e-324 * std::round(1e6 * uniform()); })},
-      {"near the largest", many([&](int) { return kMax * uniform(); })},
+      {"near the largest", many([&](int) { return kMaxDouble * uniform(); })},
       {"outliers late", many([&](int i) { return i == 2900   ? 1e30
                                                  : i == 2950 ? -1e20
                                                              : 3.5; })},
@@ -155,10 +147,10 @@ std::vector<Sample> samples() {
       {"one value", {0.1, 0.1, 0.1}},
       {"one negative value", {-1e-3}},
       {"one subnormal", {5e-324}},
-      {"the largest", {kMax}},
-      {"the lowest", {-kMax}},
+      {"the largest", {kMaxDouble}},
+      {"the lowest", {-kMaxDouble}},
       {"both ends", {1e308, -1e308}},
-      {"the very ends", {-kMax, 0, kMax}},
+      {"the very ends", {-kMaxDouble, 0, kMaxDouble}},
       {"small, then large", {1e-300, 1e308}},
       {"small negative, then large", {-1e-300, 1e308}},
       {"smallest negative, then large", {-5e-324, 1, 1e-310, 1e300}},
@@ -264,9 +256,7 @@ TEST_CASE("a histogram leaves out what is not finite and counts it", "[measure]"
 }
 
 TEST_CASE("what lies far out is counted beside the bars and does not flatten them", "[measure]") {
-  std::mt19937_64 random(3);
-  std::vector<double> values(1000);
-  for (double& value : values) value = std::normal_distribution<double>()(random);
+  const std::vector<double> values = normals(1000, 3);
   const auto [min, max] = std::minmax_element(values.begin(), values.end());
   const double low = *min;
   const double high = *max;
@@ -317,8 +307,7 @@ TEST_CASE("the range of a histogram goes by quartiles, or by what lies closer to
 TEST_CASE("of more different numbers than it holds a histogram is nearly right, in any order",
           "[measure]") {
   std::mt19937_64 random(4);
-  std::vector<double> values(300'000);
-  for (double& value : values) value = std::normal_distribution<double>()(random);
+  std::vector<double> values = normals(300'000, 4);
   values[7] = 1e300;
   const auto different = [](std::vector<double> all) {
     std::sort(all.begin(), all.end());
@@ -344,11 +333,8 @@ TEST_CASE("of more different numbers than it holds a histogram is nearly right, 
 }
 
 TEST_CASE("histograms that are merged are one of all numbers", "[measure]") {
-  std::mt19937_64 random(7);
-  const auto part = [&](int count, double scale) {
-    std::vector<double> values(static_cast<std::size_t>(count));
-    for (double& value : values) value = scale * std::normal_distribution<double>()(random);
-    return values;
+  auto part = [seed = 7U](int count, double scale) mutable {
+    return normals(count, seed++, 0, scale);
   };
   // Few numbers and many, finely counted and coarsely, more together than either has, and none.
   const std::vector<std::vector<double>> parts{
@@ -373,9 +359,7 @@ TEST_CASE("histograms that are merged are one of all numbers", "[measure]") {
 }
 
 TEST_CASE("numbers are counted between any borders", "[measure]") {
-  std::mt19937_64 random(5);
-  std::vector<double> values;
-  for (int i = 0; i < 20000; ++i) values.push_back(std::normal_distribution<double>(1, 2)(random));
+  const std::vector<double> values = normals(20'000, 5, 1, 2);
   const Histogram histogram = histogram_of(values);
   const std::vector<double> borders{-3, -1, 0, 0.5, 0.5001, 2, histogram.max()};
   const Counts counts = histogram.counts(borders);

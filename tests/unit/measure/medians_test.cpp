@@ -1,19 +1,14 @@
 #include "lnorm/measure/medians.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <vector>
 
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 
 namespace {
 
+using namespace support;
 using Columns = std::vector<std::vector<double>>;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMax = std::numeric_limits<double>::max();
 
 // The first value of every column, then the second of those that have one, ...
 std::vector<double> medians_of(const Columns& columns) {
@@ -99,10 +94,10 @@ TEST_CASE("columns of different lengths do not get mixed up", "[measure]") {
 }
 
 TEST_CASE("medians at the ends of the range", "[measure]") {
-  CHECK(median_of({kMax, kMax}) == kMax);
-  CHECK(median_of({-kMax, -kMax / 2}) == -kMax * 0.75);
-  CHECK(median_of({kMax, -kMax}) == 0);
-  CHECK(median_of({kMax, kInfinity}) == kInfinity);
+  CHECK(median_of({kMaxDouble, kMaxDouble}) == kMaxDouble);
+  CHECK(median_of({-kMaxDouble, -kMaxDouble / 2}) == -kMaxDouble * 0.75);
+  CHECK(median_of({kMaxDouble, -kMaxDouble}) == 0);
+  CHECK(median_of({kMaxDouble, kInfinity}) == kInfinity);
   CHECK(median_of({-kInfinity, -kInfinity, 3}) == -kInfinity);
   CHECK(median_of({-kInfinity, 3, kInfinity}) == 3);
   CHECK(median_of({kInfinity, kInfinity}) == kInfinity);
@@ -115,8 +110,7 @@ TEST_CASE("medians at the ends of the range", "[measure]") {
 
 TEST_CASE("the median of many values is that of their order", "[measure]") {
   std::mt19937_64 random(2);
-  std::vector<double> values;
-  for (int i = 0; i < 50'001; ++i) values.push_back(std::normal_distribution<double>()(random));
+  std::vector<double> values = normals(50'001, 2);
   CHECK(median_of(values) == sorted_median(values));
   values.push_back(7);
   CHECK(median_of(values) == sorted_median(values));

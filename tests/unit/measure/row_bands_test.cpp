@@ -1,13 +1,10 @@
 #include "lnorm/measure/row_bands.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <vector>
 
 #include "lnorm/measure/outlier_rows.hpp"
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 
 namespace {
 
@@ -17,8 +14,7 @@ using lnorm::OutlierRows;
 using lnorm::Partition;
 using lnorm::RowBands;
 using lnorm::StatsRow;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using support::kNan;
 
 StatsRow row_of(double mean, double variance, std::int64_t non_finite = 0) {
   StatsRow row;

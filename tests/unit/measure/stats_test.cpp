@@ -1,12 +1,7 @@
 #include "lnorm/measure/stats.hpp"
 
-#include <cmath>
-#include <limits>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 
 namespace {
 
@@ -14,9 +9,7 @@ using lnorm::ColumnSummary;
 using lnorm::Moments;
 using lnorm::StatsRow;
 using lnorm::StatsSummary;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using namespace support;
 
 bool same(const lnorm::NonFinite& a, const lnorm::NonFinite& b) {
   return a.rows == b.rows && a.elements == b.elements && a.first_row == b.first_row;
@@ -95,12 +88,8 @@ TEST_CASE("a summary has the smallest and the largest of every column", "[measur
   const StatsSummary summary =
       summary_of({row_from(300), row_from(100), row_from(-200), row_from(1000)}, true);
   CHECK(summary.rows == 4);
-  CHECK(summary.input.rows == 0);
-  CHECK(summary.input.elements == 0);
-  CHECK(summary.input.first_row == -1);
-  CHECK(summary.output.rows == 0);
-  CHECK(summary.output.elements == 0);
-  CHECK(summary.output.first_row == -1);
+  CHECK(same(summary.input, {0, 0, -1}));
+  CHECK(same(summary.output, {0, 0, -1}));
   const auto columns = lnorm::stats_columns(true);
   REQUIRE(summary.columns.size() == columns.size());
   for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -120,12 +109,8 @@ TEST_CASE("rows with a NaN or an infinity are counted and left out of a summary"
   rows[4].output.non_finite = 9;  // not the input's: the row counts
   const StatsSummary summary = summary_of(rows);
   CHECK(summary.rows == 5);
-  CHECK(summary.input.rows == 2);
-  CHECK(summary.input.elements == 7);
-  CHECK(summary.input.first_row == 1);
-  CHECK(summary.output.rows == 1);
-  CHECK(summary.output.elements == 9);
-  CHECK(summary.output.first_row == 4);
+  CHECK(same(summary.input, {2, 7, 1}));
+  CHECK(same(summary.output, {1, 9, 4}));
   for (std::size_t c = 0; c < summary.columns.size(); ++c) {
     const double offset = lnorm::stats_columns(false)[c].of(row_from(0));
     CHECK(summary.columns[c].count == 3);
@@ -140,9 +125,7 @@ TEST_CASE("the first row may be the one that is not finite", "[measure]") {
   CHECK(summary_of(rows).input.first_row == 0);
   rows[1].input.non_finite = 2;
   const StatsSummary all = summary_of(rows);
-  CHECK(all.input.first_row == 0);
-  CHECK(all.input.rows == 2);
-  CHECK(all.input.elements == 3);
+  CHECK(same(all.input, {2, 3, 0}));
   for (const ColumnSummary& column : all.columns) CHECK(is_empty(column));
 }
 

@@ -1,9 +1,7 @@
-#include "lnorm/measure/ulp_counts.hpp"
-
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
+#include "lnorm/measure/comparison.hpp"
 #include "support/catch.hpp"
 
 using lnorm::UlpCounts;

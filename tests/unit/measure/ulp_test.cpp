@@ -1,12 +1,10 @@
 #include "lnorm/measure/ulp.hpp"
 
-#include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 
-#include "lnorm/core/int128.hpp"
+#include "lnorm/core/number.hpp"
 #include "support/catch.hpp"
 
 namespace {

@@ -1,20 +1,11 @@
 #include <array>
-#include <cmath>
-#include <cstddef>
-#include <limits>
 #include <optional>
-#include <random>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "lnorm/core/error.hpp"
 #include "lnorm/pipeline/compare.hpp"
-#include "lnorm/report/comparison_json.hpp"
-#include "lnorm/report/comparison_report.hpp"
+#include "lnorm/report/reports.hpp"
 #include "lnorm/report/style.hpp"
-#include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
+#include "support/written.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
@@ -22,9 +13,7 @@ namespace {
 using lnorm::Axes;
 using lnorm::Shape;
 using lnorm::WorstBy;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using namespace support;
 
 // Two tensors of float64, whose sums depend on the order in which doubles are added.
 struct Pair {
@@ -34,15 +23,14 @@ struct Pair {
   bool has_random_access = true;
 
   MemorySource source(const std::vector<double>& elements) const {
-    const auto bytes = std::as_bytes(std::span(elements));
-    return {info, {bytes.begin(), bytes.end()}, has_random_access};
+    return source_of(info, elements, has_random_access);
   }
 };
 
 // How the elements differ.
-enum class Kind { equal, few, all, not_finite };
+enum class ErrorKind { equal, few, all, not_finite };
 
-Pair make_pair(const Shape& shape, Kind kind) {
+Pair make_pair(const Shape& shape, ErrorKind kind) {
   Pair pair;
   pair.info = {"x", lnorm::DType::float64, shape};
   std::mt19937_64 random(17);
@@ -50,10 +38,11 @@ Pair make_pair(const Shape& shape, Kind kind) {
   const std::array<double, 4> special{kNan, kInfinity, -kInfinity, 0};
   for (std::int64_t i = 0; i < lnorm::element_count(shape); ++i) {
     const double x = std::ldexp(normal(random), static_cast<int>(random() % 120) - 60);
-    const bool differs = kind == Kind::all || (kind != Kind::equal && random() % 9000 == 0);
+    const bool differs =
+        kind == ErrorKind::all || (kind != ErrorKind::equal && random() % 9000 == 0);
     pair.expected.push_back(x);
     pair.actual.push_back(differs ? x * (1 + std::ldexp(normal(random), -20)) : x);
-    if (kind != Kind::not_finite) continue;
+    if (kind != ErrorKind::not_finite) continue;
     if (random() % 5000 == 0) pair.expected.back() = special[random() % special.size()];
     if (random() % 5000 == 0) pair.actual.back() = special[random() % special.size()];
     if (random() % 5000 == 0) pair.actual.back() = pair.expected.back() = kNan;
@@ -73,7 +62,10 @@ std::string report(const Pair& pair, const Wanted& wanted, lnorm::Ranks& ranks) 
   const lnorm::Comparison found = lnorm::compare(actual, expected, wanted.criteria, wanted.limits,
                                                  {2, {}, &ranks}, wanted.row_axes);
   if (!ranks.is_first()) return "";
-  return lnorm::comparison_json(found) + lnorm::comparison_text(found, true, lnorm::Style());
+  return written([&](lnorm::ByteSink& bytes) {
+    lnorm::write_json(found, bytes);
+    lnorm::write_text(found, true, lnorm::Style(), bytes);
+  });
 }
 
 void check_ranks(const Pair& pair, const Wanted& wanted) {
@@ -81,7 +73,7 @@ void check_ranks(const Pair& pair, const Wanted& wanted) {
   for (const int count : {2, 3, 5}) {
     CAPTURE(count);
     std::string together;
-    support::on_ranks(count, [&](lnorm::Ranks& ranks) {
+    on_ranks(count, [&](lnorm::Ranks& ranks) {
       const std::string text = report(pair, wanted, ranks);
       if (ranks.is_first()) together = text;
     });
@@ -103,7 +95,8 @@ std::vector<std::optional<Axes>> choices_of_axes(std::size_t rank) {
 TEST_CASE("a comparison is the same however many ranks make it", "[pipeline]") {
   const Shape shape = GENERATE(Shape{}, Shape{0, 3}, Shape{3}, Shape{1, 200'000}, Shape{200'000, 1},
                                Shape{3, 50'000}, Shape{257, 769}, Shape{2, 3, 32768});
-  const Kind kind = GENERATE(Kind::equal, Kind::few, Kind::all, Kind::not_finite);
+  const ErrorKind kind =
+      GENERATE(ErrorKind::equal, ErrorKind::few, ErrorKind::all, ErrorKind::not_finite);
   CAPTURE(shape, static_cast<int>(kind));
   const Pair pair = make_pair(shape, kind);
   lnorm::Criteria criteria;
@@ -118,22 +111,13 @@ TEST_CASE("a comparison is the same however many ranks make it", "[pipeline]") {
 }
 
 TEST_CASE("ranks that find no mismatch add nothing to those of others", "[pipeline]") {
-  Pair pair = make_pair({400, 500}, Kind::equal);
+  Pair pair = make_pair({400, 500}, ErrorKind::equal);
   pair.actual[123'456] += 1;
-  check_ranks(pair, {{.tolerance = lnorm::Tolerance{},
-                      .max_ulp = {},
-                      .max_abs = {},
-                      .max_mismatched = {},
-                      .max_mean_abs = {},
-                      .max_rmse = {},
-                      .min_cosine = {},
-                      .min_sqnr = {}},
-                     {100, 30, WorstBy::rel},
-                     Axes{1}});
+  check_ranks(pair, {{.tolerance = lnorm::Tolerance{}}, {100, 30, WorstBy::rel}, Axes{1}});
 }
 
 TEST_CASE("rank 0 compares alone what ranks cannot read in parts", "[pipeline]") {
-  Pair pair = make_pair({257, 769}, Kind::all);
+  Pair pair = make_pair({257, 769}, ErrorKind::all);
   pair.has_random_access = false;
   check_ranks(pair, {{}, {}, Axes{1}});
   pair.has_random_access = true;
@@ -143,8 +127,8 @@ TEST_CASE("rank 0 compares alone what ranks cannot read in parts", "[pipeline]")
 
 TEST_CASE("ranks that find other tensors do not compare them", "[pipeline]") {
   const auto compare_on_ranks = [] {
-    support::on_ranks(3, [](lnorm::Ranks& ranks) {
-      report(make_pair({40'000 + (ranks.rank() == 2 ? 1 : 0), 2}, Kind::equal), {}, ranks);
+    on_ranks(3, [](lnorm::Ranks& ranks) {
+      report(make_pair({40'000 + (ranks.rank() == 2 ? 1 : 0), 2}, ErrorKind::equal), {}, ranks);
     });
   };
   CHECK_THROWS_WITH(

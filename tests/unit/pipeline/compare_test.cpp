@@ -1,49 +1,24 @@
 #include "lnorm/pipeline/compare.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <memory>
-#include <random>
-#include <span>
-#include <vector>
 
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/chunk.hpp"
-#include "support/catch.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
 
 using lnorm::Comparison;
 using lnorm::DType;
+using namespace support;
 
 template <class T>
-MemorySource source_of(const lnorm::Shape& shape, DType dtype, const std::vector<T>& values,
-                       std::endian byte_order = std::endian::native) {
-  const auto elements = std::as_bytes(std::span(values));
-  std::vector<std::byte> bytes(elements.begin(), elements.end());
-  if (byte_order != std::endian::native) {
-    for (auto at = bytes.begin(); at != bytes.end(); at += sizeof(T)) {
-      std::reverse(at, at + sizeof(T));
-    }
-  }
-  return {lnorm::TensorInfo{"x", dtype, shape, byte_order}, std::move(bytes)};
+MemorySource make_source(const lnorm::Shape& shape, DType dtype, const std::vector<T>& values,
+                         std::endian byte_order = std::endian::native) {
+  return ::source_of(lnorm::TensorInfo{"x", dtype, shape, byte_order}, values);
 }
 
-constexpr std::endian kOtherByteOrder =
-    std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
-
-const lnorm::Criteria kExact{.tolerance = lnorm::Tolerance{},
-                             .max_ulp = {},
-                             .max_abs = {},
-                             .max_mismatched = {},
-                             .max_mean_abs = {},
-                             .max_rmse = {},
-                             .min_cosine = {},
-                             .min_sqnr = {}};
+const lnorm::Criteria kExact{.tolerance = lnorm::Tolerance{}};
 
 // The same without blocks and threads, each element decoded.
 Comparison plainly_compared(MemorySource& a, MemorySource& b, const lnorm::Criteria& criteria,
@@ -82,10 +57,9 @@ Comparison plainly_compared(MemorySource& a, MemorySource& b, const lnorm::Crite
 
 void check_same(const Comparison& found, const Comparison& expected) {
   const auto check_pair = [](const lnorm::ElementPair& a, const lnorm::ElementPair& b) {
-    const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
     CHECK(a.position == b.position);
-    CHECK(bits(a.actual.high) == bits(b.actual.high));
-    CHECK(bits(a.expected.high) == bits(b.expected.high));
+    CHECK(same_bits(a.actual.high, b.actual.high));
+    CHECK(same_bits(a.expected.high, b.expected.high));
     CHECK(a.expected.low == b.expected.low);
   };
   const auto check_greatest = [&](const auto& a, const auto& b) {
@@ -142,9 +116,7 @@ TEST_CASE("what is equal byte by byte is compared as if it were decoded", "[pipe
   const lnorm::Shape shape{rows, row_length};
   const auto elements = static_cast<std::size_t>(rows * row_length);
   const std::size_t item = lnorm::item_size(dtype);
-  const std::vector<double> special{std::numeric_limits<double>::quiet_NaN(),
-                                    std::numeric_limits<double>::infinity(),
-                                    -std::numeric_limits<double>::infinity(), 0.0, -0.0};
+  const std::vector<double> special{kNan, kInfinity, -kInfinity, 0.0, -0.0};
   for (int round = 0; round < 6; ++round) {
     std::vector<double> values(elements);
     for (std::size_t i = 0; i < elements; ++i) {
@@ -208,13 +180,12 @@ TEST_CASE("tensors of several blocks are compared to their last element", "[pipe
   const bool swap_actual = GENERATE(false, true);
   const bool swap_expected = GENERATE(false, true);
   CAPTURE(swap_actual, swap_expected);
-  auto a = source_of({kElements}, DType::float64, actual,
-                     swap_actual ? kOtherByteOrder : std::endian::native);
-  auto b = source_of({kElements}, DType::float32, expected,
-                     swap_expected ? kOtherByteOrder : std::endian::native);
-  std::vector<std::int64_t> progress;
-  const Comparison result = lnorm::compare(
-      a, b, kExact, {100}, {0, [&](std::int64_t elements) { progress.push_back(elements); }});
+  auto a = make_source({kElements}, DType::float64, actual,
+                       swap_actual ? kOtherByteOrder : std::endian::native);
+  auto b = make_source({kElements}, DType::float32, expected,
+                       swap_expected ? kOtherByteOrder : std::endian::native);
+  Progress progress;
+  const Comparison result = lnorm::compare(a, b, kExact, {100}, {0, progress.report()});
   CHECK(result.same_shape);
   CHECK(result.elements == kElements);
   CHECK(result.mismatched == std::ssize(places));
@@ -231,14 +202,13 @@ TEST_CASE("tensors of several blocks are compared to their last element", "[pipe
   CHECK(a.finished);
   CHECK(b.finished);
   CHECK(a.largest_read <= 32768 * sizeof(double));
-  CHECK(std::is_sorted(progress.begin(), progress.end()));
-  CHECK(progress.back() == kElements);
+  progress.check_end(kElements);
 }
 
 TEST_CASE("tensors of different shapes are not read", "[pipeline]") {
-  auto a = source_of<float>({2, 3}, DType::float32, {1, 2, 3, 4, 5, 6});
+  auto a = make_source<float>({2, 3}, DType::float32, {1, 2, 3, 4, 5, 6});
   for (const lnorm::Shape& shape : {lnorm::Shape{3, 2}, lnorm::Shape{6}, lnorm::Shape{1, 2, 3}}) {
-    auto b = source_of<float>(shape, DType::float32, {1, 2, 3, 4, 5, 6});
+    auto b = make_source<float>(shape, DType::float32, {1, 2, 3, 4, 5, 6});
     const Comparison result = lnorm::compare(a, b, kExact, {10});
     CHECK(!result.same_shape);
     CHECK(!result.equal());
@@ -250,14 +220,14 @@ TEST_CASE("tensors of different shapes are not read", "[pipeline]") {
 
 TEST_CASE("64-bit integers are compared exactly, with floats too", "[pipeline]") {
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  auto a = source_of<std::int64_t>({3}, DType::int64, {most, 5, most - 1000});
-  auto b = source_of<std::int64_t>({3}, DType::int64, {most - 1, 5, most - 1000});
+  auto a = make_source<std::int64_t>({3}, DType::int64, {most, 5, most - 1000});
+  auto b = make_source<std::int64_t>({3}, DType::int64, {most - 1, 5, most - 1000});
   const Comparison integers = lnorm::compare(a, b, kExact, {10});
   CHECK(integers.mismatched == 1);
   CHECK(integers.absolute->value == 1);
   // A side without low parts after one with them: nothing of the one shows in the other.
-  auto c = source_of<std::int64_t>({2}, DType::int64, {most, most});
-  auto d = source_of<double>({2}, DType::float64, {0x1p63, 0x1p63});
+  auto c = make_source<std::int64_t>({2}, DType::int64, {most, most});
+  auto d = make_source<double>({2}, DType::float64, {0x1p63, 0x1p63});
   const Comparison mixed = lnorm::compare(c, d, kExact, {10});
   CHECK(mixed.mismatched == 2);
   CHECK(mixed.absolute->value == 1);
@@ -265,15 +235,15 @@ TEST_CASE("64-bit integers are compared exactly, with floats too", "[pipeline]")
 }
 
 TEST_CASE("tensors without elements are equal, and numbers are compared", "[pipeline]") {
-  auto a = source_of<float>({0, 3}, DType::float32, {});
-  auto b = source_of<double>({0, 3}, DType::float64, {});
+  auto a = make_source<float>({0, 3}, DType::float32, {});
+  auto b = make_source<double>({0, 3}, DType::float64, {});
   const Comparison empty = lnorm::compare(a, b, kExact, {10});
   CHECK(empty.equal());
   CHECK(empty.elements == 0);
   CHECK(!empty.absolute);
   CHECK(a.finished);
   CHECK(b.finished);
-  auto c = source_of<float>({}, DType::float32, {1});
-  auto d = source_of<float>({}, DType::float32, {2});
+  auto c = make_source<float>({}, DType::float32, {1});
+  auto d = make_source<float>({}, DType::float32, {2});
   CHECK(lnorm::compare(c, d, kExact, {10}).mismatched == 1);
 }

@@ -1,17 +1,10 @@
 // Gradients, and rows in parts: ranks give the bytes that one of them gives alone.
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <optional>
-#include <vector>
 
 #include "lnorm/pipeline/grad.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
-#include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 #include "unit/pipeline/rank_tensors.hpp"
 
@@ -20,8 +13,7 @@ namespace {
 using lnorm::DType;
 using lnorm::MemoryOrder;
 using lnorm::Shape;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using support::kInfinity;
 
 struct Case {
   Shape shape;
@@ -74,7 +66,7 @@ struct Setting {
   bool writes_random_access = true;
   int threads = 1;
   lnorm::RequestedGradients requested = {};
-  const char* kernel = nullptr;
+  const char* backend = nullptr;
 };
 
 lnorm::LayerNormOptions options_of(const Setting& s) {
@@ -84,8 +76,8 @@ lnorm::LayerNormOptions options_of(const Setting& s) {
   return options;
 }
 
-const lnorm::Kernel& kernel_of(const Setting& s) {
-  return s.kernel != nullptr ? lnorm::find_kernel(s.kernel) : lnorm::kernels().front();
+const lnorm::Backend& backend_of(const Setting& s) {
+  return s.backend != nullptr ? lnorm::find_backend(s.backend) : lnorm::backends().front();
 }
 
 using Outputs = std::vector<std::vector<std::byte>>;
@@ -128,13 +120,13 @@ Outputs gradients(const Setting& s, int count) {
     std::optional<MemorySource> rstd_source;
     if (mean) mean_source.emplace(mean->info, mean->bytes, true);
     if (rstd) rstd_source.emplace(rstd->info, rstd->bytes, true);
-    RankSink dx_sink(dx, s.writes_random_access);
-    RankSink dweight_sink(dweight, true);
-    RankSink dbias_sink(dbias, false);
+    MemorySink dx_sink(dx.bytes, s.writes_random_access);
+    MemorySink dweight_sink(dweight.bytes, true);
+    MemorySink dbias_sink(dbias.bytes, false);
     lnorm::run_grad(
         {x_source, dy_source, mean_source ? &*mean_source : nullptr,
          rstd_source ? &*rstd_source : nullptr},
-        plan, kernel_of(s), weight, parameters,
+        plan, backend_of(s), weight, parameters,
         {s.requested.dx ? &dx_sink : nullptr, s.requested.dweight ? &dweight_sink : nullptr,
          s.requested.dbias ? &dbias_sink : nullptr},
         {s.threads, {}, &ranks});
@@ -163,17 +155,17 @@ Outputs long_rows(const Setting& s, int count) {
   std::vector<int> ends(static_cast<std::size_t>(count));
   const bool is_all_received = support::on_ranks(count, [&](lnorm::Ranks& ranks) {
     MemorySource source = x.source(s.reads_random_access);
-    RankSink y_sink(y, s.writes_random_access);
-    RankSink sum_sink(sum, true);
-    RankSink mean_sink(mean, true);
-    RankSink rstd_sink(rstd, !plan.rows_in_order());
+    MemorySink y_sink(y.bytes, s.writes_random_access);
+    MemorySink sum_sink(sum.bytes, true);
+    MemorySink mean_sink(mean.bytes, true);
+    MemorySink rstd_sink(rstd.bytes, !plan.rows_in_order());
     lnorm::RowWriter mean_writer(mean_sink, plan, &lnorm::RowBlock::mean);
     lnorm::RowWriter rstd_writer(rstd_sink, plan, &lnorm::RowBlock::rstd);
     lnorm::SumWriter sum_writer(sum_sink, plan, s.threads);
     std::vector<lnorm::RowObserver*> observers;
     if (s.is_saved) observers = {&mean_writer, &rstd_writer};
-    lnorm::run_long_rows(source, plan, kernel_of(s), {}, observers, y_sink, {s.threads, {}, &ranks},
-                         &sum_writer);
+    lnorm::run_long_rows(source, plan, backend_of(s), {}, observers, y_sink,
+                         {s.threads, {}, &ranks}, &sum_writer);
     ends[static_cast<std::size_t>(ranks.rank())] =
         y_sink.ends + sum_sink.ends + mean_sink.ends + rstd_sink.ends;
   });
@@ -226,7 +218,7 @@ void check(Do work, const Setting& base) {
   with([](Setting& s) { s.reads_random_access = false; });
   with([](Setting& s) { s.writes_random_access = false; });
   with([](Setting& s) { s.threads = 2; });
-  with([](Setting& s) { s.kernel = "reference"; });
+  with([](Setting& s) { s.backend = "reference"; });
 }
 
 }  // namespace
@@ -257,8 +249,8 @@ TEST_CASE("ranks refuse a tensor that another rank has otherwise", "[ranks]") {
                           MemorySource x_source = unwritten(info).source(true);
                           MemorySource dy_source = unwritten(dy).source(true);
                           MemorySink dx(96);
-                          lnorm::run_grad({x_source, dy_source}, plan, lnorm::kernels().front(), {},
-                                          {}, {&dx}, {1, {}, &ranks});
+                          lnorm::run_grad({x_source, dy_source}, plan, lnorm::backends().front(),
+                                          {}, {}, {&dx}, {1, {}, &ranks});
                         }),
       "dy: is float64, shape (6, 4), expected float32, shape (6, 4), as rank 0 has it");
 }

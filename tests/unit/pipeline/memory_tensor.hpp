@@ -1,15 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "support/catch.hpp"
+#include "support/elements.hpp"
 
 // Tensors in memory, which tell how they were used.
 class MemorySource final : public lnorm::TensorSource {
@@ -26,8 +24,8 @@ class MemorySource final : public lnorm::TensorSource {
     largest_read = std::max(largest_read, bytes);
   }
   bool has_random_access() const noexcept override { return has_random_access_; }
-  void read_at(std::int64_t position, std::span<std::byte> to) const override {
-    std::copy_n(bytes_.begin() + position, to.size(), to.begin());
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
+    std::copy_n(bytes_.begin() + offset, to.size(), to.begin());
   }
   void skip(std::int64_t bytes) override { position_ += static_cast<std::size_t>(bytes); }
   void finish() override { finished = true; }
@@ -44,23 +42,73 @@ class MemorySource final : public lnorm::TensorSource {
 class MemorySink final : public lnorm::TensorSink {
  public:
   MemorySink() = default;
-  // With positions.
-  explicit MemorySink(std::size_t size) : bytes(size), has_random_access_(true) {}
+  // With random access.
+  explicit MemorySink(std::size_t size) : own_(size), has_random_access_(true) {}
+  // Ranks write the same bytes, which are there already.
+  MemorySink(std::vector<std::byte>& shared, bool has_random_access)
+      : has_random_access_(has_random_access), bytes(shared) {}
 
   bool has_random_access() const noexcept override { return has_random_access_; }
   void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
     std::copy(elements.begin(), elements.end(), bytes.begin() + position);
   }
   void write(std::span<const std::byte> elements) override {
-    bytes.insert(bytes.end(), elements.begin(), elements.end());
+    bytes.resize(std::max(bytes.size(), next_ + elements.size()));
+    write_at(static_cast<std::int64_t>(next_), elements);
+    next_ += elements.size();
   }
-  void finish() override { finished = true; }
-
-  mutable std::vector<std::byte> bytes;
-  bool finished = false;
+  void finish() override {
+    finished = true;
+    ++ends;
+  }
+  void skip() override { ++ends; }
 
  private:
+  std::vector<std::byte> own_;
   bool has_random_access_ = false;
+  std::size_t next_ = 0;
+
+ public:
+  std::vector<std::byte>& bytes = own_;
+  bool finished = false;
+  int ends = 0;
+};
+
+// The source gives these elements in the byte order of info.
+template <class T>
+MemorySource source_of(const lnorm::TensorInfo& info, const std::vector<T>& values,
+                       bool has_random_access = false) {
+  const std::vector<std::byte> bytes = support::as_bytes(values);
+  return {info, info.byte_order == std::endian::native ? bytes : support::swapped(bytes, sizeof(T)),
+          has_random_access};
+}
+
+// Does what lnorm apply does without options.
+inline void normalize(const lnorm::RowsIn& x, const lnorm::RowsOut& y,
+                      const lnorm::MeanAndRstd& stats) {
+  lnorm::backends().front().layer_norm(x, y, {}, {}, stats);
+}
+
+// Normalizes rows for an observer to see.
+inline void observe(MemorySource& source, const lnorm::Plan& plan, lnorm::RowObserver& observer,
+                    lnorm::TensorSink* sink = nullptr, const lnorm::RunOptions& options = {}) {
+  lnorm::RowObserver* const observers[] = {&observer};
+  lnorm::run(source, plan, normalize, observers, sink, options);
+}
+
+// Progress never falls, and comes to its end.
+class Progress {
+ public:
+  auto report() {
+    return [this](std::int64_t elements) {
+      CHECK(elements >= last_);
+      last_ = elements;
+    };
+  }
+  void check_end(std::int64_t elements) const { CHECK(last_ == elements); }
+
+ private:
+  std::int64_t last_ = 0;
 };
 
 // Collects mean and rstd of the rows, which come in order.

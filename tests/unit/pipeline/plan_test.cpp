@@ -31,7 +31,9 @@ std::string error_of(const Shape& shape, const NormalizedAxes& axes,
     options.formula = formula;
     lnorm::make_plan({"x.npy", DType::float32, shape}, options);
   } catch (const lnorm::Error& error) {
-    return error.what() + (error.hint().empty() ? "" : " | " + error.hint());
+    const std::string& axes_to_try = error.remedy().value;
+    return error.what() + (error.hint().empty() ? "" : " | " + error.hint()) +
+           (axes_to_try.empty() ? "" : " -> " + axes_to_try);
   }
   return "no error";
 }
@@ -78,10 +80,10 @@ TEST_CASE("options that do not fit the tensor are refused in its words", "[plan]
         "x.npy: (2, 3) has 2 dimensions, found axis 2, expected -2 to 1");
   CHECK(error_of({5, 768, 3}, NormalizedShape{{768}}) ==
         "x.npy: normalized shape (768) does not match the last 1 dimension of shape (5, 768, 3) | "
-        "(768) is axis 1; did you mean --axes 1?");
+        "(768) is axis 1 -> 1");
   CHECK(error_of({5, 6, 3}, NormalizedShape{{5, 6}}) ==
         "x.npy: normalized shape (5, 6) does not match the last 2 dimensions of shape (5, 6, 3) | "
-        "(5, 6) are axes 0,1; did you mean --axes 0,1?");
+        "(5, 6) are axes 0,1 -> 0,1");
   CHECK(error_of({3}, NormalizedShape{{2, 3}}) ==
         "x.npy: normalized shape (2, 3) does not match the last 2 dimensions of shape (3)");
   CHECK(error_of({2, 3}, AxisList{{1, -1}}) ==

@@ -1,12 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
-#include <vector>
-
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -18,31 +11,6 @@ struct RankTensor {
   std::vector<std::byte> bytes;
 
   MemorySource source(bool has_random_access) const { return {info, bytes, has_random_access}; }
-};
-
-// The end of a tensor that a rank has.
-class RankSink final : public lnorm::TensorSink {
- public:
-  RankSink(RankTensor& tensor, bool has_random_access)
-      : tensor_(tensor), has_random_access_(has_random_access) {}
-
-  bool has_random_access() const noexcept override { return has_random_access_; }
-  void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
-    std::copy(elements.begin(), elements.end(), tensor_.bytes.begin() + position);
-  }
-  void write(std::span<const std::byte> elements) override {
-    write_at(next_, elements);
-    next_ += std::ssize(elements);
-  }
-  void finish() override { ++ends; }
-  void skip() override { ++ends; }
-
-  int ends = 0;
-
- private:
-  RankTensor& tensor_;
-  bool has_random_access_;
-  std::int64_t next_ = 0;
 };
 
 // Not written yet.

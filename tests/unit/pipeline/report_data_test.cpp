@@ -1,13 +1,6 @@
 #include "lnorm/pipeline/report_data.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <span>
-#include <vector>
-
 #include "lnorm/kernel/softmax.hpp"
-#include "support/catch.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
@@ -31,18 +24,12 @@ std::vector<float> elements() {
 
 TensorReportData report_data_of(std::vector<float> values, int threads, std::int64_t block,
                                 const lnorm::ReportDataSize& size = {}) {
-  const auto bytes = std::as_bytes(std::span(values));
   const lnorm::TensorInfo info{"x", DType::float32, {kRows, kLength}};
-  MemorySource source(info, {bytes.begin(), bytes.end()});
+  MemorySource source = source_of(info, values);
   lnorm::Plan plan = lnorm::make_plan(info, {}, {}, {.whole = true, .ordered = true});
   plan.route.rows = block;
   lnorm::ReportDataObserver observer(plan, size, true);
-  lnorm::RowObserver* const observers[] = {&observer};
-  const auto normalize = [](const lnorm::RowsIn& x, const lnorm::RowsOut& y,
-                            const lnorm::MeanAndRstd& stats) {
-    lnorm::kernels().front().layer_norm(x, y, {}, {}, stats);
-  };
-  lnorm::run(source, plan, normalize, observers, nullptr, {threads, {}});
+  observe(source, plan, observer, nullptr, {threads, {}});
   return observer.report_data(info);
 }
 

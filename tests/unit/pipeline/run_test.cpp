@@ -1,32 +1,17 @@
 #include "lnorm/pipeline/run.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <vector>
-
-#include "support/catch.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
-
-namespace {
-
-void normalize(const lnorm::RowsIn& x, const lnorm::RowsOut& y, const lnorm::MeanAndRstd& stats) {
-  lnorm::kernels().front().layer_norm(x, y, {}, {}, stats);
-}
-
-}  // namespace
 
 TEST_CASE("the loop gives the same bytes for every block size and no more memory", "[pipeline]") {
   constexpr std::int64_t kRows = 23;
   constexpr std::int64_t kLength = 9;
   std::vector<float> values(kRows * kLength);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 101) / 7;
-  std::vector<std::byte> bytes(values.size() * sizeof(float));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  const std::vector<std::byte> bytes = support::as_bytes(values);
   const lnorm::TensorInfo info{"x", lnorm::DType::float32, {kRows, kLength}};
   std::vector<std::byte> expected(bytes.size());
-  lnorm::kernels().front().layer_norm({bytes.data(), info.dtype, info.byte_order, kRows, kLength},
-                                      {expected.data(), info.dtype}, {}, {}, {});
+  lnorm::backends().front().layer_norm({bytes.data(), info.dtype, info.byte_order, kRows, kLength},
+                                       {expected.data(), info.dtype}, {}, {}, {});
   const int threads = GENERATE(1, 2, 5, 0);
   const bool has_random_access = GENERATE(false, true);
   for (const std::int64_t block_rows : {1, 2, 7, 22, 23, 1000}) {
@@ -37,12 +22,9 @@ TEST_CASE("the loop gives the same bytes for every block size and no more memory
     MemorySource source(info, bytes, has_random_access);
     MemorySink sink;
     Collector collector;
-    lnorm::RowObserver* const observers[] = {&collector};
-    std::vector<std::int64_t> progress;
-    lnorm::run(source, plan, normalize, observers, &sink,
-               {threads, [&](std::int64_t elements) { progress.push_back(elements); }});
-    CHECK(std::is_sorted(progress.begin(), progress.end()));
-    CHECK(progress.back() == kRows * kLength);
+    Progress progress;
+    observe(source, plan, collector, &sink, {threads, progress.report()});
+    progress.check_end(kRows * kLength);
     CHECK(sink.bytes == expected);
     CHECK(source.finished);
     CHECK(sink.finished);
@@ -58,10 +40,9 @@ TEST_CASE("rows without elements have no mean, and no rows have no statistics", 
     MemorySource source(info, {});
     MemorySink sink;
     Collector collector;
-    lnorm::RowObserver* const observers[] = {&collector};
     lnorm::Plan plan = lnorm::make_plan(info, {});
     plan.wants_mean_and_rstd = true;
-    lnorm::run(source, plan, normalize, observers, &sink);
+    observe(source, plan, collector, &sink);
     CHECK(sink.bytes.empty());
     CHECK(source.finished);
     REQUIRE(collector.mean.size() == static_cast<std::size_t>(shape[0]));

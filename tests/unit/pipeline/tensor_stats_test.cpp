@@ -1,16 +1,7 @@
 #include "lnorm/pipeline/tensor_stats.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <random>
-#include <vector>
-
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/pipeline/stats.hpp"
-#include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
@@ -21,9 +12,8 @@ using lnorm::DType;
 using lnorm::Shape;
 using lnorm::TensorInfo;
 using lnorm::TensorStats;
+using namespace support;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr lnorm::RowNeeds kNeeds{.whole = true, .ordered = true};
 
 TensorStats measure(const TensorInfo& info, const std::vector<std::byte>& bytes,
@@ -35,12 +25,6 @@ TensorStats measure(const TensorInfo& info, const std::vector<std::byte>& bytes,
   TensorStats stats = lnorm::measure_tensor(source, plan, {threads, {}});
   CHECK(source.finished);
   return stats;
-}
-
-template <class T>
-std::vector<std::byte> bytes_of(const std::vector<T>& values) {
-  const auto bytes = std::as_bytes(std::span(values));
-  return {bytes.begin(), bytes.end()};
 }
 
 // Floats that are normally distributed, any integers, and bools.
@@ -62,16 +46,6 @@ std::vector<std::byte> random_elements(DType dtype, std::int64_t count) {
   return bytes;
 }
 
-std::vector<std::byte> swapped(std::vector<std::byte> bytes, DType dtype) {
-  const auto size = static_cast<std::ptrdiff_t>(lnorm::item_size(dtype));
-  for (auto it = bytes.begin(); it != bytes.end(); it += size) std::reverse(it, it + size);
-  return bytes;
-}
-
-bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
-
 bool same(const ColumnSummary& a, const ColumnSummary& b) {
   return a.count == b.count && same_bits(a.min, b.min) && same_bits(a.median, b.median) &&
          same_bits(a.max, b.max);
@@ -83,12 +57,7 @@ lnorm::StatsSummary summary_of(const TensorInfo& info, const std::vector<std::by
   const lnorm::Plan plan = lnorm::make_plan(info, {.axes = axes, .formula = {}}, {}, kNeeds);
   MemorySource source(info, bytes, true);
   lnorm::StatsObserver observer(plan, {});
-  lnorm::RowObserver* const observers[] = {&observer};
-  const auto normalize = [&](const lnorm::RowsIn& x, const lnorm::RowsOut& y,
-                             const lnorm::MeanAndRstd& statistics) {
-    lnorm::kernels().front().layer_norm(x, y, {}, {}, statistics);
-  };
-  lnorm::run(source, plan, normalize, observers, nullptr);
+  observe(source, plan, observer);
   return observer.stats(info).summary;
 }
 
@@ -147,8 +116,6 @@ void check(const TensorInfo& info, const std::vector<std::byte>& bytes,
 
 TEST_CASE("a tensor has the statistics of its rows, whatever its dtype, axes and order",
           "[pipeline]") {
-  constexpr std::endian kOther =
-      std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
   const Shape shape{5, 3, 4};
   const std::vector<lnorm::NormalizedAxes> all_axes{lnorm::FirstAxis{-1}, lnorm::FirstAxis{0},
                                                     lnorm::AxisList{{0}}, lnorm::AxisList{{0, 2}}};
@@ -160,7 +127,8 @@ TEST_CASE("a tensor has the statistics of its rows, whatever its dtype, axes and
       for (const lnorm::MemoryOrder order : {lnorm::MemoryOrder::c, lnorm::MemoryOrder::fortran}) {
         CAPTURE(lnorm::name(dtype), axes.index(), order == lnorm::MemoryOrder::c);
         check({"x", dtype, shape, std::endian::native, order}, x, axes);
-        check({"x", dtype, shape, kOther, order}, swapped(x, dtype), axes);
+        check({"x", dtype, shape, kOtherByteOrder, order}, swapped(x, lnorm::item_size(dtype)),
+              axes);
       }
     }
   }
@@ -177,11 +145,11 @@ TEST_CASE("what is not finite is counted and is not the largest", "[pipeline]") 
              std::vector<float>(12, static_cast<float>(kNan)),
              std::vector<float>(12, static_cast<float>(kInfinity))}) {
       CAPTURE(values);
-      check({"x", DType::float32, shape}, bytes_of(values), axes);
+      check({"x", DType::float32, shape}, as_bytes(values), axes);
     }
   }
   const TensorStats none = measure({"x", DType::float32, shape},
-                                   bytes_of(std::vector<float>(12, static_cast<float>(kNan))));
+                                   as_bytes(std::vector<float>(12, static_cast<float>(kNan))));
   CHECK(!none.largest);
   CHECK(none.means.count == 0);
   CHECK(std::isnan(none.variances.max));
@@ -190,23 +158,23 @@ TEST_CASE("what is not finite is counted and is not the largest", "[pipeline]") 
 TEST_CASE("of several largest elements the first in C order counts", "[pipeline]") {
   for (const lnorm::NormalizedAxes& axes :
        {lnorm::NormalizedAxes(lnorm::FirstAxis{-1}), lnorm::NormalizedAxes(lnorm::AxisList{{0}})}) {
-    check({"x", DType::float32, {4, 3}}, bytes_of(std::vector<float>(12, -2)), axes);
-    check({"x", DType::int64, {4, 3}}, bytes_of(std::vector<std::int64_t>(12, 1)), axes);
+    check({"x", DType::float32, {4, 3}}, as_bytes(std::vector<float>(12, -2)), axes);
+    check({"x", DType::int64, {4, 3}}, as_bytes(std::vector<std::int64_t>(12, 1)), axes);
     check({"x", DType::float32, {4, 3}},
-          bytes_of(std::vector<float>{0, 1, 2, 0, 9, 2, -9, 1, 2, 9, 9, 9}), axes);
+          as_bytes(std::vector<float>{0, 1, 2, 0, 9, 2, -9, 1, 2, 9, 9, 9}), axes);
   }
 }
 
 TEST_CASE("64-bit integers are compared exactly", "[pipeline]") {
   constexpr std::int64_t kBig = std::int64_t{1} << 62;
   const std::vector<std::int64_t> values{kBig, -kBig - 1, kBig + 2, -kBig - 3, 0, kBig + 1};
-  check({"x", DType::int64, {3, 2}}, bytes_of(values), lnorm::FirstAxis{-1});
-  const TensorStats stats = measure({"x", DType::int64, {3, 2}}, bytes_of(values));
+  check({"x", DType::int64, {3, 2}}, as_bytes(values), lnorm::FirstAxis{-1});
+  const TensorStats stats = measure({"x", DType::int64, {3, 2}}, as_bytes(values));
   REQUIRE(stats.largest);
   CHECK(stats.largest->position == 3);
   CHECK(lnorm::integer_of(stats.largest->value) == -kBig - 3);
   const std::vector<std::int64_t> least{1, std::numeric_limits<std::int64_t>::min()};
-  CHECK(measure({"x", DType::int64, {2}}, bytes_of(least)).largest->position == 1);
+  CHECK(measure({"x", DType::int64, {2}}, as_bytes(least)).largest->position == 1);
 }
 
 TEST_CASE("tensors of no elements or no dimensions have statistics", "[pipeline]") {
@@ -218,7 +186,7 @@ TEST_CASE("tensors of no elements or no dimensions have statistics", "[pipeline]
     CHECK(stats.means.count == 0);
     CHECK(std::isnan(stats.means.median));
   }
-  const TensorStats stats = measure({"x", DType::float32, {}}, bytes_of(std::vector<float>{-5}));
+  const TensorStats stats = measure({"x", DType::float32, {}}, as_bytes(std::vector<float>{-5}));
   CHECK(stats.rows == 1);
   CHECK(stats.row_length == 1);
   CHECK(stats.means.median == -5);
@@ -255,7 +223,7 @@ TEST_CASE("several ranks measure what one measures", "[pipeline]") {
     for (const int count : {2, 3, 5}) {
       CAPTURE(count, info.shape);
       TensorStats together;
-      CHECK(support::on_ranks(count, [&](lnorm::Ranks& ranks) {
+      CHECK(on_ranks(count, [&](lnorm::Ranks& ranks) {
         const TensorStats stats = measure_on(ranks);
         if (ranks.is_first()) together = stats;
       }));
@@ -276,6 +244,6 @@ TEST_CASE("several ranks measure what one measures", "[pipeline]") {
   for (const std::size_t i : std::vector<std::size_t>{17, 3001, 3002, 5999}) values[i] = kNan;
   values[4000] = -kInfinity;
   values[2000] = values[5000] = -8;
-  check({"x", DType::float64, {600, 10}}, bytes_of(values), lnorm::FirstAxis{-1});
-  check({"x", DType::float64, {600, 10}}, bytes_of(values), lnorm::AxisList{{0}});
+  check({"x", DType::float64, {600, 10}}, as_bytes(values), lnorm::FirstAxis{-1});
+  check({"x", DType::float64, {600, 10}}, as_bytes(values), lnorm::AxisList{{0}});
 }

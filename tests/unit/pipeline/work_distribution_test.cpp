@@ -1,8 +1,6 @@
-#include "lnorm/pipeline/work_distribution.hpp"
-
 #include <cstdint>
-#include <vector>
 
+#include "lnorm/pipeline/ranks.hpp"
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 

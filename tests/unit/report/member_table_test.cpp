@@ -1,13 +1,9 @@
-#include "lnorm/report/member_table.hpp"
-
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <string>
-#include <vector>
 
+#include "lnorm/report/reports.hpp"
 #include "support/catch.hpp"
-#include "support/files.hpp"
+#include "support/written.hpp"
 
 namespace {
 
@@ -17,12 +13,7 @@ using nlohmann::json;
 using Write = void (*)(std::span<const Member>, lnorm::ByteSink&);
 
 std::string written(Write write, const std::vector<Member>& members) {
-  const support::TempDir at;
-  lnorm::ByteSink bytes(at / "list");
-  write(members, bytes);
-  bytes.finish();
-  bytes.commit();
-  return support::read_file(at / "list");
+  return support::written([&](lnorm::ByteSink& bytes) { write(members, bytes); });
 }
 
 const std::vector<Member> kMembers{{"h.0.weight", "float32", lnorm::Shape{768}, 3072},
@@ -33,27 +24,27 @@ const std::vector<Member> kMembers{{"h.0.weight", "float32", lnorm::Shape{768}, 
 }  // namespace
 
 TEST_CASE("a listing has names, dtypes, shapes and sizes in columns, then a total", "[report]") {
-  CHECK(written(lnorm::write_member_text, kMembers) ==
+  CHECK(written(lnorm::write_text, kMembers) ==
         "h.0.weight  float32  (768)   3.00 KiB\n"
         "\u00e9, \"x\"      bool     (2, 3)       6 B\n"
         "q\\n         F8_E4M3  (4)\n"
         "o           (a reason that is longer than dtypes are)\n"
         "4 tensors, 3.01 KiB, 2 of unknown size\n");
-  CHECK(written(lnorm::write_member_text, {}) == "no tensors\n");
-  CHECK(written(lnorm::write_member_text, {{"o", "object", {}, {}}}) ==
+  CHECK(written(lnorm::write_text, {}) == "no tensors\n");
+  CHECK(written(lnorm::write_text, {{"o", "object", {}, {}}}) ==
         "o  object\n1 tensor, 1 of unknown size\n");
 }
 
 TEST_CASE("a listing as JSON and as CSV has exact bytes and whole names", "[report]") {
-  const json list = json::parse(written(lnorm::write_member_json, kMembers));
+  const json list = json::parse(written(lnorm::write_json, kMembers));
   CHECK(list == json::parse(R"json({"schema": 1, "command": "show", "tensors": [
       {"name": "h.0.weight", "dtype": "float32", "shape": [768], "bytes": 3072},
       {"name": "\u00e9, \"x\"", "dtype": "bool", "shape": [2, 3], "bytes": 6},
       {"name": "q\n", "dtype": "F8_E4M3", "shape": [4], "bytes": null},
       {"name": "o", "dtype": "(a reason that is longer than dtypes are)", "shape": null,
        "bytes": null}], "summary": {"tensors": 4, "bytes": 3078}})json"));
-  CHECK(json::parse(written(lnorm::write_member_json, {}))["tensors"] == json::array());
-  CHECK(written(lnorm::write_member_csv, kMembers) ==
+  CHECK(json::parse(written(lnorm::write_json, {}))["tensors"] == json::array());
+  CHECK(written(lnorm::write_csv, kMembers) ==
         "name,dtype,shape,bytes\n"
         "h.0.weight,float32,(768),3072\n"
         "\"\u00e9, \"\"x\"\"\",bool,\"(2, 3)\",6\n"
@@ -64,6 +55,6 @@ TEST_CASE("a listing as JSON and as CSV has exact bytes and whole names", "[repo
 TEST_CASE("sizes that cannot be summed are not", "[report]") {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   const std::vector<Member> members(2, {"x", "uint8", lnorm::Shape{kMax}, kMax});
-  CHECK(written(lnorm::write_member_text, members).ends_with("8.00 EiB\n2 tensors\n"));
-  CHECK(json::parse(written(lnorm::write_member_json, members))["summary"]["bytes"].is_null());
+  CHECK(written(lnorm::write_text, members).ends_with("8.00 EiB\n2 tensors\n"));
+  CHECK(json::parse(written(lnorm::write_json, members))["summary"]["bytes"].is_null());
 }

@@ -1,9 +1,9 @@
 #include "lnorm/report/page/page.hpp"
 
 #include <algorithm>
-#include <string>
 
 #include "lnorm/report/page/assets.hpp"
+#include "lnorm/report/page/figure.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -13,7 +13,7 @@ using lnorm::page::Figure;
 using lnorm::page::Section;
 
 Figure figure_of(const std::string& text) {
-  lnorm::page::Json spec = lnorm::page::empty_spec(100, text, {{"x", "x"}});
+  lnorm::Json spec = lnorm::page::empty_spec(100, text, {{"x", "x"}});
   spec["data"].push_back({{"name", "table"}, {"values", {{{"x", text}}}}});
   return {"figure", text, text, spec};
 }
@@ -21,9 +21,9 @@ Figure figure_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("text from outside stays text in HTML", "[page]") {
-  CHECK(lnorm::page::escaped("<a href=\"x\">'&'</a>") ==
+  CHECK(lnorm::escaped("<a href=\"x\">'&'</a>") ==
         "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
-  CHECK(lnorm::page::escaped("a\nb\x1b\xff") == "a\\nb\\x1b\\xff");
+  CHECK(lnorm::escaped("a\nb\x1b\xff") == "a\\nb\\x1b\\xff");
   const std::string attack = "</script><!--<img src=x onerror=alert(1)>";
   Section section("s", attack);
   section.paragraph(attack);
@@ -38,8 +38,7 @@ TEST_CASE("text from outside stays text in HTML", "[page]") {
   REQUIRE(script != std::string::npos);
   CHECK(text.find("<script", script + 1) == std::string::npos);
   const std::size_t begin = text.find('>', script) + 1;
-  const auto json =
-      lnorm::page::Json::parse(text.substr(begin, text.find("</script>", begin) - begin));
+  const auto json = lnorm::Json::parse(text.substr(begin, text.find("</script>", begin) - begin));
   CHECK(json["description"] == attack);
 }
 
@@ -48,7 +47,7 @@ TEST_CASE("a specification by itself has the figure's title", "[page]") {
   section.figures({figure_of("what is seen")});
   REQUIRE(section.specifications().size() == 1);
   CHECK(section.specifications()[0].name == "s-figure");
-  CHECK(lnorm::page::Json::parse(section.specifications()[0].json)["title"] == "what is seen");
+  CHECK(lnorm::Json::parse(section.specifications()[0].json)["title"] == "what is seen");
 }
 
 TEST_CASE("our own script is short, and nothing ends the page's script early", "[page]") {

@@ -1,10 +1,9 @@
 #include "lnorm/report/table.hpp"
 
-#include <string>
-#include <vector>
+#include <sstream>
 
-#include "lnorm/report/style.hpp"
 #include "support/catch.hpp"
+#include "support/written.hpp"
 
 namespace {
 
@@ -13,13 +12,12 @@ using lnorm::TableLine;
 
 std::vector<std::string> printed(const std::vector<lnorm::TableColumn>& columns,
                                  const std::vector<TableLine>& lines, int width) {
-  Table table("row", columns);
-  for (const TableLine& line : lines) table.measure(line);
+  std::istringstream text(support::written([&](lnorm::ByteSink& bytes) {
+    lnorm::TextWriter writer({}, bytes);
+    Table({"", "row"}, columns, lnorm::each_of(lines)).write(writer, width, "");
+  }));
   std::vector<std::string> result;
-  for (const Table::Block block : table.blocks(width)) {
-    for (const std::string& line : table.head(block)) result.push_back(line);
-    for (const TableLine& line : lines) result.push_back(table.text(line, block));
-  }
+  for (std::string line; std::getline(text, line);) result.push_back(line);
   return result;
 }
 

@@ -1,18 +1,15 @@
-#include "lnorm/report/tensor_stats_report.hpp"
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <string>
-#include <vector>
 
-#include "lnorm/report/names.hpp"
+#include "lnorm/report/reports.hpp"
+#include "lnorm/report/table.hpp"
 #include "support/catch.hpp"
-#include "support/files.hpp"
+#include "support/written.hpp"
 
 namespace {
 
 using lnorm::DType;
+using lnorm::NamedStats;
 using lnorm::TensorStats;
 using nlohmann::json;
 
@@ -36,18 +33,13 @@ TensorStats nothing(const lnorm::Shape& shape) {
   return stats;
 }
 
-std::string written(const std::vector<std::pair<std::string, TensorStats>>& tensors,
-                    const std::string& kind, lnorm::Style style = {}) {
-  const support::TempDir at;
-  lnorm::ByteSink bytes(at / "report");
-  const auto report = kind == "json"  ? lnorm::make_tensor_stats_json(bytes)
-                      : kind == "csv" ? lnorm::make_tensor_stats_csv(bytes)
-                                      : lnorm::make_tensor_stats_text(3, style, bytes);
-  for (const auto& [name, stats] : tensors) report->add(name, stats);
-  report->finish();
-  bytes.finish();
-  bytes.commit();
-  return support::read_file(at / "report");
+std::string written(const std::vector<NamedStats>& tensors, const std::string& kind,
+                    lnorm::Style style = {}) {
+  return support::written([&](lnorm::ByteSink& bytes) {
+    kind == "json"  ? lnorm::write_json(tensors, bytes)
+    : kind == "csv" ? lnorm::write_csv(tensors, bytes)
+                    : lnorm::write_text(tensors, 3, style, bytes);
+  });
 }
 
 }  // namespace
@@ -97,11 +89,11 @@ TEST_CASE("what differs has a column, and what is not finite is marked", "[repor
 }
 
 TEST_CASE("the table fits the width, and columns that do not fit follow", "[report]") {
-  std::vector<std::pair<std::string, TensorStats>> tensors;
+  std::vector<NamedStats> tensors;
   for (int layer = 0; layer < 12; ++layer) {
     const std::string name =
         "model.layers." + std::to_string(layer) + ".post_attention_layernorm.weight";
-    tensors.emplace_back(name, stats_of(DType::bfloat16, {4096, 11008 + layer}, 4096, 11008));
+    tensors.push_back({name, stats_of(DType::bfloat16, {4096, 11008 + layer}, 4096, 11008)});
   }
   const std::string text = written(tensors, "text");
   std::istringstream lines(text);
@@ -113,8 +105,8 @@ TEST_CASE("the table fits the width, and columns that do not fit follow", "[repo
 }
 
 TEST_CASE("the statistics of tensors as JSON and as CSV are whole", "[report]") {
-  const std::vector<std::pair<std::string, TensorStats>> tensors{
-      {"a, \"b\"", stats_of(DType::float32, {2, 4}, 2, 4)}, {"empty", nothing({0})}};
+  const std::vector<NamedStats> tensors{{"a, \"b\"", stats_of(DType::float32, {2, 4}, 2, 4)},
+                                        {"empty", nothing({0})}};
   const json report = json::parse(written(tensors, "json"));
   CHECK(report["schema"] == 1);
   CHECK(report["command"] == "stats");

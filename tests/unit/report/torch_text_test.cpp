@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "lnorm/core/error.hpp"
 #include "support/catch.hpp"
@@ -13,6 +11,7 @@
 namespace lnorm {
 namespace {
 
+using namespace support;
 using Bytes = std::vector<std::byte>;
 
 // The text of a tensor that arrives in pieces of so many elements.
@@ -33,10 +32,10 @@ Bytes bytes_of(std::initializer_list<T> values) {
 }
 
 TEST_CASE("TorchText prints what PyTorch printed", "[torch_text]") {
-  const support::TorchCases cases = support::torch_cases();
+  const TorchCases cases = torch_cases();
   REQUIRE(cases.all.size() > 150 + cases.random_count);
   REQUIRE(cases.random_count >= 300);
-  for (const support::TorchCase& test : cases.all) {
+  for (const TorchCase& test : cases.all) {
     CAPTURE(name(test.dtype), to_string(test.shape), test.arguments);
     for (const std::size_t piece : std::vector<std::size_t>{1, 7, 1021, 1 << 20}) {
       CAPTURE(piece);
@@ -47,7 +46,7 @@ TEST_CASE("TorchText prints what PyTorch printed", "[torch_text]") {
 
 TEST_CASE("TorchText prints pieces that are not kept", "[torch_text]") {
   std::size_t printed = 0;
-  for (const support::TorchCase& test : support::torch_cases().all) {
+  for (const TorchCase& test : torch_cases().all) {
     const TorchText text(test.dtype, test.shape, test.options);
     if (!text.shows_all()) continue;
     ++printed;

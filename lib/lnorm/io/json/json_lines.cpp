@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
-#include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"

@@ -22,7 +22,7 @@ class JsonLines {
   // "x.jsonl:2", and so begins what is thrown about it.
   std::unique_ptr<TensorSource> next();
 
-  // The same, but the member of that name of the object that the next line is.
+  // The member of that name of the next line, which is an object.
   std::optional<JsonLineMember> next_member(const std::string& member);
 
   // The tensor of a line, counted from 1, or of the only one that is not blank. Throws Error if there is

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "lnorm/io/json/json_element.hpp"
+#include "lnorm/io/json/json_number.hpp"
 
 namespace lnorm {
 
@@ -57,13 +57,13 @@ Marks count_marks(std::string_view text) {
 // that is no tensor of so many elements.
 std::vector<std::int64_t> list_sizes(std::string_view text, std::int64_t elements) {
   const std::string_view opening = text.substr(0, text.find_first_not_of("[ \t\r\n"));
-  const auto rank = static_cast<std::size_t>(std::count(opening.begin(), opening.end(), '['));
-  if (rank > kMaxRank) return {};
-  std::vector<std::int64_t> sizes(rank + 1, 1);
+  const auto ndim = static_cast<std::size_t>(std::count(opening.begin(), opening.end(), '['));
+  if (ndim > kMaxDims) return {};
+  std::vector<std::int64_t> sizes(ndim + 1, 1);
   sizes[0] = elements;
   std::int64_t depth = 0;
   std::int64_t passed = 1;
-  for (std::size_t known = rank; known > 1;) {
+  for (std::size_t known = ndim; known > 1;) {
     const std::size_t end = text.find(']');
     if (end == text.npos) return {};
     const Marks marks = count_marks(text.substr(0, end));
@@ -75,7 +75,7 @@ std::vector<std::int64_t> list_sizes(std::string_view text, std::int64_t element
       sizes[--known] = passed;
     }
   }
-  for (std::size_t i = 0; i < rank; ++i) {
+  for (std::size_t i = 0; i < ndim; ++i) {
     if (sizes[i] % sizes[i + 1] != 0) return {};
   }
   return sizes;

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string_view>
 #include <unordered_set>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/json/json_element.hpp"
+#include "lnorm/io/json/json_number.hpp"
 #include "lnorm/io/json/json_numbers.hpp"
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/members.hpp"
@@ -27,7 +27,7 @@ constexpr std::size_t kLargeText = std::size_t{16} << 20;
 
 constexpr std::size_t kMaxKeys = 1'000'000;
 
-// Walks one JSON text. Nesting is followed by recursion, which kMaxRank bounds.
+// Walks one JSON text. Nesting is followed by recursion, which kMaxDims bounds.
 class JsonReader {
  public:
   explicit JsonReader(const PaddedJson& json)
@@ -77,8 +77,8 @@ class JsonReader {
     // simdjson's index takes four bytes for every bracket: of what is all brackets it is not to be made. There
     // may be an object of objects of lists.
     const bool look = value.size() >= kLargeText;
-    if (const char* const at = look ? text_.deeper_than(kMaxRank + 2, value.data()) : nullptr) {
-      text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
+    if (const char* const at = look ? text_.deeper_than(kMaxDims + 2, value.data()) : nullptr) {
+      text_.fail(at, concat("lists are nested deeper than ", kMaxDims));
     }
   }
 
@@ -245,11 +245,8 @@ class JsonReader {
       }
       const auto parsed = parse_dtype(text);
       if (!parsed) {
-        text_.fail(
-            value_at,
-            concat("dtype '", printable(text), "' is not supported, expected bool, int8 to int64, ",
-                   "uint8 to uint64, float8_e4m3fn, float8_e5m2, float16 to float64, "
-                   "or bfloat16"));
+        text_.fail(value_at, concat("dtype '", printable(text), "' is not supported, expected ",
+                                    dtype_list(&DTypeRow::name)));
       }
       tensor_.info.dtype = *parsed;
     }
@@ -286,8 +283,8 @@ class JsonReader {
       std::int64_t extent;
       if (element.get_int64().get(extent) != simdjson::SUCCESS || extent < 0)
         text_.fail(value_at, what);
-      if (shape.size() == kMaxRank) {
-        text_.fail(value_at, concat(R"("shape" has more than )", kMaxRank, " dimensions"));
+      if (shape.size() == kMaxDims) {
+        text_.fail(value_at, concat(R"("shape" has more than )", kMaxDims, " dimensions"));
       }
       shape.push_back(extent);
     }
@@ -322,7 +319,7 @@ class JsonReader {
   }
 
   void read_array(ondemand::array& array, const char* at, std::size_t depth) {
-    if (depth == kMaxRank) text_.fail(at, concat("lists are nested deeper than ", kMaxRank));
+    if (depth == kMaxDims) text_.fail(at, concat("lists are nested deeper than ", kMaxDims));
     // The first list of each depth says how long the others must be.
     const bool first = depth == extents_.size();
     if (first) {

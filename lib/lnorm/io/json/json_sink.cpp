@@ -52,7 +52,7 @@ class JsonSink final : public TensorSink {
     return object.dump();
   }
 
-  // room only grows: what it holds beyond the text is written over by the next one.
+  // The buffer only grows: what it holds beyond the text is written over by the next one.
   template <class T>
   std::span<const std::byte> encode_as(std::int64_t position, std::span<const std::byte> elements,
                                        std::string& buffer) const {

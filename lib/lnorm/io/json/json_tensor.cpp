@@ -27,8 +27,8 @@ class JsonSource final : public RandomAccessSource {
   explicit JsonSource(JsonTensor tensor)
       : RandomAccessSource(std::move(tensor.info)), elements_(std::move(tensor.elements)) {}
 
-  void read_at(std::int64_t position, std::span<std::byte> to) const override {
-    std::copy_n(elements_.begin() + position, to.size(), to.begin());
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
+    std::copy_n(elements_.begin() + offset, to.size(), to.begin());
   }
 
  private:

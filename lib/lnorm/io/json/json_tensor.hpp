@@ -8,14 +8,13 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/tensor_set.hpp"
-#include "lnorm/io/tensor_set_sink.hpp"
 #include "lnorm/io/tensor_sink.hpp"
 
 // Tensors as JSON [RFC 8259]: a number, nested arrays of numbers, or
 //   {"shape": [2, 3], "data": [1, 2, 3, 4, 5, 6], "dtype": "float32"}
 // whose data may be nested, too, and whose dtype may be left out: then, as without an object, it is
 // float64. An object of other members holds a tensor by each name. NaN, Infinity and -Infinity are
-// read and written as Python does; null is read as NaN. Depth at most kMaxRank; one byte order mark
+// read and written as Python does; null is read as NaN. Depth at most kMaxDims; one byte order mark
 // at the start is skipped.
 namespace lnorm {
 
@@ -27,7 +26,7 @@ std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
 // The one tensor of a text at hand; name is for messages.
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text);
 
-// The same of a line of a text, whose number its name in messages gets.
+// The one tensor of a line; messages name the line by its number.
 std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::string text,
                                               std::int64_t line);
 

@@ -12,7 +12,7 @@ namespace lnorm {
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 inline constexpr std::string_view kJsonBlanks = " \t\r\n";
 
-// Without the blanks of JSON at either end.
+// Drops the blanks of JSON at either end.
 std::string_view trimmed_json(std::string_view text);
 
 // The text goes on after its value, with another value on a line of its own: JSON Lines, it seems.
@@ -52,11 +52,11 @@ class JsonText {
   const char* deeper_than(std::size_t most, const char* start) const noexcept;
 
   [[noreturn]] void fail(const char* at, std::string_view what, std::string hint = {}) const;
-  // For a text in which a string does not end or has a control character in it.
+  // Says that a string does not end, or has a control character in it.
   [[noreturn]] void fail_string() const;
   // at: behind the value, where blanks may come first.
   [[noreturn]] void fail_after_value(const char* at) const;
-  // For a text that is not valid UTF-8: names the first line that is not.
+  // Says that the text is not valid UTF-8, and names the first line that is not.
   [[noreturn]] void fail_utf8() const;
 
  private:

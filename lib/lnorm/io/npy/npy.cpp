@@ -14,13 +14,13 @@ TensorInfo read_npy_header(ByteSource& bytes, std::optional<DType> as) {
   const auto fail = [&](std::string_view what) {
     throw Error(concat(printable(name), ": ", what));
   };
-  std::size_t position = 0;
+  std::size_t offset = 0;
   const auto take = [&](std::size_t count, std::string_view what) {
     std::string taken(count, '\0');
     const std::size_t got = bytes.read(std::as_writable_bytes(std::span(taken)));
-    position += got;
+    offset += got;
     if (got < count) {
-      fail(concat("the npy header is cut off in ", what, ": the file ends at byte ", position));
+      fail(concat("the npy header is cut off in ", what, ": the file ends at byte ", offset));
     }
     return taken;
   };
@@ -38,7 +38,7 @@ TensorInfo read_npy_header(ByteSource& bytes, std::optional<DType> as) {
   if (length > kMaxHeader) {
     fail(concat("npy header of ", length, " bytes, expected at most ", kMaxHeader));
   }
-  const std::size_t at = position;
+  const std::size_t at = offset;
   const std::string dict =
       take(length, concat("the dict, of ", counted(static_cast<long long>(length), "byte")));
   return parse_npy_dict(name, dict, at, major < 3, as);

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/byte_source.hpp"
@@ -21,7 +20,7 @@ namespace lnorm {
 // Reads the header; throws Error if it is not well formed or of a dtype that is not supported.
 TensorInfo read_npy_header(ByteSource& bytes, std::optional<DType> as = {});
 
-// The same, for the tensor; throws Error, too, where bytes are known not to hold exactly the data that
+// Opens the tensor. Throws Error as well where bytes are known not to hold exactly the data that
 // the header claims.
 std::unique_ptr<TensorSource> open_npy(std::unique_ptr<ByteSource> bytes,
                                        std::optional<DType> as = {});
@@ -29,9 +28,6 @@ std::unique_ptr<TensorSource> open_npy(std::unique_ptr<ByteSource> bytes,
 // Writes version 1.0, as numpy.save writes it on a little-endian machine, and what
 // is no dtype of .npy as '<V2' or '|V1'.
 std::unique_ptr<TensorSink> make_npy_sink(ByteSink& bytes, const TensorInfo& info);
-
-// Whether its header can say so.
-bool is_npy_dtype(DType dtype) noexcept;
 
 // The dict literal of a header, parsed. at: the dict's offset in the file, for messages, which
 // begin with name. python2_longs: sizes may end in L.

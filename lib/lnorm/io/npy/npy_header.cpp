@@ -3,6 +3,7 @@
 #include <charconv>
 #include <optional>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/npy/npy.hpp"
@@ -12,30 +13,13 @@ namespace lnorm {
 
 namespace {
 
-struct TypeCode {
-  std::string_view code;
-  DType dtype;
-};
-
-constexpr std::array kTypeCodes{
-    TypeCode{"b1", DType::boolean}, TypeCode{"i1", DType::int8},    TypeCode{"i2", DType::int16},
-    TypeCode{"i4", DType::int32},   TypeCode{"i8", DType::int64},   TypeCode{"u1", DType::uint8},
-    TypeCode{"u2", DType::uint16},  TypeCode{"u4", DType::uint32},  TypeCode{"u8", DType::uint64},
-    TypeCode{"f2", DType::float16}, TypeCode{"f4", DType::float32}, TypeCode{"f8", DType::float64},
-};
-
 // What ml_dtypes writes for the dtypes that it adds: bytes without a meaning to NumPy. Or their names.
-constexpr std::array kMeaninglessCodes{
-    TypeCode{"V2", DType::bfloat16},
-    TypeCode{"V1", DType::float8_e4m3fn},
-    TypeCode{"V1", DType::float8_e5m2},
-};
-
-bool is_meaningless(const TypeCode& entry, std::string_view descr, std::string_view code) {
-  return (code == entry.code && !descr.starts_with('>')) || descr == name(entry.dtype);
+bool is_meaningless(const DTypeRow& row, std::string_view descr, std::string_view code) {
+  if (row.npy.empty() || is_npy_dtype(row.dtype)) return false;
+  return (code == row.npy && !descr.starts_with('>')) || descr == row.name;
 }
 
-constexpr std::string_view kSupported = "bool, int8 to int64, uint8 to uint64, float16 to float64";
+std::string supported() { return dtype_list(is_npy_dtype); }
 
 // What a type code that is not read would be.
 std::string_view unsupported_type(std::string_view code) {
@@ -62,15 +46,15 @@ class DictParser {
     std::array<bool, kKeys.size()> seen{};
     expect('{', "a Python dict");
     while (!accept('}')) {
-      const std::size_t key_position = position_;
+      const std::size_t key_offset = offset_;
       const std::string_view key = string("a key");
       const auto which =
           static_cast<std::size_t>(std::find(kKeys.begin(), kKeys.end(), key) - kKeys.begin());
       if (which == kKeys.size()) {
-        fail_at(key_position, concat("key '", printable(key), "' is unknown, expected ",
-                                     "'descr', 'fortran_order' and 'shape'"));
+        fail_at(key_offset, concat("key '", printable(key), "' is unknown, expected ",
+                                   "'descr', 'fortran_order' and 'shape'"));
       }
-      if (seen[which]) fail_at(key_position, concat("'", key, "' is there twice"));
+      if (seen[which]) fail_at(key_offset, concat("'", key, "' is there twice"));
       seen[which] = true;
       expect(':', "':' after the key");
       if (key == "descr") parse_descr();
@@ -84,36 +68,36 @@ class DictParser {
       if (!seen[i]) fail(concat("the dict ends without the key '", kKeys[i], "'"));
     }
     skip_blanks();
-    if (position_ != text_.size()) fail(concat("found ", found(), " after the dict"));
+    if (offset_ != text_.size()) fail(concat("found ", found(), " after the dict"));
     return info_;
   }
 
  private:
-  std::string message(std::size_t position, std::string_view what) const {
-    return concat(printable(info_.name), ": npy header, byte ", at_ + position, ": ", what);
+  std::string message(std::size_t offset, std::string_view what) const {
+    return concat(printable(info_.name), ": npy header, byte ", at_ + offset, ": ", what);
   }
-  [[noreturn]] void fail_at(std::size_t position, std::string_view what) const {
-    throw Error(message(position, what));
+  [[noreturn]] void fail_at(std::size_t offset, std::string_view what) const {
+    throw Error(message(offset, what));
   }
-  [[noreturn]] void fail_dtype(std::size_t position, std::string dtype, std::string_view what,
-                               std::string hint = {}) const {
-    throw UnsupportedDType(std::move(dtype), message(position, what), std::move(hint));
+  [[noreturn]] void fail_dtype(std::size_t offset, std::string dtype, std::string_view what,
+                               Remedy remedy = {}) const {
+    throw UnsupportedDType(std::move(dtype), message(offset, what), "", std::move(remedy));
   }
-  [[noreturn]] void fail(std::string_view what) const { fail_at(position_, what); }
+  [[noreturn]] void fail(std::string_view what) const { fail_at(offset_, what); }
 
   std::string found() const {
-    if (position_ >= text_.size()) return "the end of the header";
-    return concat("'", printable(text_.substr(position_, 12)), "'");
+    if (offset_ >= text_.size()) return "the end of the header";
+    return concat("'", printable(text_.substr(offset_, 12)), "'");
   }
 
   void skip_blanks() {
-    position_ = std::min(text_.find_first_not_of(" \t\r\n\f", position_), text_.size());
+    offset_ = std::min(text_.find_first_not_of(" \t\r\n\f", offset_), text_.size());
   }
 
   bool accept(char c) {
     skip_blanks();
-    if (position_ == text_.size() || text_[position_] != c) return false;
-    ++position_;
+    if (offset_ == text_.size() || text_[offset_] != c) return false;
+    ++offset_;
     return true;
   }
 
@@ -123,52 +107,49 @@ class DictParser {
 
   bool accept_word(std::string_view word) {
     skip_blanks();
-    if (!text_.substr(position_).starts_with(word)) return false;
-    position_ += word.size();
+    if (!text_.substr(offset_).starts_with(word)) return false;
+    offset_ += word.size();
     return true;
   }
 
   std::string_view string(std::string_view what) {
     skip_blanks();
-    const char quote = position_ < text_.size() ? text_[position_] : '\0';
+    const char quote = offset_ < text_.size() ? text_[offset_] : '\0';
     if (quote != '\'' && quote != '"') fail(concat("found ", found(), ", expected ", what));
-    const std::size_t end = text_.find(quote, position_ + 1);
+    const std::size_t end = text_.find(quote, offset_ + 1);
     if (end == std::string_view::npos) fail("the string does not end");
-    const std::string_view content = text_.substr(position_ + 1, end - position_ - 1);
+    const std::string_view content = text_.substr(offset_ + 1, end - offset_ - 1);
     if (content.find('\\') != std::string_view::npos) fail("found an escape in a string");
-    position_ = end + 1;
+    offset_ = end + 1;
     return content;
   }
 
   void parse_descr() {
     skip_blanks();
-    const std::size_t start = position_;
-    if (position_ < text_.size() && (text_[position_] == '[' || text_[position_] == '(')) {
-      fail_dtype(start, "structured", concat("dtype is structured, expected one of ", kSupported));
+    const std::size_t start = offset_;
+    if (offset_ < text_.size() && (text_[offset_] == '[' || text_[offset_] == '(')) {
+      fail_dtype(start, "structured", concat("dtype is structured, expected one of ", supported()));
     }
     const std::string_view descr = string("a dtype, such as '<f4'");
     const bool has_order = !descr.empty() && std::string_view("<>=|").find(descr[0]) != descr.npos;
     const std::string_view code = descr.substr(has_order ? 1 : 0);
-    const auto* entry = std::find_if(kTypeCodes.begin(), kTypeCodes.end(),
-                                     [&](const TypeCode& t) { return t.code == code; });
-    const auto may_be = [&](const TypeCode& t) { return is_meaningless(t, descr, code); };
-    const auto* const first =
-        std::find_if(kMeaninglessCodes.begin(), kMeaninglessCodes.end(), may_be);
-    if (first != kMeaninglessCodes.end()) {
-      entry = std::find_if(first, kMeaninglessCodes.end(),
-                           [&](const TypeCode& t) { return may_be(t) && t.dtype == as_; });
-      if (entry == kMeaninglessCodes.end()) {
-        fail_dtype(
-            start, std::string(descr),
-            concat("dtype '", descr, "' is ", item_size(first->dtype) == 1 ? "a byte" : "two bytes",
-                   " of no known meaning, perhaps ", name(first->dtype)),
-            concat("--as ", name(first->dtype), " reads them so"));
+    const auto may_be = [&](const DTypeRow& row) { return is_meaningless(row, descr, code); };
+    const auto* entry = std::find_if(kDTypes.begin(), kDTypes.end(), may_be);
+    if (entry != kDTypes.end()) {
+      const DTypeRow& first = *entry;
+      entry = std::find_if(entry, kDTypes.end(),
+                           [&](const DTypeRow& row) { return may_be(row) && row.dtype == as_; });
+      if (entry == kDTypes.end()) {
+        fail_dtype(start, std::string(descr),
+                   concat("dtype '", descr, "' is ", first.size == 1 ? "a byte" : "two bytes",
+                          " of no known meaning, perhaps ", first.name),
+                   {Remedy::Setting::dtype, std::string(first.name)});
       }
-    } else if (entry == kTypeCodes.end()) {
+    } else if (entry = find_dtype(&DTypeRow::npy, code); entry == nullptr || code[0] == 'V') {
       const std::string_view what = unsupported_type(code);
       fail_dtype(
           start, std::string(what.substr(0, what.find(" ("))),
-          concat("dtype '", printable(descr), "' is ", what, ", expected one of ", kSupported));
+          concat("dtype '", printable(descr), "' is ", what, ", expected one of ", supported()));
     }
     info_.dtype = entry->dtype;
     // '=' and no mark would be the writer's own order, which nearly always is this one.
@@ -191,8 +172,8 @@ class DictParser {
     bool comma = true;
     while (!accept(')')) {
       if (!comma) fail(concat("found ", found(), ", expected ',' or ')'"));
-      if (shape.size() == kMaxRank) {
-        fail(concat("the shape has more than ", kMaxRank, " dimensions"));
+      if (shape.size() == kMaxDims) {
+        fail(concat("the shape has more than ", kMaxDims, " dimensions"));
       }
       shape.push_back(parse_extent());
       comma = accept(',');
@@ -204,9 +185,9 @@ class DictParser {
 
   std::int64_t parse_extent() {
     skip_blanks();
-    const std::size_t start = position_;
+    const std::size_t start = offset_;
     std::int64_t extent = 0;
-    const char* const begin = text_.data() + position_;
+    const char* const begin = text_.data() + offset_;
     const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), extent);
     const std::string_view digits(begin, static_cast<std::size_t>(end - begin));
     if (digits.empty() || (digits.size() > 1 && digits[0] == '0')) {
@@ -216,8 +197,8 @@ class DictParser {
     if (error != std::errc{}) {
       fail_at(start, concat("size ", digits.substr(0, 40), " is more than 2^63 - 1"));
     }
-    position_ += digits.size();
-    if (python2_longs_ && position_ < text_.size() && text_[position_] == 'L') ++position_;
+    offset_ += digits.size();
+    if (python2_longs_ && offset_ < text_.size() && text_[offset_] == 'L') ++offset_;
     return extent;
   }
 
@@ -226,7 +207,7 @@ class DictParser {
   std::size_t at_;
   bool python2_longs_;
   std::optional<DType> as_;
-  std::size_t position_ = 0;
+  std::size_t offset_ = 0;
 };
 
 }  // namespace
@@ -236,20 +217,11 @@ TensorInfo parse_npy_dict(const std::string& name, std::string_view dict, std::s
   return DictParser(name, dict, at, python2_longs, as).parse();
 }
 
-bool is_npy_dtype(DType dtype) noexcept {
-  return std::any_of(kTypeCodes.begin(), kTypeCodes.end(),
-                     [=](const TypeCode& t) { return t.dtype == dtype; });
-}
-
 std::string format_npy_header(const TensorInfo& info) {
-  const auto is_it = [&](const TypeCode& t) { return t.dtype == info.dtype; };
-  const auto* entry = std::find_if(kTypeCodes.begin(), kTypeCodes.end(), is_it);
-  if (!is_npy_dtype(info.dtype))
-    entry = std::find_if(kMeaninglessCodes.begin(), kMeaninglessCodes.end(), is_it);
   const char order = item_size(info.dtype) == 1 ? '|' : '<';
   const std::string tuple =
       info.shape.size() == 1 ? concat('(', info.shape[0], ",)") : to_string(info.shape);
-  std::string dict = concat("{'descr': '", order, entry->code,
+  std::string dict = concat("{'descr': '", order, dtype_row(info.dtype).npy,
                             "', 'fortran_order': False, 'shape': ", tuple, ", }");
   // NumPy leaves room for the first extent to grow to 21 digits in place.
   constexpr std::size_t kGrowthDigits = 21;

@@ -16,10 +16,10 @@ constexpr std::int64_t kMaxBytes = 0x7fffffff;  // of a message, by protobuf's o
 }  // namespace
 
 bool MessageReader::next() {
-  start_ = position_;
+  start_ = offset_;
   field_ = 0;
   if (ahead(1).empty()) return false;
-  if (position_ > kMaxBytes) {
+  if (offset_ > kMaxBytes) {
     fail(concat("the message goes on after ", kMaxBytes, " bytes, which is the most there may be"));
   }
   constexpr std::uint64_t kMaxField = (1u << 29) - 1;
@@ -75,16 +75,16 @@ void MessageReader::append(std::vector<std::byte>& to, std::int64_t count) {
 
 void MessageReader::append_varint(std::vector<std::byte>& to) {
   const auto bytes = ahead(protozero::max_varint_length);  // which stay while one is taken
-  const std::int64_t start = position_;
+  const std::int64_t start = offset_;
   varint();
-  to.insert(to.end(), bytes.begin(), bytes.begin() + (position_ - start));
+  to.insert(to.end(), bytes.begin(), bytes.begin() + (offset_ - start));
 }
 
 void MessageReader::skip(std::int64_t count) {
   const std::int64_t buffered = std::min(count, static_cast<std::int64_t>(end_ - begin_));
   take(static_cast<std::size_t>(buffered));
   const std::int64_t skipped = bytes_.skip(count - buffered);
-  position_ += skipped;
+  offset_ += skipped;
   if (buffered + skipped < count) fail_too_short(count - buffered - skipped);
 }
 
@@ -131,7 +131,7 @@ std::span<const std::byte> MessageReader::ahead(std::size_t count) {
 
 void MessageReader::take(std::size_t count) noexcept {
   begin_ += count;
-  position_ += static_cast<std::int64_t>(count);
+  offset_ += static_cast<std::int64_t>(count);
 }
 
 }  // namespace lnorm

@@ -25,7 +25,7 @@ class MessageReader {
   protozero::pbf_wire_type type() const noexcept { return type_; }
 
   // How many bytes have been read.
-  std::int64_t position() const noexcept { return position_; }
+  std::int64_t offset() const noexcept { return offset_; }
 
   // A value, or a length that one of several bytes begins with.
   std::uint64_t varint();
@@ -53,7 +53,7 @@ class MessageReader {
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  std::int64_t position_ = 0;
+  std::int64_t offset_ = 0;
   std::int64_t start_ = 0;  // of the field
   std::uint32_t field_ = 0;
   protozero::pbf_wire_type type_ = protozero::pbf_wire_type::unknown;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lnorm/core/byte_order.hpp"
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_slice.hpp"
@@ -57,44 +58,54 @@ std::string_view field_name(std::uint32_t field) {
   }
 }
 
-// A TensorProto.DataType, and where its elements are if they are not in raw_data.
-struct OnnxDType {
+// Where the elements of a dtype are if they are not in raw_data.
+Field field_of(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return kFloatData;
+    case DType::float64:
+    case DType::float64_pair:
+      return kDoubleData;
+    case DType::int64:
+      return kInt64Data;
+    case DType::uint32:
+    case DType::uint64:
+      return kUint64Data;
+    case DType::boolean:
+    case DType::int8:
+    case DType::int16:
+    case DType::int32:
+    case DType::uint8:
+    case DType::uint16:
+    case DType::float8_e4m3fn:
+    case DType::float8_e5m2:
+    case DType::float16:
+    case DType::bfloat16:
+      break;
+  }
+  return kInt32Data;
+}
+
+// A TensorProto.DataType that lnorm does not have.
+struct UnsupportedType {
+  std::uint64_t number;
   std::string_view name;
-  std::optional<DType> dtype;
-  Field field;
 };
 
-// By their numbers, from 1 on.
-constexpr std::array kDTypes{
-    OnnxDType{"FLOAT", DType::float32, kFloatData},
-    OnnxDType{"UINT8", DType::uint8, kInt32Data},
-    OnnxDType{"INT8", DType::int8, kInt32Data},
-    OnnxDType{"UINT16", DType::uint16, kInt32Data},
-    OnnxDType{"INT16", DType::int16, kInt32Data},
-    OnnxDType{"INT32", DType::int32, kInt32Data},
-    OnnxDType{"INT64", DType::int64, kInt64Data},
-    OnnxDType{"STRING", std::nullopt, kStringData},
-    OnnxDType{"BOOL", DType::boolean, kInt32Data},
-    OnnxDType{"FLOAT16", DType::float16, kInt32Data},
-    OnnxDType{"DOUBLE", DType::float64, kDoubleData},
-    OnnxDType{"UINT32", DType::uint32, kUint64Data},
-    OnnxDType{"UINT64", DType::uint64, kUint64Data},
-    OnnxDType{"COMPLEX64", std::nullopt, kFloatData},
-    OnnxDType{"COMPLEX128", std::nullopt, kDoubleData},
-    OnnxDType{"BFLOAT16", DType::bfloat16, kInt32Data},
-    OnnxDType{"FLOAT8E4M3FN", DType::float8_e4m3fn, kInt32Data},
-    OnnxDType{"FLOAT8E4M3FNUZ", std::nullopt, kInt32Data},
-    OnnxDType{"FLOAT8E5M2", DType::float8_e5m2, kInt32Data},
-    OnnxDType{"FLOAT8E5M2FNUZ", std::nullopt, kInt32Data},
-    OnnxDType{"UINT4", std::nullopt, kInt32Data},
-    OnnxDType{"INT4", std::nullopt, kInt32Data},
-    OnnxDType{"FLOAT4E2M1", std::nullopt, kInt32Data},
-    OnnxDType{"FLOAT8E8M0", std::nullopt, kInt32Data},
+constexpr std::array kUnsupportedTypes{
+    UnsupportedType{8, "STRING"},          UnsupportedType{14, "COMPLEX64"},
+    UnsupportedType{15, "COMPLEX128"},     UnsupportedType{18, "FLOAT8E4M3FNUZ"},
+    UnsupportedType{20, "FLOAT8E5M2FNUZ"}, UnsupportedType{21, "UINT4"},
+    UnsupportedType{22, "INT4"},           UnsupportedType{23, "FLOAT4E2M1"},
+    UnsupportedType{24, "FLOAT8E8M0"},
 };
 
-constexpr std::string_view kReadDTypes =
-    "FLOAT, DOUBLE, FLOAT16, BFLOAT16, FLOAT8E4M3FN, FLOAT8E5M2, INT8 to INT64, UINT8 to UINT64, "
-    "BOOL";
+std::string unsupported_type_name(std::uint64_t number) {
+  for (const UnsupportedType& type : kUnsupportedTypes) {
+    if (type.number == number) return std::string(type.name);
+  }
+  return concat("number ", number);
+}
 
 using Bytes = std::vector<std::byte>;
 
@@ -169,13 +180,13 @@ class TensorProtoReader {
   }
 
   void read_dims() {
-    constexpr std::size_t kMax = kMaxRank * protozero::max_varint_length;
+    constexpr std::size_t kMax = kMaxDims * protozero::max_varint_length;
     read_varints(tensor_.dims, kMax);
     if (tensor_.dims.size() > kMax) fail_dims();
   }
 
   [[noreturn]] void fail_dims() {
-    message_.fail(concat("there are more than ", kMaxRank, " dims"));
+    message_.fail(concat("there are more than ", kMaxDims, " dims"));
   }
 
   // One, or several with their length before them, which comes to the same as several times one.
@@ -214,7 +225,7 @@ class TensorProtoReader {
     expect(Type::length_delimited);
     tensor_.has_raw = true;
     tensor_.raw_size = message_.length();
-    tensor_.raw_begin = message_.position();
+    tensor_.raw_begin = message_.offset();
     tensor_.raw.clear();
     if (!holds_raw_) return message_.skip(tensor_.raw_size);
     message_.append(tensor_.raw, tensor_.raw_size);
@@ -238,8 +249,8 @@ class HeldTensor final : public RandomAccessSource {
   HeldTensor(TensorInfo info, Bytes elements)
       : RandomAccessSource(std::move(info)), elements_(std::move(elements)) {}
 
-  void read_at(std::int64_t position, std::span<std::byte> to) const override {
-    std::copy_n(elements_.begin() + position, to.size(), to.begin());
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
+    std::copy_n(elements_.begin() + offset, to.size(), to.begin());
   }
 
  private:
@@ -260,23 +271,24 @@ class TensorOpener {
            "in Python: onnx.save_tensor(numpy_helper.from_array(numpy_helper.to_array(tensor, "
            "FOLDER)), \"x.pb\")");
     }
-    const OnnxDType& dtype = find_dtype();
-    info_.dtype = *dtype.dtype;
+    const DTypeRow& dtype = find_type();
+    const Field typed_field = field_of(dtype.dtype);
+    info_.dtype = dtype.dtype;
     info_.byte_order = std::endian::little;
     read_dims();
     for (const auto& [field, bytes] : tensor_.typed) {
-      if (field == dtype.field || (bytes.empty() && field != kStringData)) continue;
-      fail(concat("elements of ", dtype.name, " are in ", field_name(dtype.field), ", found ",
+      if (field == typed_field || (bytes.empty() && field != kStringData)) continue;
+      fail(concat("elements of ", dtype.onnx, " are in ", field_name(typed_field), ", found ",
                   field_name(field)));
     }
-    Bytes& typed = tensor_.typed[dtype.field];
+    Bytes& typed = tensor_.typed[typed_field];
     if (tensor_.has_raw && !typed.empty()) {
-      fail(concat("found both raw_data and ", field_name(dtype.field), ", expected one of them"));
+      fail(concat("found both raw_data and ", field_name(typed_field), ", expected one of them"));
     }
-    if (!tensor_.has_raw) return held(typed, dtype);
+    if (!tensor_.has_raw) return held(typed, typed_field);
     const std::int64_t needed = data_bytes(info_);
     if (tensor_.raw_size != needed) {
-      fail(concat("dims ", to_string(info_.shape), " of ", dtype.name, " need ",
+      fail(concat("dims ", to_string(info_.shape), " of ", dtype.onnx, " need ",
                   counted(needed, "byte"), ", found ", tensor_.raw_size, " in raw_data"));
     }
     if (file) {
@@ -290,18 +302,15 @@ class TensorOpener {
     throw Error(concat(printable(info_.name), ": ", what), hint);
   }
 
-  const OnnxDType& find_dtype() const {
+  const DTypeRow& find_type() const {
     if (!tensor_.data_type) fail("has no data_type, expected an ONNX TensorProto");
     const std::uint64_t number = *tensor_.data_type;
-    const OnnxDType* const found =
-        number >= 1 && number <= kDTypes.size() ? &kDTypes[number - 1] : nullptr;
-    if (found == nullptr || !found->dtype) {
-      const std::string name =
-          found == nullptr ? concat("number ", number) : std::string(found->name);
-      throw UnsupportedDType(name, concat(printable(info_.name), ": data_type is ", name,
-                                          ", expected one of ", kReadDTypes));
+    for (const DTypeRow& row : kDTypes) {
+      if (number != 0 && static_cast<std::uint64_t>(row.onnx_number) == number) return row;
     }
-    return *found;
+    const std::string name = unsupported_type_name(number);
+    throw UnsupportedDType(name, concat(printable(info_.name), ": data_type is ", name,
+                                        ", expected one of ", dtype_list(&DTypeRow::onnx)));
   }
 
   void read_dims() {
@@ -310,7 +319,7 @@ class TensorOpener {
     while (at != end) {
       const auto extent = static_cast<std::int64_t>(next_varint(at, end, "dims"));
       if (extent < 0) fail(concat("dims: size ", extent, " is negative"));
-      if (info_.shape.size() == kMaxRank) fail(concat("there are more than ", kMaxRank, " dims"));
+      if (info_.shape.size() == kMaxDims) fail(concat("there are more than ", kMaxDims, " dims"));
       info_.shape.push_back(extent);
     }
   }
@@ -323,10 +332,10 @@ class TensorOpener {
     }
   }
 
-  std::unique_ptr<TensorSource> held(Bytes& typed, const OnnxDType& dtype) {
+  std::unique_ptr<TensorSource> held(Bytes& typed, Field field) {
     const std::int64_t needed =
         data_bytes(info_) / static_cast<std::int64_t>(item_size(info_.dtype));
-    const bool is_float = dtype.field == kFloatData || dtype.field == kDoubleData;
+    const bool is_float = field == kFloatData || field == kDoubleData;
     const std::int64_t found =
         is_float
             ? std::ssize(typed) / static_cast<std::int64_t>(item_size(info_.dtype))
@@ -334,17 +343,17 @@ class TensorOpener {
                             [](std::byte byte) { return (byte & std::byte{0x80}) == std::byte{}; });
     if (found != needed) {
       fail(concat("dims ", to_string(info_.shape), " need ", counted(needed, "element"), ", found ",
-                  found, " in ", field_name(dtype.field)));
+                  found, " in ", field_name(field)));
     }
     if (is_float) return std::make_unique<HeldTensor>(info_, std::move(typed));
     info_.byte_order = std::endian::native;
     return std::make_unique<HeldTensor>(info_, visit(info_.dtype, [&](auto element) {
-                                          return decoded<decltype(element)>(typed, dtype);
+                                          return decoded<decltype(element)>(typed, field);
                                         }));
   }
 
   template <class T>
-  Bytes decoded(const Bytes& typed, const OnnxDType& dtype) const {
+  Bytes decoded(const Bytes& typed, Field field) const {
     // Floats of 8 and 16 bits stand there as their bits.
     using Bits = std::conditional_t<std::is_arithmetic_v<T>, T, UnsignedOfSize<sizeof(T)>>;
     Bytes elements;
@@ -352,15 +361,14 @@ class TensorOpener {
     const char* at = reinterpret_cast<const char*>(typed.data());
     const char* const end = at + typed.size();
     while (at != end) {
-      const std::uint64_t varint = next_varint(at, end, field_name(dtype.field));
-      const auto value = dtype.field == kInt32Data ? static_cast<std::int32_t>(varint)
-                                                   : static_cast<std::int64_t>(varint);
+      const std::uint64_t varint = next_varint(at, end, field_name(field));
+      const auto value = field == kInt32Data ? static_cast<std::int32_t>(varint)
+                                             : static_cast<std::int64_t>(varint);
       const auto bits = static_cast<Bits>(value);
       if (static_cast<std::int64_t>(bits) != value) {
-        fail(concat("element ", elements.size() / sizeof bits, " in ", field_name(dtype.field),
-                    " is ",
-                    dtype.field == kUint64Data ? std::to_string(varint) : std::to_string(value),
-                    ", which is no ", dtype.name));
+        fail(concat("element ", elements.size() / sizeof bits, " in ", field_name(field), " is ",
+                    field == kUint64Data ? std::to_string(varint) : std::to_string(value),
+                    ", which is no ", dtype_row(info_.dtype).onnx));
       }
       const auto* const first = reinterpret_cast<const std::byte*>(&bits);
       elements.insert(elements.end(), first, first + sizeof bits);

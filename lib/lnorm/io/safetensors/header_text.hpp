@@ -16,18 +16,16 @@ class HeaderText final : public std::streambuf {
   HeaderText(ByteSource& bytes, std::size_t size) : bytes_(bytes), unread_(size) {}
 
   // How many have been taken.
-  std::size_t position() const noexcept {
-    return read_ - static_cast<std::size_t>(egptr() - gptr());
-  }
+  std::size_t offset() const noexcept { return read_ - static_cast<std::size_t>(egptr() - gptr()); }
 
   // Throws Error if so many come without it being called again: what a parser holds for one token has a
   // limit.
-  void mark() noexcept { mark_ = position(); }
+  void mark() noexcept { mark_ = offset(); }
 
  protected:
   int_type underflow() override {
     constexpr std::size_t kMaxToken = std::size_t{16} << 20;
-    if (position() - mark_ > kMaxToken) {
+    if (offset() - mark_ > kMaxToken) {
       throw Error(concat(printable(bytes_.name()), ": safetensors header, byte ", mark_,
                          ": what starts here goes on for more than ", kMaxToken, " bytes"));
     }

@@ -46,7 +46,7 @@ class SafetensorsSet final : public TensorSet {
     if (!tensor.dtype->dtype) {
       throw UnsupportedDType(std::string(tensor.dtype->name),
                              concat(printable(label), ": dtype ", tensor.dtype->name,
-                                    ", expected one of ", kReadSafetensorsDTypes));
+                                    ", expected one of ", dtype_list(&DTypeRow::safetensors)));
     }
     return {label, *tensor.dtype->dtype, header_.shape(tensor), std::endian::little};
   }
@@ -63,7 +63,8 @@ class SafetensorsSet final : public TensorSet {
     TensorInfo x = info(index);
     const std::int64_t size = tensor.end - tensor.begin;
     if (!is_pipe()) {
-      return make_raw_source(slice(bytes_, x.name, tensor.begin, size), std::move(x));
+      auto bytes = slice(bytes_, x.name, tensor.begin, size);
+      return make_raw_source(std::move(bytes), std::move(x));
     }
     if (tensor.begin < passed_) {
       throw Error(concat(printable(x.name), ": has passed in the pipe already"),
@@ -71,7 +72,8 @@ class SafetensorsSet final : public TensorSet {
     }
     skip_to(tensor.begin, x.name);
     passed_ = tensor.end;
-    return make_raw_source(next_of(bytes_, x.name, size), std::move(x));
+    auto bytes = next_of(bytes_, x.name, size);
+    return make_raw_source(std::move(bytes), std::move(x));
   }
 
   // What writes into a pipe is not to fail for what nobody asked for; and the pipe may be cut off.
@@ -86,14 +88,14 @@ class SafetensorsSet final : public TensorSet {
  private:
   const SafetensorsEntry& entry(std::size_t index) const { return header_.tensors[listed_[index]]; }
 
-  void skip_to(std::int64_t position, const std::string& who) const {
-    const std::int64_t found = bytes_->skip(position - passed_);
-    if (found < position - passed_) {
+  void skip_to(std::int64_t offset, const std::string& who) const {
+    const std::int64_t found = bytes_->skip(offset - passed_);
+    if (found < offset - passed_) {
       throw Error(concat(printable(who), ": the data is cut off: expected ",
-                         counted(position, "byte"), " of elements before this, found ",
+                         counted(offset, "byte"), " of elements before this, found ",
                          passed_ + found));
     }
-    passed_ = position;
+    passed_ = offset;
   }
 
   std::shared_ptr<ByteSource> bytes_;

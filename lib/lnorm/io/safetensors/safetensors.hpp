@@ -6,7 +6,7 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/tensor_set.hpp"
-#include "lnorm/io/tensor_set_sink.hpp"
+#include "lnorm/io/tensor_sink.hpp"
 
 // The .safetensors format: the header's length, the header in JSON, then the elements of all tensors,
 // little-endian, without gaps.
@@ -18,7 +18,7 @@ namespace lnorm {
 std::unique_ptr<TensorSet> open_safetensors(std::unique_ptr<ByteSource> bytes);
 
 // tensors: those that will begin, in this order; their names are those in the file. One that is left out is
-// taken out of the header, which takes a file with positions. Throws Error if a name cannot be one, or is there
+// taken out of the header, which takes a file with random access. Throws Error if a name cannot be one, or is there
 // twice.
 std::unique_ptr<TensorSetSink> make_safetensors_sink(ByteSink& bytes,
                                                      std::vector<TensorInfo> tensors);

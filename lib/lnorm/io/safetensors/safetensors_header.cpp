@@ -1,7 +1,5 @@
 #include "lnorm/io/safetensors/safetensors_header.hpp"
 
-#include <algorithm>
-#include <array>
 #include <span>
 #include <tuple>
 
@@ -13,7 +11,7 @@ namespace lnorm {
 
 namespace {
 
-// As in the reference implementation.
+// The reference implementation has the same limit.
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
 std::size_t read_header_length(ByteSource& bytes) {

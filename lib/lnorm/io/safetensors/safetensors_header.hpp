@@ -1,16 +1,57 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/io/byte_source.hpp"
-#include "lnorm/io/safetensors/safetensors_dtype.hpp"
 
 namespace lnorm {
+
+// A dtype of safetensors. Those that lnorm does not have are known by the bytes they take.
+struct SafetensorsDType {
+  std::string_view name;
+  std::int64_t bits = 0;
+  std::optional<DType> dtype = {};
+};
+
+inline constexpr std::array kUnsupportedSafetensorsDTypes{
+    SafetensorsDType{"C64", 64},
+    SafetensorsDType{"F4", 4},
+    SafetensorsDType{"F6_E2M3", 6},
+    SafetensorsDType{"F6_E3M2", 6},
+    SafetensorsDType{"F8_E8M0", 8},
+    SafetensorsDType{"F8_E4M3FNUZ", 8},
+    SafetensorsDType{"F8_E5M2FNUZ", 8},
+    SafetensorsDType{"F8_*", 8},  // there is a new one every few months
+};
+
+// Those of the table of dtypes, then the others.
+inline constexpr auto kSafetensorsDTypes = [] {
+  std::array<SafetensorsDType, kDTypes.size() + kUnsupportedSafetensorsDTypes.size()> all{};
+  auto* const others =
+      std::transform(kDTypes.begin(), kDTypes.end(), all.begin(), [](const DTypeRow& row) {
+        return SafetensorsDType{row.safetensors, static_cast<std::int64_t>(8 * row.size),
+                                row.dtype};
+      });
+  std::copy(kUnsupportedSafetensorsDTypes.begin(), kUnsupportedSafetensorsDTypes.end(), others);
+  return all;
+}();
+
+// Null if there is none of that name.
+inline const SafetensorsDType* find_safetensors_dtype(std::string_view name) {
+  for (const SafetensorsDType& entry : kSafetensorsDTypes) {
+    if (!name.empty() && entry.name == name) return &entry;
+  }
+  return name.starts_with("F8_") ? &kSafetensorsDTypes.back() : nullptr;
+}
 
 struct SafetensorsEntry {
   std::int64_t begin = 0;  // of its elements, behind the header
@@ -19,7 +60,7 @@ struct SafetensorsEntry {
   std::uint32_t name_at = 0;
   std::uint32_t name_size = 0;
   std::uint32_t extents_at = 0;
-  std::uint32_t rank = 0;
+  std::uint32_t ndim = 0;
 };
 
 // The tensors that a header names. There may be a million: names and extents lie one behind another.
@@ -33,7 +74,7 @@ struct SafetensorsHeader {
   }
   Shape shape(const SafetensorsEntry& tensor) const {
     const auto first = extents.begin() + tensor.extents_at;
-    return {first, first + tensor.rank};
+    return {first, first + tensor.ndim};
   }
 
   // The bytes of all elements.

@@ -41,7 +41,7 @@ class Handler {
 
   [[noreturn]] void fail(std::string_view what) const {
     throw Error(
-        concat(printable(file_), ": safetensors header, byte ", text_.position(), ": ", what));
+        concat(printable(file_), ": safetensors header, byte ", text_.offset(), ": ", what));
   }
 
   SafetensorsHeader take() {
@@ -67,8 +67,8 @@ class Handler {
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       fail(concat(of_field(), value, " is more than 2^63 - 1"));
     }
-    if (list_.size() == kMaxRank) {
-      fail(concat(of_tensor(), field_, " has more than ", kMaxRank,
+    if (list_.size() == kMaxDims) {
+      fail(concat(of_tensor(), field_, " has more than ", kMaxDims,
                   field_ == "shape" ? " dimensions" : " values"));
     }
     list_.push_back(static_cast<std::int64_t>(value));
@@ -82,7 +82,7 @@ class Handler {
     entry_.dtype = find_safetensors_dtype(value);
     if (entry_.dtype == nullptr) {
       fail(concat(of_tensor(), "dtype ", shown(value), " is unknown, expected one of ",
-                  kReadSafetensorsDTypes));
+                  dtype_list(&DTypeRow::safetensors)));
     }
     return true;
   }
@@ -136,7 +136,7 @@ class Handler {
         fail(concat("the shapes have more than ", kMaxExtents, " dimensions together"));
       }
       header_.extents.insert(header_.extents.end(), list_.begin(), list_.end());
-      entry_.rank = static_cast<std::uint32_t>(list_.size());
+      entry_.ndim = static_cast<std::uint32_t>(list_.size());
       return true;
     }
     if (list_.size() != 2) {

@@ -5,11 +5,11 @@
 #include <unordered_set>
 #include <utility>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/io/safetensors/safetensors.hpp"
-#include "lnorm/io/safetensors/safetensors_dtype.hpp"
 
 namespace lnorm {
 
@@ -50,7 +50,7 @@ class SafetensorsSink final : public TensorSetSink {
   [[noreturn]] void fail(const std::string& name, std::string_view what) const {
     throw Error(concat(printable(bytes_.name()), ": '", printable(name),
                        "' cannot be the name of a tensor: ", what),
-                announced_.size() == 1 ? "--name gives it another" : "");
+                announced_.size() == 1 ? Remedy{Remedy::Setting::tensor_name} : Remedy{});
   }
 
   // What has begun, but is not complete.
@@ -59,7 +59,7 @@ class SafetensorsSink final : public TensorSetSink {
     if (!bytes_.has_random_access()) {
       throw Error(concat(printable(bytes_.name()), ": tensor '", printable(under_way_->name),
                          "' cannot be left out, since the header is written already"),
-                  "-o FILE has the others");
+                  Remedy{Remedy::Setting::regular_output});
     }
     under_way_.reset();
     bytes_.rewind(start_);
@@ -70,7 +70,7 @@ class SafetensorsSink final : public TensorSetSink {
     std::int64_t begin = 0;
     for (const TensorInfo& tensor : tensors) {
       const std::int64_t end = begin + data_bytes(tensor);
-      const nlohmann::ordered_json entry{{"dtype", safetensors_dtype(tensor.dtype).name},
+      const nlohmann::ordered_json entry{{"dtype", dtype_row(tensor.dtype).safetensors},
                                          {"shape", tensor.shape},
                                          {"data_offsets", {begin, end}}};
       try {

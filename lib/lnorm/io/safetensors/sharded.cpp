@@ -128,7 +128,7 @@ class ShardedSet final : public TensorSet {
       } catch (const Error& error) {
         throw Error(concat(printable(name()), ": tensor '", short_name(entry.tensor_name),
                            "': ", error.what()),
-                    error.hint());
+                    error);
       }
     }
     const auto within = shard.tensors->find(entry.tensor_name);

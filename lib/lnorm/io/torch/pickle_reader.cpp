@@ -1,6 +1,5 @@
 #include "lnorm/io/torch/pickle_reader.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -35,14 +34,14 @@ class Reader {
 
   Pickle read() {
     for (std::size_t count = 0;; ++count) {
-      at_ = position_;
+      at_ = offset_;
       if (count == kMaxOpcodes) fail(concat("goes on after ", kMaxOpcodes, " opcodes"));
       const auto opcode = static_cast<unsigned char>(take(1)[0]);
       if (opcode == '.') break;
       carry_out(opcode);
     }
     if (stack_.size() != 1 || !marks_.empty()) fail("ends in the middle of a value");
-    if (position_ != bytes_.size()) fail("goes on after its end");
+    if (offset_ != bytes_.size()) fail("goes on after its end");
     pickle_.root = stack_[0];
     return std::move(pickle_);
   }
@@ -53,9 +52,9 @@ class Reader {
   }
 
   std::string_view take(std::size_t size) {
-    if (size > bytes_.size() - position_) fail("is cut off");
-    const std::string_view taken = bytes_.substr(position_, size);
-    position_ += size;
+    if (size > bytes_.size() - offset_) fail("is cut off");
+    const std::string_view taken = bytes_.substr(offset_, size);
+    offset_ += size;
     return taken;
   }
   // What follows a length of so many bytes.
@@ -63,10 +62,10 @@ class Reader {
     return take(from_little_endian(take(length_bytes)));
   }
   std::string_view take_line() {
-    const std::size_t end = bytes_.find('\n', position_);
+    const std::size_t end = bytes_.find('\n', offset_);
     if (end == std::string_view::npos) fail("is cut off");
-    const std::string_view line = take(end - position_);
-    ++position_;
+    const std::string_view line = take(end - offset_);
+    ++offset_;
     return line;
   }
 
@@ -157,6 +156,7 @@ class Reader {
     push({.kind = PickleKind::dict});
   }
 
+  // What comes with its value in the pickle.
   void carry_out(unsigned char opcode) {
     switch (opcode) {
       case 0x80: {  // PROTO
@@ -200,6 +200,18 @@ class Reader {
         return push_bytes(take_counted(4));
       case 0x8e:  // BINBYTES8
         return push_bytes(take_counted(8));
+      case 'c': {  // GLOBAL
+        const std::string_view module = take_line();
+        return push_global(module, take_line());
+      }
+      default:
+        return carry_out_on_stack(opcode);
+    }
+  }
+
+  // What takes values from the stack, or from those that are kept.
+  void carry_out_on_stack(unsigned char opcode) {
+    switch (opcode) {
       case ')':  // EMPTY_TUPLE
         return push({.kind = PickleKind::tuple});
       case 0x85:  // TUPLE1
@@ -230,10 +242,6 @@ class Reader {
         return get(from_little_endian(take(1)));
       case 'j':  // LONG_BINGET
         return get(from_little_endian(take(4)));
-      case 'c': {  // GLOBAL
-        const std::string_view module = take_line();
-        return push_global(module, take_line());
-      }
       case 0x93:  // STACK_GLOBAL
         return push_named_global();
       case 'Q':  // BINPERSID
@@ -264,7 +272,7 @@ class Reader {
   std::string_view bytes_;
   const std::string& name_;
   const std::function<bool(std::string_view)>& is_known_;
-  std::size_t position_ = 0;
+  std::size_t offset_ = 0;
   std::size_t at_ = 0;  // of the opcode
   Pickle pickle_;
   std::vector<PickleId> stack_;

@@ -4,9 +4,9 @@
 #include <array>
 #include <cctype>
 #include <optional>
-#include <set>
 #include <unordered_set>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/members.hpp"
@@ -19,30 +19,20 @@ namespace {
 constexpr std::string_view kRebuild = "torch._utils._rebuild_";
 constexpr std::string_view kUntypedStorage = "torch.storage.UntypedStorage";
 
-// A dtype as the names of storages say it. Those that lnorm does not have are known by name.
-struct StorageType {
-  std::string_view global;
+// The storages of dtypes that lnorm does not have.
+struct UnsupportedStorage {
+  std::string_view name;
   std::string_view dtype;
 };
 
-constexpr std::array kStorages{
-    StorageType{"torch.DoubleStorage", "float64"},
-    StorageType{"torch.FloatStorage", "float32"},
-    StorageType{"torch.HalfStorage", "float16"},
-    StorageType{"torch.BFloat16Storage", "bfloat16"},
-    StorageType{"torch.LongStorage", "int64"},
-    StorageType{"torch.IntStorage", "int32"},
-    StorageType{"torch.ShortStorage", "int16"},
-    StorageType{"torch.CharStorage", "int8"},
-    StorageType{"torch.ByteStorage", "uint8"},
-    StorageType{"torch.BoolStorage", "bool"},
-    StorageType{"torch.ComplexDoubleStorage", "complex128"},
-    StorageType{"torch.ComplexFloatStorage", "complex64"},
-    StorageType{"torch.QInt8Storage", "qint8"},
-    StorageType{"torch.QInt32Storage", "qint32"},
-    StorageType{"torch.QUInt8Storage", "quint8"},
-    StorageType{"torch.QUInt4x2Storage", "quint4x2"},
-    StorageType{"torch.QUInt2x4Storage", "quint2x4"},
+constexpr std::array kUnsupportedStorages{
+    UnsupportedStorage{"ComplexDouble", "complex128"},
+    UnsupportedStorage{"ComplexFloat", "complex64"},
+    UnsupportedStorage{"QInt8", "qint8"},
+    UnsupportedStorage{"QInt32", "qint32"},
+    UnsupportedStorage{"QUInt8", "quint8"},
+    UnsupportedStorage{"QUInt4x2", "quint4x2"},
+    UnsupportedStorage{"QUInt2x4", "quint2x4"},
 };
 
 // What tensors need beside storages, dtypes and the functions that make them.
@@ -57,11 +47,19 @@ constexpr std::array<std::string_view, 8> kOtherGlobals{
     "torch.per_channel_affine_float_qparams",
 };
 
-const StorageType* find_storage(std::string_view global) {
+// "float32" of "torch.FloatStorage".
+std::optional<std::string_view> storage_dtype(std::string_view global) {
+  constexpr std::string_view kTorch = "torch.";
+  constexpr std::string_view kStorage = "Storage";
+  if (!global.starts_with(kTorch) || !global.ends_with(kStorage)) return std::nullopt;
+  global.remove_prefix(kTorch.size());
+  global.remove_suffix(kStorage.size());
+  if (const DTypeRow* const row = find_dtype(&DTypeRow::torch, global)) return row->name;
   const auto* const found =
-      std::find_if(kStorages.begin(), kStorages.end(),
-                   [&](const StorageType& type) { return type.global == global; });
-  return found == kStorages.end() ? nullptr : found;
+      std::find_if(kUnsupportedStorages.begin(), kUnsupportedStorages.end(),
+                   [&](const UnsupportedStorage& storage) { return storage.name == global; });
+  if (found == kUnsupportedStorages.end()) return std::nullopt;
+  return found->dtype;
 }
 
 // "float32" of "torch.float32"; there is a new one every few months.
@@ -224,9 +222,8 @@ class TensorReader {
   }
   [[noreturn]] void fail_dtype(std::string_view dtype, std::string_view instead) const {
     throw UnsupportedDType(std::string(dtype),
-                           concat(printable(name_), ": dtype ", short_name(dtype),
-                                  ", expected bool, int8 to int64, uint8 to uint64, float8_e4m3fn, "
-                                  "float8_e5m2, float16, bfloat16, float32 or float64"),
+                           concat(printable(name_), ": dtype ", short_name(dtype), ", expected ",
+                                  dtype_list(&DTypeRow::name)),
                            save_instead(instead));
   }
   [[noreturn]] void fail_unsupported(const std::string& function) const {
@@ -268,10 +265,7 @@ class TensorReader {
     }
     view_.storage = key.text;
     const bool is_untyped = type.text == kUntypedStorage;
-    const StorageType* const typed = find_storage(type.text);
-    const auto name = dtype != nullptr   ? dtype_name(dtype->text)
-                      : typed != nullptr ? std::optional(typed->dtype)
-                                         : std::nullopt;
+    const auto name = dtype != nullptr ? dtype_name(dtype->text) : storage_dtype(type.text);
     if (!name || is_untyped != (dtype != nullptr)) fail("is of no known dtype");
     view_.dtype = known_dtype(*name);
     const auto item = static_cast<std::int64_t>(item_size(view_.dtype));
@@ -304,8 +298,8 @@ class TensorReader {
       if (arguments.size() == 1) tuple = &pickle_[arguments[0]];
     }
     if (tuple->kind != PickleKind::tuple) fail(concat(what, " is no tuple"));
-    if (tuple->items.size() > kMaxRank) {
-      fail(concat(what, " has ", tuple->items.size(), " dimensions, expected at most ", kMaxRank));
+    if (tuple->items.size() > kMaxDims) {
+      fail(concat(what, " has ", tuple->items.size(), " dimensions, expected at most ", kMaxDims));
     }
     std::vector<std::int64_t> result;
     for (const PickleId item : tuple->items) {
@@ -320,7 +314,7 @@ class TensorReader {
     }
     const bool is_empty = std::find(view_.shape.begin(), view_.shape.end(), 0) != view_.shape.end();
     if (is_empty) return;  // PyTorch has such views behind the end
-    // Of the element behind the last one.
+    // The number of the element behind the last one.
     std::int64_t end = view_.offset;
     bool fits = !__builtin_add_overflow(end, 1, &end);
     for (std::size_t axis = 0; fits && axis < view_.shape.size(); ++axis) {
@@ -352,7 +346,7 @@ class TensorReader {
 }  // namespace
 
 bool is_torch_global(std::string_view name) {
-  return name.starts_with(kRebuild) || find_storage(name) != nullptr || dtype_name(name) ||
+  return name.starts_with(kRebuild) || storage_dtype(name) || dtype_name(name) ||
          std::find(kOtherGlobals.begin(), kOtherGlobals.end(), name) != kOtherGlobals.end();
 }
 

@@ -3,8 +3,10 @@
 #include <memory>
 #include <optional>
 
+#include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/tensor_set.hpp"
+#include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/zip/zip_archive.hpp"
 
 namespace lnorm {
@@ -15,8 +17,12 @@ namespace lnorm {
 // from being read.
 std::unique_ptr<TensorSet> open_npz(std::unique_ptr<ByteSource> bytes, std::optional<DType> as);
 
-// The same of an archive that is open.
+// Opens the tensors of an archive that is open.
 std::unique_ptr<TensorSet> open_npz(std::shared_ptr<const ZipArchive> archive,
                                     std::optional<DType> as);
+
+// An .npz as numpy.savez writes it, not compressed: the tensor "weight" is the member "weight.npy". In a pipe
+// what is known of a member only afterwards follows it.
+std::unique_ptr<TensorSetSink> make_npz_set_sink(ByteSink& bytes);
 
 }  // namespace lnorm

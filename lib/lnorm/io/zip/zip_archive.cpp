@@ -1,53 +1,214 @@
 #include "lnorm/io/zip/zip_archive.hpp"
 
 #include <algorithm>
-#include <array>
-#include <exception>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/zip/libzip.hpp"
-#include "lnorm/io/zip/stored_member.hpp"
-#include "lnorm/io/zip/zip_directory.hpp"
+#include "lnorm/io/zip/zip_format.hpp"
 
 namespace lnorm {
 
 namespace {
 
-// libzip keeps some 300 bytes for each.
-constexpr std::uint64_t kMaxMembers = 200'000;
-
-// Of a member: where it begins, and what comes before its name. [APPNOTE 4.3.7]
-constexpr std::string_view kLocalHeader = "PK\x03\x04";
-constexpr std::size_t kLocalHeaderSize = 30;
-constexpr std::size_t kNameSizeAt = 26;
-
-constexpr std::string_view kContradiction =
-    "the zip archive is damaged: its directory and its members contradict each other";
-
-std::string describe(const zip_error_t& error) {
-  switch (libzip().zip_error_code_zip(&error)) {
-    case ZIP_ER_NOZIP:
-    case ZIP_ER_INCONS:
-      return std::string(kContradiction);
-    case ZIP_ER_EXISTS:
-      return "the zip archive has two members of the same name";
-    case ZIP_ER_CRC:
-      return "is damaged: the CRC-32 of the data is not what the zip directory says";
-    case ZIP_ER_ZLIB:
-    case ZIP_ER_COMPRESSED_DATA:
-      return "is damaged: the deflated data cannot be inflated";
-    case ZIP_ER_EOF:
-      return "is cut off";
-    default:
-      return libzip().zip_error_strerror(const_cast<zip_error_t*>(&error));
+// The bytes of a deflated member, inflated as they are read. Throws Error if they cannot be inflated, if they are not
+// as many as the directory says, or at their end if their CRC-32 is not right. name: for messages.
+class DeflatedMember final : public ByteSource {
+ public:
+  DeflatedMember(std::shared_ptr<const ByteSource> file, std::string name, const ZipMember& member)
+      : ByteSource(std::move(name)),
+        file_(std::move(file)),
+        begin_(member.begin),
+        stored_(static_cast<std::int64_t>(member.stored_size)),
+        size_(static_cast<std::int64_t>(member.size)),
+        crc_(member.crc) {
+    // The negative window says that there is no header of zlib.
+    if (inflateInit2(&inflater_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }
-}
+  ~DeflatedMember() override { inflateEnd(&inflater_); }
+
+ protected:
+  std::size_t read_some(std::span<std::byte> to) override {
+    to = to.first(std::min<std::size_t>(to.size(), std::numeric_limits<uInt>::max()));
+    inflater_.next_out = reinterpret_cast<Bytef*>(to.data());
+    inflater_.avail_out = static_cast<uInt>(to.size());
+    while (!at_end_ && inflater_.avail_out == to.size()) inflate_some();
+    const auto got = to.size() - inflater_.avail_out;
+    found_crc_ = crc32_of(to.first(got), found_crc_);
+    inflated_ += static_cast<std::int64_t>(got);
+    if (inflated_ > size_) fail(kZipContradiction);
+    if (got == 0) check_end();
+    return got;
+  }
+  std::optional<std::int64_t> unread() const override { return size_ - inflated_; }
+
+ private:
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error(concat(printable(name()), ": ", what));
+  }
+
+  void inflate_some() {
+    if (inflater_.avail_in == 0) {
+      constexpr std::int64_t kPiece = std::int64_t{1} << 16;
+      compressed_.resize(static_cast<std::size_t>(std::min(kPiece, stored_)));
+      const std::size_t got = file_->read_at(begin_, compressed_);
+      if (got == 0) fail("is cut off");
+      begin_ += static_cast<std::int64_t>(got);
+      stored_ -= static_cast<std::int64_t>(got);
+      inflater_.next_in = reinterpret_cast<Bytef*>(compressed_.data());
+      inflater_.avail_in = static_cast<uInt>(got);
+    }
+    const int status = inflate(&inflater_, Z_NO_FLUSH);
+    if (status == Z_MEM_ERROR) throw std::bad_alloc();
+    if (status == Z_DATA_ERROR || status == Z_NEED_DICT) {
+      fail("is damaged: the deflated data cannot be inflated");
+    }
+    at_end_ = status == Z_STREAM_END;
+  }
+
+  void check_end() const {
+    if (found_crc_ != crc_) fail(kZipWrongSum);
+    if (inflated_ != size_) fail(kZipContradiction);
+  }
+
+  std::shared_ptr<const ByteSource> file_;
+  std::int64_t begin_;   // of the compressed bytes that have not been read, in the file
+  std::int64_t stored_;  // as many
+  std::int64_t size_;
+  std::uint32_t crc_;
+  z_stream inflater_{};
+  std::vector<std::byte> compressed_;
+  std::int64_t inflated_ = 0;
+  std::uint32_t found_crc_ = 0;
+  bool at_end_ = false;
+};
+
+// The CRC-32 of bytes that come in pieces, in any order and on several threads.
+class PiecewiseSum {
+ public:
+  // A piece that has come before, or in part, is left out.
+  void add(std::int64_t begin, std::span<const std::byte> bytes) {
+    const Piece piece{begin + static_cast<std::int64_t>(bytes.size()), crc32_of(bytes)};
+    const std::lock_guard lock(mutex_);
+    auto next = pieces_.lower_bound(begin);
+    if (next != pieces_.end() && next->first < piece.end) return;
+    if (next != pieces_.begin()) {
+      const auto before = std::prev(next);
+      if (before->second.end > begin) return;
+      if (before->second.end == begin) {
+        append(before->second, begin, piece);
+        return join(before, next);
+      }
+    }
+    join(pieces_.emplace_hint(next, begin, piece), next);
+  }
+
+  // From the first byte on: what there is without a gap, the sum of it, and where the next piece begins.
+  std::int64_t end() const { return has_start() ? pieces_.begin()->second.end : 0; }
+  std::uint32_t sum() const { return has_start() ? pieces_.begin()->second.sum : 0; }
+  std::optional<std::int64_t> gap_end() const {
+    const auto next = has_start() ? std::next(pieces_.begin()) : pieces_.begin();
+    return next == pieces_.end() ? std::nullopt : std::optional(next->first);
+  }
+
+ private:
+  struct Piece {
+    std::int64_t end;
+    std::uint32_t sum;
+  };
+  using Pieces = std::map<std::int64_t, Piece>;  // by where they begin
+
+  static void append(Piece& piece, std::int64_t begin, const Piece& next) {
+    const auto sum = crc32_combine(piece.sum, next.sum, next.end - begin);
+    piece = {next.end, static_cast<std::uint32_t>(sum)};
+  }
+  void join(Pieces::iterator piece, Pieces::iterator next) {
+    if (next == pieces_.end() || piece->second.end != next->first) return;
+    append(piece->second, next->first, next->second);
+    pieces_.erase(next);
+  }
+  bool has_start() const { return !pieces_.empty() && pieces_.begin()->first == 0; }
+
+  std::mutex mutex_;
+  Pieces pieces_;
+};
+
+// So many bytes of a file, from an offset on: they have random access. Who looks for more behind the last one has them
+// all held against their CRC-32, if there is one, in whatever order they were read: throws Error. name: for messages.
+class StoredMember final : public ByteSource {
+ public:
+  StoredMember(std::shared_ptr<const ByteSource> file, std::string name, std::int64_t begin,
+               std::int64_t size, std::optional<std::uint32_t> crc)
+      : ByteSource(std::move(name)),
+        file_(std::move(file)),
+        begin_(begin),
+        size_(size),
+        crc_(crc) {}
+
+  bool has_random_access() const noexcept override { return true; }
+
+ protected:
+  std::size_t read_some(std::span<std::byte> to) override {
+    if (next_ == size_) check();
+    const std::size_t got = read_piece(next_, to, 1);
+    next_ += static_cast<std::int64_t>(got);
+    return got;
+  }
+  std::optional<std::int64_t> unread() const override { return size_ - next_; }
+  std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override {
+    // There may be too many smaller pieces to keep.
+    constexpr std::size_t kMinSummed = std::size_t{1} << 14;
+    return read_piece(next_ + distance, to, kMinSummed);
+  }
+  std::int64_t skip_unread(std::int64_t count) override {
+    const std::int64_t passed = std::min(count, size_ - next_);
+    next_ += passed;
+    return passed;
+  }
+
+ private:
+  // Adds what it has read to the sum while the processor has it at hand, if that is so many bytes.
+  std::size_t read_piece(std::int64_t offset, std::span<std::byte> to,
+                         std::size_t least_summed) const {
+    const std::int64_t rest = std::max<std::int64_t>(0, size_ - offset);
+    const std::size_t count = std::min(to.size(), static_cast<std::size_t>(rest));
+    const std::size_t got = file_->read_at(begin_ + offset, to.first(count));
+    if (crc_ && got > 0 && got >= least_summed) sum_.add(offset, to.first(got));
+    return got;
+  }
+
+  // Reads what is not in the sum yet.
+  void check() const {
+    if (!crc_) return;
+    constexpr std::int64_t kPiece = std::int64_t{1} << 18;
+    std::vector<std::byte> piece;
+    while (sum_.end() < size_) {
+      const std::int64_t wanted = std::min(kPiece, sum_.gap_end().value_or(size_) - sum_.end());
+      piece.resize(static_cast<std::size_t>(wanted));
+      if (read_piece(sum_.end(), piece, 1) < piece.size()) {
+        throw Error(concat(printable(name()), ": is cut off"));
+      }
+    }
+    if (sum_.sum() != *crc_) {
+      throw Error(concat(printable(name()), ": ", kZipWrongSum));
+    }
+  }
+
+  std::shared_ptr<const ByteSource> file_;
+  std::int64_t begin_;
+  std::int64_t size_;
+  std::int64_t next_ = 0;
+  std::optional<std::uint32_t> crc_;  // as it should be
+  mutable PiecewiseSum sum_;
+};
 
 std::string method_name(std::uint16_t number) {
   using Named = std::pair<std::uint16_t, const char*>;
@@ -60,13 +221,14 @@ std::string method_name(std::uint16_t number) {
 
 // Whether one of the first members is the pickle of a file of PyTorch.
 bool starts_torch(ByteSource& bytes) {
+  constexpr std::size_t kNameSizeAt = 26;
   constexpr std::string_view kPickle = "data.pkl";
   const auto ahead = bytes.peek(ByteSource::kLookAhead);
   const std::string_view start(reinterpret_cast<const char*>(ahead.data()), ahead.size());
-  for (std::size_t at = 0; (at = start.find(kLocalHeader, at)) != start.npos; ++at) {
-    if (start.size() - at < kLocalHeaderSize) return false;
+  for (std::size_t at = 0; (at = start.find(kZipLocal, at)) != start.npos; ++at) {
+    if (start.size() - at < kZipLocalSize) return false;
     const std::string_view name =
-        start.substr(at + kLocalHeaderSize, from_little_endian(start.substr(at + kNameSizeAt, 2)));
+        start.substr(at + kZipLocalSize, from_little_endian(start.substr(at + kNameSizeAt, 2)));
     if (name.ends_with(kPickle)) return true;
   }
   return false;
@@ -80,224 +242,43 @@ std::unique_ptr<ByteSource> with_random_access(std::unique_ptr<ByteSource> bytes
               concat("name the file, or redirect it (< x", extension, ")"));
 }
 
+std::int64_t size_of(const ZipMember& member, const std::string& name) {
+  if (member.size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    throw Error(concat(printable(name), ": is said to have more than 2^63 - 1 bytes"));
+  }
+  return static_cast<std::int64_t>(member.size);
+}
+
 }  // namespace
 
-// What libzip reads through: an archive within a source of bytes, at a position of its own.
-struct ZipArchive::State {
-  explicit State(std::unique_ptr<ByteSource> source)
-      : bytes(std::move(source)), name(bytes->name()) {
-    libzip().zip_error_init(&error);
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State() {
-    if (archive != nullptr) libzip().zip_discard(archive);
-    libzip().zip_error_fini(&error);
-  }
-
-  static zip_int64_t call(void* user, void* data, zip_uint64_t length, zip_source_cmd_t command) {
-    auto& state = *static_cast<State*>(user);
-    try {
-      return state.answer(data, length, command);
-    } catch (...) {
-      // libzip is C: the exception waits until it has returned.
-      state.fault = std::current_exception();
-      libzip().zip_error_set(&state.error, ZIP_ER_READ, 0);
-      return -1;
-    }
-  }
-
-  zip_int64_t answer(void* data, zip_uint64_t length, zip_source_cmd_t command) {
-    switch (command) {
-      case ZIP_SOURCE_OPEN:
-        position = 0;
-        return 0;
-      case ZIP_SOURCE_READ: {
-        const auto wanted =
-            std::min<zip_uint64_t>(length, static_cast<zip_uint64_t>(size - position));
-        const std::size_t got = bytes->read_at(
-            start + position, {static_cast<std::byte*>(data), static_cast<std::size_t>(wanted)});
-        position += static_cast<std::int64_t>(got);
-        return static_cast<zip_int64_t>(got);
-      }
-      case ZIP_SOURCE_SEEK: {
-        const zip_int64_t to = libzip().zip_source_seek_compute_offset(
-            static_cast<zip_uint64_t>(position), static_cast<zip_uint64_t>(size), data, length,
-            &error);
-        if (to < 0) return -1;
-        position = to;
-        return 0;
-      }
-      case ZIP_SOURCE_TELL:
-        return position;
-      case ZIP_SOURCE_STAT: {
-        auto* const stat = static_cast<zip_stat_t*>(data);
-        libzip().zip_stat_init(stat);
-        stat->size = static_cast<zip_uint64_t>(size);
-        stat->valid = ZIP_STAT_SIZE;
-        return sizeof(zip_stat_t);
-      }
-      case ZIP_SOURCE_ERROR:
-        return libzip().zip_error_to_data(&error, data, length);
-      case ZIP_SOURCE_CLOSE:
-      case ZIP_SOURCE_FREE:
-        return 0;
-      case ZIP_SOURCE_SUPPORTS:
-        return ZIP_SOURCE_SUPPORTS_SEEKABLE;
-      default:
-        libzip().zip_error_set(&error, ZIP_ER_OPNOTSUPP, 0);
-        return -1;
-    }
-  }
-
-  [[noreturn]] void fail(const std::string& who, const zip_error_t& what) {
-    if (fault) std::rethrow_exception(std::exchange(fault, nullptr));
-    throw Error(concat(printable(who), ": ", describe(what)));
-  }
-
-  zip_stat_t status(std::size_t index) {
-    zip_stat_t stat;
-    libzip().zip_stat_init(&stat);
-    if (libzip().zip_stat_index(archive, index, 0, &stat) != 0) {
-      fail(name, *libzip().zip_get_error(archive));
-    }
-    return stat;
-  }
-
-  static std::int64_t size_of(const zip_stat_t& stat, const std::string& who) {
-    const auto size = static_cast<std::int64_t>(stat.size);
-    if (size < 0) throw Error(concat(printable(who), ": is said to have more than 2^63 - 1 bytes"));
-    return size;
-  }
-
-  // Where the bytes of a stored member begin.
-  std::int64_t data_begin(std::size_t index, std::int64_t stored_bytes) const {
-    std::array<char, kLocalHeaderSize> header{};
-    const auto directory = static_cast<std::uint64_t>(directory_begin - start);
-    const auto contradiction = [&] { return Error(concat(printable(name), ": ", kContradiction)); };
-    const std::uint64_t offset = header_offsets[index];
-    if (offset > directory) throw contradiction();
-    const std::size_t got = bytes->read_at(start + static_cast<std::int64_t>(offset),
-                                           std::as_writable_bytes(std::span(header)));
-    const std::string_view text(header.data(), got);
-    if (got < header.size() || !text.starts_with(kLocalHeader)) throw contradiction();
-    const std::uint64_t begin = offset + kLocalHeaderSize +
-                                from_little_endian(text.substr(kNameSizeAt, 2)) +
-                                from_little_endian(text.substr(kNameSizeAt + 2, 2));
-    if (begin > directory || static_cast<std::uint64_t>(stored_bytes) > directory - begin) {
-      throw contradiction();
-    }
-    return start + static_cast<std::int64_t>(begin);
-  }
-
-  std::shared_ptr<const ByteSource> bytes;
-  std::string name;
-  std::int64_t start = 0;
-  std::int64_t size = 0;
-  std::int64_t directory_begin = 0;
-  std::vector<std::uint64_t> header_offsets;  // of the members, from start on
-  std::int64_t position = 0;
-  std::exception_ptr fault;
-  zip_error_t error;
-  zip_t* archive = nullptr;
-};
-
 ZipArchive::ZipArchive(std::unique_ptr<ByteSource> bytes)
-    : state_(std::make_unique<State>(with_random_access(std::move(bytes)))) {
-  State& state = *state_;
-  const ZipDirectory directory = find_zip_directory(*state.bytes);
-  if (directory.entries > kMaxMembers) {
-    throw Error(concat(printable(state.name), ": the zip archive has ", directory.entries,
-                       " members, expected at most ", kMaxMembers));
-  }
-  state.start = directory.start;
-  state.directory_begin = directory.begin;
-  state.size = state.bytes->remaining().value() - state.start;
-  zip_error_t error;
-  libzip().zip_error_init(&error);
-  zip_source_t* const source = libzip().zip_source_function_create(State::call, &state, &error);
-  if (source != nullptr) {
-    state.archive = libzip().zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
-    if (state.archive == nullptr) libzip().zip_source_free(source);
-  }
-  if (state.archive == nullptr) state.fail(state.name, error);
-  // libzip has checked the members, but does not tell where they are.
-  state.header_offsets = read_header_offsets(state.bytes, directory);
-  if (state.header_offsets.size() != size()) {
-    throw Error(concat(printable(state.name), ": ", kContradiction));
-  }
-}
-
-ZipArchive::~ZipArchive() = default;
-
-const std::string& ZipArchive::name() const noexcept { return state_->name; }
-
-std::size_t ZipArchive::size() const {
-  return static_cast<std::size_t>(libzip().zip_get_num_entries(state_->archive, 0));
-}
-
-std::string ZipArchive::member_name(std::size_t index) const {
-  const char* const name = libzip().zip_get_name(state_->archive, index, ZIP_FL_ENC_RAW);
-  return name == nullptr ? "" : name;
-}
+    : bytes_(with_random_access(std::move(bytes))), members_(read_zip_directory(bytes_)) {}
 
 std::int64_t ZipArchive::member_bytes(std::size_t index) const {
-  return state_->size_of(state_->status(index), state_->name);
+  return size_of(members_[index], name());
 }
 
-std::int64_t ZipArchive::place(std::size_t index) const {
-  return static_cast<std::int64_t>(state_->header_offsets[index]);
-}
-
-class ZipArchive::Deflated final : public ByteSource {
- public:
-  Deflated(std::string name, std::shared_ptr<const ZipArchive> archive, std::size_t index,
-           std::int64_t size)
-      : ByteSource(std::move(name)), archive_(std::move(archive)), unread_(size) {
-    State& state = *archive_->state_;
-    file_ = libzip().zip_fopen_index(state.archive, index, 0);
-    if (file_ == nullptr) state.fail(this->name(), *libzip().zip_get_error(state.archive));
-  }
-  ~Deflated() override { libzip().zip_fclose(file_); }
-
- protected:
-  std::size_t read_some(std::span<std::byte> to) override {
-    const zip_int64_t got = libzip().zip_fread(file_, to.data(), to.size());
-    if (got < 0) archive_->state_->fail(name(), *libzip().zip_file_get_error(file_));
-    unread_ -= got;
-    return static_cast<std::size_t>(got);
-  }
-  std::optional<std::int64_t> unread() const override { return unread_; }
-
- private:
-  std::shared_ptr<const ZipArchive> archive_;
-  zip_file_t* file_ = nullptr;
-  std::int64_t unread_;
-};
-
-std::unique_ptr<ByteSource> ZipArchive::open(std::shared_ptr<const ZipArchive> archive,
-                                             std::size_t index, std::string name, Sums sums) {
-  State& state = *archive->state_;
-  const auto fail = [&](const std::string& what) {
+std::unique_ptr<ByteSource> ZipArchive::open(std::size_t index, std::string name, Sums sums) const {
+  const ZipMember& member = members_[index];
+  const auto fail = [&](std::string_view what) {
     throw Error(concat(printable(name), ": is ", what));
   };
-  const zip_stat_t stat = state.status(index);
-  if (stat.encryption_method != ZIP_EM_NONE) fail("encrypted, which lnorm does not read");
-  if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE) {
-    fail(concat("compressed by ", method_name(stat.comp_method), ", expected stored or deflated"));
+  if ((member.flags & kZipEncrypted) != 0) fail("encrypted, which lnorm does not read");
+  if (member.method != kZipStored && member.method != kZipDeflated) {
+    fail(concat("compressed by ", method_name(member.method), ", expected stored or deflated"));
   }
-  // Of what takes no room libzip does not look at the sum.
-  if (stat.comp_size == 0 && stat.crc != 0) state.fail(name, {ZIP_ER_CRC, 0, nullptr});
-  const std::int64_t size = State::size_of(stat, name);
-  if (stat.comp_method == ZIP_CM_DEFLATE) {
-    return std::make_unique<Deflated>(std::move(name), std::move(archive), index, size);
+  if (member.stored_size == 0 && member.crc != 0) {
+    throw Error(concat(printable(name), ": ", kZipWrongSum));
   }
-  if (stat.comp_size != stat.size) {
-    fail(concat("stored in ", stat.comp_size, " bytes, but said to have ", stat.size));
+  const std::int64_t size = size_of(member, name);
+  if (member.method == kZipDeflated)
+    return std::make_unique<DeflatedMember>(bytes_, std::move(name), member);
+  if (member.stored_size != member.size) {
+    fail(concat("stored in ", member.stored_size, " bytes, but said to have ", member.size));
   }
-  const bool has_sum = sums == Sums::complete || stat.crc != 0;
-  return open_stored_member(state.bytes, std::move(name), state.data_begin(index, size), size,
-                            has_sum ? std::optional(stat.crc) : std::nullopt);
+  const bool has_sum = sums == Sums::complete || member.crc != 0;
+  return std::make_unique<StoredMember>(bytes_, std::move(name), member.begin, size,
+                                        has_sum ? std::optional(member.crc) : std::nullopt);
 }
 
 }  // namespace lnorm

@@ -7,18 +7,11 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/members.hpp"
-#include "lnorm/io/zip/libzip.hpp"
+#include "lnorm/io/zip/zip_format.hpp"
 
 namespace lnorm {
 
 namespace {
-
-// From here on a number takes 64 bits, elsewhere; in its place stands this.
-constexpr std::uint64_t kElsewhere32 = 0xffffffff;
-constexpr std::uint64_t kElsewhere16 = 0xffff;
-
-constexpr std::uint16_t kDescriptorFollows = 1 << 3;
-constexpr std::uint16_t kNameIsUtf8 = 1 << 11;
 
 constexpr std::int64_t kCrcInLocalHeader = 14;
 
@@ -26,7 +19,7 @@ void put(std::string& to, std::uint64_t value, int size) {
   for (int i = 0; i < size; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-void put32(std::string& to, std::uint64_t value) { put(to, std::min(value, kElsewhere32), 4); }
+void put32(std::string& to, std::uint64_t value) { put(to, std::min(value, kZipElsewhere32), 4); }
 
 // The field of the numbers that take 64 bits; empty if there are none.
 std::string zip64_extra(const std::vector<std::uint64_t>& values) {
@@ -68,8 +61,8 @@ void ZipWriter::begin(const std::string& name, std::int64_t size) {
                        "' cannot be the name of a member: ", what));
   };
   if (name.empty()) fail("it is empty");
-  if (name.size() > kElsewhere16) {
-    fail(concat("it has ", name.size(), " bytes, expected at most ", kElsewhere16));
+  if (name.size() > kZipElsewhere16) {
+    fail(concat("it has ", name.size(), " bytes, expected at most ", kZipElsewhere16));
   }
   if (name.find('\0') != name.npos) fail("it has a NUL byte");
   if (!is_utf8(name)) fail("it is not UTF-8");
@@ -92,8 +85,8 @@ void ZipWriter::end() {
     bytes_.rewrite(static_cast<std::int64_t>(entry.offset) + kCrcInLocalHeader,
                    std::as_bytes(std::span(sum)));
   } else {
-    std::string descriptor = concat("PK\x07\x08", sum);
-    const int width = entry.size >= kElsewhere32 ? 8 : 4;
+    std::string descriptor = concat(kZipDescriptor, sum);
+    const int width = entry.size >= kZipElsewhere32 ? 8 : 4;
     put(descriptor, entry.size, width);
     put(descriptor, entry.size, width);
     bytes_.write(descriptor);
@@ -105,12 +98,12 @@ void ZipWriter::finish() {
   take_back();
   const auto offset = static_cast<std::uint64_t>(bytes_.written());
   for (const Entry& entry : directory_) bytes_.write(directory_entry(entry));
-  const std::uint64_t end = static_cast<std::uint64_t>(bytes_.written());
+  const auto end = static_cast<std::uint64_t>(bytes_.written());
   const std::uint64_t size = end - offset;
   const std::uint64_t count = directory_.size();
   std::string ending;
-  if (count >= kElsewhere16 || size >= kElsewhere32 || offset >= kElsewhere32) {
-    ending += "PK\x06\x06";
+  if (count >= kZipElsewhere16 || size >= kZipElsewhere32 || offset >= kZipElsewhere32) {
+    ending += kZipEnd64;
     put(ending, 44, 8);  // bytes that follow of this record
     put(ending, 45, 2);
     put(ending, 45, 2);
@@ -119,15 +112,15 @@ void ZipWriter::finish() {
     put(ending, count, 8);
     put(ending, size, 8);
     put(ending, offset, 8);
-    ending += "PK\x06\x07";
+    ending += kZipLocator64;
     put(ending, 0, 4);
     put(ending, end, 8);
     put(ending, 1, 4);
   }
-  ending += "PK\x05\x06";
+  ending += kZipEnd;
   put(ending, 0, 4);
-  put(ending, std::min(count, kElsewhere16), 2);
-  put(ending, std::min(count, kElsewhere16), 2);
+  put(ending, std::min(count, kZipElsewhere16), 2);
+  put(ending, std::min(count, kZipElsewhere16), 2);
   put32(ending, size);
   put32(ending, offset);
   put(ending, 0, 2);  // no comment
@@ -142,28 +135,28 @@ void ZipWriter::take_back() {
 }
 
 std::uint16_t ZipWriter::flags(const Entry& entry) const {
-  const int descriptor = bytes_.has_random_access() ? 0 : kDescriptorFollows;
-  return static_cast<std::uint16_t>(descriptor | (is_ascii(entry.name) ? 0 : kNameIsUtf8));
+  const int descriptor = bytes_.has_random_access() ? 0 : kZipDescriptorFollows;
+  return static_cast<std::uint16_t>(descriptor | (is_ascii(entry.name) ? 0 : kZipNameIsUtf8));
 }
 
 std::string ZipWriter::local_header(const Entry& entry) const {
-  const bool is_zip64 = entry.size >= kElsewhere32;
+  const bool is_zip64 = entry.size >= kZipElsewhere32;
   // What a descriptor is going to say is 0 here, sizes that are known among it.
   const std::uint64_t size = bytes_.has_random_access() ? entry.size : 0;
   const std::string extra = is_zip64 ? zip64_extra({size, size}) : "";
   return concat(
-      "PK\x03\x04",
-      common(is_zip64, flags(entry), 0, is_zip64 ? kElsewhere32 : size, entry.name, extra),
+      kZipLocal,
+      common(is_zip64, flags(entry), 0, is_zip64 ? kZipElsewhere32 : size, entry.name, extra),
       entry.name, extra);
 }
 
 std::string ZipWriter::directory_entry(const Entry& entry) const {
   std::vector<std::uint64_t> large;
-  if (entry.size >= kElsewhere32) large = {entry.size, entry.size};
-  if (entry.offset >= kElsewhere32) large.push_back(entry.offset);
+  if (entry.size >= kZipElsewhere32) large = {entry.size, entry.size};
+  if (entry.offset >= kZipElsewhere32) large.push_back(entry.offset);
   const std::string extra = zip64_extra(large);
   const bool is_zip64 = !large.empty();
-  std::string header = "PK\x01\x02";
+  std::string header(kZipEntry);
   put(header, is_zip64 ? 45 : 20, 1);
   put(header, 3, 1);  // made on Unix, whose permissions follow
   header += common(is_zip64, flags(entry), entry.crc, entry.size, entry.name, extra);

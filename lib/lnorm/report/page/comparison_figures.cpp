@@ -1,5 +1,3 @@
-#include "lnorm/report/page/comparison_figures.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +7,7 @@
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/page/figures.hpp"
 #include "lnorm/report/page/grid_figure.hpp"
 
 namespace lnorm::page {
@@ -35,7 +34,7 @@ struct PositiveRange {
 
   Magnitude magnitude() const { return Magnitude(greatest); }
 
-  // Of a logarithmic scale, which has a decade at least.
+  // The range of a logarithmic scale, which has a decade at least.
   Json domain() const {
     if (greatest == 0) return {1, 10};
     const double low = magnitude().count(least);
@@ -48,7 +47,12 @@ struct PositiveRange {
   static constexpr double kMinDrawn = 1e-300;  // below which Vega finds no ticks
 };
 
-// Of the worst element and the first mismatch, in rows and elements.
+std::string greatest_text(const PositiveRange& errors) {
+  if (errors.greatest == 0) return ", all of them 0.";
+  return concat(", the greatest ", significant_text(errors.greatest, 3), ".");
+}
+
+// Marks the worst element and the first mismatch, in rows and elements.
 Json places_of(const Comparison& comparison) {
   const std::int64_t length = comparison.error_map->columns().all;
   Json places = Json::array();
@@ -70,20 +74,15 @@ void add_places(Json& spec, const Json& places) {
   const auto middle = [](const char* scale, const char* expression) {
     return Json{{"scale", scale}, {"signal", expression}};
   };
-  spec["marks"].push_back({{"type", "symbol"},
-                           {"name", "circles"},
-                           {"from", {{"data", "places"}}},
-                           {"encode",
-                            {{"update",
-                              {{"x", middle("x", "datum.element + 0.5")},
-                               {"y", middle("y", "datum.row + 0.5")},
-                               {"size", {{"value", 160}}},
-                               {"stroke", {{"value", "#e0003c"}}},
-                               {"strokeWidth", {{"value", 2}}},
-                               {"fill", {{"value", "transparent"}}},
-                               {"tooltip", tooltip({{"what", "datum.what"},
-                                                    {"row", "datum.row"},
-                                                    {"element", "datum.element"}})}}}}}});
+  add_mark(spec, "symbol", "circles",
+           {{"x", middle("x", "datum.element + 0.5")},
+            {"y", middle("y", "datum.row + 0.5")},
+            {"size", {{"value", 160}}},
+            {"stroke", {{"value", "#e0003c"}}},
+            {"strokeWidth", {{"value", 2}}},
+            {"fill", {{"value", "transparent"}}},
+            {"tooltip", tooltip({{"what", "what"}, {"row", "row"}, {"element", "element"}})}},
+           "places");
 }
 
 }  // namespace
@@ -102,36 +101,31 @@ Figure ulp_figure(const Comparison& comparison) {
     values.push_back(
         {{"distance", class_text(i)}, {"elements", counts.count(i)}, {"share", share}});
   }
+  const std::string ulp = concat("ulp of ", name(comparison.ulp_dtype()));
+  const std::vector<TableField> fields{
+      {"distance", "ulp"}, {"elements", "elements"}, {"share", "share"}};
   Json spec =
       empty_spec(230,
-                 concat("How far ", counted(all, "element"),
-                        " are from the expected ones, in ulp of ", name(comparison.ulp_dtype()),
-                        ". ", percentage_text(counts.count(0), all), " are equal."),
-                 {{"distance", "ulp"}, {"elements", "elements"}, {"share", "share"}});
-  spec["data"].push_back({{"name", "table"}, {"values", std::move(values)}});
+                 concat("How far ", counted(all, "element"), " are from the expected ones, in ",
+                        ulp, ". ", percentage_text(counts.count(0), all), " are equal."),
+                 fields);
+  add_table(spec, std::move(values));
   spec["scales"] = {{{"name", "x"},
                      {"type", "band"},
                      {"domain", {{"data", "table"}, {"field", "distance"}}},
                      {"range", "width"},
                      {"padding", 0.15}},
                     scale_of_numbers(domain_of(0, greatest, {}, true))};
-  spec["axes"] = {axis("x", concat("distance in ulp of ", name(comparison.ulp_dtype()))),
-                  axis("y", "share of elements", "~%")};
+  spec["axes"] = {axis("x", "distance in " + ulp), axis("y", "share of elements", "~%")};
   spec["axes"][0]["labelBound"] = true;
   add_colors(spec);
-  spec["marks"].push_back({{"type", "rect"},
-                           {"name", "bars"},
-                           {"from", {{"data", "table"}}},
-                           {"encode",
-                            {{"update",
-                              {{"x", field("x", "distance")},
-                               {"width", {{"scale", "x"}, {"band", 1}}},
-                               {"y", field("y", "share")},
-                               {"y2", {{"scale", "y"}, {"value", 0}}},
-                               {"fill", color("before")},
-                               {"tooltip", tooltip({{"ulp", "datum.distance"},
-                                                    {"elements", "datum.elements"},
-                                                    {"share", "datum.share"}})}}}}}});
+  add_mark(spec, "rect", "bars",
+           {{"x", field("x", "distance")},
+            {"width", {{"scale", "x"}, {"band", 1}}},
+            {"y", field("y", "share")},
+            {"y2", {{"scale", "y"}, {"value", 0}}},
+            {"fill", color("before")},
+            {"tooltip", tooltip(fields)}});
   return {"ulp", "How far elements are from the expected ones",
           "Each bar has what is farther than the bar before it.", std::move(spec)};
 }
@@ -158,20 +152,15 @@ Figure error_figure(const Comparison& comparison) {
                       {"mean", mean ? figure_number(*mean) : Json()},
                       {"non_finite", errors.non_finite}});
   }
+  const std::string_view row = is_coarse ? "from row" : "row";
   Json spec =
-      empty_spec(230,
-                 range.greatest == 0
-                     ? concat("Absolute errors of ", counted(rows.all, "row"), ", all of them 0.")
-                     : concat("Absolute errors of ", counted(rows.all, "row"), ", the greatest ",
-                              significant_text(range.greatest, 3), "."),
-                 {{"row", is_coarse ? "from row" : "row"},
+      empty_spec(230, concat("Absolute errors of ", counted(rows.all, "row"), greatest_text(range)),
+                 {{"row", row},
                   {"rows", "rows"},
                   {"greatest", "greatest"},
                   {"mean", "mean"},
                   {"non_finite", "not finite"}});
-  spec["data"].push_back({{"name", "table"},
-                          {"values", std::move(values)},
-                          {"transform", Json::array({middle_of_band()})}});
+  add_table(spec, std::move(values), Json::array({middle_of_band()}));
   const Magnitude magnitude = range.magnitude();
   Json y = scale_of_numbers(range.domain());
   y["type"] = "log";
@@ -184,9 +173,7 @@ Figure error_figure(const Comparison& comparison) {
                       magnitude.times()};
     add_line(spec, mark);
     add_points(spec, series, mark, rows.parts <= 64 ? 30 : 10, false,
-               tooltip({{is_coarse ? "from row" : "row", "datum.row"},
-                        {"greatest", "datum.greatest"},
-                        {"mean", "datum.mean"}}));
+               tooltip({{"row", row}, {"greatest", "greatest"}, {"mean", "mean"}}));
   }
   std::string note;
   if (is_coarse) {
@@ -241,10 +228,7 @@ Figure error_map_figure(const Comparison& comparison) {
   Figure figure =
       grid_figure("error-map", "Where the errors are", note,
                   concat("Heat map of the absolute errors of ", counted(rows.all, "row"), " by ",
-                         counted(columns.all, "element"),
-                         range.greatest == 0
-                             ? ", all of them 0."
-                             : concat(", the greatest ", significant_text(range.greatest, 3), ".")),
+                         counted(columns.all, "element"), greatest_text(range)),
                   std::move(grid));
   Json& fill = figure.spec["marks"][0]["encode"]["update"]["fill"];
   fill.insert(fill.end() - 1, Json{{"test", "datum.greatest === 0"}, {"value", "transparent"}});

@@ -1,14 +1,12 @@
-#include "lnorm/report/page/comparison_page.hpp"
-
 #include <optional>
 #include <utility>
 
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/comparison_report.hpp"
-#include "lnorm/report/criteria_text.hpp"
+#include "lnorm/report/comparison_words.hpp"
+#include "lnorm/report/error_figures.hpp"
 #include "lnorm/report/numbers.hpp"
-#include "lnorm/report/page/comparison_figures.hpp"
-#include "lnorm/report/ulp_text.hpp"
+#include "lnorm/report/page/figures.hpp"
+#include "lnorm/report/page/sections.hpp"
 
 namespace lnorm::page {
 
@@ -22,40 +20,38 @@ Cell optional_cell(const std::optional<double>& value) {
 
 Cell count_cell(std::int64_t count) { return {std::to_string(count)}; }
 
-std::string exact(Ulps ulps) {
-  return ulps.is_real ? value_text(ulps.value()) : std::to_string(ulps.rank);
+Cell ulps_cell(Ulps ulps, DType dtype) { return {ulps_text(ulps, dtype), exact_text(ulps)}; }
+Cell ulps_cell(const Comparison& c) {
+  return c.ulps ? ulps_cell(c.ulps->value, c.expected.dtype) : kNone;
 }
 
-Cell ulps_cell(Ulps ulps, DType dtype) { return {ulps_text(ulps, dtype), exact(ulps)}; }
-
-std::string place_text(const Comparison& c, const ElementPair& pair) {
-  return to_string(c.index(pair));
+// The cells say where a pair is, and what both sides are.
+std::vector<Cell> cells_of(const Comparison& c, const ElementPair& pair) {
+  return {{to_string(c.index(pair))},
+          {value_text(pair.actual, c.actual.dtype)},
+          {value_text(pair.expected, c.expected.dtype)}};
 }
 
 Table figures_table(const Comparison& c) {
   Table table{"What the errors are like", {{"", true}, {"value"}, {"at", true}}, {}};
-  const auto greatest = [&](std::string name, const std::optional<Greatest<double>>& found) {
-    table.rows.push_back({{std::move(name)},
-                          found ? number_cell(found->value) : kNone,
-                          {found && found->value > 0 ? place_text(c, found->at) : ""}});
+  const auto add = [&](std::string name, Cell cell, std::string at = "") {
+    table.rows.push_back({{std::move(name)}, std::move(cell), {std::move(at)}});
   };
-  const auto add = [&](std::string name, Cell cell) {
-    table.rows.push_back({{std::move(name)}, std::move(cell), {""}});
+  const auto place = [&](const auto& greatest, WorstBy by) {
+    return c.greatest(by).value_or(0) > 0 ? to_string(c.index(greatest->at)) : "";
   };
-  greatest("greatest absolute difference", c.absolute);
-  greatest("greatest relative difference", c.relative);
-  table.rows.push_back({{"greatest distance in ulp"},
-                        c.ulps ? ulps_cell(c.ulps->value, c.expected.dtype) : kNone,
-                        {c.ulps && c.ulps->value.rank > 0 ? place_text(c, c.ulps->at) : ""}});
-  add("mean error", optional_cell(c.errors.mean()));
-  add("mean absolute error", optional_cell(c.errors.mean_absolute()));
-  add("mean error toward zero", optional_cell(c.errors.mean_toward_zero()));
-  add("mean error away from zero", optional_cell(c.errors.mean_away_from_zero()));
-  add("root mean square error", optional_cell(c.errors.root_mean_square()));
-  const auto cosine = c.errors.cosine();
-  add("cosine similarity",
-      cosine ? Cell{rounded_text(*cosine, 12), value_text(*cosine), ""} : kNone);  // it is near 1
-  add("SQNR in dB", optional_cell(c.errors.sqnr()));
+  add("greatest absolute difference", optional_cell(c.greatest(WorstBy::abs)),
+      place(c.absolute, WorstBy::abs));
+  add("greatest relative difference", optional_cell(c.greatest(WorstBy::rel)),
+      place(c.relative, WorstBy::rel));
+  add("greatest distance in ulp", ulps_cell(c), place(c.ulps, WorstBy::ulp));
+  for (const ErrorFigure& figure : kErrorFigures) {
+    const auto found = (c.errors.*figure.of)();
+    const bool is_near_one = figure.digits > 5;
+    add(std::string(figure.words),
+        found && is_near_one ? Cell{rounded_text(*found, figure.digits), value_text(*found), ""}
+                             : optional_cell(found));
+  }
   add("equal numbers", count_cell(c.errors.equal_numbers()));
   if (const auto rounded = c.correctly_rounded()) add("correctly rounded", count_cell(*rounded));
   add("NaN or infinity on one side only", count_cell(c.non_finite_one_side));
@@ -67,10 +63,7 @@ Table worst_table(const Comparison& c) {
               {{"at", true}, {"actual"}, {"expected"}, {"ulp"}, {"absolute"}, {"relative"}},
               {}};
   for (const WorstElement& element : c.worst.elements()) {
-    const ElementPair& pair = element.pair;
-    std::vector<Cell> row{{place_text(c, pair)},
-                          {value_text(pair.actual, c.actual.dtype)},
-                          {value_text(pair.expected, c.expected.dtype)}};
+    std::vector<Cell> row = cells_of(c, element.pair);
     if (const auto& distances = element.distances) {
       row.insert(row.end(), {ulps_cell(distances->ulps, c.expected.dtype),
                              number_cell(distances->absolute), number_cell(distances->relative)});
@@ -84,11 +77,7 @@ Table worst_table(const Comparison& c) {
 
 Table mismatch_table(const Comparison& c) {
   Table table{"The first mismatches", {{"at", true}, {"actual"}, {"expected"}}, {}};
-  for (const ElementPair& pair : c.first_mismatches) {
-    table.rows.push_back({{place_text(c, pair)},
-                          {value_text(pair.actual, c.actual.dtype)},
-                          {value_text(pair.expected, c.expected.dtype)}});
-  }
+  for (const ElementPair& pair : c.first_mismatches) table.rows.push_back(cells_of(c, pair));
   return table;
 }
 
@@ -102,27 +91,23 @@ std::string row_axes_text(const Comparison& c) {
   return concat("The rows go along ", axes_text(c.row_max_axes.value_or(last)), ".");
 }
 
+constexpr std::size_t kPairColumns = 9;
+
 std::vector<Cell> line_of(const PairComparison& pair, const std::string& section) {
-  const std::string link =
-      section.empty() ? "" : concat("<a href=\"#", section, "\">", escaped(pair.name), "</a>");
-  std::vector<Cell> line{{pair.name, "", link}};
+  std::vector<Cell> line{link_cell(pair.name, section)};
   if (!pair.comparison) {
-    line.insert(line.end(), {{"error"}, kNone, kNone, kNone, kNone, kNone, kNone, kNone});
-    return line;
+    line.push_back({"error"});
+  } else {
+    const Comparison& c = *pair.comparison;
+    line.insert(line.end(), {{c.equal() ? "agree" : "differ"}, {to_string(c.actual.shape)}});
+    if (c.same_shape) {
+      line.insert(line.end(),
+                  {count_cell(c.mismatched), optional_cell(c.greatest(WorstBy::abs)),
+                   optional_cell(c.greatest(WorstBy::rel)), ulps_cell(c),
+                   optional_cell(c.errors.root_mean_square()), optional_cell(c.errors.sqnr())});
+    }
   }
-  const Comparison& c = *pair.comparison;
-  line.insert(line.end(), {{c.equal() ? "agree" : "differ"}, {to_string(c.actual.shape)}});
-  if (!c.same_shape) {
-    line.insert(line.end(), {kNone, kNone, kNone, kNone, kNone, kNone});
-    return line;
-  }
-  const auto greatest = [](const std::optional<Greatest<double>>& found) {
-    return found ? number_cell(found->value) : kNone;
-  };
-  line.insert(line.end(),
-              {count_cell(c.mismatched), greatest(c.absolute), greatest(c.relative),
-               c.ulps ? ulps_cell(c.ulps->value, c.expected.dtype) : kNone,
-               optional_cell(c.errors.root_mean_square()), optional_cell(c.errors.sqnr())});
+  line.resize(kPairColumns, kNone);
   return line;
 }
 
@@ -152,11 +137,7 @@ Section comparison_section(std::string id, std::string_view title, const Compari
   if (!c.failures().empty()) facts.emplace_back("Fails", failures_text(c.criteria, c.failures()));
   facts.emplace_back("Mismatched", concat(c.mismatched, " of ", counted(c.elements, "element"),
                                           " (", percentage_text(c.mismatched, c.elements), ")"));
-  section.html("<div class=\"grid\">\n<div>\n");
-  section.facts(facts);
-  section.html("</div>\n<div>\n");
-  section.table(figures_table(c));
-  section.html("</div>\n</div>\n");
+  section.facts(facts, figures_table(c));
   if (!c.error_map) return section;  // there are no elements
   const bool is_equal = c.non_finite_one_side == 0 && c.non_finite_differing == 0 &&
                         (!c.absolute || c.absolute->value == 0);
@@ -167,11 +148,9 @@ Section comparison_section(std::string id, std::string_view title, const Compari
   std::vector<Figure> figures;
   if (c.ulps) figures.push_back(ulp_figure(c));
   figures.push_back(error_figure(c));
-  section.figures(std::move(figures));
+  section.figures(figures);
   if (!c.actual.shape.empty()) section.paragraph(row_axes_text(c));
-  figures.clear();
-  figures.push_back(error_map_figure(c));
-  section.figures(std::move(figures));
+  section.figures(figures_of(error_map_figure(c)));
   if (!c.worst.elements().empty()) section.table(worst_table(c));
   if (!c.first_mismatches.empty()) section.table(mismatch_table(c));
   return section;

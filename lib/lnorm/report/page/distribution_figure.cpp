@@ -1,5 +1,3 @@
-#include "lnorm/report/page/distribution_figure.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,7 +6,7 @@
 #include <vector>
 
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/numbers.hpp"
+#include "lnorm/report/page/figures.hpp"
 
 namespace lnorm::page {
 
@@ -97,9 +95,25 @@ std::size_t bars_for(std::int64_t elements) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(elements / 8, 10, 80));
 }
 
-double block_range_of(std::int64_t count, const Histogram& histogram) {
+double share_of(std::int64_t count, const Histogram& histogram) {
   if (count == 0) return 0;
   return static_cast<double>(count) / static_cast<double>(histogram.count());
+}
+
+// beyond_x, beyond_y: how many elements the bars leave out.
+std::string note_of(const StatsHistograms& histograms, const BarScale& scale, std::int64_t beyond_x,
+                    std::int64_t beyond_y) {
+  const Histogram& before = histograms.input;
+  std::string note;
+  if (!scale.is_linear()) note = "The axis is linear about 0 and logarithmic far from it. ";
+  const std::int64_t others = before.nans() + before.infinities() + before.minus_infinities();
+  if (others > 0)
+    note += concat("NaN and infinity, left out before: ", counted(others, "element"), ". ");
+  if (beyond_x + beyond_y > 0) {
+    note += concat("Outliers beyond the axis: ", counted(beyond_x, "element"), " before, ",
+                   beyond_y, " after.");
+  }
+  return note;
 }
 
 }  // namespace
@@ -112,12 +126,14 @@ Figure distribution_figure(const StatsHistograms& histograms) {
   const std::vector<std::int64_t> x = before.counts(borders);
   std::vector<std::int64_t> y(x.size());
   if (histograms.output.count() > 0) y = after.counts(borders);
+  const std::vector<TableField> fields{
+      {"from", "from"}, {"to", "to"}, {"before", "before"}, {"after", "after"}};
   Json spec =
       empty_spec(230,
                  concat("Distribution of the finite elements. Before they go from ",
                         short_text(before.min()), " to ", short_text(before.max()), ", after from ",
                         short_text(after.min()), " to ", short_text(after.max()), "."),
-                 {{"from", "from"}, {"to", "to"}, {"before", "before"}, {"after", "after"}});
+                 fields);
   Json values = Json::array();
   for (std::size_t i = 0; i < x.size(); ++i) {
     values.push_back(
@@ -128,11 +144,8 @@ Figure distribution_figure(const StatsHistograms& histograms) {
                 {"expr", concat("datum.", series, " / ", std::max<std::int64_t>(1, count))},
                 {"as", concat(series, "_share")}};
   };
-  spec["data"].push_back(
-      {{"name", "table"},
-       {"values", std::move(values)},
-       {"transform",
-        {share("before", before.count()), share("after", histograms.output.count())}}});
+  add_table(spec, std::move(values),
+            {share("before", before.count()), share("after", histograms.output.count())});
   const Magnitude magnitude(greatest_of(borders.front(), borders.back()));
   Json across =
       scale_of_range("x", magnitude.count(borders.front()), magnitude.count(borders.back()));
@@ -142,8 +155,7 @@ Figure distribution_figure(const StatsHistograms& histograms) {
   }
   double greatest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    greatest =
-        std::max({greatest, block_range_of(x[i], before), block_range_of(y[i], histograms.output)});
+    greatest = std::max({greatest, share_of(x[i], before), share_of(y[i], histograms.output)});
   }
   const Json up = scale_of_range("y", 0, greatest > 0 ? greatest : 1, true);
   spec["scales"] = {across, up};
@@ -151,34 +163,17 @@ Figure distribution_figure(const StatsHistograms& histograms) {
                   axis("y", "share of elements", "~%")};
   add_series(spec, {"before", "after"});
   for (const char* const series : {"before", "after"}) {
-    spec["marks"].push_back({{"type", "rect"},
-                             {"name", series},
-                             {"from", {{"data", "table"}}},
-                             {"encode",
-                              {{"update",
-                                {{"x", field("x", "from", magnitude.times())},
-                                 {"x2", field("x", "to", magnitude.times())},
-                                 {"y", field("y", concat(series, "_share"))},
-                                 {"y2", {{"scale", "y"}, {"value", 0}}},
-                                 {"fill", color(series)},
-                                 {"fillOpacity", {{"value", 0.55}}},
-                                 {"tooltip", tooltip({{"from", "datum.from"},
-                                                      {"to", "datum.to"},
-                                                      {"before", "datum.before"},
-                                                      {"after", "datum.after"}})}}}}}});
+    add_mark(spec, "rect", series,
+             {{"x", field("x", "from", magnitude.times())},
+              {"x2", field("x", "to", magnitude.times())},
+              {"y", field("y", concat(series, "_share"))},
+              {"y2", {{"scale", "y"}, {"value", 0}}},
+              {"fill", color(series)},
+              {"fillOpacity", {{"value", 0.55}}},
+              {"tooltip", tooltip(fields)}});
   }
-  const std::int64_t beyond_x = before.count() - sum(x);
-  const std::int64_t beyond_y = histograms.output.count() - sum(y);
-  std::string note;
-  if (!scale.is_linear()) note = "The axis is linear about 0 and logarithmic far from it. ";
-  const std::int64_t others = before.nans() + before.infinities() + before.minus_infinities();
-  if (others > 0)
-    note += concat("NaN and infinity, left out before: ", counted(others, "element"), ". ");
-  if (beyond_x + beyond_y > 0) {
-    note += concat("Outliers beyond the axis: ", counted(beyond_x, "element"), " before, ",
-                   beyond_y, " after.");
-  }
-  return {"distribution", "How the elements are distributed, before and after", note,
+  return {"distribution", "How the elements are distributed, before and after",
+          note_of(histograms, scale, before.count() - sum(x), histograms.output.count() - sum(y)),
           std::move(spec)};
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <utility>
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/numbers.hpp"
@@ -19,6 +18,25 @@ double number_of(const std::string& text) {
 }
 
 }  // namespace
+
+Magnitude::Magnitude(double greatest) {
+  constexpr double kMin = 1e-290;  // of which steps that are 1e-16 times as long have ticks
+  constexpr double kMax = 1e300;   // a scale of which is no wider than numbers are
+  if (greatest == 0 || (greatest >= kMin && greatest <= kMax) || !std::isfinite(greatest)) return;
+  exponent_ = static_cast<int>(std::floor(std::log10(greatest)));
+  const int first = std::clamp(-exponent_, -300, 300);
+  factors_[0] = std::pow(10.0, first);
+  factors_[1] = std::pow(10.0, -exponent_ - first);
+}
+
+std::string Magnitude::times() const {
+  if (exponent_ == 0) return "";
+  return concat(" * ", value_text(factors_[0]), " * ", value_text(factors_[1]));
+}
+
+std::string Magnitude::title(std::string_view what) const {
+  return exponent_ == 0 ? std::string(what) : concat(what, " in 1e", exponent_);
+}
 
 Json figure_number(double value) {
   if (!std::isfinite(value)) return nullptr;
@@ -73,7 +91,7 @@ std::string format_for(const Json& domain) {
   const double greatest = greatest_of(low, high);
   const bool is_long = greatest > 0 && (greatest < 1e-3 || greatest >= 1e6);
   if (!is_long) return "";
-  // As many digits as tell ticks from each other.
+  // Labels have as many digits as tell ticks from each other.
   const double digits = std::ceil(std::log10(greatest / (high - low))) + 2;
   return concat('.', std::clamp(digits, 2.0, 16.0), "~e");
 }
@@ -136,13 +154,27 @@ void add_series(Json& spec, const std::vector<std::string_view>& names) {
 
 Json color(std::string_view series) { return {{"scale", "series"}, {"value", series}}; }
 
-Json tooltip(const std::vector<std::pair<std::string_view, std::string_view>>& entries) {
+void add_table(Json& spec, Json values, Json transform) {
+  Json table{{"name", "table"}, {"values", std::move(values)}};
+  if (!transform.is_null()) table["transform"] = std::move(transform);
+  spec["data"].push_back(std::move(table));
+}
+
+Json tooltip(const std::vector<TableField>& fields) {
   std::string signal;
-  for (const auto& [name, expression] : entries) {
-    signal += signal.empty() ? "{" : ", ";
-    signal += Json(name).dump() + ": " + std::string(expression);
+  for (const auto& [field, title] : fields) {
+    signal += concat(signal.empty() ? "{" : ", ", Json(title).dump(), ": datum.", field);
   }
   return {{"signal", signal + "}"}};
+}
+
+void add_mark(Json& spec, std::string_view type, std::string_view name, Json update,
+              std::string_view data) {
+  Json mark{{"type", type}};
+  if (!name.empty()) mark["name"] = name;
+  mark["from"] = {{"data", data}};
+  mark["encode"] = {{"update", std::move(update)}};
+  spec["marks"].push_back(std::move(mark));
 }
 
 Json middle_of_band() {
@@ -150,44 +182,34 @@ Json middle_of_band() {
 }
 
 void add_area(Json& spec, const MarkOf& mark, const std::string& low, double opacity) {
-  spec["marks"].push_back({{"type", "area"},
-                           {"from", {{"data", "table"}}},
-                           {"encode",
-                            {{"update",
-                              {{"x", field("x", mark.x)},
-                               {"y", field("y", low, mark.times)},
-                               {"y2", field("y", mark.y, mark.times)},
-                               {"defined", {{"signal", mark.condition}}},
-                               {"fill", color(mark.series)},
-                               {"fillOpacity", {{"value", opacity}}}}}}}});
+  add_mark(spec, "area", "",
+           {{"x", field("x", mark.x)},
+            {"y", field("y", low, mark.times)},
+            {"y2", field("y", mark.y, mark.times)},
+            {"defined", {{"signal", mark.condition}}},
+            {"fill", color(mark.series)},
+            {"fillOpacity", {{"value", opacity}}}});
 }
 
 void add_line(Json& spec, const MarkOf& mark) {
-  spec["marks"].push_back({{"type", "line"},
-                           {"from", {{"data", "table"}}},
-                           {"encode",
-                            {{"update",
-                              {{"x", field("x", mark.x)},
-                               {"y", field("y", mark.y, mark.times)},
-                               {"defined", {{"signal", mark.condition}}},
-                               {"stroke", color(mark.series)},
-                               {"strokeWidth", {{"value", 1.3}}}}}}}});
+  add_mark(spec, "line", "",
+           {{"x", field("x", mark.x)},
+            {"y", field("y", mark.y, mark.times)},
+            {"defined", {{"signal", mark.condition}}},
+            {"stroke", color(mark.series)},
+            {"strokeWidth", {{"value", 1.3}}}});
 }
 
 void add_points(Json& spec, std::string_view name, const MarkOf& mark, int size, bool hidden,
                 Json tooltip) {
   const Json nowhere{{"test", concat("!(", mark.condition, ")")}, {"value", 0}};
-  spec["marks"].push_back({{"type", "symbol"},
-                           {"name", name},
-                           {"from", {{"data", "table"}}},
-                           {"encode",
-                            {{"update",
-                              {{"x", field("x", mark.x)},
-                               {"y", field("y", mark.y, mark.times)},
-                               {"size", {{"value", size}}},
-                               {"fill", color(mark.series)},
-                               {"opacity", {nowhere, {{"value", hidden ? 0 : 1}}}},
-                               {"tooltip", std::move(tooltip)}}}}}});
+  add_mark(spec, "symbol", name,
+           {{"x", field("x", mark.x)},
+            {"y", field("y", mark.y, mark.times)},
+            {"size", {{"value", size}}},
+            {"fill", color(mark.series)},
+            {"opacity", {nowhere, {{"value", hidden ? 0 : 1}}}},
+            {"tooltip", std::move(tooltip)}});
 }
 
 Json field(std::string_view scale, std::string_view name, std::string_view times) {

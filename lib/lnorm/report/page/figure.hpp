@@ -1,20 +1,40 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/report/page/magnitude.hpp"
+#include "lnorm/report/json_value.hpp"
 
 // A figure is a specification of Vega's. Its data set "table" holds the numbers, of which usermeta names the columns; its
 // description is the text alternative. [https://vega.github.io/vega/docs/specification]
 namespace lnorm::page {
 
-using Json = nlohmann::ordered_json;
+// What a scale counts in: 1, or a power of ten where numbers are so small or so great that Vega finds no ticks for them.
+class Magnitude {
+ public:
+  Magnitude() = default;
+  // greatest: in absolute value, of the numbers.
+  explicit Magnitude(double greatest);
+
+  double count(double value) const { return value * factors_[0] * factors_[1]; }
+
+  // What stands after an expression that is multiplied so.
+  std::string times() const;
+  // The two that a number is multiplied with.
+  const std::array<double, 2>& factors() const { return factors_; }
+
+  // "mean", or "mean in 1e-310".
+  std::string title(std::string_view what) const;
+
+ private:
+  int exponent_ = 0;
+  std::array<double, 2> factors_ = {1, 1};  // as 1e324 is no number
+};
 
 struct Figure {
   std::string name;   // in its section, fit for a file's name
@@ -23,15 +43,24 @@ struct Figure {
   Json spec;
 };
 
+// Makes a list of figures without copying them.
+template <class... Figures>
+std::vector<Figure> figures_of(Figures... figures) {
+  std::vector<Figure> list;
+  (list.push_back(std::move(figures)), ...);
+  return list;
+}
+
 // A number of a figure: null where it is not finite.
 Json figure_number(double value);
-// The same with few digits, where there are many of them.
+// A number with few digits, where there are many.
 Json short_number(double value);
-// As a word of a sentence.
+// A number as a word of a sentence.
 std::string short_text(double value);
-// The same of an element, in the shortest decimal of its dtype.
+// An element as the shortest decimal of its dtype.
 Json element_number(double value, DType dtype);
 
+// A column of a figure's numbers.
 struct TableField {
   std::string_view field;
   std::string_view title;
@@ -48,7 +77,7 @@ double greatest_of(double low, double high);
 
 // How an axis over a domain writes its numbers.
 std::string format_for(const Json& domain);
-// The same as a signal has it: null for Vega's own.
+// How a signal says it: null for Vega's own.
 Json format_setting(const Json& domain);
 
 // What an axis goes over: numbers from low to high, both NaN if there are none, and 0 if that is wanted; as counted.
@@ -66,10 +95,17 @@ void add_series(Json& spec, const std::vector<std::string_view>& names);
 // The color of the series of a number.
 Json color(std::string_view series);
 
-// A tooltip that shows expressions under names.
-Json tooltip(const std::vector<std::pair<std::string_view, std::string_view>>& entries);
+// Adds the data set "table".
+void add_table(Json& spec, Json values, Json transform = {});
 
-// For bands with the fields "row" and "rows": a field "middle", where a band is drawn.
+// A tooltip that shows the fields under their titles.
+Json tooltip(const std::vector<TableField>& fields);
+
+// Adds a mark of a data set. name: may be empty. update: how the mark is encoded.
+void add_mark(Json& spec, std::string_view type, std::string_view name, Json update,
+              std::string_view data = "table");
+
+// Gives bands with the fields "row" and "rows" a field "middle", where a band is drawn.
 Json middle_of_band();
 
 // Marks along the fields x and y of the data set "table", in the color of a series; where a condition, an expression, does

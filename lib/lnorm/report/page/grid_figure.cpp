@@ -56,22 +56,24 @@ Json shown_signal(const std::vector<GridValue>& values) {
   return signal;
 }
 
+// Where a cell is.
+std::vector<TableField> place_fields(bool is_coarse) {
+  if (!is_coarse) return {{"row", "row"}, {"element", "element"}};
+  return {{"row", "row"}, {"rows", "rows"}, {"element", "element"}, {"elements", "elements"}};
+}
+
 // Where a cell is, what is shown of it, and how many elements are not finite if some are.
 Json tooltip_of(const Grid& grid, bool is_coarse) {
-  const auto entry = [](std::string_view title, std::string_view field) {
-    return concat(Json(title).dump(), ": datum.", field);
+  const auto record = [](const std::vector<TableField>& fields) {
+    return tooltip(fields)["signal"].get<std::string>();
   };
-  std::string signal = "merge({" + entry("row", "row");
-  if (is_coarse) signal += ", " + entry("rows", "rows");
-  signal += ", " + entry("element", "element");
-  if (is_coarse) signal += ", " + entry("elements", "elements");
-  signal += "}";
-  for (const GridValue& value : grid.values) {
-    signal +=
-        concat(", shown === '", value.field, "' ? {", entry(value.title, value.field), "} : {}");
+  std::string signal = "merge(" + record(place_fields(is_coarse));
+  for (const auto& [field, title, numbers] : grid.values) {
+    signal += concat(", shown === '", field, "' ? ", record({{field, title}}), " : {}");
   }
-  if (is_coarse)
-    signal += ", datum.non_finite > 0 ? {" + entry("not finite", "non_finite") + "} : {}";
+  if (is_coarse) {
+    signal += concat(", datum.non_finite > 0 ? ", record({{"non_finite", "not finite"}}), " : {}");
+  }
   return {{"signal", signal + ")"}};
 }
 
@@ -82,10 +84,7 @@ Figure grid_figure(std::string name, std::string title, std::string note,
   const bool is_coarse = grid.rows.is_coarse() || grid.columns.is_coarse();
   constexpr std::int64_t kAround = 75;  // axis, title and legend
   const auto height = std::clamp<std::int64_t>(grid.rows.parts * 14, 60, 320) + kAround;
-  std::vector<TableField> fields{{"row", "row"}, {"element", "element"}};
-  if (is_coarse) {
-    fields = {{"row", "row"}, {"rows", "rows"}, {"element", "element"}, {"elements", "elements"}};
-  }
+  std::vector<TableField> fields = place_fields(is_coarse);
   for (const GridValue& value : grid.values) fields.push_back({value.field, value.title});
   if (is_coarse) fields.push_back({"non_finite", "not finite"});
   Json spec = empty_spec(static_cast<int>(height), alternative, fields);
@@ -109,22 +108,18 @@ Figure grid_figure(std::string name, std::string title, std::string note,
                              {"titleLimit", 300}});
   spec["legends"][0].update(grid.legend);
   const auto edge = [](const char* scale, const char* expression) {
-    // By a bit more, or the ground shows between cells.
+    // Cells are a bit wider, or the ground shows between them.
     return Json{{"scale", scale}, {"signal", expression}, {"offset", 0.4}};
   };
   const Json gray{{"test", "datum.non_finite > 0 || !isValid(datum[shown])"}, {"value", "#8a8a8a"}};
   const Json colored{{"scale", "color"}, {"signal", "datum[shown]" + grid.times}};
-  spec["marks"].push_back({{"type", "rect"},
-                           {"name", "cells"},
-                           {"from", {{"data", "table"}}},
-                           {"encode",
-                            {{"update",
-                              {{"x", field("x", "element")},
-                               {"x2", edge("x", "datum.element + datum.elements")},
-                               {"y", field("y", "row")},
-                               {"y2", edge("y", "datum.row + datum.rows")},
-                               {"fill", {gray, colored}},
-                               {"tooltip", tooltip_of(grid, is_coarse)}}}}}});
+  add_mark(spec, "rect", "cells",
+           {{"x", field("x", "element")},
+            {"x2", edge("x", "datum.element + datum.elements")},
+            {"y", field("y", "row")},
+            {"y2", edge("y", "datum.row + datum.rows")},
+            {"fill", {gray, colored}},
+            {"tooltip", tooltip_of(grid, is_coarse)}});
   return {std::move(name), std::move(title), std::move(note), std::move(spec)};
 }
 

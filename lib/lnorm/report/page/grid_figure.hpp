@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lnorm/measure/partition.hpp"
+#include "lnorm/measure/grid.hpp"
 #include "lnorm/report/page/figure.hpp"
 
 namespace lnorm::page {

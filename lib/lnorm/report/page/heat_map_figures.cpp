@@ -1,5 +1,3 @@
-#include "lnorm/report/page/heat_map_figures.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "lnorm/core/text.hpp"
+#include "lnorm/report/page/figures.hpp"
 #include "lnorm/report/page/grid_figure.hpp"
 
 namespace lnorm::page {
@@ -41,7 +40,7 @@ struct ColorRange {
       : least(std::min(before, after)), most(std::max(before, after)) {}
 
   bool is_linear() const { return least == 0 || most <= 6 * least; }
-  // Of the logarithm, where another kind of values needs that.
+  // The constant of the logarithm.
   double constant() const {
     if (least == 0) return most == 0 ? 1 : most;
     return std::max(least / 4, 1e-9 * most);
@@ -60,7 +59,7 @@ struct ColorRange {
   }
 };
 
-// Of both heat maps.
+// The colors of both heat maps.
 struct Colors {
   Magnitude magnitude;
   bool is_log;
@@ -176,12 +175,10 @@ std::vector<Figure> heat_map_figures(const TensorReportData& report_data) {
   const Greatest before = greatest_in(report_data.x);
   const Greatest after = greatest_in(report_data.y);
   const Colors colors = colors_of(before, after);
-  std::vector<Figure> figures;
-  figures.push_back(heat_map_figure("before", "x", report_data.x, before, report_data.stats.x.dtype,
-                                    colors, first));
-  figures.push_back(
-      heat_map_figure("after", "y", report_data.y, after, report_data.stats.out, colors, first));
-  return figures;
+  const Stats& stats = report_data.stats;
+  return figures_of(
+      heat_map_figure("before", "x", report_data.x, before, stats.x.dtype, colors, first),
+      heat_map_figure("after", "y", report_data.y, after, stats.out, colors, first));
 }
 
 }  // namespace lnorm::page

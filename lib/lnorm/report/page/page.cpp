@@ -1,18 +1,19 @@
 #include "lnorm/report/page/page.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/json_value.hpp"
+#include "lnorm/report/numbers.hpp"
 #include "lnorm/report/page/assets.hpp"
+#include "lnorm/report/page/figure.hpp"
 
 namespace lnorm::page {
 
 namespace {
 
 // JSON that a script element may hold: nothing in it ends the element.
-std::string script_text(const Json& json) {
-  const std::string text = json_text(json);
+std::string script_text(const std::string& text) {
   std::string result;
   std::size_t begin = 0;
   for (std::size_t end; (end = text.find('<', begin)) != text.npos; begin = end + 1) {
@@ -21,7 +22,8 @@ std::string script_text(const Json& json) {
   return result.append(text, begin);
 }
 
-std::string html_of(const Figure& figure, const std::string& id) {
+// json: the specification.
+std::string html_of(const Figure& figure, const std::string& id, const std::string& json) {
   const Json signals = figure.spec.value("signals", Json::array());
   const bool selects = std::any_of(signals.begin(), signals.end(),
                                    [](const Json& signal) { return signal["name"] == "selected"; });
@@ -34,10 +36,55 @@ std::string html_of(const Figure& figure, const std::string& id) {
                 "></div>\n<details><summary>Numbers</summary>",
                 R"(<div class="scroll" tabindex="0" role="group" aria-label="Numbers: )",
                 escaped(figure.title), "\"></div></details>\n<script type=\"application/json\">",
-                script_text(figure.spec), "</script></figure>\n");
+                script_text(json), "</script></figure>\n");
 }
 
 }  // namespace
+
+Cell number_cell(double value) {
+  constexpr int kDigits = 5;
+  if (std::isnan(value)) return {"-", "nan"};
+  return {significant_text(value, kDigits), value_text(value)};
+}
+
+Cell link_cell(const std::string& text, const std::string& section) {
+  if (section.empty()) return {text};
+  return {text, "", "<a href=\"#" + section + "\">" + escaped(text) + "</a>"};
+}
+
+std::string html(const Table& table) {
+  std::string text = R"(<div class="scroll" tabindex="0" role="group" aria-label=")" +
+                     escaped(table.caption) + "\"><table><caption>" + escaped(table.caption) +
+                     "</caption>\n<thead><tr>";
+  for (const Column& column : table.columns) {
+    text += column.is_text ? R"(<th scope="col" class="text">)" : R"(<th scope="col">)";
+    text += table.sorts ? "<button type=\"button\">" + escaped(column.title) + "</button>"
+                        : escaped(column.title);
+    text += "</th>";
+  }
+  text += "</tr></thead>\n<tbody>\n";
+  for (const std::vector<Cell>& row : table.rows) {
+    text += "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const Cell& cell = row[i];
+      text += i == 0 ? "<th scope=\"row\"" : "<td";
+      if (i > 0 && table.columns[i].is_text) text += " class=\"text\"";
+      if (!cell.value.empty()) text += " data-value=\"" + escaped(cell.value) + '"';
+      text += '>' + (cell.html.empty() ? escaped(cell.text) : cell.html);
+      text += i == 0 ? "</th>" : "</td>";
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody></table></div>\n";
+}
+
+std::string html(const Facts& facts) {
+  std::string text = "<dl>\n";
+  for (const auto& [name, what] : facts) {
+    text += "<dt>" + escaped(name) + "</dt><dd>" + escaped(what) + "</dd>\n";
+  }
+  return text + "</dl>\n";
+}
 
 Section::Section(std::string id, std::string_view title) : id_(std::move(id)) {
   if (!title.empty()) html_ = "<h2>" + escaped(title) + "</h2>\n";
@@ -50,23 +97,21 @@ void Section::paragraph(std::string_view text, std::string_view kind) {
   html_ += escaped(text) + "</p>\n";
 }
 
-void Section::figures(std::vector<Figure> figures, Layout layout) {
-  html_ += layout == Layout::three ? "<div class=\"grid three\">\n" : "<div class=\"grid\">\n";
-  for (Figure& figure : figures) {
-    html_ += html_of(figure, id_of(figure));
-    figures_.push_back(std::move(figure));
-  }
-  html_ += "</div>\n";
+void Section::facts(const Facts& facts, const Table& table) {
+  html_ += concat("<div class=\"grid\">\n<div>\n", page::html(facts), "</div>\n<div>\n",
+                  page::html(table), "</div>\n</div>\n");
 }
 
-std::vector<Specification> Section::specifications() const {
-  std::vector<Specification> result;
-  for (const Figure& figure : figures_) {
-    Json spec = figure.spec;
-    spec["title"] = figure.title;  // a notebook has no caption
-    result.push_back({id_of(figure), json_text(spec) + '\n'});
+void Section::figures(const std::vector<Figure>& figures, Layout layout) {
+  html_ += layout == Layout::three ? "<div class=\"grid three\">\n" : "<div class=\"grid\">\n";
+  for (const Figure& figure : figures) {
+    const std::string id = id_ + '-' + figure.name;
+    std::string json = json_text(figure.spec);
+    html_ += html_of(figure, id, json);
+    json.pop_back();  // the brace that closes it; a notebook has no caption
+    specifications_.push_back({id, json + ",\"title\":" + json_text(figure.title) + "}\n"});
   }
-  return result;
+  html_ += "</div>\n";
 }
 
 std::string Section::text() const {

@@ -1,12 +1,10 @@
-#include "lnorm/report/page/tensor_figures.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/numbers.hpp"
+#include "lnorm/report/page/figures.hpp"
 
 namespace lnorm::page {
 
@@ -36,12 +34,10 @@ Figure row_figure(std::string name, std::string title, std::string_view color_of
                   RowSeries RowDetail::*series, DType dtype, std::int64_t first_row) {
   const Partition elements = (rows.front().detail.get()->*series).elements();
   const bool is_coarse = elements.is_coarse();
-  Json spec =
-      empty_spec(215, concat(title, " of the selected row, along its ", elements.all, " elements."),
-                 is_coarse ? std::vector<TableField>{{"element", "from element"},
-                                                     {"low", "least"},
-                                                     {"high", "greatest"}}
-                           : std::vector<TableField>{{"element", "element"}, {"low", "value"}});
+  std::vector<TableField> fields{{"element", "element"}, {"low", "value"}};
+  if (is_coarse) fields = {{"element", "from element"}, {"low", "least"}, {"high", "greatest"}};
+  Json spec = empty_spec(
+      215, concat(title, " of the selected row, along its ", elements.all, " elements."), fields);
   Json values = Json::array();
   Json begins = Json::array();
   for (std::int64_t i = 0; i < elements.parts; ++i) begins.push_back(elements.begin(i));
@@ -52,12 +48,10 @@ Figure row_figure(std::string name, std::string title, std::string_view color_of
   }
   spec["signals"] = {{{"name", "selected"}, {"value", 0}},
                      {{"name", "elements"}, {"value", std::move(begins)}}};
-  spec["data"].push_back({{"name", "table"},
-                          {"values", std::move(values)},
-                          {"transform",
-                           {{{"type", "filter"}, {"expr", "datum.number === selected"}},
-                            {{"type", "formula"}, {"expr", "elements"}, {"as", "element"}},
-                            {{"type", "flatten"}, {"fields", {"element", "low", "high"}}}}}});
+  add_table(spec, std::move(values),
+            {{{"type", "filter"}, {"expr", "datum.number === selected"}},
+             {{"type", "formula"}, {"expr", "elements"}, {"as", "element"}},
+             {{"type", "flatten"}, {"fields", {"element", "low", "high"}}}});
   Json scales = Json::array();  // of the rows
   for (const OutlierRow& row : rows) {
     const ColumnSummary range = range_of(row.detail.get()->*series);
@@ -84,11 +78,7 @@ Figure row_figure(std::string name, std::string title, std::string_view color_of
   add_line(spec, ends);
   ends.y = "low";
   if (is_coarse) add_line(spec, ends);
-  add_points(spec, "points", mark, 30, elements.parts > 48,
-             is_coarse ? tooltip({{"from element", "datum.element"},
-                                  {"least", "datum.low"},
-                                  {"greatest", "datum.high"}})
-                       : tooltip({{"element", "datum.element"}, {"value", "datum.low"}}));
+  add_points(spec, "points", mark, 30, elements.parts > 48, tooltip(fields));
   return {std::move(name), std::move(title),
           is_coarse
               ? concat("Least and greatest of up to ", elements.greatest_size(), " neighbors.")
@@ -96,10 +86,21 @@ Figure row_figure(std::string name, std::string title, std::string_view color_of
           std::move(spec)};
 }
 
+// The range of the numbers that are drawn.
+ColumnSummary drawn_range(const Json& values) {
+  ColumnSummary range;
+  for (const Json& value : values) {
+    for (const auto& [name, number] : value.items()) {
+      if (number.is_number()) range.add(number.get<double>());
+    }
+  }
+  return range;
+}
+
 }  // namespace
 
-Figure profile_figure(std::string name, std::string what, std::string_view series,
-                      std::string_view unit, const RowBands& bands, std::int64_t first_row) {
+Figure profile_figure(const RowProfile& profile, const RowBands& bands, std::int64_t first_row) {
+  const auto& [name, title, series, unit, of] = profile;
   const bool is_coarse = bands.rows.is_coarse();
   ColumnSummary all;
   ColumnSummary drawn;
@@ -117,20 +118,20 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
                       {"median", figure_number(band.median)},
                       {"max", figure_number(band.max)}});
   }
-  std::string alternative = concat(what, ", along ", counted(bands.rows.all, "row"));
+  std::string alternative = concat(title, ", along ", counted(bands.rows.all, "row"));
   if (all.count > 0) {
     alternative += concat(": from ", short_text(all.min), " to ", short_text(all.max));
   }
-  Json spec = empty_spec(215, alternative + ".",
-                         is_coarse ? std::vector<TableField>{{"row", "from row"},
-                                                             {"rows", "rows"},
-                                                             {"min", "min"},
-                                                             {"median", "median"},
-                                                             {"max", "max"}}
-                                   : std::vector<TableField>{{"row", "row"}, {"median", "value"}});
-  spec["data"].push_back({{"name", "table"},
-                          {"values", std::move(values)},
-                          {"transform", Json::array({middle_of_band()})}});
+  std::vector<TableField> fields{{"row", "row"}, {"median", "value"}};
+  if (is_coarse) {
+    fields = {{"row", "from row"},
+              {"rows", "rows"},
+              {"min", "min"},
+              {"median", "median"},
+              {"max", "max"}};
+  }
+  Json spec = empty_spec(215, alternative + ".", fields);
+  add_table(spec, std::move(values), Json::array({middle_of_band()}));
   const Magnitude magnitude(greatest_of(drawn.min, drawn.max));
   const Json domain = domain_of(drawn.min, drawn.max, magnitude);
   spec["scales"] = {scale_along(bands.rows.all, first_row), scale_of_numbers(domain)};
@@ -142,13 +143,7 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
   band.y = "max";
   if (is_coarse) add_area(spec, band, "min", 0.3);
   add_line(spec, mark);
-  add_points(spec, "points", mark, 30, bands.rows.parts > 48,
-             is_coarse ? tooltip({{"from row", "datum.row"},
-                                  {"rows", "datum.rows"},
-                                  {"min", "datum.min"},
-                                  {"median", "datum.median"},
-                                  {"max", "datum.max"}})
-                       : tooltip({{"row", "datum.row"}, {"value", "datum.median"}}));
+  add_points(spec, "points", mark, 30, bands.rows.parts > 48, tooltip(fields));
   std::string note;
   if (is_coarse) {
     note = concat(
@@ -156,19 +151,73 @@ Figure profile_figure(std::string name, std::string what, std::string_view serie
         bands.rows.greatest_size() > kMaxOfMedian ? concat(" (of ", kMaxOfMedian, " of them)") : "",
         "; band: least to greatest.");
   }
-  return {std::move(name), std::move(what), note, std::move(spec)};
+  return {std::string(name), std::string(title), note, std::move(spec)};
 }
 
 std::vector<Figure> row_figures(const std::vector<OutlierRow>& rows, const Stats& stats) {
   const std::int64_t first = stats.row_number(0);
-  std::vector<Figure> figures;
-  figures.push_back(
-      row_figure("row-x", "Before: x", "before", "x", rows, &RowDetail::x, stats.x.dtype, first));
-  figures.push_back(
-      row_figure("row-y", "After: y", "after", "y", rows, &RowDetail::y, stats.out, first));
-  figures.push_back(row_figure("row-softmax", "Softmax of x", "softmax", "softmax", rows,
-                               &RowDetail::softmax, stats.out, first));
-  return figures;
+  return figures_of(
+      row_figure("row-x", "Before: x", "before", "x", rows, &RowDetail::x, stats.x.dtype, first),
+      row_figure("row-y", "After: y", "after", "y", rows, &RowDetail::y, stats.out, first),
+      row_figure("row-softmax", "Softmax of x", "softmax", "softmax", rows, &RowDetail::softmax,
+                 stats.out, first));
+}
+
+Figure layers_figure(std::string name, std::string title, std::string_view unit, bool has_bands,
+                     Json values) {
+  const std::size_t tensors = values.size();
+  std::vector<TableField> fields{{"name", "tensor"}};
+  if (has_bands) {
+    fields.insert(fields.end(), {{"before_min", "before, min"},
+                                 {"before", "before, median"},
+                                 {"before_max", "before, max"},
+                                 {"after_min", "after, min"},
+                                 {"after", "after, median"},
+                                 {"after_max", "after, max"}});
+  } else {
+    fields.insert(fields.end(), {{"before", "before"}, {"after", "after"}});
+  }
+  const ColumnSummary range = drawn_range(values);
+  const Magnitude magnitude(greatest_of(range.min, range.max));
+  const Json domain = domain_of(range.min, range.max, magnitude, !has_bands);
+  Json spec = empty_spec(
+      250, concat(title, ", of ", counted(static_cast<long long>(tensors), "tensor"), " in order."),
+      fields);
+  add_table(spec, std::move(values));
+  spec["scales"] = {{{"name", "x"},
+                     {"type", "point"},
+                     {"padding", 0.5},
+                     {"domain", {{"data", "table"}, {"field", "name"}}},
+                     {"range", "width"}},
+                    scale_of_numbers(domain)};
+  spec["axes"] = {axis("x", ""), axis("y", magnitude.title(unit), format_for(domain))};
+  spec["axes"][0].update(Json{{"labelAngle", -40},
+                              {"labelAlign", "right"},
+                              {"labelBaseline", "top"},
+                              {"labelLimit", 120},
+                              {"labelFlush", false},
+                              {"labelOverlap", "greedy"}});
+  add_series(spec, {"before", "after"});
+  for (const char* const series : {"before", "after"}) {
+    const std::string least = concat(series, "_min");
+    const std::string most = concat(series, "_max");
+    const MarkOf mark{"name", series, series, concat("isValid(datum.", series, ")"),
+                      magnitude.times()};
+    std::vector<TableField> shown{{"name", "tensor"}};
+    if (has_bands) {
+      MarkOf band = mark;
+      band.y = most;
+      add_area(spec, band, least, 0.18);
+      shown.insert(shown.end(), {{least, "min"}, {series, "median"}, {most, "max"}});
+    } else {
+      shown.push_back({series, series});
+    }
+    add_line(spec, mark);
+    add_points(spec, series, mark, tensors <= 60 ? 30 : 8, false, tooltip(shown));
+  }
+  return {std::move(name), std::move(title),
+          has_bands ? "Line: median over the rows of a tensor; band: least to greatest." : "",
+          std::move(spec)};
 }
 
 }  // namespace lnorm::page

@@ -1,5 +1,3 @@
-#include "lnorm/report/page/tensor_page.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -7,10 +5,8 @@
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/numbers.hpp"
-#include "lnorm/report/page/distribution_figure.hpp"
-#include "lnorm/report/page/heat_map_figures.hpp"
-#include "lnorm/report/page/layers_figure.hpp"
-#include "lnorm/report/page/tensor_figures.hpp"
+#include "lnorm/report/page/figures.hpp"
+#include "lnorm/report/page/sections.hpp"
 
 namespace lnorm::page {
 
@@ -121,7 +117,7 @@ Table outlier_table(const TensorReportData& report_data, const std::vector<Outli
   return table;
 }
 
-// Of a summary, one of its columns by name.
+// Finds a column of a summary by its name.
 const ColumnSummary& column_of(const StatsSummary& summary, std::string_view tensor,
                                std::string_view name) {
   const auto columns = stats_columns(false);
@@ -133,9 +129,20 @@ const ColumnSummary& column_of(const StatsSummary& summary, std::string_view ten
 
 // ---- Sets.
 
-// Of standard deviations, where these are variances.
+// Turns variances into standard deviations.
 ColumnSummary roots(const ColumnSummary& column) {
   return {column.count, std::sqrt(column.min), std::sqrt(column.median), std::sqrt(column.max)};
+}
+
+// A tensor of a set as layers_figure has it.
+Json layer_of(const std::string& name, const ColumnSummary& before, const ColumnSummary& after) {
+  return {{"name", name},
+          {"before_min", figure_number(before.min)},
+          {"before", figure_number(before.median)},
+          {"before_max", figure_number(before.max)},
+          {"after_min", figure_number(after.min)},
+          {"after", figure_number(after.median)},
+          {"after_max", figure_number(after.max)}};
 }
 
 double largest_of(const Histogram& histogram) {
@@ -155,34 +162,18 @@ Section tensor_section(std::string id, std::string_view title,
     section.paragraph("There are no elements to look at.");
     return section;
   }
-  section.html("<div class=\"grid\">\n<div>\n");
-  section.facts(facts_of(stats));
-  section.html("</div>\n<div>\n");
-  section.table(summary_table(stats));
-  section.html("</div>\n</div>\n");
+  section.facts(facts_of(stats), summary_table(stats));
   if (stats.histograms->input.count() == 0) {
     section.paragraph("No element is finite: there is nothing to draw.");
     return section;
   }
-  std::vector<Figure> figures;
-  figures.push_back(distribution_figure(*stats.histograms));
-  section.figures(std::move(figures));
+  section.figures(figures_of(distribution_figure(*stats.histograms)));
   section.heading("Along the rows");
-  figures.clear();
-  const std::int64_t first = stats.row_number(0);
-  figures.push_back(profile_figure("x-mean", "Mean of every row, before", "before", "mean",
-                                   report_data.x_mean, first));
-  figures.push_back(profile_figure("y-mean", "Mean of every row, after", "after", "mean",
-                                   report_data.y_mean, first));
-  figures.push_back(profile_figure("x-std", "Standard deviation of every row, before", "before",
-                                   "std", report_data.x_std, first));
-  figures.push_back(profile_figure("y-std", "Standard deviation of every row, after", "after",
-                                   "std", report_data.y_std, first));
-  if (report_data.softmax) {
-    figures.push_back(profile_figure("softmax", "Largest softmax of every row", "softmax",
-                                     "softmax", report_data.softmax_max, first));
+  std::vector<Figure> profiles;
+  for (const RowBands& bands : report_data.profiles) {
+    profiles.push_back(profile_figure(kRowProfiles[profiles.size()], bands, stats.row_number(0)));
   }
-  section.figures(std::move(figures));
+  section.figures(profiles);
   section.heading("Rows by elements");
   section.figures(heat_map_figures(report_data));
   const std::vector<OutlierRow> rows = report_data.outlier_rows.once_each();
@@ -196,13 +187,15 @@ Section tensor_section(std::string id, std::string_view title,
 
 TensorLine line_of(std::string title, const TensorReportData& report_data) {
   const Stats& stats = report_data.stats;
-  return {
-      std::move(title), std::string(name(stats.x.dtype)),    to_string(stats.x.shape),
-      stats.summary,    largest_of(stats.histograms->input), largest_of(stats.histograms->output)};
+  return {.name = std::move(title),
+          .dtype = std::string(name(stats.x.dtype)),
+          .shape = to_string(stats.x.shape),
+          .summary = stats.summary,
+          .largest_x = largest_of(stats.histograms->input),
+          .largest_y = largest_of(stats.histograms->output)};
 }
 
-Section set_section(const std::vector<TensorLine>& lines,
-                    const std::vector<std::string>& sections) {
+Section set_section(const std::vector<TensorLine>& lines) {
   Section section("tensors", "");
   if (lines.empty()) {
     section.paragraph("There are no tensors.");
@@ -224,32 +217,20 @@ Section set_section(const std::vector<TensorLine>& lines,
                {"largest |y|"}},
               {},
               true};
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const TensorLine& line = lines[i];
+  for (const TensorLine& line : lines) {
     const StatsSummary& summary = line.summary;
     // Names are places along the axis.
     std::string shown = printable(line.name);
     if (const int more = ++times[shown]; more > 1) shown += concat(" (", more, ")");
-    const auto add = [&](Json& values, const ColumnSummary& before, const ColumnSummary& after) {
-      values.push_back({{"name", shown},
-                        {"before_min", figure_number(before.min)},
-                        {"before", figure_number(before.median)},
-                        {"before_max", figure_number(before.max)},
-                        {"after_min", figure_number(after.min)},
-                        {"after", figure_number(after.median)},
-                        {"after_max", figure_number(after.max)}});
-    };
     const ColumnSummary& mean = column_of(summary, "input", "mean");
     const ColumnSummary& variance = column_of(summary, "input", "variance");
-    add(means, mean, column_of(summary, "output", "mean"));
-    add(spreads, roots(variance), roots(column_of(summary, "output", "variance")));
+    means.push_back(layer_of(shown, mean, column_of(summary, "output", "mean")));
+    spreads.push_back(
+        layer_of(shown, roots(variance), roots(column_of(summary, "output", "variance"))));
     largest.push_back({{"name", shown},
                        {"before", figure_number(line.largest_x)},
                        {"after", figure_number(line.largest_y)}});
-    const std::string link =
-        sections[i].empty() ? ""
-                            : concat("<a href=\"#", sections[i], "\">", escaped(line.name), "</a>");
-    table.rows.push_back({{line.name, "", link},
+    table.rows.push_back({link_cell(line.name, line.section),
                           {line.dtype},
                           {line.shape},
                           {std::to_string(summary.rows)},
@@ -259,14 +240,12 @@ Section set_section(const std::vector<TensorLine>& lines,
                           number_cell(line.largest_x),
                           number_cell(line.largest_y)});
   }
-  std::vector<Figure> figures;
-  figures.push_back(
-      layers_figure("mean", "Mean of the rows of every tensor", "mean", true, std::move(means)));
-  figures.push_back(layers_figure("std", "Standard deviation of the rows of every tensor", "std",
-                                  true, std::move(spreads)));
-  figures.push_back(layers_figure("largest", "Largest |x| and |y| of every tensor", "largest",
-                                  false, std::move(largest)));
-  section.figures(std::move(figures));
+  section.figures(figures_of(
+      layers_figure("mean", "Mean of the rows of every tensor", "mean", true, std::move(means)),
+      layers_figure("std", "Standard deviation of the rows of every tensor", "std", true,
+                    std::move(spreads)),
+      layers_figure("largest", "Largest |x| and |y| of every tensor", "largest", false,
+                    std::move(largest))));
   section.table(table);
   return section;
 }

@@ -1,0 +1,322 @@
+#include "check_given.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "commands.hpp"
+#include "hints.hpp"
+#include "lnorm/core/dtype_table.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/format.hpp"
+#include "lnorm/io/os.hpp"
+#include "page_output.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+// Whether a word is meant as an option wherever it stands: "--rms" and "-o", but not "-1" or "-inf".
+bool looks_like_option(std::string_view word) {
+  const auto is_letter = [&](std::size_t i) {
+    return i < word.size() && std::isalpha(static_cast<unsigned char>(word[i])) != 0;
+  };
+  return word == "--" || (word.starts_with("--") && is_letter(2)) ||
+         (word.starts_with('-') && word.size() == 2 && is_letter(1));
+}
+
+// Throws Error for a word behind an option, or behind its value, that cannot be an input: "--axes 1 2".
+void refuse_stray_value(Command command, const Option& option, const std::string& name,
+                        const std::string& value, const std::string& stray) {
+  double number = 0;
+  const bool is_value = parse_real(stray, number) || stray == "true" || stray == "false";
+  if (!is_value || is_file(stray)) return;
+  if (option.is_flag()) {
+    throw Error(concat(name, " takes no value, found ", stray), hint_of(command));
+  }
+  const std::string list = concat(value, ",", stray);
+  const bool takes_list = option.value.find(',') != std::string::npos;
+  throw Error(concat(name, " takes one value, found ", printable(value), " and ", stray),
+              takes_list ? concat("a list is written ", shell_word(list))
+              : name == "--rows"
+                  ? concat("rows are written ", shell_word(concat(value, ':', stray)))
+              : name == "--axis" ? concat("of several it is --axes ", shell_word(list))
+                                 : hint_of(command));
+}
+
+void refuse_options(Command command, std::span<const char* const> files) {
+  for (const std::string file : files) {
+    if (looks_like_option(file) && find_option(command, file) != nullptr && !is_file(file)) {
+      throw Error(concat("found ", file, " after --"), "options come before --");
+    }
+  }
+}
+
+constexpr std::string_view kAnyName = "--to npy writes .npy there, whatever its name is";
+
+bool has_any(const Given& given, std::string_view options) {
+  const auto names = split(options, ' ');
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return given.has(name); });
+}
+
+// "--axis, --axes and --normalized-shape"; of two, "them".
+std::string all_of(std::string_view options) {
+  const auto names = split(options, ' ');
+  return names.size() == 2 ? "them" : listed(names, " and ");
+}
+
+void check_one_of(const Given& given, const Option& option) {
+  if (option.one_of.empty()) return;
+  const auto names = split(option.one_of, ' ');
+  for (const Option* const other : given.options) {
+    if (other <= &option || std::find(names.begin(), names.end(), other->name()) == names.end()) {
+      continue;
+    }
+    throw Error(concat("found both ", option.name(), " and ", other->name(), ", expected one of ",
+                       all_of(option.one_of)));
+  }
+}
+
+void check_effect(const Given& given, const Option& option, const NoEffect& no_effect) {
+  if ((no_effect.in & given.command) == 0) return;
+  if (!no_effect.without.empty() && !has_any(given, no_effect.without)) {
+    std::string needed;
+    for (const std::string_view other : split(no_effect.without, ' ')) {
+      needed += concat(needed.empty() ? "" : " or ", other);
+    }
+    throw Error(concat(option.name(), " has no effect without ", needed));
+  }
+  if (given.has(no_effect.unless)) return;
+  for (const std::string_view other : split(no_effect.beside, ' ')) {
+    if (given.has(other)) {
+      throw Error(concat(option.name(), " has no effect beside ", other));
+    }
+  }
+}
+
+void check_sum_rounding(const NormalizationArguments& normalization) {
+  if (!normalization.round_sum || normalization.residual) return;
+  throw Error("--round sum has no effect without --residual");
+}
+
+// A rounding of what is not there does nothing.
+void check_rounding(const NormalizationArguments& normalization) {
+  const Rounding& rounding = normalization.options.rounding;
+  const bool has_weight = normalization.weight.has_value();
+  const bool has_bias = normalization.bias.has_value();
+  const auto check = [](const char* step, bool rounds, bool has_effect, const char* needed) {
+    if (!rounds || has_effect) return;
+    throw Error(concat("--round ", step, " has no effect without ", needed));
+  };
+  check_sum_rounding(normalization);
+  check("xhat", rounding.xhat, has_weight || has_bias, "--weight or --bias");
+  check("product", rounding.product, has_weight && has_bias, "--weight and --bias");
+}
+
+// What a raw file does not tell must be told, and of no other file.
+void check_raw(const Given& given, const ReadOptions& options) {
+  const bool has_shape = given.has("--shape");
+  if (options.from == Format::raw) {
+    if (options.as && has_shape) return;
+    throw Error("--from raw needs --as and --shape: the file does not tell its dtype and shape",
+                concat(options.as ? "" : "--as float32", options.as || has_shape ? "" : " ",
+                       has_shape ? "" : "--shape 2,3"));
+  }
+  const bool has_normalized_shape = find_option(given.command, "--normalized-shape") != nullptr;
+  const bool has_bias = find_option(given.command, "--bias") != nullptr;
+  for (const auto& [name, hint] : {
+           std::pair{"--shape", has_normalized_shape ? kKeepsShape : ""},
+           std::pair{"--offset", std::string_view(has_bias ? "what is added is --bias" : "")},
+           std::pair{"--big-endian", std::string_view()},
+       }) {
+    if (!given.has(name)) continue;
+    throw Error(concat(name, " has no effect without --from raw"),
+                std::string(options.as && has_shape ? "--from raw" : hint));
+  }
+  if (options.as && is_npy_dtype(*options.as)) {
+    throw Error(concat("--as ", name(*options.as),
+                       " has no effect without --from raw: other files "
+                       "tell their dtype, but for bfloat16 and float8 in an .npy"));
+  }
+}
+
+// A name whose extension is none of a format that we write.
+void check_extension(std::string_view option, const std::optional<std::string>& name,
+                     std::string_view hint = "") {
+  if (!name) return;
+  const std::string& path = *name;
+  const std::string found = std::filesystem::path(path).extension().string();
+  std::vector<std::string> written;
+  for (const FormatRow& row : formats()) {
+    if (!row.is_written()) continue;
+    for (const std::string_view one : split(row.extensions, ' ')) written.emplace_back(one);
+  }
+  const bool is_written =
+      std::find(written.begin(), written.end(), extension(path)) != written.end();
+  if (found.size() <= 1 || is_written) return;
+  throw Error(concat(option, ' ', printable(path), ": ", printable(found),
+                     " is not written, expected ", listed(written, " or ")),
+              std::string(hint));
+}
+
+void check_apply(const Arguments& arguments) {
+  check_extension("--save-mean", arguments.save_mean);
+  check_extension("--save-rstd", arguments.save_rstd);
+  check_extension("--save-sum", arguments.save_sum);
+}
+
+void check_grad(const Given& given, Arguments& arguments) {
+  if (arguments.dy.empty()) {
+    const std::vector<std::string>& words = given.words;
+    throw Error("grad needs --dy, the gradient of what lnorm apply writes",
+                words.size() == 2
+                    ? concat("lnorm grad ", shell_word(words[0]), " --dy ", shell_word(words[1]))
+                    : hint_of(given.command));
+  }
+  if (arguments.rstd && !arguments.mean && !arguments.normalization.options.formula.rms) {
+    throw Error("--rstd needs --mean, but for --rms, which has none");
+  }
+  const Rounding& rounding = arguments.normalization.options.rounding;
+  if (rounding.xhat || rounding.product) {
+    throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
+                       " has no part in the gradient, expected sum"));
+  }
+  check_sum_rounding(arguments.normalization);
+  if (!arguments.dx && !arguments.dweight && !arguments.dbias) arguments.dx = "-";
+  if (arguments.output.format) return;
+  check_extension("--dx", arguments.dx, kAnyName);
+  check_extension("--dweight", arguments.dweight, kAnyName);
+  check_extension("--dbias", arguments.dbias, kAnyName);
+}
+
+// Beside the report on standard output.
+void check_page(const PageArguments& page) {
+  if (page.path.empty()) return;
+  if (page.path == "-") throw Error("--page takes a file: standard output has the report");
+  check_page_extension("--page", page.path);
+}
+
+void check_compare(const Given& given, Arguments& arguments) {
+  check_page(arguments.page);
+  if (given.words.size() != 2) {
+    throw Error(
+        concat("compare takes two tensors, ACTUAL and EXPECTED, found ", given.words.size()),
+        hint_of(given.command));
+  }
+  arguments.input.names = given.words;
+}
+
+void check_check(const Given& given, Arguments& arguments) {
+  const std::vector<std::string>& words = given.words;
+  if (words.size() != 2) {
+    throw Error(concat("check takes two tensors, INPUT and OUTPUT, found ", words.size()),
+                hint_of(given.command));
+  }
+  check_rounding(arguments.normalization);
+  check_raw(given, arguments.input.options);
+  const auto check_saved = [&](std::string_view option, const std::optional<std::string>& path,
+                               const std::optional<std::string>& other) {
+    if (!path || (*path != words[0] && *path != words[1] && path != other)) return;
+    throw Error(concat(option, ' ', printable(*path), ": names what is read, or another output"));
+  };
+  check_saved("--save-json", arguments.save_json, arguments.save_junit);
+  check_saved("--save-junit", arguments.save_junit, {});
+  arguments.input.names = {words[0]};
+  arguments.checked = words[1];
+}
+
+// The tensors that a command names; otherwise standard input.
+void take_inputs(const Given& given, InputArguments& input) {
+  const std::vector<std::string>& words = given.words;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string path = words[i].substr(0, words[i].rfind(':'));
+    if (is_file(words[i]) || is_file(path)) continue;
+    throw Error(concat("there is no file '", printable(words[i]), "', the ", i + 1,
+                       i == 1   ? "nd"
+                       : i == 2 ? "rd"
+                                : "th",
+                       " INPUT"),
+                hint_for_second(given.command, given.has("-o"), words[0], words[i]));
+  }
+  if (!words.empty()) input.names = words;
+}
+
+}  // namespace
+
+bool is_file(const std::string& name) {
+  return name == "-" || name.starts_with("-:") || os::status(name);
+}
+
+void fail_option(Command command, const std::string& word) {
+  throw Error(concat("there is no option ", printable(word)),
+              is_file(word) ? concat("the file is ", shell_word("./" + word))
+                            : hint_for_option(command, word));
+}
+
+void check_words(Command command, std::span<const char* const> argv) {
+  for (std::size_t i = 0; i < argv.size(); ++i) {
+    const std::string word = argv[i];
+    const auto next = [&](std::size_t distance) -> std::string {
+      return i + distance < argv.size() ? argv[i + distance] : "";
+    };
+    if (word == "--") return refuse_options(command, argv.subspan(i + 1));
+    if (lacks_dash(command, word)) fail_option(command, word);
+    const Option* const option = find_option(command, word);
+    if (option == nullptr) continue;
+    if (option->is_flag()) {
+      refuse_stray_value(command, *option, word, "", next(1));
+      continue;
+    }
+    if (looks_like_option(next(1))) {
+      throw Error(concat(word, " takes a value, found ", printable(next(1))),
+                  option->value == "PATH" || option->value == "T"
+                      ? concat("a file of that name is ", shell_word("./" + next(1)))
+                      : hint_of(command));
+    }
+    if (!next(1).empty()) refuse_stray_value(command, *option, word, next(1), next(2));
+    ++i;
+  }
+}
+
+std::string hint_for_second(Command command, bool has_output, const std::string& first,
+                            const std::string& second) {
+  if (find_command(second) != nullptr) {
+    return concat("the command comes first: lnorm ", second, ' ', shell_word(first));
+  }
+  const bool may_be_output = find_option(command, "-o") != nullptr && !has_output;
+  if (!may_be_output || second.find(':') != second.npos) return "";
+  return concat("-o ", shell_word(second), " writes there");
+}
+
+bool Given::has(std::string_view option) const {
+  return std::any_of(options.begin(), options.end(),
+                     [&](const Option* one) { return one->has_name(option); });
+}
+
+void check_options(const Given& given) {
+  for (const Option* const option : given.options) check_one_of(given, *option);
+  for (const Option* const option : given.options) {
+    for (const NoEffect& no_effect : option->no_effect) check_effect(given, *option, no_effect);
+  }
+}
+
+void check_arguments(const Given& given, Arguments& arguments) {
+  if (given.command == kCompare) return check_compare(given, arguments);
+  if (given.command == kCheck) return check_check(given, arguments);
+  if (given.command == kGrad) {
+    check_grad(given, arguments);
+  } else {
+    check_rounding(arguments.normalization);
+  }
+  if (given.command == kReport) check_page_extension("-o", arguments.page.path);
+  if ((given.command & (kApply | kSoftmax)) != 0 && !arguments.output.format) {
+    check_extension("-o", arguments.output.path, kAnyName);
+  }
+  check_apply(arguments);
+  check_raw(given, arguments.input.options);
+  take_inputs(given, arguments.input);
+}
+
+}  // namespace lnorm::app

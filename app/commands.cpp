@@ -1,0 +1,192 @@
+#include "commands.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "lnorm/core/text.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+constexpr std::array kCommands{
+    CommandRow{
+        .command = kApply,
+        .name = "apply",
+        .help = "Normalize a tensor (the default command)",
+        .puts_out = "Output",
+        .run = apply,
+        .on_all_ranks = true,
+        .called = "layernorm layer-norm norm normalize normalise run",
+        .examples =
+            "Examples:\n"
+            "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+            "  lnorm x.json\n"
+            "  lnorm x.json --weight '[1, 1, 2]' --bias 0.5 --dtype float32 -o y.npy\n"
+            "  cat y.npy | lnorm --axes 0,1 --unbiased --eps 0 --to text\n"
+            "\n"
+            "PATH:MEMBER names one tensor of a file that holds several (.npz, .safetensors,\n"
+            "a JSON object); - is standard input.\n"
+            "Exit status: 0 done, 1 compare found a difference, 2 anything that kept the\n"
+            "work from being done."},
+    CommandRow{.command = kStats,
+               .name = "stats",
+               .help = "What normalization does to every row, in numbers",
+               .puts_out = "Report",
+               .run = stats,
+               .on_all_ranks = true,
+               .called = "summary describe statistics hist histogram",
+               .examples = "Examples:\n"
+                           "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+                           "  lnorm stats x.json --softmax\n"
+                           "  lnorm stats x.json --unbiased --histogram\n"
+                           "  lnorm stats x.json --csv > stats.csv"},
+    CommandRow{
+        .command = kCompare,
+        .name = "compare",
+        .help = "Hold a tensor against another, element by element, or a file of tensors",
+        .puts_out = "Report",
+        .run = compare,
+        .on_all_ranks = true,
+        .called = "isclose assert-close assert-allclose diff cmp allclose",
+        .examples =
+            "The tensors agree if every criterion that is given holds. An element is within\n"
+            "tolerance if |actual - expected| <= atol + rtol * |expected|. Where no criterion\n"
+            "is given, rtol and atol are those of torch.testing for the dtypes; of --rtol and\n"
+            "--atol alone the other is 0. NaN or infinity against another value always fails.\n"
+            "Distances are in ulp of the actual dtype, with a fraction, where the expected\n"
+            "dtype is wider: 0.5 or less is correctly rounded.\n"
+            "\n"
+            "Files and folders of several tensors are compared name by name.\n"
+            "\n"
+            "Examples:\n"
+            "  echo '[0.1, 0.2]' > actual.json\n"
+            "  echo '[0.1, 0.20000000000000004]' > expected.json\n"
+            "  lnorm compare actual.json expected.json && echo same\n"
+            "  cat actual.json | lnorm compare - expected.json --max-ulp 1\n"
+            "  lnorm actual.json --dtype float16 -o y16.npy\n"
+            "  lnorm actual.json | lnorm compare y16.npy - --max-ulp 0.5 --min-sqnr 60\n"
+            "  echo '{\"x\": [1, 2], \"y\": 3}' > a.json\n"
+            "  echo '{\"m.x\": [1, 2], \"m.y\": 3, \"m.z\": 4}' > b.json\n"
+            "  lnorm compare a.json b.json --rename 'm.*={1}' --common\n"
+            "\n"
+            "Exit status: 0 they agree, 1 they differ, 2 they could not be compared."},
+    CommandRow{
+        .command = kCheck,
+        .name = "check",
+        .help = "Is OUTPUT what layer norm of INPUT gives: rounding or bug, and which bug",
+        .puts_out = "Report",
+        .run = check,
+        .on_all_ranks = true,
+        .called = "verify validate diagnose judge",
+        .examples =
+            "The verdict needs no tolerance. Every element is held against the exact value, and\n"
+            "against what rounding in the kernel's arithmetic can do to it at most:\n"
+            "  correctly rounded  every element is the exact value, rounded once\n"
+            "  within rounding    none is farther off than rounding explains\n"
+            "  differs            some are: then wrong kernels are tried, and the simplest\n"
+            "                     that explains all elements is named\n"
+            "Criteria of lnorm compare may stand beside it; then they decide the exit status.\n"
+            "\n"
+            "Examples:\n"
+            "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+            "  lnorm x.json -o y.npy --dtype float32\n"
+            "  lnorm check x.json y.npy && echo right\n"
+            "  lnorm x.json --unbiased | lnorm check x.json - --json\n"
+            "\n"
+            "Exit status: 0 correctly rounded or within rounding, 1 it differs, 2 it could not\n"
+            "be judged."},
+    CommandRow{.command = kSoftmax,
+               .name = "softmax",
+               .help = "Softmax of every row",
+               .puts_out = "Output",
+               .run = softmax,
+               .on_all_ranks = true,
+               .called = "",
+               .examples = "Examples:\n"
+                           "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+                           "  lnorm softmax x.json --to text\n"
+                           "  lnorm softmax x.json --axes 0,1 --dtype float64 -o y.npy"},
+    CommandRow{
+        .command = kGrad,
+        .name = "grad",
+        .help = "The backward pass: gradients of input, weight and bias",
+        .puts_out = "Output",
+        .run = grad,
+        .on_all_ranks = true,
+        .called = "backward bwd backprop gradient vjp",
+        .examples =
+            "The gradients of sum(dy * y) by x, weight and bias, where y is what lnorm apply\n"
+            "writes. With g = dy * weight, and sums over a row,\n"
+            "  dx = (g - sum(g) / n) / s - (x - mean) * sum(g * (x - mean)) / (n s^3)\n"
+            "and over all rows\n"
+            "  dweight = sum(dy * (x - mean) / s)      dbias = sum(dy)\n"
+            "\n"
+            "Examples:\n"
+            "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+            "  echo '[[1, 0, 0], [0, 1, 2]]' > dy.json\n"
+            "  lnorm grad x.json --dy dy.json --weight '[1, 1, 2]'\n"
+            "  lnorm grad x.json --dy dy.json -o dx.npy --dweight dw.npy --dbias db.npy\n"
+            "  cat dy.json | lnorm grad x.json --dy - --rms --to text"},
+    CommandRow{.command = kExplain,
+               .name = "explain",
+               .help = "One row, step by step, with its numbers in the formula",
+               .puts_out = "Report",
+               .run = explain,
+               .on_all_ranks = false,
+               .called = "trace walkthrough steps step-by-step teach",
+               .examples =
+                   "Examples:\n"
+                   "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+                   "  lnorm explain x.json\n"
+                   "  lnorm explain x.json --row 1 --weight '[1, 1, 2]' --bias 0.5 --unbiased\n"
+                   "  lnorm explain x.json --row -1 --rms --json"},
+    CommandRow{.command = kReport,
+               .name = "report",
+               .help = "A page to look at, in one HTML file",
+               .puts_out = "Page",
+               .run = report,
+               .on_all_ranks = false,
+               .called = "",
+               .examples =
+                   "The page needs no network and no other file. Its figures are made with Vega;\n"
+                   "--spec writes their specifications by themselves, for notebooks.\n"
+                   "\n"
+                   "Examples:\n"
+                   "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+                   "  lnorm report x.json -o report.html\n"
+                   "  lnorm report x.json --softmax --unbiased -o report.html --spec figures/"},
+    CommandRow{.command = kShow,
+               .name = "show",
+               .help = "Print a tensor, as PyTorch prints it, or list the tensors of a file",
+               .puts_out = "Report",
+               .run = show,
+               .on_all_ranks = false,
+               .called = "print cat info ls list view head dump inspect",
+               .examples =
+                   "Examples:\n"
+                   "  echo '{\"x\": [[1, 2, 4], [3, 3, 9]], \"gamma\": [1, 1, 2]}' > model.json\n"
+                   "  lnorm show model.json\n"
+                   "  lnorm show model.json:x --precision 2 --header"},
+};
+
+}  // namespace
+
+std::span<const CommandRow> all_commands() { return kCommands; }
+
+const CommandRow& command_row(Command command) {
+  return *std::find_if(kCommands.begin(), kCommands.end(),
+                       [&](const CommandRow& row) { return row.command == command; });
+}
+
+const CommandRow* find_command(std::string_view name) {
+  const auto* const found = std::find_if(kCommands.begin(), kCommands.end(),
+                                         [&](const CommandRow& row) { return row.name == name; });
+  return found == kCommands.end() ? nullptr : found;
+}
+
+std::string hint_of(Command command) {
+  return concat("lnorm ", command_row(command).name, " --help lists the options");
+}
+
+}  // namespace lnorm::app

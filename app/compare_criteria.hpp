@@ -1,0 +1,14 @@
+#pragma once
+
+#include "arguments.hpp"
+
+namespace lnorm::app {
+
+// Whether an option gives a criterion.
+bool has_criteria(const Arguments& arguments);
+
+// Those that are given, or else the default tolerance. own: of the tensors' name; null if there is none.
+Criteria criteria_of(const Arguments& arguments, const ToleranceOfNames* own, DType actual,
+                     DType expected);
+
+}  // namespace lnorm::app

@@ -1,0 +1,216 @@
+#include "option_value.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/nearest.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm::app {
+
+void OptionValue::fail(std::string_view found, std::string_view expected) const {
+  throw Error(concat(option, ": '", printable(found), "' is not ", expected));
+}
+
+std::int64_t OptionValue::integer_of(std::string_view part, std::string_view expected) const {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+  if (error != std::errc{} || end != part.data() + part.size()) fail(part, expected);
+  return value;
+}
+
+std::int64_t OptionValue::integer() const { return integer_of(text, "an integer"); }
+
+std::int64_t OptionValue::integer(std::int64_t least, std::int64_t most) const {
+  const std::int64_t value = integer();
+  if (value >= least && value <= most) return value;
+  throw Error(concat(option, ": ", value, " is out of range, expected ", least, " to ", most));
+}
+
+std::uint64_t OptionValue::count(std::uint64_t least, std::uint64_t most) const {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most) {
+    fail(text, concat("an integer from ", least, " to ", most));
+  }
+  return value;
+}
+
+bool parse_real(std::string_view text, double& value) {
+  const std::string digits(text.substr(text.starts_with('+') ? 1 : 0));
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (end != digits.data() + digits.size() || digits.empty() || digits[0] == '+') return false;
+  if (error == std::errc::result_out_of_range) value = std::strtod(digits.c_str(), nullptr);
+  return digits.find_first_of("nN") == std::string::npos;  // inf and nan are no numbers
+}
+
+double OptionValue::real() const {
+  double value = 0;
+  if (!parse_real(text, value)) fail(text, "a finite number");
+  if (std::isinf(value)) fail(text, "in the range of float64");
+  return value;
+}
+
+double OptionValue::real_not_negative() const {
+  const double value = real();
+  if (value < 0) throw Error(concat(option, ": ", text, " is negative, expected 0 or more"));
+  return value;
+}
+
+double OptionValue::cosine() const {
+  const double value = real();
+  if (value >= -1 && value <= 1) return value;
+  throw Error(concat(option, ": ", text, " is out of range, expected -1 to 1"));
+}
+
+MismatchLimit OptionValue::mismatch_limit() const {
+  if (!text.ends_with('%')) return {static_cast<double>(count(0, INT64_MAX)), false};
+  const OptionValue percentage{option, "", text.substr(0, text.size() - 1)};
+  const double value = percentage.real_not_negative();
+  if (value <= 100) return {value, true};
+  throw Error(concat(option, ": ", text, " is out of range, expected 0% to 100%"));
+}
+
+std::vector<std::int64_t> OptionValue::list() const {
+  const auto trim = [](std::string_view part) {
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    return part.substr(0, part.find_last_not_of(' ') + 1);  // npos + 1 is 0
+  };
+  std::string_view rest = trim(text);
+  for (const std::string_view brackets : {"[]", "()"}) {
+    if (rest.size() < 2 || rest.front() != brackets[0] || rest.back() != brackets[1]) continue;
+    rest = trim(rest.substr(1, rest.size() - 2));
+    if (rest.ends_with(',')) rest.remove_suffix(1);  // as Python writes (3,)
+    if (rest.empty()) fail(text, "a list of integers: it is empty");
+    break;
+  }
+  std::vector<std::int64_t> values;
+  for (const std::string_view part : split(rest, ',')) {
+    values.push_back(integer_of(trim(part), "an integer (a list is written 1,2)"));
+  }
+  return values;
+}
+
+Shape OptionValue::shape() const {
+  Shape shape = list();
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) throw Error(concat(option, ": size ", extent, " is negative"));
+  }
+  if (shape.size() <= kMaxDims) return shape;
+  throw Error(concat(option, ": found ", shape.size(), " dimensions, expected at most ", kMaxDims));
+}
+
+RowRange OptionValue::rows() const {
+  const auto row = [&](std::string_view part) -> std::optional<std::int64_t> {
+    if (part.empty()) return {};
+    return integer_of(part, "an integer (rows 5 to 7 are written 5:8)");
+  };
+  const std::size_t colon = text.find(':');
+  if (colon != text.npos) {
+    return {row(std::string_view(text).substr(0, colon)),
+            row(std::string_view(text).substr(colon + 1))};
+  }
+  const std::optional<std::int64_t> only = row(text);
+  std::string hint;
+  if (only && *only < INT64_MAX) {
+    hint = concat("one row is ", option, ' ', range_text(RowRange{only, *only + 1}));
+    if (*only == -1) hint.pop_back();  // 0 would be the first row
+  }
+  throw Error(concat(option, ": '", printable(text), "' is not A:B, which is rows A up to B"),
+              hint);
+}
+
+std::size_t OptionValue::choice() const {
+  const std::string given = lower_case(text);
+  std::vector<std::string> words;
+  for (const std::string_view word : split(choices, '|')) {
+    if (word == given) return words.size();
+    words.emplace_back(word);
+  }
+  const std::string near = nearest(given, words);
+  throw Error(concat(option, ": '", printable(text), "' is not one of ", choices),
+              near.empty() ? "" : concat(option, ' ', near));
+}
+
+std::vector<std::string> OptionValue::words_of(const std::vector<std::string>& words,
+                                               std::string_view expected) const {
+  std::vector<std::string> found;
+  for (const std::string_view part : split(text, ',')) {
+    const std::string word = lower_case(part);
+    if (std::find(words.begin(), words.end(), word) == words.end()) {
+      const std::string near = nearest(word, words);
+      throw Error(concat(option, ": '", printable(word), "' is not one of ", expected),
+                  near.empty() ? "" : concat(option, ' ', near));
+    }
+    if (std::find(found.begin(), found.end(), word) != found.end()) {
+      throw Error(concat(option, ": ", word, " is given twice, expected once"));
+    }
+    found.push_back(word);
+  }
+  return found;
+}
+
+DType OptionValue::dtype(std::string_view among) const {
+  std::string given = lower_case(text);
+  for (const std::string_view prefix : {"torch.", "numpy.", "np.", "<", "="}) {
+    if (given.starts_with(prefix)) given.erase(0, prefix.size());
+  }
+  const auto dtype = parse_dtype(given);
+  const auto names = split(among, '|');
+  if (!dtype || std::find(names.begin(), names.end(), name(*dtype)) == names.end()) {
+    fail(text, concat("one of ", among));
+  }
+  return *dtype;
+}
+
+Format OptionValue::format() const {
+  const std::string_view word = split(choices, '|')[choice()];
+  return std::find_if(
+             formats().begin(), formats().end(),
+             [&](const FormatRow& row) { return row.name == word || row.other_name == word; })
+      ->format;
+}
+
+Renaming OptionValue::renaming() const {
+  const std::size_t equals = text.find('=');
+  if (equals == text.npos || equals == 0 || equals + 1 == text.size()) {
+    throw Error(concat(option, ": '", printable(text), "' is not PATTERN=NEW"),
+                concat(option, " 'model.*={1}' takes model. away"));
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+ToleranceOfNames OptionValue::tolerance() const {
+  const std::size_t equals = text.rfind('=');
+  const std::size_t comma = text.find(',', equals == text.npos ? 0 : equals);
+  if (equals == text.npos || equals == 0 || comma == text.npos) {
+    throw Error(concat(option, ": '", printable(text), "' is not PATTERN=RTOL,ATOL"),
+                "for all tensors it is --rtol and --atol");
+  }
+  const auto number = [&](std::size_t from, std::size_t to) {
+    return OptionValue{option, "", text.substr(from, to - from)}.real_not_negative();
+  };
+  return {text.substr(0, equals), number(equals + 1, comma), number(comma + 1, text.size())};
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> words;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    words.push_back(text.substr(0, end));
+    if (end == text.npos) return words;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string range_text(const RowRange& range) {
+  const auto row = [](const std::optional<std::int64_t>& number) {
+    return number ? std::to_string(*number) : "";
+  };
+  return concat(row(range.first), ':', row(range.end));
+}
+
+}  // namespace lnorm::app

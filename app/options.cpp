@@ -1,0 +1,629 @@
+#include "options.hpp"
+
+#include <algorithm>
+
+#include "lnorm/core/dtype_table.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/npy/npy.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+using Value = OptionValue;
+using Setting = Remedy::Setting;
+
+constexpr Commands kNormalizing = kApply | kStats | kGrad | kExplain | kReport | kCheck;
+constexpr Commands kWritingTensors = kApply | kSoftmax | kGrad;
+constexpr Commands kPrinting = kWritingTensors | kShow;
+constexpr Commands kReporting = kStats | kCompare | kCheck | kExplain | kShow;
+constexpr Commands kJudging = kCompare | kCheck;
+constexpr Commands kListing = kStats | kCompare | kShow;
+
+constexpr std::string_view kFlag;    // has no value
+constexpr std::string_view kOutput;  // the group of what the command puts out
+constexpr std::string_view kNormalization = "Normalization";
+constexpr std::string_view kInput = "Input";
+constexpr std::string_view kCriteria = "Criteria, of which all that are given must hold";
+constexpr std::string_view kKernel = "The kernel that made OUTPUT";
+constexpr std::string_view kSeveral = "Several tensors (options with a PATTERN: several times)";
+constexpr std::string_view kComparedRows = "Rows, of which those that differ are counted";
+constexpr std::string_view kPrint = "Text output (torch.set_printoptions)";
+
+constexpr std::string_view kAxesOptions = "--axis --axes --normalized-shape";
+constexpr std::string_view kReportOptions = "--json --csv";
+
+constexpr std::string_view kAxisHelp = "First normalized axis; it and all after it (default -1)";
+constexpr std::string_view kShapeHelp = "The trailing shape that is normalized, which must match";
+constexpr std::string_view kAxesHelp = "The normalized axes as a list";
+constexpr std::string_view kKeepGoingHelp =
+    "Of several tensors do the others where one cannot be done";
+
+constexpr std::string_view kAxesOrAxis = "here it is --axes, or --axis for the first of several";
+constexpr std::string_view kComputed =
+    "apply computes them: --save-mean and --save-rstd write them, lnorm grad takes them as --mean "
+    "and --rstd";
+constexpr std::string_view kJsonOrCsv = "here it is --json, or --csv";
+constexpr std::string_view kBins = "here it is --histogram, which chooses its bars";
+constexpr std::string_view kFirstRows = "the first 5 rows are --rows :5";
+constexpr std::string_view kFitsTerminal = "the report is as wide as the terminal, or 80 columns";
+constexpr std::string_view kEveryRow = "lnorm stats --csv has every row, for sort to pick from";
+constexpr std::string_view kExplained = "explain computes them, and shows how";
+constexpr std::string_view kKept =
+    "mean and rstd keep the normalized axes as 1; --no-keepdim drops them";
+constexpr std::string_view kNoAffine = "without --weight and --bias there are none";
+constexpr std::string_view kOfStats = "lnorm stats has the mean and variance of every row";
+constexpr std::string_view kShapeOfRaw = "a tensor keeps its shape; --shape is that of --from raw";
+constexpr std::string_view kReported = "the report has the mean and variance of every row";
+
+constexpr std::string_view kAxesWords = "dims dimension dimensions reduction-axes feature-axes";
+constexpr std::string_view kReshapingWords =
+    "reshape view unsqueeze flatten ravel expand permute transpose";
+constexpr std::string_view kRstdWords = "inv-std inv-std-dev invstddev rsigma";
+constexpr std::string_view kOutputWords = "out outfile out-file output-file save dest";
+
+void set_axes(Arguments& a, NormalizedAxes axes) {
+  a.axes = axes;
+  a.normalization.options.axes = std::move(axes);
+}
+void set_axis(Arguments& a, const Value& v) { set_axes(a, FirstAxis{v.integer()}); }
+void set_one_axis(Arguments& a, const Value& v) { set_axes(a, AxisList{{v.integer()}}); }
+void set_shape(Arguments& a, const Value& v) { set_axes(a, NormalizedShape{v.list()}); }
+void set_axis_list(Arguments& a, const Value& v) { set_axes(a, AxisList{v.list()}); }
+
+void set_ddof(Arguments& a, std::int64_t ddof) {
+  std::optional<std::int64_t>& given = a.normalization.ddof;
+  if (given && *given != ddof) {
+    throw Error(concat("found --unbiased, which is --ddof 1, and --ddof ",
+                       ddof == 1 ? *given : ddof, ", expected one of them"));
+  }
+  given = ddof;
+  a.normalization.options.formula.ddof = ddof;
+}
+
+void set_roundings(Arguments& a, const Value& v) {
+  for (const std::string& step : v.words_of({"sum", "xhat", "product"}, "sum, xhat and product")) {
+    bool& rounds = step == "sum"    ? a.normalization.round_sum
+                   : step == "xhat" ? a.normalization.options.rounding.xhat
+                                    : a.normalization.options.rounding.product;
+    rounds = true;
+  }
+}
+
+void append_ids(std::vector<std::string>& ids, const Value& v) {
+  for (const std::string_view id : split(v.text, ',')) ids.emplace_back(id);
+}
+
+void set_keep_going(Arguments& a, const Value&) { a.input.keep_going = true; }
+void set_softmax(Arguments& a, const Value&) { a.softmax = true; }
+void set_histogram(Arguments& a, const Value&) { a.histogram = true; }
+void set_all(Arguments& a, const Value&) { a.all = true; }
+void set_digits(Arguments& a, const Value& v) { a.digits = static_cast<int>(v.count(1, 17)); }
+void set_json(Arguments& a, const Value&) { a.report = Report::json; }
+void set_csv(Arguments& a, const Value&) { a.report = Report::csv; }
+void set_output(Arguments& a, const Value& v) { a.output.path = v.text; }
+void set_page(Arguments& a, const Value& v) { a.page.path = v.text; }
+
+When when(const Value& v) { return v.one_of({When::automatic, When::always, When::never}); }
+
+// A count of PrintOptions.
+template <class Count>
+void set_print(Arguments& a, const Value& v, Count& count, std::int64_t most) {
+  count = static_cast<Count>(v.integer(0, most));
+  a.output.print.given = v.option;
+}
+constexpr std::int64_t kMaxPrinted = 1'000'000'000'000;
+
+void set_threshold(Arguments& a, const Value& v) {
+  set_print(a, v, a.output.print.options.threshold, kMaxPrinted);
+  a.output.print.threshold = true;
+}
+
+std::string choices_of(const std::vector<std::string_view>& names) {
+  std::string choices;
+  for (const std::string_view name : names) choices += concat(choices.empty() ? "" : "|", name);
+  return choices;
+}
+
+template <class Predicate>
+std::string dtype_names(Predicate is_one) {
+  std::vector<std::string_view> names;
+  for (const DTypeRow& row : kDTypes) {
+    if (row.dtype != DType::float64_pair && is_one(row.dtype)) names.push_back(row.name);
+  }
+  return choices_of(names);
+}
+
+std::string input_dtypes() {
+  return dtype_names([](DType) { return true; });
+}
+
+std::string float8_dtypes() { return dtype_names(is_float8); }
+
+// Those of which an .npy has the bytes alone.
+std::string unnamed_dtypes() {
+  return concat(dtype_names([](DType d) { return !is_npy_dtype(d) && !is_float8(d); }), '|',
+                float8_dtypes());
+}
+
+std::string output_dtypes() { return concat(dtype_names(is_larger_float), '|', float8_dtypes()); }
+
+std::string input_formats() {
+  std::vector<std::string_view> names;
+  for (const FormatRow& row : formats()) {
+    if (row.open == nullptr) continue;
+    names.push_back(row.name);
+    if (!row.other_name.empty()) names.push_back(row.other_name);
+  }
+  return choices_of(names);
+}
+
+std::string output_formats() {
+  std::vector<std::string_view> names;
+  for (const FormatRow& row : formats()) {
+    if (row.is_written()) names.push_back(row.name);
+  }
+  return choices_of(names);
+}
+
+std::string kernel_names() {
+  std::vector<std::string_view> names;
+  for (const Backend& backend : backends()) names.emplace_back(backend.name);
+  return choices_of(names);
+}
+
+constexpr Option kOptions[] = {
+    // grad
+    Option("--dy", kGrad, "Backward", "T",
+           "The gradient of what lnorm apply writes: a tensor of the input's shape",
+           [](Arguments& a, const Value& v) { a.dy = v.text; },
+           {.called = {{{"grad dout grad-out grad-output upstream"}}}}),
+    Option("--mean", kGrad, "Backward", "T",
+           "The rows' means as --save-mean writes them, in place of computed ones",
+           [](Arguments& a, const Value& v) { a.mean = v.text; },
+           {.no_effect = {{{.without = "--rstd"}, {.beside = "--rms"}}}, .called = {{{"mu"}}}}),
+    Option("--rstd", kGrad, "Backward", "T", "The same of 1/s, as --save-rstd writes it",
+           [](Arguments& a, const Value& v) { a.rstd = v.text; },
+           {.called = {{{kRstdWords, kReported, kStats | kReport},
+                        {kRstdWords, kComputed, kApply},
+                        {kRstdWords},
+                        {"invvar"}}}}),
+    // explain
+    Option("--row", kExplain, "Row", "I[,I...]",
+           "Which row: its index along the axes that are not normalized; negative ones count "
+           "from the end (default the first)",
+           [](Arguments& a, const Value& v) { a.row = v.list(); },
+           {.one_of = "--row --rows", .called = {{{"index"}}}}),
+    // Axes
+    Option("--axis", kSoftmax, "Axes", "A", "The axis that sums to 1 (default -1)", set_one_axis,
+           {.one_of = kAxesOptions,
+            .called = {{{"dim", "here it is --axis, or --axes for several"},
+                        {"begin-norm-axis start-axis"}}}}),
+    Option("--normalized-shape", kSoftmax, "Axes", "D[,D...]",
+           "The trailing shape that sums to 1, which must match", set_shape,
+           {.one_of = kAxesOptions, .called = {{{"norm-shape"}}}}),
+    Option("--axes", kSoftmax, "Axes", "A[,A...]", "The axes that sum to 1 together", set_axis_list,
+           {.called = {{{kAxesWords}}}}),
+    Option("--axis", kNormalizing, kNormalization, "A", kAxisHelp, set_axis,
+           {.one_of = kAxesOptions,
+            .called = {{{"dim", kAxesOrAxis}, {"begin-norm-axis start-axis"}}}}),
+    Option("--normalized-shape", kNormalizing, kNormalization, "D[,D...]", kShapeHelp, set_shape,
+           {.one_of = kAxesOptions, .called = {{{"norm-shape"}}}}),
+    Option(
+        "--axes", kNormalizing, kNormalization, "A[,A...]", kAxesHelp, set_axis_list,
+        {.advice = {Setting::axes, "did you mean --axes {}?"},
+         .called = {{{kAxesWords},
+                     {kReshapingWords, kKeepsShape, kNormalizing | kSoftmax | kCompare},
+                     {"squeeze", kKeepsShape, (kNormalizing & ~kApply) | kSoftmax | kCompare}}}}),
+    // Normalization
+    Option("--eps", kNormalizing, kNormalization, "E",
+           "Added to the variance; finite, not negative (default 1e-5)",
+           [](Arguments& a, const Value& v) {
+             a.normalization.options.formula.eps = v.real_not_negative();
+           },
+           {.no_effect = {{{.beside = "--rstd"}}},
+            .called = {{{"epsilon e norm-eps layer-norm-eps layer-norm-epsilon rms-norm-eps "
+                         "variance-epsilon"}}}}),
+    Option("--eps-on", kNormalizing, kNormalization, "variance|std",
+           "sqrt(var + eps), or sqrt(var) + eps (default variance)",
+           [](Arguments& a, const Value& v) {
+             a.normalization.options.formula.eps_on = v.one_of({EpsOn::variance, EpsOn::std});
+           },
+           {.no_effect = {{{.beside = "--rstd"}}}}),
+    Option("--ddof", kNormalizing, kNormalization, "N", "The variance divides by n - N (default 0)",
+           [](Arguments& a, const Value& v) {
+             set_ddof(a, static_cast<std::int64_t>(v.count(0, INT64_MAX)));
+           },
+           {.called = {{{"correction"}}}}),
+    Option("--unbiased", kNormalizing, kNormalization, kFlag, "The same as --ddof 1",
+           [](Arguments& a, const Value&) { set_ddof(a, 1); },
+           {.called = {{{"biased", "biased is the default: the variance divides by n"},
+                        {"bessel sample"}}}}),
+    Option("--weight,--gamma,--scale", kNormalizing, kNormalization, "T",
+           "Multiplies: a tensor of the normalized shape, a JSON literal or a number",
+           [](Arguments& a, const Value& v) { a.normalization.weight = v.text; },
+           {.called = {{{"w"}}}}),
+    Option("--bias,--beta,--shift", kNormalizing & ~kGrad, kNormalization, "T",
+           "Is added; the same forms",
+           [](Arguments& a, const Value& v) { a.normalization.bias = v.text; },
+           {.called = {{{"b"}}}}),
+    Option("--zero-centered-weight", kNormalizing, kNormalization, kFlag, "Multiply by 1 + weight",
+           [](Arguments& a, const Value&) { a.normalization.options.zero_centered_weight = true; },
+           {.no_effect = {{{.without = "--weight"}}},
+            .called = {{{"zero-centered-gamma add-unit-offset unit-offset"}}}}),
+    Option("--rms", kNormalizing, kNormalization, kFlag,
+           "No mean; the mean of squares (divided by n - N) for the variance",
+           [](Arguments& a, const Value&) { a.normalization.options.formula.rms = true; },
+           {.called = {{{"rmsnorm rms-norm"}}}}),
+    Option("--residual", kNormalizing, kNormalization, "T",
+           "Is added to the input before all else: a tensor of the same shape",
+           [](Arguments& a, const Value& v) { a.normalization.residual = v.text; }),
+    Option("--round", kNormalizing & ~kGrad, kNormalization, "STEP[,STEP]",
+           "Where else to round to the output dtype: the sum with --residual, xhat (before the "
+           "weight), the product (before the bias)",
+           set_roundings,
+           {.advice = {Setting::rounded_sum, "--round sum rounds it to the output dtype"}}),
+    Option("--round", kGrad, kNormalization, "sum",
+           "sum: round the sum with --residual to the output dtype", set_roundings),
+    Option("--kernel", kNormalizing & ~kCheck, kNormalization, {},
+           "Which code computes (default the first)",
+           [](Arguments& a, const Value& v) { a.normalization.kernel = v.text; },
+           {.value_of = kernel_names, .called = {{{"backend impl isa"}}}}),
+    // Input
+    Option("--from", kAllCommands & ~kCompare, kInput, {},
+           "Input format (default by content); raw is elements alone",
+           [](Arguments& a, const Value& v) { a.input.options.from = v.format(); },
+           {.value_of = input_formats,
+            .advice = {Setting::format, "--from {}"},
+            .called = {{{"raw", "here it is --from raw"}, {"input-format in-format"}}}}),
+    Option("--as", kAllCommands & ~kCompare, kInput, "DTYPE",
+           "What the elements of --from raw are; bfloat16, those of an .npy of dtype V2; "
+           "float8_e4m3fn, float8_e5m2, of dtype V1",
+           [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(input_dtypes()); },
+           {.advice = {Setting::dtype, "--as {} reads them so"}}),
+    Option("--as", kCompare, kInput, {}, "What the elements of an .npy of dtype V2 or V1 are",
+           [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(v.choices); },
+           {.value_of = unnamed_dtypes}),
+    Option("--shape", kAllCommands & ~kCompare, kInput, "D[,D...]", "The shape of --from raw",
+           [](Arguments& a, const Value& v) { a.input.options.shape = v.shape(); },
+           {.advice = {Setting::raw_elements,
+                       "raw elements, not text, are --from raw --as float32 --shape D[,D...]"},
+            .called = {{{kReshapingWords, kShapeOfRaw, kShow}, {"squeeze", kShapeOfRaw, kShow}}}}),
+    Option("--offset", kAllCommands & ~kCompare, kInput, "BYTES",
+           "How many bytes of --from raw come before the elements (default 0)",
+           [](Arguments& a, const Value& v) {
+             a.input.options.offset = static_cast<std::int64_t>(v.count(0, INT64_MAX));
+           }),
+    Option("--big-endian", kAllCommands & ~kCompare, kInput, kFlag,
+           "The elements of --from raw have their most significant byte first",
+           [](Arguments& a, const Value&) { a.input.options.byte_order = std::endian::big; },
+           {.called = {{{"endian byte-order"}}}}),
+    Option("--rows", kAllCommands, kInput, "A:B",
+           "Only rows A up to B, numbered as stats numbers them; as in Python, A or B may be "
+           "left out, and negative ones count from the end",
+           [](Arguments& a, const Value& v) { a.input.rows = v.rows(); },
+           {.no_effect = {{{.beside = kReportOptions, .in = kShow}}},
+            .called = {{{"row", "here it is --rows, of one row --rows 3:4"},
+                        {"range row-range slice"},
+                        {"nrows n head limit", kFirstRows},
+                        {"top", kFirstRows, kAllCommands & ~(kStats | kCompare)},
+                        {"tail", "the last 5 rows are --rows -5:"},
+                        {"skiprows", "all from the 5th on are --rows 5:"}}}}),
+    Option("--keep-going", kAllCommands & ~kCompare, kInput, kFlag, kKeepGoingHelp, set_keep_going,
+           {.called = {{{"include filter only",
+                         "FILE:PATTERN chooses tensors, 'x.npz:h.*' for instance"}}}}),
+    // compare
+    Option("--rtol", kJudging, kCriteria, "R", "Relative tolerance",
+           [](Arguments& a, const Value& v) { a.rtol = v.real_not_negative(); },
+           {.called = {{{"tol", "here they are --rtol and --atol"}, {"rel rel-tol relative"}}}}),
+    Option("--atol", kJudging, kCriteria, "A", "Absolute tolerance",
+           [](Arguments& a, const Value& v) { a.atol = v.real_not_negative(); },
+           {.called = {{{"abs abs-tol absolute"}}}}),
+    Option("--max-ulp", kJudging, kCriteria, "N",
+           "By how many units in the last place an element may be off, 0.5 for instance; +0 and "
+           "-0 are 0 apart",
+           [](Arguments& a, const Value& v) { a.criteria.max_ulp = v.real_not_negative(); },
+           {.called = {{{"ulp ulps nulp"}}}}),
+    Option(
+        "--max-abs", kJudging, kCriteria, "E", "By how much an element may be off",
+        [](Arguments& a, const Value& v) { a.criteria.max_abs = v.real_not_negative(); },
+        {.called = {{{"max-diff", "here it is --max-abs; --max-diffs is how many are listed"}}}}),
+    Option("--max-mismatched", kJudging, kCriteria, "N|P%",
+           "How many elements may be off by more than the options above allow, or by more than "
+           "the defaults",
+           [](Arguments& a, const Value& v) { a.criteria.max_mismatched = v.mismatch_limit(); }),
+    Option("--max-mean-abs", kJudging, kCriteria, "E", "The greatest mean absolute error",
+           [](Arguments& a, const Value& v) { a.criteria.max_mean_abs = v.real_not_negative(); }),
+    Option("--max-rmse", kJudging, kCriteria, "E", "The greatest root mean square error",
+           [](Arguments& a, const Value& v) { a.criteria.max_rmse = v.real_not_negative(); }),
+    Option("--min-cosine", kJudging, kCriteria, "C", "The least cosine similarity",
+           [](Arguments& a, const Value& v) { a.criteria.min_cosine = v.cosine(); }),
+    Option("--min-sqnr", kJudging, kCriteria, "DB",
+           "The least signal-to-quantization-noise ratio, in dB",
+           [](Arguments& a, const Value& v) { a.criteria.min_sqnr = v.real(); }),
+    Option("--no-equal-nan", kJudging, kCriteria, kFlag, "NaN does not equal NaN",
+           [](Arguments& a, const Value&) { a.criteria.equal_nan = false; },
+           {.called = {{{"equal-nan", "NaN equals NaN, unless --no-equal-nan is given"}}}}),
+    Option("--common", kCompare, kSeveral, kFlag, "Names on one side alone are no differences",
+           [](Arguments& a, const Value&) { a.common = true; }, {.called = {{{"intersection"}}}}),
+    Option("--only", kCompare, kSeveral, "PATTERN",
+           "Compare tensors of these names: * is any characters, ? one, [a-c] one of these",
+           [](Arguments& a, const Value& v) { a.pairing.only.push_back(v.text); },
+           {.repeats = true, .called = {{{"include filter"}}}}),
+    Option("--skip", kCompare, kSeveral, "PATTERN", "Compare no tensors of these names",
+           [](Arguments& a, const Value& v) { a.pairing.skip.push_back(v.text); },
+           {.repeats = true, .called = {{{"exclude ignore"}}}}),
+    Option("--rename", kCompare, kSeveral, "PATTERN=NEW",
+           "New names on both sides, before names are looked at: {1} is what the first * stood "
+           "for, {} the old name",
+           [](Arguments& a, const Value& v) { a.pairing.renamings.push_back(v.renaming()); },
+           {.repeats = true, .called = {{{"map"}}}}),
+    Option("--tolerance", kCompare, kSeveral, "PATTERN=R,A",
+           "--rtol and --atol of tensors of these names",
+           [](Arguments& a, const Value& v) { a.pairing.tolerances.push_back(v.tolerance()); },
+           {.repeats = true}),
+    Option("--keep-going", kCompare, kSeveral, kFlag, kKeepGoingHelp, set_keep_going),
+    Option("--axis", kCompare, kComparedRows, "A", kAxisHelp, set_axis,
+           {.one_of = kAxesOptions,
+            .no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
+            .called = {{{"dim", kAxesOrAxis}, {"begin-norm-axis start-axis"}}}}),
+    Option("--normalized-shape", kCompare, kComparedRows, "D[,D...]", kShapeHelp, set_shape,
+           {.one_of = kAxesOptions,
+            .no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
+            .called = {{{"shape", kKeepsShape}, {"norm-shape"}}}}),
+    Option("--axes", kCompare, kComparedRows, "A[,A...]", kAxesHelp, set_axis_list,
+           {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
+            .called = {{{kAxesWords}}}}),
+    // check
+    Option("--arithmetic", kCheck, kKernel, "float16|bfloat16|float32|float64",
+           "What the kernel computes in (default float32, float64 for float64 outputs)",
+           [](Arguments& a, const Value& v) { a.arithmetic = v.dtype(v.choices); },
+           {.called = {{{"precision compute-dtype accumulate-dtype acc-dtype"}}}}),
+    Option("--depth", kCheck, kKernel, "N",
+           "How many additions a term of its sums goes through (default unknown)",
+           [](Arguments& a, const Value& v) {
+             a.depth = static_cast<std::int64_t>(v.count(1, INT64_MAX));
+           }),
+    Option("--kernels", kCheck, kKernel, "ID[,ID]",
+           "Which wrong kernels are tried; * is any characters (default all)",
+           [](Arguments& a, const Value& v) { append_ids(a.kernels, v); },
+           {.no_effect = {{{.beside = "--quiet"}}},
+            .called = {{{"kernel", "here they are --kernels, the wrong kernels to try"}}}}),
+    Option("--skip-kernels", kCheck, kKernel, "ID[,ID]", "Which are not",
+           [](Arguments& a, const Value& v) { append_ids(a.skipped_kernels, v); },
+           {.no_effect = {{{.beside = "--quiet"}}}}),
+    // Where results go
+    Option("-o,--output", kApply | kSoftmax, kOutput, "PATH",
+           "Where the result goes; - is standard output", set_output,
+           {.advice = {Setting::regular_output, "-o FILE has the others"},
+            .called = {{{kOutputWords}}}}),
+    Option("-o,--output,--dx", kGrad, kOutput, "PATH",
+           "Where dx goes; - is standard output (default if no output is named)",
+           [](Arguments& a, const Value& v) { a.dx = v.text; },
+           {.called = {{{kOutputWords}, {.words = "dinput grad-input", .name = "--dx"}}}}),
+    Option("--dweight", kGrad, kOutput, "PATH",
+           "Where dweight goes, in the weight's shape and dtype",
+           [](Arguments& a, const Value& v) { a.dweight = v.text; },
+           {.called = {{{"dw dgamma dscale grad-weight"}}}}),
+    Option("--dbias", kGrad, kOutput, "PATH", "The same of dbias",
+           [](Arguments& a, const Value& v) { a.dbias = v.text; },
+           {.called = {{{"db dbeta dshift grad-bias"},
+                        {"bias beta shift",
+                         "dbias does not depend on bias, and neither do the others"}}}}),
+    Option("-o,--output", kReport, kOutput, "PATH", "Where the page goes; - is standard output",
+           set_page, {.called = {{{kOutputWords}}}}),
+    Option("--to", kWritingTensors, kOutput, {},
+           "Output format (default by the extension of -o, else the input's, npy for archives, "
+           "safetensors for bfloat16, float8 and for several tensors; text on a terminal)",
+           [](Arguments& a, const Value& v) { a.output.format = v.format(); },
+           {.value_of = output_formats,
+            .called = {{{"json", "here it is --to json"},
+                        {"jsonl", "here it is --to jsonl"},
+                        {"npy", "here it is --to npy"},
+                        {"safetensors", "here it is --to safetensors"},
+                        {"text txt", "here it is --to text"},
+                        {"format output-format out-format"}}}}),
+    Option("--dtype", kWritingTensors, kOutput, {},
+           "Output dtype (default the input's, float64 for integers)",
+           [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
+           {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
+    Option("--name", kWritingTensors, kOutput, "NAME",
+           "What .safetensors calls the tensor (default as the input is called)",
+           [](Arguments& a, const Value& v) { a.output.name = v.text; },
+           {.advice = {Setting::tensor_name, "--name gives it another"}}),
+    Option("--nan", kWritingTensors, kOutput, "python|null",
+           "How JSON writes NaN: as NaN, or as null (default python)",
+           [](Arguments& a, const Value& v) {
+             a.output.nan = v.one_of({JsonNan::python, JsonNan::null});
+           }),
+    Option("--saturate", kApply | kSoftmax, kOutput, kFlag,
+           "What is beyond the greatest float8 becomes that, not NaN or infinity",
+           [](Arguments& a, const Value&) { a.output.saturates = true; }),
+    Option("--output-scale", kApply | kSoftmax, kOutput, "S",
+           "Multiply the result by S before it is rounded to float8",
+           [](Arguments& a, const Value& v) { a.output.scale = v.real(); }),
+    Option("--save-mean", kApply, kOutput, "PATH",
+           "Write the rows' means, float64; .npy unless named .safetensors, .json or .txt",
+           [](Arguments& a, const Value& v) { a.save_mean = v.text; },
+           {.called = {{{"mean mu", kReported, kStats | kReport},
+                        {"mean", kOfStats, kShow},
+                        {"mean", kExplained, kExplain},
+                        {"mean mu", kComputed}}}}),
+    Option("--save-rstd", kApply, kOutput, "PATH",
+           "The same of what they are multiplied by, 1/sqrt(var + eps) or so",
+           [](Arguments& a, const Value& v) { a.save_rstd = v.text; },
+           {.called = {{{"rstd std", kReported, kStats | kReport},
+                        {"rstd", kOfStats, kShow},
+                        {"rstd", kExplained, kExplain},
+                        {"rstd invvar", kComputed},
+                        {"std save-std", "--save-rstd writes rstd, which is 1 / std"}}}}),
+    Option("--save-sum", kApply, kOutput, "PATH",
+           "Write the sum with --residual, in the output dtype",
+           [](Arguments& a, const Value& v) { a.save_sum = v.text; },
+           {.no_effect = {{{.without = "--residual"}}}}),
+    Option("--no-keepdim", kApply, kOutput, kFlag,
+           "Drop the normalized axes from mean and rstd, not keep them as 1",
+           [](Arguments& a, const Value&) { a.keepdim = false; },
+           {.no_effect = {{{.without = "--save-mean --save-rstd"}}},
+            .called = {{{"keepdim keepdims", kKept}, {"no-keepdims squeeze"}}}}),
+    // What is reported
+    Option(
+        "--worst", kCompare, kOutput, "N",
+        "How many of the worst elements are listed, or of the worst rows if axes are given "
+        "(default 5)",
+        [](Arguments& a, const Value& v) { a.worst = v.count(0, 1000); },
+        {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}}, .called = {{{"top"}}}}),
+    Option("--by", kCompare, kOutput, "ulp|abs|rel", "What the worst are measured by (default ulp)",
+           [](Arguments& a, const Value& v) {
+             a.by = v.one_of({WorstBy::ulp, WorstBy::abs, WorstBy::rel});
+           },
+           {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
+            .called = {{{"sort sort-by"}}}}),
+    Option("--max-diffs", kCompare, kOutput, "N",
+           "How many of the first mismatches are listed (default 0, in JSON 5)",
+           [](Arguments& a, const Value& v) { a.max_diffs = v.count(0, 1'000'000); },
+           {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
+            .called = {{{"max-mismatches"}}}}),
+    Option("--softmax", kStats, kOutput, kFlag, "Softmax of every row beside its normalization",
+           set_softmax),
+    Option("--histogram", kStats, kOutput, kFlag,
+           "Draw the distributions of elements and rows, too", set_histogram,
+           {.no_effect = {{{.beside = kReportOptions}}}, .called = {{{"hist"}, {"bins", kBins}}}}),
+    Option("--histogram", kCompare, kOutput, kFlag, "Draw how the distances in ulp are distributed",
+           set_histogram,
+           {.no_effect = {{{.beside = kReportOptions}, {.beside = "--quiet"}}},
+            .called = {{{"hist"}, {"bins", kBins}}}}),
+    Option("--all", kStats, kOutput, kFlag, "Every row, not the first and last ones of many",
+           set_all, {.no_effect = {{{.beside = kReportOptions}}}}),
+    Option("--digits", kStats, kOutput, "N", "Significant digits of the text (default 3)",
+           set_digits,
+           {.no_effect = {{{.beside = kReportOptions}}},
+            .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
+    Option("--digits", kExplain, kOutput, "N", "Significant digits of the text (default 4)",
+           set_digits,
+           {.no_effect = {{{.beside = kReportOptions}}},
+            .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
+    Option("--header", kShow, kOutput, kFlag,
+           "Name, dtype and shape first (as always on a terminal)",
+           [](Arguments& a, const Value&) { a.header = true; },
+           {.no_effect = {{{.beside = kReportOptions}}}}),
+    Option(
+        "--linewidth", kJudging, kOutput, "N",
+        "Characters a line of the text (default the terminal's width, elsewhere as many as it "
+        "needs)",
+        [](Arguments& a, const Value& v) { a.linewidth = static_cast<int>(v.count(1, 1'000'000)); },
+        {.no_effect = {{{.beside = kReportOptions}, {.beside = "--quiet"}}},
+         .called = {{{"width"}}}}),
+    Option("--json", kStats, kOutput, kFlag, "Every row as JSON, in full precision", set_json,
+           {.one_of = kReportOptions,
+            .called = {{{"to format", kJsonOrCsv, kListing},
+                        {"to format", "", kExplain},
+                        {"output-format", "", kReporting}}}}),
+    Option("--json", kCheck, kOutput, kFlag, "The report as JSON", set_json,
+           {.no_effect = {{{.beside = "--quiet"}}}}),
+    Option("--save-json", kCheck, kOutput, "PATH", "Write it there as well",
+           [](Arguments& a, const Value& v) { a.save_json = v.text; }),
+    Option("--save-junit", kCheck, kOutput, "PATH",
+           "Write the verdicts as JUnit XML, for CI: a test case a tensor",
+           [](Arguments& a, const Value& v) { a.save_junit = v.text; },
+           {.called = {{{"junit junit-xml junitxml"}}}}),
+    Option("--json", kCompare, kOutput, kFlag, "The report as JSON", set_json,
+           {.one_of = kReportOptions, .no_effect = {{{.beside = "--quiet"}}}}),
+    Option("--json", kExplain, kOutput, kFlag, "The same as JSON, in full precision", set_json),
+    Option("--json", kShow, kOutput, kFlag, "The list of tensors as JSON, sizes in bytes", set_json,
+           {.one_of = kReportOptions}),
+    Option("--csv", kStats, kOutput, kFlag, "Every row as CSV, in full precision", set_csv,
+           {.called = {{{"top worst by", kEveryRow, kStats}}}}),
+    Option("--csv", kCompare, kOutput, kFlag, "A line of CSV for every tensor", set_csv,
+           {.no_effect = {{{.beside = "--quiet"}}}}),
+    Option("--csv", kShow, kOutput, kFlag, "The list of tensors as CSV, sizes in bytes", set_csv),
+    Option("-q,--quiet", kJudging, kOutput, kFlag, "No report, the exit status alone",
+           [](Arguments& a, const Value&) { a.quiet = true; },
+           {.called = {{{.words = "silent s", .name = "--quiet"}}}}),
+    Option("--page", kCompare, kOutput, "PATH", "Write a page to look at, in one HTML file",
+           set_page, {.called = {{{"html"}}}}),
+    Option("--spec", kCompare | kReport, kOutput, "DIR",
+           "Write the page's figures into this folder, as Vega specifications",
+           [](Arguments& a, const Value& v) { a.page.specifications = v.text; },
+           {.no_effect = {{{.without = "--page", .in = kCompare}}},
+            .called = {{{"to page html", "the page goes to -o report.html", kReport}}}}),
+    Option("--softmax", kReport, kOutput, kFlag, "What softmax makes of the same rows",
+           set_softmax),
+    Option("--all", kReport, kOutput, kFlag,
+           "A section for every tensor of many, not for the 50 that stand out most", set_all),
+    Option("--color", kReporting, kOutput, "auto|always|never",
+           "Color (default on a terminal, unless NO_COLOR is set)",
+           [](Arguments& a, const Value& v) { a.color = when(v); }),
+    // How the work is done
+    Option(
+        "--threads", kAllCommands, kOutput, "N",
+        "How many threads work (default as many as the machine has)",
+        [](Arguments& a, const Value& v) { a.work.threads = static_cast<int>(v.integer(1, 256)); },
+        {.called = {{{"j jobs nthreads num-threads workers"}}}}),
+    Option("--progress", kAllCommands, kOutput, "auto|always|never",
+           "Progress on standard error after a second (default on a terminal)",
+           [](Arguments& a, const Value& v) { a.work.progress = when(v); }),
+    Option("--verbose", kAllCommands & ~kShow, kOutput, kFlag,
+           "Tell on standard error how the data goes, and why",
+           [](Arguments& a, const Value&) { a.work.verbose = true; }, {.called = {{{"v"}}}}),
+    // Text as PyTorch prints it
+    Option("--precision", kPrinting, kPrint, "N", "Digits after the point (default 4)",
+           [](Arguments& a, const Value& v) {
+             set_print(a, v, a.output.print.options.precision, 100);
+           },
+           {.no_effect = {{{.beside = kReportOptions}}}, .called = {{{"digits"}}}}),
+    Option("--edgeitems", kPrinting, kPrint, "N", "Elements at each end of a summary (default 3)",
+           [](Arguments& a, const Value& v) {
+             set_print(a, v, a.output.print.options.edgeitems, kMaxPrinted);
+             a.output.print.edgeitems = true;
+           },
+           {.no_effect = {{{.beside = kReportOptions}}}}),
+    // They write all elements to a file, and summarize elsewhere as show does.
+    Option("--threshold", kWritingTensors, kPrint, "N",
+           "Summarize above this many elements (default 1000; in a file never)", set_threshold),
+    Option("--threshold", kShow, kPrint, "N", "Summarize above this many elements (default 1000)",
+           set_threshold, {.no_effect = {{{.beside = kReportOptions}}}}),
+    Option("--linewidth", kPrinting, kPrint, "N", "Characters a line (default 80)",
+           [](Arguments& a, const Value& v) {
+             set_print(a, v, a.output.print.options.linewidth, kMaxPrinted);
+           },
+           {.no_effect = {{{.beside = kReportOptions}}}, .called = {{{"width"}}}}),
+    Option("--sci-mode", kPrinting, kPrint, "auto|on|off", "Scientific notation (default auto)",
+           [](Arguments& a, const Value& v) {
+             using SciMode = PrintOptions::SciMode;
+             a.output.print.options.sci_mode =
+                 v.one_of({SciMode::automatic, SciMode::on, SciMode::off});
+             a.output.print.given = v.option;
+           },
+           {.no_effect = {{{.beside = kReportOptions}}},
+            .called = {{{"suppress", "here it is --sci-mode off"}}}}),
+    // CLI11 itself does what it says.
+    Option("-h,--help", kAllCommands, kOutput, kFlag, "Print this help message and exit", nullptr,
+           {.called = {{{"elementwise-affine no-elementwise-affine no-affine no-weight no-bias",
+                         kNoAffine},
+                        {"use-scale use-bias", kNoAffine},
+                        {"in input input-file file i x f",
+                         "an input is named without an option: lnorm x.npy"},
+                        {"tol", "the tolerances, --rtol and --atol, are options of lnorm compare"},
+                        {"sort sort-by", kEveryRow}}}}),
+};
+
+}  // namespace
+
+bool Option::has_name(std::string_view name) const {
+  const auto all = split(names, ',');
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+std::span<const Option> all_options() { return kOptions; }
+
+const Option* find_option(Commands commands, std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kOptions), std::end(kOptions), [&](const Option& option) {
+        return (option.commands & commands) != 0 && option.has_name(name);
+      });
+  return found == std::end(kOptions) ? nullptr : found;
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,27 @@
+#include "lnorm/diagnosis/check.hpp"
+
+namespace lnorm {
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::correctly_rounded:
+      return "correctly rounded";
+    case Verdict::within_rounding:
+      return "within rounding";
+    case Verdict::not_judged:
+      return "not judged";
+    case Verdict::differs:
+      return "differs";
+  }
+  return "";
+}
+
+Verdict verdict_of(const JudgedRows& judged, bool is_closer) {
+  if (judged.beyond > 0 || judged.scaled_rows > 0) return Verdict::differs;
+  if (judged.elements == 0 || judged.unjudged_rows == judged.rows) return Verdict::not_judged;
+  if (judged.tree.ratio > 1 && is_closer) return Verdict::differs;
+  return judged.correctly_rounded == judged.elements ? Verdict::correctly_rounded
+                                                     : Verdict::within_rounding;
+}
+
+}  // namespace lnorm

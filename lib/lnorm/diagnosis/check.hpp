@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/diagnosis/diagnosis.hpp"
+#include "lnorm/measure/comparison.hpp"
+
+// What is found out of a kernel's output.
+namespace lnorm {
+
+enum class Verdict { correctly_rounded, within_rounding, not_judged, differs };
+std::string_view name(Verdict verdict);
+
+struct CheckOptions {
+  DType arithmetic = DType::float32;
+  std::optional<std::int64_t> depth;
+  bool zero_centered_weight = false;
+  bool has_weight = false;
+  bool has_bias = false;
+  Rounding rounding;
+  ChooseKernel kernels;  // empty: no explanation is looked for
+  std::optional<Criteria> criteria;
+};
+
+// Some numbers below a limit: how many, and the first of them.
+struct AffectedNumbers {
+  std::int64_t count = 0;
+  std::vector<std::int64_t> first;  // up to ten
+};
+
+struct Check {
+  TensorInfo x;  // the whole tensors, where only some rows were looked at
+  TensorInfo actual;
+  std::optional<RowSlice> slice;
+  Axes axes;
+  Formula formula;
+  DType arithmetic = DType::float32;
+  std::optional<std::int64_t> given_depth;
+  std::int64_t row_length = 0;
+  JudgedRows judged;
+  Verdict verdict = Verdict::not_judged;
+  Diagnosis diagnosis;
+  bool is_sampled = false;   // the best explanation was held against some rows alone
+  bool is_too_long = false;  // a row, for wrong kernels to be tried
+  AffectedNumbers rows;
+  AffectedNumbers columns;
+  std::vector<std::string> where;
+  std::optional<Comparison> comparison;  // if there are criteria
+
+  bool agrees() const {
+    if (verdict == Verdict::not_judged) return false;
+    return comparison ? comparison->equal() : verdict != Verdict::differs;
+  }
+  int exit_status() const { return verdict == Verdict::not_judged ? 2 : agrees() ? 0 : 1; }
+  // The least depth of summation that explains what is beyond the tree bound; nothing where there is no such thing.
+  std::optional<std::int64_t> depth() const {
+    const bool is_explained = verdict == Verdict::within_rounding && judged.depth > 0;
+    return is_explained ? std::optional(judged.depth) : std::nullopt;
+  }
+};
+
+// Of several tensors.
+struct NamedCheck {
+  std::string name;
+  Check check;
+};
+
+// The verdict on what was judged. is_closer: whether another formula is closer to the output.
+Verdict verdict_of(const JudgedRows& judged, bool is_closer);
+
+}  // namespace lnorm

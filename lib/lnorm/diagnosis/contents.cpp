@@ -1,0 +1,149 @@
+#include "lnorm/diagnosis/contents.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::size_t kFits = 3;          // rows whose fit is told
+constexpr std::int64_t kFewestOfFit = 8;  // elements
+constexpr double kGoodFit = 0.01;         // of the sum of squares is left
+
+// What an element may hold that was never written.
+struct Content {
+  std::string_view words;
+  bool (*holds)(double actual, double x);
+};
+constexpr Content kContents[] = {
+    {"they hold zeros", [](double actual, double) { return actual == 0; }},
+    {"they hold what is not a number",
+     [](double actual, double) { return !std::isfinite(actual); }},
+    {"they hold x", [](double actual, double x) { return actual == x; }},
+};
+
+// A row with elements that are off by more than rounding explains.
+struct AffectedRow {
+  const SampleRow* row;
+  std::vector<std::size_t> elements;
+  VariantRow exact;
+};
+
+std::vector<AffectedRow> affected_rows(const Sample& sample) {
+  const Variant exact = asked_for(*sample.setting);
+  std::vector<AffectedRow> result;
+  for (const SampleRow& row : sample.rows) {
+    AffectedRow affected{&row, {}, {}};
+    if (!evaluate(exact, sample, row, affected.exact) || !affected.exact.is_bounded) continue;
+    for (std::size_t i = 0; i < row.x.size(); ++i) {
+      const double error = std::fabs(row.actual[i] - affected.exact.y[i]);
+      if (!(error <= affected.exact.bound[i])) affected.elements.push_back(i);
+    }
+    if (!affected.elements.empty()) result.push_back(std::move(affected));
+  }
+  return result;
+}
+
+// From which element on the row holds nothing but that.
+std::size_t begin_of(const AffectedRow& affected, const Content& content,
+                     const OutputFormat& output) {
+  const SampleRow& row = *affected.row;
+  std::size_t begin = row.x.size();
+  while (begin > 0 && content.holds(row.actual[begin - 1], output.rounded(row.x[begin - 1]))) {
+    --begin;
+  }
+  return begin;
+}
+
+bool all_hold(const AffectedRow& affected, const Content& content, const OutputFormat& output) {
+  for (const std::size_t i : affected.elements) {
+    if (!content.holds(affected.row->actual[i], output.rounded(affected.row->x[i]))) return false;
+  }
+  return true;
+}
+
+// actual = scale exact + offset, where that leaves next to nothing.
+std::string fit_text(const AffectedRow& affected) {
+  double n = 0;
+  double e = 0;
+  double a = 0;
+  double ee = 0;
+  double ea = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < affected.exact.y.size(); ++i) {
+    const double exact = affected.exact.y[i];
+    const double actual = affected.row->actual[i];
+    if (!std::isfinite(actual)) return "";
+    n += 1;
+    e += exact;
+    a += actual;
+    ee += exact * exact;
+    ea += exact * actual;
+    squares += (actual - exact) * (actual - exact);
+  }
+  const double determinant = n * ee - e * e;
+  if (std::ssize(affected.elements) < kFewestOfFit || !(determinant > 0)) return "";
+  const double scale = (n * ea - e * a) / determinant;
+  const double offset = (a - scale * e) / n;
+  double left = 0;
+  for (std::size_t i = 0; i < affected.exact.y.size(); ++i) {
+    const double rest = affected.row->actual[i] - scale * affected.exact.y[i] - offset;
+    left += rest * rest;
+  }
+  if (!(left <= kGoodFit * squares)) return "";
+  std::ostringstream text;
+  text.precision(4);
+  text << scale << " y" << (offset < 0 ? " - " : " + ") << std::fabs(offset);
+  return std::move(text).str();
+}
+
+}  // namespace
+
+Contents contents_of(const Sample& sample,
+                     const std::function<std::string(std::int64_t row)>& row_name) {
+  const OutputFormat& output = sample.setting->output;
+  const std::vector<AffectedRow> affected = affected_rows(sample);
+  Contents result;
+  if (affected.empty()) return result;
+  for (const Content& content : kContents) {
+    bool all = true;
+    bool is_whole = true;
+    bool is_tail = true;
+    for (const AffectedRow& row : affected) {
+      all = all && all_hold(row, content, output);
+      const std::size_t begin = begin_of(row, content, output);
+      is_whole = is_whole && begin == 0;
+      is_tail = is_tail && begin <= row.elements.front();
+    }
+    if (!all) continue;
+    result.lines.emplace_back(content.words);
+    const bool are_all = affected.size() == sample.rows.size();
+    // All rows from one on are the end of the tensor.
+    if (affected.front().row == &sample.rows[sample.rows.size() - affected.size()]) {
+      is_whole = is_whole && are_all;
+    }
+    if ((is_whole && !are_all) || (is_tail && !is_whole)) {
+      const std::string_view id = is_whole ? "unwritten-rows" : "unwritten-tail";
+      result.unwritten = FormulaFit{
+          .id = std::string(id),
+          .words = is_whole ? "rows are not written" : "the last elements are not written",
+          .explained = 1,
+          .sqnr = std::numeric_limits<double>::infinity(),
+          .explains_all = true};
+    }
+    return result;
+  }
+  for (const AffectedRow& row : affected) {
+    const std::string fit = fit_text(row);
+    if (fit.empty()) continue;
+    result.lines.push_back(concat("row ", row_name(row.row->number), ": ", fit));
+    if (result.lines.size() == kFits) break;
+  }
+  return result;
+}
+
+}  // namespace lnorm

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lnorm/diagnosis/wrong_kernels.hpp"
+
+// Which wrong kernel gives the output, if any does.
+namespace lnorm {
+
+// How a formula fits rows of an output.
+struct FormulaSums {
+  std::int64_t elements = 0;
+  std::int64_t explained = 0;  // within the formula's own bound
+  std::int64_t certain = 0;    // of these, those that could have been anything else
+  double signal = 0;           // sum of squares of the formula's results
+  double errors = 0;           // sum of squares of what the output is off by
+  double excess = 0;           // of what is beyond half an ulp of it
+
+  bool explains_all() const { return elements > 0 && explained == elements; }
+  double share() const;
+  double sqnr() const;  // in dB
+  void add(const FormulaSums& other);
+};
+
+// Adds a row, if the variant has a result for it. result: a buffer. all_or_nothing: may stop at what is not explained.
+void add_fit(const Variant& variant, const Sample& sample, const SampleRow& row, VariantRow& result,
+             FormulaSums& sums, bool all_or_nothing = false);
+
+// Whether the results for a row depend on more than it: on other rows, or on x without the residual.
+bool needs_more_than_row(const Variant& variant);
+
+// A formula that gives the output, or some of it.
+struct FormulaFit {
+  std::string id = {};  // several joined by "+"
+  std::string words = {};
+  std::vector<std::string> options = {};  // of lnorm that give the same; empty if there are none
+  double explained = 0;                   // share of the elements
+  double sqnr = 0;                        // in dB, of the output against the formula
+  bool explains_all = false;
+  std::vector<std::string> same_as = {};  // which the input cannot tell from it
+  Variant variant = {};
+};
+
+struct Diagnosis {
+  std::vector<FormulaFit> explanations;  // best first
+  // Another formula that is closer to the output than rounding could bring it: of so many elements that tell so many do.
+  std::optional<std::string> closer_to;
+  std::int64_t telling = 0;
+  std::int64_t closer = 0;
+
+  bool explains_all() const { return !explanations.empty() && explanations.front().explains_all; }
+};
+
+// Whether a row of the table is to be tried.
+using ChooseKernel = std::function<bool(std::string_view id)>;
+
+// differs: whether the output differs; otherwise only what is closer is looked for.
+Diagnosis diagnose(const Sample& sample, const KernelContext& context, const ChooseKernel& choose,
+                   bool differs);
+
+}  // namespace lnorm

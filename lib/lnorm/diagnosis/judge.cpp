@@ -1,0 +1,289 @@
+#include "lnorm/diagnosis/judge.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace lnorm {
+
+namespace {
+
+// Half an ulp of what the kernel rounds, which may be in the binade above.
+double last_rounding(const OutputFormat& output, double y, double error) {
+  return output.half_ulp(std::fabs(y) + error);
+}
+
+}  // namespace
+
+void JudgedRows::merge(const JudgedRows& other) {
+  rows += other.rows;
+  elements += other.elements;
+  correctly_rounded += other.correctly_rounded;
+  beyond += other.beyond;
+  non_finite += other.non_finite;
+  unjudged_rows += other.unjudged_rows;
+  not_finite_rows += other.not_finite_rows;
+  scaled_rows += other.scaled_rows;
+  tree.take(other.tree);
+  loop.take(other.loop);
+  depth = std::max(depth, other.depth);
+  affected_rows.resize(std::max(affected_rows.size(), other.affected_rows.size()));
+  for (std::size_t i = 0; i < other.affected_rows.size(); ++i) {
+    affected_rows[i] |= other.affected_rows[i];
+  }
+  affected_elements.resize(std::max(affected_elements.size(), other.affected_elements.size()));
+  for (std::size_t i = 0; i < other.affected_elements.size(); ++i) {
+    affected_elements[i] += other.affected_elements[i];
+  }
+  whole_rows += other.whole_rows;
+}
+
+RowJudge::RowJudge(const JudgeSetting& setting, std::int64_t row_length)
+    : setting_(setting),
+      y_(static_cast<std::size_t>(row_length)),
+      bound_(static_cast<std::size_t>(row_length)) {}
+
+void RowJudge::count_exact(std::int64_t row_length, JudgedRows& found) {
+  ++found.rows;
+  found.elements += row_length;
+  found.correctly_rounded += row_length;
+}
+
+void RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
+  ++found.rows;
+  found.elements += std::ssize(row.x);
+  if (passes(row, found)) return;
+  std::int64_t equal = 0;
+  bool is_finite = true;
+  for (std::size_t i = 0; i < row.x.size(); ++i) {
+    const double a = row.actual[i];
+    const double e = row.exact[i];
+    equal += static_cast<std::int64_t>(a == e || (a != a && e != e));
+    is_finite = is_finite && std::isfinite(row.x[i]);
+  }
+  found.correctly_rounded += equal;
+  if (!is_finite) {
+    ++found.unjudged_rows;
+    ++found.not_finite_rows;
+  }
+  if (!is_finite || equal == std::ssize(row.x)) return;
+  judge_finite(row, statistics_of(row.x, setting_.formula), found);
+}
+
+bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
+  if (setting_.rounding.xhat || setting_.rounding.product) return false;
+  // Sums of another order than those that decide: what is this near to a limit does not pass.
+  constexpr double kNear = 1 - 1e-6;
+  const Formula& formula = setting_.formula;
+  const KernelModel& kernel = setting_.kernel;
+  const auto n = std::ssize(row.x);
+  const RowSizes sizes = row_sizes(setting_.backend, row.x.data(), n, formula.rms);
+  const RowStatistics statistics{.mean = sizes.mean,
+                                 .variance = sizes.squares / static_cast<double>(n - formula.ddof),
+                                 .mean_abs = sizes.mean_abs,
+                                 .max_abs = sizes.max_abs,
+                                 .count = static_cast<double>(n)};
+  if (!(statistics.variance >= 0)) return false;
+  const StatisticErrors tree = errors_of(statistics, formula, kernel, Summation::tree);
+  const StatisticErrors loop = errors_of(statistics, formula, kernel, Summation::loop);
+  if (!tree.is_bounded || !loop.is_bounded) return false;
+  const double s = divisor_of(statistics.variance, formula);
+  const OutputFormat& output = setting_.output;
+  const ScreenLimits limits{
+      {line_of(statistics, s, tree, kernel), line_of(statistics, s, loop, kernel)},
+      {kNear * std::min(1.0, found.tree.ratio), kNear * std::min(1.0, found.loop.ratio)}};
+  const RowScreen screen =
+      screen_row(setting_.backend, limits,
+                 {output.half_unit(), output.smallest_half(), output.dtype() == DType::float64},
+                 {n, row.x.data(), row.actual.data(), row.exact.data(), setting_.weight.data(),
+                  setting_.bias.data()});
+  if (screen.exceeds || !screen.is_finite) return false;
+  if (setting_.is_wide()) {
+    const double determinant = screen.ww * screen.pp - screen.wp * screen.wp;
+    const double b = screen.ww * screen.ep - screen.wp * screen.ew;
+    if (std::fabs(b) > kNear * determinant * loop.s / s) return false;
+  }
+  found.correctly_rounded += screen.equal;
+  return true;
+}
+
+void RowJudge::judge_finite(const JudgedRow& row, const RowStatistics& statistics,
+                            JudgedRows& found) {
+  const Formula& formula = setting_.formula;
+  const KernelModel& kernel = setting_.kernel;
+  const StatisticErrors tree = errors_of(statistics, formula, kernel, Summation::tree);
+  const StatisticErrors loop = errors_of(statistics, formula, kernel, Summation::loop);
+  double worst = std::numeric_limits<double>::infinity();
+  if (tree.is_bounded) {
+    find_bounds(row, statistics, tree);
+    const WorstRatio of_row = worst_of(row);
+    worst = of_row.ratio;
+    if (loop.is_bounded || worst <= 1) found.tree.take(of_row);
+  }
+  if (!loop.is_bounded && worst > 1) {
+    ++found.unjudged_rows;
+    if (loop.is_in_range) judge_elements(row, loop, found);
+    return;
+  }
+  // No element is nearer to the bound of a loop than to the one of a tree.
+  if (loop.is_bounded && (worst > 1 || worst > found.loop.ratio)) {
+    find_bounds(row, statistics, loop);
+    WorstRatio of_row = worst_of(row);
+    found.loop.take(of_row);
+    if (of_row.ratio > 1) {
+      judge_elements(row, loop, found);
+    } else if (worst > 1 && !kernel.depth) {
+      found.depth = std::max(found.depth, least_depth(row, statistics));
+    }
+  }
+  if (loop.is_bounded && setting_.is_wide() && is_scaled(row, statistics, loop)) {
+    ++found.scaled_rows;
+  }
+}
+
+// Counts what is beyond the bound; of rows without one, what is not finite.
+void RowJudge::judge_elements(const JudgedRow& row, const StatisticErrors& loop,
+                              JudgedRows& found) {
+  std::int64_t affected = 0;
+  for (std::size_t i = 0; i < row.x.size(); ++i) {
+    const bool is_lost = !std::isfinite(row.actual[i]) && std::isfinite(row.exact[i]);
+    const bool is_beyond = loop.is_bounded ? ratio_of(row, i) > 1 : is_lost;
+    if (!is_beyond) continue;
+    ++affected;
+    found.non_finite += static_cast<std::int64_t>(is_lost);
+    if (found.affected_elements.empty()) found.affected_elements.resize(row.x.size());
+    ++found.affected_elements[i];
+  }
+  if (affected == 0) return;
+  found.beyond += affected;
+  const auto word = static_cast<std::size_t>(row.number / 64);
+  if (found.affected_rows.size() <= word) found.affected_rows.resize(word + 1);
+  found.affected_rows[word] |= std::uint64_t{1} << (row.number % 64);
+  found.whole_rows += static_cast<std::int64_t>(affected == std::ssize(row.x));
+  if (!loop.is_bounded) --found.unjudged_rows;
+}
+
+void RowJudge::find_bounds(const JudgedRow& row, const RowStatistics& statistics,
+                           const StatisticErrors& errors) {
+  const RowLine line = line_of(statistics, divisor_of(statistics.variance, setting_.formula),
+                               errors, setting_.kernel);
+  const double* const weight = setting_.weight.data();
+  const double* const bias = setting_.bias.data();
+  const auto n = std::ssize(row.x);
+  if (setting_.rounding.xhat || setting_.rounding.product) {
+    fill_rounded_line(line, setting_.rounding, setting_.output, row.x.data(), weight, bias, n,
+                      y_.data(), bound_.data());
+  } else {
+    fill_line(line, row.x.data(), weight, bias, n, y_.data(), bound_.data());
+  }
+  const OutputFormat& output = setting_.output;
+  if (output.dtype() == DType::float64) {
+    // What was computed here is no better than the kernel's: take what is known to the last bit.
+    for (std::size_t i = 0; i < y_.size(); ++i) {
+      y_[i] = row.exact[i];
+      bound_[i] += 2 * last_rounding(output, y_[i], bound_[i]);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < y_.size(); ++i) bound_[i] += last_rounding(output, y_[i], bound_[i]);
+}
+
+double RowJudge::ratio_of(const JudgedRow& row, std::size_t i) const {
+  const double actual = row.actual[i];
+  if (actual == row.exact[i]) return 0;
+  if (std::isfinite(actual) && std::isfinite(row.exact[i])) {
+    return std::fabs(actual - y_[i]) / bound_[i];
+  }
+  // Beyond the greatest number: an infinity, or the number where that is what is written instead.
+  const double reach = std::fabs(y_[i]) + bound_[i];
+  const bool same_side = std::signbit(actual) == std::signbit(y_[i]);
+  const bool agrees = std::isnan(actual) == std::isnan(row.exact[i]) &&
+                      setting_.output.overflows(reach) && same_side;
+  return agrees ? 0 : std::numeric_limits<double>::infinity();
+}
+
+WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
+  constexpr std::size_t kLanes = 8;
+  double lanes[kLanes] = {};
+  double not_finite = 0;
+  const std::size_t n = row.x.size();
+  const std::size_t in_lanes = n - n % kLanes;
+  for (std::size_t i = 0; i < in_lanes; i += kLanes) {
+    for (std::size_t k = 0; k < kLanes; ++k) {
+      const double actual = row.actual[i + k];
+      const double exact = row.exact[i + k];
+      const double ratio = std::fabs(actual - y_[i + k]) / bound_[i + k];
+      const double counted = actual == exact ? 0 : ratio;
+      lanes[k] = counted > lanes[k] ? counted : lanes[k];
+      not_finite += (actual - actual) + (exact - exact);
+    }
+  }
+  double most = *std::max_element(lanes, lanes + kLanes);
+  const bool all = not_finite != 0 || in_lanes == 0;  // NaN, or a row that is short
+  for (std::size_t i = all ? 0 : in_lanes; i < n; ++i) most = std::max(most, ratio_of(row, i));
+  WorstRatio worst{most, row.number, 0, 0, 0};
+  if (most == 0) return worst;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (ratio_of(row, i) != most) continue;
+    worst.element = static_cast<std::int64_t>(i);
+    worst.actual = row.actual[i];
+    worst.exact = y_[i];
+    break;
+  }
+  return worst;
+}
+
+std::int64_t RowJudge::least_depth(const JudgedRow& row, const RowStatistics& statistics) {
+  std::int64_t low = 0;
+  std::int64_t high = std::ssize(row.x);
+  while (low + 1 < high) {
+    KernelModel kernel = setting_.kernel;
+    kernel.depth = low + (high - low) / 2;
+    const StatisticErrors errors = errors_of(statistics, setting_.formula, kernel, Summation::loop);
+    find_bounds(row, statistics, errors);
+    (worst_of(row).ratio <= 1 ? high : low) = *kernel.depth;
+  }
+  return high;
+}
+
+bool RowJudge::is_scaled(const JudgedRow& row, const RowStatistics& statistics,
+                         const StatisticErrors& loop) const {
+  const double s = divisor_of(statistics.variance, setting_.formula);
+  // The least squares fit of the errors to weight (a + b xhat).
+  double ww = 0;
+  double wp = 0;
+  double pp = 0;
+  for (std::size_t i = 0; i < row.x.size(); ++i) {
+    const double w = setting_.weight[i];
+    const double p = w * (row.x[i] - statistics.mean) / s;
+    ww += w * w;
+    wp += w * p;
+    pp += p * p;
+  }
+  const double determinant = ww * pp - wp * wp;
+  if (!(determinant > 1e-6 * ww * pp)) return false;
+  // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit.
+  const auto& [unit, smallest, greatest] = setting_.kernel.arithmetic;
+  const double x_unit = setting_.kernel.rounds_x ? unit : 0;
+  double b = 0;
+  double noise = 0;
+  for (std::size_t i = 0; i < row.x.size(); ++i) {
+    const double w = setting_.weight[i];
+    const double d = row.x[i] - statistics.mean;
+    const double p = w * d / s;
+    const double error = row.actual[i] - y_[i];
+    if (!std::isfinite(error)) return false;
+    const double part = (ww * p - wp * w) / determinant;
+    b += part * error;
+    const double own =
+        std::fabs(w) *
+            ((x_unit * std::fabs(row.x[i]) + unit * std::fabs(d)) / loop.s_low + smallest) +
+        4 * unit * std::fabs(p) + 3 * unit * std::fabs(setting_.bias[i]) + smallest +
+        last_rounding(setting_.output, y_[i], bound_[i]);
+    noise += std::fabs(part) * own;
+  }
+  return std::fabs(b) > std::max(loop.s / s, s / loop.s_low - 1) + noise;
+}
+
+}  // namespace lnorm

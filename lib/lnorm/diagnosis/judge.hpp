@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lnorm/core/options.hpp"
+#include "lnorm/diagnosis/row_formula.hpp"
+
+// Holds a kernel's rows against the exact ones: is each element as near as rounding can bring it?
+namespace lnorm {
+
+// What is the same for all rows of a tensor.
+struct JudgeSetting {
+  const Backend& backend;
+  Formula formula;
+  Rounding rounding;
+  KernelModel kernel;
+  OutputFormat output;
+  bool saturates = false;
+  // As many numbers as a row has elements; 1 and 0 where there are none.
+  std::vector<double> weight;
+  std::vector<double> bias;
+  // Whether the output has all digits of the arithmetic: then each row's scale is judged as well.
+  bool is_wide() const { return std::ldexp(1.0, -output.precision()) <= kernel.arithmetic.unit; }
+};
+
+// A row as float64.
+struct JudgedRow {
+  std::int64_t number;
+  std::span<const double> x;
+  std::span<const double> actual;
+  std::span<const double> exact;  // rounded once to the output dtype
+};
+
+// The element that is off by the most, in parts of its bound.
+struct WorstRatio {
+  double ratio = 0;
+  std::int64_t row = 0;
+  std::int64_t element = 0;
+  double actual = 0;
+  double exact = 0;
+
+  void take(const WorstRatio& other) {
+    const bool is_first = row < other.row || (row == other.row && element < other.element);
+    if (other.ratio > ratio || (other.ratio == ratio && other.ratio > 0 && !is_first)) {
+      *this = other;
+    }
+  }
+};
+
+// What was found in some rows. The order in which it is put together does not matter.
+struct JudgedRows {
+  std::int64_t rows = 0;
+  std::int64_t elements = 0;
+  std::int64_t correctly_rounded = 0;
+  std::int64_t beyond = 0;           // elements farther off than the loop bound
+  std::int64_t non_finite = 0;       // of these: not finite where a number is expected
+  std::int64_t unjudged_rows = 0;    // without a bound
+  std::int64_t not_finite_rows = 0;  // of these: x is not finite
+  std::int64_t scaled_rows = 0;      // whose scale alone is off by more than rounding explains
+  WorstRatio tree;
+  WorstRatio loop;
+  std::int64_t depth = 0;  // of the sums that explain what is beyond the tree bound
+  std::vector<std::uint64_t> affected_rows;     // a bit a row, the least first; empty: none
+  std::vector<std::int64_t> affected_elements;  // of each column; empty: none
+  std::int64_t whole_rows = 0;                  // affected in every element
+
+  void merge(const JudgedRows& other);
+};
+
+class RowJudge {
+ public:
+  RowJudge(const JudgeSetting& setting, std::int64_t row_length);
+
+  // Adds what is found in a row.
+  void judge(const JudgedRow& row, JudgedRows& found);
+
+  // The same of a row that is the exact one, bit by bit, and finite.
+  static void count_exact(std::int64_t row_length, JudgedRows& found);
+
+ private:
+  // Whether it is within the bounds at a glance, and changes nothing of the worst.
+  bool passes(const JudgedRow& row, JudgedRows& found) const;
+  void judge_finite(const JudgedRow& row, const RowStatistics& statistics, JudgedRows& found);
+  void judge_elements(const JudgedRow& row, const StatisticErrors& loop, JudgedRows& found);
+  // Fills y_ and bound_.
+  void find_bounds(const JudgedRow& row, const RowStatistics& statistics,
+                   const StatisticErrors& errors);
+  // The greatest ratio to bound_.
+  WorstRatio worst_of(const JudgedRow& row) const;
+  double ratio_of(const JudgedRow& row, std::size_t i) const;
+  std::int64_t least_depth(const JudgedRow& row, const RowStatistics& statistics);
+  bool is_scaled(const JudgedRow& row, const RowStatistics& statistics,
+                 const StatisticErrors& loop) const;
+
+  const JudgeSetting& setting_;
+  std::vector<double> y_;      // the exact values, but for float64
+  std::vector<double> bound_;  // how far off each may be
+};
+
+}  // namespace lnorm

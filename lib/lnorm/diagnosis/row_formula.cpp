@@ -1,0 +1,144 @@
+#include "lnorm/diagnosis/row_formula.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <numeric>
+
+namespace lnorm {
+
+namespace {
+
+// The float64 numbers here are off as well, by a few units of their own.
+constexpr double kOwnUnit = 0x1p-53;
+
+// The sum of term(x) over a row. Lanes let the compiler use vectors.
+template <class Term>
+double total(std::span<const double> x, Term term) {
+  constexpr std::size_t kLanes = 8;
+  double lanes[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= x.size(); i += kLanes) {
+    for (std::size_t k = 0; k < kLanes; ++k) lanes[k] += term(x[i + k]);
+  }
+  for (; i < x.size(); ++i) lanes[i % kLanes] += term(x[i]);
+  return std::accumulate(std::begin(lanes), std::end(lanes), 0.0);
+}
+
+}  // namespace
+
+RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
+                            const std::optional<double>& mean) {
+  RowStatistics row;
+  row.count = static_cast<double>(x.size());
+  if (!formula.rms) {
+    row.mean = mean ? *mean : total(x, [](double value) { return value; }) / row.count;
+  }
+  row.mean_abs = total(x, [](double value) { return std::fabs(value); }) / row.count;
+  const double center = row.mean;
+  double squares = total(x, [=](double value) { return (value - center) * (value - center); });
+  if (!formula.rms) {
+    // What the mean is off by, which matters where it is much larger than the deviations.
+    const double rest = total(x, [=](double value) { return value - center; });
+    squares -= rest * (rest / row.count);
+  }
+  row.variance = std::max(squares, 0.0) / (row.count - static_cast<double>(formula.ddof));
+  for (const double value : x) row.max_abs = std::max(row.max_abs, std::fabs(value));
+  return row;
+}
+
+double divisor_of(double variance, const Formula& formula) {
+  return formula.eps_on == EpsOn::std ? std::sqrt(variance) + formula.eps
+                                      : std::sqrt(variance + formula.eps);
+}
+
+StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
+                          const KernelModel& kernel, Summation order) {
+  const auto& [u, t, greatest] = kernel.arithmetic;
+  const double n = row.count;
+  const double g = summation_error(order, n, u, kernel.depth);
+  const double var = row.variance;
+  const bool on_std = formula.eps_on == EpsOn::std;
+  StatisticErrors errors;
+  if (!formula.rms) {
+    errors.mean =
+        (kernel.rounds_x ? g + u : g) * row.mean_abs + (2 * u + kOwnUnit) * std::fabs(row.mean) + t;
+  }
+  // The third term: in Welford's updates the mean is off by another number each time, and the products do not cancel.
+  errors.variance = (g + 4 * u) * var +
+                    errors.mean * errors.mean * n / (n - static_cast<double>(formula.ddof)) +
+                    4 * u * std::fabs(row.mean) * std::sqrt(var) + t;
+  const double s = divisor_of(var, formula);
+  if (!on_std) {
+    errors.s = errors.variance / (2 * s) + 4 * u * s;
+  } else if (var == 0) {
+    errors.s = std::sqrt(errors.variance) + 4 * u * s;
+  } else {
+    errors.s = errors.variance / (2 * std::sqrt(var)) + 4 * u * s;
+  }
+  errors.s_low = divisor_of(std::max(var - errors.variance, 0.0), formula) * (1 - 4 * u);
+  const double reach = row.max_abs + std::fabs(row.mean);
+  errors.is_in_range = n < greatest && n * row.mean_abs < greatest &&
+                       n * var + reach * reach < greatest && reach < greatest * s;
+  errors.is_bounded = errors.is_in_range && s > 0 && errors.s_low >= s / 3 &&
+                      (formula.eps > 0 || errors.variance < var);
+  return errors;
+}
+
+RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
+                const KernelModel& kernel) {
+  const auto& [u, t, greatest] = kernel.arithmetic;
+  return {.center = row.mean,
+          .center_error = errors.mean,
+          .inverse = 1 / s,
+          .inverse_high = 1 / errors.s_low,
+          .unit = u,
+          .x_unit = kernel.rounds_x ? u : 0,
+          .affine_unit = (kernel.adds_one ? 3 : 2) * u + 4 * kOwnUnit,
+          .smallest = t};
+}
+
+void fill_line(const RowLine& line, const double* x, const double* weight, const double* bias,
+               std::int64_t count, double* y, double* error) noexcept {
+  const double spread = line.inverse_high - line.inverse;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double d = x[i] - line.center;
+    const double size = std::fabs(d);
+    const double xhat = d * line.inverse;
+    const double product = xhat * weight[i];
+    y[i] = product + bias[i];
+    const double d_error = line.center_error + line.unit * size + line.x_unit * std::fabs(x[i]);
+    const double xhat_error =
+        d_error * line.inverse_high + size * spread + line.unit * std::fabs(xhat) + line.smallest;
+    error[i] = std::fabs(weight[i]) * xhat_error +
+               line.affine_unit * (std::fabs(product) + std::fabs(bias[i])) + line.smallest;
+  }
+}
+
+void fill_rounded_line(const RowLine& line, const Rounding& rounding, const OutputFormat& output,
+                       const double* x, const double* weight, const double* bias,
+                       std::int64_t count, double* y, double* error) noexcept {
+  // Rounds value, which is off by at most own. Returns what the rounding may be off by.
+  const auto round = [&](double& value, double own) {
+    const double exact = value;
+    value = output.rounded(value);
+    const double half = output.half_ulp(exact);
+    return half - std::fabs(exact - value) <= own ? 2 * half : 0;
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double one = 1;
+    const double zero = 0;
+    double xhat = 0;
+    double own = 0;
+    fill_line(line, x + i, &one, &zero, 1, &xhat, &own);
+    if (rounding.xhat) own += round(xhat, own);
+    double product = xhat * weight[i];
+    own = std::fabs(weight[i]) * own + line.affine_unit * std::fabs(product);
+    if (rounding.product) own += round(product, own);
+    y[i] = product + bias[i];
+    error[i] = own + line.affine_unit * std::fabs(bias[i]) + line.smallest;
+  }
+}
+
+}  // namespace lnorm

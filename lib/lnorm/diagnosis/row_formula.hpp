@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "lnorm/core/options.hpp"
+#include "lnorm/diagnosis/rounding_model.hpp"
+#include "lnorm/kernel/row_errors.hpp"
+
+// One row by a formula of the form
+//
+//   y_i = (x_i - center) / s * weight_i + bias_i
+//
+// in float64, and how far off a kernel may be that computes it: E_y of docs/numbers.md without the last rounding.
+namespace lnorm {
+
+// What the kernel is known to do.
+struct KernelModel {
+  Arithmetic arithmetic;
+  std::optional<std::int64_t> depth;  // of its sums
+  bool rounds_x = false;              // x is a sum, or wider than the arithmetic
+  bool adds_one = false;              // to the weight
+};
+
+// Numbers of a row, or of some of its elements.
+struct RowStatistics {
+  double mean = 0;
+  double variance = 0;  // by the formula's ddof; of RMS the mean of squares
+  double mean_abs = 0;
+  double max_abs = 0;  // of x
+  double count = 0;    // what sums are divided by
+};
+
+// x is finite. formula: of the mean and the variance. mean: if it is known.
+RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
+                            const std::optional<double>& mean = {});
+
+// s, or what stands in its place.
+double divisor_of(double variance, const Formula& formula);
+
+// How far off mean, variance and s may be.
+struct StatisticErrors {
+  double mean = 0;
+  double variance = 0;
+  double s = 0;
+  double s_low = 0;          // the smallest s that the kernel may have
+  bool is_in_range = false;  // of the arithmetic: sums, squares and |x| / s
+  bool is_bounded = false;   // so it is, and s is not three times what the kernel may have
+};
+StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
+                          const KernelModel& kernel, Summation order);
+
+RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
+                const KernelModel& kernel);
+
+// Fills y and error with count elements. weight and bias: as many numbers each.
+void fill_line(const RowLine& line, const double* x, const double* weight, const double* bias,
+               std::int64_t count, double* y, double* error) noexcept;
+
+// Does so where xhat, or its product with weight, is rounded to the output as well. A whole ulp is added where a kernel may
+// round to the other side.
+void fill_rounded_line(const RowLine& line, const Rounding& rounding, const OutputFormat& output,
+                       const double* x, const double* weight, const double* bias,
+                       std::int64_t count, double* y, double* error) noexcept;
+
+}  // namespace lnorm

@@ -1,0 +1,268 @@
+#include "lnorm/diagnosis/variant.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+
+#include "lnorm/core/chunk.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr double kAny = std::numeric_limits<double>::infinity();
+
+// The numbers that the bytes of these are, read as another dtype, or in the other order.
+std::vector<double> reread(std::span<const double> numbers, DType dtype, DType as, bool swaps) {
+  std::vector<double> result(numbers.size());
+  std::vector<std::byte> bytes(static_cast<std::size_t>(kChunk) * item_size(dtype));
+  const std::endian order = swaps == (std::endian::native == std::endian::little)
+                                ? std::endian::big
+                                : std::endian::little;
+  Chunk chunk;
+  for (std::size_t first = 0; first < numbers.size(); first += kChunk) {
+    const std::size_t count = std::min<std::size_t>(kChunk, numbers.size() - first);
+    store(numbers.data() + first, static_cast<std::int64_t>(count), dtype, bytes.data());
+    load(bytes.data(), as, order, static_cast<std::int64_t>(count), chunk);
+    std::copy_n(chunk.high, count, result.begin() + static_cast<std::ptrdiff_t>(first));
+  }
+  return result;
+}
+
+std::span<const double> row_of_statistics(const Variant& variant, const Sample& sample,
+                                          const SampleRow& row, std::span<const double> own) {
+  switch (variant.of) {
+    case Variant::Of::own_row:
+      return own;
+    case Variant::Of::previous_row:
+      return row.previous_x;
+    case Variant::Of::first_row:
+      return sample.first_x;
+    case Variant::Of::last_row:
+      return sample.last_x;
+  }
+  return own;
+}
+
+RowStatistics statistics_of(const Variant& variant, std::span<const double> x) {
+  if (variant.of_first > 0) x = x.first(static_cast<std::size_t>(variant.of_first));
+  RowStatistics row = lnorm::statistics_of(x, variant.formula);
+  const auto ddof = static_cast<double>(variant.formula.ddof);
+  if (variant.padded_to > 0) {
+    const auto n = row.count;
+    const auto all = static_cast<double>(variant.padded_to);
+    // About the mean with the zeros, which deviate by it.
+    const double mean = row.mean * n / all;
+    const double shift = row.mean - mean;
+    row.variance =
+        (row.variance * (n - ddof) + n * shift * shift + (all - n) * mean * mean) / (all - ddof);
+    row.mean = mean;
+    row.mean_abs *= n / all;
+    row.count = all;
+  }
+  if (variant.squares_about_zero) {
+    const double squares = std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
+    row.variance = squares / (row.count - ddof);
+  }
+  if (variant.without) row.mean = row.variance = row.mean_abs = 0;
+  return row;
+}
+
+// A statistic that a kernel keeps in a narrower dtype: rounded, and what it may be off by then.
+void keep_in(DType dtype, double& value, double& error) {
+  const OutputFormat format(dtype);
+  const double exact = value;
+  value = format.rounded(exact);
+  const double half = format.half_ulp(exact);
+  error = half - std::fabs(exact - value) <= error ? 2 * half : 0;
+}
+
+struct Line {
+  RowLine line;
+  bool is_bounded;
+};
+
+Line line_of(const Variant& variant, const KernelModel& kernel, std::span<const double> x) {
+  RowStatistics row = statistics_of(variant, x);
+  const Formula& formula = variant.formula;
+  StatisticErrors errors = errors_of(row, formula, kernel, Summation::loop);
+  if (variant.without) errors.mean = errors.variance = 0;
+  double s = divisor_of(row.variance, formula);
+  if (variant.divisor == Variant::Divisor::variance) {
+    s = row.variance + formula.eps;
+    errors.s_low = (std::max(row.variance - errors.variance, 0.0) + formula.eps) *
+                   (1 - 4 * kernel.arithmetic.unit);
+  } else if (variant.divisor == Variant::Divisor::one) {
+    s = errors.s_low = 1;
+  } else if (variant.without) {
+    errors.s_low = s * (1 - 4 * kernel.arithmetic.unit);
+  }
+  bool is_bounded = errors.is_in_range && s > 0 && errors.s_low >= s / 3;
+  if (variant.rounded_to) {
+    double inverse = 1 / s;
+    double inverse_error = 1 / errors.s_low - inverse;
+    keep_in(*variant.rounded_to, row.mean, errors.mean);
+    keep_in(*variant.rounded_to, inverse, inverse_error);
+    s = 1 / inverse;
+    errors.s_low = 1 / (inverse + inverse_error);
+    is_bounded = std::isfinite(inverse) && inverse > 0;
+  }
+  row.mean *= variant.mean_factor;
+  errors.mean *= variant.mean_factor;
+  return {lnorm::line_of(row, s, errors, kernel), is_bounded};
+}
+
+void fill_softmax(std::span<const double> x, const KernelModel& kernel, VariantRow& result) {
+  const double max = *std::max_element(x.begin(), x.end());
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += result.y[i] = std::exp(x[i] - max);
+  const double unit = kernel.arithmetic.unit;
+  const double loss =
+      summation_error(Summation::loop, static_cast<double>(x.size()), unit, kernel.depth);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    result.y[i] /= sum;
+    result.bound[i] = (loss + (8 + 2 * std::fabs(x[i] - max)) * unit) * result.y[i] +
+                      kernel.arithmetic.smallest_normal;
+  }
+}
+
+// The variant's formula for a row of x. Its bound is without the last rounding.
+bool fill_formula(const Variant& variant, const Sample& sample, const SampleRow& row,
+                  std::span<const double> x, VariantRow& result) {
+  const JudgeSetting& setting = *sample.setting;
+  const std::span<const double> of = row_of_statistics(variant, sample, row, x);
+  if (x.empty() || of.empty()) return false;
+  const auto [line, is_bounded] = line_of(variant, setting.kernel, of);
+  result.is_bounded = is_bounded;
+  const double* const weight = variant.affine->weight.data();
+  const double* const bias = variant.affine->bias.data();
+  const auto n = std::ssize(x);
+  if (variant.rounding.xhat || variant.rounding.product) {
+    fill_rounded_line(line, variant.rounding, setting.output, x.data(), weight, bias, n,
+                      result.y.data(), result.bound.data());
+  } else {
+    fill_line(line, x.data(), weight, bias, n, result.y.data(), result.bound.data());
+  }
+  return true;
+}
+
+// The norm of the norm.
+bool fill_twice(const Variant& variant, const Sample& sample, const SampleRow& row,
+                std::span<const double> x, VariantRow& result) {
+  if (!fill_formula(variant, sample, row, x, result)) return false;
+  const double most = *std::max_element(result.bound.begin(), result.bound.end());
+  const std::vector<double> once = result.y;
+  const auto [line, is_bounded] = line_of(variant, sample.setting->kernel, once);
+  fill_line(line, once.data(), variant.affine->weight.data(), variant.affine->bias.data(),
+            std::ssize(once), result.y.data(), result.bound.data());
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    result.bound[i] += 4 * most * line.inverse_high * std::fabs(variant.affine->weight[i]);
+  }
+  result.is_bounded = result.is_bounded && is_bounded;
+  return true;
+}
+
+// Each element is the one before it, or after it; what comes to the end may be anything.
+void shift(std::int64_t by, std::vector<double>& y, std::vector<double>& bound) {
+  for (std::vector<double>* numbers : {&y, &bound}) {
+    const auto middle = by > 0 ? numbers->end() - 1 : numbers->begin() + 1;
+    std::rotate(numbers->begin(), middle, numbers->end());
+  }
+  (by > 0 ? bound.front() : bound.back()) = kAny;
+}
+
+bool fill(const Variant& variant, const Sample& sample, const SampleRow& row,
+          std::span<const double> x, VariantRow& result) {
+  using Result = Variant::Result;
+  switch (variant.result) {
+    case Result::input:
+      std::copy(x.begin(), x.end(), result.y.begin());
+      return true;
+    case Result::zeros:
+      return true;
+    case Result::softmax:
+      fill_softmax(x, sample.setting->kernel, result);
+      return true;
+    case Result::twice:
+      return fill_twice(variant, sample, row, x, result);
+    case Result::previous_row:
+      return fill_formula(variant, sample, row, row.previous_x, result);
+    case Result::next_row:
+      return fill_formula(variant, sample, row, row.next_x, result);
+    case Result::previous_element:
+    case Result::next_element:
+      if (!fill_formula(variant, sample, row, x, result)) return false;
+      shift(variant.result == Result::previous_element ? 1 : -1, result.y, result.bound);
+      return true;
+    case Result::formula:
+    case Result::truncated:
+    case Result::away:
+      return fill_formula(variant, sample, row, x, result);
+  }
+  return false;
+}
+
+}  // namespace
+
+Variant asked_for(const JudgeSetting& setting) {
+  return {.formula = setting.formula,
+          .rounding = setting.rounding,
+          .affine = std::make_shared<AffineNumbers>(AffineNumbers{setting.weight, setting.bias})};
+}
+
+bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row,
+              VariantRow& result) {
+  const DType dtype = sample.setting->output.dtype();
+  const bool rereads =
+      variant.bytes == Variant::Bytes::other_dtype || variant.bytes == Variant::Bytes::swapped;
+  const bool is_other = variant.bytes == Variant::Bytes::other_dtype;
+  const DType other = dtype == DType::float16 ? DType::bfloat16 : DType::float16;
+  const OutputFormat output(is_other ? other : dtype);
+  result.y.assign(row.x.size(), 0);
+  result.bound.assign(row.x.size(), 0);
+  result.is_bounded = true;
+  std::vector<double> swapped;
+  std::span<const double> x = row.x;
+  if (variant.input == Variant::Input::x_alone) x = row.alone;
+  if (variant.input == Variant::Input::residual_twice) {
+    for (std::size_t i = 0; i < row.alone.size(); ++i) {
+      swapped.push_back(2 * row.x[i] - row.alone[i]);
+    }
+    x = swapped;
+  }
+  if (x.empty()) return false;
+  if (variant.bytes == Variant::Bytes::swapped_input) {
+    swapped = reread(x, sample.x_dtype, sample.x_dtype, true);
+    x = swapped;
+  }
+  const bool is_finite =
+      std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
+  if (!is_finite) {
+    std::fill(result.y.begin(), result.y.end(), std::numeric_limits<double>::quiet_NaN());
+  } else if (!fill(variant, sample, row, x, result)) {
+    return false;
+  }
+  result.actual = row.actual;
+  if (variant.bytes == Variant::Bytes::swapped) {
+    result.actual = reread(row.actual, dtype, dtype, true);
+  } else if (is_other) {
+    result.actual = reread(row.actual, dtype, other, false);
+  }
+  for (std::size_t i = 0; i < result.y.size(); ++i) {
+    double& y = result.y[i];
+    double& bound = result.bound[i];
+    const double half = output.half_ulp(std::fabs(y) + (bound == kAny ? 0 : bound));
+    // Cut off toward zero, results are half an ulp lower in the mean, and at most half an ulp from there.
+    if (variant.result == Variant::Result::truncated) y -= std::copysign(half, y);
+    if (variant.result == Variant::Result::away) y += std::copysign(half, y);
+    bound += half;
+    // The bits of NaN are not known any more.
+    if (rereads && std::isnan(row.actual[i])) bound = kAny;
+  }
+  return true;
+}
+
+}  // namespace lnorm

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lnorm/core/shape.hpp"
+#include "lnorm/diagnosis/judge.hpp"
+
+// A formula that a kernel may compute in place of the one asked for, and its results for a row.
+namespace lnorm {
+
+// weight and bias of every element.
+struct AffineNumbers {
+  std::vector<double> weight;
+  std::vector<double> bias;
+};
+
+struct Variant {
+  Formula formula;
+  Rounding rounding;
+  std::shared_ptr<const AffineNumbers> affine;
+
+  // Statistics: of which elements, and of which row.
+  enum class Of { own_row, previous_row, first_row, last_row };
+  Of of = Of::own_row;
+  std::int64_t of_first = 0;  // of so many first elements; 0: of all
+  std::int64_t padded_to =
+      0;  // sums are divided as if there were zeros up to so many; 0: there are none
+  bool squares_about_zero = false;       // the variance is mean(x^2)
+  bool without = false;                  // mean and variance are 0
+  std::optional<DType> rounded_to = {};  // mean and 1 / s
+
+  // y
+  double mean_factor = 1;  // how often the mean is subtracted
+  enum class Divisor { deviation, variance, one };
+  Divisor divisor = Divisor::deviation;
+  enum class Result {
+    formula,
+    input,
+    zeros,
+    twice,
+    softmax,
+    previous_row,
+    next_row,
+    previous_element,
+    next_element,
+    truncated,
+    away
+  };
+  Result result = Result::formula;
+
+  // What is normalized, where a residual is added to x.
+  enum class Input { sum, x_alone, residual_twice };
+  Input input = Input::sum;
+
+  // What becomes of bytes.
+  enum class Bytes { as_they_are, other_dtype, swapped, swapped_input };
+  Bytes bytes = Bytes::as_they_are;
+};
+
+// Rows of a tensor that are looked at again.
+struct SampleRow {
+  std::int64_t number = 0;
+  std::vector<double> x;
+  std::vector<double> actual;
+  std::vector<double> exact;
+  std::vector<double> alone;  // x without the residual, if there is one
+  // The rows beside it; empty where there is none.
+  std::vector<double> previous_x;
+  std::vector<double> next_x;
+};
+
+struct Sample {
+  const JudgeSetting* setting = nullptr;
+  Shape normalized_shape;
+  DType x_dtype = DType::float64;
+  std::vector<SampleRow> rows;  // by number
+  std::vector<double> first_x;
+  std::vector<double> last_x;
+  std::int64_t row_length() const { return std::ssize(setting->weight); }
+};
+
+// What a variant makes of a row, element by element.
+struct VariantRow {
+  std::vector<double> y;       // its exact value
+  std::vector<double> bound;   // how far off a kernel may be, with its last rounding
+  std::vector<double> actual;  // the output as the variant reads it
+  bool is_bounded = false;
+};
+
+// False where the variant has no result for the row, as the row before the first one.
+bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row,
+              VariantRow& result);
+
+// The formula that was asked for.
+Variant asked_for(const JudgeSetting& setting);
+
+}  // namespace lnorm

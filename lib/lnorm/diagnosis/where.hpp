@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Sets of rows or columns, in the fewest words.
+namespace lnorm {
+
+// Some numbers below limit, in ascending order. Words count from base on.
+struct NumberSet {
+  std::vector<std::int64_t> numbers;
+  std::int64_t limit = 0;
+  std::int64_t base = 0;
+};
+
+// "rows 5, 17 and 40", "every row from 960 on, the last 64", "all 64 rows", "every 8th row from 3 on", "blocks of 32 rows, ...",
+// "17 of 64 rows, from 2 to 60": whichever is true and says it in the fewest numbers. noun: row or column.
+std::string words_of(const NumberSet& set, std::string_view noun);
+
+// Where so many elements are, in these rows and columns.
+std::string words_of(std::int64_t elements, const NumberSet& rows, const NumberSet& columns);
+
+}  // namespace lnorm

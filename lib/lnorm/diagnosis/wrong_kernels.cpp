@@ -1,0 +1,319 @@
+#include "lnorm/diagnosis/wrong_kernels.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+namespace lnorm {
+
+namespace {
+
+using Context = KernelContext;
+using Result = Variant::Result;
+
+bool eps_place(Variant& v, const Context& c, double on_std) {
+  v.formula.eps_on = on_std != 0 ? EpsOn::std : EpsOn::variance;
+  return c.setting.formula.eps_on != v.formula.eps_on && c.setting.formula.eps != 0;
+}
+
+bool eps_value(Variant& v, const Context& c, double eps) {
+  v.formula.eps = eps;
+  return c.setting.formula.eps != eps;
+}
+
+bool ddof(Variant& v, const Context& c, double ddof) {
+  v.formula.ddof = static_cast<std::int64_t>(ddof);
+  return c.setting.formula.ddof != v.formula.ddof && v.formula.ddof < c.row_length();
+}
+
+bool rms(Variant& v, const Context& c, double is_rms) {
+  v.formula.rms = is_rms != 0;
+  return c.setting.formula.rms != v.formula.rms;
+}
+
+bool mean_in_variance(Variant& v, const Context& c, double) {
+  v.squares_about_zero = true;
+  return !c.setting.formula.rms && c.row_length() > 1;
+}
+
+// Of one element x - mean and the variance are 0.
+bool mean_times(Variant& v, const Context& c, double factor) {
+  v.mean_factor = factor;
+  return !c.setting.formula.rms;
+}
+
+bool divide_by(Variant& v, const Context&, double variance) {
+  v.divisor = variance != 0 ? Variant::Divisor::variance : Variant::Divisor::one;
+  return true;
+}
+
+bool no_reduction(Variant& v, const Context& c, double) {
+  v.without = true;
+  return c.setting.formula.eps > 0;
+}
+
+bool residual(Variant& v, const Context& c, double input) {
+  v.input = static_cast<Variant::Input>(input);
+  return c.has_residual;
+}
+
+// Gives the variant numbers of its own.
+template <class Change>
+bool change_affine(Variant& v, Change change) {
+  AffineNumbers numbers = *v.affine;
+  change(numbers.weight, numbers.bias);
+  v.affine = std::make_shared<AffineNumbers>(std::move(numbers));
+  return true;
+}
+
+using Numbers = std::vector<double>;
+
+template <class Change>
+bool change_weight(Variant& v, const Context& c, Change change) {
+  return c.has_weight && change_affine(v, [&](Numbers& weight, Numbers&) { change(weight); });
+}
+
+template <class Change>
+bool change_bias(Variant& v, const Context& c, Change change) {
+  return c.has_bias && change_affine(v, [&](Numbers&, Numbers& bias) { change(bias); });
+}
+
+void add(Numbers& numbers, double term) {
+  for (double& number : numbers) number += term;
+}
+
+bool no_weight(Variant& v, const Context& c, double) {
+  return change_weight(v, c, [](Numbers& w) { w.assign(w.size(), 1); });
+}
+bool no_bias(Variant& v, const Context& c, double) {
+  return change_bias(v, c, [](Numbers& b) { b.assign(b.size(), 0); });
+}
+bool weight_twice(Variant& v, const Context& c, double) {
+  return change_weight(v, c, [](Numbers& w) {
+    for (double& number : w) number *= number;
+  });
+}
+bool bias_twice(Variant& v, const Context& c, double) {
+  return change_bias(v, c, [](Numbers& b) {
+    for (double& number : b) number *= 2;
+  });
+}
+
+bool swapped_affine(Variant& v, const Context& c, double) {
+  const double one = c.setting.kernel.adds_one ? 1 : 0;
+  return c.has_weight && c.has_bias && change_affine(v, [&](Numbers& weight, Numbers& bias) {
+           weight.swap(bias);
+           add(weight, one);
+           add(bias, -one);
+         });
+}
+
+bool bias_first(Variant& v, const Context& c, double) {
+  return c.has_weight && c.has_bias && change_affine(v, [](Numbers& weight, Numbers& bias) {
+           for (std::size_t i = 0; i < bias.size(); ++i) bias[i] *= weight[i];
+         });
+}
+
+bool weight_plus(Variant& v, const Context& c, double one) {
+  return c.setting.kernel.adds_one == (one < 0) &&
+         change_weight(v, c, [&](Numbers& w) { add(w, one); });
+}
+
+void reverse(Numbers& numbers) { std::reverse(numbers.begin(), numbers.end()); }
+
+void shift(Numbers& numbers, double by) {
+  std::rotate(numbers.begin(), by > 0 ? numbers.begin() + 1 : numbers.end() - 1, numbers.end());
+}
+
+bool weight_reversed(Variant& v, const Context& c, double) {
+  return c.row_length() > 1 && change_weight(v, c, reverse);
+}
+bool bias_reversed(Variant& v, const Context& c, double) {
+  return c.row_length() > 1 && change_bias(v, c, reverse);
+}
+bool weight_shifted(Variant& v, const Context& c, double by) {
+  return c.row_length() > 1 && change_weight(v, c, [&](Numbers& w) { shift(w, by); });
+}
+bool bias_shifted(Variant& v, const Context& c, double by) {
+  return c.row_length() > 1 && change_bias(v, c, [&](Numbers& b) { shift(b, by); });
+}
+
+bool has_two_axes(const Context& c) {
+  const Shape& shape = c.normalized_shape;
+  return shape.size() == 2 && shape[0] > 1 && shape[1] > 1;
+}
+
+// As if the numbers lay in Fortran order; or back, as if they had lain so.
+void transpose(Numbers& numbers, const Shape& shape, bool back) {
+  const Numbers from = numbers;
+  const auto rows = static_cast<std::size_t>(shape[0]);
+  const auto columns = static_cast<std::size_t>(shape[1]);
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < columns; ++j) {
+      const std::size_t here = i * columns + j;
+      const std::size_t there = j * rows + i;
+      numbers[back ? there : here] = from[back ? here : there];
+    }
+  }
+}
+bool weight_transposed(Variant& v, const Context& c, double back) {
+  return has_two_axes(c) &&
+         change_weight(v, c, [&](Numbers& w) { transpose(w, c.normalized_shape, back != 0); });
+}
+bool bias_transposed(Variant& v, const Context& c, double back) {
+  return has_two_axes(c) &&
+         change_bias(v, c, [&](Numbers& b) { transpose(b, c.normalized_shape, back != 0); });
+}
+
+bool no_tail(Variant& v, const Context& c, double multiple) {
+  const std::int64_t n = c.row_length();
+  const auto k = static_cast<std::int64_t>(multiple);
+  v.of_first = n - n % k;
+  return k < n && n % k != 0 && c.setting.formula.ddof < v.of_first;
+}
+
+// multiple: 0 for a power of two.
+bool padded(Variant& v, const Context& c, double multiple) {
+  const std::int64_t n = c.row_length();
+  const auto k = static_cast<std::int64_t>(multiple);
+  v.padded_to = k == 0 ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)))
+                       : (n + k - 1) / k * k;
+  return v.padded_to != n;
+}
+
+bool of_row(Variant& v, const Context&, double of) {
+  v.of = static_cast<Variant::Of>(of);
+  return true;
+}
+
+bool statistics_in(Variant& v, const Context& c, double dtype) {
+  v.rounded_to = static_cast<DType>(dtype);
+  // A kernel that computes in it has nothing else.
+  return arithmetic_of(*v.rounded_to).unit > c.setting.kernel.arithmetic.unit;
+}
+
+bool has_affine(const Context& c) { return c.has_weight || c.has_bias; }
+
+bool rounded_xhat(Variant& v, const Context& c, double) {
+  return has_affine(c) && !std::exchange(v.rounding.xhat, true) &&
+         c.setting.output.dtype() != DType::float64;
+}
+bool rounded_product(Variant& v, const Context& c, double) {
+  return c.has_weight && c.has_bias && !std::exchange(v.rounding.product, true) &&
+         c.setting.output.dtype() != DType::float64;
+}
+bool unrounded(Variant& v, const Context&, double) {
+  return std::exchange(v.rounding, {}) != Rounding{};
+}
+
+bool result(Variant& v, const Context&, double result) {
+  v.result = static_cast<Result>(result);
+  return true;
+}
+constexpr double of(Result result) { return static_cast<double>(result); }
+constexpr double of(DType dtype) { return static_cast<double>(dtype); }
+constexpr double of(Variant::Input input) { return static_cast<double>(input); }
+constexpr double of(Variant::Of row) { return static_cast<double>(row); }
+
+bool shifted_columns(Variant& v, const Context& c, double by) {
+  return result(v, c, by) && c.row_length() > 1;
+}
+
+bool other_dtype(Variant& v, const Context& c, double) {
+  v.bytes = Variant::Bytes::other_dtype;
+  const DType dtype = c.setting.output.dtype();
+  return dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
+bool byte_order(Variant& v, const Context& c, double of_input) {
+  v.bytes = of_input != 0 ? Variant::Bytes::swapped_input : Variant::Bytes::swapped;
+  return item_size(c.setting.output.dtype()) > 1;
+}
+
+// clang-format off
+constexpr WrongKernel kWrongKernels[] = {
+    {"eps-on-std", "eps is added to the standard deviation", "--eps-on std", KernelPart::eps_place, eps_place, 1},
+    {"eps-on-variance", "eps is added to the variance", "--eps-on variance", KernelPart::eps_place, eps_place, 0},
+    {"eps-0", "eps is 0", "--eps 0", KernelPart::eps_value, eps_value, 0},
+    {"eps-1e-12", "eps is 1e-12", "--eps 1e-12", KernelPart::eps_value, eps_value, 1e-12},
+    {"eps-1e-8", "eps is 1e-8", "--eps 1e-8", KernelPart::eps_value, eps_value, 1e-8},
+    {"eps-1e-6", "eps is 1e-6", "--eps 1e-6", KernelPart::eps_value, eps_value, 1e-6},
+    {"eps-1e-5", "eps is 1e-5", "--eps 1e-5", KernelPart::eps_value, eps_value, 1e-5},
+    {"eps-1e-3", "eps is 1e-3", "--eps 1e-3", KernelPart::eps_value, eps_value, 1e-3},
+    {"ddof-1", "the variance is divided by n - 1", "--unbiased", KernelPart::ddof, ddof, 1},
+    {"ddof-0", "the variance is divided by n", "--ddof 0", KernelPart::ddof, ddof, 0},
+    {"rms", "RMS norm: the mean is not subtracted", "--rms", KernelPart::mean_or_division, rms, 1},
+    {"layer-norm", "layer norm: the mean is subtracted", "without --rms", KernelPart::mean_or_division, rms, 0},
+    {"mean-in-variance", "the mean is subtracted from x, but the variance is mean(x^2)", "", KernelPart::mean_or_division, mean_in_variance},
+    {"variance-only", "the variance is right, but the mean is not subtracted from x", "", KernelPart::mean_or_division, mean_times, 0},
+    {"mean-twice", "the mean is subtracted twice", "", KernelPart::mean_or_division, mean_times, 2},
+    {"no-division", "x - mean is not divided", "", KernelPart::mean_or_division, divide_by, 0},
+    {"divide-by-variance", "x - mean is divided by var + eps, without the root", "", KernelPart::mean_or_division, divide_by, 1},
+    {"no-reduction", "mean and variance are 0: x / sqrt(eps)", "", KernelPart::mean_or_division, no_reduction},
+    {"no-weight", "the weight is forgotten", "without --weight", KernelPart::affine, no_weight},
+    {"no-bias", "the bias is forgotten", "without --bias", KernelPart::affine, no_bias},
+    {"no-residual", "the residual is forgotten", "without --residual", KernelPart::alone, residual, of(Variant::Input::x_alone)},
+    {"residual-twice", "the residual is added twice", "", KernelPart::alone, residual, of(Variant::Input::residual_twice)},
+    {"weight-twice", "the weight is applied twice", "", KernelPart::affine, weight_twice},
+    {"bias-twice", "the bias is applied twice", "", KernelPart::affine, bias_twice},
+    {"swapped-affine", "weight and bias stand for each other", "", KernelPart::affine, swapped_affine},
+    {"bias-first", "the bias is added before the weight multiplies", "", KernelPart::affine, bias_first},
+    {"weight-plus-one", "1 + weight multiplies", "--zero-centered-weight", KernelPart::affine, weight_plus, 1},
+    {"weight-without-one", "weight multiplies, not 1 + weight", "without --zero-centered-weight", KernelPart::affine, weight_plus, -1},
+    {"weight-reversed", "the weight is in reverse order", "", KernelPart::affine, weight_reversed},
+    {"bias-reversed", "the bias is in reverse order", "", KernelPart::affine, bias_reversed},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::affine, weight_shifted, 1},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::affine, weight_shifted, -1},
+    {"bias-shifted", "the bias is off by one element", "", KernelPart::affine, bias_shifted, 1},
+    {"bias-shifted", "the bias is off by one element", "", KernelPart::affine, bias_shifted, -1},
+    {"weight-transposed", "the weight is transposed", "", KernelPart::affine, weight_transposed, 0},
+    {"weight-transposed", "the weight is transposed", "", KernelPart::affine, weight_transposed, 1},
+    {"bias-transposed", "the bias is transposed", "", KernelPart::affine, bias_transposed, 0},
+    {"bias-transposed", "the bias is transposed", "", KernelPart::affine, bias_transposed, 1},
+    {"no-tail-8", "the statistics leave out the n mod 8 last elements", "", KernelPart::alone, no_tail, 8},
+    {"no-tail-16", "the statistics leave out the n mod 16 last elements", "", KernelPart::alone, no_tail, 16},
+    {"no-tail-32", "the statistics leave out the n mod 32 last elements", "", KernelPart::alone, no_tail, 32},
+    {"no-tail-64", "the statistics leave out the n mod 64 last elements", "", KernelPart::alone, no_tail, 64},
+    {"no-tail-128", "the statistics leave out the n mod 128 last elements", "", KernelPart::alone, no_tail, 128},
+    {"no-tail-256", "the statistics leave out the n mod 256 last elements", "", KernelPart::alone, no_tail, 256},
+    {"padded-8", "sums are divided by n rounded up to a multiple of 8", "", KernelPart::alone, padded, 8},
+    {"padded-16", "sums are divided by n rounded up to a multiple of 16", "", KernelPart::alone, padded, 16},
+    {"padded-32", "sums are divided by n rounded up to a multiple of 32", "", KernelPart::alone, padded, 32},
+    {"padded-64", "sums are divided by n rounded up to a multiple of 64", "", KernelPart::alone, padded, 64},
+    {"padded-128", "sums are divided by n rounded up to a multiple of 128", "", KernelPart::alone, padded, 128},
+    {"padded-256", "sums are divided by n rounded up to a multiple of 256", "", KernelPart::alone, padded, 256},
+    {"padded-pow2", "sums are divided by n rounded up to a power of two", "", KernelPart::alone, padded, 0},
+    {"neighbor-row", "the statistics are those of the row before", "", KernelPart::alone, of_row, of(Variant::Of::previous_row)},
+    {"first-row", "the statistics are those of the first row", "", KernelPart::alone, of_row, of(Variant::Of::first_row)},
+    {"last-row", "the statistics are those of the last row", "", KernelPart::alone, of_row, of(Variant::Of::last_row)},
+    {"float16-statistics", "mean and rstd are rounded to float16", "", KernelPart::alone, statistics_in, of(DType::float16)},
+    {"bfloat16-statistics", "mean and rstd are rounded to bfloat16", "", KernelPart::alone, statistics_in, of(DType::bfloat16)},
+    {"rounded-xhat", "xhat is rounded to the output dtype before the weight", "--round xhat", KernelPart::alone, rounded_xhat},
+    {"rounded-product", "the product is rounded to the output dtype before the bias", "--round product", KernelPart::alone, rounded_product},
+    {"unrounded", "nothing is rounded before the end", "without --round", KernelPart::alone, unrounded},
+    {"truncated", "the last rounding is toward zero", "", KernelPart::alone, result, of(Result::truncated)},
+    {"away", "the last rounding is away from zero", "", KernelPart::alone, result, of(Result::away)},
+    {"other-dtype", "y is right, but labeled as another dtype of its width", "", KernelPart::alone, other_dtype},
+    {"byte-order", "the bytes of y are swapped", "", KernelPart::alone, byte_order, 0},
+    {"byte-order-x", "the bytes of x were swapped", "", KernelPart::alone, byte_order, 1},
+    {"identity", "y is x", "", KernelPart::alone, result, of(Result::input)},
+    {"zeros", "y is 0", "", KernelPart::alone, result, of(Result::zeros)},
+    {"twice", "y is the norm of the norm", "", KernelPart::alone, result, of(Result::twice)},
+    {"softmax", "y is softmax of x", "lnorm softmax", KernelPart::alone, result, of(Result::softmax)},
+    {"shifted-rows", "y is one row further", "", KernelPart::alone, result, of(Result::previous_row)},
+    {"shifted-rows", "y is one row further", "", KernelPart::alone, result, of(Result::next_row)},
+    {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::previous_element)},
+    {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::next_element)},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
+
+std::string eps_option(std::string_view eps) { return "--eps " + std::string(eps); }
+
+std::string axes_option(std::string_view axes) { return "--axes " + std::string(axes); }
+
+}  // namespace lnorm

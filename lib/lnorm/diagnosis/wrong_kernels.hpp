@@ -1,0 +1,45 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lnorm/diagnosis/variant.hpp"
+
+// The one table of what kernels do wrong.
+namespace lnorm {
+
+// Which part of the formula is wrong. At most one of each part goes into a combination.
+enum class KernelPart { eps_place, eps_value, ddof, mean_or_division, affine, alone };
+
+// What decides whether a wrong kernel is another formula than the one asked for: options and shapes, no values.
+struct KernelContext {
+  const JudgeSetting& setting;
+  const Shape& normalized_shape;
+  bool has_weight = false;
+  bool has_bias = false;
+  bool has_residual = false;
+
+  std::int64_t row_length() const { return std::ssize(setting.weight); }
+};
+
+struct WrongKernel {
+  std::string_view id;
+  std::string_view words;    // follows "the kernel: "
+  std::string_view options;  // of lnorm that give the same; empty if there are none
+  KernelPart part;
+  // Makes the variant so. False where that is what was asked for, or cannot be.
+  bool (*change)(Variant& variant, const KernelContext& context, double parameter);
+  double parameter = 0;
+};
+
+std::span<const WrongKernel> wrong_kernels() noexcept;
+
+// The option of lnorm that gives an eps that is in no row.
+std::string eps_option(std::string_view eps);
+
+// The option that gives other axes, and their ids, with * for the axes.
+std::string axes_option(std::string_view axes);
+inline constexpr std::string_view kAxesId = "axes-*";
+
+}  // namespace lnorm

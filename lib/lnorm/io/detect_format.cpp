@@ -1,0 +1,174 @@
+#include "lnorm/io/detect_format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lnorm/core/byte_order.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/json/json_text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// A format that is not read.
+struct UnsupportedFormat {
+  std::string what;  // "an HDF5 file"
+  std::string hint;  // what makes a file of it that is read; empty where what says it all
+};
+
+struct Signature {
+  std::string_view bytes;
+  std::string_view what;
+  std::string_view python;  // the line of Python that makes an .npy of it
+};
+
+// What people feed by mistake.
+constexpr std::array kSignatures{
+    Signature{"\x1f\x8b", "compressed with gzip; decompress it first (gunzip -c)", ""},
+    Signature{"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first (zstd -dc)", ""},
+    Signature{"\xfd"
+              "7zXZ",
+              "compressed with xz; decompress it first (xz -dc)", ""},
+    Signature{"BZh", "compressed with bzip2; decompress it first (bzip2 -dc)", ""},
+    Signature{"\x89HDF\r\n\x1a\n", "an HDF5 file",
+              "numpy.save('x.npy', h5py.File('x.h5')['NAME'][()])"},
+    Signature{"GGUF", "a GGUF file",
+              "numpy.save('x.npy', next(t.data for t in gguf.GGUFReader('x.gguf').tensors if "
+              "t.name == 'NAME'))"},
+    Signature{"MATLAB 5.0 MAT-file", "a MATLAB 5 file",
+              "numpy.save('x.npy', scipy.io.loadmat('x.mat')['NAME'])"},
+    // HDF5, in which axes are the other way round.
+    Signature{"MATLAB 7.3 MAT-file", "a MATLAB 7.3 file",
+              "numpy.save('x.npy', h5py.File('x.mat')['NAME'][()].T)"},
+    Signature{"PAR1", "a Parquet file",
+              "numpy.save('x.npy', pandas.read_parquet('x.parquet').to_numpy())"},
+    Signature{"ARROW1", "an Arrow file",
+              "numpy.save('x.npy', pyarrow.ipc.open_file('x.arrow').read_pandas().to_numpy())"},
+    Signature{"FEA1", "a Feather file",
+              "numpy.save('x.npy', pandas.read_feather('x.feather').to_numpy())"},
+    Signature{"version https://git-lfs", "a git-lfs pointer; fetch the file itself (git lfs pull)",
+              ""},
+    Signature{"\xff\xfe", "UTF-16 text, expected UTF-8", ""},
+    Signature{"\xfe\xff", "UTF-16 text, expected UTF-8", ""},
+    Signature{"\x80",
+              "a Python pickle, which is never executed; save a .pt again by torch.save of PyTorch "
+              "1.6 or newer, an array by numpy.save",
+              ""},
+    Signature{"<!", "HTML or XML, perhaps an error page of a download", ""},
+    Signature{"<html", "HTML, perhaps an error page of a download", ""},
+    Signature{"<?xml", "XML", ""},
+};
+
+// It has no signature.
+constexpr Signature kTFRecord{
+    "", "a TFRecord file",
+    "numpy.save('x.npy', [tensorflow.train.Example.FromString(r.numpy()).features.feature['NAME']"
+    ".float_list.value for r in tensorflow.data.TFRecordDataset('x.tfrecord')])"};
+
+std::uint32_t crc32c(std::string_view bytes) noexcept {
+  constexpr std::uint32_t kReversedPolynomial = 0x82f63b78;
+  std::uint32_t crc = 0xffffffff;
+  for (const char byte : bytes) {
+    crc ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? kReversedPolynomial : 0);
+  }
+  return ~crc;
+}
+
+// Records of TensorFlow: of each first its u64 length, then the masked CRC-32C of that.
+bool is_tfrecord(std::string_view head) noexcept {
+  constexpr std::uint32_t kMask = 0xa282ead8;
+  if (head.size() < 12) return false;
+  const std::uint32_t crc = crc32c(head.substr(0, 8));
+  return from_little_endian(head.substr(8, 4)) == ((crc >> 15 | crc << 17) + kMask);
+}
+
+// Finds what the first bytes of a file look like.
+std::optional<UnsupportedFormat> find_unsupported_format(std::string_view head) {
+  const auto* const found =
+      is_tfrecord(head)
+          ? &kTFRecord
+          : std::find_if(kSignatures.begin(), kSignatures.end(),
+                         [&](const Signature& s) { return head.starts_with(s.bytes); });
+  if (found == kSignatures.end()) return std::nullopt;
+  return UnsupportedFormat{std::string(found->what),
+                           found->python.empty() ? "" : concat("in Python: ", found->python)};
+}
+
+bool is_utf16_without_mark(std::string_view head) {
+  return head.size() >= 4 && (head[0] == '\0') != (head[1] == '\0') &&
+         (head[0] == '\0') == (head[2] == '\0') && (head[1] == '\0') == (head[3] == '\0');
+}
+
+std::string_view peek(ByteSource& source, std::size_t count) {
+  const auto bytes = source.peek(count);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// u64 header length, of which no file needs the upper half, then a JSON object.
+bool is_safetensors(std::string_view head) {
+  return head.size() > 8 && head[8] == '{' && head.substr(4, 4) == std::string_view("\0\0\0\0", 4);
+}
+
+bool starts_json(std::string_view head) {
+  if (head.starts_with(kByteOrderMark)) return true;
+  return trimmed_json(head).find_first_of("[{-0123456789NIn") == 0;
+}
+
+// Which no text has, and elements alone have soon.
+bool has_control_characters(std::string_view head) {
+  constexpr std::string_view kOfText = "\t\n\f\r";
+  return std::any_of(head.begin(), head.end(), [&](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && kOfText.find(c) == kOfText.npos;
+  });
+}
+
+bool is_named_as_elements(std::string_view path) {
+  const std::string found = extension(path);
+  return found == ".bin" || found == ".raw" || found == ".dat";
+}
+
+}  // namespace
+
+Format detect_format(ByteSource& source) {
+  constexpr std::string_view kNpyMagic = "\x93NUMPY";
+  constexpr std::string_view kZipMagic = "PK\x03\x04";
+  constexpr std::string_view kEmptyZipMagic = "PK\x05\x06";
+  // No more than it takes: a pipe may be slow.
+  std::string_view head = peek(source, 32);
+  if (trimmed_json(head).empty()) head = peek(source, ByteSource::kLookAhead);
+  const auto fail = [&](std::string_view what) {
+    throw Error(concat(printable(source.name()), ": ", what));
+  };
+  if (head.empty()) fail("is empty, expected a tensor (.npy, .npz, .safetensors, .pt or JSON)");
+  if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
+  if (head.starts_with(kZipMagic) || head.starts_with(kEmptyZipMagic)) return Format::npz;
+  const auto by_extension = format_of_extension(source.name());
+  if (by_extension == Format::pb) return Format::pb;
+  // Before the others: any two bytes may begin a length.
+  if (!is_tfrecord(head) && is_safetensors(head)) return Format::safetensors;
+  if (const auto unsupported = find_unsupported_format(head)) {
+    throw Error(concat(printable(source.name()), ": is ", unsupported->what), unsupported->hint);
+  }
+  const bool is_binary = has_control_characters(head);
+  const bool names_elements = is_named_as_elements(source.name());
+  if (!names_elements && is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
+  if (starts_json(head) && !(names_elements && is_binary)) {
+    return by_extension == Format::jsonl ? Format::jsonl : Format::json;
+  }
+  if (by_extension && by_extension != Format::text) return *by_extension;
+  const std::string what =
+      concat(printable(source.name()),
+             ": is none of .npy, .npz, .safetensors, .pt and JSON: it starts with '",
+             printable(head.substr(0, 16)), "'");
+  if (is_binary || names_elements) throw ElementsAlone(what);
+  throw Error(what);
+}
+
+}  // namespace lnorm

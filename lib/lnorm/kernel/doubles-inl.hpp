@@ -1,0 +1,219 @@
+// Sums and results in doubles (statistics.hpp).
+
+#if defined(LNORM_KERNEL_DOUBLES_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_DOUBLES_INL_HPP_
+#undef LNORM_KERNEL_DOUBLES_INL_HPP_
+#else
+#define LNORM_KERNEL_DOUBLES_INL_HPP_
+#endif
+
+#include <cstdint>
+#include <type_traits>
+
+#include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
+#include "lnorm/kernel/results-inl.hpp"
+#include "lnorm/kernel/statistics.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace lnorm {
+namespace HWY_NAMESPACE {
+namespace {
+
+// The lanes of the sums of d and d^2 over at most a chunk, where d = x - center.
+struct DoubleLanes {
+  Lanes sums;
+  Lanes squares;
+
+  HWY_INLINE void clear() {
+    sums.clear();
+    squares.clear();
+  }
+
+  HWY_INLINE void add(std::int64_t v, V d) {
+    sums.v[v] = sums.v[v] + d;
+    squares.v[v] = hn::MulAdd(d, d, squares.v[v]);
+  }
+};
+
+Sums double_sums(const RowsIn& part, double center) {
+  Sums total;
+  DoubleLanes lanes;
+  lanes.clear();
+  const auto add = [&](std::int64_t start, std::int64_t n, const auto& d) HWY_ATTR {
+    add_to<true>(lanes, d, n);
+    if ((start + n) % kChunk != 0 && start + n != part.row_length) return;
+    total += Sums{{sum_of_lanes(lanes.sums.fold())}, {sum_of_lanes(lanes.squares.fold())}};
+    lanes.clear();
+  };
+  for_each_stretch(part, center, is_native(part, DType::float32), add);
+  return total;
+}
+
+// weight and bias from some element on, where they are.
+struct TermsAt {
+  const double* weight;
+  const double* bias;
+  const double* lower;  // Affine::bias_with_lower
+  const double* upper;
+
+  TermsAt(const Affine& affine, std::int64_t index)
+      : weight(affine.weight().empty() ? nullptr : affine.weight().high(index)),
+        bias(affine.bias().empty() ? nullptr : affine.bias().high(index)),
+        lower(affine.bias().empty() ? nullptr : affine.bias_with_lower(index)),
+        upper(affine.bias().empty() ? nullptr : affine.bias_with_upper(index)) {}
+};
+
+// Results of a row or a part of it, from d = x - center. Out is float, Float16 or BFloat16. A float's result is decided
+// where the two ends of the interval in which y is are rounded alike.
+template <class Out, bool has_weight, bool has_bias>
+struct DoubleWriter {
+  static constexpr bool kIsFloat = std::is_same_v<Out, float>;
+
+  V rstd;
+  V lower;  // xhat less its error; xhat of a narrower dtype
+  V upper;
+  HalfResults<Out> halves;
+
+  // xhat = d * factor + product, within error.
+  HWY_INLINE DoubleWriter(double factor, double product, double error, const Affine& affine)
+      : DoubleWriter(splat(factor), splat(product), splat(error), error, affine) {}
+
+  // Takes a row in every lane. most: the greatest error.
+  HWY_INLINE DoubleWriter(V factor, V product, V error, double most, const Affine& affine)
+      : rstd(factor), lower(product), upper(product + error) {
+    if constexpr (kIsFloat) {
+      lower = lower - error;
+    } else {
+      const double weight = has_weight ? affine.weight().max_abs() : 1;
+      const double bias = has_bias ? affine.bias().max_abs() : 0;
+      halves = HalfResults<Out>(most * weight + 0x1p-51 * bias);
+    }
+  }
+
+  // load(p): what of the terms from p on belongs to d.
+  template <class Load>
+  HWY_INLINE Results results(V d, std::int64_t i, const TermsAt& terms, const Load& load) const {
+    V low = hn::MulAdd(d, rstd, lower);
+    if constexpr (kIsFloat) {
+      V high = hn::MulAdd(d, rstd, upper);
+      if constexpr (has_weight) {
+        const V weight = load(terms.weight + i);
+        // A product that is zero becomes +0.
+        low = hn::MulAdd(low, weight, has_bias ? load(terms.lower + i) : splat(0));
+        high = hn::MulAdd(high, weight, has_bias ? load(terms.upper + i) : splat(0));
+      } else if constexpr (has_bias) {
+        low = low + load(terms.lower + i);
+        high = high + load(terms.upper + i);
+      }
+      return float_results(low, high);
+    } else {
+      if constexpr (has_weight) {
+        low = hn::MulAdd(low, load(terms.weight + i), has_bias ? load(terms.bias + i) : splat(0));
+      } else if constexpr (has_bias) {
+        low = low + load(terms.bias + i);
+      }
+      return halves(low);
+    }
+  }
+
+  template <class Elements>
+  HWY_INLINE Results results(const Elements& elements, std::int64_t i, const TermsAt& terms) const {
+    return results(elements(i), i, terms,
+                   [](const double* from) HWY_ATTR { return hn::LoadU(kDoubles, from); });
+  }
+
+  // A vector of results, or its first ones. resolve(i, to) puts result i where it belongs.
+  template <class Elements, class Resolve>
+  HWY_INLINE void write_vector(const Elements& d, std::int64_t i, std::int64_t n,
+                               const TermsAt& terms, std::byte* out, const Resolve& resolve) const {
+    write_results<Out>(results(d, i, terms), n - i, out + i * kSize<Out>,
+                       [&](std::int64_t j, std::byte* to) { resolve(i + j, to); });
+  }
+
+  // writer, d and terms come by value: what has no address stays in registers.
+  template <class Elements, class Resolve>
+  static HWY_NOINLINE void write_one_by_one(DoubleWriter writer, Elements d, std::int64_t i,
+                                            TermsAt terms, std::byte* out, const Resolve& resolve) {
+    for (std::int64_t v = 0; v < kLanes; v += kWidth) {
+      writer.write_vector(d, i + v, i + kLanes, terms, out, resolve);
+    }
+  }
+
+  template <bool stream, class Elements, class Resolve>
+  HWY_INLINE std::int64_t write_groups(const Elements& d, std::int64_t n, const TermsAt& terms,
+                                       std::byte* out, const Resolve& resolve) const {
+    std::int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      d.read_ahead(i);
+      hn::Vec<F> y[kVectors];
+      auto undecided = hn::Zero(kWords);
+      for (std::int64_t v = 0; v < kVectors; ++v) {
+        const Results r = results(d, i + v * kWidth, terms);
+        y[v] = r.y;
+        undecided = hn::Or(undecided, r.undecided);
+      }
+      if (HWY_UNLIKELY(!is_zero(undecided))) {
+        write_one_by_one(*this, d, i, terms, out, resolve);
+        continue;
+      }
+      for (std::int64_t v = 0; v < kVectors; ++v) {
+        store_results<Out, stream>(y[v], out + (i + v * kWidth) * kSize<Out>);
+      }
+    }
+    return i;
+  }
+
+  template <class Elements, class Resolve>
+  HWY_INLINE void write(const Elements& d, std::int64_t n, const TermsAt& terms, std::byte* out,
+                        bool non_temporal, const Resolve& resolve) const {
+    std::int64_t i = streams_to<Out>(out, non_temporal)
+                         ? write_groups<true>(d, n, terms, out, resolve)
+                         : write_groups<false>(d, n, terms, out, resolve);
+    for (; i < n; i += kWidth) write_vector(d, i, n, terms, out, resolve);
+  }
+};
+
+// The results of a stretch of a part, from start on.
+template <class Out, class Elements>
+HWY_INLINE void write_stretch(const Elements& d, std::int64_t n, const DoubleStatistics& s,
+                              const Affine& affine, const RowsOut& y, const PartResolver& resolve) {
+  const TermsAt terms(affine, resolve.offset);
+  with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
+    const DoubleWriter<Out, has_weight(), has_bias()> writer(s.rstd, 0.0 - s.shift * s.rstd,
+                                                             s.error(), affine);
+    writer.write(d, n, terms, y.data, y.non_temporal, resolve);
+  });
+}
+
+void double_write(const RowsIn& part, const DoubleStatistics& s, const Affine& affine,
+                  std::int64_t offset, const RowsOut& y, const Resolver& resolver) {
+  const auto write = [&](std::int64_t start, std::int64_t n, const auto& d) HWY_ATTR {
+    const RowsOut out = row_of(y, 1, start);
+    const bool is_byte = is_float8(y.dtype);
+    const PartResolver resolve{resolver, part_of(part, start, n), offset + start,
+                               is_byte ? DType::float32 : y.dtype};
+    if constexpr (std::is_same_v<decltype(d), const Decoded&>) {
+      const bool is_written = with_type<BFloat16, Float16>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
+        write_stretch<Out>(d, n, s, affine, out, resolve);
+      });
+      if (is_written) return;
+    }
+    if (!is_byte) return write_stretch<float>(d, n, s, affine, out, resolve);
+    with_type<Float8E4M3, Float8E5M2>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
+      write_float8<Out>(n, out, resolve, [&](std::byte* floats) HWY_ATTR {
+        write_stretch<float>(d, n, s, affine, {floats, DType::float32}, resolve);
+      });
+    });
+  };
+  const bool is_fast_path =
+      is_native(part, DType::float32) && (y.dtype == DType::float32 || is_float8(y.dtype));
+  for_each_stretch(part, s.center, is_fast_path, write);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace lnorm
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,306 @@
+// The moments, the range and the sum of a row: see plain_moments.hpp, range.hpp, statistics.hpp.
+
+#if defined(LNORM_KERNEL_MOMENTS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_MOMENTS_INL_HPP_
+#undef LNORM_KERNEL_MOMENTS_INL_HPP_
+#else
+#define LNORM_KERNEL_MOMENTS_INL_HPP_
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "lnorm/core/moments.hpp"
+#include "lnorm/kernel/plain_moments.hpp"
+#include "lnorm/kernel/range.hpp"
+#include "lnorm/kernel/rows.hpp"
+#include "lnorm/kernel/simd-inl.hpp"
+#include "lnorm/kernel/statistics.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace lnorm {
+namespace HWY_NAMESPACE {
+namespace {
+
+Range range_of_doubles(const RowsIn& row) {
+  const V infinity = splat(HUGE_VAL);
+  V min = infinity;
+  V max = hn::Neg(infinity);
+  V least = infinity;
+  V not_finite = hn::Zero(kDoubles);  // NaN, if an element is that or infinite
+  for_each_chunk(row, 0, [&](std::int64_t, std::int64_t n, Chunk& chunk) HWY_ATTR {
+    const std::int64_t whole = (n + kWidth - 1) / kWidth * kWidth;
+    std::fill(chunk.high + n, chunk.high + whole, chunk.high[0]);
+    for (std::int64_t i = 0; i < whole; i += kWidth) {
+      const V x = hn::Load(kDoubles, chunk.high + i);
+      const V size = hn::Abs(x);
+      min = hn::Min(min, x);
+      max = hn::Max(max, x);
+      least = hn::Min(least, hn::IfThenElse(hn::Eq(size, hn::Zero(kDoubles)), infinity, size));
+      not_finite = not_finite + (x - x);
+    }
+  });
+  if (sum_of_lanes(not_finite) != 0) return range_one_by_one(row);
+  return {.min = hn::GetLane(hn::MinOfLanes(kDoubles, min)) + 0.0,
+          .max = hn::GetLane(hn::MaxOfLanes(kDoubles, max)) + 0.0,
+          .least = hn::GetLane(hn::MinOfLanes(kDoubles, least))};
+}
+
+Range range(const RowsIn& row) {
+  return has_low(row.dtype) || row.row_length == 0 ? range_one_by_one(row) : range_of_doubles(row);
+}
+
+TripleSum triple_sum(const RowsIn& row) {
+  V high[kVectors];
+  V middle[kVectors];
+  V low[kVectors];
+  for (std::int64_t v = 0; v < kVectors; ++v) high[v] = middle[v] = low[v] = hn::Zero(kDoubles);
+  for_each_chunk(row, 0, [&](std::int64_t, std::int64_t n, Chunk& chunk) HWY_ATTR {
+    const std::int64_t whole = (n + kLanes - 1) / kLanes * kLanes;
+    std::fill(chunk.high + n, chunk.high + whole, 0.0);
+    for (std::int64_t i = 0; i < whole; i += kLanes) {
+      for (std::int64_t v = 0; v < kVectors; ++v) {
+        const V2 first = two_sum(high[v], hn::Load(kDoubles, chunk.high + i + v * kWidth));
+        const V2 second = two_sum(middle[v], first.low);
+        high[v] = first.high;
+        middle[v] = second.high;
+        low[v] = low[v] + second.low;
+      }
+    }
+  });
+  TripleSum total;
+  alignas(64) double lanes[3][kWidth];
+  for (std::int64_t v = 0; v < kVectors; ++v) {
+    hn::Store(high[v], kDoubles, lanes[0]);
+    hn::Store(middle[v], kDoubles, lanes[1]);
+    hn::Store(low[v], kDoubles, lanes[2]);
+    for (std::int64_t j = 0; j < kWidth; ++j) total += {lanes[0][j], lanes[1][j], lanes[2][j]};
+  }
+  return total;
+}
+
+using Bits = hn::RebindToUnsigned<Floats>;
+
+// The range of a row, but for NaNs and infinities. The sizes |x| are compared as the integers that their bits are.
+struct RangeLanes {
+  static constexpr auto kFloats = static_cast<std::int64_t>(hn::MaxLanes(Floats()));
+  static constexpr std::int64_t kGroup = 32;
+  static constexpr std::int64_t kParts = kGroup / kFloats;
+
+  hn::Vec<Floats> min[kParts];
+  hn::Vec<Floats> max[kParts];
+  hn::Vec<Bits> least[kParts];  // less 1, so that 0 is the largest of all
+
+  HWY_INLINE RangeLanes() {
+    const Floats floats;
+    const Bits bits;
+    for (std::int64_t p = 0; p < kParts; ++p) {
+      min[p] = hn::Set(floats, std::numeric_limits<float>::infinity());
+      max[p] = hn::Neg(min[p]);
+      least[p] = hn::Set(bits, ~0u);
+    }
+  }
+
+  template <class T>
+  HWY_INLINE void add_group(const std::byte* x) {
+    const Bits bits;
+    for (std::int64_t p = 0; p < kParts; ++p) {
+      const auto element = load_floats<T>(x + p * kFloats * kSize<T>);
+      const auto size = hn::BitCast(bits, hn::Abs(element));
+      min[p] = hn::Min(min[p], element);
+      max[p] = hn::Max(max[p], element);
+      least[p] = hn::Min(least[p], hn::Sub(size, hn::Set(bits, 1u)));
+    }
+  }
+
+  HWY_INLINE Range range() {
+    const Floats floats;
+    const Bits bits;
+    for (std::int64_t p = 1; p < kParts; ++p) {
+      min[0] = hn::Min(min[0], min[p]);
+      max[0] = hn::Max(max[0], max[p]);
+      least[0] = hn::Min(least[0], least[p]);
+    }
+    const std::uint32_t least_bits = hn::GetLane(hn::MinOfLanes(bits, least[0])) + 1;
+    Range range;
+    range.min = static_cast<double>(hn::GetLane(hn::MinOfLanes(floats, min[0]))) + 0.0;
+    range.max = static_cast<double>(hn::GetLane(hn::MaxOfLanes(floats, max[0]))) + 0.0;
+    if (least_bits != 0) range.least = static_cast<double>(std::bit_cast<float>(least_bits));
+    return range;
+  }
+};
+
+// What a row has plain sums by. Of NaN and infinity the sums tell.
+Range plain_range(const RowsIn& row) {
+  Range result;
+  const auto find = [&]<class T>(T) HWY_ATTR {
+    RangeLanes lanes;
+    for_each_group<T, RangeLanes::kGroup>(
+        row, [&](const std::byte* x) HWY_ATTR { lanes.add_group<T>(x); });
+    result = lanes.range();
+  };
+  return with_floats(row, find) ? result : range_of_doubles(row);
+}
+
+// The sums of a chunk: of x, and of x^2 in two parts.
+struct PlainLanes {
+  Lanes x;
+  Lanes squares;  // from the start on
+  Lanes rests;    // that were rounded off
+
+  HWY_INLINE void clear(V start) {
+    x.clear();
+    rests.clear();
+    for (V& square : squares.v) square = start;
+  }
+
+  // A square is exact, whether or not it is fused with an addition.
+  HWY_INLINE void add(std::int64_t i, V element) {
+    const V before = squares.v[i];
+    squares.v[i] = hn::MulAdd(element, element, before);
+    rests.v[i] = rests.v[i] + hn::MulAdd(element, element, before - squares.v[i]);
+    x.v[i] = x.v[i] + element;
+  }
+
+  HWY_INLINE Sums fold(V start) const {
+    Lanes from_zero;
+    for (std::int64_t v = 0; v < kVectors; ++v) from_zero.v[v] = squares.v[v] - start;
+    return {{sum_of_lanes(x.fold())}, {sum_of_lanes(from_zero.fold()), sum_of_lanes(rests.fold())}};
+  }
+};
+
+// The squares of a row of one chunk are in two parts that may overlap.
+HWY_INLINE Sums plain_sums(const RowsIn& row, int exponent) {
+  Sums total;
+  const V start = splat(plain_start(exponent));
+  PlainLanes lanes;
+  lanes.clear(start);
+  for_each_stretch(row, 0, is_native(row, DType::float32),
+                   [&](std::int64_t first, std::int64_t n, const auto& elements) HWY_ATTR {
+                     add_to<false>(lanes, elements, n);
+                     const std::int64_t end = first + n;
+                     if (end % kChunk != 0 && end != row.row_length) return;
+                     Sums sums = lanes.fold(start);
+                     if (row.row_length <= kChunk) {
+                       total = sums;
+                     } else {
+                       sums.squares = lnorm::two_sum(sums.squares.high, sums.squares.low);
+                       total += sums;
+                     }
+                     lanes.clear(start);
+                   });
+  return total;
+}
+
+// Rounds numbers that are known within an error. Returns where that leaves no choice.
+HWY_INLINE hn::Mask<D> decide(V2 value, V error, V& rounded) {
+  const Ends ends = ends_of(value, error + splat(bound::kRounding * kUnit2) * hn::Abs(value.high));
+  rounded = ends.low;
+  return hn::Eq(ends.low, ends.high);
+}
+
+// Rows of one length on their way from sums to moments. A division takes as long for a vector of rows as for one.
+class PlainMoments {
+ public:
+  static constexpr std::int64_t kMaxRows = 16;  // at once
+
+  PlainMoments(std::int64_t n, std::int64_t freedom)
+      : n_(n), freedom_(static_cast<double>(freedom)) {}
+
+  void take(std::int64_t r, const Sums& sums) {
+    sums_[r] = sums.sum.high;
+    sum_lows_[r] = sums.sum.low;
+    squares_[r] = sums.squares.high;
+    square_lows_[r] = sums.squares.low;
+  }
+
+  // Does what centered_sums() does about 0, with its roundings. Fills what is decided, and says for which rows that is all.
+  void find(std::int64_t rows, Moments* moments, bool* decided) const {
+    for (std::int64_t r = 0; r < rows; r += kWidth)
+      find_vector(r, std::min(kWidth, rows - r), moments + r, decided + r);
+  }
+
+ private:
+  void find_vector(std::int64_t r, std::int64_t rows, Moments* moments, bool* decided) const {
+    const double growth = plain_growth(n_);
+    const V n = splat(static_cast<double>(n_));
+    const V freedom = splat(freedom_);
+    const V2 sum{hn::Load(kDoubles, sums_ + r), hn::Load(kDoubles, sum_lows_ + r)};
+    const V2 squares =
+        two_sum(hn::Load(kDoubles, squares_ + r), hn::Load(kDoubles, square_lows_ + r));
+    const V2 mean = sum / n;
+    const V2 centered = squares - mean * sum;
+    const V squares_error = splat((3 * growth + bound::kCentered) * kUnit2 * kSlack) * squares.high;
+    const V variance_error = hn::Div(squares_error, freedom) * splat(kSlack);
+    const V2 variance = centered / freedom;
+    // NaN, of a row that is not plain or not finite, is not decided.
+    V rounded_variance;
+    auto is_decided =
+        decide(variance, variance_error + splat(bound::kVariance * kUnit2) * variance.high,
+               rounded_variance);
+    // The sum of a chunk is a double.
+    V rounded_sum = sum.high;
+    V rounded_mean = hn::Div(sum.high, n);
+    if (n_ > kChunk) {
+      const V error =
+          splat((growth + bound::kMean) * kUnit2 * kSlack) * hn::Sqrt(hn::Div(squares.high, n));
+      is_decided = hn::And(is_decided, decide(sum, error * n, rounded_sum));
+      is_decided = hn::And(is_decided, decide(mean, error, rounded_mean));
+    }
+    alignas(64) double found[4][kWidth];
+    hn::Store(rounded_sum, kDoubles, found[0]);
+    hn::Store(rounded_mean, kDoubles, found[1]);
+    hn::Store(rounded_variance, kDoubles, found[2]);
+    hn::Store(hn::IfThenElseZero(is_decided, splat(1)), kDoubles, found[3]);
+    for (std::int64_t k = 0; k < rows; ++k) {
+      moments[k].sum = found[0][k];
+      moments[k].mean = found[1][k];
+      moments[k].variance = found[2][k];
+      decided[k] = found[3][k] != 0;
+    }
+  }
+
+  std::int64_t n_;
+  double freedom_;
+  alignas(64) double sums_[kMaxRows] = {};
+  alignas(64) double sum_lows_[kMaxRows] = {};
+  alignas(64) double squares_[kMaxRows] = {};
+  alignas(64) double square_lows_[kMaxRows] = {};
+};
+
+void plain_moments(const RowsIn& x, std::int64_t freedom, Moments* moments, bool* decided) {
+  constexpr std::int64_t kRows = PlainMoments::kMaxRows;
+  PlainMoments some(x.row_length, freedom);
+  Range ranges[kRows];
+  const auto row_bytes = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
+  RowsIn row = row_of(x, 0);
+  for (std::int64_t first = 0; first < x.rows; first += kRows) {
+    const std::int64_t rows = std::min(kRows, x.rows - first);
+    const std::byte* const data = x.data + first * row_bytes;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      row.data = data + r * row_bytes;
+      ranges[r] = plain_range(row);
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      row.data = data + r * row_bytes;
+      const auto& [non_finite, min, max, least] = ranges[r];
+      const double greatest = std::max(-min, max);
+      if (is_plain(least, greatest)) {
+        some.take(r, plain_sums(row, plain_exponent(greatest)));
+      } else {
+        some.take(r, {{HUGE_VAL}, {HUGE_VAL}});
+      }
+      moments[first + r] = {.min = min, .max = max};
+    }
+    some.find(rows, moments + first, decided + first);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace lnorm
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,360 @@
+// How vectors of results within an error are rounded and written, and which of them that leaves undecided.
+
+#if defined(LNORM_KERNEL_RESULTS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_RESULTS_INL_HPP_
+#undef LNORM_KERNEL_RESULTS_INL_HPP_
+#else
+#define LNORM_KERNEL_RESULTS_INL_HPP_
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "lnorm/core/dtype_table.hpp"
+#include "lnorm/core/float16.hpp"
+#include "lnorm/core/float8.hpp"
+#include "lnorm/core/number.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
+#include "lnorm/kernel/rounding.hpp"
+#include "lnorm/kernel/rows.hpp"
+#include "lnorm/kernel/simd-inl.hpp"
+#include "lnorm/kernel/statistics.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace lnorm {
+namespace HWY_NAMESPACE {
+namespace {
+
+// What rounds to any narrower dtype as value does: the number on either side of it whose last bit is odd, or value
+// itself.  [Boldo, Melquiond 2008, "Emulation of a FMA and correctly rounded sums"]
+template <class Tag>
+HWY_INLINE hn::Vec<Tag> to_odd(Tag tag, hn::Vec<Tag> high, hn::Vec<Tag> low) {
+  const hn::RebindToUnsigned<Tag> words;
+  constexpr int kSign = 8 * sizeof(hn::TFromD<Tag>) - 1;
+  const auto bits = hn::BitCast(words, high);
+  // The number toward zero.
+  const auto less = hn::ShiftRight<kSign>(hn::Xor(bits, hn::BitCast(words, low)));
+  const auto odd = hn::BitCast(tag, hn::Or(hn::Sub(bits, less), hn::Set(words, 1u)));
+  return hn::IfThenElse(hn::Eq(low, hn::Zero(tag)), high, odd);
+}
+HWY_INLINE V to_odd(V2 value) { return to_odd(kDoubles, value.high, value.low); }
+
+// A number rounded to odd to the 24 bits of a float, so that the double is a float if it is in the range of normal ones.
+HWY_INLINE V to_odd_float(V value) {
+  const hn::RebindToUnsigned<D> words;
+  constexpr std::uint64_t kBelow = (std::uint64_t{1} << 29) - 1;
+  const auto bits = hn::BitCast(words, value);
+  const auto below = hn::And(bits, hn::Set(words, kBelow));
+  // Carries into the last bit that is kept.
+  const auto sticky = hn::And(hn::Add(below, hn::Set(words, kBelow)), hn::Set(words, kBelow + 1));
+  return hn::BitCast(kDoubles, hn::Or(hn::Sub(bits, below), sticky));
+}
+
+// Rounds a vector to Out: float, Float16, BFloat16 or double.
+template <class Out>
+struct Nearest {
+  // The lanes that write leaves undecided: what is not finite, or not in the range where all targets convert alike; of
+  // bfloat16 what is below the normal floats.
+  static HWY_INLINE hn::Mask<D> undecided(V high) {
+    const V size = hn::Abs(high);
+    const V end = splat(std::is_same_v<Out, double> ? HUGE_VAL : 0x1p127);
+    const auto is_undecided = hn::Not(hn::Lt(size, end));  // true for NaN
+    if constexpr (std::is_same_v<Out, BFloat16>) {
+      const auto is_tiny = hn::And(hn::Lt(size, splat(0x1p-126)), hn::Gt(size, splat(0)));
+      return hn::Or(is_undecided, is_tiny);
+    }
+    return is_undecided;
+  }
+
+  // value: exactly. high is the nearest double; of a double low does not matter.
+  static HWY_INLINE void write(V2 value, std::byte* to) {
+    if constexpr (std::is_same_v<Out, double>) {
+      hn::StoreU(value.high, kDoubles, reinterpret_cast<double*>(to));
+    } else if constexpr (std::is_same_v<Out, float>) {
+      hn::StoreU(hn::DemoteTo(F(), to_odd(value)), F(), reinterpret_cast<float*>(to));
+    } else if constexpr (std::is_same_v<Out, BFloat16> || kHasFloat16) {
+      write_float(hn::DemoteTo(F(), to_odd_float(to_odd(value))), to);
+    } else {
+      alignas(64) double odd[kWidth];
+      hn::Store(to_odd(value), kDoubles, odd);
+      for (std::int64_t j = 0; j < kWidth; ++j) {
+        const Float16 half = to_float16(odd[j]);
+        std::memcpy(to + j * kSize<Float16>, &half, sizeof half);
+      }
+    }
+  }
+
+  // Floats that are exact, or rounded to odd, to a 16-bit dtype.
+  static HWY_INLINE void write_float(hn::Vec<F> value, std::byte* to) {
+    if constexpr (std::is_same_v<Out, BFloat16>) {
+      const hn::Rebind<std::uint16_t, D> halves;
+      const hn::RebindToUnsigned<F> words;
+      const hn::RebindToSigned<F> integers;
+      const auto bits = hn::BitCast(words, value);
+      const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1u));
+      const auto sum = hn::Add(hn::Add(bits, hn::Set(words, 0x7fffu)), last);
+      hn::StoreU(hn::DemoteTo(halves, hn::BitCast(integers, hn::ShiftRight<16>(sum))), halves,
+                 reinterpret_cast<std::uint16_t*>(to));
+    } else {
+      const hn::Rebind<hwy::float16_t, D> halves;
+      hn::StoreU(hn::DemoteTo(halves, value), halves, reinterpret_cast<hwy::float16_t*>(to));
+    }
+  }
+};
+
+using Words = hn::RebindToUnsigned<F>;
+constexpr Words kWords;
+
+HWY_INLINE bool is_zero(hn::Vec<Words> words) {
+  return hn::AllTrue(kWords, hn::Eq(words, hn::Zero(kWords)));
+}
+
+// What the floats of a vector round to. undecided: not 0 where that is not decided.
+struct Results {
+  hn::Vec<F> y;
+  hn::Vec<Words> undecided;
+};
+
+// Numbers beyond the range of floats become infinity; Highway's scalar code stops at the greatest float.
+HWY_INLINE hn::Vec<F> to_floats(V value) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(F(), static_cast<float>(hn::GetLane(value)));
+#else
+  return hn::DemoteTo(F(), value);
+#endif
+}
+
+// What numbers in an interval of floats round to.
+HWY_INLINE Results float_results(V low, V high) {
+  const auto y = to_floats(low);
+  return {y, hn::Xor(hn::BitCast(kWords, y), hn::BitCast(kWords, to_floats(high)))};
+}
+
+// What numbers round to in a narrower dtype: the interval is smaller than an ulp of float, where y is not tiny. There y is decided
+// if the nearest float is not within two of its ulps of a point halfway between two results.
+template <class Out>
+struct HalfResults {
+  std::uint32_t tiny = 0;  // floats whose bits, less the next number, are below are not decided
+  std::uint32_t not_tiny = 0;
+
+  HalfResults() = default;
+  // error: of y.
+  explicit HalfResults(double error) {
+    constexpr double kMinNormal = std::is_same_v<Out, Float16> ? 0x1p-14 : 0x1p-126;
+    const double bound = 0x1p24 * error * kSlack;
+    const auto least = static_cast<float>(std::max(kMinNormal, bound * (1 + 0x1p-20)));
+    // Without an error zero is zero.
+    not_tiny = error == 0 ? 1 : 0;
+    tiny = std::bit_cast<std::uint32_t>(least) - not_tiny;
+  }
+
+  HWY_INLINE Results operator()(V value) const {
+    const auto y = to_floats(value);
+    const auto bits = hn::BitCast(kWords, y);
+    constexpr std::uint32_t kUlp = std::uint32_t{1} << (std::is_same_v<Out, Float16> ? 13 : 16);
+    const auto from_half =
+        hn::And(hn::Add(bits, hn::Set(kWords, kUlp / 2 + 2)), hn::Set(kWords, kUlp - 1));
+    const auto size = hn::And(bits, hn::Set(kWords, 0x7fffffffu));
+    const auto is_tiny = hn::Lt(hn::Sub(size, hn::Set(kWords, not_tiny)), hn::Set(kWords, tiny));
+    const auto is_undecided = hn::Or(hn::Lt(from_half, hn::Set(kWords, 5u)), is_tiny);
+    return {y, hn::VecFromMask(kWords, is_undecided)};
+  }
+};
+
+template <class Out>
+HWY_INLINE hn::Vec<hn::Rebind<std::uint16_t, D>> to_halves(hn::Vec<F> y) {
+  const hn::Rebind<std::uint16_t, D> halves;
+  if constexpr (std::is_same_v<Out, BFloat16>) {
+    // This rounds what is no tie to nearest: half an ulp is added, and the lower half dropped.
+    const hn::RebindToSigned<F> integers;
+    const auto sum = hn::Add(hn::BitCast(kWords, y), hn::Set(kWords, 0x8000u));
+    return hn::DemoteTo(halves, hn::BitCast(integers, hn::ShiftRight<16>(sum)));
+  } else if constexpr (kHasFloat16) {
+    return hn::BitCast(halves, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), y));
+  } else {
+    alignas(64) float floats[kWidth];
+    alignas(64) std::uint16_t bits[kWidth];
+    hn::Store(y, F(), floats);
+    for (std::int64_t j = 0; j < kWidth; ++j) {
+      bits[j] = to_float16(static_cast<double>(floats[j])).bits;
+    }
+    return hn::Load(halves, bits);
+  }
+}
+
+template <class Out, bool stream>
+HWY_INLINE void store_results(hn::Vec<F> y, std::byte* to) {
+  if constexpr (std::is_same_v<Out, float>) {
+    if constexpr (stream) {
+      hn::Stream(y, F(), reinterpret_cast<float*>(to));
+    } else {
+      hn::StoreU(y, F(), reinterpret_cast<float*>(to));
+    }
+  } else {
+    const hn::Rebind<std::uint16_t, D> halves;
+    const auto bits = to_halves<Out>(y);
+    if constexpr (stream) {
+      hn::Stream(bits, halves, reinterpret_cast<std::uint16_t*>(to));
+    } else {
+      hn::StoreU(bits, halves, reinterpret_cast<std::uint16_t*>(to));
+    }
+  }
+}
+
+// Whether results go past the caches from there. Less than 16 bytes at a time there are no instructions for.
+template <class Out>
+bool streams_to(const std::byte* out, bool non_temporal) {
+  constexpr std::int64_t kBytes = kWidth * kSize<Out>;
+  return non_temporal && kBytes >= 16 && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0;
+}
+
+// A vector of results, of which the first count are wanted. resolve(j, to) puts result j where it belongs.
+template <class Out, class Resolve>
+HWY_INLINE void write_results(const Results& r, std::int64_t count, std::byte* to,
+                              const Resolve& resolve) {
+  const auto undecided = hn::IfThenElseZero(mask_of(kWords, count), r.undecided);
+  write_first<Out>(count, to,
+                   [&](std::byte* out) HWY_ATTR { store_results<Out, false>(r.y, out); });
+  if (HWY_LIKELY(is_zero(undecided))) return;
+  alignas(64) std::uint32_t is_undecided[kWidth];
+  hn::Store(undecided, kWords, is_undecided);
+  for (std::int64_t j = 0; j < std::min(kWidth, count); ++j) {
+    if (is_undecided[j] != 0) resolve(j, to + j * kSize<Out>);
+  }
+}
+
+// Has the resolver decide elements of a part of a row that begins at offset.
+struct PartResolver {
+  const Resolver& resolver;
+  RowsIn part;
+  std::int64_t offset;
+  DType out;
+
+  void operator()(std::int64_t i, std::byte* to) const {
+    const double result = resolver.resolve(offset + i, element_of(part, i));
+    store(&result, 1, out, to);
+  }
+};
+
+// Results that are rounded to float already, as Float8: right but where a float lies halfway between two numbers of
+// Float8, for what was rounded then decides.
+template <class Out>
+struct Float8Writer {
+  static constexpr int kMantissa = Out::kMantissaBits;
+  static constexpr std::uint32_t kMin = 127 + lnorm::detail::kMinNormal<Out>;
+  static constexpr F kFloats{};
+
+  hn::Vec<F> most;  // of a result; far beyond the greatest number where that is no limit
+
+  HWY_INLINE explicit Float8Writer(const RowsOut& y)
+      : most(hn::Set(kFloats,
+                     y.saturates ? static_cast<float>(float_format(y.dtype).greatest) : 0x1p20F)) {}
+
+  // |y| and a number whose last place is that of the result, so that their sum is rounded there.
+  struct Aligned {
+    hn::Vec<Words> exponent;
+    hn::Vec<F> size;
+    hn::Vec<F> aligner;
+    hn::Vec<F> sum;
+  };
+  HWY_INLINE Aligned aligned(hn::Vec<F> y) const {
+    Aligned a;
+    a.size = hn::Min(hn::Abs(y), most);
+    a.exponent = hn::Max(hn::ShiftRight<23>(hn::BitCast(kWords, a.size)), hn::Set(kWords, kMin));
+    a.aligner = power(hn::Add(a.exponent, hn::Set(kWords, 23U - kMantissa)));
+    a.sum = hn::Add(a.size, a.aligner);
+    return a;
+  }
+  static HWY_INLINE hn::Vec<F> power(hn::Vec<Words> exponent) {
+    return hn::BitCast(kFloats, hn::ShiftLeft<23>(exponent));
+  }
+
+  HWY_INLINE hn::Mask<F> is_halfway(const Aligned& a) const {
+    const auto rest = hn::Abs(hn::Sub(a.size, hn::Sub(a.sum, a.aligner)));
+    return hn::Eq(rest, power(hn::Sub(a.exponent, hn::Set(kWords, 1U + kMantissa))));
+  }
+
+  // The significand stands in the last bits of the sum.
+  HWY_INLINE hn::Vec<Words> bits(const Aligned& a, hn::Vec<F> y) const {
+    const auto significand =
+        hn::And(hn::BitCast(kWords, a.sum), hn::Set(kWords, (4U << kMantissa) - 1));
+    const auto binades = hn::Sub(a.exponent, hn::Set(kWords, kMin));
+    const auto size = hn::Min(hn::Add(hn::ShiftLeft<kMantissa>(binades), significand),
+                              hn::Set(kWords, std::uint32_t{Out::kBeyond}));
+    return hn::Or(size,
+                  hn::And(hn::ShiftRight<24>(hn::BitCast(kWords, y)), hn::Set(kWords, 0x80U)));
+  }
+
+  // floats: with room for a vector behind them, as out. resolve(i) gives the float of result i that is one of Float8.
+  template <class Resolve>
+  HWY_INLINE void write(float* floats, std::int64_t n, std::byte* out,
+                        const Resolve& resolve) const {
+    const hn::RebindToSigned<F> integers;
+    const hn::Rebind<std::uint8_t, D> bytes;
+    for (std::int64_t i = 0; i < n; i += kWidth) {
+      auto y = hn::Load(kFloats, floats + i);
+      Aligned a = aligned(y);
+      if (HWY_UNLIKELY(!hn::AllFalse(kFloats, is_halfway(a)))) {
+        resolve_halfway(floats, i, std::min(n, i + kWidth), resolve);
+        y = hn::Load(kFloats, floats + i);
+        a = aligned(y);
+      }
+      hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(integers, bits(a, y))), bytes,
+                 reinterpret_cast<std::uint8_t*>(out + i));
+    }
+  }
+
+  template <class Resolve>
+  HWY_NOINLINE void resolve_halfway(float* floats, std::int64_t i, std::int64_t end,
+                                    const Resolve& resolve) const {
+    for (; i < end; ++i) {
+      if (hn::AllTrue(kFloats, is_halfway(aligned(hn::Set(kFloats, floats[i]))))) resolve(i);
+    }
+  }
+};
+
+// Writes up to a chunk of float8 by way of floats, which write_floats(out) writes, and resolve decides.
+template <class Out, class WriteFloats>
+void write_float8(std::int64_t n, const RowsOut& y, const PartResolver& resolve,
+                  const WriteFloats& write_floats) {
+  alignas(64) float floats[kChunk + kWidth];
+  alignas(64) std::byte results[kChunk + kWidth];
+  const auto place_of = [&](std::int64_t i) { return reinterpret_cast<std::byte*>(floats + i); };
+  write_floats(place_of(0));
+  std::fill_n(floats + n, kWidth, 0.0F);
+  Float8Writer<Out>(y).write(floats, n, results, [&](std::int64_t i) { resolve(i, place_of(i)); });
+  std::memcpy(y.data, results, static_cast<std::size_t>(n));
+}
+
+// Low parts, where the row's dtype has them.
+inline double* low_of(const RowsIn& row, Chunk& chunk) {
+  return has_low(row.dtype) ? chunk.low : nullptr;
+}
+
+// What rounding to double adds to the error of the ends of an interval: more for outputs that are rounded once more.
+inline double rounding_of_ends(DType out) {
+  return out == DType::float64 ? bound::kRounding * kUnit2 : 2 * kUnit;
+}
+
+// Writes results that lie between bounds, which take them in; resolve(i) gives those that are not decided.
+template <class Resolve>
+HWY_INLINE void write_decided(double* low_ends, const double* high_ends, std::int64_t n,
+                              const RowsOut& y, const Resolve& resolve) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double result = rounded(low_ends[i], y.dtype);
+    const bool is_decided = same_result(result, rounded(high_ends[i], y.dtype));
+    low_ends[i] = is_decided ? result : resolve(i);
+  }
+  store(low_ends, n, y, 0);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace lnorm
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,194 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "lnorm/core/number.hpp"
+#include "lnorm/kernel/bracket.hpp"
+#include "lnorm/kernel/kernel_table.hpp"
+#include "lnorm/kernel/rows.hpp"
+#include "lnorm/kernel/statistics.hpp"
+
+namespace lnorm {
+
+// What the first elements tell of a row.
+struct RowSample {
+  Number first;
+  double center;  // for sums in doubles: the mean of a few, or 0 where that is about as good
+};
+inline RowSample sample_of(const RowsIn& row) noexcept {
+  constexpr std::int64_t kFew = 16;
+  Chunk chunk;
+  const std::int64_t n = load_chunk(part_of(row, 0, std::min(kFew, row.row_length)), 0, chunk);
+  double sum = 0;
+  double squares = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += chunk.high[i];
+    squares += chunk.high[i] * chunk.high[i];
+  }
+  const double mean = sum / static_cast<double>(n);
+  const bool is_far_from_zero = 3 * mean * sum > squares;  // mean^2 > variance / 2
+  return {element_of(row, 0), is_far_from_zero && std::isfinite(squares) ? mean : 0};
+}
+
+// The arithmetic that a row's sums are computed in.
+enum class Precision { none, doubles, double_doubles };
+
+// A row on its way up the ladder of precision: from doubles to double-doubles to exact integers, whole or in parts.
+//
+//   Row row(setting, sample_of(its first part), ...);
+//   while (row.wants_sums()) row.take(the sum of row.sums(part) over all parts);
+//
+// Then it has statistics in doubles or in double-doubles, or integers. They decide its results, element by element; a
+// higher step, for which the row is read once more, decides what they leave undecided.
+//
+// Row, which derives from this, has the steps:
+//
+//   Sums sums(part) const                         of summing_, about center_
+//   void take_doubles(sums), take_double_doubles(sums)
+//   unique_ptr<Row> again(setting) const          the same row by another setting
+//   unique_ptr<const Exact> make_exact() const    null where the row is not finite
+//   Bracket in_doubles(element) const, in_double_doubles(element) const    by doubles_ and double_doubles_
+//   double exactly(element, known) const
+//
+// Types names Setting, Part, Sums, Doubles, DoubleDoubles (the statistics), and Exact.
+template <class Row, class Types>
+class RowLadder {
+ public:
+  using Part = typename Types::Part;
+  using AllSums = typename Types::Sums;
+  using Exact = typename Types::Exact;
+  using Read = std::function<void(const std::function<void(const Part& part)>& see)>;
+
+  bool wants_sums() const noexcept { return summing_ != Precision::none; }
+
+  void take(const AllSums& row) {
+    const Precision precision = std::exchange(summing_, Precision::none);
+    precision == Precision::doubles ? self().take_doubles(row) : self().take_double_doubles(row);
+  }
+
+  // Reads the row as often as it wants sums.
+  void sum_up() {
+    while (wants_sums()) {
+      AllSums total;
+      read_row_([&](const Part& part) { total += self().sums(part); });
+      take(total);
+    }
+  }
+
+  // Requires that the row is finite.
+  const Exact& exact() const {
+    const std::lock_guard lock(mutex_);
+    if (!exact_) exact_ = self().make_exact();
+    return *exact_;
+  }
+
+ protected:
+  // read_row may bring the parts in any order.
+  RowLadder(const typename Types::Setting& setting, const RowSample& sample, Read read_row)
+      : setting_(setting), sample_(sample), read_row_(std::move(read_row)) {}
+
+  void start(Precision precision, double center) {
+    summing_ = precision;
+    center_ = center;
+  }
+
+  // About 0 a deviation is the element itself. A 64-bit integer is no double, but its deviation from a rounded one of
+  // them is one.
+  double center_of_double_doubles() const noexcept {
+    const bool about_zero = sample_.first.low == 0 || setting_.formula.rms;
+    return about_zero ? 0 : sample_.first.high;
+  }
+
+  // Whether sums in doubles, where they were about a bad center, are tried about the mean that they give.
+  bool starts_about_mean(double sum) {
+    constexpr int kMaxTries = 2;
+    if (setting_.formula.rms || ++tries_ == kMaxTries) return false;
+    start(Precision::doubles, center_ + sum / static_cast<double>(setting_.row_length));
+    return true;
+  }
+
+  // Finds centered_, from sums in double-doubles. False where they have to be about the first element.
+  bool find_centered(const Sums& x, double growth) {
+    const bool rms = setting_.formula.rms;
+    const double first = sample_.first.high;
+    centered_ = centered_sums(x, center_, setting_.row_length, rms, growth);
+    if (centered_) return true;
+    if (!rms && center_ != first && std::isfinite(x.squares.high)) {
+      start(Precision::double_doubles, first);
+      return false;
+    }
+    if (x.squares.high == 0 && is_constant()) {
+      centered_ = constant_sums(center_, setting_.row_length);
+    }
+    return true;
+  }
+
+  // The result of an element by the lowest step that decides it.
+  template <class Element>
+  double decide(const Element& element) const {
+    Bracket known;
+    if (doubles_) known = self().in_doubles(element);
+    if (!known.is_decided() && double_doubles_) known = self().in_double_doubles(element);
+    if (known.is_decided()) return known.least;
+    if (!double_doubles_ && !exact_ && !setting_.in_parts) return better().decide(element);
+    return self().exactly(element, known);
+  }
+
+  typename Types::Setting setting_;
+  RowSample sample_;
+  Read read_row_;
+  Precision summing_ = Precision::none;
+  double center_ = 0;
+  std::optional<typename Types::Doubles> doubles_;
+  std::optional<CenteredSums> centered_;
+  std::optional<typename Types::DoubleDoubles> double_doubles_;
+  mutable std::unique_ptr<const Exact> exact_;
+  mutable std::mutex mutex_;  // of what is mutable
+
+ private:
+  const Row& self() const noexcept { return static_cast<const Row&>(*this); }
+  Row& self() noexcept { return static_cast<Row&>(*this); }
+
+  static const RowsIn& x_of(const RowsIn& part) noexcept { return part; }
+  template <class AnyPart>
+  static const RowsIn& x_of(const AnyPart& part) noexcept {
+    return part.x;
+  }
+
+  // Whether all elements are the center. Squares of deviations can be 0 where the deviations are not.
+  bool is_constant() const {
+    bool constant = true;
+    read_row_([&](const Part& part) {
+      if (!constant) return;
+      for_each_element(x_of(part), [&](std::int64_t, Number x) {
+        constant = constant && x.high == center_ && x.low == 0;
+      });
+    });
+    return constant;
+  }
+
+  // The row in double-doubles, made when it is needed.
+  const Row& better() const {
+    const std::lock_guard lock(mutex_);
+    if (!better_) {
+      auto setting = setting_;
+      setting.in_parts = true;
+      std::unique_ptr<Row> row = self().again(setting);
+      row->sum_up();
+      better_ = std::move(row);
+    }
+    return *better_;
+  }
+
+  int tries_ = 0;
+  mutable std::unique_ptr<Row> better_;
+};
+
+}  // namespace lnorm

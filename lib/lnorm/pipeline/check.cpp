@@ -1,0 +1,411 @@
+#include "lnorm/pipeline/check.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "lnorm/core/axes.hpp"
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/diagnosis/contents.hpp"
+#include "lnorm/diagnosis/where.hpp"
+#include "lnorm/kernel/row_errors.hpp"
+#include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/other_axes.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::int64_t kSpreadRows = 64;  // of the sample, or as many as have so many elements
+constexpr std::int64_t kSpreadElements = 32768;
+constexpr std::int64_t kAffectedRows = 16;  // that are added to it
+constexpr std::int64_t kSampledElements = std::int64_t{1} << 20;
+
+std::vector<double> decoded(const Backend& backend, const RowsIn& row) {
+  std::vector<double> numbers;
+  const std::size_t count = decode(backend, row, numbers).size();
+  numbers.resize(count);
+  return numbers;
+}
+
+std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise) {
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    numbers[static_cast<std::size_t>(i)] = term.number_or(otherwise, i).high;
+  }
+  return numbers;
+}
+
+// Holds the exact rows, as the loop brings them, against those of the kernel.
+class JudgeObserver final : public RowObserver {
+ public:
+  JudgeObserver(const JudgeSetting& setting, const CheckRows& actual, std::int64_t row_length,
+                Comparison* comparison)
+      : setting_(setting), actual_(actual), row_length_(row_length), comparison_(comparison) {}
+
+  BlockFindings examine(const RowBlock& block) const override {
+    std::unique_ptr<State> state = take_state();
+    const RowsIn actual = actual_.read(block.first_row, block.x.rows, state->buffer);
+    const RowsIn exact = output_rows(block);
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      judge(block, r, row_of(actual, r), row_of(exact, r), *state);
+    }
+    BlockFindings findings;
+    if (comparison_ != nullptr) findings = compared(block.first_row, actual, exact);
+    const std::scoped_lock lock(mutex_);
+    states_.push_back(std::move(state));
+    return findings;
+  }
+
+  void see(const RowBlock&, const BlockFindings& findings) override {
+    if (comparison_ == nullptr) return;
+    comparison_->append(std::any_cast<const Comparison&>(findings), 0);
+  }
+
+  void finish() override {
+    for (const std::unique_ptr<State>& state : states_) found_.merge(state->found);
+  }
+
+  JudgedRows& found() noexcept { return found_; }
+
+ private:
+  // What a thread needs, and what it has found.
+  struct State {
+    explicit State(const JudgeSetting& setting, std::int64_t row_length)
+        : judge(setting, row_length) {}
+
+    RowJudge judge;
+    JudgedRows found;
+    TileBuffer buffer;
+    std::vector<double> x;
+    std::vector<double> actual;
+    std::vector<double> exact;
+  };
+
+  std::unique_ptr<State> take_state() const {
+    const std::scoped_lock lock(mutex_);
+    if (states_.empty()) return std::make_unique<State>(setting_, row_length_);
+    std::unique_ptr<State> state = std::move(states_.back());
+    states_.pop_back();
+    return state;
+  }
+
+  void judge(const RowBlock& block, std::int64_t r, const RowsIn& actual, const RowsIn& exact,
+             State& state) const {
+    const auto bytes = static_cast<std::size_t>(row_length_) * item_size(exact.dtype);
+    // A row of NaN is counted as one that is not finite.
+    if (is_native(actual, exact.dtype) && !std::isnan(element_of(exact, 0).high) &&
+        std::memcmp(actual.data, exact.data, bytes) == 0) {
+      return RowJudge::count_exact(row_length_, state.found);
+    }
+    const Backend& backend = setting_.backend;
+    state.judge.judge({block.first_row + r, decode(backend, row_of(block.x, r), state.x),
+                       decode(backend, actual, state.actual), decode(backend, exact, state.exact)},
+                      state.found);
+  }
+
+  Comparison compared(std::int64_t first_row, const RowsIn& actual, const RowsIn& exact) const {
+    Comparison found = *comparison_;
+    found.clear(first_row * row_length_, 0);
+    const auto chunks = std::make_unique<Chunk[]>(2);
+    const RowsIn all_actual{actual.data, actual.dtype, actual.byte_order, 1,
+                            actual.rows * row_length_};
+    const RowsIn all_exact{exact.data, exact.dtype, exact.byte_order, 1, exact.rows * row_length_};
+    for (std::int64_t start = 0; start < all_exact.row_length; start += kChunk) {
+      const std::int64_t count = load_chunk(all_actual, start, chunks[0]);
+      load_chunk(all_exact, start, chunks[1]);
+      compare_elements(chunks[0], chunks[1], count, 0, found);
+    }
+    return found;
+  }
+
+  const JudgeSetting& setting_;
+  const CheckRows& actual_;
+  std::int64_t row_length_;
+  Comparison* comparison_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<State>> states_;
+  JudgedRows found_;
+};
+
+// How many elements a formula explains, in all rows.
+class FitObserver final : public RowObserver {
+ public:
+  FitObserver(const Variant& variant, const JudgeSetting& setting, const CheckRows& actual, DType x)
+      : variant_(variant), actual_(actual) {
+    sample_.setting = &setting;
+    sample_.x_dtype = x;
+  }
+
+  BlockFindings examine(const RowBlock& block) const override {
+    TileBuffer buffer;
+    SampleRow row;
+    VariantRow result;
+    FormulaSums sums;
+    const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      row.x = decoded(sample_.setting->backend, row_of(block.x, r));
+      row.actual = decoded(sample_.setting->backend, row_of(actual, r));
+      add_fit(variant_, sample_, row, result, sums);
+    }
+    return sums;
+  }
+  void see(const RowBlock&, const BlockFindings& findings) override {
+    sums_.add(std::any_cast<const FormulaSums&>(findings));
+  }
+  void finish() override {}
+
+  const FormulaSums& sums() const noexcept { return sums_; }
+
+ private:
+  const Variant& variant_;
+  const CheckRows& actual_;
+  Sample sample_;
+  FormulaSums sums_;
+};
+
+class Checker {
+ public:
+  Checker(const CheckInputs& inputs, const Plan& plan, const Backend& backend,
+          const CheckOptions& options, const RunOptions& run_options)
+      : inputs_(inputs),
+        plan_(plan),
+        backend_(backend),
+        options_(options),
+        run_options_(run_options),
+        setting_(setting(inputs, plan, backend, options)),
+        actual_(inputs.actual, plan.axes, run_options.threads) {}
+
+  Check run() {
+    Check result;
+    result.x = whole_of(inputs_.x.info());
+    result.actual = whole_of(inputs_.actual.info());
+    result.slice = inputs_.x.info().slice;
+    result.axes = result.slice ? result.slice->axes : plan_.axes;
+    result.formula = plan_.formula;
+    result.arithmetic = options_.arithmetic;
+    result.given_depth = options_.depth;
+    result.row_length = plan_.row_length;
+    if (options_.criteria) begin_comparison(result);
+    judge_rows(result);
+    const bool is_exact = result.judged.correctly_rounded == result.judged.elements;
+    result.is_too_long = plan_.row_length > kSampledElements;
+    if (!is_exact && options_.kernels && !result.is_too_long) diagnose(result);
+    result.verdict = verdict_of(result.judged, result.diagnosis.closer_to.has_value());
+    describe_places(result);
+    return result;
+  }
+
+ private:
+  static JudgeSetting setting(const CheckInputs& inputs, const Plan& plan, const Backend& backend,
+                              const CheckOptions& options) {
+    const Arithmetic arithmetic = arithmetic_of(options.arithmetic);
+    const bool is_wider = is_floating(plan.in) && arithmetic_of(plan.in).unit < arithmetic.unit;
+    return {.backend = backend,
+            .formula = plan.formula,
+            .rounding = options.rounding,
+            .kernel = {arithmetic, options.depth, inputs.is_sum || is_wider,
+                       options.zero_centered_weight},
+            .output = OutputFormat(plan.out),
+            .saturates = plan.saturates,
+            .weight = numbers_of(inputs.weight, plan.row_length, 1),
+            .bias = numbers_of(inputs.bias, plan.row_length, 0)};
+  }
+
+  void begin_comparison(Check& result) const {
+    Comparison& comparison = result.comparison.emplace();
+    comparison.actual = result.actual;
+    comparison.expected = result.actual;
+    comparison.slice = result.slice;
+    comparison.criteria = *options_.criteria;
+    comparison.same_shape = true;
+    comparison.worst = WorstElements(0, WorstBy::ulp, {});
+  }
+
+  void judge_rows(Check& result) {
+    JudgeObserver judge(setting_, actual_, plan_.row_length,
+                        result.comparison ? &*result.comparison : nullptr);
+    pass(judge, [&](const RowsIn& x, const RowsOut& y, const MeanAndRstd& statistics) {
+      backend_.layer_norm(x, y, inputs_.affine, plan_.formula, statistics);
+    });
+    result.judged = std::move(judge.found());
+  }
+
+  void pass(RowObserver& observer, const Transform& transform) {
+    LentSource x(inputs_.x);
+    RowObserver* const observers[] = {&observer};
+    lnorm::run(x, plan_, transform, observers, nullptr, run_options_);
+  }
+
+  // ---- What explains the errors.
+
+  void diagnose(Check& result) {
+    const Shape normalized = plan_.normalized_shape();
+    const Sample sample = this->sample(result.judged);
+    if (sample.rows.empty()) return;
+    const KernelContext context{setting_, normalized, options_.has_weight, options_.has_bias,
+                                inputs_.alone != nullptr};
+    const bool differs = verdict_of(result.judged, false) == Verdict::differs;
+    result.diagnosis = lnorm::diagnose(sample, context, options_.kernels, differs);
+    const bool is_whole = !result.slice;  // or it has other axes
+    if (differs && is_whole && !result.diagnosis.explains_all()) explain_axes(sample, result);
+    describe_contents(sample, result);
+    if (result.diagnosis.explanations.empty()) return;
+    FormulaFit& best = result.diagnosis.explanations.front();
+    if (!best.explains_all || !best.variant.affine) return;
+    if (needs_more_than_row(best.variant)) {
+      result.is_sampled = true;
+      return;
+    }
+    FitObserver fit(best.variant, setting_, actual_, plan_.in);
+    pass(fit, {});
+    best.explained = fit.sums().share();
+    best.sqnr = fit.sums().sqnr();
+    best.explains_all = fit.sums().explains_all();
+  }
+
+  void explain_axes(const Sample& sample, Check& result) const {
+    auto found = explain_by_axes(inputs_.x, plan_, sample, options_.kernels, run_options_.threads);
+    if (!found) return;
+    std::vector<FormulaFit>& explanations = result.diagnosis.explanations;
+    explanations.insert(explanations.begin(), *std::move(found));
+    result.is_sampled = true;
+  }
+
+  // Rows spread over the tensor, and the first that are affected.
+  std::vector<std::int64_t> sampled_rows(const JudgedRows& judged) const {
+    const std::int64_t by_size =
+        std::max<std::int64_t>(1, kSampledElements / std::max<std::int64_t>(1, plan_.row_length));
+    const std::int64_t wanted =
+        std::max(kSpreadRows, kSpreadElements / std::max<std::int64_t>(1, plan_.row_length));
+    const std::int64_t count = std::min({wanted, by_size, plan_.rows});
+    std::set<std::int64_t> numbers;
+    for (std::int64_t k = 0; k < count; ++k) numbers.insert(k * plan_.rows / count);
+    const auto& affected = judged.affected_rows;
+    std::int64_t added = 0;
+    for (std::int64_t r = 0;
+         r < std::ssize(affected) * 64 && added < std::min(kAffectedRows, by_size); ++r) {
+      if (!is_affected(affected, r)) continue;
+      numbers.insert(r);
+      ++added;
+    }
+    if (judged.tree.ratio > 0) numbers.insert(judged.tree.row);
+    return {numbers.begin(), numbers.end()};
+  }
+
+  static bool is_affected(const std::vector<std::uint64_t>& bits, std::int64_t row) {
+    const auto word = static_cast<std::size_t>(row / 64);
+    return word < bits.size() && (bits[word] >> (row % 64) & 1) != 0;
+  }
+
+  Sample sample(const JudgedRows& judged) const {
+    const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
+    std::optional<CheckRows> alone;
+    if (inputs_.alone != nullptr) alone.emplace(*inputs_.alone, plan_.axes, run_options_.threads);
+    TileBuffer buffer;
+    Sample sample;
+    sample.setting = &setting_;
+    sample.normalized_shape = plan_.normalized_shape();
+    sample.x_dtype = plan_.in;
+    const auto numbers = [&](const CheckRows& rows, std::int64_t r) {
+      return r >= 0 && r < plan_.rows ? decoded(backend_, rows.read(r, 1, buffer))
+                                      : std::vector<double>();
+    };
+    sample.first_x = finite_or_none(numbers(x, 0));
+    sample.last_x = finite_or_none(numbers(x, plan_.rows - 1));
+    std::vector<std::byte> exact(static_cast<std::size_t>(plan_.row_length) * item_size(plan_.out));
+    for (const std::int64_t r : sampled_rows(judged)) {
+      SampleRow row{.number = r,
+                    .x = finite_or_none(numbers(x, r)),
+                    .actual = numbers(actual_, r),
+                    .exact = {},
+                    .alone = {},
+                    .previous_x = finite_or_none(numbers(x, r - 1)),
+                    .next_x = finite_or_none(numbers(x, r + 1))};
+      if (row.x.empty()) continue;
+      if (alone) row.alone = finite_or_none(numbers(*alone, r));
+      backend_.layer_norm(x.read(r, 1, buffer), {.data = exact.data(), .dtype = plan_.out},
+                          inputs_.affine, plan_.formula, {});
+      row.exact =
+          decoded(backend_, {exact.data(), plan_.out, std::endian::native, 1, plan_.row_length});
+      sample.rows.push_back(std::move(row));
+    }
+    return sample;
+  }
+
+  static std::vector<double> finite_or_none(std::vector<double> row) {
+    const bool is_finite =
+        std::all_of(row.begin(), row.end(), [](double value) { return std::isfinite(value); });
+    return is_finite ? std::move(row) : std::vector<double>();
+  }
+
+  // ---- Where the errors are.
+
+  void describe_places(Check& result) const {
+    JudgedRows& judged = result.judged;
+    NumberSet rows{{}, plan_.rows, result.slice ? result.slice->first : 0};
+    NumberSet columns{{}, plan_.row_length, 0};
+    for (std::int64_t r = 0; r < plan_.rows && judged.beyond > 0; ++r) {
+      if (is_affected(judged.affected_rows, r)) rows.numbers.push_back(r);
+    }
+    for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
+      if (judged.affected_elements[i] > 0) {
+        columns.numbers.push_back(static_cast<std::int64_t>(i));
+      }
+    }
+    const auto numbers_of = [](const NumberSet& set) {
+      const auto listed = std::min<std::ptrdiff_t>(10, std::ssize(set.numbers));
+      AffectedNumbers affected{std::ssize(set.numbers),
+                               {set.numbers.begin(), set.numbers.begin() + listed}};
+      for (std::int64_t& number : affected.first) number += set.base;
+      return affected;
+    };
+    result.rows = numbers_of(rows);
+    result.columns = numbers_of(columns);
+    // What was never written has its place as well.
+    const Diagnosis& diagnosis = result.diagnosis;
+    const bool is_formula =
+        diagnosis.explains_all() && diagnosis.explanations.front().variant.affine;
+    if (judged.beyond == 0 || is_formula || (diagnosis.explains_all() && result.is_sampled)) return;
+    result.where.insert(result.where.begin(), words_of(judged.beyond, rows, columns));
+  }
+
+  // What the affected elements of the sample hold, and what their rows are like.
+  void describe_contents(const Sample& sample, Check& result) const {
+    if (result.diagnosis.explains_all() || result.judged.beyond == 0) return;
+    const TensorInfo& x = result.x;
+    const Axes& axes = result.slice ? result.slice->axes : plan_.axes;
+    const Shape kept = extents(x.shape, kept_axes(x.shape, axes));
+    Contents contents = contents_of(sample, [&](std::int64_t row) {
+      const std::int64_t number = row + (result.slice ? result.slice->first : 0);
+      return kept.size() == 1 ? std::to_string(number) : to_string(index_of(number, kept));
+    });
+    result.where = std::move(contents.lines);
+    if (!contents.unwritten) return;
+    std::vector<FormulaFit>& found = result.diagnosis.explanations;
+    found.insert(found.begin(), *std::move(contents.unwritten));
+  }
+
+  const CheckInputs& inputs_;
+  Plan plan_;
+  const Backend& backend_;
+  const CheckOptions& options_;
+  const RunOptions& run_options_;
+  JudgeSetting setting_;
+  CheckRows actual_;
+};
+
+}  // namespace
+
+Check check(const CheckInputs& inputs, const Plan& plan, const Backend& backend,
+            const CheckOptions& options, const RunOptions& run_options) {
+  return Checker(inputs, plan, backend, options, run_options).run();
+}
+
+}  // namespace lnorm

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/kernel/rows.hpp"
+#include "lnorm/layout/row_source.hpp"
+#include "lnorm/pipeline/plan.hpp"
+
+namespace lnorm {
+
+// The rows of a tensor along axes, numbered in C order, wherever they lie. Requires random access.
+class CheckRows {
+ public:
+  CheckRows(TensorSource& source, const Axes& axes, int threads);
+
+  std::int64_t row_length() const noexcept { return plan_.row_length; }
+
+  // As they lie there, in the buffer. Several threads may do so at once.
+  RowsIn read(std::int64_t first, std::int64_t count, TileBuffer& buffer) const;
+
+ private:
+  LentSource source_;
+  Plan plan_;
+  std::optional<RowSource> rows_;
+};
+
+}  // namespace lnorm

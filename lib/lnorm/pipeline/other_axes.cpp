@@ -1,0 +1,133 @@
+#include "lnorm/pipeline/other_axes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "lnorm/core/axes.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/pipeline/check_rows.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::int64_t kMaxRowLength = std::int64_t{1} << 22;
+constexpr std::size_t kRows = 8;        // of the sample
+constexpr std::int64_t kElements = 64;  // of each of them
+
+std::vector<Axes> other_axes(const Plan& plan) {
+  std::vector<Axes> result;
+  const std::size_t ndim = plan.shape.size();
+  for (std::size_t axis = 0; axis < ndim; ++axis) result.push_back({axis});
+  for (std::size_t first = 0; first + 1 < ndim; ++first) {
+    Axes axes(ndim - first);
+    std::iota(axes.begin(), axes.end(), first);
+    result.push_back(std::move(axes));
+  }
+  std::erase_if(result, [&](const Axes& axes) {
+    return axes == plan.axes || element_count(extents(plan.shape, axes)) > kMaxRowLength;
+  });
+  return result;
+}
+
+// The number of the row along axes in which the element of a row of the plan lies.
+std::int64_t row_number(const Plan& plan, const Axes& axes, std::int64_t row,
+                        std::int64_t element) {
+  const Axes kept = kept_axes(plan.shape, plan.axes);
+  const Shape of_row = index_of(row, extents(plan.shape, kept));
+  const Shape of_element = index_of(element, extents(plan.shape, plan.axes));
+  Shape index(plan.shape.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) index[kept[i]] = of_row[i];
+  for (std::size_t i = 0; i < plan.axes.size(); ++i) index[plan.axes[i]] = of_element[i];
+  std::int64_t number = 0;
+  for (const std::size_t axis : kept_axes(plan.shape, axes)) {
+    number = number * plan.shape[axis] + index[axis];
+  }
+  return number;
+}
+
+// The formula along other axes, for one element after another.
+class AlongAxes {
+ public:
+  AlongAxes(TensorSource& x, const Plan& plan, const Axes& axes, const Sample& sample, int threads)
+      : plan_(plan), axes_(axes), sample_(sample), rows_(x, axes, threads) {}
+
+  FormulaSums fit() {
+    FormulaSums sums;
+    for (std::size_t r = 0; r < std::min(kRows, sample_.rows.size()); ++r) {
+      const SampleRow& row = sample_.rows[r];
+      const auto n = std::ssize(row.x);
+      const std::int64_t step = std::max<std::int64_t>(1, n / kElements);
+      for (std::int64_t i = 0; i < n; i += step) {
+        if (!add(row, i, sums)) return {};
+      }
+    }
+    return sums;
+  }
+
+ private:
+  // False where the element is not explained.
+  bool add(const SampleRow& row, std::int64_t i, FormulaSums& sums) {
+    const JudgeSetting& setting = *sample_.setting;
+    const auto at = static_cast<std::size_t>(i);
+    double y = 0;
+    double error = 0;
+    fill_line(line_of_row(row_number(plan_, axes_, row.number, i)), &row.x[at], &setting.weight[at],
+              &setting.bias[at], 1, &y, &error);
+    const double off = std::fabs(row.actual[at] - y);
+    if (!(off <= error + setting.output.half_ulp(std::fabs(y) + error))) return false;
+    ++sums.elements;
+    ++sums.explained;
+    sums.signal += y * y;
+    sums.errors += off * off;
+    return true;
+  }
+
+  const RowLine& line_of_row(std::int64_t number) {
+    const auto found = lines_.find(number);
+    if (found != lines_.end()) return found->second;
+    const JudgeSetting& setting = *sample_.setting;
+    std::vector<double> numbers;
+    const auto x = decode(setting.backend, rows_.read(number, 1, buffer_), numbers);
+    const RowStatistics statistics = statistics_of(x, setting.formula);
+    const StatisticErrors errors =
+        errors_of(statistics, setting.formula, setting.kernel, Summation::loop);
+    const double s = divisor_of(statistics.variance, setting.formula);
+    return lines_.emplace(number, line_of(statistics, s, errors, setting.kernel)).first->second;
+  }
+
+  const Plan& plan_;
+  const Axes& axes_;
+  const Sample& sample_;
+  CheckRows rows_;
+  TileBuffer buffer_;
+  std::map<std::int64_t, RowLine> lines_;
+};
+
+}  // namespace
+
+std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, const Sample& sample,
+                                          const ChooseKernel& choose, int threads) {
+  for (const Axes& axes : other_axes(plan)) {
+    const auto list = [&](std::string_view between) {
+      return joined(axes, between, [](std::size_t axis) { return std::to_string(axis); });
+    };
+    const std::string id = "axes-" + list("-");
+    const std::int64_t length = element_count(extents(plan.shape, axes));
+    if (!choose(id) || plan.formula.ddof >= length) continue;
+    const FormulaSums sums = AlongAxes(x, plan, axes, sample, threads).fit();
+    if (!sums.explains_all()) continue;
+    return FormulaFit{.id = id,
+                      .words = "normalized over other axes",
+                      .options = {axes_option(list(","))},
+                      .explained = 1,
+                      .sqnr = sums.sqnr(),
+                      .explains_all = true};
+  }
+  return {};
+}
+
+}  // namespace lnorm

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <string>
+
+#include "lnorm/core/axes.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/report/check_words.hpp"
+#include "lnorm/report/comparison_words.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "lnorm/report/reports.hpp"
+
+namespace lnorm {
+
+namespace {
+
+class CheckText {
+ public:
+  CheckText(const Check& check, TextWriter text)
+      : c_(check), text_(std::move(text)), style_(text_.style()) {}
+
+  void write() {
+    text_.folded(printable(c_.actual.name), ": ", colored(verdict_sentence(c_)), " (",
+                 name(c_.actual.dtype), ", shape ", to_string(c_.actual.shape),
+                 c_.slice ? ", " + rows_text(*c_.slice) : "", ')');
+    if (c_.verdict == Verdict::not_judged) return write_unjudged();
+    write_counts();
+    write_worst();
+    write_unjudged();
+    if (c_.comparison) write_criteria(*c_.comparison);
+    for (const std::string& line : explanation_lines(c_)) text_.folded(line);
+    for (const std::string& line : c_.where) text_.folded("where: ", line);
+  }
+
+ private:
+  std::string colored(const std::string& words) const {
+    return c_.agrees() ? style_.good(words) : style_.bad(words);
+  }
+
+  void write_counts() {
+    const JudgedRows& judged = c_.judged;
+    text_.folded("correctly rounded: ", judged.correctly_rounded, " / ", judged.elements, " (",
+                 percentage_text(judged.correctly_rounded, judged.elements), ')');
+    if (judged.beyond > 0) {
+      text_.folded("beyond rounding: ", judged.beyond, " / ", judged.elements, " (",
+                   percentage_text(judged.beyond, judged.elements), "), in ", c_.rows.count, " of ",
+                   counted(judged.rows, "row"));
+    }
+    if (judged.non_finite > 0) {
+      text_.folded("not finite where a number is expected: ", judged.non_finite);
+    }
+    if (judged.scaled_rows > 0 && judged.beyond == 0) {
+      text_.folded("scale off by more than rounding explains: ", judged.scaled_rows, " of ",
+                   counted(judged.rows, "row"));
+    }
+  }
+
+  void write_worst() {
+    const WorstRatio& tree = c_.judged.tree;
+    if (tree.ratio == 0) return;
+    text_.folded("worst element: ", rounded_text(tree.ratio, 3), tree.ratio > 1 ? " times" : " of",
+                 " what rounding in ", name(c_.arithmetic), " explains, at ",
+                 to_string(index_of(c_, tree)), ": ",
+                 value_text(Number{tree.actual}, c_.actual.dtype), ", exact ",
+                 rounded_text(tree.exact, 9));
+    if (tree.ratio <= 1) return;
+    if (const auto depth = c_.depth()) {
+      text_.folded("as sums through ", counted(*depth, "addition"), " would be; n is ",
+                   c_.row_length);
+    } else if (!c_.given_depth) {
+      text_.folded("with sums one after another: ", rounded_text(c_.judged.loop.ratio, 3),
+                   " times");
+    }
+  }
+
+  void write_unjudged() {
+    const JudgedRows& judged = c_.judged;
+    if (judged.unjudged_rows == 0) return;
+    text_.folded("not judged: ", judged.unjudged_rows, " of ", counted(judged.rows, "row"),
+                 judged.not_finite_rows == 0
+                     ? concat(": rounding in ", name(c_.arithmetic),
+                              " may be as large as they are, or leaves its range")
+                 : judged.not_finite_rows == judged.unjudged_rows
+                     ? ": x is not finite there"
+                     : concat(", in ", judged.not_finite_rows, " of which x is not finite"));
+  }
+
+  void write_criteria(const Comparison& comparison) {
+    text_.folded(
+        comparison.equal() ? style_.good("criteria hold: ") : style_.bad("criteria fail: "),
+        comparison.equal() ? criteria_text(comparison.criteria)
+                           : failures_text(comparison.criteria, comparison.failures()));
+  }
+
+  const Check& c_;
+  TextWriter text_;
+  const Style& style_;
+};
+
+}  // namespace
+
+Shape index_of(const Check& check, const WorstRatio& worst) {
+  const Axes kept = kept_axes(check.actual.shape, check.axes);
+  const std::int64_t first = check.slice ? check.slice->first : 0;
+  const Shape row = index_of(first + worst.row, extents(check.actual.shape, kept));
+  const Shape element = index_of(worst.element, extents(check.actual.shape, check.axes));
+  Shape index(check.actual.shape.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) index[kept[i]] = row[i];
+  for (std::size_t i = 0; i < check.axes.size(); ++i) index[check.axes[i]] = element[i];
+  return index;
+}
+
+std::string verdict_sentence(const Check& check) {
+  const std::string norm =
+      concat(check.formula.rms ? "RMS norm of " : "layer norm of ", printable(check.x.name));
+  switch (check.verdict) {
+    case Verdict::correctly_rounded:
+      return concat("correctly rounded, every element is that of ", norm);
+    case Verdict::within_rounding:
+      return concat("within rounding of ", norm);
+    case Verdict::differs:
+      return concat("differs from ", norm);
+    case Verdict::not_judged:
+      return check.judged.elements == 0 ? "cannot be judged: it has no elements"
+                                        : concat("cannot be judged in ", name(check.arithmetic));
+  }
+  return "";
+}
+
+std::string explanation_text(const FormulaFit& fit) {
+  const std::string options = joined(fit.options, " ");
+  return concat(options.empty() ? fit.id : options, " (",
+                options.empty() ? "" : concat(fit.id, ": "), fit.words, ")");
+}
+
+std::string fit_text(const FormulaFit& fit) {
+  std::string share = fixed_text(100 * fit.explained, 1);
+  if (share == "100.0" && fit.explained < 1) share = "99.9";
+  return concat(fit.explained == 1 ? "all" : concat(share, "% of the"), " elements",
+                std::isfinite(fit.sqnr) ? concat(", SQNR ", rounded_text(fit.sqnr, 4), " dB") : "");
+}
+
+std::vector<std::string> explanation_lines(const Check& check) {
+  std::vector<std::string> lines;
+  const Diagnosis& diagnosis = check.diagnosis;
+  if (check.verdict != Verdict::differs) {
+    if (diagnosis.closer_to) {
+      lines.push_back(concat("warning: within rounding, but ", *diagnosis.closer_to, " is closer: ",
+                             diagnosis.closer, " of ", diagnosis.telling, " elements that tell"));
+    }
+    return lines;
+  }
+  const std::vector<FormulaFit>& found = diagnosis.explanations;
+  if (check.is_too_long) {
+    lines.emplace_back("no wrong kernel was tried: a row has more than 1048576 elements");
+  }
+  if (found.empty() && !check.is_too_long)
+    lines.emplace_back("explained by none of the wrong kernels");
+  if (found.empty()) return lines;
+  const FormulaFit& best = found.front();
+  if (best.explains_all) {
+    lines.push_back(concat("explained by ", explanation_text(best), ": ", fit_text(best),
+                           check.is_sampled ? ", of the rows that were tried" : ""));
+    if (!best.same_as.empty()) {
+      lines.push_back(concat("the same on this input: ", listed(best.same_as, " or ")));
+    }
+  } else {
+    lines.push_back(
+        concat("explained by none of the wrong kernels that were tried; the nearest is ",
+               explanation_text(best), ": ", fit_text(best)));
+  }
+  if (found.size() > 1 && best.explains_all) {
+    lines.push_back(concat("next best: ", found[1].id, ": ", fit_text(found[1])));
+  }
+  return lines;
+}
+
+void write_text(const Check& check, const Style& style, ByteSink& bytes) {
+  CheckText(check, {style, bytes}).write();
+}
+
+void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteSink& bytes) {
+  TextWriter text(style, bytes);
+  std::int64_t counts[4] = {};
+  const NamedCheck* first = nullptr;
+  for (const NamedCheck& tensor : checks) {
+    const Check& c = tensor.check;
+    ++counts[static_cast<std::size_t>(c.verdict)];
+    if (c.exit_status() != 0 && first == nullptr) first = &tensor;
+    const std::string verdict(name(c.verdict));
+    text.folded(printable(tensor.name), ": ", c.agrees() ? style.good(verdict) : style.bad(verdict),
+                c.judged.tree.ratio == 0
+                    ? ""
+                    : concat(", worst element ", rounded_text(c.judged.tree.ratio, 3),
+                             c.judged.tree.ratio > 1 ? " times" : " of", " the bound"));
+    for (const std::string& line : explanation_lines(c)) text.raw(style.folded(line, 2));
+    for (const std::string& line : c.where) text.raw(style.folded(concat("where: ", line), 2));
+  }
+  std::string summary = counted(std::ssize(checks), "tensor");
+  for (const Verdict verdict : {Verdict::correctly_rounded, Verdict::within_rounding,
+                                Verdict::not_judged, Verdict::differs}) {
+    const std::int64_t count = counts[static_cast<std::size_t>(verdict)];
+    if (count > 0) summary += concat(", ", count, ' ', name(verdict));
+  }
+  if (first != nullptr) summary += concat("; the first to look at is ", printable(first->name));
+  text.folded(summary);
+}
+
+}  // namespace lnorm

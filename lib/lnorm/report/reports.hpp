@@ -1,0 +1,98 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lnorm/diagnosis/check.hpp"
+#include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/tensor_set.hpp"
+#include "lnorm/measure/explanation.hpp"
+#include "lnorm/measure/set_comparison.hpp"
+#include "lnorm/measure/stats.hpp"
+#include "lnorm/report/style.hpp"
+
+// All reports, each in its formats. Text is for people. JSON is one object on one line, and docs/reports.md has its keys.
+// CSV is a line of names, and lines of values in full precision; what there is not is empty.
+namespace lnorm {
+
+// ---- Statistics of one tensor.
+
+struct StatsTextOptions {
+  bool all = false;  // rows, not the first and the last of many
+  int digits = 3;    // significant ones
+};
+
+// The text has what was measured and how rows are numbered, a table of the rows, a summary over the
+// rows, and the histograms if there are any. The table is no wider than the style's width: columns
+// that do not fit follow below.
+void write_text(const Stats& stats, const StatsTextOptions& options, const Style& style,
+                ByteSink& bytes);
+
+void write_json(const Stats& stats, ByteSink& bytes);
+
+// One line a row, after a line of names: row,non_finite,output_non_finite,input_mean,... in full precision; nan, inf.
+void write_csv(const Stats& stats, ByteSink& bytes);
+
+// ---- Statistics of many tensors, a line each.
+
+// The text has what all tensors have in common, a table no wider than the style's width, and a
+// total; columns that do not fit follow below, and long names are abbreviated.
+void write_text(std::span<const NamedStats> tensors, int digits, const Style& style,
+                ByteSink& bytes);
+
+void write_json(std::span<const NamedStats> tensors, ByteSink& bytes);
+
+void write_csv(std::span<const NamedStats> tensors, ByteSink& bytes);
+
+// ---- Comparisons of two tensors, and of two sets.
+
+// The text has the verdict, the counts, the greatest differences, what the errors are like, the
+// worst elements and the first mismatches. histogram: draws the distances in ulp.
+void write_text(const Comparison& comparison, bool histogram, const Style& style, ByteSink& bytes);
+
+// Writes the verdict on a set, a line a tensor, the names that one set alone has, a summary.
+// details: the command that shows more of the first pair that differs; empty if there is none.
+void write_text(const SetComparison& set, const std::string& details, bool histogram,
+                const Style& style, ByteSink& bytes);
+
+void write_json(const Comparison& comparison, ByteSink& bytes);
+void write_json(const SetComparison& set, ByteSink& bytes);
+
+// One line a tensor. docs/reports.md has the columns.
+void write_csv(const Comparison& comparison, ByteSink& bytes);
+void write_csv(const SetComparison& set, ByteSink& bytes);
+
+// ---- What a kernel made of a tensor: right, or wrong and how.
+
+// For people: the verdict, the worst element, what explains the errors, where they are.
+void write_text(const Check& check, const Style& style, ByteSink& bytes);
+// Of several tensors: a line each, with what explains those that differ, and a summary.
+void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteSink& bytes);
+
+void write_json(const Check& check, ByteSink& bytes);
+void write_json(const std::vector<NamedCheck>& checks, ByteSink& bytes);
+
+// The JUnit XML that CI systems read: a test case a tensor. [testmoapp/junitxml]
+void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes);
+
+// ---- One row, explained.
+
+// The text, for people who learn it, has each step as a formula and with the row's numbers in it,
+// then a table of the elements. digits: significant ones. It is no wider than the style's width.
+void write_text(const Explanation& explanation, int digits, const Style& style, ByteSink& bytes);
+
+void write_json(const Explanation& explanation, ByteSink& bytes);
+
+// ---- What a set of tensors holds, or some of it. Tensors that cannot be read are listed as well.
+
+// The text has a line for each, name, dtype, shape and size, then the total; "no tensors" where
+// there are none.
+void write_text(std::span<const Member> members, ByteSink& bytes);
+
+void write_json(std::span<const Member> members, ByteSink& bytes);
+
+// name,dtype,shape,bytes
+void write_csv(std::span<const Member> members, ByteSink& bytes);
+
+}  // namespace lnorm

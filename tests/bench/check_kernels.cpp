@@ -1,0 +1,144 @@
+// How lnorm check judges emulated kernels, whose code is their own.
+//   check_kernels right [COUNT] [SEED]   right kernels: none may differ, and no other formula may be closer
+//   check_kernels wrong [ID]             wrong kernels: how often each is named, and what is answered where it is not
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "lnorm/core/text.hpp"
+#include "lnorm/diagnosis/wrong_kernels.hpp"
+#include "support/emulated_check.hpp"
+
+namespace {
+
+using emulated::Kernel;
+using emulated::Order;
+using emulated::Tensor;
+using lnorm::concat;
+using lnorm::DType;
+
+constexpr std::int64_t kFewest = 32;  // elements that show it
+
+int judge_right(long count, unsigned long seed) {
+  std::mt19937_64 random(seed);
+  long accused = 0;
+  long unjudged = 0;
+  for (long i = 0; i < count; ++i) {
+    const emulated::RightCase one = emulated::right_case(random);
+    const Tensor x = emulated::input(one.input, one.rows, one.n, one.x_dtype, random);
+    const emulated::Affine affine = emulated::affine(one.affine, one.n, one.x_dtype, random);
+    const Tensor y = emulated::run(one.kernel, x, affine.weight, affine.bias);
+    const lnorm::Check found = emulated::check(x, one.x_dtype, y, one.kernel, {}, affine);
+    if (found.verdict == lnorm::Verdict::not_judged) ++unjudged;
+    if (found.verdict != lnorm::Verdict::differs && !found.diagnosis.closer_to) continue;
+    ++accused;
+    std::cout << concat("accused: ", one.name, ", ", found.judged.loop.ratio,
+                        " of the bound, closer: ", found.diagnosis.closer_to.value_or("none"),
+                        '\n');
+  }
+  std::cout << concat(count, " right kernels: ", accused, " accused, ", unjudged, " not judged\n");
+  return accused == 0 ? 0 : 1;
+}
+
+struct Tally {
+  int told = 0;
+  int named = 0;
+  std::string others;  // answers in place of the name
+  std::string left_out;
+};
+
+// What the kernel was asked for, so that the wrong one is another formula.
+lnorm::Formula formula_for(const std::string& id) {
+  lnorm::Formula formula;
+  formula.rms = id == "layer-norm";
+  if (id == "eps-on-variance") formula.eps_on = lnorm::EpsOn::std;
+  if (id == "ddof-0") formula.ddof = 1;
+  return formula;
+}
+
+bool is_answer(const lnorm::Check& found, const std::string& id) {
+  if (found.diagnosis.closer_to == id) return true;
+  if (!found.diagnosis.explains_all()) return false;
+  const auto& best = found.diagnosis.explanations.front();
+  return best.id == id || std::count(best.same_as.begin(), best.same_as.end(), id) > 0;
+}
+
+void judge_case(const std::string& id, DType dtype, std::int64_t n, const Order& order,
+                std::mt19937_64& random, Tally& tally) {
+  const std::string where = concat(' ', name(dtype), " n ", n);
+  const Kernel wrong{DType::float32, order, dtype, dtype, formula_for(id), id};
+  Kernel right = wrong;
+  right.wrong = "";
+  const bool is_multiple = id.starts_with("no-tail-") && std::stoll(id.substr(8)) >= n;
+  const Tensor x = emulated::input(0, 64, n, dtype, random);
+  const emulated::Affine affine = emulated::affine(1, n, dtype, random);
+  const Tensor y = emulated::run(wrong, x, affine.weight, affine.bias);
+  const Tensor right_y = emulated::run(right, x, affine.weight, affine.bias);
+  std::int64_t shown = 0;
+  for (std::size_t i = 0; i < y.numbers.size(); ++i) {
+    if (y.numbers[i] != right_y.numbers[i]) ++shown;
+  }
+  if (shown == 0 || is_multiple) return;  // equivalent here
+  if (shown < kFewest) {
+    tally.left_out += concat(where, ": ", shown, " elements show it;");
+    return;
+  }
+  ++tally.told;
+  const lnorm::Check found = emulated::check(x, dtype, y, wrong, wrong.formula, affine);
+  if (is_answer(found, id)) {
+    ++tally.named;
+    return;
+  }
+  const auto& fits = found.diagnosis.explanations;
+  tally.others += concat(
+      where, ": ",
+      found.diagnosis.explains_all() ? fits.front().id : std::string(name(found.verdict)), ';');
+}
+
+int judge_wrong(const std::string& only) {
+  static constexpr DType kOutputs[] = {DType::float16, DType::bfloat16, DType::float32};
+  static constexpr std::int64_t kLengths[] = {5, 64, 200, 1025, 4096};
+  static constexpr Order kOrders[] = {
+      {Order::Kind::loop}, {Order::Kind::pairwise}, {Order::Kind::blocks, 32}};
+  std::vector<std::string> ids{"unwritten-rows", "unwritten-tail"};
+  for (const lnorm::WrongKernel& kernel : lnorm::wrong_kernels()) {
+    if (std::count(ids.begin(), ids.end(), kernel.id) == 0) ids.emplace_back(kernel.id);
+  }
+  std::mt19937_64 random(7);
+  int told = 0;
+  int named = 0;
+  for (const std::string& id : ids) {
+    if (!only.empty() && only != id) continue;
+    Tally tally;
+    for (const DType dtype : kOutputs) {
+      if (id == "other-dtype" && dtype == DType::float32) continue;  // would be an int32
+      for (const std::int64_t n : kLengths) {
+        for (const Order& order : kOrders) judge_case(id, dtype, n, order, random, tally);
+      }
+    }
+    told += tally.told;
+    named += tally.named;
+    std::cout << concat("| `", id, "` | ", tally.named, " / ", tally.told, " |", tally.others, " |",
+                        tally.left_out, " |\n")
+              << std::flush;
+  }
+  std::cout << concat(named, " of ", told, " that can be told are named\n");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words[0] == "right") {
+    return judge_right(words.size() > 1 ? std::stol(words[1]) : 3000,
+                       words.size() > 2 ? std::stoul(words[2]) : 1);
+  }
+  if (!words.empty() && words[0] == "wrong") return judge_wrong(words.size() > 1 ? words[1] : "");
+  std::cerr << "check_kernels right [COUNT] [SEED], or check_kernels wrong [ID]\n";
+  return 2;
+}

@@ -1,0 +1,310 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "support/commands.hpp"
+
+// What lnorm check says, how it ends, and what it refuses. (tests/property/check_test.cpp holds its verdicts against emulated
+// kernels.)
+
+namespace {
+
+using namespace support;
+using nlohmann::json;
+
+const std::string kSeeds = LNORM_DATA_DIR "/seeds/";
+const std::string kTorch = LNORM_DATA_DIR "/kernel/torch/";
+
+json report_of(const Words& words) {
+  const Workplace directory;
+  return json::parse(directory.run("check"_w + words + "--json"_w).out);
+}
+
+struct Checks : Workplace {
+  Checks() {
+    write("x.json", "[[1, 2, 4], [3, 3, 9]]");
+    output("x.json --dtype float32 -o y.npy"_w);
+    output("x.json --dtype float32 --unbiased -o wrong.npy"_w);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the first line of check says the verdict, and the exit status does", "[check]") {
+  const Checks files;
+  struct Case {
+    Words words;
+    std::string first_line;
+    int status;
+  };
+  files.write("nan.json", "[[NaN, 1, 2], [1, Infinity, 2]]");
+  files.output("nan.json -o nan.npy"_w);
+  files.write("near.json",
+              "[[-1.0690416, -0.2672604, 1.336302], [-0.7071064, -0.7071064, 1.4142128]]");
+  const std::vector<Case> cases{
+      {"x.json y.npy"_w,
+       "y.npy: correctly rounded, every element is that of layer norm of x.json (float32, shape "
+       "(2, "
+       "3))",
+       0},
+      {"x.json wrong.npy"_w, "wrong.npy: differs from layer norm of x.json (float32, shape (2, 3))",
+       1},
+      {"x.json y.npy --rms"_w, "y.npy: differs from RMS norm of x.json (float32, shape (2, 3))", 1},
+      {"nan.json nan.npy"_w, "nan.npy: cannot be judged in float64 (float64, shape (2, 3))", 2},
+      {"x.json y.npy --rows 2:"_w,
+       "y.npy: cannot be judged: it has no elements (float32, shape (2, 3), none of 2 rows)", 2},
+      {"x.json y.npy --rows 1:"_w,
+       "y.npy: correctly rounded, every element is that of layer norm of x.json (float32, shape "
+       "(2, "
+       "3), row 1 of 2)",
+       0},
+      {"x.json near.json --arithmetic float32"_w,
+       "near.json: within rounding of layer norm of x.json (float64, shape (2, 3))", 0},
+  };
+  for (const Case& one : cases) {
+    const Outcome outcome = files.run("check"_w + one.words);
+    CHECK(lines_of(outcome.out).front() == one.first_line);
+    CHECK(outcome.status == one.status);
+    CHECK(outcome.err == "");
+    const Outcome quiet = files.run("check --quiet"_w + one.words);
+    CHECK(quiet.out == "");
+    CHECK(quiet.status == one.status);
+  }
+}
+
+TEST_CASE("either tensor of check may come from a pipe, in any format", "[check]") {
+  const Checks files;
+  CHECK(files.shell("cat y.npy | lnorm check x.json -").status == 0);
+  CHECK(files.shell("cat x.json | lnorm check - y.npy").status == 0);
+  CHECK(files.shell("cat wrong.npy | lnorm check x.json - --quiet").status == 1);
+  CHECK(files.shell("lnorm x.json --to json | lnorm check x.json -").status == 0);
+  CHECK(files.shell("lnorm check x.json wrong.npy | head -n 1").status == 0);
+  CHECK(files.shell("lnorm check x.json wrong.npy > /dev/full").status == 2);
+  const std::string whole = files.run("check x.json wrong.npy"_w).out;
+  const std::string piped = files.shell("cat wrong.npy | lnorm check x.json -").out;
+  CHECK(whole.substr(whole.find('\n')) == piped.substr(piped.find('\n')));
+}
+
+TEST_CASE("the seeds' questions are answered", "[check]") {
+  const json eps = report_of({kSeeds + "eps_on_std/x.npy", kSeeds + "eps_on_std/eps_on_std.npy"});
+  CHECK(eps.at("verdict") == "differs");
+  CHECK(eps.at("explained_by") == "eps-on-std");
+  CHECK(eps.at("explanations")[0].at("options") == json{"--eps-on std"});
+  CHECK(eps.at("explanations")[0].at("explained") == 1);
+  for (const char* const name : {"lecture20", "gpt_part2"}) {
+    const std::string folder = kSeeds + name;
+    const json found = report_of(
+        {folder + "/activations.npy", folder + "/activations.normalized_unbiased_eps0.npy"});
+    CHECK(found.at("explained_by") == "eps-0+ddof-1");
+    CHECK(found.at("explanations")[0].at("options") == json{"--eps 0", "--unbiased"});
+    CHECK(report_of({folder + "/batch.npy", folder + "/batch.layer_norm.npy"}).at("agrees") ==
+          true);
+  }
+}
+
+TEST_CASE("PyTorch's own results are within rounding", "[check]") {
+  for (const std::string dtype : {"float32", "float16", "float64"}) {
+    const std::string file = kTorch + dtype + ".safetensors";
+    const json found = report_of(
+        {file + ":x", file + ":y", "--weight", file + ":weight", "--bias", file + ":bias"});
+    INFO(dtype);
+    CHECK(found.at("verdict") == "within rounding");
+    CHECK(found.at("closer_to").is_null());
+  }
+  const std::string dump = LNORM_DATA_DIR "/gpt2/dump.npz:h.";
+  const Words words{dump + "*.in", dump + "{1}.out",      "--weight", dump + "{1}.ln_1.weight",
+                    "--bias",      dump + "{1}.ln_1.bias"};
+  const json all = report_of(words);
+  CHECK(all.at("verdict") == "within rounding");
+  CHECK(all.at("agrees") == true);
+  CHECK(all.at("tensors").size() == 12);
+  const Workplace directory;
+  const auto lines = lines_of(directory.output("check"_w + words));
+  CHECK(lines.back() == "12 tensors, 12 within rounding");
+}
+
+TEST_CASE("check names the tensor of a set that is wrong", "[check]") {
+  const Workplace files;
+  files.write("x.json", R"({"a": [[1, 2, 4, 7]], "b": [[1, 5, 2, 9]], "c": [[2, 2, 3, 1]]})");
+  files.output({"x.json:*", "-o", "y.npz"});
+  files.output({"x.json:b", "--eps", "1e-3", "-o", "b.npy"});
+  files.output({"x.json:a", "-o", "a.npy"});
+  files.shell_output("mkdir y; mv a.npy b.npy y; lnorm x.json:c -o y/c.npy");
+  CHECK(files.run({"check", "x.json", "y.npz"}).status == 0);
+  for (const std::string output : {"y", "y:{}", "y:*"}) {
+    const Outcome found = files.run({"check", "x.json", output});
+    CHECK(found.status == 1);
+    CHECK(lines_of(found.out) ==
+          Words{"a: correctly rounded", lines_of(found.out)[1],
+                "  explained by --eps 1e-3 (eps-1e-3: eps is 1e-3): all elements, "
+                "SQNR 318.1 dB",
+                lines_of(found.out)[3], "c: correctly rounded",
+                "3 tensors, 2 correctly rounded, 1 differs; the first to look at is b"});
+    CHECK(contains(lines_of(found.out)[1], "b: differs, worst element "));
+  }
+  CHECK(files.run({"check", "x.json", "y", "--max-abs", "1"}).status == 0);
+  CHECK(files.fault({"check", "x.json", "nosuch.npz"}, {"OUTPUT nosuch.npz:a: No such file"}) ==
+        "");
+}
+
+TEST_CASE("check writes JSON and JUnit beside its text", "[check]") {
+  const Checks files;
+  const Words words = "check x.json wrong.npy --save-json r.json --save-junit r.xml"_w;
+  const std::string text = files.run(words).out;
+  CHECK(text == files.run("check x.json wrong.npy"_w).out);
+  const json saved = json::parse(files.read("r.json"));
+  CHECK(saved == json::parse(files.run("check x.json wrong.npy --json"_w).out));
+  CHECK(saved.at("schema") == 1);
+  CHECK(saved.at("command") == "check");
+  CHECK(saved.at("agrees") == false);
+  CHECK(saved.at("explained_by") == "ddof-1");
+  CHECK(saved.at("elements") == 6);
+  CHECK(saved.at("beyond_rounding") == 6);
+  CHECK(saved.at("affected_rows") == json{{"count", 2}, {"first", {0, 1}}});
+  CHECK(saved.at("worst_index").size() == 2);
+  CHECK(files.read("r.xml") ==
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        "<testsuites name=\"lnorm check\" tests=\"1\" failures=\"1\" errors=\"0\" time=\"0\">\n"
+        "  <testsuite name=\"lnorm check\" tests=\"1\" failures=\"1\" errors=\"0\" time=\"0\" "
+        "skipped=\"0\">\n"
+        "    <testcase name=\"x\" classname=\"lnorm.check\" time=\"0\"><failure message=\"differs "
+        "from "
+        "layer norm of x.json\" type=\"differs\">differs from layer norm of x.json\n" +
+            lines_of(text)[5] + "\n" + lines_of(text)[6] +
+            "</failure></testcase>\n  </testsuite>\n</testsuites>\n");
+}
+
+TEST_CASE("what no emulated kernel has is named as well", "[check]") {
+  const Workplace files;
+  std::string x;
+  std::string twice;
+  for (int i = 0; i < 48; ++i) {
+    x += std::to_string((i * 37) % 41) + ", ";
+    twice += std::to_string((i * 37) % 41 + 2 * ((i * 11) % 13)) + ", ";
+  }
+  const auto tensor = [](const std::string& numbers) {
+    return "{\"x\": [" + numbers.substr(0, numbers.size() - 2) + "]}";
+  };
+  std::string residual;
+  for (int i = 0; i < 48; ++i) residual += std::to_string((i * 11) % 13) + ", ";
+  files.write("x.json", tensor(x));
+  files.write("twice.json", tensor(twice));
+  files.write("r.json", tensor(residual));
+  const auto explained_by = [&](const std::string& kernel, const std::string& asked_for) {
+    files.shell_output("lnorm " + kernel);
+    const Outcome found = files.shell("lnorm check " + asked_for + " --json");
+    return json::parse(found.out).at("explained_by");
+  };
+  CHECK(explained_by("x.json:x -o y.npy", "x.json:x y.npy --residual r.json:x") == "no-residual");
+  CHECK(explained_by("twice.json:x -o y.npy", "x.json:x y.npy --residual r.json:x") ==
+        "residual-twice");
+  const std::string weight = " --normalized-shape 6 --weight '[1, 2, 3, 4, 5, 7]'";
+  files.write("rows.json", "[[1, 5, 2, 9, 4, 4], [3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]]");
+  CHECK(explained_by("rows.json -o y.npy" + weight,
+                     "rows.json y.npy --zero-centered-weight" + weight) == "weight-without-one");
+  CHECK(explained_by("rows.json --dtype bfloat16 --bias 1.5" + weight + " -o y.safetensors",
+                     "rows.json y.safetensors --bias 1.5 --round xhat" + weight) == "unrounded");
+  files.write("planes.json", "[[[1, 5, 2], [9, 4, 4]], [[3, 1, 4], [1, 5, 9]]]");
+  CHECK(explained_by("planes.json --axes 1,2 --weight '[[1, 2, 3], [4, 5, 7]]' -o y.npy",
+                     "planes.json y.npy --axes 1,2 --weight '[[1, 3, 5], [2, 4, 7]]'") ==
+        "weight-transposed");
+  CHECK(explained_by("planes.json --axes 1,2 --weight '[[1, 3, 5], [2, 4, 7]]' -o y.npy",
+                     "planes.json y.npy --axes 1,2 --weight '[[1, 2, 3], [4, 5, 7]]'") ==
+        "weight-transposed");
+}
+
+TEST_CASE("normalization over other axes is named", "[check]") {
+  const Workplace files;
+  files.write("planes.json", [] {
+    std::string text = "[";
+    for (int a = 0; a < 4; ++a) {
+      text += a == 0 ? "[" : "], [";
+      for (int b = 0; b < 5; ++b) {
+        text += b == 0 ? "[" : ", [";
+        for (int c = 0; c < 6; ++c) {
+          text += (c == 0 ? "" : ", ") +
+                  std::to_string((a * a * 31 + b * 17 + c * c * 7 + a * b * c) % 43);
+        }
+        text += "]";
+      }
+    }
+    return text + "]]";
+  }());
+  for (const std::string axes : {"0", "1", "1,2", "0,1,2"}) {
+    files.output({"planes.json", "--axes", axes, "-o", "y.npy"});
+    const json found = json::parse(files.run("check planes.json y.npy --json"_w).out);
+    std::string id = "axes-" + axes;
+    std::replace(id.begin(), id.end(), ',', '-');
+    CHECK(found.at("explained_by") == id);
+    CHECK(found.at("explanations")[0].at("options") == json{"--axes " + axes});
+  }
+  const Outcome without = files.run("check planes.json y.npy --skip-kernels axes-*"_w);
+  CHECK(contains(without.out, "explained by none"));
+}
+
+TEST_CASE("criteria beside check decide its exit status, not its verdict", "[check]") {
+  const Checks files;
+  const Outcome loose = files.run("check x.json wrong.npy --max-abs 1"_w);
+  CHECK(loose.status == 0);
+  CHECK(contains(loose.out, "wrong.npy: differs from"));
+  CHECK(contains(loose.out, "criteria hold: "));
+  const Outcome strict = files.run("check x.json wrong.npy --max-ulp 1 --min-sqnr 100"_w);
+  CHECK(strict.status == 1);
+  CHECK(contains(strict.out, "criteria fail: max ulp 1 "));
+  CHECK(files.run("check x.json y.npy --max-ulp 0"_w).status == 0);
+}
+
+TEST_CASE("a plain loop's errors are told by the depth of its sums", "[check]") {
+  // Beyond what a tree of additions explains, and within what 768 of them do.
+  const Workplace files;
+  std::string x;
+  std::string y;
+  for (int i = 0; i < 384; ++i) {
+    x += "1000, 1002, ";
+    y += "-0.997995, 1.001995, ";  // 0.002 too much
+  }
+  files.write("x.json", "[[" + x.substr(0, x.size() - 2) + "]]");
+  files.write("shifted.json", "[[" + y.substr(0, y.size() - 2) + "]]");
+  const Outcome found = files.run("check x.json shifted.json --arithmetic float32"_w);
+  CHECK(found.status == 0);
+  CHECK(contains(found.out, "as sums through "));
+  CHECK(contains(found.out, "; n is 768"));
+  CHECK(files.run("check x.json shifted.json --arithmetic float32 --depth 3"_w).status == 1);
+}
+
+TEST_CASE("check refuses what it cannot hold together", "[check]") {
+  const Checks files;
+  files.write("s.json", "[[1, 2], [3, 4]]");
+  files.write("i.npy", npy("<i4", {2, 3}, std::string(24, '\0')));
+  CHECK(files.fault("check x.json"_w, {"check takes two tensors, INPUT and OUTPUT, found 1"}) ==
+        "");
+  CHECK(files.fault("check x.json s.json"_w,
+                    {"OUTPUT s.json has shape (2, 2), but x.json has shape (2, 3)"}) == "");
+  CHECK(files.fault("check x.json i.npy"_w, {"OUTPUT i.npy: is int32, expected ",
+                                             ": nothing says the scale of integers"}) == "");
+  CHECK(files.fault("check x.json nosuch.npy"_w, {"OUTPUT nosuch.npy: No such file"}) == "");
+  CHECK(files.fault("check x.json y.npy --weight [1,2]"_w,
+                    {"--weight has shape (2), but the normalized shape is (3)"}) == "");
+  CHECK(files.fault("check x.json y.npy --kernel rms"_w,
+                    {"there is no option --kernel", "here they are --kernels"}) == "");
+  CHECK(files.fault("check x.json y.npy --kernels no-tail-9"_w,
+                    {"no wrong kernel is called 'no-tail-9'", "did you mean no-tail-8?"}) == "");
+  CHECK(files.fault("check x.json y.npy --kernels rms --quiet"_w,
+                    {"--kernels has no effect beside --quiet"}) == "");
+  CHECK(files.fault("check x.json y.npy --save-json y.npy"_w,
+                    {"--save-json y.npy: names what is read, or another output"}) == "");
+  CHECK(files.fault("check x.json y.npy --save-json r --save-junit r"_w,
+                    {"--save-json r: names what is read, or another output"}) == "");
+  CHECK(files.fault("check - -"_w, {"standard input is named for two inputs"}) == "");
+}
+
+TEST_CASE("the wrong kernels that are tried can be chosen", "[check]") {
+  const Checks files;
+  const auto explained_by = [&](const Words& words) {
+    return json::parse(files.run("check x.json wrong.npy --json"_w + words).out).at("explained_by");
+  };
+  CHECK(explained_by({}) == "ddof-1");
+  CHECK(explained_by("--kernels eps-*,rms"_w).is_null());
+  CHECK(explained_by("--skip-kernels ddof-*"_w) == "divisor=2");
+  CHECK(explained_by("--kernels d*"_w) == "ddof-1");
+}

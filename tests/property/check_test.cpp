@@ -1,0 +1,191 @@
+// The verdicts of lnorm check on emulated kernels, whose code is their own.
+
+#include <algorithm>
+#include <iostream>
+#include <random>
+#include <set>
+#include <string>
+
+#include "lnorm/diagnosis/wrong_kernels.hpp"
+#include "support/catch.hpp"
+#include "support/elements.hpp"
+#include "support/emulated_check.hpp"
+#include "support/files.hpp"
+
+namespace {
+
+using emulated::Kernel;
+using emulated::Order;
+using emulated::Tensor;
+using lnorm::Check;
+using lnorm::DType;
+using lnorm::Verdict;
+
+struct Judged {
+  Check check;
+  Tensor x;
+  Tensor y;
+};
+
+// A float32 kernel on 64 ordinary rows, with weight and bias.
+Judged judged(const std::string& id, std::int64_t n, const lnorm::Formula& formula = {},
+              DType dtype = DType::float32, int input = 0) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(n) + 17);
+  const Kernel kernel{DType::float32, {Order::Kind::blocks, 32}, dtype, dtype, formula, id};
+  Judged result{{}, emulated::input(input, 64, n, dtype, random), {}};
+  const emulated::Affine affine = emulated::affine(1, n, dtype, random);
+  result.y = emulated::run(kernel, result.x, affine.weight, affine.bias);
+  result.check = emulated::check(result.x, dtype, result.y, kernel, formula, affine);
+  return result;
+}
+
+std::string explanation(const Check& check) {
+  const auto& found = check.diagnosis.explanations;
+  return check.diagnosis.explains_all() ? found.front().id : "none of these";
+}
+
+bool is_named(const Check& check, const std::string& id) {
+  if (!check.diagnosis.explains_all()) return false;
+  const auto& best = check.diagnosis.explanations.front();
+  return best.id == id ||
+         std::find(best.same_as.begin(), best.same_as.end(), id) != best.same_as.end();
+}
+
+}  // namespace
+
+TEST_CASE("no right kernel differs, and no other formula is closer", "[check]") {
+  const auto seed = std::random_device()();
+  std::cout << "seed of 200 right kernels: " << seed << '\n';
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < 200; ++i) {
+    const emulated::RightCase one = emulated::right_case(random);
+    const Tensor x = emulated::input(one.input, one.rows, one.n, one.x_dtype, random);
+    const emulated::Affine affine = emulated::affine(one.affine, one.n, one.x_dtype, random);
+    const Tensor y = emulated::run(one.kernel, x, affine.weight, affine.bias);
+    const Check found = emulated::check(x, one.x_dtype, y, one.kernel, {}, affine);
+    INFO("seed " << seed << ", kernel " << i << ": " << one.name);
+    CHECK(found.verdict != Verdict::differs);
+    CHECK(found.diagnosis.closer_to.value_or("none") == "none");
+  }
+}
+
+TEST_CASE("the wrong kernels that must be named are named", "[check]") {
+  const std::set<std::string> others{"eps-0", "eps-1e-12", "eps-1e-8", "eps-1e-6", "eps-1e-5",
+                                     "eps-on-variance", "ddof-0", "layer-norm",
+                                     // Options that the emulation has not, and a residual.
+                                     "no-residual", "residual-twice", "weight-without-one",
+                                     "weight-transposed", "bias-transposed", "unrounded",
+                                     // Float32 outputs cannot show these.
+                                     "rounded-xhat", "rounded-product", "other-dtype", "truncated",
+                                     "away",
+                                     // Leaves the range of float32.
+                                     "byte-order-x"};
+  std::set<std::string> seen;
+  for (const lnorm::WrongKernel& kernel : lnorm::wrong_kernels()) {
+    const std::string id(kernel.id);
+    if (others.contains(id) || !seen.insert(id).second) continue;
+    for (const std::int64_t n : {64, 1025}) {
+      if (id.starts_with("no-tail-") && (std::stoll(id.substr(8)) >= n || n == 64)) continue;
+      if (id.starts_with("padded-") && id != "padded-pow2" && n % std::stoll(id.substr(7)) == 0) {
+        continue;
+      }
+      if (id == "padded-pow2" && n == 64) continue;
+      const Check found = judged(id, n).check;
+      INFO(id << ", n " << n << ": " << explanation(found));
+      CHECK(found.verdict == Verdict::differs);
+      CHECK(is_named(found, id));
+    }
+  }
+  CHECK(seen.size() > 45);
+  for (const std::string id : {"unwritten-rows", "unwritten-tail"}) {
+    for (const std::int64_t n : {64, 1025}) CHECK(explanation(judged(id, n).check) == id);
+  }
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    CHECK(is_named(judged("other-dtype", 64, {}, dtype).check, "other-dtype"));
+    for (const std::string id : {"rounded-product", "truncated", "away"}) {
+      CHECK(is_named(judged(id, 200, {}, dtype).check, id));
+    }
+  }
+  lnorm::Formula rms;
+  rms.rms = true;
+  CHECK(is_named(judged("layer-norm", 64, rms).check, "layer-norm"));
+  lnorm::Formula on_std;
+  on_std.eps_on = lnorm::EpsOn::std;
+  CHECK(is_named(judged("eps-on-variance", 64, on_std).check, "eps-on-variance"));
+}
+
+TEST_CASE("a wrong kernel that is in no list gets no wrong name", "[check]") {
+  const auto where = [](const Check& check) {
+    return check.where.empty() ? "" : check.where.front();
+  };
+  CHECK(explanation(judged("eps-twice", 64, {}, DType::float32, 4).check) == "eps=2e-05");
+  for (const std::string id :
+       {"other-mean", "weight-every-second", "tanh", "row-pairs", "fixed-point", "max-left-out",
+        "clipped", "sign-of-column", "sorted"}) {
+    const Check found = judged(id, 200).check;
+    INFO(id);
+    CHECK(found.verdict == Verdict::differs);
+    CHECK(explanation(found) == "none of these");
+    if (id == "weight-every-second")
+      CHECK(where(found) == "every 2nd column from 1 on in all rows");
+    if (id == "sign-of-column") CHECK(where(found) == "column 100 in all rows");
+  }
+}
+
+TEST_CASE("eps and ddof are told by which formula is closer, where rounding hides them",
+          "[check]") {
+  const Check eps = judged("eps-1e-6", 1025, {}, DType::float16).check;
+  CHECK(is_named(eps, "eps-1e-6"));
+  const Check ddof = judged("ddof-1", 4096, {}, DType::bfloat16).check;
+  CHECK(ddof.diagnosis.closer_to == "ddof-1");
+}
+
+TEST_CASE("an element is within rounding up to its bound, and differs beyond it", "[check]") {
+  // E_y of docs/numbers.md, for a row of four float32 elements in float16 arithmetic, without weight and bias.
+  const Tensor x{1, 4, {1, 2, 3, 6}};
+  const long double u = 0x1p-11L;
+  const long double t = 0x1p-14L;
+  const long double mean = 3;
+  const long double variance = (4 + 1 + 0 + 9) / 4.0L;
+  const long double eps = 1e-5;
+  const long double s = std::sqrt(variance + eps);
+  const long double g = 4 * u;
+  const long double e_mean = (g + u) * 3 + 2 * u * mean + t;
+  const long double e_var =
+      (g + 4 * u) * variance + e_mean * e_mean + 4 * u * mean * std::sqrt(variance) + t;
+  const long double s_low = std::sqrt(variance - e_var + eps) * (1 - 4 * u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const long double d = static_cast<long double>(x.numbers[i]) - mean;
+    const long double size = std::fabs(d);
+    const long double e_xhat =
+        (e_mean + u * size + u * static_cast<long double>(x.numbers[i])) / s_low +
+        size * (1 / s_low - 1 / s) + u * size / s + t;
+    const long double bound = e_xhat + 2 * u * size / s + t;
+    for (const double part : {0.99, 1.01}) {
+      Tensor y = x;
+      for (std::size_t k = 0; k < 4; ++k) {
+        y.numbers[k] = static_cast<double>((static_cast<long double>(x.numbers[k]) - mean) / s);
+      }
+      y.numbers[i] += part * static_cast<double>(bound);
+      Kernel kernel;
+      kernel.arithmetic = DType::float16;
+      const Check found = emulated::check(x, DType::float32, y, kernel, {}, {});
+      INFO("element " << i << ", " << part << " of the bound");
+      CHECK((found.judged.loop.ratio > 1) == (part > 1));
+      CHECK(found.judged.loop.ratio == Approx(part).epsilon(1e-4));
+      CHECK(found.verdict == (part > 1 ? Verdict::differs : Verdict::within_rounding));
+      // Of four elements the bound of a tree is that of a loop: min(h, 4 sqrt(h)) is 4.
+      CHECK(found.judged.tree.ratio == Approx(found.judged.loop.ratio));
+    }
+  }
+}
+
+TEST_CASE("the documents list the wrong kernels in the words of the program", "[check]") {
+  const std::string page = support::read_file(LNORM_SOURCE_DIR "/docs/kernel-authors.md");
+  for (const lnorm::WrongKernel& kernel : lnorm::wrong_kernels()) {
+    const std::string row =
+        "\n| `" + std::string(kernel.id) + "` | " + std::string(kernel.words) + " | ";
+    CAPTURE(row);
+    CHECK(page.find(row) != std::string::npos);
+  }
+}
