@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=$1
 shift
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(npy npz safetensors torch onnx json program)
+[ ${#targets[@]} -gt 0 ] || targets=(npy npz safetensors torch onnx gguf json program)
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -42,6 +42,7 @@ for target in "${targets[@]}"; do
     program) seed_program "$seeds" ;;
     torch) find "$root"/data/torch -name "*.pt" -size -8k -exec cp {} "$seeds" \; ;;
     onnx) cp "$root"/data/onnx/*.pb "$seeds" ;;
+    gguf) cp "$root"/data/gguf/*.gguf "$seeds" ;;
     *) find "$root"/data/corpus -name "*.$target" -size -8k -exec cp {} "$seeds" \; ;;
   esac
   echo "fuzz_$target, $seconds s"

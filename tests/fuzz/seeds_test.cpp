@@ -59,6 +59,11 @@ TEST_CASE("ONNX tensors keep what is promised of any bytes", "[fuzz]") {
   CHECK(pass_all(fuzz_onnx, "onnx", ".pb") > 0);
 }
 
+TEST_CASE("GGUF files keep what is promised of any bytes", "[fuzz]") {
+  CHECK(pass_all(fuzz_gguf, "fuzz/gguf") > 0);
+  CHECK(pass_all(fuzz_gguf, "gguf", ".gguf") > 0);
+}
+
 TEST_CASE("JSON files keep what is promised of any bytes", "[fuzz]") {
   pass_format(fuzz_json, "json");
 }

@@ -27,6 +27,9 @@ int fuzz_torch(const std::uint8_t* data, std::size_t size);
 // read comes back from raw_data.
 int fuzz_onnx(const std::uint8_t* data, std::size_t size);
 
+// A GGUF file: its tensors are those that another reader finds, with the bytes at their offsets.
+int fuzz_gguf(const std::uint8_t* data, std::size_t size);
+
 // JSON, and what it has under some keys: what is read comes back from what is written.
 int fuzz_json(const std::uint8_t* data, std::size_t size);
 

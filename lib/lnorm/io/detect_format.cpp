@@ -38,9 +38,6 @@ constexpr std::array kSignatures{
     Signature{"BZh", "compressed with bzip2; decompress it first (bzip2 -dc)", ""},
     Signature{"\x89HDF\r\n\x1a\n", "an HDF5 file",
               "numpy.save('x.npy', h5py.File('x.h5')['NAME'][()])"},
-    Signature{"GGUF", "a GGUF file",
-              "numpy.save('x.npy', next(t.data for t in gguf.GGUFReader('x.gguf').tensors if "
-              "t.name == 'NAME'))"},
     Signature{"MATLAB 5.0 MAT-file", "a MATLAB 5 file",
               "numpy.save('x.npy', scipy.io.loadmat('x.mat')['NAME'])"},
     // HDF5, in which axes are the other way round.
@@ -149,6 +146,7 @@ Format detect_format(ByteSource& source) {
   if (head.empty()) fail("is empty, expected a tensor (.npy, .npz, .safetensors, .pt or JSON)");
   if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
   if (head.starts_with(kZipMagic) || head.starts_with(kEmptyZipMagic)) return Format::npz;
+  if (head.starts_with("GGUF")) return Format::gguf;
   const auto by_extension = format_of_extension(source.name());
   if (by_extension == Format::pb) return Format::pb;
   // Before the others: any two bytes may begin a length.

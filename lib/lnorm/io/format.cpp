@@ -8,6 +8,7 @@
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/gguf/gguf.hpp"
 #include "lnorm/io/json/json_lines.hpp"
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/io/onnx/onnx.hpp"
@@ -84,6 +85,11 @@ std::unique_ptr<TensorSet> open_pb(std::unique_ptr<ByteSource> bytes, const Read
   return open_onnx(std::move(bytes));
 }
 
+std::unique_ptr<TensorSet> open_gguf_file(std::unique_ptr<ByteSource> bytes, const ReadOptions&,
+                                          const Line&) {
+  return open_gguf(std::move(bytes));
+}
+
 std::unique_ptr<TensorSet> open_raw_file(std::unique_ptr<ByteSource> bytes,
                                          const ReadOptions& options, const Line&) {
   if (!options.as || !options.shape) {
@@ -112,6 +118,8 @@ constexpr std::array kFormats{
               open_json_line, create_json, nullptr},
     FormatRow{Format::pb, "pb", "", "", ".pb", true, false,
               open_pb, nullptr, nullptr},
+    FormatRow{Format::gguf, "gguf", "", "", ".gguf", true, false,
+              open_gguf_file, nullptr, nullptr},
     FormatRow{Format::raw, "raw", "", "", "", true, false,
               open_raw_file, nullptr, nullptr},
     FormatRow{Format::text, "text", "", ".txt", "", false, false,

@@ -24,7 +24,7 @@ namespace lnorm {
 
 // npz stands for .pt, too: both are zip archives. pb is an ONNX tensor. raw is elements alone, for input only; text is
 // PyTorch's printed form, for output only.
-enum class Format { npy, npz, safetensors, json, jsonl, pb, raw, text };
+enum class Format { npy, npz, safetensors, json, jsonl, pb, gguf, raw, text };
 
 // The files of several tensors that are open, by their paths.
 struct OpenSet {

@@ -32,7 +32,6 @@ TEST_CASE("a file of another format is named, with the Python that makes an .npy
   };
   for (const Case& c : std::vector<Case>{
            {"\x89HDF\r\n\x1a\n", "an HDF5 file", "h5py.File("},
-           {std::string("GGUF\3\0\0\0", 8), "a GGUF file", "gguf.GGUFReader("},
            {"MATLAB 5.0 MAT-file, Platform", "a MATLAB 5 file", "scipy.io.loadmat("},
            {"MATLAB 7.3 MAT-file, Platform", "a MATLAB 7.3 file", "[()].T)"},
            {"PAR1\x15\x04", "a Parquet file", "pandas.read_parquet("},
