@@ -2,9 +2,10 @@
 #include <fstream>
 
 #include "support/commands.hpp"
+#include "support/gguf.hpp"
 #include "support/zip.hpp"
 
-// Files of several tensors, .npz and .safetensors, and bfloat16 in .npy.
+// Files of several tensors, .npz, .safetensors and .gguf, and bfloat16 in .npy.
 
 using namespace support;
 
@@ -272,4 +273,69 @@ TEST_CASE("no header of a .safetensors costs much") {
         "the names have more than");
   check(std::string(20'000'000, '['), "expected '{'");
   check(R"({"a":)" + std::string(20'000'000, '['), "is a list");
+}
+
+TEST_CASE("a GGUF file has the tensors of a safetensors file, bit for bit") {
+  const std::string file = data_file("gguf/dtypes.gguf");
+  const std::string other = data_file("gguf/dtypes.safetensors");
+  CHECK(contains(output_of({"compare", file, other, "--max-ulp", "0"}), "10 tensors: 10 agree"));
+  for (const std::string dtype : {"F32", "F16", "BF16", "F64", "I8", "I16", "I32", "I64"}) {
+    CAPTURE(dtype);
+    const std::string name = ":blk.0." + dtype;
+    CHECK(output_of({"show", file + name}) == output_of({"show", other + name}));
+    CHECK(output_of({"stats", file + name, "--csv"}) ==
+          output_of({"stats", other + name, "--csv"}));
+    CHECK(output_of({file + name, "--axes", "0,2", "--to", "npy"}) ==
+          output_of({other + name, "--axes", "0,2", "--to", "npy"}));
+  }
+  CHECK(output_of({"show"}, support::file(data_file("gguf/version2.gguf"))) ==
+        "x  float16  (2, 2)  8 B\ny  int8     (1)     1 B\n2 tensors, 9 B\n");
+}
+
+TEST_CASE("quantized tensors of a GGUF file are listed, and others beside them read") {
+  const std::string model = data_file("gguf/model.gguf");
+  const std::string listed = output_of({"show", model});
+  CHECK(contains(listed, "token_embd.weight        Q6_K     (2, 256)  420 B\n"));
+  CHECK(contains(listed, "blk.0.attn_q.weight      Q8_0     (2, 32)    68 B\n"));
+  CHECK(contains(listed, "15 tensors, 1.37 KiB\n"));
+  CHECK(contains(output_of({"show", model, "--json"}), R"("dtype":"Q4_K","shape":[1,256])"));
+  CHECK(fault_of({"show", model + ":blk.0.attn_q.weight"},
+                 {"is quantized as Q8_0", "expected I8 to I64", "hint: in Python"}) == "");
+  CHECK(fault_of({model + ":*"}, {"is quantized as Q6_K"}) == "");
+  CHECK(lines_of(output_of({"stats", model + ":*norm*"})).size() == 14);
+  const Workplace at;
+  CHECK(at.run({model + ":*", "--keep-going", "-o", "y.npz"}).status == 2);
+  CHECK(lines_of(at.output("show y.npz"_w)).size() == 13);
+  CHECK(at.output({data_file("gpt2/acts.npz:h.*.in"), "--weight",
+                   model + ":blk.{1}.attn_norm.weight", "--rms", "-o", "y.npz"}) == "");
+  CHECK(at.output(
+            {data_file("gpt2/acts.npz:h.*.in"), "--weight",
+             data_file("gpt2/model.safetensors.index.json:model.layers.{1}.input_layernorm.weight"),
+             "--zero-centered-weight", "--rms", "-o", "z.npz"}) == "");
+  CHECK(contains(at.output("compare y.npz z.npz"_w), "12 agree"));
+}
+
+TEST_CASE("a GGUF file in a pipe, or under another format's name, is told") {
+  const std::string model = read_file(data_file("gguf/model.gguf"));
+  CHECK(fault_of({"show"}, {"standard input", "GGUF file", "pipe", "hint: name the file"},
+                 pipe_of(model)) == "");
+  const Workplace at;
+  at.write("x.bin", model);
+  CHECK(contains(at.output("show x.bin"_w), "15 tensors"));
+  at.write("x.gguf", "[1, 2]");
+  CHECK(at.output("show x.gguf"_w) == "tensor([1., 2.], dtype=torch.float64)\n");
+  CHECK(at.fault("show x.gguf --from gguf"_w, {"GGUF header, byte 0", "expected 'GGUF'"}) == "");
+  at.write("cut.gguf", model.substr(0, model.size() - 1));
+  CHECK(at.fault("show cut.gguf"_w, {"cut.gguf: GGUF header, byte", "goes beyond the file"}) == "");
+}
+
+TEST_CASE("a GGUF header that claims a lot takes little memory and time") {
+  const Workplace at;
+  std::vector<std::string> tensors;
+  for (int i = 0; i < 100'000; ++i) tensors.push_back(gguf_tensor(std::to_string(i), {}, 24, 0));
+  at.write("many.gguf", gguf({}, tensors, "x"));
+  CHECK(at.fault("show many.gguf"_w, {"tensors '0' and '", "overlap"}) == "");
+  tensors.back() = gguf_tensor("0", {}, 24, 0);
+  at.write("twice.gguf", gguf({}, tensors, "x"));
+  CHECK(at.fault("show twice.gguf"_w, {"tensor '0' is there twice"}) == "");
 }
