@@ -49,7 +49,7 @@ TEST_CASE("tensors of a GGUF file have NumPy's shapes and the bytes at their off
       gguf({alignment(16), nested(4)},
            {gguf_tensor("b", {3, 2}, 24, 16), gguf_tensor("a", {2}, 25, 0),
             gguf_tensor("none", {0, 5}, 0, 32), gguf_tensor("one", {}, 24, 32)},
-           "\1\0\2\0............abcdef..........z", 16);
+           std::string("\1\0\2\0............abcdef..........z", 33), 16);
   const auto set = open(file);
   REQUIRE(set->size() == 4);
   CHECK(set->tensor_name(0) == "b");
