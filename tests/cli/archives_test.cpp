@@ -302,7 +302,7 @@ TEST_CASE("quantized tensors of a GGUF file are listed, and others beside them r
   CHECK(fault_of({"show", model + ":blk.0.attn_q.weight"},
                  {"is quantized as Q8_0", "expected I8 to I64", "hint: in Python"}) == "");
   CHECK(fault_of({model + ":*"}, {"is quantized as Q6_K"}) == "");
-  CHECK(lines_of(output_of({"stats", model + ":*norm*"})).size() == 14);
+  CHECK(contains(output_of({"stats", model + ":*norm*"}), "blk.11.attn_norm.weight"));
   const Workplace at;
   CHECK(at.run({model + ":*", "--keep-going", "-o", "y.npz"}).status == 2);
   CHECK(lines_of(at.output("show y.npz"_w)).size() == 13);
@@ -334,7 +334,7 @@ TEST_CASE("a GGUF header that claims a lot takes little memory and time") {
   std::vector<std::string> tensors;
   for (int i = 0; i < 100'000; ++i) tensors.push_back(gguf_tensor(std::to_string(i), {}, 24, 0));
   at.write("many.gguf", gguf({}, tensors, "x"));
-  CHECK(at.fault("show many.gguf"_w, {"tensors '0' and '", "overlap"}) == "");
+  CHECK(at.fault("show many.gguf"_w, {"many.gguf: GGUF header, byte", "overlap"}) == "");
   tensors.back() = gguf_tensor("0", {}, 24, 0);
   at.write("twice.gguf", gguf({}, tensors, "x"));
   CHECK(at.fault("show twice.gguf"_w, {"tensor '0' is there twice"}) == "");
