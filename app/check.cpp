@@ -34,7 +34,10 @@ void check_ids(std::string_view option, const std::vector<std::string>& patterns
     const bool is_known = std::any_of(kernels.begin(), kernels.end(), [&](const WrongKernel& k) {
       return match(pattern, k.id).has_value();
     });
-    if (is_known || match(kAxesId, pattern)) continue;
+    const bool is_found = std::any_of(kFoundIds.begin(), kFoundIds.end(), [&](std::string_view id) {
+      return match(id, pattern) || match(pattern, id);
+    });
+    if (is_known || is_found) continue;
     const std::string near =
         nearest(pattern, kernels.size(), [&](std::size_t i) { return std::string(kernels[i].id); });
     throw Error(

@@ -218,7 +218,11 @@ void check_check(const Given& given, Arguments& arguments) {
   check_raw(given, arguments.input.options);
   const auto check_saved = [&](std::string_view option, const std::optional<std::string>& path,
                                const std::optional<std::string>& other) {
-    if (!path || (*path != words[0] && *path != words[1] && path != other)) return;
+    if (!path) return;
+    if (*path == "-") {
+      throw Error(concat(option, " takes a file: standard output has the report"));
+    }
+    if (*path != words[0] && *path != words[1] && path != other) return;
     throw Error(concat(option, ' ', printable(*path), ": names what is read, or another output"));
   };
   check_saved("--save-json", arguments.save_json, arguments.save_junit);

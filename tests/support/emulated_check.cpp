@@ -82,6 +82,7 @@ RightCase right_case(std::mt19937_64& random) {
   result.kernel.arithmetic = one_of(kDTypes, random);
   result.kernel.order = one_of(kOrders, random);
   result.kernel.output = one_of(kDTypes, random);
+  result.kernel.folds_mean = random() % 4 == 0;
   result.x_dtype = one_of(kInputs, random);
   int kinds = 0;
   while (!name_of_input(kinds).empty()) ++kinds;
@@ -93,7 +94,8 @@ RightCase right_case(std::mt19937_64& random) {
   result.name =
       lnorm::concat(name(result.kernel.arithmetic), ", order ", order - std::begin(kOrders), ", n ",
                     result.n, ", ", name_of_input(result.input), ", ", name(result.x_dtype), " to ",
-                    name(result.kernel.output), ", affine ", result.affine);
+                    name(result.kernel.output), ", affine ", result.affine,
+                    result.kernel.folds_mean ? ", x / s - mean / s" : "");
   return result;
 }
 

@@ -311,7 +311,7 @@ class Emulation {
     for (std::size_t i = 0; i < row.size(); ++i) {
       F d = row[i] - mean;
       if (id == "mean-twice") d = d - mean;
-      F y = d * rstd;
+      F y = k_.folds_mean ? row[i] * rstd + (to<F>(0.0) - mean * rstd) : d * rstd;
       if (id == "rounded-xhat") y = to<F>(rounded(static_cast<double>(y), k_.output));
       if (id == "bias-first") {
         y = (y + bias_[i]) * weight_[i];
@@ -451,6 +451,16 @@ constexpr InputKind kInputs[] = {
     {"rows that differ a lot",
      [](std::int64_t r, auto, auto, double z) { return std::ldexp(z, static_cast<int>(r % 8)); }},
     {"half zeros", [](auto, auto, auto, double z) { return z > 0 ? z : 0; }},
+    {"numbers that rise", [](std::int64_t r, std::int64_t i, std::int64_t n,
+                             double) { return static_cast<double>(r * n + i) / 7; }},
+    {"numbers that rise from -1 to 1",
+     [](std::int64_t, std::int64_t i, std::int64_t n, double) {
+       return 2 * static_cast<double>(i) / static_cast<double>(n) - 1;
+     }},
+    {"rising, far from 0",
+     [](std::int64_t, std::int64_t i, std::int64_t n, double z) {
+       return 1000 + static_cast<double>(i) / static_cast<double>(n) + z / 1024;
+     }},
 };
 
 }  // namespace

@@ -26,6 +26,7 @@ struct Kernel {
   lnorm::DType input = lnorm::DType::float32;
   lnorm::Formula formula;
   std::string wrong;  // an id of the list of wrong kernels, or of those outside of it; empty: right
+  bool folds_mean = false;  // y = x / s + (-mean / s), as many CPU kernels
 };
 
 // rows x n numbers, row after row.

@@ -47,6 +47,8 @@ struct Check {
   Diagnosis diagnosis;
   bool is_sampled = false;   // the best explanation was held against some rows alone
   bool is_too_long = false;  // a row, for wrong kernels to be tried
+  // A narrower arithmetic, in which the rows of the sample are within rounding and all of their elements are numbers.
+  std::optional<DType> fitting_arithmetic;
   AffectedNumbers rows;
   AffectedNumbers columns;
   std::vector<std::string> where;

@@ -56,6 +56,7 @@ class Search {
 
   Diagnosis run(bool differs) {
     Diagnosis result;
+    result.sqnr_of_exact = exact_.sqnr();
     std::vector<Candidate> singles;
     for (const WrongKernel* const kernel : kernels_) {
       if (auto candidate = combined({kernel})) singles.push_back(*std::move(candidate));
@@ -82,9 +83,8 @@ class Search {
 
   Fit fit(const Variant& variant, bool all_or_nothing) const {
     Fit result;
-    VariantRow row;
     for (const SampleRow& sampled : sample_.rows) {
-      add_fit(variant, sample_, sampled, row, result, all_or_nothing);
+      add_fit(variant, sample_, sampled, row_, result, all_or_nothing);
       if (all_or_nothing && !result.explains_all()) break;
     }
     return result;
@@ -115,7 +115,7 @@ class Search {
 
   // Whether two formulas give the same rows, but for what rounding explains.
   bool are_alike(const Variant& a, const Variant& b) const {
-    VariantRow left;
+    VariantRow& left = row_;
     VariantRow right;
     for (const SampleRow& sampled : sample_.rows) {
       const bool has_left = evaluate(a, sample_, sampled, left);
@@ -323,6 +323,7 @@ class Search {
     std::int64_t telling = 0;
     std::int64_t closer = 0;
     bool is_closer = false;
+    bool is_sure = false;  // there are rows enough
   };
 
   // What a right kernel may come nearest with: mean and s as far off as rounding explains, if that helps; and how far off a
@@ -388,8 +389,8 @@ class Search {
       result.telling += telling;
       if (telling > 0) contents.insert(sampled.actual);
     }
-    result.is_closer = result.telling >= kFewest && contents.size() >= kFewestRows &&
-                       result.closer * 10 > result.telling * 9;
+    result.is_closer = result.telling >= kFewest && result.closer * 10 > result.telling * 9;
+    result.is_sure = contents.size() >= kFewestRows;
     return result;
   }
 
@@ -397,11 +398,12 @@ class Search {
     double least = std::numeric_limits<double>::infinity();
     for (const Candidate& candidate : candidates) {
       const Nearness found = nearness(candidate.variant);
-      if (!found.is_closer) continue;
+      if (!found.is_closer || (result.closer_to && !found.is_sure)) continue;
       const double squares = sum_of_squares(fit(candidate.variant, false));
-      if (squares >= least) continue;
+      const bool is_first_sure = found.is_sure && !result.closer_to;
+      if (squares >= least && !is_first_sure) continue;
       least = squares;
-      result.closer_to = described(candidate, {}).id;
+      (found.is_sure ? result.closer_to : result.perhaps_closer) = described(candidate, {}).id;
       result.telling = found.telling;
       result.closer = found.closer;
     }
@@ -412,6 +414,7 @@ class Search {
   const ChooseKernel& choose_;
   std::vector<const WrongKernel*> kernels_;
   std::vector<VariantRow> exact_rows_;
+  mutable VariantRow row_;  // a buffer: rows may be long
   Fit exact_;
 };
 
@@ -440,7 +443,10 @@ void add_fit(const Variant& variant, const Sample& sample, const SampleRow& row,
     ++sums.elements;
     const bool explains = is_explained(result, i, output);
     sums.explained += static_cast<std::int64_t>(explains);
-    sums.certain += static_cast<std::int64_t>(explains && std::isfinite(result.bound[i]));
+    // Bytes in another order are nearly 0 as a rule, which is within the bound of 0.
+    const bool is_certain = std::isfinite(result.bound[i]) &&
+                            (!variant.rereads_output() || std::fabs(result.y[i]) > result.bound[i]);
+    sums.certain += static_cast<std::int64_t>(explains && is_certain);
     if (all_or_nothing && !explains) return;
     const double error = std::fabs(result.actual[i] - result.y[i]);
     if (!std::isfinite(error) || std::isinf(result.bound[i])) continue;

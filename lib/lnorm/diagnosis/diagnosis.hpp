@@ -48,8 +48,10 @@ struct FormulaFit {
 
 struct Diagnosis {
   std::vector<FormulaFit> explanations;  // best first
+  double sqnr_of_exact = 0;              // of the output against the formula asked for
   // Another formula that is closer to the output than rounding could bring it: of so many elements that tell so many do.
   std::optional<std::string> closer_to;
+  std::optional<std::string> perhaps_closer;  // in fewer rows than it takes to be sure
   std::int64_t telling = 0;
   std::int64_t closer = 0;
 

@@ -27,6 +27,7 @@ void JudgedRows::merge(const JudgedRows& other) {
   scaled_rows += other.scaled_rows;
   tree.take(other.tree);
   loop.take(other.loop);
+  scale.take(other.scale);
   depth = std::max(depth, other.depth);
   affected_rows.resize(std::max(affected_rows.size(), other.affected_rows.size()));
   for (std::size_t i = 0; i < other.affected_rows.size(); ++i) {
@@ -68,7 +69,9 @@ void RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
     ++found.not_finite_rows;
   }
   if (!is_finite || equal == std::ssize(row.x)) return;
-  judge_finite(row, statistics_of(row.x, setting_.formula), found);
+  RowStatistics statistics = statistics_of(row.x, setting_.formula);
+  statistics.drift = drift_of(row.x, setting_.formula);
+  judge_finite(row, statistics, found);
 }
 
 bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
@@ -137,9 +140,11 @@ void RowJudge::judge_finite(const JudgedRow& row, const RowStatistics& statistic
       found.depth = std::max(found.depth, least_depth(row, statistics));
     }
   }
-  if (loop.is_bounded && setting_.is_wide() && is_scaled(row, statistics, loop)) {
-    ++found.scaled_rows;
-  }
+  if (!loop.is_bounded || !setting_.is_wide()) return;
+  const WorstRatio scale = scale_of(row, statistics, loop);
+  if (scale.ratio <= 1) return;
+  ++found.scaled_rows;
+  found.scale.take(scale);
 }
 
 // Counts what is beyond the bound; of rows without one, what is not finite.
@@ -247,8 +252,8 @@ std::int64_t RowJudge::least_depth(const JudgedRow& row, const RowStatistics& st
   return high;
 }
 
-bool RowJudge::is_scaled(const JudgedRow& row, const RowStatistics& statistics,
-                         const StatisticErrors& loop) const {
+WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,
+                              const StatisticErrors& loop) const {
   const double s = divisor_of(statistics.variance, setting_.formula);
   // The least squares fit of the errors to weight (a + b xhat).
   double ww = 0;
@@ -262,10 +267,11 @@ bool RowJudge::is_scaled(const JudgedRow& row, const RowStatistics& statistics,
     pp += p * p;
   }
   const double determinant = ww * pp - wp * wp;
-  if (!(determinant > 1e-6 * ww * pp)) return false;
-  // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit.
+  if (!(determinant > 1e-6 * ww * pp)) return {};
+  // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit. A kernel
+  // may compute x / s - mean / s, so that products of the size of x and of the mean are rounded.
   const auto& [unit, smallest, greatest] = setting_.kernel.arithmetic;
-  const double x_unit = setting_.kernel.rounds_x ? unit : 0;
+  const double x_roundings = setting_.kernel.rounds_x ? 2 : 1;
   double b = 0;
   double noise = 0;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
@@ -273,17 +279,21 @@ bool RowJudge::is_scaled(const JudgedRow& row, const RowStatistics& statistics,
     const double d = row.x[i] - statistics.mean;
     const double p = w * d / s;
     const double error = row.actual[i] - y_[i];
-    if (!std::isfinite(error)) return false;
+    if (!std::isfinite(error)) return {};
     const double part = (ww * p - wp * w) / determinant;
     b += part * error;
     const double own =
         std::fabs(w) *
-            ((x_unit * std::fabs(row.x[i]) + unit * std::fabs(d)) / loop.s_low + smallest) +
+            (unit *
+                 (x_roundings * std::fabs(row.x[i]) + std::fabs(statistics.mean) + std::fabs(d)) /
+                 loop.s_low +
+             smallest) +
         4 * unit * std::fabs(p) + 3 * unit * std::fabs(setting_.bias[i]) + smallest +
         last_rounding(setting_.output, y_[i], bound_[i]);
     noise += std::fabs(part) * own;
   }
-  return std::fabs(b) > std::max(loop.s / s, s / loop.s_low - 1) + noise;
+  const double bound = std::max(loop.s / s, s / loop.s_low - 1) + noise;
+  return {std::fabs(b) / bound, row.number, 0, 1 + b, 1};
 }
 
 }  // namespace lnorm

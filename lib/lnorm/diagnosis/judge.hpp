@@ -61,6 +61,7 @@ struct JudgedRows {
   std::int64_t scaled_rows = 0;      // whose scale alone is off by more than rounding explains
   WorstRatio tree;
   WorstRatio loop;
+  WorstRatio scale;        // the row whose scale is off by the most; actual is the scale
   std::int64_t depth = 0;  // of the sums that explain what is beyond the tree bound
   std::vector<std::uint64_t> affected_rows;     // a bit a row, the least first; empty: none
   std::vector<std::int64_t> affected_elements;  // of each column; empty: none
@@ -91,8 +92,9 @@ class RowJudge {
   WorstRatio worst_of(const JudgedRow& row) const;
   double ratio_of(const JudgedRow& row, std::size_t i) const;
   std::int64_t least_depth(const JudgedRow& row, const RowStatistics& statistics);
-  bool is_scaled(const JudgedRow& row, const RowStatistics& statistics,
-                 const StatisticErrors& loop) const;
+  // What the row's scale is off by, in parts of what rounding explains. actual is the scale.
+  WorstRatio scale_of(const JudgedRow& row, const RowStatistics& statistics,
+                      const StatisticErrors& loop) const;
 
   const JudgeSetting& setting_;
   std::vector<double> y_;      // the exact values, but for float64

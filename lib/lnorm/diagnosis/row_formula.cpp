@@ -48,6 +48,26 @@ RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
   return row;
 }
 
+double drift_of(std::span<const double> x, const Formula& formula) {
+  if (formula.rms) return 0;
+  double count = 0;
+  double mean = 0;
+  double lost = 0;       // count times what the mean so far may be off by
+  double deviation = 0;  // sum of the deviations so far
+  double most_lost = 0;
+  double most_deviation = 0;
+  for (const double value : x) {
+    ++count;
+    const double before = value - mean;
+    mean += before / count;
+    lost += count * std::fabs(mean) + 2 * std::fabs(before);
+    deviation += value - mean;
+    most_lost = std::max(most_lost, lost / count);
+    most_deviation = std::max(most_deviation, std::fabs(deviation));
+  }
+  return 2 * most_lost * most_deviation / (count - static_cast<double>(formula.ddof));
+}
+
 double divisor_of(double variance, const Formula& formula) {
   return formula.eps_on == EpsOn::std ? std::sqrt(variance) + formula.eps
                                       : std::sqrt(variance + formula.eps);
@@ -69,6 +89,7 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
   errors.variance = (g + 4 * u) * var +
                     errors.mean * errors.mean * n / (n - static_cast<double>(formula.ddof)) +
                     4 * u * std::fabs(row.mean) * std::sqrt(var) + t;
+  if (order == Summation::loop && !kernel.depth) errors.variance += u * row.drift;
   const double s = divisor_of(var, formula);
   if (!on_std) {
     errors.s = errors.variance / (2 * s) + 4 * u * s;

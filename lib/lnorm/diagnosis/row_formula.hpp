@@ -30,11 +30,16 @@ struct RowStatistics {
   double mean_abs = 0;
   double max_abs = 0;  // of x
   double count = 0;    // what sums are divided by
+  double drift = 0;    // of drift_of(), where it matters
 };
 
 // x is finite. formula: of the mean and the variance. mean: if it is known.
 RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
                             const std::optional<double>& mean = {});
+
+// What Welford's updates may lose of the variance more than two passes do, in units of u. The mean so far is off by some
+// of its additions, and the deviations from it are all of one sign where a row rises or falls.
+double drift_of(std::span<const double> x, const Formula& formula);
 
 // s, or what stands in its place.
 double divisor_of(double variance, const Formula& formula);

@@ -216,8 +216,6 @@ Variant asked_for(const JudgeSetting& setting) {
 bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row,
               VariantRow& result) {
   const DType dtype = sample.setting->output.dtype();
-  const bool rereads =
-      variant.bytes == Variant::Bytes::other_dtype || variant.bytes == Variant::Bytes::swapped;
   const bool is_other = variant.bytes == Variant::Bytes::other_dtype;
   const DType other = dtype == DType::float16 ? DType::bfloat16 : DType::float16;
   const OutputFormat output(is_other ? other : dtype);
@@ -260,7 +258,7 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
     if (variant.result == Variant::Result::away) y += std::copysign(half, y);
     bound += half;
     // The bits of NaN are not known any more.
-    if (rereads && std::isnan(row.actual[i])) bound = kAny;
+    if (variant.rereads_output() && std::isnan(row.actual[i])) bound = kAny;
   }
   return true;
 }

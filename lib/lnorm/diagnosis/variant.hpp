@@ -59,6 +59,10 @@ struct Variant {
   // What becomes of bytes.
   enum class Bytes { as_they_are, other_dtype, swapped, swapped_input };
   Bytes bytes = Bytes::as_they_are;
+
+  bool rereads_output() const noexcept {
+    return bytes == Bytes::other_dtype || bytes == Bytes::swapped;
+  }
 };
 
 // Rows of a tensor that are looked at again.

@@ -38,8 +38,11 @@ std::span<const WrongKernel> wrong_kernels() noexcept;
 // The option of lnorm that gives an eps that is in no row.
 std::string eps_option(std::string_view eps);
 
-// The option that gives other axes, and their ids, with * for the axes.
+// The option that gives other axes.
 std::string axes_option(std::string_view axes);
-inline constexpr std::string_view kAxesId = "axes-*";
+
+// The ids of what is found on other rows, or from the output itself, as patterns.
+inline constexpr std::array<std::string_view, 5> kFoundIds{"axes-*", "eps=*", "divisor=*",
+                                                           "unwritten-rows", "unwritten-tail"};
 
 }  // namespace lnorm

@@ -256,6 +256,9 @@ class Checker {
     const bool is_whole = !result.slice;  // or it has other axes
     if (differs && is_whole && !result.diagnosis.explains_all()) explain_axes(sample, result);
     describe_contents(sample, result);
+    if (differs && !result.diagnosis.explains_all()) {
+      result.fitting_arithmetic = fitting_arithmetic(sample);
+    }
     if (result.diagnosis.explanations.empty()) return;
     FormulaFit& best = result.diagnosis.explanations.front();
     if (!best.explains_all || !best.variant.affine) return;
@@ -268,6 +271,26 @@ class Checker {
     best.explained = fit.sums().share();
     best.sqnr = fit.sums().sqnr();
     best.explains_all = fit.sums().explains_all();
+  }
+
+  // A narrower arithmetic that the kernel may have computed in.
+  std::optional<DType> fitting_arithmetic(const Sample& sample) const {
+    for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
+      JudgeSetting setting = setting_;
+      setting.kernel.arithmetic = arithmetic_of(dtype);
+      if (setting.kernel.arithmetic.unit <= setting_.kernel.arithmetic.unit) continue;
+      const OutputFormat format(dtype);
+      RowJudge judge(setting, plan_.row_length);
+      JudgedRows found;
+      bool fits = true;
+      for (const SampleRow& row : sample.rows) {
+        fits = fits && std::all_of(row.actual.begin(), row.actual.end(),
+                                   [&](double value) { return format.rounded(value) == value; });
+        if (fits) judge.judge({row.number, row.x, row.actual, row.exact}, found);
+      }
+      if (fits && verdict_of(found, false) == Verdict::within_rounding) return dtype;
+    }
+    return {};
   }
 
   void explain_axes(const Sample& sample, Check& result) const {
@@ -387,7 +410,7 @@ class Checker {
       return kept.size() == 1 ? std::to_string(number) : to_string(index_of(number, kept));
     });
     result.where = std::move(contents.lines);
-    if (!contents.unwritten) return;
+    if (!contents.unwritten || !options_.kernels(contents.unwritten->id)) return;
     std::vector<FormulaFit>& found = result.diagnosis.explanations;
     found.insert(found.begin(), *std::move(contents.unwritten));
   }

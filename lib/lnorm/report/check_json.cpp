@@ -36,6 +36,7 @@ Json tensor_json(const Check& check) {
       failed.push_back({{"criterion", name(criterion)}, {"found", json_value(found)}});
     }
   }
+  const bool is_judged = check.verdict != Verdict::not_judged;
   Json result{
       {"verdict", name(check.verdict)},
       {"input", json_value(check.x)},
@@ -44,8 +45,9 @@ Json tensor_json(const Check& check) {
       {"elements", judged.elements},
       {"correctly_rounded", judged.correctly_rounded},
       {"beyond_rounding", judged.beyond},
-      {"worst_ratio", json_value(judged.tree.ratio)},
-      {"worst_ratio_loop", json_value(judged.loop.ratio)},
+      {"scaled_rows", judged.scaled_rows},
+      {"worst_ratio", is_judged ? Json(json_value(judged.tree.ratio)) : Json()},
+      {"worst_ratio_loop", is_judged ? Json(json_value(judged.loop.ratio)) : Json()},
       {"worst_index", judged.tree.ratio == 0 ? Json() : Json(index_of(check, judged.tree))},
       {"depth", json_value(check.depth())},
       {"explained_by", diagnosis.explains_all() ? Json(diagnosis.explanations.front().id) : Json()},

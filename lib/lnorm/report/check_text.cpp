@@ -12,6 +12,27 @@ namespace lnorm {
 
 namespace {
 
+std::string unjudged_text(const Check& check) {
+  const JudgedRows& judged = check.judged;
+  return concat("not judged: ", judged.unjudged_rows, " of ", counted(judged.rows, "row"),
+                judged.not_finite_rows == 0
+                    ? concat(": rounding in ", name(check.arithmetic),
+                             " may be as large as they are, or leaves its range")
+                : judged.not_finite_rows == judged.unjudged_rows
+                    ? ": x is not finite there"
+                    : concat(", in ", judged.not_finite_rows, " of which x is not finite"));
+}
+
+// Requires criteria.
+std::string criteria_line(const Check& check, const Style& style) {
+  const Comparison& comparison = *check.comparison;
+  if (!comparison.equal()) {
+    return concat(style.bad("criteria fail: "),
+                  failures_text(comparison.criteria, comparison.failures()));
+  }
+  return concat(style.good("criteria hold: "), criteria_text(comparison.criteria));
+}
+
 class CheckText {
  public:
   CheckText(const Check& check, TextWriter text)
@@ -25,7 +46,7 @@ class CheckText {
     write_counts();
     write_worst();
     write_unjudged();
-    if (c_.comparison) write_criteria(*c_.comparison);
+    if (c_.comparison) text_.folded(criteria_line(c_, style_));
     for (const std::string& line : explanation_lines(c_)) text_.folded(line);
     for (const std::string& line : c_.where) text_.folded("where: ", line);
   }
@@ -49,7 +70,9 @@ class CheckText {
     }
     if (judged.scaled_rows > 0 && judged.beyond == 0) {
       text_.folded("scale off by more than rounding explains: ", judged.scaled_rows, " of ",
-                   counted(judged.rows, "row"));
+                   counted(judged.rows, "row"), ", most of all row ",
+                   judged.scale.row + (c_.slice ? c_.slice->first : 0), ": ",
+                   rounded_text(judged.scale.actual, 9), " times the exact one");
     }
   }
 
@@ -72,22 +95,7 @@ class CheckText {
   }
 
   void write_unjudged() {
-    const JudgedRows& judged = c_.judged;
-    if (judged.unjudged_rows == 0) return;
-    text_.folded("not judged: ", judged.unjudged_rows, " of ", counted(judged.rows, "row"),
-                 judged.not_finite_rows == 0
-                     ? concat(": rounding in ", name(c_.arithmetic),
-                              " may be as large as they are, or leaves its range")
-                 : judged.not_finite_rows == judged.unjudged_rows
-                     ? ": x is not finite there"
-                     : concat(", in ", judged.not_finite_rows, " of which x is not finite"));
-  }
-
-  void write_criteria(const Comparison& comparison) {
-    text_.folded(
-        comparison.equal() ? style_.good("criteria hold: ") : style_.bad("criteria fail: "),
-        comparison.equal() ? criteria_text(comparison.criteria)
-                           : failures_text(comparison.criteria, comparison.failures()));
+    if (c_.judged.unjudged_rows > 0) text_.folded(unjudged_text(c_));
   }
 
   const Check& c_;
@@ -146,6 +154,13 @@ std::vector<std::string> explanation_lines(const Check& check) {
       lines.push_back(concat("warning: within rounding, but ", *diagnosis.closer_to, " is closer: ",
                              diagnosis.closer, " of ", diagnosis.telling, " elements that tell"));
     }
+    if (diagnosis.perhaps_closer && check.judged.tree.ratio > 1) {
+      lines.push_back(concat("warning: within rounding as a plain loop's, but ",
+                             *diagnosis.perhaps_closer, " is closer: ", diagnosis.closer, " of ",
+                             diagnosis.telling,
+                             " elements that tell, in fewer than 8 rows; "
+                             "more rows, or --depth, would decide"));
+    }
     return lines;
   }
   const std::vector<FormulaFit>& found = diagnosis.explanations;
@@ -154,6 +169,11 @@ std::vector<std::string> explanation_lines(const Check& check) {
   }
   if (found.empty() && !check.is_too_long)
     lines.emplace_back("explained by none of the wrong kernels");
+  if (check.fitting_arithmetic) {
+    lines.push_back(concat("every element is a ", name(*check.fitting_arithmetic),
+                           " number, and within rounding in that arithmetic: --arithmetic ",
+                           name(*check.fitting_arithmetic)));
+  }
   if (found.empty()) return lines;
   const FormulaFit& best = found.front();
   if (best.explains_all) {
@@ -163,9 +183,13 @@ std::vector<std::string> explanation_lines(const Check& check) {
       lines.push_back(concat("the same on this input: ", listed(best.same_as, " or ")));
     }
   } else {
+    // What is hardly nearer than the formula asked for leads nowhere.
+    constexpr double kNearer = 3;  // dB
     lines.push_back(
-        concat("explained by none of the wrong kernels that were tried; the nearest is ",
-               explanation_text(best), ": ", fit_text(best)));
+        concat("explained by none of the wrong kernels that were tried",
+               best.sqnr > diagnosis.sqnr_of_exact + kNearer
+                   ? concat("; the nearest is ", explanation_text(best), ": ", fit_text(best))
+                   : ""));
   }
   if (found.size() > 1 && best.explains_all) {
     lines.push_back(concat("next best: ", found[1].id, ": ", fit_text(found[1])));
@@ -184,13 +208,18 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
   for (const NamedCheck& tensor : checks) {
     const Check& c = tensor.check;
     ++counts[static_cast<std::size_t>(c.verdict)];
-    if (c.exit_status() != 0 && first == nullptr) first = &tensor;
+    if (c.exit_status() == 1 && (first == nullptr || first->check.exit_status() == 2)) {
+      first = &tensor;
+    }
+    if (c.exit_status() == 2 && first == nullptr) first = &tensor;
     const std::string verdict(name(c.verdict));
     text.folded(printable(tensor.name), ": ", c.agrees() ? style.good(verdict) : style.bad(verdict),
                 c.judged.tree.ratio == 0
                     ? ""
                     : concat(", worst element ", rounded_text(c.judged.tree.ratio, 3),
                              c.judged.tree.ratio > 1 ? " times" : " of", " the bound"));
+    if (c.judged.unjudged_rows > 0) text.raw(style.folded(unjudged_text(c), 2));
+    if (c.comparison && !c.comparison->equal()) text.raw(style.folded(criteria_line(c, style), 2));
     for (const std::string& line : explanation_lines(c)) text.raw(style.folded(line, 2));
     for (const std::string& line : c.where) text.raw(style.folded(concat("where: ", line), 2));
   }
@@ -198,7 +227,8 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
   for (const Verdict verdict : {Verdict::correctly_rounded, Verdict::within_rounding,
                                 Verdict::not_judged, Verdict::differs}) {
     const std::int64_t count = counts[static_cast<std::size_t>(verdict)];
-    if (count > 0) summary += concat(", ", count, ' ', name(verdict));
+    const bool is_plural = verdict == Verdict::differs && count > 1;
+    if (count > 0) summary += concat(", ", count, ' ', is_plural ? "differ" : name(verdict));
   }
   if (first != nullptr) summary += concat("; the first to look at is ", printable(first->name));
   text.folded(summary);
