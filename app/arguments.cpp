@@ -313,8 +313,8 @@ std::variant<Arguments, Done> parse_arguments(int argc, const char* const* argv,
   } catch (const CLI::Success& help) {
     return Done{print_help(line.app, help)};
   }
-  const bool may_read_terminal =
-      (arguments.command & (kCompare | kCheck)) == 0 && line.given.words.empty();
+  const bool may_read_terminal = (arguments.command & (kCompare | kCheck | kInputs)) == 0 &&
+                                 !arguments.lists_kernels && line.given.words.empty();
   if (may_read_terminal && os::is_terminal(os::FileDescriptor(STDIN_FILENO, false))) {
     return Done{print_usage(line, program, words.empty())};
   }

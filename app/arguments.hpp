@@ -31,10 +31,12 @@ enum Command : unsigned {
   kExplain = 32,
   kReport = 64,
   kShow = 128,
-  kCheck = 256
+  kCheck = 256,
+  kMutants = 512,
+  kInputs = 1024
 };
 using Commands = unsigned;
-inline constexpr Commands kAllCommands = 511;
+inline constexpr Commands kAllCommands = 2047;
 
 // Rows from the first up to end, as a slice of Python: negative ones count from the end.
 struct RowRange {
@@ -154,6 +156,13 @@ struct Arguments {
   std::vector<std::string> skipped_kernels;
   std::optional<std::string> save_json;
   std::optional<std::string> save_junit;
+
+  // mutants, with these and the criteria of compare
+  bool lists_kernels = false;  // nothing is tried
+
+  // inputs
+  std::optional<Shape> made_shape;
+  std::uint64_t seed = 0;
 };
 
 // Nothing is left to do: help or the version was printed, or wrong usage was reported.

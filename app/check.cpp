@@ -11,14 +11,11 @@
 #include "commands.hpp"
 #include "compare_criteria.hpp"
 #include "each_tensor.hpp"
+#include "kernel_choice.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
-#include "lnorm/core/nearest.hpp"
-#include "lnorm/core/pattern.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/diagnosis/wrong_kernels.hpp"
-#include "lnorm/io/byte_sink.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "residual_input.hpp"
 #include "terminal.hpp"
@@ -26,30 +23,6 @@
 namespace lnorm::app {
 
 namespace {
-
-// Throws Error for a pattern that no wrong kernel matches.
-void check_ids(std::string_view option, const std::vector<std::string>& patterns) {
-  for (const std::string& pattern : patterns) {
-    const auto kernels = wrong_kernels();
-    const bool is_known = std::any_of(kernels.begin(), kernels.end(), [&](const WrongKernel& k) {
-      return match(pattern, k.id).has_value();
-    });
-    const bool is_found = std::any_of(kFoundIds.begin(), kFoundIds.end(), [&](std::string_view id) {
-      return match(id, pattern) || match(pattern, id);
-    });
-    if (is_known || is_found) continue;
-    const std::string near =
-        nearest(pattern, kernels.size(), [&](std::size_t i) { return std::string(kernels[i].id); });
-    throw Error(
-        concat(option, ": no wrong kernel is called '", printable(pattern), "'"),
-        near.empty() ? "docs/kernel-authors.md lists them" : concat("did you mean ", near, "?"));
-  }
-}
-
-bool matches_any(const std::vector<std::string>& patterns, std::string_view id) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return match(pattern, id).has_value(); });
-}
 
 // OUTPUT of several inputs is found by their names, unless it says how itself.
 std::string output_word(const Arguments& arguments, const Inputs& inputs) {
@@ -66,13 +39,10 @@ class Checking {
         backend_(find_backend(arguments.normalization.kernel)),
         residual_(arguments.normalization, arguments.input.options),
         affine_inputs_(arguments.normalization, arguments.input.options, residual_),
-        output_("OUTPUT", output,
-                {.from = {},
-                 .as = arguments.input.options.as,
-                 .files = arguments.input.options.files}) {
-    check_ids("--kernels", arguments.kernels);
-    check_ids("--skip-kernels", arguments.skipped_kernels);
-  }
+        output_(
+            "OUTPUT", output,
+            {.from = {}, .as = arguments.input.options.as, .files = arguments.input.options.files}),
+        choose_(kernel_choice(arguments)) {}
 
   void plan(const TensorInfo& x, const InputName& name) {
     affine_inputs_.check(make_plan(x, name), x, name);
@@ -112,25 +82,13 @@ class Checking {
   // Writes all reports. Returns the exit status.
   int report(bool several) const {
     if (!arguments_.work.ranks->is_first()) return 0;
-    const auto save = [&](const std::optional<std::string>& path, auto write) {
-      if (!path) return;
-      ByteSink out(*path);
-      write(out);
-      out.finish();
-      out.commit();
-    };
-    save(arguments_.save_json, [&](ByteSink& out) { write_json_report(several, out); });
-    save(arguments_.save_junit, [&](ByteSink& out) { write_junit(checks_, out); });
+    save_report(arguments_.save_json, [&](ByteSink& out) { write_json_report(several, out); });
+    save_report(arguments_.save_junit, [&](ByteSink& out) { write_junit(checks_, out); });
     if (!arguments_.quiet) {
-      ByteSink out("-");
-      out.outlive_reader();
-      if (arguments_.report == Report::json) {
-        write_json_report(several, out);
-      } else {
-        write_text_report(several, out);
-      }
-      out.finish();
-      out.commit();
+      print_report([&](ByteSink& out) {
+        arguments_.report == Report::json ? write_json_report(several, out)
+                                          : write_text_report(several, out);
+      });
     }
     int status = 0;
     for (const NamedCheck& tensor : checks_) status = std::max(status, tensor.check.exit_status());
@@ -168,12 +126,7 @@ class Checking {
                          .rounding = normalization.options.rounding,
                          .kernels = {},
                          .criteria = {}};
-    if (explains()) {
-      options.kernels = [this](std::string_view id) {
-        return (arguments_.kernels.empty() || matches_any(arguments_.kernels, id)) &&
-               !matches_any(arguments_.skipped_kernels, id);
-      };
-    }
+    if (explains()) options.kernels = choose_;
     if (has_criteria(arguments_)) options.criteria = criteria_of(arguments_, nullptr, out, out);
     return options;
   }
@@ -193,6 +146,7 @@ class Checking {
   ResidualInput residual_;
   AffineInputs affine_inputs_;
   AuxiliaryInput output_;
+  ChooseKernel choose_;
   std::vector<NamedCheck> checks_;
 };
 

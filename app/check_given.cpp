@@ -208,6 +208,21 @@ void check_compare(const Given& given, Arguments& arguments) {
   arguments.input.names = given.words;
 }
 
+// Reports beside the one on standard output.
+void check_saved_reports(const std::vector<std::string>& read, const Arguments& arguments) {
+  const auto check = [&](std::string_view option, const std::optional<std::string>& path,
+                         const std::optional<std::string>& other) {
+    if (!path) return;
+    if (*path == "-") {
+      throw Error(concat(option, " takes a file: standard output has the report"));
+    }
+    if (std::find(read.begin(), read.end(), *path) == read.end() && path != other) return;
+    throw Error(concat(option, ' ', printable(*path), ": names what is read, or another output"));
+  };
+  check("--save-json", arguments.save_json, arguments.save_junit);
+  check("--save-junit", arguments.save_junit, {});
+}
+
 void check_check(const Given& given, Arguments& arguments) {
   const std::vector<std::string>& words = given.words;
   if (words.size() != 2) {
@@ -216,19 +231,30 @@ void check_check(const Given& given, Arguments& arguments) {
   }
   check_rounding(arguments.normalization);
   check_raw(given, arguments.input.options);
-  const auto check_saved = [&](std::string_view option, const std::optional<std::string>& path,
-                               const std::optional<std::string>& other) {
-    if (!path) return;
-    if (*path == "-") {
-      throw Error(concat(option, " takes a file: standard output has the report"));
-    }
-    if (*path != words[0] && *path != words[1] && path != other) return;
-    throw Error(concat(option, ' ', printable(*path), ": names what is read, or another output"));
-  };
-  check_saved("--save-json", arguments.save_json, arguments.save_junit);
-  check_saved("--save-junit", arguments.save_junit, {});
+  check_saved_reports(words, arguments);
   arguments.input.names = {words[0]};
   arguments.checked = words[1];
+}
+
+void check_made_inputs(const Given& given, const Arguments& arguments) {
+  if (!given.words.empty()) {
+    throw Error(concat("inputs reads no tensors, found ", printable(given.words.front())),
+                concat("-o ", shell_word(given.words.front())));
+  }
+  if (!arguments.made_shape) throw Error("inputs needs --shape", "--shape 8,1025");
+  if (!given.has("-o")) throw Error("inputs needs -o, a folder or a file", "-o cases/");
+  const std::string& path = arguments.output.path;
+  const auto format = path.ends_with('/') ? std::nullopt : format_of_extension(path);
+  const bool is_folder = path.ends_with('/') || std::filesystem::path(path).extension().empty();
+  if (path == "-" ||
+      (format ? format != Format::npz && format != Format::safetensors : !is_folder)) {
+    throw Error(concat("-o ", printable(path), ": expected a folder, .npz or .safetensors"));
+  }
+  const DType dtype = arguments.output.dtype.value_or(DType::float32);
+  if (format == Format::npz && !is_npy_dtype(dtype)) {
+    throw Error(concat("-o ", printable(path), ": .npz has no ", name(dtype)),
+                "a folder, or .safetensors, has it");
+  }
 }
 
 // The tensors that a command names; otherwise standard input.
@@ -309,6 +335,7 @@ void check_options(const Given& given) {
 void check_arguments(const Given& given, Arguments& arguments) {
   if (given.command == kCompare) return check_compare(given, arguments);
   if (given.command == kCheck) return check_check(given, arguments);
+  if (given.command == kInputs) return check_made_inputs(given, arguments);
   if (given.command == kGrad) {
     check_grad(given, arguments);
   } else {
@@ -319,6 +346,10 @@ void check_arguments(const Given& given, Arguments& arguments) {
     check_extension("-o", arguments.output.path, kAnyName);
   }
   check_apply(arguments);
+  check_saved_reports(given.words, arguments);
+  if (arguments.lists_kernels && !given.words.empty()) {
+    throw Error("--list tries nothing, found an input");
+  }
   check_raw(given, arguments.input.options);
   take_inputs(given, arguments.input);
 }

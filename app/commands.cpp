@@ -96,6 +96,48 @@ constexpr std::array kCommands{
             "\n"
             "Exit status: 0 correctly rounded or within rounding, 1 it differs, 2 it could not\n"
             "be judged."},
+    CommandRow{
+        .command = kMutants,
+        .name = "mutants",
+        .help = "Which wrong kernels a test's inputs and tolerance would let through",
+        .puts_out = "Report",
+        .run = mutants,
+        .on_all_ranks = false,
+        .called = "mutate mutation mutation-test mutant",
+        .examples =
+            "Each wrong kernel that lnorm check knows is computed on the inputs, and judged by\n"
+            "the criteria that a test has: against what lnorm apply writes, with the default\n"
+            "tolerance of torch.testing if none is given. One that passes on every input is one\n"
+            "that the test would not notice. No kernel is needed.\n"
+            "\n"
+            "Of a folder that lnorm inputs has made, its manifest says weight and bias.\n"
+            "\n"
+            "Examples:\n"
+            "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
+            "  lnorm mutants x.json --dtype float32 --rtol 1e-2 --atol 1e-2 || echo blind\n"
+            "  lnorm mutants x.json --kernels 'eps-*' --json || true\n"
+            "  lnorm mutants --list\n"
+            "\n"
+            "Exit status: 0 all are caught, but for those that are equivalent by formula and\n"
+            "options, 1 one passes, 2 they could not be judged."},
+    CommandRow{
+        .command = kInputs,
+        .name = "inputs",
+        .help = "Make inputs that tell wrong kernels from right ones",
+        .puts_out = "Output",
+        .run = inputs,
+        .on_all_ranks = false,
+        .called = "generate make-inputs cases test-inputs testdata",
+        .examples =
+            "A folder, or a file of several tensors, and a manifest: JSON that says of each case\n"
+            "which tensors are its x, weight, bias and dy, why it exists (for), and which wrong\n"
+            "kernels it kills at the default tolerance of its dtype. The same options give the\n"
+            "same bytes on every machine.\n"
+            "\n"
+            "Examples:\n"
+            "  lnorm inputs --shape 8,100 -o cases/\n"
+            "  lnorm mutants cases/ && echo 'they tell all of them'\n"
+            "  lnorm inputs --shape 2,3,64 --normalized-shape 3,64 --rms -o cases.npz"},
     CommandRow{.command = kSoftmax,
                .name = "softmax",
                .help = "Softmax of every row",

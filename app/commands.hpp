@@ -13,6 +13,8 @@ int apply(const Arguments& arguments);
 int stats(const Arguments& arguments);
 int compare(const Arguments& arguments);
 int check(const Arguments& arguments);
+int mutants(const Arguments& arguments);
+int inputs(const Arguments& arguments);
 int softmax(const Arguments& arguments);
 int grad(const Arguments& arguments);
 int explain(const Arguments& arguments);

@@ -14,11 +14,14 @@ namespace {
 using Value = OptionValue;
 using Setting = Remedy::Setting;
 
-constexpr Commands kNormalizing = kApply | kStats | kGrad | kExplain | kReport | kCheck;
+constexpr Commands kTestingKernels = kCheck | kMutants;
+constexpr Commands kNormalizing =
+    kApply | kStats | kGrad | kExplain | kReport | kTestingKernels | kInputs;
+constexpr Commands kReadingTensors = kAllCommands & ~kInputs;
 constexpr Commands kWritingTensors = kApply | kSoftmax | kGrad;
 constexpr Commands kPrinting = kWritingTensors | kShow;
-constexpr Commands kReporting = kStats | kCompare | kCheck | kExplain | kShow;
-constexpr Commands kJudging = kCompare | kCheck;
+constexpr Commands kReporting = kStats | kCompare | kTestingKernels | kExplain | kShow;
+constexpr Commands kJudging = kCompare | kTestingKernels;
 constexpr Commands kListing = kStats | kCompare | kShow;
 
 constexpr std::string_view kFlag;    // has no value
@@ -26,7 +29,7 @@ constexpr std::string_view kOutput;  // the group of what the command puts out
 constexpr std::string_view kNormalization = "Normalization";
 constexpr std::string_view kInput = "Input";
 constexpr std::string_view kCriteria = "Criteria, of which all that are given must hold";
-constexpr std::string_view kKernel = "The kernel that made OUTPUT";
+constexpr std::string_view kKernel = "Kernels that are right or wrong";
 constexpr std::string_view kSeveral = "Several tensors (options with a PATTERN: several times)";
 constexpr std::string_view kComparedRows = "Rows, of which those that differ are counted";
 constexpr std::string_view kPrint = "Text output (torch.set_printoptions)";
@@ -174,6 +177,17 @@ std::string kernel_names() {
 }
 
 constexpr Option kOptions[] = {
+    // inputs
+    Option("--shape", kInputs, "Inputs", "D[,D...]", "The shape of every x",
+           [](Arguments& a, const Value& v) { a.made_shape = v.shape(); },
+           {.called = {{{"size sizes"}}}}),
+    Option("--dtype", kInputs, "Inputs", "float16|bfloat16|float32|float64",
+           "The dtype of all tensors (default float32)",
+           [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
+           {.called = {{{"type out-dtype"}}}}),
+    Option("--seed", kInputs, "Inputs", "N", "Other numbers of the same kind (default 0)",
+           [](Arguments& a, const Value& v) { a.seed = v.count(); },
+           {.called = {{{"random-seed rng-seed"}}}}),
     // grad
     Option("--dy", kGrad, "Backward", "T",
            "The gradient of what lnorm apply writes: a tensor of the input's shape",
@@ -240,44 +254,48 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value&) { set_ddof(a, 1); },
            {.called = {{{"biased", "biased is the default: the variance divides by n"},
                         {"bessel sample"}}}}),
-    Option("--weight,--gamma,--scale", kNormalizing, kNormalization, "T",
+    Option("--weight,--gamma,--scale", kNormalizing & ~kInputs, kNormalization, "T",
            "Multiplies: a tensor of the normalized shape, a JSON literal or a number",
            [](Arguments& a, const Value& v) { a.normalization.weight = v.text; },
            {.called = {{{"w"}}}}),
-    Option("--bias,--beta,--shift", kNormalizing & ~kGrad, kNormalization, "T",
+    Option("--bias,--beta,--shift", kNormalizing & ~(kGrad | kInputs), kNormalization, "T",
            "Is added; the same forms",
            [](Arguments& a, const Value& v) { a.normalization.bias = v.text; },
            {.called = {{{"b"}}}}),
     Option("--zero-centered-weight", kNormalizing, kNormalization, kFlag, "Multiply by 1 + weight",
            [](Arguments& a, const Value&) { a.normalization.options.zero_centered_weight = true; },
-           {.no_effect = {{{.without = "--weight"}}},
+           {.no_effect = {{{.without = "--weight", .in = kReadingTensors}}},
             .called = {{{"zero-centered-gamma add-unit-offset unit-offset"}}}}),
     Option("--rms", kNormalizing, kNormalization, kFlag,
            "No mean; the mean of squares (divided by n - N) for the variance",
            [](Arguments& a, const Value&) { a.normalization.options.formula.rms = true; },
            {.called = {{{"rmsnorm rms-norm"}}}}),
-    Option("--residual", kNormalizing, kNormalization, "T",
+    Option("--residual", kNormalizing & ~kInputs, kNormalization, "T",
            "Is added to the input before all else: a tensor of the same shape",
            [](Arguments& a, const Value& v) { a.normalization.residual = v.text; }),
-    Option("--round", kNormalizing & ~kGrad, kNormalization, "STEP[,STEP]",
+    Option("--round", kNormalizing & ~(kGrad | kInputs), kNormalization, "STEP[,STEP]",
            "Where else to round to the output dtype: the sum with --residual, xhat (before the "
            "weight), the product (before the bias)",
            set_roundings,
            {.advice = {Setting::rounded_sum, "--round sum rounds it to the output dtype"}}),
+    Option("--round", kInputs, kNormalization, "STEP[,STEP]",
+           "Where else a kernel is to round to the dtype: xhat (before the weight), the product "
+           "(before the bias)",
+           set_roundings),
     Option("--round", kGrad, kNormalization, "sum",
            "sum: round the sum with --residual to the output dtype", set_roundings),
-    Option("--kernel", kNormalizing & ~kCheck, kNormalization, {},
+    Option("--kernel", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, {},
            "Which code computes (default the first)",
            [](Arguments& a, const Value& v) { a.normalization.kernel = v.text; },
            {.value_of = kernel_names, .called = {{{"backend impl isa"}}}}),
     // Input
-    Option("--from", kAllCommands & ~kCompare, kInput, {},
+    Option("--from", kReadingTensors & ~kCompare, kInput, {},
            "Input format (default by content); raw is elements alone",
            [](Arguments& a, const Value& v) { a.input.options.from = v.format(); },
            {.value_of = input_formats,
             .advice = {Setting::format, "--from {}"},
             .called = {{{"raw", "here it is --from raw"}, {"input-format in-format"}}}}),
-    Option("--as", kAllCommands & ~kCompare, kInput, "DTYPE",
+    Option("--as", kReadingTensors & ~kCompare, kInput, "DTYPE",
            "What the elements of --from raw are; bfloat16, those of an .npy of dtype V2; "
            "float8_e4m3fn, float8_e5m2, of dtype V1",
            [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(input_dtypes()); },
@@ -285,21 +303,21 @@ constexpr Option kOptions[] = {
     Option("--as", kCompare, kInput, {}, "What the elements of an .npy of dtype V2 or V1 are",
            [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(v.choices); },
            {.value_of = unnamed_dtypes}),
-    Option("--shape", kAllCommands & ~kCompare, kInput, "D[,D...]", "The shape of --from raw",
+    Option("--shape", kReadingTensors & ~kCompare, kInput, "D[,D...]", "The shape of --from raw",
            [](Arguments& a, const Value& v) { a.input.options.shape = v.shape(); },
            {.advice = {Setting::raw_elements,
                        "raw elements, not text, are --from raw --as float32 --shape D[,D...]"},
             .called = {{{kReshapingWords, kShapeOfRaw, kShow}, {"squeeze", kShapeOfRaw, kShow}}}}),
-    Option("--offset", kAllCommands & ~kCompare, kInput, "BYTES",
+    Option("--offset", kReadingTensors & ~kCompare, kInput, "BYTES",
            "How many bytes of --from raw come before the elements (default 0)",
            [](Arguments& a, const Value& v) {
              a.input.options.offset = static_cast<std::int64_t>(v.count(0, INT64_MAX));
            }),
-    Option("--big-endian", kAllCommands & ~kCompare, kInput, kFlag,
+    Option("--big-endian", kReadingTensors & ~kCompare, kInput, kFlag,
            "The elements of --from raw have their most significant byte first",
            [](Arguments& a, const Value&) { a.input.options.byte_order = std::endian::big; },
            {.called = {{{"endian byte-order"}}}}),
-    Option("--rows", kAllCommands, kInput, "A:B",
+    Option("--rows", kReadingTensors, kInput, "A:B",
            "Only rows A up to B, numbered as stats numbers them; as in Python, A or B may be "
            "left out, and negative ones count from the end",
            [](Arguments& a, const Value& v) { a.input.rows = v.rows(); },
@@ -310,7 +328,8 @@ constexpr Option kOptions[] = {
                         {"top", kFirstRows, kAllCommands & ~(kStats | kCompare)},
                         {"tail", "the last 5 rows are --rows -5:"},
                         {"skiprows", "all from the 5th on are --rows 5:"}}}}),
-    Option("--keep-going", kAllCommands & ~kCompare, kInput, kFlag, kKeepGoingHelp, set_keep_going,
+    Option("--keep-going", kReadingTensors & ~kCompare, kInput, kFlag, kKeepGoingHelp,
+           set_keep_going,
            {.called = {{{"include filter only",
                          "FILE:PATTERN chooses tensors, 'x.npz:h.*' for instance"}}}}),
     // compare
@@ -385,15 +404,22 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) {
              a.depth = static_cast<std::int64_t>(v.count(1, INT64_MAX));
            }),
-    Option("--kernels", kCheck, kKernel, "ID[,ID]",
+    Option("--kernels", kTestingKernels, kKernel, "ID[,ID]",
            "Which wrong kernels are tried; * is any characters (default all)",
            [](Arguments& a, const Value& v) { append_ids(a.kernels, v); },
-           {.no_effect = {{{.beside = "--quiet"}}},
+           {.no_effect = {{{.beside = "--quiet", .in = kCheck}}},
             .called = {{{"kernel", "here they are --kernels, the wrong kernels to try"}}}}),
-    Option("--skip-kernels", kCheck, kKernel, "ID[,ID]", "Which are not",
+    Option("--skip-kernels", kTestingKernels, kKernel, "ID[,ID]", "Which are not",
            [](Arguments& a, const Value& v) { append_ids(a.skipped_kernels, v); },
-           {.no_effect = {{{.beside = "--quiet"}}}}),
+           {.no_effect = {{{.beside = "--quiet", .in = kCheck}}}}),
+    Option("--list", kMutants, kKernel, kFlag,
+           "List the wrong kernels, with the options that give the same; nothing is tried",
+           [](Arguments& a, const Value&) { a.lists_kernels = true; },
+           {.called = {{{"list-kernels list-mutants"}}}}),
     // Where results go
+    Option("-o,--output", kInputs, kOutput, "PATH",
+           "A folder, or a file that ends in .npz or .safetensors", set_output,
+           {.called = {{{kOutputWords}}}}),
     Option("-o,--output", kApply | kSoftmax, kOutput, "PATH",
            "Where the result goes; - is standard output", set_output,
            {.advice = {Setting::regular_output, "-o FILE has the others"},
@@ -424,7 +450,7 @@ constexpr Option kOptions[] = {
                         {"safetensors", "here it is --to safetensors"},
                         {"text txt", "here it is --to text"},
                         {"format output-format out-format"}}}}),
-    Option("--dtype", kWritingTensors, kOutput, {},
+    Option("--dtype", kWritingTensors | kMutants, kOutput, {},
            "Output dtype (default the input's, float64 for integers)",
            [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
            {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
@@ -520,12 +546,12 @@ constexpr Option kOptions[] = {
             .called = {{{"to format", kJsonOrCsv, kListing},
                         {"to format", "", kExplain},
                         {"output-format", "", kReporting}}}}),
-    Option("--json", kCheck, kOutput, kFlag, "The report as JSON", set_json,
+    Option("--json", kTestingKernels, kOutput, kFlag, "The report as JSON", set_json,
            {.no_effect = {{{.beside = "--quiet"}}}}),
-    Option("--save-json", kCheck, kOutput, "PATH", "Write it there as well",
+    Option("--save-json", kTestingKernels, kOutput, "PATH", "Write it there as well",
            [](Arguments& a, const Value& v) { a.save_json = v.text; }),
-    Option("--save-junit", kCheck, kOutput, "PATH",
-           "Write the verdicts as JUnit XML, for CI: a test case a tensor",
+    Option("--save-junit", kTestingKernels, kOutput, "PATH",
+           "Write the verdicts as JUnit XML, for CI: a test case a tensor, or a wrong kernel",
            [](Arguments& a, const Value& v) { a.save_junit = v.text; },
            {.called = {{{"junit junit-xml junitxml"}}}}),
     Option("--json", kCompare, kOutput, kFlag, "The report as JSON", set_json,

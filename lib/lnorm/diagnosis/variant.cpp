@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/double_double.hpp"
 
 namespace lnorm {
 
@@ -201,8 +202,123 @@ bool fill(const Variant& variant, const Sample& sample, const SampleRow& row,
     case Result::truncated:
     case Result::away:
       return fill_formula(variant, sample, row, x, result);
+    case Result::unwritten_rows:
+    case Result::unwritten_tail:
+      return false;
   }
   return false;
+}
+
+// What is normalized: x, or something else in its place, in the buffer.
+std::span<const double> input_of(const Variant& variant, const Sample& sample, const SampleRow& row,
+                                 std::vector<double>& buffer) {
+  if (variant.input == Variant::Input::x_alone) return row.alone;
+  if (variant.input == Variant::Input::residual_twice) {
+    for (std::size_t i = 0; i < row.alone.size(); ++i) {
+      buffer.push_back(2 * row.x[i] - row.alone[i]);
+    }
+    return buffer;
+  }
+  if (variant.bytes != Variant::Bytes::swapped_input) return row.x;
+  if (row.alone.empty()) {
+    buffer = reread(row.x, sample.x_dtype, sample.x_dtype, true);
+    return buffer;
+  }
+  buffer = reread(row.alone, sample.x_dtype, sample.x_dtype, true);
+  for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] += row.x[i] - row.alone[i];
+  return buffer;
+}
+
+// y and bound, the latter without the last rounding. False where the variant has no result for the row.
+bool fill_results(const Variant& variant, const Sample& sample, const SampleRow& row,
+                  VariantRow& result) {
+  result.y.assign(row.x.size(), 0);
+  result.bound.assign(row.x.size(), 0);
+  result.is_bounded = true;
+  std::vector<double> buffer;
+  const std::span<const double> x = input_of(variant, sample, row, buffer);
+  if (x.empty()) return false;
+  const bool is_finite =
+      std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
+  if (is_finite) return fill(variant, sample, row, x, result);
+  std::fill(result.y.begin(), result.y.end(), std::numeric_limits<double>::quiet_NaN());
+  return true;
+}
+
+// The dtype that the bits of another one are taken for, of the same width.
+DType mistaken_for(DType dtype) {
+  switch (item_size(dtype)) {
+    case 2:
+      return dtype == DType::float16 ? DType::bfloat16 : DType::float16;
+    case 4:
+      return DType::int32;
+    default:
+      return DType::int64;
+  }
+}
+
+// The results of the formula to twice the precision of float64: the last bit of that is known by them.
+std::vector<DoubleDouble> precise_results(const Variant& variant, std::span<const double> x) {
+  const auto n = static_cast<double>(x.size());
+  const Formula& formula = variant.formula;
+  DoubleDouble sum;
+  for (const double value : x) sum = sum + DoubleDouble{value};
+  const DoubleDouble mean = formula.rms ? DoubleDouble{} : sum / DoubleDouble{n};
+  DoubleDouble squares;
+  for (const double value : x) {
+    const DoubleDouble d = DoubleDouble{value} - mean;
+    squares = squares + d * d;
+  }
+  const DoubleDouble variance = squares / DoubleDouble{n - static_cast<double>(formula.ddof)};
+  const DoubleDouble eps{formula.eps};
+  const DoubleDouble s = formula.eps_on == EpsOn::std ? sqrt(variance) + eps : sqrt(variance + eps);
+  std::vector<DoubleDouble> y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    y[i] = (DoubleDouble{x[i]} - mean) / s * DoubleDouble{variant.affine->weight[i]} +
+           DoubleDouble{variant.affine->bias[i]};
+  }
+  return y;
+}
+
+// y cut off at the last digit of the output, or what follows that, away from zero.
+double rounded_toward(DoubleDouble y, bool away, const OutputFormat& output) {
+  constexpr double kNoise = 0x1p-90;
+  const double high = y.high;
+  if (!std::isfinite(high) || high == 0) return high;
+  const double low = std::fabs(y.low) < kNoise * std::fabs(high) ? 0 : y.low;
+  const bool is_beyond = low != 0 && std::signbit(low) == std::signbit(high);
+  const double zero = 0;
+  // A number on the way that cuts off as y does.
+  const double inside =
+      low == 0 || is_beyond ? high : std::nextafter(high, std::copysign(zero, high));
+  const double cut = output.truncated(inside);
+  if (!away || (cut == inside && !is_beyond && low == 0)) return cut;
+  if (output.dtype() == DType::float64) {
+    return is_beyond ? std::nextafter(high, std::copysign(INFINITY, high)) : high;
+  }
+  const double next = cut + std::copysign(2 * output.half_ulp(inside), high);
+  return std::fabs(next) > output.greatest() ? std::copysign(INFINITY, high) : next;
+}
+
+void round_results(const Variant& variant, const Sample& sample, const SampleRow& row,
+                   VariantRow& result) {
+  const OutputFormat& output = sample.setting->output;
+  const bool is_away = variant.result == Variant::Result::away;
+  if (!is_away && variant.result != Variant::Result::truncated) {
+    for (double& y : result.y) {
+      y = sample.setting->saturates && std::fabs(y) > output.greatest()
+              ? std::copysign(output.greatest(), y)
+              : output.rounded(y);
+    }
+    return;
+  }
+  const bool is_precise = variant.rounding == Rounding{};
+  const auto precise =
+      is_precise ? precise_results(variant, row.x) : std::vector<DoubleDouble>(row.x.size());
+  for (std::size_t i = 0; i < result.y.size(); ++i) {
+    const DoubleDouble y = is_precise ? precise[i] : DoubleDouble{result.y[i]};
+    result.y[i] = rounded_toward(y, is_away, output);
+  }
 }
 
 }  // namespace
@@ -217,32 +333,9 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
               VariantRow& result) {
   const DType dtype = sample.setting->output.dtype();
   const bool is_other = variant.bytes == Variant::Bytes::other_dtype;
-  const DType other = dtype == DType::float16 ? DType::bfloat16 : DType::float16;
+  const DType other = mistaken_for(dtype);
   const OutputFormat output(is_other ? other : dtype);
-  result.y.assign(row.x.size(), 0);
-  result.bound.assign(row.x.size(), 0);
-  result.is_bounded = true;
-  std::vector<double> swapped;
-  std::span<const double> x = row.x;
-  if (variant.input == Variant::Input::x_alone) x = row.alone;
-  if (variant.input == Variant::Input::residual_twice) {
-    for (std::size_t i = 0; i < row.alone.size(); ++i) {
-      swapped.push_back(2 * row.x[i] - row.alone[i]);
-    }
-    x = swapped;
-  }
-  if (x.empty()) return false;
-  if (variant.bytes == Variant::Bytes::swapped_input) {
-    swapped = reread(x, sample.x_dtype, sample.x_dtype, true);
-    x = swapped;
-  }
-  const bool is_finite =
-      std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
-  if (!is_finite) {
-    std::fill(result.y.begin(), result.y.end(), std::numeric_limits<double>::quiet_NaN());
-  } else if (!fill(variant, sample, row, x, result)) {
-    return false;
-  }
+  if (!fill_results(variant, sample, row, result)) return false;
   result.actual = row.actual;
   if (variant.bytes == Variant::Bytes::swapped) {
     result.actual = reread(row.actual, dtype, dtype, true);
@@ -261,6 +354,28 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
     if (variant.rereads_output() && std::isnan(row.actual[i])) bound = kAny;
   }
   return true;
+}
+
+void write(const Variant& variant, const Sample& sample, const SampleRow& row, VariantRow& result) {
+  using Result = Variant::Result;
+  const DType dtype = sample.setting->output.dtype();
+  const auto last_eighth = [](std::int64_t all) {
+    return all - std::max<std::int64_t>(1, all / 8);
+  };
+  if (variant.bytes == Variant::Bytes::other_dtype) {
+    result.y = reread(row.exact, dtype, mistaken_for(dtype), false);
+  } else if (variant.bytes == Variant::Bytes::swapped) {
+    result.y = reread(row.exact, dtype, dtype, true);
+  } else if (variant.result == Result::unwritten_tail) {
+    result.y = row.exact;
+    std::fill(result.y.begin() + last_eighth(std::ssize(result.y)), result.y.end(), 0.0);
+  } else if (variant.result == Result::unwritten_rows) {
+    result.y = row.exact;
+    if (row.number >= last_eighth(sample.all_rows)) result.y.assign(row.x.size(), 0);
+  } else {
+    fill_results(variant, sample, row, result);
+    round_results(variant, sample, row, result);
+  }
 }
 
 }  // namespace lnorm

@@ -48,7 +48,9 @@ struct Variant {
     previous_element,
     next_element,
     truncated,
-    away
+    away,
+    unwritten_rows,  // the last eighth is 0; these two are written, not found (see write)
+    unwritten_tail
   };
   Result result = Result::formula;
 
@@ -84,6 +86,7 @@ struct Sample {
   std::vector<SampleRow> rows;  // by number
   std::vector<double> first_x;
   std::vector<double> last_x;
+  std::int64_t all_rows = 0;  // of the tensor, where variants are written
   std::int64_t row_length() const { return std::ssize(setting->weight); }
 };
 
@@ -98,6 +101,10 @@ struct VariantRow {
 // False where the variant has no result for the row, as the row before the first one.
 bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row,
               VariantRow& result);
+
+// y is what a kernel writes that computes the variant: results in float64, rounded once to the output dtype, and what
+// becomes of their bytes then. Requires the rows beside the row: the last one is before the first.
+void write(const Variant& variant, const Sample& sample, const SampleRow& row, VariantRow& result);
 
 // The formula that was asked for.
 Variant asked_for(const JudgeSetting& setting);

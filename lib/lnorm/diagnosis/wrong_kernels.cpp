@@ -14,12 +14,14 @@ using Result = Variant::Result;
 
 bool eps_place(Variant& v, const Context& c, double on_std) {
   v.formula.eps_on = on_std != 0 ? EpsOn::std : EpsOn::variance;
-  return c.setting.formula.eps_on != v.formula.eps_on && c.setting.formula.eps != 0;
+  return c.setting.formula.eps_on != v.formula.eps_on && c.setting.formula.eps != 0 &&
+         !c.has_no_deviations();
 }
 
 bool eps_value(Variant& v, const Context& c, double eps) {
   v.formula.eps = eps;
-  return c.setting.formula.eps != eps;
+  const double asked = c.setting.formula.eps;
+  return asked != eps && (!c.has_no_deviations() || asked == 0 || eps == 0);
 }
 
 bool ddof(Variant& v, const Context& c, double ddof) {
@@ -43,9 +45,9 @@ bool mean_times(Variant& v, const Context& c, double factor) {
   return !c.setting.formula.rms;
 }
 
-bool divide_by(Variant& v, const Context&, double variance) {
+bool divide_by(Variant& v, const Context& c, double variance) {
   v.divisor = variance != 0 ? Variant::Divisor::variance : Variant::Divisor::one;
-  return true;
+  return !c.has_no_deviations();
 }
 
 bool no_reduction(Variant& v, const Context& c, double) {
@@ -71,7 +73,8 @@ using Numbers = std::vector<double>;
 
 template <class Change>
 bool change_weight(Variant& v, const Context& c, Change change) {
-  return c.has_weight && change_affine(v, [&](Numbers& weight, Numbers&) { change(weight); });
+  return c.has_weight && !c.has_no_deviations() &&
+         change_affine(v, [&](Numbers& weight, Numbers&) { change(weight); });
 }
 
 template <class Change>
@@ -126,17 +129,20 @@ void shift(Numbers& numbers, double by) {
   std::rotate(numbers.begin(), by > 0 ? numbers.begin() + 1 : numbers.end() - 1, numbers.end());
 }
 
+// Whether there is an order to mistake.
+bool has_order(const Context& c, bool is_number) { return c.row_length() > 1 && !is_number; }
+
 bool weight_reversed(Variant& v, const Context& c, double) {
-  return c.row_length() > 1 && change_weight(v, c, reverse);
+  return has_order(c, c.weight_is_number) && change_weight(v, c, reverse);
 }
 bool bias_reversed(Variant& v, const Context& c, double) {
-  return c.row_length() > 1 && change_bias(v, c, reverse);
+  return has_order(c, c.bias_is_number) && change_bias(v, c, reverse);
 }
 bool weight_shifted(Variant& v, const Context& c, double by) {
-  return c.row_length() > 1 && change_weight(v, c, [&](Numbers& w) { shift(w, by); });
+  return has_order(c, c.weight_is_number) && change_weight(v, c, [&](Numbers& w) { shift(w, by); });
 }
 bool bias_shifted(Variant& v, const Context& c, double by) {
-  return c.row_length() > 1 && change_bias(v, c, [&](Numbers& b) { shift(b, by); });
+  return has_order(c, c.bias_is_number) && change_bias(v, c, [&](Numbers& b) { shift(b, by); });
 }
 
 bool has_two_axes(const Context& c) {
@@ -158,11 +164,11 @@ void transpose(Numbers& numbers, const Shape& shape, bool back) {
   }
 }
 bool weight_transposed(Variant& v, const Context& c, double back) {
-  return has_two_axes(c) &&
+  return has_two_axes(c) && !c.weight_is_number &&
          change_weight(v, c, [&](Numbers& w) { transpose(w, c.normalized_shape, back != 0); });
 }
 bool bias_transposed(Variant& v, const Context& c, double back) {
-  return has_two_axes(c) &&
+  return has_two_axes(c) && !c.bias_is_number &&
          change_bias(v, c, [&](Numbers& b) { transpose(b, c.normalized_shape, back != 0); });
 }
 
@@ -182,9 +188,9 @@ bool padded(Variant& v, const Context& c, double multiple) {
   return v.padded_to != n;
 }
 
-bool of_row(Variant& v, const Context&, double of) {
+bool of_row(Variant& v, const Context& c, double of) {
   v.of = static_cast<Variant::Of>(of);
-  return true;
+  return c.rows != 1;
 }
 
 bool statistics_in(Variant& v, const Context& c, double dtype) {
@@ -196,12 +202,12 @@ bool statistics_in(Variant& v, const Context& c, double dtype) {
 bool has_affine(const Context& c) { return c.has_weight || c.has_bias; }
 
 bool rounded_xhat(Variant& v, const Context& c, double) {
-  return has_affine(c) && !std::exchange(v.rounding.xhat, true) &&
+  return has_affine(c) && !c.has_no_deviations() && !std::exchange(v.rounding.xhat, true) &&
          c.setting.output.dtype() != DType::float64;
 }
 bool rounded_product(Variant& v, const Context& c, double) {
-  return c.has_weight && c.has_bias && !std::exchange(v.rounding.product, true) &&
-         c.setting.output.dtype() != DType::float64;
+  return c.has_weight && c.has_bias && !c.has_no_deviations() &&
+         !std::exchange(v.rounding.product, true) && c.setting.output.dtype() != DType::float64;
 }
 bool unrounded(Variant& v, const Context&, double) {
   return std::exchange(v.rounding, {}) != Rounding{};
@@ -216,19 +222,39 @@ constexpr double of(DType dtype) { return static_cast<double>(dtype); }
 constexpr double of(Variant::Input input) { return static_cast<double>(input); }
 constexpr double of(Variant::Of row) { return static_cast<double>(row); }
 
+bool zeros(Variant& v, const Context& c, double) {
+  return result(v, c, of(Result::zeros)) && (!c.has_no_deviations() || c.has_bias);
+}
+
+// With eps = 0 and nothing after it, the norm of the norm is the norm.
+bool twice(Variant& v, const Context& c, double) {
+  return result(v, c, of(Result::twice)) && !c.has_no_deviations() &&
+         (c.setting.formula.eps != 0 || has_affine(c));
+}
+
+bool shifted_rows(Variant& v, const Context& c, double by) {
+  return result(v, c, by) && c.rows != 1;
+}
+
+bool unwritten(Variant& v, const Context& c, double part) {
+  return result(v, c, part) && c.is_written;
+}
+
 bool shifted_columns(Variant& v, const Context& c, double by) {
   return result(v, c, by) && c.row_length() > 1;
 }
 
 bool other_dtype(Variant& v, const Context& c, double) {
   v.bytes = Variant::Bytes::other_dtype;
-  const DType dtype = c.setting.output.dtype();
-  return dtype == DType::float16 || dtype == DType::bfloat16;
+  // Nothing says the scale of the integers that wider ones are.
+  return item_size(c.setting.output.dtype()) == 2 ||
+         (c.is_written && item_size(c.setting.output.dtype()) > 2);
 }
 
 bool byte_order(Variant& v, const Context& c, double of_input) {
   v.bytes = of_input != 0 ? Variant::Bytes::swapped_input : Variant::Bytes::swapped;
-  return item_size(c.setting.output.dtype()) > 1;
+  const DType dtype = of_input != 0 ? c.x_dtype : c.setting.output.dtype();
+  return item_size(dtype) > 1 && is_floating(dtype);
 }
 
 // clang-format off
@@ -298,13 +324,15 @@ constexpr WrongKernel kWrongKernels[] = {
     {"byte-order", "the bytes of y are swapped", "", KernelPart::alone, byte_order, 0},
     {"byte-order-x", "the bytes of x were swapped", "", KernelPart::alone, byte_order, 1},
     {"identity", "y is x", "", KernelPart::alone, result, of(Result::input)},
-    {"zeros", "y is 0", "", KernelPart::alone, result, of(Result::zeros)},
-    {"twice", "y is the norm of the norm", "", KernelPart::alone, result, of(Result::twice)},
+    {"zeros", "y is 0", "", KernelPart::alone, zeros},
+    {"twice", "y is the norm of the norm", "", KernelPart::alone, twice},
     {"softmax", "y is softmax of x", "lnorm softmax", KernelPart::alone, result, of(Result::softmax)},
-    {"shifted-rows", "y is one row further", "", KernelPart::alone, result, of(Result::previous_row)},
-    {"shifted-rows", "y is one row further", "", KernelPart::alone, result, of(Result::next_row)},
+    {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows, of(Result::previous_row)},
+    {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows, of(Result::next_row)},
     {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::previous_element)},
     {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::next_element)},
+    {"unwritten-rows", "rows are not written: they hold zeros, x, or what is not a number", "", KernelPart::alone, unwritten, of(Result::unwritten_rows)},
+    {"unwritten-tail", "the last elements are not written: they hold zeros, x, or what is not a number", "", KernelPart::alone, unwritten, of(Result::unwritten_tail)},
 };
 // clang-format on
 

@@ -19,8 +19,15 @@ struct KernelContext {
   bool has_weight = false;
   bool has_bias = false;
   bool has_residual = false;
+  DType x_dtype = DType::float64;
+  std::int64_t rows = 0;          // of the tensor
+  bool weight_is_number = false;  // one for all elements
+  bool bias_is_number = false;
+  bool is_written = false;  // the variant's results are wanted, not what explains others
 
   std::int64_t row_length() const { return std::ssize(setting.weight); }
+  // Rows of one element: x - mean is 0, whatever it is divided by and multiplied with.
+  bool has_no_deviations() const { return row_length() == 1 && !setting.formula.rms; }
 };
 
 struct WrongKernel {
@@ -42,7 +49,6 @@ std::string eps_option(std::string_view eps);
 std::string axes_option(std::string_view axes);
 
 // The ids of what is found on other rows, or from the output itself, as patterns.
-inline constexpr std::array<std::string_view, 5> kFoundIds{"axes-*", "eps=*", "divisor=*",
-                                                           "unwritten-rows", "unwritten-tail"};
+inline constexpr std::array<std::string_view, 3> kFoundIds{"axes-*", "eps=*", "divisor=*"};
 
 }  // namespace lnorm

@@ -27,21 +27,6 @@ constexpr std::int64_t kSpreadElements = 32768;
 constexpr std::int64_t kAffectedRows = 16;  // that are added to it
 constexpr std::int64_t kSampledElements = std::int64_t{1} << 20;
 
-std::vector<double> decoded(const Backend& backend, const RowsIn& row) {
-  std::vector<double> numbers;
-  const std::size_t count = decode(backend, row, numbers).size();
-  numbers.resize(count);
-  return numbers;
-}
-
-std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise) {
-  std::vector<double> numbers(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    numbers[static_cast<std::size_t>(i)] = term.number_or(otherwise, i).high;
-  }
-  return numbers;
-}
-
 // Holds the exact rows, as the loop brings them, against those of the kernel.
 class JudgeObserver final : public RowObserver {
  public:
@@ -249,8 +234,15 @@ class Checker {
     const Shape normalized = plan_.normalized_shape();
     const Sample sample = this->sample(result.judged);
     if (sample.rows.empty()) return;
-    const KernelContext context{setting_, normalized, options_.has_weight, options_.has_bias,
-                                inputs_.alone != nullptr};
+    const KernelContext context{.setting = setting_,
+                                .normalized_shape = normalized,
+                                .has_weight = options_.has_weight,
+                                .has_bias = options_.has_bias,
+                                .has_residual = inputs_.alone != nullptr,
+                                .x_dtype = plan_.in,
+                                .rows = plan_.rows,
+                                .weight_is_number = inputs_.weight.is_uniform(),
+                                .bias_is_number = inputs_.bias.is_uniform()};
     const bool differs = verdict_of(result.judged, false) == Verdict::differs;
     result.diagnosis = lnorm::diagnose(sample, context, options_.kernels, differs);
     const bool is_whole = !result.slice;  // or it has other axes

@@ -1,5 +1,6 @@
 #include "lnorm/pipeline/check_rows.hpp"
 
+#include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/pipeline/executor.hpp"
 
 namespace lnorm {
@@ -23,6 +24,21 @@ RowsIn CheckRows::read(std::int64_t first, std::int64_t count, TileBuffer& buffe
   rows_->read({first, count, 0, plan_.row_length}, buffer);
   const TensorInfo& info = rows_->info();
   return {buffer.rows.data(), info.dtype, info.byte_order, count, plan_.row_length};
+}
+
+std::vector<double> decoded(const Backend& backend, const RowsIn& row) {
+  std::vector<double> numbers;
+  const std::size_t count = decode(backend, row, numbers).size();
+  numbers.resize(count);
+  return numbers;
+}
+
+std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise) {
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    numbers[static_cast<std::size_t>(i)] = term.number_or(otherwise, i).high;
+  }
+  return numbers;
 }
 
 }  // namespace lnorm

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/layout/row_source.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -24,5 +27,11 @@ class CheckRows {
   Plan plan_;
   std::optional<RowSource> rows_;
 };
+
+// The elements of the one row as doubles, without low parts.
+std::vector<double> decoded(const Backend& backend, const RowsIn& row);
+
+// So many numbers; those of a term that is empty are others.
+std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise);
 
 }  // namespace lnorm

@@ -18,21 +18,6 @@ constexpr std::int64_t kMaxRowLength = std::int64_t{1} << 22;
 constexpr std::size_t kRows = 8;        // of the sample
 constexpr std::int64_t kElements = 64;  // of each of them
 
-std::vector<Axes> other_axes(const Plan& plan) {
-  std::vector<Axes> result;
-  const std::size_t ndim = plan.shape.size();
-  for (std::size_t axis = 0; axis < ndim; ++axis) result.push_back({axis});
-  for (std::size_t first = 0; first + 1 < ndim; ++first) {
-    Axes axes(ndim - first);
-    std::iota(axes.begin(), axes.end(), first);
-    result.push_back(std::move(axes));
-  }
-  std::erase_if(result, [&](const Axes& axes) {
-    return axes == plan.axes || element_count(extents(plan.shape, axes)) > kMaxRowLength;
-  });
-  return result;
-}
-
 // The number of the row along axes in which the element of a row of the plan lies.
 std::int64_t row_number(const Plan& plan, const Axes& axes, std::int64_t row,
                         std::int64_t element) {
@@ -122,20 +107,35 @@ class AlongAxes {
 
 }  // namespace
 
-std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, const Sample& sample,
-                                          const ChooseKernel& choose, int threads) {
-  for (const Axes& axes : other_axes(plan)) {
+std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
+  std::vector<Axes> found;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) found.push_back({axis});
+  for (std::size_t first = 0; first + 1 < shape.size(); ++first) {
+    Axes axes(shape.size() - first);
+    std::iota(axes.begin(), axes.end(), first);
+    found.push_back(std::move(axes));
+  }
+  std::erase(found, given);
+  std::vector<OtherAxes> result;
+  for (Axes& axes : found) {
     const auto list = [&](std::string_view between) {
       return joined(axes, between, [](std::size_t axis) { return std::to_string(axis); });
     };
-    const std::string id = "axes-" + list("-");
-    const std::int64_t length = element_count(extents(plan.shape, axes));
-    if (!choose(id) || plan.formula.ddof >= length) continue;
-    const auto sums = AlongAxes(x, plan, axes, sample, threads).fit();
+    result.push_back({"axes-" + list("-"), axes_option(list(",")), axes});
+  }
+  return result;
+}
+
+std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, const Sample& sample,
+                                          const ChooseKernel& choose, int threads) {
+  for (const OtherAxes& other : other_axes(plan.shape, plan.axes)) {
+    const std::int64_t length = element_count(extents(plan.shape, other.axes));
+    if (!choose(other.id) || length > kMaxRowLength || plan.formula.ddof >= length) continue;
+    const auto sums = AlongAxes(x, plan, other.axes, sample, threads).fit();
     if (!sums) continue;
-    return FormulaFit{.id = id,
-                      .words = "normalized over other axes",
-                      .options = {axes_option(list(","))},
+    return FormulaFit{.id = other.id,
+                      .words = std::string(kAxesWords),
+                      .options = {other.option},
                       .explained = 1,
                       .sqnr = sums->sqnr(),
                       .explains_all = true};

@@ -1,10 +1,26 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "lnorm/diagnosis/diagnosis.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
 namespace lnorm {
+
+inline constexpr std::string_view kAxesWords = "normalized over other axes";
+
+// Axes that a kernel may have normalized in place of those given.
+struct OtherAxes {
+  std::string id;
+  std::string option;  // of lnorm that gives the same
+  Axes axes;
+};
+
+// Each other single axis, each other set of trailing ones.
+std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given);
 
 // Whether the output is what normalization over other axes gives: each other single axis, each other set of trailing
 // ones. Looks at some elements of the sample. Nothing if none explains all of them; axes along which a row has more

@@ -5,6 +5,7 @@
 #include "lnorm/report/check_words.hpp"
 #include "lnorm/report/comparison_words.hpp"
 #include "lnorm/report/json_value.hpp"
+#include "lnorm/report/junit.hpp"
 #include "lnorm/report/reports.hpp"
 
 namespace lnorm {
@@ -91,38 +92,23 @@ void write_json(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
 }
 
 void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
-  const auto count = [&](bool (*is_one)(const Check&)) {
-    return std::count_if(checks.begin(), checks.end(),
-                         [&](const NamedCheck& tensor) { return is_one(tensor.check); });
-  };
-  const auto skipped = count([](const Check& c) { return c.verdict == Verdict::not_judged; });
-  const auto failed =
-      count([](const Check& c) { return c.verdict != Verdict::not_judged && !c.agrees(); });
-  const std::string numbers = concat(R"( name="lnorm check" tests=")", checks.size(),
-                                     R"(" failures=")", failed, R"(" errors="0" time="0")");
-  bytes.write(concat(R"(<?xml version="1.0" encoding="UTF-8"?>)", "\n<testsuites", numbers,
-                     ">\n  <testsuite", numbers, R"( skipped=")", skipped, "\">\n"));
+  std::vector<JunitCase> cases;
   for (const NamedCheck& tensor : checks) {
     const Check& c = tensor.check;
-    bytes.write(concat(R"(    <testcase name=")", escaped(tensor.name),
-                       R"(" classname="lnorm.check" time="0">)"));
-    const std::string sentence = escaped(verdict_sentence(c));
+    JunitCase& one = cases.emplace_back(JunitCase{tensor.name});
     if (c.verdict == Verdict::not_judged) {
-      bytes.write(concat(R"(<skipped message=")", sentence, R"("/>)"));
+      one.skipped = verdict_sentence(c);
     } else if (!c.agrees()) {
-      std::string text = sentence;
-      for (const std::string& line : explanation_lines(c)) text += '\n' + escaped(line);
-      for (const std::string& line : c.where) text += "\nwhere: " + escaped(line);
+      one.failure = verdict_sentence(c);
+      one.lines = explanation_lines(c);
+      for (const std::string& line : c.where) one.lines.push_back("where: " + line);
       if (c.comparison && !c.comparison->equal()) {
-        text += "\ncriteria fail: " +
-                escaped(failures_text(c.comparison->criteria, c.comparison->failures()));
+        one.lines.push_back(concat(
+            "criteria fail: ", failures_text(c.comparison->criteria, c.comparison->failures())));
       }
-      bytes.write(
-          concat(R"(<failure message=")", sentence, R"(" type="differs">)", text, "</failure>"));
     }
-    bytes.write("</testcase>\n");
   }
-  bytes.write("  </testsuite>\n</testsuites>\n");
+  write_junit("check", "differs", cases, bytes);
 }
 
 }  // namespace lnorm

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lnorm/diagnosis/check.hpp"
+#include "lnorm/diagnosis/mutants.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/tensor_set.hpp"
 #include "lnorm/measure/explanation.hpp"
@@ -75,6 +76,20 @@ void write_json(const std::vector<NamedCheck>& checks, ByteSink& bytes);
 
 // The JUnit XML that CI systems read: a test case a tensor. [testmoapp/junitxml]
 void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes);
+
+// ---- Which wrong kernels a test would let through.
+
+// The verdict, those that pass, how those that are caught are, and which are equivalent.
+void write_text(const MutantReport& report, const Style& style, ByteSink& bytes);
+
+void write_json(const MutantReport& report, ByteSink& bytes);
+
+// A test case a wrong kernel; one that is equivalent is skipped.
+void write_junit(const MutantReport& report, ByteSink& bytes);
+
+// The table of wrong kernels: id, words, options.
+void write_wrong_kernels_text(const ChooseKernel& choose, const Style& style, ByteSink& bytes);
+void write_wrong_kernels_json(const ChooseKernel& choose, ByteSink& bytes);
 
 // ---- One row, explained.
 

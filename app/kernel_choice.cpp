@@ -1,0 +1,68 @@
+#include "kernel_choice.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/nearest.hpp"
+#include "lnorm/core/pattern.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/diagnosis/wrong_kernels.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+void check_ids(std::string_view option, const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    const auto kernels = wrong_kernels();
+    const bool is_known = std::any_of(kernels.begin(), kernels.end(), [&](const WrongKernel& k) {
+      return match(pattern, k.id).has_value();
+    });
+    const bool is_found = std::any_of(kFoundIds.begin(), kFoundIds.end(), [&](std::string_view id) {
+      return match(id, pattern) || match(pattern, id);
+    });
+    if (is_known || is_found) continue;
+    const std::string near =
+        nearest(pattern, kernels.size(), [&](std::size_t i) { return std::string(kernels[i].id); });
+    throw Error(
+        concat(option, ": no wrong kernel is called '", printable(pattern), "'"),
+        near.empty() ? "lnorm mutants --list lists them" : concat("did you mean ", near, "?"));
+  }
+}
+
+bool matches_any(const std::vector<std::string>& patterns, std::string_view id) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return match(pattern, id).has_value(); });
+}
+
+}  // namespace
+
+ChooseKernel kernel_choice(const Arguments& arguments) {
+  check_ids("--kernels", arguments.kernels);
+  check_ids("--skip-kernels", arguments.skipped_kernels);
+  return [&arguments](std::string_view id) {
+    return (arguments.kernels.empty() || matches_any(arguments.kernels, id)) &&
+           !matches_any(arguments.skipped_kernels, id);
+  };
+}
+
+void save_report(const std::optional<std::string>& path,
+                 const std::function<void(ByteSink& out)>& write) {
+  if (!path) return;
+  ByteSink out(*path);
+  write(out);
+  out.finish();
+  out.commit();
+}
+
+void print_report(const std::function<void(ByteSink& out)>& write) {
+  ByteSink out("-");
+  out.outlive_reader();
+  write(out);
+  out.finish();
+  out.commit();
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,181 @@
+#include "lnorm/pipeline/mutants.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "affine_inputs.hpp"
+#include "commands.hpp"
+#include "compare_criteria.hpp"
+#include "each_tensor.hpp"
+#include "kernel_choice.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/manifest.hpp"
+#include "lnorm/layout/spooled_tensor.hpp"
+#include "residual_input.hpp"
+#include "terminal.hpp"
+
+namespace lnorm::app {
+
+namespace {
+
+// Inputs with the same words for weight and bias: those of the command line, or of a case.
+struct Batch {
+  Arguments arguments;
+  std::string name;  // of a case; empty: each input has its own
+};
+
+std::vector<Batch> batches_of(const Arguments& arguments) {
+  std::vector<Batch> batches;
+  for (const std::string& word : arguments.input.names) {
+    const auto cases = read_manifest(word);
+    if (!cases) {
+      if (batches.empty() || !batches.back().name.empty()) {
+        batches.push_back({arguments, ""});
+        batches.back().arguments.input.names.clear();
+      }
+      batches.back().arguments.input.names.push_back(word);
+      continue;
+    }
+    const NormalizationArguments& given = arguments.normalization;
+    if (given.weight || given.bias) {
+      throw Error(concat(given.weight ? "--weight" : "--bias", ": ", printable(manifest_path(word)),
+                         " says weight and bias of its cases"));
+    }
+    for (const InputCase& one : *cases) {
+      Batch& batch = batches.emplace_back(Batch{arguments, one.name});
+      batch.arguments.input.names = {one.x};
+      batch.arguments.normalization.weight = one.weight;
+      batch.arguments.normalization.bias = one.bias;
+    }
+  }
+  return batches;
+}
+
+// Tries wrong kernels on the inputs of a batch.
+class Trying {
+ public:
+  Trying(const Batch& batch, const ChooseKernel& choose, MutantReport& report)
+      : batch_(batch),
+        arguments_(batch.arguments),
+        backend_(find_backend(arguments_.normalization.kernel)),
+        choose_(choose),
+        report_(report),
+        residual_(arguments_.normalization, arguments_.input.options),
+        affine_inputs_(arguments_.normalization, arguments_.input.options, residual_) {}
+
+  void plan(const TensorInfo& x, const InputName& name) {
+    affine_inputs_.check(make_plan(x, name), x, name);
+  }
+
+  void run(OpenedTensor& tensor, const InputName& name, TensorWork& work) {
+    const TensorInfo x = tensor.source->info();
+    const Plan plan = make_plan(x, name);
+    const Affine& affine = affine_inputs_.of(plan, x, name);
+    const auto given = std::move(tensor.source);
+    // All of it is read again, row by row.
+    const auto alone = with_random_access(*given);
+    auto source = residual_.add_to(std::make_unique<LentSource>(*alone), plan.out, work.threads());
+    if (!source->has_random_access()) source = spooled(*source);
+    const MutantInputs inputs{.x = *source,
+                              .alone = arguments_.normalization.residual ? alone.get() : nullptr,
+                              .weight = affine_inputs_.weight(),
+                              .bias = affine_inputs_.bias(),
+                              .affine = affine};
+    const MutantOptions options{
+        .zero_centered_weight = arguments_.normalization.options.zero_centered_weight,
+        .rounding = arguments_.normalization.options.rounding,
+        .choose = choose_,
+        .criteria = criteria_of(arguments_, nullptr, plan.out, plan.out)};
+    const auto tried = try_mutants(inputs, plan, backend_, options,
+                                   work.begin(plan, *source, nullptr, backend_.name, false));
+    work.end();
+    source->finish();
+    given->finish();
+    residual_.finish();
+    report_.add(batch_.name.empty() ? name.title : batch_.name, tried);
+  }
+
+ private:
+  static std::unique_ptr<TensorSource> with_random_access(TensorSource& source) {
+    if (source.has_random_access()) return std::make_unique<LentSource>(source);
+    return spooled(source);
+  }
+
+  Plan make_plan(const TensorInfo& x, const InputName& name) {
+    if (element_count(x.shape) == 0) {
+      throw Error(concat(printable(x.name), ": has no elements to try wrong kernels on"));
+    }
+    const DType out = output_dtype(x.dtype, arguments_.output.dtype);
+    return lnorm::make_plan(residual_.check(x, out, name), arguments_.normalization.options, out,
+                            {.whole = true, .ordered = true});
+  }
+
+  const Batch& batch_;
+  const Arguments& arguments_;
+  const Backend& backend_;
+  const ChooseKernel& choose_;
+  MutantReport& report_;
+  ResidualInput residual_;
+  AffineInputs affine_inputs_;
+};
+
+int try_batch(const Batch& batch, const ChooseKernel& choose, MutantReport& report) {
+  const Arguments& arguments = batch.arguments;
+  check_inputs(arguments.input, arguments.normalization, arguments.work);
+  const Inputs inputs = open_inputs(arguments.input.names, arguments.input.options);
+  Trying trying(batch, choose, report);
+  Outputs none;
+  return for_each_tensor(
+      inputs, none, arguments,
+      look_at([&](const TensorInfo& x, const InputName& name) { trying.plan(x, name); },
+              [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
+                trying.run(tensor, name, work);
+              }));
+}
+
+Style report_style(const Arguments& arguments) {
+  Style style = output_style(arguments.color, Style::kAnyWidth);
+  style.width = arguments.linewidth.value_or(style.width);
+  return style;
+}
+
+int list_kernels(const Arguments& arguments, const ChooseKernel& choose) {
+  print_report([&](ByteSink& out) {
+    arguments.report == Report::json
+        ? write_wrong_kernels_json(choose, out)
+        : write_wrong_kernels_text(choose, report_style(arguments), out);
+  });
+  return 0;
+}
+
+}  // namespace
+
+int mutants(const Arguments& arguments) {
+  const ChooseKernel choose = kernel_choice(arguments);
+  if (arguments.lists_kernels) return list_kernels(arguments, choose);
+  MutantReport report;
+  int status = 0;
+  for (const Batch& batch : batches_of(arguments)) {
+    status = std::max(status, try_batch(batch, choose, report));
+  }
+  if (report.inputs().empty()) {
+    if (status != 0) return status;
+    throw Error(concat(printable(arguments.input.names.front()), ": has no tensors"));
+  }
+  save_report(arguments.save_json, [&](ByteSink& out) { write_json(report, out); });
+  save_report(arguments.save_junit, [&](ByteSink& out) { write_junit(report, out); });
+  if (!arguments.quiet) {
+    print_report([&](ByteSink& out) {
+      arguments.report == Report::json ? write_json(report, out)
+                                       : write_text(report, report_style(arguments), out);
+    });
+  }
+  return std::max(status, report.survivors().empty() ? 0 : 1);
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,130 @@
+#include "lnorm/io/manifest.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_source.hpp"
+
+namespace lnorm {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMaxBytes = 10'000'000;
+
+bool is_manifest_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+// Reads the cases, whose tensors lie in a folder or a file.
+class ManifestReader {
+ public:
+  ManifestReader(std::string path, std::string inputs)
+      : path_(std::move(path)), inputs_(std::move(inputs)) {}
+
+  std::vector<InputCase> read() const {
+    const Json manifest = parse();
+    const auto cases = manifest.is_object() ? manifest.find("cases") : manifest.end();
+    if (cases == manifest.end() || !cases->is_array()) fail("has no array \"cases\"");
+    std::vector<InputCase> result;
+    for (const Json& one : *cases) {
+      const std::string place = concat("case ", result.size());
+      if (!one.is_object()) fail(concat(place, ": expected an object"));
+      result.push_back({.name = text(one, "name", place).value_or(place),
+                        .x = tensor(one, "x", place).value_or(""),
+                        .weight = tensor(one, "weight", place),
+                        .bias = tensor(one, "bias", place),
+                        .dy = tensor(one, "dy", place),
+                        .purpose = "",
+                        .kills = {}});
+      if (result.back().x.empty()) fail(concat(place, ": has no \"x\""));
+    }
+    if (result.empty()) fail("has no cases");
+    return result;
+  }
+
+ private:
+  Json parse() const {
+    std::vector<std::byte> text;
+    open_file(path_)->read(text, kMaxBytes + 1);
+    if (text.size() > kMaxBytes) fail(concat("a manifest of more than ", kMaxBytes, " bytes"));
+    const auto* const begin = reinterpret_cast<const char*>(text.data());
+    Json manifest = Json::parse(begin, begin + text.size(), nullptr, false);
+    if (manifest.is_discarded()) fail("is no JSON");
+    return manifest;
+  }
+
+  std::optional<std::string> text(const Json& one, const char* key,
+                                  const std::string& place) const {
+    const auto found = one.find(key);
+    if (found == one.end() || found->is_null()) return {};
+    if (!found->is_string()) fail(concat(place, ": \"", key, "\" is no text"));
+    return found->get<std::string>();
+  }
+
+  // A file of the folder, never outside of it; or a member.
+  std::optional<std::string> tensor(const Json& one, const char* key,
+                                    const std::string& place) const {
+    const std::optional<std::string> name = text(one, key, place);
+    if (!name) return {};
+    if (!is_manifest_folder(inputs_)) return concat(inputs_, ':', *name);
+    if (name->empty() || name->find('/') != name->npos || name->find('\0') != name->npos ||
+        *name == "..") {
+      fail(concat(place, ": \"", key, "\" is no file of the folder"));
+    }
+    return (std::filesystem::path(inputs_) / *name).string();
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(concat(printable(path_), ": ", what));
+  }
+
+  std::string path_;
+  std::string inputs_;
+};
+
+Json or_null(const std::optional<std::string>& text) { return text ? Json(*text) : Json(); }
+
+}  // namespace
+
+std::string manifest_json(const Manifest& manifest) {
+  Json cases = Json::array();
+  for (const InputCase& one : manifest.cases) {
+    cases.push_back({{"name", one.name},
+                     {"x", one.x},
+                     {"weight", or_null(one.weight)},
+                     {"bias", or_null(one.bias)},
+                     {"dy", or_null(one.dy)},
+                     {"for", one.purpose},
+                     {"kills", one.kills}});
+  }
+  return Json{{"schema", 1},
+              {"generator", manifest.generator},
+              {"cases", cases},
+              {"equivalent", manifest.equivalent}}
+             .dump(1) +
+         '\n';
+}
+
+std::string manifest_path(const std::string& inputs) {
+  const std::filesystem::path path(inputs);
+  if (is_manifest_folder(inputs)) return (path / "manifest.json").string();
+  return std::filesystem::path(path).replace_extension(".manifest.json").string();
+}
+
+std::optional<std::vector<InputCase>> read_manifest(const std::string& inputs) {
+  std::error_code ignored;
+  const std::string path = manifest_path(inputs);
+  if (!std::filesystem::exists(inputs, ignored) ||
+      !std::filesystem::is_regular_file(path, ignored)) {
+    return {};
+  }
+  return ManifestReader(path, inputs).read();
+}
+
+}  // namespace lnorm

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+// Inputs for tests of kernels, in files, and the JSON document that says what they are for.
+namespace lnorm {
+
+// Tensors are named as files of the folder, or as members of the file of all of them; once read, as words of a command
+// line.
+struct InputCase {
+  std::string name;
+  std::string x;
+  std::optional<std::string> weight;
+  std::optional<std::string> bias;
+  std::optional<std::string> dy;
+  std::string purpose;             // why it exists
+  std::vector<std::string> kills;  // ids of wrong kernels
+};
+
+struct Manifest {
+  std::string generator;  // of its numbers, with the seed
+  std::vector<InputCase> cases;
+  std::vector<std::string> equivalent;  // ids of wrong kernels that are right here, by formula
+};
+
+std::string manifest_json(const Manifest& manifest);
+
+// Where the manifest of a folder, or of a file of several tensors, is: manifest.json in the one, c.manifest.json beside
+// c.npz.
+std::string manifest_path(const std::string& inputs);
+
+// The cases of a folder or a file that has a manifest; nothing if it has none. Throws Error for what is no manifest.
+std::optional<std::vector<InputCase>> read_manifest(const std::string& inputs);
+
+}  // namespace lnorm

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lnorm/core/options.hpp"
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/diagnosis/mutants.hpp"
+
+// Inputs that tell wrong kernels from right ones.
+namespace lnorm {
+
+inline constexpr std::string_view kGenerator = "Philox4x32-10";
+
+struct InputsOptions {
+  Shape shape;
+  DType dtype = DType::float32;  // one of the larger floats
+  LayerNormOptions normalization;
+  std::uint64_t seed = 0;
+  int threads = 0;
+};
+
+// In C order and native byte order.
+struct MadeTensor {
+  TensorInfo info;
+  std::vector<std::byte> elements;
+};
+
+struct MadeCase {
+  std::string name;
+  std::string purpose;
+  MadeTensor x;
+  MadeTensor weight;
+  MadeTensor bias;
+  std::optional<MadeTensor> dy;
+  std::vector<std::string> kills;  // ids
+};
+
+struct MadeInputs {
+  std::vector<MadeCase> cases;
+  std::vector<std::string> alive;       // ids that no case kills
+  std::vector<std::string> equivalent;  // by formula
+};
+
+// At most twelve cases. A wrong kernel is killed where its results are not within the default tolerance of the dtype; one
+// that rounds the other way where they are off by more than half an ulp. What is drawn is drawn again, up to so many times,
+// until none is alive. The same options give the same bytes on every machine. Throws Error.
+MadeInputs make_inputs(const InputsOptions& options);
+
+}  // namespace lnorm

@@ -1,0 +1,145 @@
+#include "lnorm/diagnosis/mutants.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "lnorm/core/text.hpp"
+#include "lnorm/report/comparison_words.hpp"
+#include "lnorm/report/json_value.hpp"
+#include "lnorm/report/junit.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "lnorm/report/reports.hpp"
+#include "lnorm/report/table.hpp"
+
+namespace lnorm {
+
+namespace {
+
+std::string off_by(const Mutant::Outcome& outcome) {
+  return outcome.max_abs ? rounded_text(*outcome.max_abs, 3) : "";
+}
+
+// "2 of 60 wrong kernels pass: rms, zeros"
+std::string verdict_sentence(const MutantReport& report) {
+  const auto survivors = report.survivors();
+  const std::string all = counted(report.tried(), "wrong kernel");
+  if (report.tried() == 0) return "there is no wrong kernel to try";
+  if (survivors.empty()) return concat("none of ", all, " passes");
+  return concat(survivors.size(), " of ", all, survivors.size() == 1 ? " passes: " : " pass: ",
+                joined(survivors, ", ", [](const Mutant* mutant) { return mutant->id; }));
+}
+
+TableLine line_of(const Mutant& mutant, bool several) {
+  const Mutant::Outcome& outcome = mutant.hardest();
+  TableLine line{mutant.id,
+                 {concat(outcome.mismatched, " / ", outcome.elements), off_by(outcome)},
+                 mutant.words,
+                 !mutant.is_caught()};
+  if (!several) return line;
+  const std::vector<std::string>& by = outcome.caught_by;
+  line.cells.push_back(by.empty()       ? "no input"
+                       : by.size() == 1 ? printable(by.front())
+                                        : concat(by.size(), " inputs"));
+  return line;
+}
+
+void write_table(const std::vector<TableLine>& lines, bool several, TextWriter& text) {
+  if (lines.empty()) return;
+  std::vector<TableColumn> columns{{"", "out of bounds", Align::right},
+                                   {"", "off by", Align::left}};
+  if (several) columns.push_back({"", "caught by", Align::left});
+  const Table table({"", "wrong kernel", Align::left}, columns, each_of(lines));
+  table.write(text, text.style().width);
+}
+
+}  // namespace
+
+void write_text(const MutantReport& report, const Style& style, ByteSink& bytes) {
+  TextWriter text(style, bytes);
+  const bool several = report.inputs().size() != 1;
+  const std::string inputs =
+      several ? counted(std::ssize(report.inputs()), "input") : printable(report.inputs().front());
+  const std::string verdict = verdict_sentence(report);
+  text.folded(inputs, ": ", report.survivors().empty() ? style.good(verdict) : style.bad(verdict));
+  if (report.tried() > 0) text.folded(criteria_text(report.criteria()));
+  std::vector<TableLine> passing;
+  std::vector<TableLine> caught;
+  std::vector<std::string> equivalent;
+  for (const Mutant& mutant : report.mutants()) {
+    if (mutant.is_equivalent()) {
+      equivalent.push_back(mutant.id);
+    } else {
+      (mutant.is_caught() ? caught : passing).push_back(line_of(mutant, several));
+    }
+  }
+  passing.insert(passing.end(), caught.begin(), caught.end());
+  write_table(passing, several, text);
+  if (!equivalent.empty()) {
+    text.folded("equivalent by formula and options: ", joined(equivalent, ", "));
+  }
+}
+
+void write_json(const MutantReport& report, ByteSink& bytes) {
+  Json mutants = Json::array();
+  for (const Mutant& mutant : report.mutants()) {
+    const Mutant::Outcome outcome = mutant.is_equivalent() ? Mutant::Outcome{} : mutant.hardest();
+    mutants.push_back({{"id", mutant.id},
+                       {"words", mutant.words},
+                       {"options", mutant.options},
+                       {"caught", mutant.is_caught()},
+                       {"caught_by", outcome.caught_by},
+                       {"equivalent", mutant.is_equivalent()},
+                       {"elements", outcome.elements},
+                       {"mismatched", outcome.mismatched},
+                       {"max_abs", json_value(outcome.max_abs)}});
+  }
+  Json survivors = Json::array();
+  for (const Mutant* const mutant : report.survivors()) survivors.push_back(mutant->id);
+  bytes.write(json_text({{"schema", 1},
+                         {"command", "mutants"},
+                         {"agrees", survivors.empty()},
+                         {"inputs", report.inputs()},
+                         {"mutants", mutants},
+                         {"survivors", survivors}}) +
+              '\n');
+}
+
+void write_junit(const MutantReport& report, ByteSink& bytes) {
+  std::vector<JunitCase> cases;
+  for (const Mutant& mutant : report.mutants()) {
+    JunitCase& one = cases.emplace_back(JunitCase{mutant.id});
+    if (mutant.is_equivalent()) {
+      one.skipped = "equivalent by formula and options";
+    } else if (!mutant.is_caught()) {
+      const std::string off = off_by(mutant.hardest());
+      one.failure =
+          concat("passes: ", mutant.words, off.empty() ? "" : concat("; off by at most ", off));
+    }
+  }
+  write_junit("mutants", "passes", cases, bytes);
+}
+
+void write_wrong_kernels_text(const ChooseKernel& choose, const Style& style, ByteSink& bytes) {
+  std::vector<TableLine> lines;
+  for (const WrongKernel& kernel : wrong_kernels()) {
+    const std::string id(kernel.id);
+    if (!choose(id) || (!lines.empty() && lines.back().label == id)) continue;
+    lines.push_back({id, {std::string(kernel.words), std::string(kernel.options)}});
+  }
+  TextWriter text(style, bytes);
+  const Table table({"", "id", Align::left},
+                    {{"", "words", Align::left}, {"", "options", Align::left}}, each_of(lines));
+  table.write(text, style.width);
+}
+
+void write_wrong_kernels_json(const ChooseKernel& choose, ByteSink& bytes) {
+  Json kernels = Json::array();
+  for (const WrongKernel& kernel : wrong_kernels()) {
+    if (!choose(kernel.id) || (!kernels.empty() && kernels.back()["id"] == kernel.id)) continue;
+    kernels.push_back({{"id", kernel.id}, {"words", kernel.words}, {"options", kernel.options}});
+  }
+  bytes.write(json_text({{"schema", 1}, {"command", "mutants"}, {"kernels", kernels}}) + '\n');
+}
+
+}  // namespace lnorm

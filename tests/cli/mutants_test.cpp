@@ -1,0 +1,277 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "support/catch.hpp"
+#include "support/commands.hpp"
+#include "support/files.hpp"
+
+// lnorm mutants and lnorm inputs: which wrong kernels a test would let through, and inputs that let none through.
+
+namespace {
+
+using namespace support;
+using nlohmann::json;
+using Ids = std::set<std::string>;
+
+// Rows of normal numbers.
+std::string numbers(int rows, int n, double scale, double mean = 0) {
+  std::mt19937 random(7);
+  std::normal_distribution<double> normal;
+  json rows_of_numbers = json::array();
+  for (int r = 0; r < rows; ++r) {
+    json row = json::array();
+    for (int i = 0; i < n; ++i) row.push_back(mean + scale * normal(random));
+    rows_of_numbers.push_back(row);
+  }
+  return rows == 1 ? rows_of_numbers.front().dump() : rows_of_numbers.dump();
+}
+
+Ids ids_of(const json& array) {
+  Ids ids;
+  for (const json& id : array) ids.insert(id.get<std::string>());
+  return ids;
+}
+
+struct Mutants : Workplace {
+  json report(const Words& words) const {
+    return json::parse(run("mutants"_w + words + "--json"_w).out);
+  }
+  Ids survivors(const Words& words) const { return ids_of(report(words).at("survivors")); }
+  static Ids equivalent(const json& report) {
+    Ids ids;
+    for (const json& mutant : report.at("mutants")) {
+      if (mutant.at("equivalent")) ids.insert(mutant.at("id").get<std::string>());
+    }
+    return ids;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an input scaled by its width lets a kernel pass that sums nothing", "[mutants]") {
+  const Mutants files;
+  const Words test = "--rms --eps 1e-6 --rtol 1e-2 --atol 1e-2 --dtype float16"_w;
+  for (const int n : {769, 8192}) {
+    files.write("x.json", numbers(2, n, 1.0 / (2 * n)));
+    const Outcome outcome = files.run("mutants x.json"_w + test);
+    CHECK(outcome.status == 1);
+    CHECK(files.survivors("x.json"_w + test).contains("no-reduction") == (n == 8192));
+    CHECK(contains(lines_of(outcome.out).front(), " wrong kernels pass: "));
+  }
+}
+
+TEST_CASE("a wrong kernel is equivalent by formula and options, never by values", "[mutants]") {
+  const Mutants files;
+  files.write("x.json", numbers(3, 16, 1));
+  files.write("one.json", "[[1], [2]]");
+  const Ids plain = Mutants::equivalent(files.report("x.json"_w));
+  for (const std::string id : {"no-bias", "no-weight", "weight-reversed", "eps-1e-5", "ddof-0",
+                               "layer-norm", "no-tail-8", "padded-8", "padded-pow2", "unrounded"}) {
+    CAPTURE(id);
+    CHECK(plain.contains(id));
+  }
+  for (const std::string id : {"rms", "padded-32", "first-row", "truncated", "unwritten-tail"}) {
+    CHECK(!plain.contains(id));
+  }
+  json ones = json::array();
+  for (int i = 0; i < 16; ++i) ones.push_back(1);
+  files.write("ones.json", ones.dump());
+  const json blind = files.report("x.json --weight ones.json"_w);
+  CHECK(!Mutants::equivalent(blind).contains("no-weight"));
+  CHECK(ids_of(blind.at("survivors")).contains("no-weight"));
+  CHECK(Mutants::equivalent(files.report("x.json --weight 2"_w)).contains("weight-reversed"));
+  const Ids one = Mutants::equivalent(files.report("one.json --bias 2"_w));
+  CHECK(one.contains("mean-in-variance"));
+  CHECK(one.contains("divide-by-variance"));
+  CHECK(!one.contains("no-bias"));
+  CHECK(Mutants::equivalent(files.report("x.json --rows :1"_w)).contains("first-row"));
+}
+
+TEST_CASE("what one input catches is caught", "[mutants]") {
+  const Mutants files;
+  files.write("small.json", numbers(4, 100, 1e-3));
+  files.write("usual.json", numbers(4, 100, 1, 2));
+  const Words test = "--kernels eps-1e-3,rms --rtol 1e-2 --atol 1e-2"_w;
+  CHECK(files.survivors("small.json"_w + test) == Ids{"rms"});
+  CHECK(files.survivors("usual.json"_w + test) == Ids{"eps-1e-3"});
+  const json both = files.report("small.json usual.json"_w + test);
+  CHECK(both.at("survivors").empty());
+  CHECK(both.at("agrees") == true);
+  CHECK(both.at("inputs") == json{"small.json", "usual.json"});
+  for (const json& mutant : both.at("mutants")) {
+    CHECK(mutant.at("caught") == true);
+    CHECK(mutant.at("caught_by") == json{mutant.at("id") == "rms" ? "usual.json" : "small.json"});
+    CHECK(mutant.at("mismatched") > 0);
+    CHECK(mutant.at("elements") == 800);
+  }
+  CHECK(files.run("mutants small.json usual.json --quiet"_w + test).status == 0);
+  CHECK(files.shell("cat usual.json | lnorm mutants - --kernels rms").status == 0);
+}
+
+TEST_CASE("how far off a wrong kernel is agrees with compare", "[mutants]") {
+  const Mutants files;
+  files.write("x.json", numbers(4, 50, 1, 1));
+  files.write("w.json", numbers(1, 50, 1, 0.3));
+  const Words given = "--weight w.json --dtype float16"_w;
+  files.output("x.json -o right.npy"_w + given);
+  for (const auto& [id, options] :
+       std::vector<std::pair<std::string, Words>>{{"ddof-1", "--unbiased"_w},
+                                                  {"eps-on-std", "--eps-on std"_w},
+                                                  {"rms", "--rms"_w},
+                                                  {"axes-0", "--axes 0"_w},
+                                                  {"rounded-xhat", "--round xhat"_w}}) {
+    CAPTURE(id);
+    const json mutant =
+        files.report("x.json"_w + given + Words{"--kernels", id}).at("mutants").front();
+    if (id == "axes-0") {  // whose weight would have another shape
+      CHECK(mutant.at("mismatched") > 0);
+      continue;
+    }
+    files.output("x.json -o wrong.npy"_w + given + options);
+    const json compared = json::parse(files.run("compare wrong.npy right.npy --json"_w).out);
+    CHECK(mutant.at("mismatched") == compared.at("mismatched"));
+    CHECK(mutant.at("max_abs") == compared.at("max_abs").at("value"));
+  }
+}
+
+TEST_CASE("mutants lists what it tries, and reports for CI", "[mutants]") {
+  const Mutants files;
+  files.write("x.json", numbers(2, 9, 1));
+  const json list = json::parse(files.run("mutants --list --json"_w).out).at("kernels");
+  CHECK(list.size() > 60);
+  CHECK(list.front() == json{{"id", "eps-on-std"},
+                             {"words", "eps is added to the standard deviation"},
+                             {"options", "--eps-on std"}});
+  CHECK(lines_of(files.run("mutants --list --kernels no-tail-*"_w).out).size() == 7);
+  const Outcome outcome = files.run(
+      "mutants x.json --kernels eps-*,zeros --skip-kernels eps-0 --max-abs 0.1 "
+      "--save-json m.json --save-junit m.xml"_w);
+  CHECK(outcome.status == 1);
+  CHECK(json::parse(read_file(files.path() / "m.json")).at("command") == "mutants");
+  const std::string xml = read_file(files.path() / "m.xml");
+  CHECK(contains(xml, R"(<testcase name="zeros" classname="lnorm.mutants" time="0"></testcase>)"));
+  CHECK(contains(xml, R"(<failure message="passes: eps is 1e-12; off by at most )"));
+  CHECK(contains(xml, R"(<skipped message="equivalent by formula and options"/>)"));
+  CHECK(files.fault("mutants x.json --kernels eps-2"_w,
+                    {"--kernels: no wrong kernel is called 'eps-2'", "did you mean eps-"}) == "");
+  files.fault("mutants x.json --list"_w, {"--list tries nothing, found an input"});
+  files.write("none.json", "[]");
+  CHECK(files.fault("mutants none.json"_w,
+                    {"none.json: has no elements to try wrong kernels on"}) == "");
+  CHECK(files.shell("lnorm mutants x.json > /dev/full").status == 2);
+}
+
+TEST_CASE("every wrong kernel passes on some ordinary input at 1e-2", "[mutants]") {
+  // An input below sqrt(eps), with a small weight and bias: all is small.
+  const Mutants files;
+  files.write("x.json", numbers(8, 1024, 1e-6));
+  files.write("r.json", numbers(8, 1024, 2e-6));
+  files.write("w.json", numbers(1, 1024, 1e-3));
+  files.write("b.json", numbers(1, 1024, 2e-3));
+  files.write("x2.json", "[" + numbers(32, 32, 1e-6) + "]");
+  files.write("w2.json", numbers(32, 32, 1e-3));
+  Ids alive;
+  const Words affine = "x.json --weight w.json --bias b.json --rtol 1e-2 --atol 1e-2"_w;
+  for (const Words& options :
+       {"--dtype float32"_w, "--rms --eps-on std --ddof 1 --residual r.json --dtype float16"_w,
+        "--zero-centered-weight --round xhat --dtype bfloat16 --eps 1e-4"_w}) {
+    alive.merge(files.survivors(affine + options));
+  }
+  files.write("x7.json", numbers(8, 1031, 1e-6));
+  alive.merge(files.survivors("x7.json --weight 0.001 --rtol 1e-2 --atol 1e-2"_w));
+  alive.merge(files.survivors(
+      "x2.json --weight w2.json --bias w2.json --axes 1,2 --rtol 1e-2 --atol 1e-2"_w));
+  const json list = json::parse(files.run("mutants --list --json"_w).out).at("kernels");
+  for (const json& kernel : list) {
+    const auto id = kernel.at("id").get<std::string>();
+    if (id.starts_with("byte-order") || id == "other-dtype") continue;
+    CAPTURE(id);
+    CHECK(alive.contains(id));
+  }
+  CHECK(alive.contains("axes-0"));
+}
+
+TEST_CASE("inputs leave no wrong kernel alive, and say which each is for", "[mutants][inputs]") {
+  const Mutants files;
+  struct Case {
+    std::string made;
+    std::string options;
+    bool is_file = false;
+  };
+  for (const Case& one : std::vector<Case>{{"--shape 6,100 --dtype float16", ""},
+                                           {"--shape 6,100 --dtype bfloat16", "--rms"},
+                                           {"--shape 4,33", "--eps 1e-6", true},
+                                           {"--shape 4,65 --dtype float64", "--rms --unbiased"},
+                                           {"--shape 4,3,5", "--axes 0,2"},
+                                           {"--shape 3,6,7", "--axes 1,2 --eps-on std"},
+                                           {"--shape 5,2", ""}}) {
+    const std::string where = one.is_file ? "cases.npz" : "cases/";
+    CAPTURE(one.made, one.options);
+    const std::string options = one.options.empty() ? "" : " " + one.options;
+    CHECK(files.shell("rm -rf cases; lnorm inputs " + one.made + options + " -o " + where).err ==
+          "");
+    const json manifest = json::parse(
+        read_file(files.path() / (one.is_file ? "cases.manifest.json" : "cases/manifest.json")));
+    CHECK(manifest.at("cases").size() <= 12);
+    Ids killed;
+    for (const json& made : manifest.at("cases")) {
+      CHECK(!made.at("for").get<std::string>().empty());
+      killed.merge(ids_of(made.at("kills")));
+    }
+    const Outcome found = files.shell("lnorm mutants " + where + options + " --json");
+    const json report = json::parse(found.out);
+    const Ids left = ids_of(report.at("survivors"));
+    for (const std::string& id : left) CHECK((id == "truncated" || id == "away"));
+    CHECK(files
+              .shell("lnorm mutants " + where + options +
+                     " --kernels truncated,away --max-ulp 0.5 --quiet")
+              .status == 0);
+    for (const json& mutant : report.at("mutants")) {
+      CAPTURE(mutant.dump());
+      CHECK(killed.contains(mutant.at("id")) != mutant.at("equivalent").get<bool>());
+    }
+    CHECK(Mutants::equivalent(report) == ids_of(manifest.at("equivalent")));
+  }
+}
+
+TEST_CASE("inputs are the same bytes every time, others by another seed", "[inputs]") {
+  const Workplace files;
+  const auto made = [&](const std::string& options) {
+    return files.shell("lnorm inputs --shape 3,8 " + options + " -o c.npz && cat c.npz | cksum")
+        .out;
+  };
+  const std::string first = made("");
+  CHECK(first == made("--threads 1"));
+  CHECK(first == made("--seed 0"));
+  CHECK(first != made("--seed 1"));
+  files.shell("lnorm inputs --shape 3,8 --dtype bfloat16 -o c.safetensors");
+  CHECK(files.run("mutants c.safetensors --quiet --skip-kernels truncated,away"_w).status == 0);
+  CHECK(files.fault("inputs -o c/"_w, {"inputs needs --shape", "--shape 8,1025"}) == "");
+  files.fault("inputs --shape 3,8"_w, {"inputs needs -o, a folder or a file", "-o cases/"});
+  CHECK(files.fault("inputs --shape 3,8 -o c.json"_w,
+                    {"-o c.json: expected a folder, .npz or .safetensors"}) == "");
+  files.fault("inputs --shape 3,0 -o c/"_w, {"shape (3, 0) has no elements"});
+  CHECK(files.fault("inputs --shape 3,8 --dtype bfloat16 -o c.npz"_w,
+                    {"-o c.npz: .npz has no bfloat16", "a folder, or .safetensors, has it"}) == "");
+}
+
+TEST_CASE("a manifest is not trusted", "[mutants]") {
+  const Workplace files;
+  files.shell("mkdir c");
+  const auto fault = [&](const std::string& manifest, const Words& expected) {
+    files.write("c/manifest.json", manifest);
+    CHECK(files.fault("mutants c/"_w, expected) == "");
+  };
+  fault("{", {"c/manifest.json: is no JSON"});
+  fault("[1]", {"c/manifest.json: has no array \"cases\""});
+  fault(R"({"cases": []})", {"c/manifest.json: has no cases"});
+  fault(R"({"cases": [{"x": 3}]})", {"c/manifest.json: case 0: \"x\" is no text"});
+  fault(R"({"cases": [{"x": "../x.npy"}]})",
+        {"c/manifest.json: case 0: \"x\" is no file of the folder"});
+  files.write("c/manifest.json", R"({"cases": [{"x": "x.json"}]})");
+  files.write("c/x.json", "[1, 2]");
+  CHECK(files.fault("mutants c --weight 2"_w,
+                    {"--weight: c/manifest.json says weight and bias of its cases"}) == "");
+}
