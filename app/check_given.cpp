@@ -244,14 +244,12 @@ void check_made_inputs(const Given& given, const Arguments& arguments) {
   if (!arguments.made_shape) throw Error("inputs needs --shape", "--shape 8,1025");
   if (!given.has("-o")) throw Error("inputs needs -o, a folder or a file", "-o cases/");
   const std::string& path = arguments.output.path;
-  const auto format = path.ends_with('/') ? std::nullopt : format_of_extension(path);
-  const bool is_folder = path.ends_with('/') || std::filesystem::path(path).extension().empty();
-  if (path == "-" ||
-      (format ? format != Format::npz && format != Format::safetensors : !is_folder)) {
+  const std::string kind = path.ends_with('/') ? "" : extension(path);
+  if (path == "-" || (!kind.empty() && kind != ".npz" && kind != ".safetensors")) {
     throw Error(concat("-o ", printable(path), ": expected a folder, .npz or .safetensors"));
   }
   const DType dtype = arguments.output.dtype.value_or(DType::float32);
-  if (format == Format::npz && !is_npy_dtype(dtype)) {
+  if (kind == ".npz" && !is_npy_dtype(dtype)) {
     throw Error(concat("-o ", printable(path), ": .npz has no ", name(dtype)),
                 "a folder, or .safetensors, has it");
   }
