@@ -331,7 +331,8 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       leads("lnorm x.npy --histogram", {"there is no option --histogram"},
             "--histogram is an option of lnorm stats and compare", "lnorm stats x.npy --histogram"),
       leads("lnorm show x.npy --axis 0", {"there is no option --axis"},
-            "--axis is an option of lnorm apply, stats, compare, check, softmax, grad, explain and "
+            "--axis is an option of lnorm apply, stats, compare, check, mutants, inputs, softmax, "
+            "grad, explain and "
             "report",
             "lnorm stats x.npy --axis 0"),
       in_place("stats x.npy ", "-o", " f", "the result goes to standard output: > FILE", ">"),
@@ -344,9 +345,10 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       ours("show x.npy ", "--digits", "--precision", " 3"),
       in_place("x.npy -o y.npy ", "--save-std", " f", "--save-rstd writes rstd, which is 1 / std",
                "--save-rstd"),
-      in_place("softmax x.npy ", "--weigth", " 2",
-               "--weight is an option of lnorm apply, stats, check, grad, explain and report",
-               "--help #"),
+      in_place(
+          "softmax x.npy ", "--weigth", " 2",
+          "--weight is an option of lnorm apply, stats, check, mutants, grad, explain and report",
+          "--help #"),
       in_place("x.npy ", "--elementwise-affine", "", "without --weight and --bias there are none",
                ""),
       in_place("x.npy ", "--biased", "", "biased is the default: the variance divides by n", ""),
@@ -440,17 +442,20 @@ TEST_CASE("a foreign option leads to what does it, in whatever command it stands
               "lnorm apply x.npy --save-mean m.npy -o y.npy"),
       foreign("grad x.npy --dy x.npy", "--inv-std r.npy", "here it is --rstd", saved),
       foreign("show x.npy", "--dim 0",
-              "--axis is an option of lnorm apply, stats, compare, check, softmax, grad, explain "
+              "--axis is an option of lnorm apply, stats, compare, check, mutants, inputs, "
+              "softmax, grad, explain "
               "and report",
               "lnorm softmax x.npy --axis 0"),
       foreign("show x.npy", "--epsilon 1",
-              "--eps is an option of lnorm apply, stats, check, grad, explain and report",
+              "--eps is an option of lnorm apply, stats, check, mutants, inputs, grad, explain and "
+              "report",
               "lnorm stats x.npy --eps 1"),
       foreign("compare x.npy x.npy", "--sqnr 60", "did you mean --min-sqnr?",
               "lnorm compare x.npy x.npy --min-sqnr 60"),
-      foreign("softmax x.npy", "--wieght 2",
-              "--weight is an option of lnorm apply, stats, check, grad, explain and report",
-              "lnorm apply x.npy --weight 2"),
+      foreign(
+          "softmax x.npy", "--wieght 2",
+          "--weight is an option of lnorm apply, stats, check, mutants, grad, explain and report",
+          "lnorm apply x.npy --weight 2"),
       foreign("x.npy", "--raw", "here it is --from raw",
               "lnorm x.npy --from raw --as float32 --shape 34"),
       leads("lnorm x.npy --shape 2,1", {"--shape has no effect without --from raw"}, kept,

@@ -302,21 +302,25 @@ TEST_CASE("an option of another command is none, and the commands that have it a
   RefusalFolder().check({
       refusal("apply x.npy --softmax"_w, "--softmax", "--softmax is an option of lnorm stats"),
       refusal("apply x.npy --color never"_w, "--color",
-              "--color is an option of lnorm stats, compare, check, explain and show"),
+              "--color is an option of lnorm stats, compare, check, mutants, explain and show"),
       refusal("stats x.npy --to json"_w, "--to", "here it is --json, or --csv"),
       refusal("stats -o y.npy x.npy"_w, "-o", "the result goes to standard output: > FILE"),
       refusal("stats x.npy --precision 3"_w, "--precision", "here it is --digits"),
       refusal("compare x.npy --eps x.npy"_w, "--eps",
-              "--eps is an option of lnorm apply, stats, check, grad, explain and report"),
+              "--eps is an option of lnorm apply, stats, check, mutants, inputs, grad, explain and "
+              "report"),
       refusal("compare --tol x.npy x.npy"_w, "--tol", "here they are --rtol and --atol"),
       refusal("softmax x.npy --unbiased"_w, "--unbiased",
-              "--unbiased is an option of lnorm apply, stats, check, grad, explain and report"),
-      refusal("softmax --weight=1 x.npy"_w, "--weight=1",
-              "--weight is an option of lnorm apply, stats, check, grad, explain and report"),
+              "--unbiased is an option of lnorm apply, stats, check, mutants, inputs, grad, "
+              "explain and report"),
+      refusal(
+          "softmax --weight=1 x.npy"_w, "--weight=1",
+          "--weight is an option of lnorm apply, stats, check, mutants, grad, explain and report"),
       refusal("softmax x.npy --save-mean m.npy"_w, "--save-mean",
               "--save-mean is an option of lnorm apply"),
       refusal("show x.npy --axis 0"_w, "--axis",
-              "--axis is an option of lnorm apply, stats, compare, check, softmax, grad, explain "
+              "--axis is an option of lnorm apply, stats, compare, check, mutants, inputs, "
+              "softmax, grad, explain "
               "and report"),
       refusal("show -y x.npy"_w, "-y", "lnorm show --help lists the options"),
   });
