@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "commands.hpp"
+#include "compare_criteria.hpp"
 #include "hints.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
@@ -208,23 +209,41 @@ void check_compare(const Given& given, Arguments& arguments) {
   arguments.input.names = given.words;
 }
 
+void check_backward(const Given& given, const Arguments& arguments) {
+  if (arguments.rstd && !arguments.mean && !arguments.normalization.options.formula.rms) {
+    throw Error("--rstd needs --mean, but for --rms, which has none");
+  }
+  const Rounding& rounding = arguments.normalization.options.rounding;
+  if (given.words.size() == 1 && (rounding.xhat || rounding.product)) {
+    throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
+                       " has no part in the gradient, expected sum"));
+  }
+  if (has_criteria(arguments)) {
+    throw Error("criteria judge OUTPUT alone, found --dy",
+                "gradients are judged by what rounding explains; lnorm compare takes criteria");
+  }
+}
+
 void check_check(const Given& given, Arguments& arguments) {
   const std::vector<std::string>& words = given.words;
-  if (words.size() != 2) {
+  const bool is_backward = !arguments.dy.empty();
+  if (words.size() != 2 && !(words.size() == 1 && is_backward)) {
     throw Error(concat("check takes two tensors, INPUT and OUTPUT, found ", words.size()),
-                hint_of(given.command));
+                is_backward ? "with --dy, INPUT alone will do" : hint_of(given.command));
   }
+  if (is_backward) check_backward(given, arguments);
   check_rounding(arguments.normalization);
   check_raw(given, arguments.input.options);
   const auto check_saved = [&](std::string_view option, const std::optional<std::string>& path,
                                const std::optional<std::string>& other) {
-    if (!path || (*path != words[0] && *path != words[1] && path != other)) return;
+    const bool is_read = path && std::find(words.begin(), words.end(), *path) != words.end();
+    if (!is_read && (!path || path != other)) return;
     throw Error(concat(option, ' ', printable(*path), ": names what is read, or another output"));
   };
   check_saved("--save-json", arguments.save_json, arguments.save_junit);
   check_saved("--save-junit", arguments.save_junit, {});
   arguments.input.names = {words[0]};
-  arguments.checked = words[1];
+  if (words.size() == 2) arguments.checked = words[1];
 }
 
 // The tensors that a command names; otherwise standard input.

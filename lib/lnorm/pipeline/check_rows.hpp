@@ -1,8 +1,12 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
+#include "lnorm/diagnosis/check.hpp"
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/layout/row_source.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -24,5 +28,21 @@ class CheckRows {
   Plan plan_;
   std::optional<RowSource> rows_;
 };
+
+// The elements of the one row as doubles, without low parts.
+std::vector<double> decoded(const Backend& backend, const RowsIn& row);
+
+// So many numbers; those of a term that is empty are others.
+std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise);
+
+// Wrong kernels are tried on rows of so many elements at most.
+inline constexpr std::int64_t kMostTried = std::int64_t{1} << 20;
+
+// Rows spread over a tensor, and the first that are affected.
+std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t rows,
+                                       std::int64_t row_length);
+
+// Fills in which rows and columns are affected; in words, unless a formula explains them.
+void describe_places(Check& result, std::int64_t rows);
 
 }  // namespace lnorm
