@@ -125,6 +125,32 @@ TEST_CASE("PyTorch's own results are within rounding", "[check]") {
   CHECK(lines.back() == "12 tensors, 12 within rounding");
 }
 
+TEST_CASE("PyTorch's float16 and bfloat16 gradients come of statistics and sums in that dtype",
+          "[check]") {
+  for (const std::string dtype : {"float32", "float16", "bfloat16"}) {
+    const std::string file = LNORM_DATA_DIR "/kernel/torch26/" + dtype + ".pt:";
+    const Words affine{"--weight", file + "weight", "--bias", file + "bias"};
+    INFO(dtype);
+    CHECK(report_of(Words{file + "x", file + "y"} + affine).at("verdict") != "differs");
+    const Words rms{file + "x", file + "rms", "--weight", file + "weight", "--rms"};
+    const bool is_narrow = dtype != "float32";
+    CHECK(report_of(rms + (is_narrow ? "--round xhat"_w : Words())).at("verdict") != "differs");
+    const json found =
+        report_of(Words{file + "x", "--dy", file + "dy", "--actual-dx", file + "dx",
+                        "--actual-dweight", file + "dweight", "--actual-dbias", file + "dbias"} +
+                  affine);
+    Words names;
+    for (const json& tensor : found.at("tensors")) {
+      const json& id = tensor.at(is_narrow ? "explained_by" : "verdict");
+      names.push_back(id.is_null() ? "none" : id.get<std::string>());
+    }
+    const std::string statistics = dtype + "-statistics";
+    const std::string sums = dtype + "-dweight";
+    CHECK(names == (is_narrow ? Words{statistics, statistics + "+" + sums, sums}
+                              : Words(3, "within rounding")));
+  }
+}
+
 TEST_CASE("check names the tensor of a set that is wrong", "[check]") {
   const Workplace files;
   files.write("x.json", R"({"a": [[1, 2, 4, 7]], "b": [[1, 5, 2, 9]], "c": [[2, 2, 3, 1]]})");

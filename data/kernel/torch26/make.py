@@ -1,6 +1,6 @@
 """Layer norm and RMS norm by PyTorch, forward and backward, for lnorm check: a file a dtype.
 
-Made by Debian 13's python3-torch (2.6):  python3 tests/bench/torch_norms.py data/kernel/torch26
+Made by Debian 13's python3-torch (2.6):  python3 data/kernel/torch26/make.py data/kernel/torch26
 """
 import sys
 
