@@ -188,15 +188,21 @@ class GradientChecker {
     rows_.read_saved(tile_of(block), in);
   }
 
-  GradientSetting kernel_setting(DType dx) const {
-    return {backend_,       plan_.rows.in,     rows_.dy_dtype(), dx, plan_.rows.row_length,
-            inputs_.weight, plan_.rows.formula};
+  GradientSetting kernel_setting() const {
+    const JudgedGradient* const dx = find(Gradient::dx);
+    return {.backend = backend_,
+            .x = plan_.rows.in,
+            .dy = rows_.dy_dtype(),
+            .dx = dx != nullptr ? dx->dtype() : plan_.rows.out,
+            .row_length = plan_.rows.row_length,
+            .weight = inputs_.weight,
+            .formula = plan_.rows.formula};
   }
 
   void judge() {
     const JudgedGradient* const dx = find(Gradient::dx);
-    const DType dtype = dx != nullptr ? dx->dtype() : plan_.rows.in;
-    const GradientSetting setting = kernel_setting(dtype);
+    const GradientSetting setting = kernel_setting();
+    const DType dtype = setting.dx;
     std::vector<const JudgedGradient*> parameters;
     for (const Gradient of : {Gradient::dweight, Gradient::dbias}) {
       if (const JudgedGradient* const found = find(of)) parameters.push_back(found);
@@ -300,7 +306,7 @@ class GradientChecker {
     std::vector<double> exact(actual.size(), 0.0);
     if (columns != nullptr) {
       const ParameterGradients found = parameter_gradients(
-          kernel_setting(plan_.rows.in), *columns,
+          kernel_setting(), *columns,
           {is_dweight, !is_dweight, inputs_.is_uniform, gradient.dtype()}, again());
       exact = is_dweight ? found.dweight : found.dbias;
     }
