@@ -63,6 +63,10 @@ class AffineInputs {
   // not read again if it is the same.
   const Affine& of(const Plan& plan, const TensorInfo& x, const InputName& name);
 
+  bool has_number_for_weight() const noexcept {
+    return weight_.info() != nullptr && weight_.info()->shape.empty();
+  }
+
   // What is in it, as it was read.
   const AffineTerm& weight() const noexcept { return weight_term_; }
   const AffineTerm& bias() const noexcept { return bias_term_; }

@@ -126,7 +126,7 @@ struct Arguments {
   std::optional<std::string> save_sum;
   bool keepdim = true;
 
-  // grad
+  // grad; in check these are the gradients to judge
   std::string dy;
   std::optional<std::string> mean;
   std::optional<std::string> rstd;
@@ -149,7 +149,7 @@ struct Arguments {
   bool common = false;  // names on one side alone are no differences
 
   // check, with the criteria of compare
-  std::string checked;                // OUTPUT
+  std::string checked;                // OUTPUT; empty: gradients alone are judged
   std::optional<DType> arithmetic;    // float32, or float64 for a float64 output
   std::optional<std::int64_t> depth;  // of the kernel's sums
   std::vector<std::string> kernels;   // patterns of wrong kernels to try; empty: all

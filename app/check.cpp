@@ -1,6 +1,8 @@
 #include "lnorm/pipeline/check.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
+#include "lnorm/pipeline/check_gradients.hpp"
 #include "residual_input.hpp"
 #include "terminal.hpp"
 
@@ -28,7 +31,9 @@ namespace {
 std::string output_word(const Arguments& arguments, const Inputs& inputs) {
   const std::string& word = arguments.checked;
   const auto* const selection = std::get_if<Selection>(&inputs);
-  if (selection == nullptr || !selection->several || has_placeholder(word)) return word;
+  if (word.empty() || selection == nullptr || !selection->several || has_placeholder(word)) {
+    return word;
+  }
   return concat(word.substr(0, word.find(":*")), ":{}");
 }
 
@@ -39,13 +44,25 @@ class Checking {
         backend_(find_backend(arguments.normalization.kernel)),
         residual_(arguments.normalization, arguments.input.options),
         affine_inputs_(arguments.normalization, arguments.input.options, residual_),
-        output_(
-            "OUTPUT", output,
-            {.from = {}, .as = arguments.input.options.as, .files = arguments.input.options.files}),
-        choose_(kernel_choice(arguments)) {}
+        explains_(!arguments.quiet || arguments.save_json || arguments.save_junit),
+        choose_(kernel_choice(arguments)) {
+    const ReadOptions& input = arguments.input.options;
+    const auto open = [&](std::optional<AuxiliaryInput>& auxiliary, const std::string& option,
+                          const std::optional<std::string>& word) {
+      if (word && !word->empty()) auxiliary.emplace(option, *word, input);
+    };
+    open(output_, "OUTPUT", output);
+    open(dy_, "--dy", arguments.dy);
+    open(mean_, "--mean", arguments.mean);
+    open(rstd_, "--rstd", arguments.rstd);
+    open(dx_, "--actual-dx", arguments.dx);
+    open(dweight_, "--actual-dweight", arguments.dweight);
+    open(dbias_, "--actual-dbias", arguments.dbias);
+  }
 
   void plan(const TensorInfo& x, const InputName& name) {
     affine_inputs_.check(make_plan(x, name), x, name);
+    if (dy_) make_grad_plan(x, name);
   }
 
   void run(OpenedTensor& tensor, const InputName& name, TensorWork& work) {
@@ -54,29 +71,19 @@ class Checking {
     const Affine& affine = affine_inputs_.of(plan, x, name);
     const auto alone = std::move(tensor.source);
     auto source = residual_.add_to(std::make_unique<LentSource>(*alone), plan.out, work.threads());
-    auto actual = rows_beside(x, output_.open());
-    // Both are read again, by rows.
-    if (!source->has_random_access() && explains()) source = spooled(*source);
-    if (!actual->has_random_access()) actual = spooled(*actual);
-    const NormalizationArguments& normalization = arguments_.normalization;
-    const bool has_residual = normalization.residual.has_value();
-    const CheckInputs inputs{
-        .x = *source,
-        .actual = *actual,
-        .alone = has_residual && alone->has_random_access() ? alone.get() : nullptr,
-        .is_sum = has_residual && !normalization.round_sum,
-        .weight = affine_inputs_.weight(),
-        .bias = affine_inputs_.bias(),
-        .affine = affine};
+    // What is judged is read again, by rows.
+    if (!source->has_random_access() && (explains_ || dy_)) source = spooled(*source);
     const RunOptions options = work.begin(plan, *source, nullptr, backend_.name, false);
-    Check found = check(inputs, plan, backend_, check_options(plan.out), options);
+    std::vector<NamedCheck> found;
+    if (output_)
+      found.push_back({name.title, check_output(*source, *alone, x, plan, affine, options)});
+    if (dy_) check_gradients(*source, x, name, options, found);
     work.end();
     source->finish();
     alone->finish();
-    actual->finish();
     residual_.finish();
-    output_.finish();
-    if (work.has_report()) checks_.push_back({name.title, std::move(found)});
+    if (!work.has_report()) return;
+    std::move(found.begin(), found.end(), std::back_inserter(checks_));
   }
 
   // Writes all reports. Returns the exit status.
@@ -96,23 +103,126 @@ class Checking {
   }
 
  private:
-  // The exit status and the verdict take no explanation.
-  bool explains() const {
-    return !arguments_.quiet || arguments_.save_json || arguments_.save_junit;
+  // OUTPUT, or a gradient, with random access.
+  std::unique_ptr<TensorSource> open(AuxiliaryInput& auxiliary) {
+    auto tensor = auxiliary.open();
+    return tensor->has_random_access() ? std::move(tensor) : spooled(*tensor);
+  }
+
+  Check check_output(TensorSource& source, TensorSource& alone, const TensorInfo& x,
+                     const Plan& plan, const Affine& affine, const RunOptions& options) {
+    auto actual = rows_beside(x, open(*output_));
+    const NormalizationArguments& normalization = arguments_.normalization;
+    const bool has_residual = normalization.residual.has_value();
+    const CheckInputs inputs{.x = source,
+                             .actual = *actual,
+                             .alone = has_residual && alone.has_random_access() ? &alone : nullptr,
+                             .is_sum = has_residual && !normalization.round_sum,
+                             .weight = affine_inputs_.weight(),
+                             .bias = affine_inputs_.bias(),
+                             .affine = affine};
+    Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
+    actual->finish();
+    output_->finish();
+    return found;
+  }
+
+  void check_gradients(TensorSource& source, const TensorInfo& x, const InputName& name,
+                       const RunOptions& options, std::vector<NamedCheck>& found) {
+    const GradPlan plan = make_grad_plan(x, name);
+    const auto open_if = [&](std::optional<AuxiliaryInput>& auxiliary, bool is_beside) {
+      if (!auxiliary) return std::unique_ptr<TensorSource>();
+      return is_beside ? rows_beside(x, open(*auxiliary)) : open(*auxiliary);
+    };
+    const auto dy = open_if(dy_, true);
+    const auto mean = open_if(mean_, true);
+    const auto rstd = open_if(rstd_, true);
+    const auto dx = open_if(dx_, true);
+    const auto dweight = open_if(dweight_, false);
+    const auto dbias = open_if(dbias_, false);
+    const NormalizationArguments& normalization = arguments_.normalization;
+    const auto is_number = [](const auto& tensor) {
+      return tensor && tensor->info().shape.empty();
+    };
+    const GradientCheckInputs inputs{
+        .sources = {source, *dy, mean.get(), rstd.get()},
+        .dx = dx.get(),
+        .dweight = dweight.get(),
+        .dbias = dbias.get(),
+        .is_sum = normalization.residual && !normalization.round_sum,
+        .is_uniform = (is_number(dweight) || is_number(dbias)) && !x.shape.empty(),
+        .weight = affine_inputs_.weight(),
+        .bias = affine_inputs_.bias()};
+    // The first of them says what the kernel computes in.
+    const DType dtype = (dx ? dx : dweight ? dweight : dbias)->info().dtype;
+    for (Check& one : lnorm::check_gradients(inputs, plan, backend_, check_options(dtype),
+                                             {options.threads, {}, options.ranks})) {
+      found.push_back(
+          {name.several ? concat(name.title, ':', one.gradient) : one.gradient, std::move(one)});
+    }
+    for (AuxiliaryInput* const auxiliary : gradients()) auxiliary->finish();
+  }
+
+  // What the backward pass reads, and what is judged of it.
+  std::vector<AuxiliaryInput*> gradients() {
+    std::vector<AuxiliaryInput*> given;
+    for (auto* const one : {&dy_, &mean_, &rstd_, &dx_, &dweight_, &dbias_}) {
+      if (*one) given.push_back(&**one);
+    }
+    return given;
+  }
+
+  GradPlan make_grad_plan(const TensorInfo& x, const InputName& name) {
+    check_auxiliary_inputs(x, name, [&] {
+      for (AuxiliaryInput* const auxiliary : gradients()) auxiliary->find(name);
+    });
+    GradientInputs inputs{residual_.check(x, output_dtype(x.dtype, {}), name),
+                          elements_beside(x, dy_->info())};
+    if (mean_) inputs.mean = row_numbers_beside(x, mean_->info());
+    if (rstd_) inputs.rstd = row_numbers_beside(x, rstd_->info());
+    GradPlan plan = lnorm::make_grad_plan(inputs, arguments_.normalization.options, {}, {},
+                                          {.whole = true, .ordered = true});
+    for (auto* const actual : {&dx_, &dweight_, &dbias_}) {
+      if (!*actual) continue;
+      const TensorInfo& info = (*actual)->info();
+      check_dtype(info);
+      if (actual == &dx_) {
+        check_same_shape(elements_beside(x, info), x);
+      } else {
+        check_parameter(info, plan.rows);
+      }
+    }
+    return plan;
+  }
+
+  // Throws Error unless it has the shape of the weight.
+  void check_parameter(const TensorInfo& info, const Plan& plan) const {
+    const bool is_number =
+        arguments_.normalization.weight && affine_inputs_.has_number_for_weight();
+    const Shape expected = is_number ? Shape() : plan.normalized_shape();
+    if (info.shape == expected) return;
+    throw Error(concat(printable(info.name), " has shape ", to_string(info.shape), ", expected ",
+                       to_string(expected),
+                       is_number ? ", that of the weight" : ", that of the normalized axes"));
+  }
+
+  static void check_dtype(const TensorInfo& actual) {
+    if (is_floating(actual.dtype)) return;
+    throw Error(concat(printable(actual.name), ": is ", lnorm::name(actual.dtype), ", expected ",
+                       dtype_list(is_floating), ": nothing says the scale of integers"));
   }
 
   Plan make_plan(const TensorInfo& x, const InputName& name) {
-    check_auxiliary_inputs(x, name, [&] { output_.find(name); });
-    const TensorInfo& actual = output_.info();
-    if (!is_floating(actual.dtype)) {
-      throw Error(concat(printable(actual.name), ": is ", lnorm::name(actual.dtype), ", expected ",
-                         dtype_list(is_floating), ": nothing says the scale of integers"));
+    DType out = output_dtype(x.dtype, {});
+    if (output_) {
+      check_auxiliary_inputs(x, name, [&] { output_->find(name); });
+      const TensorInfo& actual = output_->info();
+      check_dtype(actual);
+      check_same_shape(elements_beside(x, actual), x);
+      out = actual.dtype;
     }
-    check_same_shape(elements_beside(x, actual), x);
-    const TensorInfo sum = residual_.check(x, actual.dtype, name);
-    Plan plan = lnorm::make_plan(sum, arguments_.normalization.options, actual.dtype,
-                                 {.whole = true, .ordered = true});
-    return plan;
+    return lnorm::make_plan(residual_.check(x, out, name), arguments_.normalization.options, out,
+                            {.whole = true, .ordered = true});
   }
 
   CheckOptions check_options(DType out) const {
@@ -126,7 +236,7 @@ class Checking {
                          .rounding = normalization.options.rounding,
                          .kernels = {},
                          .criteria = {}};
-    if (explains()) options.kernels = choose_;
+    if (explains_) options.kernels = choose_;
     if (has_criteria(arguments_)) options.criteria = criteria_of(arguments_, nullptr, out, out);
     return options;
   }
@@ -145,8 +255,16 @@ class Checking {
   const Backend& backend_;
   ResidualInput residual_;
   AffineInputs affine_inputs_;
-  AuxiliaryInput output_;
+  bool explains_;  // the exit status and the verdict take no explanation
   ChooseKernel choose_;
+  std::optional<AuxiliaryInput> output_;
+  // The backward pass, and the gradients to judge.
+  std::optional<AuxiliaryInput> dy_;
+  std::optional<AuxiliaryInput> mean_;
+  std::optional<AuxiliaryInput> rstd_;
+  std::optional<AuxiliaryInput> dx_;
+  std::optional<AuxiliaryInput> dweight_;
+  std::optional<AuxiliaryInput> dbias_;
   std::vector<NamedCheck> checks_;
 };
 
@@ -154,10 +272,16 @@ class Checking {
 
 int check(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
-  check_inputs(input, arguments.normalization, arguments.work, {arguments.checked});
+  std::vector<std::string> others;
+  for (const std::string& name :
+       {arguments.checked, arguments.dy, arguments.mean.value_or(""), arguments.rstd.value_or(""),
+        arguments.dx.value_or(""), arguments.dweight.value_or(""), arguments.dbias.value_or("")}) {
+    if (!name.empty()) others.push_back(name);
+  }
+  check_inputs(input, arguments.normalization, arguments.work, others);
   const Inputs inputs = open_inputs(input.names, input.options);
   const auto* const selection = std::get_if<Selection>(&inputs);
-  const bool several = selection == nullptr || selection->several;
+  const bool several = selection == nullptr || selection->several || !arguments.dy.empty();
   if (selection != nullptr && selection->tensors.empty()) {
     throw Error(concat(printable(selection->name), ": has no tensors"));
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "commands.hpp"
+#include "compare_criteria.hpp"
 #include "hints.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
@@ -221,19 +222,34 @@ void check_saved_reports(const std::vector<std::string>& read, const Arguments& 
   };
   check("--save-json", arguments.save_json, arguments.save_junit);
   check("--save-junit", arguments.save_junit, {});
+void check_backward(const Given& given, const Arguments& arguments) {
+  if (arguments.rstd && !arguments.mean && !arguments.normalization.options.formula.rms) {
+    throw Error("--rstd needs --mean, but for --rms, which has none");
+  }
+  const Rounding& rounding = arguments.normalization.options.rounding;
+  if (given.words.size() == 1 && (rounding.xhat || rounding.product)) {
+    throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
+                       " has no part in the gradient, expected sum"));
+  }
+  if (has_criteria(arguments)) {
+    throw Error("criteria judge OUTPUT alone, found --dy",
+                "gradients are judged by what rounding explains; lnorm compare takes criteria");
+  }
 }
 
 void check_check(const Given& given, Arguments& arguments) {
   const std::vector<std::string>& words = given.words;
-  if (words.size() != 2) {
+  const bool is_backward = !arguments.dy.empty();
+  if (words.size() != 2 && !(words.size() == 1 && is_backward)) {
     throw Error(concat("check takes two tensors, INPUT and OUTPUT, found ", words.size()),
-                hint_of(given.command));
+                is_backward ? "with --dy, INPUT alone will do" : hint_of(given.command));
   }
+  if (is_backward) check_backward(given, arguments);
   check_rounding(arguments.normalization);
   check_raw(given, arguments.input.options);
   check_saved_reports(words, arguments);
   arguments.input.names = {words[0]};
-  arguments.checked = words[1];
+  if (words.size() == 2) arguments.checked = words[1];
 }
 
 void check_made_inputs(const Given& given, const Arguments& arguments) {

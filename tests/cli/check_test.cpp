@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "support/catch.hpp"
@@ -121,6 +123,32 @@ TEST_CASE("PyTorch's own results are within rounding", "[check]") {
   const Workplace directory;
   const auto lines = lines_of(directory.output("check"_w + words));
   CHECK(lines.back() == "12 tensors, 12 within rounding");
+}
+
+TEST_CASE("PyTorch's float16 and bfloat16 gradients come of statistics and sums in that dtype",
+          "[check]") {
+  for (const std::string dtype : {"float32", "float16", "bfloat16"}) {
+    const std::string file = LNORM_DATA_DIR "/kernel/torch26/" + dtype + ".pt:";
+    const Words affine{"--weight", file + "weight", "--bias", file + "bias"};
+    INFO(dtype);
+    CHECK(report_of(Words{file + "x", file + "y"} + affine).at("verdict") != "differs");
+    const Words rms{file + "x", file + "rms", "--weight", file + "weight", "--rms"};
+    const bool is_narrow = dtype != "float32";
+    CHECK(report_of(rms + (is_narrow ? "--round xhat"_w : Words())).at("verdict") != "differs");
+    const json found =
+        report_of(Words{file + "x", "--dy", file + "dy", "--actual-dx", file + "dx",
+                        "--actual-dweight", file + "dweight", "--actual-dbias", file + "dbias"} +
+                  affine);
+    Words names;
+    for (const json& tensor : found.at("tensors")) {
+      const json& id = tensor.at(is_narrow ? "explained_by" : "verdict");
+      names.push_back(id.is_null() ? "none" : id.get<std::string>());
+    }
+    const std::string statistics = dtype + "-statistics";
+    const std::string sums = dtype + "-dweight";
+    CHECK(names == (is_narrow ? Words{statistics, statistics + "+" + sums, sums}
+                              : Words(3, "within rounding")));
+  }
 }
 
 TEST_CASE("check names the tensor of a set that is wrong", "[check]") {
@@ -307,4 +335,116 @@ TEST_CASE("the wrong kernels that are tried can be chosen", "[check]") {
   CHECK(explained_by("--kernels eps-*,rms"_w).is_null());
   CHECK(explained_by("--skip-kernels ddof-*"_w) == "divisor=2");
   CHECK(explained_by("--kernels d*"_w) == "ddof-1");
+}
+
+TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]") {
+  const Workplace files;
+  constexpr std::int64_t kRows = 37;
+  constexpr std::int64_t kColumns = 16;
+  std::vector<double> x;
+  std::vector<double> dy;
+  std::vector<double> weight;
+  std::vector<double> bias;
+  for (std::int64_t i = 0; i < kRows * kColumns; ++i) {
+    const auto t = static_cast<double>(i);
+    x.push_back(static_cast<float>(2 * std::sin(1.7 * t) + std::cos(0.3 * t * t)));
+    dy.push_back(static_cast<float>(std::cos(2.3 * t) + 0.2));
+  }
+  for (std::int64_t i = 0; i < kColumns; ++i) {
+    weight.push_back(static_cast<float>(1 + 0.3 * std::sin(static_cast<double>(i))));
+    bias.push_back(static_cast<float>(0.3 * std::cos(static_cast<double>(3 * i))));
+  }
+  const auto put = [&](const std::string& name, const std::vector<std::int64_t>& shape,
+                       const std::vector<double>& numbers) {
+    files.write(name + ".npy", npy_of<float>(shape, numbers));
+  };
+  put("x", {kRows, kColumns}, x);
+  put("dy", {kRows, kColumns}, dy);
+  put("w", {kColumns}, weight);
+  put("b", {kColumns}, bias);
+  const Words outputs = "--dx dx.npy --dweight dw.npy --dbias db.npy"_w;
+  const Words judged =
+      "--actual-dx dx.npy --actual-dweight dw.npy --actual-dbias db.npy --weight w.npy"_w;
+  const auto verdicts = [&](const Words& more) {
+    const Outcome outcome = files.run("check x.npy --dy dy.npy --json"_w + judged + more);
+    std::vector<std::string> found;
+    for (const json& tensor : json::parse(outcome.out).at("tensors")) {
+      const json& id = tensor.at("explained_by");
+      found.push_back(tensor.at("name").get<std::string>() + ": " +
+                      (id.is_null() ? tensor.at("verdict") : id).get<std::string>());
+    }
+    return found;
+  };
+  const Words right{"dx: correctly rounded", "dweight: correctly rounded",
+                    "dbias: correctly rounded"};
+  files.output("grad x.npy --dy dy.npy --weight w.npy"_w + outputs);
+  CHECK(verdicts({}) == right);
+  CHECK(files.run("check x.npy --dy dy.npy"_w + judged).status == 0);
+  for (const Words& more : {"--rms"_w, "--ddof 1"_w, "--eps-on std"_w, "--eps 1e-3"_w}) {
+    files.output("grad x.npy --dy dy.npy --weight w.npy"_w + more + outputs);
+    CHECK(verdicts(more) == right);
+  }
+  files.output("grad x.npy --dy dy.npy --weight w.npy --unbiased"_w + outputs);
+  CHECK(verdicts({}).front() == "dx: other-ddof");
+  files.output("grad x.npy --dy dy.npy"_w + outputs);
+  CHECK(verdicts({}) == Words{"dx: weight-forgotten", right[1], right[2]});
+  files.output("grad x.npy --dy dy.npy --weight w.npy --rows :-5"_w + outputs);
+  files.output("grad x.npy --dy dy.npy --weight w.npy --dx dx.npy"_w);
+  CHECK(verdicts({}) == Words{right[0], "dweight: last-row-lost", "dbias: last-row-lost"});
+
+  // Kernels in float32 that lack a term.
+  const auto kernel = [&](bool has_mean, bool has_variance, bool has_affine) {
+    std::vector<double> dx(x.size());
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      const double* const row = x.data() + r * kColumns;
+      const double* const gradient = dy.data() + r * kColumns;
+      float mean = 0;
+      for (std::int64_t i = 0; i < kColumns; ++i) mean += static_cast<float>(row[i]);
+      mean /= kColumns;
+      float squares = 0;
+      for (std::int64_t i = 0; i < kColumns; ++i) {
+        const float d = static_cast<float>(row[i]) - mean;
+        squares += d * d;
+      }
+      const float rstd = 1 / std::sqrt(squares / kColumns + 1e-5F);
+      float c1 = 0;
+      float c2 = 0;
+      std::vector<float> xhat;
+      for (std::int64_t i = 0; i < kColumns; ++i) {
+        const auto c = static_cast<std::size_t>(i);
+        xhat.push_back((static_cast<float>(row[i]) - mean) * rstd);
+        if (has_affine) {
+          xhat.back() = xhat.back() * static_cast<float>(weight[c]) + static_cast<float>(bias[c]);
+        }
+        const float g = static_cast<float>(gradient[i]) * static_cast<float>(weight[c]);
+        c1 += g / kColumns;
+        c2 += g * xhat.back() / kColumns;
+      }
+      for (std::int64_t i = 0; i < kColumns; ++i) {
+        const auto c = static_cast<std::size_t>(i);
+        const float g = static_cast<float>(gradient[i]) * static_cast<float>(weight[c]);
+        dx[static_cast<std::size_t>(r * kColumns + i)] =
+            (g - (has_mean ? c1 : 0) - (has_variance ? xhat[c] * c2 : 0)) * rstd;
+      }
+    }
+    put("dx", {kRows, kColumns}, dx);
+    return verdicts({"--bias", "b.npy"}).front();
+  };
+  CHECK(kernel(true, true, false) == "dx: within rounding");
+  CHECK(kernel(false, true, false) == "dx: no-mean-of-g");
+  CHECK(kernel(true, false, false) == "dx: no-variance-term");
+  CHECK(kernel(false, false, false) == "dx: no-mean-terms");
+  CHECK(kernel(true, true, true) == "dx: xhat-with-affine");
+  // Beside OUTPUT, whose name is its own.
+  files.output("x.npy --weight w.npy -o y.npy"_w);
+  CHECK(lines_of(files.run("check x.npy y.npy --dy dy.npy"_w + judged).out).front() ==
+        "x: correctly rounded");
+  CHECK(files.fault("check x.npy --dy dy.npy"_w,
+                    {"--dy has no effect without --actual-dx or --actual-dweight or "
+                     "--actual-dbias"}) == "");
+  CHECK(files.fault("check x.npy y.npy --actual-dx dx.npy"_w,
+                    {"--actual-dx has no effect without --dy"}) == "");
+  CHECK(files.fault("check x.npy --dy dy.npy --actual-dweight dx.npy"_w,
+                    {"--actual-dweight dx.npy has shape (37, 16), expected (16,), that of the "
+                     "normalized axes"}) == "");
 }

@@ -36,6 +36,7 @@ struct AffectedNumbers {
 struct Check {
   TensorInfo x;  // the whole tensors, where only some rows were looked at
   TensorInfo actual;
+  std::string gradient;  // "dx", "dweight" or "dbias"; empty: of the forward pass
   std::optional<RowSlice> slice;
   Axes axes;
   Formula formula;

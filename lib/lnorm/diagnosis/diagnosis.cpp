@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::int64_t kFewest = 32;         // elements, for a formula to be called closer
 constexpr std::size_t kFewestRows = 8;       // of different content
-constexpr std::size_t kMaxExplanations = 5;  // partial explanations
 constexpr std::size_t kCombinedParts = 5;    // all but KernelPart::alone
 
 // Rows of the table, and the formula that they make together.
@@ -44,7 +43,7 @@ class Search {
   Search(const Sample& sample, const KernelContext& context, const ChooseKernel& choose)
       : sample_(sample), context_(context), choose_(choose) {
     for (const WrongKernel& kernel : wrong_kernels()) {
-      if (choose(kernel.id)) kernels_.push_back(&kernel);
+      if (kernel.is_forward() && choose(kernel.id)) kernels_.push_back(&kernel);
     }
     exact_rows_.resize(sample.rows.size());
     const Variant exact = asked_for(context.setting);
@@ -438,7 +437,11 @@ void FormulaSums::add(const FormulaSums& other) {
 void add_fit(const Variant& variant, const Sample& sample, const SampleRow& row, VariantRow& result,
              FormulaSums& sums, bool all_or_nothing) {
   if (!evaluate(variant, sample, row, result)) return;
-  const OutputFormat& output = sample.setting->output;
+  add_results(result, sample.setting->output, sums, all_or_nothing);
+}
+
+void add_results(const VariantRow& result, const OutputFormat& output, FormulaSums& sums,
+                 bool all_or_nothing) {
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     ++sums.elements;
     const bool explains = is_explained(result, i, output);

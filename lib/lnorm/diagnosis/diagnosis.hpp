@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -31,6 +32,10 @@ struct FormulaSums {
 void add_fit(const Variant& variant, const Sample& sample, const SampleRow& row, VariantRow& result,
              FormulaSums& sums, bool all_or_nothing = false);
 
+// Adds so many results. all_or_nothing: as of add_fit. An infinite bound: they may be anything.
+void add_results(const VariantRow& row, const OutputFormat& output, FormulaSums& sums,
+                 bool all_or_nothing = false);
+
 // Whether the results for a row depend on more than it: on other rows, or on x without the residual.
 bool needs_more_than_row(const Variant& variant);
 
@@ -57,6 +62,9 @@ struct Diagnosis {
 
   bool explains_all() const { return !explanations.empty() && explanations.front().explains_all; }
 };
+
+// So many are kept, with those that explain a part.
+inline constexpr std::size_t kMaxExplanations = 5;
 
 // Whether a row of the table is to be tried.
 using ChooseKernel = std::function<bool(std::string_view id)>;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 namespace lnorm {
 
@@ -111,6 +112,18 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
   return true;
 }
 
+template <class Fill>
+std::int64_t RowJudge::least_depth(const JudgedRow& row, std::int64_t most, Fill fill) {
+  std::int64_t low = 0;
+  std::int64_t high = most;
+  while (low + 1 < high) {
+    const std::int64_t depth = low + (high - low) / 2;
+    fill(depth);
+    (worst_of(row).ratio <= 1 ? high : low) = depth;
+  }
+  return high;
+}
+
 void RowJudge::judge_finite(const JudgedRow& row, const RowStatistics& statistics,
                             JudgedRows& found) {
   const Formula& formula = setting_.formula;
@@ -126,7 +139,7 @@ void RowJudge::judge_finite(const JudgedRow& row, const RowStatistics& statistic
   }
   if (!loop.is_bounded && worst > 1) {
     ++found.unjudged_rows;
-    if (loop.is_in_range) judge_elements(row, loop, found);
+    if (loop.is_in_range) judge_elements(row, loop.is_bounded, found);
     return;
   }
   // No element is nearer to the bound of a loop than to the one of a tree.
@@ -135,9 +148,15 @@ void RowJudge::judge_finite(const JudgedRow& row, const RowStatistics& statistic
     WorstRatio of_row = worst_of(row);
     found.loop.take(of_row);
     if (of_row.ratio > 1) {
-      judge_elements(row, loop, found);
+      judge_elements(row, loop.is_bounded, found);
     } else if (worst > 1 && !kernel.depth) {
-      found.depth = std::max(found.depth, least_depth(row, statistics));
+      found.depth =
+          std::max(found.depth, least_depth(row, std::ssize(row.x), [&](std::int64_t depth) {
+                     KernelModel with_depth = kernel;
+                     with_depth.depth = depth;
+                     find_bounds(row, statistics,
+                                 errors_of(statistics, formula, with_depth, Summation::loop));
+                   }));
     }
   }
   if (!loop.is_bounded || !setting_.is_wide()) return;
@@ -148,16 +167,15 @@ void RowJudge::judge_finite(const JudgedRow& row, const RowStatistics& statistic
 }
 
 // Counts what is beyond the bound; of rows without one, what is not finite.
-void RowJudge::judge_elements(const JudgedRow& row, const StatisticErrors& loop,
-                              JudgedRows& found) {
+void RowJudge::judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows& found) {
   std::int64_t affected = 0;
-  for (std::size_t i = 0; i < row.x.size(); ++i) {
+  for (std::size_t i = 0; i < row.actual.size(); ++i) {
     const bool is_lost = !std::isfinite(row.actual[i]) && std::isfinite(row.exact[i]);
-    const bool is_beyond = loop.is_bounded ? ratio_of(row, i) > 1 : is_lost;
+    const bool is_beyond = is_bounded ? ratio_of(row, i) > 1 : is_lost;
     if (!is_beyond) continue;
     ++affected;
     found.non_finite += static_cast<std::int64_t>(is_lost);
-    if (found.affected_elements.empty()) found.affected_elements.resize(row.x.size());
+    if (found.affected_elements.empty()) found.affected_elements.resize(row.actual.size());
     ++found.affected_elements[i];
   }
   if (affected == 0) return;
@@ -165,8 +183,50 @@ void RowJudge::judge_elements(const JudgedRow& row, const StatisticErrors& loop,
   const auto word = static_cast<std::size_t>(row.number / 64);
   if (found.affected_rows.size() <= word) found.affected_rows.resize(word + 1);
   found.affected_rows[word] |= std::uint64_t{1} << (row.number % 64);
-  found.whole_rows += static_cast<std::int64_t>(affected == std::ssize(row.x));
-  if (!loop.is_bounded) --found.unjudged_rows;
+  found.whole_rows += static_cast<std::int64_t>(affected == std::ssize(row.actual));
+  if (!is_bounded) --found.unjudged_rows;
+}
+
+void RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, std::int64_t most_depth,
+                        JudgedRows& found) {
+  ++found.rows;
+  found.elements += std::ssize(row.actual);
+  std::int64_t equal = 0;
+  bool has_nan = false;
+  for (std::size_t i = 0; i < row.actual.size(); ++i) {
+    const double a = row.actual[i];
+    const double e = row.exact[i];
+    equal += static_cast<std::int64_t>(a == e || (a != a && e != e));
+    has_nan = has_nan || e != e;
+  }
+  found.correctly_rounded += equal;
+  found.not_finite_rows += static_cast<std::int64_t>(has_nan);
+  found.unjudged_rows += static_cast<std::int64_t>(has_nan);
+  if (has_nan || equal == std::ssize(row.actual)) return;
+  const auto take = [&](RowBounds of_row) {
+    y_ = setting_.output.dtype() == DType::float64
+             ? std::vector<double>(row.exact.begin(), row.exact.end())
+             : std::move(of_row.y);
+    bound_ = std::move(of_row.bound);
+    return of_row.is_bounded;
+  };
+  const bool has_tree = take(bounds(Summation::tree, {}));
+  const WorstRatio tree = worst_of(row);
+  const bool has_loop = take(bounds(Summation::loop, {}));
+  const WorstRatio loop = worst_of(row);
+  const bool is_within = has_tree && tree.ratio <= 1;
+  if (is_within || has_loop) found.tree.take(tree);
+  if (is_within) return found.loop.take(loop);
+  if (!has_loop) {
+    ++found.unjudged_rows;
+    return judge_elements(row, false, found);
+  }
+  found.loop.take(loop);
+  if (loop.ratio > 1) return judge_elements(row, true, found);
+  if (setting_.kernel.depth) return;
+  const std::int64_t depth = least_depth(
+      row, most_depth, [&](std::int64_t of_sums) { take(bounds(Summation::loop, of_sums)); });
+  found.depth = std::max(found.depth, depth);
 }
 
 void RowJudge::find_bounds(const JudgedRow& row, const RowStatistics& statistics,
@@ -212,7 +272,7 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
   constexpr std::size_t kLanes = 8;
   double lanes[kLanes] = {};
   double not_finite = 0;
-  const std::size_t n = row.x.size();
+  const std::size_t n = row.actual.size();
   const std::size_t in_lanes = n - n % kLanes;
   for (std::size_t i = 0; i < in_lanes; i += kLanes) {
     for (std::size_t k = 0; k < kLanes; ++k) {
@@ -237,19 +297,6 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
     break;
   }
   return worst;
-}
-
-std::int64_t RowJudge::least_depth(const JudgedRow& row, const RowStatistics& statistics) {
-  std::int64_t low = 0;
-  std::int64_t high = std::ssize(row.x);
-  while (low + 1 < high) {
-    KernelModel kernel = setting_.kernel;
-    kernel.depth = low + (high - low) / 2;
-    const StatisticErrors errors = errors_of(statistics, setting_.formula, kernel, Summation::loop);
-    find_bounds(row, statistics, errors);
-    (worst_of(row).ratio <= 1 ? high : low) = *kernel.depth;
-  }
-  return high;
 }
 
 WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -70,12 +72,25 @@ struct JudgedRows {
   void merge(const JudgedRows& other);
 };
 
+// What a row's elements are, and how far off each may be.
+struct RowBounds {
+  std::vector<double> y;
+  std::vector<double> bound;
+  bool is_bounded = false;
+};
+
 class RowJudge {
  public:
   RowJudge(const JudgeSetting& setting, std::int64_t row_length);
 
   // Adds what is found in a row.
   void judge(const JudgedRow& row, JudgedRows& found);
+
+  // The same by other bounds than those of the forward pass. bounds: of sums of one order, or of a depth.
+  using FindBounds =
+      std::function<RowBounds(Summation order, const std::optional<std::int64_t>& depth)>;
+  void judge_by(const JudgedRow& row, const FindBounds& bounds, std::int64_t most_depth,
+                JudgedRows& found);
 
   // The same of a row that is the exact one, bit by bit, and finite.
   static void count_exact(std::int64_t row_length, JudgedRows& found);
@@ -84,14 +99,16 @@ class RowJudge {
   // Whether it is within the bounds at a glance, and changes nothing of the worst.
   bool passes(const JudgedRow& row, JudgedRows& found) const;
   void judge_finite(const JudgedRow& row, const RowStatistics& statistics, JudgedRows& found);
-  void judge_elements(const JudgedRow& row, const StatisticErrors& loop, JudgedRows& found);
+  void judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows& found);
   // Fills y_ and bound_.
   void find_bounds(const JudgedRow& row, const RowStatistics& statistics,
                    const StatisticErrors& errors);
   // The greatest ratio to bound_.
   WorstRatio worst_of(const JudgedRow& row) const;
   double ratio_of(const JudgedRow& row, std::size_t i) const;
-  std::int64_t least_depth(const JudgedRow& row, const RowStatistics& statistics);
+  // fill(depth) fills y_ and bound_.
+  template <class Fill>
+  std::int64_t least_depth(const JudgedRow& row, std::int64_t most, Fill fill);
   // What the row's scale is off by, in parts of what rounding explains. actual is the scale.
   WorstRatio scale_of(const JudgedRow& row, const RowStatistics& statistics,
                       const StatisticErrors& loop) const;

@@ -8,7 +8,7 @@ namespace lnorm {
 std::vector<MutantFormulas> mutants_of(const KernelContext& context, const ChooseKernel& choose) {
   std::vector<MutantFormulas> result;
   for (const WrongKernel& kernel : wrong_kernels()) {
-    if (choose && !choose(kernel.id)) continue;
+    if (!kernel.is_forward() || (choose && !choose(kernel.id))) continue;
     if (result.empty() || result.back().id != kernel.id) {
       result.push_back({.id = std::string(kernel.id),
                         .words = std::string(kernel.words),

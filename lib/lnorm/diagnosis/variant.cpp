@@ -72,15 +72,6 @@ RowStatistics statistics_of(const Variant& variant, std::span<const double> x) {
   return row;
 }
 
-// A statistic that a kernel keeps in a narrower dtype: rounded, and what it may be off by then.
-void keep_in(DType dtype, double& value, double& error) {
-  const OutputFormat format(dtype);
-  const double exact = value;
-  value = format.rounded(exact);
-  const double half = format.half_ulp(exact);
-  error = half - std::fabs(exact - value) <= error ? 2 * half : 0;
-}
-
 struct Line {
   RowLine line;
   bool is_bounded;

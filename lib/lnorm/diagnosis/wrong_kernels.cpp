@@ -257,6 +257,63 @@ bool byte_order(Variant& v, const Context& c, double of_input) {
   return item_size(dtype) > 1 && is_floating(dtype);
 }
 
+// ---- The backward pass.
+
+bool not_forward(Variant&, const Context&, double) { return false; }
+
+// part: of dx; 0: both.
+bool without_term(GradientVariant& v, const GradientContext& c, double part) {
+  if (part != 2) v.has_mean_of_g = false;
+  if (part != 1) v.has_variance_term = false;
+  return c.of == Gradient::dx && (part == 2 || !c.model.setting.formula.rms);
+}
+
+bool weight_forgotten(GradientVariant& v, const GradientContext& c, double) {
+  v.has_weight = false;
+  return c.of == Gradient::dx && c.has_weight;
+}
+
+bool other_ddof(GradientVariant& v, const GradientContext& c, double of_sums_alone) {
+  const std::int64_t n = c.row_length();
+  const std::int64_t ddof = v.formula.ddof == 0 ? 1 : 0;
+  if (of_sums_alone != 0) {
+    v.freedom = n - ddof;
+  } else {
+    v.formula.ddof = ddof;
+  }
+  return c.of == Gradient::dx && ddof < n;
+}
+
+bool last_row_lost(GradientVariant& v, const GradientContext& c, double power) {
+  const std::int64_t rows = c.model.rows;
+  const auto multiple = std::int64_t{1} << static_cast<int>(power);
+  v.lost_rows = rows % multiple;
+  return c.of != Gradient::dx && v.lost_rows < rows && v.lost_rows != rows % (multiple / 2);
+}
+
+bool gradient_statistics_in(GradientVariant& v, const GradientContext& c, double dtype) {
+  v.statistics = static_cast<DType>(dtype);
+  return c.of != Gradient::dbias &&
+         arithmetic_of(*v.statistics).unit > c.model.setting.kernel.arithmetic.unit;
+}
+
+bool sums_in(GradientVariant& v, const GradientContext& c, double dtype) {
+  v.sums = static_cast<DType>(dtype);
+  return c.of != Gradient::dx &&
+         arithmetic_of(*v.sums).unit > c.model.setting.kernel.arithmetic.unit;
+}
+
+// As a kernel does that sums up blocks of rows.
+bool sums_in_any_order(GradientVariant& v, const GradientContext& c, double dtype) {
+  v.is_any_order = true;
+  return sums_in(v, c, dtype);
+}
+
+bool xhat_with_affine(GradientVariant& v, const GradientContext& c, double) {
+  v.xhat_has_affine = true;
+  return c.of != Gradient::dbias && (c.has_weight || c.has_bias);
+}
+
 // clang-format off
 constexpr WrongKernel kWrongKernels[] = {
     {"eps-on-std", "eps is added to the standard deviation", "--eps-on std", KernelPart::eps_place, eps_place, 1},
@@ -313,8 +370,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"neighbor-row", "the statistics are those of the row before", "", KernelPart::alone, of_row, of(Variant::Of::previous_row)},
     {"first-row", "the statistics are those of the first row", "", KernelPart::alone, of_row, of(Variant::Of::first_row)},
     {"last-row", "the statistics are those of the last row", "", KernelPart::alone, of_row, of(Variant::Of::last_row)},
-    {"float16-statistics", "mean and rstd are rounded to float16", "", KernelPart::alone, statistics_in, of(DType::float16)},
-    {"bfloat16-statistics", "mean and rstd are rounded to bfloat16", "", KernelPart::alone, statistics_in, of(DType::bfloat16)},
+    {"float16-statistics", "mean and rstd are rounded to float16", "", KernelPart::alone, statistics_in, of(DType::float16), gradient_statistics_in},
+    {"bfloat16-statistics", "mean and rstd are rounded to bfloat16", "", KernelPart::alone, statistics_in, of(DType::bfloat16), gradient_statistics_in},
     {"rounded-xhat", "xhat is rounded to the output dtype before the weight", "--round xhat", KernelPart::alone, rounded_xhat},
     {"rounded-product", "the product is rounded to the output dtype before the bias", "--round product", KernelPart::alone, rounded_product},
     {"unrounded", "nothing is rounded before the end", "without --round", KernelPart::alone, unrounded},
@@ -333,12 +390,34 @@ constexpr WrongKernel kWrongKernels[] = {
     {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::next_element)},
     {"unwritten-rows", "rows are not written: they hold zeros, x, or what is not a number", "", KernelPart::alone, unwritten, of(Result::unwritten_rows)},
     {"unwritten-tail", "the last elements are not written: they hold zeros, x, or what is not a number", "", KernelPart::alone, unwritten, of(Result::unwritten_tail)},
+    // backward
+    {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, not_forward, 0, without_term},
+    {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, not_forward, 1, without_term},
+    {"no-variance-term", "dx lacks the term of the variance", "", KernelPart::mean_or_division, not_forward, 2, without_term},
+    {"weight-forgotten", "g is dy, without the weight", "without --weight", KernelPart::affine, not_forward, 0, weight_forgotten},
+    {"other-ddof", "the variance has the other divisor in dx", "--ddof", KernelPart::ddof, not_forward, 0, other_ddof},
+    {"other-ddof", "the variance has the other divisor in dx", "", KernelPart::ddof, not_forward, 1, other_ddof},
+    {"last-row-lost", "dweight and dbias lack the last R mod 2 of R rows", "", KernelPart::alone, not_forward, 1, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 4 of R rows", "", KernelPart::alone, not_forward, 2, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 8 of R rows", "", KernelPart::alone, not_forward, 3, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 16 of R rows", "", KernelPart::alone, not_forward, 4, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 32 of R rows", "", KernelPart::alone, not_forward, 5, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 64 of R rows", "", KernelPart::alone, not_forward, 6, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 128 of R rows", "", KernelPart::alone, not_forward, 7, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 256 of R rows", "", KernelPart::alone, not_forward, 8, last_row_lost},
+    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, not_forward, of(DType::float16), sums_in},
+    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, not_forward, of(DType::bfloat16), sums_in},
+    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, not_forward, of(DType::float16), sums_in_any_order},
+    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, not_forward, of(DType::bfloat16), sums_in_any_order},
+    {"xhat-with-affine", "xhat is y, with weight and bias in it", "", KernelPart::alone, not_forward, 0, xhat_with_affine},
 };
 // clang-format on
 
 }  // namespace
 
 std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
+
+bool WrongKernel::is_forward() const noexcept { return change != not_forward; }
 
 std::string eps_option(std::string_view eps) { return "--eps " + std::string(eps); }
 

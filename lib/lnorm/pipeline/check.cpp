@@ -22,11 +22,6 @@ namespace lnorm {
 
 namespace {
 
-constexpr std::int64_t kSpreadRows = 64;  // of the sample, or as many as have so many elements
-constexpr std::int64_t kSpreadElements = 32768;
-constexpr std::int64_t kAffectedRows = 16;  // that are added to it
-constexpr std::int64_t kSampledElements = std::int64_t{1} << 20;
-
 // Holds the exact rows, as the loop brings them, against those of the kernel.
 class JudgeObserver final : public RowObserver {
  public:
@@ -180,10 +175,10 @@ class Checker {
     if (options_.criteria) begin_comparison(result);
     judge_rows(result);
     const bool is_exact = result.judged.correctly_rounded == result.judged.elements;
-    result.is_too_long = plan_.row_length > kSampledElements;
+    result.is_too_long = plan_.row_length > kMostTried;
     if (!is_exact && options_.kernels && !result.is_too_long) diagnose(result);
     result.verdict = verdict_of(result.judged, result.diagnosis.closer_to.has_value());
-    describe_places(result);
+    describe_places(result, plan_.rows);
     return result;
   }
 
@@ -293,32 +288,6 @@ class Checker {
     result.is_sampled = true;
   }
 
-  // Rows spread over the tensor, and the first that are affected.
-  std::vector<std::int64_t> sampled_rows(const JudgedRows& judged) const {
-    const std::int64_t by_size =
-        std::max<std::int64_t>(1, kSampledElements / std::max<std::int64_t>(1, plan_.row_length));
-    const std::int64_t wanted =
-        std::max(kSpreadRows, kSpreadElements / std::max<std::int64_t>(1, plan_.row_length));
-    const std::int64_t count = std::min({wanted, by_size, plan_.rows});
-    std::set<std::int64_t> numbers;
-    for (std::int64_t k = 0; k < count; ++k) numbers.insert(k * plan_.rows / count);
-    const auto& affected = judged.affected_rows;
-    std::int64_t added = 0;
-    for (std::int64_t r = 0;
-         r < std::ssize(affected) * 64 && added < std::min(kAffectedRows, by_size); ++r) {
-      if (!is_affected(affected, r)) continue;
-      numbers.insert(r);
-      ++added;
-    }
-    if (judged.tree.ratio > 0) numbers.insert(judged.tree.row);
-    return {numbers.begin(), numbers.end()};
-  }
-
-  static bool is_affected(const std::vector<std::uint64_t>& bits, std::int64_t row) {
-    const auto word = static_cast<std::size_t>(row / 64);
-    return word < bits.size() && (bits[word] >> (row % 64) & 1) != 0;
-  }
-
   Sample sample(const JudgedRows& judged) const {
     const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
     std::optional<CheckRows> alone;
@@ -335,7 +304,7 @@ class Checker {
     sample.first_x = finite_or_none(numbers(x, 0));
     sample.last_x = finite_or_none(numbers(x, plan_.rows - 1));
     std::vector<std::byte> exact(static_cast<std::size_t>(plan_.row_length) * item_size(plan_.out));
-    for (const std::int64_t r : sampled_rows(judged)) {
+    for (const std::int64_t r : sampled_rows(judged, plan_.rows, plan_.row_length)) {
       SampleRow row{.number = r,
                     .x = finite_or_none(numbers(x, r)),
                     .actual = numbers(actual_, r),
@@ -361,35 +330,6 @@ class Checker {
   }
 
   // ---- Where the errors are.
-
-  void describe_places(Check& result) const {
-    JudgedRows& judged = result.judged;
-    NumberSet rows{{}, plan_.rows, result.slice ? result.slice->first : 0};
-    NumberSet columns{{}, plan_.row_length, 0};
-    for (std::int64_t r = 0; r < plan_.rows && judged.beyond > 0; ++r) {
-      if (is_affected(judged.affected_rows, r)) rows.numbers.push_back(r);
-    }
-    for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
-      if (judged.affected_elements[i] > 0) {
-        columns.numbers.push_back(static_cast<std::int64_t>(i));
-      }
-    }
-    const auto numbers_of = [](const NumberSet& set) {
-      const auto listed = std::min<std::ptrdiff_t>(10, std::ssize(set.numbers));
-      AffectedNumbers affected{std::ssize(set.numbers),
-                               {set.numbers.begin(), set.numbers.begin() + listed}};
-      for (std::int64_t& number : affected.first) number += set.base;
-      return affected;
-    };
-    result.rows = numbers_of(rows);
-    result.columns = numbers_of(columns);
-    // What was never written has its place as well.
-    const Diagnosis& diagnosis = result.diagnosis;
-    const bool is_formula =
-        diagnosis.explains_all() && diagnosis.explanations.front().variant.affine;
-    if (judged.beyond == 0 || is_formula || (diagnosis.explains_all() && result.is_sampled)) return;
-    result.where.insert(result.where.begin(), words_of(judged.beyond, rows, columns));
-  }
 
   // What the affected elements of the sample hold, and what their rows are like.
   void describe_contents(const Sample& sample, Check& result) const {

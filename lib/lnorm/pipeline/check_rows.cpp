@@ -1,5 +1,10 @@
 #include "lnorm/pipeline/check_rows.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <set>
+
+#include "lnorm/diagnosis/where.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/pipeline/executor.hpp"
 
@@ -11,6 +16,11 @@ Plan plan_of(const TensorInfo& info, const Axes& axes) {
   LayerNormOptions options;
   options.axes = AxisList{{axes.begin(), axes.end()}};
   return make_plan(info, options, DType::float64, {.whole = true, .ordered = true});
+}
+
+bool is_affected(const std::vector<std::uint64_t>& bits, std::int64_t row) {
+  const auto word = static_cast<std::size_t>(row / 64);
+  return word < bits.size() && (bits[word] >> (row % 64) & 1) != 0;
 }
 
 }  // namespace
@@ -39,6 +49,57 @@ std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, doubl
     numbers[static_cast<std::size_t>(i)] = term.number_or(otherwise, i).high;
   }
   return numbers;
+}
+
+std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t rows,
+                                       std::int64_t row_length) {
+  constexpr std::int64_t kSpreadRows = 64;  // or as many as have so many elements
+  constexpr std::int64_t kSpreadElements = 32768;
+  constexpr std::int64_t kAffectedRows = 16;  // that are added to it
+  const std::int64_t length = std::max<std::int64_t>(1, row_length);
+  const std::int64_t by_size = std::max<std::int64_t>(1, kMostTried / length);
+  const std::int64_t count =
+      std::min({std::max(kSpreadRows, kSpreadElements / length), by_size, rows});
+  std::set<std::int64_t> numbers;
+  for (std::int64_t k = 0; k < count; ++k) numbers.insert(k * rows / count);
+  const auto& affected = judged.affected_rows;
+  std::int64_t added = 0;
+  for (std::int64_t r = 0;
+       r < std::ssize(affected) * 64 && added < std::min(kAffectedRows, by_size); ++r) {
+    if (!is_affected(affected, r)) continue;
+    numbers.insert(r);
+    ++added;
+  }
+  if (judged.tree.ratio > 0) numbers.insert(judged.tree.row);
+  return {numbers.begin(), numbers.end()};
+}
+
+void describe_places(Check& result, std::int64_t all_rows) {
+  const JudgedRows& judged = result.judged;
+  NumberSet rows{{}, all_rows, result.slice ? result.slice->first : 0};
+  NumberSet columns{{}, result.row_length, 0};
+  for (std::int64_t r = 0; r < all_rows && judged.beyond > 0; ++r) {
+    if (is_affected(judged.affected_rows, r)) rows.numbers.push_back(r);
+  }
+  for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
+    if (judged.affected_elements[i] > 0) columns.numbers.push_back(static_cast<std::int64_t>(i));
+  }
+  const auto affected = [](const NumberSet& set) {
+    const auto listed = std::min<std::ptrdiff_t>(10, std::ssize(set.numbers));
+    AffectedNumbers numbers{std::ssize(set.numbers),
+                            {set.numbers.begin(), set.numbers.begin() + listed}};
+    for (std::int64_t& number : numbers.first) number += set.base;
+    return numbers;
+  };
+  result.rows = affected(rows);
+  result.columns = affected(columns);
+  // What was never written has its place as well.
+  const Diagnosis& diagnosis = result.diagnosis;
+  const bool is_formula =
+      diagnosis.explains_all() &&
+      (diagnosis.explanations.front().variant.affine || !result.gradient.empty());
+  if (judged.beyond == 0 || is_formula || (diagnosis.explains_all() && result.is_sampled)) return;
+  result.where.insert(result.where.begin(), words_of(judged.beyond, rows, columns));
 }
 
 }  // namespace lnorm

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "lnorm/diagnosis/check.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
@@ -33,5 +34,15 @@ std::vector<double> decoded(const Backend& backend, const RowsIn& row);
 
 // So many numbers; those of a term that is empty are others.
 std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise);
+
+// Wrong kernels are tried on rows of so many elements at most.
+inline constexpr std::int64_t kMostTried = std::int64_t{1} << 20;
+
+// Rows spread over a tensor, and the first that are affected.
+std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t rows,
+                                       std::int64_t row_length);
+
+// Fills in which rows and columns are affected; in words, unless a formula explains them.
+void describe_places(Check& result, std::int64_t rows);
 
 }  // namespace lnorm

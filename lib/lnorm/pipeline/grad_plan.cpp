@@ -24,7 +24,8 @@ void add_reason(Route& route, std::string_view reason) {
 }  // namespace
 
 GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& options,
-                        std::optional<DType> dtype, const RequestedGradients& requested) {
+                        std::optional<DType> dtype, const RequestedGradients& requested,
+                        const RowNeeds& needs) {
   check_same_shape(inputs.dy, inputs.x);
   TensorInfo x = inputs.x;
   const bool x_alone = is_transposed(x) && !is_transposed(inputs.dy);
@@ -32,8 +33,9 @@ GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& op
   if (x_alone) x.order = MemoryOrder::c;
   GradPlan plan;
   plan.requested = requested;
-  plan.rows = make_plan(x, options, dtype,
-                        {.bytes_beside = static_cast<std::int64_t>(item_size(inputs.dy.dtype))});
+  RowNeeds of_rows = needs;
+  of_rows.bytes_beside += static_cast<std::int64_t>(item_size(inputs.dy.dtype));
+  plan.rows = make_plan(x, options, dtype, of_rows);
   Route& route = plan.rows.route;
   plan.dy = route.in;
   if (x_alone) route.in.transposes = true;

@@ -36,10 +36,11 @@ struct GradPlan {
   IoPath rstd;
 };
 
-// dtype: of dx; as of make_plan. Throws Error, in the words of the command line, if the tensors or the options do
+// dtype: of dx; as of make_plan, and needs beside dy. Throws Error, in the words of the command line, if the tensors or the options do
 // not fit together.
 GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& options,
-                        std::optional<DType> dtype = {}, const RequestedGradients& requested = {});
+                        std::optional<DType> dtype = {}, const RequestedGradients& requested = {},
+                        const RowNeeds& needs = {});
 
 // Throws Error unless saved statistics have a number for each row of x, of these normalized axes.
 void check_saved(const TensorInfo& saved, const TensorInfo& x, const Axes& axes);

@@ -1,0 +1,161 @@
+#include "lnorm/diagnosis/gradient_diagnosis.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+using Trial = GradientTrial;
+
+class GradientSearch {
+ public:
+  GradientSearch(const GradientSample& sample, const GradientContext& context,
+                 const ChooseKernel& choose)
+      : sample_(sample), context_(context), choose_(choose), exact_(fit(sample.exact)) {}
+
+  GradientDiagnosis run() {
+    for (const bool is_coarse : {false, true}) {
+      for (const std::size_t count : {1U, 2U}) {
+        std::vector<Trial> trials;
+        add_trials(count, is_coarse, trials);
+        if (trials.empty()) continue;
+        sample_.fill(trials);
+        take(trials);
+        if (result_.diagnosis.explains_all()) return std::move(result_);
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void add_trials(std::size_t count, bool is_coarse, std::vector<Trial>& trials) const {
+    const auto add = [&](std::vector<const WrongKernel*> kernels) {
+      Trial trial{std::move(kernels), asked_for(context_.model)};
+      for (const WrongKernel* const kernel : trial.kernels) {
+        if (!kernel->change_gradient(trial.variant, context_, kernel->parameter)) return;
+      }
+      if (trial.variant.is_any_order == is_coarse) trials.push_back(std::move(trial));
+    };
+    for (const WrongKernel& first : wrong_kernels()) {
+      if (first.change_gradient == nullptr || !choose_(first.id)) continue;
+      if (count == 1) {
+        add({&first});
+        continue;
+      }
+      for (const WrongKernel& second : wrong_kernels()) {
+        if (second.change_gradient == nullptr || second.part <= first.part) continue;
+        if (choose_(second.id)) add({&first, &second});
+      }
+    }
+  }
+
+  FormulaSums fit(const std::vector<RowBounds>& rows) const {
+    FormulaSums sums;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      add_results({rows[r].y, rows[r].bound, sample_.actual[r], rows[r].is_bounded},
+                  context_.model.setting.output, sums);
+    }
+    return sums;
+  }
+
+  // The bound of sums in a narrow dtype covers much: they must come near to it.
+  bool is_coarse_enough(const Trial& trial) const {
+    if (!trial.variant.is_any_order) return true;
+    constexpr double kNear = 0.05;
+    for (std::size_t r = 0; r < trial.rows.size(); ++r) {
+      const RowBounds& row = trial.rows[r];
+      for (std::size_t i = 0; i < row.y.size(); ++i) {
+        if (std::fabs(sample_.actual[r][i] - row.y[i]) >= kNear * row.bound[i]) return true;
+      }
+    }
+    return false;
+  }
+
+  bool is_explanation(const Trial& trial, const FormulaSums& sums) const {
+    return sums.explains_all() && sums.excess <= exact_.excess / 4 && is_coarse_enough(trial);
+  }
+
+  static bool are_alike(const Trial& a, const Trial& b) {
+    for (std::size_t r = 0; r < a.rows.size(); ++r) {
+      const RowBounds& left = a.rows[r];
+      const RowBounds& right = b.rows[r];
+      for (std::size_t i = 0; i < left.y.size(); ++i) {
+        if (std::fabs(left.y[i] - right.y[i]) > left.bound[i] + right.bound[i]) return false;
+      }
+    }
+    return true;
+  }
+
+  static std::string id_of(const Trial& trial) {
+    return joined(trial.kernels, "+",
+                  [](const WrongKernel* kernel) { return std::string(kernel->id); });
+  }
+
+  FormulaFit described(const Trial& trial, const FormulaSums& sums) const {
+    FormulaFit result{.id = id_of(trial),
+                      .explained = sums.share(),
+                      .sqnr = sums.sqnr(),
+                      .explains_all = is_explanation(trial, sums)};
+    result.words = joined(trial.kernels, "; ",
+                          [](const WrongKernel* kernel) { return std::string(kernel->words); });
+    const bool has_options = std::all_of(trial.kernels.begin(), trial.kernels.end(),
+                                         [](const WrongKernel* k) { return !k->options.empty(); });
+    for (const WrongKernel* const kernel : trial.kernels) {
+      if (has_options) result.options.emplace_back(kernel->options);
+    }
+    return result;
+  }
+
+  // Those that explain all come first, and the best of them.
+  void take(const std::vector<Trial>& trials) {
+    std::vector<std::pair<FormulaFit, const Trial*>> fits;
+    for (const Trial& trial : trials) {
+      const FormulaSums sums = fit(trial.rows);
+      if (std::isfinite(sums.sqnr())) fits.emplace_back(described(trial, sums), &trial);
+    }
+    std::stable_sort(fits.begin(), fits.end(), [](const auto& a, const auto& b) {
+      return std::pair(!a.first.explains_all, -a.first.sqnr) <
+             std::pair(!b.first.explains_all, -b.first.sqnr);
+    });
+    std::vector<FormulaFit>& found = result_.diagnosis.explanations;
+    for (auto& [fit, trial] : fits) {
+      const bool is_first = trial == fits.front().second;
+      FormulaFit* const best = found.empty() ? nullptr : &found.front();
+      if (is_first && fit.explains_all) {
+        found.insert(found.begin(), std::move(fit));
+        result_.best = trial->variant;
+      } else if (best != nullptr && best->explains_all && fit.explains_all &&
+                 are_alike(*fits.front().second, *trial)) {
+        if (fit.id != best->id) best->same_as.push_back(fit.id);
+      } else {
+        found.push_back(std::move(fit));
+      }
+    }
+    std::stable_sort(found.begin(), found.end(), [](const FormulaFit& a, const FormulaFit& b) {
+      return !a.explains_all && !b.explains_all ? a.sqnr > b.sqnr
+                                                : a.explains_all && !b.explains_all;
+    });
+    if (found.size() > kMaxExplanations) found.resize(kMaxExplanations);
+  }
+
+  const GradientSample& sample_;
+  const GradientContext& context_;
+  const ChooseKernel& choose_;
+  FormulaSums exact_;
+  GradientDiagnosis result_;
+};
+
+}  // namespace
+
+GradientDiagnosis diagnose(const GradientSample& sample, const GradientContext& context,
+                           const ChooseKernel& choose) {
+  return GradientSearch(sample, context, choose).run();
+}
+
+}  // namespace lnorm

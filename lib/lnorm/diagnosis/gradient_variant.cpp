@@ -1,0 +1,257 @@
+#include "lnorm/diagnosis/gradient_variant.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace lnorm {
+
+namespace {
+
+// How a row's elements become xhat, and what its sums are divided by.
+struct GradientLine {
+  RowLine x;
+  double inverse_t = 0;        // 1 / t
+  double inverse_t_error = 0;  // relative
+  double inverse_error = 0;    // of 1 / s, relative
+  double freedom = 1;          // f
+  bool is_bounded = false;
+};
+
+GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
+                     const GradientRow& row, Summation order) {
+  const double u = kernel.arithmetic.unit;
+  const Formula& formula = variant.formula;
+  const auto n = static_cast<double>(row.x.size());
+  RowStatistics statistics;
+  StatisticErrors errors;
+  double s = 1;
+  if (row.saved != nullptr) {
+    statistics.mean = formula.rms ? 0 : row.saved->mean.high;
+    s = 1 / row.saved->rstd.high;
+    errors.mean = u * std::fabs(statistics.mean);
+    errors.s_low = s * (1 - 2 * u);
+    errors.is_bounded = std::isfinite(s) && s > 0;
+  } else {
+    statistics = statistics_of(row.x, formula);
+    errors = errors_of(statistics, formula, kernel, order);
+    s = divisor_of(statistics.variance, formula);
+  }
+  GradientLine line;
+  line.is_bounded = errors.is_bounded;
+  // What the other root is off by, beside its part in s.
+  const bool has_root = formula.eps_on == EpsOn::std && row.saved == nullptr;
+  const double root = has_root ? std::sqrt(statistics.variance) : s;
+  if (has_root) {
+    const double low =
+        std::sqrt(std::max(statistics.variance - errors.variance, 0.0)) * (1 - 4 * u);
+    line.is_bounded = line.is_bounded && low >= root / 3 && root > 0;
+    line.inverse_t_error = root / low - 1;
+  }
+  if (variant.statistics) {
+    double inverse = 1 / s;
+    double error = 1 / errors.s_low - inverse;
+    keep_in(*variant.statistics, statistics.mean, errors.mean);
+    keep_in(*variant.statistics, inverse, error);
+    s = 1 / inverse;
+    errors.s_low = 1 / (inverse + error);
+    line.is_bounded = std::isfinite(inverse) && inverse > 0;
+  }
+  line.x = lnorm::line_of(statistics, s, errors, kernel);
+  line.inverse_error = s / errors.s_low - 1;
+  line.inverse_t = has_root ? 1 / root : 1 / s;
+  if (!has_root) line.inverse_t_error = line.inverse_error;
+  line.freedom = variant.freedom ? static_cast<double>(*variant.freedom)
+                                 : n - static_cast<double>(formula.ddof);
+  return line;
+}
+
+struct Xhat {
+  double value;
+  double error;
+};
+
+Xhat xhat_of(const GradientVariant& variant, const JudgeSetting& setting, const RowLine& line,
+             double x, std::size_t i) {
+  const bool affine = variant.xhat_has_affine;
+  const double weight = affine ? setting.weight[i] : 1;
+  const double bias = affine ? setting.bias[i] : 0;
+  const double d = x - line.center;
+  const double xhat = d * line.inverse;
+  const double d_error = line.center_error + line.unit * std::fabs(d) + line.x_unit * std::fabs(x);
+  const double error = d_error * line.inverse_high +
+                       std::fabs(d) * (line.inverse_high - line.inverse) +
+                       line.unit * std::fabs(xhat) + line.smallest;
+  const double y = xhat * weight + bias;
+  const double rounded =
+      affine ? line.affine_unit * (std::fabs(xhat * weight) + std::fabs(bias)) : 0;
+  return {y, std::fabs(weight) * error + rounded};
+}
+
+// Numbers here are off as well, by as much as a float64 kernel's.
+double own_share(const OutputFormat& output) { return output.dtype() == DType::float64 ? 2 : 1; }
+
+void add_last_rounding(const OutputFormat& output, RowBounds& result) {
+  for (std::size_t i = 0; i < result.y.size(); ++i) {
+    double& bound = result.bound[i];
+    bound = own_share(output) * (bound + output.half_ulp(std::fabs(result.y[i]) + bound));
+  }
+}
+
+}  // namespace
+
+std::string_view name(Gradient gradient) {
+  switch (gradient) {
+    case Gradient::dx:
+      return "dx";
+    case Gradient::dweight:
+      return "dweight";
+    case Gradient::dbias:
+      return "dbias";
+  }
+  return "";
+}
+
+GradientVariant asked_for(const GradientModel& model) {
+  return {.formula = model.setting.formula, .freedom = {}};
+}
+
+RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model,
+                      const GradientRow& row, Summation order,
+                      const std::optional<std::int64_t>& depth) {
+  const JudgeSetting& setting = model.setting;
+  KernelModel kernel = setting.kernel;
+  if (depth) kernel.depth = depth;
+  const auto& [u, t, greatest] = kernel.arithmetic;
+  const GradientLine line = line_of(variant, kernel, row, order);
+  const auto count = row.x.size();
+  const auto n = static_cast<double>(count);
+  const double g_unit =
+      (variant.has_weight ? 1 : 0) * u + (model.rounds_dy ? u : 0) + (kernel.adds_one ? u : 0);
+  double sum = 0;        // of g
+  double size = 0;       // of |g|
+  double products = 0;   // of g xhat
+  double magnitude = 0;  // of |g xhat|
+  double carried = 0;    // of |g| times the error of xhat
+  for (std::size_t i = 0; i < count; ++i) {
+    const double g = row.dy[i] * (variant.has_weight ? setting.weight[i] : 1);
+    const auto [xhat, error] = xhat_of(variant, setting, line.x, row.x[i], i);
+    sum += g;
+    size += std::fabs(g);
+    products += g * xhat;
+    magnitude += std::fabs(g * xhat);
+    carried += std::fabs(g) * error;
+  }
+  const double loss = summation_error(order, n, u, kernel.depth);
+  const bool has_mean = variant.has_mean_of_g && !variant.formula.rms;
+  const double c1 = has_mean ? sum / n : 0;
+  const double c1_error = has_mean ? (loss + u + g_unit) * size / n + t : 0;
+  const bool has_variance = variant.has_variance_term;
+  const double c2 = has_variance ? products / line.freedom : 0;
+  const double c2_error =
+      has_variance ? ((loss + 2 * u + g_unit) * magnitude + carried) / line.freedom + t : 0;
+  RowBounds result;
+  result.is_bounded = line.is_bounded && n * (std::fabs(c1) + std::fabs(c2)) < greatest;
+  result.y.resize(count);
+  result.bound.resize(count);
+  const double t_high = line.inverse_t * (1 + line.inverse_t_error);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double g = row.dy[i] * (variant.has_weight ? setting.weight[i] : 1);
+    const auto [xhat, error] = xhat_of(variant, setting, line.x, row.x[i], i);
+    const double centered = (g - c1) * line.x.inverse;
+    const double projected = xhat * c2 * line.inverse_t;
+    result.y[i] = centered - projected;
+    const bool is_one_factor = line.inverse_t == line.x.inverse;
+    const double scale = is_one_factor ? std::fabs(result.y[i]) * line.inverse_error
+                                       : std::fabs(centered) * line.inverse_error +
+                                             std::fabs(projected) * line.inverse_t_error;
+    result.bound[i] =
+        (c1_error + (2 * u + g_unit) * (std::fabs(g) + std::fabs(c1))) * line.x.inverse_high +
+        (std::fabs(xhat) * c2_error + (std::fabs(c2) + c2_error) * error +
+         3 * u * std::fabs(xhat * c2)) *
+            t_high +
+        scale + 2 * u * std::fabs(result.y[i]) + t;
+  }
+  add_last_rounding(setting.output, result);
+  return result;
+}
+
+ParameterSums::ParameterSums(const GradientVariant& variant, const GradientModel& model,
+                             Gradient of, Summation order)
+    : variant_(variant),
+      model_(model),
+      of_(of),
+      order_(order),
+      sums_(model.setting.weight.size()),
+      sizes_(sums_.size()),
+      errors_(sums_.size()) {}
+
+void ParameterSums::add(const GradientRow& row) {
+  if (row.number >= model_.rows - variant_.lost_rows) return;
+  if (of_ == Gradient::dbias) {
+    for (std::size_t i = 0; i < row.dy.size(); ++i) add_term(i, row.dy[i], 0);
+    return;
+  }
+  const GradientLine line = line_of(variant_, model_.setting.kernel, row, order_);
+  is_bounded_ = is_bounded_ && line.is_bounded;
+  for (std::size_t i = 0; i < row.dy.size(); ++i) {
+    const auto [xhat, error] = xhat_of(variant_, model_.setting, line.x, row.x[i], i);
+    add_term(i, row.dy[i] * xhat, std::fabs(row.dy[i]) * error);
+  }
+}
+
+void ParameterSums::add_term(std::size_t i, double term, double error) {
+  sums_[i] += term;
+  sizes_[i] += std::fabs(term);
+  errors_[i] += error;
+  if (!variant_.sums || variant_.is_any_order) return;
+  // What comes in as another number within errors_ may round to another one.
+  const OutputFormat format(*variant_.sums);
+  const double exact = sums_[i];
+  sums_[i] = format.rounded(exact);
+  const double ulp = 2 * format.half_ulp(exact);
+  const double off =
+      errors_[i] + model_.setting.kernel.arithmetic.unit * (std::fabs(exact) + 2 * std::fabs(term));
+  const double beyond = off + std::fabs(exact - sums_[i]) - ulp / 2;
+  errors_[i] = beyond >= 0 ? ulp * (std::floor(beyond / ulp) + 1) : 0;
+}
+
+void ParameterSums::append(const ParameterSums& next) {
+  is_bounded_ = is_bounded_ && next.is_bounded_;
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    sums_[i] += next.sums_[i];
+    sizes_[i] += next.sizes_[i];
+    errors_[i] += next.errors_[i];
+  }
+}
+
+RowBounds ParameterSums::finish(const std::optional<std::int64_t>& depth) const {
+  const KernelModel& kernel = model_.setting.kernel;
+  const auto& [u, t, greatest] = kernel.arithmetic;
+  RowBounds result;
+  result.y = sums_;
+  std::vector<double> sizes = sizes_;
+  result.bound = errors_;
+  auto terms = static_cast<double>(model_.rows);
+  if (model_.is_uniform) {
+    for (std::vector<double>* const numbers : {&result.y, &sizes, &result.bound}) {
+      double all = 0;
+      for (const double number : *numbers) all += number;
+      *numbers = {all};
+    }
+    terms *= static_cast<double>(sums_.size());
+  }
+  const bool is_rounded = variant_.sums && !variant_.is_any_order;
+  const double unit = variant_.sums ? arithmetic_of(*variant_.sums).unit : u;
+  const double loss = summation_error(order_, terms, unit, depth ? depth : kernel.depth);
+  const double own = (of_ == Gradient::dbias ? 0 : 2 * u) + (model_.rounds_dy ? u : 0);
+  result.is_bounded = is_bounded_;
+  for (std::size_t i = 0; i < result.y.size(); ++i) {
+    if (!is_rounded) result.bound[i] += (loss + own) * sizes[i] + t;
+    result.is_bounded = result.is_bounded && !(sizes[i] >= greatest);
+  }
+  add_last_rounding(model_.setting.output, result);
+  return result;
+}
+
+}  // namespace lnorm

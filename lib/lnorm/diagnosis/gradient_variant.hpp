@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "lnorm/diagnosis/variant.hpp"
+#include "lnorm/kernel/gradient.hpp"
+
+// A backward pass that a kernel may compute in place of the one asked for (kernel/backward.hpp), in float64, and how far off
+// a kernel may be that computes it: the bounds of docs/numbers.md, "The bounds of gradients".
+namespace lnorm {
+
+enum class Gradient { dx, dweight, dbias };
+std::string_view name(Gradient gradient);
+
+struct GradientVariant {
+  Formula formula;
+
+  // dx = (g - sum(g) / n) / s - xhat * sum(g * xhat) / (f * t)
+  bool has_mean_of_g = true;
+  bool has_variance_term = true;
+  bool has_weight = true;               // in g
+  std::optional<std::int64_t> freedom;  // f, if it is not n - ddof
+
+  bool xhat_has_affine = false;          // weight and bias are in xhat
+  std::optional<DType> statistics = {};  // mean and 1 / s are rounded to it
+
+  // Sums of dweight and dbias.
+  std::int64_t lost_rows = 0;      // they leave out so many rows, the last ones
+  std::optional<DType> sums = {};  // they are rounded to it after each row
+  bool is_any_order = false;       // so they are, but in which order is not known
+};
+
+// What is the same for all rows of a tensor.
+struct GradientModel {
+  const JudgeSetting& setting;  // output: of the gradient
+  std::int64_t rows = 0;
+  bool rounds_dy = false;   // dy is wider than the arithmetic
+  bool is_uniform = false;  // one parameter serves all columns
+};
+GradientVariant asked_for(const GradientModel& model);
+
+// Numbers of one row. saved: null if statistics are computed.
+struct GradientRow {
+  std::int64_t number = 0;
+  std::span<const double> x;
+  std::span<const double> dy;
+  const SavedStatistics* saved = nullptr;
+};
+
+// dx of the row. depth: of its sums, if it is known.
+RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model,
+                      const GradientRow& row, Summation order,
+                      const std::optional<std::int64_t>& depth = {});
+
+// dweight or dbias. Rows whose elements are not finite make their columns NaN.
+class ParameterSums {
+ public:
+  ParameterSums(const GradientVariant& variant, const GradientModel& model, Gradient of,
+                Summation order);
+
+  // The next row.
+  void add(const GradientRow& row);
+  // What was found of the rows that follow. Not where sums are rounded.
+  void append(const ParameterSums& next);
+  // depth: of the sums over rows, if it is known.
+  RowBounds finish(const std::optional<std::int64_t>& depth = {}) const;
+
+ private:
+  void add_term(std::size_t i, double term, double error);
+
+  GradientVariant variant_;
+  const GradientModel& model_;
+  Gradient of_;
+  Summation order_;
+  bool is_bounded_ = true;
+  std::vector<double> sums_;
+  std::vector<double> sizes_;  // sums of the terms' magnitudes
+  std::vector<double>
+      errors_;  // sums of what the terms are off by; where sums are rounded, what the sum is off by
+};
+
+}  // namespace lnorm

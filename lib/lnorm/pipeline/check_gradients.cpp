@@ -1,0 +1,425 @@
+#include "lnorm/pipeline/check_gradients.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "lnorm/core/axes.hpp"
+#include "lnorm/diagnosis/gradient_diagnosis.hpp"
+#include "lnorm/diagnosis/gradient_variant.hpp"
+#include "lnorm/kernel/backward.hpp"
+#include "lnorm/kernel/row_errors.hpp"
+#include "lnorm/pipeline/block_loop.hpp"
+#include "lnorm/pipeline/check_rows.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// A gradient that is judged.
+class JudgedGradient {
+ public:
+  JudgedGradient(Gradient of, TensorSource& actual, const GradientCheckInputs& inputs,
+                 const GradPlan& plan, const Backend& backend, const CheckOptions& options,
+                 int threads)
+      : of_(of),
+        actual_(actual),
+        setting_(setting(inputs, plan.rows, backend, options, actual.info().dtype)),
+        model_{.setting = setting_,
+               .rows = plan.rows.rows,
+               .rounds_dy = is_wider(inputs.sources.dy.info().dtype, options.arithmetic),
+               .is_uniform = inputs.is_uniform},
+        context_{model_, of, options.has_weight, options.has_bias} {
+    Axes axes = plan.rows.axes;
+    if (of != Gradient::dx) {
+      axes.clear();
+      for (std::size_t i = 0; i < actual.info().shape.size(); ++i) axes.push_back(i);
+    }
+    rows_.emplace(actual, axes, threads);
+    check.x = whole_of(inputs.sources.x.info());
+    check.actual = whole_of(actual.info());
+    check.gradient = name(of);
+    check.axes = std::move(axes);
+    if (of == Gradient::dx) {
+      check.slice = inputs.sources.x.info().slice;
+      if (check.slice) check.axes = check.slice->axes;
+    }
+    check.formula = plan.rows.formula;
+    check.arithmetic = options.arithmetic;
+    check.given_depth = options.depth;
+    check.row_length = rows_->row_length();
+  }
+
+  Gradient of() const noexcept { return of_; }
+  DType dtype() const { return actual_.info().dtype; }
+  const GradientModel& model() const noexcept { return model_; }
+  const GradientContext& context() const noexcept { return context_; }
+  const JudgeSetting& setting() const noexcept { return setting_; }
+
+  std::vector<double> actual_row(std::int64_t row) const {
+    TileBuffer buffer;
+    return decoded(setting_.backend, rows_->read(row, 1, buffer));
+  }
+
+  Check check;
+
+ private:
+  static bool is_wider(DType dtype, DType arithmetic) {
+    return is_floating(dtype) && arithmetic_of(dtype).unit < arithmetic_of(arithmetic).unit;
+  }
+
+  static JudgeSetting setting(const GradientCheckInputs& inputs, const Plan& plan,
+                              const Backend& backend, const CheckOptions& options, DType output) {
+    return {.backend = backend,
+            .formula = plan.formula,
+            .rounding = {},
+            .kernel = {arithmetic_of(options.arithmetic), options.depth,
+                       inputs.is_sum || is_wider(plan.in, options.arithmetic),
+                       options.zero_centered_weight},
+            .output = OutputFormat(output),
+            .saturates = false,
+            .weight = numbers_of(inputs.weight, plan.row_length, 1),
+            .bias = numbers_of(inputs.bias, plan.row_length, 0)};
+  }
+
+  Gradient of_;
+  TensorSource& actual_;
+  JudgeSetting setting_;
+  GradientModel model_;
+  GradientContext context_;
+  std::optional<CheckRows> rows_;
+};
+
+// Both bounds of dweight or dbias.
+struct TwoSums {
+  TwoSums(const GradientModel& model, Gradient of)
+      : tree(asked_for(model), model, of, Summation::tree),
+        loop(asked_for(model), model, of, Summation::loop) {}
+
+  ParameterSums tree;
+  ParameterSums loop;
+};
+
+class GradientChecker {
+ public:
+  GradientChecker(const GradientCheckInputs& inputs, const GradPlan& plan, const Backend& backend,
+                  const CheckOptions& options, const RunOptions& run_options)
+      : inputs_(inputs),
+        plan_(plan),
+        backend_(backend),
+        options_(options),
+        run_options_(run_options),
+        rows_(inputs.sources, plan, for_each_tile(run_options.threads)) {
+    const auto add = [&](Gradient of, TensorSource* actual) {
+      if (actual == nullptr) return;
+      judged_.push_back(std::make_unique<JudgedGradient>(of, *actual, inputs, plan, backend,
+                                                         options, run_options.threads));
+    };
+    add(Gradient::dx, inputs.dx);
+    add(Gradient::dweight, inputs.dweight);
+    add(Gradient::dbias, inputs.dbias);
+  }
+
+  std::vector<Check> run() {
+    judge();
+    std::vector<Check> checks;
+    for (const auto& gradient : judged_) {
+      Check& check = gradient->check;
+      const JudgedRows& judged = check.judged;
+      check.is_too_long = plan_.rows.row_length > kMostTried;
+      const bool differs = verdict_of(judged, false) == Verdict::differs;
+      if (differs && options_.kernels && !check.is_too_long) diagnose(*gradient);
+      check.verdict = verdict_of(judged, false);
+      describe_places(check, gradient->of() == Gradient::dx ? plan_.rows.rows : 1);
+      checks.push_back(std::move(check));
+    }
+    return checks;
+  }
+
+ private:
+  // A row of x and dy in doubles.
+  struct Row {
+    std::vector<double> x;
+    std::vector<double> dy;
+  };
+
+  struct Slot {
+    GradientRows::Buffers in;
+    std::vector<std::byte> dx;
+    std::unique_ptr<ColumnGradients> columns;
+    JudgedRows found;
+    std::vector<TwoSums> sums;
+  };
+
+  const JudgedGradient* find(Gradient of) const {
+    for (const auto& gradient : judged_) {
+      if (gradient->of() == of) return gradient.get();
+    }
+    return nullptr;
+  }
+
+  Tile tile_of(const Block& block) const {
+    return {block.first, block.count, 0, plan_.rows.row_length};
+  }
+
+  LoopExtent extent() const {
+    const Plan& plan = plan_.rows;
+    return {plan.row_length > 0 ? plan.rows : 0, plan.route.rows, plan.row_length};
+  }
+
+  // Calls see(slot, row) for the rows of a block.
+  template <class See>
+  void for_each_row(const Block& block, const GradientRows::Buffers& in, See see) const {
+    const Tile tile = tile_of(block);
+    Row row;
+    for (std::int64_t r = 0; r < block.count; ++r) {
+      const GradientPart part = rows_.part(tile, in, r);
+      row.x = decoded(backend_, part.x);
+      row.dy = decoded(backend_, part.dy);
+      see(GradientRow{block.first + r, row.x, row.dy, GradientRows::saved(in, r)}, r);
+    }
+  }
+
+  void read(const Block& block, GradientRows::Buffers& in) const {
+    rows_.read(tile_of(block), in);
+    rows_.read_saved(tile_of(block), in);
+  }
+
+  GradientSetting kernel_setting() const {
+    const JudgedGradient* const dx = find(Gradient::dx);
+    return {.backend = backend_,
+            .x = plan_.rows.in,
+            .dy = rows_.dy_dtype(),
+            .dx = dx != nullptr ? dx->dtype() : plan_.rows.out,
+            .row_length = plan_.rows.row_length,
+            .weight = inputs_.weight,
+            .formula = plan_.rows.formula};
+  }
+
+  void judge() {
+    const JudgedGradient* const dx = find(Gradient::dx);
+    const GradientSetting setting = kernel_setting();
+    const DType dtype = setting.dx;
+    std::vector<const JudgedGradient*> parameters;
+    for (const Gradient of : {Gradient::dweight, Gradient::dbias}) {
+      if (const JudgedGradient* const found = find(of)) parameters.push_back(found);
+    }
+    std::vector<TwoSums> sums;
+    for (const JudgedGradient* one : parameters) sums.emplace_back(one->model(), one->of());
+    const LoopExtent all = extent();
+    const Executor executor(run_options_.threads, all.blocks());
+    std::vector<Slot> slots;
+    JudgedRows found;
+    for_each_block(
+        all, executor, run_options_, slots,
+        [&](const Block& block, Slot& slot) {
+          rows_.begin(tile_of(block), slot.in);
+          rows_.begin_saved(tile_of(block), slot.in);
+        },
+        [&](const Block& block, Slot& slot) {
+          read(block, slot.in);
+          if (dx != nullptr) {
+            slot.dx.resize(static_cast<std::size_t>(block.count * plan_.rows.row_length) *
+                           item_size(dtype));
+          }
+          if (!parameters.empty() && !slot.columns) {
+            slot.columns = std::make_unique<ColumnGradients>(plan_.rows.row_length);
+          }
+          const Tile tile = tile_of(block);
+          layer_norm_backward(backend_, rows_.x(tile, slot.in), rows_.dy(tile, slot.in),
+                              {.data = dx != nullptr ? slot.dx.data() : nullptr, .dtype = dtype},
+                              setting.weight, setting.formula, GradientRows::saved(slot.in, 0),
+                              slot.columns.get());
+          slot.sums.clear();
+          for (const JudgedGradient* one : parameters) {
+            slot.sums.emplace_back(one->model(), one->of());
+          }
+          for_each_row(block, slot.in, [&](const GradientRow& row, std::int64_t r) {
+            if (dx != nullptr) judge_dx(*dx, row, exact_dx(slot.dx, dtype, r), slot.found);
+            for (TwoSums& both : slot.sums) {
+              both.tree.add(row);
+              both.loop.add(row);
+            }
+          });
+        },
+        [&](const Block&, Slot& slot) {
+          for (std::size_t i = 0; i < sums.size(); ++i) {
+            sums[i].tree.append(slot.sums[i].tree);
+            sums[i].loop.append(slot.sums[i].loop);
+          }
+        });
+    for (const Slot& slot : slots) found.merge(slot.found);
+    for (std::size_t i = 1; i < slots.size() && !parameters.empty(); ++i) {
+      if (slots[i].columns && slots.front().columns)
+        slots.front().columns->merge(*slots[i].columns);
+    }
+    for (const auto& gradient : judged_) {
+      if (gradient->of() == Gradient::dx) {
+        gradient->check.judged = std::move(found);
+        continue;
+      }
+      const auto i = static_cast<std::size_t>(
+          std::find(parameters.begin(), parameters.end(), gradient.get()) - parameters.begin());
+      judge_parameters(*gradient, slots.empty() ? nullptr : slots.front().columns.get(), sums[i]);
+    }
+  }
+
+  std::vector<double> exact_dx(const std::vector<std::byte>& bytes, DType dtype,
+                               std::int64_t r) const {
+    const std::int64_t n = plan_.rows.row_length;
+    return decoded(backend_, row_of({bytes.data(), dtype, std::endian::native, 1, n}, r));
+  }
+
+  void judge_dx(const JudgedGradient& dx, const GradientRow& row, const std::vector<double>& exact,
+                JudgedRows& found) const {
+    const std::vector<double> actual = dx.actual_row(row.number);
+    RowJudge judge(dx.setting(), 0);
+    judge.judge_by(
+        {row.number, row.x, actual, exact},
+        [&](Summation order, const std::optional<std::int64_t>& depth) {
+          return evaluate_dx(asked_for(dx.model()), dx.model(), row, order, depth);
+        },
+        plan_.rows.row_length, found);
+  }
+
+  // Reads all rows once more, one after another.
+  RowReplay again() const {
+    const auto for_each = [this](const auto& see) {
+      GradientRows::Buffers buffer;
+      for (std::int64_t r = 0; r < extent().items; ++r) {
+        const Block block{r, 1};
+        read(block, buffer);
+        const GradientPart part = rows_.part(tile_of(block), buffer, 0);
+        see(
+            0, [&](const auto& see_part) { see_part(part); }, GradientRows::saved(buffer, 0));
+      }
+    };
+    return {1, for_each};
+  }
+
+  void judge_parameters(JudgedGradient& gradient, ColumnGradients* columns, const TwoSums& sums) {
+    const bool is_dweight = gradient.of() == Gradient::dweight;
+    const std::vector<double> actual = gradient.actual_row(0);
+    std::vector<double> exact(actual.size(), 0.0);
+    if (columns != nullptr) {
+      const ParameterGradients found = parameter_gradients(
+          kernel_setting(), *columns,
+          {is_dweight, !is_dweight, inputs_.is_uniform, gradient.dtype()}, again());
+      exact = is_dweight ? found.dweight : found.dbias;
+    }
+    RowJudge judge(gradient.setting(), 0);
+    judge.judge_by(
+        {0, actual, actual, exact},
+        [&](Summation order, const std::optional<std::int64_t>& depth) {
+          return (order == Summation::tree ? sums.tree : sums.loop).finish(depth);
+        },
+        std::max<std::int64_t>(1, plan_.rows.rows), gradient.check.judged);
+  }
+
+  // ---- What explains the errors.
+
+  void diagnose(JudgedGradient& gradient) {
+    GradientSample sample;
+    std::vector<std::int64_t> numbers{0};
+    if (gradient.of() == Gradient::dx) {
+      numbers = sampled_rows(gradient.check.judged, plan_.rows.rows, plan_.rows.row_length);
+    }
+    std::vector<GradientTrial> exact{{{}, asked_for(gradient.model())}};
+    if (gradient.of() == Gradient::dx) {
+      sample.fill = [&](std::vector<GradientTrial>& trials) { fill_dx(gradient, numbers, trials); };
+    } else {
+      sample.fill = [&](std::vector<GradientTrial>& trials) { fill_sums(gradient, trials); };
+    }
+    for (const std::int64_t r : numbers) sample.actual.push_back(gradient.actual_row(r));
+    sample.fill(exact);
+    sample.exact = std::move(exact.front().rows);
+    GradientDiagnosis found = lnorm::diagnose(sample, gradient.context(), options_.kernels);
+    gradient.check.diagnosis = std::move(found.diagnosis);
+    if (gradient.of() != Gradient::dx || !gradient.check.diagnosis.explains_all()) return;
+    explain_all(gradient, found.best, gradient.check.diagnosis.explanations.front());
+  }
+
+  void fill_dx(const JudgedGradient& gradient, const std::vector<std::int64_t>& numbers,
+               std::vector<GradientTrial>& trials) const {
+    GradientRows::Buffers buffer;
+    for (const std::int64_t number : numbers) {
+      const Block block{number, 1};
+      read(block, buffer);
+      for_each_row(block, buffer, [&](const GradientRow& row, std::int64_t) {
+        for (GradientTrial& trial : trials) {
+          trial.rows.push_back(evaluate_dx(trial.variant, gradient.model(), row, Summation::loop));
+        }
+      });
+    }
+  }
+
+  void fill_sums(const JudgedGradient& gradient, std::vector<GradientTrial>& trials) const {
+    std::vector<ParameterSums> sums;
+    for (const GradientTrial& trial : trials) {
+      sums.emplace_back(trial.variant, gradient.model(), gradient.of(),
+                        trial.variant.is_any_order ? Summation::tree : Summation::loop);
+    }
+    GradientRows::Buffers buffer;
+    const LoopExtent all = extent();
+    for (std::int64_t first = 0; first < all.items; first += all.items_of_block) {
+      const Block block{first, std::min(all.items_of_block, all.items - first)};
+      read(block, buffer);
+      for_each_row(block, buffer, [&](const GradientRow& row, std::int64_t) {
+        for (ParameterSums& one : sums) one.add(row);
+      });
+    }
+    for (std::size_t i = 0; i < trials.size(); ++i) trials[i].rows.push_back(sums[i].finish());
+  }
+
+  // How many elements the formula explains, in all rows.
+  void explain_all(const JudgedGradient& gradient, const GradientVariant& variant,
+                   FormulaFit& fit) const {
+    struct Sums {
+      GradientRows::Buffers in;
+      FormulaSums found;
+    };
+    const LoopExtent all = extent();
+    const Executor executor(run_options_.threads, all.blocks());
+    std::vector<Sums> slots;
+    FormulaSums total;
+    for_each_block(
+        all, executor, {run_options_.threads, {}, run_options_.ranks}, slots, nullptr,
+        [&](const Block& block, Sums& slot) {
+          slot.found = {};
+          read(block, slot.in);
+          for_each_row(block, slot.in, [&](const GradientRow& row, std::int64_t) {
+            RowBounds of_row = evaluate_dx(variant, gradient.model(), row, Summation::loop);
+            add_results({std::move(of_row.y), std::move(of_row.bound),
+                         gradient.actual_row(row.number), of_row.is_bounded},
+                        gradient.setting().output, slot.found);
+          });
+        },
+        [&](const Block&, Sums& slot) { total.add(slot.found); });
+    fit.explained = total.share();
+    fit.sqnr = total.sqnr();
+    fit.explains_all = total.explains_all();
+  }
+
+  const GradientCheckInputs& inputs_;
+  const GradPlan& plan_;
+  const Backend& backend_;
+  const CheckOptions& options_;
+  const RunOptions& run_options_;
+  GradientRows rows_;
+  std::vector<std::unique_ptr<JudgedGradient>> judged_;
+};
+
+}  // namespace
+
+std::vector<Check> check_gradients(const GradientCheckInputs& inputs, const GradPlan& plan,
+                                   const Backend& backend, const CheckOptions& options,
+                                   const RunOptions& run_options) {
+  if (!run_options.ranks->is_first()) return {};
+  const RunOptions alone{run_options.threads, run_options.progress};
+  return GradientChecker(inputs, plan, backend, options, alone).run();
+}
+
+}  // namespace lnorm
