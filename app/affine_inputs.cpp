@@ -26,7 +26,8 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
                   const WorkArguments& work, const std::vector<std::string>& others) {
   auto names = input.names;
   names.insert(names.end(), others.begin(), others.end());
-  for (const auto& name : {arguments.weight, arguments.bias, arguments.residual}) {
+  for (const auto& name : {arguments.weight, arguments.bias, arguments.residual, arguments.mean,
+                           arguments.rstd, arguments.variance}) {
     if (name) names.push_back(*name);
   }
   if (std::count_if(names.begin(), names.end(), is_standard_input) > 1) {
@@ -35,10 +36,13 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
   refuse_streams(*work.ranks, names);
 }
 
+void AffineInput::find(const InputName& name) {
+  if (auxiliary_ && auxiliary_->find(name)) is_read_ = false;
+}
+
 void AffineInput::check(const Plan& plan, const InputName& name) {
-  if (!auxiliary_) return;
-  if (auxiliary_->find(name)) is_read_ = false;
-  check_affine_shape(auxiliary_->info(), plan);
+  find(name);
+  if (auxiliary_) check_affine_shape(auxiliary_->info(), plan);
 }
 
 AffineTerm AffineInput::read() {
@@ -57,7 +61,7 @@ AffineInputs::AffineInputs(const NormalizationArguments& arguments, const ReadOp
       scale_(scale),
       weight_("--weight", arguments.weight, input, arguments.options.zero_centered_weight),
       bias_("--bias", arguments.bias, input, false),
-      affine_(make_affine()) {}
+      affine_(make_affine({})) {}
 
 void AffineInputs::check(const Plan& plan, const TensorInfo& x, const InputName& name) {
   if (rounding_.xhat || rounding_.product) check_rounding_dtype(plan.out);
@@ -70,9 +74,14 @@ void AffineInputs::check(const Plan& plan, const TensorInfo& x, const InputName&
   }
 }
 
-Affine AffineInputs::make_affine() const {
-  if (scale_ != 1) return {weight_term_, bias_term_, scale_};
-  return {weight_term_, bias_term_, rounding_};
+Affine AffineInputs::make_affine(const AffineLayout& layout) {
+  layout_ = layout;
+  weight_laid_out_ = weight_term_.laid_out(layout);
+  bias_laid_out_ = bias_term_.laid_out(layout);
+  Affine affine = scale_ != 1 ? Affine(weight_laid_out_, bias_laid_out_, scale_)
+                              : Affine(weight_laid_out_, bias_laid_out_, rounding_);
+  if (!weight_term_.is_uniform() || !bias_term_.is_uniform()) affine.set_layout(layout);
+  return affine;
 }
 
 const Affine& AffineInputs::of(const Plan& plan, const TensorInfo& x, const InputName& name) {
@@ -81,7 +90,7 @@ const Affine& AffineInputs::of(const Plan& plan, const TensorInfo& x, const Inpu
   const bool other_bias = bias_.is_unread();
   if (other_weight) weight_term_ = weight_.read();
   if (other_bias) bias_term_ = bias_.read();
-  if (other_weight || other_bias) affine_ = make_affine();
+  if (other_weight || other_bias || plan.affine != layout_) affine_ = make_affine(plan.affine);
   return affine_;
 }
 

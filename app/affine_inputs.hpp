@@ -31,7 +31,9 @@ class AffineInput {
     if (word) auxiliary_.emplace(option, *word, input, parse_literal);
   }
 
-  // Throws Error unless there is one for this input, of the plan's normalized shape.
+  // Throws Error unless there is one for this input.
+  void find(const InputName& name);
+  // That, and it must be of the shape that the plan has for it.
   void check(const Plan& plan, const InputName& name);
 
   // Whether what was checked last is to be read: the first time, and where it is not what was read last.
@@ -67,12 +69,12 @@ class AffineInputs {
     return weight_.info() != nullptr && weight_.info()->shape.empty();
   }
 
-  // What is in it, as it was read.
-  const AffineTerm& weight() const noexcept { return weight_term_; }
-  const AffineTerm& bias() const noexcept { return bias_term_; }
+  // What is in it, as it was read, but in the order of the plan's layout.
+  const AffineTerm& weight() const noexcept { return weight_laid_out_; }
+  const AffineTerm& bias() const noexcept { return bias_laid_out_; }
 
  private:
-  Affine make_affine() const;
+  Affine make_affine(const AffineLayout& layout);
 
   std::optional<DType> as_;
   const ResidualInput& residual_;
@@ -82,6 +84,9 @@ class AffineInputs {
   AffineInput bias_;
   AffineTerm weight_term_;
   AffineTerm bias_term_;
+  AffineTerm weight_laid_out_;
+  AffineTerm bias_laid_out_;
+  AffineLayout layout_;
   Affine affine_;
 };
 

@@ -7,6 +7,7 @@
 #include "affine_inputs.hpp"
 #include "commands.hpp"
 #include "each_tensor.hpp"
+#include "given_inputs.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -30,6 +31,7 @@ class Normalization {
         residual_(options(), arguments.input.options),
         affine_inputs_(options(), arguments.input.options, residual_,
                        arguments.output.scale.value_or(1)),
+        given_(arguments.normalization, arguments.input.options),
         outputs_(output_names(), arguments) {
     if (arguments.save_mean) columns_.push_back(&RowBlock::mean);
     if (arguments.save_rstd) columns_.push_back(&RowBlock::rstd);
@@ -70,8 +72,10 @@ class Normalization {
       run_long_rows(*source, plan, backend_, affine, observers, sink, options,
                     sum ? &*sum : nullptr);
     } else {
+      const GivenStatistics* const given = given_.are_given() ? &given_.of(plan, x, name) : nullptr;
       const auto transform = [&](const RowsIn& rows, const RowsOut& y,
                                  const MeanAndRstd& statistics) {
+        if (given != nullptr) return normalize_by(backend_, *given, rows, y, affine, plan.formula);
         backend_.layer_norm(rows, y, affine, plan.formula, statistics);
       };
       if (sum) observers.push_back(&*sum);
@@ -98,7 +102,10 @@ class Normalization {
   Plan plan(const TensorInfo& x, const InputName& name) {
     const DType out = output_dtype(x.dtype, arguments_.output.dtype);
     Plan plan = make_plan(residual_.check(x, out, name), options().options, out,
-                          {.in_tiles = !arguments_.save_sum});
+                          {.whole = given_.are_given(),
+                           .in_tiles = !arguments_.save_sum,
+                           .given = given_.are_given()});
+    given_.check(x, name);
     plan.wants_mean_and_rstd = !columns_.empty();
     plan.saturates = arguments_.output.saturates;
     check_float8(arguments_.output, plan.out);
@@ -114,6 +121,7 @@ class Normalization {
   const Backend& backend_;
   ResidualInput residual_;
   AffineInputs affine_inputs_;
+  GivenInputs given_;
   std::vector<Column> columns_;
   Outputs outputs_;
 };

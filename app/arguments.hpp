@@ -56,6 +56,9 @@ struct NormalizationArguments {
   std::optional<std::string> weight;
   std::optional<std::string> bias;
   std::optional<std::string> residual;
+  std::optional<std::string> mean;  // statistics that are given, as the next two
+  std::optional<std::string> rstd;
+  std::optional<std::string> variance;
   bool round_sum =
       false;  // with the residual, to the output dtype; options has the other roundings
   std::optional<std::int64_t> ddof;  // as given
@@ -128,8 +131,6 @@ struct Arguments {
 
   // grad; in check these are the gradients to judge
   std::string dy;
-  std::optional<std::string> mean;
-  std::optional<std::string> rstd;
   std::optional<std::string> dx;  // where it goes, as the others; one of them at least
   std::optional<std::string> dweight;
   std::optional<std::string> dbias;

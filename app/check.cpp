@@ -53,8 +53,8 @@ class Checking {
     };
     open(output_, "OUTPUT", output);
     open(dy_, "--dy", arguments.dy);
-    open(mean_, "--mean", arguments.mean);
-    open(rstd_, "--rstd", arguments.rstd);
+    open(mean_, "--mean", arguments.normalization.mean);
+    open(rstd_, "--rstd", arguments.normalization.rstd);
     open(dx_, "--actual-dx", arguments.dx);
     open(dweight_, "--actual-dweight", arguments.dweight);
     open(dbias_, "--actual-dbias", arguments.dbias);
@@ -273,9 +273,8 @@ class Checking {
 int check(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
   std::vector<std::string> others;
-  for (const std::string& name :
-       {arguments.checked, arguments.dy, arguments.mean.value_or(""), arguments.rstd.value_or(""),
-        arguments.dx.value_or(""), arguments.dweight.value_or(""), arguments.dbias.value_or("")}) {
+  for (const std::string& name : {arguments.checked, arguments.dy, arguments.dx.value_or(""),
+                                  arguments.dweight.value_or(""), arguments.dbias.value_or("")}) {
     if (!name.empty()) others.push_back(name);
   }
   check_inputs(input, arguments.normalization, arguments.work, others);

@@ -102,6 +102,14 @@ void check_sum_rounding(const NormalizationArguments& normalization) {
   throw Error("--round sum has no effect without --residual");
 }
 
+// Only by RMS there is no mean.
+void check_given_statistics(const NormalizationArguments& normalization) {
+  if (normalization.mean || normalization.options.formula.rms) return;
+  if (!normalization.rstd && !normalization.variance) return;
+  throw Error(concat(normalization.rstd ? "--rstd" : "--variance",
+                     " needs --mean, but for --rms, which has none"));
+}
+
 // A rounding of what is not there does nothing.
 void check_rounding(const NormalizationArguments& normalization) {
   const Rounding& rounding = normalization.options.rounding;
@@ -176,9 +184,6 @@ void check_grad(const Given& given, Arguments& arguments) {
                     ? concat("lnorm grad ", shell_word(words[0]), " --dy ", shell_word(words[1]))
                     : hint_of(given.command));
   }
-  if (arguments.rstd && !arguments.mean && !arguments.normalization.options.formula.rms) {
-    throw Error("--rstd needs --mean, but for --rms, which has none");
-  }
   const Rounding& rounding = arguments.normalization.options.rounding;
   if (rounding.xhat || rounding.product) {
     throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
@@ -222,8 +227,10 @@ void check_saved_reports(const std::vector<std::string>& read, const Arguments& 
   };
   check("--save-json", arguments.save_json, arguments.save_junit);
   check("--save-junit", arguments.save_junit, {});
+}
+
 void check_backward(const Given& given, const Arguments& arguments) {
-  if (arguments.rstd && !arguments.mean && !arguments.normalization.options.formula.rms) {
+  if (arguments.normalization.rstd && !arguments.normalization.mean && !arguments.normalization.options.formula.rms) {
     throw Error("--rstd needs --mean, but for --rms, which has none");
   }
   const Rounding& rounding = arguments.normalization.options.rounding;
@@ -350,6 +357,7 @@ void check_arguments(const Given& given, Arguments& arguments) {
   if (given.command == kCompare) return check_compare(given, arguments);
   if (given.command == kCheck) return check_check(given, arguments);
   if (given.command == kInputs) return check_made_inputs(given, arguments);
+  check_given_statistics(arguments.normalization);
   if (given.command == kGrad) {
     check_grad(given, arguments);
   } else {

@@ -36,10 +36,12 @@ int for_each_line(const TensorLines& next, Outputs& outputs, const Arguments& ar
                   const Work& work) {
   int status = 0;
   // Returns whether there was a line.
+  const NormalizedAxes& axes = arguments.normalization.options.axes;
   const auto do_next = [&] {
     std::optional<OpenedTensor> tensor = next();
     if (!tensor) return false;
     const InputName name{tensor->name, tensor->name, tensor->captures, true};
+    tensor->source = grouped(std::move(tensor->source), axes);
     tensor->source = chosen(work.rows, std::move(tensor->source));
     std::vector<TensorInfo> results = work.plan(tensor->source->info(), name);
     for (TensorInfo& result : results) result.name = name.name;
@@ -113,6 +115,7 @@ class Loop {
  private:
   void do_tensor(std::size_t i, Ranks& ranks) {
     OpenedTensor tensor = open_tensor(tensors_[i]);
+    tensor.source = grouped(std::move(tensor.source), arguments_.normalization.options.axes);
     tensor.source = chosen(work_.rows, std::move(tensor.source));
     outputs_.write_alone(ranks.count() == 1);
     outputs_.begin(tensor, infos_[i]);
@@ -134,7 +137,8 @@ class Loop {
     std::vector<Selected> fit;
     for (const Selected& tensor : tensors_) {
       attempt([&] {
-        const TensorInfo info = chosen(work_.rows, tensor.set->info(tensor.index));
+        const TensorInfo info = chosen(work_.rows, grouped(tensor.set->info(tensor.index),
+                                                           arguments_.normalization.options.axes));
         std::vector<TensorInfo> results = work_.plan(info, name_of(tensor));
         for (TensorInfo& result : results) result.name = tensor.name;
         identities_.push_back(concat(tensor.title, ": ", identity(info)));
@@ -213,9 +217,9 @@ std::unique_ptr<TensorSource> chosen(const ChooseRows& choose, std::unique_ptr<T
 }
 
 TensorInfo elements_beside(const TensorInfo& x, const TensorInfo& other) {
-  if (!x.slice) return other;
-  check_same_shape(other, whole_of(x));
-  return info_beside(*x.slice, other);
+  if (!x.slice && !x.split) return other;
+  const TensorInfo seen = grouped_as(other, x);
+  return x.slice ? info_beside(*x.slice, seen) : seen;
 }
 
 TensorInfo row_numbers_beside(const TensorInfo& x, const TensorInfo& other) {
@@ -226,6 +230,7 @@ TensorInfo row_numbers_beside(const TensorInfo& x, const TensorInfo& other) {
 
 std::unique_ptr<TensorSource> rows_beside(const TensorInfo& x,
                                           std::unique_ptr<TensorSource> other) {
+  if (x.split) other = grouped_as(std::move(other), x);
   if (!x.slice) return other;
   const Axes axes = axes_beside(*x.slice, other->info());
   return rows_of(std::move(other), axes, x.slice->first, x.slice->count);

@@ -89,8 +89,9 @@ class Explainer {
     const Affine& affine = affine_inputs_.of(all, x, name);
     auto rows = residual_.add_to(std::move(input.source), all.out, arguments_.work.threads);
     if (all.rows > 1 && !rows->has_random_access()) rows = spooled(*rows);
+    const Axes axes = resolve_axes(x, arguments_.normalization.options.axes);
     for (std::int64_t row = 0; row < all.rows; ++row) {
-      const auto one = rows_of(std::make_unique<LentSource>(*rows), all.axes, row, 1);
+      const auto one = rows_of(std::make_unique<LentSource>(*rows), axes, row, 1);
       explain_row(*one, whole_of(x), all.out, affine);
     }
     rows->finish();
@@ -120,6 +121,10 @@ class Explainer {
                        .note = arguments_.row || arguments_.input.rows ? "" : "--row names another",
                        .row = {}};
     const Plan plan = make_plan(row.info(), normalization.options, out);
+    // In the order of the row's elements.
+    for (std::size_t i = 0; i < plan.axes.size(); ++i) {
+      result.axes[i] = slice.axes[plan.axes[i] - 1];
+    }
     WorkArguments alone = arguments_.work;
     alone.threads = 1;
     TensorWork work(alone, *alone.ranks, alone.progress);

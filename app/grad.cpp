@@ -38,8 +38,10 @@ class Gradients {
         dy_("--dy", arguments.dy, arguments.input.options),
         weight_("--weight", arguments.normalization.weight, arguments.input.options,
                 arguments.normalization.options.zero_centered_weight) {
-    if (arguments.mean) mean_.emplace("--mean", *arguments.mean, arguments.input.options);
-    if (arguments.rstd) rstd_.emplace("--rstd", *arguments.rstd, arguments.input.options);
+    if (arguments.normalization.mean)
+      mean_.emplace("--mean", *arguments.normalization.mean, arguments.input.options);
+    if (arguments.normalization.rstd)
+      rstd_.emplace("--rstd", *arguments.normalization.rstd, arguments.input.options);
   }
 
   // What each output gets of x. Throws Error if the tensors do not fit together.
@@ -56,6 +58,7 @@ class Gradients {
     const GradPlan plan = check(input.source->info(), name);
     const auto x = residual_.add_to(std::move(input.source), plan.rows.out, work.threads());
     if (weight_.is_unread()) weight_term_ = weight_.read();
+    const AffineTerm weight = weight_term_.laid_out(plan.rows.affine);
     const auto open = [&](AuxiliaryInput& auxiliary) {
       return rows_beside(x->info(), auxiliary.open());
     };
@@ -74,7 +77,7 @@ class Gradients {
     const bool takes_parts =
         can_distribute(sources, plan) &&
         (sinks.dx == nullptr || can_distribute(*sinks.dx, plan.rows.route.out));
-    run_grad(sources, plan, backend_, weight_term_, parameters(plan.rows), sinks,
+    run_grad(sources, plan, backend_, weight, parameters(plan.rows), sinks,
              work.begin(plan.rows, {uses_temporary_file(plan, sources, sinks.dx), takes_parts},
                         x->info(), backend_.name));
     residual_.finish();
@@ -161,9 +164,6 @@ void refuse_lines(const Inputs& inputs, const std::string& word) {
 int grad(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
   std::vector<std::string> others{arguments.dy};
-  for (const auto& name : {arguments.mean, arguments.rstd}) {
-    if (name) others.push_back(*name);
-  }
   check_inputs(input, arguments.normalization, arguments.work, others);
   Gradients gradients(arguments);
   Outputs outputs(names_of(arguments), arguments);

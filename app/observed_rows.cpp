@@ -10,7 +10,8 @@ ObservedRows::ObservedRows(const InputArguments& input, const NormalizationArgum
       lists_rows_(lists_rows),
       backend_(find_backend(normalization.kernel)),
       residual_(normalization, input.options),
-      affine_inputs_(normalization, input.options, residual_) {}
+      affine_inputs_(normalization, input.options, residual_),
+      given_(normalization, input.options) {}
 
 void ObservedRows::check(const TensorInfo& x, const InputName& name) {
   affine_inputs_.check(plan(x, name), x, name);
@@ -23,7 +24,9 @@ void ObservedRows::run(std::unique_ptr<TensorSource> input, const InputName& nam
   const Affine& affine = affine_inputs_.of(plan, x, name);
   const auto normalized = residual_.add_to(std::move(input), plan.out, work.threads());
   TensorSource& source = *normalized;
+  const GivenStatistics* const given = given_.are_given() ? &given_.of(plan, x, name) : nullptr;
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
+    if (given != nullptr) return normalize_by(backend_, *given, rows, y, affine, plan.formula);
     backend_.layer_norm(rows, y, affine, plan.formula, statistics);
   };
   RowObserver* const observers[] = {&observer(plan)};
@@ -43,6 +46,7 @@ Plan ObservedRows::plan(const TensorInfo& x, const InputName& name) {
   const DType out = output_dtype(x.dtype, {});
   Plan plan = make_plan(residual_.check(x, out, name), normalization_.options, out,
                         {.whole = true, .ordered = true});
+  given_.check(x, name);
   plan.wants_empty_rows = !lists_rows_.empty();
   if (plan.wants_empty_rows) check_empty_rows(plan, x.name, concat(lists_rows_, " of"));
   return plan;

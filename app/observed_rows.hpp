@@ -6,6 +6,7 @@
 #include "affine_inputs.hpp"
 #include "arguments.hpp"
 #include "each_tensor.hpp"
+#include "given_inputs.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/measure/stats.hpp"
@@ -41,6 +42,7 @@ class ObservedRows {
   const Backend& backend_;
   ResidualInput residual_;
   AffineInputs affine_inputs_;
+  GivenInputs given_;
 };
 
 }  // namespace lnorm::app

@@ -18,6 +18,7 @@ constexpr Commands kTestingKernels = kCheck | kMutants;
 constexpr Commands kNormalizing =
     kApply | kStats | kGrad | kExplain | kReport | kTestingKernels | kInputs;
 constexpr Commands kReadingTensors = kAllCommands & ~kInputs;
+constexpr Commands kGiven = kApply | kStats | kReport;
 constexpr Commands kWritingTensors = kApply | kSoftmax | kGrad;
 constexpr Commands kPrinting = kWritingTensors | kShow;
 constexpr Commands kReporting = kStats | kCompare | kTestingKernels | kExplain | kShow;
@@ -35,6 +36,8 @@ constexpr std::string_view kComparedRows = "Rows, of which those that differ are
 constexpr std::string_view kPrint = "Text output (torch.set_printoptions)";
 
 constexpr std::string_view kAxesOptions = "--axis --axes --normalized-shape";
+constexpr std::string_view kGroupsOptions =
+    "--groups --axis --axes --normalized-shape --affine-axes";
 constexpr std::string_view kReportOptions = "--json --csv";
 
 constexpr std::string_view kAxisHelp = "First normalized axis; it and all after it (default -1)";
@@ -74,6 +77,13 @@ void set_axis(Arguments& a, const Value& v) { set_axes(a, FirstAxis{v.integer()}
 void set_one_axis(Arguments& a, const Value& v) { set_axes(a, AxisList{{v.integer()}}); }
 void set_shape(Arguments& a, const Value& v) { set_axes(a, NormalizedShape{v.list()}); }
 void set_axis_list(Arguments& a, const Value& v) { set_axes(a, AxisList{v.list()}); }
+
+void set_groups(Arguments& a, std::int64_t Groups::*number, std::int64_t value) {
+  const auto* const given = std::get_if<Groups>(&a.normalization.options.axes);
+  Groups groups = given != nullptr ? *given : Groups{};
+  groups.*number = value;
+  set_axes(a, groups);
+}
 
 void set_ddof(Arguments& a, std::int64_t ddof) {
   std::optional<std::int64_t>& given = a.normalization.ddof;
@@ -197,10 +207,10 @@ constexpr Option kOptions[] = {
          .called = {{{"grad dout grad-out grad-output upstream"}}}}),
     Option("--mean", kGrad | kCheck, "Backward", "T",
            "The rows' means as --save-mean writes them, in place of computed ones",
-           [](Arguments& a, const Value& v) { a.mean = v.text; },
+           [](Arguments& a, const Value& v) { a.normalization.mean = v.text; },
            {.no_effect = {{{.without = "--rstd"}, {.beside = "--rms"}}}, .called = {{{"mu"}}}}),
     Option("--rstd", kGrad | kCheck, "Backward", "T", "The same of 1/s, as --save-rstd writes it",
-           [](Arguments& a, const Value& v) { a.rstd = v.text; },
+           [](Arguments& a, const Value& v) { a.normalization.rstd = v.text; },
            {.no_effect = {{{.without = "--dy", .in = kCheck}}},
             .called = {{{kRstdWords, kReported, kStats | kReport},
                         {kRstdWords, kComputed, kApply},
@@ -215,6 +225,20 @@ constexpr Option kOptions[] = {
     Option("--actual-dbias", kCheck, "Backward", "T", "Its dbias",
            [](Arguments& a, const Value& v) { a.dbias = v.text; },
            {.no_effect = {{{.without = "--dy"}}}, .called = {{{"dbias dbeta"}}}}),
+    Option("--mean", kGiven, kNormalization, "T",
+           "The rows' means, given and not computed, with --rstd or --variance: one number a row, "
+           "as batch norm's running_mean",
+           [](Arguments& a, const Value& v) { a.normalization.mean = v.text; },
+           {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
+            .called = {{{"running-mean moving-mean input-mean pop-mean"}}}}),
+    Option("--rstd", kGiven, kNormalization, "T",
+           "The same of what the deviations are multiplied by",
+           [](Arguments& a, const Value& v) { a.normalization.rstd = v.text; },
+           {.one_of = "--rstd --variance"}),
+    Option("--variance", kGiven, kNormalization, "T",
+           "The same of the variances, to which eps is added, as batch norm's running_var",
+           [](Arguments& a, const Value& v) { a.normalization.variance = v.text; },
+           {.called = {{{"running-var running-variance moving-variance input-var pop-var var"}}}}),
     // explain
     Option("--row", kExplain, "Row", "I[,I...]",
            "Which row: its index along the axes that are not normalized; negative ones count "
@@ -231,6 +255,17 @@ constexpr Option kOptions[] = {
            {.one_of = kAxesOptions, .called = {{{"norm-shape"}}}}),
     Option("--axes", kSoftmax, "Axes", "A[,A...]", "The axes that sum to 1 together", set_axis_list,
            {.called = {{{kAxesWords}}}}),
+    Option("--groups", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, "G",
+           "Group norm, as torch.nn.GroupNorm: a row is one of G groups of channels, over all axes "
+           "but the first; weight and bias run along the channels",
+           [](Arguments& a, const Value& v) { set_groups(a, &Groups::groups, v.integer()); },
+           {.one_of = kGroupsOptions, .called = {{{"num-groups group-count ngroups"}}}}),
+    Option("--channel-axis", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, "C",
+           "The axis that --groups splits (default 1; -1 is Flax's layout)",
+           [](Arguments& a, const Value& v) { set_groups(a, &Groups::channel_axis, v.integer()); },
+           {.no_effect = {{{.without = "--groups"}}},
+            .called = {{{"data-format data-layout channels-last channel-dim",
+                         "here it is --channel-axis, -1 where channels come last"}}}}),
     Option("--axis", kNormalizing, kNormalization, "A", kAxisHelp, set_axis,
            {.one_of = kAxesOptions,
             .called = {{{"dim", kAxesOrAxis}, {"begin-norm-axis start-axis"}}}}),
@@ -242,6 +277,13 @@ constexpr Option kOptions[] = {
          .called = {{{kAxesWords},
                      {kReshapingWords, kKeepsShape, kNormalizing | kSoftmax | kCompare},
                      {"squeeze", kKeepsShape, (kNormalizing & ~kApply) | kSoftmax | kCompare}}}}),
+    Option("--affine-axes", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, "A[,A...]",
+           "The axes that weight and bias run along (default the normalized ones)",
+           [](Arguments& a, const Value& v) {
+             a.normalization.options.affine_axes = AxisList{v.list()};
+           },
+           {.no_effect = {{{.without = "--weight --bias --dweight --dbias"}}},
+            .called = {{{"weight-axes param-axes scale-axes"}}}}),
     // Normalization
     Option("--eps", kNormalizing, kNormalization, "E",
            "Added to the variance; finite, not negative (default 1e-5)",
@@ -261,13 +303,15 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) {
              set_ddof(a, static_cast<std::int64_t>(v.count(0, INT64_MAX)));
            },
-           {.called = {{{"correction"}}}}),
+           {.no_effect = {{{.beside = "--rstd --variance", .in = kGiven}}},
+            .called = {{{"correction"}}}}),
     Option("--unbiased", kNormalizing, kNormalization, kFlag, "The same as --ddof 1",
            [](Arguments& a, const Value&) { set_ddof(a, 1); },
-           {.called = {{{"biased", "biased is the default: the variance divides by n"},
+           {.no_effect = {{{.beside = "--rstd --variance", .in = kGiven}}},
+            .called = {{{"biased", "biased is the default: the variance divides by n"},
                         {"bessel sample"}}}}),
     Option("--weight,--gamma,--scale", kNormalizing & ~kInputs, kNormalization, "T",
-           "Multiplies: a tensor of the normalized shape, a JSON literal or a number",
+           "Multiplies: a tensor of the shape of its axes, a JSON literal or a number",
            [](Arguments& a, const Value& v) { a.normalization.weight = v.text; },
            {.called = {{{"w"}}}}),
     Option("--bias,--beta,--shift", kNormalizing & ~(kGrad | kInputs), kNormalization, "T",
@@ -484,14 +528,16 @@ constexpr Option kOptions[] = {
     Option("--save-mean", kApply, kOutput, "PATH",
            "Write the rows' means, float64; .npy unless named .safetensors, .json or .txt",
            [](Arguments& a, const Value& v) { a.save_mean = v.text; },
-           {.called = {{{"mean mu", kReported, kStats | kReport},
+           {.no_effect = {{{.beside = "--rstd --variance"}}},
+            .called = {{{"mean mu", kReported, kStats | kReport},
                         {"mean", kOfStats, kShow},
                         {"mean", kExplained, kExplain},
                         {"mean mu", kComputed}}}}),
     Option("--save-rstd", kApply, kOutput, "PATH",
            "The same of what they are multiplied by, 1/sqrt(var + eps) or so",
            [](Arguments& a, const Value& v) { a.save_rstd = v.text; },
-           {.called = {{{"rstd std", kReported, kStats | kReport},
+           {.no_effect = {{{.beside = "--rstd --variance"}}},
+            .called = {{{"rstd std", kReported, kStats | kReport},
                         {"rstd", kOfStats, kShow},
                         {"rstd", kExplained, kExplain},
                         {"rstd invvar", kComputed},
@@ -503,7 +549,7 @@ constexpr Option kOptions[] = {
     Option("--no-keepdim", kApply, kOutput, kFlag,
            "Drop the normalized axes from mean and rstd, not keep them as 1",
            [](Arguments& a, const Value&) { a.keepdim = false; },
-           {.no_effect = {{{.without = "--save-mean --save-rstd"}}},
+           {.no_effect = {{{.without = "--save-mean --save-rstd"}, {.beside = "--groups"}}},
             .called = {{{"keepdim keepdims", kKept}, {"no-keepdims squeeze"}}}}),
     // What is reported
     Option(

@@ -32,6 +32,8 @@
 //   options.formula.eps = 1e-6;
 //   auto z = lnorm::layer_norm(x, weight, bias, options).y;
 //
+//   options.axes = lnorm::Groups{32};                                  // group norm, 32 groups of axis 1
+//
 //   auto [dx, dweight, dbias] = lnorm::layer_norm_backward(dy, x, weight, options);
 namespace lnorm {
 
@@ -46,7 +48,7 @@ struct LayerNormResult {
 
 // dx has the shape of x and its value type, or double where that is an integer or bool. dweight and dbias have the
 // shape of the weight and its value type where that is float or double, else dx's; without a weight, the shape of
-// the normalized axes.
+// the normalized axes, or of those that weights run along.
 template <class T, class P>
 struct LayerNormGradients {
   xt::xarray<T> dx;
@@ -97,7 +99,8 @@ AffineTerm affine_term(const char* role, const xt::xexpression<E>& term, const P
   return with_elements(term, role, [&](const TensorInfo& info, const std::byte* data) {
     check_affine_shape(info, plan);
     const auto bytes = static_cast<std::size_t>(element_count(info.shape)) * item_size(info.dtype);
-    return AffineTerm(info, std::vector<std::byte>(data, data + bytes), plus_one);
+    return AffineTerm(info, std::vector<std::byte>(data, data + bytes), plus_one)
+        .laid_out(plan.affine);
   });
 }
 
@@ -107,9 +110,12 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
   using Out = FloatOr<typename E::value_type, double>;
   return with_elements(x, "x", [&](const TensorInfo& info, const std::byte* data) {
     const Plan plan = make_plan(info, options);
-    const Affine affine = make_affine(plan);
+    Affine affine = make_affine(plan);
+    if (!affine.weight().is_uniform() || !affine.bias().is_uniform() || !affine.steps().empty()) {
+      affine.set_layout(plan.affine);
+    }
     LayerNormResult<Out> result;
-    result.y.resize(plan.shape);
+    result.y.resize(plan.result_shape);
     result.mean.resize(plan.row_shape(true));
     result.rstd.resize(plan.row_shape(true));
     const MeanAndRstd statistics{result.mean.data(), result.rstd.data()};
@@ -145,10 +151,11 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
   using T = FloatOr<typename E::value_type, double>;
   const auto find = [&](const TensorInfo& x_info, const std::byte* x_data,
                         const TensorInfo& dy_info, const std::byte* dy_data) {
-    const Plan plan = make_grad_plan({x_info, dy_info}, options).rows;
+    const GradPlan grad_plan = make_grad_plan({x_info, dy_info}, options);
+    const Plan& plan = grad_plan.rows;
     const auto [weight, weight_shape] = make_weight(plan);
     LayerNormGradients<T, P> result;
-    result.dx.resize(plan.shape);
+    result.dx.resize(plan.result_shape);
     result.dweight = xt::zeros<P>(weight_shape);
     result.dbias = xt::zeros<P>(weight_shape);
     if (plan.row_length == 0) return result;
@@ -171,9 +178,16 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
     const RowsIn dy_rows = rows_of(dy_info, dy_data, dy_room);
     const auto dx = reinterpret_cast<std::byte*>(result.dx.data());
     const Backend& backend = backends().front();
-    ColumnGradients gathered(plan.row_length);
-    lnorm::layer_norm_backward(backend, x_rows, dy_rows, {moves ? dx_room.data() : dx, plan.out},
-                               weight, plan.formula, nullptr, &gathered);
+    const bool shares = grad_plan.shares_weights && !weight_shape.empty();
+    const RowsOut dx_rows{moves ? dx_room.data() : dx, plan.out};
+    ColumnGradients gathered(shares ? 0 : plan.row_length);
+    if (shares) {
+      lnorm::layer_norm_backward(backend, x_rows, dy_rows, dx_rows, weight, plan.affine,
+                                 plan.formula, nullptr);
+    } else {
+      lnorm::layer_norm_backward(backend, x_rows, dy_rows, dx_rows, weight, plan.formula, nullptr,
+                                 &gathered);
+    }
     if (moves) {
       plan.out_view.scatter(all, item_size(plan.out), dx_room.data(), plan.row_length, dx);
     }
@@ -185,9 +199,11 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
                             }
                           }};
     const RequestedColumns requested{true, true, weight_shape.empty(), dtype_of<P>()};
-    const ParameterGradients found = parameter_gradients(
-        {backend, plan.in, dy_info.dtype, plan.out, plan.row_length, weight, plan.formula},
-        gathered, requested, again);
+    const GradientSetting setting{backend,         plan.in, dy_info.dtype, plan.out,
+                                  plan.row_length, weight,  plan.formula};
+    const ParameterGradients found = shares
+                                         ? shared_gradients(setting, plan.affine, requested, again)
+                                         : parameter_gradients(setting, gathered, requested, again);
     const auto copy = [](const std::vector<double>& from, xt::xarray<P>& to) {
       std::transform(from.begin(), from.end(), to.begin(),
                      [](double number) { return static_cast<P>(number); });
@@ -214,7 +230,7 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options = {
 }
 
 // y = (x - mean) * rstd * weight + bias. weight and bias have any arithmetic type, and the shape of the
-// normalized axes in x's order. One without dimensions, xt::xscalar<double>(1), stands for every element.
+// normalized axes in x's order, or of options.affine_axes, or of the channels of groups. One without dimensions, xt::xscalar<double>(1), stands for every element.
 // options.rounding says where else than at the end results are rounded to y's value type. Throws Error if their shapes
 // are others.
 template <class E, class W, class B>
@@ -247,7 +263,7 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
                          const LayerNormOptions& options = {}) {
   using T = detail::FloatOr<typename E::value_type, double>;
   return detail::layer_norm_backward<T>(dy, x, options, [](const Plan& plan) {
-    return std::pair{AffineTerm{}, plan.normalized_shape()};
+    return std::pair{AffineTerm{}, plan.affine_shape()};
   });
 }
 

@@ -18,6 +18,9 @@ const Words kInput = "--from --as --shape --offset --big-endian --rows --keep-go
 const Words kOutput = "-o --output --to --dtype --saturate --output-scale --name --nan"_w;
 const Words kPrint = "--precision --edgeitems --threshold --linewidth --sci-mode"_w;
 
+const Words kNorms = "--groups --channel-axis --affine-axes"_w;
+const Words kGiven = "--mean --rstd --variance"_w;
+
 struct CommandHelp {
   std::string command;
   std::string usage;
@@ -27,11 +30,11 @@ struct CommandHelp {
 const std::vector<CommandHelp> kCommands{
     {"apply",
      "lnorm [apply] [INPUT...] [OPTIONS]",
-     {kAxes, kNormalization, kOutput, kPrint, kInput,
+     {kAxes, kNorms, kGiven, kNormalization, kOutput, kPrint, kInput,
       "--save-mean --save-rstd --save-sum --no-keepdim --threads --verbose"_w}},
     {"stats",
      "lnorm stats [INPUT...] [OPTIONS]",
-     {kAxes, kNormalization, kInput,
+     {kAxes, kNorms, kGiven, kNormalization, kInput,
       "--softmax --histogram --all --digits --json --csv --color --threads --verbose"_w}},
     {"compare",
      "lnorm compare ACTUAL EXPECTED [OPTIONS]",
@@ -48,6 +51,7 @@ const std::vector<CommandHelp> kCommands{
     {"grad",
      "lnorm grad [INPUT...] [OPTIONS]",
      {kAxes,
+      kNorms,
       kInput,
       "-o --output --to --dtype --name --nan --residual --round"_w,
       kPrint,
@@ -56,10 +60,10 @@ const std::vector<CommandHelp> kCommands{
        "--dbias", "--threads", "--verbose"}}},
     {"explain",
      "lnorm explain [INPUT...] [OPTIONS]",
-     {kAxes, kNormalization, kInput, "--row --digits --json --color --threads --verbose"_w}},
+     {kAxes, kNorms, kNormalization, kInput, "--row --digits --json --color --threads --verbose"_w}},
     {"report",
      "lnorm report [INPUT...] [OPTIONS]",
-     {kAxes, kNormalization, kInput, "-o --output --spec --softmax --all --threads --verbose"_w}},
+     {kAxes, kNorms, kGiven, kNormalization, kInput, "-o --output --spec --softmax --all --threads --verbose"_w}},
     {"show",
      "lnorm show [INPUT...] [OPTIONS]",
      {kInput, kPrint, "--header --json --csv --color --threads"_w}},

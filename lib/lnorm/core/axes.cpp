@@ -66,6 +66,16 @@ struct NormalizedAxisList {
                 hint, remedy);
   }
 
+  // x is split.
+  Axes operator()(const Groups&) const {
+    const std::size_t channels = x.split->axis + 1;
+    Axes axes{channels};
+    for (std::size_t axis = 1; axis < x.shape.size(); ++axis) {
+      if (axis != channels && axis + 1 != channels) axes.push_back(axis);
+    }
+    return axes;
+  }
+
   Axes operator()(const AxisList& list) const {
     Axes axes;
     for (const std::int64_t axis : list.axes) axes.push_back(resolve(axis));
@@ -86,10 +96,68 @@ Axes resolve_axes(const TensorInfo& x, const NormalizedAxes& axes) {
   return x.slice ? list.from(1) : std::visit(list, axes);
 }
 
+Axes resolve_affine_axes(const TensorInfo& x, const LayerNormOptions& options) {
+  const TensorInfo whole = whole_of(x);
+  if (x.split) return {x.split->axis, x.split->axis + 1};
+  if (options.affine_axes) return NormalizedAxisList{whole}(*options.affine_axes);
+  Axes axes = x.slice ? x.slice->axes : resolve_axes(x, options.axes);
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+TensorInfo grouped(const TensorInfo& x, const NormalizedAxes& axes) {
+  const auto* const groups = std::get_if<Groups>(&axes);
+  if (groups == nullptr || x.split) return x;
+  const auto ndim = std::ssize(x.shape);
+  const std::string described =
+      concat(printable(x.name), ": ", to_string(x.shape), " has ", counted(ndim, "dimension"));
+  if (ndim < 2) throw Error(concat(described, ", expected 2 or more, so that it has channels"));
+  const std::int64_t axis = groups->channel_axis + (groups->channel_axis < 0 ? ndim : 0);
+  if (axis < 1 || axis >= ndim) {
+    throw Error(concat(described, ", found channel axis ", groups->channel_axis, ", expected 1 to ",
+                       ndim - 1, " or ", 1 - ndim, " to -1"));
+  }
+  const std::int64_t channels = x.shape[static_cast<std::size_t>(axis)];
+  if (groups->groups < 1 || channels % groups->groups != 0) {
+    throw Error(concat(printable(x.name), ": ", counted(groups->groups, "group"), " of ",
+                       counted(channels, "channel"), ", expected a divisor of ", channels));
+  }
+  TensorInfo seen = x;
+  seen.split = AxisSplit{static_cast<std::size_t>(axis)};
+  seen.order = MemoryOrder::c;
+  seen.shape[seen.split->axis] = groups->groups;
+  seen.shape.insert(seen.shape.begin() + axis + 1, channels / groups->groups);
+  return seen;
+}
+
+TensorInfo grouped_as(const TensorInfo& other, const TensorInfo& x) {
+  const TensorInfo whole = whole_of(x);
+  TensorInfo as_file = whole;
+  as_file.shape = file_shape(whole);
+  check_same_shape(other, as_file);
+  TensorInfo seen = other;
+  seen.shape = whole.shape;
+  seen.split = x.split;
+  if (x.split) seen.order = MemoryOrder::c;
+  return seen;
+}
+
+Shape file_shape(const TensorInfo& x) {
+  Shape shape = x.shape;
+  if (x.split && !x.slice) {
+    const auto groups = shape.begin() + static_cast<std::ptrdiff_t>(x.split->axis);
+    groups[1] *= groups[0];
+    shape.erase(groups);
+  }
+  return shape;
+}
+
 Axes kept_axes(const Shape& shape, const Axes& normalized) {
   Axes kept;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    if (!std::binary_search(normalized.begin(), normalized.end(), axis)) kept.push_back(axis);
+    if (std::find(normalized.begin(), normalized.end(), axis) == normalized.end()) {
+      kept.push_back(axis);
+    }
   }
   return kept;
 }

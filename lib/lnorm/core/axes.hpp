@@ -8,8 +8,22 @@
 namespace lnorm {
 
 // The normalized axes of x; a tensor without dimensions has none. Those of a slice were chosen when it was cut: they
-// are all but its first one. Throws Error, in the words of the command line, if x does not have them.
+// are all but its first one. Of groups they come in the order of a row's elements: the channels of a group, then the rest.
+// Throws Error, in the words of the command line, if x does not have them.
 Axes resolve_axes(const TensorInfo& x, const NormalizedAxes& axes);
+
+// The axes of x, or of the tensor that it is a slice of, along which weight and bias run, in ascending order. Throws Error.
+Axes resolve_affine_axes(const TensorInfo& x, const LayerNormOptions& options);
+
+// x as groups see it, with the channel axis split into groups and channels of a group, in C order; x itself for other axes, and
+// where it is seen so already. Throws Error if it has no such axis, or the groups do not divide it.
+TensorInfo grouped(const TensorInfo& x, const NormalizedAxes& axes);
+
+// Another tensor of the shape that x has in its file, as x is seen. Throws Error if its shape is another.
+TensorInfo grouped_as(const TensorInfo& other, const TensorInfo& x);
+
+// The shape that x has in its file, if it is no slice; that of a slice is its own.
+Shape file_shape(const TensorInfo& x);
 
 // The other axes, along which rows are numbered.
 Axes kept_axes(const Shape& shape, const Axes& normalized);

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
 namespace lnorm {
 
-// Which axes are normalized, in the three ways people say it. Negative axes count from the end.
+// Which axes are normalized, in the ways people say it. Negative axes count from the end.
 struct FirstAxis {  // ONNX: this axis and all after it
   std::int64_t axis = -1;
 };
@@ -16,7 +17,11 @@ struct NormalizedShape {  // PyTorch: the trailing extents, which must match the
 struct AxisList {  // the axes themselves, in any order
   std::vector<std::int64_t> axes;
 };
-using NormalizedAxes = std::variant<FirstAxis, NormalizedShape, AxisList>;
+struct Groups {  // torch.nn.GroupNorm: some channels, over all other axes but the first
+  std::int64_t groups = 1;
+  std::int64_t channel_axis = 1;
+};
+using NormalizedAxes = std::variant<FirstAxis, NormalizedShape, AxisList, Groups>;
 
 // Where eps is added: sqrt(var + eps), or sqrt(var) + eps.
 enum class EpsOn { variance, std };
@@ -45,6 +50,8 @@ struct LayerNormOptions {
   Formula formula;
   bool zero_centered_weight = false;  // multiply by 1 + weight
   Rounding rounding = {};
+  std::optional<AxisList> affine_axes =
+      {};  // weight and bias run along them; none: along the normalized ones
 };
 
 }  // namespace lnorm

@@ -12,7 +12,7 @@ namespace lnorm {
 // Extents of a tensor, outermost first; empty for a zero-dimensional tensor, which has one element.
 using Shape = std::vector<std::int64_t>;
 
-// Axes by their numbers, in ascending order.
+// Axes by their numbers, in ascending order unless something else is said.
 using Axes = std::vector<std::size_t>;
 
 inline constexpr std::size_t kMaxDims = 64;

@@ -26,6 +26,16 @@ struct RowSlice {
   }
 };
 
+// An axis that is seen as two, groups and what each of them has: axis and the next one.
+struct AxisSplit {
+  std::size_t axis = 0;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(axis);
+  }
+};
+
 // What a header says of a tensor: everything but the elements.
 struct TensorInfo {
   std::string name;  // for messages: "x.npy", "model.json:weight", "standard input"
@@ -33,11 +43,12 @@ struct TensorInfo {
   Shape shape;
   std::endian byte_order = std::endian::native;
   MemoryOrder order = MemoryOrder::c;
-  std::optional<RowSlice> slice = {};  // if it is one
+  std::optional<RowSlice> slice = {};   // if it is one
+  std::optional<AxisSplit> split = {};  // of shape, or of the slice's: the file has one axis there
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(name, dtype, shape, byte_order, order, slice);
+    archive(name, dtype, shape, byte_order, order, slice, split);
   }
 };
 

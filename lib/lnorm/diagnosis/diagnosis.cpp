@@ -448,7 +448,7 @@ void add_results(const VariantRow& result, const OutputFormat& output, FormulaSu
     sums.explained += static_cast<std::int64_t>(explains);
     // Bytes in another order are nearly 0 as a rule, which is within the bound of 0.
     const bool is_certain = std::isfinite(result.bound[i]) &&
-                            (!variant.rereads_output() || std::fabs(result.y[i]) > result.bound[i]);
+                            (!result.is_reread || std::fabs(result.y[i]) > result.bound[i]);
     sums.certain += static_cast<std::int64_t>(explains && is_certain);
     if (all_or_nothing && !explains) return;
     const double error = std::fabs(result.actual[i] - result.y[i]);

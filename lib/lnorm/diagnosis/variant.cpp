@@ -328,6 +328,7 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
   const OutputFormat output(is_other ? other : dtype);
   if (!fill_results(variant, sample, row, result)) return false;
   result.actual = row.actual;
+  result.is_reread = variant.rereads_output();
   if (variant.bytes == Variant::Bytes::swapped) {
     result.actual = reread(row.actual, dtype, dtype, true);
   } else if (is_other) {

@@ -96,6 +96,7 @@ struct VariantRow {
   std::vector<double> bound;   // how far off a kernel may be, with its last rounding
   std::vector<double> actual;  // the output as the variant reads it
   bool is_bounded = false;
+  bool is_reread = false;  // actual is other bytes than the output's
 };
 
 // False where the variant has no result for the row, as the row before the first one.

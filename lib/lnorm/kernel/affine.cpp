@@ -65,6 +65,43 @@ void AffineTerm::take(std::vector<double> high, std::vector<double> low) {
   if (has_lows) low_ = RowOfNumbers(std::move(low));
 }
 
+AffineTerm AffineTerm::laid_out(const AffineLayout& layout) const {
+  const std::size_t dimensions = layout.shape.size();
+  const bool in_order = std::is_sorted(layout.order.begin(), layout.order.end());
+  if (high_.size() <= 1 || (in_order && layout.copies == 1)) return *this;
+  Shape strides(dimensions, 1);
+  for (std::size_t axis = dimensions; axis-- > 1;) {
+    strides[axis - 1] = strides[axis] * layout.shape[axis];
+  }
+  std::vector<double> high;
+  std::vector<double> low;
+  high.reserve(high_.size() * static_cast<std::size_t>(layout.copies));
+  if (has_low_parts()) low.reserve(high.capacity());
+  Shape index(dimensions);  // along the axes in their order
+  for (std::size_t k = 0; k < high_.size(); ++k) {
+    std::int64_t from = 0;
+    for (std::size_t i = 0; i < dimensions; ++i) from += index[i] * strides[layout.order[i]];
+    const Number number = this->number(from);
+    high.insert(high.end(), static_cast<std::size_t>(layout.copies), number.high);
+    if (has_low_parts()) low.insert(low.end(), static_cast<std::size_t>(layout.copies), number.low);
+    for (std::size_t i = dimensions; i-- > 0;) {
+      if (++index[i] < layout.shape[layout.order[i]]) break;
+      index[i] = 0;
+    }
+  }
+  AffineTerm result;
+  result.take(std::move(high), std::move(low));
+  return result;
+}
+
+AffineTerm AffineTerm::alone(std::int64_t index) const {
+  AffineTerm result;
+  if (empty()) return result;
+  const Number one = number(index);
+  result.take({one.high}, {one.low});
+  return result;
+}
+
 AffineTerm AffineTerm::scaled(double scale) const {
   std::vector<double> high(high_.size());
   std::vector<double> low(low_.empty() ? 0 : high.size());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -9,11 +10,51 @@
 
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
+#include "lnorm/core/shape.hpp"
 #include "lnorm/core/tensor_info.hpp"
 
 namespace lnorm {
 
 inline constexpr std::size_t kAffinePadding = 64;
+
+// Which number of weight and bias an element has: element i of a row, number first(row) + i / repeat. By default all rows have
+// the same numbers, one an element.
+struct AffineLayout {
+  // One along which rows are numbered.
+  struct RowAxis {
+    std::int64_t step;  // from one index to the next, in rows
+    std::int64_t extent;
+    std::int64_t stride;  // the same in numbers
+
+    bool operator==(const RowAxis&) const = default;
+  };
+
+  Shape shape;                     // of weight and bias, unless they have no dimensions
+  Axes order;                      // its axes as the numbers are held, the last one fastest
+  std::int64_t copies = 1;         // of each number, which follow each other
+  std::vector<RowAxis> rows = {};  // none: all rows have the same numbers
+  std::int64_t first_row = 0;      // is row 0
+  std::int64_t repeat = 1;         // elements of a row that follow each other and have one number
+
+  std::int64_t first(std::int64_t row) const noexcept {
+    std::int64_t number = 0;
+    for (const RowAxis& axis : rows) {
+      number += (row + first_row) / axis.step % axis.extent * axis.stride;
+    }
+    return number;
+  }
+  std::int64_t number(std::int64_t first, std::int64_t i) const noexcept {
+    return first + (repeat == 1 ? i : i / repeat);
+  }
+  bool is_plain() const noexcept { return rows.empty() && repeat == 1; }
+
+  // The elements from i up to the next number, or up to end, if that comes before.
+  std::int64_t run(std::int64_t i, std::int64_t end) const noexcept {
+    return repeat == 1 ? end - i : std::min(end - i, repeat - i % repeat);
+  }
+
+  bool operator==(const AffineLayout&) const = default;
+};
 
 // One number for every element of a row, or one for all of them. What is read at and after an index goes on
 // to the end of the chunk that the index begins; the last chunk is followed by kAffinePadding zeros, for those
@@ -45,6 +86,12 @@ class AffineTerm {
   // elements: native byte order or not, as info says; a single element stands for the whole row.
   // plus_one: the term is 1 + element (zero-centered weight).
   AffineTerm(const TensorInfo& info, const std::vector<std::byte>& elements, bool plus_one);
+
+  // The numbers as a layout has them. Of a single one there is nothing to lay out.
+  AffineTerm laid_out(const AffineLayout& layout) const;
+
+  // One of them, for all elements.
+  AffineTerm alone(std::int64_t index) const;
 
   bool empty() const noexcept { return high_.empty(); }
   bool is_uniform() const noexcept { return high_.size() <= 1; }  // the same for all elements
@@ -104,6 +151,10 @@ class Affine {
   // scale is finite.
   Affine(AffineTerm weight, AffineTerm bias, double scale);
 
+  // How the terms are laid out. Those of one number, or none, need no layout.
+  const AffineLayout& layout() const noexcept { return layout_; }
+  void set_layout(const AffineLayout& layout) { layout_ = layout; }
+
   // What comes before the first rounding.
   const AffineTerm& weight() const noexcept { return weight_; }
   const AffineTerm& bias() const noexcept { return bias_; }
@@ -131,6 +182,7 @@ class Affine {
  private:
   void find_bounds();
 
+  AffineLayout layout_;
   double scale_ = 1;
   AffineTerm weight_;
   AffineTerm bias_;

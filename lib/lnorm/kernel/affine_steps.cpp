@@ -59,8 +59,13 @@ double take_exact_step(const AffineStep& step, std::int64_t index, double y, DTy
 }
 
 void take_steps(const Backend& backend, const Affine& affine, const RowsOut& y, std::int64_t count,
-                std::int64_t offset) {
-  for (const AffineStep& step : affine.steps()) {
+                std::int64_t number) {
+  const bool repeats = affine.layout().repeat > 1;
+  const std::int64_t offset = repeats ? 0 : number;
+  for (const AffineStep& given : affine.steps()) {
+    AffineStep alone;
+    if (repeats) alone = {given.weight.alone(number), given.bias.alone(number)};
+    const AffineStep& step = repeats ? alone : given;
     if (backend.table != nullptr) {
       backend.table->take_step(step, y, count, offset);
       continue;

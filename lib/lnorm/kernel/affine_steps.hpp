@@ -17,8 +17,9 @@ double take_step(const AffineStep& step, std::int64_t index, double y, DType dty
 // Takes the step by integers alone.
 double take_exact_step(const AffineStep& step, std::int64_t index, double y, DType dtype);
 
-// Takes all steps of affine for count elements of a row, in place. offset: where in the row they begin.
+// Takes all steps of affine for count elements of a row, in place. number: of weight and bias, which the first one has, and
+// all of them where elements repeat it.
 void take_steps(const Backend& backend, const Affine& affine, const RowsOut& y, std::int64_t count,
-                std::int64_t offset);
+                std::int64_t number);
 
 }  // namespace lnorm

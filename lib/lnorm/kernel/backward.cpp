@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "lnorm/kernel/row_gradient.hpp"
 
@@ -144,6 +145,34 @@ void layer_norm_backward(const Backend& backend, const RowsIn& x, const RowsIn& 
                                 x.row_length, weight,  formula};
   BlockOfRows(setting, x, dy, out, saved, columns).run();
   if (out.non_temporal && out.data != nullptr) hwy::FlushStream();  // it is there for other threads
+}
+
+void layer_norm_backward(const Backend& backend, const RowsIn& x, const RowsIn& dy,
+                         const RowsOut& dx, const AffineTerm& weight, const AffineLayout& layout,
+                         const Formula& formula, const SavedStatistics* saved) {
+  if (layout.is_plain() || weight.is_uniform()) {
+    return layer_norm_backward(backend, x, dy, dx, weight, formula, saved, nullptr);
+  }
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    layer_norm_backward(backend, row_of(x, r), row_of(dy, r), row_of(dx, x.row_length, r),
+                        weight_of_row(weight, layout, x.first_row + r, x.row_length), formula,
+                        saved == nullptr ? nullptr : saved + r, nullptr);
+  }
+}
+
+AffineTerm weight_of_row(const AffineTerm& weight, const AffineLayout& layout, std::int64_t row,
+                         std::int64_t row_length) {
+  if (layout.is_plain() || weight.is_uniform()) return weight;
+  const std::int64_t first = layout.first(row);
+  if (layout.repeat >= row_length) return weight.alone(first);
+  std::vector<double> pairs;
+  pairs.reserve(2 * static_cast<std::size_t>(row_length));
+  for (std::int64_t i = 0; i < row_length; ++i) {
+    const Number number = weight.number(layout.number(first, i));
+    pairs.insert(pairs.end(), {number.high, number.low});
+  }
+  const auto bytes = std::as_bytes(std::span(pairs));
+  return {{"", DType::float64_pair, {row_length}}, {bytes.begin(), bytes.end()}, false};
 }
 
 }  // namespace lnorm

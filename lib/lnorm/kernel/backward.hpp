@@ -29,4 +29,13 @@ void layer_norm_backward(const Backend& backend, const RowsIn& x, const RowsIn& 
                          const RowsOut& dx, const AffineTerm& weight, const Formula& formula,
                          const SavedStatistics* saved, ColumnGradients* columns);
 
+// dx alone, of rows that have weights by a layout.
+void layer_norm_backward(const Backend& backend, const RowsIn& x, const RowsIn& dy,
+                         const RowsOut& dx, const AffineTerm& weight, const AffineLayout& layout,
+                         const Formula& formula, const SavedStatistics* saved);
+
+// The weights of one row of so many elements, or one for all of them.
+AffineTerm weight_of_row(const AffineTerm& weight, const AffineLayout& layout, std::int64_t row,
+                         std::int64_t row_length);
+
 }  // namespace lnorm

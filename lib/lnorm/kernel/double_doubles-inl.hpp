@@ -110,7 +110,7 @@ struct DoubleDoubleWriter {
     relative = splat(rounding_of_ends(out));
   }
 
-  // deviation: x - mean. i: of the first element in the row. load(p): what of the terms from p on belongs to it.
+  // deviation: x - mean. i: the number of the first element. load(p): what of the terms from p on belongs to it.
   template <class Load>
   HWY_INLINE Ends bounds(V2 deviation, std::int64_t i, const Load& load) const {
     V2 y = deviation * rstd;
@@ -143,8 +143,9 @@ HWY_INLINE void copy_out(const double* results, std::int64_t n, std::byte* out, 
 }
 
 void double_double_write(const RowsIn& part, const DoubleDoubleStatistics& statistics,
-                         const Affine& affine, std::int64_t offset, const RowsOut& y,
+                         const Affine& affine, const RowPlace& place, const RowsOut& y,
                          const Resolver& resolver) {
+  const bool repeats = affine.layout().repeat > 1;
   alignas(64) double low_ends[kChunk];
   alignas(64) double high_ends[kChunk];
   for_each_chunk(part, 0, [&](std::int64_t start, std::int64_t n, Chunk& chunk) HWY_ATTR {
@@ -154,12 +155,15 @@ void double_double_write(const RowsIn& part, const DoubleDoubleStatistics& stati
     with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
       const DoubleDoubleWriter<has_weight(), has_bias()> writer(statistics, affine, y.dtype);
       const V2 minus_mean = splat(-statistics.mean);
-      const auto load_terms = [](const double* from) HWY_ATTR { return hn::LoadU(kDoubles, from); };
+      const auto load_terms = [repeats](const double* from) HWY_ATTR {
+        return repeats ? splat(*from) : hn::LoadU(kDoubles, from);
+      };
       for (std::int64_t i = 0; i < n; i += kWidth) {
         const V x = hn::Load(kDoubles, chunk.high + i);
         const V2 deviation =
             low == nullptr ? minus_mean + x : minus_mean + V2{x, hn::Load(kDoubles, low + i)};
-        const auto ends = writer.bounds(deviation, offset + start + i, load_terms);
+        const auto ends =
+            writer.bounds(deviation, place.number + (repeats ? 0 : start + i), load_terms);
         hn::Store(ends.low, kDoubles, low_ends + i);
         hn::Store(ends.high, kDoubles, high_ends + i);
         differ = hn::Or(differ, hn::Xor(hn::BitCast(bits, ends.low), hn::BitCast(bits, ends.high)));
@@ -171,7 +175,7 @@ void double_double_write(const RowsIn& part, const DoubleDoubleStatistics& stati
     }
     write_decided(low_ends, high_ends, n, row_of(y, 1, start), [&](std::int64_t i) {
       const Number x{chunk.high[i], low == nullptr ? 0 : low[i]};
-      return resolver.resolve(offset + start + i, x);
+      return resolver.resolve(place.element + start + i, x);
     });
   });
 }

@@ -66,7 +66,9 @@ struct TermsAt {
 
 // Results of a row or a part of it, from d = x - center. Out is float, Float16 or BFloat16. A float's result is decided
 // where the two ends of the interval in which y is are rounded alike.
-template <class Out, bool has_weight, bool has_bias>
+//
+// repeats: all elements have one number of weight and bias.
+template <class Out, bool has_weight, bool has_bias, bool repeats = false>
 struct DoubleWriter {
   static constexpr bool kIsFloat = std::is_same_v<Out, float>;
 
@@ -119,8 +121,13 @@ struct DoubleWriter {
 
   template <class Elements>
   HWY_INLINE Results results(const Elements& elements, std::int64_t i, const TermsAt& terms) const {
-    return results(elements(i), i, terms,
-                   [](const double* from) HWY_ATTR { return hn::LoadU(kDoubles, from); });
+    if constexpr (repeats) {
+      return results(elements(i), 0, terms,
+                     [](const double* from) HWY_ATTR { return splat(*from); });
+    } else {
+      return results(elements(i), i, terms,
+                     [](const double* from) HWY_ATTR { return hn::LoadU(kDoubles, from); });
+    }
   }
 
   // A vector of results, or its first ones. resolve(i, to) puts result i where it belongs.
@@ -174,35 +181,59 @@ struct DoubleWriter {
   }
 };
 
-// The results of a stretch of a part, from start on.
+// The affine's numbers for a stretch of a part.
+struct StretchTerms {
+  const Affine& affine;
+  std::int64_t number;  // of its first element
+
+  StretchTerms(const Affine& terms, std::int64_t of_part, std::int64_t start)
+      : affine(terms), number(repeats() ? of_part : of_part + start) {}
+
+  bool repeats() const { return affine.layout().repeat > 1; }
+
+  // Calls use(has_weight, has_bias, repeats), all of them types.
+  template <class Use>
+  HWY_INLINE void with_types(const Use& use) const {
+    with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
+      if constexpr (has_weight() || has_bias()) {
+        if (repeats()) return use(has_weight, has_bias, std::true_type{});
+      }
+      use(has_weight, has_bias, std::false_type{});
+    });
+  }
+};
+
+// The results of a stretch of a part.
 template <class Out, class Elements>
 HWY_INLINE void write_stretch(const Elements& d, std::int64_t n, const DoubleStatistics& s,
-                              const Affine& affine, const RowsOut& y, const PartResolver& resolve) {
-  const TermsAt terms(affine, resolve.offset);
-  with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
-    const DoubleWriter<Out, has_weight(), has_bias()> writer(s.rstd, 0.0 - s.shift * s.rstd,
-                                                             s.error(), affine);
+                              const StretchTerms& stretch, const RowsOut& y,
+                              const PartResolver& resolve) {
+  const TermsAt terms(stretch.affine, stretch.number);
+  stretch.with_types([&](auto has_weight, auto has_bias, auto repeats) HWY_ATTR {
+    const DoubleWriter<Out, has_weight(), has_bias(), repeats()> writer(
+        s.rstd, 0.0 - s.shift * s.rstd, s.error(), stretch.affine);
     writer.write(d, n, terms, y.data, y.non_temporal, resolve);
   });
 }
 
 void double_write(const RowsIn& part, const DoubleStatistics& s, const Affine& affine,
-                  std::int64_t offset, const RowsOut& y, const Resolver& resolver) {
+                  const RowPlace& place, const RowsOut& y, const Resolver& resolver) {
   const auto write = [&](std::int64_t start, std::int64_t n, const auto& d) HWY_ATTR {
     const RowsOut out = row_of(y, 1, start);
     const bool is_byte = is_float8(y.dtype);
-    const PartResolver resolve{resolver, part_of(part, start, n), offset + start,
+    const PartResolver resolve{resolver, part_of(part, start, n), place.element + start,
                                is_byte ? DType::float32 : y.dtype};
+    const StretchTerms terms(affine, place.number, start);
     if constexpr (std::is_same_v<decltype(d), const Decoded&>) {
       const bool is_written = with_type<BFloat16, Float16>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
-        write_stretch<Out>(d, n, s, affine, out, resolve);
+        write_stretch<Out>(d, n, s, terms, out, resolve);
       });
       if (is_written) return;
     }
-    if (!is_byte) return write_stretch<float>(d, n, s, affine, out, resolve);
+    if (!is_byte) return write_stretch<float>(d, n, s, terms, out, resolve);
     with_type<Float8E4M3, Float8E5M2>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
       write_float8<Out>(n, out, resolve, [&](std::byte* floats) HWY_ATTR {
-        write_stretch<float>(d, n, s, affine, {floats, DType::float32}, resolve);
+        write_stretch<float>(d, n, s, terms, {floats, DType::float32}, resolve);
       });
     });
   };

@@ -50,6 +50,12 @@ class GradientResolver {
   ~GradientResolver() = default;
 };
 
+// Where a part of a row begins: its first element, and the number that weight and bias have there.
+struct RowPlace {
+  std::int64_t element;
+  std::int64_t number;
+};
+
 // What a SIMD target, or the portable code, does with the elements, in two tables that are compiled apart. A part is of
 // one row; offset is where in the row it begins.
 
@@ -61,11 +67,12 @@ struct RowKernels {
   Sums (*double_sums)(const RowsIn& part, double center);
   Sums (*double_double_sums)(const RowsIn& part, double center);
 
-  // Write every result that the statistics' bounds decide, and what the resolver says of the others.
+  // Write every result that the statistics' bounds decide, and what the resolver says of the others. Where elements repeat a
+  // number of the affine's layout, all of the part have one.
   void (*double_write)(const RowsIn& part, const DoubleStatistics& statistics, const Affine& affine,
-                       std::int64_t offset, const RowsOut& y, const Resolver& resolver);
+                       const RowPlace& place, const RowsOut& y, const Resolver& resolver);
   void (*double_double_write)(const RowsIn& part, const DoubleDoubleStatistics& statistics,
-                              const Affine& affine, std::int64_t offset, const RowsOut& y,
+                              const Affine& affine, const RowPlace& place, const RowsOut& y,
                               const Resolver& resolver);
 
   // Many short rows at once. False where there is no code for the dtypes or the length: nothing is done.

@@ -25,7 +25,8 @@ void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y,
   const std::int64_t bytes = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
   for (std::int64_t r = 0; r < x.rows; ++r) {
     RowsIn row = row_of(x, r);
-    RowNormalizer normalizer(setting, sample_of(row), [&](const auto& see) { see(row); });
+    RowNormalizer normalizer(setting.of_row(row.first_row), sample_of(row),
+                             [&](const auto& see) { see(row); });
     normalizer.sum_up();
     if (r + 1 < x.rows && 2 * bytes <= kTwoRows) row.to_next = bytes;
     normalizer.write(row, 0, row_of(y, x.row_length, r));
@@ -64,7 +65,8 @@ void Backend::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine
   out.non_temporal = x.rows * x.row_length * item >= kPastCaches && affine.steps().empty();
   const bool saves = stats.mean != nullptr || stats.rstd != nullptr;
   const RowSetting setting{*this, x.dtype, y.dtype, x.row_length, affine, formula, saves};
-  if (x.row_length == 1 && !formula.rms && !saves && table != nullptr) {
+  if (x.row_length == 1 && !formula.rms && !saves && table != nullptr &&
+      affine.layout().rows.empty()) {
     single_elements(setting, x, out);
   } else if (table == nullptr || saves || !table->short_rows(setting, x, out)) {
     each_row(setting, x, out, stats);

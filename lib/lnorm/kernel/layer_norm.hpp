@@ -31,7 +31,8 @@ struct Backend {
   //   RMS     mean = 0, var = sum(x^2) / (row_length - ddof)
   //
   //   x, y    rows x row_length, row-major; they must not overlap
-  //   affine  weight and bias of row_length elements each, or one for all of them, or none
+  //   affine  weight and bias of row_length elements each, or one for all of them, or none; where its layout says so,
+  //           rows or runs of elements have a number each
   //   stats   mean and rstd of every row
   //
   // Accuracy: each y is the exact value of the formula rounded once to y's dtype, mean and rstd to float64: to

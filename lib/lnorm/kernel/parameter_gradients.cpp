@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "lnorm/core/serialize.hpp"
@@ -80,6 +82,21 @@ class Gatherer {
     results_.dbias.resize(static_cast<std::size_t>(requested.dbias ? count : 0));
     undecided_dweight_ = decide(gathered, &ColumnGradients::dweight, results_.dweight);
     undecided_dbias_ = decide(gathered, &ColumnGradients::dbias, results_.dbias);
+  }
+
+  // Nothing was gathered.
+  Gatherer(const GradientSetting& setting, const AffineLayout& layout,
+           const RequestedColumns& requested, const RowReplay& again)
+      : setting_(setting), requested_(requested), again_(again), layout_(&layout), first_(0) {
+    setting_.wants_dx = false;
+    const std::int64_t count = element_count(layout.shape);
+    results_.dweight.resize(static_cast<std::size_t>(requested.dweight ? count : 0));
+    results_.dbias.resize(static_cast<std::size_t>(requested.dbias ? count : 0));
+    std::vector<Parameter> all;
+    for (std::int64_t number = 0; number < count; ++number) all.push_back({number, 1});
+    const auto gathered = in_double_doubles(all);
+    undecided_dweight_ = decide(*gathered, &ColumnGradients::dweight, results_.dweight);
+    undecided_dbias_ = decide(*gathered, &ColumnGradients::dbias, results_.dbias);
   }
 
   ParameterGradients gather(bool has_double_rows) {
@@ -194,8 +211,9 @@ class Gatherer {
 
   // Calls see(i, column, x, dy) for the elements of a part that belong to some parameters, of which the i-th has the column.
   template <class See>
-  static void for_each_element_of(const std::vector<Parameter>& parameters,
-                                  const GradientPart& part, See see) {
+  void for_each_element_of(const std::vector<Parameter>& parameters, const GradientPart& part,
+                           See see) const {
+    if (layout_ != nullptr) return for_each_element_by_layout(parameters, part, see);
     const std::int64_t end = part.offset + part.x.row_length;
     auto p = std::partition_point(parameters.begin(), parameters.end(), [&](const Parameter& each) {
       return each.first + each.columns <= part.offset;
@@ -209,22 +227,47 @@ class Gatherer {
     }
   }
 
-  // Another time, with every row in double-doubles, for the undecided columns alone.
-  void gather_in_double_doubles() {
+  // Of these each is one number.
+  template <class See>
+  void for_each_element_by_layout(const std::vector<Parameter>& parameters,
+                                  const GradientPart& part, See see) const {
+    const std::int64_t first = layout_->first(part.x.first_row);
+    for_each_element(part, [&](std::int64_t i, Number x, Number dy) {
+      const std::int64_t number = layout_->number(first, part.offset + i);
+      const auto p =
+          std::partition_point(parameters.begin(), parameters.end(),
+                               [&](const Parameter& each) { return each.first < number; });
+      if (p == parameters.end() || p->first != number) return;
+      see(static_cast<std::size_t>(p - parameters.begin()), number, x, dy);
+    });
+  }
+
+  // Every row in double-doubles, for some columns alone.
+  std::unique_ptr<ColumnGradients> in_double_doubles(const std::vector<Parameter>& parameters) {
+    const std::int64_t columns =
+        layout_ == nullptr ? setting_.row_length : element_count(layout_->shape);
     std::vector<std::unique_ptr<ColumnGradients>> slots(again_.slots);
-    for (auto& slot : slots) slot = std::make_unique<ColumnGradients>(setting_.row_length);
+    for (auto& slot : slots) slot = std::make_unique<ColumnGradients>(columns);
     for_each_part([&](std::size_t s, const RowGradient& row, const GradientPart& part) {
-      slots[s]->in_double_doubles(part.offset);
-      for_each_element_of(undecided_dweight_, part,
+      if (layout_ == nullptr) slots[s]->in_double_doubles(part.offset);
+      for_each_element_of(parameters, part,
                           [&](std::size_t, std::int64_t column, Number x, Number dy) {
+                            // Each is an addition of its own.
+                            if (layout_ != nullptr) slots[s]->in_double_doubles(column);
                             row.add_term(column, x, dy, *slots[s]);
                           });
     });
     for (std::size_t s = 1; s < slots.size(); ++s) slots[0]->merge(*slots[s]);
     bring_together(*slots[0]);
+    return std::move(slots[0]);
+  }
+
+  // Another time, for the undecided ones.
+  void gather_in_double_doubles() {
+    const auto gathered = in_double_doubles(undecided_dweight_);
     std::vector<Parameter> undecided;
     for (const Parameter& p : undecided_dweight_) {
-      decide(total(*slots[0], &ColumnGradients::dweight, p), p, results_.dweight[index(p)],
+      decide(total(*gathered, &ColumnGradients::dweight, p), p, results_.dweight[index(p)],
              undecided);
     }
     undecided_dweight_ = std::move(undecided);
@@ -299,7 +342,8 @@ class Gatherer {
   GradientSetting setting_;
   RequestedColumns requested_;
   const RowReplay& again_;
-  std::int64_t first_;  // column that was gathered
+  const AffineLayout* layout_ = nullptr;  // null: a column is an element of every row
+  std::int64_t first_;                    // column that was gathered
   ParameterGradients results_;
   std::vector<Parameter> undecided_dweight_;
   std::vector<Parameter> undecided_dbias_;
@@ -310,6 +354,31 @@ class Gatherer {
 ParameterGradients parameter_gradients(const GradientSetting& setting, ColumnGradients& gathered,
                                        const RequestedColumns& requested, const RowReplay& again) {
   return Gatherer(setting, gathered, requested, again).gather(gathered.has_double_rows());
+}
+
+ParameterGradients shared_gradients(const GradientSetting& setting, const AffineLayout& layout,
+                                    const RequestedColumns& requested, const RowReplay& again) {
+  const AffineTerm none;
+  const GradientSetting of_x{setting.backend,    setting.x, setting.dy,      setting.dx,
+                             setting.row_length, none,      setting.formula, setting.in_parts};
+  ParameterGradients found = Gatherer(of_x, layout, requested, again).gather(false);
+  // From the order of the layout to that of the tensor.
+  for (std::vector<double>* const numbers : {&found.dweight, &found.dbias}) {
+    if (std::is_sorted(layout.order.begin(), layout.order.end()) || numbers->empty()) continue;
+    std::vector<double> places(numbers->size());
+    std::iota(places.begin(), places.end(), 0.0);
+    const auto bytes = std::as_bytes(std::span(places));
+    const AffineTerm from =
+        AffineTerm({"", DType::float64, layout.shape}, {bytes.begin(), bytes.end()}, false)
+            .laid_out(layout);
+    std::vector<double> results(numbers->size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const double place = from.number(static_cast<std::int64_t>(i)).high;
+      results[static_cast<std::size_t>(place)] = (*numbers)[i];
+    }
+    *numbers = std::move(results);
+  }
+  return found;
 }
 
 }  // namespace lnorm

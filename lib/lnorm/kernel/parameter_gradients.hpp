@@ -53,4 +53,9 @@ struct RowReplay {
 ParameterGradients parameter_gradients(const GradientSetting& setting, ColumnGradients& gathered,
                                        const RequestedColumns& requested, const RowReplay& again);
 
+// The gradients where elements of rows share weights by a layout: one for each number, in the order of its shape. All rows are
+// read, those of the setting's weight do not count. The same accuracy, where a column is all elements that share a weight.
+ParameterGradients shared_gradients(const GradientSetting& setting, const AffineLayout& layout,
+                                    const RequestedColumns& requested, const RowReplay& again);
+
 }  // namespace lnorm

@@ -24,14 +24,18 @@ bool short_rows(const RowSetting& setting, const RowsIn& x, const RowsOut& y) {
   const Affine& affine = setting.affine;
   if (y.dtype == DType::float64) {
     const bool goes = x.row_length <= ShortDoubleDoubleRows::kMaxElements && !has_low(x.dtype) &&
-                      affine.steps().empty() && affine.is_within(kMaxDoubleDoubleAffine);
+                      affine.steps().empty() && affine.layout().is_plain() &&
+                      affine.is_within(kMaxDoubleDoubleAffine);
     if (goes) ShortDoubleDoubleRows(setting, x, y).run();
     return goes;
   }
-  const bool goes = fits_doubles(x.dtype, y.dtype) && x.row_length <= kChunk &&
+  const std::int64_t repeat = affine.layout().repeat;
+  const bool has_one_run = repeat == 1 || (repeat >= x.row_length && affine.steps().empty());
+  const bool goes = fits_doubles(x.dtype, y.dtype) && x.row_length <= kChunk && has_one_run &&
                     affine.is_within(kMaxDoubleAffine);
   return goes && with_type<Float16, BFloat16, float>(y.dtype, [&]<class Out>(Out) {
-           if (x.row_length <= TinyRows<Out>::kMaxElements && affine.steps().empty()) {
+           if (x.row_length <= TinyRows<Out>::kMaxElements && affine.steps().empty() &&
+               affine.layout().is_plain()) {
              TinyRows<Out>(setting, x, y).run();
            } else {
              ChunkRows<Out>(setting, x, y).run();

@@ -163,27 +163,38 @@ double RowNormalizer::rstd() const {
 }
 
 void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut& y) const {
+  const AffineLayout& layout = setting_.affine.layout();
+  for (std::int64_t start = 0; start < part.row_length;) {
+    const std::int64_t count = layout.run(offset + start, offset + part.row_length);
+    write_run(part_of(part, start, count), offset + start, row_of(y, 1, start));
+    start += count;
+  }
+}
+
+void RowNormalizer::write_run(const RowsIn& run, std::int64_t offset, const RowsOut& y) const {
   const Affine& affine = setting_.affine;
   const KernelTable* const table = setting_.backend.table;
+  const RowPlace place{offset, affine.layout().number(setting_.first_number, offset)};
   if (state_ != State::regular) {
-    fill(y, part.row_length, kNan);
+    fill(y, run.row_length, kNan);
   } else if (doubles_ && affine.is_within(kMaxDoubleAffine)) {
-    table->double_write(part, *doubles_, affine, offset, y, *this);
+    table->double_write(run, *doubles_, affine, place, y, *this);
   } else if (double_doubles_ && affine.is_within(kMaxDoubleDoubleAffine)) {
-    table->double_double_write(part, *double_doubles_, affine, offset, y, *this);
+    table->double_double_write(run, *double_doubles_, affine, place, y, *this);
   } else {
-    for_each_element(part, [&](std::int64_t i, Number x) {
+    for_each_element(run, [&](std::int64_t i, Number x) {
       const double result = resolve(offset + i, x);
       store(&result, 1, y, i);
     });
   }
-  take_steps(setting_.backend, affine, y, part.row_length, offset);
+  take_steps(setting_.backend, affine, y, run.row_length, place.number);
 }
 
 double RowNormalizer::resolve(std::int64_t index, Number x) const {
   const Affine& affine = setting_.affine;
+  const std::int64_t number = affine.layout().number(setting_.first_number, index);
   return decide(
-      Element{index, x, affine.weight().number_or(1, index), affine.bias().number_or(0, index)});
+      Element{number, x, affine.weight().number_or(1, number), affine.bias().number_or(0, number)});
 }
 
 bool RowNormalizer::Element::has_terms_within(double most) const noexcept {
@@ -211,8 +222,8 @@ Bracket RowNormalizer::in_double_doubles(const Element& e) const {
 
 double RowNormalizer::exactly(const Element& e, const Bracket& known) const {
   const Affine& affine = setting_.affine;
-  const ExactTerms terms{affine.unscaled_weight().number_or(1, e.index),
-                         affine.unscaled_bias().number_or(0, e.index), affine.scale()};
+  const ExactTerms terms{affine.unscaled_weight().number_or(1, e.number),
+                         affine.unscaled_bias().number_or(0, e.number), affine.scale()};
   if (std::isfinite(terms.weight.high) && std::isfinite(terms.bias.high)) {
     return exact().element(e.x, terms, setting_.out, known.least, known.most);
   }

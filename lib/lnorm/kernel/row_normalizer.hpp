@@ -26,6 +26,13 @@ struct RowSetting {
   const Formula& formula;
   bool saves_statistics = false;  // mean() or rstd() will be asked for
   bool in_parts = false;          // the row is long, so that some results will need double-doubles
+  std::int64_t first_number = 0;  // of weight and bias, as its layout has it
+
+  RowSetting of_row(std::int64_t row) const {
+    RowSetting setting = *this;
+    setting.first_number = affine.layout().first(row);
+    return setting;
+  }
 };
 
 struct NormalizerTypes {
@@ -70,7 +77,7 @@ class RowNormalizer final : public Resolver, public RowLadder<RowNormalizer, Nor
   enum class State { not_finite, undefined, regular };  // undefined: y and rstd are 0/0
 
   struct Element {
-    std::int64_t index;
+    std::int64_t number;  // of weight and bias
     Number x;
     Number weight;
     Number bias;
@@ -86,6 +93,8 @@ class RowNormalizer final : public Resolver, public RowLadder<RowNormalizer, Nor
   std::unique_ptr<const ExactRow> make_exact() const;
   Bracket in_doubles(const Element& element) const;
   Bracket in_double_doubles(const Element& element) const;
+  // Of elements that have one number, or of all where each has its own.
+  void write_run(const RowsIn& run, std::int64_t offset, const RowsOut& y) const;
   double exactly(const Element& element, const Bracket& known) const;
   // The sum divided by n, rounded, where a TripleSum decides it.
   std::optional<double> sum_divided_by(std::int64_t n) const;

@@ -19,7 +19,8 @@ struct RowsIn {
   std::endian byte_order;
   std::int64_t rows;
   std::int64_t row_length;
-  std::int64_t to_next = 0;  // bytes from here to what will be read next, where that is known
+  std::int64_t to_next = 0;    // bytes from here to what will be read next, where that is known
+  std::int64_t first_row = 0;  // the number of the first one in its tensor
 };
 
 // Results are written in native byte order, as a float dtype; any alignment.
@@ -41,7 +42,7 @@ inline bool is_native(const RowsIn& x, DType dtype) noexcept {
 // Row r of x alone.
 inline RowsIn row_of(const RowsIn& x, std::int64_t r) noexcept {
   const std::int64_t size = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
-  return {x.data + r * size, x.dtype, x.byte_order, 1, x.row_length};
+  return {x.data + r * size, x.dtype, x.byte_order, 1, x.row_length, 0, x.first_row + r};
 }
 
 // Row r of y, whose rows are of row_length elements.
@@ -57,7 +58,8 @@ inline RowsIn part_of(const RowsIn& row, std::int64_t first, std::int64_t count)
           row.byte_order,
           1,
           count,
-          row.to_next};
+          row.to_next,
+          row.first_row};
 }
 
 // Decodes the chunk of the one row of x that begins at start. Returns the number of its elements.

@@ -52,8 +52,12 @@ class ShortRows {
     return all;
   }
 
+  // What is read of weight and bias for row r.
+  RowSetting setting_of(std::int64_t r) const { return setting_.of_row(x_.first_row + first_ + r); }
+
   void normalize_alone(std::int64_t r) const {
-    RowNormalizer alone(setting_, sample_of(row(r)), [row = row(r)](const auto& see) { see(row); });
+    RowNormalizer alone(setting_of(r), sample_of(row(r)),
+                        [row = row(r)](const auto& see) { see(row); });
     alone.sum_up();
     alone.write(row(r), 0, row_of(y_, n_, first_ + r));
   }
@@ -121,7 +125,7 @@ class ShortDoubleRows : protected ShortRows {
   // Row r about its center, whose statistics are usable.
   void resolve_by(std::optional<RowNormalizer>& resolver, std::int64_t r, double center) const {
     resolver.emplace(
-        setting_, sample_of(row(r)), [row = row(r)](const auto& see) { see(row); },
+        setting_of(r), sample_of(row(r)), [row = row(r)](const auto& see) { see(row); },
         DoubleStatistics{center, shifts_[r], rstds_[r], bounds_.offset(spreads_[r]),
                          bounds_.slope(), bounds_.reach(spreads_[r])});
   }
@@ -174,7 +178,11 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
       decode_row(elements(), center_, d_, 0);
       sum_rows();
       find_statistics();
-      write_rows<has_weight(), has_bias()>();
+      if ((has_weight() || has_bias()) && setting_.affine.layout().repeat > 1) {
+        write_rows<has_weight(), has_bias(), has_weight() || has_bias()>();
+      } else {
+        write_rows<has_weight(), has_bias(), false>();
+      }
       // The next rows are about where these are. A usable row that is near 0 needs no center.
       const double next = center_ + shifts_[rows_ - 1];
       const double rstd = rstds_[rows_ - 1];
@@ -220,9 +228,9 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
     }
   }
 
-  template <bool has_weight, bool has_bias>
+  // repeats: all elements of a row have one number of weight and bias.
+  template <bool has_weight, bool has_bias, bool repeats>
   void write_rows() {
-    const TermsAt terms(setting_.affine, 0);
     const std::int64_t bytes = n_ * item_;
     for (row_ = 0; row_ < rows_; ++row_) {
       // While results are written, the elements of as many rows further on are read.
@@ -233,14 +241,16 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
         continue;
       }
       std::byte* const to = this->template out<Out>(row_);
-      const DoubleWriter<Out, has_weight, has_bias> writer(
+      const std::int64_t number = setting_.affine.layout().first(x_.first_row + first_ + row_);
+      const TermsAt terms(setting_.affine, number);
+      const DoubleWriter<Out, has_weight, has_bias, repeats> writer(
           rstds_[row_], products_[row_], error_ * spreads_[row_], setting_.affine);
       const auto resolve_element = [this](std::int64_t i, std::byte* result) {
         PartResolver{*this, row(row_), 0, y_.dtype}(i, result);
       };
       writer.write(d, n_, terms, to, y_.non_temporal, resolve_element);
       if (resolver_) resolver_.reset();
-      for (const AffineStep& step : setting_.affine.steps()) step_row<Out>(step, to, n_, 0);
+      for (const AffineStep& step : setting_.affine.steps()) step_row<Out>(step, to, n_, number);
     }
   }
 

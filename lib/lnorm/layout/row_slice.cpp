@@ -20,6 +20,31 @@ RowView view_of(const TensorInfo& x, const Axes& axes) {
                              element_count(extents(x.shape, axes)));
 }
 
+// The same elements under another header.
+class SeenSource final : public TensorSource {
+ public:
+  SeenSource(TensorInfo info, std::unique_ptr<TensorSource> source)
+      : TensorSource(std::move(info)), source_(std::move(source)) {}
+
+  void read(std::vector<std::byte>& to, std::size_t bytes) override { source_->read(to, bytes); }
+  void skip(std::int64_t bytes) override { source_->skip(bytes); }
+  bool has_random_access() const noexcept override { return source_->has_random_access(); }
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
+    source_->read_at(offset, to);
+  }
+  void finish() override { source_->finish(); }
+
+ private:
+  std::unique_ptr<TensorSource> source_;
+};
+
+std::unique_ptr<TensorSource> seen_as(TensorInfo info, std::unique_ptr<TensorSource> source) {
+  if (!info.split) return source;
+  source = gathered(std::move(source));
+  info.byte_order = source->info().byte_order;
+  return std::make_unique<SeenSource>(std::move(info), std::move(source));
+}
+
 class SlicedSource final : public TensorSource {
  public:
   // Without random access rows lie one after another.
@@ -106,6 +131,19 @@ void in_turn(std::int64_t tiles, std::int64_t, const TileWork& work, const TileW
 }
 
 }  // namespace
+
+std::unique_ptr<TensorSource> grouped(std::unique_ptr<TensorSource> source,
+                                      const NormalizedAxes& axes) {
+  TensorInfo info = grouped(source->info(), axes);
+  return seen_as(std::move(info), std::move(source));
+}
+
+std::unique_ptr<TensorSource> grouped_as(std::unique_ptr<TensorSource> other, const TensorInfo& x) {
+  const TensorInfo whole = whole_of(x);
+  if (!x.split || other->info().shape != file_shape(whole)) return other;
+  TensorInfo info = grouped_as(other->info(), x);
+  return seen_as(std::move(info), std::move(other));
+}
 
 std::unique_ptr<TensorSource> rows_of(std::unique_ptr<TensorSource> source, const Axes& axes,
                                       std::int64_t first, std::int64_t count) {

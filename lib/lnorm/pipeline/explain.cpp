@@ -119,8 +119,9 @@ class Explainer {
       const RowsIn part = row_.part(i, 1, buffer);
       ExplainedElement element{.number = i, .x = element_of(part, 0)};
       if (exact) explain_element(*exact, rounds_xhat, element);
-      element.weight = weight.number_or(1, i);
-      element.bias = bias.number_or(0, i);
+      const std::int64_t number = plan_.affine.number(plan_.affine.first(0), i);
+      element.weight = weight.number_or(1, number);
+      element.bias = bias.number_or(0, number);
       element.y = single(y(), part, i);
       element.softmax = single(softmax(), part, i);
       result.elements.push_back(element);
@@ -141,8 +142,9 @@ class Explainer {
  private:
   std::unique_ptr<RowNormalizer> normalizer(const Formula& formula, const Affine& affine) const {
     std::vector<std::byte> buffer;
-    const RowSetting setting{backend_, plan_.in, plan_.out, plan_.row_length,
-                             affine,   formula,  false,     true};
+    const RowSetting setting =
+        RowSetting{backend_, plan_.in, plan_.out, plan_.row_length, affine, formula, false, true}
+            .of_row(0);
     const RowsIn first = row_.part(0, std::min(plan_.row_length, kChunk), buffer);
     auto result = std::make_unique<RowNormalizer>(setting, sample_of(first), row_.reader());
     result->sum_up();

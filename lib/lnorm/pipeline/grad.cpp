@@ -36,9 +36,15 @@ class GradientGroup : LongRowGroup<RowGradient, GradientSums, GradientBuffers> {
     const Tile first{tile.first_row, tile.rows, 0, 1};
     GradientRows::Buffers& buffer = slots_.front().in;
     source_.read(first, buffer);
+    weights_.reserve(static_cast<std::size_t>(tile.rows));
     for (std::int64_t r = 0; r < tile.rows; ++r) {
+      weights_.push_back(weight_of_row(setting.weight, plan.rows.affine, tile.first_row + r,
+                                       plan.rows.row_length));
+      const GradientSetting of_row{setting.backend, setting.x,          setting.dy,
+                                   setting.dx,      setting.row_length, weights_.back(),
+                                   setting.formula, setting.in_parts};
       rows_.push_back(std::make_unique<RowGradient>(
-          setting, sample_of(source_.part(first, buffer, r).x), GradientRows::saved(saved_, r),
+          of_row, sample_of(source_.part(first, buffer, r).x), GradientRows::saved(saved_, r),
           [this, r](const auto& see) { read_row(r, see); }));
     }
   }
@@ -81,6 +87,7 @@ class GradientGroup : LongRowGroup<RowGradient, GradientSums, GradientBuffers> {
 
   GradientRows& source_;
   GradientRows::Buffers saved_;
+  std::vector<AffineTerm> weights_;
 };
 
 // For the columns that are this rank's.
@@ -192,11 +199,18 @@ class GradientBlocks {
           const Tile tile = tile_of(block);
           read(tile, slot);
           if (dx != nullptr) slot.out.rows.resize(tile.bytes(item_size(plan_.out)));
+          const RowsOut out{dx != nullptr ? slot.out.rows.data() : nullptr, plan_.out};
+          const auto find = [&](const auto&... more) {
+            layer_norm_backward(setting.backend, rows_.x(tile, slot.in), rows_.dy(tile, slot.in),
+                                out, setting.weight, more...);
+          };
+          const SavedStatistics* const saved = GradientRows::saved(slot.in, 0);
           ColumnGradients* const gathered = columns != nullptr ? &columns->take() : nullptr;
-          layer_norm_backward(setting.backend, rows_.x(tile, slot.in), rows_.dy(tile, slot.in),
-                              {dx != nullptr ? slot.out.rows.data() : nullptr, plan_.out},
-                              setting.weight, setting.formula, GradientRows::saved(slot.in, 0),
-                              gathered);
+          if (gathered != nullptr) {
+            find(setting.formula, saved, gathered);
+          } else {
+            find(plan_.affine, setting.formula, saved);
+          }
           if (gathered != nullptr) columns->put_back(*gathered);
           if (dx != nullptr) dx->put(tile, slot.out.rows, slot.out);
         },
@@ -289,7 +303,8 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
   const bool uniform = parameters.shape.empty();
   const RequestedColumns columns{plan.requested.dweight, plan.requested.dbias, uniform,
                                  parameters.dtype};
-  const bool wants_columns = columns.dweight || columns.dbias;
+  const bool shares = plan.shares_weights && !uniform;
+  const bool wants_columns = (columns.dweight || columns.dbias) && !shares;
   const auto find_parameters = [&](ColumnGradients& gathered, RowReplay again) {
     if (options.ranks->count() > 1) {
       again.all_reduce = [&](const auto&... parts) { all_reduce(*options.ranks, parts...); };
@@ -297,10 +312,18 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
     }
     return parameter_gradients(setting, gathered, columns, again);
   };
+  const auto find_shared = [&](RowReplay again) {
+    if (!plan.requested.dweight && !plan.requested.dbias) return ParameterGradients();
+    if (options.ranks->count() > 1) {
+      again.all_reduce = [&](const auto&... parts) { all_reduce(*options.ranks, parts...); };
+    }
+    return shared_gradients(setting, layout.affine, columns, again);
+  };
   ParameterGradients found;
   if (layout.row_length == 0) {
     // Sums over no elements.
-    found.dweight.assign(uniform ? 1 : 0, 0);
+    const bool has_parameters = uniform || shares;
+    found.dweight.assign(has_parameters ? element_count(parameters.shape) : 0, 0);
     found.dbias = found.dweight;
   } else if (layout.route.in_parts) {
     // Threads write different columns, and so do ranks: one object will do.
@@ -309,11 +332,15 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
     if (gathered) {
       found = find_parameters(*gathered, long_row_replay(rows, plan, options));
       if (!uniform) concatenate(found, *options.ranks);
+    } else if (shares) {
+      found = find_shared(long_row_replay(rows, plan, options));
     }
   } else {
     ColumnsOfThreads gathered(layout.row_length);
     GradientBlocks blocks(rows, plan, options);
-    blocks.run(setting, dx, wants_columns ? &gathered : nullptr);
+    if (dx != nullptr || wants_columns)
+      blocks.run(setting, dx, wants_columns ? &gathered : nullptr);
+    if (shares) found = find_shared(blocks.again());
     if (wants_columns) found = find_parameters(gathered.merged(), blocks.again());
   }
   return found;

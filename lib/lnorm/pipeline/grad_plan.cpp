@@ -17,6 +17,15 @@ bool is_transposed(const TensorInfo& tensor) {
          element_count(tensor.shape) > 0;
 }
 
+// The layout with each number held once.
+AffineLayout without_copies(AffineLayout layout) {
+  if (layout.copies == 1) return layout;
+  layout.repeat = layout.copies;
+  for (AffineLayout::RowAxis& axis : layout.rows) axis.stride /= layout.copies;
+  layout.copies = 1;
+  return layout;
+}
+
 void add_reason(Route& route, std::string_view reason) {
   route.reason += concat(route.reason.empty() ? "" : "; ", reason);
 }
@@ -26,8 +35,8 @@ void add_reason(Route& route, std::string_view reason) {
 GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& options,
                         std::optional<DType> dtype, const RequestedGradients& requested,
                         const RowNeeds& needs) {
-  check_same_shape(inputs.dy, inputs.x);
-  TensorInfo x = inputs.x;
+  TensorInfo x = grouped(inputs.x, options.axes);
+  check_same_shape(grouped(inputs.dy, options.axes), x);
   const bool x_alone = is_transposed(x) && !is_transposed(inputs.dy);
   const bool dy_alone = is_transposed(inputs.dy) && !is_transposed(x);
   if (x_alone) x.order = MemoryOrder::c;
@@ -36,6 +45,8 @@ GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& op
   RowNeeds of_rows = needs;
   of_rows.bytes_beside += static_cast<std::int64_t>(item_size(inputs.dy.dtype));
   plan.rows = make_plan(x, options, dtype, of_rows);
+  plan.rows.affine = without_copies(plan.rows.affine);
+  plan.shares_weights = !plan.rows.affine.is_plain();
   Route& route = plan.rows.route;
   plan.dy = route.in;
   if (x_alone) route.in.transposes = true;
@@ -61,12 +72,12 @@ GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& op
 }
 
 void check_saved(const TensorInfo& saved, const TensorInfo& x, const Axes& axes) {
-  const Shape kept = row_shape(x.shape, axes, true);
   const Shape dropped = row_shape(x.shape, axes);
+  const Shape kept = x.split ? dropped : row_shape(x.shape, axes, true);
   if (saved.shape != kept && saved.shape != dropped) {
     throw Error(concat(printable(saved.name), " has shape ", to_string(saved.shape),
                        ", expected a number for each row of ", printable(x.name), ", shape ",
-                       to_string(kept), " or ", to_string(dropped)));
+                       to_string(kept), x.split ? "" : concat(" or ", to_string(dropped))));
   }
   if (!is_floating(saved.dtype)) {
     throw Error(concat(printable(saved.name), " is ", name(saved.dtype), ", expected ",
@@ -78,7 +89,7 @@ TensorInfo parameter_gradient(const Plan& plan, const TensorInfo* weight,
                               std::optional<DType> dtype) {
   const bool as_weight = weight != nullptr && is_floating(weight->dtype);
   return {"", dtype.value_or(as_weight ? weight->dtype : plan.out),
-          weight != nullptr ? weight->shape : plan.normalized_shape()};
+          weight != nullptr ? weight->shape : plan.affine_shape()};
 }
 
 }  // namespace lnorm

@@ -31,6 +31,7 @@ struct GradientInputs {
 struct GradPlan {
   Plan rows;  // of x, and of dx; dy lies in rows as x does
   RequestedGradients requested;
+  bool shares_weights = false;  // elements of a row, or of some rows, by the layout
   IoPath dy;
   IoPath mean;  // along rows.row_number_view, as rstd
   IoPath rstd;

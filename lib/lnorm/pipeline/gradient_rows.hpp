@@ -69,7 +69,8 @@ class GradientRows {
  private:
   static RowsIn rows_in(const RowSource& source, const Tile& tile, const TileBuffer& buffer) {
     const TensorInfo& info = source.info();
-    return {buffer.rows.data(), info.dtype, info.byte_order, tile.rows, tile.count};
+    return {buffer.rows.data(), info.dtype, info.byte_order, tile.rows,
+            tile.count,         0,          tile.first_row};
   }
 
   RowSource x_;

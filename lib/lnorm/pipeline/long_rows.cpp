@@ -36,9 +36,9 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums, RowBuffers> {
     const Tile first{tile.first_row, tile.rows, 0, 1};
     read(first, slots_.front());
     for (std::int64_t r = 0; r < tile.rows; ++r) {
-      rows_.push_back(
-          std::make_unique<RowNormalizer>(setting, sample_of(row_in(slots_.front(), r)),
-                                          [this, r](const auto& see) { read_row(r, see); }));
+      rows_.push_back(std::make_unique<RowNormalizer>(
+          setting.of_row(tile.first_row + r), sample_of(row_in(slots_.front(), r)),
+          [this, r](const auto& see) { read_row(r, see); }));
     }
   }
 

@@ -1,5 +1,6 @@
 #include "lnorm/pipeline/plan.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -79,7 +80,98 @@ void set_views(const TensorInfo& x, const Axes& kept, Plan& plan) {
   }
   plan.in_view = {x.shape, x.order, kept, plan.axes};
   plan.out_view = {x.shape, MemoryOrder::c, kept, plan.axes};
-  plan.row_number_view = {plan.row_shape(true), MemoryOrder::c, kept, {}};
+  plan.row_number_view = {row_shape(plan.shape, plan.axes, true), MemoryOrder::c, kept, {}};
+}
+
+// Numbers that so few elements of a row share are held as often as that: there would be little to do for each.
+constexpr std::int64_t kShortRepeat = 64;
+
+// Where weight and bias lie along rows, which are numbered along the kept axes in the order given. all, axes: of x, or of
+// the tensor that it is a slice of, with the normalized axes in the order of a row's elements.
+AffineLayout affine_layout(const TensorInfo& x, const Shape& all, const Axes& axes,
+                           const Axes& kept, const Axes& affine_axes) {
+  AffineLayout layout;
+  layout.shape = extents(all, affine_axes);
+  layout.first_row = x.slice ? x.slice->first : 0;
+  const auto place_of = [&](std::size_t axis) {
+    return std::find(affine_axes.begin(), affine_axes.end(), axis) - affine_axes.begin();
+  };
+  const auto take = [&](const Axes& from, const auto& see) {
+    for (const std::size_t axis : from) {
+      const auto place = static_cast<std::size_t>(place_of(axis));
+      if (place < affine_axes.size()) layout.order.push_back(place);
+      see(axis, place < affine_axes.size());
+    }
+  };
+  std::int64_t numbers = 1;  // of a row
+  take(kept, [](std::size_t, bool) {});
+  take(axes, [&](std::size_t axis, bool is_affine) {
+    (is_affine ? numbers : layout.repeat) *= all[axis];
+  });
+  layout.repeat = std::max<std::int64_t>(1, layout.repeat);
+  if (numbers > 1 && layout.repeat < kShortRepeat) layout.copies = std::exchange(layout.repeat, 1);
+  std::int64_t step = 1;
+  std::int64_t stride = numbers * layout.copies;
+  for (auto axis = kept.rbegin(); axis != kept.rend(); ++axis) {
+    const std::int64_t extent = all[*axis];
+    if (static_cast<std::size_t>(place_of(*axis)) < affine_axes.size()) {
+      if (extent > 1) layout.rows.push_back({step, extent, stride});
+      stride *= extent;
+    }
+    step *= extent;
+  }
+  return layout;
+}
+
+// With statistics that are given elements do not depend on each other: rows need not be longer than some runs in the file.
+void shorten_rows(const TensorInfo& x, std::int64_t item, Axes& axes) {
+  std::sort(axes.begin(), axes.end());
+  const auto is_short = [&] {
+    const bool is_trailing =
+        axes.back() - axes.front() + 1 == axes.size() && axes.back() + 1 == x.shape.size();
+    return is_trailing && element_count(extents(x.shape, axes)) * item <= kBlockBytes;
+  };
+  while (axes.size() > 1 && !is_short()) axes.erase(axes.begin());
+}
+
+// Puts the normalized axes first along which weight and bias run, so that neighbors in a row share a number; unless they
+// are all before the others.
+void order_elements(Axes& axes, const Axes& affine_axes) {
+  std::stable_partition(axes.begin(), axes.end(), [&](std::size_t axis) {
+    return std::find(affine_axes.begin(), affine_axes.end(), axis) != affine_axes.end();
+  });
+}
+
+// Those of x, or of the tensor that it is a slice of.
+struct WholeAxes {
+  Shape shape;
+  Axes axes;    // normalized, in the order of a row's elements
+  Axes kept;    // those of the options, whatever rows are
+  Axes affine;  // ascending
+};
+
+// Also sets the plan's axes.
+WholeAxes choose_axes(const TensorInfo& x, const LayerNormOptions& options, bool shortens,
+                      Plan& plan) {
+  plan.axes = resolve_axes(x, options.axes);
+  WholeAxes whole;
+  whole.shape = whole_of(x).shape;
+  whole.axes = x.slice ? x.slice->axes : plan.axes;
+  whole.kept = kept_axes(whole.shape, whole.axes);
+  whole.affine = resolve_affine_axes(x, options);
+  if (shortens && !x.slice) {
+    shorten_rows(x, static_cast<std::int64_t>(item_size(x.dtype)), whole.axes);
+  }
+  order_elements(whole.axes, whole.affine);
+  if (!x.slice) {
+    plan.axes = whole.axes;
+    return whole;
+  }
+  const Axes& cut = x.slice->axes;
+  std::transform(whole.axes.begin(), whole.axes.end(), plan.axes.begin(), [&](std::size_t axis) {
+    return static_cast<std::size_t>(1 + (std::find(cut.begin(), cut.end(), axis) - cut.begin()));
+  });
+  return whole;
 }
 
 bool is_contiguous(const Plan& plan) {
@@ -215,10 +307,13 @@ DType output_dtype(DType x, std::optional<DType> out) {
   return out.value_or(is_floating(x) ? x : DType::float64);
 }
 
-Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::optional<DType> out,
+Plan make_plan(const TensorInfo& given, const LayerNormOptions& options, std::optional<DType> out,
                const RowNeeds& needs) {
+  const TensorInfo x = grouped(given, options.axes);
   Plan plan;
   plan.shape = x.shape;
+  plan.result_shape = file_shape(x);
+  plan.has_groups = x.split.has_value();
   plan.formula = options.formula;
   plan.in = x.dtype;
   plan.out = output_dtype(x.dtype, out);
@@ -230,7 +325,7 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   if (!std::isfinite(formula.eps) || formula.eps < 0) {
     throw Error(concat("eps is ", formula.eps, ", expected a finite number, 0 or more"));
   }
-  plan.axes = resolve_axes(x, options.axes);
+  const WholeAxes whole = choose_axes(x, options, needs.given, plan);
   plan.rows = element_count(plan.row_shape(false));
   plan.row_length = element_count(plan.normalized_shape());
   if (formula.ddof < 0) throw Error(concat("ddof is ", formula.ddof, ", expected 0 or more"));
@@ -242,6 +337,9 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
   const auto number_rows = [&](const TensorInfo& tensor, const Axes& along) {
     Plan result = plan;
     set_views(tensor, along, result);
+    const Axes& rows = x.slice ? whole.kept : along;
+    result.affine = affine_layout(x, whole.shape, whole.axes, rows, whole.affine);
+    result.statistics = affine_layout(x, whole.shape, whole.axes, rows, whole.kept);
     result.route = choose_route(result, needs.in_tiles);
     return result;
   };
@@ -273,10 +371,14 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
 }
 
 void check_affine_shape(const TensorInfo& term, const Plan& plan) {
-  const Shape expected = plan.normalized_shape();
+  const Shape expected = plan.affine_shape();
   if (term.shape.empty() || term.shape == expected) return;
-  throw Error(concat(printable(term.name), " has shape ", to_string(term.shape),
-                     ", but the normalized shape is ", to_string(expected)));
+  const bool is_normalized = !plan.has_groups && expected == plan.normalized_shape();
+  throw Error(concat(printable(term.name), " has shape ", to_string(term.shape), ", but the ",
+                     is_normalized     ? "normalized shape"
+                     : plan.has_groups ? "shape of the channels"
+                                       : "shape along the affine axes",
+                     " is ", to_string(expected)));
 }
 
 IoPath make_c_order_plan(const TensorInfo& x) {

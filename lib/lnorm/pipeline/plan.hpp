@@ -8,6 +8,7 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
+#include "lnorm/kernel/affine.hpp"
 #include "lnorm/layout/row_view.hpp"
 #include "lnorm/layout/tiles.hpp"
 
@@ -32,8 +33,13 @@ struct Route {
 // Every decision about a run, made before the first element is read: the tensor as rows x
 // row_length, and what becomes of it.
 struct Plan {
-  Shape shape;
-  Axes axes;  // normalized; none if x has no dimensions
+  Shape shape;         // as rows see it: an axis may be split into groups
+  Shape result_shape;  // of y
+  Axes axes;           // normalized, in the order of a row's elements; none if x has no dimensions
+  AffineLayout affine;
+  AffineLayout
+      statistics;  // of given ones, which have one number for each combination of the kept axes
+  bool has_groups = false;
   std::int64_t rows = 0;
   std::int64_t row_length = 0;
   Formula formula;
@@ -54,11 +60,18 @@ struct Plan {
 
   Shape normalized_shape() const { return extents(shape, axes); }
 
-  // What is written, but for its name.
-  TensorInfo result() const { return {"", out, shape}; }
+  // The shape of weight and bias.
+  Shape affine_shape() const {
+    return has_groups ? Shape{element_count(affine.shape)} : affine.shape;
+  }
 
-  // The shape of mean and rstd.
-  Shape row_shape(bool keepdim) const { return lnorm::row_shape(shape, axes, keepdim); }
+  // What is written, but for its name.
+  TensorInfo result() const { return {"", out, result_shape}; }
+
+  // The shape of mean and rstd. Of groups there is none with keepdim.
+  Shape row_shape(bool keepdim) const {
+    return lnorm::row_shape(shape, axes, keepdim && !has_groups);
+  }
 
   // What goes through at once, the first time.
   Tile first_tile() const noexcept { return route.first_tile(rows); }
@@ -76,6 +89,7 @@ struct RowNeeds {
   bool ordered = false;           // they are numbered in C order
   bool in_tiles = false;          // a few at a time will do, of tiles that are held
   std::int64_t bytes_beside = 0;  // of what is read along with each element of x
+  bool given = false;  // statistics are: rows may be parts of those of the normalized axes
 };
 
 // The dtype of the result: out if it is given; by default the input's, or float64 where that is no float.
@@ -86,8 +100,7 @@ DType output_dtype(DType x, std::optional<DType> out);
 Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::optional<DType> out = {},
                const RowNeeds& needs = {});
 
-// Throws Error, naming both shapes, unless a weight or bias, as role says, has the plan's normalized shape or no
-// dimensions.
+// Throws Error, naming both shapes, unless a weight or bias has the shape of the plan's layout or no dimensions.
 void check_affine_shape(const TensorInfo& term, const Plan& plan);
 
 // How a tensor is brought into C order, for work that has no rows.

@@ -76,7 +76,7 @@ class TileSteps {
     const std::span<double> rstd = numbers(slot.rstd);
     const RowBlock rows_of_block{
         block.first_row,
-        {x, plan_.in, source_.info().byte_order, block.rows, plan_.row_length},
+        {x, plan_.in, source_.info().byte_order, block.rows, plan_.row_length, 0, block.first_row},
         {.data = output_of(block, slot), .dtype = plan_.out, .saturates = plan_.saturates},
         mean,
         rstd};

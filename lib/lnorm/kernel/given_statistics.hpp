@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lnorm/core/options.hpp"
+#include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/kernel/rows.hpp"
+
+namespace lnorm {
+
+// Statistics of rows that are not computed, as those of batch normalization in evaluation.
+struct GivenStatistics {
+  std::vector<double> mean;    // empty: 0, by RMS
+  std::vector<double> spread;  // rstd, or the variance, 0 or more
+  bool is_rstd = false;
+  AffineLayout layout;  // which numbers a row has
+};
+
+// Every element by itself:
+//
+//   y = (x - mean) * rstd * weight + bias
+//   y = (x - mean) / s * weight + bias     s = sqrt(variance + eps)   or   sqrt(variance) + eps
+//
+// Accuracy: each y is the exact value of the formula rounded once, as Backend::layer_norm rounds, with its steps. What is not
+// finite, and a division by s = 0, act by IEEE's rules; so the elements of a row do not depend on each other.
+//
+//   x, y     rows x row_length, row-major, as layer_norm takes them
+//   formula  eps and where it goes
+//
+// Throws std::bad_alloc alone.
+void normalize_by(const Backend& backend, const GivenStatistics& given, const RowsIn& x,
+                  const RowsOut& y, const Affine& affine, const Formula& formula);
+
+}  // namespace lnorm

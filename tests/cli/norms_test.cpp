@@ -1,0 +1,135 @@
+#include "support/commands.hpp"
+
+// Group, instance and batch norm as users ask for them, against what PyTorch and ONNX give.
+
+namespace {
+
+using namespace support;
+
+const std::string kTorchNorms = data_file("norms/torch.npz");
+
+std::string of_torch(const std::string& name) { return kTorchNorms + ":" + name; }
+
+struct NormCase {
+  std::string name;
+  Words axes;
+};
+
+const std::vector<NormCase> kNormCases{
+    {"group_1", "--groups 1"_w},
+    {"group_2", "--groups 2"_w},
+    {"group_3", "--groups 3 --channel-axis -3"_w},
+    {"group_6", "--groups 6"_w},
+    {"instance", "--axes 2,3 --affine-axes 1"_w},
+    {"training", "--axes 0,2,3 --affine-axes 1"_w},
+};
+
+// Agrees with what PyTorch has computed in float64, to its own error.
+void check_near_torch(const Workplace& at, const std::string& actual, const std::string& expected) {
+  CAPTURE(actual, expected);
+  const Outcome outcome =
+      at.run({"compare", actual, expected, "--rtol", "1e-11", "--atol", "1e-12", "--quiet"});
+  CHECK(outcome.status == 0);
+}
+
+}  // namespace
+
+TEST_CASE("group, instance and batch norm are PyTorch's, forward and backward", "[norms]") {
+  const Workplace at;
+  for (const NormCase& c : kNormCases) {
+    CAPTURE(c.name);
+    const Words terms{"--weight", of_torch("weight"), "--bias", of_torch("bias"), "-o", "y.npy"};
+    at.output(Words{of_torch("x")} + c.axes + terms);
+    check_near_torch(at, "y.npy", of_torch(c.name + ".y"));
+    at.output(Words{"grad", of_torch("x"), "--dy", of_torch("dy"), "--weight", of_torch("weight"),
+                    "--dx", "dx.npy", "--dweight", "dw.npy", "--dbias", "db.npy"} +
+              c.axes);
+    check_near_torch(at, "dx.npy", of_torch(c.name + ".dx"));
+    check_near_torch(at, "dw.npy", of_torch(c.name + ".dweight"));
+    check_near_torch(at, "db.npy", of_torch(c.name + ".dbias"));
+  }
+}
+
+TEST_CASE("batch norm in evaluation is PyTorch's, from a file and from a pipe", "[norms]") {
+  const Workplace at;
+  const Words words{
+      "--axes",         "0,2,3",         "--affine-axes",      "1",        "--mean",
+      of_torch("mean"), "--variance",    of_torch("variance"), "--weight", of_torch("weight"),
+      "--bias",         of_torch("bias")};
+  at.output(Words{of_torch("x"), "-o", "y.npy"} + words);
+  check_near_torch(at, "y.npy", of_torch("evaluation.y"));
+  at.output(Words{of_torch("x"), "--axes", "0", "--eps", "1", "-o", "x.npy"});
+  const std::string piped = output_of(words, pipe_of(at.read("x.npy")));
+  CHECK(piped == at.output(Words{"x.npy"} + words));
+  const std::string route =
+      at.run(Words{"--verbose", "-o", "z.npy"} + words, pipe_of(at.read("x.npy"))).err;
+  CHECK(!contains(route, "temporary"));
+}
+
+TEST_CASE("the rows of groups and their statistics are numbered by sample and group", "[norms]") {
+  const Workplace at;
+  at.output({of_torch("x"), "--groups", "2", "-o", "y.npy", "--save-mean", "mean.npy"});
+  CHECK(contains(at.output("show mean.npy --header"_w), "shape (2, 2)"));
+  at.output({of_torch("x"), "--groups", "2", "--rows", "1:3", "--weight", of_torch("weight"), "-o",
+             "rows.npy"});
+  CHECK(contains(at.output("show rows.npy --header"_w), "shape (2, 3, 3, 4)"));
+  at.output({of_torch("x"), "--groups", "2", "--weight", of_torch("weight"), "-o", "y.npy"});
+  const auto elements = [&](const std::string& file, std::size_t from_end, std::size_t count) {
+    const std::string bytes = at.read(file);
+    return bytes.substr(bytes.size() - from_end * sizeof(double), count * sizeof(double));
+  };
+  CHECK(elements("rows.npy", 72, 72) == elements("y.npy", 144 - 36, 72));
+  const std::string stats = at.output({"stats", of_torch("x"), "--groups", "2", "--json"});
+  CHECK(contains(stats, "[1,1]"));
+}
+
+TEST_CASE("a norm that does not fit says what would", "[norms]") {
+  const Workplace at;
+  const auto fault = [&](const Words& words, const Words& expected) {
+    return at.fault(Words{of_torch("x")} + words, expected);
+  };
+  const Words weight{"--weight", of_torch("weight")};
+  CHECK(fault("--groups 4"_w, {"4 groups of 6 channels", "a divisor of 6"}) == "");
+  CHECK(fault("--groups 2 --channel-axis 0"_w, {"channel axis 0", "expected 1 to 3"}) == "");
+  CHECK(fault("--groups 2 --axes 1"_w, {"--groups and --axes"}) == "");
+  CHECK(fault("--groups 2 --weight 1 --affine-axes 1"_w, {"--groups and --affine-axes"}) == "");
+  CHECK(fault("--channel-axis 1"_w, {"without --groups"}) == "");
+  CHECK(fault("--axes 2,3 --affine-axes 4"_w + weight, {"found axis 4", "-4 to 3"}) == "");
+  CHECK(fault("--axes 2,3 --affine-axes 1,-3"_w + weight, {"axis 1 twice"}) == "");
+  CHECK(fault("--axes 2,3 --affine-axes 2"_w + weight, {"shape (6)", "affine axes is (3)"}) == "");
+  CHECK(fault("--axes 2,3 --mean 0"_w, {"--mean has no effect without --rstd or --variance"}) ==
+        "");
+  CHECK(fault("--axes 2,3 --variance 1"_w, {"--variance needs --mean"}) == "");
+  CHECK(fault("--axes 0,2,3 --mean [1,2] --variance 1"_w,
+              {"--mean has shape (2)", "(1, 6, 1, 1) or (6)"}) == "");
+  CHECK(fault("--axes 0,2,3 --mean 0 --variance [1,1,-1,1,1,1]"_w,
+              {"element (2) is -1", "0 or more"}) == "");
+  CHECK(fault("--axes 0,2,3 --mean 0 --variance 1 --rstd 1"_w, {"--rstd and --variance"}) == "");
+  CHECK(fault("--num-groups 2"_w, {"--groups"}) == "");
+  CHECK(fault("--running-mean 0"_w, {"--mean"}) == "");
+  CHECK(fault("--running-var 1"_w, {"--variance"}) == "");
+  CHECK(fault("--data-format NHWC"_w, {"--channel-axis"}) == "");
+}
+
+TEST_CASE("ONNX's node tests of batch and instance normalization agree", "[norms][onnx]") {
+  const Workplace at;
+  const auto node = [](const std::string& test, const std::string& file) {
+    return data_file("norms/onnx/" + test + "/" + file + ".pb");
+  };
+  const auto check = [&](const std::string& test, const Words& words) {
+    CAPTURE(test);
+    at.output(Words{node(test, "input_0"), "--weight", node(test, "input_1"), "--bias",
+                    node(test, "input_2"), "--affine-axes", "1", "-o", "y.npy"} +
+              words);
+    CHECK(at.run({"compare", "y.npy", node(test, "output_0"), "--rtol", "1e-3", "--atol", "1e-5",
+                  "--quiet"})
+              .status == 0);
+  };
+  for (const auto& [suffix, eps] : {std::pair{"_example", "1e-5"}, {"_epsilon", "1e-2"}}) {
+    const std::string batch = std::string("batchnorm") + suffix;
+    check(batch, {"--axes", "0,2,3", "--eps", eps, "--mean", node(batch, "input_3"), "--variance",
+                  node(batch, "input_4")});
+    check(batch + "_training_mode", {"--axes", "0,2,3", "--eps", eps});
+    check(std::string("instancenorm") + suffix, {"--axes", "2,3", "--eps", eps});
+  }
+}
