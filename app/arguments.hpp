@@ -141,7 +141,10 @@ struct Arguments {
   Criteria criteria;                     // but for the tolerance
   std::optional<std::size_t> max_diffs;  // 5 in JSON, where they have always been; none in text
   std::optional<std::size_t> worst;      // 5
-  std::optional<WorstBy> by;             // ulp
+  std::optional<WorstBy> by;             // row_ulp
+  std::optional<std::string> rows_out;   // where the rows that fail go
+  std::optional<std::string> baseline;   // what another kernel wrote
+  double factor = 2;                     // so many times as far off as that is allowed
   std::optional<int> linewidth;          // of the text
   PairingRules pairing{.called = {"--rename", "--only", "--skip", "--tolerance"}};
   bool common = false;  // names on one side alone are no differences

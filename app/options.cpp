@@ -325,10 +325,20 @@ constexpr Option kOptions[] = {
            "-0 are 0 apart",
            [](Arguments& a, const Value& v) { a.criteria.max_ulp = v.real_not_negative(); },
            {.called = {{{"ulp ulps nulp"}}}}),
+    Option("--max-row-ulp", kJudging, kCriteria, "E",
+           "The same in units in the last place of the greatest |expected| of the element's row",
+           [](Arguments& a, const Value& v) { a.criteria.max_row_ulp = v.real_not_negative(); }),
     Option(
         "--max-abs", kJudging, kCriteria, "E", "By how much an element may be off",
         [](Arguments& a, const Value& v) { a.criteria.max_abs = v.real_not_negative(); },
         {.called = {{{"max-diff", "here it is --max-abs; --max-diffs is how many are listed"}}}}),
+    Option("--baseline", kCompare, kCriteria, "T",
+           "What another kernel wrote, in place of ACTUAL: no element may be off by more than "
+           "--factor times what T is off at most",
+           [](Arguments& a, const Value& v) { a.baseline = v.text; }),
+    Option("--factor", kCompare, kCriteria, "F", "So many times (default 2)",
+           [](Arguments& a, const Value& v) { a.factor = v.real_not_negative(); },
+           {.no_effect = {{{.without = "--baseline"}}}}),
     Option("--max-mismatched", kJudging, kCriteria, "N|P%",
            "How many elements may be off by more than the options above allow, or by more than "
            "the defaults",
@@ -474,12 +484,17 @@ constexpr Option kOptions[] = {
         "(default 5)",
         [](Arguments& a, const Value& v) { a.worst = v.count(0, 1000); },
         {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}}, .called = {{{"top"}}}}),
-    Option("--by", kCompare, kOutput, "ulp|abs|rel", "What the worst are measured by (default ulp)",
+    Option("--by", kCompare, kOutput, "ulp|abs|rel|row-ulp",
+           "What the worst are measured by; row-ulp is in ulp of the row's greatest |expected| "
+           "(default row-ulp)",
            [](Arguments& a, const Value& v) {
-             a.by = v.one_of({WorstBy::ulp, WorstBy::abs, WorstBy::rel});
+             a.by = v.one_of({WorstBy::ulp, WorstBy::abs, WorstBy::rel, WorstBy::row_ulp});
            },
            {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
             .called = {{{"sort sort-by"}}}}),
+    Option("--rows-out", kCompare, kOutput, "PATH",
+           "Write a line of CSV for every row that fails: row,elements,mismatched,max_abs",
+           [](Arguments& a, const Value& v) { a.rows_out = v.text; }),
     Option("--max-diffs", kCompare, kOutput, "N",
            "How many of the first mismatches are listed (default 0, in JSON 5)",
            [](Arguments& a, const Value& v) { a.max_diffs = v.count(0, 1'000'000); },

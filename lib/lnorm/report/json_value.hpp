@@ -44,6 +44,10 @@ inline Json json_value(const TensorInfo& info) {
   return {{"name", info.name}, {"dtype", name(info.dtype)}, {"shape", info.shape}};
 }
 
+inline Json json_value(const AffectedNumbers& numbers) {
+  return {{"count", numbers.count}, {"first", numbers.first}};
+}
+
 inline Json json_value(const ColumnSummary& column) {
   return {{"count", column.count},
           {"min", json_value(column.min)},

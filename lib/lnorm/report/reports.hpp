@@ -63,6 +63,9 @@ void write_json(const SetComparison& set, ByteSink& bytes);
 void write_csv(const Comparison& comparison, ByteSink& bytes);
 void write_csv(const SetComparison& set, ByteSink& bytes);
 
+// row,elements,mismatched,max_abs: of rows that fail.
+void write_rows_csv(const std::vector<RowErrors>& rows, ByteSink& bytes);
+
 // ---- What a kernel made of a tensor: right, or wrong and how.
 
 // For people: the verdict, the worst element, what explains the errors, where they are.
