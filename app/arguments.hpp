@@ -13,6 +13,7 @@
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/measure/criteria.hpp"
+#include "lnorm/measure/top.hpp"
 #include "lnorm/measure/worst.hpp"
 #include "lnorm/pipeline/pairs.hpp"
 #include "lnorm/pipeline/ranks.hpp"
@@ -117,6 +118,11 @@ struct Arguments {
   bool header = false;        // also where the output is no terminal
   bool quiet = false;         // no report
   std::optional<int> digits;  // of the text
+
+  // stats
+  std::optional<std::size_t> top;  // how many rows, tensors or features are reported, of those that stand out
+  std::optional<TopBy> top_by;
+  bool features = false;
 
   // apply
   std::optional<std::string> save_mean;

@@ -500,6 +500,25 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { a.max_diffs = v.count(0, 1'000'000); },
            {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
             .called = {{{"max-mismatches"}}}}),
+    Option("--features", kStats, kOutput, kFlag,
+           "Of every element of the row over all rows, in place of rows; NaN and infinity are "
+           "counted and left out",
+           [](Arguments& a, const Value&) { a.features = true; },
+           {.no_effect = {{{.beside = "--softmax --histogram --weight --bias --rms --eps "
+                                      "--eps-on"}}},
+            .called = {{{"columns channels per-feature per-channel"}}}}),
+    Option("--top", kStats, kOutput, "N",
+           "The N rows, tensors or features that stand out, in place of all",
+           [](Arguments& a, const Value& v) { a.top = v.count(1, 1'000'000); },
+           {.no_effect = {{{.without = "--by"}, {.beside = "--all"}}}, .called = {{{"worst"}}}}),
+    Option("--by", kStats, kOutput, "mean|variance|variance-min|absmax|zeros|non-finite",
+           "What stands out: the largest |mean|, the largest or the smallest variance, the largest "
+           "|x|, the most zeros (of features), the most NaN and infinity",
+           [](Arguments& a, const Value& v) {
+             a.top_by = v.one_of({TopBy::mean, TopBy::variance, TopBy::variance_min, TopBy::absmax,
+                                  TopBy::zeros, TopBy::non_finite});
+           },
+           {.no_effect = {{{.without = "--top"}}}, .called = {{{"sort sort-by"}}}}),
     Option("--softmax", kStats, kOutput, kFlag, "Softmax of every row beside its normalization",
            set_softmax),
     Option("--histogram", kStats, kOutput, kFlag,
@@ -548,8 +567,7 @@ constexpr Option kOptions[] = {
     Option("--json", kExplain, kOutput, kFlag, "The same as JSON, in full precision", set_json),
     Option("--json", kShow, kOutput, kFlag, "The list of tensors as JSON, sizes in bytes", set_json,
            {.one_of = kReportOptions}),
-    Option("--csv", kStats, kOutput, kFlag, "Every row as CSV, in full precision", set_csv,
-           {.called = {{{"top worst by", kEveryRow, kStats}}}}),
+    Option("--csv", kStats, kOutput, kFlag, "Every row as CSV, in full precision", set_csv, {}),
     Option("--csv", kCompare, kOutput, kFlag, "A line of CSV for every tensor", set_csv,
            {.no_effect = {{{.beside = "--quiet"}}}}),
     Option("--csv", kShow, kOutput, kFlag, "The list of tensors as CSV, sizes in bytes", set_csv),

@@ -27,7 +27,7 @@ struct RowRun {
   std::int64_t count = 0;
   std::int64_t row = 0;
   std::int64_t column = 0;
-  RowScale scale;
+  RowScale scale = {};
 };
 
 // How many elements of a row there are and how many do not pass, and how far they are off at most.

@@ -13,6 +13,7 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/measure/medians.hpp"
 #include "lnorm/measure/ulp.hpp"
+#include "lnorm/measure/where.hpp"
 
 namespace lnorm {
 
@@ -54,6 +55,8 @@ inline Json json_value(const ColumnSummary& column) {
           {"median", json_value(column.median)},
           {"max", json_value(column.max)}};
 }
+
+inline Json index_json(const std::optional<Shape>& index) { return index ? Json(*index) : Json(); }
 
 inline Json json_value(const RowSlice& slice) {
   return {{"first", slice.first}, {"rows", slice.count}, {"of", all_rows(slice)}};
