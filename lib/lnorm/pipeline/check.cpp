@@ -13,9 +13,10 @@
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/contents.hpp"
-#include "lnorm/diagnosis/where.hpp"
+#include "lnorm/measure/where.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/other_axes.hpp"
 
 namespace lnorm {
@@ -97,10 +98,20 @@ class JudgeObserver final : public RowObserver {
     const RowsIn all_actual{actual.data, actual.dtype, actual.byte_order, 1,
                             actual.rows * row_length_};
     const RowsIn all_exact{exact.data, exact.dtype, exact.byte_order, 1, exact.rows * row_length_};
+    std::vector<RowScale> scales;
+    for (std::int64_t r = 0; r < exact.rows; ++r) {
+      const RowsIn row = row_of(exact, r);
+      scales.push_back(scale_of_row(
+          greatest_finite({row.data, row_length_, row.dtype, row.byte_order}), row.dtype));
+    }
+    const RowLayout layout({exact.rows, row_length_}, {1});
+    std::vector<RowRun> runs;
     for (std::int64_t start = 0; start < all_exact.row_length; start += kChunk) {
       const std::int64_t count = load_chunk(all_actual, start, chunks[0]);
       load_chunk(all_exact, start, chunks[1]);
-      compare_elements(chunks[0], chunks[1], count, 0, found);
+      layout.cut(
+          start, count, [&](std::int64_t r) { return scales[static_cast<std::size_t>(r)]; }, runs);
+      compare_elements(chunks[0], chunks[1], runs, 0, found);
     }
     return found;
   }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <set>
 
-#include "lnorm/diagnosis/where.hpp"
+#include "lnorm/measure/where.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/pipeline/executor.hpp"
 
@@ -84,13 +84,6 @@ void describe_places(Check& result, std::int64_t all_rows) {
   for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
     if (judged.affected_elements[i] > 0) columns.numbers.push_back(static_cast<std::int64_t>(i));
   }
-  const auto affected = [](const NumberSet& set) {
-    const auto listed = std::min<std::ptrdiff_t>(10, std::ssize(set.numbers));
-    AffectedNumbers numbers{std::ssize(set.numbers),
-                            {set.numbers.begin(), set.numbers.begin() + listed}};
-    for (std::int64_t& number : numbers.first) number += set.base;
-    return numbers;
-  };
   result.rows = affected(rows);
   result.columns = affected(columns);
   // What was never written has its place as well.
