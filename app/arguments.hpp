@@ -45,8 +45,15 @@ struct RowRange {
 struct InputArguments {
   std::vector<std::string> names{"-"};
   ReadOptions options{.files = std::make_shared<OpenSets>()};  // which other inputs share
-  std::optional<RowRange> rows;                                // of each tensor; all if not given
+  // --from, --as and --offset where a command has two inputs or more: one value for all of them, or one each by position.
+  std::vector<Format> from;
+  std::vector<DType> as;
+  std::vector<std::int64_t> offsets;
+  std::optional<RowRange> rows;  // of each tensor; all if not given
   bool keep_going = false;
+
+  // How the input at a position is read: INPUT, then --dy, then OUTPUT.
+  ReadOptions reading(std::size_t position) const;
 };
 
 struct NormalizationArguments {

@@ -65,11 +65,8 @@ class Checking {
       : arguments_(arguments),
         backend_(find_backend(arguments.normalization.kernel)),
         residual_(arguments.normalization, arguments.input.options),
-        affine_inputs_(arguments.normalization, arguments.input.options, residual_),
-        output_("OUTPUT", output,
-                {.from = {},
-                 .as = arguments.input.options.as,
-                 .files = arguments.input.options.files}) {
+        affine_inputs_(arguments.normalization, arguments.input.options, residual_, 1, &output_),
+        output_(AuxiliaryInput::at_position(1, "OUTPUT", output, arguments.input)) {
     check_ids("--kernels", arguments.kernels);
     check_ids("--skip-kernels", arguments.skipped_kernels);
   }

@@ -19,6 +19,7 @@ constexpr Commands kWritingTensors = kApply | kSoftmax | kGrad;
 constexpr Commands kPrinting = kWritingTensors | kShow;
 constexpr Commands kReporting = kStats | kCompare | kCheck | kExplain | kShow;
 constexpr Commands kJudging = kCompare | kCheck;
+constexpr Commands kOfTwoInputs = kCompare | kCheck | kGrad;
 constexpr Commands kListing = kStats | kCompare | kShow;
 
 constexpr std::string_view kFlag;    // has no value
@@ -140,12 +141,6 @@ std::string input_dtypes() {
 }
 
 std::string float8_dtypes() { return dtype_names(is_float8); }
-
-// Those of which an .npy has the bytes alone.
-std::string unnamed_dtypes() {
-  return concat(dtype_names([](DType d) { return !is_npy_dtype(d) && !is_float8(d); }), '|',
-                float8_dtypes());
-}
 
 std::string output_dtypes() { return concat(dtype_names(is_larger_float), '|', float8_dtypes()); }
 
@@ -271,31 +266,51 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { a.normalization.kernel = v.text; },
            {.value_of = kernel_names, .called = {{{"backend impl isa"}}}}),
     // Input
-    Option("--from", kAllCommands & ~kCompare, kInput, {},
+    Option("--from", kAllCommands & ~kOfTwoInputs, kInput, {},
            "Input format (default by content); raw is elements alone",
            [](Arguments& a, const Value& v) { a.input.options.from = v.format(); },
            {.value_of = input_formats,
             .advice = {Setting::format, "--from {}"},
             .called = {{{"raw", "here it is --from raw"}, {"input-format in-format"}}}}),
-    Option("--as", kAllCommands & ~kCompare, kInput, "DTYPE",
+    Option("--from", kOfTwoInputs, kInput, {},
+           "Input format (default by content), or one each by position: raw,npy; raw is elements "
+           "alone",
+           [](Arguments& a, const Value& v) {
+             a.input.from = v.each([](const Value& one) { return one.format(); });
+           },
+           {.value_of = input_formats,
+            .called = {{{"raw", "here it is --from raw"}, {"input-format in-format"}}}}),
+    Option("--as", kAllCommands & ~kOfTwoInputs, kInput, "DTYPE",
            "What the elements of --from raw are; bfloat16, those of an .npy of dtype V2; "
            "float8_e4m3fn, float8_e5m2, of dtype V1",
            [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(input_dtypes()); },
            {.advice = {Setting::dtype, "--as {} reads them so"}}),
-    Option("--as", kCompare, kInput, {}, "What the elements of an .npy of dtype V2 or V1 are",
-           [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(v.choices); },
-           {.value_of = unnamed_dtypes}),
-    Option("--shape", kAllCommands & ~kCompare, kInput, "D[,D...]", "The shape of --from raw",
-           [](Arguments& a, const Value& v) { a.input.options.shape = v.shape(); },
+    Option(
+        "--as", kOfTwoInputs, kInput, "DTYPE[,DTYPE]",
+        "What the elements of --from raw are, of all inputs or each by position; also of an .npy "
+        "of dtype V2 or V1",
+        [](Arguments& a, const Value& v) {
+          a.input.as = v.each([](const Value& one) { return one.dtype(input_dtypes()); });
+        }),
+    Option("--shape", kAllCommands, kInput, "D[,D...]",
+           "The shape of --from raw; one size may be -1, for what the file has",
+           [](Arguments& a, const Value& v) { a.input.options.shape = v.raw_shape(); },
            {.advice = {Setting::raw_elements,
                        "raw elements, not text, are --from raw --as float32 --shape D[,D...]"},
             .called = {{{kReshapingWords, kShapeOfRaw, kShow}, {"squeeze", kShapeOfRaw, kShow}}}}),
-    Option("--offset", kAllCommands & ~kCompare, kInput, "BYTES",
+    Option("--offset", kAllCommands & ~kOfTwoInputs, kInput, "BYTES",
            "How many bytes of --from raw come before the elements (default 0)",
            [](Arguments& a, const Value& v) {
              a.input.options.offset = static_cast<std::int64_t>(v.count(0, INT64_MAX));
            }),
-    Option("--big-endian", kAllCommands & ~kCompare, kInput, kFlag,
+    Option(
+        "--offset", kOfTwoInputs, kInput, "BYTES[,BYTES]",
+        "How many bytes of --from raw come before the elements, of all inputs or each by position",
+        [](Arguments& a, const Value& v) {
+          a.input.offsets = v.each(
+              [](const Value& one) { return static_cast<std::int64_t>(one.count(0, INT64_MAX)); });
+        }),
+    Option("--big-endian", kAllCommands, kInput, kFlag,
            "The elements of --from raw have their most significant byte first",
            [](Arguments& a, const Value&) { a.input.options.byte_order = std::endian::big; },
            {.called = {{{"endian byte-order"}}}}),
@@ -371,7 +386,7 @@ constexpr Option kOptions[] = {
     Option("--normalized-shape", kCompare, kComparedRows, "D[,D...]", kShapeHelp, set_shape,
            {.one_of = kAxesOptions,
             .no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
-            .called = {{{"shape", kKeepsShape}, {"norm-shape"}}}}),
+            .called = {{{"norm-shape"}}}}),
     Option("--axes", kCompare, kComparedRows, "A[,A...]", kAxesHelp, set_axis_list,
            {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
             .called = {{{kAxesWords}}}}),

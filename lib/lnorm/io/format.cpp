@@ -96,6 +96,7 @@ std::unique_ptr<TensorSet> open_raw_file(std::unique_ptr<ByteSource> bytes,
     throw Error(concat(printable(bytes->name()), ": a raw file needs a dtype and a shape"));
   }
   TensorInfo info{bytes->name(), *options.as, *options.shape, options.byte_order};
+  complete_shape(info, *bytes, options.offset);
   return set_of(open_raw(std::move(bytes), std::move(info), options.offset), "");
 }
 

@@ -35,9 +35,10 @@ using OpenSets = std::map<std::string, OpenSet>;
 
 struct ReadOptions {
   std::optional<Format> from = {};  // not by content
+  bool yields = false;  // but where the bytes begin with what tells their format (tells_format)
   std::optional<DType> as = {};  // for elements whose dtype the file does not tell (npy.hpp; raw)
 
-  // These are of raw alone, which needs a shape.
+  // These are of raw alone, which needs a shape. One size may be -1: what the length of the file says.
   std::optional<Shape> shape = {};
   std::int64_t offset = 0;  // bytes before the elements
   std::endian byte_order = std::endian::little;
