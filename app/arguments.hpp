@@ -31,10 +31,11 @@ enum Command : unsigned {
   kExplain = 32,
   kReport = 64,
   kShow = 128,
-  kCheck = 256
+  kCheck = 256,
+  kConvert = 512
 };
 using Commands = unsigned;
-inline constexpr Commands kAllCommands = 511;
+inline constexpr Commands kAllCommands = 1023;
 
 // Rows from the first up to end, as a slice of Python: negative ones count from the end.
 struct RowRange {

@@ -333,7 +333,7 @@ void check_arguments(const Given& given, Arguments& arguments) {
     check_rounding(arguments.normalization);
   }
   if (given.command == kReport) check_page_extension("-o", arguments.page.path);
-  if ((given.command & (kApply | kSoftmax)) != 0 && !arguments.output.format) {
+  if ((given.command & (kApply | kSoftmax | kConvert)) != 0 && !arguments.output.format) {
     check_extension("-o", arguments.output.path, kAnyName);
   }
   check_apply(arguments);

@@ -14,6 +14,7 @@ int stats(const Arguments& arguments);
 int compare(const Arguments& arguments);
 int check(const Arguments& arguments);
 int softmax(const Arguments& arguments);
+int convert(const Arguments& arguments);
 int grad(const Arguments& arguments);
 int explain(const Arguments& arguments);
 int show(const Arguments& arguments);

@@ -15,7 +15,7 @@ using Value = OptionValue;
 using Setting = Remedy::Setting;
 
 constexpr Commands kNormalizing = kApply | kStats | kGrad | kExplain | kReport | kCheck;
-constexpr Commands kWritingTensors = kApply | kSoftmax | kGrad;
+constexpr Commands kWritingTensors = kApply | kSoftmax | kGrad | kConvert;
 constexpr Commands kPrinting = kWritingTensors | kShow;
 constexpr Commands kReporting = kStats | kCompare | kCheck | kExplain | kShow;
 constexpr Commands kJudging = kCompare | kCheck;
@@ -409,7 +409,7 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { append_ids(a.skipped_kernels, v); },
            {.no_effect = {{{.beside = "--quiet"}}}}),
     // Where results go
-    Option("-o,--output", kApply | kSoftmax, kOutput, "PATH",
+    Option("-o,--output", kApply | kSoftmax | kConvert, kOutput, "PATH",
            "Where the result goes; - is standard output", set_output,
            {.advice = {Setting::regular_output, "-o FILE has the others"},
             .called = {{{kOutputWords}}}}),
@@ -439,7 +439,11 @@ constexpr Option kOptions[] = {
                         {"safetensors", "here it is --to safetensors"},
                         {"text txt", "here it is --to text"},
                         {"format output-format out-format"}}}}),
-    Option("--dtype", kWritingTensors, kOutput, {},
+    Option("--dtype", kConvert, kOutput, {},
+           "Round every element once to this dtype (default none: all bits stay)",
+           [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
+           {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
+    Option("--dtype", kWritingTensors & ~kConvert, kOutput, {},
            "Output dtype (default the input's, float64 for integers)",
            [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
            {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
@@ -452,7 +456,7 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) {
              a.output.nan = v.one_of({JsonNan::python, JsonNan::null});
            }),
-    Option("--saturate", kApply | kSoftmax, kOutput, kFlag,
+    Option("--saturate", kApply | kSoftmax | kConvert, kOutput, kFlag,
            "What is beyond the greatest float8 becomes that, not NaN or infinity",
            [](Arguments& a, const Value&) { a.output.saturates = true; }),
     Option("--output-scale", kApply | kSoftmax, kOutput, "S",

@@ -149,7 +149,7 @@ TEST_CASE("text in a file holds every element", "[manners]") {
 
 TEST_CASE("an output is in the format that its name says, or refused", "[manners]") {
   const std::string list =
-      " is not written, expected .npy, .npz, .safetensors, .json, .jsonl, .ndjson or .txt";
+      " is not written, expected .npy, .npz, .safetensors, .json, .jsonl, .ndjson, .bin, .raw or .txt";
   const std::string hint = "--to npy writes .npy there, whatever its name is";
   const auto of = [&](const std::string& command, const std::string& what) {
     return leads(command, {"lnorm: " + what + list}, hint, command + " --to npy; ls");

@@ -22,8 +22,8 @@
 // One row a format: what it is called, how a file of it is told, opened and created.
 namespace lnorm {
 
-// npz stands for .pt, too: both are zip archives. pb is an ONNX tensor. raw is elements alone, for input only; text is
-// PyTorch's printed form, for output only.
+// npz stands for .pt, too: both are zip archives. pb is an ONNX tensor. raw is elements alone; text is PyTorch's
+// printed form, for output only.
 enum class Format { npy, npz, safetensors, json, jsonl, pb, gguf, raw, text };
 
 // The files of several tensors that are open, by their paths.
