@@ -181,8 +181,8 @@ TEST_CASE("one --from raw leaves alone what tells its own format, and nothing th
   CHECK(contains(at.output("compare b.bin b.bin --from raw --as int32 --shape 4"_w), "agree"));
   CHECK(at.run("compare b.bin b.bin --from safetensors,raw --as int32 --shape 4"_w).status == 2);
   // Where a command has one input, it is what --from says.
-  CHECK(at.output("show x.gguf --from raw --as uint8 --shape=-1 --linewidth 20"_w)
-            .starts_with("tensor([71, 71, 85"));
+  CHECK(
+      contains(at.output("show x.gguf --from raw --as uint8 --shape=-1"_w), " 71,  71,  85,  70"));
 }
 
 TEST_CASE("elements are written raw, in C order, little-endian") {
@@ -202,7 +202,7 @@ TEST_CASE("elements are written raw, in C order, little-endian") {
   CHECK(at.output("softmax x.npy --to raw --dtype float64"_w) ==
         payload(at.output("softmax x.npy --dtype float64"_w)));
   CHECK(at.output("x.npy --to raw --dtype bfloat16"_w).size() == 12);
-  CHECK(at.output("x.npy --axis 0 -o y.bin --save-mean m.bin"_w) == "");
+  CHECK(at.output("x.npy --axes 0 -o y.bin --save-mean m.bin"_w) == "");
   CHECK(at.read("m.bin") == bytes_of<double>({2, 2.5, 6.5}));
   CHECK(at.output("grad x.npy --dy x.npy --dx dx.bin --dbias db.raw"_w) == "");
   CHECK(at.read("db.raw") == bytes_of<float>({4, 5, 13}));
