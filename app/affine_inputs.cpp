@@ -54,9 +54,10 @@ AffineTerm AffineInput::read() {
 }
 
 AffineInputs::AffineInputs(const NormalizationArguments& arguments, const ReadOptions& input,
-                           const ResidualInput& residual, double scale)
+                           const ResidualInput& residual, double scale, const AuxiliaryInput* other)
     : as_(input.as),
       residual_(residual),
+      other_(other),
       rounding_(arguments.options.rounding),
       scale_(scale),
       weight_("--weight", arguments.weight, input, arguments.options.zero_centered_weight),
@@ -69,7 +70,8 @@ void AffineInputs::check(const Plan& plan, const TensorInfo& x, const InputName&
     weight_.check(plan, name);
     bias_.check(plan, name);
   });
-  if (as_ && !weight_.has_dtype(*as_) && !bias_.has_dtype(*as_) && !residual_.has_dtype(*as_)) {
+  if (as_ && !weight_.has_dtype(*as_) && !bias_.has_dtype(*as_) && !residual_.has_dtype(*as_) &&
+      (other_ == nullptr || !other_->has_dtype(*as_))) {
     check_as(as_, x);
   }
 }

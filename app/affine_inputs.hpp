@@ -53,9 +53,10 @@ class AffineInput {
 // Both of them, and where results are rounded before they are used.
 class AffineInputs {
  public:
-  // residual: what else --as may be for. scale: of the results, where nothing is rounded before.
+  // residual, and another one: what else --as may be for. scale: of the results, where nothing is rounded before.
   AffineInputs(const NormalizationArguments& arguments, const ReadOptions& input,
-               const ResidualInput& residual, double scale = 1);
+               const ResidualInput& residual, double scale = 1,
+               const AuxiliaryInput* other = nullptr);
 
   // Throws Error unless they are there for this input, of the plan's normalized shape; or if --as is given, but
   // is neither for the input nor for them.
@@ -78,6 +79,7 @@ class AffineInputs {
 
   std::optional<DType> as_;
   const ResidualInput& residual_;
+  const AuxiliaryInput* other_;
   Rounding rounding_;
   double scale_;
   AffineInput weight_;

@@ -293,6 +293,19 @@ const Program kLnorm{"lnorm", "",
                      "lnorm normalizes tensors over any of their axes: exact, in any pipe.\n",
                      std::string(all_commands().front().examples)};
 
+ReadOptions InputArguments::reading(std::size_t position) const {
+  ReadOptions reading = options;
+  const auto take = [&](const auto& values, auto& value) {
+    if (!values.empty()) value = values.size() == 1 ? values.front() : values[position];
+  };
+  take(from, reading.from);
+  take(as, reading.as);
+  take(offsets, reading.offset);
+  // One format of several inputs: some of them may say that it is not theirs.
+  reading.yields = from.size() == 1 && (position > 0 || from.front() == Format::raw);
+  return reading;
+}
+
 std::variant<Arguments, Done> parse_arguments(int argc, const char* const* argv,
                                               const Program& program) {
   std::vector<const char*> words(argv + std::min(argc, 1), argv + argc);

@@ -34,10 +34,11 @@ enum Command : unsigned {
   kShow = 128,
   kCheck = 256,
   kMutants = 512,
-  kInputs = 1024
+  kInputs = 1024,
+  kConvert = 2048
 };
 using Commands = unsigned;
-inline constexpr Commands kAllCommands = 2047;
+inline constexpr Commands kAllCommands = 4095;
 
 // Rows from the first up to end, as a slice of Python: negative ones count from the end.
 struct RowRange {
@@ -48,8 +49,15 @@ struct RowRange {
 struct InputArguments {
   std::vector<std::string> names{"-"};
   ReadOptions options{.files = std::make_shared<OpenSets>()};  // which other inputs share
-  std::optional<RowRange> rows;                                // of each tensor; all if not given
+  // --from, --as and --offset where a command has two inputs or more: one value for all of them, or one each by position.
+  std::vector<Format> from;
+  std::vector<DType> as;
+  std::vector<std::int64_t> offsets;
+  std::optional<RowRange> rows;  // of each tensor; all if not given
   bool keep_going = false;
+
+  // How the input at a position is read: INPUT, then --dy, then OUTPUT.
+  ReadOptions reading(std::size_t position) const;
 };
 
 struct NormalizationArguments {
@@ -125,7 +133,8 @@ struct Arguments {
   std::optional<int> digits;  // of the text
 
   // stats
-  std::optional<std::size_t> top;  // how many rows, tensors or features are reported, of those that stand out
+  std::optional<std::size_t>
+      top;  // how many rows, tensors or features are reported, of those that stand out
   std::optional<TopBy> top_by;
   bool features = false;
 

@@ -31,6 +31,14 @@ class AuxiliaryInput {
         parse_(parse),
         finder_({.from = {}, .as = input.as, .files = input.files}) {}
 
+  // One of a command's inputs that is not the first: OUTPUT, --dy.
+  static AuxiliaryInput at_position(std::size_t position, std::string option, std::string word,
+                                    const InputArguments& input) {
+    AuxiliaryInput result(std::move(option), std::move(word), input.options);
+    result.finder_ = TensorFinder(input.reading(position), Role::input);
+    return result;
+  }
+
   // What there is for an input. Returns whether it is another one than the last time. Throws Error.
   bool find(const InputName& name);
 
@@ -49,6 +57,7 @@ class AuxiliaryInput {
   void finish() const;
 
   bool has_dtype(DType dtype) const { return latest_ && info_.dtype == dtype; }
+  bool is_raw() const { return latest_ && latest_->format == Format::raw; }
 
  private:
   std::string option_;

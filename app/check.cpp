@@ -43,21 +43,23 @@ class Checking {
       : arguments_(arguments),
         backend_(find_backend(arguments.normalization.kernel)),
         residual_(arguments.normalization, arguments.input.options),
-        affine_inputs_(arguments.normalization, arguments.input.options, residual_),
         explains_(!arguments.quiet || arguments.save_json || arguments.save_junit),
-        choose_(kernel_choice(arguments)) {
-    const ReadOptions& input = arguments.input.options;
+        choose_(kernel_choice(arguments)),
+        dy_(next_input("--dy", arguments.dy)),
+        output_(next_input("OUTPUT", output)),
+        dx_(next_input("--actual-dx", arguments.dx)),
+        dweight_(next_input("--actual-dweight", arguments.dweight)),
+        dbias_(next_input("--actual-dbias", arguments.dbias)),
+        affine_inputs_(arguments.normalization, arguments.input.options, residual_, 1,
+                       output_ ? &*output_
+                       : dy_   ? &*dy_
+                               : nullptr) {
     const auto open = [&](std::optional<AuxiliaryInput>& auxiliary, const std::string& option,
                           const std::optional<std::string>& word) {
-      if (word && !word->empty()) auxiliary.emplace(option, *word, input);
+      if (word) auxiliary.emplace(option, *word, arguments.input.options);
     };
-    open(output_, "OUTPUT", output);
-    open(dy_, "--dy", arguments.dy);
     open(mean_, "--mean", arguments.normalization.mean);
     open(rstd_, "--rstd", arguments.normalization.rstd);
-    open(dx_, "--actual-dx", arguments.dx);
-    open(dweight_, "--actual-dweight", arguments.dweight);
-    open(dbias_, "--actual-dbias", arguments.dbias);
   }
 
   void plan(const TensorInfo& x, const InputName& name) {
@@ -103,6 +105,13 @@ class Checking {
   }
 
  private:
+  // Of INPUT, --dy, then OUTPUT and the --actual-...; nothing where it is not given.
+  std::optional<AuxiliaryInput> next_input(const std::string& option,
+                                           const std::optional<std::string>& word) {
+    if (!word || word->empty()) return {};
+    return AuxiliaryInput::at_position(++position_, option, *word, arguments_.input);
+  }
+
   // OUTPUT, or a gradient, with random access.
   std::unique_ptr<TensorSource> open(AuxiliaryInput& auxiliary) {
     auto tensor = auxiliary.open();
@@ -254,17 +263,18 @@ class Checking {
   const Arguments& arguments_;
   const Backend& backend_;
   ResidualInput residual_;
-  AffineInputs affine_inputs_;
   bool explains_;  // the exit status and the verdict take no explanation
   ChooseKernel choose_;
-  std::optional<AuxiliaryInput> output_;
+  std::size_t position_ = 0;  // among the inputs that --from, --as and --offset are for
   // The backward pass, and the gradients to judge.
   std::optional<AuxiliaryInput> dy_;
-  std::optional<AuxiliaryInput> mean_;
-  std::optional<AuxiliaryInput> rstd_;
+  std::optional<AuxiliaryInput> output_;
   std::optional<AuxiliaryInput> dx_;
   std::optional<AuxiliaryInput> dweight_;
   std::optional<AuxiliaryInput> dbias_;
+  std::optional<AuxiliaryInput> mean_;
+  std::optional<AuxiliaryInput> rstd_;
+  AffineInputs affine_inputs_;
   std::vector<NamedCheck> checks_;
 };
 

@@ -124,10 +124,25 @@ void check_rounding(const NormalizationArguments& normalization) {
   check("product", rounding.product, has_weight && has_bias, "--weight and --bias");
 }
 
-// What a raw file does not tell must be told, and of no other file.
-void check_raw(const Given& given, const ReadOptions& options) {
+// Throws Error unless an option has one value, or one for each input.
+template <class Value>
+void check_positions(std::string_view option, const std::vector<Value>& values,
+                     std::size_t inputs) {
+  if (values.size() <= 1 || values.size() == inputs) return;
+  throw Error(concat(option, " takes one value, or one for each of ", inputs, " inputs, found ",
+                     values.size()));
+}
+
+// What a raw file does not tell must be told, and of no other file. inputs: how many the command has.
+void check_raw(const Given& given, InputArguments& input, std::size_t inputs = 1) {
+  check_positions("--from", input.from, inputs);
+  check_positions("--as", input.as, inputs);
+  check_positions("--offset", input.offsets, inputs);
+  const ReadOptions& options = input.options = input.reading(0);
   const bool has_shape = given.has("--shape");
-  if (options.from == Format::raw) {
+  const auto& from = input.from;
+  if (options.from == Format::raw ||
+      std::find(from.begin(), from.end(), Format::raw) != from.end()) {
     if (options.as && has_shape) return;
     throw Error("--from raw needs --as and --shape: the file does not tell its dtype and shape",
                 concat(options.as ? "" : "--as float32", options.as || has_shape ? "" : " ",
@@ -144,8 +159,10 @@ void check_raw(const Given& given, const ReadOptions& options) {
     throw Error(concat(name, " has no effect without --from raw"),
                 std::string(options.as && has_shape ? "--from raw" : hint));
   }
-  if (options.as && is_npy_dtype(*options.as)) {
-    throw Error(concat("--as ", name(*options.as),
+  for (std::size_t i = 0; i < inputs; ++i) {
+    const auto as = input.reading(i).as;
+    if (!as || !is_npy_dtype(*as)) continue;
+    throw Error(concat("--as ", name(*as),
                        " has no effect without --from raw: other files "
                        "tell their dtype, but for bfloat16 and float8 in an .npy"));
   }
@@ -211,6 +228,7 @@ void check_compare(const Given& given, Arguments& arguments) {
         concat("compare takes two tensors, ACTUAL and EXPECTED, found ", given.words.size()),
         hint_of(given.command));
   }
+  check_raw(given, arguments.input, 2);
   arguments.input.names = given.words;
 }
 
@@ -230,7 +248,8 @@ void check_saved_reports(const std::vector<std::string>& read, const Arguments& 
 }
 
 void check_backward(const Given& given, const Arguments& arguments) {
-  if (arguments.normalization.rstd && !arguments.normalization.mean && !arguments.normalization.options.formula.rms) {
+  if (arguments.normalization.rstd && !arguments.normalization.mean &&
+      !arguments.normalization.options.formula.rms) {
     throw Error("--rstd needs --mean, but for --rms, which has none");
   }
   const Rounding& rounding = arguments.normalization.options.rounding;
@@ -253,7 +272,11 @@ void check_check(const Given& given, Arguments& arguments) {
   }
   if (is_backward) check_backward(given, arguments);
   check_rounding(arguments.normalization);
-  check_raw(given, arguments.input.options);
+  const auto gradients =
+      std::count_if(given.options.begin(), given.options.end(),
+                    [](const Option* option) { return option->name().starts_with("--actual-d"); });
+  check_raw(given, arguments.input,
+            words.size() + (is_backward ? 1 : 0) + static_cast<std::size_t>(gradients));
   check_saved_reports(words, arguments);
   arguments.input.names = {words[0]};
   if (words.size() == 2) arguments.checked = words[1];
@@ -364,7 +387,7 @@ void check_arguments(const Given& given, Arguments& arguments) {
     check_rounding(arguments.normalization);
   }
   if (given.command == kReport) check_page_extension("-o", arguments.page.path);
-  if ((given.command & (kApply | kSoftmax)) != 0 && !arguments.output.format) {
+  if ((given.command & (kApply | kSoftmax | kConvert)) != 0 && !arguments.output.format) {
     check_extension("-o", arguments.output.path, kAnyName);
   }
   check_apply(arguments);
@@ -372,7 +395,7 @@ void check_arguments(const Given& given, Arguments& arguments) {
   if (arguments.lists_kernels && !given.words.empty()) {
     throw Error("--list tries nothing, found an input");
   }
-  check_raw(given, arguments.input.options);
+  check_raw(given, arguments.input, given.command == kGrad ? 2 : 1);
   take_inputs(given, arguments.input);
 }
 

@@ -149,6 +149,22 @@ constexpr std::array kCommands{
                            "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
                            "  lnorm softmax x.json --to text\n"
                            "  lnorm softmax x.json --axes 0,1 --dtype float64 -o y.npy"},
+    CommandRow{.command = kConvert,
+               .name = "convert",
+               .help = "The same elements in another format or dtype",
+               .puts_out = "Output",
+               .run = convert,
+               .on_all_ranks = true,
+               .called = "cast export astype",
+               .examples =
+                   "A file of several tensors goes as it is into one that holds several. --dtype\n"
+                   "rounds every element once; without it all bits stay as they are.\n"
+                   "\n"
+                   "Examples:\n"
+                   "  echo '{\"x\": [[1, 2, 4], [3, 3, 9]], \"gamma\": [1, 1, 2]}' > model.json\n"
+                   "  lnorm convert model.json -o model.safetensors --dtype float16\n"
+                   "  lnorm convert model.safetensors:x -o x.bin\n"
+                   "  lnorm convert x.bin --from raw --as float16 --shape=-1,3 --to json"},
     CommandRow{
         .command = kGrad,
         .name = "grad",

@@ -16,6 +16,7 @@ int check(const Arguments& arguments);
 int mutants(const Arguments& arguments);
 int inputs(const Arguments& arguments);
 int softmax(const Arguments& arguments);
+int convert(const Arguments& arguments);
 int grad(const Arguments& arguments);
 int explain(const Arguments& arguments);
 int show(const Arguments& arguments);

@@ -107,8 +107,10 @@ Comparison compare_files(const Arguments& arguments, const Selected& first,
                is_spooled ? ", by way of a temporary file: an input is in Fortran order" : ""));
   }
   const TensorInfo& info = expected->info();
-  if (actual->info().dtype != arguments.input.options.as)
-    check_as(arguments.input.options.as, info);
+  const auto as = [&](std::size_t i) { return arguments.input.reading(i).as; };
+  const bool is_used = actual->info().dtype == as(0);
+  if (arguments.input.as.size() == 2) check_as(as(0), actual->info());
+  if (arguments.input.as.size() == 2 || !is_used) check_as(as(1), info);
   ProgressLine progress(work.progress, info);
   const std::size_t max_diffs = mismatches_listed(arguments);
   ListLimits limits{max_diffs, arguments.worst.value_or(5),
@@ -282,11 +284,14 @@ int compare(const Arguments& arguments) {
   }
   refuse_streams(*arguments.work.ranks, {arguments.input.names[0], arguments.input.names[1],
                                          arguments.baseline.value_or("")});
-  const ReadOptions reading{.from = {},
-                            .as = arguments.input.options.as,
-                            .in_parallel = in_parallel(arguments.work.threads)};
-  const Selection actual = select_tensors(arguments.input.names[0], reading);
-  const Selection expected = select_tensors(arguments.input.names[1], reading);
+  const auto select = [&](std::size_t position) {
+    ReadOptions reading = arguments.input.reading(position);
+    reading.files = nullptr;
+    reading.in_parallel = in_parallel(arguments.work.threads);
+    return select_tensors(arguments.input.names[position], reading, Role::input);
+  };
+  const Selection actual = select(0);
+  const Selection expected = select(1);
   const auto is_single = [](const Selection& selection) {
     return !selection.several && selection.tensors.size() == 1;
   };

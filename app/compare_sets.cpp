@@ -315,7 +315,12 @@ std::string details_command(const Arguments& arguments, const Selection& actual,
                       value_text(arguments.factor));
   }
   if (arguments.input.rows) command += " --rows " + range_text(*arguments.input.rows);
-  if (arguments.input.options.as) command += concat(" --as ", name(*arguments.input.options.as));
+  const auto add = [&](std::string_view option, const auto& values, auto word_of) {
+    const std::string words = joined(values, ",", word_of);
+    if (!words.empty()) command += concat(' ', option, ' ', words);
+  };
+  add("--from", arguments.input.from, [](Format format) { return format_row(format).name; });
+  add("--as", arguments.input.as, [](DType as) { return name(as); });
   return command;
 }
 

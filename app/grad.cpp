@@ -35,7 +35,7 @@ class Gradients {
         requested_{arguments.dx.has_value(), arguments.dweight.has_value(),
                    arguments.dbias.has_value()},
         residual_(arguments.normalization, arguments.input.options),
-        dy_("--dy", arguments.dy, arguments.input.options),
+        dy_(AuxiliaryInput::at_position(1, "--dy", arguments.dy, arguments.input)),
         weight_("--weight", arguments.normalization.weight, arguments.input.options,
                 arguments.normalization.options.zero_centered_weight) {
     if (arguments.normalization.mean)

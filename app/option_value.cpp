@@ -94,10 +94,13 @@ std::vector<std::int64_t> OptionValue::list() const {
   return values;
 }
 
-Shape OptionValue::shape() const {
+Shape OptionValue::shape(std::int64_t least) const {
   Shape shape = list();
   for (const std::int64_t extent : shape) {
-    if (extent < 0) throw Error(concat(option, ": size ", extent, " is negative"));
+    if (extent < least) throw Error(concat(option, ": size ", extent, " is negative"));
+  }
+  if (std::count(shape.begin(), shape.end(), -1) > 1) {
+    throw Error(concat(option, ": '", printable(text), "' has -1 more than once"));
   }
   if (shape.size() <= kMaxDims) return shape;
   throw Error(concat(option, ": found ", shape.size(), " dimensions, expected at most ", kMaxDims));

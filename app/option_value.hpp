@@ -36,8 +36,8 @@ struct OptionValue {
 
   // Integers with commas between them, as 3,4 or [3,4] or (3, 4).
   std::vector<std::int64_t> list() const;
-  // Integers that are a shape: none is negative.
-  Shape shape() const;
+  // Integers that are a shape: none is negative, but that one may be -1.
+  Shape shape(std::int64_t least = 0) const;
   // A:B
   RowRange rows() const;
 
@@ -54,6 +54,16 @@ struct OptionValue {
   DType dtype(std::string_view among) const;
   // One of the choices in any case, which are names of formats.
   Format format() const;
+
+  // What read makes of each of several values with commas between them.
+  template <class Read>
+  auto each(Read read) const {
+    std::vector<decltype(read(*this))> values;
+    for (const std::string_view part : split(text, ',')) {
+      values.push_back(read(OptionValue{option, choices, std::string(part)}));
+    }
+    return values;
+  }
 
   // N or P%
   MismatchLimit mismatch_limit() const;

@@ -19,10 +19,11 @@ constexpr Commands kNormalizing =
     kApply | kStats | kGrad | kExplain | kReport | kTestingKernels | kInputs;
 constexpr Commands kReadingTensors = kAllCommands & ~kInputs;
 constexpr Commands kGiven = kApply | kStats | kReport;
-constexpr Commands kWritingTensors = kApply | kSoftmax | kGrad;
+constexpr Commands kWritingTensors = kApply | kSoftmax | kGrad | kConvert;
 constexpr Commands kPrinting = kWritingTensors | kShow;
 constexpr Commands kReporting = kStats | kCompare | kTestingKernels | kExplain | kShow;
 constexpr Commands kJudging = kCompare | kTestingKernels;
+constexpr Commands kOfTwoInputs = kCompare | kCheck | kGrad;
 constexpr Commands kListing = kStats | kCompare | kShow;
 
 constexpr std::string_view kFlag;    // has no value
@@ -153,12 +154,6 @@ std::string input_dtypes() {
 }
 
 std::string float8_dtypes() { return dtype_names(is_float8); }
-
-// Those of which an .npy has the bytes alone.
-std::string unnamed_dtypes() {
-  return concat(dtype_names([](DType d) { return !is_npy_dtype(d) && !is_float8(d); }), '|',
-                float8_dtypes());
-}
 
 std::string output_dtypes() { return concat(dtype_names(is_larger_float), '|', float8_dtypes()); }
 
@@ -345,31 +340,51 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { a.normalization.kernel = v.text; },
            {.value_of = kernel_names, .called = {{{"backend impl isa"}}}}),
     // Input
-    Option("--from", kReadingTensors & ~kCompare, kInput, {},
+    Option("--from", kReadingTensors & ~kOfTwoInputs, kInput, {},
            "Input format (default by content); raw is elements alone",
            [](Arguments& a, const Value& v) { a.input.options.from = v.format(); },
            {.value_of = input_formats,
             .advice = {Setting::format, "--from {}"},
             .called = {{{"raw", "here it is --from raw"}, {"input-format in-format"}}}}),
-    Option("--as", kReadingTensors & ~kCompare, kInput, "DTYPE",
+    Option("--from", kOfTwoInputs, kInput, {},
+           "Input format (default by content), or one each by position: raw,npy; raw is elements "
+           "alone",
+           [](Arguments& a, const Value& v) {
+             a.input.from = v.each([](const Value& one) { return one.format(); });
+           },
+           {.value_of = input_formats,
+            .called = {{{"raw", "here it is --from raw"}, {"input-format in-format"}}}}),
+    Option("--as", kReadingTensors & ~kOfTwoInputs, kInput, "DTYPE",
            "What the elements of --from raw are; bfloat16, those of an .npy of dtype V2; "
            "float8_e4m3fn, float8_e5m2, of dtype V1",
            [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(input_dtypes()); },
            {.advice = {Setting::dtype, "--as {} reads them so"}}),
-    Option("--as", kCompare, kInput, {}, "What the elements of an .npy of dtype V2 or V1 are",
-           [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(v.choices); },
-           {.value_of = unnamed_dtypes}),
-    Option("--shape", kReadingTensors & ~kCompare, kInput, "D[,D...]", "The shape of --from raw",
-           [](Arguments& a, const Value& v) { a.input.options.shape = v.shape(); },
+    Option(
+        "--as", kOfTwoInputs, kInput, "DTYPE[,DTYPE]",
+        "What the elements of --from raw are, of all inputs or each by position; also of an .npy "
+        "of dtype V2 or V1",
+        [](Arguments& a, const Value& v) {
+          a.input.as = v.each([](const Value& one) { return one.dtype(input_dtypes()); });
+        }),
+    Option("--shape", kReadingTensors, kInput, "D[,D...]",
+           "The shape of --from raw; one size may be -1, for what the file has",
+           [](Arguments& a, const Value& v) { a.input.options.shape = v.shape(-1); },
            {.advice = {Setting::raw_elements,
                        "raw elements, not text, are --from raw --as float32 --shape D[,D...]"},
             .called = {{{kReshapingWords, kShapeOfRaw, kShow}, {"squeeze", kShapeOfRaw, kShow}}}}),
-    Option("--offset", kReadingTensors & ~kCompare, kInput, "BYTES",
+    Option("--offset", kReadingTensors & ~kOfTwoInputs, kInput, "BYTES",
            "How many bytes of --from raw come before the elements (default 0)",
            [](Arguments& a, const Value& v) {
              a.input.options.offset = static_cast<std::int64_t>(v.count(0, INT64_MAX));
            }),
-    Option("--big-endian", kReadingTensors & ~kCompare, kInput, kFlag,
+    Option(
+        "--offset", kOfTwoInputs, kInput, "BYTES[,BYTES]",
+        "How many bytes of --from raw come before the elements, of all inputs or each by position",
+        [](Arguments& a, const Value& v) {
+          a.input.offsets = v.each(
+              [](const Value& one) { return static_cast<std::int64_t>(one.count(0, INT64_MAX)); });
+        }),
+    Option("--big-endian", kReadingTensors, kInput, kFlag,
            "The elements of --from raw have their most significant byte first",
            [](Arguments& a, const Value&) { a.input.options.byte_order = std::endian::big; },
            {.called = {{{"endian byte-order"}}}}),
@@ -456,7 +471,7 @@ constexpr Option kOptions[] = {
     Option("--normalized-shape", kCompare, kComparedRows, "D[,D...]", kShapeHelp, set_shape,
            {.one_of = kAxesOptions,
             .no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
-            .called = {{{"shape", kKeepsShape}, {"norm-shape"}}}}),
+            .called = {{{"norm-shape"}}}}),
     Option("--axes", kCompare, kComparedRows, "A[,A...]", kAxesHelp, set_axis_list,
            {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
             .called = {{{kAxesWords}}}}),
@@ -486,7 +501,7 @@ constexpr Option kOptions[] = {
     Option("-o,--output", kInputs, kOutput, "PATH",
            "A folder, or a file that ends in .npz or .safetensors", set_output,
            {.called = {{{kOutputWords}}}}),
-    Option("-o,--output", kApply | kSoftmax, kOutput, "PATH",
+    Option("-o,--output", kApply | kSoftmax | kConvert, kOutput, "PATH",
            "Where the result goes; - is standard output", set_output,
            {.advice = {Setting::regular_output, "-o FILE has the others"},
             .called = {{{kOutputWords}}}}),
@@ -516,7 +531,11 @@ constexpr Option kOptions[] = {
                         {"safetensors", "here it is --to safetensors"},
                         {"text txt", "here it is --to text"},
                         {"format output-format out-format"}}}}),
-    Option("--dtype", kWritingTensors | kMutants, kOutput, {},
+    Option("--dtype", kConvert, kOutput, {},
+           "Round every element once to this dtype (default none: all bits stay)",
+           [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
+           {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
+    Option("--dtype", (kWritingTensors & ~kConvert) | kMutants, kOutput, {},
            "Output dtype (default the input's, float64 for integers)",
            [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
            {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
@@ -529,7 +548,7 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) {
              a.output.nan = v.one_of({JsonNan::python, JsonNan::null});
            }),
-    Option("--saturate", kApply | kSoftmax, kOutput, kFlag,
+    Option("--saturate", kApply | kSoftmax | kConvert, kOutput, kFlag,
            "What is beyond the greatest float8 becomes that, not NaN or infinity",
            [](Arguments& a, const Value&) { a.output.saturates = true; }),
     Option("--output-scale", kApply | kSoftmax, kOutput, "S",

@@ -1,11 +1,8 @@
 #include "lnorm/kernel/softmax.hpp"
 
-#include <vector>
-
 #include "affine_inputs.hpp"
 #include "commands.hpp"
-#include "each_tensor.hpp"
-#include "lnorm/pipeline/run.hpp"
+#include "transform_inputs.hpp"
 
 namespace lnorm::app {
 
@@ -16,27 +13,13 @@ int softmax(const Arguments& arguments) {
   const auto transform = [=](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
     lnorm::softmax(x, y, scale);
   };
-  const auto make = [&](const TensorInfo& x) {
-    Plan plan = make_plan(x, {arguments.normalization.options.axes, {}, false},
-                          arguments.output.dtype, {.whole = true, .in_tiles = true});
-    plan.saturates = arguments.output.saturates;
-    check_float8(arguments.output, plan.out);
-    return plan;
-  };
-  Outputs outputs({{"-o", arguments.output.path, "", true}}, arguments);
-  const auto plan_tensor = [&](const TensorInfo& x, const InputName&) {
-    check_as(input.options.as, x);
-    return std::vector{make(x).result()};
-  };
-  const auto run_tensor = [&](OpenedTensor& tensor, const InputName&, TensorWork& work) {
-    TensorSource& source = *tensor.source;
-    const Plan plan = make(source.info());
-    TensorSink& sink = outputs.sink(0);
-    run(source, plan, transform, {}, &sink, work.begin(plan, source, &sink));
+  const auto plan = [&](const TensorInfo& x) {
+    return make_plan(x, {arguments.normalization.options.axes, {}, false}, arguments.output.dtype,
+                     {.whole = true, .in_tiles = true});
   };
   const Inputs inputs = open_inputs(input.names, input.options);
   check_named(inputs);
-  return for_each_tensor(inputs, outputs, arguments, {plan_tensor, run_tensor, Deal::by_size});
+  return transform_inputs(inputs, arguments, plan, transform);
 }
 
 }  // namespace lnorm::app

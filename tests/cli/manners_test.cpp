@@ -149,7 +149,8 @@ TEST_CASE("text in a file holds every element", "[manners]") {
 
 TEST_CASE("an output is in the format that its name says, or refused", "[manners]") {
   const std::string list =
-      " is not written, expected .npy, .npz, .safetensors, .json, .jsonl, .ndjson or .txt";
+      " is not written, expected .npy, .npz, .safetensors, .json, .jsonl, .ndjson, .bin, .raw or "
+      ".txt";
   const std::string hint = "--to npy writes .npy there, whatever its name is";
   const auto of = [&](const std::string& command, const std::string& what) {
     return leads(command, {"lnorm: " + what + list}, hint, command + " --to npy; ls");
@@ -417,7 +418,8 @@ TEST_CASE("a foreign option leads to what does it, in whatever command it stands
               "lnorm compare x.npy x.npy --linewidth 60"),
       foreign("stats x.npy", "--linewidth 60",
               "the report is as wide as the terminal, or 80 columns", "lnorm stats x.npy"),
-      foreign("compare x.npy x.npy", "--shape 1", kept, "lnorm compare x.npy x.npy --axes 0"),
+      leads("lnorm compare x.npy x.npy --shape 1", {"--shape has no effect without --from raw"},
+            kept, "lnorm compare x.npy x.npy --axes 0"),
       foreign("compare x.npy x.npy", "--max-diff 1",
               "here it is --max-abs; --max-diffs is how many are listed",
               "lnorm compare x.npy x.npy --max-abs 1"),
@@ -531,15 +533,13 @@ TEST_CASE("numbers without brackets, and elements alone, are told from JSON", "[
       leads(made + "lnorm e", {"e: is none of .npy"}, alone, made + "lnorm e" + as),
       leads(made + "lnorm < e", {"standard input: is none of .npy"}, alone,
             made + "lnorm" + as + " < e"),
-      leads(made + "lnorm compare e.bin x.npy", {"e.bin: is none of .npy"},
-            "elements alone, in Python: numpy.save('x.npy', numpy.fromfile('x.bin', "
-            "'float32').reshape(D, D))",
-            ""),
+      leads(made + "lnorm compare e.bin x.npy", {"e.bin: is none of .npy"}, alone,
+            made + "lnorm compare e.bin e --from raw --as float32 --shape 2"),
       refused(
           "echo hello > e.txt; lnorm e.txt",
           "e.txt: is none of .npy, .npz, .safetensors, .pt and JSON: it starts with 'hello\\n'"),
       leads("printf '1 2 3\\n' > e.json; lnorm compare e.json v.json",
-            {"e.json:1:3: found '2 3' after the value"}, "a list in JSON has brackets: [1, 2, 3]",
+            {"e.json:1:3: found '2 3' after the value"}, brackets,
             "echo '[1, 2, 3]' > e.json; lnorm compare e.json e.json"),
       leads("printf '1\\n2\\n3\\n' | lnorm", {"standard input:2:1: found '2'"}, brackets,
             "echo '[1, 2, 3]' | lnorm"),

@@ -4,13 +4,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_slice.hpp"
 #include "lnorm/io/json/json_text.hpp"
+#include "lnorm/io/safetensors/safetensors_header.hpp"
 
 namespace lnorm {
 
@@ -113,6 +116,20 @@ bool is_safetensors(std::string_view head) {
   return head.size() > 8 && head[8] == '{' && head.substr(4, 4) == std::string_view("\0\0\0\0", 4);
 }
 
+// Whether the header is one of a file of so many bytes.
+bool has_safetensors_header(const ByteSource& source) {
+  const std::shared_ptr<const ByteSource> unowned(std::shared_ptr<const ByteSource>(), &source);
+  try {
+    const auto copy = slice(unowned, source.name(), 0, source.remaining().value());
+    read_safetensors_header(*copy);
+    return true;
+  } catch (const SystemError&) {
+    throw;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 bool starts_json(std::string_view head) {
   if (head.starts_with(kByteOrderMark)) return true;
   return trimmed_json(head).find_first_of("[{-0123456789NIn") == 0;
@@ -127,16 +144,25 @@ bool has_control_characters(std::string_view head) {
 }
 
 bool is_named_as_elements(std::string_view path) {
-  const std::string found = extension(path);
-  return found == ".bin" || found == ".raw" || found == ".dat";
+  return format_of_extension(path) == Format::raw || extension(path) == ".dat";
+}
+
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
+constexpr std::string_view kGgufMagic = "GGUF";
+
+bool is_zip(std::string_view head) {
+  return head.starts_with("PK\x03\x04") || head.starts_with("PK\x05\x06");  // of an empty one
 }
 
 }  // namespace
 
+bool tells_format(ByteSource& source) {
+  const std::string_view head = peek(source, 32);
+  if (head.starts_with(kNpyMagic) || is_zip(head) || head.starts_with(kGgufMagic)) return true;
+  return is_safetensors(head) && (!source.has_random_access() || has_safetensors_header(source));
+}
+
 Format detect_format(ByteSource& source) {
-  constexpr std::string_view kNpyMagic = "\x93NUMPY";
-  constexpr std::string_view kZipMagic = "PK\x03\x04";
-  constexpr std::string_view kEmptyZipMagic = "PK\x05\x06";
   // No more than it takes: a pipe may be slow.
   std::string_view head = peek(source, 32);
   if (trimmed_json(head).empty()) head = peek(source, ByteSource::kLookAhead);
@@ -145,8 +171,8 @@ Format detect_format(ByteSource& source) {
   };
   if (head.empty()) fail("is empty, expected a tensor (.npy, .npz, .safetensors, .pt or JSON)");
   if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
-  if (head.starts_with(kZipMagic) || head.starts_with(kEmptyZipMagic)) return Format::npz;
-  if (head.starts_with("GGUF")) return Format::gguf;
+  if (is_zip(head)) return Format::npz;
+  if (head.starts_with(kGgufMagic)) return Format::gguf;
   const auto by_extension = format_of_extension(source.name());
   if (by_extension == Format::pb) return Format::pb;
   // Before the others: any two bytes may begin a length.
@@ -160,7 +186,9 @@ Format detect_format(ByteSource& source) {
   if (starts_json(head) && !(names_elements && is_binary)) {
     return by_extension == Format::jsonl ? Format::jsonl : Format::json;
   }
-  if (by_extension && by_extension != Format::text) return *by_extension;
+  if (by_extension && by_extension != Format::text && by_extension != Format::raw) {
+    return *by_extension;
+  }
   const std::string what =
       concat(printable(source.name()),
              ": is none of .npy, .npz, .safetensors, .pt and JSON: it starts with '",

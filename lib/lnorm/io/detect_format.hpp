@@ -15,4 +15,8 @@ class ElementsAlone : public Error {
 // everything else.
 Format detect_format(ByteSource& source);
 
+// Whether bytes begin as .npy, zip or GGUF, or with a valid header of .safetensors (from a pipe: with the start of one): by
+// chance elements alone hardly do.
+bool tells_format(ByteSource& source);
+
 }  // namespace lnorm

@@ -96,7 +96,13 @@ std::unique_ptr<TensorSet> open_raw_file(std::unique_ptr<ByteSource> bytes,
     throw Error(concat(printable(bytes->name()), ": a raw file needs a dtype and a shape"));
   }
   TensorInfo info{bytes->name(), *options.as, *options.shape, options.byte_order};
+  complete_shape(info, *bytes, options.offset);
   return set_of(open_raw(std::move(bytes), std::move(info), options.offset), "");
+}
+
+std::unique_ptr<TensorSink> create_raw(ByteSink& bytes, const TensorInfo& tensor,
+                                       const WriteOptions&) {
+  return make_raw_sink(bytes, "", tensor);
 }
 
 std::unique_ptr<TensorSink> create_text(ByteSink& bytes, const TensorInfo& tensor,
@@ -120,8 +126,8 @@ constexpr std::array kFormats{
               open_pb, nullptr, nullptr},
     FormatRow{Format::gguf, "gguf", "", "", ".gguf", true, false,
               open_gguf_file, nullptr, nullptr},
-    FormatRow{Format::raw, "raw", "", "", "", true, false,
-              open_raw_file, nullptr, nullptr},
+    FormatRow{Format::raw, "raw", "", ".bin .raw", "", true, true,
+              open_raw_file, create_raw, nullptr},
     FormatRow{Format::text, "text", "", ".txt", "", false, false,
               nullptr, create_text, nullptr},
 };

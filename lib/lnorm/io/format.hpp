@@ -22,8 +22,8 @@
 // One row a format: what it is called, how a file of it is told, opened and created.
 namespace lnorm {
 
-// npz stands for .pt, too: both are zip archives. pb is an ONNX tensor. raw is elements alone, for input only; text is
-// PyTorch's printed form, for output only.
+// npz stands for .pt, too: both are zip archives. pb is an ONNX tensor. raw is elements alone; text is PyTorch's
+// printed form, for output only.
 enum class Format { npy, npz, safetensors, json, jsonl, pb, gguf, raw, text };
 
 // The files of several tensors that are open, by their paths.
@@ -35,9 +35,10 @@ using OpenSets = std::map<std::string, OpenSet>;
 
 struct ReadOptions {
   std::optional<Format> from = {};  // not by content
+  bool yields = false;  // but where the bytes begin with what tells their format (tells_format)
   std::optional<DType> as = {};  // for elements whose dtype the file does not tell (npy.hpp; raw)
 
-  // These are of raw alone, which needs a shape.
+  // These are of raw alone, which needs a shape. One size may be -1: what the length of the file says.
   std::optional<Shape> shape = {};
   std::int64_t offset = 0;  // bytes before the elements
   std::endian byte_order = std::endian::little;

@@ -153,17 +153,15 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// ReadOptions::from is for inputs, and for nothing beside them.
-enum class Role { input, other };
-
 // What a word names, as far as it can be told without looking for a tensor.
 class Opening {
  public:
   Opening(const std::string& word, const ReadOptions& options, Role role)
       : name_(split_name(word)), options_(options), role_(role) {
-    if (find_open_file() || (is_folder(name_.path) && !options.from)) return;
+    if (find_open_file() || (is_folder(name_.path) && (!options.from || options.yields))) return;
     bytes_ = open_file(name_.path);
-    format_ = options.from ? *options.from : detect();
+    const bool is_given = options.from && !(options.yields && tells_format(*bytes_));
+    format_ = is_given ? *options.from : detect();
   }
 
   // Whether it is every line of JSON Lines, or a member of every line.
@@ -222,7 +220,7 @@ class Opening {
     try {
       return detect_format(*bytes_);
     } catch (const ElementsAlone& error) {
-      if (role_ == Role::input) throw Error(error.what(), kElementsAlone);
+      if (role_ != Role::auxiliary) throw Error(error.what(), kElementsAlone);
       throw Error(error.what(),
                   "elements alone, in Python: "
                   "numpy.save('x.npy', numpy.fromfile('x.bin', 'float32').reshape(D, D))");
@@ -258,7 +256,7 @@ class Opening {
     if (!bytes_) {
       is_folder_ = true;
       return std::make_shared<FolderSet>(name_.path, [options = options_](const std::string& path) {
-        return Opening(path, options, Role::other).open_set();
+        return Opening(path, options, Role::auxiliary).open_set();
       });
     }
     const FormatRow& row = format_row(format_);
@@ -267,10 +265,12 @@ class Opening {
     try {
       return row.open(std::move(bytes_), options_, name_.member);
     } catch (const MoreLines& error) {
-      if (role_ == Role::input) throw Error(error.what(), Remedy{Remedy::Setting::format, "jsonl"});
+      if (role_ == Role::stream) {
+        throw Error(error.what(), Remedy{Remedy::Setting::format, "jsonl"});
+      }
       throw Error(error.what(), hint_for_lines());
     } catch (const LooseNumbers& error) {
-      if (role_ != Role::input) throw;
+      if (role_ == Role::auxiliary) throw;
       throw Error(error.what(), error.hint(), kElementsAlone);
     }
   }
@@ -307,8 +307,8 @@ class Opening {
 
 }  // namespace
 
-Selection select_tensors(const std::string& word, const ReadOptions& options) {
-  return Opening(word, options, Role::other).selection();
+Selection select_tensors(const std::string& word, const ReadOptions& options, Role role) {
+  return Opening(word, options, role).selection();
 }
 
 void Selection::finish() const {
@@ -344,7 +344,7 @@ OpenedTensor open_tensor(const std::string& word, const ReadOptions& options) {
 }
 
 Selected TensorFinder::find(const std::string& word) {
-  Selected found = only_tensor(Opening(word, options_, Role::other).selection(false));
+  Selected found = only_tensor(Opening(word, options_, role_).selection(false));
   latest_ = found.set;
   return found;
 }
@@ -352,14 +352,14 @@ Selected TensorFinder::find(const std::string& word) {
 std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> words,
                                                  const ReadOptions& options) {
   if (words.size() == 1) {
-    Opening opening(words.front(), options, Role::input);
+    Opening opening(words.front(), options, Role::stream);
     if (opening.is_lines()) return opening.lines();
     return opening.selection();
   }
   Selection all;
   all.several = true;
   for (const std::string& word : words) {
-    Selection selection = Opening(word, options, Role::input).selection();
+    Selection selection = Opening(word, options, Role::stream).selection();
     if (all.name.empty()) all.name = selection.name;
     all.sets.insert(all.sets.end(), selection.sets.begin(), selection.sets.end());
     for (Selected& tensor : selection.tensors) {

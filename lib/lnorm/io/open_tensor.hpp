@@ -53,8 +53,13 @@ struct Selection {
   void finish() const;
 };
 
+// What a word of the command line is. A stream is an input that may be JSON Lines, one tensor after another; what is
+// auxiliary is no input, and told by its content alone: --weight.
+enum class Role { stream, input, auxiliary };
+
 // A file without a tensor gives an empty selection.
-Selection select_tensors(const std::string& word, const ReadOptions& options);
+Selection select_tensors(const std::string& word, const ReadOptions& options,
+                         Role role = Role::auxiliary);
 
 // The tensor that a selection of one has. Throws Error, which lists the names, if there is another number of them.
 const Selected& only_tensor(const Selection& selection);
@@ -78,12 +83,14 @@ OpenedTensor open_tensor(const std::string& word, const ReadOptions& options);
 // Finds tensors again and again, by names that are no patterns: the file that was named last stays open.
 class TensorFinder {
  public:
-  explicit TensorFinder(ReadOptions options) : options_(std::move(options)) {}
+  explicit TensorFinder(ReadOptions options, Role role = Role::auxiliary)
+      : options_(std::move(options)), role_(role) {}
 
   Selected find(const std::string& word);
 
  private:
   ReadOptions options_;
+  Role role_;
   std::shared_ptr<const TensorSet> latest_;
 };
 

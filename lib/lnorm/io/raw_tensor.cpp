@@ -1,5 +1,6 @@
 #include "lnorm/io/raw_tensor.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -136,6 +137,24 @@ std::unique_ptr<TensorSource> open_raw(std::unique_ptr<ByteSource> bytes, Tensor
   const std::int64_t passed = bytes->skip(offset);
   if (passed < offset) fail_cut_off(info, offset, passed);
   return make_raw_source(std::move(bytes), std::move(info), offset);
+}
+
+void complete_shape(TensorInfo& info, const ByteSource& bytes, std::int64_t offset) {
+  const auto size = std::find(info.shape.begin(), info.shape.end(), -1);
+  if (size == info.shape.end()) return;
+  const std::string shape = to_string(info.shape);
+  const auto fail = [&](const std::string& what) {
+    throw Error(concat(printable(info.name), ": shape ", shape, " of ", name(info.dtype), what));
+  };
+  const auto remaining = bytes.remaining();
+  if (!remaining) fail(" is for a file: the length of a pipe is not known");
+  *size = 1;
+  const std::int64_t item = data_bytes(info);
+  const std::int64_t found = std::max<std::int64_t>(0, *remaining - offset);
+  if (item == 0 || found % item != 0) {
+    fail(concat(" needs a multiple of ", counted(item, "byte"), ", found ", found));
+  }
+  *size = found / item;
 }
 
 std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,

@@ -28,6 +28,10 @@ std::unique_ptr<TensorSource> make_raw_source(std::unique_ptr<ByteSource> bytes,
 std::unique_ptr<TensorSource> open_raw(std::unique_ptr<ByteSource> bytes, TensorInfo info,
                                        std::int64_t offset);
 
+// Replaces the size of -1 that the shape may have by what the bytes have behind an offset. Throws Error if they are no
+// whole number of it, or if it is not known how many there are.
+void complete_shape(TensorInfo& info, const ByteSource& bytes, std::int64_t offset);
+
 // Elements in native byte order as they stand in a file, little-endian: these bytes themselves, or others, in
 // a buffer.
 std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,

@@ -318,7 +318,7 @@ Plan make_plan(const TensorInfo& given, const LayerNormOptions& options, std::op
   plan.in = x.dtype;
   plan.out = output_dtype(x.dtype, out);
   plan.bytes_beside = needs.bytes_beside;
-  if (!is_floating(plan.out)) {
+  if (!needs.any_dtype && !is_floating(plan.out)) {
     throw Error(concat("output dtype ", name(plan.out), ", expected ", dtype_list(is_floating)));
   }
   const Formula& formula = options.formula;

@@ -88,6 +88,7 @@ struct RowNeeds {
   bool whole = false;             // parts will not do
   bool ordered = false;           // they are numbered in C order
   bool in_tiles = false;          // a few at a time will do, of tiles that are held
+  bool any_dtype = false;         // the output dtype need be no float
   std::int64_t bytes_beside = 0;  // of what is read along with each element of x
   bool given = false;  // statistics are: rows may be parts of those of the normalized axes
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -33,7 +34,9 @@ class JsonSink final : public TensorSink {
     std::span<const std::byte> text;
     visit(dtype_, [&](auto element) {
       using T = decltype(element);
-      if constexpr (!std::is_integral_v<T>) text = encode_as<T>(position, elements, buffer);
+      // A bool is a byte of any value, and written as 0 or 1.
+      using Element = std::conditional_t<std::is_same_v<T, bool>, Bool, T>;
+      text = encode_as<Element>(position, elements, buffer);
     });
     return text;
   }
@@ -46,6 +49,8 @@ class JsonSink final : public TensorSink {
   }
 
  private:
+  enum class Bool : unsigned char { no };
+
   std::string empty_object() const {
     const nlohmann::ordered_json object{
         {"shape", shape_}, {"data", nlohmann::ordered_json::array()}, {"dtype", name(dtype_)}};
@@ -77,8 +82,14 @@ class JsonSink final : public TensorSink {
 
   template <class T>
   char* put_element(T element, char* to) const {
-    char* const end = put_json_number(element, to);
-    return *to == 'N' && !nan_.empty() ? std::copy(nan_.begin(), nan_.end(), to) : end;
+    if constexpr (std::is_same_v<T, Bool>) {
+      return std::fill_n(to, 1, element == Bool::no ? '0' : '1');
+    } else if constexpr (std::is_integral_v<T>) {
+      return std::to_chars(to, to + kJsonNumberRoom, element).ptr;
+    } else {
+      char* const end = put_json_number(element, to);
+      return *to == 'N' && !nan_.empty() ? std::copy(nan_.begin(), nan_.end(), to) : end;
+    }
   }
 
   // Steps the index; what rolls over closes its list.
