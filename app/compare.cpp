@@ -226,7 +226,8 @@ int compare(const Arguments& arguments) {
   refuse_streams(*arguments.work.ranks, {arguments.input.names[0], arguments.input.names[1]});
   const auto select = [&](std::size_t position) {
     ReadOptions reading = arguments.input.reading(position);
-    reading.files = nullptr;
+    // Of one file that is named twice, --as may be another.
+    if (!arguments.input.as.empty()) reading.files = nullptr;
     return select_tensors(arguments.input.names[position], reading, Role::input);
   };
   const Selection actual = select(0);
