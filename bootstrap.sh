@@ -3,6 +3,8 @@
 #   ./bootstrap.sh demo      installs what is missing, builds, and normalizes a file of data/
 #   ./bootstrap.sh test      the same with the tests, and passes them
 #   ./bootstrap.sh install [PREFIX]   program, library, manual, completions; into /usr/local, or ~/.local if not root
+#   ./bootstrap.sh python    the Python package; the last line is its folder, for PYTHONPATH
+#   ./bootstrap.sh python-test   the same, and passes its tests
 #   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, lnorm-mpi_*.deb, and liblnorm-dev_*.deb for the library
 #   ./bootstrap.sh lint      formatting by clang-format, then clang-tidy on what changed last, for 150 seconds, or
 #                            ./bootstrap.sh lint SECONDS
@@ -31,6 +33,8 @@ page_packages=(chromium chromium-driver fonts-dejavu-core python3 python3-pil
 mpi_packages=(libopenmpi-dev openmpi-bin)
 package_packages=(dpkg-dev file lintian)
 lint_packages=(clang-format clang-tidy)
+python_packages=(pybind11-dev python3 python3-dev python3-numpy)
+python_test_packages=(mypy python3-pytest)
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev python3 time unzip)
 
 # Prints those of the packages that are not installed.
@@ -168,6 +172,16 @@ END
       *) echo "For zsh, before compinit: fpath+=(\"$prefix/share/zsh/site-functions\")" ;;
     esac
     ;;
+  python)
+    install "${build_packages[@]}" "${python_packages[@]}"
+    build python
+    echo "$PWD/build/python/python"
+    ;;
+  python-test)
+    install "${build_packages[@]}" "${python_packages[@]}" "${python_test_packages[@]}"
+    build python
+    python/test.sh
+    ;;
   package)
     install "${build_packages[@]}" "${mpi_packages[@]}" "${package_packages[@]}"
     build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON \
@@ -261,7 +275,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,19s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,21s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -286,7 +286,8 @@ int compare(const Arguments& arguments) {
                                          arguments.baseline.value_or("")});
   const auto select = [&](std::size_t position) {
     ReadOptions reading = arguments.input.reading(position);
-    reading.files = nullptr;
+    // Of one file that is named twice, --as may be another.
+    if (!arguments.input.as.empty()) reading.files = nullptr;
     reading.in_parallel = in_parallel(arguments.work.threads);
     return select_tensors(arguments.input.names[position], reading, Role::input);
   };

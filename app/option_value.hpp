@@ -36,7 +36,7 @@ struct OptionValue {
 
   // Integers with commas between them, as 3,4 or [3,4] or (3, 4).
   std::vector<std::int64_t> list() const;
-  // Integers that are a shape: none is negative, but that one may be -1.
+  // Integers that are a shape: none is below least, which is 0, or -1 where one size may be so.
   Shape shape(std::int64_t least = 0) const;
   // A:B
   RowRange rows() const;

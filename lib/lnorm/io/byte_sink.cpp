@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -23,10 +24,28 @@ std::string behind_links(const std::string& path) {
   return target.string();
 }
 
+thread_local std::map<std::string, std::string>* captured_texts = nullptr;
+
 }  // namespace
 
+CapturedOutputs::CapturedOutputs(std::initializer_list<std::string> paths) {
+  for (const std::string& path : paths) texts_[path];
+  captured_texts = &texts_;
+}
+
+CapturedOutputs::~CapturedOutputs() { captured_texts = nullptr; }
+
+std::string* CapturedOutputs::find(const std::string& path) {
+  if (captured_texts == nullptr) return nullptr;
+  const auto found = captured_texts->find(path);
+  return found == captured_texts->end() ? nullptr : &found->second;
+}
+
 ByteSink::ByteSink(const std::string& path)
-    : name_(path == "-" ? "standard output" : path), target_(path) {
+    : name_(path == "-" ? "standard output" : path),
+      target_(path),
+      captured_(CapturedOutputs::find(path)) {
+  if (captured_ != nullptr) return;
   const auto inherited = path == "-" ? STDOUT_FILENO : os::inherited_descriptor(path);
   if (inherited) {
     fd_ = os::FileDescriptor(*inherited, false);
@@ -128,6 +147,10 @@ void ByteSink::flush() {
 void ByteSink::hand_on(std::span<const std::byte> bytes) {
   handed_on_ += std::ssize(bytes);
   if (reader_has_left_ || (is_joined_ && !takes_over_)) return;
+  if (captured_ != nullptr) {
+    captured_->append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return;
+  }
   try {
     if (has_random_access()) {
       os::write_at(fd_, bytes, handed_on_ - std::ssize(bytes), name_);

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +13,24 @@
 #include "lnorm/io/os.hpp"
 
 namespace lnorm {
+
+// While it lives, what its thread writes to some paths stays in memory; "-" is standard output. One at a time.
+class CapturedOutputs {
+ public:
+  explicit CapturedOutputs(std::initializer_list<std::string> paths);
+  CapturedOutputs(const CapturedOutputs&) = delete;
+  CapturedOutputs& operator=(const CapturedOutputs&) = delete;
+  ~CapturedOutputs();
+
+  // What was written to one of them.
+  const std::string& at(const std::string& path) const { return texts_.at(path); }
+
+  // Null if the path is not captured on this thread.
+  static std::string* find(const std::string& path);
+
+ private:
+  std::map<std::string, std::string> texts_;
+};
 
 // Where results go. A regular file appears whole or not at all: bytes go to a temporary file beside
 // it, which takes its place in commit(). Standard output, devices and FIFOs are written in place.
@@ -89,6 +109,7 @@ class ByteSink {
   std::string target_;
   std::optional<std::string> temporary_;
   os::FileDescriptor fd_;
+  std::string* captured_ = nullptr;
   std::vector<std::byte> buffer_;
   std::int64_t written_ = 0;    // or buffered
   std::int64_t handed_on_ = 0;  // of these

@@ -134,12 +134,15 @@ struct TensorName {
   std::optional<std::string> member;
 };
 
-TensorName split_name(const std::string& name) {
-  if (name == "-" || os::status(name)) return {name, {}};
+TensorName split_name(const std::string& name, const ReadOptions& options) {
+  const auto is_there = [&](const std::string& path) {
+    return path == "-" || (options.files && options.files->contains(path)) || os::status(path);
+  };
+  if (is_there(name)) return {name, {}};
   for (std::size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
        colon = name.rfind(':', colon - 1)) {
     const std::string path = name.substr(0, colon);
-    if (path == "-" || os::status(path)) return {path, name.substr(colon + 1)};
+    if (is_there(path)) return {path, name.substr(colon + 1)};
   }
   return {name, {}};
 }
@@ -157,7 +160,7 @@ bool is_number(const std::string& text) {
 class Opening {
  public:
   Opening(const std::string& word, const ReadOptions& options, Role role)
-      : name_(split_name(word)), options_(options), role_(role) {
+      : name_(split_name(word, options)), options_(options), role_(role) {
     if (find_open_file() || (is_folder(name_.path) && (!options.from || options.yields))) return;
     bytes_ = open_file(name_.path);
     const bool is_given = options.from && !(options.yields && tells_format(*bytes_));

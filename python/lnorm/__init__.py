@@ -1,0 +1,30 @@
+"""Layer normalization, exact: every number is the value of the formula, rounded once.
+
+The norms take NumPy arrays, and anything that has ``__dlpack__`` (PyTorch and JAX tensors on the CPU) or the buffer
+protocol, without a copy, whatever their strides are. `check` says whether a kernel's output is right, and if not which
+bug explains it; `lnorm.testing` has the same as assertions.
+
+>>> import lnorm
+>>> lnorm.layer_norm([[1.0, 2.0, 3.0]], eps=0)
+array([[-1.22474487,  0.        ,  1.22474487]])
+"""
+
+from . import testing
+from ._lnorm import __version__
+from ._norms import layer_norm, layer_norm_backward, layer_norm_with_stats, rms_norm, softmax
+from ._reports import Comparison, Report, Verdict, check, compare
+
+__all__ = [
+    "Comparison",
+    "Report",
+    "Verdict",
+    "__version__",
+    "check",
+    "compare",
+    "layer_norm",
+    "layer_norm_backward",
+    "layer_norm_with_stats",
+    "rms_norm",
+    "softmax",
+    "testing",
+]

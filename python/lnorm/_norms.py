@@ -1,0 +1,235 @@
+"""The norms, forward and backward."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence, Union
+
+import numpy
+
+from . import _lnorm
+
+Axes = Union[int, Sequence[int], None]
+
+
+def dtype_name(dtype: Any) -> str | None:
+    """The name of a dtype of NumPy, PyTorch, JAX or ml_dtypes, or of one that is named."""
+    if dtype is None or isinstance(dtype, str):
+        return dtype
+    name = str(dtype)
+    return name[6:] if name.startswith("torch.") else numpy.dtype(dtype).name
+
+
+def _integers(value: Axes) -> int | tuple[int, ...] | None:
+    return value if value is None or isinstance(value, int) else tuple(value)
+
+
+def _steps(round: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(round.split(",")) if isinstance(round, str) else tuple(round)
+
+
+def layer_norm(
+    x: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    axes: Axes = None,
+    normalized_shape: Axes = None,
+    eps: float = 1e-5,
+    eps_on: str = "variance",
+    ddof: int = 0,
+    rms: bool = False,
+    zero_centered_weight: bool = False,
+    residual: Any = None,
+    round: str | Sequence[str] = (),
+    dtype: Any = None,
+    out: Any = None,
+    threads: int = 0,
+) -> Any:
+    """Layer normalization, each element the exact value rounded once.
+
+    ``y = (x - mean) / sqrt(var + eps) * weight + bias`` of every row, as ``lnorm apply`` computes it.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape; bool, integers, or floats of 8 to 64 bits. It is read where it lies.
+    weight, bias : array, optional
+        In the shape of the normalized axes, or a number; of any of these dtypes.
+    axes : int or sequence of int, optional
+        The normalized axes; the last one by default.
+    normalized_shape : int or sequence of int, optional
+        The trailing shape that is normalized, in place of `axes`.
+    eps : float
+        What is added to the variance, or with ``eps_on="std"`` to the standard deviation.
+    eps_on : {"variance", "std"}
+        Where `eps` is added.
+    ddof : int
+        The variance is divided by ``n - ddof``.
+    rms : bool
+        No mean is subtracted, and the mean of squares takes the place of the variance.
+    zero_centered_weight : bool
+        Multiplies by ``1 + weight``.
+    residual : array, optional
+        In the shape of `x`: ``x + residual`` is normalized.
+    round : sequence of {"sum", "xhat", "product"}
+        Where else to round to the output's dtype: the sum with the residual, before the weight, before the bias.
+    dtype : dtype or str, optional
+        Of the result; by default that of `x`, or float64 where that is no float.
+    out : array, optional
+        Where the result goes, with any strides; it may be `x` itself.
+    threads : int
+        As many as the machine has, if it is 0.
+
+    Returns
+    -------
+    array
+        `out`, or a NumPy array in the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        Shapes or options do not fit together.
+    TypeError
+        Something is no array, is on another device, or has a dtype that is not read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[1.0, 2.0, 3.0, 6.0]], dtype=np.float32)
+    >>> layer_norm(x, weight=[1, 1, 2, 2], bias=0.5)
+    array([[-0.56904346, -0.03452172,  0.5       ,  3.7071304 ]],
+          dtype=float32)
+    >>> layer_norm(x, weight=[1, 2])
+    Traceback (most recent call last):
+    ...
+    ValueError: weight has shape (2), but the normalized shape is (4)
+    """
+    given = _lnorm.Given(
+        _integers(axes), _integers(normalized_shape), eps, eps_on, ddof, rms, zero_centered_weight,
+        _steps(round), dtype_name(dtype), threads,
+    )  # fmt: skip
+    return _lnorm.layer_norm(x, weight, bias, residual, out, False, given)
+
+
+def layer_norm_with_stats(
+    x: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    axes: Axes = None,
+    normalized_shape: Axes = None,
+    eps: float = 1e-5,
+    eps_on: str = "variance",
+    ddof: int = 0,
+    rms: bool = False,
+    zero_centered_weight: bool = False,
+    residual: Any = None,
+    round: str | Sequence[str] = (),
+    dtype: Any = None,
+    out: Any = None,
+    threads: int = 0,
+) -> tuple[Any, Any, Any]:
+    """Layer normalization, and the statistics of every row.
+
+    The parameters are those of `layer_norm`.
+
+    Returns
+    -------
+    y : array
+        What `layer_norm` gives.
+    mean, rstd : array of float64
+        In the shape of `x` with 1 in place of the normalized axes. `mean` is None with `rms`, which subtracts none.
+
+    Examples
+    --------
+    >>> y, mean, rstd = layer_norm_with_stats([[1.0, 2.0, 3.0], [0.0, 0.0, 6.0]], eps=0)
+    >>> mean
+    array([[2.],
+           [2.]])
+    >>> rstd.shape
+    (2, 1)
+    """
+    given = _lnorm.Given(
+        _integers(axes), _integers(normalized_shape), eps, eps_on, ddof, rms, zero_centered_weight,
+        _steps(round), dtype_name(dtype), threads,
+    )  # fmt: skip
+    y, mean, rstd = _lnorm.layer_norm(x, weight, bias, residual, out, True, given)
+    return y, mean, rstd
+
+
+def rms_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> Any:
+    """RMS normalization: `layer_norm` with ``rms=True``, and its other options.
+
+    Examples
+    --------
+    >>> rms_norm([[3.0, 4.0]], eps=0, dtype="float32")
+    array([[0.84852815, 1.1313709 ]], dtype=float32)
+    """
+    return layer_norm(x, weight, bias, rms=True, **options)
+
+
+def softmax(
+    x: Any, axes: int | Sequence[int] = -1, *, dtype: Any = None, out: Any = None, threads: int = 0
+) -> Any:
+    """Softmax over one axis or several, each element the exact value rounded once.
+
+    `dtype`, `out` and `threads` are those of `layer_norm`.
+
+    Examples
+    --------
+    >>> softmax([0.0, 0.0])
+    array([0.5, 0.5])
+    """
+    over: int | tuple[int, ...] = axes if isinstance(axes, int) else tuple(axes)
+    return _lnorm.softmax(x, over, dtype_name(dtype), out, threads)
+
+
+def layer_norm_backward(
+    dy: Any,
+    x: Any,
+    weight: Any = None,
+    *,
+    mean: Any = None,
+    rstd: Any = None,
+    axes: Axes = None,
+    normalized_shape: Axes = None,
+    eps: float = 1e-5,
+    eps_on: str = "variance",
+    ddof: int = 0,
+    rms: bool = False,
+    zero_centered_weight: bool = False,
+    residual: Any = None,
+    round: str | Sequence[str] = (),
+    dtype: Any = None,
+    threads: int = 0,
+) -> tuple[Any, Any, Any]:
+    """The backward pass: the gradients of ``sum(dy * y)`` by x, weight and bias, as ``lnorm grad`` computes them.
+
+    Parameters
+    ----------
+    dy : array
+        In the shape of `x`.
+    mean, rstd : array, optional
+        What a forward pass has saved, one number a row, in place of what is computed.
+    dtype : dtype or str, optional
+        Of all gradients; by default that of `x`, and for the last two that of `weight`.
+
+    The others are those of `layer_norm`.
+
+    Returns
+    -------
+    dx, dweight, dbias : array
+        In the shapes of `x` and of the weight, or of the normalized axes.
+
+    Examples
+    --------
+    >>> dx, dweight, dbias = layer_norm_backward([[1.0, 0.0, 2.0]], [[1.0, 2.0, 3.0]])
+    >>> dbias
+    array([1., 0., 2.])
+    """
+    given = _lnorm.Given(
+        _integers(axes), _integers(normalized_shape), eps, eps_on, ddof, rms, zero_centered_weight,
+        _steps(round), dtype_name(dtype), threads,
+    )  # fmt: skip
+    dx, dweight, dbias = _lnorm.layer_norm_backward(dy, x, weight, residual, mean, rstd, given)
+    return dx, dweight, dbias

@@ -1,0 +1,352 @@
+"""The norms of the module beside the program: the same bytes."""
+
+import itertools
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import lnorm
+
+PROGRAM = os.environ["LNORM_PROGRAM"]
+DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
+DTYPES = ["?", "i1", "<i2", "<i4", "<i8", "u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8", ">f4", ">f8", ">i2"]
+
+
+def program(*words):
+    return subprocess.run([PROGRAM, *map(str, words)], check=True, capture_output=True)
+
+
+class Folder:
+    """Files for the program, in one that goes away."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def save(self, name, array):
+        np.save(self.path(name), array)
+        return self.path(name + ".npy")
+
+    def load(self, name):
+        return np.load(self.path(name))
+
+
+def layouts(array, rng):
+    """The elements of arrays of that shape, lying in other ways."""
+    yield array
+    yield np.asfortranarray(array)
+    yield array[::-1]
+    yield array[..., ::-1]
+    wide = np.repeat(array, 2, axis=-1)
+    yield wide[..., ::2]
+    yield np.broadcast_to(array[:1], array.shape)
+    yield np.broadcast_to(array[..., :1], array.shape)
+    yield np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 0, -1)), -1, 0)
+    unaligned = np.frombuffer(b"?" + array.tobytes(), dtype=np.uint8)[1:].view(array.dtype)
+    yield unaligned.reshape(array.shape)
+
+
+class SameBytes(unittest.TestCase):
+    def setUp(self):
+        self.rng = np.random.default_rng(38)
+        self.files = Folder()
+        self.addCleanup(self.files.folder.cleanup)
+
+    def assert_same(self, found, expected):
+        self.assertEqual(found.dtype, expected.dtype)
+        self.assertEqual(found.shape, expected.shape)
+        self.assertEqual(found.tobytes(), expected.tobytes())
+
+    def random_array(self, dtype, shape):
+        values = self.rng.normal(0.2, 20, size=shape)
+        return (np.abs(values) if np.dtype(dtype).kind in "u?" else values).astype(dtype)
+
+    def test_every_dtype_and_layout(self):
+        # One run of the program for all of them: a file of many tensors.
+        arrays = {}
+        for dtype in DTYPES:
+            array = self.random_array(dtype, (3, 4, 5))
+            for number, lying in enumerate(layouts(array, self.rng)):
+                arrays[f"{np.dtype(dtype).str[1:]}{dtype[0] == '>'}.{number}"] = lying
+        np.savez(self.files.path("all.npz"), **arrays)
+        for axes in ("-1", "1,2", "0", "0,2"):
+            program(self.files.path("all.npz") + ":*", "--axes", axes, "-o", self.files.path("y.npz"))
+            with np.load(self.files.path("y.npz")) as expected:
+                for name, array in arrays.items():
+                    with self.subTest(name=name, axes=axes):
+                        found = lnorm.layer_norm(array, axes=tuple(map(int, axes.split(","))))
+                        self.assert_same(found, expected[name])
+
+    def test_every_option(self):
+        x = self.files.save("x", self.random_array("f4", (4, 6, 8)))
+        weight = self.files.save("w", self.random_array("f2", (8,)))
+        bias = self.files.save("b", self.random_array("f8", (8,)))
+        residual = self.files.save("r", self.random_array("f2", (4, 6, 8)))
+        given = {"weight": np.load(weight), "bias": np.load(bias), "residual": np.load(residual)}
+        names = {"weight": weight, "bias": bias, "residual": residual}
+        for words, options in [
+            ("", {}),
+            ("--eps 0.5", {"eps": 0.5}),
+            ("--eps-on std", {"eps_on": "std"}),
+            ("--ddof 3", {"ddof": 3}),
+            ("--rms", {"rms": True}),
+            ("--zero-centered-weight", {"zero_centered_weight": True}),
+            ("--round sum,xhat,product", {"round": ("sum", "xhat", "product")}),
+            ("--dtype float16", {"dtype": np.float16}),
+            ("--dtype float64", {"dtype": "double"}),
+            ("--threads 1", {"threads": 1}),
+        ]:
+            with self.subTest(words=words):
+                auxiliary = itertools.chain(*(("--" + name, path) for name, path in names.items()))
+                program(x, *auxiliary, *words.split(), "-o", self.files.path("y.npy"),
+                        *([] if "rms" in words else ["--save-mean", self.files.path("m.npy")]),
+                        "--save-rstd", self.files.path("s.npy"))  # fmt: skip
+                y, mean, rstd = lnorm.layer_norm_with_stats(np.load(x), **given, **options)
+                self.assert_same(y, self.files.load("y.npy"))
+                self.assert_same(rstd, self.files.load("s.npy"))
+                if mean is not None:
+                    self.assert_same(mean, self.files.load("m.npy"))
+                self.assert_same(lnorm.layer_norm(np.load(x), **given, **options), y)
+
+    def test_the_arrays_of_data(self):
+        for path in sorted(DATA.rglob("*.npy")):
+            if "corpus" in path.parts or "fuzz" in path.parts:
+                continue
+            x = np.load(path)
+            if x.ndim == 0 or x.dtype.kind not in "fiu":
+                continue
+            with self.subTest(path=path):
+                program(path, "-o", self.files.path("y.npy"))
+                self.assert_same(lnorm.layer_norm(x), self.files.load("y.npy"))
+
+    def test_softmax_and_backward(self):
+        for dtype in ("f2", "f4", "f8"):
+            x = self.random_array(dtype, (5, 6, 7))
+            dy = self.random_array(dtype, (5, 6, 7))[::-1]
+            weight = self.random_array("f4", (7,))
+            program("softmax", self.files.save("x", x), "-o", self.files.path("y.npy"))
+            self.assert_same(lnorm.softmax(x), self.files.load("y.npy"))
+            program("softmax", self.files.save("x", x), "--axes", "0,2", "-o", self.files.path("y.npy"))
+            self.assert_same(lnorm.softmax(x, axes=(0, 2)), self.files.load("y.npy"))
+            for axes, affine in ((-1, weight), (1, None)):
+                words = [] if affine is None else ["--weight", self.files.save("w", affine)]
+                program("grad", self.files.save("x", x), "--dy", self.files.save("dy", dy), *words, "--axes", axes,
+                        *(w for n in ("dx", "dweight", "dbias") for w in ("--" + n, self.files.path(n + ".npy"))))  # fmt: skip
+                found = lnorm.layer_norm_backward(dy, np.asfortranarray(x), affine, axes=axes)
+                for name, array in zip(("dx", "dweight", "dbias"), found):
+                    with self.subTest(name=name, dtype=dtype, axes=axes):
+                        self.assert_same(array, self.files.load(name + ".npy"))
+                _, mean, rstd = lnorm.layer_norm_with_stats(x, axes=axes)
+                saved = lnorm.layer_norm_backward(dy, x, affine, axes=axes, mean=mean, rstd=rstd)
+                self.assert_same(saved[2], found[2])
+
+    def test_long_and_many_rows(self):
+        for shape, axes in (((2, 1 << 20), -1), ((70000, 3), -1), ((1 << 19, 3), 0)):
+            x = self.rng.normal(size=shape).astype("f4")
+            program(self.files.save("x", x), "--axes", axes, "-o", self.files.path("y.npy"))
+            self.assert_same(lnorm.layer_norm(x, axes=axes), self.files.load("y.npy"))
+
+
+class Arrays(unittest.TestCase):
+    def test_out_is_written_in_place_whatever_its_strides_are(self):
+        x = np.random.default_rng(1).normal(size=(6, 8)).astype("f4")
+        expected = lnorm.layer_norm(x)
+        for out in (np.empty_like(x), np.empty((8, 6), "f4").T, np.empty((6, 16), "f4")[:, ::2],
+                    np.empty((6, 8), "f4")[::-1]):  # fmt: skip
+            self.assertIs(lnorm.layer_norm(x, out=out), out)
+            np.testing.assert_array_equal(out, expected)
+        for view in (lambda a: a, lambda a: a[::-1], lambda a: a[:, ::-1]):
+            same = x.copy()
+            lnorm.layer_norm(same, out=view(same))
+            np.testing.assert_array_equal(view(same), expected)
+        half = np.empty((6, 8), "f2")
+        np.testing.assert_array_equal(lnorm.layer_norm(x, out=half), lnorm.layer_norm(x, dtype="f2"))
+
+    def test_read_only_arrays_and_buffers(self):
+        x = np.arange(12, dtype="f4").reshape(3, 4)
+        expected = lnorm.layer_norm(x)
+        x.flags.writeable = False
+        np.testing.assert_array_equal(lnorm.layer_norm(x), expected)
+        np.testing.assert_array_equal(lnorm.layer_norm(memoryview(x)), expected)
+        np.testing.assert_array_equal(lnorm.layer_norm(x.tolist(), dtype="float32"), expected)
+        with self.assertRaisesRegex(ValueError, "out: is read-only"):
+            lnorm.layer_norm(x, out=x)
+
+    def test_empty_and_small_arrays(self):
+        self.assertEqual(lnorm.layer_norm(np.zeros((0, 4), "f4")).shape, (0, 4))
+        y, mean, rstd = lnorm.layer_norm_with_stats(np.zeros((4, 0), "f4"))
+        self.assertEqual((y.shape, mean.shape), ((4, 0), (4, 1)))
+        self.assertTrue(np.isnan(mean).all())
+
+    def test_dtypes_of_other_libraries_by_their_names(self):
+        bits = np.array([[0x3F80, 0x4000, 0x4040]], dtype="u2")  # 1, 2, 3 in bfloat16
+        bfloat16 = np.dtype((type("bfloat16", (np.void,), {}), 2))
+        y = lnorm.layer_norm(bits.view(bfloat16), eps=0)
+        self.assertIs(y.dtype, bfloat16)
+        self.assertEqual(y.view("u2").tolist(), [[0xBF9D, 0, 0x3F9D]])
+        float8 = np.dtype((type("float8_e4m3fn", (np.void,), {}), 1))
+        np.testing.assert_array_equal(
+            lnorm.layer_norm(np.array([[0x38, 0x40]], "u1").view(float8), dtype="float32", eps=0), [[-1, 1]])  # fmt: skip
+
+    def test_errors_in_the_words_of_the_program(self):
+        x = np.zeros((2, 3), "f4")
+        for error, words, call in [
+            (ValueError, r"weight has shape \(2\), but the normalized shape is \(3\)", lambda: lnorm.layer_norm(x, [1, 2])),
+            (ValueError, "found both axes and normalized_shape", lambda: lnorm.layer_norm(x, axes=0, normalized_shape=3)),
+            (ValueError, "eps is -1", lambda: lnorm.layer_norm(x, eps=-1)),
+            (ValueError, "axis 2", lambda: lnorm.layer_norm(x, axes=2)),
+            (ValueError, "round xhat has no effect without weight or bias", lambda: lnorm.layer_norm(x, round="xhat")),
+            (ValueError, "dtype: 'int8' is not", lambda: lnorm.layer_norm(x, dtype=np.int8)),
+            (ValueError, "out: is float32 of shape", lambda: lnorm.layer_norm(x, out=np.empty(3, "f4"))),
+            (TypeError, "x: is of dtype complex64", lambda: lnorm.layer_norm(x.astype("c8"))),
+            (TypeError, "x: is a object, expected an array", lambda: lnorm.layer_norm(object())),
+            (TypeError, "x: is a dict, expected an array", lambda: lnorm.layer_norm({})),
+            (TypeError, "bfloat16, which NumPy has only with ml_dtypes", lambda: lnorm.layer_norm(x, dtype="bf16")),
+            (ValueError, "there is no option no_such", lambda: lnorm.check(x, x, no_such=1)),
+            (ValueError, "max_ulp: 'x' is not", lambda: lnorm.compare(x, x, max_ulp="x")),
+        ]:
+            with self.subTest(words=words), self.assertRaisesRegex(error, words):
+                call()
+
+
+class DLPackStandIn:
+    """What an array of a library that is not here would look like."""
+
+    def __init__(self, array, device=(1, 0)):
+        self.array = array
+        self.device = device
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__()
+
+
+class DLPack(unittest.TestCase):
+    def test_tensors_where_they_lie(self):
+        x = np.random.default_rng(3).normal(size=(4, 5, 6)).astype("f4")
+        for view in (x, x.T, x[:, ::2], x[:, :, 1:]):
+            np.testing.assert_array_equal(lnorm.layer_norm(DLPackStandIn(view)), lnorm.layer_norm(view))
+        out = np.empty_like(x)
+        stand_in = DLPackStandIn(out)
+        self.assertIs(lnorm.layer_norm(x, out=stand_in), stand_in)
+        np.testing.assert_array_equal(out, lnorm.layer_norm(x))
+
+    def test_another_device_is_one_error(self):
+        with self.assertRaisesRegex(TypeError, "x: is on device cuda:1, expected the CPU"):
+            lnorm.layer_norm(DLPackStandIn(np.zeros(3, "f4"), (2, 1)))
+
+    def test_a_capsule_is_freed_once(self):
+        x = np.zeros((8, 8), "f4")
+        count = sys.getrefcount(x)
+        for _ in range(100):
+            lnorm.layer_norm(DLPackStandIn(x))
+        self.assertLessEqual(sys.getrefcount(x), count + 1)
+
+
+def torch_or_skip():
+    try:
+        import torch
+    except ImportError:
+        raise unittest.SkipTest("there is no PyTorch here") from None
+    return torch
+
+
+class Torch(unittest.TestCase):
+    def test_tensors_of_pytorch(self):
+        torch = torch_or_skip()
+        x = torch.randn(4, 6, requires_grad=True)
+        np.testing.assert_array_equal(lnorm.layer_norm(x), lnorm.layer_norm(x.detach().numpy()))
+        np.testing.assert_array_equal(lnorm.layer_norm(x.T), lnorm.layer_norm(x.detach().numpy().T))
+        b = torch.randn(4, 6).to(torch.bfloat16)
+        y = torch.empty_like(b)
+        lnorm.layer_norm(b, out=y)
+        exact = torch.from_numpy(lnorm.layer_norm(b.double(), dtype=np.float64))
+        self.assertTrue(torch.equal(y, exact.to(torch.bfloat16)))
+        self.assertEqual(lnorm.layer_norm(b, dtype=torch.float32).dtype, np.float32)
+        self.assertTrue(lnorm.check(x, torch.nn.functional.layer_norm(x, (6,))))
+        self.assertEqual(lnorm.softmax(torch.ones(2, 2, dtype=torch.bool)).tolist(), [[0.5, 0.5]] * 2)
+
+
+class Manners(unittest.TestCase):
+    def test_threads_run_at_once(self):
+        x = np.random.default_rng(5).normal(size=(64, 256)).astype("f4")
+        expected = lnorm.layer_norm(x)
+        verdicts = []
+
+        def work():
+            for _ in range(20):
+                np.testing.assert_array_equal(lnorm.layer_norm(x), expected)
+                verdicts.append(lnorm.check(x, expected).verdict)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(verdicts, ["correctly rounded"] * 80)
+
+    def test_a_small_array_takes_microseconds(self):
+        x = np.ones((4, 4), "f4")
+        best = min(self.seconds_of(lambda: lnorm.layer_norm(x)) for _ in range(20))
+        self.assertLess(best, 20e-6)
+
+    def seconds_of(self, call, times=200):
+        start = time.perf_counter()
+        for _ in range(times):
+            call()
+        return (time.perf_counter() - start) / times
+
+    def test_no_copy_of_the_input(self):
+        # In a process of its own: its peak is 128 MiB of input, as much of output, and little else.
+        code = """
+import lnorm, numpy as np, resource
+x = np.ones((1 << 15, 1 << 10), "f4")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+lnorm.layer_norm(x)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+        found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        self.assertLess(int(found.stdout), 128 + 48)
+
+    def test_random_calls_do_no_harm(self):
+        chance = random.Random(38)
+        rng = np.random.default_rng(38)
+        for _ in range(int(os.environ.get("LNORM_RANDOM_CALLS", "1000"))):
+            shape = tuple(chance.randrange(0, 6) for _ in range(chance.randrange(0, 4)))
+            x = rng.normal(size=shape).astype(chance.choice(DTYPES))
+            if x.ndim:
+                x = chance.choice([lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a: a[..., ::2], np.transpose])(x)
+            options = {
+                "axes": chance.choice([None, -1, 0, (0, 1), 5, (0, 0)]),
+                "eps": chance.choice([1e-5, 0, -1, 1e300]),
+                "ddof": chance.choice([0, 1, 7]),
+                "rms": chance.random() < 0.3,
+                "dtype": chance.choice([None, "float16", "float32", np.float64, "int8", "float8_e5m2"]),
+                "weight": chance.choice([None, 2.0, np.ones(x.shape[-1:], "f2"), [1, 2]]),
+                "bias": chance.choice([None, 1, x]),
+                "residual": chance.choice([None, None, x]),
+                "round": chance.choice([(), ("xhat",), "sum"]),
+                "out": chance.choice([None, None, x, np.empty(x.shape, "f4")]),
+            }
+            try:
+                chance.choice([lnorm.layer_norm, lnorm.layer_norm_with_stats])(x, **options)
+                lnorm.softmax(x)
+                lnorm.layer_norm_backward(x, x, options["weight"], axes=options["axes"])
+            except (ValueError, TypeError):
+                pass
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,94 @@
+"""compare, check and the assertions; the doctests of the package; the program in it."""
+
+import doctest
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+import lnorm
+from lnorm import _norms, _reports, testing
+
+PROGRAM = os.environ["LNORM_PROGRAM"]
+SEEDS = pathlib.Path(__file__).resolve().parents[2] / "data/seeds"
+X = np.load(SEEDS / "eps_on_std/x.npy")
+WRONG = np.load(SEEDS / "eps_on_std/eps_on_std.npy")
+RIGHT = np.load(SEEDS / "eps_on_std/layer_norm.npy")
+
+
+def program(*words):
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True).stdout
+
+
+class Reports(unittest.TestCase):
+    def test_a_verdict_is_the_program_s(self):
+        verdict = lnorm.check(X, WRONG)
+        folder = SEEDS / "eps_on_std"
+        expected = program("check", folder / "x.npy", folder / "eps_on_std.npy")
+        shown = expected.replace(str(folder / "x.npy"), "x").replace(str(folder / "eps_on_std.npy"), "y")
+        self.assertEqual(str(verdict) + "\n", shown)
+        document = json.loads(program("check", folder / "x.npy", folder / "eps_on_std.npy", "--json"))
+        for key in document.keys() - {"input", "output"}:
+            self.assertEqual(getattr(verdict, key), document[key])
+        self.assertFalse(verdict)
+        self.assertEqual(verdict.explained_by, "eps-on-std")
+        self.assertTrue(lnorm.check(X, WRONG, eps_on="std"))
+        self.assertIn("differs", repr(verdict))
+        self.assertIn("explained_by", dir(verdict))
+        self.assertTrue(verdict._repr_html_().startswith('<pre><b style="color: crimson">y: differs'))
+        with self.assertRaises(AttributeError):
+            verdict.no_such_key
+
+    def test_a_comparison_is_the_program_s(self):
+        folder = SEEDS / "eps_on_std"
+        names = [folder / "eps_on_std.npy", folder / "layer_norm.npy"]
+        found = lnorm.compare(WRONG, RIGHT, max_abs=1e-6, worst=2)
+        expected = program("compare", *names, "--max-abs", "1e-6", "--worst", "2")
+        shown = expected.replace(str(names[0]), "actual").replace(str(names[1]), "expected")
+        self.assertEqual(str(found) + "\n", shown)
+        self.assertEqual(found.mismatched, json.loads(program("compare", *names, "--max-abs", "1e-6", "--json"))["mismatched"])
+        self.assertTrue(lnorm.compare(RIGHT, RIGHT[...], max_ulp=0))
+
+    def test_what_is_not_finite_is_a_number(self):
+        self.assertEqual(lnorm.compare(RIGHT, RIGHT).errors["sqnr_db"], float("inf"))
+
+    def test_arrays_by_their_names(self):
+        xs = {"h.0": X, "h.1": X[:, ::-1]}
+        ys = {name: lnorm.layer_norm(x) for name, x in xs.items()}
+        verdict = lnorm.check(xs, ys)
+        self.assertTrue(verdict)
+        self.assertEqual([tensor["name"] for tensor in verdict.tensors], ["h.0", "h.1"])
+        weights = {"h.0": np.full(20, 2.0), "h.1": np.full(20, 3.0)}
+        ys = {name: lnorm.layer_norm(x, weights[name]) for name, x in xs.items()}
+        self.assertTrue(lnorm.check(xs, ys, weights))
+        self.assertFalse(lnorm.compare(ys, xs))
+
+    def test_assertions_have_the_report(self):
+        testing.assert_close(RIGHT, lnorm.layer_norm(X))
+        testing.assert_layer_norm(RIGHT, X)
+        with self.assertRaisesRegex(AssertionError, "mismatched: 57 / 80"):
+            testing.assert_close(WRONG, lnorm.layer_norm(X))
+        with self.assertRaisesRegex(AssertionError, r"explained by --eps-on std"):
+            testing.assert_layer_norm(WRONG, X)
+
+    def test_doctests(self):
+        for module in (lnorm, _norms, _reports, testing):
+            failed, tried = doctest.testmod(module)
+            self.assertEqual(failed, 0)
+            self.assertGreater(tried, 0)
+
+    def test_the_package_has_the_program(self):
+        run = [sys.executable, "-m", "lnorm"]
+        found = subprocess.run([*run, SEEDS / "eps_on_std/x.npy", "--to", "json"], capture_output=True, text=True)
+        self.assertEqual(found.stdout, program(SEEDS / "eps_on_std/x.npy", "--to", "json"))
+        found = subprocess.run([*run, "no.npy"], capture_output=True, text=True)
+        self.assertEqual((found.returncode, found.stderr[:6]), (2, "lnorm:"))
+        self.assertTrue(subprocess.run([*run, "--version"], capture_output=True, text=True).stdout.startswith(f"lnorm {lnorm.__version__}\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
