@@ -13,10 +13,9 @@
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/contents.hpp"
-#include "lnorm/measure/where.hpp"
 #include "lnorm/kernel/row_errors.hpp"
+#include "lnorm/measure/where.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
-#include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/other_axes.hpp"
 
 namespace lnorm {
@@ -94,25 +93,9 @@ class JudgeObserver final : public RowObserver {
   Comparison compared(std::int64_t first_row, const RowsIn& actual, const RowsIn& exact) const {
     Comparison found = *comparison_;
     found.clear(first_row * row_length_, 0);
-    const auto chunks = std::make_unique<Chunk[]>(2);
-    const RowsIn all_actual{actual.data, actual.dtype, actual.byte_order, 1,
-                            actual.rows * row_length_};
-    const RowsIn all_exact{exact.data, exact.dtype, exact.byte_order, 1, exact.rows * row_length_};
-    std::vector<RowScale> scales;
-    for (std::int64_t r = 0; r < exact.rows; ++r) {
-      const RowsIn row = row_of(exact, r);
-      scales.push_back(scale_of_row(
-          greatest_finite({row.data, row_length_, row.dtype, row.byte_order}), row.dtype));
-    }
-    const RowLayout layout({exact.rows, row_length_}, {1});
-    std::vector<RowRun> runs;
-    for (std::int64_t start = 0; start < all_exact.row_length; start += kChunk) {
-      const std::int64_t count = load_chunk(all_actual, start, chunks[0]);
-      load_chunk(all_exact, start, chunks[1]);
-      layout.cut(
-          start, count, [&](std::int64_t r) { return scales[static_cast<std::size_t>(r)]; }, runs);
-      compare_elements(chunks[0], chunks[1], runs, 0, found);
-    }
+    const RowsIn all{actual.data, actual.dtype, actual.byte_order, 1, actual.rows * row_length_};
+    compare_rows(
+        exact, [&](std::int64_t start, Chunk& to) { load_chunk(all, start, to); }, found);
     return found;
   }
 

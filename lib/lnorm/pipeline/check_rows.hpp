@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "lnorm/core/chunk.hpp"
 #include "lnorm/diagnosis/check.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/affine.hpp"
@@ -34,6 +36,11 @@ std::vector<double> decoded(const Backend& backend, const RowsIn& row);
 
 // So many numbers; those of a term that is empty are others.
 std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise);
+
+// Adds the elements of exact rows to a comparison, in chunks. load: fills the chunk with the other side's, from start on.
+void compare_rows(const RowsIn& exact,
+                  const std::function<void(std::int64_t start, Chunk& actual)>& load,
+                  Comparison& comparison);
 
 // Wrong kernels are tried on rows of so many elements at most.
 inline constexpr std::int64_t kMostTried = std::int64_t{1} << 20;

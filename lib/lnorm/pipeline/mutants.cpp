@@ -44,21 +44,17 @@ class MutantObserver final : public RowObserver {
 
   BlockFindings examine(const RowBlock& block) const override {
     const std::vector<SampleRow> rows = rows_of(block);
-    const auto exact = std::make_unique<Chunk>();
     const RowsIn all = output_rows(block);
-    const RowsIn elements{all.data, all.dtype, all.byte_order, 1, all.rows * all.row_length};
     std::vector<Comparison> found;
-    std::vector<double> y(static_cast<std::size_t>(elements.row_length));
-    const auto actual = std::make_unique<Chunk>();
+    std::vector<double> y(static_cast<std::size_t>(all.rows * all.row_length));
     for (const Attempt& attempt : attempts_) {
       write_rows(attempt, rows, y);
       Comparison& comparison = found.emplace_back(attempt.comparison);
       comparison.clear(block.first_row * all.row_length, 0);
-      for (std::int64_t start = 0; start < elements.row_length; start += kChunk) {
-        const std::int64_t count = load_chunk(elements, start, *exact);
-        std::copy_n(y.begin() + start, count, actual->high);
-        compare_elements(*actual, *exact, count, 0, comparison);
-      }
+      const auto load = [&](std::int64_t start, Chunk& to) {
+        std::copy_n(y.begin() + start, std::min(kChunk, std::ssize(y) - start), to.high);
+      };
+      compare_rows(all, load, comparison);
     }
     return found;
   }
