@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kRows = 300;
 constexpr std::int64_t kLength = 70;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 // Means of 1e3 beside deviations of 1, outliers, zeros, NaN and infinity; rows that are equal.
 std::vector<float> elements() {
@@ -38,13 +38,13 @@ std::vector<float> elements() {
   return x;
 }
 
-double number(const json& value) { return value.is_string() ? kNan : value.get<double>(); }
+double number(const json& value) { return value.is_string() ? kNoNumber : value.get<double>(); }
 
 struct Numbers {
-  double mean = kNan;
-  double variance = kNan;
-  double absmax = kNan;
-  double zeros = kNan;
+  double mean = kNoNumber;
+  double variance = kNoNumber;
+  double absmax = kNoNumber;
+  double zeros = kNoNumber;
   std::int64_t non_finite = 0;
 };
 
@@ -102,7 +102,7 @@ struct Tensor : Workplace {
       const auto begin = x.begin() + r * kLength;
       rows.push_back(numbers_of({begin, begin + kLength}));
       if (rows.back().non_finite > 0) {
-        rows.back() = {kNan, kNan, kNan, kNan, rows.back().non_finite};
+        rows.back() = {kNoNumber, kNoNumber, kNoNumber, kNoNumber, rows.back().non_finite};
       }
     }
     for (std::int64_t c = 0; c < kLength; ++c) {
