@@ -367,8 +367,9 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
       "--actual-dx dx.npy --actual-dweight dw.npy --actual-dbias db.npy --weight w.npy"_w;
   const auto verdicts = [&](const Words& more) {
     const Outcome outcome = files.run("check x.npy --dy dy.npy --json"_w + judged + more);
+    const json report = json::parse(outcome.out);
     std::vector<std::string> found;
-    for (const json& tensor : json::parse(outcome.out).at("tensors")) {
+    for (const json& tensor : report.at("tensors")) {
       const json& id = tensor.at("explained_by");
       found.push_back(tensor.at("name").get<std::string>() + ": " +
                       (id.is_null() ? tensor.at("verdict") : id).get<std::string>());
@@ -391,6 +392,11 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
   files.output("grad x.npy --dy dy.npy --weight w.npy --rows :-5"_w + outputs);
   files.output("grad x.npy --dy dy.npy --weight w.npy --dx dx.npy"_w);
   CHECK(verdicts({}) == Words{right[0], "dweight: last-row-lost", "dbias: last-row-lost"});
+
+  // One weight for all columns.
+  files.output("grad x.npy --dy dy.npy --weight 1.5 --dweight dw.npy"_w);
+  CHECK(lines_of(files.run("check x.npy --dy dy.npy --weight 1.5 --actual-dweight dw.npy"_w).out)
+            .front() == "dweight: correctly rounded");
 
   // Kernels in float32 that lack a term.
   const auto kernel = [&](bool has_mean, bool has_variance, bool has_affine) {

@@ -17,7 +17,9 @@ class GradientSearch {
  public:
   GradientSearch(const GradientSample& sample, const GradientContext& context,
                  const ChooseKernel& choose)
-      : sample_(sample), context_(context), choose_(choose), exact_(fit(sample.exact)) {}
+      : sample_(sample), context_(context), choose_(choose), exact_(fit(sample.exact)) {
+    result_.diagnosis.sqnr_of_exact = exact_.sqnr();
+  }
 
   GradientDiagnosis run() {
     for (const bool is_coarse : {false, true}) {
@@ -117,7 +119,9 @@ class GradientSearch {
     std::vector<std::pair<FormulaFit, const Trial*>> fits;
     for (const Trial& trial : trials) {
       const FormulaSums sums = fit(trial.rows);
-      if (std::isfinite(sums.sqnr())) fits.emplace_back(described(trial, sums), &trial);
+      // Without any error it is infinite.
+      const bool has_sqnr = sums.sqnr() > 0 || std::isfinite(sums.sqnr());
+      if (has_sqnr) fits.emplace_back(described(trial, sums), &trial);
     }
     std::stable_sort(fits.begin(), fits.end(), [](const auto& a, const auto& b) {
       return std::pair(!a.first.explains_all, -a.first.sqnr) <

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,7 +39,11 @@ class JudgedGradient {
       axes.clear();
       for (std::size_t i = 0; i < actual.info().shape.size(); ++i) axes.push_back(i);
     }
-    rows_.emplace(actual, axes, threads);
+    if (axes.empty()) {
+      number_ = read_all(actual);  // of one parameter for all columns
+    } else {
+      rows_.emplace(actual, axes, threads);
+    }
     check.x = whole_of(inputs.sources.x.info());
     check.actual = whole_of(actual.info());
     check.gradient = name(of);
@@ -50,7 +55,7 @@ class JudgedGradient {
     check.formula = plan.rows.formula;
     check.arithmetic = options.arithmetic;
     check.given_depth = options.depth;
-    check.row_length = rows_->row_length();
+    check.row_length = rows_ ? rows_->row_length() : 1;
   }
 
   Gradient of() const noexcept { return of_; }
@@ -60,6 +65,10 @@ class JudgedGradient {
   const JudgeSetting& setting() const noexcept { return setting_; }
 
   std::vector<double> actual_row(std::int64_t row) const {
+    const TensorInfo& info = actual_.info();
+    if (!rows_) {
+      return decoded(setting_.backend, {number_.data(), info.dtype, info.byte_order, 1, 1});
+    }
     TileBuffer buffer;
     return decoded(setting_.backend, rows_->read(row, 1, buffer));
   }
@@ -91,6 +100,7 @@ class JudgedGradient {
   GradientModel model_;
   GradientContext context_;
   std::optional<CheckRows> rows_;
+  std::vector<std::byte> number_;
 };
 
 // Both bounds of dweight or dbias.
