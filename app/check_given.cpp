@@ -288,10 +288,6 @@ void check_made_inputs(const Given& given, const Arguments& arguments) {
                 concat("-o ", shell_word(given.words.front())));
   }
   if (!arguments.made_shape) throw Error("inputs needs --shape", "--shape 8,1025");
-  const Shape& shape = *arguments.made_shape;
-  if (std::find(shape.begin(), shape.end(), -1) != shape.end()) {
-    throw Error("--shape: size -1 is negative");
-  }
   if (!given.has("-o")) throw Error("inputs needs -o, a folder or a file", "-o cases/");
   const std::string& path = arguments.output.path;
   const std::string kind = path.ends_with('/') ? "" : extension(path);

@@ -184,7 +184,7 @@ std::string kernel_names() {
 constexpr Option kOptions[] = {
     // inputs
     Option("--shape", kInputs, "Inputs", "D[,D...]", "The shape of every x",
-           [](Arguments& a, const Value& v) { a.made_shape = v.raw_shape(); },
+           [](Arguments& a, const Value& v) { a.made_shape = v.shape(); },
            {.called = {{{"size sizes"}}}}),
     Option("--dtype", kInputs, "Inputs", "float16|bfloat16|float32|float64",
            "The dtype of all tensors (default float32)",

@@ -160,7 +160,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
                              *diagnosis.perhaps_closer, " is closer: ", diagnosis.closer, " of ",
                              diagnosis.telling,
                              " elements that tell, in fewer than 8 rows; "
-                             "more rows, or --depth, would decide"));
+                             "more rows, or the depth of its sums, would decide"));
     }
     return lines;
   }
@@ -172,8 +172,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
     lines.emplace_back("explained by none of the wrong kernels");
   if (check.fitting_arithmetic) {
     lines.push_back(concat("every element is a ", name(*check.fitting_arithmetic),
-                           " number, and within rounding in that arithmetic: --arithmetic ",
-                           name(*check.fitting_arithmetic)));
+                           " number, and within rounding in that arithmetic"));
   }
   if (found.empty()) return lines;
   const FormulaFit& best = found.front();
