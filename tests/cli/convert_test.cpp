@@ -1,5 +1,6 @@
+#include <random>
+
 #include "support/commands.hpp"
-#include "support/elements.hpp"
 
 // The same elements in another format or dtype.
 
