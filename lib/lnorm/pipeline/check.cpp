@@ -13,8 +13,8 @@
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/contents.hpp"
+#include "lnorm/diagnosis/where.hpp"
 #include "lnorm/kernel/row_errors.hpp"
-#include "lnorm/measure/where.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/other_axes.hpp"
 

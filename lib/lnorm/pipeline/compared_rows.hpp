@@ -2,85 +2,87 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/measure/comparison.hpp"
-#include "lnorm/measure/row_runs.hpp"
+#include "lnorm/measure/raw_elements.hpp"
+#include "lnorm/measure/worst.hpp"
 
 namespace lnorm {
 
-// The rows of a tensor whose elements go by in C order.
-class RowLayout {
+// Finds row_max of the worst elements while blocks of elements go by, each once. Rows lie one after another
+// in C order; a row may begin in one block and end in another.
+class RowMaxima {
  public:
-  // axes: along which rows go.
-  RowLayout(const Shape& shape, const Axes& axes);
+  explicit RowMaxima(std::int64_t row_length) : row_length_(row_length) {}
 
-  std::int64_t rows() const noexcept { return rows_; }
-  std::int64_t row_length() const noexcept { return row_length_; }
-  const Shape& row_shape() const noexcept { return row_shape_; }
-  const Axes& axes() const noexcept { return axes_; }
+  // The greatest finite |expected| from one position up to another, or kNoneFinite.
+  using Greatest = std::function<double(std::int64_t begin, std::int64_t end)>;
 
-  // Whether rows lie one after another, and are so short that a block holds whole ones.
-  bool blocks_hold_rows() const noexcept { return blocks_hold_rows_; }
+  // Successive elements, and the greatest ones of the rows at their ends.
+  struct Block {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    double first_row = kNoneFinite;
+    double last_row = kNoneFinite;
+  };
 
-  // How many elements a block has.
-  std::int64_t block_elements() const noexcept { return block_elements_; }
+  // Any thread may call it. Sets row_max of the elements, which lie in the block, as far as the
+  // block tells.
+  Block examine(std::int64_t begin, std::int64_t end, const Greatest& greatest,
+                WorstElements& elements) const;
 
-  // The row of an element at a position in C order.
-  std::int64_t row_of(std::int64_t position) const {
-    return is_trailing_ ? position / row_length_ : number_of(position, row_strides_);
-  }
+  // Comes in order, before the elements of a block, which may be empty, are added to those of the
+  // blocks before it. Sets row_max as far as all of the blocks tell.
+  void append(const Block& block, WorstElements& before, WorstElements& of_block);
 
-  // Cuts count elements from a position on into runs, each with its row's scale.
-  void cut(std::int64_t position, std::int64_t count,
-           const std::function<RowScale(std::int64_t row)>& scale_of,
-           std::vector<RowRun>& runs) const;
+  // All blocks so far as one.
+  const Block& all() const noexcept { return all_; }
 
  private:
-  std::int64_t number_of(std::int64_t position, const Shape& strides) const;
-  std::int64_t column_of(std::int64_t position) const {
-    return is_trailing_ ? position % row_length_ : number_of(position, column_strides_);
-  }
+  std::int64_t row_of(std::int64_t position) const { return position / row_length_; }
 
-  Shape shape_;
-  Shape row_shape_;
-  Axes axes_;
-  std::int64_t rows_;
   std::int64_t row_length_;
-  std::int64_t run_length_ = 1;  // so many neighbors are of one row
-  bool is_trailing_;             // rows lie one after another
-  bool blocks_hold_rows_;
-  std::int64_t block_elements_;
-  Shape row_strides_;  // in row numbers; 0 along a row
-  Shape column_strides_;
+  Block all_;  // last_row: of the row that the next block goes on with
 };
 
-// Gathers where the elements are that do not pass, as blocks go by in order. It takes a bit a row and a bit an element of
-// a row, once there is a mismatch.
-class FailedRows {
+// The numbers of rows.
+class RowNumbers {
  public:
-  // wants_errors: of every row with a mismatch, in memory.
-  FailedRows(const RowLayout& layout, bool wants_errors)
-      : layout_(layout), wants_errors_(wants_errors) {}
+  // axes: along which rows go.
+  RowNumbers(const Shape& shape, const Axes& axes);
 
-  void add(const MismatchPlaces& places);
-
-  // As bytes, for another rank; and what another one has found.
-  std::string packed();
-  void append(const std::string& bytes);
-
-  // Says of the comparison which rows and columns are affected. asked: whether rows were asked for.
-  void describe(bool asked, Comparison& result) const;
+  // The row of an element at a position in C order.
+  std::int64_t of(std::int64_t position) const;
 
  private:
-  const RowLayout& layout_;
-  bool wants_errors_;
-  NumberBits rows_;
-  NumberBits columns_;
-  std::map<std::int64_t, RowErrors> errors_;
+  Shape shape_;
+  Shape row_strides_;  // in row numbers; 0 along a row
+};
+
+// Counts the rows that have mismatches. It takes a bit a row, once there is a mismatch.
+class RowCounter {
+ public:
+  RowCounter(const Shape& shape, const Axes& axes);
+
+  // The position of an element that does not pass.
+  void add(std::int64_t position);
+
+  // What another counter of the same rows has seen.
+  void append(std::span<const std::uint64_t> seen);
+
+  // A bit a row, from the least of the first number on; empty before the first mismatch.
+  const std::vector<std::uint64_t>& seen() const noexcept { return seen_; }
+
+  MismatchedRows result() const;
+
+ private:
+  RowNumbers numbers_;
+  Shape row_shape_;
+  Axes axes_;
+  std::vector<std::uint64_t> seen_;
 };
 
 }  // namespace lnorm

@@ -85,13 +85,12 @@ class ExplanationText {
                ". So the mean has no number, nor has what follows from it: every y is NaN."));
   }
 
-  // Where they are in x, the first of many.
+  // Where it is among the elements shown.
   std::string first_non_finite() const {
-    const std::string places = joined(row_.non_finite, ", ", [&](std::int64_t element) {
-      return to_string(index_of_element(e_.x.shape, e_.axes, e_.number, element));
-    });
-    const bool are_all = std::ssize(row_.non_finite) == row_.input.non_finite;
-    return concat(", at ", places, are_all ? "" : " and others");
+    const auto found = std::find_if(
+        row_.elements.begin(), row_.elements.end(),
+        [](const ExplainedElement& element) { return !std::isfinite(element.x.high); });
+    return found == row_.elements.end() ? "" : concat(", ", of("x", *found), " for one");
   }
 
   void write_mean() {

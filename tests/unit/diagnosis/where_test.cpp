@@ -1,4 +1,4 @@
-#include "lnorm/measure/where.hpp"
+#include "lnorm/diagnosis/where.hpp"
 
 #include <algorithm>
 #include <cstdint>
