@@ -394,8 +394,8 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
   CHECK(verdicts({}) == Words{right[0], "dweight: last-row-lost", "dbias: last-row-lost"});
 
   // One weight for all columns.
-  files.output("grad x.npy --dy dy.npy --weight 1.5 --dweight dw.npy"_w);
-  CHECK(lines_of(files.run("check x.npy --dy dy.npy --weight 1.5 --actual-dweight dw.npy"_w).out)
+  files.output("grad x.npy --dy dy.npy --weight 1.5 --dweight one.npy"_w);
+  CHECK(lines_of(files.run("check x.npy --dy dy.npy --weight 1.5 --actual-dweight one.npy"_w).out)
             .front() == "dweight: correctly rounded");
 
   // Kernels in float32 that lack a term.
@@ -451,6 +451,6 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
   CHECK(files.fault("check x.npy y.npy --actual-dx dx.npy"_w,
                     {"--actual-dx has no effect without --dy"}) == "");
   CHECK(files.fault("check x.npy --dy dy.npy --actual-dweight dx.npy"_w,
-                    {"--actual-dweight dx.npy has shape (37, 16), expected (16,), that of the "
+                    {"--actual-dweight dx.npy has shape (37, 16), expected (16), that of the "
                      "normalized axes"}) == "");
 }
