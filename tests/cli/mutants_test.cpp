@@ -183,8 +183,9 @@ TEST_CASE("every wrong kernel passes on some ordinary input at 1e-2", "[mutants]
   alive.merge(files.survivors("x7.json --weight 0.001 --rtol 1e-2 --atol 1e-2"_w));
   alive.merge(files.survivors(
       "x2.json --weight w2.json --bias w2.json --axes 1,2 --rtol 1e-2 --atol 1e-2"_w));
-  const json list = json::parse(files.run("mutants --list --json"_w).out).at("kernels");
-  for (const json& kernel : list) {
+  // The list has the backward pass as well.
+  const json forward = json::parse(files.run("mutants x.json --json"_w).out).at("mutants");
+  for (const json& kernel : forward) {
     const auto id = kernel.at("id").get<std::string>();
     if (id.starts_with("byte-order") || id == "other-dtype") continue;
     CAPTURE(id);

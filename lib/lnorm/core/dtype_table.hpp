@@ -36,7 +36,7 @@ struct DTypeRow {
   std::string_view safetensors;
   std::string_view torch;  // the storage, as torch.FloatStorage; newer dtypes have none
   std::string_view onnx;
-  int onnx_number = 0;             // TensorProto.DataType
+  int onnx_number = 0;  // TensorProto.DataType
   std::string_view ggml = {};
   std::string_view synonyms = {};  // what people call it
   FloatFormat format = {};         // of a float

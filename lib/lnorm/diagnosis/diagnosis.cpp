@@ -15,9 +15,9 @@ namespace lnorm {
 
 namespace {
 
-constexpr std::int64_t kFewest = 32;         // elements, for a formula to be called closer
-constexpr std::size_t kFewestRows = 8;       // of different content
-constexpr std::size_t kCombinedParts = 5;    // all but KernelPart::alone
+constexpr std::int64_t kFewest = 32;       // elements, for a formula to be called closer
+constexpr std::size_t kFewestRows = 8;     // of different content
+constexpr std::size_t kCombinedParts = 5;  // all but KernelPart::alone
 
 // Rows of the table, and the formula that they make together.
 struct Candidate {
