@@ -61,12 +61,12 @@ void write_tensors(const std::vector<const MadeTensor*>& tensors, TensorSetSink&
 
 void write_folder(const MadeInputs& made, const InputsOptions& options, const std::string& path) {
   const Format format = is_npy_dtype(options.dtype) ? Format::npy : Format::safetensors;
-  const std::string extension = concat('.', format_row(format).name);
+  std::string extension = concat('.', format_row(format).name);
   std::optional<FolderSink> folder;
   open_output("-o", path, [&] { folder.emplace(path); });
   folder->set_name(concat("-o ", path));
   const auto set = make_folder_set_sink(
-      *folder, [&](const TensorInfo&) { return extension; },
+      *folder, [=](const TensorInfo&) { return extension; },
       [&](ByteSink& bytes, const TensorInfo& info) {
         return create_tensor(format, bytes, info, {});
       });
@@ -87,6 +87,7 @@ void write_file(const MadeInputs& made, const InputsOptions& options, const std:
   });
   const auto tensors = tensors_of(made);
   std::vector<TensorInfo> infos;
+  infos.reserve(tensors.size());
   for (const MadeTensor* const tensor : tensors) infos.push_back(tensor->info);
   write_tensors(tensors, *format.create_set(*file, infos, {}));
   manifest->write(manifest_of(made, options, ""));

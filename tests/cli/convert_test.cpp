@@ -66,7 +66,7 @@ TEST_CASE("integers and bool are converted to JSON and text as they are") {
         "[1.0,2.0]\n[[3.5]]\n");
 }
 
-TEST_CASE("--dtype rounds every element once") {
+TEST_CASE("every element is rounded once to --dtype") {
   const Workplace at;
   // Twice rounded, by way of a double, the second one would be 2^60.
   const std::vector<std::int64_t> integers{(1LL << 53) + 1, (1LL << 60) + (1LL << 36) + 1, -3};

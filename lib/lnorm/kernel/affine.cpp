@@ -119,7 +119,8 @@ AffineTerm AffineTerm::scaled(double scale) const {
     if (std::abs(exponent) > 400) {
       constexpr double kMin = std::numeric_limits<double>::denorm_min();
       constexpr double kMax = std::numeric_limits<double>::infinity();
-      high[i] = std::copysign(exponent < 0 ? kMin : kMax, product.high);
+      const double size = exponent < 0 ? kMin : kMax;
+      high[i] = product.high < 0 ? -size : size;
       continue;
     }
     high[i] = std::ldexp(product.high, exponent);
