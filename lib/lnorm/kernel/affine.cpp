@@ -117,10 +117,9 @@ AffineTerm AffineTerm::scaled(double scale) const {
     const DoubleDouble product = DoubleDouble{leading, std::ldexp(number.low, -exponent)} * factor;
     exponent += scale_exponent;
     if (std::abs(exponent) > 400) {
-      constexpr double kMin = std::numeric_limits<double>::denorm_min();
-      constexpr double kMax = std::numeric_limits<double>::infinity();
-      const double size = exponent < 0 ? kMin : kMax;
-      high[i] = product.high < 0 ? -size : size;
+      double size = std::numeric_limits<double>::infinity();
+      if (exponent < 0) size = std::numeric_limits<double>::denorm_min();
+      high[i] = std::copysign(size, product.high);
       continue;
     }
     high[i] = std::ldexp(product.high, exponent);

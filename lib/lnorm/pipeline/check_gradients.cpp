@@ -218,6 +218,7 @@ class GradientChecker {
       if (const JudgedGradient* const found = find(of)) parameters.push_back(found);
     }
     std::vector<TwoSums> sums;
+    sums.reserve(parameters.size());
     for (const JudgedGradient* one : parameters) sums.emplace_back(one->model(), one->of());
     const LoopExtent all = extent();
     const Executor executor(run_options_.threads, all.blocks());
@@ -268,7 +269,7 @@ class GradientChecker {
     }
     for (const auto& gradient : judged_) {
       if (gradient->of() == Gradient::dx) {
-        gradient->check.judged = std::move(found);
+        gradient->check.judged = std::exchange(found, {});
         continue;
       }
       const auto i = static_cast<std::size_t>(
