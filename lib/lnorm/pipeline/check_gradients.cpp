@@ -369,6 +369,7 @@ class GradientChecker {
 
   void fill_sums(const JudgedGradient& gradient, std::vector<GradientTrial>& trials) const {
     std::vector<ParameterSums> sums;
+    sums.reserve(trials.size());
     for (const GradientTrial& trial : trials) {
       sums.emplace_back(trial.variant, gradient.model(), gradient.of(),
                         trial.variant.is_any_order ? Summation::tree : Summation::loop);

@@ -112,9 +112,9 @@ AffineLayout affine_layout(const TensorInfo& x, const Shape& all, const Axes& ax
   if (numbers > 1 && layout.repeat < kShortRepeat) layout.copies = std::exchange(layout.repeat, 1);
   std::int64_t step = 1;
   std::int64_t stride = numbers * layout.copies;
-  for (auto axis = kept.rbegin(); axis != kept.rend(); ++axis) {
-    const std::int64_t extent = all[*axis];
-    if (static_cast<std::size_t>(place_of(*axis)) < affine_axes.size()) {
+  for (std::size_t i = kept.size(); i-- > 0;) {
+    const std::int64_t extent = all[kept[i]];
+    if (static_cast<std::size_t>(place_of(kept[i])) < affine_axes.size()) {
       if (extent > 1) layout.rows.push_back({step, extent, stride});
       stride *= extent;
     }
