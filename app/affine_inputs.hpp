@@ -66,6 +66,8 @@ class AffineInputs {
   // not read again if it is the same.
   const Affine& of(const Plan& plan, const TensorInfo& x, const InputName& name);
 
+  // The weight that was checked last; null if it is not given.
+  const TensorInfo* weight_info() const noexcept { return weight_.info(); }
   bool has_number_for_weight() const noexcept {
     return weight_.info() != nullptr && weight_.info()->shape.empty();
   }

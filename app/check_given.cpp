@@ -395,7 +395,7 @@ void check_arguments(const Given& given, Arguments& arguments) {
   if (arguments.lists_kernels && !given.words.empty()) {
     throw Error("--list tries nothing, found an input");
   }
-  check_raw(given, arguments.input, given.command == kGrad ? 2 : 1);
+  check_raw(given, arguments.input, arguments.dy.empty() ? 1 : 2);
   take_inputs(given, arguments.input);
 }
 

@@ -35,7 +35,8 @@ std::string manifest_of(const MadeInputs& made, const InputsOptions& options,
                         const std::string& extension) {
   Manifest manifest{.generator = concat(kGenerator, ", seed ", options.seed),
                     .cases = {},
-                    .equivalent = made.equivalent};
+                    .equivalent = made.equivalent,
+                    .alive_without_affine = made.alive_without_affine};
   const auto file = [&](const MadeTensor& tensor) { return tensor.info.name + extension; };
   for (const MadeCase& one : made.cases) {
     manifest.cases.push_back({.name = one.name,

@@ -1,6 +1,7 @@
 #include "lnorm/pipeline/mutants.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "affine_inputs.hpp"
+#include "auxiliary_input.hpp"
 #include "commands.hpp"
 #include "compare_criteria.hpp"
 #include "each_tensor.hpp"
@@ -16,6 +18,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/manifest.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
+#include "lnorm/pipeline/mutant_gradients.hpp"
 #include "residual_input.hpp"
 #include "terminal.hpp"
 
@@ -23,7 +26,7 @@ namespace lnorm::app {
 
 namespace {
 
-// Inputs with the same words for weight and bias: those of the command line, or of a case.
+// Inputs with the same words for weight, bias and dy: those of the command line, or of a case.
 struct Batch {
   Arguments arguments;
   std::string name;  // of a case; empty: each input has its own
@@ -42,15 +45,19 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
       continue;
     }
     const NormalizationArguments& given = arguments.normalization;
-    if (given.weight || given.bias) {
-      throw Error(concat(given.weight ? "--weight" : "--bias", ": ", printable(manifest_path(word)),
-                         " says weight and bias of its cases"));
+    for (const auto& [option, is_given] :
+         {std::pair{"--weight", given.weight.has_value()},
+          std::pair{"--bias", given.bias.has_value()}, std::pair{"--dy", !arguments.dy.empty()}}) {
+      if (!is_given) continue;
+      throw Error(concat(option, ": ", printable(manifest_path(word)),
+                         " says weight, bias and dy of its cases"));
     }
     for (const InputCase& one : *cases) {
       Batch& batch = batches.emplace_back(Batch{arguments, one.name});
       batch.arguments.input.names = {one.x};
       batch.arguments.normalization.weight = one.weight;
       batch.arguments.normalization.bias = one.bias;
+      batch.arguments.dy = one.dy.value_or("");
     }
   }
   return batches;
@@ -66,10 +73,13 @@ class Trying {
         choose_(choose),
         report_(report),
         residual_(arguments_.normalization, arguments_.input.options),
-        affine_inputs_(arguments_.normalization, arguments_.input.options, residual_) {}
+        dy_(dy_of(arguments_)),
+        affine_inputs_(arguments_.normalization, arguments_.input.options, residual_, 1,
+                       dy_ ? &*dy_ : nullptr) {}
 
   void plan(const TensorInfo& x, const InputName& name) {
     affine_inputs_.check(make_plan(x, name), x, name);
+    if (dy_) make_grad_plan(x, name);
   }
 
   void run(OpenedTensor& tensor, const InputName& name, TensorWork& work) {
@@ -91,8 +101,12 @@ class Trying {
         .rounding = arguments_.normalization.options.rounding,
         .choose = choose_,
         .criteria = criteria_of(arguments_, nullptr, plan.out, plan.out)};
-    const auto tried = try_mutants(inputs, plan, backend_, options,
-                                   work.begin(plan, *source, nullptr, backend_.name, false));
+    const RunOptions run_options = work.begin(plan, *source, nullptr, backend_.name, false);
+    auto tried = try_mutants(inputs, plan, backend_, options, run_options);
+    if (dy_) {
+      auto backward = try_gradients(*source, x, name, run_options);
+      std::move(backward.begin(), backward.end(), std::back_inserter(tried));
+    }
     work.end();
     source->finish();
     given->finish();
@@ -104,6 +118,48 @@ class Trying {
   static std::unique_ptr<TensorSource> with_random_access(TensorSource& source) {
     if (source.has_random_access()) return std::make_unique<LentSource>(source);
     return spooled(source);
+  }
+
+  static std::optional<AuxiliaryInput> dy_of(const Arguments& arguments) {
+    if (arguments.dy.empty()) return {};
+    return AuxiliaryInput::at_position(1, "--dy", arguments.dy, arguments.input);
+  }
+
+  std::vector<TriedMutant> try_gradients(TensorSource& source, const TensorInfo& x,
+                                         const InputName& name, const RunOptions& run_options) {
+    const GradPlan plan = make_grad_plan(x, name);
+    const auto given = dy_->open();
+    const auto dy = rows_beside(x, with_random_access(*given));
+    const TensorInfo parameters =
+        parameter_gradient(plan.rows, affine_inputs_.weight_info(), arguments_.output.dtype);
+    const auto criteria = [&](DType dtype) {
+      return criteria_of(arguments_, nullptr, dtype, dtype);
+    };
+    auto tried = try_gradient_mutants(
+        {.sources = {source, *dy},
+         .weight = affine_inputs_.weight(),
+         .bias = affine_inputs_.bias(),
+         .parameters = parameters},
+        plan, backend_,
+        {.zero_centered_weight = arguments_.normalization.options.zero_centered_weight,
+         .choose = choose_,
+         .criteria = criteria(plan.rows.out),
+         .parameter_criteria = criteria(parameters.dtype)},
+        {run_options.threads, {}, run_options.ranks});
+    dy_->finish();
+    return tried;
+  }
+
+  GradPlan make_grad_plan(const TensorInfo& x, const InputName& name) {
+    check_auxiliary_inputs(x, name, [&] {
+      dy_->find(name);
+      if (!name.several || !dy_->is_read_once()) return;
+      throw Error(concat(dy_->info().name, " can be read for one input alone, found several"));
+    });
+    const DType out = output_dtype(x.dtype, arguments_.output.dtype);
+    return lnorm::make_grad_plan({residual_.check(x, out, name), elements_beside(x, dy_->info())},
+                                 arguments_.normalization.options, out, {},
+                                 {.whole = true, .ordered = true});
   }
 
   Plan make_plan(const TensorInfo& x, const InputName& name) {
@@ -121,12 +177,15 @@ class Trying {
   const ChooseKernel& choose_;
   MutantReport& report_;
   ResidualInput residual_;
+  std::optional<AuxiliaryInput> dy_;
   AffineInputs affine_inputs_;
 };
 
 int try_batch(const Batch& batch, const ChooseKernel& choose, MutantReport& report) {
   const Arguments& arguments = batch.arguments;
-  check_inputs(arguments.input, arguments.normalization, arguments.work);
+  std::vector<std::string> others;
+  if (!arguments.dy.empty()) others.push_back(arguments.dy);
+  check_inputs(arguments.input, arguments.normalization, arguments.work, others);
   const Inputs inputs = open_inputs(arguments.input.names, arguments.input.options);
   Trying trying(batch, choose, report);
   Outputs none;

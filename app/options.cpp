@@ -23,7 +23,7 @@ constexpr Commands kWritingTensors = kApply | kSoftmax | kGrad | kConvert;
 constexpr Commands kPrinting = kWritingTensors | kShow;
 constexpr Commands kReporting = kStats | kCompare | kTestingKernels | kExplain | kShow;
 constexpr Commands kJudging = kCompare | kTestingKernels;
-constexpr Commands kOfTwoInputs = kCompare | kCheck | kGrad;
+constexpr Commands kOfTwoInputs = kCompare | kCheck | kGrad | kMutants;
 constexpr Commands kListing = kStats | kCompare | kShow;
 
 constexpr std::string_view kFlag;    // has no value
@@ -195,7 +195,7 @@ constexpr Option kOptions[] = {
            {.called = {{{"random-seed rng-seed"}}}}),
     // grad
     Option(
-        "--dy", kGrad | kCheck, "Backward", "T",
+        "--dy", kGrad | kCheck | kMutants, "Backward", "T",
         "The gradient of what lnorm apply writes: a tensor of the input's shape",
         [](Arguments& a, const Value& v) { a.dy = v.text; },
         {.no_effect = {{{.without = "--actual-dx --actual-dweight --actual-dbias", .in = kCheck}}},

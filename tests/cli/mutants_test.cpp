@@ -136,6 +136,67 @@ TEST_CASE("how far off a wrong kernel is agrees with compare", "[mutants]") {
   }
 }
 
+TEST_CASE("wrong backward passes are judged by dx, dweight and dbias", "[mutants]") {
+  const Mutants files;
+  files.write("x.json", numbers(6, 50, 1, 1));
+  files.write("dy.json", numbers(6, 50, 1, 0.5));
+  files.write("w.json", numbers(1, 50, 1, 0.3));
+  const Words given = "x.json --dy dy.json --dtype float32"_w;
+  const Words kernel = "--weight w.json --kernels weight-forgotten"_w;
+  files.run("grad --dx right.npy --weight w.json"_w + given);
+  files.run("grad --dx wrong.npy"_w + given);
+  const json mutant = files.report(given + kernel).at("mutants").front();
+  const json compared = json::parse(files.run("compare wrong.npy right.npy --json"_w).out);
+  CHECK(mutant.at("caught") == true);
+  CHECK(mutant.at("mismatched") == compared.at("mismatched"));
+  CHECK(mutant.at("max_abs") == compared.at("greatest_absolute_difference").at("value"));
+
+  // Of two formulas of one name both must be caught: the forward pass alone shows the one.
+  files.write("zeros.json", numbers(6, 50, 0));
+  CHECK(files.survivors("x.json --dy zeros.json --kernels float16-statistics"_w) ==
+        Ids{"float16-statistics"});
+  CHECK(files.survivors("x.json --kernels float16-statistics"_w).empty());
+
+  // A gradient of ones is 0 in dx, whatever becomes of the variance's term.
+  json ones = json::array();
+  for (int r = 0; r < 6; ++r) ones.push_back(std::vector<double>(50, 1));
+  files.write("ones.json", ones.dump());
+  CHECK(files.survivors("x.json --dy ones.json --kernels no-*-term*,no-mean-of-g"_w) ==
+        Ids{"no-variance-term"});
+}
+
+TEST_CASE("a wrong backward pass is equivalent by formula and options", "[mutants]") {
+  const Mutants files;
+  files.write("x.json", numbers(8, 16, 1));
+  files.write("dy.json", numbers(8, 16, 1));
+  const auto equivalent = [&](const Words& options) {
+    return Mutants::equivalent(files.report("x.json --dy dy.json"_w + options));
+  };
+  const Ids plain = equivalent({});
+  for (const std::string id : {"weight-forgotten", "xhat-with-affine", "last-row-lost"}) {
+    CAPTURE(id);
+    CHECK(plain.contains(id));
+  }
+  CHECK(!plain.contains("no-mean-of-g"));
+  const Ids rms = equivalent("--rms --weight 2 --rows :6"_w);
+  CHECK(rms.contains("no-mean-of-g"));
+  CHECK(rms.contains("no-mean-terms"));
+  for (const std::string id : {"weight-forgotten", "xhat-with-affine", "last-row-lost"}) {
+    CAPTURE(id);
+    CHECK(!rms.contains(id));
+  }
+  // One row's dweight is rounded once.
+  CHECK(equivalent("--rows :1 --dtype float16"_w).contains("float16-dweight"));
+  CHECK(!equivalent("--rows :1 --dtype float16"_w).contains("bfloat16-dweight"));
+
+  files.write("short.json", numbers(8, 15, 1));
+  CHECK(files.fault("mutants x.json --dy short.json"_w,
+                    {"--dy short.json has shape (8, 15), but x.json has shape (8, 16)"}) == "");
+  CHECK(contains(files.shell("lnorm mutants x.json x.json --dy - < dy.json").err,
+                 "--dy - can be read for one input alone, found several"));
+  CHECK(files.shell("lnorm mutants x.json --dy - < dy.json --kernels no-mean-terms").status == 0);
+}
+
 TEST_CASE("mutants lists what it tries, and reports for CI", "[mutants]") {
   const Mutants files;
   files.write("x.json", numbers(2, 9, 1));
@@ -183,9 +244,13 @@ TEST_CASE("every wrong kernel passes on some ordinary input at 1e-2", "[mutants]
   alive.merge(files.survivors("x7.json --weight 0.001 --rtol 1e-2 --atol 1e-2"_w));
   alive.merge(files.survivors(
       "x2.json --weight w2.json --bias w2.json --axes 1,2 --rtol 1e-2 --atol 1e-2"_w));
-  // The list has the backward pass as well.
-  const json forward = json::parse(files.run("mutants x.json --json"_w).out).at("mutants");
-  for (const json& kernel : forward) {
+  files.write("dy.json", numbers(7, 1024, 1e-6));
+  files.write("x5.json", numbers(7, 1024, 1));
+  const Words backward =
+      "x5.json --dy dy.json --weight w.json --bias b.json --rtol 1e-2 --atol 1e-2"_w;
+  alive.merge(files.survivors(backward));
+  const json tried = json::parse(files.run("mutants x5.json --dy dy.json --json"_w).out);
+  for (const json& kernel : tried.at("mutants")) {
     const auto id = kernel.at("id").get<std::string>();
     if (id.starts_with("byte-order") || id == "other-dtype") continue;
     CAPTURE(id);
@@ -234,6 +299,7 @@ TEST_CASE("inputs leave no wrong kernel alive, and say which each is for", "[mut
       CHECK(killed.contains(mutant.at("id")) != mutant.at("equivalent").get<bool>());
     }
     CHECK(Mutants::equivalent(report) == ids_of(manifest.at("equivalent")));
+    CHECK(killed.contains("no-variance-term"));
   }
 }
 
@@ -274,5 +340,5 @@ TEST_CASE("a manifest is not trusted", "[mutants]") {
   files.write("c/manifest.json", R"({"cases": [{"x": "x.json"}]})");
   files.write("c/x.json", "[1, 2]");
   CHECK(files.fault("mutants c --weight 2"_w,
-                    {"--weight: c/manifest.json says weight and bias of its cases"}) == "");
+                    {"--weight: c/manifest.json says weight, bias and dy of its cases"}) == "");
 }

@@ -2,24 +2,78 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 namespace lnorm {
 
-std::vector<MutantFormulas> mutants_of(const KernelContext& context, const ChooseKernel& choose) {
-  std::vector<MutantFormulas> result;
-  for (const WrongKernel& kernel : wrong_kernels()) {
-    if (!kernel.is_forward() || (choose && !choose(kernel.id))) continue;
-    if (result.empty() || result.back().id != kernel.id) {
-      result.push_back({.id = std::string(kernel.id),
-                        .words = std::string(kernel.words),
-                        .options = std::string(kernel.options),
-                        .variants = {}});
+namespace {
+
+// formulas_of: what the row makes of the formula; nothing where that is the same.
+template <class Formulas, class FormulasOf>
+std::vector<MutantFormulas<Formulas>> changed_by_rows(bool (*is_of)(const WrongKernel& row),
+                                                      const ChooseKernel& choose,
+                                                      FormulasOf formulas_of) {
+  std::vector<MutantFormulas<Formulas>> result;
+  for (const WrongKernel& row : wrong_kernels()) {
+    if (!is_of(row) || (choose && !choose(row.id))) continue;
+    if (result.empty() || result.back().id != row.id) {
+      result.push_back({std::string(row.id), std::string(row.words), std::string(row.options), {}});
     }
-    Variant variant = asked_for(context.setting);
-    if (!kernel.change(variant, context, kernel.parameter)) continue;
-    result.back().variants.push_back(std::move(variant));
+    if (auto formulas = formulas_of(row)) {
+      result.back().variants.push_back({&row, std::move(*formulas)});
+    }
   }
   return result;
+}
+
+template <class List, class IsIt>
+auto& found_or_added(List& list, IsIt is_it) {
+  const auto found = std::find_if(list.begin(), list.end(), is_it);
+  return found != list.end() ? *found : list.emplace_back();
+}
+
+void add_comparisons(const std::string& input, const std::vector<Comparison>& comparisons,
+                     Mutant::Outcome& outcome) {
+  const auto is_equal = [](const Comparison& one) { return one.equal(); };
+  if (!std::all_of(comparisons.begin(), comparisons.end(), is_equal)) {
+    outcome.caught_by.push_back(input);
+  }
+  for (const Comparison& one : comparisons) {
+    outcome.mismatched += one.mismatched;
+    outcome.elements += one.elements;
+    if (!one.absolute) continue;
+    outcome.max_abs = std::max(outcome.max_abs.value_or(0), one.absolute->value);
+  }
+}
+
+}  // namespace
+
+std::vector<MutantFormulas<Variant>> mutants_of(const KernelContext& context,
+                                                const ChooseKernel& choose) {
+  return changed_by_rows<Variant>([](const WrongKernel& row) { return row.is_forward(); }, choose,
+                                  [&](const WrongKernel& row) {
+                                    std::optional variant(asked_for(context.setting));
+                                    if (!row.change(*variant, context, row.parameter))
+                                      variant.reset();
+                                    return variant;
+                                  });
+}
+
+std::vector<MutantFormulas<GradientFormulas>> mutants_of(std::span<const GradientContext> contexts,
+                                                         const ChooseKernel& choose) {
+  return changed_by_rows<GradientFormulas>(
+      [](const WrongKernel& row) { return row.change_gradient != nullptr; }, choose,
+      [&](const WrongKernel& row) {
+        GradientFormulas formulas;
+        for (const GradientContext& context : contexts) {
+          GradientVariant variant = asked_for(context.model);
+          const bool is_other = row.change_gradient(variant, context, row.parameter);
+          // Sums in any order have a bound, but are no numbers.
+          if (is_other && !variant.is_any_order) formulas.emplace_back(context.of, variant);
+        }
+        return formulas.empty() ? std::nullopt : std::optional(std::move(formulas));
+      });
 }
 
 const Mutant::Outcome& Mutant::hardest() const {
@@ -31,28 +85,28 @@ const Mutant::Outcome& Mutant::hardest() const {
                            });
 }
 
-Mutant& MutantReport::mutant_of(const MutantFormulas& formulas) {
-  const auto found = std::find_if(mutants_.begin(), mutants_.end(),
-                                  [&](const Mutant& one) { return one.id == formulas.id; });
-  if (found != mutants_.end()) return *found;
-  return mutants_.emplace_back(Mutant{
-      .id = formulas.id, .words = formulas.words, .options = formulas.options, .outcomes = {}});
+std::string Mutant::words() const {
+  if (is_equivalent() || hardest().row == nullptr) return first_words;
+  return std::string(hardest().row->words);
 }
 
 void MutantReport::add(const std::string& input, const std::vector<TriedMutant>& tried) {
   inputs_.push_back(input);
   for (const TriedMutant& one : tried) {
-    Mutant& mutant = mutant_of(one.formulas);
-    mutant.outcomes.resize(std::max(mutant.outcomes.size(), one.comparisons.size()));
-    for (std::size_t i = 0; i < one.comparisons.size(); ++i) {
-      const Comparison& comparison = one.comparisons[i];
-      if (inputs_.size() == 1) criteria_ = comparison.criteria;
-      Mutant::Outcome& outcome = mutant.outcomes[i];
-      if (!comparison.equal()) outcome.caught_by.push_back(input);
-      outcome.mismatched += comparison.mismatched;
-      outcome.elements += comparison.elements;
-      if (!comparison.absolute) continue;
-      outcome.max_abs = std::max(outcome.max_abs.value_or(0), comparison.absolute->value);
+    Mutant& mutant = found_or_added(mutants_, [&](const Mutant& m) { return m.id == one.id; });
+    if (mutant.id.empty()) {
+      mutant.id = one.id;
+      mutant.first_words = one.words;
+      mutant.options = one.options;
+    }
+    for (const TriedMutant::Trial& trial : one.trials) {
+      if (!criteria_) criteria_ = trial.comparisons.front().criteria;
+      Mutant::Outcome& outcome = found_or_added(mutant.outcomes, [&](const Mutant::Outcome& o) {
+        return o.row == trial.row && o.is_backward == trial.is_backward;
+      });
+      outcome.row = trial.row;
+      outcome.is_backward = trial.is_backward;
+      add_comparisons(input, trial.comparisons, outcome);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
@@ -15,29 +16,52 @@
 // Would a test notice? Wrong kernels on the inputs of a test, judged by its criteria.
 namespace lnorm {
 
+// A row of the table that changes the formula, and the formula. Row: null for what is in no table.
+template <class Formulas>
+struct ChangedFormula {
+  const WrongKernel* row = nullptr;
+  Formulas formulas;
+};
+
 // A wrong kernel on one input.
+template <class Formulas>
 struct MutantFormulas {
   std::string id;
   std::string words;
-  std::string options;            // of lnorm that give the same; empty if there are none
-  std::vector<Variant> variants;  // several where it goes either way; empty: equivalent
-
-  // By formula and options, never by values.
-  bool is_equivalent() const noexcept { return variants.empty(); }
+  std::string options;  // of lnorm that give the same; empty if there are none
+  std::vector<ChangedFormula<Formulas>>
+      variants;  // several where it goes either way; empty: equivalent
 };
 
-// The rows of the table that are chosen, in its order.
-std::vector<MutantFormulas> mutants_of(const KernelContext& context, const ChooseKernel& choose);
+// A wrong backward pass, as far as it changes a gradient.
+using GradientFormulas = std::vector<std::pair<Gradient, GradientVariant>>;
 
-// What became of a variant on one input: what it writes, held against what is right.
+// The rows of the table that are chosen, in its order: by formula and options, never by values.
+std::vector<MutantFormulas<Variant>> mutants_of(const KernelContext& context,
+                                                const ChooseKernel& choose);
+// contexts: one a gradient.
+std::vector<MutantFormulas<GradientFormulas>> mutants_of(std::span<const GradientContext> contexts,
+                                                         const ChooseKernel& choose);
+
+// What became of a wrong kernel on one input: what it writes, held against what is right.
 struct TriedMutant {
-  MutantFormulas formulas;
-  std::vector<Comparison> comparisons;  // one a variant
+  struct Trial {
+    const WrongKernel* row = nullptr;
+    bool is_backward = false;
+    std::vector<Comparison> comparisons;  // one a tensor that it writes
+  };
+
+  std::string id;
+  std::string words;
+  std::string options;
+  std::vector<Trial> trials;  // empty: equivalent
 };
 
-// A wrong kernel on all inputs. Of variants, the one that is caught by the fewest.
+// A wrong kernel on all inputs. Of its formulas, the one that is caught by the fewest.
 struct Mutant {
   struct Outcome {
+    const WrongKernel* row = nullptr;
+    bool is_backward = false;
     std::vector<std::string> caught_by;  // names of inputs
     std::int64_t mismatched = 0;
     std::int64_t elements = 0;
@@ -45,12 +69,13 @@ struct Mutant {
   };
 
   std::string id;
-  std::string words;
+  std::string first_words;
   std::string options;
-  std::vector<Outcome> outcomes;  // one a variant; empty: equivalent on every input
+  std::vector<Outcome> outcomes;  // one a formula; empty: equivalent on every input
 
   bool is_equivalent() const noexcept { return outcomes.empty(); }
   const Outcome& hardest() const;
+  std::string words() const;  // of that
   bool is_caught() const { return !is_equivalent() && !hardest().caught_by.empty(); }
   bool survives() const { return !is_equivalent() && !is_caught(); }
 };
@@ -62,17 +87,15 @@ class MutantReport {
 
   const std::vector<std::string>& inputs() const noexcept { return inputs_; }
   const std::vector<Mutant>& mutants() const noexcept { return mutants_; }
-  // Of the first input; others may have another default.
-  const Criteria& criteria() const noexcept { return criteria_; }
+  // Of the first comparison; others may have another default.
+  const std::optional<Criteria>& criteria() const noexcept { return criteria_; }
   std::int64_t tried() const;  // that are not equivalent
   std::vector<const Mutant*> survivors() const;
 
  private:
-  Mutant& mutant_of(const MutantFormulas& formulas);
-
   std::vector<std::string> inputs_;
   std::vector<Mutant> mutants_;
-  Criteria criteria_;
+  std::optional<Criteria> criteria_;
 };
 
 }  // namespace lnorm

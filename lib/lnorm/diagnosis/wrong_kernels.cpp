@@ -265,12 +265,13 @@ bool not_forward(Variant&, const Context&, double) { return false; }
 bool without_term(GradientVariant& v, const GradientContext& c, double part) {
   if (part != 2) v.has_mean_of_g = false;
   if (part != 1) v.has_variance_term = false;
-  return c.of == Gradient::dx && (part == 2 || !c.model.setting.formula.rms);
+  return c.of == Gradient::dx &&
+         (part == 2 ? !c.has_no_deviations() : !c.model.setting.formula.rms);
 }
 
 bool weight_forgotten(GradientVariant& v, const GradientContext& c, double) {
   v.has_weight = false;
-  return c.of == Gradient::dx && c.has_weight;
+  return c.of == Gradient::dx && c.has_weight && !c.has_no_deviations();
 }
 
 bool other_ddof(GradientVariant& v, const GradientContext& c, double of_sums_alone) {
@@ -299,7 +300,9 @@ bool gradient_statistics_in(GradientVariant& v, const GradientContext& c, double
 
 bool sums_in(GradientVariant& v, const GradientContext& c, double dtype) {
   v.sums = static_cast<DType>(dtype);
-  return c.of != Gradient::dx &&
+  // The sum over one row is its term, which is rounded once.
+  const bool is_one_term = c.model.rows == 1 && !c.model.is_uniform;
+  return c.of != Gradient::dx && !(is_one_term && *v.sums == c.model.setting.output.dtype()) &&
          arithmetic_of(*v.sums).unit > c.model.setting.kernel.arithmetic.unit;
 }
 
@@ -311,7 +314,7 @@ bool sums_in_any_order(GradientVariant& v, const GradientContext& c, double dtyp
 
 bool xhat_with_affine(GradientVariant& v, const GradientContext& c, double) {
   v.xhat_has_affine = true;
-  return c.of != Gradient::dbias && (c.has_weight || c.has_bias);
+  return c.of != Gradient::dbias && ((c.has_weight && !c.has_no_deviations()) || c.has_bias);
 }
 
 // clang-format off

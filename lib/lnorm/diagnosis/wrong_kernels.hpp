@@ -41,6 +41,8 @@ struct GradientContext {
   bool has_bias = false;
 
   std::int64_t row_length() const { return std::ssize(model.setting.weight); }
+  // Rows of one element: xhat and dx are 0.
+  bool has_no_deviations() const { return row_length() == 1 && !model.setting.formula.rms; }
 };
 
 struct WrongKernel {

@@ -106,7 +106,8 @@ std::string manifest_json(const Manifest& manifest) {
   return Json{{"schema", 1},
               {"generator", manifest.generator},
               {"cases", cases},
-              {"equivalent", manifest.equivalent}}
+              {"equivalent", manifest.equivalent},
+              {"alive_without_affine", manifest.alive_without_affine}}
              .dump(1) +
          '\n';
 }

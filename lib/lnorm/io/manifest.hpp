@@ -23,6 +23,7 @@ struct Manifest {
   std::string generator;  // of its numbers, with the seed
   std::vector<InputCase> cases;
   std::vector<std::string> equivalent;  // ids of wrong kernels that are right here, by formula
+  std::vector<std::string> alive_without_affine;  // of those that x and dy alone do not tell
 };
 
 std::string manifest_json(const Manifest& manifest);

@@ -11,10 +11,8 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/diagnosis/gradient_diagnosis.hpp"
 #include "lnorm/diagnosis/gradient_variant.hpp"
-#include "lnorm/kernel/backward.hpp"
 #include "lnorm/kernel/row_errors.hpp"
-#include "lnorm/pipeline/block_loop.hpp"
-#include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/exact_gradients.hpp"
 
 namespace lnorm {
 
@@ -122,7 +120,9 @@ class GradientChecker {
         backend_(backend),
         options_(options),
         run_options_(run_options),
-        rows_(inputs.sources, plan, for_each_tile(run_options.threads)) {
+        exact_gradients_(inputs.sources, plan, backend, inputs.weight,
+                         inputs.dx != nullptr ? inputs.dx->info().dtype : plan.rows.out,
+                         run_options.threads) {
     const auto add = [&](Gradient of, TensorSource* actual) {
       if (actual == nullptr) return;
       judged_.push_back(std::make_unique<JudgedGradient>(of, *actual, inputs, plan, backend,
@@ -150,16 +150,8 @@ class GradientChecker {
   }
 
  private:
-  // A row of x and dy in doubles.
-  struct Row {
-    std::vector<double> x;
-    std::vector<double> dy;
-  };
-
   struct Slot {
-    GradientRows::Buffers in;
-    std::vector<std::byte> dx;
-    std::unique_ptr<ColumnGradients> columns;
+    ExactGradients::Buffers buffers;
     JudgedRows found;
     std::vector<TwoSums> sums;
   };
@@ -171,48 +163,28 @@ class GradientChecker {
     return nullptr;
   }
 
-  Tile tile_of(const Block& block) const {
-    return {block.first, block.count, 0, plan_.rows.row_length};
-  }
-
-  LoopExtent extent() const {
-    const Plan& plan = plan_.rows;
-    return {plan.row_length > 0 ? plan.rows : 0, plan.route.rows, plan.row_length};
-  }
-
-  // Calls see(slot, row) for the rows of a block.
-  template <class See>
-  void for_each_row(const Block& block, const GradientRows::Buffers& in, See see) const {
-    const Tile tile = tile_of(block);
-    Row row;
-    for (std::int64_t r = 0; r < block.count; ++r) {
-      const GradientPart part = rows_.part(tile, in, r);
-      row.x = decoded(backend_, part.x);
-      row.dy = decoded(backend_, part.dy);
-      see(GradientRow{block.first + r, row.x, row.dy, GradientRows::saved(in, r)}, r);
-    }
-  }
-
-  void read(const Block& block, GradientRows::Buffers& in) const {
-    rows_.read(tile_of(block), in);
-    rows_.read_saved(tile_of(block), in);
-  }
-
-  GradientSetting kernel_setting() const {
-    const JudgedGradient* const dx = find(Gradient::dx);
-    return {.backend = backend_,
-            .x = plan_.rows.in,
-            .dy = rows_.dy_dtype(),
-            .dx = dx != nullptr ? dx->dtype() : plan_.rows.out,
-            .row_length = plan_.rows.row_length,
-            .weight = inputs_.weight,
-            .formula = plan_.rows.formula};
+  // Judges the rows of a block, and adds them to the sums of the parameters.
+  void judge_block(const Block& block, const JudgedGradient* dx,
+                   const std::vector<const JudgedGradient*>& parameters, Slot& slot) const {
+    exact_gradients_.read(block, slot.buffers.in);
+    exact_gradients_.find(block, slot.buffers, dx != nullptr, !parameters.empty());
+    slot.sums.clear();
+    for (const JudgedGradient* one : parameters) slot.sums.emplace_back(one->model(), one->of());
+    exact_gradients_.for_each_row(
+        block, slot.buffers.in, [&](const GradientRow& row, std::int64_t r) {
+          if (dx != nullptr) {
+            const RowsIn all = exact_gradients_.dx(block, slot.buffers);
+            judge_dx(*dx, row, decoded(backend_, row_of(all, r)), slot.found);
+          }
+          for (TwoSums& both : slot.sums) {
+            both.tree.add(row);
+            both.loop.add(row);
+          }
+        });
   }
 
   void judge() {
     const JudgedGradient* const dx = find(Gradient::dx);
-    const GradientSetting setting = kernel_setting();
-    const DType dtype = setting.dx;
     std::vector<const JudgedGradient*> parameters;
     for (const Gradient of : {Gradient::dweight, Gradient::dbias}) {
       if (const JudgedGradient* const found = find(of)) parameters.push_back(found);
@@ -220,53 +192,22 @@ class GradientChecker {
     std::vector<TwoSums> sums;
     sums.reserve(parameters.size());
     for (const JudgedGradient* one : parameters) sums.emplace_back(one->model(), one->of());
-    const LoopExtent all = extent();
+    const LoopExtent all = exact_gradients_.extent();
     const Executor executor(run_options_.threads, all.blocks());
     std::vector<Slot> slots;
-    JudgedRows found;
     for_each_block(
         all, executor, run_options_, slots,
-        [&](const Block& block, Slot& slot) {
-          rows_.begin(tile_of(block), slot.in);
-          rows_.begin_saved(tile_of(block), slot.in);
-        },
-        [&](const Block& block, Slot& slot) {
-          read(block, slot.in);
-          if (dx != nullptr) {
-            slot.dx.resize(static_cast<std::size_t>(block.count * plan_.rows.row_length) *
-                           item_size(dtype));
-          }
-          if (!parameters.empty() && !slot.columns) {
-            slot.columns = std::make_unique<ColumnGradients>(plan_.rows.row_length);
-          }
-          const Tile tile = tile_of(block);
-          layer_norm_backward(backend_, rows_.x(tile, slot.in), rows_.dy(tile, slot.in),
-                              {.data = dx != nullptr ? slot.dx.data() : nullptr, .dtype = dtype},
-                              setting.weight, setting.formula, GradientRows::saved(slot.in, 0),
-                              slot.columns.get());
-          slot.sums.clear();
-          for (const JudgedGradient* one : parameters) {
-            slot.sums.emplace_back(one->model(), one->of());
-          }
-          for_each_row(block, slot.in, [&](const GradientRow& row, std::int64_t r) {
-            if (dx != nullptr) judge_dx(*dx, row, exact_dx(slot.dx, dtype, r), slot.found);
-            for (TwoSums& both : slot.sums) {
-              both.tree.add(row);
-              both.loop.add(row);
-            }
-          });
-        },
+        [&](const Block& block, Slot& slot) { exact_gradients_.begin(block, slot.buffers.in); },
+        [&](const Block& block, Slot& slot) { judge_block(block, dx, parameters, slot); },
         [&](const Block&, Slot& slot) {
           for (std::size_t i = 0; i < sums.size(); ++i) {
             sums[i].tree.append(slot.sums[i].tree);
             sums[i].loop.append(slot.sums[i].loop);
           }
         });
+    JudgedRows found;
     for (const Slot& slot : slots) found.merge(slot.found);
-    for (std::size_t i = 1; i < slots.size() && !parameters.empty(); ++i) {
-      if (slots[i].columns && slots.front().columns)
-        slots.front().columns->merge(*slots[i].columns);
-    }
+    ColumnGradients* const columns = ExactGradients::gathered(slots);
     for (const auto& gradient : judged_) {
       if (gradient->of() == Gradient::dx) {
         gradient->check.judged = std::exchange(found, {});
@@ -274,14 +215,8 @@ class GradientChecker {
       }
       const auto i = static_cast<std::size_t>(
           std::find(parameters.begin(), parameters.end(), gradient.get()) - parameters.begin());
-      judge_parameters(*gradient, slots.empty() ? nullptr : slots.front().columns.get(), sums[i]);
+      judge_parameters(*gradient, columns, sums[i]);
     }
-  }
-
-  std::vector<double> exact_dx(const std::vector<std::byte>& bytes, DType dtype,
-                               std::int64_t r) const {
-    const std::int64_t n = plan_.rows.row_length;
-    return decoded(backend_, row_of({bytes.data(), dtype, std::endian::native, 1, n}, r));
   }
 
   void judge_dx(const JudgedGradient& dx, const GradientRow& row, const std::vector<double>& exact,
@@ -296,31 +231,10 @@ class GradientChecker {
         plan_.rows.row_length, found);
   }
 
-  // Reads all rows once more, one after another.
-  RowReplay again() const {
-    const auto for_each = [this](const auto& see) {
-      GradientRows::Buffers buffer;
-      for (std::int64_t r = 0; r < extent().items; ++r) {
-        const Block block{r, 1};
-        read(block, buffer);
-        const GradientPart part = rows_.part(tile_of(block), buffer, 0);
-        see(
-            0, [&](const auto& see_part) { see_part(part); }, GradientRows::saved(buffer, 0));
-      }
-    };
-    return {1, for_each};
-  }
-
   void judge_parameters(JudgedGradient& gradient, ColumnGradients* columns, const TwoSums& sums) {
-    const bool is_dweight = gradient.of() == Gradient::dweight;
     const std::vector<double> actual = gradient.actual_row(0);
-    std::vector<double> exact(actual.size(), 0.0);
-    if (columns != nullptr) {
-      const ParameterGradients found = parameter_gradients(
-          kernel_setting(), *columns,
-          {is_dweight, !is_dweight, inputs_.is_uniform, gradient.dtype()}, again());
-      exact = is_dweight ? found.dweight : found.dbias;
-    }
+    const std::vector<double> exact =
+        exact_gradients_.parameters(gradient.of(), columns, inputs_.is_uniform, gradient.dtype());
     RowJudge judge(gradient.setting(), 0);
     judge.judge_by(
         {0, actual, actual, exact},
@@ -358,8 +272,8 @@ class GradientChecker {
     GradientRows::Buffers buffer;
     for (const std::int64_t number : numbers) {
       const Block block{number, 1};
-      read(block, buffer);
-      for_each_row(block, buffer, [&](const GradientRow& row, std::int64_t) {
+      exact_gradients_.read(block, buffer);
+      exact_gradients_.for_each_row(block, buffer, [&](const GradientRow& row, std::int64_t) {
         for (GradientTrial& trial : trials) {
           trial.rows.push_back(evaluate_dx(trial.variant, gradient.model(), row, Summation::loop));
         }
@@ -374,15 +288,9 @@ class GradientChecker {
       sums.emplace_back(trial.variant, gradient.model(), gradient.of(),
                         trial.variant.is_any_order ? Summation::tree : Summation::loop);
     }
-    GradientRows::Buffers buffer;
-    const LoopExtent all = extent();
-    for (std::int64_t first = 0; first < all.items; first += all.items_of_block) {
-      const Block block{first, std::min(all.items_of_block, all.items - first)};
-      read(block, buffer);
-      for_each_row(block, buffer, [&](const GradientRow& row, std::int64_t) {
-        for (ParameterSums& one : sums) one.add(row);
-      });
-    }
+    exact_gradients_.for_each_row([&](const GradientRow& row) {
+      for (ParameterSums& one : sums) one.add(row);
+    });
     for (std::size_t i = 0; i < trials.size(); ++i) trials[i].rows.push_back(sums[i].finish());
   }
 
@@ -393,7 +301,7 @@ class GradientChecker {
       GradientRows::Buffers in;
       FormulaSums found;
     };
-    const LoopExtent all = extent();
+    const LoopExtent all = exact_gradients_.extent();
     const Executor executor(run_options_.threads, all.blocks());
     std::vector<Sums> slots;
     FormulaSums total;
@@ -401,8 +309,8 @@ class GradientChecker {
         all, executor, {run_options_.threads, {}, run_options_.ranks}, slots, nullptr,
         [&](const Block& block, Sums& slot) {
           slot.found = {};
-          read(block, slot.in);
-          for_each_row(block, slot.in, [&](const GradientRow& row, std::int64_t) {
+          exact_gradients_.read(block, slot.in);
+          exact_gradients_.for_each_row(block, slot.in, [&](const GradientRow& row, std::int64_t) {
             RowBounds of_row = evaluate_dx(variant, gradient.model(), row, Summation::loop);
             add_results({std::move(of_row.y), std::move(of_row.bound),
                          gradient.actual_row(row.number), of_row.is_bounded},
@@ -420,7 +328,7 @@ class GradientChecker {
   const Backend& backend_;
   const CheckOptions& options_;
   const RunOptions& run_options_;
-  GradientRows rows_;
+  ExactGradients exact_gradients_;
   std::vector<std::unique_ptr<JudgedGradient>> judged_;
 };
 

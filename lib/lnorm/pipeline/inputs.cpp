@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -11,19 +13,21 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/mutant_gradients.hpp"
 #include "lnorm/pipeline/mutants.hpp"
 
 namespace lnorm {
 
 namespace {
 
-constexpr std::uint32_t kAttempts = 4;
+constexpr std::uint32_t kAttempts = 16;
 
 // What an element of x may depend on.
 struct Place {
   const Philox& random;
   const FloatFormat& format;
   double eps;
+  bool eps_on_std;
   std::int64_t n;
   std::int64_t row;
   std::int64_t element;
@@ -88,28 +92,52 @@ double cancelled_far(const Place& p) {
   return p.power_of_two(p.format.precision - 1) + p.pattern(4, 3);
 }
 
+// Pairs of opposite numbers, of which nothing but eps is seen: the mean is 0, and the deviation near the root of eps, or near
+// eps where it is added to the deviation. Each second row is the negative of the one before it.
+double opposite(const Place& p) {
+  if (p.element + p.n % 2 == p.n) return 0;
+  const auto pair = static_cast<std::uint64_t>(p.element / 2);
+  const double size = static_cast<double>(p.random.integer(pair, 13)) + 3;
+  const int exponent =
+      std::max(std::ilogb(p.eps) / (p.eps_on_std ? 1 : 2) - 3, p.format.least_exponent);
+  return ((p.element ^ p.row) % 2 == 0 ? 1 : -1) * std::ldexp(size, p.eps > 0 ? exponent : -8);
+}
+
+// What dy is; nothing: there is none.
+enum class Upstream {
+  none,
+  normal,
+  // An element beyond the range of float16, and a large last row.
+  large,
+  // A multiple of x: its terms in dx cancel to what eps leaves.
+  like_x,
+  // Terms in dx cancel to the last digit for half of the elements, and those of rows of dweight.
+  balanced
+};
+
 struct CaseRow {
   std::string_view name;
   std::string_view purpose;
   double (*x)(const Place& place);
   // The weight is large, and the bias cancels the products to their last digit.
   bool cancels = false;
-  bool has_dy = false;
+  Upstream dy = Upstream::none;
 };
 
 // clang-format off
 constexpr CaseRow kCases[] = {
-    {"ordinary", "normal numbers with mean 1 and deviation 2; weight and bias are not symmetric", ordinary, false, true},
-    {"far-mean", "means far above the deviation: one pass, a lost mean, rounded statistics", far_mean, false, true},
-    {"small-deviation", "a deviation near the root of eps: its value and its place", small_deviation, false, true},
+    {"ordinary", "normal numbers with mean 1 and deviation 2; weight and bias are not symmetric", ordinary, false, Upstream::normal},
+    {"far-mean", "means far above the deviation: one pass, a lost mean, rounded statistics", far_mean, false, Upstream::normal},
+    {"small-deviation", "a deviation near the root of eps: its value and its place", small_deviation, false, Upstream::normal},
     {"constant", "rows of one number: the variance is 0, and y is the bias", constant},
-    {"outliers", "massive activations, one of them the last element: tails that are left out", outliers},
+    {"outliers", "massive activations, one of them the last element: tails that are left out; sums that leave float16", outliers, false, Upstream::large},
     {"ties", "elements equal to each other and to the mean: xhat is 0, and exact", ties},
     {"denormals", "numbers below the normal range: what is flushed to 0, and eps beside nothing", denormals},
     {"largest", "the largest finite numbers: squares and sums that overflow", largest},
-    {"different-rows", "rows that differ a lot: statistics of another row, or over other axes", different_rows, false, true},
-    {"cancelled", "a large weight, whose product the bias cancels: the last digits of xhat, its divisor, roundings on the way. A right kernel has only these digits as well: judge it by lnorm check, not by a tolerance", cancelled, true},
+    {"different-rows", "rows that differ a lot: statistics of another row, or over other axes", different_rows, false, Upstream::large},
+    {"cancelled", "a large weight, whose product the bias cancels: the last digits of xhat, its divisor, roundings on the way. A right kernel has only these digits as well: judge it by lnorm check, not by a tolerance. dy is a multiple of x: the terms of dx cancel, too", cancelled, true, Upstream::like_x},
     {"cancelled-far-mean", "the same with means far above the deviation: sums in one pass or in few bits", cancelled_far, true},
+    {"opposite-rows", "pairs of rows whose terms of dweight cancel: sums in few bits. The terms of dx cancel for half of the elements: the divisor", opposite, true, Upstream::balanced},
 };
 // clang-format on
 static_assert(std::size(kCases) <= 12);
@@ -154,8 +182,8 @@ class Maker {
     const Shape shape = plan_.normalized_shape();
     made.weight = {{name + ".weight", options_.dtype, shape}, encoded(weight, options_.dtype)};
     made.bias = {{name + ".bias", options_.dtype, shape}, encoded(bias, options_.dtype)};
-    if (row.has_dy) {
-      const auto dy = normals(4 * number + 3, rows.size(), 0);
+    if (row.dy != Upstream::none) {
+      const auto dy = dy_of(row.dy, rows, normals(4 * number + 3, rows.size(), 0.5));
       made.dy = in_shape(name + ".dy", encoded(dy, options_.dtype));
     }
     return made;
@@ -164,11 +192,13 @@ class Maker {
  private:
   std::vector<double> rows_of(const CaseRow& row, const Philox& random) const {
     const FloatFormat& format = float_format(options_.dtype);
+    const Formula& formula = plan_.formula;
     std::vector<double> rows;
     rows.reserve(static_cast<std::size_t>(plan_.rows * plan_.row_length));
     for (std::int64_t r = 0; r < plan_.rows; ++r) {
       for (std::int64_t i = 0; i < plan_.row_length; ++i) {
-        rows.push_back(row.x({random, format, plan_.formula.eps, plan_.row_length, r, i}));
+        rows.push_back(row.x(
+            {random, format, formula.eps, formula.eps_on == EpsOn::std, plan_.row_length, r, i}));
       }
     }
     return rows;
@@ -185,18 +215,79 @@ class Maker {
   void cancel(const std::vector<double>& rows, std::vector<double>& weight,
               std::vector<double>& bias) const {
     const int precision = float_format(options_.dtype).precision;
-    const double large = std::ldexp(1.0, precision <= 11 ? 6 : precision * 2 / 3 - 2);
+    const double large = std::ldexp(0.75, precision <= 11 ? 7 : precision * 2 / 3 - 1);
     const auto x = encoded(rows, options_.dtype);
     std::vector<double> xhat(weight.size());
     backends().front().layer_norm(
         {x.data(), options_.dtype, std::endian::native, 1, plan_.row_length},
         {.data = reinterpret_cast<std::byte*>(xhat.data()), .dtype = DType::float64}, {},
         plan_.formula, {});
-    const double one = options_.normalization.zero_centered_weight ? 1 : 0;
     for (std::size_t i = 0; i < xhat.size(); ++i) {
-      weight[i] = large - one;
+      weight[i] = large - added_one();
       bias[i] = -large * xhat[i];
     }
+  }
+
+  double added_one() const { return options_.normalization.zero_centered_weight ? 1 : 0; }
+
+  // What a number is in the dtype.
+  double rounded(double number) const { return OutputFormat(options_.dtype).rounded(number); }
+
+  std::vector<double> dy_of(Upstream kind, const std::vector<double>& x,
+                            std::vector<double> normal) const {
+    const auto n = static_cast<std::size_t>(plan_.row_length);
+    if (kind == Upstream::like_x) {
+      std::transform(x.begin(), x.end(), normal.begin(), [](double number) { return 8 * number; });
+    } else if (kind == Upstream::large) {
+      for (std::size_t i = normal.size() - n; i < normal.size(); ++i) normal[i] *= 16;
+      normal.front() = std::min(0x1p20, float_format(options_.dtype).greatest);
+    } else if (kind == Upstream::balanced) {
+      const std::vector<double> row =
+          balanced(std::vector<double>(x.begin(), x.begin() + std::ssize(normal) / plan_.rows));
+      for (std::int64_t r = 0; r < plan_.rows; ++r) {
+        for (std::size_t i = 0; i < n; ++i) {
+          normal[static_cast<std::size_t>(r) * n + i] = r % 2 == 0 ? row[i] : next_to(row[i]);
+        }
+      }
+      if (plan_.rows % 2 == 1 && plan_.rows > 1)
+        std::fill(normal.end() - plan_.row_length, normal.end(), 0.0);
+    }
+    return normal;
+  }
+
+  // The next number of the dtype, away from 0.
+  double next_to(double number) const {
+    return number +
+           std::copysign(2 * OutputFormat(options_.dtype).half_ulp(std::fabs(number)), number);
+  }
+
+  // dx is (g - x P) / s where the mean of x and of g is 0, P = sum(g x) / ((n - ddof) s t). Half of the elements have g = x,
+  // the others as much of it that P is 1: for the former dx is what rounding leaves.
+  std::vector<double> balanced(std::vector<double> x) const {
+    const Formula& formula = plan_.formula;
+    double all = 0;
+    double first = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      all += x[i] * x[i];
+      if (i / 2 % 2 == 0) first += x[i] * x[i];
+    }
+    const auto freedom = static_cast<double>(plan_.row_length - formula.ddof);
+    const double deviation = std::sqrt(all / freedom);
+    const double s = formula.eps_on == EpsOn::std ? deviation + formula.eps
+                                                  : std::sqrt(all / freedom + formula.eps);
+    const double t = formula.eps_on == EpsOn::std ? deviation : s;
+    const double scale = std::ldexp(1.0, 4 - std::ilogb(deviation));
+    const double factor = all > first ? (freedom * s * t - first) / (all - first) : 1;
+    double missing = 0;  // of sum(g x)
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (x[i] == 0) continue;
+      const double g = i / 2 % 2 == 0 ? x[i] : factor * x[i] + missing / x[i];
+      const double rounded_g = rounded(scale * g) / scale;
+      missing = i / 2 % 2 == 0 ? missing : (g - rounded_g) * x[i];
+      x[i] = rounded_g;
+    }
+    for (double& number : x) number *= scale;
+    return x;
   }
 
   // Rows in the order of the tensor.
@@ -215,50 +306,87 @@ class Maker {
   Plan plan_;
 };
 
-// What a case kills.
-std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
-                                  const InputsOptions& options, const ChooseKernel& choose,
-                                  const Criteria& criteria) {
-  TensorSpool spool(made.x.info);
-  spool.write(made.x.elements);
-  const auto x = spool.source();
-  const LayerNormOptions& normalization = options.normalization;
-  const AffineTerm weight(made.weight.info, made.weight.elements,
-                          normalization.zero_centered_weight);
-  const AffineTerm bias(made.bias.info, made.bias.elements, false);
-  const Affine affine(weight, bias, normalization.rounding);
-  return try_mutants({.x = *x, .alone = nullptr, .weight = weight, .bias = bias, .affine = affine},
-                     plan, backends().front(),
-                     {.zero_centered_weight = normalization.zero_centered_weight,
-                      .rounding = normalization.rounding,
-                      .choose = choose,
-                      .criteria = criteria},
-                     {.threads = options.threads});
+// A tensor of a case as a file of its own.
+std::unique_ptr<TensorSource> source_of(const MadeTensor& made) {
+  TensorSpool spool(made.info);
+  spool.write(made.elements);
+  return spool.source();
 }
 
 bool rounds_last(std::string_view id) { return id == "truncated" || id == "away"; }
 
+// Tries wrong kernels on the inputs, as a test does.
+class CaseTrials {
+ public:
+  CaseTrials(const MadeInputs& made, const Plan& plan, const InputsOptions& options)
+      : made_(made), plan_(plan), options_(options) {}
+
+  // has_affine: or with x and dy alone.
+  MutantReport run(bool has_affine) const {
+    MutantReport report;
+    for (const MadeCase& one : made_.cases) {
+      auto tried = tried_on(one, has_affine, [](std::string_view id) { return !rounds_last(id); },
+                            {.tolerance = default_tolerance(options_.dtype, options_.dtype)});
+      auto last = tried_on(one, has_affine, rounds_last, {.max_ulp = 0.5});
+      std::erase_if(last, [](const TriedMutant& mutant) { return !rounds_last(mutant.id); });
+      std::move(last.begin(), last.end(), std::back_inserter(tried));
+      report.add(one.name, tried);
+    }
+    return report;
+  }
+
+ private:
+  std::vector<TriedMutant> tried_on(const MadeCase& made, bool has_affine,
+                                    const ChooseKernel& choose, const Criteria& criteria) const {
+    const auto x = source_of(made.x);
+    const LayerNormOptions& normalization = options_.normalization;
+    const bool adds_one = has_affine && normalization.zero_centered_weight;
+    AffineTerm weight;
+    AffineTerm bias;
+    if (has_affine) {
+      weight = AffineTerm(made.weight.info, made.weight.elements, adds_one);
+      bias = AffineTerm(made.bias.info, made.bias.elements, false);
+    }
+    const Rounding rounding = has_affine ? normalization.rounding : Rounding{};
+    const Affine affine(weight, bias, rounding);
+    auto tried = try_mutants(
+        {.x = *x, .alone = nullptr, .weight = weight, .bias = bias, .affine = affine}, plan_,
+        backends().front(), {adds_one, rounding, choose, criteria}, {.threads = options_.threads});
+    if (!made.dy) return tried;
+    const auto dy = source_of(*made.dy);
+    const GradPlan backward = make_grad_plan({x->info(), dy->info()}, normalization, plan_.out, {},
+                                             {.whole = true, .ordered = true});
+    auto gradients = try_gradient_mutants(
+        {.sources = {*x, *dy}, .weight = weight, .bias = bias, .parameters = made.weight.info},
+        backward, backends().front(), {adds_one, choose, criteria, criteria},
+        {.threads = options_.threads});
+    std::move(gradients.begin(), gradients.end(), std::back_inserter(tried));
+    return tried;
+  }
+
+  const MadeInputs& made_;
+  const Plan& plan_;
+  const InputsOptions& options_;
+};
+
+std::vector<std::string> survivors_of(const MutantReport& report) {
+  std::vector<std::string> ids;
+  for (const Mutant* const mutant : report.survivors()) ids.push_back(mutant->id);
+  return ids;
+}
+
 MadeInputs attempt(const InputsOptions& options, std::uint32_t number) {
   const Maker maker(options, number);
   MadeInputs made;
-  MutantReport report;
-  for (std::uint32_t c = 0; c < std::size(kCases); ++c) {
-    MadeCase& one = made.cases.emplace_back(maker.make(c));
-    auto tried =
-        tried_on(one, maker.plan(), options, [](std::string_view id) { return !rounds_last(id); },
-                 {.tolerance = default_tolerance(options.dtype, options.dtype)});
-    auto last = tried_on(one, maker.plan(), options, rounds_last, {.max_ulp = 0.5});
-    std::erase_if(last, [](const TriedMutant& mutant) { return !rounds_last(mutant.formulas.id); });
-    std::move(last.begin(), last.end(), std::back_inserter(tried));
-    report.add(one.name, tried);
-  }
+  for (std::uint32_t c = 0; c < std::size(kCases); ++c) made.cases.push_back(maker.make(c));
+  const MutantReport report = CaseTrials(made, maker.plan(), options).run(true);
+  made.alive = survivors_of(report);
   for (const Mutant& mutant : report.mutants()) {
     if (mutant.is_equivalent()) {
       made.equivalent.push_back(mutant.id);
       continue;
     }
     const std::vector<std::string>& by = mutant.hardest().caught_by;
-    if (by.empty()) made.alive.push_back(mutant.id);
     for (MadeCase& one : made.cases) {
       if (std::find(by.begin(), by.end(), one.name) != by.end()) one.kills.push_back(mutant.id);
     }
@@ -277,6 +405,8 @@ MadeInputs make_inputs(const InputsOptions& options) {
     MadeInputs next = attempt(options, number);
     if (next.alive.size() < best.alive.size()) best = std::move(next);
   }
+  const Plan plan = Maker(options, 0).plan();
+  best.alive_without_affine = survivors_of(CaseTrials(best, plan, options).run(false));
   return best;
 }
 

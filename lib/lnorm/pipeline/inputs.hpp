@@ -44,6 +44,9 @@ struct MadeInputs {
   std::vector<MadeCase> cases;
   std::vector<std::string> alive;       // ids that no case kills
   std::vector<std::string> equivalent;  // by formula
+  // Of a kernel that has no weight and no bias: its results are x-hat, and nothing cancels. What changes them by less than
+  // the tolerance no input tells.
+  std::vector<std::string> alive_without_affine;
 };
 
 // At most twelve cases. A wrong kernel is killed where its results are not within the default tolerance of the dtype; one

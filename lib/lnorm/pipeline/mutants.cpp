@@ -144,18 +144,19 @@ class Trial {
     if (!inputs_.x.info().slice) add_other_axes();
     std::vector<Attempt> attempts;
     for (std::size_t m = 0; m < mutants_.size(); ++m) {
-      for (const Variant& variant : mutants_[m].variants) {
+      for (const auto& variant : mutants_[m].variants) {
         const CheckRows* const xhat = other_rows_[m] ? other_rows_[m]->rows.get() : nullptr;
-        attempts.push_back({variant, xhat, comparison(variant)});
+        attempts.push_back({variant.formulas, xhat, comparison(variant.formulas)});
       }
     }
     if (plan_.rows > 0 && plan_.row_length > 0) observe(normalized, attempts);
     auto next = attempts.begin();
     std::vector<TriedMutant> result;
-    for (MutantFormulas& mutant : mutants_) {
-      TriedMutant& tried = result.emplace_back(TriedMutant{std::move(mutant), {}});
-      for (std::size_t i = 0; i < tried.formulas.variants.size(); ++i, ++next) {
-        tried.comparisons.push_back(std::move(next->comparison));
+    for (const MutantFormulas<Variant>& mutant : mutants_) {
+      TriedMutant& tried =
+          result.emplace_back(TriedMutant{mutant.id, mutant.words, mutant.options, {}});
+      for (const auto& variant : mutant.variants) {
+        tried.trials.push_back({variant.row, false, {std::move((next++)->comparison)}});
       }
     }
     return result;
@@ -214,12 +215,12 @@ class Trial {
   void add_other_axes() {
     for (const OtherAxes& other : other_axes(plan_.shape, plan_.axes)) {
       if (options_.choose && !options_.choose(other.id)) continue;
-      MutantFormulas& mutant = mutants_.emplace_back(
-          MutantFormulas{other.id, std::string(kAxesWords), other.option, {}});
+      MutantFormulas<Variant>& mutant = mutants_.emplace_back(
+          MutantFormulas<Variant>{other.id, std::string(kAxesWords), other.option, {}});
       other_rows_.emplace_back();
       const std::int64_t length = element_count(extents(plan_.shape, other.axes));
       if (is_same(other.axes) || length == 0 || plan_.formula.ddof >= length) continue;
-      mutant.variants.push_back(asked_for(setting_));
+      mutant.variants.push_back({nullptr, asked_for(setting_)});
       other_rows_.back() = rows_along(other.axes);
     }
   }
@@ -270,7 +271,7 @@ class Trial {
   const MutantOptions& options_;
   const RunOptions& run_options_;
   JudgeSetting setting_;
-  std::vector<MutantFormulas> mutants_;
+  std::vector<MutantFormulas<Variant>> mutants_;
   std::vector<std::optional<OtherRows>> other_rows_;  // of mutants_
 };
 

@@ -34,7 +34,7 @@ TableLine line_of(const Mutant& mutant, bool several) {
   const Mutant::Outcome& outcome = mutant.hardest();
   TableLine line{mutant.id,
                  {concat(outcome.mismatched, " / ", outcome.elements), off_by(outcome)},
-                 mutant.words,
+                 mutant.words(),
                  !mutant.is_caught()};
   if (!several) return line;
   const std::vector<std::string>& by = outcome.caught_by;
@@ -62,7 +62,7 @@ void write_text(const MutantReport& report, const Style& style, ByteSink& bytes)
       several ? counted(std::ssize(report.inputs()), "input") : printable(report.inputs().front());
   const std::string verdict = verdict_sentence(report);
   text.folded(inputs, ": ", report.survivors().empty() ? style.good(verdict) : style.bad(verdict));
-  if (report.tried() > 0) text.folded(criteria_text(report.criteria()));
+  if (report.criteria()) text.folded(criteria_text(*report.criteria()));
   std::vector<TableLine> passing;
   std::vector<TableLine> caught;
   std::vector<std::string> equivalent;
@@ -85,7 +85,7 @@ void write_json(const MutantReport& report, ByteSink& bytes) {
   for (const Mutant& mutant : report.mutants()) {
     const Mutant::Outcome outcome = mutant.is_equivalent() ? Mutant::Outcome{} : mutant.hardest();
     mutants.push_back({{"id", mutant.id},
-                       {"words", mutant.words},
+                       {"words", mutant.words()},
                        {"options", mutant.options},
                        {"caught", mutant.is_caught()},
                        {"caught_by", outcome.caught_by},
@@ -114,7 +114,7 @@ void write_junit(const MutantReport& report, ByteSink& bytes) {
     } else if (!mutant.is_caught()) {
       const std::string off = off_by(mutant.hardest());
       one.failure =
-          concat("passes: ", mutant.words, off.empty() ? "" : concat("; off by at most ", off));
+          concat("passes: ", mutant.words(), off.empty() ? "" : concat("; off by at most ", off));
     }
   }
   write_junit("mutants", "passes", cases, bytes);

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lnorm/diagnosis/gradient_variant.hpp"
+#include "lnorm/kernel/backward.hpp"
+#include "lnorm/pipeline/block_loop.hpp"
+#include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/gradient_rows.hpp"
+
+namespace lnorm {
+
+// The rows of a backward pass in blocks, and their exact gradients, which others are held against. All sources have random
+// access, and the plan's rows are whole and in C order.
+class ExactGradients {
+ public:
+  // What a thread has of the block under way, and what it has gathered of all columns.
+  struct Buffers {
+    GradientRows::Buffers in;
+    std::vector<std::byte> dx;
+    std::unique_ptr<ColumnGradients> columns;
+  };
+
+  // weight outlives it. dx: its dtype.
+  ExactGradients(const GradSources& sources, const GradPlan& plan, const Backend& backend,
+                 const AffineTerm& weight, DType dx, int threads);
+
+  LoopExtent extent() const;
+
+  // These read a block: the first one what must come in order.
+  void begin(const Block& block, GradientRows::Buffers& in);
+  void read(const Block& block, GradientRows::Buffers& in) const;
+
+  // The gradients of a block that was read.
+  void find(const Block& block, Buffers& buffers, bool wants_dx, bool wants_columns) const;
+
+  // The dx that was found.
+  RowsIn dx(const Block& block, const Buffers& buffers) const;
+
+  // Calls see(row, r) for the rows of a block that was read, in doubles.
+  template <class See>
+  void for_each_row(const Block& block, const GradientRows::Buffers& in, See see) const {
+    std::vector<double> x;
+    std::vector<double> dy;
+    for (std::int64_t r = 0; r < block.count; ++r) {
+      const GradientPart part = rows_.part(tile_of(block), in, r);
+      x = decoded(setting_.backend, part.x);
+      dy = decoded(setting_.backend, part.dy);
+      see(GradientRow{block.first + r, x, dy, GradientRows::saved(in, r)}, r);
+    }
+  }
+
+  // Calls see(row) for all rows, in order.
+  template <class See>
+  void for_each_row(See see) const {
+    GradientRows::Buffers buffer;
+    const LoopExtent all = extent();
+    for (std::int64_t first = 0; first < all.items; first += all.items_of_block) {
+      const Block block{first, std::min(all.items_of_block, all.items - first)};
+      read(block, buffer);
+      for_each_row(block, buffer, [&](const GradientRow& row, std::int64_t) { see(row); });
+    }
+  }
+
+  // The first of these that has columns gets those of all others. Null: there are no rows.
+  template <class Slots>
+  static ColumnGradients* gathered(Slots& slots) {
+    ColumnGradients* all = nullptr;
+    for (auto& slot : slots) {
+      ColumnGradients* const columns = slot.buffers.columns.get();
+      if (columns == nullptr) continue;
+      if (all != nullptr) all->merge(*columns);
+      if (all == nullptr) all = columns;
+    }
+    return all;
+  }
+
+  // What was gathered of all columns; one number where one parameter serves all of them.
+  std::vector<double> parameters(Gradient of, ColumnGradients* columns, bool is_uniform,
+                                 DType dtype) const;
+
+ private:
+  Tile tile_of(const Block& block) const {
+    return {block.first, block.count, 0, plan_.rows.row_length};
+  }
+  RowReplay again() const;
+
+  const GradPlan& plan_;
+  GradientSetting setting_;
+  GradientRows rows_;
+};
+
+}  // namespace lnorm

@@ -1,0 +1,204 @@
+#include "lnorm/pipeline/mutant_gradients.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+#include "lnorm/core/chunk.hpp"
+#include "lnorm/pipeline/exact_gradients.hpp"
+#include "lnorm/pipeline/executor.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr Gradient kGradients[] = {Gradient::dx, Gradient::dweight, Gradient::dbias};
+
+// A gradient that one of the wrong kernels gets wrong.
+struct WrongGradient {
+  const GradientModel& model;
+  Gradient of;
+  GradientVariant variant;
+  Comparison comparison;
+};
+
+// Adds results, each rounded once, to a comparison with exact ones.
+void compare_rounded(const OutputFormat& output, const std::vector<double>& results,
+                     const RowsIn& exact, Comparison& comparison) {
+  compare_rows(
+      exact,
+      [&](std::int64_t start, Chunk& to) {
+        const std::int64_t count = std::min(kChunk, std::ssize(results) - start);
+        std::transform(results.begin() + start, results.begin() + start + count, to.high,
+                       [&](double result) { return output.rounded(result); });
+      },
+      comparison);
+}
+
+class GradientTrials {
+ public:
+  GradientTrials(const GradientMutantInputs& inputs, const GradPlan& plan, const Backend& backend,
+                 const GradientMutantOptions& options, const RunOptions& run_options)
+      : inputs_(inputs),
+        plan_(plan),
+        options_(options),
+        run_options_(run_options),
+        is_uniform_(inputs.parameters.shape.empty()),
+        exact_gradients_(inputs.sources, plan, backend, inputs.weight, plan.rows.out,
+                         run_options.threads),
+        of_dx_(setting(plan.rows.out, backend)),
+        of_parameters_(setting(inputs.parameters.dtype, backend)),
+        models_{model(of_dx_), model(of_parameters_)} {}
+
+  std::vector<TriedMutant> run() {
+    std::vector<GradientContext> contexts;
+    for (const Gradient of : kGradients) {
+      contexts.push_back({model_of(of), of, !inputs_.weight.empty(), !inputs_.bias.empty()});
+    }
+    auto mutants = mutants_of(contexts, options_.choose);
+    for (const auto& mutant : mutants) {
+      for (const auto& variant : mutant.variants) {
+        for (const auto& [of, formula] : variant.formulas) {
+          wrong_.push_back({model_of(of), of, formula, comparison(of)});
+        }
+      }
+    }
+    compare();
+    std::vector<TriedMutant> result;
+    auto next = wrong_.begin();
+    for (auto& mutant : mutants) {
+      TriedMutant& tried = result.emplace_back(TriedMutant{
+          std::move(mutant.id), std::move(mutant.words), std::move(mutant.options), {}});
+      for (const auto& variant : mutant.variants) {
+        TriedMutant::Trial& trial =
+            tried.trials.emplace_back(TriedMutant::Trial{variant.row, true, {}});
+        for (std::size_t i = 0; i < variant.formulas.size(); ++i, ++next) {
+          trial.comparisons.push_back(std::move(next->comparison));
+        }
+      }
+    }
+    return result;
+  }
+
+ private:
+  JudgeSetting setting(DType output, const Backend& backend) const {
+    const std::int64_t n = plan_.rows.row_length;
+    return {.backend = backend,
+            .formula = plan_.rows.formula,
+            .rounding = {},
+            .kernel = {arithmetic_of(DType::float64), {}, false, options_.zero_centered_weight},
+            .output = OutputFormat(output),
+            .saturates = false,
+            .weight = numbers_of(inputs_.weight, n, 1),
+            .bias = numbers_of(inputs_.bias, n, 0)};
+  }
+
+  GradientModel model(const JudgeSetting& setting) const {
+    return {.setting = setting, .rows = plan_.rows.rows, .is_uniform = is_uniform_};
+  }
+
+  const GradientModel& model_of(Gradient of) const { return models_[of == Gradient::dx ? 0 : 1]; }
+
+  Comparison comparison(Gradient of) const {
+    const bool is_dx = of == Gradient::dx;
+    Comparison comparison;
+    comparison.actual = comparison.expected = is_dx ? plan_.rows.result() : inputs_.parameters;
+    comparison.criteria = is_dx ? options_.criteria : options_.parameter_criteria;
+    comparison.same_shape = true;
+    comparison.worst = WorstElements(0, WorstBy::ulp, {});
+    return comparison;
+  }
+
+  struct Slot {
+    ExactGradients::Buffers buffers;
+    std::vector<Comparison> found;  // of those of dx
+  };
+
+  // dx block by block; the parameters' gradients one after another, from all rows each.
+  void compare() {
+    if (wrong_.empty()) return;
+    std::vector<WrongGradient*> of_dx;
+    std::vector<WrongGradient*> of_parameters;
+    for (WrongGradient& one : wrong_) {
+      (one.of == Gradient::dx ? of_dx : of_parameters).push_back(&one);
+    }
+    const LoopExtent all = exact_gradients_.extent();
+    const Executor executor(run_options_.threads, all.blocks());
+    std::vector<Slot> slots;
+    for_each_block(
+        all, executor, run_options_, slots,
+        [&](const Block& block, Slot& slot) { exact_gradients_.begin(block, slot.buffers.in); },
+        [&](const Block& block, Slot& slot) {
+          compare_dx(block, of_dx, !of_parameters.empty(), slot);
+        },
+        [&](const Block&, Slot& slot) {
+          for (std::size_t i = 0; i < of_dx.size(); ++i) {
+            of_dx[i]->comparison.append(slot.found[i], 0);
+          }
+        });
+    if (of_parameters.empty()) return;
+    ColumnGradients* const columns = ExactGradients::gathered(slots);
+    for (const Gradient of : {Gradient::dweight, Gradient::dbias}) {
+      const DType dtype = inputs_.parameters.dtype;
+      exact_[of == Gradient::dbias] = exact_gradients_.parameters(of, columns, is_uniform_, dtype);
+    }
+    in_parallel(run_options_.threads)(std::ssize(of_parameters), [&](std::int64_t i) {
+      compare_parameters(*of_parameters[static_cast<std::size_t>(i)]);
+    });
+  }
+
+  void compare_dx(const Block& block, const std::vector<WrongGradient*>& wrong, bool wants_columns,
+                  Slot& slot) const {
+    exact_gradients_.read(block, slot.buffers.in);
+    exact_gradients_.find(block, slot.buffers, !wrong.empty(), wants_columns);
+    slot.found.clear();
+    for (const WrongGradient* const one : wrong) {
+      slot.found.push_back(one->comparison);
+      slot.found.back().clear(block.first * plan_.rows.row_length, 0);
+    }
+    if (wrong.empty()) return;
+    exact_gradients_.for_each_row(
+        block, slot.buffers.in, [&](const GradientRow& row, std::int64_t r) {
+          const RowsIn exact = row_of(exact_gradients_.dx(block, slot.buffers), r);
+          for (std::size_t i = 0; i < wrong.size(); ++i) {
+            const auto& [model, of, variant, comparison] = *wrong[i];
+            compare_rounded(model.setting.output,
+                            evaluate_dx(variant, model, row, Summation::loop).y, exact,
+                            slot.found[i]);
+          }
+        });
+  }
+
+  void compare_parameters(WrongGradient& wrong) const {
+    ParameterSums sums(wrong.variant, wrong.model, wrong.of, Summation::loop);
+    exact_gradients_.for_each_row([&](const GradientRow& row) { sums.add(row); });
+    const std::vector<double>& exact = exact_[wrong.of == Gradient::dbias];
+    const RowsIn row{reinterpret_cast<const std::byte*>(exact.data()), DType::float64,
+                     std::endian::native, 1, std::ssize(exact)};
+    compare_rounded(wrong.model.setting.output, sums.finish().y, row, wrong.comparison);
+  }
+
+  const GradientMutantInputs& inputs_;
+  const GradPlan& plan_;
+  const GradientMutantOptions& options_;
+  const RunOptions& run_options_;
+  bool is_uniform_;
+  ExactGradients exact_gradients_;
+  JudgeSetting of_dx_;
+  JudgeSetting of_parameters_;
+  GradientModel models_[2];  // of dx, and of the parameters' gradients
+  std::vector<WrongGradient> wrong_;
+  std::vector<double> exact_[2];  // dweight, dbias
+};
+
+}  // namespace
+
+std::vector<TriedMutant> try_gradient_mutants(const GradientMutantInputs& inputs,
+                                              const GradPlan& plan, const Backend& backend,
+                                              const GradientMutantOptions& options,
+                                              const RunOptions& run_options) {
+  return GradientTrials(inputs, plan, backend, options, run_options).run();
+}
+
+}  // namespace lnorm
