@@ -131,7 +131,7 @@ struct Arguments {
   bool quiet = false;         // no report
   std::optional<int> digits;  // of the text
 
-  // apply
+  // apply; in check the first two are those to judge
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
   std::optional<std::string> save_sum;

@@ -21,6 +21,7 @@
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_gradients.hpp"
 #include "residual_input.hpp"
+#include "saved_report.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -50,6 +51,8 @@ class Checking {
         dx_(next_input("--actual-dx", arguments.dx)),
         dweight_(next_input("--actual-dweight", arguments.dweight)),
         dbias_(next_input("--actual-dbias", arguments.dbias)),
+        saved_mean_(next_input("--actual-mean", arguments.save_mean)),
+        saved_rstd_(next_input("--actual-rstd", arguments.save_rstd)),
         affine_inputs_(arguments.normalization, arguments.input.options, residual_, 1,
                        output_ ? &*output_
                        : dy_   ? &*dy_
@@ -77,8 +80,12 @@ class Checking {
     if (!source->has_random_access() && (explains_ || dy_)) source = spooled(*source);
     const RunOptions options = work.begin(plan, *source, nullptr, backend_.name, false);
     std::vector<NamedCheck> found;
-    if (output_)
-      found.push_back({name.title, check_output(*source, *alone, x, plan, affine, options)});
+    if (output_) {
+      Check y = check_output(*source, *alone, x, plan, affine, options);
+      std::vector<Check> saved = std::exchange(y.statistics, {});
+      found.push_back({name.title, std::move(y)});
+      add_parts(name, std::move(saved), found);
+    }
     if (dy_) check_gradients(*source, x, name, options, found);
     work.end();
     source->finish();
@@ -121,6 +128,11 @@ class Checking {
   Check check_output(TensorSource& source, TensorSource& alone, const TensorInfo& x,
                      const Plan& plan, const Affine& affine, const RunOptions& options) {
     auto actual = rows_beside(x, open(*output_));
+    const auto open_saved = [&](std::optional<AuxiliaryInput>& saved) {
+      return saved ? rows_beside(x, open(*saved)) : std::unique_ptr<TensorSource>();
+    };
+    const auto mean = open_saved(saved_mean_);
+    const auto rstd = open_saved(saved_rstd_);
     const NormalizationArguments& normalization = arguments_.normalization;
     const bool has_residual = normalization.residual.has_value();
     const CheckInputs inputs{.x = source,
@@ -129,11 +141,24 @@ class Checking {
                              .is_sum = has_residual && !normalization.round_sum,
                              .weight = affine_inputs_.weight(),
                              .bias = affine_inputs_.bias(),
-                             .affine = affine};
+                             .affine = affine,
+                             .mean = mean.get(),
+                             .rstd = rstd.get()};
     Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
     actual->finish();
-    output_->finish();
+    for (auto* const read : {&output_, &saved_mean_, &saved_rstd_}) {
+      if (*read) (*read)->finish();
+    }
     return found;
+  }
+
+  // What is judged beside y, or in its place.
+  static void add_parts(const InputName& name, std::vector<Check> parts,
+                        std::vector<NamedCheck>& found) {
+    for (Check& one : parts) {
+      found.push_back(
+          {name.several ? concat(name.title, ':', one.part) : one.part, std::move(one)});
+    }
   }
 
   void check_gradients(TensorSource& source, const TensorInfo& x, const InputName& name,
@@ -164,11 +189,10 @@ class Checking {
         .bias = affine_inputs_.bias()};
     // The first of them says what the kernel computes in.
     const DType dtype = (dx ? dx : dweight ? dweight : dbias)->info().dtype;
-    for (Check& one : lnorm::check_gradients(inputs, plan, backend_, check_options(dtype),
-                                             {options.threads, {}, options.ranks})) {
-      found.push_back(
-          {name.several ? concat(name.title, ':', one.gradient) : one.gradient, std::move(one)});
-    }
+    add_parts(name,
+              lnorm::check_gradients(inputs, plan, backend_, check_options(dtype),
+                                     {options.threads, {}, options.ranks}),
+              found);
     for (AuxiliaryInput* const auxiliary : gradients()) auxiliary->finish();
   }
 
@@ -215,6 +239,13 @@ class Checking {
                        is_number ? ", that of the weight" : ", that of the normalized axes"));
   }
 
+  // Throws Error unless there is a number for each row of x.
+  void check_row_numbers(const TensorInfo& x, const TensorInfo& saved) const {
+    const Axes axes =
+        x.slice ? x.slice->axes : resolve_axes(x, arguments_.normalization.options.axes);
+    check_saved(saved, whole_of(x), axes);
+  }
+
   static void check_dtype(const TensorInfo& actual) {
     if (is_floating(actual.dtype)) return;
     throw Error(concat(printable(actual.name), ": is ", lnorm::name(actual.dtype), ", expected ",
@@ -224,11 +255,18 @@ class Checking {
   Plan make_plan(const TensorInfo& x, const InputName& name) {
     DType out = output_dtype(x.dtype, {});
     if (output_) {
-      check_auxiliary_inputs(x, name, [&] { output_->find(name); });
+      check_auxiliary_inputs(x, name, [&] {
+        for (auto* const input : {&output_, &saved_mean_, &saved_rstd_}) {
+          if (*input) (*input)->find(name);
+        }
+      });
       const TensorInfo& actual = output_->info();
       check_dtype(actual);
       check_same_shape(elements_beside(x, actual), x);
       out = actual.dtype;
+      for (auto* const saved : {&saved_mean_, &saved_rstd_}) {
+        if (*saved) check_row_numbers(x, (*saved)->info());
+      }
     }
     return lnorm::make_plan(residual_.check(x, out, name), arguments_.normalization.options, out,
                             {.whole = true, .ordered = true});
@@ -272,6 +310,8 @@ class Checking {
   std::optional<AuxiliaryInput> dx_;
   std::optional<AuxiliaryInput> dweight_;
   std::optional<AuxiliaryInput> dbias_;
+  std::optional<AuxiliaryInput> saved_mean_;
+  std::optional<AuxiliaryInput> saved_rstd_;
   std::optional<AuxiliaryInput> mean_;
   std::optional<AuxiliaryInput> rstd_;
   AffineInputs affine_inputs_;
@@ -283,14 +323,17 @@ class Checking {
 int check(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
   std::vector<std::string> others;
-  for (const std::string& name : {arguments.checked, arguments.dy, arguments.dx.value_or(""),
-                                  arguments.dweight.value_or(""), arguments.dbias.value_or("")}) {
+  for (const std::string& name :
+       {arguments.checked, arguments.dy, arguments.dx.value_or(""), arguments.dweight.value_or(""),
+        arguments.dbias.value_or(""), arguments.save_mean.value_or(""),
+        arguments.save_rstd.value_or("")}) {
     if (!name.empty()) others.push_back(name);
   }
   check_inputs(input, arguments.normalization, arguments.work, others);
   const Inputs inputs = open_inputs(input.names, input.options);
   const auto* const selection = std::get_if<Selection>(&inputs);
-  const bool several = selection == nullptr || selection->several || !arguments.dy.empty();
+  const bool several = selection == nullptr || selection->several || !arguments.dy.empty() ||
+                       arguments.save_mean || arguments.save_rstd;
   if (selection != nullptr && selection->tensors.empty()) {
     throw Error(concat(printable(selection->name), ": has no tensors"));
   }

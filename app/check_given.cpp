@@ -221,17 +221,6 @@ void check_page(const PageArguments& page) {
   check_page_extension("--page", page.path);
 }
 
-void check_compare(const Given& given, Arguments& arguments) {
-  check_page(arguments.page);
-  if (given.words.size() != 2) {
-    throw Error(
-        concat("compare takes two tensors, ACTUAL and EXPECTED, found ", given.words.size()),
-        hint_of(given.command));
-  }
-  check_raw(given, arguments.input, 2);
-  arguments.input.names = given.words;
-}
-
 // Reports beside the one on standard output.
 void check_saved_reports(const std::vector<std::string>& read, const Arguments& arguments) {
   const auto check = [&](std::string_view option, const std::optional<std::string>& path,
@@ -247,6 +236,18 @@ void check_saved_reports(const std::vector<std::string>& read, const Arguments& 
   check("--save-junit", arguments.save_junit, {});
 }
 
+void check_compare(const Given& given, Arguments& arguments) {
+  check_page(arguments.page);
+  if (given.words.size() != 2) {
+    throw Error(
+        concat("compare takes two tensors, ACTUAL and EXPECTED, found ", given.words.size()),
+        hint_of(given.command));
+  }
+  check_raw(given, arguments.input, 2);
+  check_saved_reports(given.words, arguments);
+  arguments.input.names = given.words;
+}
+
 void check_backward(const Given& given, const Arguments& arguments) {
   if (arguments.normalization.rstd && !arguments.normalization.mean &&
       !arguments.normalization.options.formula.rms) {
@@ -257,10 +258,6 @@ void check_backward(const Given& given, const Arguments& arguments) {
     throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
                        " has no part in the gradient, expected sum"));
   }
-  if (has_criteria(arguments)) {
-    throw Error("criteria judge OUTPUT alone, found --dy",
-                "gradients are judged by what rounding explains; lnorm compare takes criteria");
-  }
 }
 
 void check_check(const Given& given, Arguments& arguments) {
@@ -270,11 +267,15 @@ void check_check(const Given& given, Arguments& arguments) {
     throw Error(concat("check takes two tensors, INPUT and OUTPUT, found ", words.size()),
                 is_backward ? "with --dy, INPUT alone will do" : hint_of(given.command));
   }
+  if (words.size() == 1 && (arguments.save_mean || arguments.save_rstd)) {
+    throw Error(concat(arguments.save_mean ? "--actual-mean" : "--actual-rstd",
+                       " is judged beside OUTPUT, which is missing"));
+  }
   if (is_backward) check_backward(given, arguments);
   check_rounding(arguments.normalization);
   const auto gradients =
       std::count_if(given.options.begin(), given.options.end(),
-                    [](const Option* option) { return option->name().starts_with("--actual-d"); });
+                    [](const Option* option) { return option->name().starts_with("--actual-"); });
   check_raw(given, arguments.input,
             words.size() + (is_backward ? 1 : 0) + static_cast<std::size_t>(gradients));
   check_saved_reports(words, arguments);

@@ -19,6 +19,7 @@
 #include "lnorm/report/page/sections.hpp"
 #include "page_output.hpp"
 #include "print_error.hpp"
+#include "saved_report.hpp"
 #include "tensor_work.hpp"
 #include "terminal.hpp"
 
@@ -37,6 +38,11 @@ Comparison compare_two(Comparer& comparer, const Arguments& arguments, TensorSou
 }
 
 bool has_page(const Arguments& arguments) { return !arguments.page.path.empty(); }
+
+// Whether there is a report with all that is known.
+bool has_json(const Arguments& arguments) {
+  return arguments.report == Report::json || arguments.save_json;
+}
 
 std::size_t mismatches_listed(const Arguments& arguments) {
   return arguments.max_diffs.value_or(arguments.report == Report::json ? 5 : 0);
@@ -67,10 +73,11 @@ Comparison compare_files(const Arguments& arguments, const Selected& first,
   ProgressLine progress(work.progress, info);
   const std::size_t max_diffs = mismatches_listed(arguments);
   ListLimits limits{max_diffs, arguments.worst.value_or(5), arguments.by.value_or(WorstBy::ulp)};
-  if (has_page(arguments)) {
-    limits.mismatches = arguments.max_diffs.value_or(5);  // which text lists only if asked to
-    limits.map.emplace();
+  // Which text lists only if asked to.
+  if (has_page(arguments) || has_json(arguments)) {
+    limits.mismatches = arguments.max_diffs.value_or(5);
   }
+  if (has_page(arguments)) limits.map.emplace();
   Comparer comparer;
   return compare_two(comparer, arguments, *actual, *expected, nullptr, limits,
                      {work.threads, progress.callback(), work.ranks});
@@ -102,7 +109,7 @@ void refuse_options_of_sets(const Arguments& arguments) {
 
 // For options that ask for more of a tensor than its line has.
 void refuse_options_of_details(const Arguments& arguments) {
-  if (arguments.report == Report::json || arguments.quiet || has_page(arguments)) return;
+  if (has_json(arguments) || arguments.quiet || has_page(arguments)) return;
   const std::string_view option = arguments.max_diffs ? "--max-diffs"
                                   : arguments.worst   ? "--worst"
                                   : arguments.axes    ? "the choice of axes"
@@ -118,16 +125,21 @@ Style text_style(const Arguments& arguments) {
   return style;
 }
 
-// Prints a comparison of two tensors or of two sets. details: of sets alone, as write_text has it.
+// Writes a comparison of two tensors or of two sets where the options say.
+template <class AnyComparison>
+void save(const Arguments& arguments, const AnyComparison& comparison) {
+  save_report(arguments.save_json, [&](ByteSink& out) { write_json(comparison, out); });
+  save_report(arguments.save_junit, [&](ByteSink& out) { write_junit(comparison, out); });
+}
+
+// Prints it. details: of sets alone, as write_text has it.
 template <class AnyComparison, class... Details>
 void print(const Arguments& arguments, const AnyComparison& comparison, const Details&... details) {
   if (arguments.quiet) return;
-  ByteSink out("-");
-  out.outlive_reader();  // the exit status is still to be told
-  write_report(arguments.report, comparison, out, details..., arguments.histogram,
-               text_style(arguments));
-  out.finish();
-  out.commit();
+  print_report([&](ByteSink& out) {
+    write_report(arguments.report, comparison, out, details..., arguments.histogram,
+                 text_style(arguments));
+  });
 }
 
 constexpr std::string_view kCommand = "lnorm compare";
@@ -171,9 +183,10 @@ int compare_single(const Arguments& arguments, const Selection& actual, const Se
   if (output) {
     output->write(concat(comparison.actual.name, " and ", comparison.expected.name), kCommand,
                   {page::comparison_section("comparison", "", comparison)});
-    std::vector<ElementPair>& first = comparison.first_mismatches;
-    first.resize(std::min(first.size(), mismatches_listed(arguments)));
   }
+  save(arguments, comparison);
+  std::vector<ElementPair>& first = comparison.first_mismatches;
+  first.resize(std::min(first.size(), mismatches_listed(arguments)));
   print(arguments, comparison);
   return comparison.equal() ? 0 : 1;
 }
@@ -182,7 +195,7 @@ int compare_several(const Arguments& arguments, const Selection& actual,
                     const Selection& expected) {
   refuse_options_of_details(arguments);
   ListLimits limits{0, 0, arguments.by.value_or(WorstBy::ulp)};
-  if (arguments.report == Report::json || has_page(arguments)) {
+  if (has_json(arguments) || has_page(arguments)) {
     limits.mismatches = arguments.max_diffs.value_or(5);
     limits.worst = arguments.worst.value_or(5);
   }
@@ -209,6 +222,7 @@ int compare_several(const Arguments& arguments, const Selection& actual,
         concat(title_of(arguments.input.names[0]), " and ", title_of(arguments.input.names[1])),
         kCommand, sections.take(set));
   }
+  save(arguments, set);
   print(arguments, set, details_command(arguments, actual, expected, set));
   return set.unreadable() > 0 ? 2 : set.equal() ? 0 : 1;
 }

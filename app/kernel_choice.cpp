@@ -48,21 +48,4 @@ ChooseKernel kernel_choice(const Arguments& arguments) {
   };
 }
 
-void save_report(const std::optional<std::string>& path,
-                 const std::function<void(ByteSink& out)>& write) {
-  if (!path) return;
-  ByteSink out(*path);
-  write(out);
-  out.finish();
-  out.commit();
-}
-
-void print_report(const std::function<void(ByteSink& out)>& write) {
-  ByteSink out("-");
-  out.outlive_reader();
-  write(out);
-  out.finish();
-  out.commit();
-}
-
 }  // namespace lnorm::app

@@ -20,6 +20,7 @@
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/mutant_gradients.hpp"
 #include "residual_input.hpp"
+#include "saved_report.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {

@@ -67,6 +67,18 @@ bool is_answer(const lnorm::Check& found, const std::string& id) {
   return best.id == id || std::count(best.same_as.begin(), best.same_as.end(), id) > 0;
 }
 
+// Why a case cannot be told; empty if it can.
+std::string untold(const std::string& id, DType dtype, const lnorm::Check& found) {
+  if (id == "byte-order-x" && dtype != DType::float16) return "squares leave float32";
+  const bool is_nan = found.judged.non_finite == found.judged.elements;
+  if (id == "byte-order-x" && is_nan) return "every row has a NaN";
+  const bool has_own_sums = id == "one-pass" || id.ends_with("-sums");
+  if (has_own_sums && found.verdict != lnorm::Verdict::differs) {
+    return "its sums lose no more than rounding explains";
+  }
+  return "";
+}
+
 void judge_case(const std::string& id, DType dtype, std::int64_t n, const Order& order,
                 std::mt19937_64& random, Tally& tally) {
   const std::string where = concat(' ', name(dtype), " n ", n);
@@ -74,7 +86,8 @@ void judge_case(const std::string& id, DType dtype, std::int64_t n, const Order&
   Kernel right = wrong;
   right.wrong = "";
   const bool is_multiple = id.starts_with("no-tail-") && std::stoll(id.substr(8)) >= n;
-  const Tensor x = emulated::input(0, 64, n, dtype, random);
+  const int mean_of_100 = 2;
+  const Tensor x = emulated::input(id == "one-pass" ? mean_of_100 : 0, 64, n, dtype, random);
   const emulated::Affine affine = emulated::affine(1, n, dtype, random);
   const Tensor y = emulated::run(wrong, x, affine.weight, affine.bias);
   const Tensor right_y = emulated::run(right, x, affine.weight, affine.bias);
@@ -87,8 +100,12 @@ void judge_case(const std::string& id, DType dtype, std::int64_t n, const Order&
     tally.left_out += concat(where, ": ", shown, " elements show it;");
     return;
   }
-  ++tally.told;
   const lnorm::Check found = emulated::check(x, dtype, y, wrong, wrong.formula, affine);
+  if (const std::string reason = untold(id, dtype, found); !reason.empty()) {
+    tally.left_out += concat(where, ": ", reason, ';');
+    return;
+  }
+  ++tally.told;
   if (is_answer(found, id)) {
     ++tally.named;
     return;

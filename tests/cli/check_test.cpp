@@ -454,3 +454,57 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
                     {"--actual-dweight dx.npy has shape (37, 16), expected (16), that of the "
                      "normalized axes"}) == "");
 }
+
+TEST_CASE("statistics that a kernel has saved are judged as well", "[check]") {
+  const Workplace at;
+  at.output({LNORM_DATA_DIR "/kernel/x.npy", "-o", at / "y.npy", "--save-mean", at / "m.npy",
+             "--save-rstd", at / "r.npy", "--dtype", "float32"});
+  const Words check{"check", LNORM_DATA_DIR "/kernel/x.npy", "y.npy"};
+  const auto lines = [&](const Words& words) { return lines_of(at.run(check + words).out); };
+  CHECK(lines("--actual-mean m.npy --actual-rstd r.npy"_w) ==
+        std::vector<std::string>{"x: correctly rounded", "mean: correctly rounded",
+                                 "rstd: correctly rounded", "3 tensors, 3 correctly rounded"});
+  // In float32, as kernels save them, with the row's axis or without; one of them off.
+  at.output("convert m.npy -o m32.npy --dtype float32"_w);
+  CHECK(lines("--actual-mean m32.npy"_w)[1] == "mean: correctly rounded");
+  CHECK(lines("--actual-mean m32.npy --rows 3:9"_w)[1] == "mean: correctly rounded");
+  at.output({LNORM_DATA_DIR "/kernel/x.npy", "-o", at / "z.npy", "--unbiased", "--save-rstd",
+             at / "r1.npy", "--no-keepdim"});
+  const std::vector<std::string> off = lines("--actual-rstd r1.npy"_w);
+  CHECK(off[1].starts_with("rstd: differs, worst element "));
+  CHECK(off[2] == "  where: every element");
+  CHECK(lines("--actual-rstd r1.npy --rows 3:9"_w)[1].starts_with("rstd: differs"));
+  CHECK(at.run(check + "--actual-rstd r1.npy --quiet"_w).status == 1);
+  CHECK(at.fault(check + "--actual-rstd y.npy"_w,
+                 {"y.npy has shape", "expected a number for each row"}) == "");
+  CHECK(at.fault(check + "--rms --actual-mean m.npy"_w,
+                 {"--actual-mean has no effect beside --rms"}) == "");
+  CHECK(at.fault({"check", LNORM_DATA_DIR "/kernel/x.npy", "--dy", "y.npy", "--actual-dx", "y.npy",
+                  "--actual-mean", "m.npy"},
+                 {"--actual-mean is judged beside OUTPUT, which is missing"}) == "");
+}
+
+TEST_CASE("criteria decide over gradients too", "[check]") {
+  const Workplace at;
+  const std::string x = LNORM_DATA_DIR "/kernel/x.npy";
+  at.output({"grad", x, "--dy", x, "--dx", at / "dx.npy", "--dweight", at / "dw.npy", "--dtype",
+             "float32"});
+  at.output({"grad", x, "--dy", x, "--eps", "1e-3", "--dx", at / "dx3.npy", "--dweight",
+             at / "dw3.npy", "--dtype", "float32"});
+  const auto run = [&](const std::string& of, const Words& criteria) {
+    return at.run(Words{"check", x, "--dy", x, "--actual-dx", "dx" + of + ".npy",
+                        "--actual-dweight", "dw" + of + ".npy"} +
+                  criteria);
+  };
+  CHECK(run("", "--max-ulp 0"_w).status == 0);
+  CHECK(run("3", {}).status == 1);
+  CHECK(run("3", "--max-abs 1000"_w).status == 0);
+  const Outcome strict = run("3", "--max-ulp 0 --json"_w);
+  CHECK(strict.status == 1);
+  const json found = json::parse(strict.out);
+  for (const json& tensor : found.at("tensors")) {
+    CHECK(tensor.at("verdict") == "differs");
+    CHECK(tensor.at("failed")[0].at("criterion") == "max_ulp");
+    CHECK(tensor.at("failed")[0].at("found") > 0);
+  }
+}

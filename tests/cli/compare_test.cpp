@@ -384,3 +384,32 @@ TEST_CASE("every figure of compare is the same for every number of threads") {
   CHECK(json::parse(one).at("errors").at("pairs") == elements);
   for (const char* const threads : {"2", "3", "7"}) CHECK(report(threads) == one);
 }
+
+TEST_CASE("compare writes its report as JSON and JUnit beside the text") {
+  const Workplace at;
+  at.write("a.json", R"({"x": [1, 2], "y": [1, 2], "z": [1], "only": [1]})");
+  at.write("b.json", R"({"x": [1, 2], "y": [1, 3], "z": [1, 2]})");
+  const Outcome plain = at.run("compare a.json b.json"_w);
+  const Outcome saved = at.run("compare a.json b.json --save-json r.json --save-junit r.xml"_w);
+  CHECK(saved.status == 1);
+  CHECK(saved.out == plain.out);
+  CHECK(at.read("r.json") == at.run("compare a.json b.json --json"_w).out);
+  const std::string xml = at.read("r.xml");
+  for (const std::string part :
+       {R"(<testsuites name="lnorm compare" tests="4" failures="3")",
+        R"(<testcase name="x" classname="lnorm.compare" time="0"></testcase>)",
+        R"x(<failure message="criteria fail: tolerance (1 element)" type="differs">)x",
+        "greatest absolute difference: 1", R"x(message="shape (1), expected (2)")x",
+        R"(message="only in a.json")"}) {
+    INFO(part);
+    CHECK(xml.find(part) != std::string::npos);
+  }
+  const Outcome two = at.run("compare a.json:y b.json:y --save-json y.json --quiet"_w);
+  CHECK(two.status == 1);
+  CHECK(two.out.empty());
+  CHECK(at.read("y.json") == at.run("compare a.json:y b.json:y --json"_w).out);
+  CHECK(at.run("compare a.json:y b.json:y --save-json y.json"_w).out ==
+        at.run("compare a.json:y b.json:y"_w).out);
+  CHECK(at.fault("compare a.json b.json --save-json a.json"_w,
+                 {"--save-json a.json: names what is read, or another output"}) == "");
+}

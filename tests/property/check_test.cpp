@@ -79,7 +79,9 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
                                      "rounded-xhat", "rounded-product", "other-dtype", "truncated",
                                      "away",
                                      // Leaves the range of float32.
-                                     "byte-order-x"};
+                                     "byte-order-x",
+                                     // Loses nothing where the mean is 0.
+                                     "one-pass"};
   std::set<std::string> seen;
   for (const lnorm::WrongKernel& kernel : lnorm::wrong_kernels()) {
     const std::string id(kernel.id);
@@ -105,6 +107,11 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
     for (const std::string id : {"rounded-product", "truncated", "away"}) {
       CHECK(is_named(judged(id, 200, {}, dtype).check, id));
     }
+  }
+  for (const int input : {2, 6}) {  // a mean of 100 deviations; 0 with a deviation of 100
+    const Check one_pass = judged("one-pass", 1025, {}, DType::float32, input).check;
+    CHECK(explanation(one_pass) == (input == 2 ? "one-pass" : "none of these"));
+    CHECK((one_pass.verdict == Verdict::differs) == (input == 2));
   }
   lnorm::Formula rms;
   rms.rms = true;

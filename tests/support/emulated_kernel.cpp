@@ -98,6 +98,21 @@ F sum_of(const std::vector<F>& terms, const Order& order) {
   }
 }
 
+// The terms and their sums rounded to a narrower dtype, pairwise.
+template <class Narrower, class F>
+F sum_in(const std::vector<F>& terms) {
+  std::vector<Narrower> narrow;
+  for (const F& term : terms) narrow.push_back(Narrower(static_cast<double>(term)));
+  return to<F>(static_cast<double>(sum_of(narrow, {Order::Kind::pairwise})));
+}
+
+template <class F>
+F row_sum(const std::vector<F>& terms, const Kernel& kernel) {
+  if (kernel.wrong == "float16-sums") return sum_in<Half>(terms);
+  if (kernel.wrong == "bfloat16-sums") return sum_in<Brain>(terms);
+  return sum_of(terms, kernel.order);
+}
+
 template <class F>
 struct Statistics {
   F mean{};
@@ -122,11 +137,11 @@ Statistics<F> statistics(const std::vector<F>& x, std::int64_t divisor, std::int
     result.variance = squares / freedom;
     return result;
   }
-  if (!is_rms) result.mean = sum_of(terms, kernel.order) / n;
+  if (!is_rms) result.mean = row_sum(terms, kernel) / n;
   terms.resize(x.size() + static_cast<std::size_t>(zeros), to<F>(0.0));
   const F about = kernel.wrong == "mean-in-variance" ? to<F>(0.0) : result.mean;
   for (F& term : terms) term = (term - about) * (term - about);
-  result.variance = sum_of(terms, kernel.order) / freedom;
+  result.variance = row_sum(terms, kernel) / freedom;
   if (kernel.wrong == "one-pass") {
     std::vector<F> squares = x;
     for (F& square : squares) square = square * square;

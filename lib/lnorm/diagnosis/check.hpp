@@ -36,7 +36,7 @@ struct AffectedNumbers {
 struct Check {
   TensorInfo x;  // the whole tensors, where only some rows were looked at
   TensorInfo actual;
-  std::string gradient;  // "dx", "dweight" or "dbias"; empty: of the forward pass
+  std::string part;  // "mean", "rstd", "dx", "dweight" or "dbias"; empty: y
   std::optional<RowSlice> slice;
   Axes axes;
   Formula formula;
@@ -46,14 +46,16 @@ struct Check {
   JudgedRows judged;
   Verdict verdict = Verdict::not_judged;
   Diagnosis diagnosis;
-  bool is_sampled = false;   // the best explanation was held against some rows alone
-  bool is_too_long = false;  // a row, for wrong kernels to be tried
+  bool is_sampled = false;    // the best explanation was held against some rows alone
+  bool is_too_long = false;   // a row, for wrong kernels to be tried
+  bool is_statistic = false;  // one number a row, for which there are none
   // A narrower arithmetic, in which the rows of the sample are within rounding and all of their elements are numbers.
   std::optional<DType> fitting_arithmetic;
   AffectedNumbers rows;
   AffectedNumbers columns;
   std::vector<std::string> where;
   std::optional<Comparison> comparison;  // if there are criteria
+  std::vector<Check> statistics;         // which the kernel has saved beside y
 
   bool agrees() const {
     if (verdict == Verdict::not_judged) return false;

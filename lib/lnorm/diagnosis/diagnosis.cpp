@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lnorm/core/text.hpp"
+#include "lnorm/diagnosis/own_sums.hpp"
 
 namespace lnorm {
 
@@ -58,6 +59,7 @@ class Search {
     result.sqnr_of_exact = exact_.sqnr();
     std::vector<Candidate> singles;
     for (const WrongKernel* const kernel : kernels_) {
+      if (kernel->part == KernelPart::own_sums) continue;
       if (auto candidate = combined({kernel})) singles.push_back(*std::move(candidate));
     }
     if (!differs) find_closer(singles, result);
@@ -67,6 +69,7 @@ class Search {
       explain_together(count, result);
     }
     explain_recovered(result);
+    if (!result.explains_all()) explain_by_sums(result);
     return result;
   }
 
@@ -90,7 +93,8 @@ class Search {
   }
 
   bool is_explanation(const Fit& fit) const {
-    return fit.explains_all() && 2 * fit.certain >= fit.elements && fit.excess <= exact_.excess / 4;
+    return fit.explains_all() && fit.certain > 0 && 2 * fit.certain >= fit.elements - fit.lost &&
+           fit.excess <= exact_.excess / 4;
   }
 
   FormulaFit described(const Candidate& candidate, const Fit& fit) const {
@@ -213,35 +217,8 @@ class Search {
     }
   }
 
-  // The least squares fit of a row's errors to weight (shift + scale xhat).
-  struct RowFit {
-    double shift = 0;
-    double scale = 0;
-    bool is_known = false;
-  };
   RowFit fit_of(const SampleRow& row, const VariantRow& exact, double mean, double s) const {
-    const std::vector<double>& weight = context_.setting.weight;
-    double ww = 0;
-    double wp = 0;
-    double pp = 0;
-    double ew = 0;
-    double ep = 0;
-    for (std::size_t i = 0; i < row.x.size(); ++i) {
-      const double w = weight[i];
-      const double p = w * (row.x[i] - mean) / s;
-      const double error = row.actual[i] - exact.y[i];
-      if (!std::isfinite(error)) return {};
-      ww += w * w;
-      wp += w * p;
-      pp += p * p;
-      ew += error * w;
-      ep += error * p;
-    }
-    const double determinant = ww * pp - wp * wp;
-    if (determinant > 1e-6 * ww * pp) {
-      return {(pp * ew - wp * ep) / determinant, (ww * ep - wp * ew) / determinant, true};
-    }
-    return {ww > 0 ? ew / ww : 0, 0, false};  // a row without deviations
+    return fit_errors(row.x, context_.setting.weight, mean, s, row.actual, exact.y);
   }
 
   // ---- Numbers that the output itself tells.
@@ -314,6 +291,19 @@ class Search {
     if (!option.empty()) next.options.push_back(option);
     result.explanations.insert(result.explanations.begin(), std::move(next));
     return true;
+  }
+
+  // Sums that lose more than those of the arithmetic explain much: they are tried last.
+  void explain_by_sums(Diagnosis& result) const {
+    std::vector<Candidate> evident;
+    for (const WrongKernel* const kernel : kernels_) {
+      if (kernel->part != KernelPart::own_sums) continue;
+      auto candidate = combined({kernel});
+      if (candidate && is_evident(candidate->variant, sample_)) {
+        evident.push_back(*std::move(candidate));
+      }
+    }
+    explain(evident, result);
   }
 
   // ---- What is closer.
@@ -429,6 +419,7 @@ void FormulaSums::add(const FormulaSums& other) {
   elements += other.elements;
   explained += other.explained;
   certain += other.certain;
+  lost += other.lost;
   signal += other.signal;
   errors += other.errors;
   excess += other.excess;
@@ -450,6 +441,7 @@ void add_results(const VariantRow& result, const OutputFormat& output, FormulaSu
     const bool is_certain = std::isfinite(result.bound[i]) &&
                             (!result.is_reread || std::fabs(result.y[i]) > result.bound[i]);
     sums.certain += static_cast<std::int64_t>(explains && is_certain);
+    sums.lost += static_cast<std::int64_t>(explains && std::isnan(result.y[i]));
     if (all_or_nothing && !explains) return;
     const double error = std::fabs(result.actual[i] - result.y[i]);
     if (!std::isfinite(error) || std::isinf(result.bound[i])) continue;

@@ -18,6 +18,7 @@ struct FormulaSums {
   std::int64_t elements = 0;
   std::int64_t explained = 0;  // within the formula's own bound
   std::int64_t certain = 0;    // of these, those that could have been anything else
+  std::int64_t lost = 0;       // of these, NaN as the formula gives
   double signal = 0;           // sum of squares of the formula's results
   double errors = 0;           // sum of squares of what the output is off by
   double excess = 0;           // of what is beyond half an ulp of it

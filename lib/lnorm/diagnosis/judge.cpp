@@ -302,33 +302,17 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
 WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,
                               const StatisticErrors& loop) const {
   const double s = divisor_of(statistics.variance, setting_.formula);
-  // The least squares fit of the errors to weight (a + b xhat).
-  double ww = 0;
-  double wp = 0;
-  double pp = 0;
-  for (std::size_t i = 0; i < row.x.size(); ++i) {
-    const double w = setting_.weight[i];
-    const double p = w * (row.x[i] - statistics.mean) / s;
-    ww += w * w;
-    wp += w * p;
-    pp += p * p;
-  }
-  const double determinant = ww * pp - wp * wp;
-  if (!(determinant > 1e-6 * ww * pp)) return {};
+  const RowFit fit = fit_errors(row.x, setting_.weight, statistics.mean, s, row.actual, y_);
+  if (!fit.is_known) return {};
   // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit. A kernel
   // may compute x / s - mean / s, so that products of the size of x and of the mean are rounded.
   const auto& [unit, smallest, greatest] = setting_.kernel.arithmetic;
   const double x_roundings = setting_.kernel.rounds_x ? 2 : 1;
-  double b = 0;
   double noise = 0;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
     const double w = setting_.weight[i];
     const double d = row.x[i] - statistics.mean;
     const double p = w * d / s;
-    const double error = row.actual[i] - y_[i];
-    if (!std::isfinite(error)) return {};
-    const double part = (ww * p - wp * w) / determinant;
-    b += part * error;
     const double own =
         std::fabs(w) *
             (unit *
@@ -337,10 +321,10 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
              smallest) +
         4 * unit * std::fabs(p) + 3 * unit * std::fabs(setting_.bias[i]) + smallest +
         last_rounding(setting_.output, y_[i], bound_[i]);
-    noise += std::fabs(part) * own;
+    noise += std::fabs(fit.scale_by(w, p)) * own;
   }
   const double bound = std::max(loop.s / s, s / loop.s_low - 1) + noise;
-  return {std::fabs(b) / bound, row.number, 0, 1 + b, 1};
+  return {std::fabs(fit.scale) / bound, row.number, 0, 1 + fit.scale, 1};
 }
 
 }  // namespace lnorm

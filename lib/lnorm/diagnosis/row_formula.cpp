@@ -79,7 +79,6 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
   const double n = row.count;
   const double g = summation_error(order, n, u, kernel.depth);
   const double var = row.variance;
-  const bool on_std = formula.eps_on == EpsOn::std;
   StatisticErrors errors;
   if (!formula.rms) {
     errors.mean =
@@ -90,8 +89,19 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
                     errors.mean * errors.mean * n / (n - static_cast<double>(formula.ddof)) +
                     4 * u * std::fabs(row.mean) * std::sqrt(var) + t;
   if (order == Summation::loop && !kernel.depth) errors.variance += u * row.drift;
+  const double reach = row.max_abs + std::fabs(row.mean);
   const double s = divisor_of(var, formula);
-  if (!on_std) {
+  errors.is_in_range = n < greatest && n * row.mean_abs < greatest &&
+                       n * var + reach * reach < greatest && reach < greatest * s;
+  carry_to_divisor(row, formula, u, errors);
+  return errors;
+}
+
+void carry_to_divisor(const RowStatistics& row, const Formula& formula, double u,
+                      StatisticErrors& errors) {
+  const double var = row.variance;
+  const double s = divisor_of(var, formula);
+  if (formula.eps_on != EpsOn::std) {
     errors.s = errors.variance / (2 * s) + 4 * u * s;
   } else if (var == 0) {
     errors.s = std::sqrt(errors.variance) + 4 * u * s;
@@ -99,12 +109,8 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
     errors.s = errors.variance / (2 * std::sqrt(var)) + 4 * u * s;
   }
   errors.s_low = divisor_of(std::max(var - errors.variance, 0.0), formula) * (1 - 4 * u);
-  const double reach = row.max_abs + std::fabs(row.mean);
-  errors.is_in_range = n < greatest && n * row.mean_abs < greatest &&
-                       n * var + reach * reach < greatest && reach < greatest * s;
   errors.is_bounded = errors.is_in_range && s > 0 && errors.s_low >= s / 3 &&
                       (formula.eps > 0 || errors.variance < var);
-  return errors;
 }
 
 RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
@@ -118,6 +124,33 @@ RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& error
           .x_unit = kernel.rounds_x ? u : 0,
           .affine_unit = (kernel.adds_one ? 3 : 2) * u + 4 * kOwnUnit,
           .smallest = t};
+}
+
+RowFit fit_errors(std::span<const double> x, std::span<const double> weight, double mean, double s,
+                  std::span<const double> actual, std::span<const double> exact) {
+  RowFit fit;
+  double ew = 0;
+  double ep = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double w = weight[i];
+    const double p = w * (x[i] - mean) / s;
+    const double error = actual[i] - exact[i];
+    if (!std::isfinite(error)) return {};
+    fit.ww += w * w;
+    fit.wp += w * p;
+    fit.pp += p * p;
+    ew += error * w;
+    ep += error * p;
+  }
+  const double determinant = fit.determinant();
+  fit.is_known = determinant > 1e-6 * fit.ww * fit.pp;
+  if (fit.is_known) {
+    fit.shift = (fit.pp * ew - fit.wp * ep) / determinant;
+    fit.scale = (fit.ww * ep - fit.wp * ew) / determinant;
+  } else if (fit.ww > 0) {
+    fit.shift = ew / fit.ww;
+  }
+  return fit;
 }
 
 void fill_line(const RowLine& line, const double* x, const double* weight, const double* bias,

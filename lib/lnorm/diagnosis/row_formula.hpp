@@ -56,8 +56,36 @@ struct StatisticErrors {
 StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
                           const KernelModel& kernel, Summation order);
 
+// Fills the errors of s, and is_bounded, from those of mean and variance and from is_in_range. unit: u.
+void carry_to_divisor(const RowStatistics& row, const Formula& formula, double unit,
+                      StatisticErrors& errors);
+
 RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
                 const KernelModel& kernel);
+
+// The least squares fit of a row's errors to weight_i (shift + scale xhat_i).
+struct RowFit {
+  double shift = 0;
+  double scale = 0;
+  bool is_known = false;  // the row has deviations, and no error is infinite or NaN
+  // The sums of products that it is solved by.
+  double ww = 0;
+  double wp = 0;
+  double pp = 0;
+
+  double determinant() const { return ww * pp - wp * wp; }
+  // What an element gives that is off by 1. product: weight_i xhat_i.
+  double shift_by(double weight, double product) const {
+    return (pp * weight - wp * product) / determinant();
+  }
+  double scale_by(double weight, double product) const {
+    return (ww * product - wp * weight) / determinant();
+  }
+};
+
+// mean and s: the row's own; exact: y by them.
+RowFit fit_errors(std::span<const double> x, std::span<const double> weight, double mean, double s,
+                  std::span<const double> actual, std::span<const double> exact);
 
 // Fills y and error with count elements. weight and bias: as many numbers each.
 void fill_line(const RowLine& line, const double* x, const double* weight, const double* bias,

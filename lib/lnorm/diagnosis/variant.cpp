@@ -9,6 +9,7 @@
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/double_double.hpp"
+#include "lnorm/diagnosis/own_sums.hpp"
 
 namespace lnorm {
 
@@ -127,6 +128,10 @@ bool fill_formula(const Variant& variant, const Sample& sample, const SampleRow&
   const JudgeSetting& setting = *sample.setting;
   const std::span<const double> of = row_of_statistics(variant, sample, row, x);
   if (x.empty() || of.empty()) return false;
+  if (variant.has_own_sums()) {
+    fill_by_own_sums(variant, setting, row, result);
+    return true;
+  }
   const auto [line, is_bounded] = line_of(variant, setting.kernel, of);
   result.is_bounded = is_bounded;
   const double* const weight = variant.affine->weight.data();

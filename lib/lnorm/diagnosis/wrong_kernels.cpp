@@ -199,6 +199,16 @@ bool statistics_in(Variant& v, const Context& c, double dtype) {
   return arithmetic_of(*v.rounded_to).unit > c.setting.kernel.arithmetic.unit;
 }
 
+bool one_pass(Variant& v, const Context& c, double) {
+  v.one_pass = true;
+  return !c.setting.formula.rms && c.row_length() > 1;
+}
+
+bool own_sums_in(Variant& v, const Context& c, double dtype) {
+  v.summed_in = static_cast<DType>(dtype);
+  return arithmetic_of(*v.summed_in).unit > c.setting.kernel.arithmetic.unit;
+}
+
 bool has_affine(const Context& c) { return c.has_weight || c.has_bias; }
 
 bool rounded_xhat(Variant& v, const Context& c, double) {
@@ -373,6 +383,9 @@ constexpr WrongKernel kWrongKernels[] = {
     {"neighbor-row", "the statistics are those of the row before", "", KernelPart::alone, of_row, of(Variant::Of::previous_row)},
     {"first-row", "the statistics are those of the first row", "", KernelPart::alone, of_row, of(Variant::Of::first_row)},
     {"last-row", "the statistics are those of the last row", "", KernelPart::alone, of_row, of(Variant::Of::last_row)},
+    {"one-pass", "the variance is mean(x^2) - mean^2", "", KernelPart::own_sums, one_pass},
+    {"float16-sums", "the row's sums are in float16", "", KernelPart::own_sums, own_sums_in, of(DType::float16)},
+    {"bfloat16-sums", "the row's sums are in bfloat16", "", KernelPart::own_sums, own_sums_in, of(DType::bfloat16)},
     {"float16-statistics", "mean and rstd are rounded to float16", "", KernelPart::alone, statistics_in, of(DType::float16), gradient_statistics_in},
     {"bfloat16-statistics", "mean and rstd are rounded to bfloat16", "", KernelPart::alone, statistics_in, of(DType::bfloat16), gradient_statistics_in},
     {"rounded-xhat", "xhat is rounded to the output dtype before the weight", "--round xhat", KernelPart::alone, rounded_xhat},

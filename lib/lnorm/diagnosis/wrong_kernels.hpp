@@ -12,8 +12,17 @@
 namespace lnorm {
 
 // Which part of the formula is wrong. At most one of each part goes into a combination. sums are those over rows, of
-// the backward pass.
-enum class KernelPart { eps_place, eps_value, ddof, mean_or_division, affine, alone, sums };
+// the backward pass; own_sums are those of a row, and explain alone.
+enum class KernelPart {
+  eps_place,
+  eps_value,
+  ddof,
+  mean_or_division,
+  affine,
+  alone,
+  sums,
+  own_sums
+};
 
 // What decides whether a wrong kernel is another formula than the one asked for: options and shapes, no values.
 struct KernelContext {

@@ -16,6 +16,7 @@
 #include "lnorm/diagnosis/where.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/judged_statistics.hpp"
 #include "lnorm/pipeline/other_axes.hpp"
 
 namespace lnorm {
@@ -37,7 +38,9 @@ class JudgeObserver final : public RowObserver {
       judge(block, r, row_of(actual, r), row_of(exact, r), *state);
     }
     BlockFindings findings;
-    if (comparison_ != nullptr) findings = compared(block.first_row, actual, exact);
+    if (comparison_ != nullptr) {
+      findings = compared_part(*comparison_, block.first_row, actual, exact);
+    }
     const std::scoped_lock lock(mutex_);
     states_.push_back(std::move(state));
     return findings;
@@ -88,15 +91,6 @@ class JudgeObserver final : public RowObserver {
     state.judge.judge({block.first_row + r, decode(backend, row_of(block.x, r), state.x),
                        decode(backend, actual, state.actual), decode(backend, exact, state.exact)},
                       state.found);
-  }
-
-  Comparison compared(std::int64_t first_row, const RowsIn& actual, const RowsIn& exact) const {
-    Comparison found = *comparison_;
-    found.clear(first_row * row_length_, 0);
-    const RowsIn all{actual.data, actual.dtype, actual.byte_order, 1, actual.rows * row_length_};
-    compare_rows(
-        exact, [&](std::int64_t start, Chunk& to) { load_chunk(all, start, to); }, found);
-    return found;
   }
 
   const JudgeSetting& setting_;
@@ -166,7 +160,9 @@ class Checker {
     result.arithmetic = options_.arithmetic;
     result.given_depth = options_.depth;
     result.row_length = plan_.row_length;
-    if (options_.criteria) begin_comparison(result);
+    if (options_.criteria) {
+      result.comparison = begin_comparison(inputs_.actual.info(), *options_.criteria);
+    }
     judge_rows(result);
     const bool is_exact = result.judged.correctly_rounded == result.judged.elements;
     result.is_too_long = plan_.row_length > kMostTried;
@@ -192,29 +188,31 @@ class Checker {
             .bias = numbers_of(inputs.bias, plan.row_length, 0)};
   }
 
-  void begin_comparison(Check& result) const {
-    Comparison& comparison = result.comparison.emplace();
-    comparison.actual = result.actual;
-    comparison.expected = result.actual;
-    comparison.slice = result.slice;
-    comparison.criteria = *options_.criteria;
-    comparison.same_shape = true;
-    comparison.worst = WorstElements(0, WorstBy::ulp, {});
-  }
-
   void judge_rows(Check& result) {
     JudgeObserver judge(setting_, actual_, plan_.row_length,
                         result.comparison ? &*result.comparison : nullptr);
-    pass(judge, [&](const RowsIn& x, const RowsOut& y, const MeanAndRstd& statistics) {
-      backend_.layer_norm(x, y, inputs_.affine, plan_.formula, statistics);
+    std::vector<std::unique_ptr<StatisticObserver>> statistics;
+    std::vector<RowObserver*> observers{&judge};
+    const auto add = [&](Statistic of, TensorSource* actual) {
+      if (actual == nullptr) return;
+      statistics.push_back(
+          std::make_unique<StatisticObserver>(of, setting_, *actual, run_options_.threads));
+      observers.push_back(statistics.back().get());
+    };
+    add(Statistic::mean, inputs_.mean);
+    add(Statistic::rstd, inputs_.rstd);
+    Plan plan = plan_;
+    plan.wants_mean_and_rstd = !statistics.empty();
+    pass(plan, observers, [&](const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) {
+      backend_.layer_norm(x, y, inputs_.affine, plan_.formula, saved);
     });
     result.judged = std::move(judge.found());
+    for (const auto& one : statistics) result.statistics.push_back(one->check(result));
   }
 
-  void pass(RowObserver& observer, const Transform& transform) {
+  void pass(const Plan& plan, std::span<RowObserver* const> observers, const Transform& transform) {
     LentSource x(inputs_.x);
-    RowObserver* const observers[] = {&observer};
-    lnorm::run(x, plan_, transform, observers, nullptr, run_options_);
+    lnorm::run(x, plan, transform, observers, nullptr, run_options_);
   }
 
   // ---- What explains the errors.
@@ -248,7 +246,8 @@ class Checker {
       return;
     }
     FitObserver fit(best.variant, setting_, actual_, plan_.in);
-    pass(fit, {});
+    RowObserver* const observers[] = {&fit};
+    pass(plan_, observers, {});
     best.explained = fit.sums().share();
     best.sqnr = fit.sums().sqnr();
     best.explains_all = fit.sums().explains_all();

@@ -18,6 +18,9 @@ struct CheckInputs {
   const AffineTerm& weight;
   const AffineTerm& bias;
   const Affine& affine;  // made of these
+  // Statistics that the kernel has saved, a number for each row.
+  TensorSource* mean = nullptr;
+  TensorSource* rstd = nullptr;
 };
 
 // Judges actual by the plan of x, whose results have the dtype of actual, and whose rows are whole and in C order. Reads both

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
+#include "lnorm/core/chunk.hpp"
 #include "lnorm/diagnosis/gradient_diagnosis.hpp"
 #include "lnorm/diagnosis/gradient_variant.hpp"
 #include "lnorm/kernel/row_errors.hpp"
@@ -37,14 +38,14 @@ class JudgedGradient {
       axes.clear();
       for (std::size_t i = 0; i < actual.info().shape.size(); ++i) axes.push_back(i);
     }
-    if (axes.empty()) {
-      number_ = read_all(actual);  // of one parameter for all columns
-    } else {
+    if (of == Gradient::dx) {
       rows_.emplace(actual, axes, threads);
+    } else {
+      numbers_ = all_numbers(backend, actual, threads);
     }
     check.x = whole_of(inputs.sources.x.info());
     check.actual = whole_of(actual.info());
-    check.gradient = name(of);
+    check.part = name(of);
     check.axes = std::move(axes);
     if (of == Gradient::dx) {
       check.slice = inputs.sources.x.info().slice;
@@ -53,7 +54,8 @@ class JudgedGradient {
     check.formula = plan.rows.formula;
     check.arithmetic = options.arithmetic;
     check.given_depth = options.depth;
-    check.row_length = rows_ ? rows_->row_length() : 1;
+    if (options.criteria) check.comparison = begin_comparison(actual.info(), *options.criteria);
+    check.row_length = rows_ ? rows_->row_length() : std::ssize(numbers_);
   }
 
   Gradient of() const noexcept { return of_; }
@@ -63,12 +65,36 @@ class JudgedGradient {
   const JudgeSetting& setting() const noexcept { return setting_; }
 
   std::vector<double> actual_row(std::int64_t row) const {
-    const TensorInfo& info = actual_.info();
-    if (!rows_) {
-      return decoded(setting_.backend, {number_.data(), info.dtype, info.byte_order, 1, 1});
-    }
+    if (!rows_) return numbers_;
     TileBuffer buffer;
     return decoded(setting_.backend, rows_->read(row, 1, buffer));
+  }
+
+  // Rows of dx, beside the exact ones; by criteria, if there are any.
+  std::optional<Comparison> compared(std::int64_t first, const RowsIn& exact) const {
+    if (!check.comparison) return {};
+    TileBuffer buffer;
+    return compared_part(*check.comparison, first, rows_->read(first, exact.rows, buffer), exact);
+  }
+
+  void take(const std::optional<Comparison>& part) {
+    if (part) check.comparison->append(*part, 0);
+  }
+
+  // The same of dweight or dbias. exact: numbers of its dtype.
+  void compare(const std::vector<double>& exact) {
+    if (!check.comparison) return;
+    const auto encoded = [&](const std::vector<double>& numbers) {
+      std::vector<std::byte> bytes(numbers.size() * item_size(dtype()));
+      store(numbers.data(), std::ssize(numbers), dtype(), bytes.data());
+      return bytes;
+    };
+    const std::vector<std::byte> actual_bytes = encoded(numbers_);
+    const std::vector<std::byte> exact_bytes = encoded(exact);
+    const auto row_in = [&](const std::vector<std::byte>& bytes) {
+      return RowsIn{bytes.data(), dtype(), std::endian::native, 1, std::ssize(exact)};
+    };
+    take(compared_part(*check.comparison, 0, row_in(actual_bytes), row_in(exact_bytes)));
   }
 
   Check check;
@@ -97,8 +123,8 @@ class JudgedGradient {
   JudgeSetting setting_;
   GradientModel model_;
   GradientContext context_;
-  std::optional<CheckRows> rows_;
-  std::vector<std::byte> number_;
+  std::optional<CheckRows> rows_;  // of dx
+  std::vector<double> numbers_;    // of dweight or dbias
 };
 
 // Both bounds of dweight or dbias.
@@ -153,10 +179,11 @@ class GradientChecker {
   struct Slot {
     ExactGradients::Buffers buffers;
     JudgedRows found;
+    std::optional<Comparison> compared;  // of dx
     std::vector<TwoSums> sums;
   };
 
-  const JudgedGradient* find(Gradient of) const {
+  JudgedGradient* find(Gradient of) const {
     for (const auto& gradient : judged_) {
       if (gradient->of() == of) return gradient.get();
     }
@@ -168,6 +195,9 @@ class GradientChecker {
                    const std::vector<const JudgedGradient*>& parameters, Slot& slot) const {
     exact_gradients_.read(block, slot.buffers.in);
     exact_gradients_.find(block, slot.buffers, dx != nullptr, !parameters.empty());
+    if (dx != nullptr) {
+      slot.compared = dx->compared(block.first, exact_gradients_.dx(block, slot.buffers));
+    }
     slot.sums.clear();
     for (const JudgedGradient* one : parameters) slot.sums.emplace_back(one->model(), one->of());
     exact_gradients_.for_each_row(
@@ -184,7 +214,7 @@ class GradientChecker {
   }
 
   void judge() {
-    const JudgedGradient* const dx = find(Gradient::dx);
+    JudgedGradient* const dx = find(Gradient::dx);
     std::vector<const JudgedGradient*> parameters;
     for (const Gradient of : {Gradient::dweight, Gradient::dbias}) {
       if (const JudgedGradient* const found = find(of)) parameters.push_back(found);
@@ -200,6 +230,7 @@ class GradientChecker {
         [&](const Block& block, Slot& slot) { exact_gradients_.begin(block, slot.buffers.in); },
         [&](const Block& block, Slot& slot) { judge_block(block, dx, parameters, slot); },
         [&](const Block&, Slot& slot) {
+          if (dx != nullptr) dx->take(slot.compared);
           for (std::size_t i = 0; i < sums.size(); ++i) {
             sums[i].tree.append(slot.sums[i].tree);
             sums[i].loop.append(slot.sums[i].loop);

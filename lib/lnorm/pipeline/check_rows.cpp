@@ -43,12 +43,48 @@ std::vector<double> decoded(const Backend& backend, const RowsIn& row) {
   return numbers;
 }
 
+std::vector<double> all_numbers(const Backend& backend, TensorSource& source, int threads) {
+  const TensorInfo& info = source.info();
+  Axes axes;
+  for (std::size_t i = 0; i < info.shape.size(); ++i) axes.push_back(i);
+  if (axes.empty()) {
+    const std::vector<std::byte> number = read_all(source);
+    return decoded(backend, {number.data(), info.dtype, info.byte_order, 1, 1});
+  }
+  const CheckRows rows(source, info.slice ? info.slice->axes : axes, threads);
+  TileBuffer buffer;
+  const RowsIn all = rows.read(0, rows.count(), buffer);
+  return decoded(backend, {all.data, all.dtype, all.byte_order, 1, all.rows * all.row_length});
+}
+
 std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise) {
   std::vector<double> numbers(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     numbers[static_cast<std::size_t>(i)] = term.number_or(otherwise, i).high;
   }
   return numbers;
+}
+
+Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria) {
+  Comparison comparison;
+  comparison.actual = whole_of(actual);
+  comparison.expected = comparison.actual;
+  comparison.slice = actual.slice;
+  comparison.criteria = criteria;
+  comparison.same_shape = true;
+  comparison.worst = WorstElements(0, WorstBy::ulp, {});
+  return comparison;
+}
+
+Comparison compared_part(const Comparison& whole, std::int64_t first_row, const RowsIn& actual,
+                         const RowsIn& exact) {
+  Comparison found = whole;
+  found.clear(first_row * exact.row_length, 0);
+  const RowsIn all{actual.data, actual.dtype, actual.byte_order, 1,
+                   actual.rows * actual.row_length};
+  compare_rows(
+      exact, [&](std::int64_t start, Chunk& to) { load_chunk(all, start, to); }, found);
+  return found;
 }
 
 void compare_rows(const RowsIn& exact,
@@ -90,7 +126,7 @@ std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t ro
 void describe_places(Check& result, std::int64_t all_rows) {
   const JudgedRows& judged = result.judged;
   NumberSet rows{{}, all_rows, result.slice ? result.slice->first : 0};
-  NumberSet columns{{}, result.row_length, 0};
+  NumberSet columns{{}, result.is_statistic ? 1 : result.row_length, 0};
   for (std::int64_t r = 0; r < all_rows && judged.beyond > 0; ++r) {
     if (is_affected(judged.affected_rows, r)) rows.numbers.push_back(r);
   }
@@ -108,9 +144,8 @@ void describe_places(Check& result, std::int64_t all_rows) {
   result.columns = affected(columns);
   // What was never written has its place as well.
   const Diagnosis& diagnosis = result.diagnosis;
-  const bool is_formula =
-      diagnosis.explains_all() &&
-      (diagnosis.explanations.front().variant.affine || !result.gradient.empty());
+  const bool is_formula = diagnosis.explains_all() &&
+                          (diagnosis.explanations.front().variant.affine || !result.part.empty());
   if (judged.beyond == 0 || is_formula || (diagnosis.explains_all() && result.is_sampled)) return;
   result.where.insert(result.where.begin(), words_of(judged.beyond, rows, columns));
 }

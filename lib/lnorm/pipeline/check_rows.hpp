@@ -20,6 +20,7 @@ class CheckRows {
  public:
   CheckRows(TensorSource& source, const Axes& axes, int threads);
 
+  std::int64_t count() const noexcept { return plan_.rows; }
   std::int64_t row_length() const noexcept { return plan_.row_length; }
 
   // As they lie there, in the buffer. Several threads may do so at once.
@@ -34,8 +35,18 @@ class CheckRows {
 // The elements of the one row as doubles, without low parts.
 std::vector<double> decoded(const Backend& backend, const RowsIn& row);
 
+// Of a whole tensor, in C order.
+std::vector<double> all_numbers(const Backend& backend, TensorSource& source, int threads);
+
 // So many numbers; those of a term that is empty are others.
 std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise);
+
+// A comparison of a kernel's tensor with exact rows, which are added part by part.
+Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria);
+
+// What a part of it finds: rows from the first on, as they come from the kernel and as they should be.
+Comparison compared_part(const Comparison& whole, std::int64_t first_row, const RowsIn& actual,
+                         const RowsIn& exact);
 
 // Adds the elements of exact rows to a comparison, in chunks. load: fills the chunk with the other side's, from start on.
 void compare_rows(const RowsIn& exact,

@@ -118,7 +118,7 @@ Shape index_of(const Check& check, const WorstRatio& worst) {
 
 std::string verdict_sentence(const Check& check) {
   const std::string norm =
-      concat(check.gradient, check.gradient.empty() ? "" : " of ",
+      concat(check.part, check.part.empty() ? "" : " of ",
              check.formula.rms ? "RMS norm of " : "layer norm of ", printable(check.x.name));
   switch (check.verdict) {
     case Verdict::correctly_rounded:
@@ -168,7 +168,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
   if (check.is_too_long) {
     lines.emplace_back("no wrong kernel was tried: a row has more than 1048576 elements");
   }
-  if (found.empty() && !check.is_too_long)
+  if (found.empty() && !check.is_too_long && !check.is_statistic)
     lines.emplace_back("explained by none of the wrong kernels");
   if (check.fitting_arithmetic) {
     lines.push_back(concat("every element is a ", name(*check.fitting_arithmetic),

@@ -60,6 +60,10 @@ void write_text(const SetComparison& set, const std::string& details, bool histo
 void write_json(const Comparison& comparison, ByteSink& bytes);
 void write_json(const SetComparison& set, ByteSink& bytes);
 
+// A test case a pair.
+void write_junit(const Comparison& comparison, ByteSink& bytes);
+void write_junit(const SetComparison& set, ByteSink& bytes);
+
 // One line a tensor. docs/reports.md has the columns.
 void write_csv(const Comparison& comparison, ByteSink& bytes);
 void write_csv(const SetComparison& set, ByteSink& bytes);
