@@ -266,6 +266,7 @@ class GradientChecker {
     const std::vector<double> actual = gradient.actual_row(0);
     const std::vector<double> exact =
         exact_gradients_.parameters(gradient.of(), columns, inputs_.is_uniform, gradient.dtype());
+    gradient.compare(exact);
     RowJudge judge(gradient.setting(), 0);
     judge.judge_by(
         {0, actual, actual, exact},
