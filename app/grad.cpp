@@ -38,10 +38,12 @@ class Gradients {
         dy_(AuxiliaryInput::at_position(1, "--dy", arguments.dy, arguments.input)),
         weight_("--weight", arguments.normalization.weight, arguments.input.options,
                 arguments.normalization.options.zero_centered_weight) {
-    if (arguments.normalization.mean)
-      mean_.emplace("--mean", *arguments.normalization.mean, arguments.input.options);
-    if (arguments.normalization.rstd)
-      rstd_.emplace("--rstd", *arguments.normalization.rstd, arguments.input.options);
+    const NormalizationArguments& given = arguments.normalization;
+    const auto take = [&](auto& input, const char* option, const auto& word) {
+      if (word) input.emplace(option, *word, arguments.input.options, parse_literal);
+    };
+    take(mean_, "--mean", given.mean);
+    take(spread_, given.rstd ? "--rstd" : "--variance", given.rstd ? given.rstd : given.variance);
   }
 
   // What each output gets of x. Throws Error if the tensors do not fit together.
@@ -64,8 +66,9 @@ class Gradients {
     };
     const auto dy = open(dy_);
     const auto mean = mean_ ? open(*mean_) : nullptr;
-    const auto rstd = rstd_ ? open(*rstd_) : nullptr;
-    const GradSources sources{*x, *dy, mean.get(), rstd.get()};
+    const auto spread = spread_ ? open(*spread_) : nullptr;
+    const GradSources sources{*x, *dy, mean.get(), spread.get(),
+                              arguments_.normalization.variance.has_value()};
     std::size_t next = 0;
     const auto sink_if = [&](bool is_wanted) {
       return is_wanted ? &outputs.sink(next++) : nullptr;
@@ -83,7 +86,7 @@ class Gradients {
     residual_.finish();
     dy_.finish();
     if (mean_) mean_->finish();
-    if (rstd_) rstd_->finish();
+    if (spread_) spread_->finish();
   }
 
  private:
@@ -106,7 +109,7 @@ class Gradients {
     const DType dtype = output_dtype(x.dtype, arguments_.output.dtype);
     GradientInputs inputs{residual_.check(x, dtype, name), elements_beside(x, dy_.info())};
     if (mean_) inputs.mean = row_numbers_beside(x, mean_->info());
-    if (rstd_) inputs.rstd = row_numbers_beside(x, rstd_->info());
+    if (spread_) inputs.rstd = row_numbers_beside(x, spread_->info());
     GradPlan plan = make_grad_plan(inputs, arguments_.normalization.options, dtype, requested_);
     check_auxiliary_inputs(x, name, [&] { weight_.check(plan.rows, name); });
     check_as(x);
@@ -125,7 +128,7 @@ class Gradients {
   std::vector<AuxiliaryInput*> auxiliarys() {
     std::vector<AuxiliaryInput*> given{&dy_};
     if (mean_) given.push_back(&*mean_);
-    if (rstd_) given.push_back(&*rstd_);
+    if (spread_) given.push_back(&*spread_);
     return given;
   }
 
@@ -146,7 +149,7 @@ class Gradients {
   ResidualInput residual_;
   AuxiliaryInput dy_;
   std::optional<AuxiliaryInput> mean_;
-  std::optional<AuxiliaryInput> rstd_;
+  std::optional<AuxiliaryInput> spread_;  // --rstd or --variance
   AffineInput weight_;
   AffineTerm weight_term_;
 };

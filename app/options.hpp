@@ -44,7 +44,7 @@ struct OptionExtras {
   bool repeats = false;                 // may be given several times
   std::string_view one_of = {};         // all options of which one may be given
   Advice advice = {};
-  std::array<NoEffect, 2> no_effect = {};
+  std::array<NoEffect, 3> no_effect = {};
   std::array<Called, 6> called = {};
 };
 

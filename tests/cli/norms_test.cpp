@@ -66,6 +66,65 @@ TEST_CASE("batch norm in evaluation is PyTorch's, from a file and from a pipe", 
   CHECK(!contains(route, "temporary"));
 }
 
+TEST_CASE("the gradients of batch norm in evaluation are PyTorch's", "[norms][grad]") {
+  const Workplace at;
+  const Words given{"--axes", "0,2,3",          "--affine-axes", "1",
+                    "--mean", of_torch("mean"), "--variance",    of_torch("variance")};
+  at.output(Words{"grad", of_torch("x"), "--dy", of_torch("dy"), "--weight", of_torch("weight"),
+                  "--dx", "dx.npy", "--dweight", "dw.npy", "--dbias", "db.npy"} +
+            given);
+  check_near_torch(at, "dx.npy", of_torch("evaluation.dx"));
+  check_near_torch(at, "dw.npy", of_torch("evaluation.dweight"));
+  check_near_torch(at, "db.npy", of_torch("evaluation.dbias"));
+}
+
+TEST_CASE("with constants for statistics every gradient is rounded once", "[norms][grad]") {
+  const Workplace at;
+  at.write("zeros.json", "[[0, 1, 0, -2], [3, 0, 0, 5]]");
+  at.write("x.json", "[[7, 1, 0, -2], [3, 1e-3, 9, 5]]");
+  const Words weight{"--weight", of_torch("weight")};
+  const auto bytes = [&](const Words& words) {
+    at.output(words + "-o result.safetensors --name t"_w);
+    return at.read("result.safetensors");
+  };
+  // dx is dy normalized about 0; by either kernel.
+  for (const Words& options :
+       {"--axes 0,2,3 --affine-axes 1"_w, "--axes 2,3 --affine-axes 1 --eps-on std --eps 1e-3"_w,
+        "--axes 0,2,3 --affine-axes 1 --zero-centered-weight --eps 0"_w}) {
+    for (const std::string dtype : {"float16", "bfloat16", "float32", "float64"}) {
+      CAPTURE(options, dtype);
+      const std::string rows = options[1] == "2,3"
+                                   ? "[[3, 0, 1e-9, 2, 5e6, 0.1], [1, 2, 3, 4, 5, 6]]"
+                                   : "[3, 1e-30, 1e-9, 2, 5e6, 0.1]";
+      const Words given = options + weight + Words{"--variance", rows, "--dtype", dtype};
+      const Words grad =
+          Words{"grad",         of_torch("x"), "--dy",
+                of_torch("dy"), "--mean",      options[1] == "2,3" ? rows : of_torch("mean")} +
+          given;
+      const std::string expected = bytes(Words{of_torch("dy"), "--mean", "0"} + given);
+      CHECK((bytes(grad) == expected));
+      CHECK((bytes(grad + "--kernel reference"_w) == expected));
+    }
+  }
+  CHECK((bytes("grad x.json --dy zeros.json --rms --variance [2,3]"_w) ==
+         bytes("zeros.json --rms --variance [2,3]"_w)));
+  // A deviation that is a number says the same as its reciprocal.
+  const Words sums = "grad x.json --dy zeros.json --mean [1,2] --dweight w.npy --dbias b.npy"_w;
+  at.output(sums + "--rstd [0.5,0.25]"_w);
+  const std::string dweight = at.read("w.npy");
+  for (const Words& other : {"--eps 0"_w, "--eps 0 --kernel reference"_w}) {
+    at.output(sums + "--variance [4,16]"_w + other);
+    CHECK((at.read("w.npy") == dweight));
+  }
+  // Else integers say the same as doubles do.
+  at.output(sums + "--variance [2,3e-7]"_w);
+  const std::string fast = at.read("w.npy");
+  at.output(sums + "--variance [2,3e-7] --kernel reference"_w);
+  CHECK((at.read("w.npy") == fast));
+  CHECK(contains(at.output("grad x.json --dy zeros.json --mean [1,1] --variance [0,1] --eps 0"_w),
+                 "NaN"));
+}
+
 TEST_CASE("the rows of groups and their statistics are numbered by sample and group", "[norms]") {
   const Workplace at;
   at.output({of_torch("x"), "--groups", "2", "-o", "y.npy", "--save-mean", "mean.npy"});
@@ -105,6 +164,13 @@ TEST_CASE("a norm that does not fit says what would", "[norms]") {
   CHECK(fault("--axes 0,2,3 --mean 0 --variance [1,1,-1,1,1,1]"_w,
               {"element (2) is -1", "0 or more"}) == "");
   CHECK(fault("--axes 0,2,3 --mean 0 --variance 1 --rstd 1"_w, {"--rstd and --variance"}) == "");
+  const Words grad{"grad", of_torch("x"), "--dy", of_torch("dy"), "--axes", "0,2,3"};
+  CHECK(at.fault(grad + "--variance 1"_w, {"--variance needs --mean"}) == "");
+  CHECK(at.fault(grad + "--mean 1"_w, {"--mean has no effect without --rstd or --variance"}) == "");
+  CHECK(at.fault(grad + "--mean [1,1,1,1,1,1] --variance [1,1,1,-1,1,1]"_w,
+                 {"--variance: is -1 for row 3, expected a variance, 0 or more"}) == "");
+  CHECK(at.fault(grad + "--mean 1 --variance 1 --ddof 1"_w,
+                 {"--ddof has no effect beside --variance"}) == "");
   CHECK(fault("--num-groups 2"_w, {"--groups"}) == "");
   CHECK(fault("--running-mean 0"_w, {"--mean"}) == "");
   CHECK(fault("--running-var 1"_w, {"--variance"}) == "");

@@ -17,7 +17,8 @@ namespace lnorm {
 //   x, dy    rows x row_length, row-major, of any dtypes
 //   dx       as x; float16, bfloat16, float32 or float64. data may be null: it is not wanted. Must not overlap x or dy
 //   weight   row_length elements, or one for all of them, or none
-//   saved    null, or one of every row: they stand for mean and 1/s, and t = s; eps does not count
+//   saved    null, or one of every row: they stand for mean and 1/s, and t = s; eps does not count. Constants stand for mean and
+//            variance: dx = g / s
 //   columns  null, or what is to gather dweight and dbias
 //
 // Accuracy: each dx is the exact value of the formula rounded once, as Backend::layer_norm rounds. An exact zero is

@@ -32,6 +32,13 @@ Integer floored(const Dyadic& a, const Dyadic& b, std::int64_t shift) {
   return a.significand / Integer(b.significand << static_cast<unsigned>(-exponent));
 }
 
+bool has_constants(const SavedStatistics* saved) { return saved != nullptr && saved->is_constant; }
+
+// Sums of a row that has the variance, and mean 0.
+ExactSums sums_of(const SavedStatistics& saved, std::int64_t n, const Formula& formula) {
+  return {true, Dyadic(), Dyadic(n - formula.ddof) * Dyadic(saved.rstd)};
+}
+
 }  // namespace
 
 void add_exact_sums(const GradientPart& part, const AffineTerm& weight, ExactGradientSums& sums) {
@@ -49,18 +56,21 @@ void add_exact_sums(const GradientPart& part, const AffineTerm& weight, ExactGra
 
 ExactGradient::ExactGradient(const ExactGradientSums& sums, std::int64_t n, const Formula& formula,
                              const SavedStatistics* saved)
-    : row_(sums.x, n, formula), is_saved_(saved != nullptr), has_g_(sums.is_g_finite) {
+    : row_(has_constants(saved) ? sums_of(*saved, n, formula) : sums.x, n, formula),
+      has_mean_(saved != nullptr),
+      are_constants_(has_constants(saved)),
+      is_saved_(has_mean_ && !are_constants_),
+      has_g_(sums.is_g_finite) {
+  if (has_mean_ && !formula.rms) mean_ = Dyadic(saved->mean);
+  if (are_constants_) return;
   if (has_g_ && !formula.rms) g_sum_ = sums.g;
-  if (is_saved_) {
-    mean_ = formula.rms ? Dyadic() : Dyadic(saved->mean);
-    rstd_ = Dyadic(saved->rstd);
-  }
+  if (is_saved_) rstd_ = Dyadic(saved->rstd);
   if (has_g_)
     product_ = is_saved_ ? sums.gx - mean_ * sums.g : row_.n * sums.gx - row_.sum * g_sum_;
 }
 
 Dyadic ExactGradient::deviation(Number x) const {
-  return is_saved_ ? row_.n * (Dyadic(x) - mean_) : row_.n * Dyadic(x) - row_.sum;
+  return has_mean_ ? row_.n * (Dyadic(x) - mean_) : row_.n * Dyadic(x) - row_.sum;
 }
 
 int ExactGradient::side(const Dyadic& d, const Dyadic& e, const Dyadic& m) const {

@@ -34,13 +34,15 @@ void add_exact_sums(const GradientPart& part, const AffineTerm& weight, ExactGra
 // is decided for m, a point halfway between two neighboring results, by signs, or by squares where these agree.
 class ExactGradient {
  public:
-  // saved: null if mean and s are computed.
+  // saved: null if mean and s are computed. Of constants M is the mean, S1 = G = C = 0, and A is that of the variance.
   ExactGradient(const ExactGradientSums& sums, std::int64_t n, const Formula& formula,
                 const SavedStatistics* saved);
 
   // Whether s > 0, so that x-hat is a number; and whether g is finite, too, and there is a derivative.
   bool is_defined() const { return is_saved_ || row_.is_defined(); }
-  bool has_dx() const { return has_g_ && (is_saved_ || row_.scaled.sign() != 0); }
+  bool has_dx() const {
+    return has_g_ && (is_saved_ || (are_constants_ ? is_defined() : row_.scaled.sign() != 0));
+  }
 
   // dx of an element, rounded once to dtype. g is finite. It is known to lie from least to most, which are results
   // of that dtype.
@@ -58,7 +60,7 @@ class ExactGradient {
   Integer truncated_term(Number x, Number dy, std::int64_t exponent) const;
 
  private:
-  // D, or of saved statistics n (x - M).
+  // D, or with a mean that is given n (x - M).
   Dyadic deviation(Number x) const;
   // The sign of dx - m.
   int side(const Dyadic& d, const Dyadic& e, const Dyadic& m) const;
@@ -71,7 +73,9 @@ class ExactGradient {
   double log2_s() const;
 
   ExactMoments row_;
-  bool is_saved_;
+  bool has_mean_;
+  bool are_constants_;
+  bool is_saved_;   // rstd is, too
   bool has_g_;      // else g_sum_ and product_ say nothing
   Dyadic g_sum_;    // G
   Dyadic product_;  // C; of saved statistics P

@@ -15,10 +15,11 @@
 namespace lnorm {
 
 // What a forward pass saved of a row, in place of what would be computed: mean, and rstd for 1/s. RMS: the mean
-// is 0.
+// is 0. Or constants, whose derivatives are 0: the mean, and the variance in place of rstd.
 struct SavedStatistics {
   Number mean;
   Number rstd;
+  bool is_constant = false;
 };
 
 // What is the same for all rows of a tensor.

@@ -40,10 +40,21 @@ GradientBounds bounds_of_row(double g_error, double x_error, double offset, doub
 
 }  // namespace
 
-bool is_plain(const SavedStatistics& saved) noexcept {
-  const double size = std::fabs(saved.rstd.high);
-  return saved.mean.low == 0 && saved.rstd.low == 0 && std::fabs(saved.mean.high) <= 0x1p200 &&
-         is_within(size, kMinDoubleDoubleDivisor, kMaxDoubleDoubleDivisor);
+std::optional<DoubleDouble> plain_rstd(const SavedStatistics& saved,
+                                       const Formula& formula) noexcept {
+  DoubleDouble rstd{saved.rstd.high};
+  if (saved.is_constant) {
+    const double variance = rstd.high;
+    if (variance != 0 && !is_within(variance, kMinSquares, kMaxSquares)) return std::nullopt;
+    const DoubleDouble root =
+        formula.eps_on == EpsOn::variance ? sqrt(rstd + formula.eps) : sqrt(rstd) + formula.eps;
+    if (!(root.high > 0)) return std::nullopt;
+    rstd = DoubleDouble{1} / root;
+  }
+  const bool is_plain =
+      saved.mean.low == 0 && saved.rstd.low == 0 && std::fabs(saved.mean.high) <= 0x1p200 &&
+      is_within(std::fabs(rstd.high), kMinDoubleDoubleDivisor, kMaxDoubleDoubleDivisor);
+  return is_plain ? std::optional(rstd) : std::nullopt;
 }
 
 std::optional<DoubleGradient> double_gradient(const GradientSums& sums, double center,
@@ -53,7 +64,8 @@ std::optional<DoubleGradient> double_gradient(const GradientSums& sums, double c
   const auto count = static_cast<double>(n);
   const auto h = static_cast<double>(growth);
   const bool has_mean = !formula.rms && saved == nullptr;
-  const double g_sum = formula.rms ? 0 : sums.g.high;
+  const bool are_constants = saved != nullptr && saved->is_constant;
+  const double g_sum = formula.rms || are_constants ? 0 : sums.g.high;
   const double squares = sums.x.squares.high;
   const DoubleMoments row(has_mean ? sums.x.sum.high : 0, squares, n, formula);
   const double shift = row.shift;
@@ -66,8 +78,10 @@ std::optional<DoubleGradient> double_gradient(const GradientSums& sums, double c
   double root_reciprocal = 0;
   double rho = 0;  // of rstd and of the reciprocal of the root, in u
   if (saved != nullptr) {
-    if (!is_plain(*saved)) return std::nullopt;
-    rstd = root_reciprocal = saved->rstd.high;
+    const std::optional<DoubleDouble> known = plain_rstd(*saved, formula);
+    if (!known) return std::nullopt;
+    rstd = root_reciprocal = known->high;
+    rho = are_constants ? 1 : 0;
   } else {
     if (!row.is_usable() || !is_within(row.t, kMinDivisor, kMaxDivisor)) return std::nullopt;
     rstd = 1 / row.s;
@@ -77,8 +91,9 @@ std::optional<DoubleGradient> double_gradient(const GradientSums& sums, double c
                          2 * sum_error * std::sqrt(squares * row.correction) + 3 * row.correction;
     rho = (row.centered > 0 ? error / row.centered / 2 : 0) + 4;
   }
-  const double product = sums.gx.high - shift * g_sum;
-  const double scale = (rstd * rstd) * root_reciprocal / static_cast<double>(n - formula.ddof);
+  const double product = are_constants ? 0 : sums.gx.high - shift * g_sum;
+  const double scale =
+      are_constants ? 0 : (rstd * rstd) * root_reciprocal / static_cast<double>(n - formula.ddof);
   const double slope = -(product * scale);
   const double mean_g = g_sum / count;
   const double constant = -(mean_g * rstd) - slope * shift;
@@ -98,9 +113,10 @@ std::optional<DoubleGradient> double_gradient(const GradientSums& sums, double c
     const double g_error = (rho + kTerms.g) * size;
     const double x_error =
         (3 * h + kTerms.product) * greatest_slope + (3 * rho + kTerms.slope) * slope_size;
-    const double offset = (h + kTerms.shift) * slope_size * x_root +
-                          (h + kTerms.constant) * size * g_root +
-                          (rho + kTerms.mean) * size * std::fabs(mean_g);
+    const double offset = are_constants ? 0
+                                        : (h + kTerms.shift) * slope_size * x_root +
+                                              (h + kTerms.constant) * size * g_root +
+                                              (rho + kTerms.mean) * size * std::fabs(mean_g);
     result.dx = bounds_of_row(g_error * kUnit * kSlack, x_error * kUnit * kSlack,
                               offset * kUnit * kSlack + kLostInDoubles, sums.g_squares * kSlack,
                               squares * kSlack);
@@ -122,6 +138,7 @@ std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& s
   const DoubleDouble freedom{static_cast<double>(n - formula.ddof)};
   const double squares = sums.x.squares.high;
   const bool has_g = sums.g_squares > 0;
+  const bool are_constants = saved != nullptr && saved->is_constant;
   if (has_g && !is_within(sums.g_squares, kMinSquares, kMaxSquares)) return std::nullopt;
   if (squares != 0 && !is_within(squares, kMinSquares, kMaxSquares)) return std::nullopt;
   DoubleDoubleGradient result;
@@ -130,9 +147,11 @@ std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& s
   double rho = 0;  // relative, of rstd and of the reciprocal of the root
   double mean_error = 0;
   if (saved != nullptr) {
-    if (!is_plain(*saved)) return std::nullopt;
+    const std::optional<DoubleDouble> known = plain_rstd(*saved, formula);
+    if (!known) return std::nullopt;
     result.mean = {formula.rms ? 0 : saved->mean.high};
-    result.rstd = root_reciprocal = {saved->rstd.high};
+    result.rstd = root_reciprocal = *known;
+    rho = are_constants ? bound::kRstd * kUnit2 * kSlack : 0;
   } else {
     const DoubleDoubleDivisors divisors(*centered, n, formula);
     if (!is_within(divisors.t.high, kMinDoubleDoubleDivisor, kMaxDoubleDoubleDivisor))
@@ -146,9 +165,10 @@ std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& s
     rho = divisors.error;
     if (!formula.rms) shift = sums.x.sum / count;
   }
-  const DoubleDouble g_sum = formula.rms ? DoubleDouble{} : sums.g;
-  const DoubleDouble product = sums.gx - shift * g_sum;
-  const DoubleDouble scale = result.rstd * result.rstd * root_reciprocal / freedom;
+  const DoubleDouble g_sum = formula.rms || are_constants ? DoubleDouble{} : sums.g;
+  const DoubleDouble product = are_constants ? DoubleDouble{} : sums.gx - shift * g_sum;
+  const DoubleDouble scale =
+      are_constants ? DoubleDouble{} : result.rstd * result.rstd * root_reciprocal / freedom;
   result.slope = -(product * scale);
   result.constant = -(g_sum * result.rstd / count);
 
@@ -163,8 +183,9 @@ std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& s
     const double g_error = (rho + kTerms2.g * kUnit2) * size;
     const double x_error = (3 * growth + kTerms2.product) * kUnit2 * greatest_slope +
                            (3 * rho + kTerms2.slope * kUnit2) * slope_size;
-    const double offset = mean_error * slope_size +
-                          (growth + kTerms2.constant) * kUnit2 * size * g_root +
+    const double of_means =
+        are_constants ? 0 : (growth + kTerms2.constant) * kUnit2 * size * g_root;
+    const double offset = mean_error * slope_size + of_means +
                           (rho + kTerms2.mean * kUnit2) * constant_size + kLostBits * (1 + size);
     result.dx = bounds_of_row(g_error * kSlack, x_error * kSlack, offset * kSlack,
                               sums.g_squares * kSlack, squares * kSlack);

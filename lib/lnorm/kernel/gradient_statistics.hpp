@@ -63,7 +63,8 @@ std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& s
                                                            const SavedStatistics* saved,
                                                            double growth) noexcept;
 
-// Whether saved statistics can be used as doubles.
-bool is_plain(const SavedStatistics& saved) noexcept;
+// 1/s of saved statistics; nothing where doubles do not hold them.
+std::optional<DoubleDouble> plain_rstd(const SavedStatistics& saved,
+                                       const Formula& formula) noexcept;
 
 }  // namespace lnorm

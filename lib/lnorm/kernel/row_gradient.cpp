@@ -40,7 +40,8 @@ RowGradient::RowGradient(const GradientSetting& setting, const RowSample& sample
       return;
     }
   }
-  const bool is_fast = setting.backend.table != nullptr && (!saved_ || is_plain(*saved_));
+  const bool is_fast =
+      setting.backend.table != nullptr && (!saved_ || plain_rstd(*saved_, setting.formula));
   if (!is_fast) {
     find_exact();
   } else if (starts_in_doubles(setting)) {
@@ -242,7 +243,10 @@ std::optional<RowGradient::Term> RowGradient::term(Number x, Number dy) const {
 }
 
 double RowGradient::resolve(std::int64_t, std::int64_t index, Number x, Number dy) const {
-  return decide(Element{index, x, dy, setting_.weight.number_or(1, index)});
+  const Number weight = setting_.weight.number_or(1, index);
+  // Masked elements are common, and no bound tells that a number is 0.
+  if (saved_ && saved_->is_constant && (dy.high == 0 || weight.high == 0)) return 0;
+  return decide(Element{index, x, dy, weight});
 }
 
 Bracket RowGradient::in_doubles(const Element& e) const {

@@ -22,7 +22,7 @@ struct GradientInputs {
   TensorInfo x;
   TensorInfo dy;
   std::optional<TensorInfo> mean = {};
-  std::optional<TensorInfo> rstd = {};
+  std::optional<TensorInfo> rstd = {};  // or the variance
 };
 
 // Every decision about a backward pass. dweight and dbias are sums over all rows: where their bounds leave a digit

@@ -1,5 +1,8 @@
 #include "lnorm/pipeline/gradient_rows.hpp"
 
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -24,7 +27,8 @@ bool can_distribute(const GradSources& sources, const GradPlan& plan) {
 GradientRows::GradientRows(const GradSources& sources, const GradPlan& plan,
                            const ForEachTile& for_each_tile)
     : x_(sources.x, plan.rows.in_view, plan.rows.route.in, for_each_tile),
-      dy_(sources.dy, plan.rows.in_view, plan.dy, for_each_tile) {
+      dy_(sources.dy, plan.rows.in_view, plan.dy, for_each_tile),
+      are_constants_(sources.are_constants) {
   const RowView& numbers = plan.rows.row_number_view;
   if (sources.mean != nullptr) mean_.emplace(*sources.mean, numbers, plan.mean, for_each_tile);
   if (sources.rstd != nullptr) rstd_.emplace(*sources.rstd, numbers, plan.rstd, for_each_tile);
@@ -60,6 +64,14 @@ void GradientRows::read_saved(const Tile& tile, Buffers& buffer) const {
   };
   if (mean_) take(*mean_, buffer.mean, &SavedStatistics::mean);
   take(*rstd_, buffer.rstd, &SavedStatistics::rstd);
+  if (!are_constants_) return;
+  for (std::int64_t r = 0; r < tile.rows; ++r) {
+    SavedStatistics& saved = buffer.saved[static_cast<std::size_t>(r)];
+    saved.is_constant = true;
+    if (!(saved.rstd.high < 0)) continue;
+    throw Error(concat(printable(rstd_->info().name), ": is ", saved.rstd.high, " for row ",
+                       tile.first_row + r, ", expected a variance, 0 or more"));
+  }
 }
 
 void GradientRows::line_up(const ForEachTile& for_each_tile) {

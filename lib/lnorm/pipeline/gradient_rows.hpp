@@ -12,12 +12,14 @@
 
 namespace lnorm {
 
-// What a backward pass reads. mean and rstd: null if they are computed.
+// What a backward pass reads. mean and rstd: null if they are computed. Constants: the variance stands in the place of rstd, and
+// must not be below 0.
 struct GradSources {
   TensorSource& x;
   TensorSource& dy;
   TensorSource* mean = nullptr;
   TensorSource* rstd = nullptr;
+  bool are_constants = false;
 };
 
 // Throws Error if a tensor is not what it is on rank 0.
@@ -77,6 +79,7 @@ class GradientRows {
   RowSource dy_;
   std::optional<RowSource> mean_;
   std::optional<RowSource> rstd_;
+  bool are_constants_;
 };
 
 }  // namespace lnorm
