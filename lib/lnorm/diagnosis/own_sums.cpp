@@ -127,20 +127,21 @@ double variance_of(double divisor, const Formula& formula) {
                                       : divisor * divisor - formula.eps;
 }
 
-// Whether a sum is a number of the dtype: of as many as tell, how many are.
+// Whether a sum is a number of the dtype: of as many as tell, how many are. By accident half of them are at most.
 struct OnGrid {
   std::int64_t telling = 0;
   std::int64_t are = 0;
 
   void take(double sum, double error, const OutputFormat& format) {
-    if (!std::isfinite(sum) || !(8 * error < format.half_ulp(sum))) return;
+    if (!std::isfinite(sum) || !(2 * error < format.half_ulp(sum))) return;
     ++telling;
     are += static_cast<std::int64_t>(std::fabs(sum - format.rounded(sum)) <= error);
   }
 };
 
 constexpr std::size_t kFewestToTell = 8;  // rows of different content
-constexpr double kLeastReach = 0.05;      // of the bound
+constexpr std::int64_t kFewestSums = 16;
+constexpr double kLeastReach = 0.05;  // of the bound
 
 }  // namespace
 
@@ -176,6 +177,7 @@ bool is_evident(const Variant& variant, const Sample& sample) {
   std::set<std::vector<double>> contents;
   OnGrid sums;
   double reach = 0;
+  std::int64_t above = 0;  // rows whose variance comes out too large
   for (const SampleRow& row : sample.rows) {
     VariantRow buffer;
     buffer.y.resize(row.x.size());
@@ -185,6 +187,7 @@ bool is_evident(const Variant& variant, const Sample& sample) {
     const double n = found.exact.count;
     const double variance = variance_of(found.divisor, variant.formula);
     reach = std::max(reach, std::fabs(variance - found.exact.variance) / found.errors.variance);
+    above += static_cast<std::int64_t>(variance > found.exact.variance);
     // The arithmetic rounds what it makes of the sums.
     const double unit = 4 * setting.kernel.arithmetic.unit;
     if (!variant.formula.rms) {
@@ -195,9 +198,10 @@ bool is_evident(const Variant& variant, const Sample& sample) {
               freedom * 2 * (found.divisor * found.divisor_error + unit * variance), format);
   }
   if (contents.size() < kFewestToTell) return false;
-  return variant.one_pass
-             ? reach >= kLeastReach
-             : sums.telling >= std::ssize(sample.rows) / 2 && 10 * sums.are > 9 * sums.telling;
+  if (!variant.one_pass && sums.telling >= kFewestSums) return 10 * sums.are > 9 * sums.telling;
+  // Rounding goes either way; what changes all rows in the same direction is another formula.
+  const auto rows = static_cast<std::int64_t>(contents.size());
+  return reach >= kLeastReach && 5 * above > rows && 5 * above < 4 * rows;
 }
 
 }  // namespace lnorm
