@@ -104,7 +104,7 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
   }
   for (const DType dtype : {DType::float16, DType::bfloat16}) {
     CHECK(is_named(judged("other-dtype", 64, {}, dtype).check, "other-dtype"));
-    for (const std::string id : {"rounded-product", "truncated", "away"}) {
+    for (const std::string id : {"rounded-product", "truncated", "away", "bfloat16-sums"}) {
       CHECK(is_named(judged(id, 200, {}, dtype).check, id));
     }
   }
@@ -129,8 +129,11 @@ TEST_CASE("a wrong kernel that is in no list gets no wrong name", "[check]") {
   for (const std::string id :
        {"other-mean", "weight-every-second", "tanh", "row-pairs", "fixed-point", "max-left-out",
         "clipped", "sign-of-column", "sorted"}) {
-    const Check found = judged(id, 200).check;
     INFO(id);
+    for (const DType dtype : {DType::float16, DType::bfloat16}) {
+      CHECK(explanation(judged(id, 200, {}, dtype).check) == "none of these");
+    }
+    const Check found = judged(id, 200).check;
     CHECK(found.verdict == Verdict::differs);
     CHECK(explanation(found) == "none of these");
     if (id == "weight-every-second")
