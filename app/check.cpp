@@ -17,6 +17,7 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/pattern.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_gradients.hpp"
@@ -36,6 +37,34 @@ std::string output_word(const Arguments& arguments, const Inputs& inputs) {
     return word;
   }
   return concat(word.substr(0, word.find(":*")), ":{}");
+}
+
+// Leaves those of --only, without those of --skip. Throws Error for a pattern that none matches.
+void choose_tensors(const PairingRules& rules, Selection& selection) {
+  if (rules.only.empty() && rules.skip.empty()) return;
+  const std::string_view option = rules.only.empty() ? rules.called.skip : rules.called.only;
+  if (!selection.several) {
+    throw Error(concat(option, " has no effect: there is one tensor"));
+  }
+  std::vector<Selected>& tensors = selection.tensors;
+  const auto check = [&](std::string_view called, const std::vector<std::string>& patterns) {
+    for (const std::string& pattern : patterns) {
+      const auto is_matched = [&](const Selected& one) {
+        return match(pattern, one.name).has_value();
+      };
+      if (std::any_of(tensors.begin(), tensors.end(), is_matched)) continue;
+      throw Error(concat(called, ": '", printable(pattern), "' matches no tensor of ",
+                         printable(selection.name)));
+    }
+  };
+  check(rules.called.only, rules.only);
+  check(rules.called.skip, rules.skip);
+  std::erase_if(tensors, [&](const Selected& one) {
+    return (!rules.only.empty() && !matches_any(rules.only, one.name)) ||
+           matches_any(rules.skip, one.name);
+  });
+  if (!tensors.empty()) return;
+  throw Error(concat(option, " leaves no tensor of ", printable(selection.name)));
 }
 
 class Checking {
@@ -330,13 +359,14 @@ int check(const Arguments& arguments) {
     if (!name.empty()) others.push_back(name);
   }
   check_inputs(input, arguments.normalization, arguments.work, others);
-  const Inputs inputs = open_inputs(input.names, input.options);
-  const auto* const selection = std::get_if<Selection>(&inputs);
+  Inputs inputs = open_inputs(input.names, input.options);
+  auto* const selection = std::get_if<Selection>(&inputs);
   const bool several = selection == nullptr || selection->several || !arguments.dy.empty() ||
                        arguments.save_mean || arguments.save_rstd;
   if (selection != nullptr && selection->tensors.empty()) {
     throw Error(concat(printable(selection->name), ": has no tensors"));
   }
+  if (selection != nullptr) choose_tensors(arguments.pairing, *selection);
   Checking checking(arguments, output_word(arguments, inputs));
   Outputs none;
   const int status = for_each_tensor(

@@ -508,3 +508,19 @@ TEST_CASE("criteria decide over gradients too", "[check]") {
     CHECK(tensor.at("failed")[0].at("found") > 0);
   }
 }
+
+TEST_CASE("check takes the tensors that are chosen", "[check]") {
+  const Workplace at;
+  const std::string dump = LNORM_DATA_DIR "/gpt2/dump.npz:h.";
+  const Words words{
+      "check",  dump + "*.in",         dump + "{1}.out", "--weight", dump + "{1}.ln_1.weight",
+      "--bias", dump + "{1}.ln_1.bias"};
+  CHECK(lines_of(at.output(words + "--only h.1*.in --skip h.11.in"_w)) ==
+        std::vector<std::string>{"h.1.in: within rounding, worst element 0.128 of the bound",
+                                 "h.10.in: within rounding, worst element 0.101 of the bound",
+                                 "2 tensors, 2 within rounding"});
+  CHECK(at.fault(words + "--only h.99.in"_w, {"--only: 'h.99.in' matches no tensor of"}) == "");
+  CHECK(at.fault(words + "--skip *"_w, {"--skip leaves no tensor of"}) == "");
+  CHECK(at.fault({"check", dump + "0.in", dump + "0.out", "--only", "*"},
+                 {"--only has no effect: there is one tensor"}) == "");
+}
