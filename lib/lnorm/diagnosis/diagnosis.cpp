@@ -265,8 +265,12 @@ class Search {
       text.precision(digits);
       text << eps;
       variant.formula.eps = std::stod(text.str());
-      if (take_recovered("eps=" + text.str(), "eps is another number", variant, result,
-                         eps_option(text.str()))) {
+      // A number that is in the table has its name there.
+      const auto row = std::find_if(kernels_.begin(), kernels_.end(), [&](const WrongKernel* one) {
+        return one->part == KernelPart::eps_value && one->parameter == variant.formula.eps;
+      });
+      const std::string id = row != kernels_.end() ? std::string((*row)->id) : "eps=" + text.str();
+      if (take_recovered(id, "eps is another number", variant, result, eps_option(text.str()))) {
         return;
       }
     }
