@@ -13,6 +13,7 @@
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/measure/criteria.hpp"
+#include "lnorm/measure/top.hpp"
 #include "lnorm/measure/worst.hpp"
 #include "lnorm/pipeline/pairs.hpp"
 #include "lnorm/pipeline/ranks.hpp"
@@ -131,6 +132,12 @@ struct Arguments {
   bool quiet = false;         // no report
   std::optional<int> digits;  // of the text
 
+  // stats
+  std::optional<std::size_t>
+      top;  // how many rows, tensors or features are reported, of those that stand out
+  std::optional<TopBy> top_by;
+  bool features = false;
+
   // apply; in check the first two are those to judge
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
@@ -152,7 +159,10 @@ struct Arguments {
   Criteria criteria;                     // but for the tolerance
   std::optional<std::size_t> max_diffs;  // 5 in JSON, where they have always been; none in text
   std::optional<std::size_t> worst;      // 5
-  std::optional<WorstBy> by;             // ulp
+  std::optional<WorstBy> by;             // row_ulp
+  std::optional<std::string> rows_out;   // where the rows that fail go
+  std::optional<std::string> baseline;   // what another kernel wrote
+  double factor = 2;                     // so many times as far off as that is allowed
   std::optional<int> linewidth;          // of the text
   PairingRules pairing{.called = {"--rename", "--only", "--skip", "--tolerance"}};
   bool common = false;  // names on one side alone are no differences

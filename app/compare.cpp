@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "affine_inputs.hpp"
+#include "auxiliary_input.hpp"
 #include "commands.hpp"
 #include "compare_criteria.hpp"
 #include "compare_sets.hpp"
@@ -15,6 +16,8 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/layout/spooled_tensor.hpp"
+#include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/report/page/sections.hpp"
 #include "page_output.hpp"
@@ -27,15 +30,53 @@ namespace lnorm::app {
 
 namespace {
 
-Comparison compare_two(Comparer& comparer, const Arguments& arguments, TensorSource& actual,
-                       TensorSource& expected, const ToleranceOfNames* own,
-                       const ListLimits& limits, const RunOptions& options) {
-  std::optional<Axes> row_axes;
-  if (arguments.axes) row_axes = resolve_axes(actual.info(), *arguments.axes);
-  return comparer.compare(actual, expected,
-                          criteria_of(arguments, own, actual.info().dtype, expected.info().dtype),
-                          limits, options, row_axes);
-}
+class TwoTensors {
+ public:
+  TwoTensors(const Arguments& arguments, ListLimits limits)
+      : arguments_(arguments), limits_(limits) {
+    if (arguments.baseline) {
+      baseline_.emplace("--baseline", *arguments.baseline, arguments.input.options);
+    }
+  }
+
+  // own: the tolerance of their name; null if there is none.
+  Comparison compare(TensorSource& actual, TensorSource& expected, const InputName& name,
+                     const ToleranceOfNames* own, const RunOptions& options) {
+    std::optional<Axes> row_axes;
+    if (arguments_.axes) row_axes = resolve_axes(actual.info(), *arguments_.axes);
+    const auto compared = [&](TensorSource& source, const std::optional<double>& baseline) {
+      return comparer_.compare(
+          actual, source,
+          criteria_of(arguments_, own, actual.info().dtype, expected.info().dtype, baseline),
+          limits_, options, row_axes);
+    };
+    if (!baseline_) return compared(expected, std::nullopt);
+    std::unique_ptr<TensorSource> spool;
+    if (!expected.has_random_access()) spool = spooled(expected);
+    TensorSource& again = spool ? *spool : expected;
+    return compared(again, bound_of_baseline(again, name, options));
+  }
+
+ private:
+  // What no element of ACTUAL may exceed.
+  double bound_of_baseline(TensorSource& expected, const InputName& name,
+                           const RunOptions& options) {
+    baseline_->find(name);
+    const TensorInfo& x = expected.info();
+    check_same_shape(elements_beside(x, baseline_->info()), x);
+    const auto other = rows_beside(x, baseline_->open());
+    LentSource lent(expected);
+    const Comparison found = comparer_.compare(*other, lent, {}, {0, 0},
+                                               {options.threads, {}, options.ranks}, std::nullopt);
+    baseline_->finish();
+    return arguments_.factor * found.greatest(WorstBy::abs).value_or(0);
+  }
+
+  const Arguments& arguments_;
+  ListLimits limits_;
+  Comparer comparer_;
+  std::optional<AuxiliaryInput> baseline_;
+};
 
 bool has_page(const Arguments& arguments) { return !arguments.page.path.empty(); }
 
@@ -46,6 +87,12 @@ bool has_json(const Arguments& arguments) {
 
 std::size_t mismatches_listed(const Arguments& arguments) {
   return arguments.max_diffs.value_or(arguments.report == Report::json ? 5 : 0);
+}
+
+std::int64_t block_elements(const Arguments& arguments, const TensorInfo& info) {
+  const Axes last = info.shape.empty() ? Axes{} : Axes{info.shape.size() - 1};
+  return RowLayout(info.shape, arguments.axes ? resolve_axes(info, *arguments.axes) : last)
+      .block_elements();
 }
 
 Comparison compare_files(const Arguments& arguments, const Selected& first,
@@ -61,8 +108,8 @@ Comparison compare_files(const Arguments& arguments, const Selected& first,
     const bool are_distributed = !has_page(arguments) && !is_spooled &&
                                  actual->has_random_access() && expected->has_random_access();
     print_note(
-        concat("in blocks of ", kComparedElements, " elements, ", counted(threads, "thread"),
-               ranks_text(work, are_distributed),
+        concat("in blocks of ", block_elements(arguments, actual->info()), " elements, ",
+               counted(threads, "thread"), ranks_text(work, are_distributed),
                is_spooled ? ", by way of a temporary file: an input is in Fortran order" : ""));
   }
   const TensorInfo& info = expected->info();
@@ -72,15 +119,17 @@ Comparison compare_files(const Arguments& arguments, const Selected& first,
   if (arguments.input.as.size() == 2 || !is_used) check_as(as(1), info);
   ProgressLine progress(work.progress, info);
   const std::size_t max_diffs = mismatches_listed(arguments);
-  ListLimits limits{max_diffs, arguments.worst.value_or(5), arguments.by.value_or(WorstBy::ulp)};
+  ListLimits limits{max_diffs, arguments.worst.value_or(5),
+                    arguments.by.value_or(WorstBy::row_ulp)};
+  limits.rows = arguments.rows_out.has_value();
   // Which text lists only if asked to.
   if (has_page(arguments) || has_json(arguments)) {
     limits.mismatches = arguments.max_diffs.value_or(5);
   }
   if (has_page(arguments)) limits.map.emplace();
-  Comparer comparer;
-  return compare_two(comparer, arguments, *actual, *expected, nullptr, limits,
-                     {work.threads, progress.callback(), work.ranks});
+  return TwoTensors(arguments, limits)
+      .compare(*actual, *expected, {second.name, second.title, second.captures}, nullptr,
+               {work.threads, progress.callback(), work.ranks});
 }
 
 // There are many of them.
@@ -180,6 +229,12 @@ int compare_single(const Arguments& arguments, const Selection& actual, const Se
   if (has_page(arguments) && is_first) output.emplace("--page", arguments.page);
   Comparison comparison = compare_files(arguments, only_tensor(actual), only_tensor(expected));
   if (!is_first) return 0;
+  if (arguments.rows_out) {
+    ByteSink rows(*arguments.rows_out);
+    write_rows_csv(comparison.failed_rows, rows);
+    rows.finish();
+    rows.commit();
+  }
   if (output) {
     output->write(concat(comparison.actual.name, " and ", comparison.expected.name), kCommand,
                   {page::comparison_section("comparison", "", comparison)});
@@ -194,7 +249,10 @@ int compare_single(const Arguments& arguments, const Selection& actual, const Se
 int compare_several(const Arguments& arguments, const Selection& actual,
                     const Selection& expected) {
   refuse_options_of_details(arguments);
-  ListLimits limits{0, 0, arguments.by.value_or(WorstBy::ulp)};
+  if (arguments.rows_out) {
+    throw Error("--rows-out has no effect: there are several tensors", "FILE:NAME compares one");
+  }
+  ListLimits limits{0, 0, arguments.by.value_or(WorstBy::row_ulp)};
   if (has_json(arguments) || has_page(arguments)) {
     limits.mismatches = arguments.max_diffs.value_or(5);
     limits.worst = arguments.worst.value_or(5);
@@ -206,13 +264,11 @@ int compare_several(const Arguments& arguments, const Selection& actual,
     if (is_first) output.emplace("--page", arguments.page);
     limits.map = kSmallMap;
   }
-  Comparer comparer;
+  TwoTensors two(arguments, limits);
   const SetComparison set = compare_sets(
       arguments, actual, expected,
-      [&](TensorSource& a, TensorSource& b, const ToleranceOfNames* own,
-          const RunOptions& options) {
-        return compare_two(comparer, arguments, a, b, own, limits, options);
-      },
+      [&](TensorSource& a, TensorSource& b, const InputName& name, const ToleranceOfNames* own,
+          const RunOptions& options) { return two.compare(a, b, name, own, options); },
       [&](std::size_t number, PairComparison& pair) {
         if (output) sections.add(number, pair);
       });
@@ -230,14 +286,18 @@ int compare_several(const Arguments& arguments, const Selection& actual,
 }  // namespace
 
 int compare(const Arguments& arguments) {
-  if (is_standard_input(arguments.input.names[0]) && is_standard_input(arguments.input.names[1])) {
+  const auto& names = arguments.input.names;
+  if (is_standard_input(names[0]) + is_standard_input(names[1]) +
+          is_standard_input(arguments.baseline.value_or("")) >
+      1) {
     throw Error("standard input is named for two inputs, expected one");
   }
   if (arguments.by && arguments.worst == std::size_t{0}) {
     throw Error(
         "--by says what the worst are, and --worst 0 that none is limits, expected one of them");
   }
-  refuse_streams(*arguments.work.ranks, {arguments.input.names[0], arguments.input.names[1]});
+  refuse_streams(*arguments.work.ranks, {arguments.input.names[0], arguments.input.names[1],
+                                         arguments.baseline.value_or("")});
   const auto select = [&](std::size_t position) {
     ReadOptions reading = arguments.input.reading(position);
     // Of one file that is named twice, --as may be another.

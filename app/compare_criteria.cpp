@@ -4,13 +4,14 @@ namespace lnorm::app {
 
 bool has_criteria(const Arguments& arguments) {
   const Criteria& criteria = arguments.criteria;
-  return arguments.rtol || arguments.atol || criteria.bounds_elements() ||
+  return arguments.baseline || arguments.rtol || arguments.atol || criteria.bounds_elements() ||
          criteria.max_mismatched || criteria.bounds_all_together();
 }
 
 Criteria criteria_of(const Arguments& arguments, const ToleranceOfNames* own, DType actual,
-                     DType expected) {
+                     DType expected, std::optional<double> baseline) {
   Criteria criteria = arguments.criteria;
+  criteria.baseline = baseline;
   if (own != nullptr) {
     criteria.tolerance = {own->rtol, own->atol};
   } else if (arguments.rtol || arguments.atol) {

@@ -9,6 +9,6 @@ bool has_criteria(const Arguments& arguments);
 
 // Those that are given, or else the default tolerance. own: of the tensors' name; null if there is none.
 Criteria criteria_of(const Arguments& arguments, const ToleranceOfNames* own, DType actual,
-                     DType expected);
+                     DType expected, std::optional<double> baseline = {});
 
 }  // namespace lnorm::app

@@ -156,6 +156,7 @@ std::string criteria_options(const Comparison& comparison) {
     std::string option(row.name);
     std::replace(option.begin(), option.end(), '_', '-');
     const std::string bound = bound_text(criteria, row);
+    if (row.criterion == Criterion::baseline) continue;  // another tensor says it
     if (!bound.empty()) options += concat(" --", option, ' ', bound);
   }
   if (!criteria.equal_nan) options += " --no-equal-nan";
@@ -208,7 +209,7 @@ SetComparison set_of(const Arguments& arguments, const Selection& actual, const 
   }
   if (arguments.work.verbose) {
     print_note(concat(counted(static_cast<long long>(pairs.pairs.size()), "pair"),
-                      " one after another, in blocks of ", kComparedElements, " elements"));
+                      " one after another, in blocks of rows"));
   }
   return {.actual = actual.name,
           .expected = expected.name,
@@ -216,7 +217,7 @@ SetComparison set_of(const Arguments& arguments, const Selection& actual, const 
           .actual_only = pairs.actual_only,
           .expected_only = pairs.expected_only,
           .common = arguments.common,
-          .by = arguments.by.value_or(WorstBy::ulp)};
+          .by = arguments.by.value_or(WorstBy::row_ulp)};
 }
 
 // A comparison, and the number of its pair.
@@ -274,8 +275,9 @@ SetComparison compare_sets(const Arguments& arguments, const Selection& actual,
       const auto [left, right] = open_pair(arguments, a, b);
       const ToleranceOfNames* const tolerance =
           pair.tolerance ? &arguments.pairing.tolerances[*pair.tolerance] : nullptr;
-      compared.comparison = compare_two(
-          *left, *right, tolerance, {arguments.work.threads, progress.of(i, right->info()), ranks});
+      compared.comparison =
+          compare_two(*left, *right, {pair.name, pair.name, b.captures, true}, tolerance,
+                      {arguments.work.threads, progress.of(i, right->info()), ranks});
       see(number, compared);
     } catch (const Error& error) {
       // What one rank alone may have found is no matter of this pair: the others do not know of it.
@@ -308,6 +310,10 @@ std::string details_command(const Arguments& arguments, const Selection& actual,
   std::string command = concat("lnorm compare ", shell_word(concat(actual.name, ':', pair.actual)),
                                ' ', shell_word(concat(expected.name, ':', pair.expected)),
                                criteria_options(*pair.comparison));
+  if (arguments.baseline) {
+    command += concat(" --baseline ", shell_word(*arguments.baseline), " --factor ",
+                      value_text(arguments.factor));
+  }
   if (arguments.input.rows) command += " --rows " + range_text(*arguments.input.rows);
   const auto add = [&](std::string_view option, const auto& values, auto word_of) {
     const std::string words = joined(values, ",", word_of);

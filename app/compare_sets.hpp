@@ -6,6 +6,7 @@
 #include <string>
 
 #include "arguments.hpp"
+#include "each_tensor.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/measure/set_comparison.hpp"
 #include "lnorm/pipeline/executor.hpp"
@@ -23,7 +24,7 @@ OpenedPair open_pair(const Arguments& arguments, const Selected& actual, const S
 
 // Compares one tensor with another. tolerance: of their name; null if there is none.
 using CompareTwo =
-    std::function<Comparison(TensorSource& actual, TensorSource& expected,
+    std::function<Comparison(TensorSource& actual, TensorSource& expected, const InputName& name,
                              const ToleranceOfNames* tolerance, const RunOptions& options)>;
 
 // Takes a pair that has been compared, with its number.

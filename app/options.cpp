@@ -433,10 +433,20 @@ constexpr Option kOptions[] = {
            "-0 are 0 apart",
            [](Arguments& a, const Value& v) { a.criteria.max_ulp = v.real_not_negative(); },
            {.called = {{{"ulp ulps nulp"}}}}),
+    Option("--max-row-ulp", kJudging, kCriteria, "E",
+           "The same in units in the last place of the greatest |expected| of the element's row",
+           [](Arguments& a, const Value& v) { a.criteria.max_row_ulp = v.real_not_negative(); }),
     Option(
         "--max-abs", kJudging, kCriteria, "E", "By how much an element may be off",
         [](Arguments& a, const Value& v) { a.criteria.max_abs = v.real_not_negative(); },
         {.called = {{{"max-diff", "here it is --max-abs; --max-diffs is how many are listed"}}}}),
+    Option("--baseline", kCompare, kCriteria, "T",
+           "What another kernel wrote, in place of ACTUAL: no element may be off by more than "
+           "--factor times what T is off at most",
+           [](Arguments& a, const Value& v) { a.baseline = v.text; }),
+    Option("--factor", kCompare, kCriteria, "F", "So many times (default 2)",
+           [](Arguments& a, const Value& v) { a.factor = v.real_not_negative(); },
+           {.no_effect = {{{.without = "--baseline"}}}}),
     Option("--max-mismatched", kJudging, kCriteria, "N|P%",
            "How many elements may be off by more than the options above allow, or by more than "
            "the defaults",
@@ -595,17 +605,41 @@ constexpr Option kOptions[] = {
         "(default 5)",
         [](Arguments& a, const Value& v) { a.worst = v.count(0, 1000); },
         {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}}, .called = {{{"top"}}}}),
-    Option("--by", kCompare, kOutput, "ulp|abs|rel", "What the worst are measured by (default ulp)",
+    Option("--by", kCompare, kOutput, "ulp|abs|rel|row-ulp",
+           "What the worst are measured by; row-ulp is in ulp of the row's greatest |expected| "
+           "(default row-ulp)",
            [](Arguments& a, const Value& v) {
-             a.by = v.one_of({WorstBy::ulp, WorstBy::abs, WorstBy::rel});
+             a.by = v.one_of({WorstBy::ulp, WorstBy::abs, WorstBy::rel, WorstBy::row_ulp});
            },
            {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
             .called = {{{"sort sort-by"}}}}),
+    Option("--rows-out", kCompare, kOutput, "PATH",
+           "Write a line of CSV for every row that fails: row,elements,mismatched,max_abs",
+           [](Arguments& a, const Value& v) { a.rows_out = v.text; }),
     Option("--max-diffs", kCompare, kOutput, "N",
            "How many of the first mismatches are listed (default 0, in JSON 5)",
            [](Arguments& a, const Value& v) { a.max_diffs = v.count(0, 1'000'000); },
            {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
             .called = {{{"max-mismatches"}}}}),
+    Option("--features", kStats, kOutput, kFlag,
+           "Of every element of the row over all rows, in place of rows; NaN and infinity are "
+           "counted and left out",
+           [](Arguments& a, const Value&) { a.features = true; },
+           {.no_effect = {{{.beside = "--softmax --histogram --weight --bias --rms --eps "
+                                      "--eps-on"}}},
+            .called = {{{"columns channels per-feature per-channel"}}}}),
+    Option("--top", kStats, kOutput, "N",
+           "The N rows, tensors or features that stand out, in place of all",
+           [](Arguments& a, const Value& v) { a.top = v.count(1, 1'000'000); },
+           {.no_effect = {{{.without = "--by"}, {.beside = "--all"}}}, .called = {{{"worst"}}}}),
+    Option("--by", kStats, kOutput, "mean|variance|variance-min|absmax|zeros|non-finite",
+           "What stands out: the largest |mean|, the largest or the smallest variance, the largest "
+           "|x|, the most zeros (of features), the most NaN and infinity",
+           [](Arguments& a, const Value& v) {
+             a.top_by = v.one_of({TopBy::mean, TopBy::variance, TopBy::variance_min, TopBy::absmax,
+                                  TopBy::zeros, TopBy::non_finite});
+           },
+           {.no_effect = {{{.without = "--top"}}}, .called = {{{"sort sort-by"}}}}),
     Option("--softmax", kStats, kOutput, kFlag, "Softmax of every row beside its normalization",
            set_softmax),
     Option("--histogram", kStats, kOutput, kFlag,
@@ -654,8 +688,7 @@ constexpr Option kOptions[] = {
     Option("--json", kExplain, kOutput, kFlag, "The same as JSON, in full precision", set_json),
     Option("--json", kShow, kOutput, kFlag, "The list of tensors as JSON, sizes in bytes", set_json,
            {.one_of = kReportOptions}),
-    Option("--csv", kStats, kOutput, kFlag, "Every row as CSV, in full precision", set_csv,
-           {.called = {{{"top worst by", kEveryRow, kStats}}}}),
+    Option("--csv", kStats, kOutput, kFlag, "Every row as CSV, in full precision", set_csv, {}),
     Option("--csv", kCompare, kOutput, kFlag, "A line of CSV for every tensor", set_csv,
            {.no_effect = {{{.beside = "--quiet"}}}}),
     Option("--csv", kShow, kOutput, kFlag, "The list of tensors as CSV, sizes in bytes", set_csv),

@@ -13,13 +13,20 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/pipeline/features.hpp"
 #include "lnorm/pipeline/tensor_stats.hpp"
 #include "observed_rows.hpp"
+#include "residual_input.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
 
 namespace {
+
+std::optional<Top> top_of(const Arguments& arguments) {
+  if (!arguments.top) return std::nullopt;
+  return Top{*arguments.top, *arguments.top_by};
+}
 
 class StatsOfRows {
  public:
@@ -43,6 +50,7 @@ class StatsOfRows {
     });
     Stats stats = observer->stats(x);
     rows_.describe(stats);
+    stats.top = top_of(arguments_);
     observer->report([&] {
       write_report(arguments_.report, stats, out_,
                    StatsTextOptions{arguments_.all, arguments_.digits.value_or(3)},
@@ -67,6 +75,45 @@ int report_rows(const Arguments& arguments, const Inputs& inputs, ByteSink& out)
               [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
                 of_rows.report(tensor, name, work);
               }));
+}
+
+// The features of every tensor.
+int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& out) {
+  ResidualInput residual(arguments.normalization, arguments.input.options);
+  const auto plan_of = [&](const TensorInfo& x, const InputName& name) {
+    return make_plan(residual.check(x, output_dtype(x.dtype, {}), name),
+                     arguments.normalization.options, {}, {.whole = true, .ordered = true});
+  };
+  bool is_first = true;
+  Outputs none;
+  return for_each_tensor(
+      inputs, none, arguments,
+      look_at(
+          [&](const TensorInfo& x, const InputName& name) {
+            check_as(arguments.input.options.as, x);
+            plan_of(x, name);
+          },
+          [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
+            if (!std::exchange(is_first, false) && arguments.report == Report::text) {
+              out.write("\n");
+            }
+            const Plan plan = plan_of(tensor.source->info(), name);
+            const auto source = residual.add_to(std::move(tensor.source), plan.out, work.threads());
+            const FeatureStats found = measure_features(*source, plan, work.begin(plan, *source));
+            work.end();
+            residual.finish();
+            if (!work.has_report()) return;
+            const FeatureReport report{{arguments.all, arguments.digits.value_or(3)},
+                                       top_of(arguments)};
+            switch (arguments.report) {
+              case Report::text:
+                return write_text(found, report, output_style(arguments.color), out);
+              case Report::json:
+                return write_json(found, report, out);
+              case Report::csv:
+                return write_csv(found, report, out);
+            }
+          }));
 }
 
 // A line a tensor, of the input alone.
@@ -99,8 +146,18 @@ int report_tensors(const Arguments& arguments, const Selection& selection, ByteS
     const auto stats = by_title.find(tensor.title);
     if (stats != by_title.end()) in_order.push_back(*stats->second);
   }
-  write_report(arguments.report, in_order, out, arguments.digits.value_or(3),
-               output_style(arguments.color));
+  const std::optional<Top> top = top_of(arguments);
+  switch (arguments.report) {
+    case Report::text:
+      write_text(in_order, top, arguments.digits.value_or(3), output_style(arguments.color), out);
+      break;
+    case Report::json:
+      write_json(in_order, top, out);
+      break;
+    case Report::csv:
+      write_csv(in_order, top, out);
+      break;
+  }
   return status;
 }
 
@@ -122,6 +179,12 @@ void check_tensors(const Arguments& arguments) {
       "--all gives every tensor its table");
 }
 
+// CSV has the features of one tensor.
+void check_one_report(const Arguments& arguments) {
+  if (arguments.report != Report::csv) return;
+  throw Error("--csv is the table of one tensor, found several", "take --json, or FILE:NAME");
+}
+
 }  // namespace
 
 int stats(const Arguments& arguments) {
@@ -138,10 +201,18 @@ int stats(const Arguments& arguments) {
   const auto* const selection = std::get_if<Selection>(&inputs);
   const bool is_table =
       selection != nullptr && selection->several && !arguments.all && !arguments.histogram;
-  if (is_table) check_tensors(arguments);
+  if (arguments.top_by == TopBy::zeros && !arguments.features) {
+    throw Error("--by zeros has no effect without --features: it is of features alone");
+  }
+  if (selection != nullptr && selection->several && arguments.features) {
+    check_one_report(arguments);
+  } else if (is_table) {
+    check_tensors(arguments);
+  }
   ByteSink out("-");
-  const int status =
-      is_table ? report_tensors(arguments, *selection, out) : report_rows(arguments, inputs, out);
+  const int status = arguments.features ? report_features(arguments, inputs, out)
+                     : is_table         ? report_tensors(arguments, *selection, out)
+                                        : report_rows(arguments, inputs, out);
   out.finish();
   out.commit();
   return status;

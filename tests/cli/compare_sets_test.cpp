@@ -55,7 +55,7 @@ TEST_CASE("tensors of two files have a line each, and the first and the worst ar
         "shape  (2)     expected (1, 2)\n"
         "only in b.json: new\n"
         "4 tensors: 1 agrees, 3 differ; 1 only in b.json; first: h.7; worst: h.10 "
-        "(2.3e+15 ulp)\n"
+        "(2.3e+15 row-ulp)\n"
         "details: lnorm compare a.json:h.7 b.json:h.7\n");
 
   const Outcome by_abs = at.compare("same.json b.json --by abs --skip h.10"_w);
@@ -212,7 +212,7 @@ TEST_CASE("a report of several tensors as JSON has that of each of them") {
                                      {"errors", 0},
                                      {"first", "h.7"},
                                      {"worst", "h.10"},
-                                     {"by", "ulp"}});
+                                     {"by", "row-ulp"}});
   for (json tensor : report.at("tensors")) {
     const std::string name = tensor.at("name");
     CAPTURE(name);
@@ -233,20 +233,21 @@ TEST_CASE("a report as CSV has a line a tensor") {
       "greatest_absolute_difference,greatest_relative_difference,greatest_ulp_distance,"
       "non_finite_one_side,non_finite_differing,failed,pairs,equal_numbers,mean_error,"
       "mean_absolute_error,root_mean_square_error,cosine,sqnr_db,"
-      "correctly_rounded,mean_error_toward_zero,mean_error_away_from_zero\n";
+      "correctly_rounded,mean_error_toward_zero,mean_error_away_from_zero,"
+      "greatest_row_ulp_distance\n";
   at.write("c.json", R"({"h.7": [1, 2], "say \"a\", b": 1, "gone": 1, "shape": [[1, 2]]})");
   at.write("d.json", R"({"h.7": [1, NaN], "say \"a\", b": 1, "new": 3, "shape": [1, 2]})");
   const Outcome said = at.compare("c.json d.json --csv"_w);
   CHECK(said.status == 1);
   CHECK(said.out ==
         head +
-            "h.7,differ,float64,float64,(2),(2),2,1,0,0,0,1,0,finite,1,1,0,0,0,1,inf,,0,0\n"
-            "\"say \"\"a\"\", b\",agree,float64,float64,(),(),1,0,0,0,0,0,0,,1,1,0,0,0,1,inf,,0,0\n"
-            "shape,differ,float64,float64,\"(1, 2)\",(2),,,,,,,,,,,,,,,,,,\n"
-            "gone,actual_only,,,,,,,,,,,,,,,,,,,,,,\n"
-            "new,expected_only,,,,,,,,,,,,,,,,,,,,,,\n");
+            "h.7,differ,float64,float64,(2),(2),2,1,0,0,0,1,0,finite,1,1,0,0,0,1,inf,,0,0,0\n"
+            "\"say \"\"a\"\", b\",agree,float64,float64,(),(),1,0,0,0,0,0,0,,1,1,0,0,0,1,inf,,0,0,0\n"
+            "shape,differ,float64,float64,\"(1, 2)\",(2),,,,,,,,,,,,,,,,,,,\n"
+            "gone,actual_only,,,,,,,,,,,,,,,,,,,,,,,\n"
+            "new,expected_only,,,,,,,,,,,,,,,,,,,,,,,\n");
   CHECK(at.compare("one.json one.json --csv"_w).out ==
-        head + "one.json,agree,float64,float64,(2),(2),2,0,0,0,0,0,0,,2,2,0,0,0,1,inf,,0,0\n");
+        head + "one.json,agree,float64,float64,(2),(2),2,0,0,0,0,0,0,,2,2,0,0,0,1,inf,,0,0,0\n");
 }
 
 TEST_CASE("NaN and infinity on one side are the worst") {

@@ -73,12 +73,13 @@ const std::vector<Line> kLines{
       "elements of the output: 0 (and 4 NaN)\n"}},
 
     // ---- compare: the worst elements.
-    {kPlacesOfEps,
+    {kPlacesOfEps + "--by ulp"_w,
      {"differ (float32, shape (4, 20))\n", "worst elements by ulp:\n", "expected", "ulp",
       "row max\n", "(2, 3)", "0.02940332", "0.029401729", "854", "(2, 15)", "730",
-      "row max: the greatest |expected| along axis 1\n"},
+      "row max: the greatest |expected| along axis 1; row-ulp: abs in its ulp\n"},
      {"first mismatches"},
      1},
+    {kPlacesOfEps, {"worst elements by row-ulp:\n", "where: 4 rows and "}, {"say little"}, 1},
     {kPlacesOfEps + "--by abs --worst 2"_w,
      {"worst elements by abs:\n", "(2, 0)", "7.96e-05", "(2, 14)", "row max:"},
      {"(1, 6)"},
@@ -91,13 +92,16 @@ const std::vector<Line> kLines{
     {kPlacesOfEps + "--worst 0"_w, {"mismatched: 57 / 80"}, {"worst", "first mismatches"}, 1},
     {kPlacesOfEps + "--axes 1 --worst 2 --by abs"_w,
      {"rows over axis 1: 4 / 4 differ, the first is (0)\n", "worst rows by abs:\n", "row", "at",
-      "(2)  (2, 0)", "(0)  (0, 1)", "row max: the greatest |expected| along axis 1\n"},
+      "(2)  (2, 0)", "(0)  (0, 1)", "row max: the greatest |expected| along axis 1; "},
      {"(1)"},
      1},
-    {kPlacesOfEps + "--axes 0"_w, {"worst rows by ulp:\n", "(3)", "(2, 3)"}, {"row max"}, 1},
+    {kPlacesOfEps + "--axes 0 --by ulp"_w,
+     {"worst rows by ulp:\n", "(3)", "(2, 3)", "row max: the greatest |expected| along axis 0"},
+     {},
+     1},
     {"compare sample.npy sample.npy"_w, {" agree"}, {"worst"}},
     // A zero that is not quite one: the row says how little that is.
-    {"compare two.json:a two.json:b"_w,
+    {"compare two.json:a two.json:b --by ulp"_w,
      {"worst elements by ulp:\n", "(0, 1)", "1e-09", "0.500\n", "(1, 1)", "7.00\n",
       "near zero ulp and rel say little: at (0, 1) the difference is 2e-09 of row max\n"},
      {},
@@ -105,7 +109,7 @@ const std::vector<Line> kLines{
     {"compare two.json:a two.json:b --by rel --worst 1"_w, {"inf", "0.500\n"}, {}, 1},
     {"compare two.json:a two.json:b --by abs"_w, {"row max: the"}, {"say little"}, 1},
     // What is not finite is worst of all.
-    {"compare reports/non_finite.json reports/non_finite_ref.json"_w,
+    {"compare reports/non_finite.json reports/non_finite_ref.json --by ulp"_w,
      {"worst elements by ulp:\n", "(0, 2)", "4", "nan", "-", "(1, 2)", "inf", "(2, 0)", "(3, 1)",
       "1065353216"},
      {},
@@ -186,7 +190,7 @@ TEST_CASE("JSON lists the worst elements with all that the text says of them", "
     return json::parse(data.run({"compare two.json:a two.json:b --json"_w + options, {}}).out)
         .at("worst");
   };
-  const json by_ulp = worst({});
+  const json by_ulp = worst("--by ulp"_w);
   CHECK(by_ulp.at("by") == "ulp");
   CHECK(by_ulp.at("row_max_axes") == json{1});
   REQUIRE(by_ulp.at("elements").size() == 2);
@@ -196,6 +200,7 @@ TEST_CASE("JSON lists the worst elements with all that the text says of them", "
                                             {"ulp", 0x3e112e0be826d695},
                                             {"absolute", 1e-9},
                                             {"relative", "Infinity"},
+                                            {"row_ulp", 1e-9 / 0x1p-53},
                                             {"row_max", 0.5}});
   CHECK(by_ulp.at("elements").at(1).at("row_max") == 7.0);
   const json by_abs = worst("--by abs --worst 1"_w);
@@ -204,10 +209,10 @@ TEST_CASE("JSON lists the worst elements with all that the text says of them", "
   CHECK(by_abs.at("elements").at(0).at("index") == json{1, 1});
   CHECK(by_abs.at("elements").at(0).at("absolute") == 2.0);
   const json rows = worst("--axes 0"_w);
-  CHECK(rows.at("row_max_axes").is_null());
+  CHECK(rows.at("row_max_axes") == json{0});
   REQUIRE(rows.at("elements").size() == 1);  // both lie in row 1
   CHECK(rows.at("elements").at(0).at("row") == json{1});
-  CHECK(rows.at("elements").at(0).at("row_max").is_null());
+  CHECK(rows.at("elements").at(0).at("row_max") == 7.0);
   CHECK(worst("--worst 0"_w).at("elements").empty());
   const json none =
       json::parse(data.run({"compare sample.npy reports/non_finite.json --json"_w, {}}).out);
@@ -242,7 +247,7 @@ TEST_CASE("the worst are the same by any number of threads, from a file and a pi
     CHECK(found({}, "-", pipe_of(y)) == one);
     // Rows as large as they are.
     for (const json& element : one.at("elements")) {
-      if (element.at("row_max").is_null()) continue;
+      if (one.at("row_max_axes") == json{0}) continue;
       const bool all = one.at("row_max_axes").size() == 2;
       const std::int64_t row = element.at("index").at(0);
       float greatest = 0;

@@ -64,10 +64,11 @@ TEST_CASE("the route is told with its reason", "[verbose]") {
   CHECK(grad("c.npy", "f.npy", {}) ==
         "lnorm: in blocks of 30 rows, 1 thread, kernel portable, by way of a temporary file: x "
         "and dy lie in different memory orders\n");
+  // Of whole rows.
   CHECK(route_of("compare wide.npy wide.npy"_w) ==
-        "lnorm: in blocks of 32768 elements, 2 threads\n");
+        "lnorm: in blocks of 32256 elements, 2 threads\n");
   CHECK(route_of("compare scattered.npy scattered.npy"_w) ==
-        "lnorm: in blocks of 32768 elements, 2 threads, by way of a temporary file: an input is in "
+        "lnorm: in blocks of 32760 elements, 2 threads, by way of a temporary file: an input is in "
         "Fortran order\n");
 }
 

@@ -175,6 +175,18 @@ Shape row_shape(const Shape& shape, const Axes& normalized, bool keepdim) {
   return result;
 }
 
+Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t row,
+                       std::int64_t element) {
+  Shape result(shape.size());
+  const auto fill = [&](const Axes& axes, std::int64_t number) {
+    const Shape own = index_of(number, extents(shape, axes));
+    for (std::size_t i = 0; i < axes.size(); ++i) result[axes[i]] = own[i];
+  };
+  fill(kept_axes(shape, normalized), row);
+  fill(normalized, element);
+  return result;
+}
+
 void check_same_shape(const TensorInfo& tensor, const TensorInfo& x) {
   if (tensor.shape == x.shape) return;
   throw Error(concat(printable(tensor.name), " has shape ", to_string(tensor.shape), ", but ",

@@ -33,6 +33,10 @@ Shape extents(const Shape& shape, const Axes& axes);
 // The shape of what has one number a row: without the normalized axes, or with 1 in their place.
 Shape row_shape(const Shape& shape, const Axes& normalized, bool keepdim = false);
 
+// The index, along all axes, of an element of a row: both numbers count in C order.
+Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t row,
+                       std::int64_t element);
+
 // Throws Error unless a tensor has the shape of x.
 void check_same_shape(const TensorInfo& tensor, const TensorInfo& x);
 

@@ -27,12 +27,6 @@ struct CheckOptions {
   std::optional<Criteria> criteria;
 };
 
-// Some numbers below a limit: how many, and the first of them.
-struct AffectedNumbers {
-  std::int64_t count = 0;
-  std::vector<std::int64_t> first;  // up to ten
-};
-
 struct Check {
   TensorInfo x;  // the whole tensors, where only some rows were looked at
   TensorInfo actual;

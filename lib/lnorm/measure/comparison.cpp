@@ -64,20 +64,64 @@ struct Bounds {
   std::uint64_t rank = std::numeric_limits<std::uint64_t>::max();
 };
 
-// Passes over the pairs of a chunk. Most of them raise no maximum and are not among the worst, which three
-// comparisons tell.
+// The greatest difference that is at most so many ulp, as their quotient says.
+double greatest_difference(double ulps, double ulp) {
+  const double product = ulps * ulp;
+  return product / ulp <= ulps ? product : std::nextafter(product, 0.0);
+}
+
+// Passes over the pairs of a chunk, row by row. Most of them raise no maximum and are not among the worst, which
+// three comparisons tell.
 template <class Measure>
 class Pass {
  public:
-  Pass(const Measure& measure, std::size_t max_mismatches, Comparison& comparison)
-      : measure_(measure), max_mismatches_(max_mismatches), comparison_(comparison) {
+  Pass(const Measure& measure, std::size_t max_mismatches, Comparison& comparison,
+       MismatchPlaces* places)
+      : measure_(measure),
+        max_mismatches_(max_mismatches),
+        comparison_(comparison),
+        places_(places) {
     const Criteria& criteria = comparison.criteria;
     if (criteria.tolerance) {
       bounds_.rtol = criteria.tolerance->rtol;
       bounds_.atol = criteria.tolerance->atol;
     }
     if (criteria.max_abs) bounds_.absolute = *criteria.max_abs;
+    if (criteria.baseline) bounds_.absolute = std::min(bounds_.absolute, *criteria.baseline);
     if (criteria.max_ulp) bounds_.rank = Ulps::greatest(*criteria.max_ulp, Measure::kReal).rank;
+  }
+
+  void see(const Chunk& actual, const Chunk& expected, std::int64_t first, const RowRun& run) {
+    begin(run);
+    for (std::int64_t i = first; i < first + run.count; ++i) {
+      see({comparison_.elements++,
+           {actual.high[i], actual.low[i]},
+           {expected.high[i], expected.low[i]}});
+    }
+    if (places_ == nullptr) return;
+    RowErrors errors{run.row, run.count, mismatched_};
+    for (std::int64_t i = first; places_->wants_all_rows && i < first + run.count; ++i) {
+      if (!std::isfinite(actual.high[i]) || !std::isfinite(expected.high[i])) continue;
+      errors.max_abs = std::max(errors.max_abs, distance({actual.high[i], actual.low[i]},
+                                                         {expected.high[i], expected.low[i]}));
+    }
+    places_->add(errors);
+  }
+
+ private:
+  void begin(const RowRun& run) {
+    run_ = &run;
+    run_begin_ = comparison_.elements;
+    mismatched_ = 0;
+    run_bounds_ = bounds_;
+    if (const std::optional<double>& most = comparison_.criteria.max_row_ulp) {
+      if (run.scale.ulp > 0) {
+        run_bounds_.absolute =
+            std::min(run_bounds_.absolute, greatest_difference(*most, run.scale.ulp));
+      } else {
+        run_bounds_.rank = std::min(run_bounds_.rank, Ulps::greatest(*most, Measure::kReal).rank);
+      }
+    }
     find_limits();
   }
 
@@ -91,18 +135,19 @@ class Pass {
     comparison_.ulp_counts.add(Measure::class_of(rank));
     if (Measure::is_misrounded_tie(rank, pair, difference)) ++comparison_.misrounded_ties;
     if (!(difference <= absolute_ && difference <= relative_ * size && rank <= rank_ && any_)) {
-      take_distances(pair,
-                     {{rank, Measure::kReal}, difference, difference == 0 ? 0 : difference / size});
+      const Ulps ulps{rank, Measure::kReal};
+      const double ulp = run_->scale.ulp;
+      take_distances(pair, {ulps, difference, difference == 0 ? 0 : difference / size,
+                            ulp > 0 ? difference / ulp : ulps.value()});
     }
     const bool tolerable = difference <= bounds_.atol + bounds_.rtol * size;
-    const bool passes = tolerable && difference <= bounds_.absolute && rank <= bounds_.rank;
+    const bool passes = tolerable && difference <= run_bounds_.absolute && rank <= run_bounds_.rank;
     if (!passes) {
       if (!tolerable) ++comparison_.out_of_tolerance;
       add_mismatch(pair);
     }
   }
 
- private:
   static bool is_finite(const ElementPair& pair) {
     return std::isfinite(pair.actual.high) && std::isfinite(pair.expected.high);
   }
@@ -112,7 +157,8 @@ class Pass {
     raise(comparison_.absolute, distances.absolute, pair);
     if (pair.expected.high != 0) raise(comparison_.relative, distances.relative, pair);
     raise(comparison_.ulps, distances.ulps, pair);
-    comparison_.worst.add({pair, distances});
+    raise(comparison_.row_ulps, distances.row_ulps, pair);
+    comparison_.worst.add({pair, distances, run_->scale.greatest});
     find_limits();
   }
 
@@ -130,12 +176,14 @@ class Pass {
     if (!one_side && !passes) ++comparison_.non_finite_differing;
     if (passes) return;
     add_mismatch(pair);
-    comparison_.worst.add({pair, std::nullopt});
+    comparison_.worst.add({pair, std::nullopt, run_->scale.greatest});
     find_limits();
   }
 
   void add_mismatch(const ElementPair& pair) {
     ++comparison_.mismatched;
+    ++mismatched_;
+    if (places_ != nullptr) places_->columns.add(run_->column + pair.position - run_begin_);
     if (comparison_.first_mismatches.size() < max_mismatches_) {
       comparison_.first_mismatches.push_back(pair);
     }
@@ -148,6 +196,9 @@ class Pass {
     if (!any_) return;
     const WorstElements::Limits worst = comparison_.worst.limits();
     absolute_ = std::min(comparison_.absolute->value, worst.absolute);
+    const double row_ulps = std::min(comparison_.row_ulps->value, worst.row_ulps);
+    absolute_ = std::min(absolute_,
+                         run_->scale.ulp > 0 ? greatest_difference(row_ulps, run_->scale.ulp) : 0);
     relative_ = std::min(comparison_.relative->value, worst.relative) * (1 - 0x1p-50);
     rank_ = std::min(comparison_.ulps->value.rank, worst.ulp_rank);
   }
@@ -155,7 +206,12 @@ class Pass {
   const Measure measure_;
   const std::size_t max_mismatches_;
   Bounds bounds_;
+  Bounds run_bounds_;  // with those of the row
   Comparison& comparison_;
+  MismatchPlaces* places_;
+  const RowRun* run_ = nullptr;
+  std::int64_t run_begin_ = 0;
+  std::int64_t mismatched_ = 0;  // of the run
   bool any_ = false;
   double absolute_ = 0;
   double relative_ = 0;
@@ -187,8 +243,13 @@ constexpr CriterionRow kCriteria[] = {
      Criterion::tolerance, kEach},
     {"max_ulp", &Criteria::max_ulp, "",
      [](const Comparison& c) { return c.greatest(WorstBy::ulp); }, Criterion::max_ulp, kEach},
+    {"max_row_ulp", &Criteria::max_row_ulp, "",
+     [](const Comparison& c) { return c.greatest(WorstBy::row_ulp); }, Criterion::max_row_ulp,
+     kEach},
     {"max_abs", &Criteria::max_abs, "",
      [](const Comparison& c) { return c.greatest(WorstBy::abs); }, Criterion::max_abs, kEach},
+    {"baseline", &Criteria::baseline, "",
+     [](const Comparison& c) { return c.greatest(WorstBy::abs); }, Criterion::baseline, kEach},
     {"max_mismatched", nullptr, "", [](const Comparison& c) { return count_of(c.mismatched); },
      Criterion::max_mismatched, kMost},
     {"max_mean_abs", &Criteria::max_mean_abs, "",
@@ -228,7 +289,9 @@ std::string_view name(Criterion criterion) { return row_of(criterion).name; }
 
 std::optional<double> Comparison::greatest(WorstBy by) const {
   if (by == WorstBy::ulp) return ulps ? std::optional(ulps->value.value()) : std::nullopt;
-  const std::optional<Greatest<double>>& found = by == WorstBy::abs ? absolute : relative;
+  const std::optional<Greatest<double>>& found = by == WorstBy::abs   ? absolute
+                                                 : by == WorstBy::rel ? relative
+                                                                      : row_ulps;
   return found ? std::optional(found->value) : std::nullopt;
 }
 
@@ -285,23 +348,26 @@ void Comparison::append(const Comparison& next, std::size_t max_mismatches) {
   raise_to(absolute, next.absolute);
   raise_to(relative, next.relative);
   raise_to(ulps, next.ulps);
+  raise_to(row_ulps, next.row_ulps);
   ulp_counts.append(next.ulp_counts);
   misrounded_ties += next.misrounded_ties;
   errors.append(next.errors);
   worst.merge(next.worst);
 }
 
-void compare_elements(const Chunk& actual, const Chunk& expected, std::int64_t count,
-                      std::size_t max_mismatches, Comparison& comparison) {
+void compare_elements(const Chunk& actual, const Chunk& expected, std::span<const RowRun> runs,
+                      std::size_t max_mismatches, Comparison& comparison, MismatchPlaces* places) {
+  std::int64_t count = 0;
+  for (const RowRun& run : runs) count += run.count;
   const DType actual_dtype = comparison.actual.dtype;
   const DType expected_dtype = comparison.expected.dtype;
   comparison.errors.add(actual, expected, count, actual_dtype, expected_dtype);
   with_measure(actual_dtype, expected_dtype, [&](const auto& measure) {
-    Pass pass(measure, max_mismatches, comparison);
-    for (std::int64_t i = 0; i < count; ++i) {
-      pass.see({comparison.elements++,
-                {actual.high[i], actual.low[i]},
-                {expected.high[i], expected.low[i]}});
+    Pass pass(measure, max_mismatches, comparison, places);
+    std::int64_t first = 0;
+    for (const RowRun& run : runs) {
+      pass.see(actual, expected, first, run);
+      first += run.count;
     }
   });
 }
@@ -319,6 +385,7 @@ void compare_same_elements(const RawElements& elements, Comparison& comparison) 
     if (const auto first = first_finite(elements)) {
       comparison.absolute = Greatest<double>{0, pair_at(*first)};
       comparison.ulps = Greatest<Ulps>{{}, pair_at(*first)};
+      comparison.row_ulps = comparison.absolute;
     }
   }
   if (!comparison.relative) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,8 +19,11 @@
 #include "lnorm/measure/criteria.hpp"
 #include "lnorm/measure/error_map.hpp"
 #include "lnorm/measure/error_stats.hpp"
+#include "lnorm/measure/fit.hpp"
 #include "lnorm/measure/raw_elements.hpp"
+#include "lnorm/measure/row_runs.hpp"
 #include "lnorm/measure/ulp.hpp"
+#include "lnorm/measure/where.hpp"
 #include "lnorm/measure/worst.hpp"
 
 // Two tensors held against each other, element by element.
@@ -113,6 +117,7 @@ struct ComparedElements {
   std::optional<Greatest<double>> absolute;  // |actual - expected|
   std::optional<Greatest<double>> relative;  // that / |expected|, where expected is not 0
   std::optional<Greatest<Ulps>> ulps;
+  std::optional<Greatest<double>> row_ulps;  // Distances::row_ulps
   UlpCounts ulp_counts;
   std::int64_t misrounded_ties = 0;  // half an ulp off, and not what expected rounds to
   ErrorStats errors;
@@ -120,8 +125,8 @@ struct ComparedElements {
   template <class Archive>
   void serialize(Archive& archive) {
     archive(elements, mismatched, out_of_tolerance, first_mismatches, non_finite_one_side,
-            rounded_to_infinity, non_finite_differing, absolute, relative, ulps, ulp_counts,
-            misrounded_ties, errors);
+            rounded_to_infinity, non_finite_differing, absolute, relative, ulps, row_ulps,
+            ulp_counts, misrounded_ties, errors);
   }
 };
 
@@ -138,7 +143,16 @@ struct Comparison : ComparedElements {
 
   // Whether they pass or not; of every row the worst element alone, if rows were asked for.
   WorstElements worst;
-  std::optional<Axes> row_max_axes;  // the axes of the rows of row_max; nothing: it is not known
+  Axes row_max_axes;  // the axes of the rows of row_max
+
+  // Where the elements are that do not pass: in which rows along row_max_axes, in which of their elements, and in words.
+  AffectedNumbers affected_rows;
+  AffectedNumbers affected_columns;
+  std::string where;
+  std::vector<RowErrors> failed_rows;  // if asked for: those, in order
+
+  // What explains the errors: actual is expected times one number plus another, but for rounding.
+  std::optional<Fit> fit;
 
   std::optional<ErrorMap>
       error_map;  // if asked for; its rows are those of row_max, or go along the last axis
@@ -183,7 +197,8 @@ struct Comparison : ComparedElements {
   template <class Archive>
   void serialize(Archive& archive) {
     ComparedElements::serialize(archive);
-    archive(actual, expected, slice, criteria, same_shape, rows, worst, row_max_axes);
+    archive(actual, expected, slice, criteria, same_shape, rows, worst, row_max_axes, affected_rows,
+            affected_columns, where, failed_rows, fit);
   }
 };
 
@@ -204,10 +219,12 @@ struct CriterionRow {
 std::span<const CriterionRow> criterion_rows() noexcept;
 const CriterionRow& row_of(Criterion criterion) noexcept;
 
-// Adds the next count pairs, of the dtypes that comparison names, to the comparison, keeping the first
-// max_mismatches of its mismatches.
-void compare_elements(const Chunk& actual, const Chunk& expected, std::int64_t count,
-                      std::size_t max_mismatches, Comparison& comparison);
+// Adds the next pairs, of the dtypes that comparison names, to the comparison, keeping the first
+// max_mismatches of its mismatches. runs: the rows that they are of, one after another. places, unless it is null,
+// takes where the pairs are that do not pass.
+void compare_elements(const Chunk& actual, const Chunk& expected, std::span<const RowRun> runs,
+                      std::size_t max_mismatches, Comparison& comparison,
+                      MismatchPlaces* places = nullptr);
 
 // Adds at most kChunk pairs whose sides are these elements, bit by bit, but much faster. Requires that
 // NaN equals NaN, or that there is none.

@@ -48,7 +48,10 @@ struct Criteria {
   // Bounds of each element. An element that equals the expected one is within them.
   std::optional<Tolerance> tolerance = {};
   std::optional<double> max_ulp = {};
+  std::optional<double> max_row_ulp = {};  // in ulp of the greatest |expected| of the row
   std::optional<double> max_abs = {};
+  std::optional<double> baseline =
+      {};  // as max_abs: so many times what another kernel is off at most
   std::optional<MismatchLimit> max_mismatched = {};  // nothing: no element may be out of bounds
 
   // Bounds of the errors of all pairs together of which both are finite (ErrorStats); these hold where there
@@ -60,7 +63,9 @@ struct Criteria {
 
   bool equal_nan = true;
 
-  bool bounds_elements() const noexcept { return tolerance || max_ulp || max_abs; }
+  bool bounds_elements() const noexcept {
+    return tolerance || max_ulp || max_row_ulp || max_abs || baseline;
+  }
   bool bounds_all_together() const noexcept {
     return max_mean_abs || max_rmse || min_cosine || min_sqnr;
   }
@@ -73,7 +78,9 @@ enum class Criterion {
   finite,
   tolerance,
   max_ulp,
+  max_row_ulp,
   max_abs,
+  baseline,
   max_mismatched,
   max_mean_abs,
   max_rmse,

@@ -51,6 +51,8 @@ struct ExplainedRow {
   double eps_difference = kUndefined;
   std::int64_t eps_difference_at = -1;
 
+  std::vector<std::int64_t> non_finite;  // the first elements that are NaN or infinite, up to ten
+
   std::vector<ExplainedElement> elements;  // all; of a long row the first and the last
 };
 

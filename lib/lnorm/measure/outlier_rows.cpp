@@ -13,11 +13,11 @@ std::optional<double> score(Outlier kind, std::int64_t row, const StatsRow& foun
     case Outlier::first:
       return row == 0 ? std::optional(0.0) : std::nullopt;
     case Outlier::largest_mean:
-      return if_number(std::fabs(x.mean));
+      return if_number(score_of_row(TopBy::mean, x));
     case Outlier::largest_variance:
-      return if_number(x.variance);
+      return if_number(score_of_row(TopBy::variance, x));
     case Outlier::smallest_variance:
-      return if_number(-x.variance);
+      return if_number(score_of_row(TopBy::variance_min, x));
     case Outlier::non_finite:
       break;
   }

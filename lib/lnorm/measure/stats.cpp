@@ -1,6 +1,8 @@
 #include "lnorm/measure/stats.hpp"
 
 #include <array>
+#include <cmath>
+#include <limits>
 
 namespace lnorm {
 
@@ -56,6 +58,34 @@ void StatsSummary::append(const StatsSummary& next) {
   output.append(rows, next.output);
   for (std::size_t i = 0; i < columns.size(); ++i) columns[i].append(next.columns[i]);
   rows += next.rows;
+}
+
+std::vector<NumberedRow> top_rows(const Stats& stats) {
+  TopList<NumberedRow> list(stats.top->most);
+  std::int64_t number = 0;
+  stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) {
+    list.add(score_of_row(stats.top->by, row.input), {number++, row});
+  });
+  return list.items();
+}
+
+double score_of_tensor(TopBy by, const TensorStats& tensor) noexcept {
+  const ColumnSummary& means = tensor.means;
+  switch (by) {
+    case TopBy::mean:
+      return std::max(std::fabs(means.min), std::fabs(means.max));
+    case TopBy::variance:
+      return tensor.variances.max;
+    case TopBy::variance_min:
+      return -tensor.variances.min;
+    case TopBy::non_finite:
+      return static_cast<double>(tensor.non_finite.most);
+    case TopBy::absmax:
+    case TopBy::zeros:
+      break;
+  }
+  return tensor.largest ? std::fabs(tensor.largest->value.high)
+                        : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace lnorm

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/measure/histogram.hpp"
 #include "lnorm/measure/medians.hpp"
+#include "lnorm/measure/top.hpp"
 
 // What normalization does to every row, and a summary over the rows.
 namespace lnorm {
@@ -65,18 +67,28 @@ struct NonFinite {
   std::int64_t rows = 0;
   std::int64_t elements = 0;
   std::int64_t first_row = -1;
+  std::int64_t first_element = -1;  // of that row, if somebody has looked
+  std::int64_t most = 0;            // in a row
 
-  void add(std::int64_t row, std::int64_t count) noexcept {
+  void add(std::int64_t row, std::int64_t count, std::int64_t element = -1) noexcept {
     if (count == 0) return;
-    if (rows++ == 0) first_row = row;
+    if (rows++ == 0) {
+      first_row = row;
+      first_element = element;
+    }
     elements += count;
+    most = std::max(most, count);
   }
 
   // Adds what is not finite in rows that begin with this one.
   void append(std::int64_t row, const NonFinite& next) noexcept {
-    if (rows == 0 && next.rows > 0) first_row = row + next.first_row;
+    if (rows == 0 && next.rows > 0) {
+      first_row = row + next.first_row;
+      first_element = next.first_element;
+    }
     rows += next.rows;
     elements += next.elements;
+    most = std::max(most, next.most);
   }
 };
 
@@ -123,12 +135,27 @@ struct Stats {
   StatsSummary summary;
   EachStatsRow each_row;
   std::optional<StatsHistograms> histograms;
+  std::optional<Top> top;  // which rows are reported, in place of all
 
   // The number in the whole tensor of a row that was looked at.
   std::int64_t row_number(std::int64_t row) const noexcept {
     return row + (slice ? slice->first : 0);
   }
+
+  // The full index of the first element that is not finite.
+  std::optional<Shape> first_index(const NonFinite& found) const {
+    if (found.first_element < 0) return std::nullopt;
+    return index_of_element(x.shape, axes, row_number(found.first_row), found.first_element);
+  }
 };
+
+struct NumberedRow {
+  std::int64_t number = 0;
+  StatsRow row;
+};
+
+// The rows that are reported, in that order, of stats with a top.
+std::vector<NumberedRow> top_rows(const Stats& stats);
 
 // The element of the greatest |x|; of several the first in C order.
 struct LargestElement {
@@ -163,6 +190,9 @@ struct TensorStats {
     archive(x, axes, slice, rows, row_length, ddof, non_finite, means, variances, largest);
   }
 };
+
+// By how much it stands out: as its most extreme row does.
+double score_of_tensor(TopBy by, const TensorStats& tensor) noexcept;
 
 // The statistics of a tensor under its name in its set.
 struct NamedStats {

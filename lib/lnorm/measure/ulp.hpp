@@ -59,6 +59,15 @@ inline bool is_wider(DType dtype, DType than) {
          wide.greatest > narrow.greatest;
 }
 
+// The unit in the last place of a dtype at a finite number, which may be beyond its range; of integers 1.
+inline double ulp_at(double number, DType dtype) noexcept {
+  if (!is_floating(dtype)) return 1;
+  const FloatFormat format = float_format(dtype);
+  const int exponent =
+      number == 0 ? format.least_exponent : std::ilogb(number) - format.precision + 1;
+  return std::ldexp(1.0, std::max(exponent, format.least_exponent));
+}
+
 // Distances in ulp of a dtype at a number: |actual - expected| / ulp. The number may be beyond the dtype's range.
 class RealUlps {
  public:

@@ -15,7 +15,7 @@ constexpr std::uint64_t kMaxUlps = kNotFinite - 2;  // in rank
 }  // namespace
 
 std::string_view name(WorstBy by) {
-  constexpr std::string_view kNames[] = {"ulp", "abs", "rel"};
+  constexpr std::string_view kNames[] = {"ulp", "abs", "rel", "row-ulp"};
   return kNames[static_cast<std::size_t>(by)];
 }
 
@@ -35,6 +35,8 @@ std::uint64_t WorstElements::badness(const WorstElement& element) const noexcept
       return std::bit_cast<std::uint64_t>(element.distances->absolute);
     case WorstBy::rel:
       return std::bit_cast<std::uint64_t>(element.distances->relative);
+    case WorstBy::row_ulp:
+      return std::bit_cast<std::uint64_t>(element.distances->row_ulps);
   }
   return 0;
 }
@@ -51,13 +53,14 @@ std::uint64_t WorstElements::floor() const noexcept {
 
 WorstElements::Limits WorstElements::limits() const noexcept {
   constexpr double kNone = std::numeric_limits<double>::infinity();
-  Limits result{kNotFinite, kNone, kNone};
+  Limits result{kNotFinite, kNone, kNone, kNone};
   const std::uint64_t limit = std::max(floor_, floor());
   if (most_ == 0 || limit == kNotFinite) return result;
   if (by_ == WorstBy::ulp && limit > 0) result.ulp_rank = limit - 1;
   if (by_ == WorstBy::ulp && limit == 0) result.absolute = 0;
   if (by_ == WorstBy::abs) result.absolute = std::bit_cast<double>(limit);
   if (by_ == WorstBy::rel) result.relative = std::bit_cast<double>(limit);
+  if (by_ == WorstBy::row_ulp) result.row_ulps = std::bit_cast<double>(limit);
   return result;
 }
 

@@ -23,15 +23,16 @@ struct Distances {
   Ulps ulps;
   double absolute = 0;  // |actual - expected|
   double relative = 0;  // that / |expected|; infinity where expected alone is 0
+  double row_ulps = 0;  // in ulp of the greatest |expected| of the row, if rows are known
 };
 
-enum class WorstBy { ulp, abs, rel };
+enum class WorstBy { ulp, abs, rel, row_ulp };
 std::string_view name(WorstBy by);
 
 struct WorstElement {
   ElementPair pair;
   std::optional<Distances> distances;  // nothing if not both are finite
-  double row_max = 0;  // greatest_finite of |expected| in its row, as far as it has been looked at
+  double row_max = 0;  // greatest_finite of |expected| in its row, if rows are known
 };
 
 // The worst of many elements by one measure, in memory for so many. First come pairs that are not finite
@@ -55,17 +56,12 @@ class WorstElements {
     std::uint64_t ulp_rank;
     double absolute;
     double relative;
+    double row_ulps;
   };
   Limits limits() const noexcept;
 
   void add(const WorstElement& element);
   void merge(const WorstElements& other);
-
-  // Calls set(element) with each, which may set row_max.
-  template <class Set>
-  void for_each(Set set) {
-    for (WorstElement& element : elements_) set(element);
-  }
 
   // How bad the last of them is, if there are as many as may be; otherwise 0.
   std::uint64_t floor() const noexcept;

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <set>
 
-#include "lnorm/diagnosis/where.hpp"
 #include "lnorm/kernel/row_errors.hpp"
+#include "lnorm/measure/row_runs.hpp"
+#include "lnorm/measure/where.hpp"
+#include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/executor.hpp"
 
 namespace lnorm {
@@ -91,12 +93,22 @@ void compare_rows(const RowsIn& exact,
                   const std::function<void(std::int64_t start, Chunk& actual)>& load,
                   Comparison& comparison) {
   const std::int64_t n = exact.row_length;
+  std::vector<RowScale> scales;
+  for (std::int64_t r = 0; r < exact.rows; ++r) {
+    const RowsIn row = row_of(exact, r);
+    scales.push_back(
+        scale_of_row(greatest_finite({row.data, n, row.dtype, row.byte_order}), row.dtype));
+  }
+  const RowLayout layout({exact.rows, n}, {1});
   const RowsIn all{exact.data, exact.dtype, exact.byte_order, 1, exact.rows * n};
   const auto chunks = std::make_unique<Chunk[]>(2);
+  std::vector<RowRun> runs;
   for (std::int64_t start = 0; start < all.row_length; start += kChunk) {
     const std::int64_t count = load_chunk(all, start, chunks[1]);
     load(start, chunks[0]);
-    compare_elements(chunks[0], chunks[1], count, 0, comparison);
+    layout.cut(
+        start, count, [&](std::int64_t r) { return scales[static_cast<std::size_t>(r)]; }, runs);
+    compare_elements(chunks[0], chunks[1], runs, 0, comparison);
   }
 }
 
@@ -133,13 +145,6 @@ void describe_places(Check& result, std::int64_t all_rows) {
   for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
     if (judged.affected_elements[i] > 0) columns.numbers.push_back(static_cast<std::int64_t>(i));
   }
-  const auto affected = [](const NumberSet& set) {
-    const auto listed = std::min<std::ptrdiff_t>(10, std::ssize(set.numbers));
-    AffectedNumbers numbers{std::ssize(set.numbers),
-                            {set.numbers.begin(), set.numbers.begin() + listed}};
-    for (std::int64_t& number : numbers.first) number += set.base;
-    return numbers;
-  };
   result.rows = affected(rows);
   result.columns = affected(columns);
   // What was never written has its place as well.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/layout/row_source.hpp"
+#include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/block_loop.hpp"
 #include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -35,26 +37,40 @@ bool are_same(const RawElements& a, const RawElements& b, bool equal_nan) {
          std::memcmp(a.data, b.data, bytes) == 0 && (equal_nan || !has_nan(a));
 }
 
-// The axes of the rows that row_max is of: those that were asked for, or else the last one; nothing where
-// they are not the last ones, so that rows do not lie one after another.
-std::optional<Axes> axes_of_row_max(const Shape& shape, const std::optional<Axes>& row_axes) {
-  if (!row_axes) return shape.empty() ? Axes{} : Axes{shape.size() - 1};
-  for (std::size_t i = 0; i < row_axes->size(); ++i) {
-    if ((*row_axes)[i] != shape.size() - row_axes->size() + i) return {};
-  }
-  return row_axes;
+Axes last_axis(const Shape& shape) { return shape.empty() ? Axes{} : Axes{shape.size() - 1}; }
+
+// Whether rows of the map lie one after another.
+bool have_map(const RowLayout& layout, const Shape& shape) {
+  return layout.axes().empty() || layout.axes().front() + layout.axes().size() == shape.size();
 }
 
-// What is said of rows, which are those of a slice, in axes and indices of the whole tensors.
-void name_in_whole(Comparison& result) {
-  const RowSlice& slice = *result.slice;
-  result.row_max_axes = slice.axes;
-  if (!result.rows) return;
-  MismatchedRows& rows = *result.rows;
-  rows.axes = slice.axes;
-  if (rows.mismatched > 0) {
-    rows.first = index_of(slice.first + rows.first.front(), row_shape(slice.shape, slice.axes));
+// The greatest finite magnitude of every row, of elements that are read twice for it.
+std::vector<double> row_maxima(const RowSource& elements, const RowLayout& layout,
+                               std::int64_t count) {
+  std::vector<double> maxima(static_cast<std::size_t>(layout.rows()), kNoneFinite);
+  const auto chunk = std::make_unique<Chunk>();
+  TileBuffer buffer;
+  std::vector<RowRun> runs;
+  const TensorInfo& info = elements.info();
+  for (std::int64_t first = 0; first < count; first += layout.block_elements()) {
+    const Tile tile{0, 1, first, std::min(layout.block_elements(), count - first)};
+    elements.read(tile, buffer);
+    for (std::int64_t start = 0; start < tile.count; start += kChunk) {
+      const std::int64_t size = std::min(kChunk, tile.count - start);
+      load(buffer.rows.data() + start * static_cast<std::int64_t>(item_size(info.dtype)),
+           info.dtype, info.byte_order, size, *chunk);
+      layout.cut(
+          first + start, size, [](std::int64_t) { return RowScale(); }, runs);
+      const double* next = chunk->high;
+      for (const RowRun& run : runs) {
+        double& greatest = maxima[static_cast<std::size_t>(run.row)];
+        for (const double* const end = next + run.count; next != end; ++next) {
+          if (std::isfinite(*next)) greatest = std::max(greatest, std::fabs(*next));
+        }
+      }
+    }
   }
+  return maxima;
 }
 
 }  // namespace
@@ -81,11 +97,17 @@ struct Comparer::Slot {
     }
   };
 
+  // The greatest finite magnitudes of the rows of a block, as far as they were asked for.
+  using Maxima = std::vector<std::optional<double>>;
+
   Side actual;
   Side expected;
   Tile tile{};
   Comparison found;
-  RowMaxima::Block row_maxima;
+  MismatchPlaces places;
+  std::vector<RowRun> runs;
+  Maxima actual_maxima;
+  Maxima expected_maxima;
   ErrorMap::Part errors;
 };
 
@@ -98,28 +120,29 @@ class Comparer::Pair {
         expected_(expected.info()),
         limits_(limits),
         options_(options),
-        extent_{element_count(actual_.shape), kComparedElements},
+        layout_(actual_.shape, row_axes.value_or(last_axis(actual_.shape))),
+        asks_for_rows_(row_axes.has_value()),
+        extent_{element_count(actual_.shape), layout_.block_elements()},
         result_(result),
-        actual_elements_(elements_of(actual, options)),
-        expected_elements_(elements_of(expected, options)) {
-    const Shape& shape = actual_.shape;
+        failed_(layout_, limits.rows) {
     WorstElements::RowOf row_of;
-    if (row_axes) {
-      rows_.emplace(shape, *row_axes);
-      row_of = [numbers = RowNumbers(shape, *row_axes)](std::int64_t position) {
-        return numbers.of(position);
-      };
+    if (asks_for_rows_) {
+      row_of = [layout = layout_](std::int64_t position) { return layout.row_of(position); };
     }
     result_.worst = WorstElements(limits.worst, limits.by, row_of);
-    result_.row_max_axes = axes_of_row_max(shape, row_axes);
-    if (extent_.items == 0) return;
-    if (limits.worst > 0 && result_.row_max_axes) {
-      row_maxima_.emplace(element_count(extents(shape, *result_.row_max_axes)));
-    }
-    if (limits.map) {
-      const Axes last = shape.empty() ? Axes{} : Axes{shape.size() - 1};
+    result_.row_max_axes = result_.slice ? result_.slice->axes : layout_.axes();
+    const auto opened = [&](TensorSource& source, std::unique_ptr<TensorSource>& spool) {
+      if (layout_.blocks_hold_rows() || source.has_random_access() || extent_.items == 0) {
+        return elements_of(source, options);
+      }
+      spool = spooled(source);
+      return elements_of(*spool, options);
+    };
+    actual_elements_.emplace(opened(actual, actual_spool_));
+    expected_elements_.emplace(opened(expected, expected_spool_));
+    if (extent_.items > 0 && limits.map) {
       const std::int64_t length =
-          element_count(extents(shape, result_.row_max_axes.value_or(last)));
+          have_map(layout_, actual_.shape) ? layout_.row_length() : actual_.shape.back();
       map_.emplace(extent_.items / length, length, *limits.map);
     }
   }
@@ -129,95 +152,174 @@ class Comparer::Pair {
     const Executor executor = executor_for_comparison(actual_, options_.threads);
     slots.resize(std::max(slots.size(), executor.slots()));
     for (Slot& slot : slots) slot.found = result_;
+    if (!layout_.blocks_hold_rows() && extent_.items > 0) {
+      expected_maxima_ = row_maxima(*expected_elements_, layout_, extent_.items);
+    }
     for_each_block(
         extent_, executor, options_, slots,
         [&](const Block& block, Slot& slot) { begin(block, slot); },
         [&](const Block&, Slot& slot) { work(slot); },
         [&](const Block&, Slot& slot) { end(slot); });
-    actual_elements_.finish();
-    expected_elements_.finish();
+    actual_elements_->finish();
+    expected_elements_->finish();
     reduce(
         *options_.ranks, [&] { return packed(); },
         [&](const std::string& bytes) { append(bytes); });
-    if (rows_) result_.rows = rows_->result();
-    if (result_.slice) name_in_whole(result_);
+    failed_.describe(asks_for_rows_, result_);
+    if (holds_fit() && !result_.equal()) result_.fit = fit_;
     result_.error_map = std::move(map_);
   }
 
  private:
   void begin(const Block& block, Slot& slot) {
+    if (!was_fitted_) find_fit(slot);
+    was_fitted_ = true;
     slot.tile = {0, 1, block.first, block.count};
-    actual_elements_.begin(slot.tile, slot.actual.buffer);
-    expected_elements_.begin(slot.tile, slot.expected.buffer);
+    if (block.first != 0) {  // or find_fit has done so
+      actual_elements_->begin(slot.tile, slot.actual.buffer);
+      expected_elements_->begin(slot.tile, slot.expected.buffer);
+    }
     slot.found.clear(block.first, floor_);
+    slot.places.wants_all_rows = limits_.rows;
+    slot.places.clear();
+    slot.actual_maxima.clear();
+    slot.expected_maxima.clear();
   }
 
+  // Takes the fit of the first block of all.
+  void find_fit(Slot& slot) {
+    const Tile tile{0, 1, 0, std::min(extent_.items, extent_.items_of_block)};
+    const auto numbers = [&](const RowSource& elements, Slot::Side& side) {
+      elements.read(tile, side.buffer);
+      std::vector<double> result;
+      for (std::int64_t start = 0; start < tile.count; start += kChunk) {
+        const std::int64_t count = std::min(kChunk, tile.count - start);
+        const Chunk& chunk = side.decoded(side.part(elements.info(), start, count));
+        result.insert(result.end(), chunk.high, chunk.high + count);
+      }
+      return result;
+    };
+    actual_elements_->begin(tile, slot.actual.buffer);
+    expected_elements_->begin(tile, slot.expected.buffer);
+    fit_ = fit_of(numbers(*actual_elements_, slot.actual),
+                  numbers(*expected_elements_, slot.expected));
+    if (fit_ && fit_->is_identity()) fit_.reset();
+    if (fit_ && !layout_.blocks_hold_rows()) {
+      actual_maxima_ = row_maxima(*actual_elements_, layout_, extent_.items);
+    }
+  }
+
+  bool holds_fit() const { return fit_ && !fit_fails_; }
+
   void work(Slot& slot) const {
-    actual_elements_.read(slot.tile, slot.actual.buffer);
-    expected_elements_.read(slot.tile, slot.expected.buffer);
+    actual_elements_->read(slot.tile, slot.actual.buffer);
+    expected_elements_->read(slot.tile, slot.expected.buffer);
     if (map_) slot.errors.clear(*map_, slot.tile.first, slot.tile.count);
     for (std::int64_t start = 0; start < slot.tile.count; start += kChunk) {
       compare_chunk(start, std::min(kChunk, slot.tile.count - start), slot);
     }
-    if (!row_maxima_) return;
-    const std::int64_t first = slot.tile.first;
-    const auto greatest = [&](std::int64_t start, std::int64_t stop) {
-      return greatest_finite(slot.expected.part(expected_, start - first, stop - start));
-    };
-    slot.row_maxima = row_maxima_->examine(first, slot.found.elements, greatest, slot.found.worst);
+  }
+
+  // The greatest finite magnitude of a row of a block.
+  double greatest_of_row(std::int64_t row, const TensorInfo& info, const Slot& slot,
+                         const Slot::Side& side, Slot::Maxima& maxima,
+                         const std::vector<double>& all) const {
+    if (!layout_.blocks_hold_rows()) return all[static_cast<std::size_t>(row)];
+    const std::int64_t length = layout_.row_length();
+    const std::int64_t first = slot.tile.first / length;
+    const auto number = static_cast<std::size_t>(row - first);
+    if (number >= maxima.size()) maxima.resize(number + 1);
+    std::optional<double>& greatest = maxima[number];
+    if (!greatest) {
+      greatest = greatest_finite(side.part(info, row * length - slot.tile.first, length));
+    }
+    return *greatest;
   }
 
   // start: within the block.
   void compare_chunk(std::int64_t start, std::int64_t count, Slot& slot) const {
     const RawElements a = slot.actual.part(actual_, start, count);
     const RawElements b = slot.expected.part(expected_, start, count);
-    if (are_same(a, b, result_.criteria.equal_nan)) return compare_same_elements(b, slot.found);
+    if (are_same(a, b, result_.criteria.equal_nan) && !limits_.rows && !holds_fit()) {
+      return compare_same_elements(b, slot.found);
+    }
     const Chunk& actual = slot.actual.decoded(a);
     const Chunk& expected = slot.expected.decoded(b);
-    const std::size_t max_kept =
-        rows_ ? static_cast<std::size_t>(kComparedElements) : limits_.mismatches;
-    compare_elements(actual, expected, count, max_kept, slot.found);
+    const DType dtype = result_.ulp_dtype();
+    layout_.cut(
+        slot.tile.first + start, count,
+        [&](std::int64_t row) {
+          return scale_of_row(greatest_of_row(row, expected_, slot, slot.expected,
+                                              slot.expected_maxima, expected_maxima_),
+                              dtype);
+        },
+        slot.runs);
+    compare_elements(actual, expected, slot.runs, limits_.mismatches, slot.found, &slot.places);
+    if (holds_fit()) hold_fit(actual, expected, slot);
     if (map_) slot.errors.add(slot.tile.first + start, actual, expected, count);
   }
 
+  // Of integers nothing is left.
+  void hold_fit(const Chunk& actual, const Chunk& expected, Slot& slot) const {
+    constexpr double kUlps = 4;
+    const DType dtype = result_.ulp_dtype();
+    std::int64_t next = 0;
+    for (const RowRun& run : slot.runs) {
+      const double greatest =
+          greatest_of_row(run.row, actual_, slot, slot.actual, slot.actual_maxima, actual_maxima_);
+      const double bound = is_floating(dtype) ? kUlps * ulp_at(std::max(greatest, 0.0), dtype) : 0;
+      for (const std::int64_t end = next + run.count; next < end; ++next) {
+        if (fit_->explains(actual.high[next], expected.high[next], bound)) continue;
+        fit_fails_ = true;
+        return;
+      }
+    }
+  }
+
   void end(Slot& slot) {
-    if (row_maxima_) row_maxima_->append(slot.row_maxima, result_.worst, slot.found.worst);
     if (map_) map_->add(slot.errors);
     result_.append(slot.found, limits_.mismatches);
     floor_ = result_.worst.floor();
-    if (!rows_) return;
-    for (const ElementPair& pair : slot.found.first_mismatches) rows_->add(pair.position);
+    failed_.add(slot.places);
   }
 
   // What this rank has found, for the one before it.
   std::string packed() {
-    RowMaxima::Block all = row_maxima_ ? row_maxima_->all() : RowMaxima::Block();
-    std::vector<std::uint64_t> seen;
-    if (rows_) seen = rows_->seen();
-    return serialize(result_, all, seen);
+    std::string failed = failed_.packed();
+    bool fails = fit_fails_;
+    return serialize(result_, failed, fails);
   }
 
   void append(const std::string& bytes) {
     Comparison next;
-    RowMaxima::Block all;
-    std::vector<std::uint64_t> seen;
-    deserialize(bytes, next, all, seen);
-    if (row_maxima_) row_maxima_->append(all, result_.worst, next.worst);
+    std::string failed;
+    bool fails = false;
+    deserialize(bytes, next, failed, fails);
     result_.append(next, limits_.mismatches);
-    if (rows_) rows_->append(seen);
+    failed_.append(failed);
+    if (fails) fit_fails_ = true;
   }
 
-  const TensorInfo& actual_;
-  const TensorInfo& expected_;
+  const TensorInfo actual_;
+  const TensorInfo expected_;
   const ListLimits& limits_;
   const RunOptions& options_;
+  const RowLayout layout_;
+  const bool asks_for_rows_;
   const LoopExtent extent_;
   Comparison& result_;
-  RowSource actual_elements_;
-  RowSource expected_elements_;
-  std::optional<RowCounter> rows_;
-  std::optional<RowMaxima> row_maxima_;
+  std::unique_ptr<TensorSource> actual_spool_;
+  std::unique_ptr<TensorSource> expected_spool_;
+  std::optional<RowSource> actual_elements_;
+  std::optional<RowSource> expected_elements_;
+  // Of all rows, where blocks do not hold them.
+  std::vector<double> actual_maxima_;
+  std::vector<double> expected_maxima_;
+  FailedRows failed_;
   std::optional<ErrorMap> map_;
+  bool was_fitted_ = false;
+  std::optional<Fit> fit_;  // of the first block
+  mutable std::atomic<bool> fit_fails_ = false;
   std::atomic<std::uint64_t> floor_ = 0;  // of the worst of the blocks that have left
 };
 

@@ -21,8 +21,9 @@ Executor executor_for_comparison(const TensorInfo& actual, int threads);
 struct ListLimits {
   std::size_t mismatches = 5;  // the first ones
   std::size_t worst = 5;
-  WorstBy by = WorstBy::ulp;
+  WorstBy by = WorstBy::row_ulp;
   std::optional<ErrorMap::Size> map = {};  // of the errors, if that is wanted
+  bool rows = false;                       // every row that fails
 };
 
 // Compares tensors one pair after another: what one pair was read into serves the next.
@@ -45,8 +46,9 @@ class Comparer {
 };
 
 // Walks both tensors together in C order, in fixed memory, their blocks on several threads. Tensors of different shapes are
-// not read. row_axes: along which rows go, if the rows with mismatches are to be counted, which takes a bit a
-// row, and the worst rows to be listed. Several ranks take some blocks each, if both tensors have random access and no map is
+// not read. row_axes: along which rows go, if the worst rows are to be listed; else they go along the last axis. A
+// mismatch takes a bit a row and an element of a row. Where blocks do not hold whole rows, the greatest element of
+// each is found first, which takes 8 bytes a row, and a pipe is spooled. Several ranks take some blocks each, if both tensors have random access and no map is
 // wanted; otherwise rank 0 takes all. Rank 0 gets the whole result, the others something. Throws Error.
 Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
                    const ListLimits& limits = {}, const RunOptions& options = {},

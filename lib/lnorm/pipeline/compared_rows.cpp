@@ -1,96 +1,125 @@
 #include "lnorm/pipeline/compared_rows.hpp"
 
 #include <algorithm>
-#include <bit>
 
+#include "lnorm/core/serialize.hpp"
 #include "lnorm/layout/row_view.hpp"
+#include "lnorm/pipeline/compare.hpp"
 
 namespace lnorm {
 
-RowMaxima::Block RowMaxima::examine(std::int64_t begin, std::int64_t end, const Greatest& greatest,
-                                    WorstElements& elements) const {
-  const auto of_row = [&](std::int64_t row) {
-    return greatest(std::max(begin, row * row_length_), std::min(end, (row + 1) * row_length_));
-  };
-  const std::int64_t first = row_of(begin);
-  const std::int64_t last = row_of(end - 1);
-  Block block{begin, end};
-  // A row that lies in the block alone is of interest to its elements alone.
-  if (begin % row_length_ != 0) block.first_row = of_row(first);
-  if (first == last) {
-    if (begin % row_length_ == 0) block.first_row = of_row(first);
-    block.last_row = block.first_row;
-  } else if (end % row_length_ != 0) {
-    block.last_row = of_row(last);
-  }
-  elements.for_each([&](WorstElement& element) {
-    const std::int64_t row = row_of(element.pair.position);
-    element.row_max = row == last && block.last_row > 0     ? block.last_row
-                      : row == first && block.first_row > 0 ? block.first_row
-                                                            : of_row(row);
-  });
-  return block;
-}
+namespace {
 
-void RowMaxima::append(const Block& block, WorstElements& before, WorstElements& of_block) {
-  if (block.begin == block.end) return;
-  const bool is_first = all_.begin == all_.end;
-  const std::int64_t first = row_of(block.begin);
-  const bool goes_on = !is_first && block.begin % row_length_ != 0;
-  const double greatest = goes_on ? std::max(all_.last_row, block.first_row) : block.first_row;
-  const auto raise = [&](WorstElement& element) {
-    if (row_of(element.pair.position) == first) {
-      element.row_max = std::max(element.row_max, greatest);
-    }
-  };
-  before.for_each(raise);
-  of_block.for_each(raise);
-  if (is_first) all_.begin = block.begin;
-  if (row_of(all_.begin) == first) all_.first_row = greatest;
-  all_.end = block.end;
-  all_.last_row = row_of(block.end - 1) == first ? greatest : block.last_row;
-}
+constexpr std::int64_t kLongestRow = std::int64_t{1} << 18;   // of which a block holds the whole
+constexpr std::int64_t kMostColumns = std::int64_t{1} << 22;  // that are told apart
 
-RowNumbers::RowNumbers(const Shape& shape, const Axes& axes)
-    : shape_(shape), row_strides_(shape.size()) {
-  const Shape rows = row_shape(shape, axes);
-  if (element_count(rows) == 0) return;  // strides might be too large, and none is needed
-  const Axes kept = kept_axes(shape, axes);
-  const auto row_strides = strides(rows, MemoryOrder::c);
-  for (std::size_t i = 0; i < kept.size(); ++i) row_strides_[kept[i]] = row_strides[i];
-}
-
-std::int64_t RowNumbers::of(std::int64_t position) const {
-  std::int64_t row = 0;
-  for (std::size_t axis = shape_.size(); axis-- > 0; position /= shape_[axis]) {
-    row += position % shape_[axis] * row_strides_[axis];
-  }
-  return row;
-}
-
-RowCounter::RowCounter(const Shape& shape, const Axes& axes)
-    : numbers_(shape, axes), row_shape_(row_shape(shape, axes)), axes_(axes) {}
-
-void RowCounter::add(std::int64_t position) {
-  const std::int64_t row = numbers_.of(position);
-  if (seen_.empty()) seen_.resize(static_cast<std::size_t>((element_count(row_shape_) + 63) / 64));
-  seen_[static_cast<std::size_t>(row / 64)] |= std::uint64_t{1} << row % 64;
-}
-
-void RowCounter::append(std::span<const std::uint64_t> seen) {
-  seen_.resize(std::max(seen_.size(), seen.size()));
-  for (std::size_t i = 0; i < seen.size(); ++i) seen_[i] |= seen[i];
-}
-
-MismatchedRows RowCounter::result() const {
-  MismatchedRows result;
-  result.axes = axes_;
-  result.rows = element_count(row_shape_);
-  for (const std::uint64_t rows : seen_) result.mismatched += std::popcount(rows);
-  const auto first = std::find_if(seen_.begin(), seen_.end(), [](auto rows) { return rows != 0; });
-  if (first == seen_.end()) return result;
-  result.first = index_of(64 * (first - seen_.begin()) + std::countr_zero(*first), row_shape_);
+// By which positions along some axes are numbered; 0 along the others.
+Shape strides_along(const Shape& shape, const Axes& axes) {
+  Shape result(shape.size());
+  const Shape own = extents(shape, axes);
+  if (element_count(shape) == 0) return result;  // they might be too large, and none is needed
+  const auto found = strides(own, MemoryOrder::c);
+  for (std::size_t i = 0; i < axes.size(); ++i) result[axes[i]] = found[i];
   return result;
+}
+
+bool are_last(const Axes& axes, std::size_t dimensions) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] != dimensions - axes.size() + i) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+RowLayout::RowLayout(const Shape& shape, const Axes& axes)
+    : shape_(shape),
+      row_shape_(lnorm::row_shape(shape, axes)),
+      axes_(axes),
+      rows_(element_count(row_shape_)),
+      row_length_(element_count(extents(shape, axes))),
+      is_trailing_(are_last(axes, shape.size())),
+      blocks_hold_rows_(is_trailing_ && row_length_ <= kLongestRow),
+      block_elements_(blocks_hold_rows_ && row_length_ > 0
+                          ? std::max<std::int64_t>(1, kComparedElements / row_length_) * row_length_
+                          : kComparedElements),
+      row_strides_(strides_along(shape, kept_axes(shape, axes))),
+      column_strides_(strides_along(shape, axes)) {
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) break;
+    run_length_ *= shape[axis];
+  }
+}
+
+std::int64_t RowLayout::number_of(std::int64_t position, const Shape& strides) const {
+  std::int64_t number = 0;
+  for (std::size_t axis = shape_.size(); axis-- > 0; position /= shape_[axis]) {
+    number += position % shape_[axis] * strides[axis];
+  }
+  return number;
+}
+
+void RowLayout::cut(std::int64_t position, std::int64_t count,
+                    const std::function<RowScale(std::int64_t row)>& scale_of,
+                    std::vector<RowRun>& runs) const {
+  runs.clear();
+  for (const std::int64_t end = position + count; position < end;) {
+    const std::int64_t row = row_of(position);
+    const std::int64_t length = std::min(end - position, run_length_ - position % run_length_);
+    runs.push_back({length, row, column_of(position), scale_of(row)});
+    position += length;
+  }
+}
+
+void FailedRows::add(const MismatchPlaces& places) {
+  for (const RowErrors& row : places.rows) {
+    if (row.mismatched > 0) rows_.add(row.row);
+    const bool counts = row.mismatched > 0 || !layout_.blocks_hold_rows();
+    if (!wants_errors_ || !counts) continue;
+    const auto [place, is_new] = errors_.try_emplace(row.row, row);
+    if (!is_new) place->second.append(row);
+  }
+  if (layout_.row_length() <= kMostColumns) columns_.append(places.columns);
+}
+
+std::string FailedRows::packed() {
+  std::vector<RowErrors> errors;
+  for (const auto& [row, own] : errors_) errors.push_back(own);
+  return serialize(rows_, columns_, errors);
+}
+
+void FailedRows::append(const std::string& bytes) {
+  NumberBits rows;
+  MismatchPlaces places;
+  deserialize(bytes, rows, places.columns, places.rows);
+  rows_.append(rows);
+  add(places);
+}
+
+void FailedRows::describe(bool asked, Comparison& result) const {
+  const std::int64_t base = result.slice ? result.slice->first : 0;
+  const NumberSet rows{rows_.numbers(), layout_.rows(), base};
+  result.affected_rows = affected(rows);
+  NumberSet columns{columns_.numbers(), layout_.row_length(), 0};
+  result.affected_columns = affected(columns);
+  if (result.mismatched > 0) {
+    result.where = columns.numbers.empty() ? words_of(rows, "row")
+                                           : words_of(result.mismatched, rows, columns);
+  }
+  for (const auto& [row, errors] : errors_) {
+    if (errors.mismatched == 0) continue;
+    result.failed_rows.push_back(errors);
+    result.failed_rows.back().row += base;
+  }
+  if (!asked) return;
+  MismatchedRows& found = result.rows.emplace();
+  found.axes = result.row_max_axes;
+  found.rows = layout_.rows();
+  found.mismatched = std::ssize(rows.numbers);
+  if (rows.numbers.empty()) return;
+  found.first = index_of(
+      base + rows.numbers.front(),
+      result.slice ? row_shape(result.slice->shape, result.slice->axes) : layout_.row_shape());
 }
 
 }  // namespace lnorm

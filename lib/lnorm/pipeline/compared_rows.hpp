@@ -2,87 +2,85 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/measure/comparison.hpp"
-#include "lnorm/measure/raw_elements.hpp"
-#include "lnorm/measure/worst.hpp"
+#include "lnorm/measure/row_runs.hpp"
 
 namespace lnorm {
 
-// Finds row_max of the worst elements while blocks of elements go by, each once. Rows lie one after another
-// in C order; a row may begin in one block and end in another.
-class RowMaxima {
- public:
-  explicit RowMaxima(std::int64_t row_length) : row_length_(row_length) {}
-
-  // The greatest finite |expected| from one position up to another, or kNoneFinite.
-  using Greatest = std::function<double(std::int64_t begin, std::int64_t end)>;
-
-  // Successive elements, and the greatest ones of the rows at their ends.
-  struct Block {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    double first_row = kNoneFinite;
-    double last_row = kNoneFinite;
-  };
-
-  // Any thread may call it. Sets row_max of the elements, which lie in the block, as far as the
-  // block tells.
-  Block examine(std::int64_t begin, std::int64_t end, const Greatest& greatest,
-                WorstElements& elements) const;
-
-  // Comes in order, before the elements of a block, which may be empty, are added to those of the
-  // blocks before it. Sets row_max as far as all of the blocks tell.
-  void append(const Block& block, WorstElements& before, WorstElements& of_block);
-
-  // All blocks so far as one.
-  const Block& all() const noexcept { return all_; }
-
- private:
-  std::int64_t row_of(std::int64_t position) const { return position / row_length_; }
-
-  std::int64_t row_length_;
-  Block all_;  // last_row: of the row that the next block goes on with
-};
-
-// The numbers of rows.
-class RowNumbers {
+// The rows of a tensor whose elements go by in C order.
+class RowLayout {
  public:
   // axes: along which rows go.
-  RowNumbers(const Shape& shape, const Axes& axes);
+  RowLayout(const Shape& shape, const Axes& axes);
+
+  std::int64_t rows() const noexcept { return rows_; }
+  std::int64_t row_length() const noexcept { return row_length_; }
+  const Shape& row_shape() const noexcept { return row_shape_; }
+  const Axes& axes() const noexcept { return axes_; }
+
+  // Whether rows lie one after another, and are so short that a block holds whole ones.
+  bool blocks_hold_rows() const noexcept { return blocks_hold_rows_; }
+
+  // How many elements a block has.
+  std::int64_t block_elements() const noexcept { return block_elements_; }
 
   // The row of an element at a position in C order.
-  std::int64_t of(std::int64_t position) const;
+  std::int64_t row_of(std::int64_t position) const {
+    return is_trailing_ ? position / row_length_ : number_of(position, row_strides_);
+  }
+
+  // Cuts count elements from a position on into runs, each with its row's scale.
+  void cut(std::int64_t position, std::int64_t count,
+           const std::function<RowScale(std::int64_t row)>& scale_of,
+           std::vector<RowRun>& runs) const;
 
  private:
+  std::int64_t number_of(std::int64_t position, const Shape& strides) const;
+  std::int64_t column_of(std::int64_t position) const {
+    return is_trailing_ ? position % row_length_ : number_of(position, column_strides_);
+  }
+
   Shape shape_;
-  Shape row_strides_;  // in row numbers; 0 along a row
-};
-
-// Counts the rows that have mismatches. It takes a bit a row, once there is a mismatch.
-class RowCounter {
- public:
-  RowCounter(const Shape& shape, const Axes& axes);
-
-  // The position of an element that does not pass.
-  void add(std::int64_t position);
-
-  // What another counter of the same rows has seen.
-  void append(std::span<const std::uint64_t> seen);
-
-  // A bit a row, from the least of the first number on; empty before the first mismatch.
-  const std::vector<std::uint64_t>& seen() const noexcept { return seen_; }
-
-  MismatchedRows result() const;
-
- private:
-  RowNumbers numbers_;
   Shape row_shape_;
   Axes axes_;
-  std::vector<std::uint64_t> seen_;
+  std::int64_t rows_;
+  std::int64_t row_length_;
+  std::int64_t run_length_ = 1;  // so many neighbors are of one row
+  bool is_trailing_;             // rows lie one after another
+  bool blocks_hold_rows_;
+  std::int64_t block_elements_;
+  Shape row_strides_;  // in row numbers; 0 along a row
+  Shape column_strides_;
+};
+
+// Gathers where the elements are that do not pass, as blocks go by in order. It takes a bit a row and a bit an element of
+// a row, once there is a mismatch.
+class FailedRows {
+ public:
+  // wants_errors: of every row with a mismatch, in memory.
+  FailedRows(const RowLayout& layout, bool wants_errors)
+      : layout_(layout), wants_errors_(wants_errors) {}
+
+  void add(const MismatchPlaces& places);
+
+  // As bytes, for another rank; and what another one has found.
+  std::string packed();
+  void append(const std::string& bytes);
+
+  // Says of the comparison which rows and columns are affected. asked: whether rows were asked for.
+  void describe(bool asked, Comparison& result) const;
+
+ private:
+  const RowLayout& layout_;
+  bool wants_errors_;
+  NumberBits rows_;
+  NumberBits columns_;
+  std::map<std::int64_t, RowErrors> errors_;
 };
 
 }  // namespace lnorm

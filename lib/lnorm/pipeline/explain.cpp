@@ -103,6 +103,7 @@ class Explainer {
     const std::int64_t n = plan_.row_length;
     ExplainedRow result = empty_row(plan_);
     result.input = measure_moments(row_.reader(), plan_.in, n, plan_.formula.ddof, backend_);
+    if (result.input.non_finite > 0) result.non_finite = non_finite_elements();
     result.output = moments_of(y());
     result.softmax = moments_of(softmax());
     const SummedRow sums(row_.reader(), n);
@@ -140,6 +141,19 @@ class Explainer {
   }
 
  private:
+  std::vector<std::int64_t> non_finite_elements() const {
+    constexpr std::size_t kMost = 10;
+    std::vector<std::int64_t> found;
+    std::int64_t before = 0;
+    row_.reader()([&](const RowsIn& part) {
+      for_each_element(part, [&](std::int64_t i, Number x) {
+        if (!std::isfinite(x.high) && found.size() < kMost) found.push_back(before + i);
+      });
+      before += part.row_length;
+    });
+    return found;
+  }
+
   std::unique_ptr<RowNormalizer> normalizer(const Formula& formula, const Affine& affine) const {
     std::vector<std::byte> buffer;
     const RowSetting setting =

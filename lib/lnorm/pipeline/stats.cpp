@@ -79,6 +79,17 @@ void add_elements(const RowsIn& rows, std::span<const Moments> found, Histogram&
 
 }  // namespace
 
+std::int64_t first_non_finite(const RowsIn& row) {
+  Chunk chunk;
+  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
+    const std::int64_t n = load_chunk(row, start, chunk);
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (!std::isfinite(chunk.high[i])) return start + i;
+    }
+  }
+  return -1;
+}
+
 StatsRows::StatsRows(bool softmax)
     : columns_(stats_columns(softmax)),
       kept_(kept_columns(softmax)),
@@ -239,6 +250,13 @@ BlockFindings StatsObserver::examine(const RowBlock& block) const {
   }
   if (wanted_.histograms) count_elements(block, found);
   findings.kept = rows_->part(found);
+  for (const auto& [summary, elements] :
+       {std::pair(&findings.kept.summary.input, block.x),
+        std::pair(&findings.kept.summary.output, output_rows(block))}) {
+    if (summary->rows > 0) {
+      summary->first_element = first_non_finite(row_of(elements, summary->first_row));
+    }
+  }
   return findings;
 }
 

@@ -15,6 +15,9 @@
 
 namespace lnorm {
 
+// The first element of a row that is not finite; -1 if there is none.
+std::int64_t first_non_finite(const RowsIn& row);
+
 // The rows of a tensor in the columns of their report, kept for whoever reads them, and summarized. They lie on disk where they
 // are many.
 class StatsRows {

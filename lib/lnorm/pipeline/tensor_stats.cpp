@@ -15,6 +15,7 @@
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/io/spool.hpp"
 #include "lnorm/kernel/moments.hpp"
+#include "lnorm/pipeline/stats.hpp"
 
 namespace lnorm {
 
@@ -32,6 +33,7 @@ struct MeasuredBlock {
   std::vector<Moments> moments;
   std::vector<RowRecord> records;
   std::optional<LargestElement> largest;
+  std::int64_t first_non_finite = -1;  // element, of the first row that has one
 };
 
 void improve(std::optional<LargestElement>& largest, const LargestElement& other) {
@@ -146,6 +148,11 @@ class MomentsObserver final : public RowObserver {
     for (const Moments& row : found.moments) {
       if (row.non_finite == 0) found.records.push_back({row.mean, row.variance});
     }
+    const auto broken = std::find_if(found.moments.begin(), found.moments.end(),
+                                     [](const Moments& row) { return row.non_finite > 0; });
+    if (broken != found.moments.end()) {
+      found.first_non_finite = first_non_finite(row_of(block.x, broken - found.moments.begin()));
+    }
     found.largest = finder_.find(block, found.moments);
     return found;
   }
@@ -153,7 +160,9 @@ class MomentsObserver final : public RowObserver {
   void see(const RowBlock& block, const BlockFindings& findings) override {
     const auto& found = std::any_cast<const MeasuredBlock&>(findings);
     std::int64_t row = block.first_row;
-    for (const Moments& moments : found.moments) stats_.non_finite.add(row++, moments.non_finite);
+    for (const Moments& moments : found.moments) {
+      stats_.non_finite.add(row++, moments.non_finite, found.first_non_finite);
+    }
     for (const RowRecord& record : found.records) {
       for (std::size_t column = 0; column < record.size(); ++column)
         columns_[column].add(record[column]);

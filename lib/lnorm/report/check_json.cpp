@@ -12,10 +12,6 @@ namespace lnorm {
 
 namespace {
 
-Json affected_json(const AffectedNumbers& numbers) {
-  return {{"count", numbers.count}, {"first", numbers.first}};
-}
-
 Json fit_json(const FormulaFit& fit) {
   return {{"id", fit.id},
           {"words", fit.words},
@@ -55,8 +51,8 @@ Json tensor_json(const Check& check) {
       {"closer_to", diagnosis.closer_to ? Json(*diagnosis.closer_to) : Json()},
       {"explanations", std::move(explanations)},
       {"where", check.where},
-      {"affected_rows", affected_json(check.rows)},
-      {"affected_columns", affected_json(check.columns)},
+      {"affected_rows", json_value(check.rows)},
+      {"affected_columns", json_value(check.columns)},
       {"unjudged_rows", judged.unjudged_rows},
       {"non_finite", judged.non_finite},
       {"failed", std::move(failed)}};

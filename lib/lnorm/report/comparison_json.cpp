@@ -97,12 +97,12 @@ Json worst_json(const Comparison& comparison) {
     json["ulp"] = distances ? json_value(distances->ulps) : Json();
     json["absolute"] = distances ? json_value(distances->absolute) : Json();
     json["relative"] = distances ? json_value(distances->relative) : Json();
-    const bool has_row_max = comparison.row_max_axes && element.row_max != kNoneFinite;
-    json["row_max"] = has_row_max ? json_value(element.row_max) : Json();
+    json["row_ulp"] = distances ? json_value(distances->row_ulps) : Json();
+    json["row_max"] = element.row_max != kNoneFinite ? json_value(element.row_max) : Json();
     elements.push_back(std::move(json));
   }
   return {{"by", name(comparison.worst.by())},
-          {"row_max_axes", comparison.row_max_axes ? Json(*comparison.row_max_axes) : Json()},
+          {"row_max_axes", comparison.row_max_axes},
           {"elements", std::move(elements)}};
 }
 
@@ -112,6 +112,14 @@ Json greatest_json(const Comparison& comparison, const std::optional<Greatest<T>
   Json result{{"value", json_value(greatest->value)}};
   result.update(pair_json(comparison, greatest->at));
   return result;
+}
+
+Json where_json(const Comparison& comparison) {
+  return comparison.where.empty() ? Json::array() : Json::array({comparison.where});
+}
+
+Json fit_json(const std::optional<Fit>& fit) {
+  return fit ? Json{{"scale", fit->scale}, {"offset", fit->offset}} : Json();
 }
 
 // Without the keys that every report has.
@@ -131,12 +139,17 @@ Json comparison_object(const Comparison& comparison) {
               {"greatest_absolute_difference", greatest_json(comparison, comparison.absolute)},
               {"greatest_relative_difference", greatest_json(comparison, comparison.relative)},
               {"greatest_ulp_distance", greatest_json(comparison, comparison.ulps)},
+              {"greatest_row_ulp_distance", greatest_json(comparison, comparison.row_ulps)},
               {"non_finite_one_side", counted(comparison.non_finite_one_side)},
               {"rounded_to_infinity", counted(comparison.rounded_to_infinity)},
               {"non_finite_differing", counted(comparison.non_finite_differing)},
               {"errors", counted(errors_json(comparison))},
               {"ulp", counted(ulp_json(comparison))},
               {"mismatches", mismatches},
+              {"where", where_json(comparison)},
+              {"affected_rows", counted(json_value(comparison.affected_rows))},
+              {"affected_columns", counted(json_value(comparison.affected_columns))},
+              {"fit", fit_json(comparison.fit)},
               {"worst", counted(worst_json(comparison))}};
   if (comparison.slice) report["slice"] = json_value(*comparison.slice);
   if (comparison.rows) report["rows"] = rows_json(*comparison.rows);
@@ -200,6 +213,7 @@ std::vector<CsvField> csv_fields(std::string_view name, std::string_view result,
   add_errors(false);
   fields.push_back({"correctly_rounded", csv_text(c.correctly_rounded())});
   add_errors(true);
+  fields.push_back({"greatest_row_ulp_distance", csv_text(c.greatest(WorstBy::row_ulp))});
   return fields;
 }
 
@@ -244,6 +258,14 @@ void write_json(const SetComparison& set, ByteSink& bytes) {
 
 void write_csv(const Comparison& comparison, ByteSink& bytes) {
   bytes.write(csv_names() + line_of(comparison.actual.name, comparison));
+}
+
+void write_rows_csv(const std::vector<RowErrors>& rows, ByteSink& bytes) {
+  bytes.write("row,elements,mismatched,max_abs\n");
+  for (const RowErrors& row : rows) {
+    bytes.write(concat(row.row, ',', row.elements, ',', row.mismatched, ',',
+                       row.max_abs == kNoneFinite ? "" : value_text(row.max_abs), '\n'));
+  }
 }
 
 void write_csv(const SetComparison& set, ByteSink& bytes) {

@@ -32,9 +32,12 @@ class ComparisonText {
     text_.folded("mismatched: ", c_.mismatched, " / ", c_.elements, " (",
                  percentage_text(c_.mismatched, c_.elements), "), ", criteria_text(c_.criteria));
     write_failures();
+    write_where();
+    if (c_.fit) text_.folded(fit_text(*c_.fit), ", to 4 ulp of the greatest of each row");
     text_.folded("greatest absolute difference: ", difference(c_.absolute));
     text_.folded("greatest relative difference: ", difference(c_.relative));
     text_.folded("greatest distance in ulp", ulp_name(), ": ", ulps());
+    text_.folded("greatest distance in ulp of the row's greatest |expected|: ", row_ulps());
     write_errors();
     text_.folded("NaN or infinity on one side only: ", c_.non_finite_one_side,
                  c_.rounded_to_infinity == 0
@@ -82,6 +85,19 @@ class ComparisonText {
     return concat(ulps_text(c_.ulps->value, c_.expected.dtype), " at ", place(c_.ulps->at));
   }
 
+  std::string row_ulps() const {
+    if (!c_.row_ulps) return "none";
+    if (c_.row_ulps->value == 0) return "0";
+    return concat(rounded_text(c_.row_ulps->value, 3), " at ", place(c_.row_ulps->at));
+  }
+
+  void write_where() {
+    if (c_.mismatched == 0) return;
+    const std::int64_t columns = c_.affected_columns.count;
+    text_.folded("where: ", counted(c_.affected_rows.count, "row"),
+                 columns == 0 ? "" : concat(" and ", counted(columns, "column")), ": ", c_.where);
+  }
+
   void write_failures() {
     const std::vector<Failure> failures = c_.failures();
     if (failures.empty()) return;
@@ -125,44 +141,43 @@ class ComparisonText {
     if (c_.rows) line = {to_string(c_.row_index(pair)), {place(pair)}};
     line.cells.insert(line.cells.end(), {actual(pair), expected(pair)});
     if (const auto& distances = element.distances) {
-      line.cells.insert(line.cells.end(), {ulps_text(distances->ulps, c_.expected.dtype),
-                                           rounded_text(distances->absolute, 3),
-                                           rounded_text(distances->relative, 3)});
+      line.cells.insert(
+          line.cells.end(),
+          {ulps_text(distances->ulps, c_.expected.dtype), rounded_text(distances->absolute, 3),
+           rounded_text(distances->relative, 3), rounded_text(distances->row_ulps, 3)});
     } else {
-      line.cells.insert(line.cells.end(), {"-", "-", "-"});
+      line.cells.insert(line.cells.end(), {"-", "-", "-", "-"});
     }
-    if (c_.row_max_axes) {
-      line.cells.push_back(element.row_max == kNoneFinite ? "-"
-                                                          : significant_text(element.row_max, 3));
-    }
+    line.cells.push_back(element.row_max == kNoneFinite ? "-"
+                                                        : significant_text(element.row_max, 3));
     return line;
   }
 
   void write_worst() {
     const std::vector<WorstElement>& elements = c_.worst.elements();
     if (elements.empty()) return;
-    std::vector<TableColumn> columns{
-        {"", "actual"}, {"", "expected"}, {"", "ulp"}, {"", "abs"}, {"", "rel"}};
+    std::vector<TableColumn> columns{{"", "actual"}, {"", "expected"}, {"", "ulp"},    {"", "abs"},
+                                     {"", "rel"},    {"", "row-ulp"},  {"", "row max"}};
     if (c_.rows) columns.insert(columns.begin(), {"", "at"});
-    if (c_.row_max_axes) columns.push_back({"", "row max"});
     std::vector<TableLine> lines;
     for (const WorstElement& element : elements) lines.push_back(line_of(element));
     const Table table({"", c_.rows ? "row" : "at"}, columns, each_of(lines));
     text_.folded("worst ", c_.rows ? "rows" : "elements", " by ", name(c_.worst.by()), ":");
     table.write(text_, style_.width, "");
-    if (c_.row_max_axes) write_row_max(elements);
+    write_row_max(elements);
   }
 
   void write_row_max(const std::vector<WorstElement>& elements) {
-    const Axes& axes = *c_.row_max_axes;
+    const Axes& axes = c_.row_max_axes;
     text_.folded("row max: the greatest |expected|",
-                 axes.empty() ? "" : " along " + axes_text(axes));
+                 axes.empty() ? "" : " along " + axes_text(axes), "; row-ulp: abs in its ulp");
     // An ulp of a number near zero is next to nothing beside the others of its row.
     constexpr double kNear = 1e-3;
     const auto near = std::find_if(elements.begin(), elements.end(), [&](const WorstElement& e) {
       return e.distances && std::fabs(e.pair.expected.high) < kNear * e.row_max;
     });
-    if (near == elements.end() || c_.worst.by() == WorstBy::abs ||
+    const WorstBy by = c_.worst.by();
+    if (near == elements.end() || by == WorstBy::abs || by == WorstBy::row_ulp ||
         !is_floating(c_.expected.dtype)) {
       return;
     }

@@ -95,6 +95,8 @@ std::string criteria_text(const Criteria& criteria) {
   for (const CriterionRow& row : criterion_rows()) {
     const std::string own = row.criterion == Criterion::max_ulp && criteria.max_ulp
                                 ? value_text(*criteria.max_ulp) + " ulp"
+                            : row.criterion == Criterion::max_row_ulp && criteria.max_row_ulp
+                                ? value_text(*criteria.max_row_ulp) + " row-ulp"
                             : row.criterion == Criterion::max_abs && criteria.max_abs
                                 ? "abs " + value_text(*criteria.max_abs)
                                 : text_of(criteria, row);
@@ -119,6 +121,14 @@ std::string failures_text(const Criteria& criteria, const std::vector<Failure>& 
                                : found_text(failure.found, *(criteria.*row.bound)),
                   ")");
   });
+}
+
+std::string fit_text(const Fit& fit) {
+  const std::string scaled =
+      fit.scale == 1 ? "expected" : concat(value_text(fit.scale), " expected");
+  if (fit.offset == 0) return "actual = " + scaled;
+  return concat("actual = ", scaled, fit.offset < 0 ? " - " : " + ",
+                value_text(std::fabs(fit.offset)));
 }
 
 std::string ulps_text(Ulps ulps, DType dtype) {

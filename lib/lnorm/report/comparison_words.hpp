@@ -25,6 +25,9 @@ std::string words_of(const CriterionRow& row);
 // The bound of a criterion, as its option has it: "3", "1%"; empty if it was not given, or is no single number.
 std::string bound_text(const Criteria& criteria, const CriterionRow& row);
 
+// "actual = 1.0625 expected + 1"
+std::string fit_text(const Fit& fit);
+
 // A distance: "3", with a fraction three digits of it; "beyond" where the dtype has none.
 std::string ulps_text(Ulps ulps, DType dtype);
 

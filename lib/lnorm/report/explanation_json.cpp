@@ -47,6 +47,15 @@ Json moments_json(const Moments& moments) {
           {"max", json_value(moments.max)}};
 }
 
+// Of the first elements that are not finite.
+Json indices_json(const Explanation& e) {
+  Json result = Json::array();
+  for (const std::int64_t element : e.row.non_finite) {
+    result.push_back(index_of_element(e.x.shape, e.axes, e.number, element));
+  }
+  return result;
+}
+
 // The row has what a row of stats has, and more.
 Json row_json(const Explanation& e) {
   const ExplainedRow& row = e.row;
@@ -54,6 +63,7 @@ Json row_json(const Explanation& e) {
               {"index", index_of(e.number, row_shape(e.x.shape, e.axes))},
               {"row_length", row.length},
               {"non_finite", row.input.non_finite},
+              {"non_finite_indices", indices_json(e)},
               {"output_non_finite", row.output.non_finite},
               {"input", moments_json(row.input)}};
   result["squares"] = json_value(row.squares);

@@ -85,12 +85,13 @@ class ExplanationText {
                ". So the mean has no number, nor has what follows from it: every y is NaN."));
   }
 
-  // Where it is among the elements shown.
+  // Where they are in x, the first of many.
   std::string first_non_finite() const {
-    const auto found = std::find_if(
-        row_.elements.begin(), row_.elements.end(),
-        [](const ExplainedElement& element) { return !std::isfinite(element.x.high); });
-    return found == row_.elements.end() ? "" : concat(", ", of("x", *found), " for one");
+    const std::string places = joined(row_.non_finite, ", ", [&](std::int64_t element) {
+      return to_string(index_of_element(e_.x.shape, e_.axes, e_.number, element));
+    });
+    const bool are_all = std::ssize(row_.non_finite) == row_.input.non_finite;
+    return concat(", at ", places, are_all ? "" : " and others");
   }
 
   void write_mean() {

@@ -13,6 +13,7 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/measure/medians.hpp"
 #include "lnorm/measure/ulp.hpp"
+#include "lnorm/measure/where.hpp"
 
 namespace lnorm {
 
@@ -44,12 +45,18 @@ inline Json json_value(const TensorInfo& info) {
   return {{"name", info.name}, {"dtype", name(info.dtype)}, {"shape", info.shape}};
 }
 
+inline Json json_value(const AffectedNumbers& numbers) {
+  return {{"count", numbers.count}, {"first", numbers.first}};
+}
+
 inline Json json_value(const ColumnSummary& column) {
   return {{"count", column.count},
           {"min", json_value(column.min)},
           {"median", json_value(column.median)},
           {"max", json_value(column.max)}};
 }
+
+inline Json index_json(const std::optional<Shape>& index) { return index ? Json(*index) : Json(); }
 
 inline Json json_value(const RowSlice& slice) {
   return {{"first", slice.first}, {"rows", slice.count}, {"of", all_rows(slice)}};

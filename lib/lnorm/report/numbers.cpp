@@ -115,6 +115,14 @@ std::string bytes_text(std::int64_t bytes) {
   return concat(significant_text(size, 3), ' ', kUnits[unit]);
 }
 
+std::string top_text(const Top& top, std::string_view noun, std::int64_t of) {
+  constexpr std::string_view kWords[] = {"the largest |mean|",    "the largest variance",
+                                         "the smallest variance", "the largest |x|",
+                                         "the most zeros",        "the most NaN and infinity"};
+  const std::int64_t count = std::min(static_cast<std::int64_t>(top.most), of);
+  return concat("the ", counted(count, noun), " of ", kWords[static_cast<std::size_t>(top.by)]);
+}
+
 std::string variances_text(std::int64_t ddof) {
   return concat(ddof == 0   ? "biased "
                 : ddof == 1 ? "unbiased "

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/tensor_info.hpp"
+#include "lnorm/measure/top.hpp"
 
 // Numbers as reports write them.
 namespace lnorm {
@@ -42,6 +44,9 @@ std::string percentage_text(std::int64_t part, std::int64_t whole);
 
 // How much that is, to three digits: "768 B", "1.50 KiB".
 std::string bytes_text(std::int64_t bytes);
+
+// "the 5 rows of the largest |mean|, the first of equals first".
+std::string top_text(const Top& top, std::string_view noun, std::int64_t of);
 
 // "biased variances (ddof 0)".
 std::string variances_text(std::int64_t ddof);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/tensor_set.hpp"
 #include "lnorm/measure/explanation.hpp"
+#include "lnorm/measure/features.hpp"
 #include "lnorm/measure/set_comparison.hpp"
 #include "lnorm/measure/stats.hpp"
 #include "lnorm/report/style.hpp"
@@ -39,12 +41,29 @@ void write_csv(const Stats& stats, ByteSink& bytes);
 
 // The text has what all tensors have in common, a table no wider than the style's width, and a
 // total; columns that do not fit follow below, and long names are abbreviated.
-void write_text(std::span<const NamedStats> tensors, int digits, const Style& style,
+// top: those that are reported, in place of all.
+void write_text(std::span<const NamedStats> tensors, const std::optional<Top>& top, int digits,
+                const Style& style, ByteSink& bytes);
+
+void write_json(std::span<const NamedStats> tensors, const std::optional<Top>& top,
                 ByteSink& bytes);
 
-void write_json(std::span<const NamedStats> tensors, ByteSink& bytes);
+void write_csv(std::span<const NamedStats> tensors, const std::optional<Top>& top,
+               ByteSink& bytes);
 
-void write_csv(std::span<const NamedStats> tensors, ByteSink& bytes);
+// ---- Statistics of the features of a tensor: the elements of its rows, over all rows.
+
+// What is reported: the first and the last ones, all, or those that stand out.
+struct FeatureReport {
+  StatsTextOptions text;
+  std::optional<Top> top;
+};
+void write_text(const FeatureStats& stats, const FeatureReport& options, const Style& style,
+                ByteSink& bytes);
+void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes);
+
+// feature,mean,variance,absmax,zeros,non_finite
+void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes);
 
 // ---- Comparisons of two tensors, and of two sets.
 
@@ -67,6 +86,9 @@ void write_junit(const SetComparison& set, ByteSink& bytes);
 // One line a tensor. docs/reports.md has the columns.
 void write_csv(const Comparison& comparison, ByteSink& bytes);
 void write_csv(const SetComparison& set, ByteSink& bytes);
+
+// row,elements,mismatched,max_abs: of rows that fail.
+void write_rows_csv(const std::vector<RowErrors>& rows, ByteSink& bytes);
 
 // ---- What a kernel made of a tensor: right, or wrong and how.
 

@@ -52,6 +52,7 @@ class SetReport {
     write_table();
     write_names(set_.actual, set_.actual_only);
     write_names(set_.expected, set_.expected_only);
+    write_fits();
     write_summary();
   }
 
@@ -107,6 +108,7 @@ class SetReport {
     const std::string mark =
         concat(first_ == number ? "first" : "", first_ == number && worst_ == number ? ", " : "",
                worst_ == number ? "worst" : "");
+    if (c.fit) line.remark += concat(line.remark.empty() ? "" : "  ", fit_text(*c.fit));
     if (!mark.empty()) line.remark += concat(line.remark.empty() ? "" : "  ", mark);
     return line;
   }
@@ -137,11 +139,30 @@ class SetReport {
     text_.folded("only in ", printable(file), ": ", list);
   }
 
+  // Once for all tensors that share it.
+  void write_fits() {
+    std::vector<std::pair<std::string, std::vector<std::string>>> fits;
+    for (const PairComparison& pair : set_.pairs) {
+      if (!pair.comparison || !pair.comparison->fit) continue;
+      const std::string text = fit_text(*pair.comparison->fit);
+      auto found = std::find_if(fits.begin(), fits.end(),
+                                [&](const auto& other) { return other.first == text; });
+      if (found == fits.end()) found = fits.insert(fits.end(), {text, {}});
+      found->second.push_back(printable(pair.name));
+    }
+    for (const auto& [text, names] : fits) {
+      if (names.size() == 1) continue;  // its line says so
+      text_.folded(text, " in ", names.size() == set_.pairs.size() ? "all " : "", names.size(),
+                   names.size() == set_.pairs.size() ? "" : ": " + listed(names, " and "));
+    }
+  }
+
   std::string worst_text(const PairComparison& pair) const {
     const Comparison& c = *pair.comparison;
     const std::string distance = set_.by == WorstBy::ulp   ? greatest_ulps_text(c)
                                  : set_.by == WorstBy::abs ? distance_text(c.absolute)
-                                                           : distance_text(c.relative);
+                                 : set_.by == WorstBy::rel ? distance_text(c.relative)
+                                                           : distance_text(c.row_ulps);
     return concat(printable(pair.name), " (",
                   c.not_finite() == 0 ? concat(distance, ' ', name(set_.by)) : "NaN or infinity",
                   ")");

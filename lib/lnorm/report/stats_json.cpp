@@ -41,14 +41,37 @@ Json summary_json(const Stats& stats) {
   return result;
 }
 
+// The rows that are reported, with their numbers in the whole tensor.
+void each_reported(const Stats& stats,
+                   const std::function<void(std::int64_t number, const StatsRow& row)>& see) {
+  if (stats.top) {
+    for (const NumberedRow& row : top_rows(stats)) see(stats.row_number(row.number), row.row);
+    return;
+  }
+  std::int64_t number = stats.row_number(0);
+  stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) { see(number++, row); });
+}
+
 }  // namespace
 
 void write_json(const Stats& stats, ByteSink& bytes) {
+  const Json tail{{"summary", summary_json(stats)},
+                  {"first_non_finite_index", index_json(stats.first_index(stats.summary.input))}};
+  if (stats.top) {
+    Json rows = Json::array();
+    each_reported(stats, [&](std::int64_t number, const StatsRow& row) {
+      rows.push_back(row_json(stats, number, row));
+    });
+    Json report = head_json(stats);
+    report["top"] = {{"by", name(stats.top->by)}, {"rows", std::move(rows)}};
+    report.update(tail);
+    return bytes.write(json_text(report) + '\n');
+  }
   JsonList list(head_json(stats), "rows", bytes);
-  std::int64_t number = stats.row_number(0);
-  stats.each_row(0, stats.summary.rows,
-                 [&](const StatsRow& row) { list.add(row_json(stats, number++, row)); });
-  list.finish({{"summary", summary_json(stats)}});
+  each_reported(stats, [&](std::int64_t number, const StatsRow& row) {
+    list.add(row_json(stats, number, row));
+  });
+  list.finish(tail);
 }
 
 void write_csv(const Stats& stats, ByteSink& bytes) {
@@ -57,9 +80,8 @@ void write_csv(const Stats& stats, ByteSink& bytes) {
     line += concat(',', column.tensor, '_', column.name);
   }
   bytes.write(line + '\n');
-  std::int64_t number = stats.row_number(0);
-  stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) {
-    line = std::to_string(number++);
+  each_reported(stats, [&](std::int64_t number, const StatsRow& row) {
+    line = std::to_string(number);
     for (const std::int64_t count : {row.input.non_finite, row.output.non_finite}) {
       line += ',';
       line += std::to_string(count);

@@ -205,6 +205,7 @@ class StatsText {
         text_(std::move(text)),
         rows_(row_shape(stats.x.shape, stats.axes)) {
     const std::int64_t rows = stats.summary.rows;
+    if (stats.top) top_ = top_rows(stats);
     ends_ = options.all || rows <= kMaxRows ? rows : kRowsAtEnds;
   }
 
@@ -230,6 +231,7 @@ class StatsText {
                  affine_text());
     write_non_finite(stats_.summary.input, "", "; not summarized");
     write_non_finite(stats_.summary.output, "the output alone of ", "");
+    if (stats_.top) text_.folded(top_text(*stats_.top, "row", stats_.summary.rows));
     text_.line();
   }
 
@@ -250,7 +252,12 @@ class StatsText {
     if (found.rows == 0) return;
     text_.bad("NaN or infinity in ", where, found.rows, " of ", counted(stats_.summary.rows, "row"),
               " (", counted(found.elements, "element"), "), first in row ",
-              index_text(stats_.row_number(found.first_row), rows_), remark);
+              index_text(stats_.row_number(found.first_row), rows_), first_text(found), remark);
+  }
+
+  std::string first_text(const NonFinite& found) const {
+    const std::optional<Shape> index = stats_.first_index(found);
+    return index ? ", at " + to_string(*index) : "";
   }
 
   std::string affine_text() const {
@@ -273,8 +280,9 @@ class StatsText {
   void for_each_line(const std::function<void(const TableLine&)>& see) const {
     std::int64_t number = 0;
     const auto see_row = [&](const StatsRow& row) { see(line_of(number++, row)); };
-    stats_.each_row(0, ends_, see_row);
-    if (ends_ < stats_.summary.rows) {
+    for (const NumberedRow& row : top_) see(line_of(row.number, row.row));
+    if (!stats_.top) stats_.each_row(0, ends_, see_row);
+    if (!stats_.top && ends_ < stats_.summary.rows) {
       see({"...", {}});
       number = stats_.summary.rows - ends_;
       stats_.each_row(number, ends_, see_row);
@@ -312,7 +320,8 @@ class StatsText {
   const StatsTextOptions& options_;
   TextWriter text_;
   Shape rows_;
-  std::int64_t ends_;  // how many rows are shown at either end
+  std::int64_t ends_;             // how many rows are shown at either end
+  std::vector<NumberedRow> top_;  // or these
 };
 
 }  // namespace

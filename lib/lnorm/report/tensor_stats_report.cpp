@@ -19,22 +19,44 @@ struct SetTotal {
   std::int64_t elements = 0;
   std::int64_t bytes = 0;
   std::int64_t non_finite = 0;  // tensors
-  std::string first_non_finite;
+  const TensorStats* first_non_finite = nullptr;
+  std::string first_name;
 
   explicit SetTotal(std::span<const NamedStats> of) : tensors(std::ssize(of)) {
     for (const auto& [name, stats] : of) {
       const std::int64_t count = stats.rows * stats.row_length;
       elements += count;
       bytes += count * static_cast<std::int64_t>(item_size(stats.x.dtype));
-      if (stats.non_finite.rows > 0 && non_finite++ == 0) first_non_finite = name;
+      if (stats.non_finite.rows > 0 && non_finite++ == 0) first_non_finite = &stats;
+      if (first_non_finite == &stats) first_name = name;
     }
   }
 };
 
+std::optional<Shape> first_index(const TensorStats& stats) {
+  const NonFinite& found = stats.non_finite;
+  if (found.first_element < 0) return std::nullopt;
+  return index_of_element(stats.x.shape, stats.axes,
+                          found.first_row + (stats.slice ? stats.slice->first : 0),
+                          found.first_element);
+}
+
+// Those that stand out, or all.
+std::vector<NamedStats> reported(std::span<const NamedStats> tensors,
+                                 const std::optional<Top>& top) {
+  if (!top) return {tensors.begin(), tensors.end()};
+  TopList<NamedStats> list(top->most);
+  for (const NamedStats& tensor : tensors) list.add(score_of_tensor(top->by, tensor.stats), tensor);
+  return list.items();
+}
+
 class TensorStatsText {
  public:
-  TensorStatsText(std::span<const NamedStats> tensors, int digits, TextWriter text)
+  TensorStatsText(std::span<const NamedStats> tensors, const std::optional<Top>& top, int digits,
+                  TextWriter text)
       : tensors_(tensors),
+        top_(top),
+        shown_(reported(tensors, top)),
         digits_(digits),
         text_(std::move(text)),
         total_(tensors),
@@ -44,6 +66,7 @@ class TensorStatsText {
   void write() {
     if (tensors_.empty()) return text_.line("no tensors");
     text_.folded(head_text());
+    if (top_) text_.folded(top_text(*top_, "tensor", total_.tensors));
     text_.line();
     write_table();
     text_.line();
@@ -142,7 +165,7 @@ class TensorStatsText {
       columns.push_back(column);
     });
     std::vector<TableLine> lines;
-    for (const NamedStats& tensor : tensors_) {
+    for (const NamedStats& tensor : shown_) {
       TableLine& line = lines.emplace_back(TableLine{printable(tensor.name), {}});
       line.is_bad = tensor.stats.non_finite.rows > 0;
       for_each_cell(tensor.stats, [&](const TableColumn&, const std::string& cell) {
@@ -160,11 +183,14 @@ class TensorStatsText {
     text_.folded(counted(total_.tensors, "tensor"), ", ", counted(total_.elements, "element"), ", ",
                  bytes_text(total_.bytes));
     if (total_.non_finite == 0) return;
+    const std::optional<Shape> index = first_index(*total_.first_non_finite);
     text_.bad("NaN or infinity in ", total_.non_finite, " of ", counted(total_.tensors, "tensor"),
-              ", first in ", printable(total_.first_non_finite));
+              ", first in ", printable(total_.first_name), index ? " at " + to_string(*index) : "");
   }
 
   std::span<const NamedStats> tensors_;
+  std::optional<Top> top_;
+  std::vector<NamedStats> shown_;
   int digits_;
   TextWriter text_;
   SetTotal total_;
@@ -188,6 +214,7 @@ Json line_json(const std::string& name, const TensorStats& stats) {
             {"row_length", stats.row_length},
             {"non_finite_rows", stats.non_finite.rows},
             {"non_finite_elements", stats.non_finite.elements},
+            {"first_non_finite_index", index_json(first_index(stats))},
             {"mean", json_value(stats.means)},
             {"variance", json_value(stats.variances)},
             {"largest", largest}};
@@ -220,27 +247,36 @@ std::vector<CsvField> csv_fields(const std::string& name, const TensorStats& sta
 
 }  // namespace
 
-void write_text(std::span<const NamedStats> tensors, int digits, const Style& style,
+void write_text(std::span<const NamedStats> tensors, const std::optional<Top>& top, int digits,
+                const Style& style, ByteSink& bytes) {
+  TensorStatsText(tensors, top, digits, {style, bytes}).write();
+}
+
+void write_json(std::span<const NamedStats> tensors, const std::optional<Top>& top,
                 ByteSink& bytes) {
-  TensorStatsText(tensors, digits, {style, bytes}).write();
-}
-
-void write_json(std::span<const NamedStats> tensors, ByteSink& bytes) {
-  JsonList list({{"schema", 1}, {"command", "stats"}}, "tensors", bytes);
-  for (const auto& [name, stats] : tensors) list.add(line_json(name, stats));
   const SetTotal total(tensors);
-  list.finish(
-      {{"summary",
-        {{"tensors", total.tensors},
-         {"elements", total.elements},
-         {"bytes", total.bytes},
-         {"non_finite_tensors", total.non_finite},
-         {"first_non_finite", total.non_finite > 0 ? Json(total.first_non_finite) : Json()}}}});
+  Json report{{"schema", 1}, {"command", "stats"}};
+  Json lines = Json::array();
+  for (const auto& [name, stats] : reported(tensors, top)) lines.push_back(line_json(name, stats));
+  if (top) {
+    report["top"] = {{"by", name(top->by)}, {"tensors", std::move(lines)}};
+  } else {
+    report["tensors"] = std::move(lines);
+  }
+  report.update(
+      Json({{"summary",
+             {{"tensors", total.tensors},
+              {"elements", total.elements},
+              {"bytes", total.bytes},
+              {"non_finite_tensors", total.non_finite},
+              {"first_non_finite", total.non_finite > 0 ? Json(total.first_name) : Json()}}}}));
+  bytes.write(json_text(report) + '\n');
 }
 
-void write_csv(std::span<const NamedStats> tensors, ByteSink& bytes) {
+void write_csv(std::span<const NamedStats> tensors, const std::optional<Top>& top,
+               ByteSink& bytes) {
   bytes.write(csv_line(csv_fields("", {}), &CsvField::name));
-  for (const auto& [name, stats] : tensors) {
+  for (const auto& [name, stats] : reported(tensors, top)) {
     bytes.write(csv_line(csv_fields(name, stats), &CsvField::cell));
   }
 }

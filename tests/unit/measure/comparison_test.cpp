@@ -1,5 +1,6 @@
 #include "lnorm/measure/comparison.hpp"
 
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -45,7 +46,8 @@ Comparison comparison_of(std::vector<double> actual, std::vector<double> expecte
   result.actual.dtype = actual_dtype;
   result.expected.dtype = expected_dtype;
   result.criteria = criteria;
-  lnorm::compare_elements(*a, *b, std::ssize(actual), max_mismatches, result);
+  lnorm::compare_elements(*a, *b, std::array{lnorm::RowRun{std::ssize(actual)}}, max_mismatches,
+                          result);
   return result;
 }
 
@@ -198,7 +200,7 @@ TEST_CASE("the first mismatches are kept, over several chunks, and all are count
   result.criteria = within(0, 0);
   for (const double first : {0.0, 10.0, 0.0, 20.0}) {
     for (int i = 0; i < 4; ++i) chunk->high[i] = first == 0 ? 0 : first + i;
-    lnorm::compare_elements(*chunk, *zeros, 4, 6, result);
+    lnorm::compare_elements(*chunk, *zeros, std::array{lnorm::RowRun{4}}, 6, result);
   }
   CHECK(result.elements == 16);
   CHECK(result.mismatched == 8);
@@ -223,7 +225,7 @@ TEST_CASE("64-bit integers that doubles cannot tell apart differ", "[measure]") 
     result.same_shape = true;
     result.actual.dtype = result.expected.dtype = dtype;
     result.criteria = within(0, atol);
-    lnorm::compare_elements(*a, *b, 1, 1, result);
+    lnorm::compare_elements(*a, *b, std::array{lnorm::RowRun{1}}, 1, result);
     CHECK(result.absolute->value == 2);
     CHECK(result.ulps->value == lnorm::Ulps{2, false});
     return result;

@@ -22,7 +22,8 @@ std::vector<WorstElement> elements(std::int64_t count) {
     if (random() % 100 > 0) {
       element.distances = {{random() % 40},
                            static_cast<double>(random() % 30) / 7,
-                           static_cast<double>(random() % 50) / 3};
+                           static_cast<double>(random() % 50) / 3,
+                           static_cast<double>(random() % 60) / 9};
     }
     result.push_back(element);
   }
@@ -31,10 +32,10 @@ std::vector<WorstElement> elements(std::int64_t count) {
 
 double size(const WorstElement& element, WorstBy by) {
   if (!element.distances) return 1e9;
-  const auto& [ulps, absolute, relative] = *element.distances;
+  const auto& [ulps, absolute, relative, row_ulps] = *element.distances;
   // What differs by less than an ulp differs.
   if (by == WorstBy::ulp) return absolute == 0 ? 0 : ulps.value() + 0.5;
-  return by == WorstBy::abs ? absolute : relative;
+  return by == WorstBy::abs ? absolute : by == WorstBy::rel ? relative : row_ulps;
 }
 
 // By sorting all of them.
@@ -66,7 +67,7 @@ std::vector<std::int64_t> positions(const WorstElements& worst) {
 TEST_CASE("the worst elements are those that sorting finds, however they are divided",
           "[measure]") {
   const std::vector<WorstElement> all = elements(3000);
-  for (const WorstBy by : {WorstBy::ulp, WorstBy::abs, WorstBy::rel}) {
+  for (const WorstBy by : {WorstBy::ulp, WorstBy::abs, WorstBy::rel, WorstBy::row_ulp}) {
     for (const std::size_t most : {0U, 1U, 5U, 40U, 1000U, 5000U}) {
       for (const std::int64_t row_length : {1, 7, 1000}) {
         const auto row_of = [=](std::int64_t position) { return position / row_length; };
@@ -95,16 +96,16 @@ TEST_CASE("the worst elements are those that sorting finds, however they are div
 
 TEST_CASE("what does not exceed the limits of the worst elements is not among them", "[measure]") {
   const std::vector<WorstElement> all = elements(2000);
-  for (const WorstBy by : {WorstBy::ulp, WorstBy::abs, WorstBy::rel}) {
+  for (const WorstBy by : {WorstBy::ulp, WorstBy::abs, WorstBy::rel, WorstBy::row_ulp}) {
     WorstElements worst(6, by);
     for (const WorstElement& element : all) {
       const WorstElements::Limits limits = worst.limits();
       const std::vector<std::int64_t> before = positions(worst);
       worst.add(element);
       if (!element.distances) continue;
-      const auto& [ulps, absolute, relative] = *element.distances;
+      const auto& [ulps, absolute, relative, row_ulps] = *element.distances;
       const bool within = ulps.rank <= limits.ulp_rank && absolute <= limits.absolute &&
-                          relative <= limits.relative;
+                          relative <= limits.relative && row_ulps <= limits.row_ulps;
       if (within) CHECK(positions(worst) == before);
     }
   }

@@ -30,6 +30,8 @@ class MemorySource final : public lnorm::TensorSource {
   void skip(std::int64_t bytes) override { position_ += static_cast<std::size_t>(bytes); }
   void finish() override { finished = true; }
 
+  const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
+
   std::size_t largest_read = 0;
   bool finished = false;
 

@@ -36,9 +36,9 @@ TensorStats nothing(const lnorm::Shape& shape) {
 std::string written(const std::vector<NamedStats>& tensors, const std::string& kind,
                     lnorm::Style style = {}) {
   return support::written([&](lnorm::ByteSink& bytes) {
-    kind == "json"  ? lnorm::write_json(tensors, bytes)
-    : kind == "csv" ? lnorm::write_csv(tensors, bytes)
-                    : lnorm::write_text(tensors, 3, style, bytes);
+    kind == "json"  ? lnorm::write_json(tensors, {}, bytes)
+    : kind == "csv" ? lnorm::write_csv(tensors, {}, bytes)
+                    : lnorm::write_text(tensors, {}, 3, style, bytes);
   });
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("the statistics of tensors as JSON and as CSV are whole", "[report]") 
   REQUIRE(report["tensors"].size() == 2);
   CHECK(report["tensors"][0] == json::parse(R"({"name": "a, \"b\"", "dtype": "float32",
       "shape": [2, 4], "axes": [1], "ddof": 0, "rows": 2, "row_length": 4, "non_finite_rows": 0,
-      "non_finite_elements": 0,
+      "non_finite_elements": 0, "first_non_finite_index": null,
       "mean": {"count": 2, "min": -0.25, "median": 0.5, "max": 1.0},
       "variance": {"count": 2, "min": 1e-9, "median": 2.0, "max": 12.5},
       "largest": {"value": -7.5, "index": [0, 3]}})"));

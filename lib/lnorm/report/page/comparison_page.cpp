@@ -45,6 +45,8 @@ Table figures_table(const Comparison& c) {
   add("greatest relative difference", optional_cell(c.greatest(WorstBy::rel)),
       place(c.relative, WorstBy::rel));
   add("greatest distance in ulp", ulps_cell(c), place(c.ulps, WorstBy::ulp));
+  add("greatest distance in ulp of the row's greatest |expected|",
+      optional_cell(c.greatest(WorstBy::row_ulp)), place(c.row_ulps, WorstBy::row_ulp));
   for (const ErrorFigure& figure : kErrorFigures) {
     const auto found = (c.errors.*figure.of)();
     const bool is_near_one = figure.digits > 5;
@@ -59,16 +61,18 @@ Table figures_table(const Comparison& c) {
 }
 
 Table worst_table(const Comparison& c) {
-  Table table{concat("The worst elements by ", name(c.worst.by())),
-              {{"at", true}, {"actual"}, {"expected"}, {"ulp"}, {"absolute"}, {"relative"}},
-              {}};
+  Table table{
+      concat("The worst elements by ", name(c.worst.by())),
+      {{"at", true}, {"actual"}, {"expected"}, {"ulp"}, {"absolute"}, {"relative"}, {"row-ulp"}},
+      {}};
   for (const WorstElement& element : c.worst.elements()) {
     std::vector<Cell> row = cells_of(c, element.pair);
     if (const auto& distances = element.distances) {
-      row.insert(row.end(), {ulps_cell(distances->ulps, c.expected.dtype),
-                             number_cell(distances->absolute), number_cell(distances->relative)});
+      row.insert(row.end(),
+                 {ulps_cell(distances->ulps, c.expected.dtype), number_cell(distances->absolute),
+                  number_cell(distances->relative), number_cell(distances->row_ulps)});
     } else {
-      row.insert(row.end(), {kNone, kNone, kNone});
+      row.insert(row.end(), {kNone, kNone, kNone, kNone});
     }
     table.rows.push_back(std::move(row));
   }
@@ -88,7 +92,11 @@ std::string side_text(const TensorInfo& info) {
 // Along which axes the rows of the figures go.
 std::string row_axes_text(const Comparison& c) {
   const Axes last = c.actual.shape.empty() ? Axes{} : Axes{c.actual.shape.size() - 1};
-  return concat("The rows go along ", axes_text(c.row_max_axes.value_or(last)), ".");
+  const Axes& axes = c.row_max_axes;
+  // Those of the map lie one after another.
+  const bool are_last =
+      axes.empty() || axes.front() + axes.size() == std::max<std::size_t>(1, c.actual.shape.size());
+  return concat("The rows go along ", axes_text(are_last ? axes : last), ".");
 }
 
 constexpr std::size_t kPairColumns = 9;

@@ -1,4 +1,4 @@
-#include "lnorm/diagnosis/where.hpp"
+#include "lnorm/measure/where.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -71,6 +71,14 @@ std::string words_of_run(const Run& run, const NumberSet& set, std::string_view 
 }
 
 }  // namespace
+
+AffectedNumbers affected(const NumberSet& set) {
+  const auto listed = std::min<std::ptrdiff_t>(10, std::ssize(set.numbers));
+  AffectedNumbers result{std::ssize(set.numbers),
+                         {set.numbers.begin(), set.numbers.begin() + listed}};
+  for (std::int64_t& number : result.first) number += set.base;
+  return result;
+}
 
 std::string words_of(const NumberSet& set, std::string_view noun) {
   const std::vector<std::int64_t>& numbers = set.numbers;

@@ -1,4 +1,4 @@
-#include "lnorm/diagnosis/where.hpp"
+#include "lnorm/measure/where.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -15,6 +15,18 @@ struct NumberSet {
   std::int64_t base = 0;
 };
 
+// How many they are, and the first of them as words count them.
+struct AffectedNumbers {
+  std::int64_t count = 0;
+  std::vector<std::int64_t> first;  // up to ten
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(count, first);
+  }
+};
+AffectedNumbers affected(const NumberSet& set);
+
 // "rows 5, 17 and 40", "every row from 960 on, the last 64", "all 64 rows", "every 8th row from 3 on", "blocks of 32 rows, ...",
 // "17 of 64 rows, from 2 to 60": whichever is true and says it in the fewest numbers. noun: row or column.
 std::string words_of(const NumberSet& set, std::string_view noun);

@@ -1,0 +1,93 @@
+#include "lnorm/measure/fit.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::size_t kFewestValues = 8;
+constexpr double kStandardErrors = 4;
+
+// The nearest decimal of the fewest digits within an error.
+double shortest_decimal_near(double value, double error) {
+  if (std::fabs(value) <= error) return 0;
+  char text[40];
+  for (int digits = 0; digits < 16; ++digits) {
+    std::snprintf(text, sizeof text, "%.*e", digits, value);
+    const double decimal = std::strtod(text, nullptr);
+    if (std::fabs(decimal - value) <= error) return decimal;
+  }
+  return value;
+}
+
+bool has_values(const std::vector<double>& numbers) {
+  std::set<double> values;
+  for (std::size_t i = 0; i < numbers.size() && values.size() < kFewestValues; ++i) {
+    values.insert(numbers[i]);
+  }
+  return values.size() == kFewestValues;
+}
+
+double mean_of(const std::vector<double>& numbers) {
+  double sum = 0;
+  for (const double number : numbers) sum += number;
+  return sum / static_cast<double>(numbers.size());
+}
+
+std::optional<Fit> fit_of_finite(const std::vector<double>& a, const std::vector<double>& e) {
+  if (!has_values(a) || !has_values(e)) return std::nullopt;
+  constexpr double kRounding = 0x1p-46;
+  const auto n = static_cast<double>(a.size());
+  const double mean_a = mean_of(a);
+  const double mean_e = mean_of(e);
+  double ee = 0;
+  double ea = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ee += (e[i] - mean_e) * (e[i] - mean_e);
+    ea += (e[i] - mean_e) * (a[i] - mean_a);
+  }
+  if (!(ee > 0) || !std::isfinite(ee) || !std::isfinite(ea)) return std::nullopt;
+  const double scale = ea / ee;
+  double left = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double rest = (a[i] - mean_a) - scale * (e[i] - mean_e);
+    left += rest * rest;
+  }
+  const double deviation = kStandardErrors * std::sqrt(left / n);
+  Fit fit;
+  fit.scale = shortest_decimal_near(
+      scale, deviation / std::sqrt(ee) +
+                 kRounding * (std::fabs(scale) + std::fabs(mean_a) / std::sqrt(ee / n)));
+  const double offset = mean_a - fit.scale * mean_e;
+  fit.offset = shortest_decimal_near(
+      offset,
+      deviation / std::sqrt(n) + kRounding * (std::fabs(mean_a) + std::fabs(fit.scale * mean_e)));
+  return fit;
+}
+
+}  // namespace
+
+bool Fit::explains(double actual, double expected, double bound) const noexcept {
+  if (!std::isfinite(actual) || !std::isfinite(expected)) {
+    return !std::isfinite(actual) && !std::isfinite(expected);
+  }
+  return std::fabs(actual - std::fma(scale, expected, offset)) <= bound;
+}
+
+std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<double>& expected) {
+  std::vector<double> a;
+  std::vector<double> e;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    if (!std::isfinite(actual[i]) || !std::isfinite(expected[i])) continue;
+    a.push_back(actual[i]);
+    e.push_back(expected[i]);
+  }
+  return a.size() < kFewestValues ? std::nullopt : fit_of_finite(a, e);
+}
+
+}  // namespace lnorm

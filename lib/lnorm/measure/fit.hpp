@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lnorm {
+
+// actual = scale expected + offset
+struct Fit {
+  double scale = 1;
+  double offset = 0;
+
+  bool is_identity() const noexcept { return scale == 1 && offset == 0; }
+  bool operator==(const Fit&) const = default;
+
+  // Whether it leaves no more of a pair than this bound. Pairs of which neither is finite are left out.
+  bool explains(double actual, double expected, double bound) const noexcept;
+};
+
+// The least squares fit to pairs, each number the shortest decimal within four of its standard errors. Nothing where fewer
+// than 8 different finite values are on a side.
+std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<double>& expected);
+
+}  // namespace lnorm

@@ -1,0 +1,101 @@
+#include "lnorm/pipeline/features.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "lnorm/layout/row_source.hpp"
+#include "lnorm/pipeline/block_loop.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::int64_t kFeaturesOfPass = std::int64_t{1} << 20;
+constexpr std::int64_t kFeatureBytes = std::int64_t{1} << 20;
+
+struct FeatureSlot {
+  Tile tile{};
+  TileBuffer buffer;
+  std::vector<FeatureSums> sums;
+};
+
+// Adds up some features over all rows.
+class FeaturePass {
+ public:
+  FeaturePass(RowSource& rows, const Plan& plan, std::int64_t first, std::int64_t count,
+              const RunOptions& options)
+      : rows_(rows), plan_(plan), first_(first), options_(options) {
+    sums_.resize(static_cast<std::size_t>(count));
+  }
+
+  std::vector<FeatureSums> run() {
+    const auto count = std::ssize(sums_);
+    const auto bytes = count * static_cast<std::int64_t>(item_size(plan_.in));
+    const LoopExtent extent{plan_.rows, std::clamp<std::int64_t>(kFeatureBytes / bytes, 1, 4096),
+                            count};
+    std::vector<FeatureSlot> slots;
+    for_each_block(
+        extent, Executor(options_.threads, extent.blocks()), options_, slots,
+        [&](const Block& block, FeatureSlot& slot) {
+          slot.tile = {block.first, block.count, first_, count};
+          rows_.begin(slot.tile, slot.buffer);
+        },
+        [&](const Block&, FeatureSlot& slot) {
+          rows_.read(slot.tile, slot.buffer);
+          const TensorInfo& info = rows_.info();
+          sum_features(
+              {slot.buffer.rows.data(), slot.tile.rows * count, info.dtype, info.byte_order},
+              slot.tile.first_row, slot.tile.rows, slot.sums);
+        },
+        [&](const Block&, FeatureSlot& slot) { append(slot.sums); });
+    reduce(
+        *options_.ranks, [&] { return serialize(sums_); },
+        [&](const std::string& packed) {
+          std::vector<FeatureSums> next;
+          deserialize(packed, next);
+          append(next);
+        });
+    return std::move(sums_);
+  }
+
+ private:
+  void append(const std::vector<FeatureSums>& next) {
+    for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].append(next[i]);
+  }
+
+  RowSource& rows_;
+  const Plan& plan_;
+  std::int64_t first_;
+  const RunOptions& options_;
+  std::vector<FeatureSums> sums_;
+};
+
+}  // namespace
+
+FeatureStats measure_features(TensorSource& source, const Plan& plan, const RunOptions& wanted) {
+  FeatureStats result;
+  const TensorInfo& x = source.info();
+  result.x = whole_of(x);
+  result.slice = x.slice;
+  result.axes = x.slice ? x.slice->axes : plan.axes;
+  result.rows = plan.rows;
+  result.ddof = plan.formula.ddof;
+  check_same(*wanted.ranks, x);
+  IoPath io_path = plan.route.in;
+  io_path.needs_random_access = io_path.needs_random_access || plan.row_length > kFeaturesOfPass;
+  Participants participants(*wanted.ranks, can_distribute(source, io_path));
+  Ranks* const ranks = participants.ranks();
+  if (ranks == nullptr) return result;
+  const RunOptions options{wanted.threads, wanted.progress, ranks};
+  RowSource rows(source, plan.in_view, io_path, for_each_tile(options.threads));
+  for (std::int64_t first = 0; first < plan.row_length; first += kFeaturesOfPass) {
+    const std::int64_t count = std::min(kFeaturesOfPass, plan.row_length - first);
+    const auto sums = FeaturePass(rows, plan, first, count, options).run();
+    result.sums.insert(result.sums.end(), sums.begin(), sums.end());
+  }
+  rows.finish();
+  return result;
+}
+
+}  // namespace lnorm
