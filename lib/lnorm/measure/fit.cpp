@@ -1,10 +1,13 @@
 #include "lnorm/measure/fit.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
+
+#include "lnorm/measure/ulp.hpp"
 
 namespace lnorm {
 
@@ -12,6 +15,7 @@ namespace {
 
 constexpr std::size_t kFewestValues = 8;
 constexpr double kStandardErrors = 4;
+constexpr double kOfSpacing = 0.25;
 
 // The nearest decimal of the fewest digits within an error.
 double shortest_decimal_near(double value, double error) {
@@ -39,7 +43,14 @@ double mean_of(const std::vector<double>& numbers) {
   return sum / static_cast<double>(numbers.size());
 }
 
-std::optional<Fit> fit_of_finite(const std::vector<double>& a, const std::vector<double>& e) {
+double greatest_of(const std::vector<double>& numbers) {
+  double greatest = 0;
+  for (const double number : numbers) greatest = std::max(greatest, std::fabs(number));
+  return greatest;
+}
+
+std::optional<Fit> fit_of_finite(const std::vector<double>& a, const std::vector<double>& e,
+                                 DType dtype) {
   if (!has_values(a) || !has_values(e)) return std::nullopt;
   constexpr double kRounding = 0x1p-46;
   const auto n = static_cast<double>(a.size());
@@ -59,14 +70,16 @@ std::optional<Fit> fit_of_finite(const std::vector<double>& a, const std::vector
     left += rest * rest;
   }
   const double deviation = kStandardErrors * std::sqrt(left / n);
+  // Numbers that come again and again have the same rounding errors, which do not average out.
+  const double spacing = is_floating(dtype) ? ulp_at(greatest_of(a), dtype) * kOfSpacing : 0;
   Fit fit;
   fit.scale = shortest_decimal_near(
-      scale, deviation / std::sqrt(ee) +
+      scale, deviation / std::sqrt(ee) + spacing / greatest_of(e) +
                  kRounding * (std::fabs(scale) + std::fabs(mean_a) / std::sqrt(ee / n)));
   const double offset = mean_a - fit.scale * mean_e;
   fit.offset = shortest_decimal_near(
-      offset,
-      deviation / std::sqrt(n) + kRounding * (std::fabs(mean_a) + std::fabs(fit.scale * mean_e)));
+      offset, deviation / std::sqrt(n) + spacing +
+                  kRounding * (std::fabs(mean_a) + std::fabs(fit.scale * mean_e)));
   return fit;
 }
 
@@ -79,7 +92,8 @@ bool Fit::explains(double actual, double expected, double bound) const noexcept 
   return std::fabs(actual - std::fma(scale, expected, offset)) <= bound;
 }
 
-std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<double>& expected) {
+std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<double>& expected,
+                          DType dtype) {
   std::vector<double> a;
   std::vector<double> e;
   for (std::size_t i = 0; i < actual.size(); ++i) {
@@ -87,7 +101,7 @@ std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<d
     a.push_back(actual[i]);
     e.push_back(expected[i]);
   }
-  return a.size() < kFewestValues ? std::nullopt : fit_of_finite(a, e);
+  return a.size() < kFewestValues ? std::nullopt : fit_of_finite(a, e, dtype);
 }
 
 }  // namespace lnorm

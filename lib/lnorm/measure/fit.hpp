@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "lnorm/core/dtype.hpp"
+
 namespace lnorm {
 
 // actual = scale expected + offset
@@ -18,8 +20,9 @@ struct Fit {
   bool explains(double actual, double expected, double bound) const noexcept;
 };
 
-// The least squares fit to pairs, each number the shortest decimal within four of its standard errors. Nothing where fewer
-// than 8 different finite values are on a side.
-std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<double>& expected);
+// The least squares fit to pairs, each number the shortest decimal within four of its standard errors and a quarter of the
+// spacing of dtype, that of actual, at the greatest. Nothing where fewer than 8 different finite values are on a side.
+std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<double>& expected,
+                          DType dtype);
 
 }  // namespace lnorm

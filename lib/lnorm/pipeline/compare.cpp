@@ -202,7 +202,7 @@ class Comparer::Pair {
     actual_elements_->begin(tile, slot.actual.buffer);
     expected_elements_->begin(tile, slot.expected.buffer);
     fit_ = fit_of(numbers(*actual_elements_, slot.actual),
-                  numbers(*expected_elements_, slot.expected));
+                  numbers(*expected_elements_, slot.expected), actual_.dtype);
     if (fit_ && fit_->is_identity()) fit_.reset();
     if (fit_ && !layout_.blocks_hold_rows()) {
       actual_maxima_ = row_maxima(*actual_elements_, layout_, extent_.items);
