@@ -130,13 +130,12 @@ struct Arguments {
   bool all = false;
   bool header = false;        // also where the output is no terminal
   bool quiet = false;         // no report
+  bool features = false;      // of the rows, in place of them
   std::optional<int> digits;  // of the text
 
   // stats
-  std::optional<std::size_t>
-      top;  // how many rows, tensors or features are reported, of those that stand out
+  std::optional<std::size_t> top;  // so many rows, tensors or features, of those that stand out
   std::optional<TopBy> top_by;
-  bool features = false;
 
   // apply; in check the first two are those to judge
   std::optional<std::string> save_mean;

@@ -49,7 +49,7 @@ const std::vector<Line> kLines{
      {"numbered"}},
     {"stats reports/non_finite.json"_w,
      {"numbered 0 to 3 along axis 0\n",
-      "NaN or infinity in 2 of 4 rows (3 elements), first in row 1;"}},
+      "NaN or infinity in 2 of 4 rows (3 elements), first in row 1, at (1, 0); not"}},
 
     // ---- The histogram.
     {"stats corpus/good/medium_64x33_f4.npy --histogram"_w,
@@ -79,7 +79,7 @@ const std::vector<Line> kLines{
       "row max: the greatest |expected| along axis 1; row-ulp: abs in its ulp\n"},
      {"first mismatches"},
      1},
-    {kPlacesOfEps, {"worst elements by row-ulp:\n", "where: 4 rows and "}, {"say little"}, 1},
+    {kPlacesOfEps, {"where: 4 rows and ", "worst elements by row-ulp:\n"}, {"say little"}, 1},
     {kPlacesOfEps + "--by abs --worst 2"_w,
      {"worst elements by abs:\n", "(2, 0)", "7.96e-05", "(2, 14)", "row max:"},
      {"(1, 6)"},
