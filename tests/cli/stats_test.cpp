@@ -416,8 +416,10 @@ TEST_CASE("stats counts rows whose output alone is not finite") {
   CHECK(summary.at("output_non_finite_elements") == 3);
   const std::string text = output_of("stats --eps 0"_w, pipe_of(x));
   CHECK(contains(text, "NaN or infinity in 1 of 4 rows (1 element), first in row 2, at (2, 0)"));
-  CHECK(contains(
-      text, "NaN or infinity in the output alone of 1 of 4 rows (3 elements), first in row 1\n"));
+  CHECK(
+      contains(text,
+               "NaN or infinity in the output alone of 1 of 4 rows (3 elements), first in row 1,\n"
+               "  at (1, 0)\n"));
 }
 
 TEST_CASE("the table shows 20 rows, of more the first and the last five, and all on request") {
