@@ -284,7 +284,7 @@ TEST_CASE("a tensor that cannot be read is named, and --keep-going compares the 
     const std::string error = report.at("tensors").at(1).at("error");
     CHECK(contains(said.err, "lnorm: " + error + "\n"));
     const Outcome csv = at.compare({files[0], files[1], "--keep-going", "--csv"});
-    CHECK(contains(csv.out, "\nc,error,,,,,,,,,,,,,,,,,,,,,,\n"));
+    CHECK(contains(csv.out, "\nc,error,,,,,,,,,,,,,,,,,,,,,,,\n"));
   }
 }
 
