@@ -352,7 +352,7 @@ TEST_CASE("explain says what has no number", "[explain]") {
       joined += line.substr(std::min(line.size(), line.find_first_not_of(' '))) + " ";
     CHECK(contains(joined, text));
   };
-  said({}, "[1, NaN, 3]", "1 of 3 elements is NaN or infinite, x[1] for one.");
+  said({}, "[1, NaN, 3]", "1 of 3 elements is NaN or infinite, at (1).");
   said({}, "[1, NaN, 3]", "It has no number here.");
   said({}, "[1, -Infinity, 3]", "What is -inf is masked: it gets 0.");
   said("--eps 0"_w, "[3, 3]", "and eps is 0: xhat is 0 / 0, which is NaN.");
