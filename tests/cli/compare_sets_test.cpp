@@ -239,13 +239,14 @@ TEST_CASE("a report as CSV has a line a tensor") {
   at.write("d.json", R"({"h.7": [1, NaN], "say \"a\", b": 1, "new": 3, "shape": [1, 2]})");
   const Outcome said = at.compare("c.json d.json --csv"_w);
   CHECK(said.status == 1);
-  CHECK(said.out ==
-        head +
-            "h.7,differ,float64,float64,(2),(2),2,1,0,0,0,1,0,finite,1,1,0,0,0,1,inf,,0,0,0\n"
-            "\"say \"\"a\"\", b\",agree,float64,float64,(),(),1,0,0,0,0,0,0,,1,1,0,0,0,1,inf,,0,0,0\n"
-            "shape,differ,float64,float64,\"(1, 2)\",(2),,,,,,,,,,,,,,,,,,,\n"
-            "gone,actual_only,,,,,,,,,,,,,,,,,,,,,,,\n"
-            "new,expected_only,,,,,,,,,,,,,,,,,,,,,,,\n");
+  CHECK(
+      said.out ==
+      head +
+          "h.7,differ,float64,float64,(2),(2),2,1,0,0,0,1,0,finite,1,1,0,0,0,1,inf,,0,0,0\n"
+          "\"say \"\"a\"\", b\",agree,float64,float64,(),(),1,0,0,0,0,0,0,,1,1,0,0,0,1,inf,,0,0,0\n"
+          "shape,differ,float64,float64,\"(1, 2)\",(2),,,,,,,,,,,,,,,,,,,\n"
+          "gone,actual_only,,,,,,,,,,,,,,,,,,,,,,,\n"
+          "new,expected_only,,,,,,,,,,,,,,,,,,,,,,,\n");
   CHECK(at.compare("one.json one.json --csv"_w).out ==
         head + "one.json,agree,float64,float64,(2),(2),2,0,0,0,0,0,0,,2,2,0,0,0,1,inf,,0,0,0\n");
 }

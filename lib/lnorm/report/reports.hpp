@@ -48,8 +48,7 @@ void write_text(std::span<const NamedStats> tensors, const std::optional<Top>& t
 void write_json(std::span<const NamedStats> tensors, const std::optional<Top>& top,
                 ByteSink& bytes);
 
-void write_csv(std::span<const NamedStats> tensors, const std::optional<Top>& top,
-               ByteSink& bytes);
+void write_csv(std::span<const NamedStats> tensors, const std::optional<Top>& top, ByteSink& bytes);
 
 // ---- Statistics of the features of a tensor: the elements of its rows, over all rows.
 
