@@ -137,7 +137,7 @@ constexpr std::array kCommands{
             "\n"
             "Examples:\n"
             "  lnorm inputs --shape 8,100 -o cases/\n"
-            "  lnorm mutants cases/ && echo 'they tell all of them'\n"
+            "  lnorm mutants cases/ --skip-kernels truncated,away && echo 'they tell them'\n"
             "  lnorm inputs --shape 2,3,64 --normalized-shape 3,64 --rms -o cases.npz"},
     CommandRow{.command = kSoftmax,
                .name = "softmax",
