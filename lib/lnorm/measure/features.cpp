@@ -54,7 +54,7 @@ struct Strip {
   bool get(std::int64_t rows, std::int64_t width, FeatureSums* to) const {
     bool all = true;
     for (std::int64_t i = 0; i < width; ++i) {
-      const double n = static_cast<double>(rows);
+      const auto n = static_cast<double>(rows);
       const double left = squares[i] - sum[i] * (sum[i] / n);
       to[i] = {.mean = shift[i] + sum[i] / n,
                .squares = std::max(left, 0.0),
