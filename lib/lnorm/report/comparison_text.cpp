@@ -160,6 +160,7 @@ class ComparisonText {
                                      {"", "rel"},    {"", "row-ulp"},  {"", "row max"}};
     if (c_.rows) columns.insert(columns.begin(), {"", "at"});
     std::vector<TableLine> lines;
+    lines.reserve(elements.size());
     for (const WorstElement& element : elements) lines.push_back(line_of(element));
     const Table table({"", c_.rows ? "row" : "at"}, columns, each_of(lines));
     text_.folded("worst ", c_.rows ? "rows" : "elements", " by ", name(c_.worst.by()), ":");

@@ -100,11 +100,11 @@ std::string criteria_text(const Criteria& criteria) {
                             : row.criterion == Criterion::max_abs && criteria.max_abs
                                 ? "abs " + value_text(*criteria.max_abs)
                                 : text_of(criteria, row);
-    if (!own.empty())
-      text += concat(text.empty()                             ? ""
-                     : row.kind == CriterionRow::each_element ? " and "
-                                                              : ", ",
-                     own);
+    if (own.empty()) continue;
+    text += concat(text.empty()                             ? ""
+                   : row.kind == CriterionRow::each_element ? " and "
+                                                            : ", ",
+                   own);
   }
   return concat(criteria.bounds_elements() ? "tolerance " : "criteria ", text,
                 criteria.equal_nan ? "" : ", NaN equals nothing");

@@ -158,6 +158,7 @@ class FeatureText {
       for (const ColumnSummary& column : summary_.figures) line.cells.push_back(cell(column.*part));
     }
     std::vector<TableColumn> columns;
+    columns.reserve(kFigures.size() + 1);
     for (const FeatureFigure& figure : kFigures) columns.push_back({"", figure.words});
     if (summary_.non_finite > 0) columns.push_back({"", "non-finite"});
     Table({"", "feature"}, columns, each_of(lines)).write(text_, text_.style().width);
