@@ -136,6 +136,21 @@ TEST_CASE("how far off a wrong kernel is agrees with compare", "[mutants]") {
   }
 }
 
+TEST_CASE("a wrong kernel rounds where the right one does", "[mutants]") {
+  const Mutants files;
+  const Words given{LNORM_DATA_DIR "/kernel/x.npy",
+                    "--weight",
+                    LNORM_DATA_DIR "/kernel/weight.npy",
+                    "--round",
+                    "xhat",
+                    "--kernels",
+                    "one-pass",
+                    "--max-ulp",
+                    "0"};
+  const json mutant = files.report(given).at("mutants").front();
+  CHECK(mutant.at("mismatched") < 100);  // of 24576; half an ulp of xhat would show in thousands
+}
+
 TEST_CASE("wrong backward passes are judged by dx, dweight and dbias", "[mutants]") {
   const Mutants files;
   files.write("x.json", numbers(6, 50, 1, 1));

@@ -233,15 +233,8 @@ void RowJudge::find_bounds(const JudgedRow& row, const RowStatistics& statistics
                            const StatisticErrors& errors) {
   const RowLine line = line_of(statistics, divisor_of(statistics.variance, setting_.formula),
                                errors, setting_.kernel);
-  const double* const weight = setting_.weight.data();
-  const double* const bias = setting_.bias.data();
-  const auto n = std::ssize(row.x);
-  if (setting_.rounding.xhat || setting_.rounding.product) {
-    fill_rounded_line(line, setting_.rounding, setting_.output, row.x.data(), weight, bias, n,
-                      y_.data(), bound_.data());
-  } else {
-    fill_line(line, row.x.data(), weight, bias, n, y_.data(), bound_.data());
-  }
+  fill_rounded_line(line, setting_.rounding, setting_.output, row.x.data(), setting_.weight.data(),
+                    setting_.bias.data(), std::ssize(row.x), y_.data(), bound_.data());
   const OutputFormat& output = setting_.output;
   if (output.dtype() == DType::float64) {
     // What was computed here is no better than the kernel's: take what is known to the last bit.

@@ -86,25 +86,25 @@ struct Recovered {
   double divisor_error = 0;
 };
 
-Recovered recover(const Variant& variant, const JudgeSetting& setting, const SampleRow& row,
-                  VariantRow& buffer) {
+Recovered recover(const Variant& variant, const JudgeSetting& setting, const SampleRow& row) {
   Recovered found;
   found.exact = statistics_of(row.x, variant.formula);
   found.s = divisor_of(found.exact.variance, variant.formula);
   found.errors = errors_of(variant, found.exact, setting.kernel);
   const StatisticErrors none{.s_low = found.s};
-  fill_line(line_of(found.exact, found.s, none, setting.kernel), row.x.data(),
-            setting.weight.data(), setting.bias.data(), std::ssize(row.x), buffer.y.data(),
-            buffer.bound.data());
-  const RowFit fit =
-      fit_errors(row.x, setting.weight, found.exact.mean, found.s, row.actual, buffer.y);
+  std::vector<double> y(row.x.size());
+  std::vector<double> bound(row.x.size());
+  fill_rounded_line(line_of(found.exact, found.s, none, setting.kernel), variant.rounding,
+                    setting.output, row.x.data(), setting.weight.data(), setting.bias.data(),
+                    std::ssize(row.x), y.data(), bound.data());
+  const RowFit fit = fit_errors(row.x, setting.weight, found.exact.mean, found.s, row.actual, y);
   if (!fit.is_known || !(fit.scale > -1) || !found.errors.is_bounded) return found;
   double shift_squares = 0;
   double scale_squares = 0;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
     const double w = setting.weight[i];
     const double p = w * (row.x[i] - found.exact.mean) / found.s;
-    const double own = buffer.bound[i] + setting.output.half_ulp(buffer.y[i]);
+    const double own = bound[i] + setting.output.half_ulp(y[i]);
     shift_squares += std::pow(fit.shift_by(w, p) * own, 2);
     scale_squares += std::pow(fit.scale_by(w, p) * own, 2);
   }
@@ -145,30 +145,21 @@ constexpr double kLeastReach = 0.05;  // of the bound
 
 }  // namespace
 
-void fill_by_own_sums(const Variant& variant, const JudgeSetting& setting, const SampleRow& row,
-                      VariantRow& result) {
-  RowStatistics statistics;
-  double s = 0;
-  StatisticErrors errors;
+VariantLine line_by_own_sums(const Variant& variant, const JudgeSetting& setting,
+                             const SampleRow& row) {
   if (row.actual.empty()) {
-    statistics = pairwise_statistics(variant, setting.kernel, row.x);
-    s = divisor_of(statistics.variance, variant.formula);
-    errors.s_low = s;
-  } else {
-    const Recovered found = recover(variant, setting, row, result);
-    statistics = found.exact;
-    s = found.s;
-    errors = found.errors;
-    if (found.is_known) {
-      statistics.mean = found.mean;
-      s = found.divisor;
-      errors.mean = found.mean_error;
-      errors.s_low = s - found.divisor_error;
-    }
+    const RowStatistics statistics = pairwise_statistics(variant, setting.kernel, row.x);
+    const double s = divisor_of(statistics.variance, variant.formula);
+    return {line_of(statistics, s, {.s_low = s}, setting.kernel), false};
   }
-  result.is_bounded = errors.is_bounded;
-  fill_line(line_of(statistics, s, errors, setting.kernel), row.x.data(), setting.weight.data(),
-            setting.bias.data(), std::ssize(row.x), result.y.data(), result.bound.data());
+  Recovered found = recover(variant, setting, row);
+  if (found.is_known) {
+    found.exact.mean = found.mean;
+    found.s = found.divisor;
+    found.errors.mean = found.mean_error;
+    found.errors.s_low = found.divisor - found.divisor_error;
+  }
+  return {line_of(found.exact, found.s, found.errors, setting.kernel), found.errors.is_bounded};
 }
 
 bool is_evident(const Variant& variant, const Sample& sample) {
@@ -179,10 +170,7 @@ bool is_evident(const Variant& variant, const Sample& sample) {
   double reach = 0;
   std::int64_t above = 0;  // rows whose variance comes out too large
   for (const SampleRow& row : sample.rows) {
-    VariantRow buffer;
-    buffer.y.resize(row.x.size());
-    buffer.bound.resize(row.x.size());
-    const Recovered found = recover(variant, setting, row, buffer);
+    const Recovered found = recover(variant, setting, row);
     if (!found.is_known || !contents.insert(row.x).second) continue;
     const double n = found.exact.count;
     const double variance = variance_of(found.divisor, variant.formula);

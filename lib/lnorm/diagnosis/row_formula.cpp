@@ -173,6 +173,7 @@ void fill_line(const RowLine& line, const double* x, const double* weight, const
 void fill_rounded_line(const RowLine& line, const Rounding& rounding, const OutputFormat& output,
                        const double* x, const double* weight, const double* bias,
                        std::int64_t count, double* y, double* error) noexcept {
+  if (rounding == Rounding{}) return fill_line(line, x, weight, bias, count, y, error);
   // Rounds value, which is off by at most own. Returns what the rounding may be off by.
   const auto round = [&](double& value, double own) {
     const double exact = value;

@@ -73,12 +73,7 @@ RowStatistics statistics_of(const Variant& variant, std::span<const double> x) {
   return row;
 }
 
-struct Line {
-  RowLine line;
-  bool is_bounded;
-};
-
-Line line_of(const Variant& variant, const KernelModel& kernel, std::span<const double> x) {
+VariantLine line_of(const Variant& variant, const KernelModel& kernel, std::span<const double> x) {
   RowStatistics row = statistics_of(variant, x);
   const Formula& formula = variant.formula;
   StatisticErrors errors = errors_of(row, formula, kernel, Summation::loop);
@@ -128,21 +123,12 @@ bool fill_formula(const Variant& variant, const Sample& sample, const SampleRow&
   const JudgeSetting& setting = *sample.setting;
   const std::span<const double> of = row_of_statistics(variant, sample, row, x);
   if (x.empty() || of.empty()) return false;
-  if (variant.has_own_sums()) {
-    fill_by_own_sums(variant, setting, row, result);
-    return true;
-  }
-  const auto [line, is_bounded] = line_of(variant, setting.kernel, of);
+  const auto [line, is_bounded] = variant.has_own_sums() ? line_by_own_sums(variant, setting, row)
+                                                         : line_of(variant, setting.kernel, of);
   result.is_bounded = is_bounded;
-  const double* const weight = variant.affine->weight.data();
-  const double* const bias = variant.affine->bias.data();
-  const auto n = std::ssize(x);
-  if (variant.rounding.xhat || variant.rounding.product) {
-    fill_rounded_line(line, variant.rounding, setting.output, x.data(), weight, bias, n,
-                      result.y.data(), result.bound.data());
-  } else {
-    fill_line(line, x.data(), weight, bias, n, result.y.data(), result.bound.data());
-  }
+  fill_rounded_line(line, variant.rounding, setting.output, x.data(), variant.affine->weight.data(),
+                    variant.affine->bias.data(), std::ssize(x), result.y.data(),
+                    result.bound.data());
   return true;
 }
 
