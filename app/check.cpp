@@ -12,12 +12,12 @@
 #include "auxiliary_input.hpp"
 #include "commands.hpp"
 #include "compare_criteria.hpp"
+#include "compare_sets.hpp"
 #include "each_tensor.hpp"
 #include "kernel_choice.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
-#include "lnorm/core/pattern.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_gradients.hpp"
@@ -47,22 +47,12 @@ void choose_tensors(const PairingRules& rules, Selection& selection) {
     throw Error(concat(option, " has no effect: there is one tensor"));
   }
   std::vector<Selected>& tensors = selection.tensors;
-  const auto check = [&](std::string_view called, const std::vector<std::string>& patterns) {
-    for (const std::string& pattern : patterns) {
-      const auto is_matched = [&](const Selected& one) {
-        return match(pattern, one.name).has_value();
-      };
-      if (std::any_of(tensors.begin(), tensors.end(), is_matched)) continue;
-      throw Error(concat(called, ": '", printable(pattern), "' matches no tensor of ",
-                         printable(selection.name)));
-    }
-  };
-  check(rules.called.only, rules.only);
-  check(rules.called.skip, rules.skip);
-  std::erase_if(tensors, [&](const Selected& one) {
-    return (!rules.only.empty() && !matches_any(rules.only, one.name)) ||
-           matches_any(rules.skip, one.name);
-  });
+  const std::vector<bool> are_chosen = chosen_by_name(named(selection), rules);
+  std::vector<Selected> left;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (are_chosen[i]) left.push_back(std::move(tensors[i]));
+  }
+  tensors = std::move(left);
   if (!tensors.empty()) return;
   throw Error(concat(option, " leaves no tensor of ", printable(selection.name)));
 }
@@ -268,13 +258,6 @@ class Checking {
                        is_number ? ", that of the weight" : ", that of the normalized axes"));
   }
 
-  // Throws Error unless there is a number for each row of x.
-  void check_row_numbers(const TensorInfo& x, const TensorInfo& saved) const {
-    const Axes axes =
-        x.slice ? x.slice->axes : resolve_axes(x, arguments_.normalization.options.axes);
-    check_saved(saved, whole_of(x), axes);
-  }
-
   static void check_dtype(const TensorInfo& actual) {
     if (is_floating(actual.dtype)) return;
     throw Error(concat(printable(actual.name), ": is ", lnorm::name(actual.dtype), ", expected ",
@@ -294,7 +277,9 @@ class Checking {
       check_same_shape(elements_beside(x, actual), x);
       out = actual.dtype;
       for (auto* const saved : {&saved_mean_, &saved_rstd_}) {
-        if (*saved) check_row_numbers(x, (*saved)->info());
+        if (*saved) {
+          check_row_numbers((*saved)->info(), x, arguments_.normalization.options.axes);
+        }
       }
     }
     return lnorm::make_plan(residual_.check(x, out, name), arguments_.normalization.options, out,

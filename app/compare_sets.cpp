@@ -24,13 +24,6 @@ namespace lnorm::app {
 
 namespace {
 
-NamedTensors named(const Selection& selection) {
-  NamedTensors tensors{selection.name, {}};
-  tensors.names.reserve(selection.tensors.size());
-  for (const Selected& tensor : selection.tensors) tensors.names.push_back(tensor.name);
-  return tensors;
-}
-
 // A tensor without a name, or one that is named, is compared with one tensor.
 void check_partner(const Selection& selection, const Selection& other) {
   if (selection.several || selection.tensors.size() != 1) return;
@@ -232,6 +225,13 @@ struct NumberedComparison {
 };
 
 }  // namespace
+
+NamedTensors named(const Selection& selection) {
+  NamedTensors tensors{selection.name, {}};
+  tensors.names.reserve(selection.tensors.size());
+  for (const Selected& tensor : selection.tensors) tensors.names.push_back(tensor.name);
+  return tensors;
+}
 
 OpenedPair open_pair(const Arguments& arguments, const Selected& actual, const Selected& expected) {
   OpenedPair pair{open_tensor(actual).source, open_tensor(expected).source};

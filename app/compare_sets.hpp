@@ -13,6 +13,9 @@
 
 namespace lnorm::app {
 
+// By the names of its tensors in their files.
+NamedTensors named(const Selection& selection);
+
 // Two tensors that are compared.
 struct OpenedPair {
   std::unique_ptr<TensorSource> actual;

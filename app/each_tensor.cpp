@@ -222,6 +222,10 @@ TensorInfo elements_beside(const TensorInfo& x, const TensorInfo& other) {
   return x.slice ? info_beside(*x.slice, seen) : seen;
 }
 
+void check_row_numbers(const TensorInfo& numbers, const TensorInfo& x, const NormalizedAxes& axes) {
+  check_saved(numbers, whole_of(x), x.slice ? x.slice->axes : resolve_axes(x, axes));
+}
+
 TensorInfo row_numbers_beside(const TensorInfo& x, const TensorInfo& other) {
   if (!x.slice) return other;
   check_saved(other, whole_of(x), x.slice->axes);

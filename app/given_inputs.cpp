@@ -3,7 +3,6 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/pipeline/grad_plan.hpp"
 
 namespace lnorm::app {
 
@@ -40,13 +39,11 @@ GivenInputs::GivenInputs(const NormalizationArguments& arguments, const ReadOpti
 
 void GivenInputs::check(const TensorInfo& x, const InputName& name) {
   if (!are_given()) return;
-  const TensorInfo whole = whole_of(x);
-  const Axes axes = x.slice ? x.slice->axes : resolve_axes(x, axes_);
   check_auxiliary_inputs(x, name, [&] {
     for (AffineInput* const input : {&mean_, &spread_}) {
       input->find(name);
       const TensorInfo* const info = input->info();
-      if (info != nullptr && !info->shape.empty()) check_saved(*info, whole, axes);
+      if (info != nullptr && !info->shape.empty()) check_row_numbers(*info, x, axes_);
     }
   });
 }

@@ -32,6 +32,11 @@ void check_ids(std::string_view option, const std::vector<std::string>& patterns
   }
 }
 
+bool matches_any(const std::vector<std::string>& patterns, std::string_view id) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return match(pattern, id).has_value(); });
+}
+
 }  // namespace
 
 ChooseKernel kernel_choice(const Arguments& arguments) {

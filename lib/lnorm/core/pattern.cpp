@@ -181,9 +181,4 @@ bool natural_less(std::string_view a, std::string_view b) noexcept {
   return i == a.size();
 }
 
-bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return match(pattern, name).has_value(); });
-}
-
 }  // namespace lnorm

@@ -32,7 +32,4 @@ bool has_placeholder(std::string_view text) noexcept;
 // names that differ in leading zeros alone are in the order of their characters.
 bool natural_less(std::string_view a, std::string_view b) noexcept;
 
-// Whether one of them matches.
-bool matches_any(const std::vector<std::string>& patterns, std::string_view name);
-
 }  // namespace lnorm

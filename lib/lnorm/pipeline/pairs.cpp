@@ -40,23 +40,48 @@ class Patterns {
     return found;
   }
 
-  // Follows the last name: one that has matched none is a mistake.
+  // Follow the last name: one that has matched none is a mistake.
   void check(const NamedTensors& actual, const NamedTensors& expected) const {
-    const auto unused = std::find(seen_.begin(), seen_.end(), false);
-    if (unused == seen_.end()) return;
-    const auto has = [](const NamedTensors& side) {
-      const auto name = [&](std::size_t i) { return side.names[i]; };
-      return concat(printable(side.file), " (", short_list(side.names.size(), name), ")");
-    };
-    throw Error(concat(called_, ": '",
-                       printable(patterns_[static_cast<std::size_t>(unused - seen_.begin())]),
-                       "' matches no tensor, neither of ", has(actual), " nor of ", has(expected)));
+    check(", neither", [&] { return concat(list_of(actual), " nor of ", list_of(expected)); });
+  }
+  void check(const NamedTensors& tensors) const {
+    check("", [&] { return list_of(tensors); });
   }
 
  private:
+  static std::string list_of(const NamedTensors& side) {
+    const auto name = [&](std::size_t i) { return side.names[i]; };
+    return concat(printable(side.file), " (", short_list(side.names.size(), name), ")");
+  }
+
+  template <class Sides>
+  void check(std::string_view before, Sides sides) const {
+    const auto unused = std::find(seen_.begin(), seen_.end(), false);
+    if (unused == seen_.end()) return;
+    const std::string& pattern = patterns_[static_cast<std::size_t>(unused - seen_.begin())];
+    throw Error(
+        concat(called_, ": '", printable(pattern), "' matches no tensor", before, " of ", sides()));
+  }
+
   std::string_view called_;
   std::vector<std::string> patterns_;
   std::vector<bool> seen_;
+};
+
+// What the rules leave of the tensors.
+class Choice {
+ public:
+  explicit Choice(const PairingRules& rules)
+      : only(rules.called.only, rules.only), skip(rules.called.skip, rules.skip) {}
+
+  bool wants(std::string_view name) {
+    const bool chosen = only.first_match(name).has_value();
+    const bool skipped = skip.first_match(name).has_value();
+    return (only.empty() || chosen) && !skipped;
+  }
+
+  Patterns only;
+  Patterns skip;
 };
 
 template <class Rule>
@@ -102,6 +127,15 @@ std::unordered_map<std::string_view, std::size_t> numbers_of(const NamedTensors&
 
 }  // namespace
 
+std::vector<bool> chosen_by_name(const NamedTensors& tensors, const PairingRules& rules) {
+  Choice choice(rules);
+  std::vector<bool> are;
+  are.reserve(tensors.names.size());
+  for (const std::string& name : tensors.names) are.push_back(choice.wants(name));
+  for (const Patterns* patterns : {&choice.only, &choice.skip}) patterns->check(tensors);
+  return are;
+}
+
 Pairs pair_by_name(const NamedTensors& actual, const NamedTensors& expected,
                    const PairingRules& rules) {
   Patterns renamings(rules.called.renaming, patterns_of(rules.renamings));
@@ -109,21 +143,15 @@ Pairs pair_by_name(const NamedTensors& actual, const NamedTensors& expected,
   const NamedTensors new_expected = renamed(expected, rules, renamings);
   renamings.check(actual, expected);
 
-  Patterns only(rules.called.only, rules.only);
-  Patterns skip(rules.called.skip, rules.skip);
+  Choice choice(rules);
   Patterns tolerances(rules.called.tolerance, patterns_of(rules.tolerances));
-  const auto is_wanted = [&](std::string_view name) {
-    const bool chosen = only.first_match(name).has_value();
-    const bool skipped = skip.first_match(name).has_value();
-    return (only.empty() || chosen) && !skipped;
-  };
   const auto actual_numbers = numbers_of(new_actual, actual, "ACTUAL");
   const auto expected_numbers = numbers_of(new_expected, expected, "EXPECTED");
   Pairs result;
   for (std::size_t i = 0; i < new_expected.names.size(); ++i) {
     const std::string& name = new_expected.names[i];
     const auto tolerance = tolerances.first_match(name);
-    if (!is_wanted(name)) continue;
+    if (!choice.wants(name)) continue;
     const auto found = actual_numbers.find(name);
     if (found == actual_numbers.end()) {
       result.expected_only.push_back(name);
@@ -135,9 +163,9 @@ Pairs pair_by_name(const NamedTensors& actual, const NamedTensors& expected,
   for (const std::string& name : new_actual.names) {
     if (expected_numbers.contains(name)) continue;
     tolerances.first_match(name);
-    if (is_wanted(name)) result.actual_only.push_back(name);
+    if (choice.wants(name)) result.actual_only.push_back(name);
   }
-  for (const Patterns* patterns : {&only, &skip, &tolerances}) {
+  for (const Patterns* patterns : {&choice.only, &choice.skip, &tolerances}) {
     patterns->check(new_actual, new_expected);
   }
   return result;

@@ -56,6 +56,9 @@ struct Pairs {
   std::vector<std::string> expected_only;
 };
 
+// Which tensors the rules leave: those of only, without those of skip. Throws Error for a pattern that matches no tensor.
+std::vector<bool> chosen_by_name(const NamedTensors& tensors, const PairingRules& rules);
+
 // Throws Error if two tensors of a side get the same name, and for a pattern that matches no tensor.
 Pairs pair_by_name(const NamedTensors& actual, const NamedTensors& expected,
                    const PairingRules& rules);
