@@ -108,7 +108,7 @@ Recovered recover(const Variant& variant, const JudgeSetting& setting, const Sam
     shift_squares += std::pow(fit.shift_by(w, p) * own, 2);
     scale_squares += std::pow(fit.scale_by(w, p) * own, 2);
   }
-  // An error anywhere within own has a third of its square.
+  // The mean square of an error that may be anywhere within own is a third of own's square.
   const double shift_error = std::sqrt(3 * shift_squares);
   const double scale_error = std::sqrt(3 * scale_squares);
   found.divisor = found.s / (1 + fit.scale);
@@ -127,7 +127,8 @@ double variance_of(double divisor, const Formula& formula) {
                                       : divisor * divisor - formula.eps;
 }
 
-// Whether a sum is a number of the dtype: of as many as tell, how many are. By accident half of them are at most.
+// How many sums are known well enough to tell whether they are numbers of the dtype, and how many of those are. At most half
+// are so by accident.
 struct OnGrid {
   std::int64_t telling = 0;
   std::int64_t are = 0;

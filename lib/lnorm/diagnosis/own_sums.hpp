@@ -6,19 +6,20 @@
 // x alone does not tell. The output does: it gives the mean and the s that each row must have had.
 namespace lnorm {
 
-// How a variant computes a row, and whether what it may be off by has a bound.
+// How a variant computes a row, and whether there is a bound for what it may be off by.
 struct VariantLine {
   RowLine line;
   bool is_bounded = false;
 };
 
-// By the mean and the s that the row's output tells, and what is left for each element; by the exact ones, where the sums of
-// the variant cannot have lost so much. Of a row without an output: by pairwise sums, without a bound.
+// Takes the mean and the s that the row's output tells. Where the variant's sums cannot have lost so much, takes the exact
+// ones. A row without an output gets the statistics of pairwise sums, and no bound.
 VariantLine line_by_own_sums(const Variant& variant, const JudgeSetting& setting,
                              const SampleRow& row);
 
-// Whether the rows' statistics speak for the variant, not only leave it possible: sums in a dtype are numbers of it, and
-// one pass loses at least a twentieth of what it may lose somewhere.
+// Whether the rows' statistics speak for the variant, and do not only leave it possible. Sums in a dtype are numbers of it.
+// Where the rows do not tell that, and of one pass, the variance is off by a twentieth of its bound in some row, and is
+// too large in some rows and too small in others.
 bool is_evident(const Variant& variant, const Sample& sample);
 
 }  // namespace lnorm

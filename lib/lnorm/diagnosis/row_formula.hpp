@@ -91,8 +91,8 @@ RowFit fit_errors(std::span<const double> x, std::span<const double> weight, dou
 void fill_line(const RowLine& line, const double* x, const double* weight, const double* bias,
                std::int64_t count, double* y, double* error) noexcept;
 
-// Does so where xhat, or its product with weight, may be rounded to the output as well. A whole ulp is added where a kernel
-// may round to the other side.
+// Fills them by a formula that may round xhat, or its product with weight, to the output as well. Adds a whole ulp where a
+// kernel may round to the other side.
 void fill_rounded_line(const RowLine& line, const Rounding& rounding, const OutputFormat& output,
                        const double* x, const double* weight, const double* bias,
                        std::int64_t count, double* y, double* error) noexcept;

@@ -32,7 +32,7 @@ struct Variant {
   bool squares_about_zero = false;       // the variance is mean(x^2)
   bool without = false;                  // mean and variance are 0
   std::optional<DType> rounded_to = {};  // mean and 1 / s
-  // Sums that lose more than those of the arithmetic, in an order that nobody knows.
+  // These sums lose more than those of the arithmetic. Nobody knows their order.
   bool one_pass = false;                // the variance is mean(x^2) - mean^2
   std::optional<DType> summed_in = {};  // terms and sums are rounded to it
   bool has_own_sums() const noexcept { return one_pass || summed_in; }
