@@ -13,28 +13,28 @@ namespace {
 using namespace support;
 using nlohmann::json;
 
-constexpr std::int64_t kRows = 300;
-constexpr std::int64_t kLength = 70;
+constexpr std::int64_t kRowCount = 300;
+constexpr std::int64_t kRowLength = 70;
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 // Means of 1e3 beside deviations of 1, outliers, zeros, NaN and infinity; rows that are equal.
 std::vector<float> elements() {
   std::mt19937_64 random(7);
   std::vector<float> x;
-  for (std::int64_t r = 0; r < kRows; ++r) {
-    for (std::int64_t c = 0; c < kLength; ++c) {
+  for (std::int64_t r = 0; r < kRowCount; ++r) {
+    for (std::int64_t c = 0; c < kRowLength; ++c) {
       const auto noise = static_cast<float>(static_cast<double>(random() % 20001) / 1e4 - 1);
       x.push_back(c == 3 ? 0.0F : c % 5 == 0 ? noise + 1000 : random() % 50 == 0 ? 0 : noise);
     }
   }
   const auto at = [&](std::int64_t r, std::int64_t c) -> float& {
-    return x[static_cast<std::size_t>(r * kLength + c)];
+    return x[static_cast<std::size_t>(r * kRowLength + c)];
   };
   at(17, 11) = at(18, 11) = at(200, 69) = std::numeric_limits<float>::infinity();
   at(20, 69) = std::numeric_limits<float>::quiet_NaN();
   at(40, 8) = -3e4F;
-  for (std::int64_t r = 0; r < kRows; ++r) at(r, 30) = std::numeric_limits<float>::quiet_NaN();
-  for (std::int64_t c = 0; c < kLength; ++c) at(7, c) = at(250, c) = c == 3 ? 0 : 5;
+  for (std::int64_t r = 0; r < kRowCount; ++r) at(r, 30) = std::numeric_limits<float>::quiet_NaN();
+  for (std::int64_t c = 0; c < kRowLength; ++c) at(7, c) = at(250, c) = c == 3 ? 0 : 5;
   return x;
 }
 
@@ -97,18 +97,18 @@ struct Tensor : Workplace {
 
   Tensor() {
     const std::vector<float> x = elements();
-    write("x.npy", npy_of<float>({kRows, kLength}, x));
-    for (std::int64_t r = 0; r < kRows; ++r) {
-      const auto begin = x.begin() + r * kLength;
-      rows.push_back(numbers_of({begin, begin + kLength}));
+    write("x.npy", npy_of<float>({kRowCount, kRowLength}, x));
+    for (std::int64_t r = 0; r < kRowCount; ++r) {
+      const auto begin = x.begin() + r * kRowLength;
+      rows.push_back(numbers_of({begin, begin + kRowLength}));
       if (rows.back().non_finite > 0) {
         rows.back() = {kNoNumber, kNoNumber, kNoNumber, kNoNumber, rows.back().non_finite};
       }
     }
-    for (std::int64_t c = 0; c < kLength; ++c) {
+    for (std::int64_t c = 0; c < kRowLength; ++c) {
       std::vector<double> column;
-      for (std::int64_t r = 0; r < kRows; ++r) {
-        column.push_back(x[static_cast<std::size_t>(r * kLength + c)]);
+      for (std::int64_t r = 0; r < kRowCount; ++r) {
+        column.push_back(x[static_cast<std::size_t>(r * kRowLength + c)]);
       }
       features.push_back(numbers_of(column));
     }
@@ -130,8 +130,8 @@ bool near(double found, double expected) {
 TEST_CASE("features are those of their finite elements, from a file, a pipe, and any threads") {
   const Tensor at;
   const json found = at.report("--features"_w);
-  REQUIRE(found.at("features").size() == kLength);
-  for (std::size_t i = 0; i < kLength; ++i) {
+  REQUIRE(found.at("features").size() == kRowLength);
+  for (std::size_t i = 0; i < kRowLength; ++i) {
     const json& feature = found.at("features").at(i);
     const Numbers& expected = at.features[i];
     CAPTURE(i, feature.dump());
@@ -146,7 +146,7 @@ TEST_CASE("features are those of their finite elements, from a file, a pipe, and
   const json features = found.at("features");
   CHECK(at.report("--features --threads 3"_w).at("features") == features);
   CHECK(at.report("--features"_w, "-").at("features") == features);
-  CHECK(lines_of(at.output("stats x.npy --features --csv"_w)).size() == kLength + 1);
+  CHECK(lines_of(at.output("stats x.npy --features --csv"_w)).size() == kRowLength + 1);
   const std::string text = at.output("stats x.npy --features"_w);
   CHECK(contains(text, "dead, all zeros: 1 feature: 3\n"));
   CHECK(contains(text, "first at (0, 30)"));
