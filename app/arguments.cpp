@@ -76,6 +76,8 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string) const {
   if (program == nullptr) return usage + "[COMMAND] [INPUT...] [OPTIONS]\n";
   const std::string& command = app->get_name();
   if (command == "compare") return usage + "compare ACTUAL EXPECTED [OPTIONS]\n";
+  if (command == "check") return usage + "check INPUT OUTPUT [OPTIONS]\n";
+  if (command == "inputs") return usage + "inputs [OPTIONS]\n";
   if (command == "apply") return usage + "[apply] [INPUT...] [OPTIONS]\n";
   return usage + command + " [INPUT...] [OPTIONS]\n";
 }
@@ -149,6 +151,7 @@ CLI::App& add_command(const CommandRow& row, CommandLine& line) {
       ->type_name(row.command == kCompare ? "EXPECTED"
                   : two                   ? "OUTPUT"
                                           : "")
+      ->group(row.command == kInputs ? "" : "Positionals")
       ->expected(1, 1'000'000)
       ->allow_extra_args(false);  // or CLI11 takes "[a,b]" apart
   app.allow_extras();

@@ -110,20 +110,6 @@ void check_given_statistics(const NormalizationArguments& normalization) {
                      " needs --mean, but for --rms, which has none"));
 }
 
-// A rounding of what is not there does nothing.
-void check_rounding(const NormalizationArguments& normalization) {
-  const Rounding& rounding = normalization.options.rounding;
-  const bool has_weight = normalization.weight.has_value();
-  const bool has_bias = normalization.bias.has_value();
-  const auto check = [](const char* step, bool rounds, bool has_effect, const char* needed) {
-    if (!rounds || has_effect) return;
-    throw Error(concat("--round ", step, " has no effect without ", needed));
-  };
-  check_sum_rounding(normalization);
-  check("xhat", rounding.xhat, has_weight || has_bias, "--weight or --bias");
-  check("product", rounding.product, has_weight && has_bias, "--weight and --bias");
-}
-
 // Throws Error unless an option has one value, or one for each input.
 template <class Value>
 void check_positions(std::string_view option, const std::vector<Value>& values,
@@ -272,7 +258,7 @@ void check_check(const Given& given, Arguments& arguments) {
                        " is judged beside OUTPUT, which is missing"));
   }
   if (is_backward) check_backward(given, arguments);
-  check_rounding(arguments.normalization);
+  check_affine_options(arguments.normalization);
   const auto gradients =
       std::count_if(given.options.begin(), given.options.end(),
                     [](const Option* option) { return option->name().starts_with("--actual-"); });
@@ -318,7 +304,32 @@ void take_inputs(const Given& given, InputArguments& input) {
   if (!words.empty()) input.names = words;
 }
 
+// A list of wrong kernels depends on nothing but which are chosen.
+void check_list(const Given& given) {
+  const auto allowed = split("--list --kernels --skip-kernels --json --linewidth --color", ' ');
+  for (const Option* const option : given.options) {
+    if (std::find(allowed.begin(), allowed.end(), option->name()) != allowed.end()) continue;
+    throw Error(concat(option->name(), " has no effect beside --list"));
+  }
+  if (!given.words.empty()) throw Error("--list tries nothing, found an input");
+}
+
 }  // namespace
+
+void check_affine_options(const NormalizationArguments& normalization) {
+  const Rounding& rounding = normalization.options.rounding;
+  const bool has_weight = normalization.weight.has_value();
+  const bool has_bias = normalization.bias.has_value();
+  const auto check = [](const char* option, bool is_given, bool has_effect, const char* needed) {
+    if (!is_given || has_effect) return;
+    throw Error(concat(option, " has no effect without ", needed));
+  };
+  check_sum_rounding(normalization);
+  check("--round xhat", rounding.xhat, has_weight || has_bias, "--weight or --bias");
+  check("--round product", rounding.product, has_weight && has_bias, "--weight and --bias");
+  check("--zero-centered-weight", normalization.options.zero_centered_weight, has_weight,
+        "--weight");
+}
 
 bool is_file(const std::string& name) {
   return name == "-" || name.starts_with("-:") || os::status(name);
@@ -384,8 +395,8 @@ void check_arguments(const Given& given, Arguments& arguments) {
   check_given_statistics(arguments.normalization);
   if (given.command == kGrad) {
     check_grad(given, arguments);
-  } else {
-    check_rounding(arguments.normalization);
+  } else if (given.command != kMutants) {
+    check_affine_options(arguments.normalization);
   }
   if (given.command == kReport) check_page_extension("-o", arguments.page.path);
   if ((given.command & (kApply | kSoftmax | kConvert)) != 0 && !arguments.output.format) {
@@ -393,9 +404,7 @@ void check_arguments(const Given& given, Arguments& arguments) {
   }
   check_apply(arguments);
   check_saved_reports(given.words, arguments);
-  if (arguments.lists_kernels && !given.words.empty()) {
-    throw Error("--list tries nothing, found an input");
-  }
+  if (arguments.lists_kernels) return check_list(given);
   check_raw(given, arguments.input, arguments.dy.empty() ? 1 : 2);
   take_inputs(given, arguments.input);
 }

@@ -34,6 +34,9 @@ struct Given {
 // Throws Error where options contradict each other, or one does nothing, by the table of options.
 void check_options(const Given& given);
 
+// Throws Error where a rounding, or the 1 that is added to the weight, is of what is not there.
+void check_affine_options(const NormalizationArguments& normalization);
+
 // Throws Error where the arguments do not go together, or some are missing. Takes the inputs.
 void check_arguments(const Given& given, Arguments& arguments);
 

@@ -108,8 +108,11 @@ int inputs(const Arguments& arguments) {
                               .normalization = arguments.normalization.options,
                               .seed = arguments.seed,
                               .threads = arguments.work.threads};
+  const bool is_file = format && !path.ends_with('/');
+  check_replaced_manifest(is_file ? manifest_path(path)
+                                  : (std::filesystem::path(path) / "manifest.json").string());
   const MadeInputs made = make_inputs(options);
-  if (format && !path.ends_with('/')) {
+  if (is_file) {
     write_file(made, options, path, format_row(*format));
   } else {
     write_folder(made, options, path);

@@ -10,6 +10,7 @@
 
 #include "affine_inputs.hpp"
 #include "auxiliary_input.hpp"
+#include "check_given.hpp"
 #include "commands.hpp"
 #include "compare_criteria.hpp"
 #include "each_tensor.hpp"
@@ -19,6 +20,7 @@
 #include "lnorm/io/manifest.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/mutant_gradients.hpp"
+#include "print_error.hpp"
 #include "residual_input.hpp"
 #include "saved_report.hpp"
 #include "terminal.hpp"
@@ -35,7 +37,12 @@ struct Batch {
 
 std::vector<Batch> batches_of(const Arguments& arguments) {
   std::vector<Batch> batches;
+  const bool is_alone = arguments.input.names.size() == 1;
   for (const std::string& word : arguments.input.names) {
+    if (const auto of = inputs_of_manifest(word)) {
+      throw Error(concat(printable(word), ": is a manifest, expected what it is of"),
+                  concat("lnorm mutants ", shell_word(*of)));
+    }
     const auto cases = read_manifest(word);
     if (!cases) {
       if (batches.empty() || !batches.back().name.empty()) {
@@ -54,7 +61,8 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
                          " says weight, bias and dy of its cases"));
     }
     for (const InputCase& one : *cases) {
-      Batch& batch = batches.emplace_back(Batch{arguments, one.name});
+      Batch& batch = batches.emplace_back(
+          Batch{arguments, is_alone ? one.name : concat(word, ": ", one.name)});
       batch.arguments.input.names = {one.x};
       batch.arguments.normalization.weight = one.weight;
       batch.arguments.normalization.bias = one.bias;
@@ -184,6 +192,7 @@ class Trying {
 
 int try_batch(const Batch& batch, const ChooseKernel& choose, MutantReport& report) {
   const Arguments& arguments = batch.arguments;
+  check_affine_options(arguments.normalization);
   std::vector<std::string> others;
   if (!arguments.dy.empty()) others.push_back(arguments.dy);
   check_inputs(arguments.input, arguments.normalization, arguments.work, others);
@@ -221,7 +230,12 @@ int mutants(const Arguments& arguments) {
   MutantReport report;
   int status = 0;
   for (const Batch& batch : batches_of(arguments)) {
-    status = std::max(status, try_batch(batch, choose, report));
+    try {
+      status = std::max(status, try_batch(batch, choose, report));
+    } catch (const Error& error) {
+      if (!arguments.input.keep_going || batch.name.empty()) throw;
+      status = print_error(error);
+    }
   }
   if (report.inputs().empty()) {
     if (status != 0) return status;
@@ -234,6 +248,10 @@ int mutants(const Arguments& arguments) {
       arguments.report == Report::json ? write_json(report, out)
                                        : write_text(report, report_style(arguments), out);
     });
+  }
+  if (report.tried() == 0) {
+    throw Error("every wrong kernel that is chosen is equivalent here, by formula and options",
+                "other --kernels, --weight and --bias, or longer rows have some to try");
   }
   return std::max(status, report.survivors().empty() ? 0 : 1);
 }

@@ -333,7 +333,7 @@ constexpr Option kOptions[] = {
            {.called = {{{"b"}}}}),
     Option("--zero-centered-weight", kNormalizing, kNormalization, kFlag, "Multiply by 1 + weight",
            [](Arguments& a, const Value&) { a.normalization.options.zero_centered_weight = true; },
-           {.no_effect = {{{.without = "--weight", .in = kReadingTensors}}},
+           {.no_effect = {{{.without = "--weight", .in = kReadingTensors & ~kMutants}}},
             .called = {{{"zero-centered-gamma add-unit-offset unit-offset"}}}}),
     Option("--rms", kNormalizing, kNormalization, kFlag,
            "No mean; the mean of squares (divided by n - N) for the variance",
@@ -350,7 +350,10 @@ constexpr Option kOptions[] = {
     Option("--round", kInputs, kNormalization, "STEP[,STEP]",
            "Where else a kernel is to round to the dtype: xhat (before the weight), the product "
            "(before the bias)",
-           set_roundings),
+           [](Arguments& a, const Value& v) {
+             v.words_of({"xhat", "product"}, "xhat and product");
+             set_roundings(a, v);
+           }),
     Option("--round", kGrad, kNormalization, "sum",
            "sum: round the sum with --residual to the output dtype", set_roundings),
     Option("--kernel", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, {},

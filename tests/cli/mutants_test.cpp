@@ -195,7 +195,8 @@ TEST_CASE("a wrong backward pass is equivalent by formula and options", "[mutant
   CHECK(!plain.contains("no-mean-of-g"));
   const Ids rms = equivalent("--rms --weight 2 --rows :6"_w);
   CHECK(rms.contains("no-mean-of-g"));
-  CHECK(rms.contains("no-mean-terms"));
+  CHECK(!rms.contains("no-mean-terms"));
+  CHECK(!equivalent("--weight 2 --eps 0"_w).contains("weight-forgotten"));
   for (const std::string id : {"weight-forgotten", "xhat-with-affine", "last-row-lost"}) {
     CAPTURE(id);
     CHECK(!rms.contains(id));
@@ -203,6 +204,18 @@ TEST_CASE("a wrong backward pass is equivalent by formula and options", "[mutant
   // One row's dweight is rounded once.
   CHECK(equivalent("--rows :1 --dtype float16"_w).contains("float16-dweight"));
   CHECK(!equivalent("--rows :1 --dtype float16"_w).contains("bfloat16-dweight"));
+
+  // Of two elements without eps xhat is 1 or -1, and dx is 0.
+  files.write("two.json", numbers(4, 2, 1));
+  const Ids signs = Mutants::equivalent(
+      files.report("two.json --dy two.json --weight 2 --bias 1 --eps 0 --dtype float16"_w));
+  for (const std::string id :
+       {"weight-forgotten", "other-ddof", "rounded-xhat", "rounded-product"}) {
+    CAPTURE(id);
+    // The sums alone with the other divisor are not 0.
+    CHECK(signs.contains(id) == (id != "other-ddof"));
+  }
+  CHECK(!equivalent("--weight 2 --bias 1 --dtype float64"_w).contains("rounded-xhat"));
 
   files.write("short.json", numbers(8, 15, 1));
   CHECK(files.fault("mutants x.json --dy short.json"_w,
@@ -220,7 +233,14 @@ TEST_CASE("mutants lists what it tries, and reports for CI", "[mutants]") {
   CHECK(list.front() == json{{"id", "eps-on-std"},
                              {"words", "eps is added to the standard deviation"},
                              {"options", "--eps-on std"}});
+  Ids ids;
+  for (const json& kernel : list) CHECK(ids.insert(kernel.at("id").get<std::string>()).second);
+  CHECK(list.back().at("id") == "axes-*");
   CHECK(lines_of(files.run("mutants --list --kernels no-tail-*"_w).out).size() == 7);
+  // A line each for the formulas of one kernel.
+  const auto lost = lines_of(files.run("mutants --list --kernels last-row-lost"_w).out);
+  CHECK(lost.size() == 9);
+  CHECK(contains(lost.back(), "the last R mod 256 of R rows"));
   const Outcome outcome = files.run(
       "mutants x.json --kernels eps-*,zeros --skip-kernels eps-0 --max-abs 0.1 "
       "--save-json m.json --save-junit m.xml"_w);
@@ -233,6 +253,14 @@ TEST_CASE("mutants lists what it tries, and reports for CI", "[mutants]") {
   CHECK(files.fault("mutants x.json --kernels eps-2"_w,
                     {"--kernels: no wrong kernel is called 'eps-2'", "did you mean eps-"}) == "");
   files.fault("mutants x.json --list"_w, {"--list tries nothing, found an input"});
+  for (const Words& options : {"--rtol 1"_w, "-q"_w, "--save-json m.json"_w}) {
+    CHECK(files.fault("mutants --list"_w + options,
+                      {options.front() + " has no effect beside --list"}) == "");
+  }
+  CHECK(files.fault("mutants x.json --kernels no-bias,no-weight -q"_w,
+                    {"every wrong kernel that is chosen is equivalent here",
+                     "other --kernels, --weight and --bias, or longer rows have some to try"}) ==
+        "");
   files.write("none.json", "[]");
   CHECK(files.fault("mutants none.json"_w,
                     {"none.json: has no elements to try wrong kernels on"}) == "");
@@ -287,7 +315,10 @@ TEST_CASE("inputs leave no wrong kernel alive, and say which each is for", "[mut
                                            {"--shape 4,65 --dtype float64", "--rms --unbiased"},
                                            {"--shape 4,3,5", "--axes 0,2"},
                                            {"--shape 3,6,7", "--axes 1,2 --eps-on std"},
-                                           {"--shape 5,2", ""}}) {
+                                           {"--shape 5,2", ""},
+                                           {"--shape 1,2 --dtype float16", ""},
+                                           {"--shape 2,9", "--zero-centered-weight --round xhat"},
+                                           {"--shape 3,9 --dtype float64", "--rms"}}) {
     const std::string where = one.is_file ? "cases.npz" : "cases/";
     CAPTURE(one.made, one.options);
     const std::string options = one.options.empty() ? "" : " " + one.options;
@@ -337,6 +368,35 @@ TEST_CASE("inputs are the same bytes every time, others by another seed", "[inpu
   files.fault("inputs --shape 3,0 -o c/"_w, {"shape (3, 0) has no elements"});
   CHECK(files.fault("inputs --shape 3,8 --dtype bfloat16 -o c.npz"_w,
                     {"-o c.npz: .npz has no bfloat16", "a folder, or .safetensors, has it"}) == "");
+}
+
+TEST_CASE("what inputs and mutants do not take back or tell apart, they say", "[mutants][inputs]") {
+  const Workplace files;
+  files.shell("lnorm inputs --shape 2,3 -o a/ && cp -r a b && lnorm inputs --shape 2,3 -o c.npz");
+  const json both = json::parse(files.run("mutants a b/ --json --kernels zeros"_w).out);
+  CHECK(both.at("inputs").front() == "a: ordinary");
+  CHECK(both.at("inputs").back() == "b/: opposite-rows");
+  CHECK(files.fault(
+            "mutants a/manifest.json"_w,
+            {"a/manifest.json: is a manifest, expected what it is of", "lnorm mutants a/"}) == "");
+  files.fault("mutants c.manifest.json"_w,
+              {"c.manifest.json: is a manifest, expected what it is of", "lnorm mutants c.npz"});
+
+  files.shell("mkdir web && echo '{\"name\": \"site\"}' > web/manifest.json");
+  CHECK(files.fault("inputs --shape 2,3 -o web/"_w,
+                    {"web/manifest.json: has no array \"cases\", and would be replaced",
+                     "another -o leaves it alone"}) == "");
+  CHECK(files.fault("inputs --shape 2,3 -o d/ --round sum"_w,
+                    {"--round: 'sum' is not one of xhat and product"}) == "");
+  CHECK(!files.has("d"));
+
+  // One case of a folder is lost; the others are tried.
+  files.shell("rm b/ties.x.npy");
+  files.fault("mutants b/"_w, {"b/ties.x.npy"});
+  const Outcome rest = files.run("mutants b/ --keep-going --kernels zeros --json"_w);
+  CHECK(rest.status == 2);
+  CHECK(contains(rest.err, "b/ties.x.npy"));
+  CHECK(json::parse(rest.out).at("inputs").size() == 11);
 }
 
 TEST_CASE("a manifest is not trusted", "[mutants]") {

@@ -87,7 +87,10 @@ const Mutant::Outcome& Mutant::hardest() const {
 
 std::string Mutant::words() const {
   if (is_equivalent() || hardest().row == nullptr) return first_words;
-  return std::string(hardest().row->words);
+  std::string words(hardest().row->words);
+  // Its row is one of both passes.
+  if (hardest().is_backward && hardest().row->is_forward()) words += " in the backward pass";
+  return words;
 }
 
 void MutantReport::add(const std::string& input, const std::vector<TriedMutant>& tried) {

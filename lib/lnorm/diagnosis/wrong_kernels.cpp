@@ -211,13 +211,20 @@ bool own_sums_in(Variant& v, const Context& c, double dtype) {
 
 bool has_affine(const Context& c) { return c.has_weight || c.has_bias; }
 
+// A kernel that computes in float64 rounds all to it: that is within its bounds. Of two elements without eps xhat is 1 or -1.
+bool rounds_visibly(const Context& c) {
+  const Formula& formula = c.setting.formula;
+  const bool is_sign = c.row_length() == 2 && !formula.rms && formula.ddof == 0 && formula.eps == 0;
+  return !is_sign && (c.is_written || c.setting.output.dtype() != DType::float64);
+}
+
 bool rounded_xhat(Variant& v, const Context& c, double) {
   return has_affine(c) && !c.has_no_deviations() && !std::exchange(v.rounding.xhat, true) &&
-         c.setting.output.dtype() != DType::float64;
+         rounds_visibly(c);
 }
 bool rounded_product(Variant& v, const Context& c, double) {
   return c.has_weight && c.has_bias && !c.has_no_deviations() &&
-         !std::exchange(v.rounding.product, true) && c.setting.output.dtype() != DType::float64;
+         !std::exchange(v.rounding.product, true) && rounds_visibly(c);
 }
 bool unrounded(Variant& v, const Context&, double) {
   return std::exchange(v.rounding, {}) != Rounding{};
@@ -275,13 +282,13 @@ bool not_forward(Variant&, const Context&, double) { return false; }
 bool without_term(GradientVariant& v, const GradientContext& c, double part) {
   if (part != 2) v.has_mean_of_g = false;
   if (part != 1) v.has_variance_term = false;
-  return c.of == Gradient::dx &&
-         (part == 2 ? !c.has_no_deviations() : !c.model.setting.formula.rms);
+  return c.of == Gradient::dx && (part != 1 || !c.model.setting.formula.rms) &&
+         (part != 2 || !c.has_no_deviations());
 }
 
 bool weight_forgotten(GradientVariant& v, const GradientContext& c, double) {
   v.has_weight = false;
-  return c.of == Gradient::dx && c.has_weight && !c.has_no_deviations();
+  return c.of == Gradient::dx && c.has_weight && !c.dx_is_zero();
 }
 
 bool other_ddof(GradientVariant& v, const GradientContext& c, double of_sums_alone) {
@@ -292,7 +299,7 @@ bool other_ddof(GradientVariant& v, const GradientContext& c, double of_sums_alo
   } else {
     v.formula.ddof = ddof;
   }
-  return c.of == Gradient::dx && ddof < n;
+  return c.of == Gradient::dx && ddof < n && (of_sums_alone != 0 || !c.dx_is_zero());
 }
 
 bool last_row_lost(GradientVariant& v, const GradientContext& c, double power) {
@@ -404,8 +411,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows, of(Result::next_row)},
     {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::previous_element)},
     {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::next_element)},
-    {"unwritten-rows", "rows are not written: they hold zeros, x, or what is not a number", "", KernelPart::alone, unwritten, of(Result::unwritten_rows)},
-    {"unwritten-tail", "the last elements are not written: they hold zeros, x, or what is not a number", "", KernelPart::alone, unwritten, of(Result::unwritten_tail)},
+    {"unwritten-rows", "rows are not written: the last eighth holds zeros", "", KernelPart::alone, unwritten, of(Result::unwritten_rows)},
+    {"unwritten-tail", "the last elements of each row are not written: the last eighth holds zeros", "", KernelPart::alone, unwritten, of(Result::unwritten_tail)},
     // backward
     {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, not_forward, 0, without_term},
     {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, not_forward, 1, without_term},
@@ -422,8 +429,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"last-row-lost", "dweight and dbias lack the last R mod 128 of R rows", "", KernelPart::alone, not_forward, 7, last_row_lost},
     {"last-row-lost", "dweight and dbias lack the last R mod 256 of R rows", "", KernelPart::alone, not_forward, 8, last_row_lost},
     {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, not_forward, of(DType::float16), sums_in},
-    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, not_forward, of(DType::bfloat16), sums_in},
     {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, not_forward, of(DType::float16), sums_in_any_order},
+    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, not_forward, of(DType::bfloat16), sums_in},
     {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, not_forward, of(DType::bfloat16), sums_in_any_order},
     {"xhat-with-affine", "xhat is y, with weight and bias in it", "", KernelPart::alone, not_forward, 0, xhat_with_affine},
 };

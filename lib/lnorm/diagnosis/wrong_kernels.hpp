@@ -52,6 +52,11 @@ struct GradientContext {
   std::int64_t row_length() const { return std::ssize(model.setting.weight); }
   // Rows of one element: xhat and dx are 0.
   bool has_no_deviations() const { return row_length() == 1 && !model.setting.formula.rms; }
+  // So they are, or xhat is the same number for all rows of two, but for its sign.
+  bool dx_is_zero() const {
+    const Formula& formula = model.setting.formula;
+    return has_no_deviations() || (row_length() == 2 && !formula.rms && formula.eps == 0);
+  }
 };
 
 struct WrongKernel {
@@ -78,6 +83,9 @@ std::string eps_option(std::string_view eps);
 std::string axes_option(std::string_view axes);
 
 // The ids of what is found on other rows, or from the output itself, as patterns.
-inline constexpr std::array<std::string_view, 3> kFoundIds{"axes-*", "eps=*", "divisor=*"};
+inline constexpr std::string_view kAxesIds = "axes-*";
+inline constexpr std::array<std::string_view, 3> kFoundIds{kAxesIds, "eps=*", "divisor=*"};
+
+inline constexpr std::string_view kAxesWords = "normalized over other axes";
 
 }  // namespace lnorm

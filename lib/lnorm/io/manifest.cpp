@@ -1,8 +1,11 @@
 #include "lnorm/io/manifest.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -28,11 +31,9 @@ class ManifestReader {
       : path_(std::move(path)), inputs_(std::move(inputs)) {}
 
   std::vector<InputCase> read() const {
-    const Json manifest = parse();
-    const auto cases = manifest.is_object() ? manifest.find("cases") : manifest.end();
-    if (cases == manifest.end() || !cases->is_array()) fail("has no array \"cases\"");
+    const Json cases = array();
     std::vector<InputCase> result;
-    for (const Json& one : *cases) {
+    for (const Json& one : cases) {
       const std::string place = concat("case ", result.size());
       if (!one.is_object()) fail(concat(place, ": expected an object"));
       result.push_back({.name = text(one, "name", place).value_or(place),
@@ -46,6 +47,13 @@ class ManifestReader {
     }
     if (result.empty()) fail("has no cases");
     return result;
+  }
+
+  Json array() const {
+    Json manifest = parse();
+    const auto cases = manifest.is_object() ? manifest.find("cases") : manifest.end();
+    if (cases == manifest.end() || !cases->is_array()) fail("has no array \"cases\"");
+    return std::move(*cases);
   }
 
  private:
@@ -116,6 +124,36 @@ std::string manifest_path(const std::string& inputs) {
   const std::filesystem::path path(inputs);
   if (is_manifest_folder(inputs)) return (path / "manifest.json").string();
   return std::filesystem::path(path).replace_extension(".manifest.json").string();
+}
+
+std::optional<std::string> inputs_of_manifest(const std::string& path) {
+  constexpr std::string_view kName = "manifest.json";
+  if (!path.ends_with(kName)) return {};
+  std::vector<std::string> candidates;
+  const std::string before = path.substr(0, path.size() - kName.size());
+  if (before.ends_with('/')) candidates.push_back(before);
+  if (before.empty()) candidates.emplace_back(".");
+  if (before.ends_with('.'))
+    candidates.insert(candidates.end(), {before + "npz", before + "safetensors"});
+  std::error_code ignored;
+  const auto found =
+      std::find_if(candidates.begin(), candidates.end(),
+                   [&](const std::string& one) { return std::filesystem::exists(one, ignored); });
+  return found == candidates.end() || !std::filesystem::exists(path, ignored)
+             ? std::nullopt
+             : std::optional(*found);
+}
+
+void check_replaced_manifest(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  try {
+    ManifestReader(path, "").array();
+  } catch (const SystemError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(concat(error.what(), ", and would be replaced"), "another -o leaves it alone");
+  }
 }
 
 std::optional<std::vector<InputCase>> read_manifest(const std::string& inputs) {

@@ -32,6 +32,12 @@ std::string manifest_json(const Manifest& manifest);
 // c.npz.
 std::string manifest_path(const std::string& inputs);
 
+// What a manifest is of, by its path: a folder or a file that is there.
+std::optional<std::string> inputs_of_manifest(const std::string& path);
+
+// Throws Error for a file that is no manifest, which would be replaced.
+void check_replaced_manifest(const std::string& path);
+
 // The cases of a folder or a file that has a manifest; nothing if it has none. Throws Error for what is no manifest.
 std::optional<std::vector<InputCase>> read_manifest(const std::string& inputs);
 

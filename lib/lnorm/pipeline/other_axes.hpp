@@ -10,8 +10,6 @@
 
 namespace lnorm {
 
-inline constexpr std::string_view kAxesWords = "normalized over other axes";
-
 // Axes that a kernel may have normalized in place of those given.
 struct OtherAxes {
   std::string id;

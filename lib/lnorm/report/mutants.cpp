@@ -53,6 +53,27 @@ void write_table(const std::vector<TableLine>& lines, bool several, TextWriter& 
   table.write(text, text.style().width);
 }
 
+struct ListedKernel {
+  std::string id;
+  std::vector<std::string> words;  // of each of its formulas
+  std::string options;
+};
+
+std::vector<ListedKernel> listed_kernels(const ChooseKernel& choose) {
+  std::vector<ListedKernel> listed;
+  for (const WrongKernel& kernel : wrong_kernels()) {
+    if (!choose(kernel.id)) continue;
+    if (listed.empty() || listed.back().id != kernel.id) {
+      listed.push_back({std::string(kernel.id), {}, std::string(kernel.options)});
+    }
+    std::vector<std::string>& words = listed.back().words;
+    if (words.empty() || words.back() != kernel.words) words.emplace_back(kernel.words);
+  }
+  if (choose(kAxesIds))
+    listed.push_back({std::string(kAxesIds), {std::string(kAxesWords)}, axes_option("A[,A...]")});
+  return listed;
+}
+
 }  // namespace
 
 void write_text(const MutantReport& report, const Style& style, ByteSink& bytes) {
@@ -122,10 +143,11 @@ void write_junit(const MutantReport& report, ByteSink& bytes) {
 
 void write_wrong_kernels_text(const ChooseKernel& choose, const Style& style, ByteSink& bytes) {
   std::vector<TableLine> lines;
-  for (const WrongKernel& kernel : wrong_kernels()) {
-    const std::string id(kernel.id);
-    if (!choose(id) || (!lines.empty() && lines.back().label == id)) continue;
-    lines.push_back({id, {std::string(kernel.words), std::string(kernel.options)}});
+  for (const ListedKernel& kernel : listed_kernels(choose)) {
+    lines.push_back({kernel.id, {kernel.words.front(), kernel.options}});
+    for (std::size_t i = 1; i < kernel.words.size(); ++i) {
+      lines.push_back({"", {kernel.words[i], ""}});
+    }
   }
   TextWriter text(style, bytes);
   const Table table({"", "id", Align::left},
@@ -135,9 +157,9 @@ void write_wrong_kernels_text(const ChooseKernel& choose, const Style& style, By
 
 void write_wrong_kernels_json(const ChooseKernel& choose, ByteSink& bytes) {
   Json kernels = Json::array();
-  for (const WrongKernel& kernel : wrong_kernels()) {
-    if (!choose(kernel.id) || (!kernels.empty() && kernels.back()["id"] == kernel.id)) continue;
-    kernels.push_back({{"id", kernel.id}, {"words", kernel.words}, {"options", kernel.options}});
+  for (const ListedKernel& kernel : listed_kernels(choose)) {
+    kernels.push_back(
+        {{"id", kernel.id}, {"words", joined(kernel.words, "; ")}, {"options", kernel.options}});
   }
   bytes.write(json_text({{"schema", 1}, {"command", "mutants"}, {"kernels", kernels}}) + '\n');
 }
