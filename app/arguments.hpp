@@ -161,6 +161,7 @@ struct Arguments {
   std::optional<WorstBy> by;             // row_ulp
   std::optional<std::string> rows_out;   // where the rows that fail go
   std::optional<std::string> baseline;   // what another kernel wrote
+  std::optional<std::string> mask;       // which elements are looked at
   double factor = 2;                     // so many times as far off as that is allowed
   std::optional<int> linewidth;          // of the text
   PairingRules pairing{.called = {"--rename", "--only", "--skip", "--tolerance"}};

@@ -21,6 +21,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_gradients.hpp"
+#include "mask_input.hpp"
 #include "residual_input.hpp"
 #include "saved_report.hpp"
 #include "terminal.hpp"
@@ -75,7 +76,8 @@ class Checking {
         affine_inputs_(arguments.normalization, arguments.input.options, residual_, 1,
                        output_ ? &*output_
                        : dy_   ? &*dy_
-                               : nullptr) {
+                               : nullptr),
+        mask_(arguments) {
     const auto open = [&](std::optional<AuxiliaryInput>& auxiliary, const std::string& option,
                           const std::optional<std::string>& word) {
       if (word) auxiliary.emplace(option, *word, arguments.input.options);
@@ -86,6 +88,7 @@ class Checking {
 
   void plan(const TensorInfo& x, const InputName& name) {
     affine_inputs_.check(make_plan(x, name), x, name);
+    mask_.check(x, name);
     if (dy_) make_grad_plan(x, name);
   }
 
@@ -100,7 +103,7 @@ class Checking {
     const RunOptions options = work.begin(plan, *source, nullptr, backend_.name, false);
     std::vector<NamedCheck> found;
     if (output_) {
-      Check y = check_output(*source, *alone, x, plan, affine, options);
+      Check y = check_output(*source, *alone, x, plan, affine, mask_.of(x, name), options);
       std::vector<Check> saved = std::exchange(y.statistics, {});
       found.push_back({name.title, std::move(y)});
       add_parts(name, std::move(saved), found);
@@ -145,7 +148,8 @@ class Checking {
   }
 
   Check check_output(TensorSource& source, TensorSource& alone, const TensorInfo& x,
-                     const Plan& plan, const Affine& affine, const RunOptions& options) {
+                     const Plan& plan, const Affine& affine,
+                     const std::shared_ptr<const Mask>& mask, const RunOptions& options) {
     auto actual = rows_beside(x, open(*output_));
     const auto open_saved = [&](std::optional<AuxiliaryInput>& saved) {
       return saved ? rows_beside(x, open(*saved)) : std::unique_ptr<TensorSource>();
@@ -162,7 +166,8 @@ class Checking {
                              .bias = affine_inputs_.bias(),
                              .affine = affine,
                              .mean = mean.get(),
-                             .rstd = rstd.get()};
+                             .rstd = rstd.get(),
+                             .mask = mask};
     Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
     actual->finish();
     for (auto* const read : {&output_, &saved_mean_, &saved_rstd_}) {
@@ -329,6 +334,7 @@ class Checking {
   std::optional<AuxiliaryInput> mean_;
   std::optional<AuxiliaryInput> rstd_;
   AffineInputs affine_inputs_;
+  MaskInput mask_;
   std::vector<NamedCheck> checks_;
 };
 
@@ -340,7 +346,7 @@ int check(const Arguments& arguments) {
   for (const std::string& name :
        {arguments.checked, arguments.dy, arguments.dx.value_or(""), arguments.dweight.value_or(""),
         arguments.dbias.value_or(""), arguments.save_mean.value_or(""),
-        arguments.save_rstd.value_or("")}) {
+        arguments.save_rstd.value_or(""), arguments.mask.value_or("")}) {
     if (!name.empty()) others.push_back(name);
   }
   check_inputs(input, arguments.normalization, arguments.work, others);

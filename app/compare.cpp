@@ -20,6 +20,7 @@
 #include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/report/page/sections.hpp"
+#include "mask_input.hpp"
 #include "page_output.hpp"
 #include "print_error.hpp"
 #include "saved_report.hpp"
@@ -33,7 +34,7 @@ namespace {
 class TwoTensors {
  public:
   TwoTensors(const Arguments& arguments, ListLimits limits)
-      : arguments_(arguments), limits_(limits) {
+      : arguments_(arguments), limits_(limits), mask_(arguments) {
     if (arguments.baseline) {
       baseline_.emplace("--baseline", *arguments.baseline, arguments.input.options);
     }
@@ -48,7 +49,7 @@ class TwoTensors {
       return comparer_.compare(
           actual, source,
           criteria_of(arguments_, own, actual.info().dtype, expected.info().dtype, baseline),
-          limits_, options, row_axes);
+          limits_, options, row_axes, mask_of(actual.info(), expected.info(), name));
     };
     if (!baseline_) return compared(expected, std::nullopt);
     std::unique_ptr<TensorSource> spool;
@@ -58,6 +59,12 @@ class TwoTensors {
   }
 
  private:
+  // Tensors of different shapes are not compared.
+  std::shared_ptr<const Mask> mask_of(const TensorInfo& actual, const TensorInfo& expected,
+                                      const InputName& name) {
+    return actual.shape == expected.shape ? mask_.of(actual, name) : nullptr;
+  }
+
   // What no element of ACTUAL may exceed.
   double bound_of_baseline(TensorSource& expected, const InputName& name,
                            const RunOptions& options) {
@@ -66,8 +73,9 @@ class TwoTensors {
     check_same_shape(elements_beside(x, baseline_->info()), x);
     const auto other = rows_beside(x, baseline_->open());
     LentSource lent(expected);
-    const Comparison found = comparer_.compare(*other, lent, {}, {0, 0},
-                                               {options.threads, {}, options.ranks}, std::nullopt);
+    const Comparison found =
+        comparer_.compare(*other, lent, {}, {0, 0}, {options.threads, {}, options.ranks},
+                          std::nullopt, mask_of(x, x, name));
     baseline_->finish();
     return arguments_.factor * found.greatest(WorstBy::abs).value_or(0);
   }
@@ -76,6 +84,7 @@ class TwoTensors {
   ListLimits limits_;
   Comparer comparer_;
   std::optional<AuxiliaryInput> baseline_;
+  MaskInput mask_;
 };
 
 bool has_page(const Arguments& arguments) { return !arguments.page.path.empty(); }
@@ -288,7 +297,8 @@ int compare_several(const Arguments& arguments, const Selection& actual,
 int compare(const Arguments& arguments) {
   const auto& names = arguments.input.names;
   if (is_standard_input(names[0]) + is_standard_input(names[1]) +
-          is_standard_input(arguments.baseline.value_or("")) >
+          is_standard_input(arguments.baseline.value_or("")) +
+          is_standard_input(arguments.mask.value_or("")) >
       1) {
     throw Error("standard input is named for two inputs, expected one");
   }
@@ -296,8 +306,9 @@ int compare(const Arguments& arguments) {
     throw Error(
         "--by says what the worst are, and --worst 0 that none is limits, expected one of them");
   }
-  refuse_streams(*arguments.work.ranks, {arguments.input.names[0], arguments.input.names[1],
-                                         arguments.baseline.value_or("")});
+  refuse_streams(*arguments.work.ranks,
+                 {arguments.input.names[0], arguments.input.names[1],
+                  arguments.baseline.value_or(""), arguments.mask.value_or("")});
   const auto select = [&](std::size_t position) {
     ReadOptions reading = arguments.input.reading(position);
     // Of one file that is named twice, --as may be another.

@@ -314,6 +314,7 @@ std::string details_command(const Arguments& arguments, const Selection& actual,
     command += concat(" --baseline ", shell_word(*arguments.baseline), " --factor ",
                       value_text(arguments.factor));
   }
+  if (arguments.mask) command += concat(" --mask ", shell_word(*arguments.mask));
   if (arguments.input.rows) command += " --rows " + range_text(*arguments.input.rows);
   const auto add = [&](std::string_view option, const auto& values, auto word_of) {
     const std::string words = joined(values, ",", word_of);

@@ -14,6 +14,7 @@
 #include "lnorm/io/folder_sink.hpp"
 #include "lnorm/io/format.hpp"
 #include "lnorm/io/manifest.hpp"
+#include "normalization_text.hpp"
 #include "output_file.hpp"
 #include "print_error.hpp"
 
@@ -34,6 +35,7 @@ std::vector<const MadeTensor*> tensors_of(const MadeInputs& made) {
 std::string manifest_of(const MadeInputs& made, const InputsOptions& options,
                         const std::string& extension) {
   Manifest manifest{.generator = concat(kGenerator, ", seed ", options.seed),
+                    .options = normalization_text(options.normalization),
                     .cases = {},
                     .equivalent = made.equivalent,
                     .alive_without_affine = made.alive_without_affine};

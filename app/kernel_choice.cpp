@@ -1,6 +1,7 @@
 #include "kernel_choice.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -14,13 +15,15 @@ namespace lnorm::app {
 
 namespace {
 
-void check_ids(std::string_view option, const std::vector<std::string>& patterns) {
+// found: ids of what is in no table.
+void check_ids(std::string_view option, const std::vector<std::string>& patterns,
+               std::span<const std::string_view> found) {
   for (const std::string& pattern : patterns) {
     const auto kernels = wrong_kernels();
     const bool is_known = std::any_of(kernels.begin(), kernels.end(), [&](const WrongKernel& k) {
       return match(pattern, k.id).has_value();
     });
-    const bool is_found = std::any_of(kFoundIds.begin(), kFoundIds.end(), [&](std::string_view id) {
+    const bool is_found = std::any_of(found.begin(), found.end(), [&](std::string_view id) {
       return match(id, pattern) || match(pattern, id);
     });
     if (is_known || is_found) continue;
@@ -40,8 +43,10 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view id) 
 }  // namespace
 
 ChooseKernel kernel_choice(const Arguments& arguments) {
-  check_ids("--kernels", arguments.kernels);
-  check_ids("--skip-kernels", arguments.skipped_kernels);
+  // Numbers that outputs tell are found where there is an output.
+  const auto found = std::span(kFoundIds).first(arguments.command == kCheck ? kFoundIds.size() : 1);
+  check_ids("--kernels", arguments.kernels, found);
+  check_ids("--skip-kernels", arguments.skipped_kernels, found);
   return [&arguments](std::string_view id) {
     return (arguments.kernels.empty() || matches_any(arguments.kernels, id)) &&
            !matches_any(arguments.skipped_kernels, id);

@@ -20,6 +20,7 @@
 #include "lnorm/io/manifest.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/mutant_gradients.hpp"
+#include "normalization_text.hpp"
 #include "print_error.hpp"
 #include "residual_input.hpp"
 #include "saved_report.hpp"
@@ -43,8 +44,8 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
       throw Error(concat(printable(word), ": is a manifest, expected what it is of"),
                   concat("lnorm mutants ", shell_word(*of)));
     }
-    const auto cases = read_manifest(word);
-    if (!cases) {
+    const auto manifest = read_manifest(word);
+    if (!manifest) {
       if (batches.empty() || !batches.back().name.empty()) {
         batches.push_back({arguments, ""});
         batches.back().arguments.input.names.clear();
@@ -60,7 +61,12 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
       throw Error(concat(option, ": ", printable(manifest_path(word)),
                          " says weight, bias and dy of its cases"));
     }
-    for (const InputCase& one : *cases) {
+    const std::string options = normalization_text(given.options);
+    if (!manifest->options.empty() && manifest->options != options) {
+      print_note(concat(printable(manifest_path(word)), ": the inputs are for ",
+                        printable(manifest->options), ", found ", options));
+    }
+    for (const InputCase& one : manifest->cases) {
       Batch& batch = batches.emplace_back(
           Batch{arguments, is_alone ? one.name : concat(word, ": ", one.name)});
       batch.arguments.input.names = {one.x};
@@ -250,8 +256,13 @@ int mutants(const Arguments& arguments) {
     });
   }
   if (report.tried() == 0) {
-    throw Error("every wrong kernel that is chosen is equivalent here, by formula and options",
-                "other --kernels, --weight and --bias, or longer rows have some to try");
+    throw Error(
+        report.mutants().empty()
+            ? "no wrong kernel is tried: none is chosen that can be on these inputs"
+            : "every wrong kernel that is chosen is equivalent here, by formula and options",
+        arguments.dy.empty()
+            ? "--dy tries those of the backward pass"
+            : "other --kernels, --weight and --bias, or longer rows have some to try");
   }
   return std::max(status, report.survivors().empty() ? 0 : 1);
 }

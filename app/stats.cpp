@@ -15,6 +15,7 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/pipeline/features.hpp"
 #include "lnorm/pipeline/tensor_stats.hpp"
+#include "mask_input.hpp"
 #include "observed_rows.hpp"
 #include "residual_input.hpp"
 #include "terminal.hpp"
@@ -36,17 +37,21 @@ class StatsOfRows {
         rows_(arguments.input, arguments.normalization,
               arguments.report == Report::json  ? "--json"
               : arguments.report == Report::csv ? "--csv"
-                                                : "") {}
+                                                : ""),
+        mask_(arguments) {}
 
-  void check(const TensorInfo& x, const InputName& name) { rows_.check(x, name); }
+  void check(const TensorInfo& x, const InputName& name) {
+    rows_.check(x, name);
+    mask_.check(x, name);
+  }
 
   void report(OpenedTensor& input, const InputName& name, TensorWork& work) {
     if (!std::exchange(first_, false) && arguments_.report == Report::text) out_.write("\n");
     const TensorInfo x = input.source->info();
     std::optional<StatsObserver> observer;
     rows_.run(std::move(input.source), name, work, [&](const Plan& plan) -> RowObserver& {
-      return observer.emplace(plan,
-                              StatsObserver::Wanted{arguments_.softmax, arguments_.histogram});
+      return observer.emplace(plan, StatsObserver::Wanted{arguments_.softmax, arguments_.histogram,
+                                                          mask_.rows(x, plan.axes, name)});
     });
     Stats stats = observer->stats(x);
     rows_.describe(stats);
@@ -63,6 +68,7 @@ class StatsOfRows {
   const Arguments& arguments_;
   ByteSink& out_;
   ObservedRows rows_;
+  MaskInput mask_;
   bool first_ = true;
 };
 
@@ -123,18 +129,21 @@ int report_tensors(const Arguments& arguments, const Selection& selection, ByteS
     return make_plan(x, options, {}, {.whole = true, .ordered = true});
   };
   std::vector<NamedStats> found;
+  MaskInput mask(arguments);
   Outputs none;
   const int status = for_each_tensor(
       selection, none, arguments,
       look_at(
-          [&](const TensorInfo& x, const InputName&) {
+          [&](const TensorInfo& x, const InputName& name) {
             check_as(arguments.input.options.as, x);
             plan(x);
+            mask.check(x, name);
           },
           [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
             TensorSource& source = *tensor.source;
             const Plan rows = plan(source.info());
-            TensorStats stats = measure_tensor(source, rows, work.begin(rows, source));
+            const auto left = mask.rows(source.info(), rows.axes, name);
+            TensorStats stats = measure_tensor(source, rows, work.begin(rows, source), left);
             if (work.has_report()) found.push_back({name.title, std::move(stats)});
           },
           Deal::by_size));
@@ -189,7 +198,7 @@ void check_one_report(const Arguments& arguments) {
 
 int stats(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
-  check_inputs(input, arguments.normalization, arguments.work);
+  check_inputs(input, arguments.normalization, arguments.work, {arguments.mask.value_or("")});
   const Inputs inputs = open_inputs(input.names, input.options);
   if (std::holds_alternative<TensorLines>(inputs) && arguments.report == Report::csv) {
     const std::string& word = input.names.front();

@@ -225,6 +225,24 @@ TEST_CASE("a wrong backward pass is equivalent by formula and options", "[mutant
   CHECK(files.shell("lnorm mutants x.json --dy - < dy.json --kernels no-mean-terms").status == 0);
 }
 
+TEST_CASE("mutants judges rows that are not finite as compare does", "[mutants]") {
+  const Mutants files;
+  files.write("x.json", "[[1, NaN, 3], [1, 2, 4], [Infinity, 1, 2]]");
+  files.write("zeros.json", "[[0, 0, 0], [0, 0, 0], [0, 0, 0]]");
+  files.shell("lnorm x.json -o y.json");
+  const auto mismatched = [&](const std::string& id, const std::string& kernel) {
+    const json held = json::parse(
+        files.shell("lnorm compare " + kernel + " y.json --rtol 0 --atol 0 --json").out);
+    const json tried = json::parse(
+        files.shell("lnorm mutants x.json --rtol 0 --atol 0 --json --kernels " + id).out);
+    CHECK(tried.at("mutants").front().at("mismatched") == held.at("mismatched"));
+  };
+  mismatched("zeros", "zeros.json");
+  mismatched("identity", "x.json");
+  CHECK(files.fault("mutants x.json --no-equal-nan"_w,
+                    {"x.json: the right result fails these criteria, too: finite"}) == "");
+}
+
 TEST_CASE("mutants lists what it tries, and reports for CI", "[mutants]") {
   const Mutants files;
   files.write("x.json", numbers(2, 9, 1));
@@ -259,8 +277,13 @@ TEST_CASE("mutants lists what it tries, and reports for CI", "[mutants]") {
   }
   CHECK(files.fault("mutants x.json --kernels no-bias,no-weight -q"_w,
                     {"every wrong kernel that is chosen is equivalent here",
-                     "other --kernels, --weight and --bias, or longer rows have some to try"}) ==
-        "");
+                     "--dy tries those of the backward pass"}) == "");
+  CHECK(files.fault("mutants x.json --kernels no-mean-of-g -q"_w,
+                    {"no wrong kernel is tried: none is chosen that can be on these inputs",
+                     "--dy tries those of the backward pass"}) == "");
+  CHECK(files.report("x.json --kernels no-bias"_w).at("agrees") == false);
+  files.fault("mutants x.json --kernels eps=2"_w, {"no wrong kernel is called 'eps=2'"});
+
   files.write("none.json", "[]");
   CHECK(files.fault("mutants none.json"_w,
                     {"none.json: has no elements to try wrong kernels on"}) == "");
@@ -376,6 +399,8 @@ TEST_CASE("what inputs and mutants do not take back or tell apart, they say", "[
   const json both = json::parse(files.run("mutants a b/ --json --kernels zeros"_w).out);
   CHECK(both.at("inputs").front() == "a: ordinary");
   CHECK(both.at("inputs").back() == "b/: opposite-rows");
+  CHECK(contains(files.run("mutants a/ --rms --eps 1e-3 --kernels zeros -q"_w).err,
+                 "a/manifest.json: the inputs are for no options, found --eps 0.001 --rms"));
   CHECK(files.fault(
             "mutants a/manifest.json"_w,
             {"a/manifest.json: is a manifest, expected what it is of", "lnorm mutants a/"}) == "");
@@ -409,6 +434,12 @@ TEST_CASE("a manifest is not trusted", "[mutants]") {
   fault("{", {"c/manifest.json: is no JSON"});
   fault("[1]", {"c/manifest.json: has no array \"cases\""});
   fault(R"({"cases": []})", {"c/manifest.json: has no cases"});
+  fault(R"({"schema": 2, "cases": []})", {"c/manifest.json: has schema 2, expected 1"});
+  fault(R"({"cases": [{"x": "x.json", "wieght": "w.json"}]})",
+        {"c/manifest.json: case 0: has \"wieght\", expected name, x, weight, bias, dy, for or "
+         "kills"});
+  fault(R"({"cases": [{"name": "a", "x": "x.json"}, {"name": "a", "x": "x.json"}]})",
+        {"c/manifest.json: case 1: is called a, as another one"});
   fault(R"({"cases": [{"x": 3}]})", {"c/manifest.json: case 0: \"x\" is no text"});
   fault(R"({"cases": [{"x": "../x.npy"}]})",
         {"c/manifest.json: case 0: \"x\" is no file of the folder"});

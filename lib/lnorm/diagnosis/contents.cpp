@@ -41,7 +41,7 @@ std::vector<AffectedRow> affected_rows(const Sample& sample) {
     if (!evaluate(exact, sample, row, affected.exact) || !affected.exact.is_bounded) continue;
     for (std::size_t i = 0; i < row.x.size(); ++i) {
       const double error = std::fabs(row.actual[i] - affected.exact.y[i]);
-      if (!(error <= affected.exact.bound[i])) affected.elements.push_back(i);
+      if (row.is_kept(i) && !(error <= affected.exact.bound[i])) affected.elements.push_back(i);
     }
     if (!affected.elements.empty()) result.push_back(std::move(affected));
   }
@@ -53,7 +53,8 @@ std::size_t begin_of(const AffectedRow& affected, const Content& content,
                      const OutputFormat& output) {
   const SampleRow& row = *affected.row;
   std::size_t begin = row.x.size();
-  while (begin > 0 && content.holds(row.actual[begin - 1], output.rounded(row.x[begin - 1]))) {
+  while (begin > 0 && (!row.is_kept(begin - 1) ||
+                       content.holds(row.actual[begin - 1], output.rounded(row.x[begin - 1])))) {
     --begin;
   }
   return begin;
@@ -75,6 +76,7 @@ std::string fit_text(const AffectedRow& affected) {
   double ea = 0;
   double squares = 0;
   for (std::size_t i = 0; i < affected.exact.y.size(); ++i) {
+    if (!affected.row->is_kept(i)) continue;
     const double exact = affected.exact.y[i];
     const double actual = affected.row->actual[i];
     if (!std::isfinite(actual)) return "";
@@ -91,6 +93,7 @@ std::string fit_text(const AffectedRow& affected) {
   const double offset = (a - scale * e) / n;
   double left = 0;
   for (std::size_t i = 0; i < affected.exact.y.size(); ++i) {
+    if (!affected.row->is_kept(i)) continue;
     const double rest = affected.row->actual[i] - scale * affected.exact.y[i] - offset;
     left += rest * rest;
   }

@@ -218,7 +218,7 @@ class Search {
   }
 
   RowFit fit_of(const SampleRow& row, const VariantRow& exact, double mean, double s) const {
-    return fit_errors(row.x, context_.setting.weight, mean, s, row.actual, exact.y);
+    return fit_errors(row.x, context_.setting.weight, mean, s, row.actual, exact.y, row.kept);
   }
 
   // ---- Numbers that the output itself tells.
@@ -365,7 +365,7 @@ class Search {
       const NearestRight reached = nearest_right(sampled, exact, statistics, s);
       std::int64_t telling = 0;
       for (std::size_t i = 0; i < row.y.size(); ++i) {
-        if (std::isinf(row.bound[i])) continue;
+        if (std::isinf(row.bound[i]) || !sampled.is_kept(i)) continue;
         if (!(std::fabs(row.y[i] - exact.y[i]) > reached.error[i])) continue;
         const double e = setting.output.rounded(exact.y[i]);
         const double nearest = setting.output.rounded(reached.y[i]);
@@ -438,6 +438,7 @@ void add_fit(const Variant& variant, const Sample& sample, const SampleRow& row,
 void add_results(const VariantRow& result, const OutputFormat& output, FormulaSums& sums,
                  bool all_or_nothing) {
   for (std::size_t i = 0; i < result.y.size(); ++i) {
+    if (!result.kept.empty() && result.kept[i] == 0) continue;
     ++sums.elements;
     const bool explains = is_explained(result, i, output);
     sums.explained += static_cast<std::int64_t>(explains);

@@ -46,22 +46,23 @@ RowJudge::RowJudge(const JudgeSetting& setting, std::int64_t row_length)
       y_(static_cast<std::size_t>(row_length)),
       bound_(static_cast<std::size_t>(row_length)) {}
 
-void RowJudge::count_exact(std::int64_t row_length, JudgedRows& found) {
+void RowJudge::count_exact(std::int64_t elements, JudgedRows& found) {
   ++found.rows;
-  found.elements += row_length;
-  found.correctly_rounded += row_length;
+  found.elements += elements;
+  found.correctly_rounded += elements;
 }
 
 void RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
+  const std::int64_t judged = row.judged();
   ++found.rows;
-  found.elements += std::ssize(row.x);
-  if (passes(row, found)) return;
+  found.elements += judged;
+  if (row.kept.empty() && passes(row, found)) return;
   std::int64_t equal = 0;
   bool is_finite = true;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
     const double a = row.actual[i];
     const double e = row.exact[i];
-    equal += static_cast<std::int64_t>(a == e || (a != a && e != e));
+    equal += static_cast<std::int64_t>(row.is_kept(i) && (a == e || (a != a && e != e)));
     is_finite = is_finite && std::isfinite(row.x[i]);
   }
   found.correctly_rounded += equal;
@@ -69,7 +70,7 @@ void RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
     ++found.unjudged_rows;
     ++found.not_finite_rows;
   }
-  if (!is_finite || equal == std::ssize(row.x)) return;
+  if (!is_finite || equal == judged) return;
   RowStatistics statistics = statistics_of(row.x, setting_.formula);
   statistics.drift = drift_of(row.x, setting_.formula);
   judge_finite(row, statistics, found);
@@ -170,7 +171,8 @@ void RowJudge::judge_finite(const JudgedRow& row, const RowStatistics& statistic
 void RowJudge::judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows& found) {
   std::int64_t affected = 0;
   for (std::size_t i = 0; i < row.actual.size(); ++i) {
-    const bool is_lost = !std::isfinite(row.actual[i]) && std::isfinite(row.exact[i]);
+    const bool is_lost =
+        row.is_kept(i) && !std::isfinite(row.actual[i]) && std::isfinite(row.exact[i]);
     const bool is_beyond = is_bounded ? ratio_of(row, i) > 1 : is_lost;
     if (!is_beyond) continue;
     ++affected;
@@ -183,7 +185,7 @@ void RowJudge::judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows&
   const auto word = static_cast<std::size_t>(row.number / 64);
   if (found.affected_rows.size() <= word) found.affected_rows.resize(word + 1);
   found.affected_rows[word] |= std::uint64_t{1} << (row.number % 64);
-  found.whole_rows += static_cast<std::int64_t>(affected == std::ssize(row.actual));
+  found.whole_rows += static_cast<std::int64_t>(affected == row.judged());
   if (!is_bounded) --found.unjudged_rows;
 }
 
@@ -249,7 +251,7 @@ void RowJudge::find_bounds(const JudgedRow& row, const RowStatistics& statistics
 
 double RowJudge::ratio_of(const JudgedRow& row, std::size_t i) const {
   const double actual = row.actual[i];
-  if (actual == row.exact[i]) return 0;
+  if (actual == row.exact[i] || !row.is_kept(i)) return 0;
   if (std::isfinite(actual) && std::isfinite(row.exact[i])) {
     return std::fabs(actual - y_[i]) / bound_[i];
   }
@@ -295,7 +297,8 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
 WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,
                               const StatisticErrors& loop) const {
   const double s = divisor_of(statistics.variance, setting_.formula);
-  const RowFit fit = fit_errors(row.x, setting_.weight, statistics.mean, s, row.actual, y_);
+  const RowFit fit =
+      fit_errors(row.x, setting_.weight, statistics.mean, s, row.actual, y_, row.kept);
   if (!fit.is_known) return {};
   // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit. A kernel
   // may compute x / s - mean / s, so that products of the size of x and of the mean are rounded.
@@ -303,6 +306,7 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
   const double x_roundings = setting_.kernel.rounds_x ? 2 : 1;
   double noise = 0;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
+    if (!row.is_kept(i)) continue;
     const double w = setting_.weight[i];
     const double d = row.x[i] - statistics.mean;
     const double p = w * d / s;

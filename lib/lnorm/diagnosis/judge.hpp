@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -33,6 +34,14 @@ struct JudgedRow {
   std::span<const double> x;
   std::span<const double> actual;
   std::span<const double> exact;  // rounded once to the output dtype
+  // Which elements are judged: those of which it is not 0; empty: all. The others are to have the exact value.
+  std::span<const char> kept = {};
+
+  bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
+  std::int64_t judged() const {
+    return kept.empty() ? std::ssize(actual)
+                        : std::ssize(kept) - std::count(kept.begin(), kept.end(), 0);
+  }
 };
 
 // The element that is off by the most, in parts of its bound.
@@ -92,8 +101,8 @@ class RowJudge {
   void judge_by(const JudgedRow& row, const FindBounds& bounds, std::int64_t most_depth,
                 JudgedRows& found);
 
-  // The same of a row that is the exact one, bit by bit, and finite.
-  static void count_exact(std::int64_t row_length, JudgedRows& found);
+  // The same of so many elements of a row that are the exact ones, bit by bit, and finite.
+  static void count_exact(std::int64_t elements, JudgedRows& found);
 
  private:
   // Whether it is within the bounds at a glance, and changes nothing of the worst.

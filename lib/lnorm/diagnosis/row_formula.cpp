@@ -127,11 +127,13 @@ RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& error
 }
 
 RowFit fit_errors(std::span<const double> x, std::span<const double> weight, double mean, double s,
-                  std::span<const double> actual, std::span<const double> exact) {
+                  std::span<const double> actual, std::span<const double> exact,
+                  std::span<const char> kept) {
   RowFit fit;
   double ew = 0;
   double ep = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!kept.empty() && kept[i] == 0) continue;
     const double w = weight[i];
     const double p = w * (x[i] - mean) / s;
     const double error = actual[i] - exact[i];

@@ -83,9 +83,10 @@ struct RowFit {
   }
 };
 
-// mean and s: the row's own; exact: y by them.
+// mean and s: the row's own; exact: y by them. kept: of the elements of which it is not 0; empty: of all.
 RowFit fit_errors(std::span<const double> x, std::span<const double> weight, double mean, double s,
-                  std::span<const double> actual, std::span<const double> exact);
+                  std::span<const double> actual, std::span<const double> exact,
+                  std::span<const char> kept = {});
 
 // Fills y and error with count elements. weight and bias: as many numbers each.
 void fill_line(const RowLine& line, const double* x, const double* weight, const double* bias,

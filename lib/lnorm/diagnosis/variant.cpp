@@ -223,6 +223,11 @@ bool fill_results(const Variant& variant, const Sample& sample, const SampleRow&
   const bool is_finite =
       std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
   if (is_finite) return fill(variant, sample, row, x, result);
+  // A kernel that does not look at the row has these results all the same.
+  if (variant.result == Variant::Result::input) result.y.assign(x.begin(), x.end());
+  if (variant.result == Variant::Result::input || variant.result == Variant::Result::zeros) {
+    return true;
+  }
   std::fill(result.y.begin(), result.y.end(), std::numeric_limits<double>::quiet_NaN());
   return true;
 }
@@ -319,6 +324,7 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
   const OutputFormat output(is_other ? other : dtype);
   if (!fill_results(variant, sample, row, result)) return false;
   result.actual = row.actual;
+  result.kept = row.kept;
   result.is_reread = variant.rereads_output();
   if (variant.bytes == Variant::Bytes::swapped) {
     result.actual = reread(row.actual, dtype, dtype, true);

@@ -78,9 +78,12 @@ struct SampleRow {
   std::vector<double> actual;
   std::vector<double> exact;
   std::vector<double> alone;  // x without the residual, if there is one
+  std::vector<char> kept;     // which elements are judged, as of a JudgedRow; empty: all
   // The rows beside it; empty where there is none.
   std::vector<double> previous_x;
   std::vector<double> next_x;
+
+  bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
 };
 
 struct Sample {
@@ -100,7 +103,8 @@ struct VariantRow {
   std::vector<double> bound;   // how far off a kernel may be, with its last rounding
   std::vector<double> actual;  // the output as the variant reads it
   bool is_bounded = false;
-  bool is_reread = false;  // actual is other bytes than the output's
+  bool is_reread = false;       // actual is other bytes than the output's
+  std::vector<char> kept = {};  // as of the row
 };
 
 // False where the variant has no result for the row, as the row before the first one.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -30,12 +31,14 @@ class ManifestReader {
   ManifestReader(std::string path, std::string inputs)
       : path_(std::move(path)), inputs_(std::move(inputs)) {}
 
-  std::vector<InputCase> read() const {
-    const Json cases = array();
+  Manifest read() const {
+    const Json manifest = parsed();
+    const Json& cases = manifest["cases"];
     std::vector<InputCase> result;
     for (const Json& one : cases) {
       const std::string place = concat("case ", result.size());
       if (!one.is_object()) fail(concat(place, ": expected an object"));
+      check_keys(one, place);
       result.push_back({.name = text(one, "name", place).value_or(place),
                         .x = tensor(one, "x", place).value_or(""),
                         .weight = tensor(one, "weight", place),
@@ -44,16 +47,28 @@ class ManifestReader {
                         .purpose = "",
                         .kills = {}});
       if (result.back().x.empty()) fail(concat(place, ": has no \"x\""));
+      const std::string& name = result.back().name;
+      if (std::count_if(result.begin(), result.end(),
+                        [&](const InputCase& other) { return other.name == name; }) > 1) {
+        fail(concat(place, ": is called ", printable(name), ", as another one"));
+      }
     }
     if (result.empty()) fail("has no cases");
-    return result;
+    Manifest read;
+    read.options = text(manifest, "options", "the manifest").value_or("");
+    read.cases = std::move(result);
+    return read;
   }
 
-  Json array() const {
+  // A document that has cases.
+  Json parsed() const {
     Json manifest = parse();
     const auto cases = manifest.is_object() ? manifest.find("cases") : manifest.end();
+    if (manifest.is_object() && manifest.value("schema", Json(1)) != Json(1)) {
+      fail(concat("has schema ", manifest["schema"].dump(), ", expected 1"));
+    }
     if (cases == manifest.end() || !cases->is_array()) fail("has no array \"cases\"");
-    return std::move(*cases);
+    return manifest;
   }
 
  private:
@@ -65,6 +80,16 @@ class ManifestReader {
     Json manifest = Json::parse(begin, begin + text.size(), nullptr, false);
     if (manifest.is_discarded()) fail("is no JSON");
     return manifest;
+  }
+
+  // A key that is misspelled would be a tensor that is left out.
+  void check_keys(const Json& one, const std::string& place) const {
+    constexpr std::string_view kKeys[] = {"name", "x", "weight", "bias", "dy", "for", "kills"};
+    for (const auto& [key, value] : one.items()) {
+      if (std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys)) continue;
+      fail(concat(place, ": has \"", printable(key), "\", expected ",
+                  listed(std::vector<std::string>(std::begin(kKeys), std::end(kKeys)), " or ")));
+    }
   }
 
   std::optional<std::string> text(const Json& one, const char* key,
@@ -113,6 +138,7 @@ std::string manifest_json(const Manifest& manifest) {
   }
   return Json{{"schema", 1},
               {"generator", manifest.generator},
+              {"options", manifest.options},
               {"cases", cases},
               {"equivalent", manifest.equivalent},
               {"alive_without_affine", manifest.alive_without_affine}}
@@ -148,7 +174,7 @@ void check_replaced_manifest(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return;
   try {
-    ManifestReader(path, "").array();
+    ManifestReader(path, "").parsed();
   } catch (const SystemError&) {
     throw;
   } catch (const Error& error) {
@@ -156,7 +182,7 @@ void check_replaced_manifest(const std::string& path) {
   }
 }
 
-std::optional<std::vector<InputCase>> read_manifest(const std::string& inputs) {
+std::optional<Manifest> read_manifest(const std::string& inputs) {
   std::error_code ignored;
   const std::string path = manifest_path(inputs);
   if (!std::filesystem::exists(inputs, ignored) ||

@@ -20,10 +20,12 @@ struct InputCase {
 };
 
 struct Manifest {
-  std::string generator;  // of its numbers, with the seed
-  std::vector<InputCase> cases;
-  std::vector<std::string> equivalent;  // ids of wrong kernels that are right here, by formula
-  std::vector<std::string> alive_without_affine;  // of those that x and dy alone do not tell
+  std::string generator = {};  // of its numbers, with the seed
+  std::string options = {};    // of the normalization that they are for; empty: it does not say
+  std::vector<InputCase> cases = {};
+  // Ids of wrong kernels.
+  std::vector<std::string> equivalent = {};            // that are right here, by formula
+  std::vector<std::string> alive_without_affine = {};  // that x and dy alone do not tell
 };
 
 std::string manifest_json(const Manifest& manifest);
@@ -38,7 +40,8 @@ std::optional<std::string> inputs_of_manifest(const std::string& path);
 // Throws Error for a file that is no manifest, which would be replaced.
 void check_replaced_manifest(const std::string& path);
 
-// The cases of a folder or a file that has a manifest; nothing if it has none. Throws Error for what is no manifest.
-std::optional<std::vector<InputCase>> read_manifest(const std::string& inputs);
+// The cases and options of a folder or a file that has a manifest; nothing if it has none. Throws Error for what is no
+// manifest.
+std::optional<Manifest> read_manifest(const std::string& inputs);
 
 }  // namespace lnorm

@@ -92,6 +92,9 @@ class Pass {
   }
 
   void see(const Chunk& actual, const Chunk& expected, std::int64_t first, const RowRun& run) {
+    comparison_.elements += run.skipped;
+    comparison_.left_out += run.skipped;
+    if (run.count == 0) return;
     begin(run);
     for (std::int64_t i = first; i < first + run.count; ++i) {
       see({comparison_.elements++,
@@ -264,7 +267,7 @@ constexpr CriterionRow kCriteria[] = {
 bool holds(const CriterionRow& row, double found, const Comparison& c) {
   if (row.criterion == Criterion::max_mismatched) {
     return !c.criteria.max_mismatched ||
-           c.criteria.max_mismatched->allows(c.mismatched, c.elements);
+           c.criteria.max_mismatched->allows(c.mismatched, c.compared());
   }
   if (row.kind == kEach && c.criteria.max_mismatched) return true;
   if (row.counts()) return found == 0;
@@ -333,6 +336,7 @@ void Comparison::clear(std::int64_t position, std::uint64_t floor) {
 
 void Comparison::append(const Comparison& next, std::size_t max_mismatches) {
   elements = next.elements;
+  left_out += next.left_out;
   mismatched += next.mismatched;
   out_of_tolerance += next.out_of_tolerance;
   for (const ElementPair& pair : next.first_mismatches) {
@@ -353,6 +357,32 @@ void Comparison::append(const Comparison& next, std::size_t max_mismatches) {
   misrounded_ties += next.misrounded_ties;
   errors.append(next.errors);
   worst.merge(next.worst);
+}
+
+void leave_out(const char* kept, Chunk& actual, Chunk& expected, std::vector<RowRun>& runs) {
+  std::vector<RowRun> left;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t skipped = 0;
+  for (const RowRun& run : runs) {
+    for (std::int64_t i = 0; i < run.count; ++i, ++from) {
+      if (kept[from] == 0) {
+        ++skipped;
+        continue;
+      }
+      const bool goes_on = i > 0 && skipped == 0;
+      if (!goes_on) left.push_back({0, run.row, run.column + i, run.scale, skipped});
+      ++left.back().count;
+      skipped = 0;
+      for (Chunk* const chunk : {&actual, &expected}) {
+        chunk->high[to] = chunk->high[from];
+        chunk->low[to] = chunk->low[from];
+      }
+      ++to;
+    }
+  }
+  if (skipped > 0) left.push_back({.skipped = skipped});
+  runs = std::move(left);
 }
 
 void compare_elements(const Chunk& actual, const Chunk& expected, std::span<const RowRun> runs,

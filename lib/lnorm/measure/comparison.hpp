@@ -106,6 +106,7 @@ struct Failure {
 // ComparedElements is what is found in the elements of two tensors.
 struct ComparedElements {
   std::int64_t elements = 0;    // all before this one have been looked at
+  std::int64_t left_out = 0;    // of these, by a mask
   std::int64_t mismatched = 0;  // out of bounds, or not finite and not passing
   std::int64_t out_of_tolerance = 0;
   std::vector<ElementPair> first_mismatches;
@@ -124,7 +125,7 @@ struct ComparedElements {
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(elements, mismatched, out_of_tolerance, first_mismatches, non_finite_one_side,
+    archive(elements, left_out, mismatched, out_of_tolerance, first_mismatches, non_finite_one_side,
             rounded_to_infinity, non_finite_differing, absolute, relative, ulps, row_ulps,
             ulp_counts, misrounded_ties, errors);
   }
@@ -163,6 +164,9 @@ struct Comparison : ComparedElements {
   // Counts the pairs of two finite elements in which actual is expected rounded to its dtype; +0
   // and -0 are the same. There is no count unless the expected dtype is the wider one.
   std::optional<std::int64_t> correctly_rounded() const;
+
+  // How many pairs have been held against each other.
+  std::int64_t compared() const noexcept { return elements - left_out; }
 
   // How many pairs fail because NaN or infinity stands against another value.
   std::int64_t not_finite() const noexcept {
@@ -218,6 +222,9 @@ struct CriterionRow {
 };
 std::span<const CriterionRow> criterion_rows() noexcept;
 const CriterionRow& row_of(Criterion criterion) noexcept;
+
+// Leaves out of chunks, and of the runs that they are of, those elements of which kept is 0.
+void leave_out(const char* kept, Chunk& actual, Chunk& expected, std::vector<RowRun>& runs);
 
 // Adds the next pairs, of the dtypes that comparison names, to the comparison, keeping the first
 // max_mismatches of its mismatches. runs: the rows that they are of, one after another. places, unless it is null,

@@ -28,6 +28,7 @@ struct RowRun {
   std::int64_t row = 0;
   std::int64_t column = 0;
   RowScale scale = {};
+  std::int64_t skipped = 0;  // elements before it that a mask leaves out
 };
 
 // How many elements of a row there are and how many do not pass, and how far they are off at most.

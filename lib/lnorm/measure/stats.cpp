@@ -24,6 +24,7 @@ constexpr std::array kColumns{
     // In no report of rows:
     StatsColumn{"softmax", "max", &StatsRow::softmax, &StatsBlock::softmax, &Moments::max},
 };
+constexpr std::size_t kOfInput = 4;
 constexpr std::size_t kWithoutSoftmax = 6;
 constexpr std::size_t kWithSoftmax = 10;
 
@@ -33,8 +34,12 @@ std::span<const StatsColumn> stats_columns(bool softmax) noexcept {
   return std::span(kColumns).first(softmax ? kWithSoftmax : kWithoutSoftmax);
 }
 
-std::span<const StatsColumn> kept_columns(bool softmax) noexcept {
-  return softmax ? std::span<const StatsColumn>(kColumns) : stats_columns(false);
+std::span<const StatsColumn> input_columns() noexcept {
+  return std::span(kColumns).first(kOfInput);
+}
+
+std::span<const StatsColumn> kept_columns(std::span<const StatsColumn> reported) noexcept {
+  return reported.size() == kWithSoftmax ? std::span<const StatsColumn>(kColumns) : reported;
 }
 
 void StatsSummary::add(std::span<const StatsColumn> of, const StatsBlock& block) {

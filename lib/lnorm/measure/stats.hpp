@@ -55,8 +55,11 @@ struct StatsColumn {
 // They have the order of the report.
 std::span<const StatsColumn> stats_columns(bool softmax) noexcept;
 
-// Those, and what else is kept of every row: with softmax its maximum.
-std::span<const StatsColumn> kept_columns(bool softmax) noexcept;
+// Those of the input alone.
+std::span<const StatsColumn> input_columns() noexcept;
+
+// Those of a report, and what else is kept of every row: with softmax its maximum.
+std::span<const StatsColumn> kept_columns(std::span<const StatsColumn> reported) noexcept;
 
 // Calls see with so many rows from the first on, in order; may be called again.
 using EachStatsRow = std::function<void(std::int64_t first, std::int64_t count,

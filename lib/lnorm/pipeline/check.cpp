@@ -23,12 +23,24 @@ namespace lnorm {
 
 namespace {
 
+// Elements that are not judged get their exact values.
+void put_exact(std::span<const char> kept, std::span<const double> exact,
+               std::vector<double>& actual) {
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i] == 0) actual[i] = exact[i];
+  }
+}
+
 // Holds the exact rows, as the loop brings them, against those of the kernel.
 class JudgeObserver final : public RowObserver {
  public:
   JudgeObserver(const JudgeSetting& setting, const CheckRows& actual, std::int64_t row_length,
-                Comparison* comparison)
-      : setting_(setting), actual_(actual), row_length_(row_length), comparison_(comparison) {}
+                Comparison* comparison, const RowMask* mask)
+      : setting_(setting),
+        actual_(actual),
+        row_length_(row_length),
+        comparison_(comparison),
+        mask_(mask) {}
 
   BlockFindings examine(const RowBlock& block) const override {
     std::unique_ptr<State> state = take_state();
@@ -39,7 +51,7 @@ class JudgeObserver final : public RowObserver {
     }
     BlockFindings findings;
     if (comparison_ != nullptr) {
-      findings = compared_part(*comparison_, block.first_row, actual, exact);
+      findings = compared_part(*comparison_, block.first_row, actual, exact, mask_);
     }
     const std::scoped_lock lock(mutex_);
     states_.push_back(std::move(state));
@@ -69,6 +81,7 @@ class JudgeObserver final : public RowObserver {
     std::vector<double> x;
     std::vector<double> actual;
     std::vector<double> exact;
+    std::vector<char> kept;
   };
 
   std::unique_ptr<State> take_state() const {
@@ -81,22 +94,38 @@ class JudgeObserver final : public RowObserver {
 
   void judge(const RowBlock& block, std::int64_t r, const RowsIn& actual, const RowsIn& exact,
              State& state) const {
+    const std::int64_t number = block.first_row + r;
+    std::int64_t left = row_length_;
+    if (mask_ != nullptr) {
+      state.kept.resize(static_cast<std::size_t>(row_length_));
+      left = mask_->fill(number, 0, row_length_, state.kept.data());
+      if (left == 0) return;
+    }
     const auto bytes = static_cast<std::size_t>(row_length_) * item_size(exact.dtype);
     // A row of NaN is counted as one that is not finite.
     if (is_native(actual, exact.dtype) && !std::isnan(element_of(exact, 0).high) &&
         std::memcmp(actual.data, exact.data, bytes) == 0) {
-      return RowJudge::count_exact(row_length_, state.found);
+      return RowJudge::count_exact(left, state.found);
     }
     const Backend& backend = setting_.backend;
-    state.judge.judge({block.first_row + r, decode(backend, row_of(block.x, r), state.x),
-                       decode(backend, actual, state.actual), decode(backend, exact, state.exact)},
-                      state.found);
+    JudgedRow row{number, decode(backend, row_of(block.x, r), state.x),
+                  decode(backend, actual, state.actual), decode(backend, exact, state.exact)};
+    if (left < row_length_) {
+      if (row.actual.data() != state.actual.data()) {
+        state.actual.assign(row.actual.begin(), row.actual.end());
+      }
+      put_exact(state.kept, row.exact, state.actual);
+      row.actual = state.actual;
+      row.kept = state.kept;
+    }
+    state.judge.judge(row, state.found);
   }
 
   const JudgeSetting& setting_;
   const CheckRows& actual_;
   std::int64_t row_length_;
   Comparison* comparison_;
+  const RowMask* mask_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<State>> states_;
   JudgedRows found_;
@@ -105,8 +134,9 @@ class JudgeObserver final : public RowObserver {
 // How many elements a formula explains, in all rows.
 class FitObserver final : public RowObserver {
  public:
-  FitObserver(const Variant& variant, const JudgeSetting& setting, const CheckRows& actual, DType x)
-      : variant_(variant), actual_(actual) {
+  FitObserver(const Variant& variant, const JudgeSetting& setting, const CheckRows& actual, DType x,
+              const RowMask* mask)
+      : variant_(variant), actual_(actual), mask_(mask) {
     sample_.setting = &setting;
     sample_.x_dtype = x;
   }
@@ -120,6 +150,7 @@ class FitObserver final : public RowObserver {
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
       row.x = decoded(sample_.setting->backend, row_of(block.x, r));
       row.actual = decoded(sample_.setting->backend, row_of(actual, r));
+      row.kept = kept_of(mask_, block.first_row + r, std::ssize(row.x));
       add_fit(variant_, sample_, row, result, sums);
     }
     return sums;
@@ -134,6 +165,7 @@ class FitObserver final : public RowObserver {
  private:
   const Variant& variant_;
   const CheckRows& actual_;
+  const RowMask* mask_;
   Sample sample_;
   FormulaSums sums_;
 };
@@ -148,7 +180,9 @@ class Checker {
         options_(options),
         run_options_(run_options),
         setting_(setting(inputs, plan, backend, options)),
-        actual_(inputs.actual, plan.axes, run_options.threads) {}
+        actual_(inputs.actual, plan.axes, run_options.threads) {
+    if (inputs.mask) mask_.emplace(inputs.mask, inputs.x.info(), plan.axes);
+  }
 
   Check run() {
     Check result;
@@ -190,7 +224,7 @@ class Checker {
 
   void judge_rows(Check& result) {
     JudgeObserver judge(setting_, actual_, plan_.row_length,
-                        result.comparison ? &*result.comparison : nullptr);
+                        result.comparison ? &*result.comparison : nullptr, mask());
     std::vector<std::unique_ptr<StatisticObserver>> statistics;
     std::vector<RowObserver*> observers{&judge};
     const auto add = [&](Statistic of, TensorSource* actual) {
@@ -209,6 +243,8 @@ class Checker {
     result.judged = std::move(judge.found());
     for (const auto& one : statistics) result.statistics.push_back(one->check(result));
   }
+
+  const RowMask* mask() const { return mask_ ? &*mask_ : nullptr; }
 
   void pass(const Plan& plan, std::span<RowObserver* const> observers, const Transform& transform) {
     LentSource x(inputs_.x);
@@ -245,7 +281,7 @@ class Checker {
       result.is_sampled = true;
       return;
     }
-    FitObserver fit(best.variant, setting_, actual_, plan_.in);
+    FitObserver fit(best.variant, setting_, actual_, plan_.in, mask());
     RowObserver* const observers[] = {&fit};
     pass(plan_, observers, {});
     best.explained = fit.sums().share();
@@ -264,9 +300,10 @@ class Checker {
       JudgedRows found;
       bool fits = true;
       for (const SampleRow& row : sample.rows) {
-        fits = fits && std::all_of(row.actual.begin(), row.actual.end(),
-                                   [&](double value) { return format.rounded(value) == value; });
-        if (fits) judge.judge({row.number, row.x, row.actual, row.exact}, found);
+        for (std::size_t i = 0; i < row.actual.size(); ++i) {
+          fits = fits && (!row.is_kept(i) || format.rounded(row.actual[i]) == row.actual[i]);
+        }
+        if (fits) judge.judge({row.number, row.x, row.actual, row.exact, row.kept}, found);
       }
       if (fits && verdict_of(found, false) == Verdict::within_rounding) return dtype;
     }
@@ -303,14 +340,17 @@ class Checker {
                     .actual = numbers(actual_, r),
                     .exact = {},
                     .alone = {},
+                    .kept = kept_of(mask(), r, plan_.row_length),
                     .previous_x = finite_or_none(numbers(x, r - 1)),
                     .next_x = finite_or_none(numbers(x, r + 1))};
-      if (row.x.empty()) continue;
+      const bool has_any = row.kept.empty() || std::count(row.kept.begin(), row.kept.end(), 1) > 0;
+      if (row.x.empty() || !has_any) continue;
       if (alone) row.alone = finite_or_none(numbers(*alone, r));
       backend_.layer_norm(x.read(r, 1, buffer), {.data = exact.data(), .dtype = plan_.out},
                           inputs_.affine, plan_.formula, {});
       row.exact =
           decoded(backend_, {exact.data(), plan_.out, std::endian::native, 1, plan_.row_length});
+      put_exact(row.kept, row.exact, row.actual);
       sample.rows.push_back(std::move(row));
     }
     return sample;
@@ -347,6 +387,7 @@ class Checker {
   const RunOptions& run_options_;
   JudgeSetting setting_;
   CheckRows actual_;
+  std::optional<RowMask> mask_;
 };
 
 }  // namespace

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <memory>
+
 #include "lnorm/diagnosis/check.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/layout/mask.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/pipeline/run.hpp"
 
@@ -21,6 +24,8 @@ struct CheckInputs {
   // Statistics that the kernel has saved, a number for each row.
   TensorSource* mean = nullptr;
   TensorSource* rstd = nullptr;
+  // Of the elements that are judged; null: all. Rows are normalized whole.
+  std::shared_ptr<const Mask> mask = nullptr;
 };
 
 // Judges actual by the plan of x, whose results have the dtype of actual, and whose rows are whole and in C order. Reads both

@@ -79,19 +79,26 @@ Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria) 
 }
 
 Comparison compared_part(const Comparison& whole, std::int64_t first_row, const RowsIn& actual,
-                         const RowsIn& exact) {
+                         const RowsIn& exact, const RowMask* mask) {
   Comparison found = whole;
   found.clear(first_row * exact.row_length, 0);
   const RowsIn all{actual.data, actual.dtype, actual.byte_order, 1,
                    actual.rows * actual.row_length};
+  std::vector<char> kept;
+  if (mask != nullptr) {
+    kept.resize(static_cast<std::size_t>(all.row_length));
+    for (std::int64_t r = 0; r < exact.rows; ++r) {
+      mask->fill(first_row + r, 0, exact.row_length, kept.data() + r * exact.row_length);
+    }
+  }
   compare_rows(
-      exact, [&](std::int64_t start, Chunk& to) { load_chunk(all, start, to); }, found);
+      exact, [&](std::int64_t start, Chunk& to) { load_chunk(all, start, to); }, found, kept);
   return found;
 }
 
 void compare_rows(const RowsIn& exact,
                   const std::function<void(std::int64_t start, Chunk& actual)>& load,
-                  Comparison& comparison) {
+                  Comparison& comparison, std::span<const char> kept) {
   const std::int64_t n = exact.row_length;
   std::vector<RowScale> scales;
   for (std::int64_t r = 0; r < exact.rows; ++r) {
@@ -108,6 +115,7 @@ void compare_rows(const RowsIn& exact,
     load(start, chunks[0]);
     layout.cut(
         start, count, [&](std::int64_t r) { return scales[static_cast<std::size_t>(r)]; }, runs);
+    if (!kept.empty()) leave_out(kept.data() + start, chunks[0], chunks[1], runs);
     compare_elements(chunks[0], chunks[1], runs, 0, comparison);
   }
 }

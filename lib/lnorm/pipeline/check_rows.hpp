@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
@@ -10,6 +11,7 @@
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/rows.hpp"
+#include "lnorm/layout/mask.hpp"
 #include "lnorm/layout/row_source.hpp"
 #include "lnorm/pipeline/plan.hpp"
 
@@ -45,13 +47,15 @@ std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, doubl
 Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria);
 
 // What a part of it finds: rows from the first on, as they come from the kernel and as they should be.
+// mask: null if all of them count.
 Comparison compared_part(const Comparison& whole, std::int64_t first_row, const RowsIn& actual,
-                         const RowsIn& exact);
+                         const RowsIn& exact, const RowMask* mask = nullptr);
 
 // Adds the elements of exact rows to a comparison, in chunks. load: fills the chunk with the other side's, from start on.
+// kept: of which elements, as in leave_out; empty: of all.
 void compare_rows(const RowsIn& exact,
                   const std::function<void(std::int64_t start, Chunk& actual)>& load,
-                  Comparison& comparison);
+                  Comparison& comparison, std::span<const char> kept = {});
 
 // Wrong kernels are tried on rows of so many elements at most.
 inline constexpr std::int64_t kMostTried = std::int64_t{1} << 20;

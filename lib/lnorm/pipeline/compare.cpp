@@ -46,11 +46,12 @@ bool have_map(const RowLayout& layout, const Shape& shape) {
 
 // The greatest finite magnitude of every row, of elements that are read twice for it.
 std::vector<double> row_maxima(const RowSource& elements, const RowLayout& layout,
-                               std::int64_t count) {
+                               std::int64_t count, const RowMask* mask) {
   std::vector<double> maxima(static_cast<std::size_t>(layout.rows()), kNoneFinite);
   const auto chunk = std::make_unique<Chunk>();
   TileBuffer buffer;
   std::vector<RowRun> runs;
+  std::vector<char> kept;
   const TensorInfo& info = elements.info();
   for (std::int64_t first = 0; first < count; first += layout.block_elements()) {
     const Tile tile{0, 1, first, std::min(layout.block_elements(), count - first)};
@@ -64,8 +65,11 @@ std::vector<double> row_maxima(const RowSource& elements, const RowLayout& layou
       const double* next = chunk->high;
       for (const RowRun& run : runs) {
         double& greatest = maxima[static_cast<std::size_t>(run.row)];
-        for (const double* const end = next + run.count; next != end; ++next) {
-          if (std::isfinite(*next)) greatest = std::max(greatest, std::fabs(*next));
+        kept.assign(static_cast<std::size_t>(run.count), 1);
+        if (mask != nullptr) mask->fill(run.row, run.column, run.count, kept.data());
+        for (const char is_left : kept) {
+          if (is_left != 0 && std::isfinite(*next)) greatest = std::max(greatest, std::fabs(*next));
+          ++next;
         }
       }
     }
@@ -88,7 +92,7 @@ struct Comparer::Slot {
       return {buffer.rows.data() + start * item, count, info.dtype, info.byte_order};
     }
 
-    const Chunk& decoded(const RawElements& part) {
+    Chunk& decoded(const RawElements& part) {
       // What the elements of another dtype left.
       if (has_lows && !has_low(part.dtype)) std::fill_n(chunk->low, kChunk, 0.0);
       has_lows = has_low(part.dtype);
@@ -106,6 +110,7 @@ struct Comparer::Slot {
   Comparison found;
   MismatchPlaces places;
   std::vector<RowRun> runs;
+  std::vector<char> kept;
   Maxima actual_maxima;
   Maxima expected_maxima;
   ErrorMap::Part errors;
@@ -115,7 +120,8 @@ struct Comparer::Slot {
 class Comparer::Pair {
  public:
   Pair(TensorSource& actual, TensorSource& expected, Comparison& result, const ListLimits& limits,
-       const RunOptions& options, const std::optional<Axes>& row_axes)
+       const RunOptions& options, const std::optional<Axes>& row_axes,
+       const std::shared_ptr<const Mask>& mask)
       : actual_(actual.info()),
         expected_(expected.info()),
         limits_(limits),
@@ -129,6 +135,7 @@ class Comparer::Pair {
     if (asks_for_rows_) {
       row_of = [layout = layout_](std::int64_t position) { return layout.row_of(position); };
     }
+    if (mask) mask_.emplace(mask, actual.info(), layout_.axes());
     result_.worst = WorstElements(limits.worst, limits.by, row_of);
     result_.row_max_axes = result_.slice ? result_.slice->axes : layout_.axes();
     const auto opened = [&](TensorSource& source, std::unique_ptr<TensorSource>& spool) {
@@ -153,7 +160,7 @@ class Comparer::Pair {
     slots.resize(std::max(slots.size(), executor.slots()));
     for (Slot& slot : slots) slot.found = result_;
     if (!layout_.blocks_hold_rows() && extent_.items > 0) {
-      expected_maxima_ = row_maxima(*expected_elements_, layout_, extent_.items);
+      expected_maxima_ = row_maxima(*expected_elements_, layout_, extent_.items, mask());
     }
     for_each_block(
         extent_, executor, options_, slots,
@@ -192,10 +199,15 @@ class Comparer::Pair {
     const auto numbers = [&](const RowSource& elements, Slot::Side& side) {
       elements.read(tile, side.buffer);
       std::vector<double> result;
+      if (mask_) kept_of(0, tile.count, slot);
       for (std::int64_t start = 0; start < tile.count; start += kChunk) {
         const std::int64_t count = std::min(kChunk, tile.count - start);
         const Chunk& chunk = side.decoded(side.part(elements.info(), start, count));
-        result.insert(result.end(), chunk.high, chunk.high + count);
+        for (std::int64_t i = 0; i < count; ++i) {
+          if (!mask_ || slot.kept[static_cast<std::size_t>(start + i)] != 0) {
+            result.push_back(chunk.high[i]);
+          }
+        }
       }
       return result;
     };
@@ -205,8 +217,23 @@ class Comparer::Pair {
                   numbers(*expected_elements_, slot.expected), actual_.dtype);
     if (fit_ && fit_->is_identity()) fit_.reset();
     if (fit_ && !layout_.blocks_hold_rows()) {
-      actual_maxima_ = row_maxima(*actual_elements_, layout_, extent_.items);
+      actual_maxima_ = row_maxima(*actual_elements_, layout_, extent_.items, mask());
     }
+  }
+
+  const RowMask* mask() const { return mask_ ? &*mask_ : nullptr; }
+
+  // Of elements from a position on, whose runs those of the slot become.
+  const std::vector<char>& kept_of(std::int64_t position, std::int64_t count, Slot& slot) const {
+    layout_.cut(
+        position, count, [](std::int64_t) { return RowScale(); }, slot.runs);
+    slot.kept.resize(static_cast<std::size_t>(count));
+    char* next = slot.kept.data();
+    for (const RowRun& run : slot.runs) {
+      mask_->fill(run.row, run.column, run.count, next);
+      next += run.count;
+    }
+    return slot.kept;
   }
 
   bool holds_fit() const { return fit_ && !fit_fails_; }
@@ -231,32 +258,55 @@ class Comparer::Pair {
     if (number >= maxima.size()) maxima.resize(number + 1);
     std::optional<double>& greatest = maxima[number];
     if (!greatest) {
-      greatest = greatest_finite(side.part(info, row * length - slot.tile.first, length));
+      const RawElements all_of_row = side.part(info, row * length - slot.tile.first, length);
+      greatest = mask_ ? greatest_left(row, all_of_row) : greatest_finite(all_of_row);
     }
     return *greatest;
+  }
+
+  // The greatest finite magnitude of what the mask leaves.
+  double greatest_left(std::int64_t row, const RawElements& elements) const {
+    std::vector<char> kept(static_cast<std::size_t>(elements.count));
+    mask_->fill(row, 0, elements.count, kept.data());
+    double greatest = kNoneFinite;
+    for (std::int64_t i = 0; i < elements.count; ++i) {
+      if (kept[static_cast<std::size_t>(i)] == 0) continue;
+      const double size = std::fabs(element_at(elements, i).high);
+      if (std::isfinite(size)) greatest = std::max(greatest, size);
+    }
+    return greatest;
   }
 
   // start: within the block.
   void compare_chunk(std::int64_t start, std::int64_t count, Slot& slot) const {
     const RawElements a = slot.actual.part(actual_, start, count);
     const RawElements b = slot.expected.part(expected_, start, count);
-    if (are_same(a, b, result_.criteria.equal_nan) && !limits_.rows && !holds_fit()) {
+    if (are_same(a, b, result_.criteria.equal_nan) && !limits_.rows && !holds_fit() && !mask_) {
       return compare_same_elements(b, slot.found);
     }
-    const Chunk& actual = slot.actual.decoded(a);
-    const Chunk& expected = slot.expected.decoded(b);
+    Chunk& actual = slot.actual.decoded(a);
+    Chunk& expected = slot.expected.decoded(b);
     const DType dtype = result_.ulp_dtype();
+    const std::int64_t position = slot.tile.first + start;
+    if (mask_) kept_of(position, count, slot);
     layout_.cut(
-        slot.tile.first + start, count,
+        position, count,
         [&](std::int64_t row) {
           return scale_of_row(greatest_of_row(row, expected_, slot, slot.expected,
                                               slot.expected_maxima, expected_maxima_),
                               dtype);
         },
         slot.runs);
+    if (map_) {
+      for (std::int64_t i = 0; mask_ && i < count; ++i) {
+        if (slot.kept[static_cast<std::size_t>(i)] == 0)
+          actual.high[i] = expected.high[i] = actual.low[i] = expected.low[i] = 0;
+      }
+      slot.errors.add(position, actual, expected, count);
+    }
+    if (mask_) leave_out(slot.kept.data(), actual, expected, slot.runs);
     compare_elements(actual, expected, slot.runs, limits_.mismatches, slot.found, &slot.places);
     if (holds_fit()) hold_fit(actual, expected, slot);
-    if (map_) slot.errors.add(slot.tile.first + start, actual, expected, count);
   }
 
   // Of integers nothing is left.
@@ -316,6 +366,7 @@ class Comparer::Pair {
   std::vector<double> actual_maxima_;
   std::vector<double> expected_maxima_;
   FailedRows failed_;
+  std::optional<RowMask> mask_;
   std::optional<ErrorMap> map_;
   bool was_fitted_ = false;
   std::optional<Fit> fit_;  // of the first block
@@ -332,7 +383,8 @@ Executor executor_for_comparison(const TensorInfo& actual, int threads) {
 
 Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
                              const ListLimits& limits, const RunOptions& options,
-                             const std::optional<Axes>& row_axes) {
+                             const std::optional<Axes>& row_axes,
+                             const std::shared_ptr<const Mask>& mask) {
   Comparison result;
   result.actual = whole_of(actual.info());
   result.expected = whole_of(expected.info());
@@ -346,7 +398,7 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
                                                 can_distribute_elements(expected));
   if (Ranks* const ranks = participants.ranks()) {
     const RunOptions shared{options.threads, options.progress, ranks};
-    Pair(actual, expected, result, limits, shared, row_axes).run(slots_);
+    Pair(actual, expected, result, limits, shared, row_axes, mask).run(slots_);
   }
   return result;
 }

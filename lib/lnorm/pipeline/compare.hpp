@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/layout/mask.hpp"
 #include "lnorm/measure/comparison.hpp"
 #include "lnorm/pipeline/executor.hpp"
 
@@ -34,10 +36,11 @@ class Comparer {
   Comparer& operator=(const Comparer&) = delete;
   ~Comparer();
 
-  // The arguments are those of the function below.
+  // The arguments are those of the function below. mask: of the elements that are compared; null: all are.
   Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
                      const ListLimits& limits, const RunOptions& options,
-                     const std::optional<Axes>& row_axes);
+                     const std::optional<Axes>& row_axes,
+                     const std::shared_ptr<const Mask>& mask = nullptr);
 
  private:
   struct Slot;

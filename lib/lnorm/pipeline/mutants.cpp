@@ -8,6 +8,8 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/other_axes.hpp"
@@ -27,6 +29,7 @@ struct Attempt {
   Variant variant;
   const CheckRows* xhat = nullptr;
   Comparison comparison;  // of all blocks that have been seen
+  bool is_right = false;  // no wrong kernel: the right result
 };
 
 DType dtype_of(const Variant& variant, DType out) {
@@ -101,7 +104,9 @@ class MutantObserver final : public RowObserver {
     TileBuffer buffer;
     auto to = y.begin();
     for (const SampleRow& row : rows) {
-      if (attempt.xhat != nullptr) {
+      if (attempt.is_right) {
+        result.y = row.exact;
+      } else if (attempt.xhat != nullptr) {
         result.y = decoded(backend(), attempt.xhat->read(row.number, 1, buffer));
         follow_affine(attempt.variant, result.y);
       } else {
@@ -149,7 +154,15 @@ class Trial {
         attempts.push_back({variant.formulas, xhat, comparison(variant.formulas)});
       }
     }
+    const Variant right = asked_for(setting_);
+    attempts.push_back({right, nullptr, comparison(right), true});
     if (plan_.rows > 0 && plan_.row_length > 0) observe(normalized, attempts);
+    const std::vector<Failure> failures = attempts.back().comparison.failures();
+    if (!failures.empty()) {
+      throw Error(concat(
+          printable(inputs_.x.info().name),
+          ": the right result fails these criteria, too: ", name(failures.front().criterion)));
+    }
     auto next = attempts.begin();
     std::vector<TriedMutant> result;
     for (const MutantFormulas<Variant>& mutant : mutants_) {

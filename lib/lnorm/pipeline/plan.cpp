@@ -93,6 +93,7 @@ AffineLayout affine_layout(const TensorInfo& x, const Shape& all, const Axes& ax
   AffineLayout layout;
   layout.shape = extents(all, affine_axes);
   layout.first_row = x.slice ? x.slice->first : 0;
+  if (element_count(all) == 0) return layout;  // the products below might be too large
   const auto place_of = [&](std::size_t axis) {
     return std::find(affine_axes.begin(), affine_axes.end(), axis) - affine_axes.begin();
   };

@@ -79,20 +79,42 @@ void add_elements(const RowsIn& rows, std::span<const Moments> found, Histogram&
 
 }  // namespace
 
-std::int64_t first_non_finite(const RowsIn& row) {
+std::int64_t first_non_finite(const RowsIn& row, std::span<const char> kept) {
   Chunk chunk;
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
     const std::int64_t n = load_chunk(row, start, chunk);
     for (std::int64_t i = 0; i < n; ++i) {
-      if (!std::isfinite(chunk.high[i])) return start + i;
+      const bool is_left = kept.empty() || kept[static_cast<std::size_t>(start + i)] != 0;
+      if (is_left && !std::isfinite(chunk.high[i])) return start + i;
     }
   }
   return -1;
 }
 
-StatsRows::StatsRows(bool softmax)
-    : columns_(stats_columns(softmax)),
-      kept_(kept_columns(softmax)),
+void measure_left(const RowMask* mask, std::int64_t first_row, const RowsIn& x, std::int64_t ddof,
+                  Moments* moments) {
+  if (mask == nullptr) return measure_moments(x, ddof, moments);
+  const std::size_t size = item_size(x.dtype);
+  std::vector<std::byte> left(static_cast<std::size_t>(x.row_length) * size);
+  for (std::int64_t r = 0; r < x.rows; ++r, ++moments) {
+    const std::vector<char> kept = kept_of(mask, first_row + r, x.row_length);
+    const std::byte* from = row_of(x, r).data;
+    std::byte* to = left.data();
+    for (const char is_left : kept) {
+      if (is_left != 0) to = std::copy_n(from, size, to);
+      from += size;
+    }
+    const std::int64_t count = (to - left.data()) / static_cast<std::int64_t>(size);
+    const bool has_variance = ddof < count;
+    measure_moments({left.data(), x.dtype, x.byte_order, 1, count}, has_variance ? ddof : 0,
+                    moments);
+    if (!has_variance) moments->variance = std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+StatsRows::StatsRows(std::span<const StatsColumn> columns)
+    : columns_(columns),
+      kept_(kept_columns(columns)),
       records_(kept_.size() * sizeof(double), kMaxInMemory),
       summary_(columns_) {}
 
@@ -213,7 +235,10 @@ StatsSummary StatsRows::summary() const {
 }
 
 StatsObserver::StatsObserver(Plan plan, Wanted wanted)
-    : plan_(std::move(plan)), wanted_(wanted), rows_(std::make_shared<StatsRows>(wanted.softmax)) {}
+    : plan_(std::move(plan)),
+      wanted_(std::move(wanted)),
+      columns_(wanted_.mask ? input_columns() : stats_columns(wanted_.softmax)),
+      rows_(std::make_shared<StatsRows>(columns_)) {}
 
 void StatsObserver::count_elements(const RowBlock& block, const StatsBlock& rows) const {
   std::unique_ptr<ElementHistograms> histograms;
@@ -237,8 +262,9 @@ BlockFindings StatsObserver::examine(const RowBlock& block) const {
   StatsBlock& found = findings.rows;
   found.input.resize(rows);
   found.output.resize(rows);
-  measure_moments(block.x, plan_.formula.ddof, found.input.data());
-  measure_moments(output_rows(block), plan_.formula.ddof, found.output.data());
+  const RowMask* const mask = wanted_.mask ? &*wanted_.mask : nullptr;
+  measure_left(mask, block.first_row, block.x, plan_.formula.ddof, found.input.data());
+  if (mask == nullptr) measure_moments(output_rows(block), plan_.formula.ddof, found.output.data());
   if (wanted_.softmax) {
     RowsIn y = output_rows(block);
     std::vector<std::byte> result(rows * static_cast<std::size_t>(y.row_length) *
@@ -253,9 +279,10 @@ BlockFindings StatsObserver::examine(const RowBlock& block) const {
   for (const auto& [summary, elements] :
        {std::pair(&findings.kept.summary.input, block.x),
         std::pair(&findings.kept.summary.output, output_rows(block))}) {
-    if (summary->rows > 0) {
-      summary->first_element = first_non_finite(row_of(elements, summary->first_row));
-    }
+    if (summary->rows == 0) continue;
+    const std::int64_t row = summary->first_row;
+    summary->first_element = first_non_finite(
+        row_of(elements, row), kept_of(mask, block.first_row + row, elements.row_length));
   }
   return findings;
 }
@@ -319,7 +346,7 @@ Stats StatsObserver::stats(const TensorInfo& x) const {
   result.slice = x.slice;
   result.formula = plan_.formula;
   result.out = plan_.out;
-  result.columns = stats_columns(wanted_.softmax);
+  result.columns = columns_;
   result.summary = rows_->summary();
   result.each_row = [rows = rows_](std::int64_t first, std::int64_t count, const auto& see) {
     rows->each_row(first, count, see);

@@ -4,25 +4,32 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "lnorm/io/spool.hpp"
+#include "lnorm/layout/mask.hpp"
 #include "lnorm/measure/stats.hpp"
 #include "lnorm/pipeline/ranks.hpp"
 #include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
 
-// The first element of a row that is not finite; -1 if there is none.
-std::int64_t first_non_finite(const RowsIn& row);
+// The first element of a row that is not finite; -1 if there is none. kept: of what a mask leaves, as of kept_of.
+std::int64_t first_non_finite(const RowsIn& row, std::span<const char> kept = {});
+
+// The moments of what a mask leaves of rows from the first on; of all elements if it is null. Where no more elements are left
+// than ddof there is no variance: it is NaN.
+void measure_left(const RowMask* mask, std::int64_t first_row, const RowsIn& x, std::int64_t ddof,
+                  Moments* moments);
 
 // The rows of a tensor in the columns of their report, kept for whoever reads them, and summarized. They lie on disk where they
 // are many.
 class StatsRows {
  public:
-  explicit StatsRows(bool softmax);
+  explicit StatsRows(std::span<const StatsColumn> columns);
 
   // Some successive rows, as they are kept.
   struct Part {
@@ -67,6 +74,7 @@ class StatsObserver final : public RowObserver {
   struct Wanted {
     bool softmax = false;
     bool histograms = false;
+    std::optional<RowMask> mask = {};  // with it: of the input alone, and of what it leaves
   };
   StatsObserver(Plan plan, Wanted wanted);
 
@@ -103,6 +111,7 @@ class StatsObserver final : public RowObserver {
 
   Plan plan_;
   Wanted wanted_;
+  std::span<const StatsColumn> columns_;
   std::shared_ptr<StatsRows> rows_;
   Histogram row_means_;
   Histogram row_variances_;

@@ -54,6 +54,17 @@ std::optional<LargestElement> largest_of(const RowsIn& row) {
   return largest;
 }
 
+// The same of those that a mask leaves.
+std::optional<LargestElement> largest_left(const RowsIn& row, const std::vector<char>& kept) {
+  std::optional<LargestElement> largest;
+  for_each_element(row, [&](std::int64_t i, Number value) {
+    if (kept[static_cast<std::size_t>(i)] != 0 && std::isfinite(value.high)) {
+      improve(largest, {value, i});
+    }
+  });
+  return largest;
+}
+
 // Adds an element whose |x| is known, and a double.
 std::optional<LargestElement> first_of_size(const RowsIn& row, double size) {
   Chunk chunk;
@@ -69,8 +80,10 @@ std::optional<LargestElement> first_of_size(const RowsIn& row, double size) {
 // Finds the largest elements of blocks by the moments of their rows: few rows are looked through.
 class LargestFinder {
  public:
-  explicit LargestFinder(const Plan& plan)
+  // mask: null if there is none.
+  LargestFinder(const Plan& plan, const RowMask* mask)
       : plan_(plan),
+        mask_(mask),
         is_exact_(!has_low(plan.in)),
         first_row_wins_(is_exact_ && plan.out_view.is_contiguous()) {}
 
@@ -97,9 +110,11 @@ class LargestFinder {
           position(row, 0) > largest->position) {
         continue;
       }
-      const auto found = is_exact_ && !std::isinf(of_row)
-                             ? first_of_size(row_of(block.x, r), of_row)
-                             : largest_of(row_of(block.x, r));
+      const auto found =
+          mask_ != nullptr
+              ? largest_left(row_of(block.x, r), kept_of(mask_, row, block.x.row_length))
+          : is_exact_ && !std::isinf(of_row) ? first_of_size(row_of(block.x, r), of_row)
+                                             : largest_of(row_of(block.x, r));
       if (found) improve(largest, {found->value, position(row, found->position)});
     }
     return largest;
@@ -120,6 +135,7 @@ class LargestFinder {
   }
 
   const Plan& plan_;
+  const RowMask* mask_;
   bool is_exact_;  // elements are doubles
   bool first_row_wins_;
   std::optional<LargestElement> largest_;
@@ -129,8 +145,9 @@ class LargestFinder {
 // Measures the rows that go through the loop.
 class MomentsObserver final : public RowObserver {
  public:
-  MomentsObserver(const Plan& plan, const TensorInfo& x)
-      : finder_(plan),
+  MomentsObserver(const Plan& plan, const TensorInfo& x, const RowMask* mask)
+      : mask_(mask),
+        finder_(plan, mask),
         records_(sizeof(RowRecord),
                  static_cast<std::size_t>(std::min(plan.rows, kMaxHeld)) * sizeof(RowRecord)) {
     stats_.x = whole_of(x);
@@ -144,14 +161,16 @@ class MomentsObserver final : public RowObserver {
   BlockFindings examine(const RowBlock& block) const override {
     MeasuredBlock found;
     found.moments.resize(static_cast<std::size_t>(block.x.rows));
-    measure_moments(block.x, stats_.ddof, found.moments.data());
+    measure_left(mask_, block.first_row, block.x, stats_.ddof, found.moments.data());
     for (const Moments& row : found.moments) {
       if (row.non_finite == 0) found.records.push_back({row.mean, row.variance});
     }
     const auto broken = std::find_if(found.moments.begin(), found.moments.end(),
                                      [](const Moments& row) { return row.non_finite > 0; });
     if (broken != found.moments.end()) {
-      found.first_non_finite = first_non_finite(row_of(block.x, broken - found.moments.begin()));
+      const std::int64_t row = broken - found.moments.begin();
+      found.first_non_finite = first_non_finite(
+          row_of(block.x, row), kept_of(mask_, block.first_row + row, block.x.row_length));
     }
     found.largest = finder_.find(block, found.moments);
     return found;
@@ -165,7 +184,7 @@ class MomentsObserver final : public RowObserver {
     }
     for (const RowRecord& record : found.records) {
       for (std::size_t column = 0; column < record.size(); ++column)
-        columns_[column].add(record[column]);
+        if (!std::isnan(record[column])) columns_[column].add(record[column]);
     }
     records_.append(std::as_bytes(std::span(found.records)));
     finder_.leave(found.largest);
@@ -226,6 +245,7 @@ class MomentsObserver final : public RowObserver {
     });
   }
 
+  const RowMask* mask_;
   LargestFinder finder_;
   Spool records_;
   TensorStats stats_;
@@ -234,8 +254,9 @@ class MomentsObserver final : public RowObserver {
 
 }  // namespace
 
-TensorStats measure_tensor(TensorSource& source, const Plan& plan, const RunOptions& options) {
-  MomentsObserver observer(plan, source.info());
+TensorStats measure_tensor(TensorSource& source, const Plan& plan, const RunOptions& options,
+                           const std::optional<RowMask>& mask) {
+  MomentsObserver observer(plan, source.info(), mask ? &*mask : nullptr);
   RowObserver* const observers[] = {&observer};
   run(source, plan, {}, observers, nullptr, options);
   return observer.stats();

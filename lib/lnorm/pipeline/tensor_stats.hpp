@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/layout/mask.hpp"
 #include "lnorm/measure/stats.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/pipeline/run.hpp"
@@ -11,6 +14,8 @@ namespace lnorm {
 // Means and variances of rows are those of kernel/moments.hpp. The result does not depend on the number of
 // threads. Several ranks measure some rows each, where the source has random access; otherwise rank 0 measures all. Rank 0 gets
 // the whole result, the others something. Throws Error.
-TensorStats measure_tensor(TensorSource& source, const Plan& plan, const RunOptions& options = {});
+// mask: of the elements that are measured; nothing: all are.
+TensorStats measure_tensor(TensorSource& source, const Plan& plan, const RunOptions& options = {},
+                           const std::optional<RowMask>& mask = {});
 
 }  // namespace lnorm

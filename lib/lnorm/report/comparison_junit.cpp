@@ -21,7 +21,7 @@ JunitCase case_of(const std::string& name, const Comparison& c) {
     return result;
   }
   result.failure = concat("criteria fail: ", failures_text(c.criteria, c.failures()));
-  result.lines.push_back(concat("mismatched: ", c.mismatched, " / ", c.elements));
+  result.lines.push_back(concat("mismatched: ", c.mismatched, " / ", c.compared()));
   if (c.absolute) {
     result.lines.push_back(
         concat("greatest absolute difference: ", rounded_text(c.absolute->value, 9)));

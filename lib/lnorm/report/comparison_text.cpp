@@ -29,8 +29,9 @@ class ComparisonText {
     text_.folded(names, c_.equal() ? style_.good(" agree") : style_.bad(" differ"), " (",
                  dtypes_text(c_, " and "), ", shape ", to_string(c_.expected.shape),
                  c_.slice ? ", " + rows_text(*c_.slice) : "", ')');
-    text_.folded("mismatched: ", c_.mismatched, " / ", c_.elements, " (",
-                 percentage_text(c_.mismatched, c_.elements), "), ", criteria_text(c_.criteria));
+    text_.folded("mismatched: ", c_.mismatched, " / ", c_.compared(), " (",
+                 percentage_text(c_.mismatched, c_.compared()), "), ", criteria_text(c_.criteria),
+                 c_.left_out == 0 ? "" : concat(", ", c_.left_out, " left out by the mask"));
     write_failures();
     write_where();
     if (c_.fit) text_.folded(fit_text(*c_.fit), ", to 4 ulp of the greatest of each row");

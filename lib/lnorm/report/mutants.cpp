@@ -119,7 +119,7 @@ void write_json(const MutantReport& report, ByteSink& bytes) {
   for (const Mutant* const mutant : report.survivors()) survivors.push_back(mutant->id);
   bytes.write(json_text({{"schema", 1},
                          {"command", "mutants"},
-                         {"agrees", survivors.empty()},
+                         {"agrees", survivors.empty() && report.tried() > 0},
                          {"inputs", report.inputs()},
                          {"mutants", mutants},
                          {"survivors", survivors}}) +

@@ -16,7 +16,7 @@ using lnorm::Moments;
 using lnorm::Stats;
 using lnorm::StatsRow;
 
-constexpr lnorm::StatsObserver::Wanted kAll{.softmax = true, .histograms = true};
+const lnorm::StatsObserver::Wanted kAll{.softmax = true, .histograms = true};
 
 struct Input {
   lnorm::TensorInfo info;
@@ -47,7 +47,7 @@ std::vector<StatsRow> rows_of(const Stats& stats) {
 
 // In all that is kept with softmax.
 bool same(const StatsRow& a, const StatsRow& b) {
-  const auto columns = lnorm::kept_columns(true);
+  const auto columns = lnorm::kept_columns(lnorm::stats_columns(true));
   return a.input.non_finite == b.input.non_finite && a.output.non_finite == b.output.non_finite &&
          std::all_of(columns.begin(), columns.end(), [&](const lnorm::StatsColumn& column) {
            return same_number(column.of(a), column.of(b));

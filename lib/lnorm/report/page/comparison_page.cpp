@@ -143,8 +143,8 @@ Section comparison_section(std::string id, std::string_view title, const Compari
   if (c.slice) facts.emplace_back("Rows", rows_text(*c.slice));
   facts.emplace_back("Criteria", criteria_text(c.criteria));
   if (!c.failures().empty()) facts.emplace_back("Fails", failures_text(c.criteria, c.failures()));
-  facts.emplace_back("Mismatched", concat(c.mismatched, " of ", counted(c.elements, "element"),
-                                          " (", percentage_text(c.mismatched, c.elements), ")"));
+  facts.emplace_back("Mismatched", concat(c.mismatched, " of ", counted(c.compared(), "element"),
+                                          " (", percentage_text(c.mismatched, c.compared()), ")"));
   section.facts(facts, figures_table(c));
   if (!c.error_map) return section;  // there are no elements
   const bool is_equal = c.non_finite_one_side == 0 && c.non_finite_differing == 0 &&
