@@ -10,6 +10,7 @@
 
 #include "affine_inputs.hpp"
 #include "auxiliary_input.hpp"
+#include "check_details.hpp"
 #include "commands.hpp"
 #include "compare_criteria.hpp"
 #include "compare_sets.hpp"
@@ -58,13 +59,25 @@ void choose_tensors(const PairingRules& rules, Selection& selection) {
   throw Error(concat(option, " leaves no tensor of ", printable(selection.name)));
 }
 
+// For options that show more than a line of a tensor.
+void refuse_details(const Arguments& arguments, bool several) {
+  const std::string_view option = arguments.worst       ? "--worst"
+                                  : arguments.histogram ? "--histogram"
+                                  : arguments.rows_out  ? "--rows-out"
+                                                        : "";
+  if (!several || option.empty()) return;
+  throw Error(concat(option, " has no effect: several tensors have a line each"),
+              "FILE:NAME judges one");
+}
+
 class Checking {
  public:
   Checking(const Arguments& arguments, const std::string& output)
       : arguments_(arguments),
         backend_(find_backend(arguments.normalization.kernel)),
         residual_(arguments.normalization, arguments.input.options),
-        explains_(!arguments.quiet || arguments.save_json || arguments.save_junit),
+        explains_(!arguments.quiet || arguments.save_json || arguments.save_junit ||
+                  wants_details(arguments)),
         choose_(kernel_choice(arguments)),
         dy_(next_input("--dy", arguments.dy)),
         output_(next_input("OUTPUT", output)),
@@ -73,7 +86,8 @@ class Checking {
         dbias_(next_input("--actual-dbias", arguments.dbias)),
         saved_mean_(next_input("--actual-mean", arguments.save_mean)),
         saved_rstd_(next_input("--actual-rstd", arguments.save_rstd)),
-        affine_inputs_(arguments.normalization, arguments.input.options, residual_, 1,
+        affine_inputs_(arguments.normalization, arguments.input.options, residual_,
+                       arguments.output.scale.value_or(1),
                        output_ ? &*output_
                        : dy_   ? &*dy_
                                : nullptr),
@@ -84,6 +98,9 @@ class Checking {
     };
     open(mean_, "--mean", arguments.normalization.mean);
     open(rstd_, "--rstd", arguments.normalization.rstd);
+    if (has_page() && arguments.work.ranks->is_first()) {
+      page_output_.emplace("--page", arguments.page);
+    }
   }
 
   void plan(const TensorInfo& x, const InputName& name) {
@@ -114,14 +131,25 @@ class Checking {
     alone->finish();
     residual_.finish();
     if (!work.has_report()) return;
+    for (NamedCheck& one : found) {
+      if (has_page()) page_.add(one.name, one.check);
+    }
     std::move(found.begin(), found.end(), std::back_inserter(checks_));
   }
 
   // Writes all reports. Returns the exit status.
-  int report(bool several) const {
+  int report(bool several) {
     if (!arguments_.work.ranks->is_first()) return 0;
     save_report(arguments_.save_json, [&](ByteSink& out) { write_json_report(several, out); });
     save_report(arguments_.save_junit, [&](ByteSink& out) { write_junit(checks_, out); });
+    save_report(arguments_.rows_out, [&](ByteSink& out) {
+      write_rows_csv(checks_.front().check.details->failed_rows, out);
+    });
+    if (page_output_) {
+      page_output_->write(concat(title_of(arguments_.checked), " and layer norm of ",
+                                 title_of(arguments_.input.names.front())),
+                          "lnorm check", page_.take());
+    }
     if (!arguments_.quiet) {
       print_report([&](ByteSink& out) {
         arguments_.report == Report::json ? write_json_report(several, out)
@@ -169,6 +197,9 @@ class Checking {
                              .rstd = rstd.get(),
                              .mask = mask};
     Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
+    if (wants_details(arguments_)) {
+      found.details = compare_with_exact(arguments_, source, *actual, plan, affine, mask, options);
+    }
     actual->finish();
     for (auto* const read : {&output_, &saved_mean_, &saved_rstd_}) {
       if (*read) (*read)->finish();
@@ -287,9 +318,19 @@ class Checking {
         }
       }
     }
-    return lnorm::make_plan(residual_.check(x, out, name), arguments_.normalization.options, out,
-                            {.whole = true, .ordered = true});
+    Plan plan = lnorm::make_plan(residual_.check(x, out, name), arguments_.normalization.options,
+                                 out, {.whole = true, .ordered = true});
+    plan.saturates = arguments_.output.saturates;
+    const bool is_for_float8 = arguments_.output.saturates || arguments_.output.scale;
+    if (is_for_float8 && output_ && !is_float8(out)) {
+      throw Error(concat(arguments_.output.saturates ? "--saturate" : "--output-scale",
+                         " is for float8, and ", printable(output_->info().name), " is ",
+                         lnorm::name(out)));
+    }
+    return plan;
   }
+
+  bool has_page() const { return !arguments_.page.path.empty(); }
 
   CheckOptions check_options(DType out) const {
     const NormalizationArguments& normalization = arguments_.normalization;
@@ -300,6 +341,7 @@ class Checking {
                          .has_weight = normalization.weight.has_value(),
                          .has_bias = normalization.bias.has_value(),
                          .rounding = normalization.options.rounding,
+                         .output_scale = arguments_.output.scale.value_or(1),
                          .kernels = {},
                          .criteria = {}};
     if (explains_) options.kernels = choose_;
@@ -314,7 +356,12 @@ class Checking {
   void write_text_report(bool several, ByteSink& out) const {
     Style style = output_style(arguments_.color, Style::kAnyWidth);
     style.width = arguments_.linewidth.value_or(style.width);
-    several ? write_text(checks_, style, out) : write_text(checks_.front().check, style, out);
+    if (several) return write_text(checks_, style, out);
+    const Check& check = checks_.front().check;
+    write_text(check, style, out);
+    if (!check.details || (!arguments_.worst && !arguments_.histogram)) return;
+    out.write("\n");
+    write_text(*check.details, arguments_.histogram, style, out);
   }
 
   const Arguments& arguments_;
@@ -336,6 +383,8 @@ class Checking {
   AffineInputs affine_inputs_;
   MaskInput mask_;
   std::vector<NamedCheck> checks_;
+  CheckPage page_;
+  std::optional<PageOutput> page_output_;
 };
 
 }  // namespace
@@ -358,6 +407,7 @@ int check(const Arguments& arguments) {
     throw Error(concat(printable(selection->name), ": has no tensors"));
   }
   if (selection != nullptr) choose_tensors(arguments.pairing, *selection);
+  refuse_details(arguments, several);
   Checking checking(arguments, output_word(arguments, inputs));
   Outputs none;
   const int status = for_each_tensor(

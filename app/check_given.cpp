@@ -247,6 +247,7 @@ void check_backward(const Given& given, const Arguments& arguments) {
 }
 
 void check_check(const Given& given, Arguments& arguments) {
+  check_page(arguments.page);
   const std::vector<std::string>& words = given.words;
   const bool is_backward = !arguments.dy.empty();
   if (words.size() != 2 && !(words.size() == 1 && is_backward)) {

@@ -524,3 +524,60 @@ TEST_CASE("check takes the tensors that are chosen", "[check]") {
   CHECK(at.fault({"check", dump + "0.in", dump + "0.out", "--only", "*"},
                  {"--only has no effect: there is one tensor"}) == "");
 }
+
+TEST_CASE("check shows what compare does of the output and the exact result", "[check]") {
+  const Workplace files;
+  files.write("x.json", "[[1, 2, 4, 3], [3, 3, 9, 1], [0, 1, 5, 2]]");
+  files.shell("lnorm x.json -o e.npy; lnorm x.json --unbiased -o y.npy");
+  const json held = json::parse(files.shell("lnorm compare y.npy e.npy --worst 2 --json").out);
+  json told =
+      json::parse(files.shell("lnorm check x.json y.npy --worst 2 --json").out).at("comparison");
+  CHECK(told.at("expected").at("name") == "the exact result");
+  told["expected"] = held.at("expected");
+  for (const auto& [key, value] : told.items()) {
+    CAPTURE(key);
+    // JSON lists five of the first mismatches there.
+    if (key != "mismatches") CHECK(value == held.at(key));
+  }
+  const std::string text = files.run("check x.json y.npy --worst 1 --histogram"_w).out;
+  CHECK(text.starts_with("y.npy: differs from layer norm of x.json"));
+  CHECK(contains(text, "\ny.npy and the exact result differ"));
+  CHECK(contains(text, "worst elements by row-ulp:"));
+  files.shell(
+      "lnorm compare y.npy e.npy --rows-out held.csv -q; "
+      "lnorm check x.json y.npy --rows-out told.csv -q");
+  CHECK(read_file(files.path() / "told.csv") == read_file(files.path() / "held.csv"));
+  CHECK(files.run("check x.json y.npy --page p.html --spec s -q"_w).status == 1);
+  const std::string page = read_file(files.path() / "p.html");
+  CHECK(contains(page, "y.npy: differs from layer norm of x.json"));
+  CHECK(contains(page, "explained by --unbiased"));
+  CHECK(contains(page, "What the errors are like"));
+  CHECK(contains(files.shell("cat y.npy | lnorm check x.json - --worst 1").out, "worst elements"));
+  CHECK(files.fault("check x.json y.npy --worst 1 --actual-mean x.json"_w,
+                    {"--worst has no effect: several tensors have a line each"}) == "");
+  CHECK(files.fault("check x.json y.npy --page -"_w, {"--page takes a file"}) == "");
+}
+
+TEST_CASE("check judges float8 by the scale and the saturation that apply has", "[check]") {
+  const Workplace files;
+  files.write("x.json", "[[1, 2, 4, 3, 0.5, 7], [3, 3, 9, 1, 2, 2]]");
+  files.write("w.json", "[1, 2, 3, 0.5, 0.25, 1]");
+  for (const std::string options :
+       {"--output-scale 20", "--output-scale 400 --saturate", "--saturate --weight w.json",
+        "--output-scale 3 --weight w.json --bias 2 --zero-centered-weight"}) {
+    CAPTURE(options);
+    files.shell("lnorm x.json --dtype float8_e4m3fn -o y.safetensors " + options);
+    const json right =
+        json::parse(files.shell("lnorm check x.json y.safetensors --json " + options).out);
+    CHECK(right.at("verdict") == "correctly rounded");
+  }
+  files.shell(
+      "lnorm x.json --dtype float8_e5m2 --output-scale 4 --weight w.json "
+      "--zero-centered-weight -o y.safetensors");
+  CHECK(
+      contains(files.shell("lnorm check x.json y.safetensors --output-scale 4 --weight w.json").out,
+               "explained by --zero-centered-weight"));
+  files.shell("lnorm x.json -o y.npy");
+  CHECK(files.fault("check x.json y.npy --output-scale 4"_w,
+                    {"--output-scale is for float8, and OUTPUT y.npy is float64"}) == "");
+}

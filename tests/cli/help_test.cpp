@@ -35,7 +35,7 @@ const std::vector<CommandHelp> kCommands{
     {"stats",
      "lnorm stats [INPUT...] [OPTIONS]",
      {kAxes, kNorms, kGiven, kNormalization, kInput,
-      "--top --by --features --softmax --histogram --all --digits --json --csv --color "
+      "--top --by --features --mask --softmax --histogram --all --digits --json --csv --color "
       "--threads --verbose"_w}},
     {"compare",
      "lnorm compare ACTUAL EXPECTED [OPTIONS]",
@@ -50,7 +50,7 @@ const std::vector<CommandHelp> kCommands{
                       "--quiet",        "--color",       "--threads",
                       "--verbose",      "--page",        "--spec",
                       "--linewidth",    "--max-row-ulp", "--baseline",
-                      "--factor",       "--rows-out"}}},
+                      "--factor",       "--rows-out",    "--mask"}}},
     {"softmax",
      "lnorm softmax [INPUT...] [OPTIONS]",
      {kAxes, kInput, kOutput, kPrint, "--threads --verbose"_w}},

@@ -120,6 +120,7 @@ TEST_CASE("stats on ranks", "[mpi]") {
   corpus.check("stats nothing.npy --csv"_w);
   corpus.check("stats nothing.npy --json --softmax"_w);
   corpus.check("stats x.npy --rows 3:2 --json"_w);
+  corpus.check("stats cube.npy --mask [[[1],[1],[0],[1],[0],[1],[1]]] --json"_w);
   corpus.check("stats cube.npy --axes 0 --json"_w);
   corpus.check("stats order.npy --axes 1 --all"_w);
   corpus.check("stats x.npy --weight w.npy --residual z.npy --all"_w);
@@ -135,6 +136,19 @@ TEST_CASE("compare on ranks", "[mpi]") {
   corpus.check("compare x.npy z.npy --by rel --worst 9 --csv"_w);
   corpus.check("compare cube.npy order.npy --axes 0"_w);
   corpus.check("compare x.npy cube.npy"_w);
+  corpus.check("compare x.npy z.npy --mask w.npy --json"_w);
+}
+
+TEST_CASE("check on ranks", "[mpi]") {
+  const Corpus corpus;
+  for (const std::string& tensor : kTensors) {
+    corpus.check({"check", tensor + ".npy", tensor + ".npy"});
+  }
+  corpus.check("check x.npy z.npy --json --rtol 1"_w);
+  corpus.check("check x.npy z.npy --worst 3 --rows-out out/rows.csv"_w);
+  corpus.check("check x.npy --dy z.npy --actual-dx x.npy"_w);
+  corpus.check("check set.safetensors other.safetensors --json"_w);
+  corpus.check("mutants two.npy --json"_w);
 }
 
 TEST_CASE("grad on ranks", "[mpi]") {

@@ -23,7 +23,8 @@ struct CheckOptions {
   bool has_weight = false;
   bool has_bias = false;
   Rounding rounding;
-  ChooseKernel kernels;  // empty: no explanation is looked for
+  double output_scale = 1;  // of the results, before they are rounded to float8
+  ChooseKernel kernels;     // empty: no explanation is looked for
   std::optional<Criteria> criteria;
 };
 
@@ -50,6 +51,7 @@ struct Check {
   std::vector<std::string> where;
   std::optional<Comparison> comparison;  // if there are criteria
   std::vector<Check> statistics;         // which the kernel has saved beside y
+  std::optional<Comparison> details;     // of y with the exact result, if that is asked for
 
   bool agrees() const {
     if (verdict == Verdict::not_judged) return false;

@@ -21,6 +21,7 @@ struct JudgeSetting {
   KernelModel kernel;
   OutputFormat output;
   bool saturates = false;
+  double output_scale = 1;  // weight and bias are multiplied by it
   // As many numbers as a row has elements; 1 and 0 where there are none.
   std::vector<double> weight;
   std::vector<double> bias;

@@ -60,11 +60,19 @@ bool residual(Variant& v, const Context& c, double input) {
   return c.has_residual;
 }
 
-// Gives the variant numbers of its own.
+// Gives the variant numbers of its own, made of those that are not scaled.
 template <class Change>
-bool change_affine(Variant& v, Change change) {
+bool change_affine(Variant& v, const Context& c, Change change) {
   AffineNumbers numbers = *v.affine;
+  const auto scale = [&](double by) {
+    for (std::vector<double>* const some : {&numbers.weight, &numbers.bias}) {
+      for (double& number : *some) number *= by;
+    }
+  };
+  const double output_scale = c.setting.output_scale;
+  if (output_scale != 1) scale(1 / output_scale);
   change(numbers.weight, numbers.bias);
+  if (output_scale != 1) scale(output_scale);
   v.affine = std::make_shared<AffineNumbers>(std::move(numbers));
   return true;
 }
@@ -74,12 +82,12 @@ using Numbers = std::vector<double>;
 template <class Change>
 bool change_weight(Variant& v, const Context& c, Change change) {
   return c.has_weight && !c.has_no_deviations() &&
-         change_affine(v, [&](Numbers& weight, Numbers&) { change(weight); });
+         change_affine(v, c, [&](Numbers& weight, Numbers&) { change(weight); });
 }
 
 template <class Change>
 bool change_bias(Variant& v, const Context& c, Change change) {
-  return c.has_bias && change_affine(v, [&](Numbers&, Numbers& bias) { change(bias); });
+  return c.has_bias && change_affine(v, c, [&](Numbers&, Numbers& bias) { change(bias); });
 }
 
 void add(Numbers& numbers, double term) {
@@ -105,7 +113,7 @@ bool bias_twice(Variant& v, const Context& c, double) {
 
 bool swapped_affine(Variant& v, const Context& c, double) {
   const double one = c.setting.kernel.adds_one ? 1 : 0;
-  return c.has_weight && c.has_bias && change_affine(v, [&](Numbers& weight, Numbers& bias) {
+  return c.has_weight && c.has_bias && change_affine(v, c, [&](Numbers& weight, Numbers& bias) {
            weight.swap(bias);
            add(weight, one);
            add(bias, -one);
@@ -113,7 +121,7 @@ bool swapped_affine(Variant& v, const Context& c, double) {
 }
 
 bool bias_first(Variant& v, const Context& c, double) {
-  return c.has_weight && c.has_bias && change_affine(v, [](Numbers& weight, Numbers& bias) {
+  return c.has_weight && c.has_bias && change_affine(v, c, [](Numbers& weight, Numbers& bias) {
            for (std::size_t i = 0; i < bias.size(); ++i) bias[i] *= weight[i];
          });
 }

@@ -218,8 +218,14 @@ class Checker {
                        options.zero_centered_weight},
             .output = OutputFormat(plan.out),
             .saturates = plan.saturates,
-            .weight = numbers_of(inputs.weight, plan.row_length, 1),
-            .bias = numbers_of(inputs.bias, plan.row_length, 0)};
+            .output_scale = options.output_scale,
+            .weight = scaled(numbers_of(inputs.weight, plan.row_length, 1), options.output_scale),
+            .bias = scaled(numbers_of(inputs.bias, plan.row_length, 0), options.output_scale)};
+  }
+
+  static std::vector<double> scaled(std::vector<double> numbers, double scale) {
+    for (double& number : numbers) number *= scale;
+    return numbers;
   }
 
   void judge_rows(Check& result) {

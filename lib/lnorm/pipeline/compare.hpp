@@ -55,6 +55,7 @@ class Comparer {
 // wanted; otherwise rank 0 takes all. Rank 0 gets the whole result, the others something. Throws Error.
 Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
                    const ListLimits& limits = {}, const RunOptions& options = {},
-                   const std::optional<Axes>& row_axes = {});
+                   const std::optional<Axes>& row_axes = {},
+                   const std::shared_ptr<const Mask>& mask = nullptr);
 
 }  // namespace lnorm

@@ -123,6 +123,8 @@ Json fit_json(const std::optional<Fit>& fit) {
 }
 
 // Without the keys that every report has.
+}  // namespace
+
 Json comparison_object(const Comparison& comparison) {
   const auto counted = [&](const Json& value) { return comparison.same_shape ? value : Json(); };
   Json mismatches = Json::array();
@@ -155,6 +157,8 @@ Json comparison_object(const Comparison& comparison) {
   if (comparison.rows) report["rows"] = rows_json(*comparison.rows);
   return report;
 }
+
+namespace {
 
 Json pair_of_set_json(const PairComparison& pair) {
   Json result{{"name", pair.name}};

@@ -19,6 +19,11 @@ namespace lnorm {
 
 using Json = nlohmann::ordered_json;
 
+struct Comparison;
+
+// What a comparison has in a report: all but schema and command.
+Json comparison_object(const Comparison& comparison);
+
 // Values in the JSON of reports: numbers, exactly; where they are not finite the strings "NaN",
 // "Infinity" and "-Infinity", as the JSON form of Protocol Buffers has it. What there is not is null.
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lnorm/diagnosis/check.hpp"
 #include "lnorm/measure/report_data.hpp"
 #include "lnorm/measure/set_comparison.hpp"
 #include "lnorm/report/page/page.hpp"
@@ -28,6 +29,9 @@ TensorLine line_of(std::string name, const TensorReportData& report_data);
 
 // All tensors of a set along an axis, and a list of them.
 Section set_section(const std::vector<TensorLine>& lines);
+
+// The verdict on a kernel's output, what explains it, and where the errors are.
+Section check_section(std::string id, std::string_view title, const Check& check);
 
 // How a comparison came out. title: empty if the page has no other.
 Section comparison_section(std::string id, std::string_view title, const Comparison& comparison);
