@@ -1,9 +1,11 @@
 // The verdicts of lnorm check on emulated kernels, whose code is their own.
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 
 #include "lnorm/diagnosis/wrong_kernels.hpp"
@@ -11,6 +13,7 @@
 #include "support/elements.hpp"
 #include "support/emulated_check.hpp"
 #include "support/files.hpp"
+#include "support/pace.hpp"
 
 namespace {
 
@@ -55,9 +58,10 @@ bool is_named(const Check& check, const std::string& id) {
 
 TEST_CASE("no right kernel differs, and no other formula is closer", "[check]") {
   const auto seed = std::random_device()();
-  std::cout << "seed of 200 right kernels: " << seed << '\n';
+  const int cases = support::share(200);
+  std::cout << "seed of " << cases << " right kernels: " << seed << '\n';
   std::mt19937_64 random(seed);
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < cases; ++i) {
     const emulated::RightCase one = emulated::right_case(random);
     const Tensor x = emulated::input(one.input, one.rows, one.n, one.x_dtype, random);
     const emulated::Affine affine = emulated::affine(one.affine, one.n, one.x_dtype, random);
@@ -82,11 +86,13 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
                                      "byte-order-x",
                                      // Loses nothing where the mean is 0.
                                      "one-pass"};
+  constexpr std::array<std::int64_t, 2> kLengths{64, 1025};
   std::set<std::string> seen;
   for (const lnorm::WrongKernel& kernel : lnorm::wrong_kernels()) {
     const std::string id(kernel.id);
     if (!kernel.is_forward() || others.contains(id) || !seen.insert(id).second) continue;
-    for (const std::int64_t n : {64, 1025}) {
+    for (const std::int64_t n :
+         std::span(kLengths).first(static_cast<std::size_t>(support::share(2)))) {
       if (id.starts_with("no-tail-") && (std::stoll(id.substr(8)) >= n || n == 64)) continue;
       if (id.starts_with("padded-") && id != "padded-pow2" && n % std::stoll(id.substr(7)) == 0) {
         continue;

@@ -469,7 +469,8 @@ TEST_CASE("every float16 beside three partners is normalized right", "[oracle][l
   const DType out = GENERATE(DType::float16, DType::float32);
   std::vector<std::byte> bytes;
   std::vector<std::vector<Number>> rows;
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+  // Where that is slow, some of them.
+  for (std::uint32_t bits = 0; bits < 0x10000; bits += support::share(8) == 8 ? 1 : 7) {
     const lnorm::Float16 half{static_cast<std::uint16_t>(bits)};
     if (!std::isfinite(to_double(half))) continue;
     std::vector<double> values{to_double(half)};
