@@ -7,6 +7,7 @@
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/column_gradients.hpp"
+#include "lnorm/kernel/features.hpp"
 #include "lnorm/kernel/gradient.hpp"
 #include "lnorm/kernel/gradient_statistics.hpp"
 #include "lnorm/kernel/range.hpp"
@@ -124,6 +125,10 @@ struct OtherKernels {
   RowSizes (*row_sizes)(const double* x, std::int64_t count, bool about_zero);
   RowScreen (*screen_row)(const ScreenLimits& limits, const LastRounding& rounding,
                           const ScreenedRow& row);
+
+  // Adds the features from the first on, over all rows of x. leaves_out: what is not finite.
+  void (*add_features)(const RowsIn& x, std::int64_t first, std::int64_t count, bool leaves_out,
+                       FeatureStrip& strip);
 };
 
 struct KernelTable : RowKernels, OtherKernels {};

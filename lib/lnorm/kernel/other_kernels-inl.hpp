@@ -1,4 +1,4 @@
-// The backward pass, sums, moments and softmax of one target.
+// The backward pass, sums, moments, softmax, checks and features of one target.
 
 #if defined(LNORM_KERNEL_OTHER_KERNELS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LNORM_KERNEL_OTHER_KERNELS_INL_HPP_
@@ -9,6 +9,7 @@
 
 #include "lnorm/kernel/add-inl.hpp"
 #include "lnorm/kernel/backward-inl.hpp"
+#include "lnorm/kernel/features-inl.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/moments-inl.hpp"
 #include "lnorm/kernel/row_errors-inl.hpp"
@@ -34,7 +35,8 @@ const OtherKernels kOtherKernels{kGradientLanes,
                                  double_double_softmax,
                                  decode_all,
                                  row_sizes,
-                                 screen_row};
+                                 screen_row,
+                                 add_features};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm

@@ -6,14 +6,6 @@
 
 namespace lnorm {
 
-namespace {
-
-const KernelTable& table_of(const Backend& backend) {
-  return backend.table == nullptr ? portable_table() : *backend.table;
-}
-
-}  // namespace
-
 std::span<const double> decode(const Backend& backend, const RowsIn& row,
                                std::vector<double>& buffer) {
   constexpr std::size_t kRoom = 64;  // for whole groups of vectors

@@ -12,4 +12,9 @@ std::vector<Backend> simd_backends();
 
 const KernelTable& portable_table();
 
+// What every backend has one of: the reference has the portable one.
+inline const KernelTable& table_of(const Backend& backend) {
+  return backend.table == nullptr ? portable_table() : *backend.table;
+}
+
 }  // namespace lnorm

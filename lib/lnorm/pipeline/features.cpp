@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "lnorm/kernel/features.hpp"
 #include "lnorm/layout/row_source.hpp"
 #include "lnorm/pipeline/block_loop.hpp"
 
@@ -44,9 +45,14 @@ class FeaturePass {
         [&](const Block&, FeatureSlot& slot) {
           rows_.read(slot.tile, slot.buffer);
           const TensorInfo& info = rows_.info();
-          sum_features(
-              {slot.buffer.rows.data(), slot.tile.rows * count, info.dtype, info.byte_order},
-              slot.tile.first_row, slot.tile.rows, slot.sums);
+          slot.sums.resize(sums_.size());
+          sum_features({.data = slot.buffer.rows.data(),
+                        .dtype = info.dtype,
+                        .byte_order = info.byte_order,
+                        .rows = slot.tile.rows,
+                        .row_length = count,
+                        .first_row = slot.tile.first_row},
+                       slot.sums.data());
         },
         [&](const Block&, FeatureSlot& slot) { append(slot.sums); });
     reduce(
