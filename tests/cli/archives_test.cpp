@@ -1,6 +1,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "lnorm/core/text.hpp"
 #include "support/commands.hpp"
 #include "support/gguf.hpp"
 #include "support/zip.hpp"
@@ -8,6 +9,7 @@
 // Files of several tensors, .npz, .safetensors and .gguf, and bfloat16 in .npy.
 
 using namespace support;
+using lnorm::concat;
 
 TEST_CASE("input, weight and bias come from one archive") {
   const Workplace at;
@@ -313,6 +315,61 @@ TEST_CASE("quantized tensors of a GGUF file are listed, and others beside them r
              data_file("gpt2/model.safetensors.index.json:model.layers.{1}.input_layernorm.weight"),
              "--zero-centered-weight", "--rms", "-o", "z.npz"}) == "");
   CHECK(contains(at.output("compare y.npz z.npz"_w), "12 agree"));
+}
+
+TEST_CASE("norm weights that a GGUF file has as weight + 1 are said to be that, once for all") {
+  const Workplace at;
+  // 13 layers of two norms, in two shards, as a converter of Gemma writes them.
+  std::string shards[2];
+  std::string map;
+  std::vector<std::string> tensors;
+  std::vector<float> plus_one;
+  for (int i = 0; i < 26; ++i) {
+    const std::string layer = std::to_string(i / 2);
+    const std::string name = concat("model.layers.", layer,
+                                    i % 2 == 0 ? ".input_layernorm" : ".post_attention_layernorm");
+    map += concat(i == 0 ? "" : ", ", '"', name, ".weight\": \"", i < 12 ? "a" : "b",
+                  ".safetensors\"");
+    std::string& shard = shards[i < 12 ? 0 : 1];
+    shard += concat(shard.empty() ? "{" : ", ", '"', name, ".weight\": [");
+    for (int k = 0; k < 16; ++k) {
+      const float weight = static_cast<float>((i * 7 + k * 5) % 61 - 30) / 64;
+      shard += concat(k == 0 ? "" : ", ", std::to_string(weight));
+      plus_one.push_back(weight + 1);
+    }
+    shard += "]";
+    tensors.push_back(
+        gguf_tensor(concat("blk.", layer, i % 2 == 0 ? ".attn_norm.weight" : ".ffn_norm.weight"),
+                    {16}, 0, static_cast<std::uint64_t>(i) * 64));
+  }
+  const auto write_gguf = [&] {
+    const std::string data(reinterpret_cast<const char*>(plus_one.data()), plus_one.size() * 4);
+    at.write("model.gguf", gguf({}, tensors, data));
+  };
+  write_gguf();
+  at.write("a.json", shards[0] + "}");
+  at.write("b.json", shards[1] + "}");
+  for (const std::string shard : {"a", "b"}) {
+    at.output({"convert", shard + ".json", "--dtype", "bfloat16", "-o", shard + ".safetensors"});
+  }
+  at.write("model.safetensors.index.json", "{\"weight_map\": {" + map + "}}");
+  const Words compare{"compare",
+                      "model.gguf",
+                      "model.safetensors.index.json",
+                      "--only",
+                      "*norm*",
+                      "--rename",
+                      "blk.*.attn_norm.weight=model.layers.{1}.input_layernorm.weight",
+                      "--rename",
+                      "blk.*.ffn_norm.weight=model.layers.{1}.post_attention_layernorm.weight"};
+  const Outcome all = at.run(compare);
+  CHECK(all.status == 1);
+  CHECK(contains(all.out, "\nactual = expected + 1 in all 26\n26 tensors: 0 agree, 26 differ"));
+  CHECK(contains(at.run(compare + "--json"_w).out, R"("fit":{"scale":1.0,"offset":1.0})"));
+  // One is not, and the others are named.
+  for (std::size_t k = 0; k < 16; ++k) plus_one[5 * 16 + k] += static_cast<float>(k % 3);
+  write_gguf();
+  CHECK(contains(at.run(compare).out, "\nactual = expected + 1 in 25: model.layers.0."));
 }
 
 TEST_CASE("a GGUF file in a pipe, or under another format's name, is told") {
