@@ -24,7 +24,7 @@ namespace {
 // Many sections would make a page that is slow to open.
 constexpr std::size_t kFewTensors = 6;
 constexpr ReportDataSize kSmall{
-    .grid_rows = 40, .grid_columns = 64, .bands = 80, .points = 96, .outlier_rows = 1};
+    .grid_rows = 40, .grid_columns = 64, .bands = 80, .points = 96, .outliers = 1};
 
 // How much a tensor stands out: with NaN or infinity, then by its largest |x|.
 std::vector<double> rank_of(const page::TensorLine& line) {

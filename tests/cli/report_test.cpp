@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
+#include "lnorm/core/text.hpp"
 #include "support/commands.hpp"
 
 // The pages of report and of compare --page as files. tests/page/page_test.py opens them in a browser.
@@ -10,6 +12,7 @@ namespace {
 
 using namespace support;
 namespace fs = std::filesystem;
+using lnorm::concat;
 using nlohmann::json;
 
 // Of every figure in a page: its specification.
@@ -47,7 +50,7 @@ TEST_CASE("a page is one file without links to others", "[page]") {
     CHECK(!contains(page.substr(0, page.rfind("<script>")), link));
   }
   CHECK(page.size() < 1'000'000);
-  CHECK(figures_of(page).size() == 11);
+  CHECK(figures_of(page).size() == 12);
   // The same on standard output, from standard input, with any number of threads.
   CHECK(at.output("report x.npy --softmax --threads 1"_w) == page);
   CHECK(at.output("report x.npy --softmax --threads 4"_w) == page);
@@ -94,7 +97,7 @@ TEST_CASE("every tensor of a set has its section, in natural order", "[page]") {
   REQUIRE(first != page.npos);
   REQUIRE(second != page.npos);
   CHECK(first < second);
-  CHECK(figures_of(page).size() == 3 + 3 * 10);
+  CHECK(figures_of(page).size() == 4 + 3 * 11);
   // A tensor may be named twice.
   const std::string twice = at.output("report x.npy x.npy"_w);
   CHECK(contains(twice, "<section id=\"tensor-0\">"));
@@ -102,9 +105,64 @@ TEST_CASE("every tensor of a set has its section, in natural order", "[page]") {
   CHECK(contains(output_of({"report"}, pipe_of("{}")), "There are no tensors."));
   const std::string lines =
       output_of("report -:x --from jsonl"_w, pipe_of("{\"x\": [1, 2]}\n{\"x\": [3, 5, 4]}\n"));
-  CHECK(figures_of(lines).size() == 3 + 2 * 10);
+  CHECK(figures_of(lines).size() == 4 + 2 * 11);
   CHECK(contains(lines, "<h2>standard input:1:x</h2>"));
   CHECK(contains(lines, "<h2>standard input:2:x</h2>"));
+}
+
+TEST_CASE("a page shows the features that stats has", "[page]") {
+  const Workplace at;
+  constexpr std::int64_t kFeatures = 900;  // more than a figure has points
+  std::vector<float> elements;
+  for (std::int64_t i = 0; i < 40 * kFeatures; ++i) {
+    const std::int64_t feature = i % kFeatures;
+    const auto x = static_cast<float>(i * i % 1009);
+    elements.push_back(feature == 7 ? 0 : feature == 21 ? 100 * x : x);
+  }
+  elements[5 * kFeatures + 3] = NAN;
+  at.write("x.npy", npy_of<float>({40, kFeatures}, elements));
+  const std::string page = at.output("report x.npy"_w);
+  const json stats = json::parse(at.output("stats x.npy --features --json"_w));
+  CHECK(contains(page, "<h3>Features</h3>"));
+  for (const json& figure : figures_of(page)) {
+    if (!figure["description"].get<std::string>().starts_with("Largest |x| of every feature")) {
+      continue;
+    }
+    const json& bands = figure["data"][0]["values"];
+    CHECK(bands.size() == 600);
+    for (const json& band : bands) {
+      double max = 0;
+      for (std::size_t i = 0; i < band["features"]; ++i) {
+        max = std::max(
+            max, stats["features"][band["feature"].get<std::size_t>() + i]["absmax"].get<double>());
+      }
+      CHECK(band["max"] == max);
+    }
+  }
+  // The lists are those of --top.
+  const std::string found = page.substr(page.find("<h3>Features</h3>"));
+  for (const auto& [by, words, most] : {std::tuple("absmax", "largest |x|", 5),
+                                        {"variance-min", "smallest variance", 5},
+                                        {"zeros", "most zeros", 5},
+                                        {"non-finite", "most NaN and infinity", 1}}) {
+    const json top = json::parse(at.output(
+        {"stats", "x.npy", "--features", "--json", "--top", std::to_string(most), "--by", by}));
+    std::size_t place = 0;
+    for (const json& feature : top["top"]["features"]) {
+      CAPTURE(by, feature.dump());
+      const std::string number = std::to_string(feature["index"][0].get<int>());
+      place = found.find(concat(">", words, "</th>"), place);
+      REQUIRE(place != found.npos);
+      place = found.find("<td", place);
+      CHECK(contains(found.substr(place, found.find("</td>", place) - place), ">" + number));
+    }
+    CHECK(found.find(concat(">", words, "</th>"), place) == found.npos);
+  }
+  CHECK(contains(found, "1 feature: 7"));
+  CHECK(contains(found, "in feature 21"));
+  CHECK(contains(at.output("report x.npy x.npy"_w), "Largest |x| of the features of every tensor"));
+  write_sparse_npy(at / "wide.npy", {3, 65537});
+  CHECK(contains(at.output("report wide.npy"_w), "Rows have more than 65536 elements"));
 }
 
 TEST_CASE("there are pages of what has few numbers or none", "[page]") {
@@ -113,11 +171,11 @@ TEST_CASE("there are pages of what has few numbers or none", "[page]") {
   };
   CHECK(contains(page_of("[]"), "There are no elements to look at."));
   CHECK(contains(page_of("[[], []]"), "There are no elements to look at."));
-  CHECK(figures_of(page_of("3")).size() == 10);
-  CHECK(figures_of(page_of("[[1, 1], [1, 1]]", "--eps 0"_w)).size() == 10);
+  CHECK(figures_of(page_of("3")).size() == 11);
+  CHECK(figures_of(page_of("[[1, 1], [1, 1]]", "--eps 0"_w)).size() == 11);
   CHECK(contains(page_of("[[NaN, NaN], [Infinity, NaN]]"), "No element is finite"));
-  CHECK(figures_of(page_of("[[1e308, -1e308], [1e-320, 0]]")).size() == 10);
-  CHECK(figures_of(page_of("[[9223372036854775807, 1], [-9223372036854775808, 1]]")).size() == 10);
+  CHECK(figures_of(page_of("[[1e308, -1e308], [1e-320, 0]]")).size() == 11);
+  CHECK(figures_of(page_of("[[9223372036854775807, 1], [-9223372036854775808, 1]]")).size() == 11);
   // An axis of one value has room about it, or Vega would round its label.
   for (const json& figure : figures_of(page_of("[[3.7, 3.7], [3.7, 3.7]]"))) {
     for (const json& scale : figure["scales"]) {
@@ -264,7 +322,7 @@ TEST_CASE("what cannot be done is left out of a page with --keep-going", "[page]
       at.run({"report", "bad.json", "-o", "r.html", "--keep-going", "--weight", "[1, 2]"});
   CHECK(outcome.status == 2);
   CHECK(contains(outcome.err, "weight"));
-  CHECK(figures_of(at.read("r.html")).size() == 3 + 2 * 10);
+  CHECK(figures_of(at.read("r.html")).size() == 4 + 2 * 11);
 }
 
 TEST_CASE("a page does not grow with the tensor, nor does the memory for it", "[page][memory]") {

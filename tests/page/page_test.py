@@ -298,6 +298,18 @@ class PageTest(unittest.TestCase):
         shown = [float(row['value']) for row in self.table('-y-map')]
         self.assertEqual(shown, [value for row in elements for value in row])
 
+    def test_features(self):
+        lnorm('report', 'holes.npy', '-o', 'features.html')
+        self.browser.open('features.html')
+        stats = json.loads(lnorm('stats', 'holes.npy', '--features', '--json'))
+        largest = [feature['absmax'] for feature in stats['features']]
+        self.assertEqual([float(row['value']) for row in self.table('-features')], largest)
+        self.assertEqual(len(self.marks('-features', 'points')), 256)
+        rows = self.js(CELLS, 'Features that stand out')
+        order = sorted(range(256), key=lambda i: -largest[i])
+        self.assertEqual([int(row[1]) for row in rows if row[0] == 'largest |x|'], order[:5])
+        self.assertEqual(float(rows[0][4]), max(largest))
+
     def test_select_row(self):
         lnorm('report', 'x.npy', '-o', 'tensor.html')
         self.browser.open('tensor.html')
@@ -562,6 +574,11 @@ class PageTest(unittest.TestCase):
         self.assertEqual([float(row['before, median']) for row in means],
                          [tensor['mean']['median'] for tensor in stats['tensors']])
         self.assertEqual(len(self.marks('-mean', 'before')), 8)
+        for layer, line, name in zip(self.table('-features'), lines, (tensor['name'] for tensor in stats['tensors'])):
+            found = json.loads(lnorm('stats', 'set.json:' + name, '--features', '--json'))['summary']
+            self.assertEqual([float(layer['before, ' + k]) for k in ('min', 'median', 'max')],
+                             [found['absmax'][k] for k in ('min', 'median', 'max')])
+            self.assertEqual([float(v) for v in line[9:]], [found['dead'], found['absmax_ratio']])
         # Links lead to sections.
         links = self.js('return [...document.querySelectorAll("td a, th a")].map(a => a.getAttribute("href"))')
         self.assertEqual(len(links), 8)

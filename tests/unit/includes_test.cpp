@@ -27,6 +27,7 @@ TEST_CASE("every room of the library includes only the rooms below it", "[house]
                                         "backward.hpp",
                                         "column_gradients.hpp",
                                         "exact_row.hpp",
+                                        "features.hpp",
                                         "gradient.hpp",
                                         "layer_norm.hpp",
                                         "moments.hpp",

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace lnorm {
 
@@ -32,6 +33,56 @@ std::optional<Shape> FeatureStats::first_non_finite_index() const {
   }
   if (!first) return std::nullopt;
   return index_of_element(x.shape, axes, row(*first) + (slice ? slice->first : 0), *first);
+}
+
+std::vector<std::int64_t> FeatureStats::top(const Top& top) const {
+  TopList<std::int64_t> list(top.most);
+  for (std::int64_t i = 0; i < count(); ++i) list.add(feature(i).score(top.by), i);
+  return list.items();
+}
+
+FeatureSummary::FeatureSummary(const FeatureStats& stats) {
+  constexpr std::size_t kShown = 5;
+  for (std::int64_t i = 0; i < stats.count(); ++i) {
+    const Feature feature = stats.feature(i);
+    non_finite += feature.non_finite;
+    for (std::size_t f = 0; f < figures.size(); ++f) {
+      figures[f].add(feature.*kFeatureFigures[f].of);
+    }
+    if (feature.absmax == 0) {
+      ++dead;
+      if (first_dead.size() < kShown) first_dead.push_back(i);
+    }
+    if (!std::isnan(feature.absmax) &&
+        (!largest || feature.absmax > stats.feature(*largest).absmax)) {
+      largest = i;
+    }
+  }
+  find_medians(figures, [&](std::int64_t step, const SeeValues& see) {
+    for (std::int64_t i = 0; i < stats.count(); i += step) {
+      const Feature feature = stats.feature(i);
+      for (std::size_t f = 0; f < figures.size(); ++f) {
+        const double value = feature.*kFeatureFigures[f].of;
+        if (!std::isnan(value)) see(f, std::span(&value, 1));
+      }
+    }
+  });
+}
+
+FeatureBands absmax_bands(const FeatureStats& stats, std::int64_t most) {
+  FeatureBands result{{stats.count(), most}, {}};
+  for (std::int64_t part = 0; part < result.features.parts; ++part) {
+    std::vector<double> values;
+    ColumnSummary band;
+    for (std::int64_t i = 0; i < result.features.size(part); ++i) {
+      const double value = stats.feature(result.features.begin(part) + i).absmax;
+      band.add(value);
+      if (!std::isnan(value)) values.push_back(value);
+    }
+    find_medians(std::span(&band, 1), [&](std::int64_t, const SeeValues& see) { see(0, values); });
+    result.bands.push_back(band);
+  }
+  return result;
 }
 
 }  // namespace lnorm

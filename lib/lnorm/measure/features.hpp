@@ -1,13 +1,17 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/feature_sums.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/tensor_info.hpp"
+#include "lnorm/measure/grid.hpp"
+#include "lnorm/measure/medians.hpp"
 #include "lnorm/measure/top.hpp"
 
 // A feature is an element of the row, over all rows: what is dead, and what stands out.
@@ -25,6 +29,18 @@ struct Feature {
   double score(TopBy by) const noexcept;
 };
 
+// A figure of every feature; JSON and CSV call it by its key.
+struct FeatureFigure {
+  std::string_view key;
+  std::string_view words;
+  double Feature::*of;
+};
+inline constexpr std::array kFeatureFigures{
+    FeatureFigure{"mean", "mean", &Feature::mean},
+    FeatureFigure{"variance", "variance", &Feature::variance},
+    FeatureFigure{"absmax", "largest |x|", &Feature::absmax},
+    FeatureFigure{"zeros", "zeros", &Feature::zeros}};
+
 // All that a report says of the features of a tensor.
 struct FeatureStats {
   TensorInfo x;                   // the whole tensor, where only some rows were looked at
@@ -40,6 +56,32 @@ struct FeatureStats {
 
   // The full index of the first element that is not finite, in the order of rows.
   std::optional<Shape> first_non_finite_index() const;
+
+  // The numbers of the features that stand out, those that do most first.
+  std::vector<std::int64_t> top(const Top& top) const;
 };
+
+// What is said of all features together.
+struct FeatureSummary {
+  std::array<ColumnSummary, kFeatureFigures.size()> figures;
+  std::int64_t dead = 0;  // features of which every finite element is 0
+  std::vector<std::int64_t> first_dead;
+  std::int64_t non_finite = 0;          // elements
+  std::optional<std::int64_t> largest;  // the feature of the greatest |x|
+
+  FeatureSummary() = default;
+  explicit FeatureSummary(const FeatureStats& stats);
+
+  const ColumnSummary& absmax() const { return figures[2]; }
+  // The greatest |x| beside the median of all features'; infinite where that is 0.
+  double ratio() const { return absmax().max / absmax().median; }
+};
+
+// The largest |x| of neighboring features.
+struct FeatureBands {
+  Partition features;
+  std::vector<ColumnSummary> bands;  // one a part
+};
+FeatureBands absmax_bands(const FeatureStats& stats, std::int64_t most);
 
 }  // namespace lnorm

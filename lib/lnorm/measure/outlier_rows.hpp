@@ -6,22 +6,18 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "lnorm/measure/grid.hpp"
 #include "lnorm/measure/stats.hpp"
+#include "lnorm/measure/top.hpp"
 
-// Which rows stand out.
+// Which rows stand out: those of `stats --top`.
 namespace lnorm {
 
-enum class Outlier { first, largest_mean, largest_variance, smallest_variance, non_finite };
-inline constexpr std::array kOutlierRows{Outlier::first, Outlier::largest_mean,
-                                         Outlier::largest_variance, Outlier::smallest_variance,
-                                         Outlier::non_finite};
-
-// How much a row stands out; nothing if it does not. Of equals the first row counts.
-std::optional<double> score(Outlier kind, std::int64_t row, const StatsRow& found);
+// A list for each of these.
+inline constexpr std::array kOutlierRows{TopBy::mean, TopBy::variance, TopBy::variance_min,
+                                         TopBy::absmax, TopBy::non_finite};
 
 // The elements of a row in as many points as a figure has room for. A point is an element, or the least and the
 // greatest finite one of neighbors; NaN where none is finite.
@@ -65,37 +61,31 @@ struct OutlierRow {
   std::shared_ptr<const RowDetail> detail;
 };
 
-// The rows that stand out most, in a list for each kind. A list has at most so many rows, and that of the first row one. A
-// tensor of few rows has shorter lists, or each would have all rows.
+// The rows that stand out most, in a list for each of kOutlierRows, without those that have nothing to stand out by.
 class OutlierRows {
  public:
-  OutlierRows() = default;
-  OutlierRows(std::size_t each, std::int64_t rows);
+  using Scores = std::array<double, kOutlierRows.size()>;
 
-  // Another one with these limits, and without rows.
-  OutlierRows empty_copy() const;
+  // each: how many rows a list has at most.
+  explicit OutlierRows(std::size_t each = 0);
 
-  // How many rows a list may have.
-  std::size_t most(Outlier kind) const noexcept;
-
-  // Whether a row with this score, behind all that have been added, would be one of them.
-  bool takes(Outlier kind, double score) const;
+  // By how much a row stands out; NaN where it does not.
+  static Scores scores(const StatsRow& found);
 
   // Rows come in order.
   void add(const OutlierRow& row);
 
-  // Those that stand out most come first.
-  const std::vector<OutlierRow>& of(Outlier kind) const { return lists_[index(kind)]; }
+  // What a later row has to be ahead of.
+  Scores least() const;
+
+  // Those that stand out most come first. list: of kOutlierRows.
+  std::vector<OutlierRow> of(std::size_t list) const { return lists_[list].items(); }
 
   // Every row of the lists once, in their order.
   std::vector<OutlierRow> once_each() const;
 
  private:
-  static std::size_t index(Outlier kind) { return static_cast<std::size_t>(kind); }
-
-  std::size_t each_ = 0;
-  std::size_t of_few_ = 0;
-  std::array<std::vector<OutlierRow>, kOutlierRows.size()> lists_;
+  std::vector<TopList<OutlierRow>> lists_;
 };
 
 }  // namespace lnorm

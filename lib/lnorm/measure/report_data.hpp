@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "lnorm/measure/features.hpp"
 #include "lnorm/measure/heat_map.hpp"
 #include "lnorm/measure/outlier_rows.hpp"
 #include "lnorm/measure/row_bands.hpp"
@@ -18,10 +20,18 @@ namespace lnorm {
 struct ReportDataSize {
   std::int64_t grid_rows = 96;  // of heat maps
   std::int64_t grid_columns = 128;
-  std::int64_t bands = 600;      // along the rows
-  std::int64_t points = 384;     // along a row
-  std::size_t outlier_rows = 5;  // of each kind
+  std::int64_t bands = 600;   // along the rows, or the features
+  std::int64_t points = 384;  // along a row
+  std::size_t outliers = 5;   // in each list of rows or features
 };
+
+// Rows that are longer have no features: each takes 56 bytes for every block under way.
+inline constexpr std::int64_t kMostFeatures = 65536;
+
+// So many are in a list. Of few rows or features lists are shorter, or each would have all of them.
+inline std::size_t most_outliers(std::size_t wanted, std::int64_t of) {
+  return std::min(wanted, static_cast<std::size_t>(std::max<std::int64_t>(1, of / 4)));
+}
 
 // A profile is a number of every row that a page shows along the rows.
 struct RowProfile {
@@ -52,6 +62,9 @@ struct TensorReportData {
   HeatMap y;
   std::vector<RowBands> profiles;  // as kRowProfiles
   OutlierRows outlier_rows;
+  FeatureStats features;  // none of rows that are longer than kMostFeatures
+  FeatureBands feature_bands;
+  std::size_t outlier_features = 0;  // in a list
 };
 
 }  // namespace lnorm

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,6 +30,17 @@ inline double score_of_row(TopBy by, const Moments& row) noexcept {
   return row.non_finite > 0 ? row.mean : std::max(std::fabs(row.min), std::fabs(row.max));
 }
 
+// Whether there is something to stand out by: a number, and not none of what is counted.
+inline bool stands_out(TopBy by, double score) noexcept {
+  const bool is_count = by == TopBy::zeros || by == TopBy::non_finite;
+  return is_count ? score > 0 : !std::isnan(score);
+}
+
+// Whether a score is ahead of another.
+inline bool is_ahead(double a, double b) noexcept {
+  return a > b || (std::isnan(b) && !std::isnan(a));
+}
+
 // The items with the greatest scores, in memory for so many; of equals the first that came.
 template <class Item>
 class TopList {
@@ -36,13 +48,10 @@ class TopList {
   explicit TopList(std::size_t most) : most_(most) {}
 
   void add(double score, const Item& item) {
-    const auto is_better = [](double a, double b) {
-      return a > b || (std::isnan(b) && !std::isnan(a));
-    };
-    if (items_.size() == most_ && (most_ == 0 || !is_better(score, items_.back().first))) return;
-    const auto place = std::upper_bound(
-        items_.begin(), items_.end(), score,
-        [&](double own, const auto& other) { return is_better(own, other.first); });
+    if (items_.size() == most_ && (most_ == 0 || !is_ahead(score, items_.back().first))) return;
+    const auto place =
+        std::upper_bound(items_.begin(), items_.end(), score,
+                         [](double own, const auto& other) { return is_ahead(own, other.first); });
     items_.insert(place, {score, item});
     if (items_.size() > most_) items_.pop_back();
   }
@@ -51,6 +60,12 @@ class TopList {
     std::vector<Item> result;
     for (const auto& [score, item] : items_) result.push_back(item);
     return result;
+  }
+
+  // The score that another item has to be ahead of; NaN while there is room.
+  double least() const {
+    const bool is_full = !items_.empty() && items_.size() == most_;
+    return is_full ? items_.back().first : std::numeric_limits<double>::quiet_NaN();
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/kernel/features.hpp"
 #include "lnorm/kernel/softmax.hpp"
 
 namespace lnorm {
@@ -88,6 +89,7 @@ struct ReportDataObserver::Findings {
   HeatMap::Part x;
   HeatMap::Part y;
   std::vector<OutlierRow> outlier_rows;
+  std::vector<FeatureSums> features;
 };
 
 ReportDataObserver::ReportDataObserver(const Plan& plan, const ReportDataSize& size, bool softmax)
@@ -97,8 +99,10 @@ ReportDataObserver::ReportDataObserver(const Plan& plan, const ReportDataSize& s
       x_({plan.rows, size.grid_rows}, {plan.row_length, size.grid_columns}),
       y_(x_),
       points_(plan.row_length, size.points),
-      outlier_rows_(size.outlier_rows, plan.rows) {
-  for (std::atomic<double>& least : least_) least = -std::numeric_limits<double>::infinity();
+      most_outliers_(most_outliers(size.outliers, plan.rows)),
+      outlier_rows_(most_outliers_),
+      features_(plan.row_length <= kMostFeatures ? static_cast<std::size_t>(plan.row_length) : 0) {
+  for (std::atomic<double>& least : least_) least = std::numeric_limits<double>::quiet_NaN();
 }
 
 RowDetail ReportDataObserver::detail(const RowBlock& block, std::int64_t row,
@@ -113,16 +117,14 @@ RowDetail ReportDataObserver::detail(const RowBlock& block, std::int64_t row,
 
 std::vector<OutlierRow> ReportDataObserver::outlier_rows(const RowBlock& block,
                                                          const StatsBlock& rows) const {
-  OutlierRows here = outlier_rows_.empty_copy();
+  OutlierRows here(most_outliers_);
   for (std::size_t r = 0; r < rows.rows(); ++r) {
     const std::int64_t row = block.first_row + static_cast<std::int64_t>(r);
     const StatsRow found_row = rows.row(r);
-    const bool stands_out =
-        std::any_of(kOutlierRows.begin(), kOutlierRows.end(), [&](Outlier kind) {
-          const auto found = score(kind, row, found_row);
-          return found && *found > least_[static_cast<std::size_t>(kind)] &&
-                 here.takes(kind, *found);
-        });
+    const OutlierRows::Scores scores = OutlierRows::scores(found_row);
+    const bool stands_out = !std::equal(
+        scores.begin(), scores.end(), least_.begin(),
+        [](double score, const std::atomic<double>& least) { return !is_ahead(score, least); });
     if (stands_out) here.add({row, found_row, nullptr});
   }
   std::vector<OutlierRow> found = here.once_each();
@@ -139,9 +141,15 @@ BlockFindings ReportDataObserver::examine(const RowBlock& block) const {
   Findings findings{stats_.examine(block),
                     x_.part(block.first_row, block.x.rows),
                     y_.part(block.first_row, block.x.rows),
-                    {}};
+                    {},
+                    std::vector<FeatureSums>(features_.size())};
   add_rows(block.x, block.first_row, findings.x);
   add_rows(output_rows(block), block.first_row, findings.y);
+  if (!features_.empty()) {
+    RowsIn x = block.x;
+    x.first_row = block.first_row;
+    sum_features(x, findings.features.data());
+  }
   findings.outlier_rows =
       outlier_rows(block, std::any_cast<const StatsObserver::Findings&>(findings.stats).rows);
   return findings;
@@ -153,11 +161,9 @@ void ReportDataObserver::see(const RowBlock& block, const BlockFindings& finding
   x_.add(found.x);
   y_.add(found.y);
   for (const OutlierRow& row : found.outlier_rows) outlier_rows_.add(row);
-  for (const Outlier kind : kOutlierRows) {
-    const std::vector<OutlierRow>& list = outlier_rows_.of(kind);
-    if (list.size() < outlier_rows_.most(kind)) continue;
-    least_[static_cast<std::size_t>(kind)] = *score(kind, list.back().row, list.back().found);
-  }
+  for (std::size_t i = 0; i < features_.size(); ++i) features_[i].append(found.features[i]);
+  const OutlierRows::Scores least = outlier_rows_.least();
+  std::copy(least.begin(), least.end(), least_.begin());
 }
 
 TensorReportData ReportDataObserver::report_data(const TensorInfo& x) const {
@@ -167,6 +173,11 @@ TensorReportData ReportDataObserver::report_data(const TensorInfo& x) const {
   result.x = x_;
   result.y = y_;
   result.outlier_rows = outlier_rows_;
+  const Stats& stats = result.stats;
+  result.features = {stats.x,  stats.axes, stats.slice, stats.summary.rows, stats.formula.ddof,
+                     features_};
+  result.feature_bands = absmax_bands(result.features, size_.bands);
+  result.outlier_features = most_outliers(size_.outliers, result.features.count());
   std::vector<RowValue> values;
   for (const RowProfile& profile : kRowProfiles) values.emplace_back(profile.of);
   if (!softmax_) values.pop_back();

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <vector>
 
 #include "lnorm/measure/report_data.hpp"
 #include "lnorm/pipeline/run.hpp"
@@ -36,8 +38,10 @@ class ReportDataObserver final : public RowObserver {
   HeatMap x_;
   HeatMap y_;
   Partition points_;
+  std::size_t most_outliers_;
   OutlierRows outlier_rows_;
-  // What a row must exceed to stand out, by kind.
+  std::vector<FeatureSums> features_;
+  // What a row must be ahead of to stand out, by list.
   std::array<std::atomic<double>, kOutlierRows.size()> least_;
 };
 

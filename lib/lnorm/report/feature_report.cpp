@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
@@ -18,67 +17,10 @@ namespace lnorm {
 
 namespace {
 
-// A figure of every feature; JSON and CSV call it by its key.
-struct FeatureFigure {
-  std::string_view key;
-  std::string_view words;
-  double Feature::*of;
-};
-constexpr std::array kFigures{FeatureFigure{"mean", "mean", &Feature::mean},
-                              FeatureFigure{"variance", "variance", &Feature::variance},
-                              FeatureFigure{"absmax", "largest |x|", &Feature::absmax},
-                              FeatureFigure{"zeros", "zeros", &Feature::zeros}};
-using FigureSummaries = std::array<ColumnSummary, kFigures.size()>;
-
-// What is said of all features together.
-struct FeatureSummary {
-  FigureSummaries figures;
-  std::int64_t dead = 0;  // features of which every finite element is 0
-  std::vector<std::int64_t> first_dead;
-  std::int64_t non_finite = 0;          // elements
-  std::optional<std::int64_t> largest;  // the feature of the greatest |x|
-
-  explicit FeatureSummary(const FeatureStats& stats) {
-    constexpr std::size_t kShown = 5;
-    for (std::int64_t i = 0; i < stats.count(); ++i) {
-      const Feature feature = stats.feature(i);
-      non_finite += feature.non_finite;
-      for (std::size_t f = 0; f < kFigures.size(); ++f) figures[f].add(feature.*kFigures[f].of);
-      if (feature.absmax == 0) {
-        ++dead;
-        if (first_dead.size() < kShown) first_dead.push_back(i);
-      }
-      if (!std::isnan(feature.absmax) &&
-          (!largest || feature.absmax > stats.feature(*largest).absmax)) {
-        largest = i;
-      }
-    }
-    const EachValue each_value = [&](std::int64_t step, const SeeValues& see) {
-      for (std::int64_t i = 0; i < stats.count(); i += step) {
-        const Feature feature = stats.feature(i);
-        for (std::size_t f = 0; f < kFigures.size(); ++f) {
-          const double value = feature.*kFigures[f].of;
-          if (!std::isnan(value)) see(f, std::span(&value, 1));
-        }
-      }
-    };
-    find_medians(figures, each_value);
-  }
-
-  // The greatest |x| beside the median of all features'; infinite where that is 0.
-  double ratio() const { return figures[2].max / figures[2].median; }
-};
-
-std::vector<std::int64_t> top_features(const FeatureStats& stats, const Top& top) {
-  TopList<std::int64_t> list(top.most);
-  for (std::int64_t i = 0; i < stats.count(); ++i) list.add(stats.feature(i).score(top.by), i);
-  return list.items();
-}
-
 // The numbers of the features that are reported. ends: so many at either end; 0: all.
 std::vector<std::int64_t> reported(const FeatureStats& stats, const FeatureReport& options,
                                    std::int64_t ends) {
-  if (options.top) return top_features(stats, *options.top);
+  if (options.top) return stats.top(*options.top);
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < stats.count(); ++i) {
     if (ends == 0 || i < ends || i >= stats.count() - ends) numbers.push_back(i);
@@ -106,7 +48,9 @@ class FeatureText {
       text_.bad("NaN or infinity in ", counted(summary_.non_finite, "element"), ", first at ",
                 to_string(first.value_or(Shape{})), "; counted and left out");
     }
-    write_what_stands_out();
+    for (const auto& [what, words] : feature_words(stats_, summary_, options_.text.digits)) {
+      text_.folded(what, ": ", words);
+    }
     if (options_.top) text_.folded(top_text(*options_.top, "feature", stats_.count()));
     text_.line();
     write_table();
@@ -116,24 +60,11 @@ class FeatureText {
   std::string index(std::int64_t feature) const { return index_text(feature, shape_); }
   std::string cell(double value) const { return significant_text(value, options_.text.digits); }
 
-  void write_what_stands_out() {
-    if (summary_.dead > 0) {
-      const std::string first =
-          joined(summary_.first_dead, ", ", [&](std::int64_t feature) { return index(feature); });
-      text_.folded("dead, all zeros: ", counted(summary_.dead, "feature"), ": ", first,
-                   std::ssize(summary_.first_dead) < summary_.dead ? " and others" : "");
-    }
-    if (!summary_.largest) return;
-    text_.folded("largest |x|: ", cell(summary_.figures[2].max), " in feature ",
-                 index(*summary_.largest), ", ", rounded_text(summary_.ratio(), 3),
-                 " times the median of all features' largest |x|, ",
-                 cell(summary_.figures[2].median));
-  }
-
   TableLine line_of(std::int64_t number) const {
     const Feature feature = stats_.feature(number);
     TableLine line{index(number), {}};
-    for (const FeatureFigure& figure : kFigures) line.cells.push_back(cell(feature.*figure.of));
+    for (const FeatureFigure& figure : kFeatureFigures)
+      line.cells.push_back(cell(feature.*figure.of));
     if (summary_.non_finite > 0) line.cells.push_back(std::to_string(feature.non_finite));
     line.is_bad = feature.non_finite > 0;
     return line;
@@ -158,8 +89,8 @@ class FeatureText {
       for (const ColumnSummary& column : summary_.figures) line.cells.push_back(cell(column.*part));
     }
     std::vector<TableColumn> columns;
-    columns.reserve(kFigures.size() + 1);
-    for (const FeatureFigure& figure : kFigures) columns.push_back({"", figure.words});
+    columns.reserve(kFeatureFigures.size() + 1);
+    for (const FeatureFigure& figure : kFeatureFigures) columns.push_back({"", figure.words});
     if (summary_.non_finite > 0) columns.push_back({"", "non-finite"});
     Table({"", "feature"}, columns, each_of(lines)).write(text_, text_.style().width);
   }
@@ -174,7 +105,7 @@ class FeatureText {
 Json feature_json(const FeatureStats& stats, std::int64_t number) {
   const Feature feature = stats.feature(number);
   Json result{{"index", stats.index(number)}};
-  for (const FeatureFigure& figure : kFigures) {
+  for (const FeatureFigure& figure : kFeatureFigures) {
     result[std::string(figure.key)] = json_value(feature.*figure.of);
   }
   result["non_finite"] = feature.non_finite;
@@ -182,6 +113,29 @@ Json feature_json(const FeatureStats& stats, std::int64_t number) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> feature_words(const FeatureStats& stats,
+                                                               const FeatureSummary& summary,
+                                                               int digits) {
+  const Shape shape = extents(stats.x.shape, stats.axes);
+  std::vector<std::pair<std::string, std::string>> result;
+  if (summary.dead > 0) {
+    const std::string first = joined(
+        summary.first_dead, ", ", [&](std::int64_t feature) { return index_text(feature, shape); });
+    result.emplace_back("dead, all zeros",
+                        concat(counted(summary.dead, "feature"), ": ", first,
+                               std::ssize(summary.first_dead) < summary.dead ? " and others" : ""));
+  }
+  if (summary.largest) {
+    const ColumnSummary& absmax = summary.absmax();
+    result.emplace_back("largest |x|", concat(significant_text(absmax.max, digits), " in feature ",
+                                              index_text(*summary.largest, shape), ", ",
+                                              rounded_text(summary.ratio(), 3),
+                                              " times the median of all features' largest |x|, ",
+                                              significant_text(absmax.median, digits)));
+  }
+  return result;
+}
 
 void write_text(const FeatureStats& stats, const FeatureReport& options, const Style& style,
                 ByteSink& bytes) {
@@ -197,8 +151,8 @@ void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSin
                        {"dead", summary.dead},
                        {"non_finite_elements", summary.non_finite},
                        {"absmax_ratio", summary.largest ? json_value(summary.ratio()) : Json()}};
-  for (std::size_t f = 0; f < kFigures.size(); ++f) {
-    report["summary"][std::string(kFigures[f].key)] = json_value(summary.figures[f]);
+  for (std::size_t f = 0; f < kFeatureFigures.size(); ++f) {
+    report["summary"][std::string(kFeatureFigures[f].key)] = json_value(summary.figures[f]);
   }
   report["first_non_finite_index"] = index_json(stats.first_non_finite_index());
   Json features = Json::array();
@@ -218,7 +172,8 @@ void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink
   for (const std::int64_t number : reported(stats, options, 0)) {
     const Feature feature = stats.feature(number);
     std::string line = std::to_string(number);
-    for (const FeatureFigure& figure : kFigures) line += ',' + value_text(feature.*figure.of);
+    for (const FeatureFigure& figure : kFeatureFigures)
+      line += ',' + value_text(feature.*figure.of);
     bytes.write(concat(line, ',', feature.non_finite, '\n'));
   }
 }

@@ -115,12 +115,16 @@ std::string bytes_text(std::int64_t bytes) {
   return concat(significant_text(size, 3), ' ', kUnits[unit]);
 }
 
+std::string_view top_words(TopBy by) {
+  constexpr std::string_view kWords[] = {"largest |mean|",    "largest variance",
+                                         "smallest variance", "largest |x|",
+                                         "most zeros",        "most NaN and infinity"};
+  return kWords[static_cast<std::size_t>(by)];
+}
+
 std::string top_text(const Top& top, std::string_view noun, std::int64_t of) {
-  constexpr std::string_view kWords[] = {"the largest |mean|",    "the largest variance",
-                                         "the smallest variance", "the largest |x|",
-                                         "the most zeros",        "the most NaN and infinity"};
   const std::int64_t count = std::min(static_cast<std::int64_t>(top.most), of);
-  return concat("the ", counted(count, noun), " of ", kWords[static_cast<std::size_t>(top.by)]);
+  return concat("the ", counted(count, noun), " of the ", top_words(top.by));
 }
 
 std::string variances_text(std::int64_t ddof) {

@@ -45,7 +45,10 @@ std::string percentage_text(std::int64_t part, std::int64_t whole);
 // How much that is, to three digits: "768 B", "1.50 KiB".
 std::string bytes_text(std::int64_t bytes);
 
-// "the 5 rows of the largest |mean|, the first of equals first".
+// "largest |mean|".
+std::string_view top_words(TopBy by);
+
+// "the 5 rows of the largest |mean|".
 std::string top_text(const Top& top, std::string_view noun, std::int64_t of);
 
 // "biased variances (ddof 0)".

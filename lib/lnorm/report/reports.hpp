@@ -61,6 +61,11 @@ void write_text(const FeatureStats& stats, const FeatureReport& options, const S
                 ByteSink& bytes);
 void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes);
 
+// What stands out, and the words for it: features that are dead, and the largest |x|.
+std::vector<std::pair<std::string, std::string>> feature_words(const FeatureStats& stats,
+                                                               const FeatureSummary& summary,
+                                                               int digits);
+
 // feature,mean,variance,absmax,zeros,non_finite
 void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes);
 

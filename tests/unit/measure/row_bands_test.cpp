@@ -8,7 +8,6 @@
 
 namespace {
 
-using lnorm::Outlier;
 using lnorm::OutlierRow;
 using lnorm::OutlierRows;
 using lnorm::Partition;
@@ -31,12 +30,6 @@ std::vector<RowBands> bands_of(const std::vector<StatsRow>& rows, std::int64_t m
                           [&](std::int64_t, std::int64_t, const auto& see) {
                             std::for_each(rows.begin(), rows.end(), see);
                           });
-}
-
-std::vector<std::int64_t> numbers_of(const OutlierRows& rows, Outlier kind) {
-  std::vector<std::int64_t> numbers;
-  for (const OutlierRow& row : rows.of(kind)) numbers.push_back(row.row);
-  return numbers;
 }
 
 }  // namespace
@@ -85,18 +78,17 @@ TEST_CASE("the median of a band of very many rows is that of some of them", "[me
 }
 
 TEST_CASE("rows stand out by their means and variances, of equals the first", "[measure]") {
-  OutlierRows rows(2, 100);
+  OutlierRows rows(2);
   const std::vector<StatsRow> all{row_of(1, 5),  row_of(-9, 5), row_of(0, 5, 2), row_of(9, 0),
                                   row_of(3, 40), row_of(9, 1),  row_of(0, 0, 7), row_of(2, 30)};
   for (std::size_t i = 0; i < all.size(); ++i) {
     rows.add({static_cast<std::int64_t>(i), all[i], nullptr});
   }
   using Numbers = std::vector<std::int64_t>;
-  CHECK(numbers_of(rows, Outlier::first) == Numbers{0});
-  CHECK(numbers_of(rows, Outlier::largest_mean) == Numbers{1, 3});
-  CHECK(numbers_of(rows, Outlier::largest_variance) == Numbers{4, 7});
-  CHECK(numbers_of(rows, Outlier::smallest_variance) == Numbers{3, 5});
-  CHECK(numbers_of(rows, Outlier::non_finite) == Numbers{6, 2});
-  CHECK(rows.takes(Outlier::largest_mean, 9.5));
-  CHECK_FALSE(rows.takes(Outlier::largest_mean, 9));
+  std::vector<Numbers> found(lnorm::kOutlierRows.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const OutlierRow& row : rows.of(i)) found[i].push_back(row.row);
+  }
+  CHECK(found == std::vector<Numbers>{{1, 3}, {4, 7}, {3, 5}, {0, 1}, {6, 2}});
+  CHECK(rows.least() == OutlierRows::Scores{9, 30, -1, 0, 2});
 }

@@ -6,7 +6,6 @@
 namespace {
 
 using lnorm::DType;
-using lnorm::Outlier;
 using lnorm::TensorReportData;
 
 constexpr std::int64_t kRows = 301;
@@ -33,10 +32,14 @@ TensorReportData report_data_of(std::vector<float> values, int threads, std::int
   return observer.report_data(info);
 }
 
-std::vector<std::int64_t> rows_of(const TensorReportData& report_data, Outlier kind) {
-  std::vector<std::int64_t> rows;
-  for (const lnorm::OutlierRow& row : report_data.outlier_rows.of(kind)) rows.push_back(row.row);
-  return rows;
+using Lists = std::vector<std::vector<std::int64_t>>;
+
+Lists rows_that_stand_out(const TensorReportData& report_data) {
+  Lists lists(lnorm::kOutlierRows.size());
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    for (const auto& row : report_data.outlier_rows.of(i)) lists[i].push_back(row.row);
+  }
+  return lists;
 }
 
 }  // namespace
@@ -51,32 +54,24 @@ TEST_CASE("a report_data does not depend on threads and blocks", "[pipeline]") {
         REQUIRE(one.y.mean(r, c) == other.y.mean(r, c));
       }
     }
-    for (const Outlier kind : lnorm::kOutlierRows)
-      REQUIRE(rows_of(one, kind) == rows_of(other, kind));
+    REQUIRE(rows_that_stand_out(one) == rows_that_stand_out(other));
   }
   const TensorReportData large = report_data_of(elements(), 2, 100);
-  for (const Outlier kind : lnorm::kOutlierRows)
-    REQUIRE(rows_of(one, kind) == rows_of(large, kind));
+  REQUIRE(rows_that_stand_out(one) == rows_that_stand_out(large));
 }
 
-TEST_CASE("the rows of a report_data that stand out are those of all rows", "[pipeline]") {
-  const TensorReportData report_data = report_data_of(elements(), 3, 5);
-  std::vector<lnorm::StatsRow> rows;
-  report_data.stats.each_row(0, report_data.stats.summary.rows,
-                             [&](const lnorm::StatsRow& row) { rows.push_back(row); });
-  REQUIRE(std::ssize(rows) == kRows);
-  for (const Outlier kind : lnorm::kOutlierRows) {
-    std::vector<std::int64_t> expected;
-    for (std::int64_t r = 0; r < kRows; ++r) {
-      if (lnorm::score(kind, r, rows[static_cast<std::size_t>(r)])) expected.push_back(r);
+TEST_CASE("the rows of a report_data that stand out are those of --top", "[pipeline]") {
+  TensorReportData report_data = report_data_of(elements(), 3, 5);
+  Lists expected;
+  for (const lnorm::TopBy by : lnorm::kOutlierRows) {
+    report_data.stats.top = lnorm::Top{5, by};
+    expected.emplace_back();
+    if (by == lnorm::TopBy::non_finite) continue;  // there is none
+    for (const lnorm::NumberedRow& row : lnorm::top_rows(report_data.stats)) {
+      expected.back().push_back(row.number);
     }
-    std::stable_sort(expected.begin(), expected.end(), [&](std::int64_t a, std::int64_t b) {
-      return *lnorm::score(kind, a, rows[static_cast<std::size_t>(a)]) >
-             *lnorm::score(kind, b, rows[static_cast<std::size_t>(b)]);
-    });
-    expected.resize(std::min<std::size_t>(expected.size(), 5));
-    CHECK(rows_of(report_data, kind) == expected);
   }
+  CHECK(rows_that_stand_out(report_data) == expected);
 }
 
 TEST_CASE("the detail of a row has its elements, or the ends of neighbors", "[pipeline]") {
@@ -85,7 +80,7 @@ TEST_CASE("the detail of a row has its elements, or the ends of neighbors", "[pi
     lnorm::ReportDataSize size;
     size.points = points;
     const TensorReportData report_data = report_data_of(values, 2, 10, size);
-    for (const lnorm::OutlierRow& row : report_data.outlier_rows.of(Outlier::largest_variance)) {
+    for (const lnorm::OutlierRow& row : report_data.outlier_rows.of(1)) {
       const lnorm::RowSeries& x = row.detail->x;
       REQUIRE(std::ssize(x.points()) == std::min(points, kLength));
       for (std::int64_t p = 0; p < x.elements().parts; ++p) {

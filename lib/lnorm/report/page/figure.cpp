@@ -177,8 +177,10 @@ void add_mark(Json& spec, std::string_view type, std::string_view name, Json upd
   spec["marks"].push_back(std::move(mark));
 }
 
-Json middle_of_band() {
-  return {{"type", "formula"}, {"expr", "datum.row + (datum.rows - 1) / 2"}, {"as", "middle"}};
+Json middle_of_band(std::string_view item) {
+  return {{"type", "formula"},
+          {"expr", concat("datum.", item, " + (datum.", item, "s - 1) / 2")},
+          {"as", "middle"}};
 }
 
 void add_area(Json& spec, const MarkOf& mark, const std::string& low, double opacity) {

@@ -105,8 +105,8 @@ Json tooltip(const std::vector<TableField>& fields);
 void add_mark(Json& spec, std::string_view type, std::string_view name, Json update,
               std::string_view data = "table");
 
-// Gives bands with the fields "row" and "rows" a field "middle", where a band is drawn.
-Json middle_of_band();
+// Gives bands with the fields "row" and "rows", or of another item, a field "middle", where a band is drawn.
+Json middle_of_band(std::string_view item = "row");
 
 // Marks along the fields x and y of the data set "table", in the color of a series; where a condition, an expression, does
 // not hold there is none. times: of the magnitude of y.

@@ -16,6 +16,9 @@ namespace lnorm::page {
 // Shows a profile along the rows, of which the first has this number.
 Figure profile_figure(const RowProfile& profile, const RowBands& bands, std::int64_t first_row);
 
+// The largest |x| along the features.
+Figure features_figure(const FeatureBands& bands);
+
 // One of the rows that stand out, as x, y and softmax. The signal "selected" says which: its number among them.
 std::vector<Figure> row_figures(const std::vector<OutlierRow>& rows, const Stats& stats);
 
@@ -25,10 +28,11 @@ Figure distribution_figure(const StatsHistograms& histograms);
 // Rows by elements, before and after, in one scale of colors.
 std::vector<Figure> heat_map_figures(const TensorReportData& report_data);
 
-// A number of every tensor of a set, before and after, in the order of values: objects with "name", "before" and "after",
-// and with "before_min", "before_max" and so on where there are bands. unit: of the numbers.
-Figure layers_figure(std::string name, std::string title, std::string_view unit, bool has_bands,
-                     Json values);
+// A number of every tensor of a set, before and after or before alone, in the order of values, of which there are some: objects with
+// "name", "before" and "after", and with "before_min", "before_max" and so on where there are bands. unit: of the numbers.
+// over: what bands are of, "rows"; empty: there are none.
+Figure layers_figure(std::string name, std::string title, std::string_view unit,
+                     std::string_view over, Json values);
 
 // ---- Where two tensors differ, and by how much.
 

@@ -23,6 +23,7 @@ struct TensorLine {
   StatsSummary summary;
   double largest_x = 0;  // |x| of the finite elements; NaN if there are none
   double largest_y = 0;
+  FeatureSummary features = {};
   std::string section = {};  // its id; empty if there is none
 };
 TensorLine line_of(std::string name, const TensorReportData& report_data);

@@ -97,61 +97,82 @@ ColumnSummary drawn_range(const Json& values) {
   return range;
 }
 
-}  // namespace
+// A number of every item, in bands along them.
+struct BandsFigure {
+  std::string_view name;
+  std::string_view title;
+  std::string_view series;
+  std::string_view unit;
+  std::string_view item;  // "row"
+  std::int64_t first;     // its number
+  bool with_zero = false;
+};
 
-Figure profile_figure(const RowProfile& profile, const RowBands& bands, std::int64_t first_row) {
-  const auto& [name, title, series, unit, of] = profile;
-  const bool is_coarse = bands.rows.is_coarse();
+Figure bands_figure(const BandsFigure& of, const Partition& items,
+                    const std::vector<ColumnSummary>& bands) {
+  const bool is_coarse = items.is_coarse();
+  const std::string item(of.item);
+  const std::string count = item + "s";
+  const std::string from = "from " + item;
   ColumnSummary all;
   ColumnSummary drawn;
   Json values = Json::array();
-  for (std::int64_t i = 0; i < bands.rows.parts; ++i) {
-    const ColumnSummary& band = bands.bands[static_cast<std::size_t>(i)];
+  for (std::int64_t i = 0; i < items.parts; ++i) {
+    const ColumnSummary& band = bands[static_cast<std::size_t>(i)];
     all.add(band.min);
     all.add(band.max);
     for (const double value : {band.min, band.max}) {
       if (std::isfinite(value)) drawn.add(value);
     }
-    values.push_back({{"row", first_row + bands.rows.begin(i)},
-                      {"rows", bands.rows.size(i)},
+    values.push_back({{item, of.first + items.begin(i)},
+                      {count, items.size(i)},
                       {"min", figure_number(band.min)},
                       {"median", figure_number(band.median)},
                       {"max", figure_number(band.max)}});
   }
-  std::string alternative = concat(title, ", along ", counted(bands.rows.all, "row"));
+  std::string alternative = concat(of.title, ", along ", counted(items.all, item));
   if (all.count > 0) {
     alternative += concat(": from ", short_text(all.min), " to ", short_text(all.max));
   }
-  std::vector<TableField> fields{{"row", "row"}, {"median", "value"}};
+  std::vector<TableField> fields{{item, item}, {"median", "value"}};
   if (is_coarse) {
-    fields = {{"row", "from row"},
-              {"rows", "rows"},
-              {"min", "min"},
-              {"median", "median"},
-              {"max", "max"}};
+    fields = {{item, from}, {count, count}, {"min", "min"}, {"median", "median"}, {"max", "max"}};
   }
   Json spec = empty_spec(215, alternative + ".", fields);
-  add_table(spec, std::move(values), Json::array({middle_of_band()}));
+  add_table(spec, std::move(values), Json::array({middle_of_band(item)}));
   const Magnitude magnitude(greatest_of(drawn.min, drawn.max));
-  const Json domain = domain_of(drawn.min, drawn.max, magnitude);
-  spec["scales"] = {scale_along(bands.rows.all, first_row), scale_of_numbers(domain)};
-  spec["axes"] = {axis("x", "row"), axis("y", magnitude.title(unit), format_for(domain))};
+  const Json domain = domain_of(drawn.min, drawn.max, magnitude, of.with_zero);
+  spec["scales"] = {scale_along(items.all, of.first), scale_of_numbers(domain)};
+  spec["axes"] = {axis("x", item), axis("y", magnitude.title(of.unit), format_for(domain))};
   spec["axes"][0]["tickMinStep"] = 1;
   add_colors(spec);
-  const MarkOf mark{"middle", "median", series, "isValid(datum.median)", magnitude.times()};
+  const MarkOf mark{"middle", "median", of.series, "isValid(datum.median)", magnitude.times()};
   MarkOf band = mark;
   band.y = "max";
   if (is_coarse) add_area(spec, band, "min", 0.3);
   add_line(spec, mark);
-  add_points(spec, "points", mark, 30, bands.rows.parts > 48, tooltip(fields));
+  add_points(spec, "points", mark, 30, items.parts > 48, tooltip(fields));
   std::string note;
   if (is_coarse) {
     note = concat(
-        "Line: median of up to ", bands.rows.greatest_size(), " neighboring rows",
-        bands.rows.greatest_size() > kMaxOfMedian ? concat(" (of ", kMaxOfMedian, " of them)") : "",
+        "Line: median of up to ", items.greatest_size(), " neighboring ", count,
+        items.greatest_size() > kMaxOfMedian ? concat(" (of ", kMaxOfMedian, " of them)") : "",
         "; band: least to greatest.");
   }
-  return {std::string(name), std::string(title), note, std::move(spec)};
+  return {std::string(of.name), std::string(of.title), note, std::move(spec)};
+}
+
+}  // namespace
+
+Figure profile_figure(const RowProfile& profile, const RowBands& bands, std::int64_t first_row) {
+  const auto& [name, title, series, unit, of] = profile;
+  return bands_figure({name, title, series, unit, "row", first_row}, bands.rows, bands.bands);
+}
+
+Figure features_figure(const FeatureBands& bands) {
+  return bands_figure(
+      {"features", "Largest |x| of every feature", "before", "largest |x|", "feature", 0, true},
+      bands.features, bands.bands);
 }
 
 std::vector<Figure> row_figures(const std::vector<OutlierRow>& rows, const Stats& stats) {
@@ -163,19 +184,24 @@ std::vector<Figure> row_figures(const std::vector<OutlierRow>& rows, const Stats
                  stats.out, first));
 }
 
-Figure layers_figure(std::string name, std::string title, std::string_view unit, bool has_bands,
-                     Json values) {
+Figure layers_figure(std::string name, std::string title, std::string_view unit,
+                     std::string_view over, Json values) {
   const std::size_t tensors = values.size();
+  const bool has_bands = !over.empty();
+  std::vector<const char*> all_series{"before"};
+  if (values.front().contains("after")) all_series.push_back("after");
   std::vector<TableField> fields{{"name", "tensor"}};
-  if (has_bands) {
-    fields.insert(fields.end(), {{"before_min", "before, min"},
-                                 {"before", "before, median"},
-                                 {"before_max", "before, max"},
-                                 {"after_min", "after, min"},
-                                 {"after", "after, median"},
-                                 {"after_max", "after, max"}});
-  } else {
-    fields.insert(fields.end(), {{"before", "before"}, {"after", "after"}});
+  std::vector<std::string> words;
+  words.reserve(6 * all_series.size());  // fields refer to them
+  for (const std::string series : all_series) {
+    const auto add = [&](const std::string& key, const std::string& shown) {
+      words.push_back(key);
+      words.push_back(shown);
+      fields.push_back({words[words.size() - 2], words.back()});
+    };
+    if (has_bands) add(series + "_min", series + ", min");
+    add(series, has_bands ? series + ", median" : series);
+    if (has_bands) add(series + "_max", series + ", max");
   }
   const ColumnSummary range = drawn_range(values);
   const Magnitude magnitude(greatest_of(range.min, range.max));
@@ -197,8 +223,8 @@ Figure layers_figure(std::string name, std::string title, std::string_view unit,
                               {"labelLimit", 120},
                               {"labelFlush", false},
                               {"labelOverlap", "greedy"}});
-  add_series(spec, {"before", "after"});
-  for (const char* const series : {"before", "after"}) {
+  add_series(spec, {all_series.begin(), all_series.end()});
+  for (const char* const series : all_series) {
     const std::string least = concat(series, "_min");
     const std::string most = concat(series, "_max");
     const MarkOf mark{"name", series, series, concat("isValid(datum.", series, ")"),
@@ -216,7 +242,9 @@ Figure layers_figure(std::string name, std::string title, std::string_view unit,
     add_points(spec, series, mark, tensors <= 60 ? 30 : 8, false, tooltip(shown));
   }
   return {std::move(name), std::move(title),
-          has_bands ? "Line: median over the rows of a tensor; band: least to greatest." : "",
+          has_bands
+              ? concat("Line: median over the ", over, " of a tensor; band: least to greatest.")
+              : "",
           std::move(spec)};
 }
 

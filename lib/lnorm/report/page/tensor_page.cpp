@@ -7,6 +7,7 @@
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/page/figures.hpp"
 #include "lnorm/report/page/sections.hpp"
+#include "lnorm/report/reports.hpp"
 
 namespace lnorm::page {
 
@@ -71,22 +72,6 @@ Table summary_table(const Stats& stats) {
   return table;
 }
 
-std::string_view reason_text(Outlier kind) {
-  switch (kind) {
-    case Outlier::first:
-      return "first row";
-    case Outlier::largest_mean:
-      return "largest |mean|";
-    case Outlier::largest_variance:
-      return "largest variance";
-    case Outlier::smallest_variance:
-      return "smallest variance";
-    case Outlier::non_finite:
-      break;
-  }
-  return "NaN or infinity";
-}
-
 std::string row_label(const Stats& stats, std::int64_t row) {
   return index_text(stats.row_number(row), row_shape(stats.x.shape, stats.axes));
 }
@@ -95,8 +80,8 @@ Table outlier_table(const TensorReportData& report_data, const std::vector<Outli
   Table table{"Rows that stand out; a click on one shows it below",
               {{"reason", true}, {"row"}, {"mean"}, {"variance"}, {"min"}, {"max"}, {"non-finite"}},
               {}};
-  for (const Outlier kind : kOutlierRows) {
-    for (const OutlierRow& row : report_data.outlier_rows.of(kind)) {
+  for (std::size_t list = 0; list < kOutlierRows.size(); ++list) {
+    for (const OutlierRow& row : report_data.outlier_rows.of(list)) {
       const auto place = std::find_if(
           rows.begin(), rows.end(), [&](const OutlierRow& other) { return other.row == row.row; });
       const std::string label = row_label(report_data.stats, row.row);
@@ -105,7 +90,7 @@ Table outlier_table(const TensorReportData& report_data, const std::vector<Outli
                  label, R"(" aria-pressed=")", place == rows.begin() ? "true" : "false", R"(">)",
                  label, "</button>");
       const Moments& x = row.found.input;
-      table.rows.push_back({{std::string(reason_text(kind))},
+      table.rows.push_back({{std::string(top_words(kOutlierRows[list]))},
                             {label, std::to_string(report_data.stats.row_number(row.row)), button},
                             number_cell(x.mean),
                             number_cell(x.variance),
@@ -115,6 +100,46 @@ Table outlier_table(const TensorReportData& report_data, const std::vector<Outli
     }
   }
   return table;
+}
+
+Table feature_table(const FeatureStats& features, std::size_t most) {
+  Table table{"Features that stand out", {{"reason", true}, {"feature"}}, {}};
+  for (const FeatureFigure& figure : kFeatureFigures) {
+    table.columns.push_back({std::string(figure.words)});
+  }
+  table.columns.push_back({"non-finite"});
+  const Shape shape = extents(features.x.shape, features.axes);
+  for (const TopBy by : {TopBy::absmax, TopBy::mean, TopBy::variance, TopBy::variance_min,
+                         TopBy::zeros, TopBy::non_finite}) {
+    for (const std::int64_t number : features.top({most, by})) {
+      const Feature feature = features.feature(number);
+      if (!stands_out(by, feature.score(by))) continue;
+      auto& row = table.rows.emplace_back();
+      row = {{std::string(top_words(by))}, {index_text(number, shape), std::to_string(number)}};
+      for (const FeatureFigure& figure : kFeatureFigures) {
+        row.push_back(number_cell(feature.*figure.of));
+      }
+      row.push_back({std::to_string(feature.non_finite)});
+    }
+  }
+  return table;
+}
+
+void add_features(const TensorReportData& report_data, Section& section) {
+  section.heading("Features");
+  const FeatureStats& features = report_data.features;
+  if (features.count() == 0) {
+    section.paragraph(concat("Rows have more than ", kMostFeatures,
+                             " elements: stats --features has a line for each."));
+    return;
+  }
+  Facts facts;
+  for (auto& [what, words] : feature_words(features, FeatureSummary(features), 3)) {
+    what[0] = what[0] == 'd' ? 'D' : 'L';
+    facts.emplace_back(what, words);
+  }
+  section.facts(facts, feature_table(features, report_data.outlier_features));
+  section.figures(figures_of(features_figure(report_data.feature_bands)));
 }
 
 // Finds a column of a summary by its name.
@@ -182,6 +207,7 @@ Section tensor_section(std::string id, std::string_view title,
   section.html(concat("<h3>Row <span class=\"selected\">",
                       escaped(row_label(stats, rows.front().row)), "</span></h3>\n"));
   section.figures(row_figures(rows, stats), Section::Layout::three);
+  add_features(report_data, section);
   return section;
 }
 
@@ -192,7 +218,8 @@ TensorLine line_of(std::string title, const TensorReportData& report_data) {
           .shape = to_string(stats.x.shape),
           .summary = stats.summary,
           .largest_x = largest_of(stats.histograms->input),
-          .largest_y = largest_of(stats.histograms->output)};
+          .largest_y = largest_of(stats.histograms->output),
+          .features = FeatureSummary(report_data.features)};
 }
 
 Section set_section(const std::vector<TensorLine>& lines) {
@@ -205,6 +232,7 @@ Section set_section(const std::vector<TensorLine>& lines) {
   Json means = Json::array();
   Json spreads = Json::array();
   Json largest = Json::array();
+  Json features = Json::array();
   Table table{"All tensors; those that stand out most are linked to their sections",
               {{"tensor", true},
                {"dtype", true},
@@ -214,7 +242,9 @@ Section set_section(const std::vector<TensorLine>& lines) {
                {"median mean"},
                {"median variance"},
                {"largest |x|"},
-               {"largest |y|"}},
+               {"largest |y|"},
+               {"dead features"},
+               {"largest |x| beside the features' median"}},
               {},
               true};
   for (const TensorLine& line : lines) {
@@ -230,6 +260,11 @@ Section set_section(const std::vector<TensorLine>& lines) {
     largest.push_back({{"name", shown},
                        {"before", figure_number(line.largest_x)},
                        {"after", figure_number(line.largest_y)}});
+    const ColumnSummary& absmax = line.features.absmax();
+    features.push_back({{"name", shown},
+                        {"before_min", figure_number(absmax.min)},
+                        {"before", figure_number(absmax.median)},
+                        {"before_max", figure_number(absmax.max)}});
     table.rows.push_back({link_cell(line.name, line.section),
                           {line.dtype},
                           {line.shape},
@@ -238,14 +273,18 @@ Section set_section(const std::vector<TensorLine>& lines) {
                           number_cell(mean.median),
                           number_cell(variance.median),
                           number_cell(line.largest_x),
-                          number_cell(line.largest_y)});
+                          number_cell(line.largest_y),
+                          {std::to_string(line.features.dead)},
+                          number_cell(line.features.ratio())});
   }
   section.figures(figures_of(
-      layers_figure("mean", "Mean of the rows of every tensor", "mean", true, std::move(means)),
-      layers_figure("std", "Standard deviation of the rows of every tensor", "std", true,
+      layers_figure("mean", "Mean of the rows of every tensor", "mean", "rows", std::move(means)),
+      layers_figure("std", "Standard deviation of the rows of every tensor", "std", "rows",
                     std::move(spreads)),
-      layers_figure("largest", "Largest |x| and |y| of every tensor", "largest", false,
-                    std::move(largest))));
+      layers_figure("largest", "Largest |x| and |y| of every tensor", "largest", "",
+                    std::move(largest)),
+      layers_figure("features", "Largest |x| of the features of every tensor", "largest |x|",
+                    "features", std::move(features))));
   section.table(table);
   return section;
 }
