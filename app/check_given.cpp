@@ -207,19 +207,41 @@ void check_page(const PageArguments& page) {
   check_page_extension("--page", page.path);
 }
 
-// Reports beside the one on standard output.
-void check_saved_reports(const std::vector<std::string>& read, const Arguments& arguments) {
-  const auto check = [&](std::string_view option, const std::optional<std::string>& path,
-                         const std::optional<std::string>& other) {
-    if (!path) return;
+// Whether two names are of one file, by whatever way.
+bool are_same_file(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const auto left = os::status(a);
+  const auto right = os::status(b);
+  return left && right && S_ISREG(left->st_mode) && left->st_dev == right->st_dev &&
+         left->st_ino == right->st_ino;
+}
+
+// Files beside the report on standard output: they are no file that is read, and no other one of them.
+void check_saved_reports(const std::vector<std::string>& words, const Arguments& arguments) {
+  std::vector<std::string> taken = words;
+  const NormalizationArguments& normalization = arguments.normalization;
+  for (const auto& name :
+       {normalization.weight, normalization.bias, normalization.residual, normalization.mean,
+        normalization.rstd, normalization.variance, arguments.mask, arguments.baseline}) {
+    if (name) taken.push_back(*name);
+  }
+  if (!arguments.dy.empty()) taken.push_back(arguments.dy);
+  const std::optional<std::string> page =
+      arguments.page.path.empty() ? std::nullopt : std::optional(arguments.page.path);
+  for (const auto& [option, path] :
+       {std::pair("--save-json", arguments.save_json),
+        std::pair("--save-junit", arguments.save_junit),
+        std::pair("--rows-out", arguments.rows_out), std::pair("--page", page)}) {
+    if (!path) continue;
     if (*path == "-") {
       throw Error(concat(option, " takes a file: standard output has the report"));
     }
-    if (std::find(read.begin(), read.end(), *path) == read.end() && path != other) return;
-    throw Error(concat(option, ' ', printable(*path), ": names what is read, or another output"));
-  };
-  check("--save-json", arguments.save_json, arguments.save_junit);
-  check("--save-junit", arguments.save_junit, {});
+    for (const std::string& other : taken) {
+      if (!are_same_file(*path, other)) continue;
+      throw Error(concat(option, ' ', printable(*path), ": names what is read, or another output"));
+    }
+    taken.push_back(*path);
+  }
 }
 
 void check_compare(const Given& given, Arguments& arguments) {

@@ -607,7 +607,7 @@ constexpr Option kOptions[] = {
            "as NumPy's arrays do. Rows are normalized whole",
            [](Arguments& a, const Value& v) { a.mask = v.text; },
            {.no_effect = {{{.beside = "--dy", .in = kCheck},
-                           {.beside = "--softmax --histogram --features", .in = kStats}}},
+                           {.beside = "--softmax --histogram", .in = kStats}}},
             .called = {{{"attention-mask padding-mask where"}}}}),
     Option(
         "--worst", kCompare | kCheck, kOutput, "N",

@@ -90,6 +90,7 @@ int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& 
     return make_plan(residual.check(x, output_dtype(x.dtype, {}), name),
                      arguments.normalization.options, {}, {.whole = true, .ordered = true});
   };
+  MaskInput mask(arguments);
   bool is_first = true;
   Outputs none;
   return for_each_tensor(
@@ -98,14 +99,17 @@ int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& 
           [&](const TensorInfo& x, const InputName& name) {
             check_as(arguments.input.options.as, x);
             plan_of(x, name);
+            mask.check(x, name);
           },
           [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
             if (!std::exchange(is_first, false) && arguments.report == Report::text) {
               out.write("\n");
             }
-            const Plan plan = plan_of(tensor.source->info(), name);
+            const TensorInfo x = tensor.source->info();
+            const Plan plan = plan_of(x, name);
             const auto source = residual.add_to(std::move(tensor.source), plan.out, work.threads());
-            const FeatureStats found = measure_features(*source, plan, work.begin(plan, *source));
+            const FeatureStats found = measure_features(*source, plan, work.begin(plan, *source),
+                                                        mask.rows(x, plan.axes, name));
             work.end();
             residual.finish();
             if (!work.has_report()) return;

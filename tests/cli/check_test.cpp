@@ -322,7 +322,7 @@ TEST_CASE("check refuses what it cannot hold together", "[check]") {
   CHECK(files.fault("check x.json y.npy --save-json y.npy"_w,
                     {"--save-json y.npy: names what is read, or another output"}) == "");
   CHECK(files.fault("check x.json y.npy --save-json r --save-junit r"_w,
-                    {"--save-json r: names what is read, or another output"}) == "");
+                    {"--save-junit r: names what is read, or another output"}) == "");
   CHECK(files.fault("check - -"_w, {"standard input is named for two inputs"}) == "");
 }
 
@@ -580,4 +580,59 @@ TEST_CASE("check judges float8 by the scale and the saturation that apply has", 
   files.shell("lnorm x.json -o y.npy");
   CHECK(files.fault("check x.json y.npy --output-scale 4"_w,
                     {"--output-scale is for float8, and OUTPUT y.npy is float64"}) == "");
+}
+
+TEST_CASE("what overflows in the right result is no reason to pass what does not", "[check]") {
+  const Workplace files;
+  files.write("x.json", "[[1, 2, 4, 8], [3, 3, 9, 2]]");
+  files.shell("lnorm x.json --dtype float16 -o y.npy");
+  const json found = json::parse(
+      files.shell("lnorm check x.json y.npy --weight '[1e6, 1e6, 1e6, 1e6]' --json").out);
+  CHECK(found.at("verdict") == "differs");
+  CHECK(found.at("beyond_rounding") == 8);
+  // An infinity is right there, and the right sign is asked for.
+  files.shell("lnorm x.json --dtype float16 --weight '[1e6, 1e6, 1e6, 1e6]' -o inf.npy");
+  CHECK(files.run("check x.json inf.npy --weight [1e6,1e6,1e6,1e6] -q"_w).status == 0);
+  CHECK(files.run("check x.json inf.npy --weight [-1e6,-1e6,-1e6,-1e6] -q"_w).status == 1);
+  // What saturates is right if that is asked for.
+  files.shell("lnorm x.json --dtype float8_e5m2 --output-scale 1e9 --saturate -o s.safetensors");
+  const std::string saturated = "lnorm check x.json s.safetensors --output-scale 1e9 -q";
+  CHECK(files.shell(saturated + " --saturate").status == 0);
+  CHECK(files.shell(saturated).status == 1);
+}
+
+TEST_CASE("one element that is wrong in its own way does not hide what explains the others",
+          "[check]") {
+  const Workplace files;
+  files.shell(
+      "lnorm inputs --shape 8,64 -o c.npz && lnorm c.npz:ordinary.x --unbiased -o y.npy && "
+      "lnorm convert y.npy --to json -o y.json");
+  json y = json::parse(read_file(files.path() / "y.json"));
+  y[3][5] = 9.0;
+  files.write("y.json", y.dump());
+  files.shell("lnorm convert y.json --dtype float32 -o y.npy");
+  CHECK(contains(files.shell("lnorm check c.npz:ordinary.x y.npy").out,
+                 "explained by none of the wrong kernels that were tried; the nearest is "
+                 "--unbiased (ddof-1: the variance is divided by n - 1): 99.8% of the elements"));
+}
+
+TEST_CASE("a report is never written over what is read, or over another one", "[check]") {
+  const Workplace files;
+  files.write("x.json", "[[1, 2, 4]]");
+  files.write("w.json", "[1, 2, 3]");
+  files.shell("lnorm x.json --weight w.json -o y.npy; ln -s y.npy link.npy");
+  const std::string other = ": names what is read, or another output";
+  for (const std::string option : {"--rows-out", "--save-json", "--save-junit"}) {
+    for (const std::string name : {"x.json", "y.npy", "w.json", "./y.npy", "link.npy"}) {
+      CHECK(files.fault({"check", "x.json", "y.npy", "--weight", "w.json", option, name},
+                        {option + " " + name + other}) == "");
+    }
+    CHECK(files.fault({"compare", "y.npy", "y.npy", option, "y.npy"},
+                      {option + " y.npy" + other}) == "");
+  }
+  files.fault("check x.json y.npy --rows-out a --save-json a"_w, {"--rows-out a" + other});
+  CHECK(files.fault("check x.json y.npy --rows-out -"_w,
+                    {"--rows-out takes a file: standard output has the report"}) == "");
+  CHECK(contains(files.run("check x.json y.npy --weight w.json --mask 0"_w).out,
+                 "cannot be judged: the mask leaves no elements"));
 }

@@ -194,6 +194,26 @@ TEST_CASE("with a mask stats has the input's elements that are left", "[mask]") 
             Approx(squares / static_cast<double>(left.size() - ddof)));
     }
   }
+  // Features over rows, of which some elements are left.
+  const json features = files.report("stats a.npy --features --mask m.npy"_w);
+  CHECK(features.at("first_non_finite_index") == nullptr);
+  for (std::int64_t c = 0; c < 5; ++c) {
+    std::vector<double> left;
+    for (std::size_t i = static_cast<std::size_t>(c); i < files.actual.size(); i += 5) {
+      if (files.kept[i] != 0) left.push_back(files.actual[i]);
+    }
+    double sum = 0;
+    double largest = 0;
+    for (const double x : left) {
+      sum += x;
+      largest = std::max(largest, std::fabs(x));
+    }
+    const json& feature = features.at("features").at(static_cast<std::size_t>(c));
+    CHECK(feature.at("mean").get<double>() ==
+          Approx(sum / static_cast<double>(left.size())).epsilon(1e-12));
+    CHECK(feature.at("absmax") == largest);
+    CHECK(feature.at("non_finite") == 0);
+  }
   // NaN and 1e30 lie where the mask is 0.
   files.shell(
       "cp a.npy b.npy && python3 -c 'import zipfile; z = zipfile.ZipFile(\"s.npz\", \"w\"); "

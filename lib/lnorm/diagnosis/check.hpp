@@ -53,6 +53,13 @@ struct Check {
   std::vector<Check> statistics;         // which the kernel has saved beside y
   std::optional<Comparison> details;     // of y with the exact result, if that is asked for
 
+  bool has_mask = false;
+  // How many elements a mask leaves out.
+  std::int64_t left_out() const {
+    if (!has_mask) return 0;
+    return (slice ? slice->count * row_length : element_count(actual.shape)) - judged.elements;
+  }
+
   bool agrees() const {
     if (verdict == Verdict::not_judged) return false;
     return comparison ? comparison->equal() : verdict != Verdict::differs;

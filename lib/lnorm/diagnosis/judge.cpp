@@ -255,12 +255,19 @@ double RowJudge::ratio_of(const JudgedRow& row, std::size_t i) const {
   if (std::isfinite(actual) && std::isfinite(row.exact[i])) {
     return std::fabs(actual - y_[i]) / bound_[i];
   }
-  // Beyond the greatest number: an infinity, or the number where that is what is written instead.
-  const double reach = std::fabs(y_[i]) + bound_[i];
-  const bool same_side = std::signbit(actual) == std::signbit(y_[i]);
-  const bool agrees = std::isnan(actual) == std::isnan(row.exact[i]) &&
-                      setting_.output.overflows(reach) && same_side;
-  return agrees ? 0 : std::numeric_limits<double>::infinity();
+  const double infinite = std::numeric_limits<double>::infinity();
+  if (std::isnan(actual) || std::isnan(row.exact[i]) ||
+      std::signbit(actual) != std::signbit(row.exact[i])) {
+    return std::isnan(actual) == std::isnan(row.exact[i]) && std::isnan(actual) ? 0 : infinite;
+  }
+  // An infinity agrees where the bound reaches beyond the greatest number; where there should be one, what is near y does.
+  if (std::isinf(actual)) {
+    return setting_.output.overflows(std::fabs(y_[i]) + bound_[i]) ? 0 : infinite;
+  }
+  // Of float64 y is not known beyond the greatest number.
+  if (!std::isfinite(y_[i]))
+    return std::fabs(actual) >= setting_.output.greatest() / 2 ? 0 : infinite;
+  return std::fabs(actual - y_[i]) / bound_[i];
 }
 
 WorstRatio RowJudge::worst_of(const JudgedRow& row) const {

@@ -194,6 +194,7 @@ class Checker {
     result.arithmetic = options_.arithmetic;
     result.given_depth = options_.depth;
     result.row_length = plan_.row_length;
+    result.has_mask = mask_.has_value();
     if (options_.criteria) {
       result.comparison = begin_comparison(inputs_.actual.info(), *options_.criteria);
     }
@@ -297,7 +298,9 @@ class Checker {
 
   // A narrower arithmetic that the kernel may have computed in.
   std::optional<DType> fitting_arithmetic(const Sample& sample) const {
-    for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
+    for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32}) {
+      // Outputs that have no more digits are such numbers anyway.
+      if (OutputFormat(dtype).precision() >= setting_.output.precision()) continue;
       JudgeSetting setting = setting_;
       setting.kernel.arithmetic = arithmetic_of(dtype);
       if (setting.kernel.arithmetic.unit <= setting_.kernel.arithmetic.unit) continue;

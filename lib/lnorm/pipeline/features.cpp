@@ -25,8 +25,8 @@ struct FeatureSlot {
 class FeaturePass {
  public:
   FeaturePass(RowSource& rows, const Plan& plan, std::int64_t first, std::int64_t count,
-              const RunOptions& options)
-      : rows_(rows), plan_(plan), first_(first), options_(options) {
+              const RunOptions& options, const RowMask* mask)
+      : rows_(rows), plan_(plan), first_(first), options_(options), mask_(mask) {
     sums_.resize(static_cast<std::size_t>(count));
   }
 
@@ -46,13 +46,13 @@ class FeaturePass {
           rows_.read(slot.tile, slot.buffer);
           const TensorInfo& info = rows_.info();
           slot.sums.resize(sums_.size());
-          sum_features({.data = slot.buffer.rows.data(),
-                        .dtype = info.dtype,
-                        .byte_order = info.byte_order,
-                        .rows = slot.tile.rows,
-                        .row_length = count,
-                        .first_row = slot.tile.first_row},
-                       slot.sums.data());
+          const RowsIn block{.data = slot.buffer.rows.data(),
+                             .dtype = info.dtype,
+                             .byte_order = info.byte_order,
+                             .rows = slot.tile.rows,
+                             .row_length = count,
+                             .first_row = slot.tile.first_row};
+          mask_ == nullptr ? sum_features(block, slot.sums.data()) : sum_left(block, slot.sums);
         },
         [&](const Block&, FeatureSlot& slot) { append(slot.sums); });
     reduce(
@@ -66,6 +66,34 @@ class FeaturePass {
   }
 
  private:
+  // The same of what the mask leaves: run by run of each row.
+  void sum_left(const RowsIn& block, std::vector<FeatureSums>& sums) const {
+    std::fill(sums.begin(), sums.end(), FeatureSums());
+    std::vector<char> kept(sums.size());
+    std::vector<FeatureSums> of_run(sums.size());
+    const auto item = static_cast<std::int64_t>(item_size(block.dtype));
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      mask_->fill(block.first_row + r, first_, block.row_length, kept.data());
+      for (auto begin = kept.begin(); begin != kept.end();) {
+        begin = std::find(begin, kept.end(), 1);
+        if (begin == kept.end()) break;
+        const auto end = std::find(begin, kept.end(), 0);
+        const auto at = begin - kept.begin();
+        sum_features({.data = block.data + (r * block.row_length + at) * item,
+                      .dtype = block.dtype,
+                      .byte_order = block.byte_order,
+                      .rows = 1,
+                      .row_length = end - begin,
+                      .first_row = block.first_row + r},
+                     of_run.data());
+        for (auto i = at; i < end - kept.begin(); ++i) {
+          sums[static_cast<std::size_t>(i)].append(of_run[static_cast<std::size_t>(i - at)]);
+        }
+        begin = end;
+      }
+    }
+  }
+
   void append(const std::vector<FeatureSums>& next) {
     for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].append(next[i]);
   }
@@ -74,12 +102,14 @@ class FeaturePass {
   const Plan& plan_;
   std::int64_t first_;
   const RunOptions& options_;
+  const RowMask* mask_;  // null if there is none
   std::vector<FeatureSums> sums_;
 };
 
 }  // namespace
 
-FeatureStats measure_features(TensorSource& source, const Plan& plan, const RunOptions& wanted) {
+FeatureStats measure_features(TensorSource& source, const Plan& plan, const RunOptions& wanted,
+                              const std::optional<RowMask>& mask) {
   FeatureStats result;
   const TensorInfo& x = source.info();
   result.x = whole_of(x);
@@ -97,7 +127,7 @@ FeatureStats measure_features(TensorSource& source, const Plan& plan, const RunO
   RowSource rows(source, plan.in_view, io_path, for_each_tile(options.threads));
   for (std::int64_t first = 0; first < plan.row_length; first += kFeaturesOfPass) {
     const std::int64_t count = std::min(kFeaturesOfPass, plan.row_length - first);
-    const auto sums = FeaturePass(rows, plan, first, count, options).run();
+    const auto sums = FeaturePass(rows, plan, first, count, options, mask ? &*mask : nullptr).run();
     result.sums.insert(result.sums.end(), sums.begin(), sums.end());
   }
   rows.finish();

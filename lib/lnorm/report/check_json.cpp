@@ -56,6 +56,7 @@ Json tensor_json(const Check& check) {
       {"unjudged_rows", judged.unjudged_rows},
       {"non_finite", judged.non_finite},
       {"failed", std::move(failed)}};
+  if (check.has_mask) result["left_out"] = check.left_out();
   if (check.details) result["comparison"] = comparison_object(*check.details);
   if (check.slice) result["slice"] = json_value(*check.slice);
   return result;

@@ -13,14 +13,16 @@ namespace lnorm {
 namespace {
 
 std::string unjudged_text(const Check& check) {
+  // Of gradients x may be finite, and they are not.
+  const std::string_view what = check.part.empty() ? "x" : "the exact result";
   const JudgedRows& judged = check.judged;
-  return concat("not judged: ", judged.unjudged_rows, " of ", counted(judged.rows, "row"),
-                judged.not_finite_rows == 0
-                    ? concat(": rounding in ", name(check.arithmetic),
-                             " may be as large as they are, or leaves its range")
-                : judged.not_finite_rows == judged.unjudged_rows
-                    ? ": x is not finite there"
-                    : concat(", in ", judged.not_finite_rows, " of which x is not finite"));
+  return concat(
+      "not judged: ", judged.unjudged_rows, " of ", counted(judged.rows, "row"),
+      judged.not_finite_rows == 0 ? concat(": rounding in ", name(check.arithmetic),
+                                           " may be as large as they are, or leaves its range")
+      : judged.not_finite_rows == judged.unjudged_rows
+          ? concat(": ", what, " is not finite there")
+          : concat(", in ", judged.not_finite_rows, " of which ", what, " is not finite"));
 }
 
 // Requires criteria.
@@ -58,8 +60,10 @@ class CheckText {
 
   void write_counts() {
     const JudgedRows& judged = c_.judged;
+    const std::int64_t left_out = c_.left_out();
     text_.folded("correctly rounded: ", judged.correctly_rounded, " / ", judged.elements, " (",
-                 percentage_text(judged.correctly_rounded, judged.elements), ')');
+                 percentage_text(judged.correctly_rounded, judged.elements), ')',
+                 left_out == 0 ? "" : concat(", ", left_out, " left out by the mask"));
     if (judged.beyond > 0) {
       text_.folded("beyond rounding: ", judged.beyond, " / ", judged.elements, " (",
                    percentage_text(judged.beyond, judged.elements), "), in ", c_.rows.count, " of ",
@@ -128,8 +132,10 @@ std::string verdict_sentence(const Check& check) {
     case Verdict::differs:
       return concat("differs from ", norm);
     case Verdict::not_judged:
-      return check.judged.elements == 0 ? "cannot be judged: it has no elements"
-                                        : concat("cannot be judged in ", name(check.arithmetic));
+      return check.left_out() > 0 && check.judged.elements == 0
+                 ? "cannot be judged: the mask leaves no elements"
+             : check.judged.elements == 0 ? "cannot be judged: it has no elements"
+                                          : concat("cannot be judged in ", name(check.arithmetic));
   }
   return "";
 }
@@ -175,7 +181,12 @@ std::vector<std::string> explanation_lines(const Check& check) {
                            " number, and within rounding in that arithmetic"));
   }
   if (found.empty()) return lines;
-  const FormulaFit& best = found.front();
+  // One element that is wrong in a way of its own is no reason to forget what explains all others.
+  const auto most = std::max_element(
+      found.begin(), found.end(),
+      [](const FormulaFit& a, const FormulaFit& b) { return a.explained < b.explained; });
+  const bool has_most = !found.front().explains_all && most->explained > 0.5;
+  const FormulaFit& best = has_most ? *most : found.front();
   if (best.explains_all) {
     lines.push_back(concat("explained by ", explanation_text(best), ": ", fit_text(best),
                            check.is_sampled ? ", of the rows that were tried" : ""));
@@ -187,7 +198,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
     constexpr double kNearer = 3;  // dB
     lines.push_back(
         concat("explained by none of the wrong kernels that were tried",
-               best.sqnr > diagnosis.sqnr_of_exact + kNearer
+               has_most || best.sqnr > diagnosis.sqnr_of_exact + kNearer
                    ? concat("; the nearest is ", explanation_text(best), ": ", fit_text(best))
                    : ""));
   }
