@@ -66,6 +66,10 @@ void refuse_details(const Arguments& arguments, bool several) {
                                   : arguments.rows_out  ? "--rows-out"
                                                         : "";
   if (!several || option.empty()) return;
+  if (!arguments.dy.empty() || arguments.save_mean || arguments.save_rstd) {
+    throw Error(
+        concat(option, " is of OUTPUT alone, found gradients or statistics to judge as well"));
+  }
   throw Error(concat(option, " has no effect: several tensors have a line each"),
               "FILE:NAME judges one");
 }
@@ -146,8 +150,9 @@ class Checking {
       write_rows_csv(checks_.front().check.details->failed_rows, out);
     });
     if (page_output_) {
-      page_output_->write(concat(title_of(arguments_.checked), " and layer norm of ",
-                                 title_of(arguments_.input.names.front())),
+      const std::string& output = arguments_.checked;
+      page_output_->write(concat(output.empty() ? "gradients" : title_of(output),
+                                 " and layer norm of ", title_of(arguments_.input.names.front())),
                           "lnorm check", page_.take());
     }
     if (!arguments_.quiet) {

@@ -38,7 +38,8 @@ std::string manifest_of(const MadeInputs& made, const InputsOptions& options,
                     .options = normalization_text(options.normalization),
                     .cases = {},
                     .equivalent = made.equivalent,
-                    .alive_without_affine = made.alive_without_affine};
+                    .alive_without_affine = made.alive_without_affine,
+                    .same = made.same};
   const auto file = [&](const MadeTensor& tensor) { return tensor.info.name + extension; };
   for (const MadeCase& one : made.cases) {
     manifest.cases.push_back({.name = one.name,

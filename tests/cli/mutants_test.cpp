@@ -34,6 +34,9 @@ Ids ids_of(const json& array) {
   return ids;
 }
 
+// Nothing is finite: -1.
+double number_of(const json& number) { return number.is_null() ? -1 : number.get<double>(); }
+
 struct Mutants : Workplace {
   json report(const Words& words) const {
     return json::parse(run("mutants"_w + words + "--json"_w).out);
@@ -368,6 +371,19 @@ TEST_CASE("inputs leave no wrong kernel alive, and say which each is for", "[mut
       CHECK(killed.contains(mutant.at("id")) != mutant.at("equivalent").get<bool>());
     }
     CHECK(Mutants::equivalent(report) == ids_of(manifest.at("equivalent")));
+    // What is one formula is off by the same.
+    CHECK(manifest.at("same").empty() ==
+          !(contains(one.options, "--rms") || contains(one.made, ",2")));
+    for (const json& same : manifest.at("same")) {
+      const Ids together = ids_of(same);
+      std::set<std::pair<std::int64_t, double>> figures;
+      for (const json& mutant : report.at("mutants")) {
+        if (!together.contains(mutant.at("id").get<std::string>())) continue;
+        figures.emplace(mutant.at("mismatched").get<std::int64_t>(),
+                        number_of(mutant.at("max_abs")));
+      }
+      CHECK(figures.size() == 1);
+    }
     CHECK(killed.contains("no-variance-term"));
   }
 }

@@ -141,6 +141,7 @@ std::string manifest_json(const Manifest& manifest) {
               {"options", manifest.options},
               {"cases", cases},
               {"equivalent", manifest.equivalent},
+              {"same", manifest.same},
               {"alive_without_affine", manifest.alive_without_affine}}
              .dump(1) +
          '\n';

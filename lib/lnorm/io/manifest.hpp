@@ -26,6 +26,7 @@ struct Manifest {
   // Ids of wrong kernels.
   std::vector<std::string> equivalent = {};            // that are right here, by formula
   std::vector<std::string> alive_without_affine = {};  // that x and dy alone do not tell
+  std::vector<std::vector<std::string>> same = {};     // that are one formula here
 };
 
 std::string manifest_json(const Manifest& manifest);

@@ -42,8 +42,9 @@ struct MadeCase {
 
 struct MadeInputs {
   std::vector<MadeCase> cases;
-  std::vector<std::string> alive;       // ids that no case kills
-  std::vector<std::string> equivalent;  // by formula
+  std::vector<std::string> alive;              // ids that no case kills
+  std::vector<std::string> equivalent;         // by formula
+  std::vector<std::vector<std::string>> same;  // ids of what is one formula here
   // Of a kernel that has no weight and no bias: its results are x-hat, and nothing cancels. What changes them by less than
   // the tolerance no input tells.
   std::vector<std::string> alive_without_affine;

@@ -241,6 +241,10 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
     const bool is_plural = verdict == Verdict::differs && count > 1;
     if (count > 0) summary += concat(", ", count, ' ', is_plural ? "differ" : name(verdict));
   }
+  const auto failing = std::count_if(checks.begin(), checks.end(), [](const NamedCheck& tensor) {
+    return tensor.check.comparison && !tensor.check.comparison->equal();
+  });
+  if (failing > 0) summary += concat(", criteria fail in ", failing);
   if (first != nullptr) summary += concat("; the first to look at is ", printable(first->name));
   text.folded(summary);
 }
