@@ -87,8 +87,10 @@ Settings random_settings(Random& random, DType out, int length) {
 
 TEST_CASE("every result of floats is correctly rounded", "[oracle]") {
   const int length = GENERATE(1, 2, 3, 7, 17, 31, 32, 33, 768, 1025);
+  int number = length;
   for (const DType in : kFloats) {
     for (const Recipe& recipe : float_recipes()) {
+      if (!support::takes(number++)) continue;
       Random random(static_cast<std::uint64_t>(length) * 7919 + static_cast<std::uint64_t>(in));
       for (const DType out : kFloats) {
         const Settings settings = random_settings(random, out, length);

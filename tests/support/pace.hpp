@@ -11,4 +11,7 @@ constexpr int share(int cases) {
 #endif
 }
 
+// Whether a test takes the case of this number: every one, or one of eight.
+constexpr bool takes(int number) { return share(8) == 8 || number % 8 == 0; }
+
 }  // namespace support

@@ -4,6 +4,7 @@
 #include "lnorm/pipeline/compare.hpp"
 #include "lnorm/report/reports.hpp"
 #include "lnorm/report/style.hpp"
+#include "support/pace.hpp"
 #include "support/thread_ranks.hpp"
 #include "support/written.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
@@ -105,8 +106,7 @@ TEST_CASE("a comparison is the same however many ranks make it", "[pipeline]") {
   for (const std::optional<Axes>& axes : choices_of_axes(shape.size())) {
     const auto by = static_cast<WorstBy>((choice + static_cast<int>(kind)) % 3);
     CAPTURE(choice, lnorm::name(by));
-    check_ranks(pair, {criteria, {7, 5, by}, axes});
-    ++choice;
+    if (support::takes(choice++)) check_ranks(pair, {criteria, {7, 5, by}, axes});
   }
 }
 
