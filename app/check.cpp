@@ -266,6 +266,11 @@ class Checking {
   }
 
   GradPlan make_grad_plan(const TensorInfo& x, const InputName& name) {
+    const LayerNormOptions& options = arguments_.normalization.options;
+    if (x.split || options.affine_axes) {
+      throw Error(
+          concat(x.split ? "--groups" : "--affine-axes", ": gradients are judged without it"));
+    }
     check_auxiliary_inputs(x, name, [&] {
       for (AuxiliaryInput* const auxiliary : gradients()) auxiliary->find(name);
     });

@@ -266,12 +266,12 @@ constexpr Option kOptions[] = {
            {.one_of = kAxesOptions, .called = {{{"norm-shape"}}}}),
     Option("--axes", kSoftmax, "Axes", "A[,A...]", "The axes that sum to 1 together", set_axis_list,
            {.called = {{{kAxesWords}}}}),
-    Option("--groups", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, "G",
+    Option("--groups", kNormalizing & ~(kMutants | kInputs), kNormalization, "G",
            "Group norm, as torch.nn.GroupNorm: a row is one of G groups of channels, over all axes "
            "but the first; weight and bias run along the channels",
            [](Arguments& a, const Value& v) { set_groups(a, &Groups::groups, v.integer()); },
            {.one_of = kGroupsOptions, .called = {{{"num-groups group-count ngroups"}}}}),
-    Option("--channel-axis", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, "C",
+    Option("--channel-axis", kNormalizing & ~(kMutants | kInputs), kNormalization, "C",
            "The axis that --groups splits (default 1; -1 is Flax's layout)",
            [](Arguments& a, const Value& v) { set_groups(a, &Groups::channel_axis, v.integer()); },
            {.no_effect = {{{.without = "--groups"}}},
@@ -288,7 +288,7 @@ constexpr Option kOptions[] = {
          .called = {{{kAxesWords},
                      {kReshapingWords, kKeepsShape, kNormalizing | kSoftmax | kCompare},
                      {"squeeze", kKeepsShape, (kNormalizing & ~kApply) | kSoftmax | kCompare}}}}),
-    Option("--affine-axes", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, "A[,A...]",
+    Option("--affine-axes", kNormalizing & ~(kMutants | kInputs), kNormalization, "A[,A...]",
            "The axes that weight and bias run along (default the normalized ones)",
            [](Arguments& a, const Value& v) {
              a.normalization.options.affine_axes = AxisList{v.list()};

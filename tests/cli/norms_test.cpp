@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "support/commands.hpp"
 
 // Group, instance and batch norm as users ask for them, against what PyTorch and ONNX give.
@@ -198,4 +200,44 @@ TEST_CASE("ONNX's node tests of batch and instance normalization agree", "[norms
     check(batch + "_training_mode", {"--axes", "0,2,3", "--eps", eps});
     check(std::string("instancenorm") + suffix, {"--axes", "2,3", "--eps", eps});
   }
+}
+
+TEST_CASE("check judges the norms of groups by the weight and bias of each row", "[norms][check]") {
+  const Workplace at;
+  const Words affine{"--weight", of_torch("weight"), "--bias", of_torch("bias")};
+  const auto report = [&](const Words& words) {
+    return nlohmann::json::parse(at.run("check"_w + words + "--json"_w).out);
+  };
+  for (const auto& [name, options] :
+       std::vector<std::pair<std::string, Words>>{{"group_1", "--groups 1"_w},
+                                                  {"group_2", "--groups 2"_w},
+                                                  {"group_6", "--groups 6"_w},
+                                                  {"instance", "--axes 2,3 --affine-axes 1"_w},
+                                                  {"training", "--axes 0,2,3 --affine-axes 1"_w}}) {
+    CAPTURE(name);
+    const auto torch = report(Words{of_torch("x"), of_torch(name + ".y")} + affine + options);
+    CHECK(torch.at("verdict") == "within rounding");
+    CHECK(torch.at("elements") == 144);
+    at.output(Words{of_torch("x"), "--dtype", "float32", "-o", "y.npy"} + affine + options);
+    const auto own = report(Words{of_torch("x"), "y.npy"} + affine + options);
+    CHECK(own.at("verdict") == "correctly rounded");
+    CHECK(report(Words{of_torch("x"), "y.npy"} + affine + options + "--rows 1:2"_w).at("verdict") ==
+          "correctly rounded");
+    at.output(Words{of_torch("x"), "--unbiased", "--dtype", "float32", "-o", "y.npy"} + affine +
+              options);
+    CHECK(report(Words{of_torch("x"), "y.npy"} + affine + options).at("explained_by") == "ddof-1");
+    at.output(
+        Words{of_torch("x"), "--weight", of_torch("weight"), "--dtype", "float32", "-o", "y.npy"} +
+        options);
+    CHECK(report(Words{of_torch("x"), "y.npy"} + affine + options).at("explained_by") == "no-bias");
+  }
+  // Channels last: the elements of a row have another order than its axes.
+  at.shell("lnorm convert " + of_torch("x") + " --to json -o x.json");
+  const auto last = "x.json --groups 2 --channel-axis -1 --weight [1,2,3,4]"_w;
+  at.output(last + "-o y.npy --dtype float16"_w);
+  CHECK(report(last + "y.npy"_w).at("verdict") == "correctly rounded");
+  at.output(last + "-o y.npy --dtype float32 --eps 1e-3"_w);
+  CHECK(report(last + "y.npy --mask [1,0,1,1]"_w).at("explained_by") == "eps-1e-3");
+  CHECK(at.fault("check x.json --groups 2 --dy x.json --actual-dx x.json"_w,
+                 {"--groups: gradients are judged without it"}) == "");
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -34,9 +35,13 @@ void put_exact(std::span<const char> kept, std::span<const double> exact,
 // Holds the exact rows, as the loop brings them, against those of the kernel.
 class JudgeObserver final : public RowObserver {
  public:
-  JudgeObserver(const JudgeSetting& setting, const CheckRows& actual, std::int64_t row_length,
-                Comparison* comparison, const RowMask* mask)
+  // set_row: gives a setting the weight and bias of a row; empty: all rows have the same.
+  using SetRow = std::function<void(std::int64_t row, JudgeSetting& setting)>;
+
+  JudgeObserver(const JudgeSetting& setting, SetRow set_row, const CheckRows& actual,
+                std::int64_t row_length, Comparison* comparison, const RowMask* mask)
       : setting_(setting),
+        set_row_(std::move(set_row)),
         actual_(actual),
         row_length_(row_length),
         comparison_(comparison),
@@ -72,9 +77,10 @@ class JudgeObserver final : public RowObserver {
  private:
   // What a thread needs, and what it has found.
   struct State {
-    explicit State(const JudgeSetting& setting, std::int64_t row_length)
-        : judge(setting, row_length) {}
+    State(const JudgeSetting& of_row, std::int64_t row_length)
+        : setting(of_row), judge(setting, row_length) {}
 
+    JudgeSetting setting;
     RowJudge judge;
     JudgedRows found;
     TileBuffer buffer;
@@ -118,10 +124,12 @@ class JudgeObserver final : public RowObserver {
       row.actual = state.actual;
       row.kept = state.kept;
     }
+    if (set_row_) set_row_(number, state.setting);
     state.judge.judge(row, state.found);
   }
 
   const JudgeSetting& setting_;
+  SetRow set_row_;
   const CheckRows& actual_;
   std::int64_t row_length_;
   Comparison* comparison_;
@@ -131,12 +139,12 @@ class JudgeObserver final : public RowObserver {
   JudgedRows found_;
 };
 
-// How many elements a formula explains, in all rows.
+// How many elements a formula explains, in all rows that have the same weight and bias.
 class FitObserver final : public RowObserver {
  public:
   FitObserver(const Variant& variant, const JudgeSetting& setting, const CheckRows& actual, DType x,
-              const RowMask* mask)
-      : variant_(variant), actual_(actual), mask_(mask) {
+              const RowMask* mask, std::function<bool(std::int64_t row)> is_alike)
+      : variant_(variant), actual_(actual), mask_(mask), is_alike_(std::move(is_alike)) {
     sample_.setting = &setting;
     sample_.x_dtype = x;
   }
@@ -148,6 +156,7 @@ class FitObserver final : public RowObserver {
     FormulaSums sums;
     const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      if (!is_alike_(block.first_row + r)) continue;
       row.x = decoded(sample_.setting->backend, row_of(block.x, r));
       row.actual = decoded(sample_.setting->backend, row_of(actual, r));
       row.kept = kept_of(mask_, block.first_row + r, std::ssize(row.x));
@@ -166,6 +175,7 @@ class FitObserver final : public RowObserver {
   const Variant& variant_;
   const CheckRows& actual_;
   const RowMask* mask_;
+  std::function<bool(std::int64_t row)> is_alike_;
   Sample sample_;
   FormulaSums sums_;
 };
@@ -182,6 +192,7 @@ class Checker {
         setting_(setting(inputs, plan, backend, options)),
         actual_(inputs.actual, plan.axes, run_options.threads) {
     if (inputs.mask) mask_.emplace(inputs.mask, inputs.x.info(), plan.axes);
+    set_numbers(0, setting_);
   }
 
   Check run() {
@@ -220,17 +231,31 @@ class Checker {
             .output = OutputFormat(plan.out),
             .saturates = plan.saturates,
             .output_scale = options.output_scale,
-            .weight = scaled(numbers_of(inputs.weight, plan.row_length, 1), options.output_scale),
-            .bias = scaled(numbers_of(inputs.bias, plan.row_length, 0), options.output_scale)};
+            .weight = {},
+            .bias = {}};
   }
 
-  static std::vector<double> scaled(std::vector<double> numbers, double scale) {
-    for (double& number : numbers) number *= scale;
-    return numbers;
+  // Weight and bias of a row.
+  void set_numbers(std::int64_t row, JudgeSetting& setting) const {
+    const std::int64_t n = plan_.row_length;
+    setting.weight = numbers_of(inputs_.weight, n, 1, plan_.affine, row);
+    setting.bias = numbers_of(inputs_.bias, n, 0, plan_.affine, row);
+    for (std::vector<double>* const numbers : {&setting.weight, &setting.bias}) {
+      for (double& number : *numbers) number *= options_.output_scale;
+    }
+  }
+
+  // Whether a row has the weight and bias of the one that is diagnosed.
+  bool is_alike(std::int64_t row) const {
+    return plan_.affine.first(row) == plan_.affine.first(diagnosed_row_);
   }
 
   void judge_rows(Check& result) {
-    JudgeObserver judge(setting_, actual_, plan_.row_length,
+    JudgeObserver::SetRow set_row;
+    if (!plan_.affine.rows.empty()) {
+      set_row = [this](std::int64_t row, JudgeSetting& setting) { set_numbers(row, setting); };
+    }
+    JudgeObserver judge(setting_, std::move(set_row), actual_, plan_.row_length,
                         result.comparison ? &*result.comparison : nullptr, mask());
     std::vector<std::unique_ptr<StatisticObserver>> statistics;
     std::vector<RowObserver*> observers{&judge};
@@ -262,8 +287,16 @@ class Checker {
 
   void diagnose(Check& result) {
     const Shape normalized = plan_.normalized_shape();
+    // Formulas are tried with one weight and bias: those of the row that is off by the most.
+    diagnosed_row_ =
+        std::max(result.judged.loop, result.judged.tree, [](const auto& a, const auto& b) {
+          return a.ratio < b.ratio;
+        }).row;
+    if (!plan_.affine.rows.empty()) set_numbers(diagnosed_row_, setting_);
     const Sample sample = this->sample(result.judged);
     if (sample.rows.empty()) return;
+    // Where numbers run along other axes, a row has no order of them that could be mistaken.
+    const bool has_own_order = plan_.affine.is_plain();
     const KernelContext context{.setting = setting_,
                                 .normalized_shape = normalized,
                                 .has_weight = options_.has_weight,
@@ -271,11 +304,12 @@ class Checker {
                                 .has_residual = inputs_.alone != nullptr,
                                 .x_dtype = plan_.in,
                                 .rows = plan_.rows,
-                                .weight_is_number = inputs_.weight.is_uniform(),
-                                .bias_is_number = inputs_.bias.is_uniform()};
+                                .weight_is_number = !has_own_order || inputs_.weight.is_uniform(),
+                                .bias_is_number = !has_own_order || inputs_.bias.is_uniform()};
     const bool differs = verdict_of(result.judged, false) == Verdict::differs;
     result.diagnosis = lnorm::diagnose(sample, context, options_.kernels, differs);
-    const bool is_whole = !result.slice;  // or it has other axes
+    // Or it has other axes.
+    const bool is_whole = !result.slice && has_own_order && !inputs_.x.info().split;
     if (differs && is_whole && !result.diagnosis.explains_all()) explain_axes(sample, result);
     describe_contents(sample, result);
     if (differs && !result.diagnosis.explains_all()) {
@@ -288,7 +322,9 @@ class Checker {
       result.is_sampled = true;
       return;
     }
-    FitObserver fit(best.variant, setting_, actual_, plan_.in, mask());
+    result.is_sampled = !plan_.affine.rows.empty();
+    FitObserver fit(best.variant, setting_, actual_, plan_.in, mask(),
+                    [this](std::int64_t row) { return is_alike(row); });
     RowObserver* const observers[] = {&fit};
     pass(plan_, observers, {});
     best.explained = fit.sums().share();
@@ -344,6 +380,7 @@ class Checker {
     sample.last_x = finite_or_none(numbers(x, plan_.rows - 1));
     std::vector<std::byte> exact(static_cast<std::size_t>(plan_.row_length) * item_size(plan_.out));
     for (const std::int64_t r : sampled_rows(judged, plan_.rows, plan_.row_length)) {
+      if (!is_alike(r)) continue;
       SampleRow row{.number = r,
                     .x = finite_or_none(numbers(x, r)),
                     .actual = numbers(actual_, r),
@@ -397,6 +434,7 @@ class Checker {
   JudgeSetting setting_;
   CheckRows actual_;
   std::optional<RowMask> mask_;
+  std::int64_t diagnosed_row_ = 0;
 };
 
 }  // namespace

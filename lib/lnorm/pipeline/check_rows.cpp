@@ -17,6 +17,10 @@ namespace {
 Plan plan_of(const TensorInfo& info, const Axes& axes) {
   LayerNormOptions options;
   options.axes = AxisList{{axes.begin(), axes.end()}};
+  if (info.split) {
+    options.axes = Groups{.groups = whole_of(info).shape[info.split->axis],
+                          .channel_axis = static_cast<std::int64_t>(info.split->axis)};
+  }
   return make_plan(info, options, DType::float64, {.whole = true, .ordered = true});
 }
 
@@ -35,7 +39,12 @@ CheckRows::CheckRows(TensorSource& source, const Axes& axes, int threads)
 RowsIn CheckRows::read(std::int64_t first, std::int64_t count, TileBuffer& buffer) const {
   rows_->read({first, count, 0, plan_.row_length}, buffer);
   const TensorInfo& info = rows_->info();
-  return {buffer.rows.data(), info.dtype, info.byte_order, count, plan_.row_length};
+  return {.data = buffer.rows.data(),
+          .dtype = info.dtype,
+          .byte_order = info.byte_order,
+          .rows = count,
+          .row_length = plan_.row_length,
+          .first_row = first};
 }
 
 std::vector<double> decoded(const Backend& backend, const RowsIn& row) {
@@ -59,10 +68,12 @@ std::vector<double> all_numbers(const Backend& backend, TensorSource& source, in
   return decoded(backend, {all.data, all.dtype, all.byte_order, 1, all.rows * all.row_length});
 }
 
-std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise) {
+std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise,
+                               const AffineLayout& layout, std::int64_t row) {
   std::vector<double> numbers(static_cast<std::size_t>(count));
+  const std::int64_t first = layout.first(row);
   for (std::int64_t i = 0; i < count; ++i) {
-    numbers[static_cast<std::size_t>(i)] = term.number_or(otherwise, i).high;
+    numbers[static_cast<std::size_t>(i)] = term.number_or(otherwise, layout.number(first, i)).high;
   }
   return numbers;
 }

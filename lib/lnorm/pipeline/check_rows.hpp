@@ -40,8 +40,9 @@ std::vector<double> decoded(const Backend& backend, const RowsIn& row);
 // Of a whole tensor, in C order.
 std::vector<double> all_numbers(const Backend& backend, TensorSource& source, int threads);
 
-// So many numbers; those of a term that is empty are others.
-std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise);
+// So many numbers; those of a term that is empty are others. Of a layout: those of the elements of a row.
+std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise,
+                               const AffineLayout& layout = {}, std::int64_t row = 0);
 
 // A comparison of a kernel's tensor with exact rows, which are added part by part.
 Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria);
