@@ -226,8 +226,9 @@ void check_saved_reports(const std::vector<std::string>& words, const Arguments&
     if (name) taken.push_back(*name);
   }
   if (!arguments.dy.empty()) taken.push_back(arguments.dy);
-  const std::optional<std::string> page =
-      arguments.page.path.empty() ? std::nullopt : std::optional(arguments.page.path);
+  const std::optional<std::string> page = arguments.page.path.empty() || arguments.page.path == "-"
+                                              ? std::nullopt
+                                              : std::optional(arguments.page.path);
   for (const auto& [option, path] :
        {std::pair("--save-json", arguments.save_json),
         std::pair("--save-junit", arguments.save_junit),

@@ -77,7 +77,7 @@ constexpr std::array kCommands{
         .help = "Is OUTPUT what layer norm of INPUT gives: rounding or bug, and which bug",
         .puts_out = "Report",
         .run = check,
-        .on_all_ranks = true,
+        .on_all_ranks = false,
         .called = "verify validate diagnose judge",
         .examples =
             "The verdict needs no tolerance. Every element is held against the exact value, and\n"

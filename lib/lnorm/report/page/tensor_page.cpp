@@ -130,7 +130,7 @@ void add_features(const TensorReportData& report_data, Section& section) {
   const FeatureStats& features = report_data.features;
   if (features.count() == 0) {
     section.paragraph(concat("Rows have more than ", kMostFeatures,
-                             " elements: stats --features has a line for each."));
+                             " elements: the statistics of features have a line for each."));
     return;
   }
   Facts facts;
