@@ -602,13 +602,13 @@ constexpr Option kOptions[] = {
            {.no_effect = {{{.without = "--save-mean --save-rstd"}, {.beside = "--groups"}}},
             .called = {{{"keepdim keepdims", kKept}, {"no-keepdims squeeze"}}}}),
     // What is reported
-    Option("--mask", kCompare | kCheck | kStats, kOutput, "T",
-           "Which elements are looked at: those at which it is not 0; it broadcasts to the input, "
-           "as NumPy's arrays do. Rows are normalized whole",
-           [](Arguments& a, const Value& v) { a.mask = v.text; },
-           {.no_effect = {{{.beside = "--dy", .in = kCheck},
-                           {.beside = "--softmax --histogram", .in = kStats}}},
-            .called = {{{"attention-mask padding-mask where"}}}}),
+    Option(
+        "--mask", kCompare | kCheck | kStats, kOutput, "T",
+        "Which elements are looked at: those at which it is not 0; it broadcasts to the input, "
+        "as NumPy's arrays do. Rows are normalized whole",
+        [](Arguments& a, const Value& v) { a.mask = v.text; },
+        {.no_effect = {{{.beside = "--dy", .in = kCheck}, {.beside = "--softmax", .in = kStats}}},
+         .called = {{{"attention-mask padding-mask where"}}}}),
     Option(
         "--worst", kCompare | kCheck, kOutput, "N",
         "How many of the worst elements are listed, or of the worst rows if axes are given "

@@ -194,6 +194,17 @@ TEST_CASE("with a mask stats has the input's elements that are left", "[mask]") 
             Approx(squares / static_cast<double>(left.size() - ddof)));
     }
   }
+  // Histograms are those of a tensor of the elements that are left, but for the rows.
+  files.write("left.npy", npy_of_floats(files.left(files.actual)));
+  const auto bars = [&](const Words& words) {
+    const std::string text = files.run("stats"_w + words + "--histogram"_w).out;
+    const std::size_t begin = text.find("elements of the input");
+    const std::size_t output = text.find("elements of the output");
+    const std::size_t end = output == text.npos ? text.find("means of the input rows") : output;
+    return text.substr(begin, end - begin);
+  };
+  CHECK(bars("a.npy --mask m.npy"_w) == bars("left.npy"_w));
+  CHECK(!contains(files.run("stats a.npy --mask m.npy --histogram"_w).out, "of the output"));
   // Features over rows, of which some elements are left.
   const json features = files.report("stats a.npy --features --mask m.npy"_w);
   CHECK(features.at("first_non_finite_index") == nullptr);

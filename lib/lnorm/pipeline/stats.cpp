@@ -77,6 +77,23 @@ void add_elements(const RowsIn& rows, std::span<const Moments> found, Histogram&
   }
 }
 
+// Calls see with the elements that a mask leaves of each row, one after another.
+template <class See>
+void for_each_left(const RowMask& mask, std::int64_t first_row, const RowsIn& x, See see) {
+  const std::size_t size = item_size(x.dtype);
+  std::vector<std::byte> left(static_cast<std::size_t>(x.row_length) * size);
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const std::byte* from = row_of(x, r).data;
+    std::byte* to = left.data();
+    for (const char is_left : kept_of(&mask, first_row + r, x.row_length)) {
+      if (is_left != 0) to = std::copy_n(from, size, to);
+      from += size;
+    }
+    const std::int64_t count = (to - left.data()) / static_cast<std::int64_t>(size);
+    see(r, RowsIn{left.data(), x.dtype, x.byte_order, 1, count});
+  }
+}
+
 }  // namespace
 
 std::int64_t first_non_finite(const RowsIn& row, std::span<const char> kept) {
@@ -94,22 +111,11 @@ std::int64_t first_non_finite(const RowsIn& row, std::span<const char> kept) {
 void measure_left(const RowMask* mask, std::int64_t first_row, const RowsIn& x, std::int64_t ddof,
                   Moments* moments) {
   if (mask == nullptr) return measure_moments(x, ddof, moments);
-  const std::size_t size = item_size(x.dtype);
-  std::vector<std::byte> left(static_cast<std::size_t>(x.row_length) * size);
-  for (std::int64_t r = 0; r < x.rows; ++r, ++moments) {
-    const std::vector<char> kept = kept_of(mask, first_row + r, x.row_length);
-    const std::byte* from = row_of(x, r).data;
-    std::byte* to = left.data();
-    for (const char is_left : kept) {
-      if (is_left != 0) to = std::copy_n(from, size, to);
-      from += size;
-    }
-    const std::int64_t count = (to - left.data()) / static_cast<std::int64_t>(size);
-    const bool has_variance = ddof < count;
-    measure_moments({left.data(), x.dtype, x.byte_order, 1, count}, has_variance ? ddof : 0,
-                    moments);
-    if (!has_variance) moments->variance = std::numeric_limits<double>::quiet_NaN();
-  }
+  for_each_left(*mask, first_row, x, [&](std::int64_t r, const RowsIn& left) {
+    const bool has_variance = ddof < left.row_length;
+    measure_moments(left, has_variance ? ddof : 0, moments + r);
+    if (!has_variance) moments[r].variance = std::numeric_limits<double>::quiet_NaN();
+  });
 }
 
 StatsRows::StatsRows(std::span<const StatsColumn> columns)
@@ -250,8 +256,15 @@ void StatsObserver::count_elements(const RowBlock& block, const StatsBlock& rows
     }
   }
   if (!histograms) histograms = std::make_unique<ElementHistograms>();
-  add_elements(block.x, rows.input, histograms->input);
-  add_elements(output_rows(block), rows.output, histograms->output);
+  if (wanted_.mask) {
+    for_each_left(*wanted_.mask, block.first_row, block.x, [&](std::int64_t r, const RowsIn& left) {
+      add_elements(left, std::span(rows.input).subspan(static_cast<std::size_t>(r), 1),
+                   histograms->input);
+    });
+  } else {
+    add_elements(block.x, rows.input, histograms->input);
+    add_elements(output_rows(block), rows.output, histograms->output);
+  }
   const std::lock_guard lock(mutex_);
   elements_.push_back(std::move(histograms));
 }

@@ -311,7 +311,9 @@ class StatsText {
       text_.raw('\n' + histogram_text(title, histogram, options_.digits, text_.style()));
     };
     write("elements of the input", histograms.input);
-    write("elements of the output", histograms.output);
+    const bool has_output = std::any_of(stats_.columns.begin(), stats_.columns.end(),
+                                        [](const StatsColumn& c) { return c.tensor == "output"; });
+    if (has_output) write("elements of the output", histograms.output);
     write("means of the input rows", histograms.row_means);
     write("variances of the input rows", histograms.row_variances);
   }
