@@ -330,7 +330,8 @@ TEST_CASE("an option that is not there has a hint that leads on", "[manners]") {
       in_place("grad x.npy --dy x.npy ", "--bias", " 1",
                "dbias does not depend on bias, and neither do the others", "--weight"),
       leads("lnorm x.npy --histogram", {"there is no option --histogram"},
-            "--histogram is an option of lnorm stats, compare and check", "lnorm stats x.npy --histogram"),
+            "--histogram is an option of lnorm stats, compare and check",
+            "lnorm stats x.npy --histogram"),
       leads("lnorm show x.npy --axis 0", {"there is no option --axis"},
             "--axis is an option of lnorm apply, stats, compare, check, mutants, inputs, softmax, "
             "grad, explain and "
