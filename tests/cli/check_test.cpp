@@ -637,3 +637,27 @@ TEST_CASE("a report is never written over what is read, or over another one", "[
   CHECK(contains(files.run("check x.json y.npy --weight w.json --mask 0"_w).out,
                  "cannot be judged: the mask leaves no elements"));
 }
+
+TEST_CASE("errors beyond a threshold are described by it", "[check]") {
+  const Workplace files;
+  files.shell(
+      "lnorm inputs --shape 16,64 -o c.npz && lnorm c.npz:ordinary.x -o y.npy && "
+      "lnorm convert y.npy --to json -o y.json");
+  const json exact = json::parse(read_file(files.path() / "y.json"));
+  const auto where = [&](double (*change)(double)) {
+    json y = exact;
+    for (json& row : y) {
+      for (json& number : row) number = change(number.get<double>());
+    }
+    files.write("changed.json", y.dump());
+    files.shell("lnorm convert changed.json --dtype float32 -o changed.npy");
+    return files.shell("lnorm check c.npz:ordinary.x changed.npy").out;
+  };
+  CHECK(contains(where([](double y) { return std::clamp(y, -1.5, 1.5); }),
+                 "where: elements with |y| above 1.5: all "));
+  CHECK(contains(where([](double y) { return std::max(y, 0.01 * y); }),
+                 "where: elements with y up to "));
+  CHECK(contains(where([](double y) { return y > 1 ? y * 1.01 : y; }),
+                 "where: elements with y above 1: all "));
+  CHECK(!contains(where([](double y) { return y * 1.01; }), "elements with"));
+}

@@ -1,8 +1,13 @@
 #include "lnorm/diagnosis/contents.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
+#include <set>
+#include <sstream>
+#include <utility>
 
 #include "lnorm/core/text.hpp"
 
@@ -104,6 +109,73 @@ std::string fit_text(const AffectedRow& affected) {
   return std::move(text).str();
 }
 
+// What may decide that an element is off.
+struct Quantity {
+  std::string_view words;
+  double (*of)(double x, double y);
+};
+constexpr Quantity kQuantities[] = {{"x", [](double x, double) { return x; }},
+                                    {"y", [](double, double y) { return y; }},
+                                    {"|x|", [](double x, double) { return std::fabs(x); }},
+                                    {"|y|", [](double, double y) { return std::fabs(y); }}};
+constexpr std::size_t kFewestOfThreshold = 8;  // elements on either side, and columns
+
+struct Span {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -std::numeric_limits<double>::infinity();
+  std::size_t count = 0;
+
+  void take(double value) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+    ++count;
+  }
+};
+
+// The number of the fewest digits that is in [low, high).
+std::string shortest_between(double low, double high) {
+  std::ostringstream text;
+  for (int digits = 1; digits <= 17; ++digits) {
+    text.str("");
+    text.precision(digits);
+    text << low / 2 + high / 2;
+    const double value = std::stod(text.str());
+    if (value >= low && value < high) break;
+  }
+  return std::move(text).str();
+}
+
+// "with |y| above 3", where those are all that are off, and no others; empty if there is nothing of the kind.
+std::string threshold_text(const Sample& sample) {
+  const Variant exact = asked_for(*sample.setting);
+  Span off[std::size(kQuantities)];
+  Span right[std::size(kQuantities)];
+  std::set<std::size_t> columns;
+  VariantRow row;
+  for (const SampleRow& sampled : sample.rows) {
+    if (!evaluate(exact, sample, sampled, row) || !row.is_bounded) continue;
+    for (std::size_t i = 0; i < sampled.x.size(); ++i) {
+      if (!sampled.is_kept(i)) continue;
+      const bool is_off = !(std::fabs(sampled.actual[i] - row.y[i]) <= row.bound[i]);
+      if (is_off && columns.size() < kFewestOfThreshold) columns.insert(i);
+      for (std::size_t q = 0; q < std::size(kQuantities); ++q) {
+        (is_off ? off : right)[q].take(kQuantities[q].of(sampled.x[i], row.y[i]));
+      }
+    }
+  }
+  if (std::min({off[0].count, right[0].count, columns.size()}) < kFewestOfThreshold) return "";
+  for (std::size_t q = 0; q < std::size(kQuantities); ++q) {
+    const bool is_above = right[q].most < off[q].least;
+    if (!is_above && !(off[q].most < right[q].least)) continue;
+    const std::string bound = is_above ? shortest_between(right[q].most, off[q].least)
+                                       : shortest_between(off[q].most, right[q].least);
+    return concat("elements with ", kQuantities[q].words, is_above ? " above " : " up to ", bound,
+                  ": all ", off[q].count, " of them, and none of the ", right[q].count,
+                  " others of the rows that were looked at");
+  }
+  return "";
+}
+
 }  // namespace
 
 Contents contents_of(const Sample& sample,
@@ -138,6 +210,10 @@ Contents contents_of(const Sample& sample,
           .sqnr = std::numeric_limits<double>::infinity(),
           .explains_all = true};
     }
+    return result;
+  }
+  if (std::string threshold = threshold_text(sample); !threshold.empty()) {
+    result.lines.push_back(std::move(threshold));
     return result;
   }
   for (const AffectedRow& row : affected) {
