@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compare_criteria.hpp"
+#include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/report/page/sections.hpp"
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "arguments.hpp"
+#include "lnorm/diagnosis/check.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/layout/mask.hpp"
 #include "lnorm/pipeline/compare.hpp"
