@@ -77,8 +77,8 @@ class JudgeObserver final : public RowObserver {
  private:
   // What a thread needs, and what it has found.
   struct State {
-    State(const JudgeSetting& of_row, std::int64_t row_length)
-        : setting(of_row), judge(setting, row_length) {}
+    State(JudgeSetting of_row, std::int64_t row_length)
+        : setting(std::move(of_row)), judge(setting, row_length) {}
 
     JudgeSetting setting;
     RowJudge judge;

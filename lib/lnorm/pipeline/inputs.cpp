@@ -252,10 +252,12 @@ class Maker {
   double best_cancelled(double large, double xhat) const {
     double best = large;
     double least = large;
-    for (double factor = large; factor < large * 1.25; factor = next_to(factor)) {
+    double factor = large;
+    while (factor < large * 1.25) {
       const double left = std::fabs(factor * xhat - rounded(factor * xhat));
       if (left < least) best = factor;
       least = std::min(least, left);
+      factor = next_to(factor);
     }
     return best;
   }
