@@ -121,7 +121,7 @@ class JudgeObserver final : public RowObserver {
         state.actual.assign(row.actual.begin(), row.actual.end());
       }
       put_exact(state.kept, row.exact, state.actual);
-      row.actual = state.actual;
+      row.actual = std::span(state.actual).first(row.exact.size());  // the buffer is longer
       row.kept = state.kept;
     }
     if (set_row_) set_row_(number, state.setting);
