@@ -22,7 +22,9 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_gradients.hpp"
+#include "lnorm/report/page/sections.hpp"
 #include "mask_input.hpp"
+#include "page_output.hpp"
 #include "residual_input.hpp"
 #include "saved_report.hpp"
 #include "terminal.hpp"
@@ -68,7 +70,7 @@ void refuse_details(const Arguments& arguments, bool several) {
   if (!several || option.empty()) return;
   if (!arguments.dy.empty() || arguments.save_mean || arguments.save_rstd) {
     throw Error(
-        concat(option, " is of OUTPUT alone, found gradients or statistics to judge as well"));
+        concat(option, " shows OUTPUT alone, found gradients or statistics to judge as well"));
   }
   throw Error(concat(option, " has no effect: several tensors have a line each"),
               "FILE:NAME judges one");
@@ -136,7 +138,7 @@ class Checking {
     residual_.finish();
     if (!work.has_report()) return;
     for (NamedCheck& one : found) {
-      if (has_page()) page_.add(one.name, one.check);
+      if (has_page()) add_section(one);
     }
     std::move(found.begin(), found.end(), std::back_inserter(checks_));
   }
@@ -153,7 +155,7 @@ class Checking {
       const std::string& output = arguments_.checked;
       page_output_->write(concat(output.empty() ? "gradients" : title_of(output),
                                  " and layer norm of ", title_of(arguments_.input.names.front())),
-                          "lnorm check", page_.take());
+                          "lnorm check", sections_.take());
     }
     if (!arguments_.quiet) {
       print_report([&](ByteSink& out) {
@@ -340,6 +342,15 @@ class Checking {
     return plan;
   }
 
+  // After this the check has no error map, which would take memory.
+  void add_section(NamedCheck& one) {
+    Check& check = one.check;
+    const std::size_t number = sections_seen_++;
+    sections_.add(number, {static_cast<double>(check.verdict), check.judged.tree.ratio},
+                  page::check_section(concat("tensor-", number), one.name, check));
+    if (check.details) check.details->error_map.reset();
+  }
+
   bool has_page() const { return !arguments_.page.path.empty(); }
 
   CheckOptions check_options(DType out) const {
@@ -393,7 +404,8 @@ class Checking {
   AffineInputs affine_inputs_;
   MaskInput mask_;
   std::vector<NamedCheck> checks_;
-  CheckPage page_;
+  OutlierSections sections_{kMaxSections};
+  std::size_t sections_seen_ = 0;
   std::optional<PageOutput> page_output_;
 };
 

@@ -555,7 +555,7 @@ TEST_CASE("check shows what compare does of the output and the exact result", "[
   CHECK(contains(files.shell("cat y.npy | lnorm check x.json - --worst 1").out, "worst elements"));
   CHECK(files.fault(
             "check x.json y.npy --worst 1 --actual-mean x.json"_w,
-            {"--worst is of OUTPUT alone, found gradients or statistics to judge as well"}) == "");
+            {"--worst shows OUTPUT alone, found gradients or statistics to judge as well"}) == "");
   CHECK(files.fault("check x.json y.npy --page -"_w, {"--page takes a file"}) == "");
 }
 

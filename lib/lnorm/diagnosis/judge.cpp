@@ -256,15 +256,16 @@ double RowJudge::ratio_of(const JudgedRow& row, std::size_t i) const {
     return std::fabs(actual - y_[i]) / bound_[i];
   }
   const double infinite = std::numeric_limits<double>::infinity();
-  if (std::isnan(actual) || std::isnan(row.exact[i]) ||
-      std::signbit(actual) != std::signbit(row.exact[i])) {
-    return std::isnan(actual) == std::isnan(row.exact[i]) && std::isnan(actual) ? 0 : infinite;
+  const bool is_nan = std::isnan(actual);
+  if (is_nan && std::isnan(row.exact[i])) return 0;
+  if (is_nan || std::isnan(row.exact[i]) || std::signbit(actual) != std::signbit(row.exact[i])) {
+    return infinite;
   }
-  // An infinity agrees where the bound reaches beyond the greatest number; where there should be one, what is near y does.
+  // An infinite output is right if the bound reaches beyond the greatest number.
   if (std::isinf(actual)) {
     return setting_.output.overflows(std::fabs(y_[i]) + bound_[i]) ? 0 : infinite;
   }
-  // Of float64 y is not known beyond the greatest number.
+  // A finite output where the exact one is infinite is right if it is near y. In float64 nothing holds such a y.
   if (!std::isfinite(y_[i]))
     return std::fabs(actual) >= setting_.output.greatest() / 2 ? 0 : infinite;
   return std::fabs(actual - y_[i]) / bound_[i];

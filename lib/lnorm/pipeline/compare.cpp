@@ -199,7 +199,11 @@ class Comparer::Pair {
     const auto numbers = [&](const RowSource& elements, Slot::Side& side) {
       elements.read(tile, side.buffer);
       std::vector<double> result;
-      if (mask_) kept_of(0, tile.count, slot);
+      if (mask_) {
+        layout_.cut(
+            0, tile.count, [](std::int64_t) { return RowScale(); }, slot.runs);
+        fill_kept(tile.count, slot);
+      }
       for (std::int64_t start = 0; start < tile.count; start += kChunk) {
         const std::int64_t count = std::min(kChunk, tile.count - start);
         const Chunk& chunk = side.decoded(side.part(elements.info(), start, count));
@@ -223,17 +227,14 @@ class Comparer::Pair {
 
   const RowMask* mask() const { return mask_ ? &*mask_ : nullptr; }
 
-  // Of elements from a position on, whose runs those of the slot become.
-  const std::vector<char>& kept_of(std::int64_t position, std::int64_t count, Slot& slot) const {
-    layout_.cut(
-        position, count, [](std::int64_t) { return RowScale(); }, slot.runs);
+  // Says which elements of the slot's runs the mask leaves.
+  void fill_kept(std::int64_t count, Slot& slot) const {
     slot.kept.resize(static_cast<std::size_t>(count));
     char* next = slot.kept.data();
     for (const RowRun& run : slot.runs) {
       mask_->fill(run.row, run.column, run.count, next);
       next += run.count;
     }
-    return slot.kept;
   }
 
   bool holds_fit() const { return fit_ && !fit_fails_; }
@@ -288,7 +289,6 @@ class Comparer::Pair {
     Chunk& expected = slot.expected.decoded(b);
     const DType dtype = result_.ulp_dtype();
     const std::int64_t position = slot.tile.first + start;
-    if (mask_) kept_of(position, count, slot);
     layout_.cut(
         position, count,
         [&](std::int64_t row) {
@@ -297,6 +297,7 @@ class Comparer::Pair {
                               dtype);
         },
         slot.runs);
+    if (mask_) fill_kept(count, slot);
     if (map_) {
       for (std::int64_t i = 0; mask_ && i < count; ++i) {
         if (slot.kept[static_cast<std::size_t>(i)] == 0)

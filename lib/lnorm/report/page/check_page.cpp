@@ -33,6 +33,7 @@ Section check_section(std::string id, std::string_view title, const Check& c) {
   section.facts(facts);
   for (const std::string& line : explanation_lines(c)) section.paragraph(line);
   for (const std::string& line : c.where) section.paragraph("Where: " + line);
+  if (c.details) add_comparison(*c.details, section);
   return section;
 }
 

@@ -130,15 +130,14 @@ void add_names(Section& section, std::string_view file, const std::vector<std::s
 
 }  // namespace
 
-Section comparison_section(std::string id, std::string_view title, const Comparison& c) {
-  Section section(std::move(id), title);
+void add_comparison(const Comparison& c, Section& section) {
   section.paragraph(c.equal() ? "They agree." : "They differ.",
                     c.equal() ? "verdict good" : "verdict bad");
   Facts facts{{"Actual", side_text(c.actual)}, {"Expected", side_text(c.expected)}};
   if (!c.same_shape) {
     section.facts(facts);
     section.paragraph("The shapes differ, so that no elements were compared.");
-    return section;
+    return;
   }
   if (c.slice) facts.emplace_back("Rows", rows_text(*c.slice));
   facts.emplace_back("Criteria", criteria_text(c.criteria));
@@ -146,12 +145,12 @@ Section comparison_section(std::string id, std::string_view title, const Compari
   facts.emplace_back("Mismatched", concat(c.mismatched, " of ", counted(c.compared(), "element"),
                                           " (", percentage_text(c.mismatched, c.compared()), ")"));
   section.facts(facts, figures_table(c));
-  if (!c.error_map) return section;  // there are no elements
+  if (!c.error_map) return;  // there are no elements
   const bool is_equal = c.non_finite_one_side == 0 && c.non_finite_differing == 0 &&
                         (!c.absolute || c.absolute->value == 0);
   if (is_equal) {
     section.paragraph("There are no errors to draw: all numbers are equal.");
-    return section;
+    return;
   }
   std::vector<Figure> figures;
   if (c.ulps) figures.push_back(ulp_figure(c));
@@ -161,6 +160,11 @@ Section comparison_section(std::string id, std::string_view title, const Compari
   section.figures(figures_of(error_map_figure(c)));
   if (!c.worst.elements().empty()) section.table(worst_table(c));
   if (!c.first_mismatches.empty()) section.table(mismatch_table(c));
+}
+
+Section comparison_section(std::string id, std::string_view title, const Comparison& comparison) {
+  Section section(std::move(id), title);
+  add_comparison(comparison, section);
   return section;
 }
 
