@@ -34,7 +34,7 @@ struct Given {
 // Throws Error where options contradict each other, or one does nothing, by the table of options.
 void check_options(const Given& given);
 
-// Throws Error where a rounding, or the 1 that is added to the weight, is of what is not there.
+// Throws Error if --round or --zero-centered-weight has no effect: there is no residual, weight or bias.
 void check_affine_options(const NormalizationArguments& normalization);
 
 // Throws Error where the arguments do not go together, or some are missing. Takes the inputs.

@@ -41,7 +41,7 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
   const bool is_alone = arguments.input.names.size() == 1;
   for (const std::string& word : arguments.input.names) {
     if (const auto of = inputs_of_manifest(word)) {
-      throw Error(concat(printable(word), ": is a manifest, expected what it is of"),
+      throw Error(concat(printable(word), ": is a manifest, expected its folder or file"),
                   concat("lnorm mutants ", shell_word(*of)));
     }
     const auto manifest = read_manifest(word);
@@ -63,7 +63,7 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
     }
     const std::string options = normalization_text(given.options);
     if (!manifest->options.empty() && manifest->options != options) {
-      print_note(concat(printable(manifest_path(word)), ": the inputs are for ",
+      print_note(concat(printable(manifest_path(word)), ": the inputs were made with ",
                         printable(manifest->options), ", found ", options));
     }
     for (const InputCase& one : manifest->cases) {
@@ -258,7 +258,7 @@ int mutants(const Arguments& arguments) {
   if (report.tried() == 0) {
     throw Error(
         report.mutants().empty()
-            ? "no wrong kernel is tried: none is chosen that can be on these inputs"
+            ? "no wrong kernel is tried: none of the chosen ones applies to these inputs"
             : "every wrong kernel that is chosen is equivalent here, by formula and options",
         arguments.dy.empty()
             ? "--dy tries those of the backward pass"

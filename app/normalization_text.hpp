@@ -6,7 +6,8 @@
 
 namespace lnorm::app {
 
-// The options that say the same, without those of tensors: "--rms --eps 0.001"; "no options" if there are none.
+// Returns the options of the command line for these, without those that name tensors: "--eps 0.001 --rms"; "no options" if all
+// are the default.
 std::string normalization_text(const LayerNormOptions& options);
 
 }  // namespace lnorm::app

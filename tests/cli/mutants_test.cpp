@@ -282,7 +282,7 @@ TEST_CASE("mutants lists what it tries, and reports for CI", "[mutants]") {
                     {"every wrong kernel that is chosen is equivalent here",
                      "--dy tries those of the backward pass"}) == "");
   CHECK(files.fault("mutants x.json --kernels no-mean-of-g -q"_w,
-                    {"no wrong kernel is tried: none is chosen that can be on these inputs",
+                    {"no wrong kernel is tried: none of the chosen ones applies to these inputs",
                      "--dy tries those of the backward pass"}) == "");
   CHECK(files.report("x.json --kernels no-bias"_w).at("agrees") == false);
   files.fault("mutants x.json --kernels eps=2"_w, {"no wrong kernel is called 'eps=2'"});
@@ -416,12 +416,13 @@ TEST_CASE("what inputs and mutants do not take back or tell apart, they say", "[
   CHECK(both.at("inputs").front() == "a: ordinary");
   CHECK(both.at("inputs").back() == "b/: opposite-rows");
   CHECK(contains(files.run("mutants a/ --rms --eps 1e-3 --kernels zeros -q"_w).err,
-                 "a/manifest.json: the inputs are for no options, found --eps 0.001 --rms"));
-  CHECK(files.fault(
-            "mutants a/manifest.json"_w,
-            {"a/manifest.json: is a manifest, expected what it is of", "lnorm mutants a/"}) == "");
-  files.fault("mutants c.manifest.json"_w,
-              {"c.manifest.json: is a manifest, expected what it is of", "lnorm mutants c.npz"});
+                 "a/manifest.json: the inputs were made with no options, found --eps 0.001 --rms"));
+  CHECK(files.fault("mutants a/manifest.json"_w,
+                    {"a/manifest.json: is a manifest, expected its folder or file",
+                     "lnorm mutants a/"}) == "");
+  files.fault(
+      "mutants c.manifest.json"_w,
+      {"c.manifest.json: is a manifest, expected its folder or file", "lnorm mutants c.npz"});
 
   files.shell("mkdir web && echo '{\"name\": \"site\"}' > web/manifest.json");
   CHECK(files.fault("inputs --shape 2,3 -o web/"_w,
@@ -455,7 +456,7 @@ TEST_CASE("a manifest is not trusted", "[mutants]") {
         {"c/manifest.json: case 0: has \"wieght\", expected name, x, weight, bias, dy, for or "
          "kills"});
   fault(R"({"cases": [{"name": "a", "x": "x.json"}, {"name": "a", "x": "x.json"}]})",
-        {"c/manifest.json: case 1: is called a, as another one"});
+        {"c/manifest.json: case 1: is called a, like another case"});
   fault(R"({"cases": [{"x": 3}]})", {"c/manifest.json: case 0: \"x\" is no text"});
   fault(R"({"cases": [{"x": "../x.npy"}]})",
         {"c/manifest.json: case 0: \"x\" is no file of the folder"});

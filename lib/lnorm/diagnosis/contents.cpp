@@ -109,7 +109,7 @@ std::string fit_text(const AffectedRow& affected) {
   return std::move(text).str();
 }
 
-// What may decide that an element is off.
+// A threshold of it may decide which elements are off.
 struct Quantity {
   std::string_view words;
   double (*of)(double x, double y);
@@ -145,7 +145,7 @@ std::string shortest_between(double low, double high) {
   return std::move(text).str();
 }
 
-// "with |y| above 3", where those are all that are off, and no others; empty if there is nothing of the kind.
+// Returns "elements with |y| above 3: ..." if exactly these elements are off; empty if no threshold divides them so.
 std::string threshold_text(const Sample& sample) {
   const Variant exact = asked_for(*sample.setting);
   Span off[std::size(kQuantities)];

@@ -21,7 +21,7 @@ struct JudgeSetting {
   KernelModel kernel;
   OutputFormat output;
   bool saturates = false;
-  double output_scale = 1;  // weight and bias are multiplied by it
+  double output_scale = 1;  // weight and bias include it
   // As many numbers as a row has elements; 1 and 0 where there are none.
   std::vector<double> weight;
   std::vector<double> bias;
@@ -35,7 +35,7 @@ struct JudgedRow {
   std::span<const double> x;
   std::span<const double> actual;
   std::span<const double> exact;  // rounded once to the output dtype
-  // Which elements are judged: those of which it is not 0; empty: all. The others are to have the exact value.
+  // An element is judged if its kept is not 0; if kept is empty all are. Requires actual to be exact where kept is 0.
   std::span<const char> kept = {};
 
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
@@ -102,7 +102,7 @@ class RowJudge {
   void judge_by(const JudgedRow& row, const FindBounds& bounds, std::int64_t most_depth,
                 JudgedRows& found);
 
-  // The same of so many elements of a row that are the exact ones, bit by bit, and finite.
+  // The same for a row of which so many elements are judged, all of them exact and finite.
   static void count_exact(std::int64_t elements, JudgedRows& found);
 
  private:

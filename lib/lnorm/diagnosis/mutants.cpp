@@ -88,7 +88,7 @@ const Mutant::Outcome& Mutant::hardest() const {
 std::string Mutant::words() const {
   if (is_equivalent() || hardest().row == nullptr) return first_words;
   std::string words(hardest().row->words);
-  // Its row is one of both passes.
+  // One row of the table stands for both passes.
   if (hardest().is_backward && hardest().row->is_forward()) words += " in the backward pass";
   return words;
 }

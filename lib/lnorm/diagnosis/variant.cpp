@@ -223,7 +223,7 @@ bool fill_results(const Variant& variant, const Sample& sample, const SampleRow&
   const bool is_finite =
       std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
   if (is_finite) return fill(variant, sample, row, x, result);
-  // A kernel that does not look at the row has these results all the same.
+  // These results do not depend on the statistics.
   if (variant.result == Variant::Result::input) result.y.assign(x.begin(), x.end());
   if (variant.result == Variant::Result::input || variant.result == Variant::Result::zeros) {
     return true;

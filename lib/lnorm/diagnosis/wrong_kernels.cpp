@@ -60,7 +60,7 @@ bool residual(Variant& v, const Context& c, double input) {
   return c.has_residual;
 }
 
-// Gives the variant numbers of its own, made of those that are not scaled.
+// Gives the variant weight and bias of its own. The change sees them without the output scale.
 template <class Change>
 bool change_affine(Variant& v, const Context& c, Change change) {
   AffineNumbers numbers = *v.affine;
@@ -219,7 +219,8 @@ bool own_sums_in(Variant& v, const Context& c, double dtype) {
 
 bool has_affine(const Context& c) { return c.has_weight || c.has_bias; }
 
-// A kernel that computes in float64 rounds all to it: that is within its bounds. Of two elements without eps xhat is 1 or -1.
+// Rounding to float64 is within the bounds of a kernel that computes in it. A row of two elements without eps has an xhat of 1
+// and -1, which no rounding changes.
 bool rounds_visibly(const Context& c) {
   const Formula& formula = c.setting.formula;
   const bool is_sign = c.row_length() == 2 && !formula.rms && formula.ddof == 0 && formula.eps == 0;

@@ -52,7 +52,7 @@ struct GradientContext {
   std::int64_t row_length() const { return std::ssize(model.setting.weight); }
   // Rows of one element: xhat and dx are 0.
   bool has_no_deviations() const { return row_length() == 1 && !model.setting.formula.rms; }
-  // So they are, or xhat is the same number for all rows of two, but for its sign.
+  // dx is also 0 for rows of two elements without eps, whose xhat is 1 and -1 whatever x is.
   bool dx_is_zero() const {
     const Formula& formula = model.setting.formula;
     return has_no_deviations() || (row_length() == 2 && !formula.rms && formula.eps == 0);

@@ -50,7 +50,7 @@ class ManifestReader {
       const std::string& name = result.back().name;
       if (std::count_if(result.begin(), result.end(),
                         [&](const InputCase& other) { return other.name == name; }) > 1) {
-        fail(concat(place, ": is called ", printable(name), ", as another one"));
+        fail(concat(place, ": is called ", printable(name), ", like another case"));
       }
     }
     if (result.empty()) fail("has no cases");
@@ -82,7 +82,7 @@ class ManifestReader {
     return manifest;
   }
 
-  // A key that is misspelled would be a tensor that is left out.
+  // A misspelled key would leave out a tensor in silence.
   void check_keys(const Json& one, const std::string& place) const {
     constexpr std::string_view kKeys[] = {"name", "x", "weight", "bias", "dy", "for", "kills"};
     for (const auto& [key, value] : one.items()) {

@@ -35,10 +35,10 @@ std::string manifest_json(const Manifest& manifest);
 // c.npz.
 std::string manifest_path(const std::string& inputs);
 
-// What a manifest is of, by its path: a folder or a file that is there.
+// Returns the folder or the file that a manifest describes; nothing if the path is no manifest, or the folder or file is not there.
 std::optional<std::string> inputs_of_manifest(const std::string& path);
 
-// Throws Error for a file that is no manifest, which would be replaced.
+// Throws Error if the path is a file that is no manifest: a new manifest would replace it.
 void check_replaced_manifest(const std::string& path);
 
 // The cases and options of a folder or a file that has a manifest; nothing if it has none. Throws Error for what is no

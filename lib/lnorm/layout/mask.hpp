@@ -11,7 +11,7 @@ namespace lnorm {
 // Which elements of a tensor are looked at, and which are left out: those at which a mask is 0.
 class Mask {
  public:
-  // source: the mask, in C order, which is read. A bit an element is kept. Throws Error.
+  // Reads the source, which is in C order. Keeps one bit per element. Throws Error.
   explicit Mask(TensorSource& source);
 
   const TensorInfo& info() const noexcept { return info_; }
@@ -22,14 +22,15 @@ class Mask {
   std::vector<bool> bits_;
 };
 
-// A mask as the rows of a tensor have it.
+// A RowMask reads a mask by the rows of a tensor.
 class RowMask {
  public:
-  // The mask is broadcast to x as its file has it, or to the tensor that x is a slice of, by NumPy's rules. axes: along which
-  // the rows of x go. Throws Error, naming both shapes, if it cannot be.
+  // Broadcasts the mask by NumPy's rules to the shape that x has in its file, or to the tensor that x is a slice of. axes:
+  // along which the rows of x go. Throws Error, naming both shapes, if the shapes do not fit.
   RowMask(std::shared_ptr<const Mask> mask, const TensorInfo& x, const Axes& axes);
 
-  // Says of count elements of a row, from one on, which are left: those of which kept is not 0. Returns how many these are.
+  // Sets kept[i] to 1 for an element that is left, and to 0 for one that is left out, for count elements of a row from the first
+  // on. Returns how many are left.
   std::int64_t fill(std::int64_t row, std::int64_t first, std::int64_t count, char* kept) const;
 
  private:
@@ -45,7 +46,7 @@ class RowMask {
   Along elements_;
 };
 
-// Of a row of so many elements; empty if mask is null: all are left.
+// Returns what fill says of a whole row. If the mask is null all elements are left: then the result is empty.
 std::vector<char> kept_of(const RowMask* mask, std::int64_t row, std::int64_t row_length);
 
 // Throws Error, naming both shapes, unless the mask can be broadcast to the tensor, or to the one that it is a slice of.

@@ -223,7 +223,7 @@ struct CriterionRow {
 std::span<const CriterionRow> criterion_rows() noexcept;
 const CriterionRow& row_of(Criterion criterion) noexcept;
 
-// Leaves out of chunks, and of the runs that they are of, those elements of which kept is 0.
+// Removes the elements whose kept is 0 from both chunks and from the runs that describe them.
 void leave_out(const char* kept, Chunk& actual, Chunk& expected, std::vector<RowRun>& runs);
 
 // Adds the next pairs, of the dtypes that comparison names, to the comparison, keeping the first

@@ -245,7 +245,7 @@ class Checker {
     }
   }
 
-  // Whether a row has the weight and bias of the one that is diagnosed.
+  // Whether a row has the weight and bias of the diagnosed row.
   bool is_alike(std::int64_t row) const {
     return plan_.affine.first(row) == plan_.affine.first(diagnosed_row_);
   }
@@ -287,7 +287,7 @@ class Checker {
 
   void diagnose(Check& result) {
     const Shape normalized = plan_.normalized_shape();
-    // Formulas are tried with one weight and bias: those of the row that is off by the most.
+    // Formulas are tried with the weight and bias of the worst row.
     diagnosed_row_ =
         std::max(result.judged.loop, result.judged.tree, [](const auto& a, const auto& b) {
           return a.ratio < b.ratio;
@@ -295,7 +295,7 @@ class Checker {
     if (!plan_.affine.rows.empty()) set_numbers(diagnosed_row_, setting_);
     const Sample sample = this->sample(result.judged);
     if (sample.rows.empty()) return;
-    // Where numbers run along other axes, a row has no order of them that could be mistaken.
+    // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
     const bool has_own_order = plan_.affine.is_plain();
     const KernelContext context{.setting = setting_,
                                 .normalized_shape = normalized,
@@ -308,7 +308,7 @@ class Checker {
                                 .bias_is_number = !has_own_order || inputs_.bias.is_uniform()};
     const bool differs = verdict_of(result.judged, false) == Verdict::differs;
     result.diagnosis = lnorm::diagnose(sample, context, options_.kernels, differs);
-    // Or it has other axes.
+    // Other axes are tried on a whole tensor with one weight a normalized element.
     const bool is_whole = !result.slice && has_own_order && !inputs_.x.info().split;
     if (differs && is_whole && !result.diagnosis.explains_all()) explain_axes(sample, result);
     describe_contents(sample, result);
@@ -335,7 +335,7 @@ class Checker {
   // A narrower arithmetic that the kernel may have computed in.
   std::optional<DType> fitting_arithmetic(const Sample& sample) const {
     for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32}) {
-      // Outputs that have no more digits are such numbers anyway.
+      // An output with no more digits than the dtype proves nothing.
       if (OutputFormat(dtype).precision() >= setting_.output.precision()) continue;
       JudgeSetting setting = setting_;
       setting.kernel.arithmetic = arithmetic_of(dtype);

@@ -24,7 +24,7 @@ struct CheckInputs {
   // Statistics that the kernel has saved, a number for each row.
   TensorSource* mean = nullptr;
   TensorSource* rstd = nullptr;
-  // Of the elements that are judged; null: all. Rows are normalized whole.
+  // Elements where it is 0 are not judged; null: all are. Rows are normalized whole.
   std::shared_ptr<const Mask> mask = nullptr;
 };
 

@@ -40,7 +40,7 @@ std::vector<double> decoded(const Backend& backend, const RowsIn& row);
 // Of a whole tensor, in C order.
 std::vector<double> all_numbers(const Backend& backend, TensorSource& source, int threads);
 
-// So many numbers; those of a term that is empty are others. Of a layout: those of the elements of a row.
+// Returns a term's number for each of count elements of a row by the layout; otherwise for an empty term.
 std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise,
                                const AffineLayout& layout = {}, std::int64_t row = 0);
 
@@ -48,12 +48,12 @@ std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, doubl
 Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria);
 
 // What a part of it finds: rows from the first on, as they come from the kernel and as they should be.
-// mask: null if all of them count.
+// mask: null if all elements count.
 Comparison compared_part(const Comparison& whole, std::int64_t first_row, const RowsIn& actual,
                          const RowsIn& exact, const RowMask* mask = nullptr);
 
 // Adds the elements of exact rows to a comparison, in chunks. load: fills the chunk with the other side's, from start on.
-// kept: of which elements, as in leave_out; empty: of all.
+// kept: as of leave_out; if it is empty all elements count.
 void compare_rows(const RowsIn& exact,
                   const std::function<void(std::int64_t start, Chunk& actual)>& load,
                   Comparison& comparison, std::span<const char> kept = {});

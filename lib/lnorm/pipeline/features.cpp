@@ -66,7 +66,7 @@ class FeaturePass {
   }
 
  private:
-  // The same of what the mask leaves: run by run of each row.
+  // Sums what the mask leaves, run by run of each row.
   void sum_left(const RowsIn& block, std::vector<FeatureSums>& sums) const {
     std::fill(sums.begin(), sums.end(), FeatureSums());
     std::vector<char> kept(sums.size());

@@ -20,7 +20,7 @@ namespace lnorm {
 
 namespace {
 
-// So many times small inputs are drawn; in large ones nothing is a matter of luck.
+// Small inputs are drawn up to kAttempts times, larger ones less often: in a large one luck decides little.
 constexpr std::int64_t kAttempts = 16;
 constexpr std::int64_t kElementsDrawn = 16384;
 
@@ -49,10 +49,10 @@ struct Place {
 
 double ordinary(const Place& p) { return 1 + 2 * p.normal(); }
 
-// As far as a right kernel in float32 tells rows apart; of the narrow dtypes, as far as they do.
+// The mean is as far from 0 as a right kernel in float32 can bear; in a narrow dtype, as far as its digits allow.
 double far_mean(const Place& p) {
   const int precision = p.format.precision;
-  // Two neighbors of a power of two, whose mean is no number of the dtype.
+  // Two numbers beside a power of two: their mean is no number of the dtype.
   if (precision <= 11 && p.n == 2) {
     return p.power_of_two(precision - 2) + (p.element == 0 ? -0.25 : 0.5);
   }
@@ -96,7 +96,7 @@ double cancelled(const Place& p) {
   return p.pattern(16, 15) * static_cast<double>(1 + 2 * (p.row % 3));
 }
 
-// Of two elements with one exponent all sums are exact.
+// Two elements with the same exponent have exact sums: so rows of two get different ones.
 double cancelled_far(const Place& p) {
   if (p.n == 2) {
     const int precision = p.format.precision;
@@ -231,7 +231,7 @@ class Maker {
   void cancel(const std::vector<double>& rows, std::vector<double>& weight,
               std::vector<double>& bias) const {
     const int precision = float_format(options_.dtype).precision;
-    // xhat of two elements hardly depends on x.
+    // In a row of two elements xhat hardly depends on x, so that a larger weight cancels as well.
     const bool is_narrow = precision <= 11;
     const bool of_two = is_narrow && plan_.row_length == 2 && !plan_.formula.rms;
     const double large = std::ldexp(0.75, of_two ? 16 : is_narrow ? 7 : precision * 2 / 3 - 1);
@@ -248,7 +248,7 @@ class Maker {
     }
   }
 
-  // The factor from large on whose product with xhat is nearest to a number of the dtype.
+  // Returns the factor, from large up to a quarter more, whose product with xhat is nearest to a number of the dtype.
   double best_cancelled(double large, double xhat) const {
     double best = large;
     double least = large;
@@ -413,7 +413,7 @@ MadeInputs attempt(const InputsOptions& options, std::uint32_t number) {
   const Maker maker(options, number);
   MadeInputs made;
   for (std::uint32_t c = 0; c < std::size(kCases); ++c) made.cases.push_back(maker.make(c));
-  // Two elements have one other order.
+  // Two elements have one other order: to reverse them is to shift them.
   if (maker.plan().row_length == 2) {
     made.same = {{"weight-reversed", "weight-shifted"}, {"bias-reversed", "bias-shifted"}};
   }

@@ -77,7 +77,7 @@ void add_elements(const RowsIn& rows, std::span<const Moments> found, Histogram&
   }
 }
 
-// Calls see with the elements that a mask leaves of each row, one after another.
+// Calls see for each row with the elements that the mask leaves, packed.
 template <class See>
 void for_each_left(const RowMask& mask, std::int64_t first_row, const RowsIn& x, See see) {
   const std::size_t size = item_size(x.dtype);

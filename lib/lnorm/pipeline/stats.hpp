@@ -17,11 +17,11 @@
 
 namespace lnorm {
 
-// The first element of a row that is not finite; -1 if there is none. kept: of what a mask leaves, as of kept_of.
+// Returns the first element of a row that is not finite, -1 if there is none. kept: of kept_of; only these are looked at.
 std::int64_t first_non_finite(const RowsIn& row, std::span<const char> kept = {});
 
-// The moments of what a mask leaves of rows from the first on; of all elements if it is null. Where no more elements are left
-// than ddof there is no variance: it is NaN.
+// Measures what a mask leaves of each row, or all elements if the mask is null. first_row: the number of the first row. The
+// variance is NaN if no more than ddof elements are left.
 void measure_left(const RowMask* mask, std::int64_t first_row, const RowsIn& x, std::int64_t ddof,
                   Moments* moments);
 

@@ -54,7 +54,7 @@ std::optional<LargestElement> largest_of(const RowsIn& row) {
   return largest;
 }
 
-// The same of those that a mask leaves.
+// The same for the elements that a mask leaves.
 std::optional<LargestElement> largest_left(const RowsIn& row, const std::vector<char>& kept) {
   std::optional<LargestElement> largest;
   for_each_element(row, [&](std::int64_t i, Number value) {

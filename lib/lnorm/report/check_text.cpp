@@ -13,7 +13,7 @@ namespace lnorm {
 namespace {
 
 std::string unjudged_text(const Check& check) {
-  // Of gradients x may be finite, and they are not.
+  // A gradient may leave the range of its dtype though x is finite.
   const std::string_view what = check.part.empty() ? "x" : "the exact result";
   const JudgedRows& judged = check.judged;
   return concat(
@@ -181,7 +181,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
                            " number, and within rounding in that arithmetic"));
   }
   if (found.empty()) return lines;
-  // One element that is wrong in a way of its own is no reason to forget what explains all others.
+  // A few elements that are wrong in a way of their own do not hide what explains all others.
   const auto most = std::max_element(
       found.begin(), found.end(),
       [](const FormulaFit& a, const FormulaFit& b) { return a.explained < b.explained; });
