@@ -15,6 +15,7 @@
 #include "compare_criteria.hpp"
 #include "compare_sets.hpp"
 #include "each_tensor.hpp"
+#include "given_inputs.hpp"
 #include "kernel_choice.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/dtype_table.hpp"
@@ -97,13 +98,17 @@ class Checking {
                        output_ ? &*output_
                        : dy_   ? &*dy_
                                : nullptr),
+        given_(arguments.normalization, arguments.input.options),
         mask_(arguments) {
-    const auto open = [&](std::optional<AuxiliaryInput>& auxiliary, const std::string& option,
-                          const std::optional<std::string>& word) {
-      if (word) auxiliary.emplace(option, *word, arguments.input.options);
-    };
-    open(mean_, "--mean", arguments.normalization.mean);
-    open(rstd_, "--rstd", arguments.normalization.rstd);
+    if (dy_) {
+      const NormalizationArguments& given = arguments.normalization;
+      const auto open = [&](std::optional<AuxiliaryInput>& auxiliary, const std::string& option,
+                            const std::optional<std::string>& word) {
+        if (word) auxiliary.emplace(option, *word, arguments.input.options, parse_literal);
+      };
+      open(mean_, "--mean", given.mean);
+      open(spread_, given.rstd ? "--rstd" : "--variance", given.rstd ? given.rstd : given.variance);
+    }
     if (has_page() && arguments.work.ranks->is_first()) {
       page_output_.emplace("--page", arguments.page);
     }
@@ -111,6 +116,7 @@ class Checking {
 
   void plan(const TensorInfo& x, const InputName& name) {
     affine_inputs_.check(make_plan(x, name), x, name);
+    if (output_) given_.check(x, name);
     mask_.check(x, name);
     if (dy_) make_grad_plan(x, name);
   }
@@ -126,7 +132,7 @@ class Checking {
     const RunOptions options = work.begin(plan, *source, nullptr, backend_.name, false);
     std::vector<NamedCheck> found;
     if (output_) {
-      Check y = check_output(*source, *alone, x, plan, affine, mask_.of(x, name), options);
+      Check y = check_output(*source, *alone, x, name, plan, affine, mask_.of(x, name), options);
       std::vector<Check> saved = std::exchange(y.statistics, {});
       found.push_back({name.title, std::move(y)});
       add_parts(name, std::move(saved), found);
@@ -183,7 +189,7 @@ class Checking {
   }
 
   Check check_output(TensorSource& source, TensorSource& alone, const TensorInfo& x,
-                     const Plan& plan, const Affine& affine,
+                     const InputName& name, const Plan& plan, const Affine& affine,
                      const std::shared_ptr<const Mask>& mask, const RunOptions& options) {
     auto actual = rows_beside(x, open(*output_));
     const auto open_saved = [&](std::optional<AuxiliaryInput>& saved) {
@@ -193,6 +199,7 @@ class Checking {
     const auto rstd = open_saved(saved_rstd_);
     const NormalizationArguments& normalization = arguments_.normalization;
     const bool has_residual = normalization.residual.has_value();
+    const GivenStatistics* const given = given_.are_given() ? &given_.of(plan, x, name) : nullptr;
     const CheckInputs inputs{.x = source,
                              .actual = *actual,
                              .alone = has_residual && alone.has_random_access() ? &alone : nullptr,
@@ -200,12 +207,13 @@ class Checking {
                              .weight = affine_inputs_.weight(),
                              .bias = affine_inputs_.bias(),
                              .affine = affine,
+                             .given = given,
                              .mean = mean.get(),
                              .rstd = rstd.get(),
                              .mask = mask};
     Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
     if (wants_details(arguments_)) {
-      found.details = compare_with_exact(arguments_, source, *actual, plan, affine, mask, options);
+      found.details = compare_with_exact(arguments_, source, *actual, plan, inputs, options);
     }
     actual->finish();
     for (auto* const read : {&output_, &saved_mean_, &saved_rstd_}) {
@@ -226,13 +234,14 @@ class Checking {
   void check_gradients(TensorSource& source, const TensorInfo& x, const InputName& name,
                        const RunOptions& options, std::vector<NamedCheck>& found) {
     const GradPlan plan = make_grad_plan(x, name);
+    affine_inputs_.of(plan.rows, x, name);  // each number once
     const auto open_if = [&](std::optional<AuxiliaryInput>& auxiliary, bool is_beside) {
       if (!auxiliary) return std::unique_ptr<TensorSource>();
       return is_beside ? rows_beside(x, open(*auxiliary)) : open(*auxiliary);
     };
     const auto dy = open_if(dy_, true);
     const auto mean = open_if(mean_, true);
-    const auto rstd = open_if(rstd_, true);
+    const auto spread = open_if(spread_, true);
     const auto dx = open_if(dx_, true);
     const auto dweight = open_if(dweight_, false);
     const auto dbias = open_if(dbias_, false);
@@ -241,7 +250,7 @@ class Checking {
       return tensor && tensor->info().shape.empty();
     };
     const GradientCheckInputs inputs{
-        .sources = {source, *dy, mean.get(), rstd.get()},
+        .sources = {source, *dy, mean.get(), spread.get(), normalization.variance.has_value()},
         .dx = dx.get(),
         .dweight = dweight.get(),
         .dbias = dbias.get(),
@@ -261,25 +270,20 @@ class Checking {
   // What the backward pass reads, and what is judged of it.
   std::vector<AuxiliaryInput*> gradients() {
     std::vector<AuxiliaryInput*> given;
-    for (auto* const one : {&dy_, &mean_, &rstd_, &dx_, &dweight_, &dbias_}) {
+    for (auto* const one : {&dy_, &mean_, &spread_, &dx_, &dweight_, &dbias_}) {
       if (*one) given.push_back(&**one);
     }
     return given;
   }
 
   GradPlan make_grad_plan(const TensorInfo& x, const InputName& name) {
-    const LayerNormOptions& options = arguments_.normalization.options;
-    if (x.split || options.affine_axes) {
-      throw Error(
-          concat(x.split ? "--groups" : "--affine-axes", ": gradients are judged without it"));
-    }
     check_auxiliary_inputs(x, name, [&] {
       for (AuxiliaryInput* const auxiliary : gradients()) auxiliary->find(name);
     });
     GradientInputs inputs{residual_.check(x, output_dtype(x.dtype, {}), name),
                           elements_beside(x, dy_->info())};
     if (mean_) inputs.mean = row_numbers_beside(x, mean_->info());
-    if (rstd_) inputs.rstd = row_numbers_beside(x, rstd_->info());
+    if (spread_) inputs.rstd = row_numbers_beside(x, spread_->info());
     GradPlan plan = lnorm::make_grad_plan(inputs, arguments_.normalization.options, {}, {},
                                           {.whole = true, .ordered = true});
     for (auto* const actual : {&dx_, &dweight_, &dbias_}) {
@@ -299,11 +303,15 @@ class Checking {
   void check_parameter(const TensorInfo& info, const Plan& plan) const {
     const bool is_number =
         arguments_.normalization.weight && affine_inputs_.has_number_for_weight();
-    const Shape expected = is_number ? Shape() : plan.normalized_shape();
+    const Shape expected = is_number ? Shape() : plan.affine_shape();
     if (info.shape == expected) return;
     throw Error(concat(printable(info.name), " has shape ", to_string(info.shape), ", expected ",
                        to_string(expected),
-                       is_number ? ", that of the weight" : ", that of the normalized axes"));
+                       is_number         ? ", that of the weight"
+                       : plan.has_groups ? ", that of the channels"
+                       : arguments_.normalization.options.affine_axes
+                           ? ", that of the affine axes"
+                           : ", that of the normalized axes"));
   }
 
   static void check_dtype(const TensorInfo& actual) {
@@ -400,8 +408,9 @@ class Checking {
   std::optional<AuxiliaryInput> saved_mean_;
   std::optional<AuxiliaryInput> saved_rstd_;
   std::optional<AuxiliaryInput> mean_;
-  std::optional<AuxiliaryInput> rstd_;
+  std::optional<AuxiliaryInput> spread_;  // --rstd or --variance
   AffineInputs affine_inputs_;
+  GivenInputs given_;  // of the forward pass
   MaskInput mask_;
   std::vector<NamedCheck> checks_;
   OutlierSections sections_{kMaxSections};

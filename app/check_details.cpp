@@ -13,8 +13,8 @@ bool wants_details(const Arguments& arguments) {
 }
 
 Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, TensorSource& actual,
-                              const Plan& plan, const Affine& affine,
-                              const std::shared_ptr<const Mask>& mask, const RunOptions& options) {
+                              const Plan& plan, const CheckInputs& inputs,
+                              const RunOptions& options) {
   TensorInfo result = plan.result();
   result.name = "the exact result";
   TensorSpool spool(result);
@@ -23,7 +23,10 @@ Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, Tenso
   run(
       source, plan,
       [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
-        backend.layer_norm(rows, y, affine, plan.formula, statistics);
+        if (inputs.given != nullptr) {
+          return normalize_by(backend, *inputs.given, rows, y, inputs.affine, plan.formula);
+        }
+        backend.layer_norm(rows, y, inputs.affine, plan.formula, statistics);
       },
       {}, &spool, options);
   ListLimits limits{0, arguments.worst.value_or(5)};
@@ -33,7 +36,7 @@ Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, Tenso
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = plan.axes;
   return compare(actual, *exact, criteria_of(arguments, nullptr, plan.out, plan.out), limits,
-                 options, row_axes, mask);
+                 options, row_axes, inputs.mask);
 }
 
 }  // namespace lnorm::app

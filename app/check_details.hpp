@@ -1,10 +1,7 @@
 #pragma once
 
-#include <memory>
-
 #include "arguments.hpp"
-#include "lnorm/kernel/affine.hpp"
-#include "lnorm/layout/mask.hpp"
+#include "lnorm/pipeline/check.hpp"
 #include "lnorm/pipeline/compare.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/pipeline/run.hpp"
@@ -16,7 +13,7 @@ bool wants_details(const Arguments& arguments);
 
 // Makes it: reads x once more, and writes the exact result to a temporary file. Both sources have random access.
 Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, TensorSource& actual,
-                              const Plan& plan, const Affine& affine,
-                              const std::shared_ptr<const Mask>& mask, const RunOptions& options);
+                              const Plan& plan, const CheckInputs& inputs,
+                              const RunOptions& options);
 
 }  // namespace lnorm::app

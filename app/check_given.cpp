@@ -258,10 +258,6 @@ void check_compare(const Given& given, Arguments& arguments) {
 }
 
 void check_backward(const Given& given, const Arguments& arguments) {
-  if (arguments.normalization.rstd && !arguments.normalization.mean &&
-      !arguments.normalization.options.formula.rms) {
-    throw Error("--rstd needs --mean, but for --rms, which has none");
-  }
   const Rounding& rounding = arguments.normalization.options.rounding;
   if (given.words.size() == 1 && (rounding.xhat || rounding.product)) {
     throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
@@ -282,6 +278,7 @@ void check_check(const Given& given, Arguments& arguments) {
                        " is judged beside OUTPUT, which is missing"));
   }
   if (is_backward) check_backward(given, arguments);
+  check_given_statistics(arguments.normalization);
   check_affine_options(arguments.normalization);
   const auto gradients =
       std::count_if(given.options.begin(), given.options.end(),

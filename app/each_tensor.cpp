@@ -227,13 +227,14 @@ void check_row_numbers(const TensorInfo& numbers, const TensorInfo& x, const Nor
 }
 
 TensorInfo row_numbers_beside(const TensorInfo& x, const TensorInfo& other) {
-  if (!x.slice) return other;
+  if (!x.slice || other.shape.empty()) return other;
   check_saved(other, whole_of(x), x.slice->axes);
   return info_beside(*x.slice, other);
 }
 
 std::unique_ptr<TensorSource> rows_beside(const TensorInfo& x,
                                           std::unique_ptr<TensorSource> other) {
+  if (other->info().shape.empty()) return other;
   if (x.split) other = grouped_as(std::move(other), x);
   if (!x.slice) return other;
   const Axes axes = axes_beside(*x.slice, other->info());

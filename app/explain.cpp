@@ -10,6 +10,7 @@
 #include "affine_inputs.hpp"
 #include "commands.hpp"
 #include "each_tensor.hpp"
+#include "given_inputs.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -76,10 +77,12 @@ class Explainer {
         out_(out),
         backend_(find_backend(arguments.normalization.kernel)),
         residual_(arguments.normalization, arguments.input.options),
-        affine_inputs_(arguments.normalization, arguments.input.options, residual_) {}
+        affine_inputs_(arguments.normalization, arguments.input.options, residual_),
+        given_(arguments.normalization, arguments.input.options) {}
 
   void check(const TensorInfo& x, const InputName& name) {
     affine_inputs_.check(plan(x, name), x, name);
+    given_.check(x, name);
   }
 
   // Every row of a slice.
@@ -87,12 +90,14 @@ class Explainer {
     const TensorInfo x = input.source->info();
     const Plan all = plan(x, name);
     const Affine& affine = affine_inputs_.of(all, x, name);
+    std::optional<GivenStatistics> given;
+    if (given_.are_given()) given = given_.of(all, x, name);
     auto rows = residual_.add_to(std::move(input.source), all.out, arguments_.work.threads);
     if (all.rows > 1 && !rows->has_random_access()) rows = spooled(*rows);
     const Axes axes = resolve_axes(x, arguments_.normalization.options.axes);
     for (std::int64_t row = 0; row < all.rows; ++row) {
       const auto one = rows_of(std::make_unique<LentSource>(*rows), axes, row, 1);
-      explain_row(*one, whole_of(x), all.out, affine);
+      explain_row(*one, whole_of(x), all.out, affine, given);
     }
     rows->finish();
     residual_.finish();
@@ -106,7 +111,8 @@ class Explainer {
                      {.ordered = true});
   }
 
-  void explain_row(TensorSource& row, const TensorInfo& x, DType out, const Affine& affine) {
+  void explain_row(TensorSource& row, const TensorInfo& x, DType out, const Affine& affine,
+                   std::optional<GivenStatistics>& given) {
     const NormalizationArguments& normalization = arguments_.normalization;
     const RowSlice& slice = *row.info().slice;
     Explanation result{.x = x,
@@ -121,6 +127,7 @@ class Explainer {
                        .note = arguments_.row || arguments_.input.rows ? "" : "--row names another",
                        .row = {}};
     const Plan plan = make_plan(row.info(), normalization.options, out);
+    if (given) given->layout = plan.statistics;
     // In the order of the row's elements.
     for (std::size_t i = 0; i < plan.axes.size(); ++i) {
       result.axes[i] = slice.axes[plan.axes[i] - 1];
@@ -130,7 +137,8 @@ class Explainer {
     TensorWork work(alone, *alone.ranks, alone.progress);
     const RunOptions options = work.begin(plan, row, nullptr, backend_.name);
     result.row = lnorm::explain(row, plan, backend_, affine_inputs_.weight(), affine_inputs_.bias(),
-                                affine, normalization.options.rounding.xhat, options.progress);
+                                affine, given ? &*given : nullptr,
+                                normalization.options.rounding.xhat, options.progress);
     work.end();
     write(result);
   }
@@ -146,6 +154,7 @@ class Explainer {
   const Backend& backend_;
   ResidualInput residual_;
   AffineInputs affine_inputs_;
+  GivenInputs given_;
   bool first_ = true;
 };
 

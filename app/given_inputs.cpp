@@ -21,8 +21,10 @@ void check_variances(const AffineTerm& term, const TensorInfo& info) {
   for (std::int64_t position = 0; position < element_count(info.shape); ++position) {
     const double variance = *term.high(position);
     if (!(variance < 0)) continue;
-    throw Error(concat(printable(info.name), ": element ",
-                       to_string(index_of(position, info.shape)), " is ", variance,
+    const std::string place =
+        info.shape.empty() ? ""
+                           : concat("element ", to_string(index_of(position, info.shape)), ' ');
+    throw Error(concat(printable(info.name), ": ", place, "is ", variance,
                        ", expected a variance, 0 or more"));
   }
 }

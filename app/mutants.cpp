@@ -143,6 +143,7 @@ class Trying {
   std::vector<TriedMutant> try_gradients(TensorSource& source, const TensorInfo& x,
                                          const InputName& name, const RunOptions& run_options) {
     const GradPlan plan = make_grad_plan(x, name);
+    affine_inputs_.of(plan.rows, x, name);  // each number once
     const auto given = dy_->open();
     const auto dy = rows_beside(x, with_random_access(*given));
     const TensorInfo parameters =

@@ -18,7 +18,7 @@ constexpr Commands kTestingKernels = kCheck | kMutants;
 constexpr Commands kNormalizing =
     kApply | kStats | kGrad | kExplain | kReport | kTestingKernels | kInputs;
 constexpr Commands kReadingTensors = kAllCommands & ~kInputs;
-constexpr Commands kGiven = kApply | kStats | kReport;
+constexpr Commands kGiven = kApply | kStats | kReport | kCheck | kExplain;
 constexpr Commands kWritingTensors = kApply | kSoftmax | kGrad | kConvert;
 constexpr Commands kPrinting = kWritingTensors | kShow;
 constexpr Commands kReporting = kStats | kCompare | kTestingKernels | kExplain | kShow;
@@ -56,7 +56,6 @@ constexpr std::string_view kBins = "here it is --histogram, which chooses its ba
 constexpr std::string_view kFirstRows = "the first 5 rows are --rows :5";
 constexpr std::string_view kFitsTerminal = "the report is as wide as the terminal, or 80 columns";
 constexpr std::string_view kEveryRow = "lnorm stats --csv has every row, for sort to pick from";
-constexpr std::string_view kExplained = "explain computes them, and shows how";
 constexpr std::string_view kKept =
     "mean and rstd keep the normalized axes as 1; --no-keepdim drops them";
 constexpr std::string_view kNoAffine = "without --weight and --bias there are none";
@@ -67,6 +66,11 @@ constexpr std::string_view kReported = "the report has the mean and variance of 
 constexpr std::string_view kAxesWords = "dims dimension dimensions reduction-axes feature-axes";
 constexpr std::string_view kReshapingWords =
     "reshape view unsqueeze flatten ravel expand permute transpose";
+// The variance that divides is given. Saved statistics of x have a divisor in their gradient.
+constexpr std::array<NoEffect, 3> kNoDivisor{
+    {{.beside = "--rstd --variance", .unless = "--dy", .in = kGiven},
+     {.beside = "--variance", .in = kGrad | kCheck}}};
+
 constexpr std::string_view kRstdWords = "inv-std inv-std-dev invstddev rsigma";
 constexpr std::string_view kOutputWords = "out outfile out-file output-file save dest";
 
@@ -200,17 +204,14 @@ constexpr Option kOptions[] = {
         [](Arguments& a, const Value& v) { a.dy = v.text; },
         {.no_effect = {{{.without = "--actual-dx --actual-dweight --actual-dbias", .in = kCheck}}},
          .called = {{{"grad dout grad-out grad-output upstream"}}}}),
-    Option("--mean", kGrad | kCheck, "Backward", "T",
+    Option("--mean", kGrad, "Backward", "T",
            "The rows' means as --save-mean writes them, in place of computed ones",
            [](Arguments& a, const Value& v) { a.normalization.mean = v.text; },
-           {.no_effect = {{{.without = "--rstd", .in = kCheck},
-                           {.without = "--rstd --variance", .in = kGrad},
-                           {.beside = "--rms"}}},
+           {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
             .called = {{{"mu"}}}}),
-    Option("--rstd", kGrad | kCheck, "Backward", "T", "The same of 1/s, as --save-rstd writes it",
+    Option("--rstd", kGrad, "Backward", "T", "The same of 1/s, as --save-rstd writes it",
            [](Arguments& a, const Value& v) { a.normalization.rstd = v.text; },
            {.one_of = "--rstd --variance",
-            .no_effect = {{{.without = "--dy", .in = kCheck}}},
             .called = {{{kRstdWords, kReported, kStats | kReport},
                         {kRstdWords, kComputed, kApply},
                         {kRstdWords},
@@ -232,10 +233,11 @@ constexpr Option kOptions[] = {
     Option("--actual-mean", kCheck, kKernel, "T",
            "The rows' means that the kernel has saved beside OUTPUT, which are judged as well",
            [](Arguments& a, const Value& v) { a.save_mean = v.text; },
-           {.no_effect = {{{.beside = "--rms"}}}, .called = {{{"save-mean"}}}}),
+           {.no_effect = {{{.beside = "--rms"}, {.beside = "--rstd --variance"}}},
+            .called = {{{"save-mean"}}}}),
     Option("--actual-rstd", kCheck, kKernel, "T", "The same of 1/s",
            [](Arguments& a, const Value& v) { a.save_rstd = v.text; },
-           {.called = {{{"save-rstd"}}}}),
+           {.no_effect = {{{.beside = "--rstd --variance"}}}, .called = {{{"save-rstd"}}}}),
     Option("--mean", kGiven, kNormalization, "T",
            "The rows' means, given and not computed, with --rstd or --variance: one number a row, "
            "as batch norm's running_mean",
@@ -266,12 +268,12 @@ constexpr Option kOptions[] = {
            {.one_of = kAxesOptions, .called = {{{"norm-shape"}}}}),
     Option("--axes", kSoftmax, "Axes", "A[,A...]", "The axes that sum to 1 together", set_axis_list,
            {.called = {{{kAxesWords}}}}),
-    Option("--groups", kNormalizing & ~(kMutants | kInputs), kNormalization, "G",
+    Option("--groups", kNormalizing & ~kInputs, kNormalization, "G",
            "Group norm, as torch.nn.GroupNorm: a row is one of G groups of channels, over all axes "
            "but the first; weight and bias run along the channels",
            [](Arguments& a, const Value& v) { set_groups(a, &Groups::groups, v.integer()); },
            {.one_of = kGroupsOptions, .called = {{{"num-groups group-count ngroups"}}}}),
-    Option("--channel-axis", kNormalizing & ~(kMutants | kInputs), kNormalization, "C",
+    Option("--channel-axis", kNormalizing & ~kInputs, kNormalization, "C",
            "The axis that --groups splits (default 1; -1 is Flax's layout)",
            [](Arguments& a, const Value& v) { set_groups(a, &Groups::channel_axis, v.integer()); },
            {.no_effect = {{{.without = "--groups"}}},
@@ -288,7 +290,7 @@ constexpr Option kOptions[] = {
          .called = {{{kAxesWords},
                      {kReshapingWords, kKeepsShape, kNormalizing | kSoftmax | kCompare},
                      {"squeeze", kKeepsShape, (kNormalizing & ~kApply) | kSoftmax | kCompare}}}}),
-    Option("--affine-axes", kNormalizing & ~(kMutants | kInputs), kNormalization, "A[,A...]",
+    Option("--affine-axes", kNormalizing & ~kInputs, kNormalization, "A[,A...]",
            "The axes that weight and bias run along (default the normalized ones)",
            [](Arguments& a, const Value& v) {
              a.normalization.options.affine_axes = AxisList{v.list()};
@@ -314,13 +316,10 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) {
              set_ddof(a, static_cast<std::int64_t>(v.count(0, INT64_MAX)));
            },
-           {.no_effect = {{{.beside = "--rstd --variance", .in = kGiven},
-                           {.beside = "--variance", .in = kGrad}}},
-            .called = {{{"correction"}}}}),
+           {.no_effect = kNoDivisor, .called = {{{"correction"}}}}),
     Option("--unbiased", kNormalizing, kNormalization, kFlag, "The same as --ddof 1",
            [](Arguments& a, const Value&) { set_ddof(a, 1); },
-           {.no_effect = {{{.beside = "--rstd --variance", .in = kGiven},
-                           {.beside = "--variance", .in = kGrad}}},
+           {.no_effect = kNoDivisor,
             .called = {{{"biased", "biased is the default: the variance divides by n"},
                         {"bessel sample"}}}}),
     Option("--weight,--gamma,--scale", kNormalizing & ~kInputs, kNormalization, "T",
@@ -581,7 +580,6 @@ constexpr Option kOptions[] = {
            {.no_effect = {{{.beside = "--rstd --variance"}}},
             .called = {{{"mean mu", kReported, kStats | kReport},
                         {"mean", kOfStats, kShow},
-                        {"mean", kExplained, kExplain},
                         {"mean mu", kComputed}}}}),
     Option("--save-rstd", kApply, kOutput, "PATH",
            "The same of what they are multiplied by, 1/sqrt(var + eps) or so",
@@ -589,7 +587,6 @@ constexpr Option kOptions[] = {
            {.no_effect = {{{.beside = "--rstd --variance"}}},
             .called = {{{"rstd std", kReported, kStats | kReport},
                         {"rstd", kOfStats, kShow},
-                        {"rstd", kExplained, kExplain},
                         {"rstd invvar", kComputed},
                         {"std save-std", "--save-rstd writes rstd, which is 1 / std"}}}}),
     Option("--save-sum", kApply, kOutput, "PATH",

@@ -69,7 +69,7 @@ const std::vector<CommandHelp> kCommands{
        "--dweight", "--dbias", "--threads", "--verbose"}}},
     {"explain",
      "lnorm explain [INPUT...] [OPTIONS]",
-     {kAxes, kNorms, kNormalization, kInput,
+     {kAxes, kNorms, kGiven, kNormalization, kInput,
       "--row --digits --json --color --threads --verbose"_w}},
     {"report",
      "lnorm report [INPUT...] [OPTIONS]",

@@ -411,8 +411,6 @@ TEST_CASE("a foreign option leads to what does it, in whatever command it stands
               "lnorm compare x.npy x.npy --page r.html"),
       foreign("show x.npy", "--mean", "lnorm stats has the mean and variance of every row",
               "lnorm stats x.npy"),
-      foreign("explain x.npy", "--mean 2", "explain computes them, and shows how",
-              "lnorm explain x.npy"),
       foreign("stats m.json", "--only x", "FILE:PATTERN chooses tensors, 'x.npz:h.*' for instance",
               "lnorm stats 'm.json:x*'"),
       foreign("compare x.npy x.npy", "--width 60", "here it is --linewidth",

@@ -179,7 +179,7 @@ TEST_CASE("a norm that does not fit says what would", "[norms]") {
   CHECK(fault("--data-format NHWC"_w, {"--channel-axis"}) == "");
 }
 
-TEST_CASE("ONNX's node tests of batch and instance normalization agree", "[norms][onnx]") {
+TEST_CASE("ONNX's node tests of batch, instance and group normalization agree", "[norms][onnx]") {
   const Workplace at;
   const auto node = [](const std::string& test, const std::string& file) {
     return data_file("norms/onnx/" + test + "/" + file + ".pb");
@@ -187,7 +187,7 @@ TEST_CASE("ONNX's node tests of batch and instance normalization agree", "[norms
   const auto check = [&](const std::string& test, const Words& words) {
     CAPTURE(test);
     at.output(Words{node(test, "input_0"), "--weight", node(test, "input_1"), "--bias",
-                    node(test, "input_2"), "--affine-axes", "1", "-o", "y.npy"} +
+                    node(test, "input_2"), "-o", "y.npy"} +
               words);
     CHECK(at.run({"compare", "y.npy", node(test, "output_0"), "--rtol", "1e-3", "--atol", "1e-5",
                   "--quiet"})
@@ -195,10 +195,26 @@ TEST_CASE("ONNX's node tests of batch and instance normalization agree", "[norms
   };
   for (const auto& [suffix, eps] : {std::pair{"_example", "1e-5"}, {"_epsilon", "1e-2"}}) {
     const std::string batch = std::string("batchnorm") + suffix;
-    check(batch, {"--axes", "0,2,3", "--eps", eps, "--mean", node(batch, "input_3"), "--variance",
-                  node(batch, "input_4")});
-    check(batch + "_training_mode", {"--axes", "0,2,3", "--eps", eps});
-    check(std::string("instancenorm") + suffix, {"--axes", "2,3", "--eps", eps});
+    check(batch, {"--axes", "0,2,3", "--affine-axes", "1", "--eps", eps, "--mean",
+                  node(batch, "input_3"), "--variance", node(batch, "input_4")});
+    check(batch + "_training_mode", {"--axes", "0,2,3", "--affine-axes", "1", "--eps", eps});
+    check(std::string("instancenorm") + suffix,
+          {"--axes", "2,3", "--affine-axes", "1", "--eps", eps});
+    check(std::string("groupnorm") + suffix, {"--groups", "2", "--eps", eps});
+  }
+  // Opset 18 has a scale and a bias for each group: they are repeated for its channels.
+  const std::string x = node("groupnorm_example", "input_0");
+  at.output(
+      {x, "--groups", "2", "--weight", "[3,3,-0.5,-0.5]", "--bias", "[1,1,2,2]", "-o", "y.npy"});
+  const std::string y = at.read("y.npy").substr(128);
+  const std::string elements = at.output({"convert", x, "--to", "npy"}).substr(128);
+  for (std::size_t row = 0; row < 6; ++row) {
+    const bool is_first = row % 2 == 0;
+    at.write("x.raw", elements.substr(32 * row, 32));
+    const std::string group =
+        at.output("x.raw --from raw --as float32 --shape 1,8 --to npy"_w +
+                  (is_first ? "--weight 3 --bias 1"_w : "--weight -0.5 --bias 2"_w));
+    CHECK((group.substr(128) == y.substr(32 * row, 32)));
   }
 }
 
@@ -238,6 +254,173 @@ TEST_CASE("check judges the norms of groups by the weight and bias of each row",
   CHECK(report(last + "y.npy"_w).at("verdict") == "correctly rounded");
   at.output(last + "-o y.npy --dtype float32 --eps 1e-3"_w);
   CHECK(report(last + "y.npy --mask [1,0,1,1]"_w).at("explained_by") == "eps-1e-3");
-  CHECK(at.fault("check x.json --groups 2 --dy x.json --actual-dx x.json"_w,
-                 {"--groups: gradients are judged without it"}) == "");
+}
+
+TEST_CASE("check judges the gradients of norms that share weights", "[norms][check]") {
+  const Workplace at;
+  const Words inputs{of_torch("x"),      "--dy",   of_torch("dy"),  "--weight",
+                     of_torch("weight"), "--bias", of_torch("bias")};
+  const auto report = [&](const Words& words) {
+    return nlohmann::json::parse(at.run("check"_w + words + "--json"_w).out);
+  };
+  const auto gradients = [](const std::string& name) {
+    return Words{"--actual-dx",      of_torch(name + ".dx"),
+                 "--actual-dweight", of_torch(name + ".dweight"),
+                 "--actual-dbias",   of_torch(name + ".dbias")};
+  };
+  for (const NormCase& c : kNormCases) {
+    CAPTURE(c.name);
+    const auto torch = report(inputs + c.axes + gradients(c.name));
+    CHECK(torch.at("verdict") != "differs");
+    CHECK(torch.at("tensors").size() == 3);
+    const Words own = Words{"grad"} + Words(inputs.begin(), inputs.begin() + 5) + c.axes;
+    at.output(own + "--dtype float32 --dx dx.npy --dweight dw.npy --dbias db.npy"_w);
+    const Words outputs = "--actual-dx dx.npy --actual-dweight dw.npy --actual-dbias db.npy"_w;
+    CHECK(report(inputs + c.axes + outputs).at("verdict") == "correctly rounded");
+    at.output(own + "--dtype float32 --dx dx.npy --dweight dw.npy --eps 1e-2"_w);
+    const auto wrong = report(inputs + c.axes + outputs);
+    CHECK(wrong.at("tensors").at(0).at("verdict") == "differs");
+    CHECK(wrong.at("tensors").at(1).at("verdict") == "differs");
+    CHECK(wrong.at("tensors").at(2).at("verdict") == "correctly rounded");
+    at.output(Words{"grad", of_torch("x"), "--dy", of_torch("dy")} + c.axes +
+              "--dtype float32 --dx dx.npy --dbias db.npy"_w);
+    CHECK(report(inputs + c.axes + "--actual-dx dx.npy"_w).at("tensors").at(0).at("explained_by") ==
+          "weight-forgotten");
+  }
+  CHECK(at.fault(Words{"check"} + inputs + "--groups 2 --actual-dweight [[1]]"_w, {}) == "");
+  CHECK(
+      at.fault(Words{"check"} + inputs + Words{"--groups", "2", "--actual-dweight", of_torch("x")},
+               {"expected (6), that of the channels"}) == "");
+}
+
+TEST_CASE("check judges norms by the statistics that they were given", "[norms][check]") {
+  const Workplace at;
+  const Words axes = "--axes 0,2,3 --affine-axes 1"_w;
+  const Words affine{"--weight", of_torch("weight"), "--bias", of_torch("bias")};
+  const Words given{"--mean", of_torch("mean"), "--variance", of_torch("variance")};
+  const auto report = [&](const Words& words) {
+    return nlohmann::json::parse(
+        at.run(Words{"check", of_torch("x")} + words + axes + affine + "--json"_w).out);
+  };
+  CHECK(report(Words{of_torch("evaluation.y")} + given).at("verdict") == "within rounding");
+  CHECK(report(Words{"--dy", of_torch("dy"), "--actual-dx", of_torch("evaluation.dx"),
+                     "--actual-dweight", of_torch("evaluation.dweight"), "--actual-dbias",
+                     of_torch("evaluation.dbias")} +
+               given)
+            .at("verdict") != "differs");
+  CHECK(report(Words{of_torch("training.y")} + given).at("explained_by") == "own-statistics");
+  const auto backward = report(Words{"--dy", of_torch("dy"), "--actual-dx", of_torch("training.dx"),
+                                     "--actual-dweight", of_torch("training.dweight")} +
+                               given);
+  CHECK(backward.at("tensors").at(0).at("explained_by") == "own-statistics");
+  CHECK(backward.at("tensors").at(1).at("explained_by") == "own-statistics");
+  const auto write = [&](const Words& words) {
+    at.output(Words{of_torch("x"), "--dtype", "float32", "-o", "y.npy"} + words + axes + affine);
+  };
+  write(given);
+  const auto exact = report("y.npy --worst 1"_w + given);
+  CHECK(exact.at("verdict") == "correctly rounded");
+  CHECK(exact.at("comparison").at("mismatched") == 0);
+  CHECK(report("y.npy --rows 2:4"_w + given).at("verdict") == "correctly rounded");
+  write(given + "--eps 1e-3"_w);
+  CHECK(report("y.npy"_w + given).at("explained_by") == "eps-1e-3");
+  write(given + "--eps-on std --eps 1e-3"_w);
+  CHECK(report("y.npy --eps 1e-3"_w + given).at("explained_by") == "eps-on-std");
+  const Words rstd = "--mean 0.5 --rstd 0.25"_w;
+  write(rstd);
+  CHECK(report("y.npy"_w + rstd).at("verdict") == "correctly rounded");
+  write("--mean 0.5 --rstd 0.5"_w);
+  CHECK(report("y.npy"_w + rstd).at("verdict") == "differs");
+  CHECK(at.fault(Words{"check", of_torch("x"), "y.npy", "--mean", "0", "--variance", "-1"},
+                 {"--variance: is -1, expected a variance, 0 or more"}) == "");
+  CHECK(at.fault(Words{"check", of_torch("x"), "y.npy", "--mean", "0"},
+                 {"--mean has no effect without --rstd or --variance"}) == "");
+}
+
+TEST_CASE("explain shows the statistics that are given beside the row's own", "[norms][explain]") {
+  const Workplace at;
+  at.write("x.json", "[[1, 2, 6], [0, 0, 3]]");
+  const std::string text =
+      at.output("explain x.json --row 0 --mean [1,5] --variance [4,9] --eps 0"_w);
+  for (const std::string line :
+       {"→ given:      mean = 1\n", "of the row: mean = sum(x) / n = 3\n", "→ given:    var = 4\n",
+        "biased:   var = 4.667\n", "x[0] - mean = 1 - 1 = 0\n",
+        "s = √(var + eps) = √(4 + 0) = 2\n"}) {
+    CAPTURE(line);
+    CHECK(contains(text, line));
+  }
+  const auto row = [&](const Words& words) {
+    return nlohmann::json::parse(at.output("explain x.json --json"_w + words)).at("rows").at(0);
+  };
+  const auto by_rstd = row("--row 1 --mean [1,5] --rstd [4,0.5] --weight [1,1,10]"_w);
+  CHECK(by_rstd.at("given").at("mean") == 5);
+  CHECK(by_rstd.at("given").at("rstd") == 0.5);
+  CHECK(by_rstd.at("elements").at(2).at("xhat") == -1);
+  CHECK(by_rstd.at("elements").at(2).at("y") == -10);
+  CHECK(by_rstd.at("input").at("mean") == 1);
+  // As apply has it, with weights along other axes, and in every row.
+  const Words words{"--axes",   "0,2,3",           "--affine-axes", "1",
+                    "--mean",   of_torch("mean"),  "--variance",    of_torch("variance"),
+                    "--weight", of_torch("weight")};
+  const auto y = nlohmann::json::parse(at.output(Words{of_torch("x"), "--to", "json"} + words));
+  for (std::size_t c = 0; c < 6; ++c) {
+    const auto explained = nlohmann::json::parse(
+        at.output(Words{"explain", of_torch("x"), "--json", "--row", std::to_string(c)} + words));
+    const auto& elements = explained.at("rows").at(0).at("elements");
+    CHECK(elements.front().at("y") == y[0][c][0][0]);
+    CHECK(elements.back().at("y") == y[1][c][2][3]);
+  }
+}
+
+TEST_CASE("one number may be the statistic of all rows in grad", "[norms][grad]") {
+  const Workplace at;
+  const auto gradients = [&](const Words& statistics) {
+    at.output(Words{"grad", of_torch("x"), "--dy", of_torch("dy"), "--axes", "2,3", "--dx",
+                    "dx.npy", "--dweight", "dw.npy"} +
+              statistics);
+    return at.read("dx.npy") + at.read("dw.npy");
+  };
+  const std::string rows = "[[0.5,0.5,0.5,0.5,0.5,0.5],[0.5,0.5,0.5,0.5,0.5,0.5]]";
+  for (const std::string spread : {"--rstd", "--variance"}) {
+    CHECK(
+        (gradients({"--mean", "0.5", spread, "0.5"}) == gradients({"--mean", rows, spread, rows})));
+    CHECK((gradients({"--mean", rows, spread, "0.5", "--rows", "1:"}) ==
+           gradients({"--mean", "0.5", spread, rows, "--rows", "1:"})));
+  }
+  CHECK((at.output(Words{"grad", of_torch("x"), "--dy", of_torch("dy"), "--groups", "3", "--mean",
+                         "0.5", "--rstd", "2", "--to", "npy"}) ==
+         at.output(Words{"grad", of_torch("x"), "--dy", of_torch("dy"), "--groups", "3", "--mean",
+                         "[[0.5,0.5,0.5],[0.5,0.5,0.5]]", "--rstd", "[[2,2,2],[2,2,2]]", "--to",
+                         "npy"})));
+  CHECK(at.fault(
+            Words{"grad", of_torch("x"), "--dy", of_torch("dy"), "--mean", "0", "--variance", "-1"},
+            {"--variance: is -1, expected a variance, 0 or more"}) == "");
+}
+
+TEST_CASE("mutants of groups are those of the same rows", "[norms][mutants]") {
+  const Workplace at;
+  at.shell("lnorm convert " + of_torch("x") + " --dtype float32 -o x.npy");
+  at.shell("tail -c 576 x.npy > x.raw");
+  const auto found = [&](const Words& words) {
+    return nlohmann::json::parse(at.run("mutants"_w + words + "--json"_w).out).at("mutants");
+  };
+  const auto groups = found("x.npy --groups 3"_w);
+  auto rows = found("x.raw --from raw --as float32 --shape 2,3,24 --skip-kernels axes-*"_w);
+  REQUIRE(groups.size() == rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CAPTURE(rows[i].dump(), groups[i].dump());
+    CHECK(rows[i].at("id") == groups[i].at("id"));
+    CHECK(rows[i].at("mismatched") == groups[i].at("mismatched"));
+    CHECK(rows[i].at("max_abs") == groups[i].at("max_abs"));
+  }
+  // A weight of each channel is that of its elements.
+  const auto shared = found(
+      "x.npy --axes 2,3 --affine-axes 1 --weight [3,1,-2,5,0.5,7] --kernels no-weight,ddof-1"_w);
+  at.output("x.npy --axes 2,3 --affine-axes 1 --weight [3,1,-2,5,0.5,7] -o y.npy"_w);
+  at.output("x.npy --axes 2,3 -o plain.npy"_w);
+  const auto compared = nlohmann::json::parse(at.run("compare plain.npy y.npy --json"_w).out);
+  CHECK(shared.at(1).at("id") == "no-weight");
+  CHECK(shared.at(1).at("mismatched") == compared.at("mismatched"));
+  CHECK(at.run("mutants x.npy --groups 2 --weight [3,1,-2,5,0.5,7] --dy x.npy --quiet"_w).status ==
+        1);
 }

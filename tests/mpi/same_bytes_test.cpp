@@ -106,6 +106,9 @@ TEST_CASE("apply and softmax on ranks", "[mpi]") {
   for (const std::string name : {"y.json", "y.txt", "y.npz"}) {
     corpus.check({"two.npy", "-o", "out/" + name, "--save-mean", "out/m.npy"});
   }
+  corpus.check("cube.npy --groups 1 -o out/y.npy --save-mean out/m.npy"_w);
+  corpus.check("cube.npy --axes 0,2 --affine-axes 1 --weight [1,2,3,4,5,6,7] -o out/y.npy"_w);
+  corpus.check("cube.npy --axes 0,2 --mean 0.5 --variance [1,2,3,4,5,6,7] -o out/y.npy"_w);
   corpus.check("softmax x.npy -o out/y.npy"_w);
   corpus.check("softmax cube.npy --axes 0 -o out/y.npy"_w);
 }
@@ -123,6 +126,8 @@ TEST_CASE("stats on ranks", "[mpi]") {
   corpus.check("stats cube.npy --mask [[[1],[1],[0],[1],[0],[1],[1]]] --json"_w);
   corpus.check("stats cube.npy --axes 0 --json"_w);
   corpus.check("stats order.npy --axes 1 --all"_w);
+  corpus.check("stats cube.npy --groups 7 --all"_w);
+  corpus.check("stats cube.npy --mean 1 --rstd 2 --all"_w);
   corpus.check("stats x.npy --weight w.npy --residual z.npy --all"_w);
 }
 
@@ -147,6 +152,8 @@ TEST_CASE("check on ranks", "[mpi]") {
   corpus.check("check x.npy z.npy --json --rtol 1"_w);
   corpus.check("check x.npy z.npy --worst 3 --rows-out out/rows.csv"_w);
   corpus.check("check x.npy --dy z.npy --actual-dx x.npy"_w);
+  corpus.check("check cube.npy cube.npy --groups 1 --dy cube.npy --actual-dbias w.npy"_w);
+  corpus.check("check cube.npy cube.npy --mean 0 --rstd 1"_w);
   corpus.check("check set.safetensors other.safetensors --json"_w);
   corpus.check("mutants two.npy --json"_w);
 }
@@ -161,6 +168,9 @@ TEST_CASE("grad on ranks", "[mpi]") {
   grad("x.npy", "z.npy", "--weight w.npy"_w);
   grad("x.npy", "z.npy", "--axes 0"_w);
   grad("cube.npy", "order.npy", "--axes 0,2 --weight 2"_w);
+  grad("cube.npy", "cube.npy", "--groups 7 --weight [1,2,3,4,5,6,7]"_w);
+  grad("cube.npy", "order.npy", "--axes 0,2 --affine-axes 1"_w);
+  grad("cube.npy", "cube.npy", "--axes 0,2 --mean 0.5 --variance 2"_w);
   corpus.check("grad x.npy --dy z.npy --dbias out/db.json"_w);
 }
 

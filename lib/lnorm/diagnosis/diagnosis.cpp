@@ -80,7 +80,22 @@ class Search {
     for (const WrongKernel* const kernel : candidate.kernels) {
       if (!kernel->change(candidate.variant, context_, kernel->parameter)) return {};
     }
+    if (!goes_with_given(candidate.variant)) return {};
     return candidate;
+  }
+
+  // If statistics are given, a kernel has no sums that may be wrong.
+  bool goes_with_given(const Variant& v) const {
+    if (!context_.has_given || v.own_statistics) return true;
+    const Formula& asked = context_.setting.formula;
+    const bool has_sums = v.of != Variant::Of::own_row || v.of_first > 0 || v.padded_to > 0 ||
+                          v.squares_about_zero || v.has_own_sums();
+    const bool is_of_row = v.result != Variant::Result::previous_row &&
+                           v.result != Variant::Result::next_row &&
+                           v.result != Variant::Result::twice;
+    return !has_sums && is_of_row && v.formula.ddof == asked.ddof && v.formula.rms == asked.rms &&
+           (!context_.has_given_rstd ||
+            (v.formula.eps == asked.eps && v.formula.eps_on == asked.eps_on));
   }
 
   Fit fit(const Variant& variant, bool all_or_nothing) const {
@@ -226,7 +241,7 @@ class Search {
   // Tries the eps and the divisor of the variance that the rows' own scales tell.
   void explain_recovered(Diagnosis& result) const {
     const Formula& formula = context_.setting.formula;
-    if (formula.eps_on == EpsOn::std) return;
+    if (formula.eps_on == EpsOn::std || context_.has_given) return;
     std::vector<double> epses;
     std::vector<double> divisors;
     for (std::size_t r = 0; r < sample_.rows.size(); ++r) {
@@ -360,7 +375,7 @@ class Search {
       const VariantRow& exact = exact_rows_[r];
       if (!exact.is_bounded || !evaluate(variant, sample_, sampled, row)) continue;
       if (variant.bytes != Variant::Bytes::as_they_are) continue;
-      const RowStatistics statistics = lnorm::statistics_of(sampled.x, setting.formula);
+      const RowStatistics statistics = statistics_in_use(sampled.x, setting.formula, sampled.given);
       const double s = divisor_of(statistics.variance, setting.formula);
       const NearestRight reached = nearest_right(sampled, exact, statistics, s);
       std::int64_t telling = 0;

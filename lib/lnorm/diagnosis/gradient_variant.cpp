@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace lnorm {
 
@@ -26,9 +27,15 @@ GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
   RowStatistics statistics;
   StatisticErrors errors;
   double s = 1;
-  if (row.saved != nullptr) {
-    statistics.mean = formula.rms ? 0 : row.saved->mean.high;
-    s = 1 / row.saved->rstd.high;
+  const SavedStatistics* const saved = variant.own_statistics ? nullptr : row.saved;
+  if (saved != nullptr && saved->is_constant) {
+    statistics =
+        statistics_in_use(row.x, formula, GivenNumbers{saved->mean.high, saved->rstd.high});
+    errors = errors_of(statistics, formula, kernel, order);
+    s = divisor_of(statistics.variance, formula);
+  } else if (saved != nullptr) {
+    statistics.mean = formula.rms ? 0 : saved->mean.high;
+    s = 1 / saved->rstd.high;
     errors.mean = u * std::fabs(statistics.mean);
     errors.s_low = s * (1 - 2 * u);
     errors.is_bounded = std::isfinite(s) && s > 0;
@@ -40,7 +47,7 @@ GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
   GradientLine line;
   line.is_bounded = errors.is_bounded;
   // What the other root is off by, beside its part in s.
-  const bool has_root = formula.eps_on == EpsOn::std && row.saved == nullptr;
+  const bool has_root = formula.eps_on == EpsOn::std && saved == nullptr;
   const double root = has_root ? std::sqrt(statistics.variance) : s;
   if (has_root) {
     const double low =
@@ -71,11 +78,12 @@ struct Xhat {
   double error;
 };
 
-Xhat xhat_of(const GradientVariant& variant, const JudgeSetting& setting, const RowLine& line,
-             double x, std::size_t i) {
+Xhat xhat_of(const GradientVariant& variant, const GradientRow& row, const RowLine& line,
+             std::size_t i) {
   const bool affine = variant.xhat_has_affine;
-  const double weight = affine ? setting.weight[i] : 1;
-  const double bias = affine ? setting.bias[i] : 0;
+  const double weight = affine ? row.weight[i] : 1;
+  const double bias = affine ? row.bias[i] : 0;
+  const double x = row.x[i];
   const double d = x - line.center;
   const double xhat = d * line.inverse;
   const double d_error = line.center_error + line.unit * std::fabs(d) + line.x_unit * std::fabs(x);
@@ -134,8 +142,8 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
   double magnitude = 0;  // of |g xhat|
   double carried = 0;    // of |g| times the error of xhat
   for (std::size_t i = 0; i < count; ++i) {
-    const double g = row.dy[i] * (variant.has_weight ? setting.weight[i] : 1);
-    const auto [xhat, error] = xhat_of(variant, setting, line.x, row.x[i], i);
+    const double g = row.dy[i] * (variant.has_weight ? row.weight[i] : 1);
+    const auto [xhat, error] = xhat_of(variant, row, line.x, i);
     sum += g;
     size += std::fabs(g);
     products += g * xhat;
@@ -143,10 +151,11 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
     carried += std::fabs(g) * error;
   }
   const double loss = summation_error(order, n, u, kernel.depth);
-  const bool has_mean = variant.has_mean_of_g && !variant.formula.rms;
+  const bool is_constant = model.has_constants && !variant.own_statistics;
+  const bool has_mean = variant.has_mean_of_g && !variant.formula.rms && !is_constant;
   const double c1 = has_mean ? sum / n : 0;
   const double c1_error = has_mean ? (loss + u + g_unit) * size / n + t : 0;
-  const bool has_variance = variant.has_variance_term;
+  const bool has_variance = variant.has_variance_term && !is_constant;
   const double c2 = has_variance ? products / line.freedom : 0;
   const double c2_error =
       has_variance ? ((loss + 2 * u + g_unit) * magnitude + carried) / line.freedom + t : 0;
@@ -156,8 +165,8 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
   result.bound.resize(count);
   const double t_high = line.inverse_t * (1 + line.inverse_t_error);
   for (std::size_t i = 0; i < count; ++i) {
-    const double g = row.dy[i] * (variant.has_weight ? setting.weight[i] : 1);
-    const auto [xhat, error] = xhat_of(variant, setting, line.x, row.x[i], i);
+    const double g = row.dy[i] * (variant.has_weight ? row.weight[i] : 1);
+    const auto [xhat, error] = xhat_of(variant, row, line.x, i);
     const double centered = (g - c1) * line.x.inverse;
     const double projected = xhat * c2 * line.inverse_t;
     result.y[i] = centered - projected;
@@ -182,26 +191,32 @@ ParameterSums::ParameterSums(const GradientVariant& variant, const GradientModel
       model_(model),
       of_(of),
       order_(order),
-      sums_(model.setting.weight.size()),
+      sums_(static_cast<std::size_t>(element_count(model.layout.shape))),
+      counts_(sums_.size()),
       sizes_(sums_.size()),
       errors_(sums_.size()) {}
 
 void ParameterSums::add(const GradientRow& row) {
   if (row.number >= model_.rows - variant_.lost_rows) return;
+  const std::int64_t first = model_.layout.first(row.number);
+  const auto parameter_of = [&](std::size_t i) {
+    return static_cast<std::size_t>(model_.layout.number(first, static_cast<std::int64_t>(i)));
+  };
   if (of_ == Gradient::dbias) {
-    for (std::size_t i = 0; i < row.dy.size(); ++i) add_term(i, row.dy[i], 0);
+    for (std::size_t i = 0; i < row.dy.size(); ++i) add_term(parameter_of(i), row.dy[i], 0);
     return;
   }
   const GradientLine line = line_of(variant_, model_.setting.kernel, row, order_);
   is_bounded_ = is_bounded_ && line.is_bounded;
   for (std::size_t i = 0; i < row.dy.size(); ++i) {
-    const auto [xhat, error] = xhat_of(variant_, model_.setting, line.x, row.x[i], i);
-    add_term(i, row.dy[i] * xhat, std::fabs(row.dy[i]) * error);
+    const auto [xhat, error] = xhat_of(variant_, row, line.x, i);
+    add_term(parameter_of(i), row.dy[i] * xhat, std::fabs(row.dy[i]) * error);
   }
 }
 
 void ParameterSums::add_term(std::size_t i, double term, double error) {
   sums_[i] += term;
+  counts_[i] += 1;
   sizes_[i] += std::fabs(term);
   errors_[i] += error;
   if (!variant_.sums || variant_.is_any_order) return;
@@ -220,6 +235,7 @@ void ParameterSums::append(const ParameterSums& next) {
   is_bounded_ = is_bounded_ && next.is_bounded_;
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     sums_[i] += next.sums_[i];
+    counts_[i] += next.counts_[i];
     sizes_[i] += next.sizes_[i];
     errors_[i] += next.errors_[i];
   }
@@ -232,21 +248,22 @@ RowBounds ParameterSums::finish(const std::optional<std::int64_t>& depth) const 
   result.y = sums_;
   std::vector<double> sizes = sizes_;
   result.bound = errors_;
-  auto terms = static_cast<double>(model_.rows);
-  if (model_.is_uniform) {
-    for (std::vector<double>* const numbers : {&result.y, &sizes, &result.bound}) {
+  std::vector<double> counts = counts_;
+  for (std::vector<double>* const numbers : {&result.y, &counts, &sizes, &result.bound}) {
+    if (model_.is_uniform) {
       double all = 0;
       for (const double number : *numbers) all += number;
       *numbers = {all};
+    } else {
+      *numbers = in_tensor_order(std::move(*numbers), model_.layout);
     }
-    terms *= static_cast<double>(sums_.size());
   }
   const bool is_rounded = variant_.sums && !variant_.is_any_order;
   const double unit = variant_.sums ? arithmetic_of(*variant_.sums).unit : u;
-  const double loss = summation_error(order_, terms, unit, depth ? depth : kernel.depth);
   const double own = (of_ == Gradient::dbias ? 0 : 2 * u) + (model_.rounds_dy ? u : 0);
   result.is_bounded = is_bounded_;
   for (std::size_t i = 0; i < result.y.size(); ++i) {
+    const double loss = summation_error(order_, counts[i], unit, depth ? depth : kernel.depth);
     if (!is_rounded) result.bound[i] += (loss + own) * sizes[i] + t;
     result.is_bounded = result.is_bounded && !(sizes[i] >= greatest);
   }

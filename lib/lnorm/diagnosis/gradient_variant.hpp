@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "lnorm/diagnosis/variant.hpp"
+#include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/gradient.hpp"
 
 // A backward pass that a kernel may compute in place of the one asked for (kernel/backward.hpp), in float64, and how far off
@@ -25,6 +27,7 @@ struct GradientVariant {
   bool has_weight = true;               // in g
   std::optional<std::int64_t> freedom;  // f, if it is not n - ddof
 
+  bool own_statistics = false;           // they are computed where others are saved
   bool xhat_has_affine = false;          // weight and bias are in xhat
   std::optional<DType> statistics = {};  // mean and 1 / s are rounded to it
 
@@ -36,19 +39,31 @@ struct GradientVariant {
 
 // What is the same for all rows of a tensor.
 struct GradientModel {
-  const JudgeSetting& setting;  // output: of the gradient
+  const JudgeSetting& setting;  // output: of the gradient; rows have their own weight and bias
   std::int64_t rows = 0;
-  bool rounds_dy = false;   // dy is wider than the arithmetic
-  bool is_uniform = false;  // one parameter serves all columns
+  std::int64_t row_length = 0;
+  AffineLayout layout = {};    // which parameter an element has
+  bool rounds_dy = false;      // dy is wider than the arithmetic
+  bool is_uniform = false;     // one parameter serves all elements
+  bool has_constants = false;  // for statistics: what is saved of a row is one
+
+  // How many elements have the same parameter, on average.
+  std::int64_t terms() const noexcept {
+    const std::int64_t parameters = is_uniform ? 1 : element_count(layout.shape);
+    return rows * row_length / std::max<std::int64_t>(1, parameters);
+  }
 };
 GradientVariant asked_for(const GradientModel& model);
 
-// Numbers of one row. saved: null if statistics are computed.
+// Numbers of one row.
 struct GradientRow {
   std::int64_t number = 0;
   std::span<const double> x;
   std::span<const double> dy;
-  const SavedStatistics* saved = nullptr;
+  // 1 and 0 where there are none.
+  std::span<const double> weight;
+  std::span<const double> bias;
+  const SavedStatistics* saved = nullptr;  // null: statistics are computed
 };
 
 // dx of the row. depth: of its sums, if it is known.
@@ -78,7 +93,8 @@ class ParameterSums {
   Summation order_;
   bool is_bounded_ = true;
   std::vector<double> sums_;
-  std::vector<double> sizes_;  // sums of the terms' magnitudes
+  std::vector<double> counts_;  // of the terms
+  std::vector<double> sizes_;   // sums of their magnitudes
   std::vector<double>
       errors_;  // sums of what the terms are off by; where sums are rounded, what the sum is off by
 };

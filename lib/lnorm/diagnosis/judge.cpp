@@ -71,8 +71,8 @@ void RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
     ++found.not_finite_rows;
   }
   if (!is_finite || equal == judged) return;
-  RowStatistics statistics = statistics_of(row.x, setting_.formula);
-  statistics.drift = drift_of(row.x, setting_.formula);
+  RowStatistics statistics = statistics_in_use(row.x, setting_.formula, row.given);
+  if (!row.given) statistics.drift = drift_of(row.x, setting_.formula);
   judge_finite(row, statistics, found);
 }
 
@@ -84,11 +84,14 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
   const KernelModel& kernel = setting_.kernel;
   const auto n = std::ssize(row.x);
   const RowSizes sizes = row_sizes(setting_.backend, row.x.data(), n, formula.rms);
-  const RowStatistics statistics{.mean = sizes.mean,
-                                 .variance = sizes.squares / static_cast<double>(n - formula.ddof),
-                                 .mean_abs = sizes.mean_abs,
-                                 .max_abs = sizes.max_abs,
-                                 .count = static_cast<double>(n)};
+  const RowStatistics statistics{
+      .mean = row.given ? row.given->mean : sizes.mean,
+      .variance =
+          row.given ? row.given->variance : sizes.squares / static_cast<double>(n - formula.ddof),
+      .mean_abs = sizes.mean_abs,
+      .max_abs = sizes.max_abs,
+      .count = static_cast<double>(n),
+      .is_given = row.given.has_value()};
   if (!(statistics.variance >= 0)) return false;
   const StatisticErrors tree = errors_of(statistics, formula, kernel, Summation::tree);
   const StatisticErrors loop = errors_of(statistics, formula, kernel, Summation::loop);

@@ -37,6 +37,7 @@ struct JudgedRow {
   std::span<const double> exact;  // rounded once to the output dtype
   // An element is judged if its kept is not 0; if kept is empty all are. Requires actual to be exact where kept is 0.
   std::span<const char> kept = {};
+  std::optional<GivenNumbers> given = {};  // statistics, unless they are computed
 
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
   std::int64_t judged() const {

@@ -48,6 +48,16 @@ RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
   return row;
 }
 
+RowStatistics statistics_in_use(std::span<const double> x, const Formula& formula,
+                                const std::optional<GivenNumbers>& given) {
+  RowStatistics row = statistics_of(x, formula);
+  if (!given) return row;
+  row.mean = given->mean;
+  row.variance = given->variance;
+  row.is_given = true;
+  return row;
+}
+
 double drift_of(std::span<const double> x, const Formula& formula) {
   if (formula.rms) return 0;
   double count = 0;
@@ -79,7 +89,17 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
   const double n = row.count;
   const double g = summation_error(order, n, u, kernel.depth);
   const double var = row.variance;
+  const double s = divisor_of(var, formula);
+  const double reach = row.max_abs + std::fabs(row.mean);
   StatisticErrors errors;
+  if (row.is_given) {
+    // They are rounded to the arithmetic. A kernel may fold them into x * scale + shift, whose products are rounded.
+    if (!formula.rms) errors.mean = (4 * u + kOwnUnit) * std::fabs(row.mean) + t;
+    errors.variance = (u + kOwnUnit) * var + t;
+    errors.is_in_range = var < greatest && reach < greatest && reach < greatest * s;
+    carry_to_divisor(row, formula, u, errors);
+    return errors;
+  }
   if (!formula.rms) {
     errors.mean =
         (kernel.rounds_x ? g + u : g) * row.mean_abs + (2 * u + kOwnUnit) * std::fabs(row.mean) + t;
@@ -89,8 +109,6 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
                     errors.mean * errors.mean * n / (n - static_cast<double>(formula.ddof)) +
                     4 * u * std::fabs(row.mean) * std::sqrt(var) + t;
   if (order == Summation::loop && !kernel.depth) errors.variance += u * row.drift;
-  const double reach = row.max_abs + std::fabs(row.mean);
-  const double s = divisor_of(var, formula);
   errors.is_in_range = n < greatest && n * row.mean_abs < greatest &&
                        n * var + reach * reach < greatest && reach < greatest * s;
   carry_to_divisor(row, formula, u, errors);

@@ -23,19 +23,30 @@ struct KernelModel {
   bool adds_one = false;              // to the weight
 };
 
+// Statistics of a row that a kernel is given. An rstd stands for the variance 1 / rstd^2 without eps.
+struct GivenNumbers {
+  double mean = 0;
+  double variance = 0;
+};
+
 // Numbers of a row, or of some of its elements.
 struct RowStatistics {
   double mean = 0;
   double variance = 0;  // by the formula's ddof; of RMS the mean of squares
   double mean_abs = 0;
-  double max_abs = 0;  // of x
-  double count = 0;    // what sums are divided by
-  double drift = 0;    // of drift_of(), where it matters
+  double max_abs = 0;     // of x
+  double count = 0;       // what sums are divided by
+  double drift = 0;       // of drift_of(), where it matters
+  bool is_given = false;  // mean and variance are not sums
 };
 
 // x is finite. formula: of the mean and the variance. mean: if it is known.
 RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
                             const std::optional<double>& mean = {});
+
+// The same with the mean and the variance that are given, if they are.
+RowStatistics statistics_in_use(std::span<const double> x, const Formula& formula,
+                                const std::optional<GivenNumbers>& given);
 
 // What Welford's updates may lose of the variance more than two passes do, in units of u. The mean so far is off by some
 // of its additions, and the deviations from it are all of one sign where a row rises or falls.

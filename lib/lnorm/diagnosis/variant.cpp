@@ -49,9 +49,11 @@ std::span<const double> row_of_statistics(const Variant& variant, const Sample& 
   return own;
 }
 
-RowStatistics statistics_of(const Variant& variant, std::span<const double> x) {
+RowStatistics statistics_of(const Variant& variant, std::span<const double> x,
+                            const std::optional<GivenNumbers>& given) {
   if (variant.of_first > 0) x = x.first(static_cast<std::size_t>(variant.of_first));
-  RowStatistics row = lnorm::statistics_of(x, variant.formula);
+  RowStatistics row =
+      statistics_in_use(x, variant.formula, variant.own_statistics ? std::nullopt : given);
   const auto ddof = static_cast<double>(variant.formula.ddof);
   if (variant.padded_to > 0) {
     const auto n = row.count;
@@ -73,8 +75,9 @@ RowStatistics statistics_of(const Variant& variant, std::span<const double> x) {
   return row;
 }
 
-VariantLine line_of(const Variant& variant, const KernelModel& kernel, std::span<const double> x) {
-  RowStatistics row = statistics_of(variant, x);
+VariantLine line_of(const Variant& variant, const KernelModel& kernel, std::span<const double> x,
+                    const std::optional<GivenNumbers>& given) {
+  RowStatistics row = statistics_of(variant, x, given);
   const Formula& formula = variant.formula;
   StatisticErrors errors = errors_of(row, formula, kernel, Summation::loop);
   if (variant.without) errors.mean = errors.variance = 0;
@@ -123,8 +126,9 @@ bool fill_formula(const Variant& variant, const Sample& sample, const SampleRow&
   const JudgeSetting& setting = *sample.setting;
   const std::span<const double> of = row_of_statistics(variant, sample, row, x);
   if (x.empty() || of.empty()) return false;
-  const auto [line, is_bounded] = variant.has_own_sums() ? line_by_own_sums(variant, setting, row)
-                                                         : line_of(variant, setting.kernel, of);
+  const auto [line, is_bounded] = variant.has_own_sums()
+                                      ? line_by_own_sums(variant, setting, row)
+                                      : line_of(variant, setting.kernel, of, row.given);
   result.is_bounded = is_bounded;
   fill_rounded_line(line, variant.rounding, setting.output, x.data(), variant.affine->weight.data(),
                     variant.affine->bias.data(), std::ssize(x), result.y.data(),
@@ -138,7 +142,7 @@ bool fill_twice(const Variant& variant, const Sample& sample, const SampleRow& r
   if (!fill_formula(variant, sample, row, x, result)) return false;
   const double most = *std::max_element(result.bound.begin(), result.bound.end());
   const std::vector<double> once = result.y;
-  const auto [line, is_bounded] = line_of(variant, sample.setting->kernel, once);
+  const auto [line, is_bounded] = line_of(variant, sample.setting->kernel, once, row.given);
   fill_line(line, once.data(), variant.affine->weight.data(), variant.affine->bias.data(),
             std::ssize(once), result.y.data(), result.bound.data());
   for (std::size_t i = 0; i < once.size(); ++i) {

@@ -23,6 +23,8 @@ struct Variant {
   Rounding rounding;
   std::shared_ptr<const AffineNumbers> affine;
 
+  bool own_statistics = false;  // they are computed where others are given
+
   // Statistics: of which elements, and of which row.
   enum class Of { own_row, previous_row, first_row, last_row };
   Of of = Of::own_row;
@@ -82,6 +84,7 @@ struct SampleRow {
   // The rows beside it; empty where there is none.
   std::vector<double> previous_x;
   std::vector<double> next_x;
+  std::optional<GivenNumbers> given;  // as of a JudgedRow
 
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
 };

@@ -55,6 +55,13 @@ bool no_reduction(Variant& v, const Context& c, double) {
   return c.setting.formula.eps > 0;
 }
 
+// Beside an rstd eps is not known: it is the usual one.
+bool own_statistics(Variant& v, const Context& c, double usual_eps) {
+  v.own_statistics = true;
+  if (c.has_given_rstd) v.formula.eps = usual_eps;
+  return c.has_given;
+}
+
 bool residual(Variant& v, const Context& c, double input) {
   v.input = static_cast<Variant::Input>(input);
   return c.has_residual;
@@ -291,8 +298,8 @@ bool not_forward(Variant&, const Context&, double) { return false; }
 bool without_term(GradientVariant& v, const GradientContext& c, double part) {
   if (part != 2) v.has_mean_of_g = false;
   if (part != 1) v.has_variance_term = false;
-  return c.of == Gradient::dx && (part != 1 || !c.model.setting.formula.rms) &&
-         (part != 2 || !c.has_no_deviations());
+  return c.of == Gradient::dx && !c.model.has_constants &&
+         (part != 1 || !c.model.setting.formula.rms) && (part != 2 || !c.has_no_deviations());
 }
 
 bool weight_forgotten(GradientVariant& v, const GradientContext& c, double) {
@@ -308,7 +315,13 @@ bool other_ddof(GradientVariant& v, const GradientContext& c, double of_sums_alo
   } else {
     v.formula.ddof = ddof;
   }
-  return c.of == Gradient::dx && ddof < n && (of_sums_alone != 0 || !c.dx_is_zero());
+  return c.of == Gradient::dx && !c.model.has_constants && ddof < n &&
+         (of_sums_alone != 0 || !c.dx_is_zero());
+}
+
+bool own_statistics_backward(GradientVariant& v, const GradientContext& c, double) {
+  v.own_statistics = true;
+  return c.of != Gradient::dbias && c.model.has_constants;
 }
 
 bool last_row_lost(GradientVariant& v, const GradientContext& c, double power) {
@@ -326,8 +339,8 @@ bool gradient_statistics_in(GradientVariant& v, const GradientContext& c, double
 
 bool sums_in(GradientVariant& v, const GradientContext& c, double dtype) {
   v.sums = static_cast<DType>(dtype);
-  // The sum over one row is its term, which is rounded once.
-  const bool is_one_term = c.model.rows == 1 && !c.model.is_uniform;
+  // The sum of one term is that term, which is rounded once.
+  const bool is_one_term = c.model.terms() == 1;
   return c.of != Gradient::dx && !(is_one_term && *v.sums == c.model.setting.output.dtype()) &&
          arithmetic_of(*v.sums).unit > c.model.setting.kernel.arithmetic.unit;
 }
@@ -399,6 +412,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"neighbor-row", "the statistics are those of the row before", "", KernelPart::alone, of_row, of(Variant::Of::previous_row)},
     {"first-row", "the statistics are those of the first row", "", KernelPart::alone, of_row, of(Variant::Of::first_row)},
     {"last-row", "the statistics are those of the last row", "", KernelPart::alone, of_row, of(Variant::Of::last_row)},
+    {"own-statistics", "the statistics are the rows' own, not those that are given", "without --mean", KernelPart::alone, own_statistics, 1e-5, own_statistics_backward},
     {"one-pass", "the variance is mean(x^2) - mean^2", "", KernelPart::own_sums, one_pass},
     {"float16-sums", "the row's sums are in float16", "", KernelPart::own_sums, own_sums_in, of(DType::float16)},
     {"bfloat16-sums", "the row's sums are in bfloat16", "", KernelPart::own_sums, own_sums_in, of(DType::bfloat16)},

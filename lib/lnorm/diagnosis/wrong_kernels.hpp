@@ -36,6 +36,9 @@ struct KernelContext {
   bool weight_is_number = false;  // one for all elements
   bool bias_is_number = false;
   bool is_written = false;  // the variant's results are wanted, not what explains others
+  // Statistics are given: of rows, and in place of the divisor.
+  bool has_given = false;
+  bool has_given_rstd = false;
 
   std::int64_t row_length() const { return std::ssize(setting.weight); }
   // Rows of one element: x - mean is 0, whatever it is divided by and multiplied with.
@@ -49,7 +52,7 @@ struct GradientContext {
   bool has_weight = false;
   bool has_bias = false;
 
-  std::int64_t row_length() const { return std::ssize(model.setting.weight); }
+  std::int64_t row_length() const { return model.row_length; }
   // Rows of one element: xhat and dx are 0.
   bool has_no_deviations() const { return row_length() == 1 && !model.setting.formula.rms; }
   // dx is also 0 for rows of two elements without eps, whose xhat is 1 and -1 whatever x is.

@@ -19,6 +19,27 @@ int precision_of(double value) {
   return 53 - std::countr_zero(std::bit_cast<std::uint64_t>(value) | kHidden);
 }
 
+// Calls see(place) for the numbers in the layout's order: where each is in that of the shape.
+template <class See>
+void for_each_place(const AffineLayout& layout, See see) {
+  const std::size_t dimensions = layout.shape.size();
+  Shape strides(dimensions, 1);
+  for (std::size_t axis = dimensions; axis-- > 1;) {
+    strides[axis - 1] = strides[axis] * layout.shape[axis];
+  }
+  Shape index(dimensions);  // along the axes in their order
+  const std::int64_t count = element_count(layout.shape);
+  for (std::int64_t k = 0; k < count; ++k) {
+    std::int64_t place = 0;
+    for (std::size_t i = 0; i < dimensions; ++i) place += index[i] * strides[layout.order[i]];
+    see(place);
+    for (std::size_t i = dimensions; i-- > 0;) {
+      if (++index[i] < layout.shape[layout.order[i]]) break;
+      index[i] = 0;
+    }
+  }
+}
+
 }  // namespace
 
 RowOfNumbers::RowOfNumbers(std::vector<double> numbers) : uniform_(numbers.size() == 1) {
@@ -65,30 +86,26 @@ void AffineTerm::take(std::vector<double> high, std::vector<double> low) {
   if (has_lows) low_ = RowOfNumbers(std::move(low));
 }
 
+std::vector<double> in_tensor_order(std::vector<double> numbers, const AffineLayout& layout) {
+  if (layout.is_in_order() || numbers.empty()) return numbers;
+  std::vector<double> result(numbers.size());
+  for_each_place(layout, [&, next = numbers.begin()](std::int64_t place) mutable {
+    result[static_cast<std::size_t>(place)] = *next++;
+  });
+  return result;
+}
+
 AffineTerm AffineTerm::laid_out(const AffineLayout& layout) const {
-  const std::size_t dimensions = layout.shape.size();
-  const bool in_order = std::is_sorted(layout.order.begin(), layout.order.end());
-  if (high_.size() <= 1 || (in_order && layout.copies == 1)) return *this;
-  Shape strides(dimensions, 1);
-  for (std::size_t axis = dimensions; axis-- > 1;) {
-    strides[axis - 1] = strides[axis] * layout.shape[axis];
-  }
+  if (high_.size() <= 1 || (layout.is_in_order() && layout.copies == 1)) return *this;
   std::vector<double> high;
   std::vector<double> low;
   high.reserve(high_.size() * static_cast<std::size_t>(layout.copies));
   if (has_low_parts()) low.reserve(high.capacity());
-  Shape index(dimensions);  // along the axes in their order
-  for (std::size_t k = 0; k < high_.size(); ++k) {
-    std::int64_t from = 0;
-    for (std::size_t i = 0; i < dimensions; ++i) from += index[i] * strides[layout.order[i]];
-    const Number number = this->number(from);
+  for_each_place(layout, [&](std::int64_t place) {
+    const Number number = this->number(place);
     high.insert(high.end(), static_cast<std::size_t>(layout.copies), number.high);
     if (has_low_parts()) low.insert(low.end(), static_cast<std::size_t>(layout.copies), number.low);
-    for (std::size_t i = dimensions; i-- > 0;) {
-      if (++index[i] < layout.shape[layout.order[i]]) break;
-      index[i] = 0;
-    }
-  }
+  });
   AffineTerm result;
   result.take(std::move(high), std::move(low));
   return result;

@@ -47,6 +47,8 @@ struct AffineLayout {
     return first + (repeat == 1 ? i : i / repeat);
   }
   bool is_plain() const noexcept { return rows.empty() && repeat == 1; }
+  // Whether the numbers are held in the order of their shape.
+  bool is_in_order() const { return std::is_sorted(order.begin(), order.end()); }
 
   // The elements from i up to the next number, or up to end, if that comes before.
   std::int64_t run(std::int64_t i, std::int64_t end) const noexcept {
@@ -55,6 +57,9 @@ struct AffineLayout {
 
   bool operator==(const AffineLayout&) const = default;
 };
+
+// Numbers in the order of a layout, without copies, in that of its shape.
+std::vector<double> in_tensor_order(std::vector<double> numbers, const AffineLayout& layout);
 
 // One number for every element of a row, or one for all of them. What is read at and after an index goes on
 // to the end of the chunk that the index begins; the last chunk is followed by kAffinePadding zeros, for those

@@ -35,9 +35,8 @@ class GivenRow final : public Resolver {
   GivenRow(const Backend& backend, const GivenStatistics& given, const Affine& affine,
            const Formula& formula, const RowsIn& x, DType out)
       : backend_(backend), affine_(affine), formula_(formula), out_(out) {
-    const auto number = static_cast<std::size_t>(given.layout.first(x.first_row));
-    mean_ = given.mean.empty() ? 0 : given.mean[given.mean.size() == 1 ? 0 : number];
-    const double spread = given.spread[given.spread.size() == 1 ? 0 : number];
+    mean_ = given.mean_of(x.first_row);
+    const double spread = given.spread_of(x.first_row);
     is_rstd_ = given.is_rstd || std::isinf(spread);
     spread_ = given.is_rstd || !is_rstd_ ? spread : 0;  // 1 / infinity
     first_number_ = affine.layout().first(x.first_row);
@@ -45,15 +44,15 @@ class GivenRow final : public Resolver {
     fits_doubles_ = fits_doubles(x.dtype, out) && affine.is_within(kMaxDoubleAffine);
   }
 
-  // All of the row.
-  void write(const RowsIn& row, const RowsOut& y) const {
+  // All of the row, or a part of it from an offset on.
+  void write(const RowsIn& row, std::int64_t offset, const RowsOut& y) const {
     for (std::int64_t start = 0; start < row.row_length; start += kRangeElements) {
       const std::int64_t count = std::min(kRangeElements, row.row_length - start);
       const RowsIn part = part_of(row, start, count);
       const double reach = reach_of(part);
       for (std::int64_t i = start; i < start + count;) {
-        const std::int64_t run = affine_.layout().run(i, start + count);
-        write_run(part_of(row, i, run), i, reach, row_of(y, 1, i));
+        const std::int64_t run = affine_.layout().run(offset + i, offset + start + count);
+        write_run(part_of(row, i, run), offset + i, reach, row_of(y, 1, i));
         i += run;
       }
     }
@@ -150,17 +149,9 @@ class GivenRow final : public Resolver {
     return rounded((xhat * Dyadic(terms.weight) + Dyadic(terms.bias)) * Dyadic(terms.scale), out_);
   }
 
-  // A row of one element, the mean, but that its mean square is larger by the variance.
   const ExactRow& exact() const {
     const std::lock_guard lock(mutex_);
-    if (!exact_) {
-      Formula formula = formula_;
-      formula.ddof = 0;
-      formula.rms = false;
-      const Dyadic mean(mean_);
-      exact_ = std::make_unique<ExactRow>(ExactSums{true, mean, square(mean) + Dyadic(spread_)}, 1,
-                                          formula);
-    }
+    if (!exact_) exact_ = std::make_unique<ExactRow>(given_row(mean_, spread_, formula_));
     return *exact_;
   }
 
@@ -182,11 +173,21 @@ class GivenRow final : public Resolver {
 
 }  // namespace
 
+ExactRow given_row(double mean, double variance, const Formula& formula) {
+  Formula of_one = formula;
+  of_one.ddof = 0;
+  of_one.rms = false;
+  const Dyadic exact_mean(mean);
+  return {ExactSums{true, exact_mean, square(exact_mean) + Dyadic(variance)}, 1, of_one};
+}
+
 void normalize_by(const Backend& backend, const GivenStatistics& given, const RowsIn& x,
-                  const RowsOut& y, const Affine& affine, const Formula& formula) {
+                  const RowsOut& y, const Affine& affine, const Formula& formula,
+                  std::int64_t offset) {
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const RowsIn row = row_of(x, r);
-    GivenRow(backend, given, affine, formula, row, y.dtype).write(row, row_of(y, x.row_length, r));
+    GivenRow(backend, given, affine, formula, row, y.dtype)
+        .write(row, offset, row_of(y, x.row_length, r));
   }
 }
 

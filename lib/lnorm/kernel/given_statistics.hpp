@@ -5,6 +5,7 @@
 
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/exact_row.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/rows.hpp"
 
@@ -16,7 +17,19 @@ struct GivenStatistics {
   std::vector<double> spread;  // rstd, or the variance, 0 or more
   bool is_rstd = false;
   AffineLayout layout;  // which numbers a row has
+
+  double mean_of(std::int64_t row) const { return mean.empty() ? 0 : number(mean, row); }
+  double spread_of(std::int64_t row) const { return number(spread, row); }
+
+ private:
+  double number(const std::vector<double>& numbers, std::int64_t row) const {
+    return numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(layout.first(row))];
+  }
 };
+
+// The one element of this row is the mean, but its mean square is larger by the variance: what is exact of a row with these
+// statistics. Both are finite.
+ExactRow given_row(double mean, double variance, const Formula& formula);
 
 // Every element by itself:
 //
@@ -28,9 +41,11 @@ struct GivenStatistics {
 //
 //   x, y     rows x row_length, row-major, as layer_norm takes them
 //   formula  eps and where it goes
+//   offset   where in their rows x and y begin, if they are parts
 //
 // Throws std::bad_alloc alone.
 void normalize_by(const Backend& backend, const GivenStatistics& given, const RowsIn& x,
-                  const RowsOut& y, const Affine& affine, const Formula& formula);
+                  const RowsOut& y, const Affine& affine, const Formula& formula,
+                  std::int64_t offset = 0);
 
 }  // namespace lnorm

@@ -4,9 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <numeric>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "lnorm/core/serialize.hpp"
@@ -362,23 +360,8 @@ ParameterGradients shared_gradients(const GradientSetting& setting, const Affine
   const GradientSetting of_x{setting.backend,    setting.x, setting.dy,      setting.dx,
                              setting.row_length, none,      setting.formula, setting.in_parts};
   ParameterGradients found = Gatherer(of_x, layout, requested, again).gather(false);
-  // From the order of the layout to that of the tensor.
-  for (std::vector<double>* const numbers : {&found.dweight, &found.dbias}) {
-    if (std::is_sorted(layout.order.begin(), layout.order.end()) || numbers->empty()) continue;
-    std::vector<double> places(numbers->size());
-    std::iota(places.begin(), places.end(), 0.0);
-    const auto bytes = std::as_bytes(std::span(places));
-    const AffineTerm from =
-        AffineTerm({"", DType::float64, layout.shape}, {bytes.begin(), bytes.end()}, false)
-            .laid_out(layout);
-    std::vector<double> results(numbers->size());
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const double place = from.number(static_cast<std::int64_t>(i)).high;
-      results[static_cast<std::size_t>(place)] = (*numbers)[i];
-    }
-    *numbers = std::move(results);
-  }
-  return found;
+  return {in_tensor_order(std::move(found.dweight), layout),
+          in_tensor_order(std::move(found.dbias), layout)};
 }
 
 }  // namespace lnorm

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
@@ -19,13 +20,20 @@ inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 struct ExplainedElement {
   std::int64_t number;  // in the row
   Number x;
-  double deviation = kUndefined;  // x - mean; by RMS x
+  double deviation = kUndefined;  // x - mean, the one in use; by RMS x
   double square = kUndefined;     // of the deviation
   double xhat = kUndefined;
   Number weight{1};  // what multiplies: 1 + weight if that is centered about 0
   Number bias{0};
   double y = kUndefined;
   double softmax = kUndefined;
+};
+
+// Statistics that are given, not computed.
+struct ExplainedGiven {
+  double mean = 0;
+  double spread = 0;  // rstd, or the variance
+  bool is_rstd = false;
 };
 
 // What numbers say of a row and of what becomes of it. By RMS a variance is a mean of squares.
@@ -38,7 +46,8 @@ struct ExplainedRow {
   double squares = kUndefined;   // sum((x - mean)^2)
   double biased = kUndefined;    // squares / n
   double unbiased = kUndefined;  // squares / (n - 1)
-  double variance = kUndefined;  // squares / (n - ddof), the one in use
+  double variance = kUndefined;  // squares / (n - ddof), or the one that is given: the one in use
+  std::optional<ExplainedGiven> given = {};
 
   // sqrt(var + eps), sqrt(var) + eps, sqrt(var).
   double divisor_on_variance = kUndefined;

@@ -38,10 +38,15 @@ class JudgeObserver final : public RowObserver {
   // set_row: gives a setting the weight and bias of a row; empty: all rows have the same.
   using SetRow = std::function<void(std::int64_t row, JudgeSetting& setting)>;
 
-  JudgeObserver(const JudgeSetting& setting, SetRow set_row, const CheckRows& actual,
-                std::int64_t row_length, Comparison* comparison, const RowMask* mask)
+  // given_of: the statistics that a row is given, if there are any.
+  using GivenOf = std::function<std::optional<GivenNumbers>(std::int64_t row)>;
+
+  JudgeObserver(const JudgeSetting& setting, SetRow set_row, GivenOf given_of,
+                const CheckRows& actual, std::int64_t row_length, Comparison* comparison,
+                const RowMask* mask)
       : setting_(setting),
         set_row_(std::move(set_row)),
+        given_of_(std::move(given_of)),
         actual_(actual),
         row_length_(row_length),
         comparison_(comparison),
@@ -125,11 +130,13 @@ class JudgeObserver final : public RowObserver {
       row.kept = state.kept;
     }
     if (set_row_) set_row_(number, state.setting);
+    row.given = given_of_(number);
     state.judge.judge(row, state.found);
   }
 
   const JudgeSetting& setting_;
   SetRow set_row_;
+  GivenOf given_of_;
   const CheckRows& actual_;
   std::int64_t row_length_;
   Comparison* comparison_;
@@ -143,8 +150,13 @@ class JudgeObserver final : public RowObserver {
 class FitObserver final : public RowObserver {
  public:
   FitObserver(const Variant& variant, const JudgeSetting& setting, const CheckRows& actual, DType x,
-              const RowMask* mask, std::function<bool(std::int64_t row)> is_alike)
-      : variant_(variant), actual_(actual), mask_(mask), is_alike_(std::move(is_alike)) {
+              const RowMask* mask, JudgeObserver::GivenOf given_of,
+              std::function<bool(std::int64_t row)> is_alike)
+      : variant_(variant),
+        actual_(actual),
+        mask_(mask),
+        given_of_(std::move(given_of)),
+        is_alike_(std::move(is_alike)) {
     sample_.setting = &setting;
     sample_.x_dtype = x;
   }
@@ -160,6 +172,7 @@ class FitObserver final : public RowObserver {
       row.x = decoded(sample_.setting->backend, row_of(block.x, r));
       row.actual = decoded(sample_.setting->backend, row_of(actual, r));
       row.kept = kept_of(mask_, block.first_row + r, std::ssize(row.x));
+      row.given = given_of_(block.first_row + r);
       add_fit(variant_, sample_, row, result, sums);
     }
     return sums;
@@ -175,6 +188,7 @@ class FitObserver final : public RowObserver {
   const Variant& variant_;
   const CheckRows& actual_;
   const RowMask* mask_;
+  JudgeObserver::GivenOf given_of_;
   std::function<bool(std::int64_t row)> is_alike_;
   Sample sample_;
   FormulaSums sums_;
@@ -201,7 +215,7 @@ class Checker {
     result.actual = whole_of(inputs_.actual.info());
     result.slice = inputs_.x.info().slice;
     result.axes = result.slice ? result.slice->axes : plan_.axes;
-    result.formula = plan_.formula;
+    result.formula = setting_.formula;
     result.arithmetic = options_.arithmetic;
     result.given_depth = options_.depth;
     result.row_length = plan_.row_length;
@@ -223,8 +237,13 @@ class Checker {
                               const CheckOptions& options) {
     const Arithmetic arithmetic = arithmetic_of(options.arithmetic);
     const bool is_wider = is_floating(plan.in) && arithmetic_of(plan.in).unit < arithmetic.unit;
+    Formula formula = plan.formula;
+    if (inputs.given != nullptr && inputs.given->is_rstd) {
+      formula.eps = 0;
+      formula.eps_on = EpsOn::variance;
+    }
     return {.backend = backend,
-            .formula = plan.formula,
+            .formula = formula,
             .rounding = options.rounding,
             .kernel = {arithmetic, options.depth, inputs.is_sum || is_wider,
                        options.zero_centered_weight},
@@ -245,6 +264,23 @@ class Checker {
     }
   }
 
+  std::optional<GivenNumbers> given_of(std::int64_t row) const {
+    if (inputs_.given == nullptr) return {};
+    const double spread = inputs_.given->spread_of(row);
+    return GivenNumbers{inputs_.given->mean_of(row),
+                        inputs_.given->is_rstd ? 1 / (spread * spread) : spread};
+  }
+  JudgeObserver::GivenOf given() const {
+    return [this](std::int64_t row) { return given_of(row); };
+  }
+
+  void normalize(const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) const {
+    if (inputs_.given != nullptr) {
+      return normalize_by(backend_, *inputs_.given, x, y, inputs_.affine, plan_.formula);
+    }
+    backend_.layer_norm(x, y, inputs_.affine, plan_.formula, saved);
+  }
+
   // Whether a row has the weight and bias of the diagnosed row.
   bool is_alike(std::int64_t row) const {
     return plan_.affine.first(row) == plan_.affine.first(diagnosed_row_);
@@ -255,7 +291,7 @@ class Checker {
     if (!plan_.affine.rows.empty()) {
       set_row = [this](std::int64_t row, JudgeSetting& setting) { set_numbers(row, setting); };
     }
-    JudgeObserver judge(setting_, std::move(set_row), actual_, plan_.row_length,
+    JudgeObserver judge(setting_, std::move(set_row), given(), actual_, plan_.row_length,
                         result.comparison ? &*result.comparison : nullptr, mask());
     std::vector<std::unique_ptr<StatisticObserver>> statistics;
     std::vector<RowObserver*> observers{&judge};
@@ -270,7 +306,7 @@ class Checker {
     Plan plan = plan_;
     plan.wants_mean_and_rstd = !statistics.empty();
     pass(plan, observers, [&](const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) {
-      backend_.layer_norm(x, y, inputs_.affine, plan_.formula, saved);
+      normalize(x, y, saved);
     });
     result.judged = std::move(judge.found());
     for (const auto& one : statistics) result.statistics.push_back(one->check(result));
@@ -297,19 +333,23 @@ class Checker {
     if (sample.rows.empty()) return;
     // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
     const bool has_own_order = plan_.affine.is_plain();
-    const KernelContext context{.setting = setting_,
-                                .normalized_shape = normalized,
-                                .has_weight = options_.has_weight,
-                                .has_bias = options_.has_bias,
-                                .has_residual = inputs_.alone != nullptr,
-                                .x_dtype = plan_.in,
-                                .rows = plan_.rows,
-                                .weight_is_number = !has_own_order || inputs_.weight.is_uniform(),
-                                .bias_is_number = !has_own_order || inputs_.bias.is_uniform()};
+    const KernelContext context{
+        .setting = setting_,
+        .normalized_shape = normalized,
+        .has_weight = options_.has_weight,
+        .has_bias = options_.has_bias,
+        .has_residual = inputs_.alone != nullptr,
+        .x_dtype = plan_.in,
+        .rows = plan_.rows,
+        .weight_is_number = !has_own_order || inputs_.weight.is_uniform(),
+        .bias_is_number = !has_own_order || inputs_.bias.is_uniform(),
+        .has_given = inputs_.given != nullptr,
+        .has_given_rstd = inputs_.given != nullptr && inputs_.given->is_rstd};
     const bool differs = verdict_of(result.judged, false) == Verdict::differs;
     result.diagnosis = lnorm::diagnose(sample, context, options_.kernels, differs);
     // Other axes are tried on a whole tensor with one weight a normalized element.
-    const bool is_whole = !result.slice && has_own_order && !inputs_.x.info().split;
+    const bool is_whole =
+        !result.slice && has_own_order && !inputs_.x.info().split && inputs_.given == nullptr;
     if (differs && is_whole && !result.diagnosis.explains_all()) explain_axes(sample, result);
     describe_contents(sample, result);
     if (differs && !result.diagnosis.explains_all()) {
@@ -323,7 +363,7 @@ class Checker {
       return;
     }
     result.is_sampled = !plan_.affine.rows.empty();
-    FitObserver fit(best.variant, setting_, actual_, plan_.in, mask(),
+    FitObserver fit(best.variant, setting_, actual_, plan_.in, mask(), given(),
                     [this](std::int64_t row) { return is_alike(row); });
     RowObserver* const observers[] = {&fit};
     pass(plan_, observers, {});
@@ -348,7 +388,9 @@ class Checker {
         for (std::size_t i = 0; i < row.actual.size(); ++i) {
           fits = fits && (!row.is_kept(i) || format.rounded(row.actual[i]) == row.actual[i]);
         }
-        if (fits) judge.judge({row.number, row.x, row.actual, row.exact, row.kept}, found);
+        if (fits) {
+          judge.judge({row.number, row.x, row.actual, row.exact, row.kept, row.given}, found);
+        }
       }
       if (fits && verdict_of(found, false) == Verdict::within_rounding) return dtype;
     }
@@ -388,12 +430,12 @@ class Checker {
                     .alone = {},
                     .kept = kept_of(mask(), r, plan_.row_length),
                     .previous_x = finite_or_none(numbers(x, r - 1)),
-                    .next_x = finite_or_none(numbers(x, r + 1))};
+                    .next_x = finite_or_none(numbers(x, r + 1)),
+                    .given = given_of(r)};
       const bool has_any = row.kept.empty() || std::count(row.kept.begin(), row.kept.end(), 1) > 0;
       if (row.x.empty() || !has_any) continue;
       if (alone) row.alone = finite_or_none(numbers(*alone, r));
-      backend_.layer_norm(x.read(r, 1, buffer), {.data = exact.data(), .dtype = plan_.out},
-                          inputs_.affine, plan_.formula, {});
+      normalize(x.read(r, 1, buffer), {.data = exact.data(), .dtype = plan_.out}, {});
       row.exact =
           decoded(backend_, {exact.data(), plan_.out, std::endian::native, 1, plan_.row_length});
       put_exact(row.kept, row.exact, row.actual);

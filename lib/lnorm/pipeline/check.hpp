@@ -5,6 +5,7 @@
 #include "lnorm/diagnosis/check.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/given_statistics.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/layout/mask.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -20,7 +21,8 @@ struct CheckInputs {
   bool is_sum = false;            // x is a sum, which is not rounded
   const AffineTerm& weight;
   const AffineTerm& bias;
-  const Affine& affine;  // made of these
+  const Affine& affine;                    // made of these
+  const GivenStatistics* given = nullptr;  // null: statistics are computed
   // Statistics that the kernel has saved, a number for each row.
   TensorSource* mean = nullptr;
   TensorSource* rstd = nullptr;

@@ -30,8 +30,11 @@ class JudgedGradient {
         setting_(setting(inputs, plan.rows, backend, options, actual.info().dtype)),
         model_{.setting = setting_,
                .rows = plan.rows.rows,
+               .row_length = plan.rows.row_length,
+               .layout = plan.rows.affine,
                .rounds_dy = is_wider(inputs.sources.dy.info().dtype, options.arithmetic),
-               .is_uniform = inputs.is_uniform},
+               .is_uniform = inputs.is_uniform,
+               .has_constants = inputs.sources.are_constants},
         context_{model_, of, options.has_weight, options.has_bias} {
     Axes axes = plan.rows.axes;
     if (of != Gradient::dx) {
@@ -114,8 +117,8 @@ class JudgedGradient {
                        options.zero_centered_weight},
             .output = OutputFormat(output),
             .saturates = false,
-            .weight = numbers_of(inputs.weight, plan.row_length, 1),
-            .bias = numbers_of(inputs.bias, plan.row_length, 0)};
+            .weight = {},
+            .bias = {}};
   }
 
   Gradient of_;
@@ -146,9 +149,9 @@ class GradientChecker {
         backend_(backend),
         options_(options),
         run_options_(run_options),
-        exact_gradients_(inputs.sources, plan, backend, inputs.weight,
+        exact_gradients_(inputs.sources, plan, backend, inputs.weight, inputs.bias,
                          inputs.dx != nullptr ? inputs.dx->info().dtype : plan.rows.out,
-                         run_options.threads) {
+                         inputs.is_uniform, run_options.threads) {
     const auto add = [&](Gradient of, TensorSource* actual) {
       if (actual == nullptr) return;
       judged_.push_back(std::make_unique<JudgedGradient>(of, *actual, inputs, plan, backend,
@@ -265,7 +268,7 @@ class GradientChecker {
   void judge_parameters(JudgedGradient& gradient, ColumnGradients* columns, const TwoSums& sums) {
     const std::vector<double> actual = gradient.actual_row(0);
     const std::vector<double> exact =
-        exact_gradients_.parameters(gradient.of(), columns, inputs_.is_uniform, gradient.dtype());
+        exact_gradients_.parameters(gradient.of(), columns, gradient.dtype());
     gradient.compare(exact);
     RowJudge judge(gradient.setting(), 0);
     judge.judge_by(
@@ -273,7 +276,7 @@ class GradientChecker {
         [&](Summation order, const std::optional<std::int64_t>& depth) {
           return (order == Summation::tree ? sums.tree : sums.loop).finish(depth);
         },
-        std::max<std::int64_t>(1, plan_.rows.rows), gradient.check.judged);
+        std::max<std::int64_t>(1, gradient.model().terms()), gradient.check.judged);
   }
 
   // ---- What explains the errors.

@@ -7,9 +7,11 @@
 namespace lnorm {
 
 ExactGradients::ExactGradients(const GradSources& sources, const GradPlan& plan,
-                               const Backend& backend, const AffineTerm& weight, DType dx,
-                               int threads)
+                               const Backend& backend, const AffineTerm& weight,
+                               const AffineTerm& bias, DType dx, bool is_uniform, int threads)
     : plan_(plan),
+      bias_(bias),
+      is_uniform_(is_uniform),
       setting_{.backend = backend,
                .x = plan.rows.in,
                .dy = sources.dy.info().dtype,
@@ -41,13 +43,21 @@ void ExactGradients::find(const Block& block, Buffers& buffers, bool wants_dx,
     buffers.dx.resize(static_cast<std::size_t>(block.count * plan_.rows.row_length) *
                       item_size(setting_.dx));
   }
-  if (wants_columns && !buffers.columns) {
+  const bool gathers = wants_columns && !shares();
+  if (gathers && !buffers.columns) {
     buffers.columns = std::make_unique<ColumnGradients>(plan_.rows.row_length);
   }
-  layer_norm_backward(setting_.backend, rows_.x(tile, buffers.in), rows_.dy(tile, buffers.in),
-                      {.data = wants_dx ? buffers.dx.data() : nullptr, .dtype = setting_.dx},
-                      setting_.weight, setting_.formula, GradientRows::saved(buffers.in, 0),
-                      buffers.columns.get());
+  const RowsOut dx{.data = wants_dx ? buffers.dx.data() : nullptr, .dtype = setting_.dx};
+  const auto find = [&](const auto&... how) {
+    layer_norm_backward(setting_.backend, rows_.x(tile, buffers.in), rows_.dy(tile, buffers.in), dx,
+                        setting_.weight, how...);
+  };
+  const SavedStatistics* const saved = GradientRows::saved(buffers.in, 0);
+  if (gathers) {
+    find(setting_.formula, saved, buffers.columns.get());
+  } else if (wants_dx) {
+    find(plan_.rows.affine, setting_.formula, saved);
+  }
 }
 
 RowsIn ExactGradients::dx(const Block& block, const Buffers& buffers) const {
@@ -55,13 +65,16 @@ RowsIn ExactGradients::dx(const Block& block, const Buffers& buffers) const {
 }
 
 std::vector<double> ExactGradients::parameters(Gradient of, ColumnGradients* columns,
-                                               bool is_uniform, DType dtype) const {
+                                               DType dtype) const {
   const bool is_dweight = of == Gradient::dweight;
-  if (columns == nullptr) {
-    return std::vector<double>(is_uniform ? 1 : static_cast<std::size_t>(plan_.rows.row_length));
+  const RequestedColumns requested{is_dweight, !is_dweight, is_uniform_, dtype};
+  const AffineLayout& layout = plan_.rows.affine;
+  if (extent().items == 0) {
+    return std::vector<double>(is_uniform_ ? 1
+                                           : static_cast<std::size_t>(element_count(layout.shape)));
   }
-  ParameterGradients found = parameter_gradients(
-      setting_, *columns, {is_dweight, !is_dweight, is_uniform, dtype}, again());
+  ParameterGradients found = shares() ? shared_gradients(setting_, layout, requested, again())
+                                      : parameter_gradients(setting_, *columns, requested, again());
   return is_dweight ? std::move(found.dweight) : std::move(found.dbias);
 }
 

@@ -24,9 +24,10 @@ class ExactGradients {
     std::unique_ptr<ColumnGradients> columns;
   };
 
-  // weight outlives it. dx: its dtype.
+  // weight and bias are laid out by the plan, and outlive it. dx: its dtype. is_uniform: one parameter serves all elements.
   ExactGradients(const GradSources& sources, const GradPlan& plan, const Backend& backend,
-                 const AffineTerm& weight, DType dx, int threads);
+                 const AffineTerm& weight, const AffineTerm& bias, DType dx, bool is_uniform,
+                 int threads);
 
   LoopExtent extent() const;
 
@@ -45,11 +46,20 @@ class ExactGradients {
   void for_each_row(const Block& block, const GradientRows::Buffers& in, See see) const {
     std::vector<double> x;
     std::vector<double> dy;
+    std::vector<double> weight;
+    std::vector<double> bias;
+    const AffineLayout& layout = plan_.rows.affine;
+    const std::int64_t n = plan_.rows.row_length;
     for (std::int64_t r = 0; r < block.count; ++r) {
+      const std::int64_t number = block.first + r;
+      if (r == 0 || !layout.rows.empty()) {
+        weight = numbers_of(setting_.weight, n, 1, layout, number);
+        bias = numbers_of(bias_, n, 0, layout, number);
+      }
       const GradientPart part = rows_.part(tile_of(block), in, r);
       x = decoded(setting_.backend, part.x);
       dy = decoded(setting_.backend, part.dy);
-      see(GradientRow{block.first + r, x, dy, GradientRows::saved(in, r)}, r);
+      see(GradientRow{number, x, dy, weight, bias, GradientRows::saved(in, r)}, r);
     }
   }
 
@@ -78,9 +88,9 @@ class ExactGradients {
     return all;
   }
 
-  // What was gathered of all columns; one number where one parameter serves all of them.
-  std::vector<double> parameters(Gradient of, ColumnGradients* columns, bool is_uniform,
-                                 DType dtype) const;
+  // What was gathered of all columns; one number where one parameter serves all of them. Parameters that elements of a row, or
+  // some rows, share are found by reading all rows once more.
+  std::vector<double> parameters(Gradient of, ColumnGradients* columns, DType dtype) const;
 
  private:
   Tile tile_of(const Block& block) const {
@@ -88,7 +98,11 @@ class ExactGradients {
   }
   RowReplay again() const;
 
+  bool shares() const { return plan_.shares_weights && !is_uniform_; }
+
   const GradPlan& plan_;
+  const AffineTerm& bias_;
+  bool is_uniform_;
   GradientSetting setting_;
   GradientRows rows_;
 };

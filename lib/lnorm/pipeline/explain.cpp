@@ -85,16 +85,18 @@ using WritePart = std::function<void(const RowsIn& part, std::int64_t first, con
 
 class Explainer {
  public:
-  Explainer(const RepeatedRow& row, const Plan& plan, const Backend& backend, const Affine& affine)
+  Explainer(const RepeatedRow& row, const Plan& plan, const Backend& backend, const Affine& affine,
+            const GivenStatistics* given)
       : row_(row),
         plan_(plan),
         backend_(backend),
+        given_(given),
         on_variance_(plan.formula),
         on_std_(plan.formula) {
     on_variance_.eps_on = EpsOn::variance;
     on_std_.eps_on = EpsOn::std;
-    y_on_variance_ = normalizer(on_variance_, affine);
-    y_on_std_ = normalizer(on_std_, affine);
+    y_on_variance_ = y_by(on_variance_, affine);
+    y_on_std_ = y_by(on_std_, affine);
     const Number max = largest_element(row.reader());
     if (std::isfinite(max.high)) softmax_.emplace(row.reader(), plan.row_length, max);
   }
@@ -111,15 +113,20 @@ class Explainer {
     if (sums.is_finite()) {
       exact.emplace(sums.by(plan_.formula));
       explain_statistics(sums, *exact, result);
-      compare_places(result);
     }
+    if (given_ != nullptr) explain_given(result);
+    if (given_ == nullptr ? exact.has_value() : !given_->is_rstd) compare_places(result);
     const bool shows_all = n <= kMaxElements;
     std::vector<std::byte> buffer;
     for (std::int64_t i = 0; i < n; ++i) {
       if (!shows_all && i == kAtEnds) i = n - kAtEnds;
       const RowsIn part = row_.part(i, 1, buffer);
       ExplainedElement element{.number = i, .x = element_of(part, 0)};
-      if (exact) explain_element(*exact, rounds_xhat, element);
+      if (given_ != nullptr) {
+        explain_by_given(*result.given, part, rounds_xhat, element);
+      } else if (exact) {
+        explain_element(*exact, rounds_xhat, element);
+      }
       const std::int64_t number = plan_.affine.number(plan_.affine.first(0), i);
       element.weight = weight.number_or(1, number);
       element.bias = bias.number_or(0, number);
@@ -154,23 +161,26 @@ class Explainer {
     return found;
   }
 
-  std::unique_ptr<RowNormalizer> normalizer(const Formula& formula, const Affine& affine) const {
+  WritePart y_by(const Formula& formula, const Affine& affine) const {
+    if (given_ != nullptr) {
+      return [&, this](const RowsIn& part, std::int64_t first, const RowsOut& y) {
+        normalize_by(backend_, *given_, part, y, affine, formula, first);
+      };
+    }
     std::vector<std::byte> buffer;
     const RowSetting setting =
         RowSetting{backend_, plan_.in, plan_.out, plan_.row_length, affine, formula, false, true}
             .of_row(0);
     const RowsIn first = row_.part(0, std::min(plan_.row_length, kChunk), buffer);
-    auto result = std::make_unique<RowNormalizer>(setting, sample_of(first), row_.reader());
+    auto result = std::make_shared<RowNormalizer>(setting, sample_of(first), row_.reader());
     result->sum_up();
-    return result;
+    return [result](const RowsIn& part, std::int64_t offset, const RowsOut& y) {
+      result->write(part, offset, y);
+    };
   }
 
-  WritePart y() const {
-    const bool on_std = plan_.formula.eps_on == EpsOn::std;
-    const RowNormalizer& normalizer = on_std ? *y_on_std_ : *y_on_variance_;
-    return [&normalizer](const RowsIn& part, std::int64_t first, const RowsOut& out) {
-      normalizer.write(part, first, out);
-    };
+  const WritePart& y() const {
+    return plan_.formula.eps_on == EpsOn::std ? y_on_std_ : y_on_variance_;
   }
 
   WritePart softmax() const {
@@ -228,12 +238,8 @@ class Explainer {
     std::vector<std::byte> buffers[2];
     std::vector<std::byte> other;
     row_.for_each_part([&](const RowsIn& part, std::int64_t first) {
-      const auto write = [&](const RowNormalizer& normalizer, std::vector<std::byte>& buffer) {
-        return written([&](const auto&... arguments) { normalizer.write(arguments...); }, part,
-                       first, buffer);
-      };
-      const RowsIn a = write(*y_on_variance_, buffers[0]);
-      const RowsIn b = write(*y_on_std_, buffers[1]);
+      const RowsIn a = written(y_on_variance_, part, first, buffers[0]);
+      const RowsIn b = written(y_on_std_, part, first, buffers[1]);
       for_each_element(a, [&](std::int64_t i, Number y) {
         const double difference = std::fabs(y.high - element_of(b, i).high);
         if (std::isnan(difference) || difference <= row.eps_difference) return;
@@ -241,6 +247,40 @@ class Explainer {
         row.eps_difference_at = first + i;
       });
     });
+  }
+
+  // What the statistics that are given make of the row's own.
+  void explain_given(ExplainedRow& row) const {
+    row.given = {given_->mean_of(0), given_->spread_of(0), given_->is_rstd};
+    row.mean_square = kUndefined;
+    row.divisor_on_variance = row.divisor_on_std = row.divisor_without_eps = kUndefined;
+    row.variance = given_->is_rstd ? kUndefined : row.given->spread;
+    if (given_->is_rstd || !std::isfinite(row.variance)) return;
+    const auto divisor = [&](const Formula& formula) {
+      return given_row(0, row.variance, formula).divisor();
+    };
+    Formula without_eps = plan_.formula;
+    without_eps.eps = 0;
+    row.divisor_on_variance = divisor(on_variance_);
+    row.divisor_on_std = divisor(on_std_);
+    row.divisor_without_eps = divisor(without_eps);
+  }
+
+  void explain_by_given(const ExplainedGiven& given, const RowsIn& part, bool rounds_xhat,
+                        ExplainedElement& element) const {
+    const bool is_finite = std::isfinite(element.x.high) && std::isfinite(given.mean);
+    if (is_finite) {
+      const ExactRow row = given_row(given.mean, 0, on_variance_);
+      element.deviation = row.deviation(element.x);
+      element.square = row.squared_deviation(element.x);
+    } else {
+      element.deviation = element.x.high - given.mean;
+      element.square = element.deviation * element.deviation;
+    }
+    std::vector<std::byte> buffer(sizeof(double));
+    const RowsOut xhat{.data = buffer.data(), .dtype = rounds_xhat ? plan_.out : DType::float64};
+    normalize_by(backend_, *given_, part, xhat, {}, plan_.formula, element.number);
+    element.xhat = element_of({buffer.data(), xhat.dtype, std::endian::native, 1, 1}, 0).high;
   }
 
   void explain_element(const ExactRow& exact, bool rounds_xhat, ExplainedElement& element) const {
@@ -253,10 +293,11 @@ class Explainer {
   const RepeatedRow& row_;
   const Plan& plan_;
   const Backend& backend_;
+  const GivenStatistics* given_;  // null: statistics are computed
   Formula on_variance_;
   Formula on_std_;
-  std::unique_ptr<RowNormalizer> y_on_variance_;
-  std::unique_ptr<RowNormalizer> y_on_std_;
+  WritePart y_on_variance_;
+  WritePart y_on_std_;
   std::optional<SoftmaxRow> softmax_;  // none where all of it is NaN
 };
 
@@ -264,12 +305,12 @@ class Explainer {
 
 ExplainedRow explain(TensorSource& source, const Plan& plan, const Backend& backend,
                      const AffineTerm& weight, const AffineTerm& bias, const Affine& affine,
-                     bool rounds_xhat, const Progress& progress) {
+                     const GivenStatistics* given, bool rounds_xhat, const Progress& progress) {
   RepeatedRow row(source, plan, progress);
   ExplainedRow result =
       plan.row_length == 0
           ? Explainer::empty_row(plan)
-          : Explainer(row, plan, backend, affine).explain(weight, bias, rounds_xhat);
+          : Explainer(row, plan, backend, affine, given).explain(weight, bias, rounds_xhat);
   row.finish();
   return result;
 }

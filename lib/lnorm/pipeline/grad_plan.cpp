@@ -54,7 +54,7 @@ GradPlan make_grad_plan(const GradientInputs& inputs, const LayerNormOptions& op
   if (x_alone || dy_alone) add_reason(route, "x and dy lie in different memory orders");
   const auto io_path_of = [&](const std::optional<TensorInfo>& saved) {
     IoPath io_path;
-    if (!saved) return io_path;
+    if (!saved || saved->shape.empty()) return io_path;
     check_saved(*saved, x, plan.rows.axes);
     io_path.needs_random_access = !plan.rows.rows_in_order();
     io_path.transposes = is_transposed(*saved);

@@ -28,10 +28,26 @@ GradientRows::GradientRows(const GradSources& sources, const GradPlan& plan,
                            const ForEachTile& for_each_tile)
     : x_(sources.x, plan.rows.in_view, plan.rows.route.in, for_each_tile),
       dy_(sources.dy, plan.rows.in_view, plan.dy, for_each_tile),
-      are_constants_(sources.are_constants) {
+      are_constants_(sources.are_constants),
+      spread_name_(sources.rstd != nullptr ? sources.rstd->info().name : "") {
   const RowView& numbers = plan.rows.row_number_view;
-  if (sources.mean != nullptr) mean_.emplace(*sources.mean, numbers, plan.mean, for_each_tile);
-  if (sources.rstd != nullptr) rstd_.emplace(*sources.rstd, numbers, plan.rstd, for_each_tile);
+  mean_ = saved(sources.mean, numbers, plan.mean, for_each_tile);
+  rstd_ = saved(sources.rstd, numbers, plan.rstd, for_each_tile);
+}
+
+std::optional<GradientRows::Saved> GradientRows::saved(TensorSource* source, const RowView& numbers,
+                                                       const IoPath& io_path,
+                                                       const ForEachTile& for_each_tile) {
+  if (source == nullptr) return {};
+  Saved result;
+  if (source->info().shape.empty()) {
+    const TensorInfo& info = source->info();
+    const std::vector<std::byte> bytes = read_all(*source);
+    result.number = element_of({bytes.data(), info.dtype, info.byte_order, 1, 1}, 0);
+  } else {
+    result.rows.emplace(*source, numbers, io_path, for_each_tile);
+  }
+  return result;
 }
 
 void GradientRows::begin(const Tile& tile, Buffers& buffer) {
@@ -45,20 +61,23 @@ void GradientRows::read(const Tile& tile, Buffers& buffer) const {
 }
 
 void GradientRows::begin_saved(const Tile& tile, Buffers& buffer) {
-  if (mean_) mean_->begin(numbers_of(tile), buffer.mean);
-  if (rstd_) rstd_->begin(numbers_of(tile), buffer.rstd);
+  if (mean_ && mean_->rows) mean_->rows->begin(numbers_of(tile), buffer.mean);
+  if (rstd_ && rstd_->rows) rstd_->rows->begin(numbers_of(tile), buffer.rstd);
 }
 
 void GradientRows::read_saved(const Tile& tile, Buffers& buffer) const {
   if (!rstd_) return;
   const Tile numbers = numbers_of(tile);
   buffer.saved.assign(static_cast<std::size_t>(tile.rows), {});
-  const auto take = [&](const RowSource& source, TileBuffer& bytes,
-                        Number SavedStatistics::*number) {
-    source.read(numbers, bytes);
+  const auto take = [&](const Saved& source, TileBuffer& bytes, Number SavedStatistics::*number) {
+    if (!source.rows) {
+      for (SavedStatistics& saved : buffer.saved) saved.*number = source.number;
+      return;
+    }
+    source.rows->read(numbers, bytes);
     // They are held as one row.
     const Tile row{0, 1, 0, tile.rows};
-    for_each_element(rows_in(source, row, bytes), [&](std::int64_t r, Number value) {
+    for_each_element(rows_in(*source.rows, row, bytes), [&](std::int64_t r, Number value) {
       buffer.saved[static_cast<std::size_t>(r)].*number = value;
     });
   };
@@ -69,8 +88,9 @@ void GradientRows::read_saved(const Tile& tile, Buffers& buffer) const {
     SavedStatistics& saved = buffer.saved[static_cast<std::size_t>(r)];
     saved.is_constant = true;
     if (!(saved.rstd.high < 0)) continue;
-    throw Error(concat(printable(rstd_->info().name), ": is ", saved.rstd.high, " for row ",
-                       tile.first_row + r, ", expected a variance, 0 or more"));
+    const std::string row = rstd_->rows ? concat(" for row ", tile.first_row + r) : std::string();
+    throw Error(concat(printable(spread_name_), ": is ", saved.rstd.high, row,
+                       ", expected a variance, 0 or more"));
   }
 }
 
@@ -82,8 +102,9 @@ void GradientRows::line_up(const ForEachTile& for_each_tile) {
 void GradientRows::finish() {
   x_.finish();
   dy_.finish();
-  if (mean_) mean_->finish();
-  if (rstd_) rstd_->finish();
+  for (std::optional<Saved>* const saved : {&mean_, &rstd_}) {
+    if (*saved && (*saved)->rows) (*saved)->rows->finish();
+  }
 }
 
 }  // namespace lnorm

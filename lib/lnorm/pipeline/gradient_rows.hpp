@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "lnorm/io/tensor_source.hpp"
@@ -12,7 +13,7 @@
 
 namespace lnorm {
 
-// What a backward pass reads. mean and rstd: null if they are computed. Constants: the variance stands in the place of rstd, and
+// What a backward pass reads. mean and rstd: null if they are computed; a number each for all rows, or of every row. Constants: the variance stands in the place of rstd, and
 // must not be below 0.
 struct GradSources {
   TensorSource& x;
@@ -77,9 +78,18 @@ class GradientRows {
 
   RowSource x_;
   RowSource dy_;
-  std::optional<RowSource> mean_;
-  std::optional<RowSource> rstd_;
+  // Statistics that are saved: a number of each row, or one of all.
+  struct Saved {
+    std::optional<RowSource> rows;
+    Number number{};
+  };
+  std::optional<Saved> saved(TensorSource* source, const RowView& numbers, const IoPath& io_path,
+                             const ForEachTile& for_each_tile);
+
+  std::optional<Saved> mean_;
+  std::optional<Saved> rstd_;
   bool are_constants_;
+  std::string spread_name_;
 };
 
 }  // namespace lnorm

@@ -45,8 +45,8 @@ class GradientTrials {
         options_(options),
         run_options_(run_options),
         is_uniform_(inputs.parameters.shape.empty()),
-        exact_gradients_(inputs.sources, plan, backend, inputs.weight, plan.rows.out,
-                         run_options.threads),
+        exact_gradients_(inputs.sources, plan, backend, inputs.weight, inputs.bias, plan.rows.out,
+                         is_uniform_, run_options.threads),
         of_dx_(setting(plan.rows.out, backend)),
         of_parameters_(setting(inputs.parameters.dtype, backend)),
         models_{model(of_dx_), model(of_parameters_)} {}
@@ -83,19 +83,22 @@ class GradientTrials {
 
  private:
   JudgeSetting setting(DType output, const Backend& backend) const {
-    const std::int64_t n = plan_.rows.row_length;
     return {.backend = backend,
             .formula = plan_.rows.formula,
             .rounding = {},
             .kernel = {arithmetic_of(DType::float64), {}, false, options_.zero_centered_weight},
             .output = OutputFormat(output),
             .saturates = false,
-            .weight = numbers_of(inputs_.weight, n, 1),
-            .bias = numbers_of(inputs_.bias, n, 0)};
+            .weight = {},
+            .bias = {}};
   }
 
   GradientModel model(const JudgeSetting& setting) const {
-    return {.setting = setting, .rows = plan_.rows.rows, .is_uniform = is_uniform_};
+    return {.setting = setting,
+            .rows = plan_.rows.rows,
+            .row_length = plan_.rows.row_length,
+            .layout = plan_.rows.affine,
+            .is_uniform = is_uniform_};
   }
 
   const GradientModel& model_of(Gradient of) const { return models_[of == Gradient::dx ? 0 : 1]; }
@@ -141,7 +144,7 @@ class GradientTrials {
     ColumnGradients* const columns = ExactGradients::gathered(slots);
     for (const Gradient of : {Gradient::dweight, Gradient::dbias}) {
       const DType dtype = inputs_.parameters.dtype;
-      exact_[of == Gradient::dbias] = exact_gradients_.parameters(of, columns, is_uniform_, dtype);
+      exact_[of == Gradient::dbias] = exact_gradients_.parameters(of, columns, dtype);
     }
     in_parallel(run_options_.threads)(std::ssize(of_parameters), [&](std::int64_t i) {
       compare_parameters(*of_parameters[static_cast<std::size_t>(i)]);

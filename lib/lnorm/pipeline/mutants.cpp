@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,6 +27,7 @@ struct OtherRows {
 
 // What is tried on every block: a variant, or xhat over other axes.
 struct Attempt {
+  const WrongKernel* kernel;  // null: none of the table
   Variant variant;
   const CheckRows* xhat = nullptr;
   Comparison comparison;  // of all blocks that have been seen
@@ -41,9 +43,16 @@ DType dtype_of(const Variant& variant, DType out) {
 // Tries all of them on one block of rows after another.
 class MutantObserver final : public RowObserver {
  public:
+  // variant_of: the attempt's with the weight and bias of a row.
+  using VariantOf = std::function<Variant(const Attempt& attempt, std::int64_t row)>;
+
   MutantObserver(const Sample& tensor, const CheckRows& x, const CheckRows* alone,
-                 std::vector<Attempt>& attempts)
-      : tensor_(tensor), x_(x), alone_(alone), attempts_(attempts) {}
+                 VariantOf variant_of, std::vector<Attempt>& attempts)
+      : tensor_(tensor),
+        x_(x),
+        alone_(alone),
+        variant_of_(std::move(variant_of)),
+        attempts_(attempts) {}
 
   BlockFindings examine(const RowBlock& block) const override {
     const std::vector<SampleRow> rows = rows_of(block);
@@ -110,7 +119,7 @@ class MutantObserver final : public RowObserver {
         result.y = decoded(backend(), attempt.xhat->read(row.number, 1, buffer));
         follow_affine(attempt.variant, result.y);
       } else {
-        write(attempt.variant, tensor_, row, result);
+        write(variant_of_(attempt, row.number), tensor_, row, result);
       }
       to = std::copy(result.y.begin(), result.y.end(), to);
     }
@@ -129,6 +138,7 @@ class MutantObserver final : public RowObserver {
   const Sample& tensor_;
   const CheckRows& x_;
   const CheckRows* alone_;
+  VariantOf variant_of_;
   std::vector<Attempt>& attempts_;
 };
 
@@ -144,18 +154,19 @@ class Trial {
 
   std::vector<TriedMutant> run() {
     const Shape normalized = plan_.normalized_shape();
-    mutants_ = mutants_of(context(normalized), options_.choose);
+    mutants_ = mutants_of(context(setting_, normalized), options_.choose);
     other_rows_.resize(mutants_.size());
-    if (!inputs_.x.info().slice) add_other_axes();
+    // Other axes are tried on a whole tensor with one weight a normalized element, as check does.
+    if (!inputs_.x.info().slice && has_own_order() && !inputs_.x.info().split) add_other_axes();
     std::vector<Attempt> attempts;
     for (std::size_t m = 0; m < mutants_.size(); ++m) {
       for (const auto& variant : mutants_[m].variants) {
         const CheckRows* const xhat = other_rows_[m] ? other_rows_[m]->rows.get() : nullptr;
-        attempts.push_back({variant.formulas, xhat, comparison(variant.formulas)});
+        attempts.push_back({variant.row, variant.formulas, xhat, comparison(variant.formulas)});
       }
     }
     const Variant right = asked_for(setting_);
-    attempts.push_back({right, nullptr, comparison(right), true});
+    attempts.push_back({nullptr, right, nullptr, comparison(right), true});
     if (plan_.rows > 0 && plan_.row_length > 0) observe(normalized, attempts);
     const std::vector<Failure> failures = attempts.back().comparison.failures();
     if (!failures.empty()) {
@@ -185,20 +196,35 @@ class Trial {
             .kernel = {arithmetic_of(arithmetic), {}, false, options.zero_centered_weight},
             .output = OutputFormat(plan.out),
             .saturates = plan.saturates,
-            .weight = numbers_of(inputs.weight, plan.row_length, 1),
-            .bias = numbers_of(inputs.bias, plan.row_length, 0)};
+            .weight = numbers_of(inputs.weight, plan.row_length, 1, plan.affine),
+            .bias = numbers_of(inputs.bias, plan.row_length, 0, plan.affine)};
   }
 
-  KernelContext context(const Shape& normalized) const {
-    return {.setting = setting_,
+  // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
+  bool has_own_order() const { return plan_.affine.is_plain(); }
+
+  Variant variant_of(const Attempt& attempt, std::int64_t row, const Shape& normalized) const {
+    if (plan_.affine.rows.empty()) return attempt.variant;
+    JudgeSetting setting = setting_;
+    setting.weight = numbers_of(inputs_.weight, plan_.row_length, 1, plan_.affine, row);
+    setting.bias = numbers_of(inputs_.bias, plan_.row_length, 0, plan_.affine, row);
+    Variant variant = asked_for(setting);
+    if (attempt.kernel != nullptr) {
+      attempt.kernel->change(variant, context(setting, normalized), attempt.kernel->parameter);
+    }
+    return variant;
+  }
+
+  KernelContext context(const JudgeSetting& setting, const Shape& normalized) const {
+    return {.setting = setting,
             .normalized_shape = normalized,
             .has_weight = !inputs_.weight.empty(),
             .has_bias = !inputs_.bias.empty(),
             .has_residual = inputs_.alone != nullptr,
             .x_dtype = x_dtype(),
             .rows = plan_.rows,
-            .weight_is_number = inputs_.weight.is_uniform(),
-            .bias_is_number = inputs_.bias.is_uniform(),
+            .weight_is_number = !has_own_order() || inputs_.weight.is_uniform(),
+            .bias_is_number = !has_own_order() || inputs_.bias.is_uniform(),
             .is_written = true};
   }
 
@@ -268,7 +294,12 @@ class Trial {
                         .first_x = decoded(backend, x.read(0, 1, buffer)),
                         .last_x = decoded(backend, x.read(plan_.rows - 1, 1, buffer)),
                         .all_rows = plan_.rows};
-    MutantObserver observer(tensor, x, alone ? &*alone : nullptr, attempts);
+    MutantObserver observer(
+        tensor, x, alone ? &*alone : nullptr,
+        [&](const Attempt& attempt, std::int64_t row) {
+          return variant_of(attempt, row, normalized);
+        },
+        attempts);
     RowObserver* const observers[] = {&observer};
     LentSource source(inputs_.x);
     lnorm::run(

@@ -66,6 +66,10 @@ Json row_json(const Explanation& e) {
               {"non_finite_indices", indices_json(e)},
               {"output_non_finite", row.output.non_finite},
               {"input", moments_json(row.input)}};
+  if (row.given) {
+    result["given"] = {{"mean", json_value(row.given->mean)},
+                       {row.given->is_rstd ? "rstd" : "variance", json_value(row.given->spread)}};
+  }
   result["squares"] = json_value(row.squares);
   result[e.options.formula.rms ? "mean_of_squares" : "variance"] = {
       {"biased", json_value(row.biased)},

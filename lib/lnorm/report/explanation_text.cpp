@@ -41,7 +41,12 @@ class ExplanationText {
     write_head();
     if (row_.length == 0)
       return say("The row has no elements: its mean has no number, and y is empty.");
-    if (row_.input.non_finite > 0) {
+    if (row_.given) {
+      if (!formula_.rms) write_given_mean();
+      write_given_spread();
+      write_xhat();
+      write_y();
+    } else if (row_.input.non_finite > 0) {
       write_non_finite();
     } else {
       if (!formula_.rms) write_mean();
@@ -105,6 +110,29 @@ class ExplanationText {
     say("They add up to 0.");
   }
 
+  void write_given_mean() {
+    step("The mean", true);
+    choose(
+        {{"given", concat("mean = ", number(row_.given->mean)), true},
+         {"of the row", concat("mean = sum(x) / n = ", number_or_none(row_.input.mean)), false}});
+    step("The deviations from the mean");
+    calculate(concat(of("x", first()), " - mean = ", x_text(first()), " - ",
+                     factor(number(row_.given->mean)), " = ", number(first().deviation)));
+  }
+
+  void write_given_spread() {
+    if (row_.given->is_rstd) {
+      step("rstd, which is given: 1 / s");
+      calculate(concat("rstd = ", number(row_.given->spread)));
+      return;
+    }
+    step(formula_.rms ? "The mean of squares" : "The variance", true);
+    choose({{"given", concat(var_, " = ", number(row_.given->spread)), true},
+            {"biased", concat(var_, " = ", number_or_none(row_.biased)), false},
+            {"unbiased", concat(var_, " = ", number_or_none(row_.unbiased)), false}});
+    write_divisor();
+  }
+
   void write_variance() {
     const std::string squares = concat("sum(", deviation_squared_, ")");
     step(formula_.rms ? "The mean of squares, in place of mean and variance"
@@ -114,7 +142,7 @@ class ExplanationText {
                      " = ", number(row_.squares)));
     const auto choice = [&](const std::string& label, std::int64_t ddof, double variance) {
       const std::string n = ddof == 0 ? "n" : concat("(n - ", ddof, ")");
-      const std::string result = std::isnan(variance) ? "no number" : number(variance);
+      const std::string result = number_or_none(variance);
       return Choice{label,
                     concat(var_, " = ", squares, " / ", n, " = ", number(row_.squares), " / ",
                            row_.length - ddof, " = ", result),
@@ -151,7 +179,9 @@ class ExplanationText {
                  row_.variance == 0 ? " is too small" : " is too large",
                  " for float64; s is computed from the exact one."));
     }
-    const std::string same = formula_.rms ? "all elements are 0" : "all elements are the same";
+    const std::string same = row_.given     ? "the variance is 0"
+                             : formula_.rms ? "all elements are 0"
+                                            : "all elements are the same";
     if (row_.divisor_without_eps > 0) {
       if (formula_.eps > 0) say(concat("eps keeps s above 0 where ", same, "."));
     } else {
@@ -172,12 +202,17 @@ class ExplanationText {
   }
 
   void write_xhat() {
-    step(concat("xhat: ", formula_.rms ? "x" : "the deviations", ", divided by s"));
-    const double s = formula_.eps_on == EpsOn::std ? row_.divisor_on_std : row_.divisor_on_variance;
+    const bool is_product = row_.given && row_.given->is_rstd;
+    step(concat("xhat: ", formula_.rms ? "x" : "the deviations",
+                is_product ? ", times rstd" : ", divided by s"));
+    const double s = is_product                      ? row_.given->spread
+                     : formula_.eps_on == EpsOn::std ? row_.divisor_on_std
+                                                     : row_.divisor_on_variance;
     const std::string dividend =
         formula_.rms ? of("x", first()) : concat("(", of("x", first()), " - mean)");
-    calculate(concat(of("xhat", first()), " = ", dividend, " / s = ", number(first().deviation),
-                     " / ", number(s), " = ", number(first().xhat)));
+    calculate(concat(of("xhat", first()), " = ", dividend,
+                     is_product ? " * rstd = " : " / s = ", number(first().deviation),
+                     is_product ? " * " : " / ", number(s), " = ", number(first().xhat)));
     if (std::isnan(row_.mean_square)) return;
     const bool is_rounded = e_.options.rounding.xhat;
     say(concat(
@@ -333,6 +368,9 @@ class ExplanationText {
   bool has_fractions() const { return is_floating(row_.dtype); }
 
   std::string number(double value) const { return rounded_text(value, digits_); }
+  std::string number_or_none(double value) const {
+    return std::isnan(value) ? "no number" : number(value);
+  }
   // With as many digits as it takes to see that it is not 1.
   std::string near_one(double value) const {
     std::string text = number(value);
