@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "arguments.hpp"
+#include "lnorm/pipeline/inputs.hpp"
 
 namespace lnorm::app {
 
@@ -21,6 +22,9 @@ int grad(const Arguments& arguments);
 int explain(const Arguments& arguments);
 int show(const Arguments& arguments);
 int report(const Arguments& arguments);
+
+// What inputs is asked to make.
+InputsOptions inputs_options(const Arguments& arguments);
 
 // A row of the one table of commands.
 struct CommandRow {

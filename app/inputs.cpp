@@ -103,14 +103,18 @@ void write_file(const MadeInputs& made, const InputsOptions& options, const std:
 
 }  // namespace
 
+InputsOptions inputs_options(const Arguments& arguments) {
+  return {.shape = arguments.made_shape.value_or(Shape{}),
+          .dtype = arguments.output.dtype.value_or(DType::float32),
+          .normalization = arguments.normalization.options,
+          .seed = arguments.seed,
+          .threads = arguments.work.threads};
+}
+
 int inputs(const Arguments& arguments) {
   const std::string& path = arguments.output.path;
   const auto format = format_of_extension(path);
-  const InputsOptions options{.shape = arguments.made_shape.value_or(Shape{}),
-                              .dtype = arguments.output.dtype.value_or(DType::float32),
-                              .normalization = arguments.normalization.options,
-                              .seed = arguments.seed,
-                              .threads = arguments.work.threads};
+  const InputsOptions options = inputs_options(arguments);
   const bool is_file = format && !path.ends_with('/');
   check_replaced_manifest(is_file ? manifest_path(path)
                                   : (std::filesystem::path(path) / "manifest.json").string());

@@ -44,7 +44,8 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
       throw Error(concat(printable(word), ": is a manifest, expected its folder or file"),
                   concat("lnorm mutants ", shell_word(*of)));
     }
-    const auto manifest = read_manifest(word);
+    const bool is_in_memory = arguments.input.options.files->contains(word);
+    const auto manifest = is_in_memory ? std::nullopt : read_manifest(word);
     if (!manifest) {
       if (batches.empty() || !batches.back().name.empty()) {
         batches.push_back({arguments, ""});

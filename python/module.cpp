@@ -19,6 +19,7 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/kernel/softmax.hpp"
 #include "lnorm/pipeline/grad.hpp"
+#include "lnorm/pipeline/inputs.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
@@ -76,11 +77,19 @@ struct Given {
   int threads = 0;
 };
 
-NormalizedAxes axes_of(const py::object& axes, const py::object& normalized_shape) {
-  if (axes.is_none() && normalized_shape.is_none()) return FirstAxis{};
-  if (normalized_shape.is_none()) return AxisList{integers(axes)};
-  if (axes.is_none()) return NormalizedShape{integers(normalized_shape)};
-  throw Error("found both axes and normalized_shape, expected one of them");
+NormalizedAxes axes_of(const py::object& axes, const py::object& normalized_shape,
+                       const std::optional<std::int64_t>& groups, std::int64_t channel_axis) {
+  std::vector<std::string> found;
+  if (!axes.is_none()) found.emplace_back("axes");
+  if (!normalized_shape.is_none()) found.emplace_back("normalized_shape");
+  if (groups) found.emplace_back("groups");
+  if (found.size() > 1) {
+    throw Error(concat("found both ", found[0], " and ", found[1], ", expected one of them"));
+  }
+  if (!axes.is_none()) return AxisList{integers(axes)};
+  if (!normalized_shape.is_none()) return NormalizedShape{integers(normalized_shape)};
+  if (groups) return Groups{*groups, channel_axis};
+  return FirstAxis{};
 }
 
 std::optional<DType> dtype_of(const std::optional<std::string>& name) {
@@ -90,12 +99,17 @@ std::optional<DType> dtype_of(const std::optional<std::string>& name) {
   throw Error(concat("dtype: '", printable(*name), "' is not ", dtype_list(is_floating)));
 }
 
-Given given(const py::object& axes, const py::object& normalized_shape, double eps,
-            std::string_view eps_on, std::int64_t ddof, bool rms, bool zero_centered_weight,
-            const std::vector<std::string>& round, const std::optional<std::string>& dtype,
-            int threads) {
+Given given(const py::object& axes, const py::object& normalized_shape,
+            const std::optional<std::int64_t>& groups, std::int64_t channel_axis,
+            const py::object& affine_axes, double eps, std::string_view eps_on, std::int64_t ddof,
+            bool rms, bool zero_centered_weight, const std::vector<std::string>& round,
+            const std::optional<std::string>& dtype, int threads) {
   Given result;
-  result.options.axes = axes_of(axes, normalized_shape);
+  result.options.axes = axes_of(axes, normalized_shape, groups, channel_axis);
+  if (!affine_axes.is_none()) {
+    if (groups) throw Error("affine_axes has no effect beside groups");
+    result.options.affine_axes = AxisList{integers(affine_axes)};
+  }
   if (eps_on != "variance" && eps_on != "std") {
     throw Error(concat("eps_on: '", printable(eps_on), "' is not variance or std"));
   }
@@ -118,6 +132,19 @@ Given given(const py::object& axes, const py::object& normalized_shape, double e
 std::optional<Array> optional_array(const py::object& object, const char* name) {
   if (object.is_none()) return std::nullopt;
   return array_of(object, name);
+}
+
+// A tensor whose rows are normalized. Groups split an axis, which only an array in C order has twice: others are read element by
+// element.
+Array tensor_of(const py::object& object, const char* name, const Given& given) {
+  Array array = array_of(object, name);
+  if (std::holds_alternative<Groups>(given.options.axes)) array.memory.info.order = MemoryOrder::c;
+  return array;
+}
+std::optional<Array> optional_tensor(const py::object& object, const char* name,
+                                     const Given& given) {
+  if (object.is_none()) return std::nullopt;
+  return tensor_of(object, name, given);
 }
 
 // A rounding of what is not there does nothing.
@@ -163,14 +190,53 @@ class Input {
 };
 
 // In C order: these are small.
-AffineTerm affine_term(const std::optional<Array>& array, const Plan& plan, bool plus_one) {
+AffineTerm term_of(const std::optional<Array>& array, bool plus_one) {
   if (!array) return {};
   Memory memory = array->memory;
   memory.info.order = MemoryOrder::c;
-  check_affine_shape(memory.info, plan);
   MemorySource source(memory);
   return {memory.info, read_all(source), plus_one};
 }
+
+AffineTerm affine_term(const std::optional<Array>& array, const Plan& plan, bool plus_one) {
+  if (array) check_affine_shape(array->memory.info, plan);
+  return term_of(array, plus_one).laid_out(plan.affine);
+}
+
+// mean, and rstd or variance, of which one may be there.
+struct GivenArrays {
+  GivenArrays(const py::object& mean_object, const py::object& rstd_object,
+              const py::object& variance_object, bool rms)
+      : mean(optional_array(mean_object, "mean")),
+        is_rstd(!rstd_object.is_none()),
+        spread(is_rstd ? optional_array(rstd_object, "rstd")
+                       : optional_array(variance_object, "variance")) {
+    if (is_rstd && !variance_object.is_none()) {
+      throw Error("found both rstd and variance, expected one of them");
+    }
+    if (mean && rms) throw Error("mean has no effect beside rms");
+    if (mean && !spread) throw Error("mean has no effect without rstd or variance");
+    if (spread && !mean && !rms) {
+      throw Error(
+          concat(is_rstd ? "rstd" : "variance", " needs mean, but for rms, which has none"));
+    }
+  }
+
+  GivenStatistics statistics(const TensorInfo& x, const NormalizedAxes& axes,
+                             const Plan& plan) const {
+    const TensorInfo rows = grouped(x, axes);
+    for (const auto* const one : {&mean, &spread}) {
+      if (!*one || (*one)->memory.info.shape.empty()) continue;
+      check_saved((*one)->memory.info, rows, resolve_axes(rows, axes));
+    }
+    return given_statistics(term_of(mean, false), term_of(spread, false), spread->memory.info,
+                            is_rstd, plan);
+  }
+
+  std::optional<Array> mean;
+  bool is_rstd;
+  std::optional<Array> spread;
+};
 
 // Where a result goes: a new array, or one that is given, by way of a new one where an input lies there.
 class Output {
@@ -247,8 +313,9 @@ struct Columns {
 };
 
 // The loop as lnorm apply runs it.
-void normalize(TensorSource& source, const Plan& plan, const Affine& affine, TensorSink& sink,
-               const Columns* columns, int threads) {
+void normalize(TensorSource& source, const Plan& plan, const Affine& affine,
+               const GivenStatistics* known, TensorSink& sink, const Columns* columns,
+               int threads) {
   const Backend& backend = backends().front();
   std::vector<std::unique_ptr<MemorySink>> sinks;
   std::vector<std::unique_ptr<RowWriter>> writers;
@@ -268,6 +335,7 @@ void normalize(TensorSource& source, const Plan& plan, const Affine& affine, Ten
     return;
   }
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
+    if (known != nullptr) return normalize_by(backend, *known, rows, y, affine, plan.formula);
     backend.layer_norm(rows, y, affine, plan.formula, statistics);
   };
   run(source, plan, transform, observers, &sink, options);
@@ -275,19 +343,27 @@ void normalize(TensorSource& source, const Plan& plan, const Affine& affine, Ten
 
 py::object layer_norm(const py::object& x_object, const py::object& weight_object,
                       const py::object& bias_object, const py::object& residual_object,
+                      const py::object& mean, const py::object& rstd, const py::object& variance,
                       const py::object& out, bool with_stats, const Given& given) {
-  const Array x = array_of(x_object, "x");
+  const Array x = tensor_of(x_object, "x", given);
   const auto weight = optional_array(weight_object, "weight");
   const auto bias = optional_array(bias_object, "bias");
-  const auto residual = optional_array(residual_object, "residual");
+  const auto residual = optional_tensor(residual_object, "residual", given);
   const DType dtype = out_dtype(x, given.dtype, out);
   check_rounding(given, weight.has_value(), bias.has_value(), residual.has_value(), dtype);
+  const GivenArrays arrays(mean, rstd, variance, given.options.formula.rms);
   const Input input(x, residual, given, dtype);
-  Plan plan = make_plan(input.info(), given.options, dtype, {.in_tiles = true});
+  const bool is_given = arrays.spread.has_value();
+  Plan plan = make_plan(input.info(), given.options, dtype,
+                        {.whole = is_given, .in_tiles = true, .given = is_given});
   plan.wants_mean_and_rstd = with_stats;
-  const Affine affine{affine_term(weight, plan, given.options.zero_centered_weight),
-                      affine_term(bias, plan, false), given.options.rounding};
-  Output output(out, plan.result(), x, {&weight, &bias, &residual});
+  const AffineTerm weight_term = affine_term(weight, plan, given.options.zero_centered_weight);
+  const AffineTerm bias_term = affine_term(bias, plan, false);
+  Affine affine{weight_term, bias_term, given.options.rounding};
+  if (!weight_term.is_uniform() || !bias_term.is_uniform()) affine.set_layout(plan.affine);
+  std::optional<GivenStatistics> known;
+  if (is_given) known = arrays.statistics(input.info(), given.options.axes, plan);
+  Output output(out, plan.result(), x, {&weight, &bias, &residual, &arrays.mean, &arrays.spread});
   Columns columns;
   if (with_stats) {
     columns.mean = new_array(plan.row_shape(true), DType::float64, nullptr);
@@ -297,7 +373,8 @@ py::object layer_norm(const py::object& x_object, const py::object& weight_objec
     const py::gil_scoped_release released;
     const auto source = input.open();
     MemorySink sink = output.sink();
-    normalize(*source, plan, affine, sink, with_stats ? &columns : nullptr, given.threads);
+    normalize(*source, plan, affine, known ? &*known : nullptr, sink,
+              with_stats ? &columns : nullptr, given.threads);
     output.finish();
   }
   if (!with_stats) return output.object();
@@ -329,16 +406,12 @@ py::object softmax(const py::object& x_object, const py::object& axes,
 py::object layer_norm_backward(const py::object& dy_object, const py::object& x_object,
                                const py::object& weight_object, const py::object& residual_object,
                                const py::object& mean_object, const py::object& rstd_object,
-                               const Given& given) {
-  const Array x = array_of(x_object, "x");
-  const Array dy = array_of(dy_object, "dy");
+                               const py::object& variance_object, const Given& given) {
+  const Array x = tensor_of(x_object, "x", given);
+  const Array dy = tensor_of(dy_object, "dy", given);
   const auto weight = optional_array(weight_object, "weight");
-  const auto residual = optional_array(residual_object, "residual");
-  const auto mean = optional_array(mean_object, "mean");
-  const auto rstd = optional_array(rstd_object, "rstd");
-  if (rstd && !mean && !given.options.formula.rms) {
-    throw Error("rstd needs mean, but for rms, which has none");
-  }
+  const auto residual = optional_tensor(residual_object, "residual", given);
+  const GivenArrays saved(mean_object, rstd_object, variance_object, given.options.formula.rms);
   const Rounding& rounding = given.options.rounding;
   if (rounding.xhat || rounding.product) {
     throw Error(concat("round ", rounding.xhat ? "xhat" : "product",
@@ -348,8 +421,8 @@ py::object layer_norm_backward(const py::object& dy_object, const py::object& x_
   check_rounding(given, weight.has_value(), false, residual.has_value(), dtype);
   const Input input(x, residual, given, dtype);
   GradientInputs infos{input.info(), dy.memory.info};
-  if (mean) infos.mean = mean->memory.info;
-  if (rstd) infos.rstd = rstd->memory.info;
+  if (saved.mean) infos.mean = saved.mean->memory.info;
+  if (saved.spread) infos.rstd = saved.spread->memory.info;
   const GradPlan plan = make_grad_plan(infos, given.options, dtype);
   const AffineTerm term = affine_term(weight, plan.rows, given.options.zero_centered_weight);
   const TensorInfo parameters =
@@ -361,19 +434,47 @@ py::object layer_norm_backward(const py::object& dy_object, const py::object& x_
     const py::gil_scoped_release released;
     const auto source = input.open();
     MemorySource dy_source(dy.memory);
-    std::optional<MemorySource> mean_source;
-    std::optional<MemorySource> rstd_source;
-    if (mean) mean_source.emplace(mean->memory);
-    if (rstd) rstd_source.emplace(rstd->memory);
+    std::optional<MemorySource> mean;
+    std::optional<MemorySource> spread;
+    if (saved.mean) mean.emplace(saved.mean->memory);
+    if (saved.spread) spread.emplace(saved.spread->memory);
     MemorySink dx_sink(dx.memory);
     MemorySink dweight_sink(dweight.memory);
     MemorySink dbias_sink(dbias.memory);
-    run_grad({*source, dy_source, mean_source ? &*mean_source : nullptr,
-              rstd_source ? &*rstd_source : nullptr},
+    run_grad({*source, dy_source, mean ? &*mean : nullptr, spread ? &*spread : nullptr,
+              saved.spread && !saved.is_rstd},
              plan, backends().front(), term, parameters, {&dx_sink, &dweight_sink, &dbias_sink},
              {.threads = given.threads});
   }
   return py::make_tuple(dx.owner, dweight.owner, dbias.owner);
+}
+
+app::Arguments arguments_of(const std::vector<std::string>& words) {
+  std::vector<const char*> argv{"lnorm"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  auto parsed = app::parse_arguments(static_cast<int>(argv.size()), argv.data(), app::kLnorm);
+  return std::get<app::Arguments>(std::move(parsed));
+}
+
+// The inputs of a command line: a tuple a case, as the Python files name them; ids that are alive, and equivalent.
+py::tuple make_inputs(const std::vector<std::string>& words) {
+  MadeInputs made;
+  {
+    const py::gil_scoped_release released;
+    made = lnorm::make_inputs(app::inputs_options(arguments_of(words)));
+  }
+  const auto array = [](const MadeTensor& tensor) {
+    Array result = new_array(tensor.info.shape, tensor.info.dtype, nullptr);
+    MemorySink(result.memory).write_at(0, tensor.elements);
+    return result.owner;
+  };
+  py::list cases;
+  for (const MadeCase& one : made.cases) {
+    const py::object dy = one.dy ? array(*one.dy) : py::none();
+    cases.append(py::make_tuple(one.name, array(one.x), array(one.weight), array(one.bias), dy,
+                                one.purpose, py::cast(one.kills)));
+  }
+  return py::make_tuple(cases, py::cast(made.alive), py::cast(made.equivalent));
 }
 
 // The tensors that a command line names.
@@ -408,10 +509,7 @@ std::tuple<int, std::string, std::string> run_command(const std::vector<std::str
     sets.emplace_back(word, set_of(word, py::reinterpret_borrow<py::object>(object), keep));
   }
   const py::gil_scoped_release released;
-  std::vector<const char*> argv{"lnorm"};
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  auto parsed = app::parse_arguments(static_cast<int>(argv.size()), argv.data(), app::kLnorm);
-  auto& arguments = std::get<app::Arguments>(parsed);
+  app::Arguments arguments = arguments_of(words);
   for (const auto& [word, set] : sets) {
     arguments.input.options.files->insert_or_assign(word, OpenSet{set, Format::npy});
   }
@@ -456,6 +554,7 @@ PYBIND11_MODULE(_lnorm, module) {
   module.def("layer_norm", &layer_norm);
   module.def("softmax", &softmax);
   module.def("layer_norm_backward", &layer_norm_backward);
+  module.def("make_inputs", &make_inputs);
   module.def("run_command", &run_command);
   module.def("main", &main_program);
 }

@@ -16,6 +16,7 @@
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/backward.hpp"
 #include "lnorm/kernel/column_gradients.hpp"
+#include "lnorm/kernel/given_statistics.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/parameter_gradients.hpp"
 #include "lnorm/layout/row_view.hpp"
@@ -34,6 +35,10 @@
 //
 //   options.axes = lnorm::Groups{32};                                  // group norm, 32 groups of axis 1
 //
+//   options.axes = lnorm::AxisList{{0, 2, 3}};                         // batch norm in evaluation
+//   options.affine_axes = lnorm::AxisList{{1}};
+//   auto u = lnorm::layer_norm_by(x, {running_mean, running_var}, weight, bias, options);
+//
 //   auto [dx, dweight, dbias] = lnorm::layer_norm_backward(dy, x, weight, options);
 namespace lnorm {
 
@@ -44,6 +49,14 @@ struct LayerNormResult {
   xt::xarray<T> y;
   xt::xarray<double> mean;
   xt::xarray<double> rstd;
+};
+
+// Statistics of rows that are known, as the running ones of batch norm in evaluation: a number each for every row, in the shape
+// of LayerNormResult's, or with the normalized axes left out; or one for all rows. mean is empty by RMS.
+struct KnownStatistics {
+  xt::xarray<double> mean;
+  xt::xarray<double> spread;  // the variance, 0 or more; or rstd
+  bool is_rstd = false;
 };
 
 // dx has the shape of x and its value type, or double where that is an integer or bool. dweight and dbias have the
@@ -104,16 +117,47 @@ AffineTerm affine_term(const char* role, const xt::xexpression<E>& term, const P
   });
 }
 
+template <class W, class B>
+Affine affine_of(const Plan& plan, const xt::xexpression<W>& weight, const xt::xexpression<B>& bias,
+                 const LayerNormOptions& options) {
+  return {affine_term("weight", weight, plan, options.zero_centered_weight),
+          affine_term("bias", bias, plan, false), options.rounding};
+}
+
+template <class MakeAffine>
+Affine laid_out(const Plan& plan, MakeAffine make_affine) {
+  Affine affine = make_affine(plan);
+  if (!affine.weight().is_uniform() || !affine.bias().is_uniform() || !affine.steps().empty()) {
+    affine.set_layout(plan.affine);
+  }
+  return affine;
+}
+
+// Calls normalize(rows, y) with the plan's rows of x, and their results in y.
+template <class Normalize>
+void for_all_rows(const Plan& plan, const TensorInfo& info, const std::byte* x, std::byte* y,
+                  Normalize normalize) {
+  const auto run = [&](const std::byte* rows, std::byte* results) {
+    normalize(RowsIn{rows, info.dtype, info.byte_order, plan.rows, plan.row_length},
+              RowsOut{results, plan.out});
+  };
+  if (plan.in_view.is_contiguous()) return run(x, y);
+  const Tile all = plan.in_view.all();
+  const auto elements = static_cast<std::size_t>(plan.rows * plan.row_length);
+  std::vector<std::byte> rows_in(elements * item_size(plan.in));
+  std::vector<std::byte> rows_out(elements * item_size(plan.out));
+  plan.in_view.gather(all, item_size(plan.in), x, rows_in.data(), plan.row_length);
+  run(rows_in.data(), rows_out.data());
+  plan.out_view.scatter(all, item_size(plan.out), rows_out.data(), plan.row_length, y);
+}
+
 template <class E, class MakeAffine>
 auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
                 MakeAffine make_affine) {
   using Out = FloatOr<typename E::value_type, double>;
   return with_elements(x, "x", [&](const TensorInfo& info, const std::byte* data) {
     const Plan plan = make_plan(info, options);
-    Affine affine = make_affine(plan);
-    if (!affine.weight().is_uniform() || !affine.bias().is_uniform() || !affine.steps().empty()) {
-      affine.set_layout(plan.affine);
-    }
+    const Affine affine = laid_out(plan, make_affine);
     LayerNormResult<Out> result;
     result.y.resize(plan.result_shape);
     result.mean.resize(plan.row_shape(true));
@@ -124,22 +168,43 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
       result.rstd.fill(std::numeric_limits<double>::quiet_NaN());
       return result;
     }
-    const auto normalize = [&](const std::byte* rows, std::byte* y) {
-      backends().front().layer_norm({rows, info.dtype, info.byte_order, plan.rows, plan.row_length},
-                                    {y, plan.out}, affine, plan.formula, statistics);
+    for_all_rows(plan, info, data, reinterpret_cast<std::byte*>(result.y.data()),
+                 [&](const RowsIn& rows, const RowsOut& y) {
+                   backends().front().layer_norm(rows, y, affine, plan.formula, statistics);
+                 });
+    return result;
+  });
+}
+
+template <class E, class MakeAffine>
+auto layer_norm_by(const xt::xexpression<E>& x, const KnownStatistics& known,
+                   const LayerNormOptions& options, MakeAffine make_affine) {
+  using Out = FloatOr<typename E::value_type, double>;
+  return with_elements(x, "x", [&](const TensorInfo& info, const std::byte* data) {
+    const Plan plan = make_plan(info, options);
+    const Affine affine = laid_out(plan, make_affine);
+    const auto term = [&](const char* name, const xt::xarray<double>& numbers, TensorInfo& of) {
+      return with_elements(
+          numbers, name, [&](const TensorInfo& numbers_info, const std::byte* from) {
+            of = numbers_info;
+            const TensorInfo rows = grouped(info, options.axes);
+            if (!of.shape.empty()) check_saved(of, rows, resolve_axes(rows, options.axes));
+            const auto bytes = static_cast<std::size_t>(element_count(of.shape)) * sizeof(double);
+            return AffineTerm(of, std::vector<std::byte>(from, from + bytes), false);
+          });
     };
-    const auto y = reinterpret_cast<std::byte*>(result.y.data());
-    if (plan.in_view.is_contiguous()) {
-      normalize(data, y);
-      return result;
-    }
-    const Tile all = plan.in_view.all();
-    const auto elements = static_cast<std::size_t>(plan.rows * plan.row_length);
-    std::vector<std::byte> rows_in(elements * item_size(plan.in));
-    std::vector<std::byte> rows_out(elements * item_size(plan.out));
-    plan.in_view.gather(all, item_size(plan.in), data, rows_in.data(), plan.row_length);
-    normalize(rows_in.data(), rows_out.data());
-    plan.out_view.scatter(all, item_size(plan.out), rows_out.data(), plan.row_length, y);
+    TensorInfo spread_info;
+    TensorInfo mean_info;
+    const AffineTerm mean =
+        options.formula.rms ? AffineTerm() : term("mean", known.mean, mean_info);
+    const AffineTerm spread = term(known.is_rstd ? "rstd" : "variance", known.spread, spread_info);
+    const GivenStatistics given = given_statistics(mean, spread, spread_info, known.is_rstd, plan);
+    xt::xarray<Out> result;
+    result.resize(plan.result_shape);
+    for_all_rows(plan, info, data, reinterpret_cast<std::byte*>(result.data()),
+                 [&](const RowsIn& rows, const RowsOut& y) {
+                   normalize_by(backends().front(), given, rows, y, affine, plan.formula);
+                 });
     return result;
   });
 }
@@ -236,9 +301,24 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options = {
 template <class E, class W, class B>
 auto layer_norm(const xt::xexpression<E>& x, const xt::xexpression<W>& weight,
                 const xt::xexpression<B>& bias, const LayerNormOptions& options = {}) {
-  return detail::layer_norm(x, options, [&](const Plan& plan) {
-    return Affine{detail::affine_term("weight", weight, plan, options.zero_centered_weight),
-                  detail::affine_term("bias", bias, plan, false), options.rounding};
+  return detail::layer_norm(
+      x, options, [&](const Plan& plan) { return detail::affine_of(plan, weight, bias, options); });
+}
+
+// y by statistics that are known, as kernel/given_statistics.hpp defines it, with its accuracy: nothing of x is summed.
+template <class E>
+auto layer_norm_by(const xt::xexpression<E>& x, const KnownStatistics& known,
+                   const LayerNormOptions& options = {}) {
+  return detail::layer_norm_by(x, known, options, [](const Plan&) { return Affine{}; });
+}
+
+// The same with weight and bias, as of layer_norm.
+template <class E, class W, class B>
+auto layer_norm_by(const xt::xexpression<E>& x, const KnownStatistics& known,
+                   const xt::xexpression<W>& weight, const xt::xexpression<B>& bias,
+                   const LayerNormOptions& options = {}) {
+  return detail::layer_norm_by(x, known, options, [&](const Plan& plan) {
+    return detail::affine_of(plan, weight, bias, options);
   });
 }
 

@@ -11,19 +11,43 @@ array([[-1.22474487,  0.        ,  1.22474487]])
 
 from . import testing
 from ._lnorm import __version__
-from ._norms import layer_norm, layer_norm_backward, layer_norm_with_stats, rms_norm, softmax
-from ._reports import Comparison, Report, Verdict, check, compare
+from ._norms import (
+    group_norm,
+    layer_norm,
+    layer_norm_backward,
+    layer_norm_with_stats,
+    rms_norm,
+    softmax,
+)
+from ._reports import (
+    Case,
+    Comparison,
+    Inputs,
+    Mutants,
+    Report,
+    Verdict,
+    check,
+    compare,
+    inputs,
+    mutants,
+)
 
 __all__ = [
+    "Case",
     "Comparison",
+    "Inputs",
+    "Mutants",
     "Report",
     "Verdict",
     "__version__",
     "check",
     "compare",
+    "group_norm",
+    "inputs",
     "layer_norm",
     "layer_norm_backward",
     "layer_norm_with_stats",
+    "mutants",
     "rms_norm",
     "softmax",
     "testing",

@@ -7,6 +7,9 @@ class Given:
         self,
         axes: int | tuple[int, ...] | None,
         normalized_shape: int | tuple[int, ...] | None,
+        groups: int | None,
+        channel_axis: int,
+        affine_axes: int | tuple[int, ...] | None,
         eps: float,
         eps_on: str,
         ddof: int,
@@ -18,11 +21,23 @@ class Given:
     ) -> None: ...
 
 def layer_norm(
-    x: Any, weight: Any, bias: Any, residual: Any, out: Any, with_stats: bool, given: Given
+    x: Any,
+    weight: Any,
+    bias: Any,
+    residual: Any,
+    mean: Any,
+    rstd: Any,
+    variance: Any,
+    out: Any,
+    with_stats: bool,
+    given: Given,
 ) -> Any: ...
 def softmax(x: Any, axes: int | tuple[int, ...], dtype: str | None, out: Any, threads: int) -> Any: ...
 def layer_norm_backward(
-    dy: Any, x: Any, weight: Any, residual: Any, mean: Any, rstd: Any, given: Given
+    dy: Any, x: Any, weight: Any, residual: Any, mean: Any, rstd: Any, variance: Any, given: Given
 ) -> Any: ...
+def make_inputs(
+    words: list[str],
+) -> tuple[list[tuple[str, Any, Any, Any, Any, str, list[str]]], list[str], list[str]]: ...
 def run_command(words: list[str], tensors: dict[str, Any]) -> tuple[int, str, str]: ...
 def main(words: list[str]) -> int: ...

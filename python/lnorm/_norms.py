@@ -34,12 +34,18 @@ def layer_norm(
     *,
     axes: Axes = None,
     normalized_shape: Axes = None,
+    groups: int | None = None,
+    channel_axis: int = 1,
+    affine_axes: Axes = None,
     eps: float = 1e-5,
     eps_on: str = "variance",
     ddof: int = 0,
     rms: bool = False,
     zero_centered_weight: bool = False,
     residual: Any = None,
+    mean: Any = None,
+    rstd: Any = None,
+    variance: Any = None,
     round: str | Sequence[str] = (),
     dtype: Any = None,
     out: Any = None,
@@ -59,6 +65,11 @@ def layer_norm(
         The normalized axes; the last one by default.
     normalized_shape : int or sequence of int, optional
         The trailing shape that is normalized, in place of `axes`.
+    groups, channel_axis : int, optional
+        Group norm in place of `axes`, as `group_norm` has it.
+    affine_axes : int or sequence of int, optional
+        The axes that `weight` and `bias` run along; by default the normalized ones. Instance norm: ``axes=(2, 3),
+        affine_axes=1``; batch norm in training: ``axes=(0, 2, 3), affine_axes=1``.
     eps : float
         What is added to the variance, or with ``eps_on="std"`` to the standard deviation.
     eps_on : {"variance", "std"}
@@ -71,6 +82,9 @@ def layer_norm(
         Multiplies by ``1 + weight``.
     residual : array, optional
         In the shape of `x`: ``x + residual`` is normalized.
+    mean, rstd, variance : array or float, optional
+        Statistics that are given, not computed: `mean`, and `rstd` or `variance`; one number a row, or one for all. Batch
+        norm in evaluation: ``axes=(0, 2, 3), affine_axes=1, mean=running_mean, variance=running_var``.
     round : sequence of {"sum", "xhat", "product"}
         Where else to round to the output's dtype: the sum with the residual, before the weight, before the bias.
     dtype : dtype or str, optional
@@ -105,10 +119,10 @@ def layer_norm(
     ValueError: weight has shape (2), but the normalized shape is (4)
     """
     given = _lnorm.Given(
-        _integers(axes), _integers(normalized_shape), eps, eps_on, ddof, rms, zero_centered_weight,
-        _steps(round), dtype_name(dtype), threads,
+        _integers(axes), _integers(normalized_shape), groups, channel_axis, _integers(affine_axes),
+        eps, eps_on, ddof, rms, zero_centered_weight, _steps(round), dtype_name(dtype), threads,
     )  # fmt: skip
-    return _lnorm.layer_norm(x, weight, bias, residual, out, False, given)
+    return _lnorm.layer_norm(x, weight, bias, residual, mean, rstd, variance, out, False, given)
 
 
 def layer_norm_with_stats(
@@ -118,6 +132,9 @@ def layer_norm_with_stats(
     *,
     axes: Axes = None,
     normalized_shape: Axes = None,
+    groups: int | None = None,
+    channel_axis: int = 1,
+    affine_axes: Axes = None,
     eps: float = 1e-5,
     eps_on: str = "variance",
     ddof: int = 0,
@@ -138,7 +155,7 @@ def layer_norm_with_stats(
     y : array
         What `layer_norm` gives.
     mean, rstd : array of float64
-        In the shape of `x` with 1 in place of the normalized axes. `mean` is None with `rms`, which subtracts none.
+        In the shape of `x` with 1 in place of the normalized axes; of groups in the shape (N, groups). `mean` is None with `rms`, which subtracts none.
 
     Examples
     --------
@@ -150,10 +167,10 @@ def layer_norm_with_stats(
     (2, 1)
     """
     given = _lnorm.Given(
-        _integers(axes), _integers(normalized_shape), eps, eps_on, ddof, rms, zero_centered_weight,
-        _steps(round), dtype_name(dtype), threads,
+        _integers(axes), _integers(normalized_shape), groups, channel_axis, _integers(affine_axes),
+        eps, eps_on, ddof, rms, zero_centered_weight, _steps(round), dtype_name(dtype), threads,
     )  # fmt: skip
-    y, mean, rstd = _lnorm.layer_norm(x, weight, bias, residual, out, True, given)
+    y, mean, rstd = _lnorm.layer_norm(x, weight, bias, residual, None, None, None, out, True, given)
     return y, mean, rstd
 
 
@@ -166,6 +183,35 @@ def rms_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> An
     array([[0.84852815, 1.1313709 ]], dtype=float32)
     """
     return layer_norm(x, weight, bias, rms=True, **options)
+
+
+def group_norm(
+    x: Any, groups: int, weight: Any = None, bias: Any = None, *, channel_axis: int = 1, **options: Any
+) -> Any:
+    """Group normalization, as ``torch.nn.functional.group_norm``: `layer_norm` of every group of channels.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (N, C, ...).
+    groups : int
+        How many groups the channels are split into; it divides C.
+    weight, bias : array, optional
+        In the shape (C), or a number.
+    channel_axis : int
+        Where the channels are; -1 is Flax's layout.
+
+    The others are those of `layer_norm`.
+
+    Examples
+    --------
+    >>> group_norm([[[0.0], [2.0], [5.0], [7.0]]], 2, weight=[1, 1, 10, 10], eps=0)
+    array([[[ -1.],
+            [  1.],
+            [-10.],
+            [ 10.]]])
+    """
+    return layer_norm(x, weight, bias, groups=groups, channel_axis=channel_axis, **options)
 
 
 def softmax(
@@ -191,8 +237,12 @@ def layer_norm_backward(
     *,
     mean: Any = None,
     rstd: Any = None,
+    variance: Any = None,
     axes: Axes = None,
     normalized_shape: Axes = None,
+    groups: int | None = None,
+    channel_axis: int = 1,
+    affine_axes: Axes = None,
     eps: float = 1e-5,
     eps_on: str = "variance",
     ddof: int = 0,
@@ -209,8 +259,10 @@ def layer_norm_backward(
     ----------
     dy : array
         In the shape of `x`.
-    mean, rstd : array, optional
-        What a forward pass has saved, one number a row, in place of what is computed.
+    mean, rstd : array or float, optional
+        What a forward pass has saved, one number a row or one for all, in place of what is computed.
+    variance : array or float, optional
+        In place of `rstd`: `mean` and `variance` are constants, as in batch norm in evaluation, so that dx is g / s.
     dtype : dtype or str, optional
         Of all gradients; by default that of `x`, and for the last two that of `weight`.
 
@@ -219,7 +271,7 @@ def layer_norm_backward(
     Returns
     -------
     dx, dweight, dbias : array
-        In the shapes of `x` and of the weight, or of the normalized axes.
+        In the shapes of `x` and of the weight; without one, of the normalized axes, of `affine_axes` or of the channels.
 
     Examples
     --------
@@ -228,8 +280,8 @@ def layer_norm_backward(
     array([1., 0., 2.])
     """
     given = _lnorm.Given(
-        _integers(axes), _integers(normalized_shape), eps, eps_on, ddof, rms, zero_centered_weight,
-        _steps(round), dtype_name(dtype), threads,
+        _integers(axes), _integers(normalized_shape), groups, channel_axis, _integers(affine_axes),
+        eps, eps_on, ddof, rms, zero_centered_weight, _steps(round), dtype_name(dtype), threads,
     )  # fmt: skip
-    dx, dweight, dbias = _lnorm.layer_norm_backward(dy, x, weight, residual, mean, rstd, given)
+    dx, dweight, dbias = _lnorm.layer_norm_backward(dy, x, weight, residual, mean, rstd, variance, given)
     return dx, dweight, dbias

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import numbers
+import tempfile
+from collections.abc import Sequence
 from typing import Any, Mapping
 
 from . import _lnorm
@@ -12,6 +15,8 @@ from ._norms import dtype_name
 
 # Options that take a tensor.
 _TENSORS = {"weight", "bias", "residual", "mean", "rstd", "variance", "dy", "mask", "baseline"}
+# Options that may be given several times.
+_REPEATED = {"only", "skip", "rename", "tolerance"}
 _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
@@ -74,8 +79,52 @@ class Verdict(Report):
     """What `check` found; true if rounding explains every element, or the criteria hold where some are given."""
 
 
-def _run(command: str, tensors: dict[str, Any], options: Mapping[str, Any]) -> tuple[int, str, str]:
-    words = [command, *tensors]
+class Mutants(Report):
+    """What `mutants` found; true if every wrong kernel that was tried is caught."""
+
+
+@dataclasses.dataclass
+class Case:
+    """An input of `inputs`: arrays, why it exists, and which wrong kernels it kills. `dy` may be None."""
+
+    name: str
+    x: Any
+    weight: Any
+    bias: Any
+    dy: Any
+    purpose: str
+    kills: list[str]
+
+
+class Inputs(Sequence[Case]):
+    """What `inputs` makes: a sequence of cases.
+
+    Attributes
+    ----------
+    alive : list of str
+        Ids of wrong kernels that no case kills.
+    equivalent : list of str
+        Ids of those that are right by their formula.
+    """
+
+    def __init__(self, cases: list[Case], alive: list[str], equivalent: list[str], words: list[str]) -> None:
+        self._cases = cases
+        self.alive = alive
+        self.equivalent = equivalent
+        self._words = words
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._cases[index]
+
+    def __repr__(self) -> str:
+        return f"<Inputs: {', '.join(case.name for case in self)}>"
+
+
+def _words_of(tensors: dict[str, Any], options: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    words: list[str] = []
     for name, value in options.items():
         if value is None or value is False:
             continue
@@ -88,11 +137,19 @@ def _run(command: str, tensors: dict[str, Any], options: Mapping[str, Any]) -> t
             words.append(option)
         elif name in ("dtype", "arithmetic"):
             words += [option, str(dtype_name(value))]
+        elif isinstance(value, (list, tuple)) and name in _REPEATED:
+            for one in value:
+                words += [option, str(one)]
         elif isinstance(value, (list, tuple)):
             words += [option, ",".join(map(str, value))]
         else:
             words += [option, str(value)]
-    return _lnorm.run_command(words, tensors)
+    return words, tensors
+
+
+def _run(command: str, tensors: dict[str, Any], options: Mapping[str, Any]) -> tuple[int, str, str]:
+    words, all_tensors = _words_of(tensors, options)
+    return _lnorm.run_command([command, *tensors, *words], all_tensors)
 
 
 def compare(actual: Any, expected: Any, **criteria: Any) -> Comparison:
@@ -156,3 +213,70 @@ def check(x: Any, y: Any, weight: Any = None, bias: Any = None, **options: Any) 
     """
     tensors = {"x": x, "y": y}
     return Verdict(*_run("check", tensors, {"weight": weight, "bias": bias, **options}))
+
+
+def mutants(x: Any, weight: Any = None, bias: Any = None, dy: Any = None, **options: Any) -> Mutants:
+    """Which wrong kernels the inputs and the tolerance of a test would let through, as ``lnorm mutants`` says.
+
+    Parameters
+    ----------
+    x : array, dict of arrays, or Inputs
+        What the test has. Several are judged together: caught by one is caught. `Inputs` have weight, bias and dy.
+    weight, bias : array or float, optional
+        What the kernel is given.
+    dy : array, optional
+        Wrong backward passes are tried as well.
+    **options
+        The options of ``lnorm mutants``: those of `layer_norm`, kernels, skip_kernels, and the criteria of `compare`.
+
+    Returns
+    -------
+    Mutants
+        Among its attributes: mutants, survivors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(4, 16)).astype(np.float32)
+    >>> mutants(x, kernels="ddof-1,eps-1e-6", rtol=1e-3).survivors
+    ['eps-1e-6']
+    """
+    if not isinstance(x, Inputs):
+        return Mutants(*_run("mutants", {"x": x}, {"weight": weight, "bias": bias, "dy": dy, **options}))
+    # The same bytes again, with a manifest that says which goes with which.
+    with tempfile.TemporaryDirectory() as folder:
+        _lnorm.run_command(["inputs", *x._words, "-o", folder + "/"], {})
+        words, tensors = _words_of({}, {"weight": weight, "bias": bias, "dy": dy, **options})
+        return Mutants(*_lnorm.run_command(["mutants", folder, *words], tensors))
+
+
+def inputs(shape: int | Sequence[int], dtype: Any = "float32", *, seed: int = 0, **options: Any) -> Inputs:
+    """Inputs for a test that tell wrong kernels from right ones, as ``lnorm inputs`` makes them.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Of every x.
+    dtype : dtype or str
+        float16, bfloat16, float32 or float64.
+    seed : int
+        The same seed gives the same bytes on every machine.
+    **options
+        axes, normalized_shape, eps, eps_on, ddof, rms and zero_centered_weight of `layer_norm`.
+
+    Returns
+    -------
+    Inputs
+
+    Examples
+    --------
+    >>> cases = inputs((4, 100))
+    >>> len(cases), cases[0].name, cases[0].x.shape, cases.alive
+    (12, 'ordinary', (4, 100), [])
+    >>> bool(mutants(cases, skip_kernels="truncated,away"))
+    True
+    """
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    words, _ = _words_of({}, {"shape": extents, "dtype": dtype, "seed": seed, **options})
+    cases, alive, equivalent = _lnorm.make_inputs(["inputs", *words, "-o", "cases/"])
+    return Inputs([Case(*case) for case in cases], alive, equivalent, words)

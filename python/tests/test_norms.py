@@ -150,6 +150,40 @@ class SameBytes(unittest.TestCase):
                 saved = lnorm.layer_norm_backward(dy, x, affine, axes=axes, mean=mean, rstd=rstd)
                 self.assert_same(saved[2], found[2])
 
+    def test_norms_that_are_not_over_trailing_axes(self):
+        x = self.random_array("f4", (3, 6, 4, 5))
+        dy = self.random_array("f4", x.shape)
+        w, b = self.random_array("f4", (6,)), self.random_array("f4", (6,))
+        mean, variance = self.random_array("f8", (6,)), np.abs(self.random_array("f8", (6,)))
+        files = {name: self.files.save(name, array)
+                 for name, array in dict(x=x, dy=dy, w=w, b=b, m=mean, v=variance).items()}  # fmt: skip
+        given = {"mean": mean, "variance": variance}
+        for words, options, known in [
+            ("--groups 3", {"groups": 3}, {}),
+            ("--axes 2,3 --affine-axes 1", {"axes": (2, 3), "affine_axes": 1}, {}),
+            ("--axes 0,2,3 --affine-axes 1", {"axes": (0, 2, 3), "affine_axes": 1}, {}),
+            (f"--axes 0,2,3 --affine-axes 1 --mean {files['m']} --variance {files['v']}",
+             {"axes": (0, 2, 3), "affine_axes": 1}, given),
+            ("--axes 0,2,3 --affine-axes 1 --mean 0.5 --rstd 2", {"axes": (0, 2, 3), "affine_axes": 1},
+             {"mean": 0.5, "rstd": 2.0}),
+        ]:  # fmt: skip
+            program(files["x"], "--weight", files["w"], "--bias", files["b"], *words.split(), "-o", self.files.path("y.npy"))
+            program("grad", files["x"], "--dy", files["dy"], "--weight", files["w"], *words.split(),
+                    *(word for n in ("dx", "dweight", "dbias") for word in ("--" + n, self.files.path(n + ".npy"))))  # fmt: skip
+            for lying in (x, np.asfortranarray(x), np.repeat(x, 2, axis=3)[..., ::2]):
+                with self.subTest(words=words, strides=lying.strides):
+                    self.assert_same(lnorm.layer_norm(lying, w, b, **options, **known), self.files.load("y.npy"))
+                    found = lnorm.layer_norm_backward(dy, lying, w, **options, **known)
+                    for name, array in zip(("dx", "dweight", "dbias"), found):
+                        self.assert_same(array, self.files.load(name + ".npy"))
+        last = np.moveaxis(x, 1, -1)
+        np.testing.assert_array_equal(np.moveaxis(lnorm.group_norm(last, 2, w, b, channel_axis=-1), -1, 1),
+                                      lnorm.group_norm(x, 2, w, b))  # fmt: skip
+        y, mean, rstd = lnorm.layer_norm_with_stats(x, groups=2)
+        self.assertEqual((mean.shape, rstd.shape), ((3, 2), (3, 2)))
+        np.testing.assert_array_equal(lnorm.layer_norm_backward(dy, x, groups=2, mean=mean, rstd=rstd)[2], dy.astype("f8").sum((0, 2, 3)).astype("f4"))
+        np.testing.assert_array_equal(lnorm.layer_norm(x, rms=True, variance=3.0, eps=1.0), x / np.float32(2))
+
     def test_long_and_many_rows(self):
         for shape, axes in (((2, 1 << 20), -1), ((70000, 3), -1), ((1 << 19, 3), 0)):
             x = self.rng.normal(size=shape).astype("f4")
@@ -203,6 +237,14 @@ class Arrays(unittest.TestCase):
         for error, words, call in [
             (ValueError, r"weight has shape \(2\), but the normalized shape is \(3\)", lambda: lnorm.layer_norm(x, [1, 2])),
             (ValueError, "found both axes and normalized_shape", lambda: lnorm.layer_norm(x, axes=0, normalized_shape=3)),
+            (ValueError, "found both axes and groups", lambda: lnorm.layer_norm(x, axes=0, groups=1)),
+            (ValueError, "affine_axes has no effect beside groups", lambda: lnorm.group_norm(x, 1, affine_axes=1)),
+            (ValueError, "3 channels", lambda: lnorm.group_norm(x, 2)),
+            (ValueError, "mean has no effect without rstd or variance", lambda: lnorm.layer_norm(x, mean=0)),
+            (ValueError, "variance needs mean, but for rms", lambda: lnorm.layer_norm(x, variance=1)),
+            (ValueError, "found both rstd and variance", lambda: lnorm.layer_norm(x, mean=0, rstd=1, variance=1)),
+            (ValueError, r"variance: element \(1\) is -2, expected a variance", lambda: lnorm.layer_norm(x, mean=0, variance=[1.0, -2.0])),
+            (ValueError, r"mean has shape \(3\), expected a number for each row", lambda: lnorm.layer_norm(x, mean=[1.0, 2.0, 3.0], variance=1)),
             (ValueError, "eps is -1", lambda: lnorm.layer_norm(x, eps=-1)),
             (ValueError, "axis 2", lambda: lnorm.layer_norm(x, axes=2)),
             (ValueError, "round xhat has no effect without weight or bias", lambda: lnorm.layer_norm(x, round="xhat")),
@@ -330,6 +372,10 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
                 x = chance.choice([lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a: a[..., ::2], np.transpose])(x)
             options = {
                 "axes": chance.choice([None, -1, 0, (0, 1), 5, (0, 0)]),
+                "groups": chance.choice([None, None, None, 1, 2, 7]),
+                "affine_axes": chance.choice([None, None, 0, (0, 1), 9]),
+                "mean": chance.choice([None, None, 0.5, x, [1, 2]]),
+                "variance": chance.choice([None, None, 2, x[..., :1] if x.ndim else x, -1]),
                 "eps": chance.choice([1e-5, 0, -1, 1e300]),
                 "ddof": chance.choice([0, 1, 7]),
                 "rms": chance.random() < 0.3,
@@ -343,9 +389,10 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
             try:
                 chance.choice([lnorm.layer_norm, lnorm.layer_norm_with_stats])(x, **options)
                 lnorm.softmax(x)
-                lnorm.layer_norm_backward(x, x, options["weight"], axes=options["axes"])
-            except (ValueError, TypeError):
-                pass
+                backward = {name: options[name] for name in ("axes", "groups", "affine_axes", "mean", "variance", "rms")}
+                lnorm.layer_norm_backward(x, x, options["weight"], **backward)
+            except (ValueError, TypeError) as error:
+                self.assertNotEqual(str(error), "")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import numpy as np
@@ -74,6 +75,47 @@ class Reports(unittest.TestCase):
             testing.assert_close(WRONG, lnorm.layer_norm(X))
         with self.assertRaisesRegex(AssertionError, r"explained by --eps-on std"):
             testing.assert_layer_norm(WRONG, X)
+
+    def test_mutants_are_the_program_s(self):
+        x = SEEDS / "eps_on_std/x.npy"
+        words = ["--weight", "2", "--rtol", "1e-3", "--atol", "1e-3", "--kernels", "eps-*,ddof-1"]
+        found = lnorm.mutants(X, 2, rtol=1e-3, atol=1e-3, kernels="eps-*,ddof-1")
+        document = json.loads(program("mutants", x, *words, "--json"))
+        self.assertEqual(found.survivors, document["survivors"])
+        self.assertEqual([one["id"] for one in found.mutants], [one["id"] for one in document["mutants"]])
+        self.assertFalse(found)
+        self.assertIn("wrong kernels pass", str(found))
+        self.assertTrue(lnorm.mutants(X, dy=X, kernels="no-mean-terms"))
+        with self.assertRaisesRegex(ValueError, "no wrong kernel"):
+            lnorm.mutants(X, kernels="no-such-*")
+
+    def test_inputs_are_the_program_s(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program("inputs", "--shape", "3,50", "--seed", "7", "--rms", "-o", folder + "/")
+            manifest = json.loads(pathlib.Path(folder, "manifest.json").read_text())
+            cases = lnorm.inputs((3, 50), seed=7, rms=True)
+            self.assertEqual([case.name for case in cases], [case["name"] for case in manifest["cases"]])
+            for case, entry in zip(cases, manifest["cases"]):
+                self.assertEqual((case.purpose, case.kills), (entry["for"], entry["kills"]))
+                for key in ("x", "weight", "bias", "dy"):
+                    array = getattr(case, key)
+                    self.assertEqual(array is None, entry.get(key) is None)
+                    if array is not None:
+                        np.testing.assert_array_equal(array, np.load(pathlib.Path(folder, entry[key])))
+        self.assertEqual((len(cases), cases.alive), (12, []))
+        self.assertTrue(lnorm.mutants(cases, rms=True, skip_kernels="truncated,away"))
+        self.assertFalse(lnorm.mutants(cases[0].x, cases[0].weight, cases[0].bias, rms=True))
+        with self.assertRaisesRegex(ValueError, "shape"):
+            lnorm.inputs((0, 4))
+
+    def test_check_takes_groups_and_statistics(self):
+        x = np.random.default_rng(2).normal(size=(2, 6, 5)).astype("f4")
+        self.assertTrue(lnorm.check(x, lnorm.group_norm(x, 3, [1, 2, 3, 4, 5, 6]), [1, 2, 3, 4, 5, 6], groups=3))
+        known = {"axes": (0, 2), "mean": np.arange(6.0), "variance": np.ones(6)}
+        self.assertTrue(lnorm.check(x, lnorm.layer_norm(x, **known), **known))
+        wrong = lnorm.check(x, lnorm.layer_norm(x, axes=(0, 2)), **known)
+        self.assertEqual(wrong.explained_by, "own-statistics")
+        testing.assert_close({"a": x, "b": x}, {"a": x, "b": x + 1}, only=["a", "a*"])
 
     def test_doctests(self):
         for module in (lnorm, _norms, _reports, testing):

@@ -119,7 +119,16 @@ again other.npy x.npy '<f4' "(16, 32, 32, 64, 64)" True
 row "Fortran order, 5-d --axes 1,3" 3 "$lnorm other.npy --axes 1,3 -o y.npy" "cat other.npy > z.npy"
 again other.npy x.npy '<f4' "(64, 256, 64, 64)"
 row "apply NCHW --axes 1" 1.2 "$lnorm other.npy --axes 1 -o y.npy" "cat other.npy > z.npy"
-rm other.npy
+again other.npy x.npy '<f4' "(32, 256, 56, 56)"
+truncate -s $((128 + 32 * 256 * 56 * 56 * 4)) other.npy
+{ npy_header '<f4' "(256,)"; head -c 1152 x.npy | tail -c 1024; } >w256.npy
+affine="--weight w256.npy --bias w256.npy"
+row "group norm NCHW, 32 groups" 1.2 "$lnorm other.npy --groups 32 $affine -o y.npy" "cat other.npy > z.npy"
+row "instance norm NCHW" 1.2 "$lnorm other.npy --axes 2,3 --affine-axes 1 $affine -o y.npy" \
+  "cat other.npy > z.npy"
+row "batch norm NCHW in evaluation" 1.1 \
+  "$lnorm other.npy --axes 0,2,3 --affine-axes 1 $affine --mean w256.npy --variance 2 -o y.npy" "cat other.npy > z.npy"
+rm other.npy w256.npy
 
 head -c $((4 << 20)) x768.npy | tail -c +129 >part
 { npy_header '<f4' "(1365, 768)"; head -c $((1365 * 768 * 4)) part; } >small.npy

@@ -204,3 +204,38 @@ TEST_CASE("layer_norm_backward takes any axes, layouts and types", "[xtensor]") 
                                                   xt::xarray<float>::from_shape({0, 2}));
   CHECK((no_rows.dweight == xt::zeros<float>({2})));
 }
+
+TEST_CASE("layer_norm_by takes statistics that are known", "[xtensor][norms]") {
+  const xt::xarray<double> x = xt::random::randn<double>({3, 4, 5});
+  const xt::xarray<double> weight{1, -2, 3, 0.5};
+  const xt::xarray<double> bias{0, 1, 2, 3};
+  lnorm::LayerNormOptions options;
+  options.axes = lnorm::AxisList{{0, 2}};
+  options.affine_axes = lnorm::AxisList{{1}};
+  const xt::xarray<double> mean{0.5, -1, 2, 0};
+  const xt::xarray<double> variance{1, 4, 0.25, 9};
+  const auto along = [](const xt::xarray<double>& numbers) {
+    return xt::view(numbers, xt::newaxis(), xt::all(), xt::newaxis());
+  };
+  const xt::xarray<double> xhat = (x - along(mean)) / xt::sqrt(along(variance) + 1e-5);
+  const auto y = lnorm::layer_norm_by(x, {mean, variance}, weight, bias, options);
+  CHECK(xt::allclose(y, xhat * along(weight) + along(bias), 1e-13, 1e-13));
+  CHECK(xt::allclose(lnorm::layer_norm_by(x, {mean, variance}, options), xhat, 1e-13, 1e-13));
+  const xt::xarray<double, xt::layout_type::column_major> fortran = x;
+  CHECK((lnorm::layer_norm_by(fortran, {mean, variance}, weight, bias, options) == y));
+  // As they were computed; of groups they have a number each.
+  const auto computed = lnorm::layer_norm(x, options);
+  const auto by_rstd = lnorm::layer_norm_by(x, {computed.mean, computed.rstd, true}, options);
+  CHECK(xt::allclose(by_rstd, computed.y, 1e-13, 1e-13));
+  options = {};
+  options.axes = lnorm::Groups{2};
+  const auto groups = lnorm::layer_norm(x, options);
+  CHECK(xt::allclose(lnorm::layer_norm_by(x, {groups.mean, groups.rstd, true}, options), groups.y,
+                     1e-13, 1e-13));
+  CHECK_THROWS_AS(lnorm::layer_norm_by(x, {mean, variance}, options), lnorm::Error);
+  CHECK_THROWS_AS(lnorm::layer_norm_by(x, {mean, -variance}, {}), lnorm::Error);
+  options.formula.rms = true;
+  const xt::xarray<double> four = 4.0;
+  options.formula.eps = 0;
+  CHECK((lnorm::layer_norm_by(x, {{}, four}, options) == x / 2));
+}

@@ -111,6 +111,11 @@ AffineTerm AffineTerm::laid_out(const AffineLayout& layout) const {
   return result;
 }
 
+std::vector<double> AffineTerm::numbers() const {
+  if (empty()) return {};
+  return {high_.at(0), high_.at(0) + high_.size()};
+}
+
 AffineTerm AffineTerm::alone(std::int64_t index) const {
   AffineTerm result;
   if (empty()) return result;

@@ -95,6 +95,9 @@ class AffineTerm {
   // The numbers as a layout has them. Of a single one there is nothing to lay out.
   AffineTerm laid_out(const AffineLayout& layout) const;
 
+  // All of them, without low parts; one where it is the same for all elements.
+  std::vector<double> numbers() const;
+
   // One of them, for all elements.
   AffineTerm alone(std::int64_t index) const;
 

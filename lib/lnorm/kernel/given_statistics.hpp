@@ -20,8 +20,6 @@ struct GivenStatistics {
 
   double mean_of(std::int64_t row) const { return mean.empty() ? 0 : number(mean, row); }
   double spread_of(std::int64_t row) const { return number(spread, row); }
-
- private:
   double number(const std::vector<double>& numbers, std::int64_t row) const {
     return numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(layout.first(row))];
   }

@@ -382,6 +382,23 @@ void check_affine_shape(const TensorInfo& term, const Plan& plan) {
                      " is ", to_string(expected)));
 }
 
+GivenStatistics given_statistics(const AffineTerm& mean, const AffineTerm& spread,
+                                 const TensorInfo& spread_info, bool is_rstd, const Plan& plan) {
+  const std::vector<double> numbers = spread.numbers();
+  for (std::size_t i = 0; i < numbers.size() && !is_rstd; ++i) {
+    if (!(numbers[i] < 0)) continue;
+    const Shape& shape = spread_info.shape;
+    const std::string place =
+        shape.empty()
+            ? ""
+            : concat("element ", to_string(index_of(static_cast<std::int64_t>(i), shape)), ' ');
+    throw Error(concat(printable(spread_info.name), ": ", place, "is ", numbers[i],
+                       ", expected a variance, 0 or more"));
+  }
+  return {mean.laid_out(plan.statistics).numbers(), spread.laid_out(plan.statistics).numbers(),
+          is_rstd, plan.statistics};
+}
+
 IoPath make_c_order_plan(const TensorInfo& x) {
   IoPath io_path;
   io_path.needs_random_access = x.order == MemoryOrder::fortran;

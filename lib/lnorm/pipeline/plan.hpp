@@ -9,6 +9,7 @@
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/given_statistics.hpp"
 #include "lnorm/layout/row_view.hpp"
 #include "lnorm/layout/tiles.hpp"
 
@@ -103,6 +104,11 @@ Plan make_plan(const TensorInfo& x, const LayerNormOptions& options, std::option
 
 // Throws Error, naming both shapes, unless a weight or bias has the shape of the plan's layout or no dimensions.
 void check_affine_shape(const TensorInfo& term, const Plan& plan);
+
+// What is given of the plan's rows, where mean may be empty. Throws Error for a variance below 0; spread_info is that of its
+// tensor.
+GivenStatistics given_statistics(const AffineTerm& mean, const AffineTerm& spread,
+                                 const TensorInfo& spread_info, bool is_rstd, const Plan& plan);
 
 // How a tensor is brought into C order, for work that has no rows.
 IoPath make_c_order_plan(const TensorInfo& x);
