@@ -211,6 +211,36 @@ TEST_CASE("dx that cancels is exactly 0, and has its own size beside that", "[ba
   }
 }
 
+TEST_CASE("dx of a line in x, and of what is off it by a little, is correctly rounded",
+          "[backward]") {
+  const int length = GENERATE(2, 3, 8, 33, 300);
+  Random random(static_cast<std::uint64_t>(length) + 45);
+  for (const Recipe& of_x : float_recipes()) {
+    for (const DType dtype : {DType::float32, DType::float16, DType::float64}) {
+      if (length > 20 && random() % 8 != 0) continue;
+      GradientCase c{floats(dtype, of_x, length, random), {dtype, {}, {}}};
+      c.dx = random() % 2 == 0 ? dtype : DType::float32;
+      c.dy = c.x;
+      if (random() % 2 == 0) c.weight = floats(DType::float32, kNormal, 1, random);
+      const bool is_off = random() % 2 == 0;
+      if (is_off) {
+        std::vector<double> values;
+        for (const oracle::Number& number : c.dy.numbers) values.push_back(number.value);
+        values.back() *= 0.5;
+        c.dy = floats(dtype, values);
+      }
+      for (const double eps : {0.0, 1e-30, 1e-5}) {
+        c.formula = {.eps = eps,
+                     .eps_on = random() % 3 == 0 ? EpsOn::std : EpsOn::variance,
+                     .ddof = static_cast<std::int64_t>(random() % 2),
+                     .rms = random() % 2 == 0};
+        INFO("x " << of_x.name << ", eps " << eps << ", off the line: " << is_off);
+        check(c);
+      }
+    }
+  }
+}
+
 TEST_CASE("a weight that undoes dy leaves dx exactly 0", "[backward]") {
   // dy * weight is 1 for all: powers of two, and 1 + weight.
   std::vector<double> dy;

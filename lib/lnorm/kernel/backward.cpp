@@ -80,7 +80,10 @@ class BlockOfRows final : public GradientResolver {
     if (!is_fast_path) return false;
     const auto gradient = double_gradient(sums, center, n, setting_.formula, saved,
                                           double_growth(n, table.gradient_lanes));
-    if (!gradient) return false;
+    if (!gradient || cancels(sums, *gradient, n, dx_.dtype) ||
+        may_be_line(sums, n, setting_.formula)) {
+      return false;
+    }
     gradients_[static_cast<std::size_t>(count_)] = *gradient;
     // The next row is about where this is. One that is near 0 needs no center.
     const double next = center + gradient->shift;

@@ -1,6 +1,9 @@
 #include "lnorm/kernel/gradient_statistics.hpp"
 
+#include <algorithm>
 #include <cmath>
+
+#include "lnorm/core/dtype_table.hpp"
 
 namespace lnorm {
 
@@ -127,6 +130,30 @@ std::optional<DoubleGradient> double_gradient(const GradientSums& sums, double c
   result.xhat.offset = has_mean ? mean_error * kUnit * size * kSlack : 0;
   result.xhat.slope = (rho + 1 + d_error) * kUnit * kSlack;
   return result;
+}
+
+bool cancels(const GradientSums& sums, const DoubleGradient& gradient, std::int64_t n,
+             DType dtype) noexcept {
+  // The sum of dx^2. One element of 32 is undecided where the error is 2^-5 of half an ulp of the root of its mean.
+  const double a = gradient.rstd;
+  const double b = gradient.slope;
+  const double c = gradient.constant;
+  const auto count = static_cast<double>(n);
+  const double squares = a * a * sums.g_squares + b * b * sums.x.squares.high + count * c * c +
+                         2 * (a * b * sums.gx.high + a * c * sums.g.high + b * c * sums.x.sum.high);
+  const double size = std::sqrt(std::max(squares, 0.0) / count);
+  return gradient.dx.error > std::ldexp(size, -(float_format(dtype).precision + 5));
+}
+
+bool may_be_line(const GradientSums& sums, std::int64_t n, const Formula& formula) noexcept {
+  if (formula.eps != 0) return false;
+  const auto count = static_cast<double>(n);
+  const double x = formula.rms ? 0 : sums.x.sum.high;
+  const double g = formula.rms ? 0 : sums.g.high;
+  const double product = sums.gx.high - x * g / count;
+  const double x_squares = sums.x.squares.high - x * x / count;
+  const double g_squares = sums.g_squares - g * g / count;
+  return product * product >= x_squares * g_squares * (1 - 0x1p-20);
 }
 
 std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& sums,

@@ -45,6 +45,13 @@ std::optional<DoubleGradient> double_gradient(const GradientSums& sums, double c
                                               const SavedStatistics* saved,
                                               std::int64_t growth) noexcept;
 
+// Whether the terms of dx cancel so far that doubles would leave many results of the dtype undecided.
+bool cancels(const GradientSums& sums, const DoubleGradient& gradient, std::int64_t n,
+             DType dtype) noexcept;
+
+// Whether g may be a line in x, c + b x (RMS: b x), whose dx is 0 without eps, as far as its sums tell.
+bool may_be_line(const GradientSums& sums, std::int64_t n, const Formula& formula) noexcept;
+
 // dx' = g * rstd + ((x - mean) * slope + constant)
 struct DoubleDoubleGradient {
   DoubleDouble mean;

@@ -11,6 +11,9 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+// Products of two doubles from here on are exact sums of two.
+constexpr double kLeastProduct = 0x1p-900;
+
 // The terms of the bounds of an element.
 double error_of(const GradientBounds& bounds, double g, double deviation) {
   return (bounds.g_error * std::fabs(g) + bounds.x_error * std::fabs(deviation) + bounds.offset) *
@@ -81,6 +84,9 @@ void RowGradient::take_doubles(const GradientSums& row) {
     if (saved_ || !starts_about_mean(row.x.sum.high)) start_double_doubles();
   } else if (is_g_finite && is_dx_zero(sums)) {
     limit_to(Has::dx_of_zeros);
+  } else if (is_g_finite && cancels(sums, *doubles_, n, setting_.dx)) {
+    doubles_.reset();
+    start_double_doubles();
   }
 }
 
@@ -136,6 +142,40 @@ std::unique_ptr<const ExactGradient> RowGradient::make_exact() const {
   return std::make_unique<ExactGradient>(sums, setting_.row_length, setting_.formula, saved());
 }
 
+// Without eps, dx is 0 where g is a line in x as well: (g - g0) (x1 - x0) = (g1 - g0) (x - x0) for all elements. RMS: g0 and x0
+// are 0. Products of doubles tell, where differences are doubles.
+bool RowGradient::is_line() const {
+  const bool rms = setting_.formula.rms;
+  bool is_exact = true;
+  std::optional<std::pair<double, double>> first;  // x0, g0
+  std::optional<std::pair<double, double>> other;  // x1 - x0, g1 - g0
+  if (rms) first = {0, 0};
+  const auto difference = [&](double a, double b) {
+    const DoubleDouble exact = two_sum(a, -b);
+    is_exact = is_exact && exact.low == 0;
+    return exact.high;
+  };
+  bool is_line = true;
+  read_row_([&](const GradientPart& part) {
+    if (!is_line || !is_exact) return;
+    for_each_element(part, [&](std::int64_t i, Number x, Number dy) {
+      if (!is_line || !is_exact) return;
+      const Number weight = setting_.weight.number_or(1, part.offset + i);
+      const DoubleDouble g = two_product(dy.high, weight.high);
+      is_exact = x.low == 0 && dy.low == 0 && weight.low == 0 && g.low == 0;
+      if (!first) first = {x.high, g.high};
+      const double d = difference(x.high, first->first);
+      const double e = difference(g.high, first->second);
+      if (!other && d != 0) other = {d, e};
+      const DoubleDouble left = other ? two_product(e, other->first) : DoubleDouble{e};
+      const DoubleDouble right = other ? two_product(other->second, d) : DoubleDouble{};
+      is_line = left.high == right.high && left.low == right.low &&
+                (left.high == 0 || std::fabs(left.high) > kLeastProduct);
+    });
+  });
+  return is_line && is_exact;
+}
+
 // dx is 0 where g is 0, and where g is the same for all elements, unless mean and s are not those of the row. That is
 // so common (the gradient of a sum, masked rows) that integers should not have to decide it.
 bool RowGradient::is_dx_zero(const GradientSums& sums) const {
@@ -143,7 +183,9 @@ bool RowGradient::is_dx_zero(const GradientSums& sums) const {
   const bool any = !setting_.formula.rms && !saved_ && weight.is_uniform();
   const bool may_be = sums.g_squares == 0 ||
                       (any && may_be_constant(sums.g.high, sums.g_squares, setting_.row_length));
-  if (!may_be) return false;
+  if (!may_be) {
+    return !saved_ && may_be_line(sums, setting_.row_length, setting_.formula) && is_line();
+  }
   std::optional<Number> first;
   bool constant = true;
   read_row_([&](const GradientPart& part) {

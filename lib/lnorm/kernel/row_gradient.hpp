@@ -86,6 +86,7 @@ class RowGradient final : public GradientResolver, public RowLadder<RowGradient,
   double exactly(const Element& element, const Bracket& known) const;
   bool is_g_finite() const;
   bool is_dx_zero(const GradientSums& sums) const;
+  bool is_line() const;
   void write_by_table(const GradientPart& part, const RowsOut& dx, ColumnGradients* columns) const;
   void write_dx(const GradientPart& part, const RowsOut& dx) const;
   void add_terms(const GradientPart& part, ColumnGradients& columns) const;
