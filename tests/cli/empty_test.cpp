@@ -141,7 +141,7 @@ TEST_CASE("no command stumbles over a tensor without elements", "[empty]") {
 #ifdef LNORM_SANITIZED
   constexpr std::size_t kStep = 9;  // of so many runs one
 #else
-  constexpr std::size_t kStep = 1;
+  constexpr std::size_t kStep = 3;  // no divisor of how many commands and inputs there are
 #endif
   std::size_t done = 0;
   std::size_t refused = 0;

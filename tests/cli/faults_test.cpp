@@ -194,7 +194,7 @@ using Check = std::function<void(const Outcome&, const Files&, const Expected&)>
 #ifdef LNORM_SANITIZED  // and slow to start
 constexpr int kOneByOne = 4;
 #else
-constexpr int kOneByOne = 16;
+constexpr int kOneByOne = 6;
 #endif
 int walk(FaultFolder& at, const Scenario& scenario, const std::string& call,
          const std::string& what, const Check& check) {

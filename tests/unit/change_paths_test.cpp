@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -41,18 +42,15 @@ std::vector<ChangePath> read_change_paths() {
   return paths;
 }
 
+// By grep: std::regex takes seconds.
 std::set<std::string> files_that_mention(const std::string& example) {
-  const std::regex word("\\b" + example + "\\b");
+  const support::TempDir at;
+  const std::string command = "cd '" + kRoot.string() + "' && grep -rlE --include='*.[ch]pp' '\\b" +
+                              example + "\\b' app lib > '" + (at / "found") + "'";
+  REQUIRE(std::system(command.c_str()) == 0);
+  std::istringstream lines(support::read_file(at / "found"));
   std::set<std::string> files;
-  for (const char* const folder : {"app", "lib"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
-      const fs::path path = entry.path();
-      if (path.extension() != ".cpp" && path.extension() != ".hpp") continue;
-      if (std::regex_search(support::read_file(path.string()), word)) {
-        files.insert(fs::relative(path, kRoot).generic_string());
-      }
-    }
-  }
+  for (std::string line; std::getline(lines, line);) files.insert(line);
   return files;
 }
 
