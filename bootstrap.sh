@@ -37,7 +37,7 @@ page_packages=(chromium chromium-driver fonts-dejavu-core python3 python3-pil
   python3-selenium)
 mpi_packages=(libopenmpi-dev openmpi-bin)
 package_packages=(dpkg-dev file lintian)
-wheel_packages=(patchelf python3-wheel)
+wheel_packages=(patchelf python3-venv python3-wheel)
 static_packages=(patchelf xz-utils)
 lint_packages=(clang-format clang-tidy)
 python_packages=(pybind11-dev python3 python3-dev python3-numpy)

@@ -66,7 +66,7 @@ inside() {
       cp "$systems"/here/lnorm/build/*.whl "$systems/there/lnorm/build/"
       within there sh -c '/lnorm/tests/pip.sh /lnorm/build/*.whl'
       if within here apt-cache show python3-scikit-build-core >/dev/null 2>&1; then
-        add_packages here python3-scikit-build-core python3-venv
+        add_packages here python3-scikit-build-core
         timed "pip install ." within here /lnorm/tests/pip.sh --no-build-isolation .
       fi
       ;;
