@@ -18,8 +18,8 @@
 #   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
 #                                 holds the results against this machine's, byte for byte
 #   ./bootstrap.sh fresh trixie   runs demo and test on a bare Debian 13 of its own, or fresh bookworm on a bare Debian 12;
-#                                 fresh trixie python-test runs that with PyTorch; fresh trixie wheel, or static, and what
-#                                 it makes in systems without our libraries
+#                                 or fresh trixie COMMAND...: demo, test, python-test (with PyTorch), wheel and static, which
+#                                 are tried in systems without our libraries
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
 #   ./bootstrap.sh bench-mpi      two ranks beside two threads
 #   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch; then how
@@ -272,13 +272,16 @@ END
         exit 2
         ;;
     esac
-    case "${3:-}" in
-      "" | python-test | wheel | static) ;;
-      *)
-        echo "bootstrap.sh: fresh takes python-test, wheel or static, found $3" >&2
-        exit 2
-        ;;
-    esac
+    for command in "${@:3}"; do
+      case $command in
+        demo | test | python-test | wheel | static) ;;
+        *)
+          echo "bootstrap.sh: fresh runs demo, test, python-test, wheel or static, found $command" >&2
+          exit 2
+          ;;
+      esac
+    done
+    [ $# -gt 2 ] || set -- "$@" demo test
     if [ "$(id -u)" -ne 0 ]; then
       echo "bootstrap.sh: fresh installs a system into a folder: only root can" >&2
       exit 2
@@ -288,7 +291,7 @@ END
       echo "bootstrap.sh: fresh needs debootstrap, which is not on the PATH" >&2
       exit 2
     fi
-    tests/fresh.sh "${@:2:2}"
+    tests/fresh.sh "${@:2}"
     ;;
   bench-mpi)
     install "${build_packages[@]}" "${mpi_packages[@]}"

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# README's two commands, or another one of bootstrap.sh, on a bare system of Debian:
-#   tests/fresh.sh bookworm|trixie [python-test|wheel|static]
+# Commands of bootstrap.sh on a bare system of Debian:  tests/fresh.sh bookworm|trixie demo|test|python-test|wheel|static...
 # debootstrap installs it into a temporary folder, and what is committed here is cloned into it. What wheel and static make
 # runs in systems that have none of our libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d "${TMPDIR:-/var/tmp}/lnorm-$1.XXXXXX")
-export suite=$1 command=${2:-} systems=$folder log=$folder/log
+export suite=$1 systems=$folder log=$folder/log
 child=
 take_away() {
   if [ -n "$child" ]; then
@@ -47,43 +46,47 @@ inside() {
     within "$1" apt-get update -qq
     within "$1" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${@:2}" >"$log" 2>&1
   }
-  bootstrap() { timed "$*" within here /lnorm/bootstrap.sh "$@"; }
+  bootstrap() { within here /lnorm/bootstrap.sh "$1"; }
+
+  # What follows a command, or comes before it.
+  add_pytorch() { add_packages here python3-torch; }
+  try_wheel() {
+    install_system there "$suite"
+    add_packages there python3-numpy python3-venv
+    cp "$systems"/here/lnorm/build/*.whl "$systems/there/lnorm/build/"
+    within there sh -c '/lnorm/tests/pip.sh /lnorm/build/*.whl'
+  }
+  try_pip() {  # where Debian has scikit-build-core
+    within here apt-cache show python3-scikit-build-core >/dev/null 2>&1 || return 0
+    add_packages here python3-scikit-build-core
+    within here /lnorm/tests/pip.sh --no-build-isolation .
+  }
+  try_archive() {
+    local other
+    for other in bookworm trixie bullseye; do
+      install_system "$other" "$other"
+      tar -xf "$systems"/here/lnorm/build/*.tar.xz -C "$systems/$other/usr/local" --strip-components=1
+      echo "$other: $(within "$other" ldd --version | head -n 1)"
+      within "$other" /lnorm/tests/installed.sh || [ "$other" = bullseye ]
+    done
+  }
 
   timed system install_system here "$suite"
-  case $command in
-    "")
-      bootstrap demo
-      bootstrap test
-      ;;
-    python-test)
-      timed PyTorch add_packages here python3-torch
-      bootstrap python-test
-      ;;
-    wheel)
-      bootstrap wheel
-      install_system there "$suite"
-      add_packages there python3-numpy python3-venv
-      cp "$systems"/here/lnorm/build/*.whl "$systems/there/lnorm/build/"
-      within there sh -c '/lnorm/tests/pip.sh /lnorm/build/*.whl'
-      if within here apt-cache show python3-scikit-build-core >/dev/null 2>&1; then
-        add_packages here python3-scikit-build-core
-        timed "pip install ." within here /lnorm/tests/pip.sh --no-build-isolation .
-      fi
-      ;;
-    static)
-      bootstrap static
-      local other
-      for other in bookworm trixie bullseye; do
-        install_system "$other" "$other"
-        tar -xf "$systems"/here/lnorm/build/*.tar.xz -C "$systems/$other/usr/local" --strip-components=1
-        echo "$other: $(within "$other" ldd --version | head -n 1)"
-        within "$other" /lnorm/tests/installed.sh || [ "$other" = bullseye ]
-      done
-      ;;
-  esac
+  local command
+  for command in "$@"; do
+    [ "$command" != python-test ] || timed pytorch add_pytorch
+    timed "$command" bootstrap "$command"
+    case $command in
+      wheel)
+        timed "wheel elsewhere" try_wheel
+        timed "pip install" try_pip
+        ;;
+      static) timed "archive elsewhere" try_archive ;;
+    esac
+  done
   echo "fresh $suite: $times"
 }
 export -f inside
-unshare --mount --pid --fork --kill-child bash -c inside &
+unshare --mount --pid --fork --kill-child bash -c 'inside "$@"' inside "${@:2}" &
 child=$!
 wait "$child"
