@@ -5,7 +5,10 @@
 #   ./bootstrap.sh install [PREFIX]   program, library, manual, completions; into /usr/local, or ~/.local if not root
 #   ./bootstrap.sh python    the Python package; the last line is its folder, for PYTHONPATH
 #   ./bootstrap.sh python-test   the same, and passes its tests
-#   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, lnorm-mpi_*.deb, and liblnorm-dev_*.deb for the library
+#   ./bootstrap.sh wheel     the same and the program, as build/lnorm-*.whl for pip, with the libraries that they need
+#   ./bootstrap.sh static    the program for other Linux machines, build/lnorm-*.tar.xz
+#   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, lnorm-mpi_*.deb, python3-lnorm_*.deb, and liblnorm-dev_*.deb
+#                            for the library
 #   ./bootstrap.sh lint      formatting by clang-format, then clang-tidy on what changed last, for 150 seconds, or
 #                            ./bootstrap.sh lint SECONDS
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
@@ -14,7 +17,9 @@
 #   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS
 #   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
 #                                 holds the results against this machine's, byte for byte
-#   ./bootstrap.sh fresh trixie   runs demo and test on a bare Debian 13 of its own, or fresh bookworm on a bare Debian 12
+#   ./bootstrap.sh fresh trixie   runs demo and test on a bare Debian 13 of its own, or fresh bookworm on a bare Debian 12;
+#                                 or fresh trixie COMMAND...: demo, test, python-test (with PyTorch), wheel and static, which
+#                                 are tried in systems without our libraries
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
 #   ./bootstrap.sh bench-mpi      two ranks beside two threads
 #   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch; then how
@@ -32,6 +37,8 @@ page_packages=(chromium chromium-driver fonts-dejavu-core python3 python3-pil
   python3-selenium)
 mpi_packages=(libopenmpi-dev openmpi-bin)
 package_packages=(dpkg-dev file lintian)
+wheel_packages=(patchelf python3-venv python3-wheel)
+static_packages=(patchelf xz-utils)
 lint_packages=(clang-format clang-tidy)
 python_packages=(pybind11-dev python3 python3-dev python3-numpy)
 python_test_packages=(mypy python3-pytest)
@@ -182,13 +189,30 @@ END
     build python
     python/test.sh
     ;;
+  wheel)
+    install "${build_packages[@]}" "${python_packages[@]}" "${wheel_packages[@]}"
+    build python
+    rm -f build/*.whl
+    packaging/wheel.py
+    ls build/*.whl
+    ;;
+  static)
+    install "${build_packages[@]}" "${static_packages[@]}"
+    build static
+    rm -f build/*.tar.xz
+    packaging/archive.sh
+    ls build/*.tar.xz
+    ;;
   package)
-    install "${build_packages[@]}" "${mpi_packages[@]}" "${package_packages[@]}"
+    install "${build_packages[@]}" "${mpi_packages[@]}" "${python_packages[@]}" "${package_packages[@]}"
+    build python
     build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON \
       -DLNORM_ZSH_COMPLETIONS=zsh/vendor-completions
     rm -f build/*.deb
-    (umask 022 && cpack --config build/release/CPackConfig.cmake -B build/release/packages >/dev/null)
-    mv build/release/packages/*.deb build/
+    for preset in release python; do
+      (umask 022 && cpack --config build/$preset/CPackConfig.cmake -B build/$preset/packages >/dev/null)
+      mv build/$preset/packages/*.deb build/
+    done
     lintian --fail-on error build/*.deb
     ls build/*.deb
     ;;
@@ -248,6 +272,16 @@ END
         exit 2
         ;;
     esac
+    for command in "${@:3}"; do
+      case $command in
+        demo | test | python-test | wheel | static) ;;
+        *)
+          echo "bootstrap.sh: fresh runs demo, test, python-test, wheel or static, found $command" >&2
+          exit 2
+          ;;
+      esac
+    done
+    [ $# -gt 2 ] || set -- "$@" demo test
     if [ "$(id -u)" -ne 0 ]; then
       echo "bootstrap.sh: fresh installs a system into a folder: only root can" >&2
       exit 2
@@ -257,7 +291,7 @@ END
       echo "bootstrap.sh: fresh needs debootstrap, which is not on the PATH" >&2
       exit 2
     fi
-    tests/fresh.sh "$2"
+    tests/fresh.sh "${@:2}"
     ;;
   bench-mpi)
     install "${build_packages[@]}" "${mpi_packages[@]}"
@@ -275,7 +309,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,21s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,26s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -6,7 +6,11 @@ endif()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL program development)
+if(LNORM_PYTHON)  # the code for Python is no one else's: it is slower
+  set(CPACK_COMPONENTS_ALL python)
+else()
+  set(CPACK_COMPONENTS_ALL program development)
+endif()
 if(LNORM_MPI)
   list(APPEND CPACK_COMPONENTS_ALL mpi)
 endif()
@@ -41,6 +45,22 @@ set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "openmpi-bin")
 set(CPACK_COMPONENT_MPI_DESCRIPTION "layer normalization of tensor files, on several machines
 The commands of lnorm for processes that MPI starts: each does a part of a
 tensor, and what they write together is what lnorm would have written.")
+
+if(LNORM_PYTHON)
+  find_package(Python REQUIRED COMPONENTS Interpreter)
+  set(version ${Python_VERSION_MAJOR}.${Python_VERSION_MINOR})
+  math(EXPR next "${Python_VERSION_MINOR} + 1")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-lnorm)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+    "python3 (>= ${version}), python3 (<< ${Python_VERSION_MAJOR}.${next}), python3-numpy")
+  foreach(script postinst prerm)
+    list(APPEND CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_SOURCE_DIR}/python/${script})
+  endforeach()
+  set(CPACK_COMPONENT_PYTHON_DESCRIPTION "layer normalization of NumPy arrays, and assertions for kernels
+Normalizes NumPy arrays and tensors of PyTorch and JAX, each result exact and
+rounded once, and says whether a kernel's output is right.")
+endif()
 
 # Their papers.
 string(REGEX REPLACE "(^|\n)  " "\\1    " notes "${LNORM_RELEASE_NOTES}")

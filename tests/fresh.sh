@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# README's two commands on a bare system of Debian:  tests/fresh.sh bookworm|trixie
-# debootstrap installs it into a temporary folder, and what is committed here is cloned into it.
+# Commands of bootstrap.sh on a bare system of Debian:  tests/fresh.sh bookworm|trixie demo|test|python-test|wheel|static...
+# debootstrap installs it into a temporary folder, and what is committed here is cloned into it. What wheel and static make
+# runs in systems that have none of our libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d "${TMPDIR:-/var/tmp}/lnorm-$1.XXXXXX")
-export suite=$1 root=$folder/system log=$folder/log
+export suite=$1 systems=$folder log=$folder/log
 child=
 take_away() {
   if [ -n "$child" ]; then
@@ -26,24 +27,66 @@ inside() {
     "${@:2}"
     times+="${times:+, }$1 $((SECONDS - start)) s"
   }
-  in_system() { env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" "$@"; }
-  install_system() {
-    debootstrap --variant=minbase "$suite" "$root" >"$log" 2>&1 || {
+  within() {  # system, command
+    env -i HOME=/root PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot "$systems/$1" "${@:2}"
+  }
+  install_system() {  # name, suite
+    local root=$systems/$1
+    debootstrap --variant=minbase "$2" "$root" >"$log" 2>&1 || {
       tail "$log" >&2
       exit 1
     }
+    cp /etc/hosts /etc/resolv.conf "$root/etc/"
+    mount -t proc proc "$root/proc"
+    mount --rbind /dev "$root/dev"
+    git clone --quiet . "$root/lnorm"
+    mkdir "$root/lnorm/build"
+  }
+  add_packages() {  # system, packages
+    within "$1" apt-get update -qq
+    within "$1" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${@:2}" >"$log" 2>&1
+  }
+  bootstrap() { within here /lnorm/bootstrap.sh "$1"; }
+
+  # What follows a command, or comes before it.
+  add_pytorch() { add_packages here python3-torch; }
+  try_wheel() {
+    install_system there "$suite"
+    add_packages there python3-numpy python3-venv
+    cp "$systems"/here/lnorm/build/*.whl "$systems/there/lnorm/build/"
+    within there sh -c '/lnorm/tests/pip.sh /lnorm/build/*.whl'
+  }
+  try_pip() {  # where Debian has scikit-build-core
+    within here apt-cache show python3-scikit-build-core >/dev/null 2>&1 || return 0
+    add_packages here python3-scikit-build-core
+    within here /lnorm/tests/pip.sh --no-build-isolation .
+  }
+  try_archive() {
+    local other
+    for other in bookworm trixie bullseye; do
+      install_system "$other" "$other"
+      tar -xf "$systems"/here/lnorm/build/*.tar.xz -C "$systems/$other/usr/local" --strip-components=1
+      echo "$other: $(within "$other" ldd --version | head -n 1)"
+      within "$other" /lnorm/tests/installed.sh || [ "$other" = bullseye ]
+    done
   }
 
-  timed system install_system
-  cp /etc/hosts /etc/resolv.conf "$root/etc/"
-  mount -t proc proc "$root/proc"
-  mount --rbind /dev "$root/dev"
-  git clone --quiet . "$root/lnorm"
-  timed demo in_system /lnorm/bootstrap.sh demo
-  timed test in_system /lnorm/bootstrap.sh test
+  timed system install_system here "$suite"
+  local command
+  for command in "$@"; do
+    [ "$command" != python-test ] || timed pytorch add_pytorch
+    timed "$command" bootstrap "$command"
+    case $command in
+      wheel)
+        timed "wheel elsewhere" try_wheel
+        timed "pip install" try_pip
+        ;;
+      static) timed "archive elsewhere" try_archive ;;
+    esac
+  done
   echo "fresh $suite: $times"
 }
 export -f inside
-unshare --mount --pid --fork --kill-child bash -c inside &
+unshare --mount --pid --fork --kill-child bash -c 'inside "$@"' inside "${@:2}" &
 child=$!
 wait "$child"

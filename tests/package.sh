@@ -9,19 +9,21 @@ fail() {
   exit 1
 }
 
-# apt finds all that the package depends on.
-apt-get install --simulate ./build/lnorm_*.deb >/dev/null
+# apt finds all that the packages depend on.
+apt-get install --simulate ./build/lnorm_*.deb ./build/python3-lnorm_*.deb >/dev/null
 
 mkdir -p "$folder"/var/lib/dpkg/{info,updates}
 touch "$folder/var/lib/dpkg/status"
 dpkg --instdir="$folder" --admindir="$folder/var/lib/dpkg" --log=/dev/null --force-depends --force-not-root \
   --path-include='/usr/share/*' --install build/lnorm_*.deb build/lnorm-mpi_*.deb build/liblnorm-dev_*.deb >/dev/null 2>&1 || fail "dpkg does not install the packages"
+dpkg -x build/python3-lnorm_*.deb "$folder"
 
 installed=$folder/usr
 [ "$("$installed/bin/lnorm" data/sample.json)" = "$(build/release/lnorm data/sample.json)" ] ||
   fail "the installed program gives another result"
 "$installed/bin/lnorm" data/corpus/good/stored.npz:x >/dev/null
 "$installed/bin/lnorm" --version
+PYTHONPATH=$installed/lib/python3/dist-packages /usr/bin/python3 -B tests/installed.py
 tests/consumer/pkg_config.sh "${CXX:-g++}" "$installed" "$folder/consumer"
 mpirun=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe)
 "${mpirun[@]}" -n 2 "$installed/bin/lnorm-mpi" stats data/sample.npy | cmp - <("$installed/bin/lnorm" stats data/sample.npy) ||

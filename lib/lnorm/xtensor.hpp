@@ -7,10 +7,17 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#if __has_include(<xtensor/containers/xarray.hpp>)  // 0.26 on
+#include <xtensor/containers/xarray.hpp>
+#include <xtensor/containers/xcontainer.hpp>
+#include <xtensor/containers/xscalar.hpp>
+#include <xtensor/generators/xbuilder.hpp>
+#else
 #include <xtensor/xarray.hpp>
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xcontainer.hpp>
 #include <xtensor/xscalar.hpp>
+#endif
 
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
