@@ -344,6 +344,18 @@ inline double rounding_of_ends(DType out) {
 template <class Resolve>
 HWY_INLINE void write_decided(double* low_ends, const double* high_ends, std::int64_t n,
                               const RowsOut& y, const Resolve& resolve) {
+  if (y.dtype == DType::float32) {
+    for (std::int64_t i = 0; i < n; i += kWidth) {
+      const Results results =
+          float_results(hn::Load(kDoubles, low_ends + i), hn::Load(kDoubles, high_ends + i));
+      write_results<float>(results, n - i, y.data + i * kSize<float>,
+                           [&](std::int64_t j, std::byte* to) {
+                             const double result = resolve(i + j);
+                             store(&result, 1, y.dtype, to);
+                           });
+    }
+    return;
+  }
   for (std::int64_t i = 0; i < n; ++i) {
     const double result = rounded(low_ends[i], y.dtype);
     const bool is_decided = same_result(result, rounded(high_ends[i], y.dtype));

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 
 #include "lnorm/core/chunk.hpp"
@@ -88,7 +89,13 @@ inline void store(const double* from, std::int64_t count, const RowsOut& y,
 
 // Encodes one number for all of them.
 inline void fill(const RowsOut& y, std::int64_t count, double value) noexcept {
-  for (std::int64_t i = 0; i < count; ++i) store(&value, 1, y, i);
+  if (count == 0) return;
+  store(&value, 1, y, 0);
+  const auto size = static_cast<std::int64_t>(item_size(y.dtype));
+  for (std::int64_t done = 1; done < count; done *= 2) {
+    std::memcpy(y.data + done * size, y.data,
+                static_cast<std::size_t>(std::min(done, count - done) * size));
+  }
 }
 
 // Element i of the one row of x.
