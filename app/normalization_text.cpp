@@ -21,7 +21,13 @@ std::string normalization_text(const LayerNormOptions& options) {
     add_list("--normalized-shape", shape->extents);
   } else if (const auto* const list = std::get_if<AxisList>(&options.axes)) {
     add_list("--axes", list->axes);
+  } else if (const auto* const groups = std::get_if<Groups>(&options.axes)) {
+    add_list("--groups", {groups->groups});
+    if (groups->channel_axis != Groups{}.channel_axis) {
+      add_list("--channel-axis", {groups->channel_axis});
+    }
   }
+  if (options.affine_axes) add_list("--affine-axes", options.affine_axes->axes);
   const Formula& formula = options.formula;
   const Formula usual;
   if (formula.eps != usual.eps) words.push_back("--eps " + value_text(formula.eps));

@@ -268,12 +268,12 @@ constexpr Option kOptions[] = {
            {.one_of = kAxesOptions, .called = {{{"norm-shape"}}}}),
     Option("--axes", kSoftmax, "Axes", "A[,A...]", "The axes that sum to 1 together", set_axis_list,
            {.called = {{{kAxesWords}}}}),
-    Option("--groups", kNormalizing & ~kInputs, kNormalization, "G",
+    Option("--groups", kNormalizing, kNormalization, "G",
            "Group norm, as torch.nn.GroupNorm: a row is one of G groups of channels, over all axes "
            "but the first; weight and bias run along the channels",
            [](Arguments& a, const Value& v) { set_groups(a, &Groups::groups, v.integer()); },
            {.one_of = kGroupsOptions, .called = {{{"num-groups group-count ngroups"}}}}),
-    Option("--channel-axis", kNormalizing & ~kInputs, kNormalization, "C",
+    Option("--channel-axis", kNormalizing, kNormalization, "C",
            "The axis that --groups splits (default 1; -1 is Flax's layout)",
            [](Arguments& a, const Value& v) { set_groups(a, &Groups::channel_axis, v.integer()); },
            {.no_effect = {{{.without = "--groups"}}},
@@ -290,12 +290,13 @@ constexpr Option kOptions[] = {
          .called = {{{kAxesWords},
                      {kReshapingWords, kKeepsShape, kNormalizing | kSoftmax | kCompare},
                      {"squeeze", kKeepsShape, (kNormalizing & ~kApply) | kSoftmax | kCompare}}}}),
-    Option("--affine-axes", kNormalizing & ~kInputs, kNormalization, "A[,A...]",
+    Option("--affine-axes", kNormalizing, kNormalization, "A[,A...]",
            "The axes that weight and bias run along (default the normalized ones)",
            [](Arguments& a, const Value& v) {
              a.normalization.options.affine_axes = AxisList{v.list()};
            },
-           {.no_effect = {{{.without = "--weight --bias --dweight --dbias"}}},
+           {.no_effect = {{{.without = "--weight --bias --dweight --dbias",
+                            .in = kAllCommands & ~(kInputs | kMutants)}}},
             .called = {{{"weight-axes param-axes scale-axes"}}}}),
     // Normalization
     Option("--eps", kNormalizing, kNormalization, "E",

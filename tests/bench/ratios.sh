@@ -66,22 +66,32 @@ truncate -s $((128 + 87381 * 768 * 4)) x768.npy
 row "apply float32, rows of 768" 1.0 "$lnorm x768.npy -o y.npy" "cat x768.npy > z.npy"
 row "the same, --save-mean --save-rstd" 1.0 "$lnorm x768.npy -o y.npy --save-mean m.npy --save-rstd s.npy" \
   "cat x768.npy > z.npy"
-row "softmax float32, rows of 768" 1.2 "$lnorm softmax x768.npy -o y.npy" "cat x768.npy > z.npy"
+row "softmax float32, rows of 768" 1.0 "$lnorm softmax x768.npy -o y.npy" "cat x768.npy > z.npy"
 row "stats float32, rows of 768" 1.3 "$lnorm stats x768.npy" "cat x768.npy > /dev/null"
-row "stats --softmax" 4 "$lnorm stats --softmax x768.npy" "cat x768.npy > /dev/null"
-row "stats --histogram" 4 "$lnorm stats --histogram x768.npy" "cat x768.npy > /dev/null"
-row "stats --csv" 4 "$lnorm stats --csv x768.npy" "cat x768.npy > /dev/null"
+row "stats --softmax" 2.5 "$lnorm stats --softmax x768.npy" "cat x768.npy > /dev/null"
+row "stats --histogram" 3 "$lnorm stats --histogram x768.npy" "cat x768.npy > /dev/null"
+row "stats --csv" 2.2 "$lnorm stats --csv x768.npy" "cat x768.npy > /dev/null"
 "$lnorm" x768.npy -o reference.npy
 row "compare float32, all different" 0.8 "$lnorm compare x768.npy reference.npy" \
   "cat x768.npy | cat > /dev/null; cat reference.npy | cat > /dev/null"
 rm reference.npy
 row "apply --axes 0" 1.3 "$lnorm x768.npy --axes 0 -o y.npy" "cat x768.npy > z.npy"
 again short.npy x.npy '<f4' "($((count / 64)), 64)"
-row "softmax float32, rows of 64" 1.3 "$lnorm softmax short.npy -o y.npy" "cat short.npy > z.npy"
+row "softmax float32, rows of 64" 1.2 "$lnorm softmax short.npy -o y.npy" "cat short.npy > z.npy"
 row "stats float32, rows of 64" 3 "$lnorm stats short.npy" "cat short.npy > /dev/null"
 rm short.npy
 
+again long.npy x.npy '<f4' "($((16 << 20)),)"
+truncate -s $((128 + (64 << 20))) long.npy
+row "one row of 16 million" 1.15 "$lnorm long.npy -o y.npy" "cat long.npy > z.npy"
+rm long.npy
+
 head -c $((128 + 43690 * 768 * 4)) x768.npy >half.npy
+again dy.npy half.npy '<f4' "(43690, 768)"
+{ npy_header '<f4' "(43690, 768)"; tail -c +$((129 + 43690 * 768 * 4)) x768.npy | head -c $((43690 * 768 * 4)); } >x.half.npy
+row "grad where dy is x, beside another dy" 1.9 "$lnorm grad dy.npy --dy dy.npy --dx y.npy" "$lnorm grad dy.npy --dy x.half.npy --dx z.npy"
+row "the same, --eps 0: dx is 0" 1.9 "$lnorm grad dy.npy --dy dy.npy --eps 0 --dx y.npy" "$lnorm grad dy.npy --dy x.half.npy --dx z.npy"
+rm dy.npy x.half.npy
 again other.npy half.npy '<f4' "(43690, 768)"
 "$lnorm" other.npy --dtype float64 -o f64.npy
 rm half.npy other.npy
@@ -90,12 +100,12 @@ for length in 8:2 64:1.2 768:1.0; do
   row "apply float64, rows of ${length%:*}" "${length#*:}" "$lnorm short.npy -o y.npy" "cat short.npy > z.npy"
 done
 rm short.npy
-row "softmax float64, rows of 768" 2.5 "$lnorm softmax f64.npy -o y.npy" "cat f64.npy > z.npy"
+row "softmax float64, rows of 768" 1.5 "$lnorm softmax f64.npy -o y.npy" "cat f64.npy > z.npy"
 row "stats float64, rows of 768" 2 "$lnorm stats f64.npy" "cat f64.npy > /dev/null"
 rm f64.npy
 
 { npy_header '<i8' "(43690, 768)"; head -c $((43690 * 768 * 8)) /dev/urandom; } >i64.npy
-row "apply int64, rows of 768" 1.5 "$lnorm i64.npy -o y.npy" "cat i64.npy > z.npy"
+row "apply int64, rows of 768" 1.2 "$lnorm i64.npy -o y.npy" "cat i64.npy > z.npy"
 rm i64.npy
 { npy_header '|i1' "(87381, 768)"; head -c $((87381 * 768)) /dev/urandom; } >i8.npy
 row "apply int8 to float32" 1.0 "$lnorm i8.npy --dtype float32 -o y.npy" "cat x768.npy > z.npy"
@@ -104,21 +114,24 @@ rm i8.npy
 "$lnorm" x768.npy --dtype float16 -o f16.npy
 { npy_header '<f2' "(174762, 768)"; tail -c +129 f16.npy; tail -c +129 f16.npy; } >twice.npy
 mv twice.npy f16.npy
-row "softmax float16, rows of 768" 1.3 "$lnorm softmax f16.npy -o y.npy" "cat f16.npy > z.npy"
+row "softmax float16, rows of 768" 1.2 "$lnorm softmax f16.npy -o y.npy" "cat f16.npy > z.npy"
 cp f16.npy same.npy
-row "compare float16, equal" 1.2 "$lnorm compare f16.npy same.npy" "cat f16.npy same.npy > /dev/null"
+row "compare float16, equal" 1.1 "$lnorm compare f16.npy same.npy" "cat f16.npy same.npy > /dev/null"
+"$lnorm" f16.npy -o same.npy
+row "compare float16, all different" 1.1 "$lnorm compare f16.npy same.npy" "cat f16.npy same.npy > /dev/null"
 rm f16.npy same.npy
 
 again other.npy x.npy '<f4' "(8192, 8192)" True
 row "Fortran order, 2-d" 1.2 "$lnorm other.npy -o y.npy" "cat other.npy > z.npy"
 again other.npy x.npy '<f4' "(64, 128, 8192)" True
-row "Fortran order, 3-d 64x128x8192" 2 "$lnorm other.npy -o y.npy" "cat other.npy > z.npy"
+row "Fortran order, 3-d 64x128x8192" 1.4 "$lnorm other.npy -o y.npy" "cat other.npy > z.npy"
 again other.npy x.npy '<f4' "(32, 128, 128, 128)" True
 row "Fortran order, 4-d --axes 1" 3 "$lnorm other.npy --axes 1 -o y.npy" "cat other.npy > z.npy"
 again other.npy x.npy '<f4' "(16, 32, 32, 64, 64)" True
 row "Fortran order, 5-d --axes 1,3" 3 "$lnorm other.npy --axes 1,3 -o y.npy" "cat other.npy > z.npy"
 again other.npy x.npy '<f4' "(64, 256, 64, 64)"
 row "apply NCHW --axes 1" 1.2 "$lnorm other.npy --axes 1 -o y.npy" "cat other.npy > z.npy"
+memory "memory of NCHW --axes 1" 48 MiB 0 $((1 << 20)) "$lnorm other.npy --axes 1 -o y.npy"
 again other.npy x.npy '<f4' "(32, 256, 56, 56)"
 truncate -s $((128 + 32 * 256 * 56 * 56 * 4)) other.npy
 { npy_header '<f4' "(256,)"; head -c 1152 x.npy | tail -c 1024; } >w256.npy
@@ -133,11 +146,11 @@ rm other.npy w256.npy
 head -c $((4 << 20)) x768.npy | tail -c +129 >part
 { npy_header '<f4' "(1365, 768)"; head -c $((1365 * 768 * 4)) part; } >small.npy
 "$lnorm" small.npy --threshold 100000000 -o y.txt
-row "text of every element, 4 MiB" 4 "$lnorm small.npy --threshold 100000000 -o y.txt" "cat y.txt > z.txt"
+row "text of every element, 4 MiB" 3.5 "$lnorm small.npy --threshold 100000000 -o y.txt" "cat y.txt > z.txt"
 { npy_header '<f4' "(8738, 768)"; head -c $((128 + 8738 * 768 * 4)) x768.npy | tail -c +129; } >small.npy
 "$lnorm" small.npy -o small.json
 memory "memory of text of every element, 25 MiB" 16 MiB 0 $((1 << 20)) "$lnorm small.npy --threshold 100000000 -o y.txt"
-row "npy to JSON, 8738x768" 3 "$lnorm small.npy -o y.json" "cat small.json > z.json"
+row "npy to JSON, 8738x768" 3.5 "$lnorm small.npy -o y.json" "cat small.json > z.json"
 row "JSON to npy" 4 "$lnorm small.json -o y.npy" "cat small.json > z.json"
 row "JSON to JSON" 6 "$lnorm small.json -o y.json" "cat small.json > z.json"
 numbers=$((16 << 20))

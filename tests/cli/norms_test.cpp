@@ -397,6 +397,29 @@ TEST_CASE("one number may be the statistic of all rows in grad", "[norms][grad]"
             {"--variance: is -1, expected a variance, 0 or more"}) == "");
 }
 
+TEST_CASE("inputs of norms that share weights leave no wrong kernel alive", "[norms][mutants]") {
+  const Workplace at;
+  for (const Words& options :
+       {"--shape 4,6,10,10 --groups 3"_w, "--shape 3,5,5,4 --groups 2 --channel-axis -1"_w,
+        "--shape 4,6,8,8 --axes 2,3 --affine-axes 1 --dtype bfloat16"_w,
+        "--shape 8,6,5,5 --axes 0,2,3 --affine-axes 1 --eps-on std"_w}) {
+    CAPTURE(options);
+    std::filesystem::remove_all(at / "cases");
+    const Outcome made = at.run("inputs -o cases/"_w + options);
+    CHECK(made.err == "");
+    CHECK(made.status == 0);
+    Words normalization(options.begin() + 2, options.end());
+    const auto dtype = std::find(normalization.begin(), normalization.end(), "--dtype");
+    normalization.erase(dtype, dtype == normalization.end() ? dtype : dtype + 2);
+    const Outcome found = at.run("mutants cases/ --skip-kernels truncated,away"_w + normalization);
+    CHECK(found.status == 0);
+    CHECK(found.err == "");
+  }
+  CHECK(nlohmann::json::parse(at.read("cases/manifest.json")).at("options") ==
+        "--axes 0,2,3 --affine-axes 1 --eps-on std");
+  CHECK(at.fault("inputs --shape 4,5 --groups 2 -o c/"_w, {"2 groups of 5 channels"}) == "");
+}
+
 TEST_CASE("mutants of groups are those of the same rows", "[norms][mutants]") {
   const Workplace at;
   at.shell("lnorm convert " + of_torch("x") + " --dtype float32 -o x.npy");

@@ -11,6 +11,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/philox.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/mutant_gradients.hpp"
@@ -186,16 +187,16 @@ class Maker {
                   .bias = {},
                   .dy = {},
                   .kills = {}};
-    const auto n = static_cast<std::size_t>(plan_.row_length);
-    std::vector<double> weight(n);
-    std::vector<double> bias(n);
+    const Shape shape = plan_.affine_shape();
+    const auto count = static_cast<std::size_t>(element_count(shape));
+    std::vector<double> weight(count);
+    std::vector<double> bias(count);
     if (row.cancels) {
       cancel(rows, weight, bias);
     } else {
-      weight = normals(4 * number + 1, n, 0.3);
-      bias = normals(4 * number + 2, n, 0.3);
+      weight = normals(4 * number + 1, count, 0.3);
+      bias = normals(4 * number + 2, count, 0.3);
     }
-    const Shape shape = plan_.normalized_shape();
     made.weight = {{name + ".weight", options_.dtype, shape}, encoded(weight, options_.dtype)};
     made.bias = {{name + ".bias", options_.dtype, shape}, encoded(bias, options_.dtype)};
     if (row.dy != Upstream::none) {
@@ -227,7 +228,7 @@ class Maker {
     return numbers;
   }
 
-  // The bias is what the first row's product rounds to, and takes it away.
+  // The bias is what the product of the first element that has it rounds to, and takes it away.
   void cancel(const std::vector<double>& rows, std::vector<double>& weight,
               std::vector<double>& bias) const {
     const int precision = float_format(options_.dtype).precision;
@@ -236,16 +237,25 @@ class Maker {
     const bool of_two = is_narrow && plan_.row_length == 2 && !plan_.formula.rms;
     const double large = std::ldexp(0.75, of_two ? 16 : is_narrow ? 7 : precision * 2 / 3 - 1);
     const auto x = encoded(rows, options_.dtype);
-    std::vector<double> xhat(weight.size());
+    const AffineLayout& layout = plan_.affine;
+    std::vector<double> xhat(rows.size());
     backends().front().layer_norm(
-        {x.data(), options_.dtype, std::endian::native, 1, plan_.row_length},
+        {x.data(), options_.dtype, std::endian::native, plan_.rows, plan_.row_length},
         {.data = reinterpret_cast<std::byte*>(xhat.data()), .dtype = DType::float64}, {},
         plan_.formula, {});
-    for (std::size_t i = 0; i < xhat.size(); ++i) {
-      const double factor = of_two ? best_cancelled(large, xhat[i]) : large;
-      weight[i] = factor - added_one();
-      bias[i] = -factor * xhat[i];
+    // From the last element on, so that the first one stays.
+    for (std::int64_t r = layout.rows.empty() ? 1 : plan_.rows; r-- > 0;) {
+      const std::int64_t first = layout.first(r);
+      for (std::int64_t i = plan_.row_length; i-- > 0;) {
+        const double own = xhat[static_cast<std::size_t>(r * plan_.row_length + i)];
+        const auto k = static_cast<std::size_t>(layout.number(first, i) / layout.copies);
+        const double factor = of_two ? best_cancelled(large, own) : large;
+        weight[k] = factor - added_one();
+        bias[k] = -factor * own;
+      }
     }
+    weight = in_tensor_order(std::move(weight), layout);
+    bias = in_tensor_order(std::move(bias), layout);
   }
 
   // Returns the factor, from large up to a quarter more, whose product with xhat is nearest to a number of the dtype.
@@ -372,8 +382,8 @@ class CaseTrials {
  private:
   std::vector<TriedMutant> tried_on(const MadeCase& made, bool has_affine,
                                     const ChooseKernel& choose, const Criteria& criteria) const {
-    const auto x = source_of(made.x);
     const LayerNormOptions& normalization = options_.normalization;
+    const auto x = grouped(source_of(made.x), normalization.axes);
     const bool adds_one = has_affine && normalization.zero_centered_weight;
     AffineTerm weight;
     AffineTerm bias;
@@ -382,16 +392,25 @@ class CaseTrials {
       bias = AffineTerm(made.bias.info, made.bias.elements, false);
     }
     const Rounding rounding = has_affine ? normalization.rounding : Rounding{};
-    const Affine affine(weight, bias, rounding);
-    auto tried = try_mutants(
-        {.x = *x, .alone = nullptr, .weight = weight, .bias = bias, .affine = affine}, plan_,
-        backends().front(), {adds_one, rounding, choose, criteria}, {.threads = options_.threads});
+    const AffineTerm weight_of_rows = weight.laid_out(plan_.affine);
+    const AffineTerm bias_of_rows = bias.laid_out(plan_.affine);
+    Affine affine(weight_of_rows, bias_of_rows, rounding);
+    if (!weight.is_uniform() || !bias.is_uniform()) affine.set_layout(plan_.affine);
+    auto tried = try_mutants({.x = *x,
+                              .alone = nullptr,
+                              .weight = weight_of_rows,
+                              .bias = bias_of_rows,
+                              .affine = affine},
+                             plan_, backends().front(), {adds_one, rounding, choose, criteria},
+                             {.threads = options_.threads});
     if (!made.dy) return tried;
-    const auto dy = source_of(*made.dy);
+    const auto dy = grouped(source_of(*made.dy), normalization.axes);
     const GradPlan backward = make_grad_plan({x->info(), dy->info()}, normalization, plan_.out, {},
                                              {.whole = true, .ordered = true});
+    const AffineTerm g_weight = weight.laid_out(backward.rows.affine);
+    const AffineTerm g_bias = bias.laid_out(backward.rows.affine);
     auto gradients = try_gradient_mutants(
-        {.sources = {*x, *dy}, .weight = weight, .bias = bias, .parameters = made.weight.info},
+        {.sources = {*x, *dy}, .weight = g_weight, .bias = g_bias, .parameters = made.weight.info},
         backward, backends().front(), {adds_one, choose, criteria, criteria},
         {.threads = options_.threads});
     std::move(gradients.begin(), gradients.end(), std::back_inserter(tried));
