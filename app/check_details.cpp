@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "compare_criteria.hpp"
+#include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 
 namespace lnorm::app {
@@ -32,7 +33,7 @@ Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, Tenso
   ListLimits limits{0, arguments.worst.value_or(5)};
   limits.rows = arguments.rows_out.has_value();
   if (!arguments.page.path.empty()) limits.map.emplace();
-  const auto exact = spool.source();
+  const auto exact = grouped_as(spool.source(), x.info());
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = plan.axes;
   return compare(actual, *exact, criteria_of(arguments, nullptr, plan.out, plan.out), limits,

@@ -40,6 +40,8 @@ void ObservedRows::describe(Stats& stats) const {
   stats.weight = normalization_.weight.has_value();
   stats.zero_centered_weight = normalization_.options.zero_centered_weight;
   stats.bias = normalization_.bias.has_value();
+  if (normalization_.rstd) stats.given = Stats::Given::rstd;
+  if (normalization_.variance) stats.given = Stats::Given::variance;
 }
 
 Plan ObservedRows::plan(const TensorInfo& x, const InputName& name) {

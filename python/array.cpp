@@ -112,7 +112,14 @@ Array from_numpy(const py::array& array, const char* name) {
 
 void check_device(const py::handle& object, const char* name) {
   if (!py::hasattr(object, "__dlpack_device__")) return;
-  const auto device = object.attr("__dlpack_device__")().cast<std::pair<int, int>>();
+  std::pair<int, int> device;
+  const py::object found = object.attr("__dlpack_device__")();
+  try {
+    device = found.cast<std::pair<int, int>>();
+  } catch (const py::cast_error&) {
+    throw py::type_error(concat(name, ": its __dlpack_device__() is ",
+                                py::repr(found).cast<std::string>(), ", expected two integers"));
+  }
   // CPU, and memory of CUDA and ROCm that the CPU sees.
   for (const int type : {1, 3, 11, 13}) {
     if (device.first == type) return;
@@ -123,13 +130,20 @@ void check_device(const py::handle& object, const char* name) {
                               device.second, ", expected the CPU"));
 }
 
-// A tensor as its maker exports it; null if it does not.
-py::object exported(const py::object& object) {
+// A tensor as its maker exports it; none if it does not, but may be an array in another way.
+py::object exported(const py::object& object, const char* name) {
   try {
-    return object.attr("__dlpack__")();
+    py::object capsule = object.attr("__dlpack__")();
+    if (capsule.is_none() || PyCapsule_IsValid(capsule.ptr(), "dltensor") != 0) return capsule;
+    throw py::type_error(concat(name, ": its __dlpack__() is no capsule of a tensor"));
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_Exception)) throw;
-    return py::none();
+    if (py::hasattr(object, "__array__") || PyObject_CheckBuffer(object.ptr()) != 0) {
+      return py::none();
+    }
+    throw py::type_error(concat(name, ": its __dlpack__() raised ",
+                                py::str(error.type().attr("__name__")).cast<std::string>(), ": ",
+                                py::str(error.value()).cast<std::string>()));
   }
 }
 
@@ -199,7 +213,7 @@ Array array_of(const py::handle& object, const char* name) {
   auto tensor = py::reinterpret_borrow<py::object>(object);
   // What a tensor is as a function of others is not asked for.
   if (py::hasattr(tensor, "detach")) tensor = tensor.attr("detach")();
-  const py::object capsule = exported(tensor);
+  const py::object capsule = exported(tensor, name);
   return capsule.is_none() ? from_any(tensor, name) : from_dlpack(capsule, name);
 }
 

@@ -12,6 +12,7 @@
 
 #include "arguments.hpp"
 #include "array.hpp"
+#include "check_given.hpp"
 #include "commands.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
@@ -25,6 +26,7 @@
 #include "lnorm/pipeline/run.hpp"
 #include "lnorm/pipeline/summed_source.hpp"
 #include "lnorm/report/style.hpp"
+#include "options.hpp"
 #include "print_error.hpp"
 #include "program.hpp"
 
@@ -163,32 +165,6 @@ void check_rounding(const Given& given, bool has_weight, bool has_bias, bool has
   check("product", rounding.product, has_weight && has_bias, "weight and bias");
 }
 
-// x, or its sum with a residual, as it is read.
-class Input {
- public:
-  Input(const Array& x, const std::optional<Array>& residual, const Given& given, DType out)
-      : x_(x), residual_(residual), threads_(given.threads) {
-    if (given.round_sum) rounded_to_ = out;
-  }
-
-  TensorInfo info() const {
-    return residual_ ? sum_info(x_.memory.info, residual_->memory.info, rounded_to_)
-                     : x_.memory.info;
-  }
-  std::unique_ptr<TensorSource> open() const {
-    auto x = std::make_unique<MemorySource>(x_.memory);
-    if (!residual_) return x;
-    return summed(std::move(x), std::make_unique<MemorySource>(residual_->memory), rounded_to_,
-                  threads_);
-  }
-
- private:
-  const Array& x_;
-  const std::optional<Array>& residual_;
-  std::optional<DType> rounded_to_;
-  int threads_;
-};
-
 // In C order: these are small.
 AffineTerm term_of(const std::optional<Array>& array, bool plus_one) {
   if (!array) return {};
@@ -196,11 +172,6 @@ AffineTerm term_of(const std::optional<Array>& array, bool plus_one) {
   memory.info.order = MemoryOrder::c;
   MemorySource source(memory);
   return {memory.info, read_all(source), plus_one};
-}
-
-AffineTerm affine_term(const std::optional<Array>& array, const Plan& plan, bool plus_one) {
-  if (array) check_affine_shape(array->memory.info, plan);
-  return term_of(array, plus_one).laid_out(plan.affine);
 }
 
 // mean, and rstd or variance, of which one may be there.
@@ -237,6 +208,48 @@ struct GivenArrays {
   bool is_rstd;
   std::optional<Array> spread;
 };
+
+// What has another value than the usual one, and does nothing.
+void check_effects(const Given& given, bool has_weight, const GivenArrays& arrays) {
+  if (given.options.zero_centered_weight && !has_weight) {
+    throw Error("zero_centered_weight has no effect without weight");
+  }
+  const Formula& formula = given.options.formula;
+  if (!arrays.is_rstd) return;
+  if (formula.eps != Formula{}.eps) throw Error("eps has no effect beside rstd");
+  if (formula.eps_on != Formula{}.eps_on) throw Error("eps_on has no effect beside rstd");
+}
+
+// x, or its sum with a residual, as it is read.
+class Input {
+ public:
+  Input(const Array& x, const std::optional<Array>& residual, const Given& given, DType out)
+      : x_(x), residual_(residual), threads_(given.threads) {
+    if (given.round_sum) rounded_to_ = out;
+  }
+
+  TensorInfo info() const {
+    return residual_ ? sum_info(x_.memory.info, residual_->memory.info, rounded_to_)
+                     : x_.memory.info;
+  }
+  std::unique_ptr<TensorSource> open() const {
+    auto x = std::make_unique<MemorySource>(x_.memory);
+    if (!residual_) return x;
+    return summed(std::move(x), std::make_unique<MemorySource>(residual_->memory), rounded_to_,
+                  threads_);
+  }
+
+ private:
+  const Array& x_;
+  const std::optional<Array>& residual_;
+  std::optional<DType> rounded_to_;
+  int threads_;
+};
+
+AffineTerm affine_term(const std::optional<Array>& array, const Plan& plan, bool plus_one) {
+  if (array) check_affine_shape(array->memory.info, plan);
+  return term_of(array, plus_one).laid_out(plan.affine);
+}
 
 // Where a result goes: a new array, or one that is given, by way of a new one where an input lies there.
 class Output {
@@ -354,6 +367,10 @@ py::object layer_norm(const py::object& x_object, const py::object& weight_objec
   const GivenArrays arrays(mean, rstd, variance, given.options.formula.rms);
   const Input input(x, residual, given, dtype);
   const bool is_given = arrays.spread.has_value();
+  check_effects(given, weight.has_value(), arrays);
+  if (is_given && given.options.formula.ddof != 0) {
+    throw Error(concat("ddof has no effect beside ", arrays.is_rstd ? "rstd" : "variance"));
+  }
   Plan plan = make_plan(input.info(), given.options, dtype,
                         {.whole = is_given, .in_tiles = true, .given = is_given});
   plan.wants_mean_and_rstd = with_stats;
@@ -412,6 +429,10 @@ py::object layer_norm_backward(const py::object& dy_object, const py::object& x_
   const auto weight = optional_array(weight_object, "weight");
   const auto residual = optional_tensor(residual_object, "residual", given);
   const GivenArrays saved(mean_object, rstd_object, variance_object, given.options.formula.rms);
+  check_effects(given, weight.has_value(), saved);
+  if (saved.spread && !saved.is_rstd && given.options.formula.ddof != 0) {
+    throw Error("ddof has no effect beside variance");
+  }
   const Rounding& rounding = given.options.rounding;
   if (rounding.xhat || rounding.product) {
     throw Error(concat("round ", rounding.xhat ? "xhat" : "product",
@@ -454,6 +475,15 @@ app::Arguments arguments_of(const std::vector<std::string>& words) {
   for (const std::string& word : words) argv.push_back(word.c_str());
   auto parsed = app::parse_arguments(static_cast<int>(argv.size()), argv.data(), app::kLnorm);
   return std::get<app::Arguments>(std::move(parsed));
+}
+
+bool has_option(const std::string& command, const std::string& option) {
+  return app::find_option(app::find_command(command)->command, option) != nullptr;
+}
+
+// Throws Error, with a hint, if the command has no such option.
+void check_option(const std::string& command, const std::string& option) {
+  if (!has_option(command, option)) app::fail_option(app::find_command(command)->command, option);
 }
 
 // The inputs of a command line: a tuple a case, as the Python files name them; ids that are alive, and equivalent.
@@ -555,6 +585,8 @@ PYBIND11_MODULE(_lnorm, module) {
   module.def("softmax", &softmax);
   module.def("layer_norm_backward", &layer_norm_backward);
   module.def("make_inputs", &make_inputs);
+  module.def("has_option", &has_option);
+  module.def("check_option", &check_option);
   module.def("run_command", &run_command);
   module.def("main", &main_program);
 }

@@ -230,7 +230,7 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
     result.dx.resize(plan.result_shape);
     result.dweight = xt::zeros<P>(weight_shape);
     result.dbias = xt::zeros<P>(weight_shape);
-    if (plan.row_length == 0) return result;
+    if (plan.rows == 0 || plan.row_length == 0) return result;
     const bool moves = !plan.in_view.is_contiguous();
     const Tile all = plan.in_view.all();
     const auto rows_of = [&](const TensorInfo& info, const std::byte* data,

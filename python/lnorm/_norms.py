@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+import operator
 from typing import Any, Sequence, Union
 
 import numpy
@@ -19,12 +21,72 @@ def dtype_name(dtype: Any) -> str | None:
     return name[6:] if name.startswith("torch.") else numpy.dtype(dtype).name
 
 
-def _integers(value: Axes) -> int | tuple[int, ...] | None:
-    return value if value is None or isinstance(value, int) else tuple(value)
+def integer(name: str, value: Any) -> int:
+    """An int of Python or NumPy that the library can hold."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected an integer, found {value!r}") from None
+    if not -(2**63) <= found < 2**63:
+        raise ValueError(f"{name}: {found} is out of range")
+    return found
 
 
-def _steps(round: str | Sequence[str]) -> tuple[str, ...]:
-    return tuple(round.split(",")) if isinstance(round, str) else tuple(round)
+def _integers(name: str, value: Any) -> int | tuple[int, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        return integer(name, value)
+    return integer(name, value) if getattr(value, "ndim", 1) == 0 else tuple(integer(name, one) for one in value)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, numbers.Real):
+        return float(value)
+    raise TypeError(f"{name}: expected a number, found {value!r}")
+
+
+def _flag(name: str, value: Any) -> bool:
+    if isinstance(value, (bool, numpy.bool_)):
+        return bool(value)
+    raise TypeError(f"{name}: expected True or False, found {value!r}")
+
+
+def _steps(round: Any) -> tuple[str, ...]:
+    steps = tuple(round.split(",")) if isinstance(round, str) else round
+    if isinstance(steps, (tuple, list)) and all(isinstance(step, str) for step in steps):
+        return tuple(steps)
+    raise TypeError(f"round: expected names of steps, found {round!r}")
+
+
+def _given(
+    axes: Any, normalized_shape: Any, groups: Any, channel_axis: Any, affine_axes: Any, eps: Any, eps_on: Any, ddof: Any,
+    rms: Any, zero_centered_weight: Any, round: Any, dtype: Any, threads: Any,
+) -> _lnorm.Given:  # fmt: skip
+    if not isinstance(eps_on, str):
+        raise TypeError(f"eps_on: expected 'variance' or 'std', found {eps_on!r}")
+    return _lnorm.Given(
+        _integers("axes", axes),
+        _integers("normalized_shape", normalized_shape),
+        None if groups is None else integer("groups", groups),
+        integer("channel_axis", channel_axis),
+        _integers("affine_axes", affine_axes),
+        _number("eps", eps),
+        eps_on,
+        integer("ddof", ddof),
+        _flag("rms", rms),
+        _flag("zero_centered_weight", zero_centered_weight),
+        _steps(round),
+        dtype_name(dtype),
+        threads_of(threads),
+    )
+
+
+def threads_of(threads: Any) -> int:
+    found = integer("threads", threads)
+    if 0 <= found < 2**31:
+        return found
+    raise ValueError(f"threads: {found} is not 0 or more")
 
 
 def layer_norm(
@@ -118,9 +180,9 @@ def layer_norm(
     ...
     ValueError: weight has shape (2), but the normalized shape is (4)
     """
-    given = _lnorm.Given(
-        _integers(axes), _integers(normalized_shape), groups, channel_axis, _integers(affine_axes),
-        eps, eps_on, ddof, rms, zero_centered_weight, _steps(round), dtype_name(dtype), threads,
+    given = _given(
+        axes, normalized_shape, groups, channel_axis, affine_axes, eps, eps_on, ddof, rms, zero_centered_weight, round,
+        dtype, threads,
     )  # fmt: skip
     return _lnorm.layer_norm(x, weight, bias, residual, mean, rstd, variance, out, False, given)
 
@@ -166,9 +228,9 @@ def layer_norm_with_stats(
     >>> rstd.shape
     (2, 1)
     """
-    given = _lnorm.Given(
-        _integers(axes), _integers(normalized_shape), groups, channel_axis, _integers(affine_axes),
-        eps, eps_on, ddof, rms, zero_centered_weight, _steps(round), dtype_name(dtype), threads,
+    given = _given(
+        axes, normalized_shape, groups, channel_axis, affine_axes, eps, eps_on, ddof, rms, zero_centered_weight, round,
+        dtype, threads,
     )  # fmt: skip
     y, mean, rstd = _lnorm.layer_norm(x, weight, bias, residual, None, None, None, out, True, given)
     return y, mean, rstd
@@ -211,7 +273,7 @@ def group_norm(
             [-10.],
             [ 10.]]])
     """
-    return layer_norm(x, weight, bias, groups=groups, channel_axis=channel_axis, **options)
+    return layer_norm(x, weight, bias, groups=integer("groups", groups), channel_axis=channel_axis, **options)
 
 
 def softmax(
@@ -226,8 +288,10 @@ def softmax(
     >>> softmax([0.0, 0.0])
     array([0.5, 0.5])
     """
-    over: int | tuple[int, ...] = axes if isinstance(axes, int) else tuple(axes)
-    return _lnorm.softmax(x, over, dtype_name(dtype), out, threads)
+    over = _integers("axes", axes)
+    if over is None:
+        raise TypeError("axes: expected an integer or several, found None")
+    return _lnorm.softmax(x, over, dtype_name(dtype), out, threads_of(threads))
 
 
 def layer_norm_backward(
@@ -279,9 +343,9 @@ def layer_norm_backward(
     >>> dbias
     array([1., 0., 2.])
     """
-    given = _lnorm.Given(
-        _integers(axes), _integers(normalized_shape), groups, channel_axis, _integers(affine_axes),
-        eps, eps_on, ddof, rms, zero_centered_weight, _steps(round), dtype_name(dtype), threads,
+    given = _given(
+        axes, normalized_shape, groups, channel_axis, affine_axes, eps, eps_on, ddof, rms, zero_centered_weight, round,
+        dtype, threads,
     )  # fmt: skip
     dx, dweight, dbias = _lnorm.layer_norm_backward(dy, x, weight, residual, mean, rstd, variance, given)
     return dx, dweight, dbias

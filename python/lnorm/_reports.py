@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any, Mapping
 
+import numpy
+
 from . import _lnorm
 from ._norms import dtype_name
 
@@ -17,6 +19,11 @@ from ._norms import dtype_name
 _TENSORS = {"weight", "bias", "residual", "mean", "rstd", "variance", "dy", "mask", "baseline"}
 # Options that may be given several times.
 _REPEATED = {"only", "skip", "rename", "tolerance"}
+# What they ask for is in a report, or is no option of a function.
+_ELSEWHERE = {
+    "help", "version", "quiet", "json", "csv", "save_json", "save_junit", "color", "progress", "verbose", "list", "page", "spec",
+    "rows_out", "output", "from",
+}  # fmt: skip
 _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
@@ -65,6 +72,9 @@ class Report:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._text.splitlines()[0]}>"
 
+    def __format__(self, spec: str) -> str:
+        return format(self._text, spec)
+
     def _repr_html_(self) -> str:
         first, *rest = html.escape(self._text, quote=False).split("\n")
         color = "green" if self else "crimson"
@@ -83,7 +93,7 @@ class Mutants(Report):
     """What `mutants` found; true if every wrong kernel that was tried is caught."""
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Case:
     """An input of `inputs`: arrays, why it exists, and which wrong kernels it kills. `dy` may be None."""
 
@@ -123,32 +133,52 @@ class Inputs(Sequence[Case]):
         return f"<Inputs: {', '.join(case.name for case in self)}>"
 
 
-def _words_of(tensors: dict[str, Any], options: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+def _text_of(value: Any) -> str:
+    """A number as it is, in the shortest decimals that read back as the same float64."""
+    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
+        return repr(float(value))
+    return str(value)
+
+
+def _words_of(
+    command: str, tensors: dict[str, Any], options: Mapping[str, Any]
+) -> tuple[list[str], dict[str, Any]]:
     words: list[str] = []
     for name, value in options.items():
-        if value is None or value is False:
-            continue
         option = "--" + name.replace("_", "-")
+        opposite = "--no-" + option[2:]
+        if name in _ELSEWHERE or not (_lnorm.has_option(command, option) or _lnorm.has_option(command, opposite)):
+            # The program says it, with a hint; what it would take has no meaning here.
+            _lnorm.check_option(command, option)
+            raise ValueError(f"{name} has no meaning here: a report has all of it")
+        if isinstance(value, numpy.bool_):
+            value = bool(value)
+        if isinstance(value, (numpy.ndarray, range)) and name not in _TENSORS and not name.startswith("actual_"):
+            value = value.tolist() if isinstance(value, numpy.ndarray) else tuple(value)
+        if value is None:
+            continue
         is_tensor = name in _TENSORS or name.startswith("actual_")
-        if is_tensor and not isinstance(value, numbers.Real):
+        if is_tensor and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
             tensors = {**tensors, name: value}
             words += [option, name + ":{}" if isinstance(value, dict) else name]
-        elif value is True:
-            words.append(option)
+        elif isinstance(value, bool):
+            is_own = _lnorm.has_option(command, option)
+            if value == is_own:
+                words.append(option if is_own else opposite)
         elif name in ("dtype", "arithmetic"):
             words += [option, str(dtype_name(value))]
         elif isinstance(value, (list, tuple)) and name in _REPEATED:
             for one in value:
                 words += [option, str(one)]
         elif isinstance(value, (list, tuple)):
-            words += [option, ",".join(map(str, value))]
+            words += [option, ",".join(map(_text_of, value))]
         else:
-            words += [option, str(value)]
+            words += [option, _text_of(value)]
     return words, tensors
 
 
 def _run(command: str, tensors: dict[str, Any], options: Mapping[str, Any]) -> tuple[int, str, str]:
-    words, all_tensors = _words_of(tensors, options)
+    words, all_tensors = _words_of(command, tensors, options)
     return _lnorm.run_command([command, *tensors, *words], all_tensors)
 
 
@@ -183,13 +213,14 @@ def compare(actual: Any, expected: Any, **criteria: Any) -> Comparison:
     return Comparison(*_run("compare", {"actual": actual, "expected": expected}, criteria))
 
 
-def check(x: Any, y: Any, weight: Any = None, bias: Any = None, **options: Any) -> Verdict:
+def check(x: Any, y: Any = None, weight: Any = None, bias: Any = None, **options: Any) -> Verdict:
     """Whether y is what layer normalization of x gives: rounding or a bug, and which bug, as ``lnorm check`` says.
 
     Parameters
     ----------
     x, y : array, or dict of arrays
-        A kernel's input and output. Dicts are checked by their names.
+        A kernel's input and output. Dicts are checked by their names. Without y, gradients alone are judged: dy, and
+        actual_dx, actual_dweight or actual_dbias.
     weight, bias : array or float, optional
         What the kernel was given.
     **options
@@ -211,7 +242,7 @@ def check(x: Any, y: Any, weight: Any = None, bias: Any = None, **options: Any) 
     >>> wrong.verdict, wrong.explained_by
     ('differs', 'eps-on-std+ddof-1')
     """
-    tensors = {"x": x, "y": y}
+    tensors = {"x": x} if y is None else {"x": x, "y": y}
     return Verdict(*_run("check", tensors, {"weight": weight, "bias": bias, **options}))
 
 
@@ -241,12 +272,14 @@ def mutants(x: Any, weight: Any = None, bias: Any = None, dy: Any = None, **opti
     >>> mutants(x, kernels="ddof-1,eps-1e-6", rtol=1e-3).survivors
     ['eps-1e-6']
     """
+    if isinstance(x, Inputs) and (weight is not None or bias is not None or dy is not None):
+        raise ValueError("weight, bias and dy: Inputs have their own")
     if not isinstance(x, Inputs):
         return Mutants(*_run("mutants", {"x": x}, {"weight": weight, "bias": bias, "dy": dy, **options}))
     # The same bytes again, with a manifest that says which goes with which.
     with tempfile.TemporaryDirectory() as folder:
         _lnorm.run_command(["inputs", *x._words, "-o", folder + "/"], {})
-        words, tensors = _words_of({}, {"weight": weight, "bias": bias, "dy": dy, **options})
+        words, tensors = _words_of("mutants", {}, options)
         return Mutants(*_lnorm.run_command(["mutants", folder, *words], tensors))
 
 
@@ -277,6 +310,6 @@ def inputs(shape: int | Sequence[int], dtype: Any = "float32", *, seed: int = 0,
     True
     """
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    words, _ = _words_of({}, {"shape": extents, "dtype": dtype, "seed": seed, **options})
+    words, _ = _words_of("inputs", {}, {"shape": extents, "dtype": dtype, "seed": seed, **options})
     cases, alive, equivalent = _lnorm.make_inputs(["inputs", *words, "-o", "cases/"])
     return Inputs([Case(*case) for case in cases], alive, equivalent, words)

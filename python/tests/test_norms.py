@@ -221,6 +221,10 @@ class Arrays(unittest.TestCase):
         y, mean, rstd = lnorm.layer_norm_with_stats(np.zeros((4, 0), "f4"))
         self.assertEqual((y.shape, mean.shape), ((4, 0), (4, 1)))
         self.assertTrue(np.isnan(mean).all())
+        for shape, options in (((2, 3, 0), {"groups": 3}), ((0, 3, 4), {"axes": 2, "affine_axes": 1}), ((0, 3), {})):
+            empty = np.zeros(shape, "f4")
+            for gradient in lnorm.layer_norm_backward(empty, empty, **options)[1:]:
+                np.testing.assert_array_equal(gradient, np.zeros(3, "f4"))
 
     def test_dtypes_of_other_libraries_by_their_names(self):
         bits = np.array([[0x3F80, 0x4000, 0x4040]], dtype="u2")  # 1, 2, 3 in bfloat16
@@ -255,6 +259,22 @@ class Arrays(unittest.TestCase):
             (TypeError, "x: is a dict, expected an array", lambda: lnorm.layer_norm({})),
             (TypeError, "bfloat16, which NumPy has only with ml_dtypes", lambda: lnorm.layer_norm(x, dtype="bf16")),
             (ValueError, "there is no option no_such", lambda: lnorm.check(x, x, no_such=1)),
+            (ValueError, "there is no option nonsense", lambda: lnorm.compare(x, x, nonsense=False)),
+            (ValueError, "there is no option nonsense", lambda: lnorm.mutants(x, nonsense=None)),
+            (ValueError, "quiet has no meaning here", lambda: lnorm.check(x, x, quiet=True)),
+            (ValueError, "help has no meaning here", lambda: lnorm.check(x, x, help=True)),
+            (TypeError, "axes: expected an integer, found '1,2'", lambda: lnorm.layer_norm(x, axes="1,2")),
+            (ValueError, "axes: .* is out of range", lambda: lnorm.layer_norm(x, axes=2**70)),
+            (TypeError, "axes: expected an integer, found 1.0", lambda: lnorm.layer_norm(x, axes=1.0)),
+            (TypeError, "eps: expected a number, found None", lambda: lnorm.layer_norm(x, eps=None)),
+            (TypeError, "ddof: expected an integer, found 1.5", lambda: lnorm.layer_norm(x, ddof=1.5)),
+            (TypeError, "rms: expected True or False, found 'no'", lambda: lnorm.layer_norm(x, rms="no")),
+            (TypeError, "groups: expected an integer, found None", lambda: lnorm.group_norm(x, None)),
+            (TypeError, "round: expected names of steps, found None", lambda: lnorm.layer_norm(x, round=None)),
+            (ValueError, "threads: -1 is not 0 or more", lambda: lnorm.layer_norm(x, threads=-1)),
+            (ValueError, "eps has no effect beside rstd", lambda: lnorm.layer_norm(x, mean=0, rstd=1, eps=1e-3)),
+            (ValueError, "ddof has no effect beside variance", lambda: lnorm.layer_norm(x, mean=0, variance=1, ddof=1)),
+            (ValueError, "zero_centered_weight has no effect without weight", lambda: lnorm.layer_norm(x, zero_centered_weight=True)),
             (ValueError, "max_ulp: 'x' is not", lambda: lnorm.compare(x, x, max_ulp="x")),
         ]:
             with self.subTest(words=words), self.assertRaisesRegex(error, words):
@@ -288,6 +308,16 @@ class DLPack(unittest.TestCase):
     def test_another_device_is_one_error(self):
         with self.assertRaisesRegex(TypeError, "x: is on device cuda:1, expected the CPU"):
             lnorm.layer_norm(DLPackStandIn(np.zeros(3, "f4"), (2, 1)))
+
+    def test_what_goes_wrong_in_an_export_is_said(self):
+        class Fails(DLPackStandIn):
+            def __dlpack__(self, **options):
+                raise BufferError("requires grad")
+
+        with self.assertRaisesRegex(TypeError, r"x: its __dlpack__\(\) raised BufferError: requires grad"):
+            lnorm.layer_norm(Fails(np.zeros(3, "f4")))
+        with self.assertRaisesRegex(TypeError, r"x: its __dlpack_device__\(\) is None, expected two integers"):
+            lnorm.layer_norm(DLPackStandIn(np.zeros(3, "f4"), None))
 
     def test_a_capsule_is_freed_once(self):
         x = np.zeros((8, 8), "f4")

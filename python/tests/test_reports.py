@@ -117,6 +117,23 @@ class Reports(unittest.TestCase):
         self.assertEqual(wrong.explained_by, "own-statistics")
         testing.assert_close({"a": x, "b": x}, {"a": x, "b": x + 1}, only=["a", "a*"])
 
+    def test_options_are_what_python_has_for_them(self):
+        nans = [np.nan, 1.0]
+        self.assertTrue(lnorm.compare(nans, nans, equal_nan=True))
+        self.assertFalse(lnorm.compare(nans, nans, equal_nan=False))
+        self.assertFalse(lnorm.compare(nans, nans, no_equal_nan=True))
+        x = np.random.default_rng(4).normal(size=(3, 4, 5)).astype("f4")
+        for axes in ((1, 2), [1, 2], range(1, 3), np.array([1, 2])):
+            self.assertTrue(lnorm.check(x, lnorm.layer_norm(x, axes=axes), axes=axes))
+        eps = np.float32(1e-3)
+        self.assertEqual(lnorm.check(x, lnorm.layer_norm(x, eps=eps), eps=eps).verdict, "correctly rounded")
+        self.assertTrue(lnorm.check(x, lnorm.rms_norm(x), rms=np.True_))
+        dx, dweight, dbias = lnorm.layer_norm_backward(x, x)
+        self.assertTrue(lnorm.check(x, dy=x, actual_dx=dx, actual_dweight=dweight, actual_dbias=dbias))
+        self.assertEqual(f"{lnorm.compare(x, x):.6}", "actual")
+        with self.assertRaisesRegex(ValueError, "Inputs have their own"):
+            lnorm.mutants(lnorm.inputs((2, 3)), 2.0)
+
     def test_doctests(self):
         for module in (lnorm, _norms, _reports, testing):
             failed, tried = doctest.testmod(module)

@@ -447,3 +447,90 @@ TEST_CASE("mutants of groups are those of the same rows", "[norms][mutants]") {
   CHECK(at.run("mutants x.npy --groups 2 --weight [3,1,-2,5,0.5,7] --dy x.npy --quiet"_w).status ==
         1);
 }
+
+TEST_CASE("rows with weights of their own are explained together", "[norms][check]") {
+  const Workplace at;
+  const Words axes = "--axes 2,3 --affine-axes 1"_w;
+  const Words affine{"--weight", of_torch("weight"), "--bias", of_torch("bias")};
+  const auto report = [&](const Words& words) {
+    return nlohmann::json::parse(
+        at.run(Words{"check", of_torch("x")} + words + axes + affine + "--json"_w).out);
+  };
+  // One row is garbage where all others lack the bias.
+  at.output(
+      Words{of_torch("x"), "--weight", of_torch("weight"), "--dtype", "float32", "-o", "y.npy"} +
+      axes);
+  CHECK(report("y.npy"_w).at("explained_by") == "no-bias");
+  CHECK(report("y.npy"_w).at("explanations").at(0).at("explained") == 1);
+  std::string spoiled = at.read("y.npy");
+  for (std::size_t i = 0; i < 12; ++i) spoiled[128 + 4 * (5 * 12 + i) + 2] ^= 0x55;
+  at.write("y.npy", spoiled);
+  const auto found = report("y.npy"_w);
+  CHECK(found.at("explained_by").is_null());
+  CHECK(found.at("explanations").at(0).at("id") == "no-bias");
+  CHECK(found.at("explanations").at(0).at("explained") < 1);
+  CHECK(!found.at("where").empty());
+}
+
+TEST_CASE("reports of groups have the shape and the indices of the file", "[norms]") {
+  const Workplace at;
+  at.output(Words{of_torch("x"), "--groups", "3", "--dtype", "float32", "-o", "y.npy"});
+  std::string spoiled = at.read("y.npy");
+  spoiled.replace(128 + 4 * (72 + 3 * 12 + 5), 4, bytes_of<float>({99}));  // (1, 3, 1, 1)
+  at.write("y.npy", spoiled);
+  const Words checked{"check", of_torch("x"), "y.npy", "--groups", "3"};
+  const auto verdict = nlohmann::json::parse(at.run(checked + "--json --worst 1"_w).out);
+  const nlohmann::json index{1, 3, 1, 1};
+  CHECK(verdict.at("worst_index") == index);
+  CHECK(verdict.at("input").at("shape") == nlohmann::json{2, 6, 3, 4});
+  CHECK(verdict.at("comparison").at("worst").at("elements").at(0).at("index") == index);
+  const std::string text = at.run(checked + "--worst 1 --rows-out rows.csv"_w).out;
+  CHECK(contains(text, "shape (2, 6, 3, 4)"));
+  CHECK(contains(text, "mismatched: 1 / 144"));
+  CHECK(at.read("rows.csv").starts_with("row,elements,mismatched,max_abs\n4,24,1,"));
+  spoiled.replace(128 + 4 * (72 + 3 * 12 + 5), 4, bytes_of<float>({std::nanf("")}));
+  at.write("nan.npy", spoiled);
+  CHECK(contains(at.output("stats nan.npy --groups 3"_w), "at (1, 3, 1,"));  // then it is folded
+  CHECK(contains(at.output("explain nan.npy --groups 3 --row 1,1"_w), "at (1, 3, 1, 1)"));
+  const auto stats = nlohmann::json::parse(at.output("stats nan.npy --groups 3 --json"_w));
+  CHECK(stats.at("axes") == nlohmann::json{1, 2, 3});
+  CHECK(stats.at("groups") == 3);
+  CHECK(stats.at("first_non_finite_index") == index);
+  CHECK(contains(at.output("stats y.npy --groups 3"_w), "normalized in 3 groups of axis 1"));
+}
+
+TEST_CASE("stats says which statistics are given", "[norms][stats]") {
+  const Workplace at;
+  const Words stats{"stats", of_torch("x"), "--mean", "0"};
+  CHECK(contains(at.output(stats + "--rstd 2"_w),
+                 "outputs by the mean and rstd that are given, biased variances"));
+  CHECK(contains(at.output(stats + "--variance 2"_w),
+                 "outputs by the mean and variance that are given, eps 1e-05 on the variance"));
+  CHECK(nlohmann::json::parse(at.output(stats + "--rstd 2 --json"_w)).at("given") == "rstd");
+}
+
+TEST_CASE("gradients of no elements are zeros in the shape of the weight", "[norms][grad]") {
+  const Workplace at;
+  at.write("none.npy", npy("<f4", {2, 3, 0}, ""));
+  at.write("rows.npy", npy("<f4", {0, 3, 4}, ""));
+  for (const Words& words : {"none.npy --groups 3"_w, "rows.npy --axes 2 --affine-axes 1"_w,
+                             "rows.npy --axes 0,2 --affine-axes 1"_w, "none.npy --axes 1"_w}) {
+    CAPTURE(words);
+    at.output("grad"_w + words +
+              Words{"--dy", words[0], "--dweight", "dw.npy", "--dbias", "db.npy"});
+    CHECK(at.read("dw.npy").substr(128) == std::string(12, '\0'));
+    CHECK(at.read("db.npy").substr(128) == std::string(12, '\0'));
+  }
+}
+
+TEST_CASE("statistics that are not numbers make no numbers", "[norms]") {
+  const Workplace at;
+  at.write("x.json", "[[1, 2], [3, 5]]");
+  for (const Words& kernel : {Words{}, "--kernel reference"_w, "--eps 0"_w, "--eps-on std"_w}) {
+    CHECK(at.output("x.json --mean 0 --variance [NaN,1e300]"_w + kernel + "--dtype float32"_w)
+              .starts_with("[[NaN,NaN],[0.0,"));
+    CHECK(at.output("x.json --mean [0,NaN] --variance 1"_w + kernel).ends_with("[NaN,NaN]]\n"));
+  }
+  CHECK(at.output("x.json --mean 0 --rstd NaN"_w) == "[[NaN,NaN],[NaN,NaN]]\n");
+  CHECK(at.output("x.json --mean 0 --variance Infinity"_w) == "[[0.0,0.0],[0.0,0.0]]\n");
+}

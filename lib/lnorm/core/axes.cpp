@@ -152,6 +152,14 @@ Shape file_shape(const TensorInfo& x) {
   return shape;
 }
 
+Axes file_axes(const TensorInfo& x, const Axes& axes) {
+  Axes result = axes;
+  for (std::size_t& axis : result) {
+    if (x.split && axis > x.split->axis) --axis;
+  }
+  return result;
+}
+
 Axes kept_axes(const Shape& shape, const Axes& normalized) {
   Axes kept;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -185,6 +193,16 @@ Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t 
   fill(kept_axes(shape, normalized), row);
   fill(normalized, element);
   return result;
+}
+
+Shape index_in_file(const TensorInfo& x, const Axes& normalized, std::int64_t row,
+                    std::int64_t element) {
+  Shape index = index_of_element(x.shape, normalized, row, element);
+  if (!x.split) return index;
+  const auto group = index.begin() + static_cast<std::ptrdiff_t>(x.split->axis);
+  group[1] += group[0] * x.shape[x.split->axis + 1];
+  index.erase(group);
+  return index;
 }
 
 void check_same_shape(const TensorInfo& tensor, const TensorInfo& x) {

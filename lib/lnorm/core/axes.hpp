@@ -25,6 +25,9 @@ TensorInfo grouped_as(const TensorInfo& other, const TensorInfo& x);
 // The shape that x has in its file, if it is no slice; that of a slice is its own.
 Shape file_shape(const TensorInfo& x);
 
+// Axes of x, as groups see it, in its file: the channels are one axis there.
+Axes file_axes(const TensorInfo& x, const Axes& axes);
+
 // The other axes, along which rows are numbered.
 Axes kept_axes(const Shape& shape, const Axes& normalized);
 
@@ -36,6 +39,10 @@ Shape row_shape(const Shape& shape, const Axes& normalized, bool keepdim = false
 // The index, along all axes, of an element of a row: both numbers count in C order.
 Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t row,
                        std::int64_t element);
+
+// The same, in the file of x.
+Shape index_in_file(const TensorInfo& x, const Axes& normalized, std::int64_t row,
+                    std::int64_t element);
 
 // Throws Error unless a tensor has the shape of x.
 void check_same_shape(const TensorInfo& tensor, const TensorInfo& x);

@@ -233,7 +233,8 @@ class Search {
   }
 
   RowFit fit_of(const SampleRow& row, const VariantRow& exact, double mean, double s) const {
-    return fit_errors(row.x, context_.setting.weight, mean, s, row.actual, exact.y, row.kept);
+    return fit_errors(row.x, weight_of(row, context_.setting), mean, s, row.actual, exact.y,
+                      row.kept);
   }
 
   // ---- Numbers that the output itself tells.
@@ -353,11 +354,12 @@ class Search {
     const double shift = std::clamp(found.shift, -most_shift, most_shift);
     const double scale = std::clamp(found.scale, -most_scale, most_scale);
     NearestRight result{exact.y, exact.y};
-    fill_line(line_of(statistics, s, tree, setting.kernel), row.x.data(), setting.weight.data(),
-              setting.bias.data(), std::ssize(row.x), result.y.data(), result.error.data());
+    const std::vector<double>& weight = weight_of(row, setting);
+    fill_line(line_of(statistics, s, tree, setting.kernel), row.x.data(), weight.data(),
+              bias_of(row, setting).data(), std::ssize(row.x), result.y.data(),
+              result.error.data());
     for (std::size_t i = 0; i < result.y.size(); ++i) {
-      result.y[i] =
-          exact.y[i] + setting.weight[i] * (shift + scale * (row.x[i] - statistics.mean) / s);
+      result.y[i] = exact.y[i] + weight[i] * (shift + scale * (row.x[i] - statistics.mean) / s);
     }
     return result;
   }
@@ -385,8 +387,9 @@ class Search {
         const double e = setting.output.rounded(exact.y[i]);
         const double nearest = setting.output.rounded(reached.y[i]);
         const double f = setting.output.rounded(row.y[i]);
-        const double least = factor * (unit * std::fabs(exact.y[i]) +
-                                       smallest * (std::fabs(setting.weight[i]) / s + 1));
+        const double least =
+            factor * (unit * std::fabs(exact.y[i]) +
+                      smallest * (std::fabs(weight_of(sampled, setting)[i]) / s + 1));
         if (!(std::fabs(e - f) > least) || !(std::fabs(nearest - f) > least)) continue;
         ++telling;
         const double actual = sampled.actual[i];

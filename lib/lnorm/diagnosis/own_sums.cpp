@@ -95,16 +95,16 @@ Recovered recover(const Variant& variant, const JudgeSetting& setting, const Sam
   std::vector<double> y(row.x.size());
   std::vector<double> bound(row.x.size());
   fill_rounded_line(line_of(found.exact, found.s, none, setting.kernel), variant.rounding,
-                    setting.output, row.x.data(), setting.weight.data(), setting.bias.data(),
-                    std::ssize(row.x), y.data(), bound.data());
-  const RowFit fit =
-      fit_errors(row.x, setting.weight, found.exact.mean, found.s, row.actual, y, row.kept);
+                    setting.output, row.x.data(), weight_of(row, setting).data(),
+                    bias_of(row, setting).data(), std::ssize(row.x), y.data(), bound.data());
+  const RowFit fit = fit_errors(row.x, weight_of(row, setting), found.exact.mean, found.s,
+                                row.actual, y, row.kept);
   if (!fit.is_known || !(fit.scale > -1) || !found.errors.is_bounded) return found;
   double shift_squares = 0;
   double scale_squares = 0;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
     if (!row.is_kept(i)) continue;
-    const double w = setting.weight[i];
+    const double w = weight_of(row, setting)[i];
     const double p = w * (row.x[i] - found.exact.mean) / found.s;
     const double own = bound[i] + setting.output.half_ulp(y[i]);
     shift_squares += std::pow(fit.shift_by(w, p) * own, 2);

@@ -130,9 +130,9 @@ bool fill_formula(const Variant& variant, const Sample& sample, const SampleRow&
                                       ? line_by_own_sums(variant, setting, row)
                                       : line_of(variant, setting.kernel, of, row.given);
   result.is_bounded = is_bounded;
-  fill_rounded_line(line, variant.rounding, setting.output, x.data(), variant.affine->weight.data(),
-                    variant.affine->bias.data(), std::ssize(x), result.y.data(),
-                    result.bound.data());
+  const auto affine = affine_of(variant, row);
+  fill_rounded_line(line, variant.rounding, setting.output, x.data(), affine->weight.data(),
+                    affine->bias.data(), std::ssize(x), result.y.data(), result.bound.data());
   return true;
 }
 
@@ -143,10 +143,11 @@ bool fill_twice(const Variant& variant, const Sample& sample, const SampleRow& r
   const double most = *std::max_element(result.bound.begin(), result.bound.end());
   const std::vector<double> once = result.y;
   const auto [line, is_bounded] = line_of(variant, sample.setting->kernel, once, row.given);
-  fill_line(line, once.data(), variant.affine->weight.data(), variant.affine->bias.data(),
-            std::ssize(once), result.y.data(), result.bound.data());
+  const auto affine = affine_of(variant, row);
+  fill_line(line, once.data(), affine->weight.data(), affine->bias.data(), std::ssize(once),
+            result.y.data(), result.bound.data());
   for (std::size_t i = 0; i < once.size(); ++i) {
-    result.bound[i] += 4 * most * line.inverse_high * std::fabs(variant.affine->weight[i]);
+    result.bound[i] += 4 * most * line.inverse_high * std::fabs(affine->weight[i]);
   }
   result.is_bounded = result.is_bounded && is_bounded;
   return true;
@@ -249,7 +250,9 @@ DType mistaken_for(DType dtype) {
 }
 
 // The results of the formula to twice the precision of float64: the last bit of that is known by them.
-std::vector<DoubleDouble> precise_results(const Variant& variant, std::span<const double> x) {
+std::vector<DoubleDouble> precise_results(const Variant& variant, const SampleRow& row) {
+  const std::vector<double>& x = row.x;
+  const auto affine = affine_of(variant, row);
   const auto n = static_cast<double>(x.size());
   const Formula& formula = variant.formula;
   DoubleDouble sum;
@@ -265,8 +268,8 @@ std::vector<DoubleDouble> precise_results(const Variant& variant, std::span<cons
   const DoubleDouble s = formula.eps_on == EpsOn::std ? sqrt(variance) + eps : sqrt(variance + eps);
   std::vector<DoubleDouble> y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
-    y[i] = (DoubleDouble{x[i]} - mean) / s * DoubleDouble{variant.affine->weight[i]} +
-           DoubleDouble{variant.affine->bias[i]};
+    y[i] = (DoubleDouble{x[i]} - mean) / s * DoubleDouble{affine->weight[i]} +
+           DoubleDouble{affine->bias[i]};
   }
   return y;
 }
@@ -305,7 +308,7 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
   }
   const bool is_precise = variant.rounding == Rounding{};
   const auto precise =
-      is_precise ? precise_results(variant, row.x) : std::vector<DoubleDouble>(row.x.size());
+      is_precise ? precise_results(variant, row) : std::vector<DoubleDouble>(row.x.size());
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     const DoubleDouble y = is_precise ? precise[i] : DoubleDouble{result.y[i]};
     result.y[i] = rounded_toward(y, is_away, output);
@@ -313,6 +316,15 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
 }
 
 }  // namespace
+
+std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const SampleRow& row) {
+  if (row.affine == nullptr || variant.affine_changes.empty()) {
+    return row.affine == nullptr ? variant.affine : row.affine;
+  }
+  auto numbers = std::make_shared<AffineNumbers>(*row.affine);
+  for (const auto& change : variant.affine_changes) change(*numbers);
+  return numbers;
+}
 
 Variant asked_for(const JudgeSetting& setting) {
   return {.formula = setting.formula,

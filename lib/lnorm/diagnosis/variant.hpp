@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +23,8 @@ struct Variant {
   Formula formula;
   Rounding rounding;
   std::shared_ptr<const AffineNumbers> affine;
+  // What has become of weight and bias there, for rows that have their own.
+  std::vector<std::function<void(AffineNumbers& numbers)>> affine_changes = {};
 
   bool own_statistics = false;  // they are computed where others are given
 
@@ -84,10 +87,18 @@ struct SampleRow {
   // The rows beside it; empty where there is none.
   std::vector<double> previous_x;
   std::vector<double> next_x;
-  std::optional<GivenNumbers> given;  // as of a JudgedRow
+  std::optional<GivenNumbers> given;                      // as of a JudgedRow
+  std::shared_ptr<const AffineNumbers> affine = nullptr;  // of its own; null: those of all rows
 
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
 };
+
+inline const std::vector<double>& weight_of(const SampleRow& row, const JudgeSetting& setting) {
+  return row.affine != nullptr ? row.affine->weight : setting.weight;
+}
+inline const std::vector<double>& bias_of(const SampleRow& row, const JudgeSetting& setting) {
+  return row.affine != nullptr ? row.affine->bias : setting.bias;
+}
 
 struct Sample {
   const JudgeSetting* setting = nullptr;
@@ -117,6 +128,9 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
 // y is what a kernel writes that computes the variant: results in float64, rounded once to the output dtype, and what
 // becomes of their bytes then. Requires the rows beside the row: the last one is before the first.
 void write(const Variant& variant, const Sample& sample, const SampleRow& row, VariantRow& result);
+
+// Weight and bias of a row, as the variant has them.
+std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const SampleRow& row);
 
 // The formula that was asked for.
 Variant asked_for(const JudgeSetting& setting);

@@ -70,17 +70,21 @@ bool residual(Variant& v, const Context& c, double input) {
 // Gives the variant weight and bias of its own. The change sees them without the output scale.
 template <class Change>
 bool change_affine(Variant& v, const Context& c, Change change) {
-  AffineNumbers numbers = *v.affine;
-  const auto scale = [&](double by) {
-    for (std::vector<double>* const some : {&numbers.weight, &numbers.bias}) {
-      for (double& number : *some) number *= by;
-    }
-  };
   const double output_scale = c.setting.output_scale;
-  if (output_scale != 1) scale(1 / output_scale);
-  change(numbers.weight, numbers.bias);
-  if (output_scale != 1) scale(output_scale);
+  const auto change_numbers = [output_scale, change](AffineNumbers& numbers) {
+    const auto scale = [&](double by) {
+      for (std::vector<double>* const some : {&numbers.weight, &numbers.bias}) {
+        for (double& number : *some) number *= by;
+      }
+    };
+    if (output_scale != 1) scale(1 / output_scale);
+    change(numbers.weight, numbers.bias);
+    if (output_scale != 1) scale(output_scale);
+  };
+  AffineNumbers numbers = *v.affine;
+  change_numbers(numbers);
   v.affine = std::make_shared<AffineNumbers>(std::move(numbers));
+  v.affine_changes.emplace_back(change_numbers);
   return true;
 }
 
@@ -89,12 +93,12 @@ using Numbers = std::vector<double>;
 template <class Change>
 bool change_weight(Variant& v, const Context& c, Change change) {
   return c.has_weight && !c.has_no_deviations() &&
-         change_affine(v, c, [&](Numbers& weight, Numbers&) { change(weight); });
+         change_affine(v, c, [change](Numbers& weight, Numbers&) { change(weight); });
 }
 
 template <class Change>
 bool change_bias(Variant& v, const Context& c, Change change) {
-  return c.has_bias && change_affine(v, c, [&](Numbers&, Numbers& bias) { change(bias); });
+  return c.has_bias && change_affine(v, c, [change](Numbers&, Numbers& bias) { change(bias); });
 }
 
 void add(Numbers& numbers, double term) {
@@ -120,7 +124,7 @@ bool bias_twice(Variant& v, const Context& c, double) {
 
 bool swapped_affine(Variant& v, const Context& c, double) {
   const double one = c.setting.kernel.adds_one ? 1 : 0;
-  return c.has_weight && c.has_bias && change_affine(v, c, [&](Numbers& weight, Numbers& bias) {
+  return c.has_weight && c.has_bias && change_affine(v, c, [one](Numbers& weight, Numbers& bias) {
            weight.swap(bias);
            add(weight, one);
            add(bias, -one);
@@ -135,7 +139,7 @@ bool bias_first(Variant& v, const Context& c, double) {
 
 bool weight_plus(Variant& v, const Context& c, double one) {
   return c.setting.kernel.adds_one == (one < 0) &&
-         change_weight(v, c, [&](Numbers& w) { add(w, one); });
+         change_weight(v, c, [one](Numbers& w) { add(w, one); });
 }
 
 void reverse(Numbers& numbers) { std::reverse(numbers.begin(), numbers.end()); }
@@ -154,10 +158,11 @@ bool bias_reversed(Variant& v, const Context& c, double) {
   return has_order(c, c.bias_is_number) && change_bias(v, c, reverse);
 }
 bool weight_shifted(Variant& v, const Context& c, double by) {
-  return has_order(c, c.weight_is_number) && change_weight(v, c, [&](Numbers& w) { shift(w, by); });
+  return has_order(c, c.weight_is_number) &&
+         change_weight(v, c, [by](Numbers& w) { shift(w, by); });
 }
 bool bias_shifted(Variant& v, const Context& c, double by) {
-  return has_order(c, c.bias_is_number) && change_bias(v, c, [&](Numbers& b) { shift(b, by); });
+  return has_order(c, c.bias_is_number) && change_bias(v, c, [by](Numbers& b) { shift(b, by); });
 }
 
 bool has_two_axes(const Context& c) {
@@ -180,11 +185,15 @@ void transpose(Numbers& numbers, const Shape& shape, bool back) {
 }
 bool weight_transposed(Variant& v, const Context& c, double back) {
   return has_two_axes(c) && !c.weight_is_number &&
-         change_weight(v, c, [&](Numbers& w) { transpose(w, c.normalized_shape, back != 0); });
+         change_weight(v, c, [shape = c.normalized_shape, back](Numbers& w) {
+           transpose(w, shape, back != 0);
+         });
 }
 bool bias_transposed(Variant& v, const Context& c, double back) {
   return has_two_axes(c) && !c.bias_is_number &&
-         change_bias(v, c, [&](Numbers& b) { transpose(b, c.normalized_shape, back != 0); });
+         change_bias(v, c, [shape = c.normalized_shape, back](Numbers& b) {
+           transpose(b, shape, back != 0);
+         });
 }
 
 bool no_tail(Variant& v, const Context& c, double multiple) {
@@ -412,7 +421,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"neighbor-row", "the statistics are those of the row before", "", KernelPart::alone, of_row, of(Variant::Of::previous_row)},
     {"first-row", "the statistics are those of the first row", "", KernelPart::alone, of_row, of(Variant::Of::first_row)},
     {"last-row", "the statistics are those of the last row", "", KernelPart::alone, of_row, of(Variant::Of::last_row)},
-    {"own-statistics", "the statistics are the rows' own, not those that are given", "without --mean", KernelPart::alone, own_statistics, 1e-5, own_statistics_backward},
+    {"own-statistics", "the statistics are the rows' own, not those that are given", "without --mean", KernelPart::mean_or_division, own_statistics, 1e-5, own_statistics_backward},
     {"one-pass", "the variance is mean(x^2) - mean^2", "", KernelPart::own_sums, one_pass},
     {"float16-sums", "the row's sums are in float16", "", KernelPart::own_sums, own_sums_in, of(DType::float16)},
     {"bfloat16-sums", "the row's sums are in bfloat16", "", KernelPart::own_sums, own_sums_in, of(DType::bfloat16)},

@@ -95,7 +95,9 @@ class GivenRow final : public Resolver {
       const DoubleDouble root = formula_.eps_on == EpsOn::variance
                                     ? sqrt(DoubleDouble{spread_} + formula_.eps)
                                     : sqrt(DoubleDouble{spread_}) + formula_.eps;
-      rstd_ = root.high > 0 ? DoubleDouble{1} / root : DoubleDouble{HUGE_VAL};
+      rstd_ = root.high > 0           ? DoubleDouble{1} / root
+              : std::isnan(root.high) ? DoubleDouble{NAN}
+                                      : DoubleDouble{HUGE_VAL};
     }
     is_regular_ = std::isfinite(mean_) && std::isfinite(rstd_.high);
     const bool has_range = spread_ == 0 || (spread_ >= 1 / kMaxElement && spread_ <= kMaxElement);

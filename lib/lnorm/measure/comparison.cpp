@@ -318,11 +318,15 @@ std::vector<Failure> Comparison::failures() const {
 }
 
 Shape Comparison::index(const ElementPair& pair) const {
-  return index_of(slice ? position_in_whole(*slice, pair.position) : pair.position, actual.shape);
+  return index_of(position(pair), file_shape(actual));
 }
 
 Shape Comparison::row_index(const ElementPair& pair) const {
-  return extents(index(pair), kept_axes(actual.shape, rows->axes));
+  return extents(index_of(position(pair), actual.shape), kept_axes(actual.shape, rows->axes));
+}
+
+std::int64_t Comparison::position(const ElementPair& pair) const {
+  return slice ? position_in_whole(*slice, pair.position) : pair.position;
 }
 
 void Comparison::clear(std::int64_t position, std::uint64_t floor) {

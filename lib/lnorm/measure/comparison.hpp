@@ -189,6 +189,8 @@ struct Comparison : ComparedElements {
 
   // The index of the row in which an element lies, in the whole tensors. Requires rows.
   Shape row_index(const ElementPair& pair) const;
+  // In the whole tensor, in C order.
+  std::int64_t position(const ElementPair& pair) const;
 
   // Back to nothing found, before the element at a position. The tensors and the criteria stay. worst takes
   // what is worse than a floor.

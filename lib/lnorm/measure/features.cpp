@@ -32,7 +32,7 @@ std::optional<Shape> FeatureStats::first_non_finite_index() const {
     if (row(i) >= 0 && (!first || row(i) < row(*first))) first = i;
   }
   if (!first) return std::nullopt;
-  return index_of_element(x.shape, axes, row(*first) + (slice ? slice->first : 0), *first);
+  return index_in_file(x, axes, row(*first) + (slice ? slice->first : 0), *first);
 }
 
 std::vector<std::int64_t> FeatureStats::top(const Top& top) const {

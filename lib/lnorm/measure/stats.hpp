@@ -133,6 +133,8 @@ struct Stats {
   bool weight = false;  // whether the output was multiplied by one, or by 1 + weight
   bool zero_centered_weight = false;
   bool bias = false;
+  enum class Given { nothing, rstd, variance };
+  Given given = Given::nothing;  // beside the mean: the outputs are by these
   DType out = DType::float64;
   std::span<const StatsColumn> columns;
   StatsSummary summary;
@@ -148,7 +150,7 @@ struct Stats {
   // The full index of the first element that is not finite.
   std::optional<Shape> first_index(const NonFinite& found) const {
     if (found.first_element < 0) return std::nullopt;
-    return index_of_element(x.shape, axes, row_number(found.first_row), found.first_element);
+    return index_in_file(x, axes, row_number(found.first_row), found.first_element);
   }
 };
 

@@ -146,17 +146,13 @@ class JudgeObserver final : public RowObserver {
   JudgedRows found_;
 };
 
-// How many elements a formula explains, in all rows that have the same weight and bias.
+// How many elements a formula explains, in all rows.
 class FitObserver final : public RowObserver {
  public:
+  // set_row: fills in what a row has of its own.
   FitObserver(const Variant& variant, const JudgeSetting& setting, const CheckRows& actual, DType x,
-              const RowMask* mask, JudgeObserver::GivenOf given_of,
-              std::function<bool(std::int64_t row)> is_alike)
-      : variant_(variant),
-        actual_(actual),
-        mask_(mask),
-        given_of_(std::move(given_of)),
-        is_alike_(std::move(is_alike)) {
+              const RowMask* mask, std::function<void(SampleRow& row)> set_row)
+      : variant_(variant), actual_(actual), mask_(mask), set_row_(std::move(set_row)) {
     sample_.setting = &setting;
     sample_.x_dtype = x;
   }
@@ -168,11 +164,11 @@ class FitObserver final : public RowObserver {
     FormulaSums sums;
     const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
-      if (!is_alike_(block.first_row + r)) continue;
+      row.number = block.first_row + r;
       row.x = decoded(sample_.setting->backend, row_of(block.x, r));
       row.actual = decoded(sample_.setting->backend, row_of(actual, r));
       row.kept = kept_of(mask_, block.first_row + r, std::ssize(row.x));
-      row.given = given_of_(block.first_row + r);
+      set_row_(row);
       add_fit(variant_, sample_, row, result, sums);
     }
     return sums;
@@ -188,8 +184,7 @@ class FitObserver final : public RowObserver {
   const Variant& variant_;
   const CheckRows& actual_;
   const RowMask* mask_;
-  JudgeObserver::GivenOf given_of_;
-  std::function<bool(std::int64_t row)> is_alike_;
+  std::function<void(SampleRow& row)> set_row_;
   Sample sample_;
   FormulaSums sums_;
 };
@@ -281,9 +276,14 @@ class Checker {
     backend_.layer_norm(x, y, inputs_.affine, plan_.formula, saved);
   }
 
-  // Whether a row has the weight and bias of the diagnosed row.
-  bool is_alike(std::int64_t row) const {
-    return plan_.affine.first(row) == plan_.affine.first(diagnosed_row_);
+  // What a row has of its own.
+  void set_row(SampleRow& row) const {
+    row.given = given_of(row.number);
+    if (plan_.affine.rows.empty()) return;
+    JudgeSetting of_row = setting_;
+    set_numbers(row.number, of_row);
+    row.affine = std::make_shared<AffineNumbers>(
+        AffineNumbers{std::move(of_row.weight), std::move(of_row.bias)});
   }
 
   void judge_rows(Check& result) {
@@ -323,12 +323,6 @@ class Checker {
 
   void diagnose(Check& result) {
     const Shape normalized = plan_.normalized_shape();
-    // Formulas are tried with the weight and bias of the worst row.
-    diagnosed_row_ =
-        std::max(result.judged.loop, result.judged.tree, [](const auto& a, const auto& b) {
-          return a.ratio < b.ratio;
-        }).row;
-    if (!plan_.affine.rows.empty()) set_numbers(diagnosed_row_, setting_);
     const Sample sample = this->sample(result.judged);
     if (sample.rows.empty()) return;
     // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
@@ -362,9 +356,8 @@ class Checker {
       result.is_sampled = true;
       return;
     }
-    result.is_sampled = !plan_.affine.rows.empty();
-    FitObserver fit(best.variant, setting_, actual_, plan_.in, mask(), given(),
-                    [this](std::int64_t row) { return is_alike(row); });
+    FitObserver fit(best.variant, setting_, actual_, plan_.in, mask(),
+                    [this](SampleRow& row) { set_row(row); });
     RowObserver* const observers[] = {&fit};
     pass(plan_, observers, {});
     best.explained = fit.sums().share();
@@ -387,6 +380,10 @@ class Checker {
       for (const SampleRow& row : sample.rows) {
         for (std::size_t i = 0; i < row.actual.size(); ++i) {
           fits = fits && (!row.is_kept(i) || format.rounded(row.actual[i]) == row.actual[i]);
+        }
+        if (fits && row.affine != nullptr) {
+          setting.weight = row.affine->weight;
+          setting.bias = row.affine->bias;
         }
         if (fits) {
           judge.judge({row.number, row.x, row.actual, row.exact, row.kept, row.given}, found);
@@ -422,7 +419,6 @@ class Checker {
     sample.last_x = finite_or_none(numbers(x, plan_.rows - 1));
     std::vector<std::byte> exact(static_cast<std::size_t>(plan_.row_length) * item_size(plan_.out));
     for (const std::int64_t r : sampled_rows(judged, plan_.rows, plan_.row_length)) {
-      if (!is_alike(r)) continue;
       SampleRow row{.number = r,
                     .x = finite_or_none(numbers(x, r)),
                     .actual = numbers(actual_, r),
@@ -431,7 +427,8 @@ class Checker {
                     .kept = kept_of(mask(), r, plan_.row_length),
                     .previous_x = finite_or_none(numbers(x, r - 1)),
                     .next_x = finite_or_none(numbers(x, r + 1)),
-                    .given = given_of(r)};
+                    .given = {}};
+      set_row(row);
       const bool has_any = row.kept.empty() || std::count(row.kept.begin(), row.kept.end(), 1) > 0;
       if (row.x.empty() || !has_any) continue;
       if (alone) row.alone = finite_or_none(numbers(*alone, r));
@@ -476,7 +473,6 @@ class Checker {
   JudgeSetting setting_;
   CheckRows actual_;
   std::optional<RowMask> mask_;
-  std::int64_t diagnosed_row_ = 0;
 };
 
 }  // namespace

@@ -320,11 +320,9 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
     return shared_gradients(setting, layout.affine, columns, again);
   };
   ParameterGradients found;
-  if (layout.row_length == 0) {
+  if (layout.row_length == 0 || layout.rows == 0) {
     // Sums over no elements.
-    const bool has_parameters = uniform || shares;
-    found.dweight.assign(
-        has_parameters ? static_cast<std::size_t>(element_count(parameters.shape)) : 0, 0);
+    found.dweight.assign(static_cast<std::size_t>(element_count(parameters.shape)), 0);
     found.dbias = found.dweight;
   } else if (layout.route.in_parts) {
     // Threads write different columns, and so do ranks: one object will do.

@@ -27,7 +27,6 @@ struct OtherRows {
 
 // What is tried on every block: a variant, or xhat over other axes.
 struct Attempt {
-  const WrongKernel* kernel;  // null: none of the table
   Variant variant;
   const CheckRows* xhat = nullptr;
   Comparison comparison;  // of all blocks that have been seen
@@ -43,15 +42,15 @@ DType dtype_of(const Variant& variant, DType out) {
 // Tries all of them on one block of rows after another.
 class MutantObserver final : public RowObserver {
  public:
-  // variant_of: the attempt's with the weight and bias of a row.
-  using VariantOf = std::function<Variant(const Attempt& attempt, std::int64_t row)>;
+  // affine_of: the weight and bias that a row has of its own; null where all have the same.
+  using AffineOf = std::function<std::shared_ptr<const AffineNumbers>(std::int64_t row)>;
 
   MutantObserver(const Sample& tensor, const CheckRows& x, const CheckRows* alone,
-                 VariantOf variant_of, std::vector<Attempt>& attempts)
+                 AffineOf affine_of, std::vector<Attempt>& attempts)
       : tensor_(tensor),
         x_(x),
         alone_(alone),
-        variant_of_(std::move(variant_of)),
+        affine_of_(std::move(affine_of)),
         attempts_(attempts) {}
 
   BlockFindings examine(const RowBlock& block) const override {
@@ -96,6 +95,7 @@ class MutantObserver final : public RowObserver {
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
       SampleRow& row = rows[static_cast<std::size_t>(r)];
       row.number = block.first_row + r;
+      row.affine = affine_of_(row.number);
       row.x = decoded(backend(), row_of(block.x, r));
       row.exact = decoded(backend(), row_of(exact, r));
       if (alone_ != nullptr) row.alone = decoded(backend(), alone_->read(row.number, 1, buffer));
@@ -119,7 +119,7 @@ class MutantObserver final : public RowObserver {
         result.y = decoded(backend(), attempt.xhat->read(row.number, 1, buffer));
         follow_affine(attempt.variant, result.y);
       } else {
-        write(variant_of_(attempt, row.number), tensor_, row, result);
+        write(attempt.variant, tensor_, row, result);
       }
       to = std::copy(result.y.begin(), result.y.end(), to);
     }
@@ -138,7 +138,7 @@ class MutantObserver final : public RowObserver {
   const Sample& tensor_;
   const CheckRows& x_;
   const CheckRows* alone_;
-  VariantOf variant_of_;
+  AffineOf affine_of_;
   std::vector<Attempt>& attempts_;
 };
 
@@ -154,7 +154,7 @@ class Trial {
 
   std::vector<TriedMutant> run() {
     const Shape normalized = plan_.normalized_shape();
-    mutants_ = mutants_of(context(setting_, normalized), options_.choose);
+    mutants_ = mutants_of(context(normalized), options_.choose);
     other_rows_.resize(mutants_.size());
     // Other axes are tried on a whole tensor with one weight a normalized element, as check does.
     if (!inputs_.x.info().slice && has_own_order() && !inputs_.x.info().split) add_other_axes();
@@ -162,11 +162,11 @@ class Trial {
     for (std::size_t m = 0; m < mutants_.size(); ++m) {
       for (const auto& variant : mutants_[m].variants) {
         const CheckRows* const xhat = other_rows_[m] ? other_rows_[m]->rows.get() : nullptr;
-        attempts.push_back({variant.row, variant.formulas, xhat, comparison(variant.formulas)});
+        attempts.push_back({variant.formulas, xhat, comparison(variant.formulas)});
       }
     }
     const Variant right = asked_for(setting_);
-    attempts.push_back({nullptr, right, nullptr, comparison(right), true});
+    attempts.push_back({right, nullptr, comparison(right), true});
     if (plan_.rows > 0 && plan_.row_length > 0) observe(normalized, attempts);
     const std::vector<Failure> failures = attempts.back().comparison.failures();
     if (!failures.empty()) {
@@ -203,20 +203,15 @@ class Trial {
   // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
   bool has_own_order() const { return plan_.affine.is_plain(); }
 
-  Variant variant_of(const Attempt& attempt, std::int64_t row, const Shape& normalized) const {
-    if (plan_.affine.rows.empty()) return attempt.variant;
-    JudgeSetting setting = setting_;
-    setting.weight = numbers_of(inputs_.weight, plan_.row_length, 1, plan_.affine, row);
-    setting.bias = numbers_of(inputs_.bias, plan_.row_length, 0, plan_.affine, row);
-    Variant variant = asked_for(setting);
-    if (attempt.kernel != nullptr) {
-      attempt.kernel->change(variant, context(setting, normalized), attempt.kernel->parameter);
-    }
-    return variant;
+  std::shared_ptr<const AffineNumbers> affine_of(std::int64_t row) const {
+    if (plan_.affine.rows.empty()) return nullptr;
+    return std::make_shared<AffineNumbers>(
+        AffineNumbers{numbers_of(inputs_.weight, plan_.row_length, 1, plan_.affine, row),
+                      numbers_of(inputs_.bias, plan_.row_length, 0, plan_.affine, row)});
   }
 
-  KernelContext context(const JudgeSetting& setting, const Shape& normalized) const {
-    return {.setting = setting,
+  KernelContext context(const Shape& normalized) const {
+    return {.setting = setting_,
             .normalized_shape = normalized,
             .has_weight = !inputs_.weight.empty(),
             .has_bias = !inputs_.bias.empty(),
@@ -295,10 +290,7 @@ class Trial {
                         .last_x = decoded(backend, x.read(plan_.rows - 1, 1, buffer)),
                         .all_rows = plan_.rows};
     MutantObserver observer(
-        tensor, x, alone ? &*alone : nullptr,
-        [&](const Attempt& attempt, std::int64_t row) {
-          return variant_of(attempt, row, normalized);
-        },
+        tensor, x, alone ? &*alone : nullptr, [this](std::int64_t row) { return affine_of(row); },
         attempts);
     RowObserver* const observers[] = {&observer};
     LentSource source(inputs_.x);

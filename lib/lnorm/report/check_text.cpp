@@ -42,7 +42,7 @@ class CheckText {
 
   void write() {
     text_.folded(printable(c_.actual.name), ": ", colored(verdict_sentence(c_)), " (",
-                 name(c_.actual.dtype), ", shape ", to_string(c_.actual.shape),
+                 name(c_.actual.dtype), ", shape ", to_string(file_shape(c_.actual)),
                  c_.slice ? ", " + rows_text(*c_.slice) : "", ')');
     if (c_.verdict == Verdict::not_judged) return write_unjudged();
     write_counts();
@@ -110,14 +110,8 @@ class CheckText {
 }  // namespace
 
 Shape index_of(const Check& check, const WorstRatio& worst) {
-  const Axes kept = kept_axes(check.actual.shape, check.axes);
   const std::int64_t first = check.slice ? check.slice->first : 0;
-  const Shape row = index_of(first + worst.row, extents(check.actual.shape, kept));
-  const Shape element = index_of(worst.element, extents(check.actual.shape, check.axes));
-  Shape index(check.actual.shape.size());
-  for (std::size_t i = 0; i < kept.size(); ++i) index[kept[i]] = row[i];
-  for (std::size_t i = 0; i < check.axes.size(); ++i) index[check.axes[i]] = element[i];
-  return index;
+  return index_in_file(check.actual, check.axes, first + worst.row, worst.element);
 }
 
 std::string verdict_sentence(const Check& check) {

@@ -22,12 +22,12 @@ class ComparisonText {
     const std::string names =
         concat(printable(c_.actual.name), " and ", printable(c_.expected.name));
     if (!c_.same_shape) {
-      text_.folded(names, style_.bad(" differ in shape: "), to_string(c_.actual.shape),
-                   ", expected ", to_string(c_.expected.shape));
+      text_.folded(names, style_.bad(" differ in shape: "), to_string(file_shape(c_.actual)),
+                   ", expected ", to_string(file_shape(c_.expected)));
       return;
     }
     text_.folded(names, c_.equal() ? style_.good(" agree") : style_.bad(" differ"), " (",
-                 dtypes_text(c_, " and "), ", shape ", to_string(c_.expected.shape),
+                 dtypes_text(c_, " and "), ", shape ", to_string(file_shape(c_.expected)),
                  c_.slice ? ", " + rows_text(*c_.slice) : "", ')');
     text_.folded("mismatched: ", c_.mismatched, " / ", c_.compared(), " (",
                  percentage_text(c_.mismatched, c_.compared()), "), ", criteria_text(c_.criteria),

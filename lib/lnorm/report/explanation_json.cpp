@@ -51,7 +51,7 @@ Json moments_json(const Moments& moments) {
 Json indices_json(const Explanation& e) {
   Json result = Json::array();
   for (const std::int64_t element : e.row.non_finite) {
-    result.push_back(index_of_element(e.x.shape, e.axes, e.number, element));
+    result.push_back(index_in_file(e.x, e.axes, e.number, element));
   }
   return result;
 }

@@ -61,8 +61,9 @@ class ExplanationText {
 
  private:
   void write_head() {
-    put(concat(printable(e_.x.name), ": ", name(e_.x.dtype), ", shape ", to_string(e_.x.shape),
-               ", ", formula_.rms ? "RMS-" : "", "normalized over ", axes_text(e_.axes)),
+    put(concat(printable(e_.x.name), ": ", name(e_.x.dtype), ", shape ",
+               to_string(file_shape(e_.x)), ", ", formula_.rms ? "RMS-" : "",
+               normalized_text(e_.x, e_.axes)),
         0);
     put(row_text(), 0);
     if (!e_.residual) return;
@@ -93,7 +94,7 @@ class ExplanationText {
   // Where they are in x, the first of many.
   std::string first_non_finite() const {
     const std::string places = joined(row_.non_finite, ", ", [&](std::int64_t element) {
-      return to_string(index_of_element(e_.x.shape, e_.axes, e_.number, element));
+      return to_string(index_in_file(e_.x, e_.axes, e_.number, element));
     });
     const bool are_all = std::ssize(row_.non_finite) == row_.input.non_finite;
     return concat(", at ", places, are_all ? "" : " and others");
@@ -179,6 +180,7 @@ class ExplanationText {
                  row_.variance == 0 ? " is too small" : " is too large",
                  " for float64; s is computed from the exact one."));
     }
+    if (std::isnan(row_.divisor_without_eps)) return;
     const std::string same = row_.given     ? "the variance is 0"
                              : formula_.rms ? "all elements are 0"
                                             : "all elements are the same";

@@ -39,8 +39,8 @@ class FeatureText {
 
   void write() {
     text_.folded(printable(stats_.x.name), ": ", name(stats_.x.dtype), ", shape ",
-                 to_string(stats_.x.shape), ", ", counted(stats_.count(), "feature"), " along ",
-                 axes_text(stats_.axes), ", each over ",
+                 to_string(file_shape(stats_.x)), ", ", counted(stats_.count(), "feature"),
+                 " along ", axes_text(stats_.axes), ", each over ",
                  stats_.slice ? rows_text(*stats_.slice) : counted(stats_.rows, "row"));
     text_.folded(variances_text(stats_.ddof), ", of finite elements");
     if (summary_.non_finite > 0) {
@@ -144,8 +144,12 @@ void write_text(const FeatureStats& stats, const FeatureReport& options, const S
 
 void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes) {
   const FeatureSummary summary(stats);
-  Json report{{"schema", 1},        {"command", "stats"}, {"input", json_value(stats.x)},
-              {"axes", stats.axes}, {"ddof", stats.ddof}, {"rows", stats.rows}};
+  Json report{{"schema", 1},
+              {"command", "stats"},
+              {"input", json_value(stats.x)},
+              {"axes", file_axes(stats.x, stats.axes)},
+              {"ddof", stats.ddof},
+              {"rows", stats.rows}};
   if (stats.slice) report["slice"] = json_value(*stats.slice);
   report["summary"] = {{"features", stats.count()},
                        {"dead", summary.dead},

@@ -47,7 +47,7 @@ inline Json json_value(Ulps ulps) {
 }
 
 inline Json json_value(const TensorInfo& info) {
-  return {{"name", info.name}, {"dtype", name(info.dtype)}, {"shape", info.shape}};
+  return {{"name", info.name}, {"dtype", name(info.dtype)}, {"shape", file_shape(info)}};
 }
 
 inline Json json_value(const AffectedNumbers& numbers) {
@@ -75,15 +75,17 @@ Json json_value(const std::optional<T>& value) {
 // The keys with which reports of a normalization begin.
 inline Json normalization_json(std::string_view command, const TensorInfo& x, DType out,
                                const Axes& axes, const Formula& formula) {
-  return {{"schema", 1},
-          {"command", command},
-          {"input", json_value(x)},
-          {"output_dtype", name(out)},
-          {"axes", axes},
-          {"eps", formula.eps},
-          {"eps_on", formula.eps_on == EpsOn::std ? "std" : "variance"},
-          {"ddof", formula.ddof},
-          {"rms", formula.rms}};
+  Json result{{"schema", 1},
+              {"command", command},
+              {"input", json_value(x)},
+              {"output_dtype", name(out)},
+              {"axes", file_axes(x, axes)},
+              {"eps", formula.eps},
+              {"eps_on", formula.eps_on == EpsOn::std ? "std" : "variance"},
+              {"ddof", formula.ddof},
+              {"rms", formula.rms}};
+  if (x.split) result["groups"] = x.shape[x.split->axis];
+  return result;
 }
 
 // The text is one line. Bytes of a name that are not UTF-8 become U+FFFD.

@@ -37,6 +37,12 @@ std::string axes_text(const Axes& axes) {
   return (axes.size() == 1 ? "axis " : "axes ") + listed(axes, " and ");
 }
 
+std::string normalized_text(const TensorInfo& x, const Axes& axes) {
+  if (!x.split) return concat("normalized over ", axes_text(axes));
+  return concat("normalized in ", counted(x.shape[x.split->axis], "group"), " of axis ",
+                x.split->axis);
+}
+
 std::string index_text(std::int64_t number, const Shape& shape) {
   return shape.size() < 2 ? std::to_string(number) : to_string(index_of(number, shape));
 }

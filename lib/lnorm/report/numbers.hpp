@@ -16,6 +16,8 @@ namespace lnorm {
 
 // "axis 2", "axes 0, 1 and 2", "no axes".
 std::string axes_text(const Axes& axes);
+// "normalized over axis 1", "normalized in 3 groups of axis 1".
+std::string normalized_text(const TensorInfo& x, const Axes& axes);
 
 // The index of a number in C order: along one axis it is that number, along several it is written as a shape is.
 std::string index_text(std::int64_t number, const Shape& shape);

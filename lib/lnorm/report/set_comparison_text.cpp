@@ -96,14 +96,14 @@ class SetReport {
     }
     const Comparison& c = *pair.comparison;
     if (has_dtypes_) line.cells[0] = dtypes_text(c, "/");
-    line.cells.push_back(to_string(c.actual.shape));
+    line.cells.push_back(to_string(file_shape(c.actual)));
     if (c.same_shape) {
       line.cells.insert(line.cells.end(),
                         {std::to_string(c.mismatched), distance_text(c.absolute),
                          distance_text(c.relative), greatest_ulps_text(c), sqnr_text(c)});
       line.remark = failed_names(c);
     } else {
-      line.remark = concat("expected ", to_string(c.expected.shape));
+      line.remark = concat("expected ", to_string(file_shape(c.expected)));
     }
     const std::string mark =
         concat(first_ == number ? "first" : "", first_ == number && worst_ == number ? ", " : "",

@@ -12,6 +12,9 @@ Json head_json(const Stats& stats) {
   result["weight"] = stats.weight;
   result["zero_centered_weight"] = stats.zero_centered_weight;
   result["bias"] = stats.bias;
+  if (stats.given != Stats::Given::nothing) {
+    result["given"] = stats.given == Stats::Given::rstd ? "rstd" : "variance";
+  }
   if (stats.slice) result["slice"] = json_value(*stats.slice);
   return result;
 }

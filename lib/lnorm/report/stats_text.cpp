@@ -222,13 +222,19 @@ class StatsText {
   void write_head() {
     const Formula& formula = stats_.formula;
     text_.folded(printable(stats_.x.name), ": ", name(stats_.x.dtype), ", shape ",
-                 to_string(stats_.x.shape), ", ", formula.rms ? "RMS-" : "", "normalized over ",
-                 axes_text(stats_.axes));
+                 to_string(file_shape(stats_.x)), ", ", formula.rms ? "RMS-" : "",
+                 normalized_text(stats_.x, stats_.axes));
     text_.folded(numbering_text());
-    text_.folded("eps ", value_text(formula.eps), " on the ",
-                 formula.eps_on == EpsOn::std ? "root of the " : "",
-                 formula.rms ? "mean of squares" : "variance", ", ", variances_text(formula.ddof),
-                 affine_text());
+    const std::string eps = concat("eps ", value_text(formula.eps), " on the ",
+                                   formula.eps_on == EpsOn::std ? "root of the " : "",
+                                   formula.rms ? "mean of squares" : "variance", ", ");
+    const bool has_rstd = stats_.given == Stats::Given::rstd;
+    const std::string given = stats_.given == Stats::Given::nothing
+                                  ? ""
+                                  : concat("outputs by the ", formula.rms ? "" : "mean and ",
+                                           has_rstd ? "rstd" : "variance", " that ",
+                                           formula.rms ? "is" : "are", " given, ");
+    text_.folded(given, has_rstd ? "" : eps, variances_text(formula.ddof), affine_text());
     write_non_finite(stats_.summary.input, "", "; not summarized");
     write_non_finite(stats_.summary.output, "the output alone of ", "");
     if (stats_.top) text_.folded(top_text(*stats_.top, "row", stats_.summary.rows));

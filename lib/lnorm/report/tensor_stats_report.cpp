@@ -36,9 +36,9 @@ struct SetTotal {
 std::optional<Shape> first_index(const TensorStats& stats) {
   const NonFinite& found = stats.non_finite;
   if (found.first_element < 0) return std::nullopt;
-  return index_of_element(stats.x.shape, stats.axes,
-                          found.first_row + (stats.slice ? stats.slice->first : 0),
-                          found.first_element);
+  return index_in_file(stats.x, stats.axes,
+                       found.first_row + (stats.slice ? stats.slice->first : 0),
+                       found.first_element);
 }
 
 // Those that stand out, or all.
@@ -91,7 +91,7 @@ class TensorStatsText {
     if (are_same_dtype_) add_part(std::string(name(first.x.dtype)));
     std::string rows = "rows";
     if (are_same_shape_) {
-      add_part(concat("shape ", to_string(first.x.shape)));
+      add_part(concat("shape ", to_string(file_shape(first.x))));
       const std::string length = counted(first.row_length, "element");
       rows = first.slice ? concat(rows_text(*first.slice), ", of ", length, " each")
                          : concat(counted(first.rows, "row"), " of ", length);
@@ -130,7 +130,7 @@ class TensorStatsText {
       add(TableColumn{"", "dtype", Align::left}, std::string(name(stats.x.dtype)));
     }
     if (!are_same_shape_) {
-      add(TableColumn{"", "shape", Align::left}, to_string(stats.x.shape));
+      add(TableColumn{"", "shape", Align::left}, to_string(file_shape(stats.x)));
       add(TableColumn{"", "rows"}, stats.slice ? concat(stats.rows, " of ", all_rows(*stats.slice))
                                                : std::to_string(stats.rows));
     }
@@ -146,7 +146,7 @@ class TensorStatsText {
                                              ? significant_text(largest->value.high, digits_)
                                              : value_text(largest->value, dtype));
     add(TableColumn{"largest |x|", "at"},
-        largest ? to_string(index_of(largest->position, stats.x.shape)) : "-");
+        largest ? to_string(index_of(largest->position, file_shape(stats.x))) : "-");
     const auto add_summary = [&](std::string_view group, const ColumnSummary& column) {
       const auto cell = [&](double value) {
         return column.count == 0 ? "-" : significant_text(value, digits_);
@@ -203,12 +203,12 @@ Json line_json(const std::string& name, const TensorStats& stats) {
   Json largest;
   if (stats.largest) {
     largest = {{"value", json_value(stats.largest->value, x.dtype)},
-               {"index", index_of(stats.largest->position, x.shape)}};
+               {"index", index_of(stats.largest->position, file_shape(x))}};
   }
   Json line{{"name", name},
             {"dtype", lnorm::name(x.dtype)},
-            {"shape", x.shape},
-            {"axes", stats.axes},
+            {"shape", file_shape(x)},
+            {"axes", file_axes(x, stats.axes)},
             {"ddof", stats.ddof},
             {"rows", stats.rows},
             {"row_length", stats.row_length},
@@ -225,7 +225,7 @@ Json line_json(const std::string& name, const TensorStats& stats) {
 std::vector<CsvField> csv_fields(const std::string& name, const TensorStats& stats) {
   std::vector<CsvField> fields{{"name", csv_text(name)},
                                {"dtype", std::string(lnorm::name(stats.x.dtype))},
-                               {"shape", csv_text(stats.x.shape)},
+                               {"shape", csv_text(file_shape(stats.x))},
                                {"rows", csv_text(stats.rows)},
                                {"row_length", csv_text(stats.row_length)},
                                {"non_finite_rows", csv_text(stats.non_finite.rows)},
@@ -241,7 +241,7 @@ std::vector<CsvField> csv_fields(const std::string& name, const TensorStats& sta
   const auto& largest = stats.largest;
   fields.push_back({"largest", largest ? value_text(largest->value, stats.x.dtype) : ""});
   fields.push_back(
-      {"largest_index", largest ? csv_text(index_of(largest->position, stats.x.shape)) : ""});
+      {"largest_index", largest ? csv_text(index_of(largest->position, file_shape(stats.x))) : ""});
   return fields;
 }
 

@@ -16,7 +16,7 @@ Section check_section(std::string id, std::string_view title, const Check& c) {
                   percentage_text(count, judged.elements), ")");
   };
   Facts facts{{"Input", concat(printable(c.x.name), ", ", name(c.x.dtype), ", shape ",
-                               to_string(c.x.shape))},
+                               to_string(file_shape(c.x)))},
               {"Output", concat(printable(c.actual.name), ", ", name(c.actual.dtype))},
               {"Arithmetic", std::string(name(c.arithmetic))},
               {"Correctly rounded", share(judged.correctly_rounded)},

@@ -86,7 +86,7 @@ Table mismatch_table(const Comparison& c) {
 }
 
 std::string side_text(const TensorInfo& info) {
-  return concat(info.name, ": ", name(info.dtype), ", shape ", to_string(info.shape));
+  return concat(info.name, ": ", name(info.dtype), ", shape ", to_string(file_shape(info)));
 }
 
 // Along which axes the rows of the figures go.
@@ -107,7 +107,7 @@ std::vector<Cell> line_of(const PairComparison& pair, const std::string& section
     line.push_back({"error"});
   } else {
     const Comparison& c = *pair.comparison;
-    line.insert(line.end(), {{c.equal() ? "agree" : "differ"}, {to_string(c.actual.shape)}});
+    line.insert(line.end(), {{c.equal() ? "agree" : "differ"}, {to_string(file_shape(c.actual))}});
     if (c.same_shape) {
       line.insert(line.end(),
                   {count_cell(c.mismatched), optional_cell(c.greatest(WorstBy::abs)),

@@ -18,8 +18,13 @@ std::string formula_text(const Stats& stats) {
   const std::string eps = value_text(formula.eps);
   const std::string spread = formula.rms ? "mean(x^2)" : "var";
   std::string text = formula.rms ? "y = x / " : "y = (x - mean) / ";
-  text += formula.eps_on == EpsOn::std ? concat("(sqrt(", spread, ") + ", eps, ")")
-                                       : concat("sqrt(", spread, " + ", eps, ")");
+  if (stats.given == Stats::Given::rstd) {
+    text = formula.rms ? "y = x * rstd" : "y = (x - mean) * rstd";
+  } else if (formula.eps_on == EpsOn::std) {
+    text += concat("(sqrt(", spread, ") + ", eps, ")");
+  } else {
+    text += concat("sqrt(", spread, " + ", eps, ")");
+  }
   if (stats.weight) text += stats.zero_centered_weight ? " * (1 + weight)" : " * weight";
   if (stats.bias) text += " + bias";
   return text;
@@ -39,11 +44,13 @@ Facts facts_of(const Stats& stats) {
   Facts facts{
       {"Input", stats.x.name},
       {"Type", concat(name(stats.x.dtype), " in, ", name(stats.out), " out")},
-      {"Shape", to_string(stats.x.shape)},
-      {"Rows", concat(count, ", normalized over ", axes_text(stats.axes))},
+      {"Shape", to_string(file_shape(stats.x))},
+      {"Rows", concat(count, ", ", normalized_text(stats.x, stats.axes))},
       {"Variance", variance_text(stats.formula)},
       {"eps", concat(value_text(stats.formula.eps), ", on the ",
                      stats.formula.eps_on == EpsOn::std ? "root of the variance" : "variance")}};
+  if (stats.given == Stats::Given::rstd) facts.back() = {"Given", "mean and rstd"};
+  if (stats.given == Stats::Given::variance) facts.emplace_back("Given", "mean and variance");
   const auto found = [&](const char* what, const NonFinite& non_finite) {
     if (non_finite.rows == 0) return;
     facts.emplace_back(what, concat(counted(non_finite.elements, "element"), " in ",
@@ -215,7 +222,7 @@ TensorLine line_of(std::string title, const TensorReportData& report_data) {
   const Stats& stats = report_data.stats;
   return {.name = std::move(title),
           .dtype = std::string(name(stats.x.dtype)),
-          .shape = to_string(stats.x.shape),
+          .shape = to_string(file_shape(stats.x)),
           .summary = stats.summary,
           .largest_x = largest_of(stats.histograms->input),
           .largest_y = largest_of(stats.histograms->output),
