@@ -94,10 +94,12 @@ struct SampleRow {
 };
 
 inline const std::vector<double>& weight_of(const SampleRow& row, const JudgeSetting& setting) {
-  return row.affine != nullptr ? row.affine->weight : setting.weight;
+  const AffineNumbers* const own = row.affine.get();
+  return own != nullptr ? own->weight : setting.weight;
 }
 inline const std::vector<double>& bias_of(const SampleRow& row, const JudgeSetting& setting) {
-  return row.affine != nullptr ? row.affine->bias : setting.bias;
+  const AffineNumbers* const own = row.affine.get();
+  return own != nullptr ? own->bias : setting.bias;
 }
 
 struct Sample {
