@@ -75,8 +75,7 @@ class Normalization {
       const GivenStatistics* const given = given_.are_given() ? &given_.of(plan, x, name) : nullptr;
       const auto transform = [&](const RowsIn& rows, const RowsOut& y,
                                  const MeanAndRstd& statistics) {
-        if (given != nullptr) return normalize_by(backend_, *given, rows, y, affine, plan.formula);
-        backend_.layer_norm(rows, y, affine, plan.formula, statistics);
+        normalize(backend_, given, rows, y, affine, plan.formula, statistics);
       };
       if (sum) observers.push_back(&*sum);
       lnorm::run(*source, plan, transform, observers, &sink, options);

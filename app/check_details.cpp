@@ -24,10 +24,7 @@ Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, Tenso
   run(
       source, plan,
       [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
-        if (inputs.given != nullptr) {
-          return normalize_by(backend, *inputs.given, rows, y, inputs.affine, plan.formula);
-        }
-        backend.layer_norm(rows, y, inputs.affine, plan.formula, statistics);
+        normalize(backend, inputs.given, rows, y, inputs.affine, plan.formula, statistics);
       },
       {}, &spool, options);
   ListLimits limits{0, arguments.worst.value_or(5)};

@@ -26,8 +26,7 @@ void ObservedRows::run(std::unique_ptr<TensorSource> input, const InputName& nam
   TensorSource& source = *normalized;
   const GivenStatistics* const given = given_.are_given() ? &given_.of(plan, x, name) : nullptr;
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
-    if (given != nullptr) return normalize_by(backend_, *given, rows, y, affine, plan.formula);
-    backend_.layer_norm(rows, y, affine, plan.formula, statistics);
+    normalize(backend_, given, rows, y, affine, plan.formula, statistics);
   };
   RowObserver* const observers[] = {&observer(plan)};
   lnorm::run(source, plan, transform, observers, nullptr,

@@ -348,8 +348,7 @@ void normalize(TensorSource& source, const Plan& plan, const Affine& affine,
     return;
   }
   const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
-    if (known != nullptr) return normalize_by(backend, *known, rows, y, affine, plan.formula);
-    backend.layer_norm(rows, y, affine, plan.formula, statistics);
+    lnorm::normalize(backend, known, rows, y, affine, plan.formula, statistics);
   };
   run(source, plan, transform, observers, &sink, options);
 }

@@ -46,4 +46,12 @@ void normalize_by(const Backend& backend, const GivenStatistics& given, const Ro
                   const RowsOut& y, const Affine& affine, const Formula& formula,
                   std::int64_t offset = 0);
 
+// By these statistics; or if given is null by the rows' own, which computed gets.
+inline void normalize(const Backend& backend, const GivenStatistics* given, const RowsIn& x,
+                      const RowsOut& y, const Affine& affine, const Formula& formula,
+                      const MeanAndRstd& computed) {
+  if (given != nullptr) return normalize_by(backend, *given, x, y, affine, formula);
+  backend.layer_norm(x, y, affine, formula, computed);
+}
+
 }  // namespace lnorm

@@ -270,10 +270,7 @@ class Checker {
   }
 
   void normalize(const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) const {
-    if (inputs_.given != nullptr) {
-      return normalize_by(backend_, *inputs_.given, x, y, inputs_.affine, plan_.formula);
-    }
-    backend_.layer_norm(x, y, inputs_.affine, plan_.formula, saved);
+    lnorm::normalize(backend_, inputs_.given, x, y, inputs_.affine, plan_.formula, saved);
   }
 
   // What a row has of its own.
