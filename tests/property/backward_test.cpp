@@ -241,6 +241,24 @@ TEST_CASE("dx of a line in x, and of what is off it by a little, is correctly ro
   }
 }
 
+TEST_CASE("a line in x whose products underflow is no line yet", "[backward]") {
+  // g is 0 but for one element, which is too small for a product of doubles.
+  for (const double tiny : {0x1p-1060, 0x1p-600, 0x1p-300}) {
+    for (const double weight : {1.0, 0x1p-30, 0x1p-500}) {
+      for (const double step : {1.0, 0x1p-500, 0x1p-1000}) {
+        GradientCase c{doubles({0, step, 2 * step, 5 * step}), doubles({0, 0, 0, tiny}),
+                       doubles({weight})};
+        c.dx = DType::float64;
+        for (const bool rms : {false, true}) {
+          c.formula = {.eps = 0, .rms = rms};
+          INFO(tiny << ' ' << weight << ' ' << step << ' ' << rms);
+          check(c);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a weight that undoes dy leaves dx exactly 0", "[backward]") {
   // dy * weight is 1 for all: powers of two, and 1 + weight.
   std::vector<double> dy;

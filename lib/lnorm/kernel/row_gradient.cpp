@@ -155,6 +155,11 @@ bool RowGradient::is_line() const {
     is_exact = is_exact && exact.low == 0;
     return exact.high;
   };
+  const auto product = [&](double a, double b) {
+    const DoubleDouble exact = two_product(a, b);
+    is_exact = is_exact && (a == 0 || b == 0 || std::fabs(exact.high) > kLeastProduct);
+    return exact;
+  };
   bool is_line = true;
   read_row_([&](const GradientPart& part) {
     if (!is_line || !is_exact) return;
@@ -162,16 +167,15 @@ bool RowGradient::is_line() const {
       if (!is_line || !is_exact) return;
       const Number weight = setting_.weight.number_or(1, part.offset + i);
       const DoubleDouble g = weight.high == 1 ? DoubleDouble{dy.high}  // saves time
-                                              : two_product(dy.high, weight.high);
-      is_exact = x.low == 0 && dy.low == 0 && weight.low == 0 && g.low == 0;
+                                              : product(dy.high, weight.high);
+      is_exact = is_exact && x.low == 0 && dy.low == 0 && weight.low == 0 && g.low == 0;
       if (!first) first = {x.high, g.high};
       const double d = difference(x.high, first->first);
       const double e = difference(g.high, first->second);
       if (!other && d != 0) other = {d, e};
-      const DoubleDouble left = other ? two_product(e, other->first) : DoubleDouble{e};
-      const DoubleDouble right = other ? two_product(other->second, d) : DoubleDouble{};
-      is_line = left.high == right.high && left.low == right.low &&
-                (left.high == 0 || std::fabs(left.high) > kLeastProduct);
+      const DoubleDouble left = other ? product(e, other->first) : DoubleDouble{e};
+      const DoubleDouble right = other ? product(other->second, d) : DoubleDouble{};
+      is_line = left.high == right.high && left.low == right.low;
     });
   });
   return is_line && is_exact;
