@@ -295,7 +295,8 @@ def inputs(shape: int | Sequence[int], dtype: Any = "float32", *, seed: int = 0,
     seed : int
         The same seed gives the same bytes on every machine.
     **options
-        axes, normalized_shape, eps, eps_on, ddof, rms and zero_centered_weight of `layer_norm`.
+        axes, normalized_shape, groups, channel_axis, affine_axes, eps, eps_on, ddof, rms and zero_centered_weight of
+        `layer_norm`.
 
     Returns
     -------

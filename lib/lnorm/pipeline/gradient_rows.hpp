@@ -13,8 +13,8 @@
 
 namespace lnorm {
 
-// What a backward pass reads. mean and rstd: null if they are computed; a number each for all rows, or of every row. Constants: the variance stands in the place of rstd, and
-// must not be below 0.
+// What a backward pass reads. mean and rstd: null if they are computed; else a number each, of every row or for all of them.
+// Constants: the variance stands in the place of rstd, and must not be below 0.
 struct GradSources {
   TensorSource& x;
   TensorSource& dy;
