@@ -165,7 +165,7 @@ void add_backward(const std::vector<int>& thread_counts) {
     benchmark::RegisterBenchmark(name.c_str(), run)->UseRealTime()->Unit(benchmark::kMillisecond);
   };
   for (const int threads : thread_counts) {
-    for (const std::int64_t width : {64, 768, 4096}) {
+    for (const std::int64_t width : {8, 16, 32, 64, 128, 768, 4096}) {
       const std::string shape =
           lnorm::concat("/backward/float32/width:", width, "/threads:", threads);
       for (const lnorm::Backend& backend : lnorm::backends()) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "lnorm/kernel/column_gradients.hpp"
+#include "lnorm/kernel/gradient_rows-inl.hpp"
 #include "lnorm/kernel/gradient_statistics.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/results-inl.hpp"
@@ -20,154 +21,28 @@ namespace lnorm {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Five sums at a time, each in several vectors.
-constexpr std::int64_t kGradientVectors = 4;
-constexpr std::int64_t kGradientLanes = kGradientVectors * kWidth;
+// What the results of rows are made of, beside their gradients.
+template <class Out>
+struct WrittenRows : DoubleGradients {
+  alignas(64)
+      Numbers lower;  // the constant less the error; of a dtype narrower than float the constant
+  alignas(64) Numbers width;  // from there to the constant and the error
+  alignas(64) Numbers xhat_at_center;
+  std::array<HalfResults<Out>, kMaxGradientRows> halves;
 
-// Calls use(start, count, x less the center, dy) for all of a part, as for_each_stretch does.
-template <class Use>
-HWY_INLINE void for_each_pair(const GradientPart& part, double center, Use use) {
-  Chunk x_chunk;
-  Chunk dy_chunk;
-  const bool is_fast_path = is_native(part.x, DType::float32) && is_native(part.dy, DType::float32);
-  for (std::int64_t start = 0; start < part.x.row_length; start += kChunk) {
-    const std::int64_t count = std::min(kChunk, part.x.row_length - start);
-    const std::int64_t whole = is_fast_path ? count - count % kGradientLanes : 0;
-    if (whole > 0) {
-      const RowsIn x = part_of(part.x, start, whole);
-      const RowsIn dy = part_of(part.dy, start, whole);
-      const Encoded<float, false> dy_elements{dy.data, hn::Zero(kDoubles), 0};
-      with_encoded<float>(x.data, center, 0, [&](const auto& elements) HWY_ATTR {
-        use(start, whole, elements, dy_elements);
-      });
+  HWY_INLINE explicit WrittenRows(const DoubleGradients& gradients) : DoubleGradients(gradients) {
+    for (std::size_t r = 0; r < kMaxGradientRows; r += kWidth) {
+      const V of_row = hn::Load(kDoubles, &error[r]);
+      V low = hn::Load(kDoubles, &constant[r]);
+      if constexpr (std::is_same_v<Out, float>) low = low - of_row;
+      hn::Store(low, kDoubles, &lower[r]);
+      hn::Store(of_row + of_row, kDoubles, &width[r]);
+      hn::Store(hn::Zero(kDoubles) - hn::Load(kDoubles, &shift[r]) * hn::Load(kDoubles, &rstd[r]),
+                kDoubles, &xhat_at_center[r]);
     }
-    if (whole == count) continue;
-    decode(part_of(part.x, start + whole, count - whole), center, x_chunk);
-    decode(part_of(part.dy, start + whole, count - whole), 0, dy_chunk);
-    use(start + whole, count - whole, Decoded{x_chunk.high}, Decoded{dy_chunk.high});
-  }
-}
-
-template <class Use>
-HWY_INLINE void with_weight_or_not(const AffineTerm& weight, Use use) {
-  if (weight.empty()) {
-    use(std::false_type{});
-  } else {
-    use(std::true_type{});
-  }
-}
-
-HWY_INLINE double reduced_sum(const V (&lanes)[kGradientVectors]) {
-  V sum = lanes[0];
-  for (std::int64_t v = 1; v < kGradientVectors; ++v) sum = sum + lanes[v];
-  return sum_of_lanes(sum);
-}
-
-// The lanes of the sums over a row. Those of x have to be good, because x-hat is in every term of a column: an element
-// goes through two additions that round, and what later ones lose is kept.
-struct GradientLanes {
-  CompensatedSum x;
-  CompensatedSum x_squares;
-  V g[kGradientVectors];
-  V gx[kGradientVectors];
-  V g_squares[kGradientVectors];
-
-  HWY_INLINE void clear() {
-    x.clear();
-    x_squares.clear();
-    clear_g();
-  }
-  HWY_INLINE void clear_g() {
-    for (std::int64_t v = 0; v < kGradientVectors; ++v) {
-      g[v] = gx[v] = g_squares[v] = hn::Zero(kDoubles);
+    if constexpr (!std::is_same_v<Out, float>) {
+      for (std::size_t r = 0; r < kMaxGradientRows; ++r) halves[r] = HalfResults<Out>(error[r]);
     }
-  }
-
-  HWY_INLINE void add_x(const V (&d)[kGradientVectors]) {
-    static_assert(kGradientVectors == 4);
-    x.add((d[0] + d[1]) + (d[2] + d[3]));
-    x_squares.add(hn::MulAdd(d[1], d[1], d[0] * d[0]) + hn::MulAdd(d[3], d[3], d[2] * d[2]));
-  }
-  HWY_INLINE void add_g(std::int64_t v, V term, V d) {
-    g[v] = g[v] + term;
-    gx[v] = hn::MulAdd(term, d, gx[v]);
-    g_squares[v] = hn::MulAdd(term, term, g_squares[v]);
-  }
-
-  HWY_INLINE void add_g_to(GradientSums& total) const {
-    total += GradientSums{{}, {reduced_sum(g)}, {reduced_sum(gx)}, reduced_sum(g_squares)};
-  }
-};
-
-template <bool has_weight>
-HWY_INLINE V weighted(V dy, const double* weight, std::int64_t i) {
-  if constexpr (has_weight) return dy * hn::LoadU(kDoubles, weight + i);
-  return dy;
-}
-
-GradientSums double_gradient_sums(const GradientPart& part, double center,
-                                  const AffineTerm& weight) {
-  GradientSums total;
-  GradientLanes sums;
-  sums.clear();
-  with_weight_or_not(weight, [&](auto has_weight) HWY_ATTR {
-    const auto add = [&](std::int64_t start, std::int64_t n, const auto& x,
-                         const auto& dy) HWY_ATTR {
-      const double* const w = has_weight() ? weight.high(part.offset + start) : nullptr;
-      GradientLanes lanes = sums;
-      std::int64_t i = 0;
-      for (; i + kGradientLanes <= n; i += kGradientLanes) {
-        V d[kGradientVectors];
-        for (std::int64_t v = 0; v < kGradientVectors; ++v) {
-          const std::int64_t at = i + v * kWidth;
-          d[v] = x(at);
-          lanes.add_g(v, weighted<has_weight()>(dy(at), w, at), d[v]);
-        }
-        lanes.add_x(d);
-      }
-      if (i < n) {
-        V d[kGradientVectors];
-        for (std::int64_t v = 0; v < kGradientVectors; ++v, i += kWidth) {
-          d[v] = hn::Zero(kDoubles);
-          if (i >= n) continue;
-          const auto mask = mask_of(kDoubles, n - i);
-          d[v] = hn::IfThenElseZero(mask, x(i));
-          const V g = weighted<has_weight()>(hn::IfThenElseZero(mask, dy(i)), w, i);
-          lanes.add_g(v, hn::IfThenElseZero(mask, g), d[v]);
-        }
-        lanes.add_x(d);
-      }
-      sums = lanes;
-      if ((start + n) % kChunk != 0 && start + n != part.x.row_length) return;
-      sums.add_g_to(total);
-      sums.clear_g();
-    };
-    for_each_pair(part, center, add);
-  });
-  total.x = {sums.x.fold(), sums.x_squares.fold()};
-  return total;
-}
-
-// What the results of a row are made of.
-struct DoubleRow {
-  double center;
-  double rstd;
-  double slope;
-  double lower;  // the constant less the error; of a dtype narrower than float the constant
-  double width;  // from there to the constant and the error
-  double xhat_at_center;
-  double error;
-
-  template <class Out>
-  static DoubleRow of(const DoubleGradient& gradient) {
-    const double error = gradient.dx.error;
-    return {gradient.center,
-            gradient.rstd,
-            gradient.slope,
-            gradient.constant - (std::is_same_v<Out, float> ? error : 0),
-            2 * error,
-            -gradient.shift * gradient.rstd,
-            error};
   }
 };
 
@@ -178,6 +53,7 @@ struct DoubleBlock {
   std::byte* dx;          // null where it is not wanted
   std::int64_t x_stride;  // bytes from row to row
   std::int64_t dx_stride;
+  std::int64_t first;  // of the rows that there are gradients of
   std::int64_t rows;
   std::int64_t columns;
   const double* weight;  // null: 1
@@ -195,7 +71,7 @@ struct DoubleBlockWriter {
   static constexpr bool kIsFloat = std::is_same_v<Out, float>;
 
   const DoubleBlock& block;
-  const DoubleRow* rows;
+  const WrittenRows<Out>& rows;
 
   // The sums of a vector of columns over some rows, of the terms and of their sizes.
   struct Sums {
@@ -207,21 +83,25 @@ struct DoubleBlockWriter {
     HWY_INLINE void clear() { dweight = dbias = dweight_size = dbias_size = hn::Zero(kDoubles); }
   };
 
-  static HWY_INLINE Results results(V d, V g, const DoubleRow& row) {
-    const V slope = splat(row.slope);
-    const V rstd = splat(row.rstd);
-    const V low = hn::MulAdd(g, rstd, hn::MulAdd(d, slope, splat(row.lower)));
+  HWY_INLINE Results results(V d, V g, std::size_t row) const {
+    const V low = hn::MulAdd(g, splat(rows.rstd[row]),
+                             hn::MulAdd(d, splat(rows.slope[row]), splat(rows.lower[row])));
     if constexpr (kIsFloat) {
-      return float_results(low, low + splat(row.width));
+      return float_results(low, low + splat(rows.width[row]));
     } else {
-      return HalfResults<Out>(row.error)(low);
+      return rows.halves[row](low);
     }
   }
 
-  static HWY_INLINE V deviation(const std::byte* x, const DoubleRow& row) {
+  HWY_INLINE V deviation(const std::byte* x, std::size_t row) const {
     const V element = load_vector<T>(x);
-    if constexpr (has_center) return element - splat(row.center);
+    if constexpr (has_center) return element - splat(rows.center[row]);
     return element;
+  }
+
+  // Where the gradient of a row of the block is.
+  HWY_INLINE std::size_t at(std::int64_t r) const {
+    return static_cast<std::size_t>(block.first + r);
   }
 
   // The vector at a column of a row, of which the first count results are wanted.
@@ -230,7 +110,7 @@ struct DoubleBlockWriter {
                                      const std::byte* x, const std::byte* dy, V weight,
                                      const Resolve& resolve) const {
     const V g = load_vector<T>(dy) * weight;
-    write_results<Out>(results(deviation(x, rows[r]), g, rows[r]), count,
+    write_results<Out>(results(deviation(x, at(r)), g, at(r)), count,
                        block.dx + r * block.dx_stride + column * kSize<Out>,
                        [&](std::int64_t j, std::byte* to) { resolve(r, column + j, to); });
   }
@@ -239,8 +119,8 @@ struct DoubleBlockWriter {
     return block.weight == nullptr ? splat(1) : hn::LoadU(kDoubles, block.weight + column);
   }
 
-  static HWY_INLINE void add(V d, V dy, const DoubleRow& row, Sums& sums) {
-    const V xhat = hn::MulAdd(d, splat(row.rstd), splat(row.xhat_at_center));
+  HWY_INLINE void add(V d, V dy, std::size_t row, Sums& sums) const {
+    const V xhat = hn::MulAdd(d, splat(rows.rstd[row]), splat(rows.xhat_at_center[row]));
     sums.dweight = hn::MulAdd(dy, xhat, sums.dweight);
     sums.dbias = sums.dbias + dy;
     const V size = hn::Abs(dy);
@@ -263,11 +143,12 @@ struct DoubleBlockWriter {
     add_to_sizes(sums.dbias_size, to.dbias_bound());
   }
 
-  template <bool stream, class Resolve>
+  template <bool stream, std::int64_t vectors, class Resolve>
   HWY_INLINE void write_columns(std::int64_t column, const Resolve& resolve) const {
-    V weight[kBlockVectors];
-    Sums sums[kBlockVectors];
-    for (std::int64_t v = 0; v < kBlockVectors; ++v) {
+    constexpr std::int64_t kLanesAtOnce = vectors * kWidth;
+    V weight[vectors];
+    Sums sums[vectors];
+    for (std::int64_t v = 0; v < vectors; ++v) {
       weight[v] = weight_at(column + v * kWidth);
       sums[v].clear();
     }
@@ -275,19 +156,19 @@ struct DoubleBlockWriter {
     const std::byte* dy = block.dy + column * kSize<T>;
     std::byte* dx = block.dx + (has_dx ? column * kSize<Out> : 0);
     for (std::int64_t r = 0; r < block.rows; ++r) {
-      const DoubleRow& row = rows[r];
+      const std::size_t row = at(r);
       // No hardware looks ahead in so many rows.
-      prefetch(x + 2 * kBlockLanes * kSize<T>, kBlockLanes * kSize<T>);
-      prefetch(dy + 2 * kBlockLanes * kSize<T>, kBlockLanes * kSize<T>);
+      prefetch(x + 2 * kLanesAtOnce * kSize<T>, kLanesAtOnce * kSize<T>);
+      prefetch(dy + 2 * kLanesAtOnce * kSize<T>, kLanesAtOnce * kSize<T>);
       // Memory brings the next rows while these are computed.
-      prefetch(x + block.rows * block.x_stride, kBlockLanes * kSize<T>);
-      prefetch(dy + block.rows * block.x_stride, kBlockLanes * kSize<T>);
+      prefetch(x + block.rows * block.x_stride, kLanesAtOnce * kSize<T>);
+      prefetch(dy + block.rows * block.x_stride, kLanesAtOnce * kSize<T>);
       if constexpr (has_dx && !stream) {
-        prefetch(dx + 2 * kBlockLanes * kSize<Out>, kBlockLanes * kSize<Out>);
+        prefetch(dx + 2 * kLanesAtOnce * kSize<Out>, kLanesAtOnce * kSize<Out>);
       }
-      hn::Vec<F> y[kBlockVectors];
+      hn::Vec<F> y[vectors];
       auto undecided = hn::Zero(kWords);
-      for (std::int64_t v = 0; v < kBlockVectors; ++v) {
+      for (std::int64_t v = 0; v < vectors; ++v) {
         const V d = deviation(x + v * kWidth * kSize<T>, row);
         const V dy_at = load_vector<T>(dy + v * kWidth * kSize<T>);
         if constexpr (has_dx) {
@@ -298,11 +179,11 @@ struct DoubleBlockWriter {
         if constexpr (has_columns) add(d, dy_at, row, sums[v]);
       }
       if constexpr (has_dx) {
-        for (std::int64_t v = 0; v < kBlockVectors; ++v) {
+        for (std::int64_t v = 0; v < vectors; ++v) {
           store_results<Out, stream>(y[v], dx + v * kWidth * kSize<Out>);
         }
         if (HWY_UNLIKELY(!is_zero(undecided))) {
-          for (std::int64_t v = 0; v < kBlockVectors; ++v) {
+          for (std::int64_t v = 0; v < vectors; ++v) {
             const std::int64_t at = v * kWidth * kSize<T>;
             write_one_by_one(r, column + v * kWidth, kWidth, x + at, dy + at, weight[v], resolve);
           }
@@ -314,7 +195,7 @@ struct DoubleBlockWriter {
     }
     if constexpr (has_columns) {
       HWY_UNROLL(4)  // a loop would keep the sums in memory, above as well
-      for (std::int64_t v = 0; v < kBlockVectors; ++v) {
+      for (std::int64_t v = 0; v < vectors; ++v) {
         add_to_columns(sums[v], column + v * kWidth);
       }
     }
@@ -336,7 +217,7 @@ struct DoubleBlockWriter {
       if constexpr (has_columns) {
         Sums sums;
         sums.clear();
-        add(hn::IfThenElseZero(mask, deviation(x, rows[r])), load_vector<T>(dy), rows[r], sums);
+        add(hn::IfThenElseZero(mask, deviation(x, at(r))), load_vector<T>(dy), at(r), sums);
         add_to_columns(sums, column);
       }
     }
@@ -346,9 +227,12 @@ struct DoubleBlockWriter {
   HWY_INLINE void write(const Resolve& resolve) const {
     std::int64_t column = 0;
     for (; column + kBlockLanes <= block.columns; column += kBlockLanes) {
-      write_columns<stream>(column, resolve);
+      write_columns<stream, kBlockVectors>(column, resolve);
     }
-    for (; column < block.columns; column += kWidth) write_last(column, resolve);
+    for (; column + kWidth <= block.columns; column += kWidth) {
+      write_columns<false, 1>(column, resolve);
+    }
+    if (column < block.columns) write_last(column, resolve);
   }
 };
 
@@ -356,8 +240,8 @@ struct DoubleBlockWriter {
 // elements are less their center already, and their results are not written past the caches; a center of 0 is
 // subtracted, too, unless elements are float.
 template <class T, class Out, class Resolve>
-HWY_INLINE void write_block(const DoubleBlock& block, const DoubleRow* rows, bool non_temporal,
-                            const Resolve& resolve) {
+HWY_INLINE void write_block(const DoubleBlock& block, const WrittenRows<Out>& rows,
+                            bool non_temporal, const Resolve& resolve) {
   constexpr bool is_decoded = std::is_same_v<T, double>;
   const auto write = [&](auto has_center, auto has_dx, auto has_columns) HWY_ATTR {
     const DoubleBlockWriter<T, Out, has_center(), has_dx(), has_columns()> writer{block, rows};
@@ -386,8 +270,9 @@ HWY_INLINE void write_block(const DoubleBlock& block, const DoubleRow* rows, boo
     write_with(std::false_type{});
   } else {
     if constexpr (std::is_same_v<T, float>) {
-      const bool has_center = std::any_of(rows, rows + block.rows,
-                                          [](const DoubleRow& row) { return row.center != 0; });
+      const auto first = rows.center.begin() + block.first;
+      const bool has_center =
+          std::any_of(first, first + block.rows, [](double center) { return center != 0; });
       if (!has_center) return write_with(std::false_type{});
     }
     write_with(std::true_type{});
@@ -399,20 +284,19 @@ HWY_INLINE void write_block(const DoubleBlock& block, const DoubleRow* rows, boo
 template <class Out>
 struct DoubleGradientRows {
   const GradientPart& part;
-  const DoubleGradient* gradients;
+  const WrittenRows<Out> rows;
+  const std::int64_t first_row;
   const AffineTerm& weight;
   const RowsOut& dx;
   const ColumnSums& columns;
   const GradientResolver& resolver;
 
   HWY_INLINE void write_where_they_lie() const {
-    DoubleRow rows[kMaxGradientRows];
-    for (std::int64_t r = 0; r < part.x.rows; ++r) rows[r] = DoubleRow::of<Out>(gradients[r]);
     const std::int64_t stride = part.x.row_length * kSize<Out>;
     for (std::int64_t start = 0; start < part.x.row_length; start += kChunk) {
       const std::byte* const x = part.x.data + start * kSize<Out>;
       const std::byte* const dy = part.dy.data + start * kSize<Out>;
-      write<Out>(x, dy, stride, 0, part.x.rows, start, rows);
+      write<Out>(x, dy, stride, 0, part.x.rows, start);
     }
   }
 
@@ -420,12 +304,12 @@ struct DoubleGradientRows {
     Chunk x;
     Chunk dy;
     for (std::int64_t r = 0; r < part.x.rows; ++r) {
-      const DoubleRow row = DoubleRow::of<Out>(gradients[r]);
+      const double center = rows.center[static_cast<std::size_t>(first_row + r)];
       for_each_part(row_of(part.x, r), [&](std::int64_t start, const RowsIn& x_part) HWY_ATTR {
-        decode(x_part, row.center, x);
+        decode(x_part, center, x);
         decode(part_of(row_of(part.dy, r), start, x_part.row_length), 0, dy);
         write<double>(reinterpret_cast<const std::byte*>(x.high),
-                      reinterpret_cast<const std::byte*>(dy.high), 0, r, 1, start, &row);
+                      reinterpret_cast<const std::byte*>(dy.high), 0, r, 1, start);
       });
     }
   }
@@ -434,8 +318,7 @@ struct DoubleGradientRows {
   // Rows from first on, and their columns of a chunk from start on. Their elements x and dy are of T.
   template <class T>
   HWY_INLINE void write(const std::byte* x, const std::byte* dy, std::int64_t stride,
-                        std::int64_t first, std::int64_t count, std::int64_t start,
-                        const DoubleRow* rows) const {
+                        std::int64_t first, std::int64_t count, std::int64_t start) const {
     const std::int64_t n = part.x.row_length;
     const DoubleBlock block{
         x,
@@ -443,6 +326,7 @@ struct DoubleGradientRows {
         dx.data == nullptr ? nullptr : dx.data + (first * n + start) * kSize<Out>,
         stride,
         n * kSize<Out>,
+        first_row + first,
         count,
         std::min(kChunk, n - start),
         weight.empty() ? nullptr : weight.high(part.offset + start),
@@ -458,13 +342,14 @@ struct DoubleGradientRows {
   }
 };
 
-void double_gradient_write(const GradientPart& part, const DoubleGradient* gradients,
-                           const AffineTerm& weight, const RowsOut& dx, const ColumnSums& columns,
-                           const GradientResolver& resolver) {
+void double_gradient_write(const GradientPart& part, const DoubleGradients& gradients,
+                           std::int64_t first, const AffineTerm& weight, const RowsOut& dx,
+                           const ColumnSums& columns, const GradientResolver& resolver) {
   const bool is_fast_path = is_native(part.x, dx.dtype) && is_native(part.dy, dx.dtype) &&
                             (dx.dtype != DType::float16 || kHasFloat16);
   with_type<Float16, BFloat16, float>(dx.dtype, [&]<class Out>(Out) HWY_ATTR {
-    const DoubleGradientRows<Out> rows{part, gradients, weight, dx, columns, resolver};
+    const DoubleGradientRows<Out> rows{
+        part, WrittenRows<Out>(gradients), first, weight, dx, columns, resolver};
     is_fast_path ? rows.write_where_they_lie() : rows.write_decoded();
   });
 }

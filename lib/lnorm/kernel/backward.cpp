@@ -3,7 +3,7 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -28,26 +28,30 @@ class BlockOfRows final : public GradientResolver {
       for (first_ = 0; first_ < x_.rows; ++first_) write_row(0);
       return;
     }
-    if (!setting_.formula.rms) center_ = sample_of(row_of(x_, 0)).center;
+    rule_.emplace(setting_);
+    if (has_center()) center_ = sample_of(row_of(x_, 0)).center;
     // The second-level cache holds what is read twice.
-    constexpr std::int64_t kBytes = std::int64_t{256} << 10;
+    constexpr std::int64_t kBytes = std::int64_t{128} << 10;
     const std::int64_t at_once =
         std::clamp<std::int64_t>(kBytes / (row_bytes(x_) + row_bytes(dy_)), 1, kMaxGradientRows);
-    while (first_ < x_.rows) {
-      count_ = 0;
-      const std::int64_t most = std::min(at_once, x_.rows - first_);
-      while (count_ < most && sum_up()) ++count_;
-      write_rows();
-      first_ += count_;
-      if (count_ < most) {
-        write_row(0);
-        ++first_;
+    for (first_ = 0; first_ < x_.rows; first_ += count_) {
+      count_ = std::min(at_once, x_.rows - first_);
+      find_gradients();
+      for (std::int64_t r = 0; r < count_;) {
+        const std::int64_t decided = std::countr_one(gradients_.decides >> r);
+        if (decided == 0) {
+          write_row(r);
+          ++r;
+        } else {
+          write_rows(r, decided);
+          r += decided;
+        }
       }
     }
   }
 
   double resolve(std::int64_t row, std::int64_t index, Number x, Number dy) const override {
-    return gradient_of(row).resolve(0, index, x, dy);
+    return gradient_of(written_ + row).resolve(0, index, x, dy);
   }
 
  private:
@@ -61,49 +65,65 @@ class BlockOfRows final : public GradientResolver {
   GradientPart part(std::int64_t r) const {
     return {row_of(x_, first_ + r), row_of(dy_, first_ + r)};
   }
+  GradientPart parts(std::int64_t r, std::int64_t count) const {
+    GradientPart rows = part(r);
+    rows.x.rows = rows.dy.rows = count;
+    return rows;
+  }
   RowsOut out(std::int64_t r) const {
     return dx_.data == nullptr ? dx_ : row_of(dx_, x_.row_length, first_ + r);
   }
 
-  // Sums up the next row; false if that takes more than doubles.
-  bool sum_up() {
-    const std::int64_t n = x_.row_length;
-    const SavedStatistics* const saved = saved_of(count_);
-    const double mean = saved == nullptr ? center_ : saved->mean.high;
-    const double center = setting_.formula.rms ? 0 : mean;
-    if (!std::isfinite(center)) return false;
-    const KernelTable& table = *setting_.backend.table;
-    const GradientSums sums = table.double_gradient_sums(part(count_), center, setting_.weight);
-    const bool is_fast_path = sums.g_squares > 0 && std::isfinite(sums.g_squares) &&
-                              std::isfinite(sums.x.squares.high) &&
-                              !may_be_constant(sums.g.high, sums.g_squares, n);
-    if (!is_fast_path) return false;
-    const auto gradient = double_gradient(sums, center, n, setting_.formula, saved,
-                                          double_growth(n, table.gradient_lanes));
-    if (!gradient || cancels(sums, *gradient, n, dx_.dtype) ||
-        may_be_line(sums, n, setting_.formula)) {
-      return false;
-    }
-    gradients_[static_cast<std::size_t>(count_)] = *gradient;
-    // The next row is about where this is. One that is near 0 needs no center.
-    const double next = center + gradient->shift;
-    center_ = std::fabs(next) * gradient->rstd <= 0.7 ? 0 : next;
-    // The first row is summed again then: a center widens its bounds of x-hat, and the widest are those of all rows.
-    const bool is_better_about_zero =
-        saved == nullptr && first_ + count_ == 0 && center != 0 && center_ == 0;
-    return !is_better_about_zero || sum_up();
+  // Whether rows are about centers of our choice.
+  bool has_center() const { return !setting_.formula.rms && saved_ == nullptr; }
+  double center_of(std::int64_t r) const {
+    if (setting_.formula.rms) return 0;
+    if (saved_ != nullptr) return saved_of(r)->mean.high;
+    return has_own_centers_ ? sample_of(part(r).x).center : center_;
   }
 
-  void write_rows() {
-    if (count_ == 0) return;
-    GradientPart rows{x_, dy_};
-    rows.x.data = part(0).x.data;
-    rows.dy.data = part(0).dy.data;
-    rows.x.rows = rows.dy.rows = count_;
-    const std::span gradients(gradients_.data(), static_cast<std::size_t>(count_));
-    const ColumnSums sums = columns_ == nullptr ? ColumnSums() : columns_->in_doubles(gradients);
+  void sum_up() {
+    for (std::int64_t r = 0; r < count_; ++r) {
+      sums_.center[static_cast<std::size_t>(r)] = center_of(r);
+    }
     const KernelTable& table = *setting_.backend.table;
-    table.double_gradient_write(rows, gradients_.data(), setting_.weight, out(0), sums, *this);
+    table.double_gradient_sums(parts(0, count_), setting_.weight, sums_);
+    table.double_gradients(*rule_, sums_, count_, saved_of(0), gradients_);
+  }
+
+  void find_gradients() {
+    sum_up();
+    if (!has_center()) return;
+    // Rows that are far from each other get a center each.
+    const unsigned all = (1U << count_) - 1;
+    if (!has_own_centers_ && gradients_.usable != all) {
+      has_own_centers_ = true;
+      sum_up();
+    }
+    // The next rows are about where these are. What is near 0 needs no center.
+    const double last = center_;
+    const auto row = static_cast<std::size_t>(count_ - 1);
+    const double next = gradients_.center[row] + gradients_.shift[row];
+    center_ = std::isfinite(next) && !is_near(row, 0) ? next : 0;
+    for (std::size_t r = 0; has_own_centers_ && is_near(r, center_); ++r) {
+      if (r == row) has_own_centers_ = false;
+    }
+    // The first rows are summed again then: a center widens the bounds of x-hat, and the widest are those of all rows.
+    if (first_ == 0 && last != 0 && center_ == 0 && !has_own_centers_) sum_up();
+  }
+
+  bool is_near(std::size_t row, double center) const {
+    const double mean = gradients_.center[row] + gradients_.shift[row];
+    return std::fabs(mean - center) * gradients_.rstd[row] <= 0.7;
+  }
+
+  void write_rows(std::int64_t r, std::int64_t count) {
+    written_ = r;
+    const ColumnSums sums =
+        columns_ == nullptr ? ColumnSums() : columns_->in_doubles(gradients_, r, count);
+    const KernelTable& table = *setting_.backend.table;
+    table.double_gradient_write(parts(r, count), gradients_, r, setting_.weight, out(r), sums,
+                                *this);
   }
 
   // A row by itself.
@@ -120,15 +140,19 @@ class BlockOfRows final : public GradientResolver {
   }
 
   const GradientSetting& setting_;
+  std::optional<GradientRule> rule_;
   RowsIn x_;
   RowsIn dy_;
   RowsOut dx_;
   const SavedStatistics* saved_;
   ColumnGradients* columns_;
   double center_ = 0;
-  std::int64_t first_ = 0;  // of the rows at hand
+  bool has_own_centers_ = false;  // each row has one
+  std::int64_t first_ = 0;        // of the rows at hand
   std::int64_t count_ = 0;
-  std::array<DoubleGradient, kMaxGradientRows> gradients_;
+  std::int64_t written_ = 0;  // the first of those that are being written
+  GradientRowSums sums_;
+  DoubleGradients gradients_;
   mutable std::optional<RowGradient> row_;  // the one that took more, or was asked for last
   mutable std::int64_t number_ = 0;
 };

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <span>
 #include <vector>
 
 #include "lnorm/core/double_double.hpp"
@@ -54,7 +53,7 @@ class ColumnGradients {
 
   // These take all whole rows in doubles that add to them. Arrays are followed by room for a
   // vector.
-  ColumnSums in_doubles(std::span<const DoubleGradient> rows);
+  ColumnSums in_doubles(const DoubleGradients& rows, std::int64_t first, std::int64_t count);
 
   // These take a row in double-doubles, or a part of it, that adds to them or to single columns:
   // call it once.
@@ -100,7 +99,7 @@ class ColumnGradients {
 
   void make_doubles();
   void make_double_doubles();
-  void add_bounds(const XhatBounds& xhat);
+  void add_bounds(double offset, double slope);
 
   std::int64_t columns_;
   std::int64_t first_;

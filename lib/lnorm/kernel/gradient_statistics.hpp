@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -38,16 +39,91 @@ struct DoubleGradient {
   XhatBounds xhat;
 };
 
-// There is none where the row is not usable. sums are finite, about center, which is the mean if that is saved. saved:
-// null if it is not. growth: double_growth().
-std::optional<DoubleGradient> double_gradient(const GradientSums& sums, double center,
-                                              std::int64_t n, const Formula& formula,
-                                              const SavedStatistics* saved,
-                                              std::int64_t growth) noexcept;
+// What the terms of the bounds of dx add up to: (18) of docs/numbers.md, in u and beside rho and h, and (19), in u^2 and
+// beside rho and G.
+struct DxTerms {
+  double g;         // rho + this, of a |g|
+  double product;   // 3 h + this, of n w q a^2 / (f t) |x - mean|
+  double slope;     // 3 rho + this, of |b| |x - mean|
+  double shift;     // h + this, of |b| q
+  double constant;  // h + this, of a w
+  double mean;      // rho + this, of a |G| / n
+};
+inline constexpr DxTerms kDxTerms{9, 24, 17, 17, 12, 9};
+inline constexpr DxTerms kDxTerms2{20, 60, 60,
+                                   0,  10, 40};  // the error of the mean stands for shift
 
-// Whether the terms of dx cancel so far that doubles would leave many results of the dtype undecided.
-bool cancels(const GradientSums& sums, const DoubleGradient& gradient, std::int64_t n,
-             DType dtype) noexcept;
+// Rows that go together in doubles. Their terms of a column add up in doubles: they are few, so that little is lost. Such sums add
+// up in double-doubles.
+inline constexpr std::int64_t kMaxGradientRows = 8;
+
+// Their sums, one number a row in each array, of d = x - center and of g = dy * weight. The center is the mean if that is saved.
+struct GradientRowSums {
+  using Numbers = std::array<double, kMaxGradientRows>;
+
+  alignas(64) Numbers center{};
+  alignas(64) Numbers x{};
+  alignas(64) Numbers x_squares{};
+  alignas(64) Numbers g{};
+  alignas(64) Numbers gx{};  // of g * d
+  alignas(64) Numbers g_squares{};
+};
+
+// What is the same for all rows.
+struct GradientRule {
+  std::int64_t n;
+  const Formula& formula;
+  double growth;  // h: double_growth()
+  double
+      share;  // dx has most results decided where its squared error is less than this part of the mean of dx^2
+  double max_squares;  // K / C of the rows that are usable, at most
+
+  // Of one backend's tables, for rows that start in doubles.
+  explicit GradientRule(const GradientSetting& setting);
+};
+
+// Their gradients: of each number of DoubleGradient an array.
+struct DoubleGradients {
+  using Numbers = GradientRowSums::Numbers;
+
+  alignas(64) Numbers center{};
+  alignas(64) Numbers shift{};
+  alignas(64) Numbers rstd{};
+  alignas(64) Numbers slope{};
+  alignas(64) Numbers constant{};
+  alignas(64) Numbers g_error{};
+  alignas(64) Numbers x_error{};
+  alignas(64) Numbers offset{};
+  alignas(64) Numbers error{};
+  alignas(64) Numbers xhat_offset{};
+  alignas(64) Numbers xhat_slope{};
+  // A bit for each row, the lowest one for the first: whether it has a gradient, and whether this decides most results
+  // of dx. It does not where g is 0, or where the terms of dx cancel far.
+  unsigned usable = 0;
+  unsigned decides = 0;
+
+  DoubleGradients() = default;
+  // Of one row.
+  explicit DoubleGradients(const DoubleGradient& row)
+      : center{row.center},
+        shift{row.shift},
+        rstd{row.rstd},
+        slope{row.slope},
+        constant{row.constant},
+        error{row.dx.error},
+        xhat_offset{row.xhat.offset},
+        xhat_slope{row.xhat.slope} {}
+
+  DoubleGradient row(std::size_t r) const noexcept {
+    return {center[r],
+            shift[r],
+            rstd[r],
+            slope[r],
+            constant[r],
+            {g_error[r], x_error[r], offset[r], error[r]},
+            {xhat_offset[r], xhat_slope[r]}};
+  }
+};
 
 // Whether g may be a line in x, c + b x (RMS: b x), whose dx is 0 without eps, as far as its sums tell.
 bool may_be_line(const GradientSums& sums, std::int64_t n, const Formula& formula) noexcept;

@@ -33,9 +33,6 @@ class Resolver {
   ~Resolver() = default;
 };
 
-// Rows whose terms of a column add up in doubles: few, so that little is lost. Such sums add up in double-doubles.
-inline constexpr std::int64_t kMaxGradientRows = 8;
-
 // Decides those of gradients.
 class GradientResolver {
  public:
@@ -86,15 +83,17 @@ struct RowKernels {
 
 // All else: other_kernels-inl.hpp.
 struct OtherKernels {
-  // The backward pass of a row or a part of it; those in doubles write up to kMaxGradientRows, with a gradient each. dx.data
+  // The backward pass of a row or a part of it; in doubles of up to kMaxGradientRows, whose gradients are from first on. dx.data
   // may be null, and so may be columns.first, that of the part's first column: then that is left out.
   std::int64_t gradient_lanes;  // as lanes
-  GradientSums (*double_gradient_sums)(const GradientPart& part, double center,
-                                       const AffineTerm& weight);
+  void (*double_gradient_sums)(const GradientPart& rows, const AffineTerm& weight,
+                               GradientRowSums& sums);  // about sums.center
+  void (*double_gradients)(const GradientRule& rule, const GradientRowSums& sums, std::int64_t rows,
+                           const SavedStatistics* saved, DoubleGradients& gradients);
   GradientSums (*double_double_gradient_sums)(const GradientPart& part, double center,
                                               const AffineTerm& weight);
-  void (*double_gradient_write)(const GradientPart& part, const DoubleGradient* gradients,
-                                const AffineTerm& weight, const RowsOut& dx,
+  void (*double_gradient_write)(const GradientPart& part, const DoubleGradients& gradients,
+                                std::int64_t first, const AffineTerm& weight, const RowsOut& dx,
                                 const ColumnSums& columns, const GradientResolver& resolver);
   void (*double_double_gradient_write)(const GradientPart& part,
                                        const DoubleDoubleGradient& gradient,

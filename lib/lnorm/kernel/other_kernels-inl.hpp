@@ -22,6 +22,7 @@ namespace HWY_NAMESPACE {
 extern const OtherKernels kOtherKernels;
 const OtherKernels kOtherKernels{kGradientLanes,
                                  double_gradient_sums,
+                                 double_gradients,
                                  double_double_gradient_sums,
                                  double_gradient_write,
                                  double_double_gradient_write,

@@ -65,28 +65,34 @@ void RowGradient::start_double_doubles() {
 GradientSums RowGradient::sums(const GradientPart& part) const {
   const KernelTable& table = *setting_.backend.table;
   if (!setting_.wants_dx) return {.x = table.double_double_sums(part.x, center_)};
-  return summing_ == Precision::doubles
-             ? table.double_gradient_sums(part, center_, setting_.weight)
-             : table.double_double_gradient_sums(part, center_, setting_.weight);
+  if (summing_ != Precision::doubles) {
+    return table.double_double_gradient_sums(part, center_, setting_.weight);
+  }
+  GradientRowSums row{.center = {center_}};
+  table.double_gradient_sums(part, setting_.weight, row);
+  return {{{row.x[0]}, {row.x_squares[0]}}, {row.g[0]}, {row.gx[0]}, row.g_squares[0]};
 }
 
 void RowGradient::take_doubles(const GradientSums& row) {
-  const std::int64_t n = setting_.row_length;
   // Finite elements are too small to overflow.
   const bool is_g_finite = std::isfinite(row.g_squares);
   if (!std::isfinite(row.x.squares.high)) return limit_to(Has::nothing);
   if (!is_g_finite) limit_to(Has::xhat);
   // The sums of x tell x-hat, whatever g is.
   const GradientSums sums = is_g_finite ? row : GradientSums{.x = row.x};
-  const std::int64_t growth = double_growth(n, setting_.backend.table->gradient_lanes);
-  doubles_ = double_gradient(sums, center_, n, setting_.formula, saved(), growth);
-  if (!doubles_) {
+  DoubleGradients gradients;
+  const GradientRowSums of_row{{center_},     {sums.x.sum.high}, {sums.x.squares.high},
+                               {sums.g.high}, {sums.gx.high},    {sums.g_squares}};
+  setting_.backend.table->double_gradients(GradientRule(setting_), of_row, 1, saved(), gradients);
+  if (gradients.usable == 0) {
     if (saved_ || !starts_about_mean(row.x.sum.high)) start_double_doubles();
   } else if (is_g_finite && is_dx_zero(sums)) {
+    doubles_ = gradients.row(0);
     limit_to(Has::dx_of_zeros);
-  } else if (is_g_finite && cancels(sums, *doubles_, n, setting_.dx)) {
-    doubles_.reset();
+  } else if (is_g_finite && gradients.decides == 0) {
     start_double_doubles();
+  } else {
+    doubles_ = gradients.row(0);
   }
 }
 
@@ -231,8 +237,9 @@ void RowGradient::write_by_table(const GradientPart& part, const RowsOut& dx,
                                  ColumnGradients* columns) const {
   const KernelTable& table = *setting_.backend.table;
   if (doubles_) {
-    const ColumnSums at = columns == nullptr ? ColumnSums() : columns->in_doubles({&*doubles_, 1});
-    table.double_gradient_write(part, &*doubles_, setting_.weight, dx, at, *this);
+    const DoubleGradients row(*doubles_);
+    const ColumnSums at = columns == nullptr ? ColumnSums() : columns->in_doubles(row, 0, 1);
+    table.double_gradient_write(part, row, 0, setting_.weight, dx, at, *this);
   } else {
     const ColumnSums at =
         columns == nullptr ? ColumnSums() : columns->in_double_doubles(part.offset);

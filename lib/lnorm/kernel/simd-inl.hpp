@@ -56,6 +56,13 @@ HWY_INLINE bool with_type(DType dtype, Use use) {
 
 HWY_INLINE V splat(double value) { return hn::Set(kDoubles, value); }
 
+// A quotient by a number of elements. That by a power of two is exact either way.
+HWY_INLINE V quotient(V value, std::int64_t count) {
+  const auto n = static_cast<double>(count);
+  const bool is_power_of_two = (count & (count - 1)) == 0;
+  return is_power_of_two ? value * splat(1 / n) : hn::Div(value, splat(n));
+}
+
 // Double-doubles in vectors.
 struct V2 {
   V high;

@@ -191,10 +191,7 @@ class TinyRows : ShortDoubleRows<kMaxTinyRows> {
       V center = hn::Zero(kDoubles);
       if (!setting_.formula.rms) {
         for (std::int64_t j = 0; j < n_; ++j) center = center + load_column(r, j);
-        // Both quotients are exact where all elements are equal.
-        const auto n = static_cast<double>(n_);
-        const bool is_power_of_two = (n_ & (n_ - 1)) == 0;
-        center = is_power_of_two ? center * splat(1 / n) : hn::Div(center, splat(n));
+        center = quotient(center, n_);  // exactly where all elements are equal
       }
       V sum = hn::Zero(kDoubles);
       V squares = sum;

@@ -1,0 +1,489 @@
+// Some rows of the backward pass in doubles: their sums, and what their gradients are made of (gradient_statistics.hpp).
+
+#if defined(LNORM_KERNEL_GRADIENT_ROWS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LNORM_KERNEL_GRADIENT_ROWS_INL_HPP_
+#undef LNORM_KERNEL_GRADIENT_ROWS_INL_HPP_
+#else
+#define LNORM_KERNEL_GRADIENT_ROWS_INL_HPP_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "lnorm/kernel/gradient_statistics.hpp"
+#include "lnorm/kernel/simd-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace lnorm {
+namespace HWY_NAMESPACE {
+namespace {
+
+static_assert(kMaxGradientRows % kWidth == 0);
+
+// How far ahead the sums read memory, in bytes.
+constexpr std::int64_t kAhead = 4096;
+
+// Five sums at a time, each in several vectors.
+constexpr std::int64_t kGradientVectors = 4;
+constexpr std::int64_t kGradientLanes = kGradientVectors * kWidth;
+
+// Calls use(start, count, x less the center, dy) for all of a part, as for_each_stretch does.
+template <class Use>
+HWY_INLINE void for_each_pair(const GradientPart& part, double center, Use use) {
+  Chunk x_chunk;
+  Chunk dy_chunk;
+  const bool is_fast_path = is_native(part.x, DType::float32) && is_native(part.dy, DType::float32);
+  for (std::int64_t start = 0; start < part.x.row_length; start += kChunk) {
+    const std::int64_t count = std::min(kChunk, part.x.row_length - start);
+    const std::int64_t whole = is_fast_path ? count - count % kWidth : 0;
+    if (whole > 0) {
+      const RowsIn x = part_of(part.x, start, whole);
+      const RowsIn dy = part_of(part.dy, start, whole);
+      const Encoded<float, false> dy_elements{dy.data, hn::Zero(kDoubles), kAhead};
+      with_encoded<float>(x.data, center, kAhead, [&](const auto& elements) HWY_ATTR {
+        use(start, whole, elements, dy_elements);
+      });
+    }
+    if (whole == count) continue;
+    decode(part_of(part.x, start + whole, count - whole), center, x_chunk);
+    decode(part_of(part.dy, start + whole, count - whole), 0, dy_chunk);
+    use(start + whole, count - whole, Decoded{x_chunk.high}, Decoded{dy_chunk.high});
+  }
+}
+
+template <class Use>
+HWY_INLINE void with_weight_or_not(const AffineTerm& weight, Use use) {
+  if (weight.empty()) {
+    use(std::false_type{});
+  } else {
+    use(std::true_type{});
+  }
+}
+
+template <bool has_weight>
+HWY_INLINE V weighted(V dy, const double* weight, std::int64_t i) {
+  if constexpr (has_weight) return dy * hn::LoadU(kDoubles, weight + i);
+  return dy;
+}
+
+// The lanes of the sums over a row. Those of x have to be good, because x-hat is in every term of a column: an element
+// goes through two additions that round, and what later ones lose is kept. The others are sums of a chunk's, of
+// which as much is kept.
+struct GradientLanes {
+  CompensatedSum x;
+  CompensatedSum x_squares;
+  CompensatedSum g;
+  CompensatedSum gx;
+  V g_squares;
+
+  HWY_INLINE void clear() {
+    for (CompensatedSum* const sum : {&x, &x_squares, &g, &gx}) sum->clear();
+    g_squares = hn::Zero(kDoubles);
+  }
+  HWY_INLINE void add_x(const V (&d)[kGradientVectors]) {
+    static_assert(kGradientVectors == 4);
+    x.add((d[0] + d[1]) + (d[2] + d[3]));
+    x_squares.add(hn::MulAdd(d[1], d[1], d[0] * d[0]) + hn::MulAdd(d[3], d[3], d[2] * d[2]));
+  }
+};
+
+// Those of a chunk.
+struct GradientChunk {
+  V g[kGradientVectors];
+  V gx[kGradientVectors];
+  V g_squares[kGradientVectors];
+
+  HWY_INLINE void clear() {
+    for (std::int64_t v = 0; v < kGradientVectors; ++v) {
+      g[v] = gx[v] = g_squares[v] = hn::Zero(kDoubles);
+    }
+  }
+  HWY_INLINE void add(std::int64_t v, V term, V d) {
+    g[v] = g[v] + term;
+    gx[v] = hn::MulAdd(term, d, gx[v]);
+    g_squares[v] = hn::MulAdd(term, term, g_squares[v]);
+  }
+  static HWY_INLINE V fold(const V (&lanes)[kGradientVectors]) {
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  }
+  HWY_INLINE void add_to(GradientLanes& row) const {
+    row.g.add(fold(g));
+    row.gx.add(fold(gx));
+    row.g_squares = row.g_squares + fold(g_squares);
+  }
+};
+
+// Adds elements x and dy, of which x are less the center already. weight: null where there is none.
+template <bool has_weight, class X, class Dy>
+HWY_INLINE void add_pairs(const X& x, const Dy& dy, const double* weight, std::int64_t n,
+                          GradientLanes& row, GradientChunk& of_chunk) {
+  GradientLanes lanes = row;
+  GradientChunk chunk = of_chunk;
+  std::int64_t i = 0;
+  for (; i + kGradientLanes <= n; i += kGradientLanes) {
+    V d[kGradientVectors];
+    x.read_ahead(i);
+    dy.read_ahead(i);
+    for (std::int64_t v = 0; v < kGradientVectors; ++v) {
+      const std::int64_t at = i + v * kWidth;
+      d[v] = x(at);
+      chunk.add(v, weighted<has_weight>(dy(at), weight, at), d[v]);
+    }
+    lanes.add_x(d);
+  }
+  if (i < n) {
+    x.read_ahead(i);
+    dy.read_ahead(i);
+    V d[kGradientVectors];
+    for (std::int64_t v = 0; v < kGradientVectors; ++v, i += kWidth) {
+      d[v] = hn::Zero(kDoubles);
+      if (i >= n) continue;
+      const auto mask = mask_of(kDoubles, n - i);
+      d[v] = hn::IfThenElseZero(mask, x(i));
+      const V g = weighted<has_weight>(hn::IfThenElseZero(mask, dy(i)), weight, i);
+      chunk.add(v, hn::IfThenElseZero(mask, g), d[v]);
+    }
+    lanes.add_x(d);
+  }
+  row = lanes;
+  of_chunk = chunk;
+}
+
+// has_room: these are floats, and after the row so many can be read as a vector has.
+template <bool has_weight>
+HWY_INLINE GradientLanes lanes_of(const GradientPart& row, double center, const AffineTerm& weight,
+                                  bool has_room) {
+  GradientLanes lanes;
+  lanes.clear();
+  GradientChunk chunk;
+  chunk.clear();
+  const std::int64_t length = row.x.row_length;
+  if (has_room && length <= kChunk) {
+    const Encoded<float, true> x{row.x.data, splat(center), kAhead};
+    const Encoded<float, false> dy{row.dy.data, hn::Zero(kDoubles), kAhead};
+    const double* const w = has_weight ? weight.high(row.offset) : nullptr;
+    add_pairs<has_weight>(x, dy, w, length, lanes, chunk);
+    chunk.add_to(lanes);
+    return lanes;
+  }
+  for_each_pair(row, center,
+                [&](std::int64_t start, std::int64_t n, const auto& x, const auto& dy) HWY_ATTR {
+                  const double* const w = has_weight ? weight.high(row.offset + start) : nullptr;
+                  add_pairs<has_weight>(x, dy, w, n, lanes, chunk);
+                  if ((start + n) % kChunk != 0 && start + n != row.x.row_length) return;
+                  chunk.add_to(lanes);
+                  chunk.clear();
+                });
+  return lanes;
+}
+
+// Sums of the lanes of kWidth vectors, in each lane those of a vector. A V2 is a sum whose additions keep what they lose in the low part.
+HWY_INLINE V added(V a, V b) { return a + b; }
+HWY_INLINE V2 added(V2 a, V2 b) {
+  const V2 sum = two_sum(a.high, b.high);
+  return {sum.high, (a.low + b.low) + sum.low};
+}
+#if HWY_TARGET == HWY_SCALAR
+template <class T, class Load>
+HWY_INLINE T sums_of_each(const Load& load) {
+  return load(0);
+}
+#else
+template <class Shuffle>
+HWY_INLINE V shuffled(V a, V b, const Shuffle& shuffle) {
+  return shuffle(a, b);
+}
+template <class Shuffle>
+HWY_INLINE V2 shuffled(V2 a, V2 b, const Shuffle& shuffle) {
+  return {shuffle(a.high, b.high), shuffle(a.low, b.low)};
+}
+
+template <class T, class Load>
+HWY_INLINE T sums_of_each(const Load& load) {
+  // Pairs of lanes of two vectors, and of their halves or blocks.
+  const auto pairs = [&](std::int64_t k, std::int64_t j) HWY_ATTR {
+    const T a = load(k);
+    const T b = load(j);
+    const auto lower = [](V v, V w) HWY_ATTR { return hn::InterleaveLower(kDoubles, v, w); };
+    const auto upper = [](V v, V w) HWY_ATTR { return hn::InterleaveUpper(kDoubles, v, w); };
+    return added(shuffled(a, b, lower), shuffled(a, b, upper));
+  };
+  if constexpr (kWidth == 2) {
+    return pairs(0, 1);
+  } else {
+    const auto halves = [](T a, T b) HWY_ATTR {
+      const auto lower = [](V v, V w) HWY_ATTR { return hn::ConcatLowerLower(kDoubles, w, v); };
+      const auto upper = [](V v, V w) HWY_ATTR { return hn::ConcatUpperUpper(kDoubles, w, v); };
+      return added(shuffled(a, b, lower), shuffled(a, b, upper));
+    };
+    if constexpr (kWidth == 4) {
+      return halves(pairs(0, 1), pairs(2, 3));
+    } else {
+      const auto even = [](V v, V w)
+                            HWY_ATTR { return hn::OddEvenBlocks(hn::SwapAdjacentBlocks(w), v); };
+      const auto odd = [](V v, V w)
+                           HWY_ATTR { return hn::OddEvenBlocks(w, hn::SwapAdjacentBlocks(v)); };
+      const T a = halves(pairs(0, 1), pairs(4, 5));
+      const T b = halves(pairs(2, 3), pairs(6, 7));
+      return added(shuffled(a, b, even), shuffled(a, b, odd));
+    }
+  }
+}
+#endif
+
+// The lanes of the sums of kWidth rows.
+struct LanesOfRows {
+  alignas(64) V x[kWidth];
+  V x_lost[kWidth];
+  V x_squares[kWidth];
+  V x_squares_lost[kWidth];
+  V g[kWidth];
+  V gx[kWidth];
+  V g_squares[kWidth];
+
+  HWY_INLINE void put(std::int64_t r, const GradientLanes& row) {
+    x[r] = row.x.sum;
+    x_lost[r] = row.x.lost;
+    x_squares[r] = row.x_squares.sum;
+    x_squares_lost[r] = row.x_squares.lost;
+    g[r] = row.g.sum + row.g.lost;
+    gx[r] = row.gx.sum + row.gx.lost;
+    g_squares[r] = row.g_squares;
+  }
+
+  HWY_INLINE void add_up(GradientRowSums& sums, std::int64_t r) const {
+    const auto plain = [&](const V* lanes, GradientRowSums::Numbers& to) HWY_ATTR {
+      const V sum = sums_of_each<V>([&](std::int64_t k) HWY_ATTR { return lanes[k]; });
+      hn::Store(sum, kDoubles, to.data() + r);
+    };
+    const auto compensated = [&](const V* lanes, const V* lost, GradientRowSums::Numbers& to)
+                                 HWY_ATTR {
+                                   const V2 sum = sums_of_each<V2>([&](std::int64_t k) HWY_ATTR {
+                                     return V2{lanes[k], lost[k]};
+                                   });
+                                   hn::Store(sum.high + sum.low, kDoubles, to.data() + r);
+                                 };
+    compensated(x, x_lost, sums.x);
+    compensated(x_squares, x_squares_lost, sums.x_squares);
+    plain(g, sums.g);
+    plain(gx, sums.gx);
+    plain(g_squares, sums.g_squares);
+  }
+};
+
+void double_gradient_sums(const GradientPart& part, const AffineTerm& weight,
+                          GradientRowSums& sums) {
+  const std::int64_t n = part.x.row_length;
+  const std::int64_t count = part.x.rows;
+  const bool are_floats = is_native(part.x, DType::float32) && is_native(part.dy, DType::float32);
+  with_weight_or_not(weight, [&](auto has_weight) HWY_ATTR {
+    for (std::int64_t r = 0; r < count; r += kWidth) {
+      LanesOfRows lanes;
+      for (std::int64_t k = 0; k < kWidth; ++k) {
+        const std::int64_t row = std::min(r + k, count - 1);
+        if (r + k >= count) {
+          GradientLanes none;
+          none.clear();
+          lanes.put(k, none);
+          continue;
+        }
+        const bool has_room = are_floats && (n % kWidth == 0 || (count - 1 - row) * n >= kWidth);
+        lanes.put(k, lanes_of<has_weight()>(
+                         {row_of(part.x, row), row_of(part.dy, row), part.offset},
+                         sums.center[static_cast<std::size_t>(row)], weight, has_room));
+      }
+      lanes.add_up(sums, r);
+    }
+  });
+}
+
+// What is lost below the normal numbers on the way to a result in doubles, of which the smallest is 2^-149.
+constexpr double kLostInDoubles = 0x1p-300;
+
+// How many bits of a sum of squares that cancels are sure to be lost at most.
+constexpr double kLostSquares = 0x1p-45;
+
+// A vector of rows on the way from their sums to their gradients.
+struct DoubleGradientStatistics {
+  const GradientRule& rule;
+  const Formula& formula;
+  const std::int64_t n;
+  const V count;
+  const V growth;
+  const bool has_mean;       // that is not given
+  const bool are_constants;  // mean and 1/s
+
+  // Of each row.
+  V center;
+  V d_error;  // of d, in u: it is rounded about a center
+  V squares;
+  V g_squares;
+  V g_sum;
+  V shift;
+  V rstd;
+  V root_reciprocal;
+  V rho;  // of rstd and of the reciprocal of the root, in u
+  V slope;
+  V constant;
+  V scale;
+  V x_size;  // the root of the squares
+  V g_size;
+
+  // GradientBounds.
+  V g_error;
+  V x_error;
+  V offset;
+  V error;
+
+  HWY_INLINE DoubleGradientStatistics(const GradientRule& of_rows, const SavedStatistics* saved)
+      : rule(of_rows),
+        formula(rule.formula),
+        n(rule.n),
+        count(splat(static_cast<double>(n))),
+        growth(splat(rule.growth)),
+        has_mean(!formula.rms && saved == nullptr),
+        are_constants(saved != nullptr && saved->is_constant) {}
+
+  // DoubleMoments of rows, and 1/s. Returns the rows that are usable.
+  HWY_INLINE hn::Mask<D> find_rstd(V sum) {
+    const bool on_variance = formula.eps_on == EpsOn::variance;
+    const V correction = shift * sum;
+    const V centered = squares - correction;
+    const V variance = quotient(centered, n - formula.ddof);
+    const V t = hn::Sqrt(on_variance ? variance + splat(formula.eps) : variance);
+    const V s = on_variance ? t : t + splat(formula.eps);
+    rstd = hn::Div(splat(1), s);
+    root_reciprocal = on_variance ? rstd : hn::Div(splat(1), t);
+    // The correction rounds three times. Each rounding from the difference to 1 / s counts 1, or 1/2 under the root.
+    const V root_of_correction = hn::Abs(shift) * hn::Sqrt(count);
+    const V sum_error = splat(2) + d_error;
+    const V lost = hn::MulAdd(
+        splat(3) + (d_error + d_error), squares,
+        hn::MulAdd(splat(2) * sum_error, x_size * root_of_correction, splat(3) * correction));
+    const auto varies = hn::Gt(centered, hn::Zero(kDoubles));
+    rho = hn::IfThenElseZero(varies, hn::Div(lost, centered) * splat(0.5)) + splat(4);
+    return hn::And(
+        hn::Le(correction, splat(rule.max_squares) * centered),
+        hn::And(is_within(s, kMinDivisor, kMaxDivisor), is_within(t, kMinDivisor, kMaxDivisor)));
+  }
+
+  // The same of what is given.
+  HWY_INLINE hn::Mask<D> take_rstd(const SavedStatistics* saved, std::int64_t count_of_rows) {
+    alignas(64) double known[kWidth] = {};
+    for (std::int64_t k = 0; k < std::min(kWidth, count_of_rows); ++k) {
+      known[k] = plain_rstd(saved[k], formula).value_or(DoubleDouble{}).high;
+    }
+    rstd = root_reciprocal = hn::Load(kDoubles, known);
+    rho = splat(are_constants ? 1 : 0);
+    return hn::Ne(rstd, hn::Zero(kDoubles));
+  }
+
+  // The rows from r on, of which there are so many. Returns those that are usable.
+  HWY_INLINE hn::Mask<D> find(const GradientRowSums& sums, std::int64_t r,
+                              const SavedStatistics* saved, std::int64_t count_of_rows) {
+    const auto load = [r](const GradientRowSums::Numbers& numbers)
+                          HWY_ATTR { return hn::Load(kDoubles, numbers.data() + r); };
+    const V zero = hn::Zero(kDoubles);
+    center = load(sums.center);
+    d_error = hn::IfThenElse(hn::Eq(center, zero), zero, splat(1));
+    squares = load(sums.x_squares);
+    g_squares = load(sums.g_squares);
+    x_size = hn::Sqrt(squares);
+    g_size = hn::Sqrt(g_squares);
+    const V sum = has_mean ? load(sums.x) : zero;
+    shift = quotient(sum, n);
+    const auto usable = saved == nullptr ? find_rstd(sum) : take_rstd(saved + r, count_of_rows - r);
+    g_sum = formula.rms || are_constants ? zero : load(sums.g);
+    const V product = are_constants ? zero : load(sums.gx) - shift * g_sum;
+    scale = are_constants ? zero : quotient((rstd * rstd) * root_reciprocal, n - formula.ddof);
+    slope = zero - product * scale;
+    constant = (zero - quotient(g_sum, n) * rstd) - slope * shift;
+    const auto is_finite = hn::And(hn::Lt(x_size * g_size * hn::Abs(scale), splat(HUGE_VAL)),
+                                   hn::Lt(hn::Abs(constant), splat(HUGE_VAL)));
+    return hn::And(usable, is_finite);
+  }
+
+  HWY_INLINE void find_bounds() {
+    const DxTerms& terms = kDxTerms;
+    const V unit = splat(kUnit * kSlack);
+    const V size = hn::Abs(rstd);
+    const V slope_size = hn::Abs(slope);
+    const V per_root = splat(1 / std::sqrt(static_cast<double>(n)));
+    const V mean_g = hn::Abs(g_sum) * splat(1 / static_cast<double>(n));
+    const V greatest_slope = x_size * g_size * hn::Abs(scale);
+    g_error = (rho + splat(terms.g)) * size * unit;
+    x_error = hn::MulAdd(hn::MulAdd(splat(3), growth, splat(terms.product)), greatest_slope,
+                         hn::MulAdd(splat(3), rho, splat(terms.slope)) * slope_size) *
+              unit;
+    const V roots = hn::MulAdd((growth + splat(terms.shift)) * slope_size, x_size,
+                               (growth + splat(terms.constant)) * size * g_size);
+    const V of_sums = hn::MulAdd(roots, per_root, (rho + splat(terms.mean)) * size * mean_g);
+    offset = splat(kLostInDoubles);
+    if (!are_constants) offset = hn::MulAdd(of_sums, unit, offset);
+    error =
+        hn::MulAdd(g_error, g_size, hn::MulAdd(x_error, x_size, offset)) * splat(kSlack * kSlack);
+  }
+
+  // The rows of which doubles decide most results. The sum of dx^2 tells: one element of 32 is undecided where the error
+  // is 2^-5 of half an ulp of the root of its mean. What cancels more than its own bits tell does not count.
+  HWY_INLINE hn::Mask<D> decides(const GradientRowSums& sums, std::int64_t r) const {
+    const auto load = [r](const GradientRowSums::Numbers& numbers)
+                          HWY_ATTR { return hn::Load(kDoubles, numbers.data() + r); };
+    const V sizes = hn::MulAdd(rstd * rstd, g_squares,
+                               hn::MulAdd(slope * slope, squares, count * constant * constant));
+    const V products =
+        hn::MulAdd(rstd * slope, load(sums.gx),
+                   hn::MulAdd(rstd * constant, load(sums.g), slope * constant * load(sums.x)));
+    const V dx_squares = hn::MulAdd(splat(2), products, sizes) - splat(kLostSquares) * sizes;
+    return hn::And(hn::Gt(g_squares, hn::Zero(kDoubles)),
+                   hn::Le(error * error * count, splat(rule.share) * dx_squares));
+  }
+
+  // (20) The errors of the mean, of its product with rstd, and of d. The rest of the error of d grows with x-hat: it is in the
+  // slope.
+  HWY_INLINE V xhat_offset() const {
+    if (!has_mean) return hn::Zero(kDoubles);
+    const V x_root = x_size * splat(1 / std::sqrt(static_cast<double>(n)));
+    const V twice = splat(2) + d_error;
+    return (twice * x_root + twice * hn::Abs(shift)) * hn::Abs(rstd) * splat(kUnit * kSlack);
+  }
+  HWY_INLINE V xhat_slope() const { return (rho + splat(1) + d_error) * splat(kUnit * kSlack); }
+};
+
+void double_gradients(const GradientRule& rule, const GradientRowSums& sums, std::int64_t count,
+                      const SavedStatistics* saved, DoubleGradients& to) {
+  to.usable = 0;
+  to.decides = 0;
+  for (std::int64_t r = 0; r < count; r += kWidth) {
+    DoubleGradientStatistics rows(rule, saved);
+    const auto usable = hn::And(rows.find(sums, r, saved, count), mask_of(kDoubles, count - r));
+    rows.find_bounds();
+    const auto decides = hn::And(usable, rows.decides(sums, r));
+    std::uint8_t bits = 0;
+    hn::StoreMaskBits(kDoubles, usable, &bits);
+    to.usable |= static_cast<unsigned>(bits) << r;
+    hn::StoreMaskBits(kDoubles, decides, &bits);
+    to.decides |= static_cast<unsigned>(bits) << r;
+    const auto put = [r](V numbers, DoubleGradients::Numbers& all)
+                         HWY_ATTR { hn::Store(numbers, kDoubles, all.data() + r); };
+    put(rows.center, to.center);
+    put(rows.shift, to.shift);
+    put(rows.rstd, to.rstd);
+    put(rows.slope, to.slope);
+    put(rows.constant, to.constant);
+    put(rows.g_error, to.g_error);
+    put(rows.x_error, to.x_error);
+    put(rows.offset, to.offset);
+    put(rows.error, to.error);
+    put(rows.xhat_offset(), to.xhat_offset);
+    put(rows.xhat_slope(), to.xhat_slope);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace lnorm
+HWY_AFTER_NAMESPACE();
+
+#endif
