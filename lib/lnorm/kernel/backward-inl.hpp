@@ -280,12 +280,12 @@ HWY_INLINE void write_block(const DoubleBlock& block, const WrittenRows<Out>& ro
 }
 
 // Rows on their way to double_gradient_write's results. Those of the dtypes that most tensors are of are read where they lie;
-// others are decoded, row by row.
+// others are decoded first.
 template <class Out>
 struct DoubleGradientRows {
   const GradientPart& part;
   const WrittenRows<Out> rows;
-  const std::int64_t first_row;
+  const std::int64_t first;  // of these rows
   const AffineTerm& weight;
   const RowsOut& dx;
   const ColumnSums& columns;
@@ -296,46 +296,49 @@ struct DoubleGradientRows {
     for (std::int64_t start = 0; start < part.x.row_length; start += kChunk) {
       const std::byte* const x = part.x.data + start * kSize<Out>;
       const std::byte* const dy = part.dy.data + start * kSize<Out>;
-      write<Out>(x, dy, stride, 0, part.x.rows, start);
+      write<Out>(x, dy, stride, start, std::min(kChunk, part.x.row_length - start));
     }
   }
 
   HWY_INLINE void write_decoded() const {
-    Chunk x;
-    Chunk dy;
-    for (std::int64_t r = 0; r < part.x.rows; ++r) {
-      const double center = rows.center[static_cast<std::size_t>(first_row + r)];
-      for_each_part(row_of(part.x, r), [&](std::int64_t start, const RowsIn& x_part) HWY_ATTR {
-        decode(x_part, center, x);
-        decode(part_of(row_of(part.dy, r), start, x_part.row_length), 0, dy);
-        write<double>(reinterpret_cast<const std::byte*>(x.high),
-                      reinterpret_cast<const std::byte*>(dy.high), 0, r, 1, start);
-      });
+    constexpr std::int64_t kColumns = kChunk / kMaxGradientRows;  // a chunk has all rows
+    alignas(64) double x[kChunk];
+    alignas(64) double dy[kChunk];
+    for (std::int64_t start = 0; start < part.x.row_length; start += kColumns) {
+      const std::int64_t count = std::min(kColumns, part.x.row_length - start);
+      for (std::int64_t r = 0; r < part.x.rows; ++r) {
+        const RowsIn x_part = part_of(row_of(part.x, r), start, count);
+        const double center = rows.center[static_cast<std::size_t>(first + r)];
+        decode_row(x_part, center, x + r * kColumns, ahead_of(x_part));
+        decode_row(part_of(row_of(part.dy, r), start, count), 0, dy + r * kColumns,
+                   ahead_of(x_part));
+      }
+      write<double>(reinterpret_cast<const std::byte*>(x), reinterpret_cast<const std::byte*>(dy),
+                    kColumns * kSize<double>, start, count);
     }
   }
 
  private:
-  // Rows from first on, and their columns of a chunk from start on. Their elements x and dy are of T.
+  // So many columns of all rows from start on. Their elements x and dy are of T.
   template <class T>
   HWY_INLINE void write(const std::byte* x, const std::byte* dy, std::int64_t stride,
-                        std::int64_t first, std::int64_t count, std::int64_t start) const {
+                        std::int64_t start, std::int64_t count) const {
     const std::int64_t n = part.x.row_length;
-    const DoubleBlock block{
-        x,
-        dy,
-        dx.data == nullptr ? nullptr : dx.data + (first * n + start) * kSize<Out>,
-        stride,
-        n * kSize<Out>,
-        first_row + first,
-        count,
-        std::min(kChunk, n - start),
-        weight.empty() ? nullptr : weight.high(part.offset + start),
-        columns.from(start)};
+    const DoubleBlock block{x,
+                            dy,
+                            dx.data == nullptr ? nullptr : dx.data + start * kSize<Out>,
+                            stride,
+                            n * kSize<Out>,
+                            first,
+                            part.x.rows,
+                            count,
+                            weight.empty() ? nullptr : weight.high(part.offset + start),
+                            columns.from(start)};
     const auto resolve = [&](std::int64_t r, std::int64_t column, std::byte* to) {
       const std::int64_t index = start + column;
-      const double result = resolver.resolve(first + r, part.offset + index,
-                                             element_of(row_of(part.x, first + r), index),
-                                             element_of(row_of(part.dy, first + r), index));
+      const double result =
+          resolver.resolve(r, part.offset + index, element_of(row_of(part.x, r), index),
+                           element_of(row_of(part.dy, r), index));
       store(&result, 1, dx.dtype, to);
     };
     write_block<T, Out>(block, rows, dx.non_temporal, resolve);

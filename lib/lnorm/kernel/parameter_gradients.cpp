@@ -99,6 +99,7 @@ class Gatherer {
 
   ParameterGradients gather(bool has_double_rows) {
     if (has_double_rows && !undecided_dweight_.empty()) gather_in_double_doubles();
+    if (has_double_rows && !undecided_dbias_.empty()) gather_dbias();
     if (!undecided_dbias_.empty()) find_exact_dbias();
     if (!undecided_dweight_.empty()) find_exact_dweight();
     return std::move(results_);
@@ -244,17 +245,25 @@ class Gatherer {
   std::unique_ptr<ColumnGradients> in_double_doubles(const std::vector<Parameter>& parameters) {
     const std::int64_t columns =
         layout_ == nullptr ? setting_.row_length : element_count(layout_->shape);
+    return gather_columns(columns, [&](const auto& slots) {
+      for_each_part([&](std::size_t s, const RowGradient& row, const GradientPart& part) {
+        if (layout_ == nullptr) slots[s]->in_double_doubles(part.offset);
+        for_each_element_of(parameters, part,
+                            [&](std::size_t, std::int64_t column, Number x, Number dy) {
+                              // Each is an addition of its own.
+                              if (layout_ != nullptr) slots[s]->in_double_doubles(column);
+                              row.add_term(column, x, dy, *slots[s]);
+                            });
+      });
+    });
+  }
+
+  // What fill(slots) adds, of all threads and processes.
+  template <class Fill>
+  std::unique_ptr<ColumnGradients> gather_columns(std::int64_t columns, Fill fill) const {
     std::vector<std::unique_ptr<ColumnGradients>> slots(again_.slots);
     for (auto& slot : slots) slot = std::make_unique<ColumnGradients>(columns);
-    for_each_part([&](std::size_t s, const RowGradient& row, const GradientPart& part) {
-      if (layout_ == nullptr) slots[s]->in_double_doubles(part.offset);
-      for_each_element_of(parameters, part,
-                          [&](std::size_t, std::int64_t column, Number x, Number dy) {
-                            // Each is an addition of its own.
-                            if (layout_ != nullptr) slots[s]->in_double_doubles(column);
-                            row.add_term(column, x, dy, *slots[s]);
-                          });
-    });
+    fill(slots);
     for (std::size_t s = 1; s < slots.size(); ++s) slots[0]->merge(*slots[s]);
     bring_together(*slots[0]);
     return std::move(slots[0]);
@@ -263,12 +272,35 @@ class Gatherer {
   // Another time, for the undecided ones.
   void gather_in_double_doubles() {
     const auto gathered = in_double_doubles(undecided_dweight_);
+    decide_again(*gathered, &ColumnGradients::dweight, undecided_dweight_, results_.dweight);
+  }
+
+  // The same of dbias, whose sums most often lose nothing in double-doubles: so ties are decided, which are many where dy has
+  // fewer digits than dbias.
+  void gather_dbias() {
+    const auto gathered = gather_columns(setting_.row_length, [&](const auto& slots) {
+      again_.for_each_row(
+          [&](std::size_t s, const ReadGradientRow& read_row, const SavedStatistics*) {
+            read_row([&](const GradientPart& part) {
+              slots[s]->in_double_doubles(part.offset);
+              for_each_element_of(undecided_dbias_, part,
+                                  [&](std::size_t, std::int64_t column, Number, Number dy) {
+                                    slots[s]->add_dbias(column, dy);
+                                  });
+            });
+          });
+    });
+    decide_again(*gathered, &ColumnGradients::dbias, undecided_dbias_, results_.dbias);
+  }
+
+  // Keeps those that are still undecided.
+  void decide_again(const ColumnGradients& gathered, SumOfColumn sum_of,
+                    std::vector<Parameter>& parameters, std::vector<double>& results) const {
     std::vector<Parameter> undecided;
-    for (const Parameter& p : undecided_dweight_) {
-      decide(total(*gathered, &ColumnGradients::dweight, p), p, results_.dweight[index(p)],
-             undecided);
+    for (const Parameter& p : parameters) {
+      decide(total(gathered, sum_of, p), p, results[index(p)], undecided);
     }
-    undecided_dweight_ = std::move(undecided);
+    parameters = std::move(undecided);
   }
 
   // Where a parameter is in the results: past their end if it is another process's.
