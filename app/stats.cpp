@@ -50,8 +50,9 @@ class StatsOfRows {
     const TensorInfo x = input.source->info();
     std::optional<StatsObserver> observer;
     rows_.run(std::move(input.source), name, work, [&](const Plan& plan) -> RowObserver& {
-      return observer.emplace(plan, StatsObserver::Wanted{arguments_.softmax, arguments_.histogram,
-                                                          mask_.rows(x, plan.axes, name)});
+      return observer.emplace(
+          plan, StatsObserver::Wanted{arguments_.softmax, arguments_.histogram,
+                                      mask_.rows(x, plan.axes, name), arguments_.work.threads});
     });
     Stats stats = observer->stats(x);
     rows_.describe(stats);

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "lnorm/kernel/gradient_statistics.hpp"
+#include "lnorm/kernel/join_lanes-inl.hpp"
 #include "lnorm/kernel/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -178,59 +179,11 @@ HWY_INLINE GradientLanes lanes_of(const GradientPart& row, double center, const 
   return lanes;
 }
 
-// Sums of the lanes of kWidth vectors, in each lane those of a vector. A V2 is a sum whose additions keep what they lose in the low part.
-HWY_INLINE V added(V a, V b) { return a + b; }
+// A sum whose additions keep what they lose in the low part.
 HWY_INLINE V2 added(V2 a, V2 b) {
   const V2 sum = two_sum(a.high, b.high);
   return {sum.high, (a.low + b.low) + sum.low};
 }
-#if HWY_TARGET == HWY_SCALAR
-template <class T, class Load>
-HWY_INLINE T sums_of_each(const Load& load) {
-  return load(0);
-}
-#else
-template <class Shuffle>
-HWY_INLINE V shuffled(V a, V b, const Shuffle& shuffle) {
-  return shuffle(a, b);
-}
-template <class Shuffle>
-HWY_INLINE V2 shuffled(V2 a, V2 b, const Shuffle& shuffle) {
-  return {shuffle(a.high, b.high), shuffle(a.low, b.low)};
-}
-
-template <class T, class Load>
-HWY_INLINE T sums_of_each(const Load& load) {
-  // Pairs of lanes of two vectors, and of their halves or blocks.
-  const auto pairs = [&](std::int64_t k, std::int64_t j) HWY_ATTR {
-    const T a = load(k);
-    const T b = load(j);
-    const auto lower = [](V v, V w) HWY_ATTR { return hn::InterleaveLower(kDoubles, v, w); };
-    const auto upper = [](V v, V w) HWY_ATTR { return hn::InterleaveUpper(kDoubles, v, w); };
-    return added(shuffled(a, b, lower), shuffled(a, b, upper));
-  };
-  if constexpr (kWidth == 2) {
-    return pairs(0, 1);
-  } else {
-    const auto halves = [](T a, T b) HWY_ATTR {
-      const auto lower = [](V v, V w) HWY_ATTR { return hn::ConcatLowerLower(kDoubles, w, v); };
-      const auto upper = [](V v, V w) HWY_ATTR { return hn::ConcatUpperUpper(kDoubles, w, v); };
-      return added(shuffled(a, b, lower), shuffled(a, b, upper));
-    };
-    if constexpr (kWidth == 4) {
-      return halves(pairs(0, 1), pairs(2, 3));
-    } else {
-      const auto even = [](V v, V w)
-                            HWY_ATTR { return hn::OddEvenBlocks(hn::SwapAdjacentBlocks(w), v); };
-      const auto odd = [](V v, V w)
-                           HWY_ATTR { return hn::OddEvenBlocks(w, hn::SwapAdjacentBlocks(v)); };
-      const T a = halves(pairs(0, 1), pairs(4, 5));
-      const T b = halves(pairs(2, 3), pairs(6, 7));
-      return added(shuffled(a, b, even), shuffled(a, b, odd));
-    }
-  }
-}
-#endif
 
 // The lanes of the sums of kWidth rows.
 struct LanesOfRows {
@@ -253,15 +206,15 @@ struct LanesOfRows {
   }
 
   HWY_INLINE void add_up(GradientRowSums& sums, std::int64_t r) const {
-    const auto plain = [&](const V* lanes, GradientRowSums::Numbers& to) HWY_ATTR {
-      const V sum = sums_of_each<V>([&](std::int64_t k) HWY_ATTR { return lanes[k]; });
-      hn::Store(sum, kDoubles, to.data() + r);
-    };
+    const auto plain = [&](const V* lanes, GradientRowSums::Numbers& to)
+                           HWY_ATTR { hn::Store(sums_of_each(lanes), kDoubles, to.data() + r); };
     const auto compensated = [&](const V* lanes, const V* lost, GradientRowSums::Numbers& to)
                                  HWY_ATTR {
-                                   const V2 sum = sums_of_each<V2>([&](std::int64_t k) HWY_ATTR {
-                                     return V2{lanes[k], lost[k]};
-                                   });
+                                   const V2 sum = join_each<V2>(
+                                       [&](std::int64_t k) HWY_ATTR {
+                                         return V2{lanes[k], lost[k]};
+                                       },
+                                       [](V2 a, V2 b) HWY_ATTR { return added(a, b); });
                                    hn::Store(sum.high + sum.low, kDoubles, to.data() + r);
                                  };
     compensated(x, x_lost, sums.x);

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "lnorm/core/moments.hpp"
+#include "lnorm/kernel/join_lanes-inl.hpp"
 #include "lnorm/kernel/plain_moments.hpp"
 #include "lnorm/kernel/range.hpp"
 #include "lnorm/kernel/rows.hpp"
@@ -116,23 +117,48 @@ struct RangeLanes {
   }
 
   HWY_INLINE Range range() {
-    const Floats floats;
-    const Bits bits;
+    V of_min;
+    V of_max;
+    V of_least;
+    fold(of_min, of_max, of_least);
+    return {.min = hn::GetLane(hn::MinOfLanes(kDoubles, of_min)) + 0.0,
+            .max = hn::GetLane(hn::MaxOfLanes(kDoubles, of_max)) + 0.0,
+            .least = hn::GetLane(hn::MinOfLanes(kDoubles, of_least))};
+  }
+
+  // Folds all to one vector of doubles each.
+  HWY_INLINE void fold(V& of_min, V& of_max, V& of_least) {
     for (std::int64_t p = 1; p < kParts; ++p) {
       min[0] = hn::Min(min[0], min[p]);
       max[0] = hn::Max(max[0], max[p]);
       least[0] = hn::Min(least[0], least[p]);
     }
-    const std::uint32_t least_bits = hn::GetLane(hn::MinOfLanes(bits, least[0])) + 1;
-    Range range;
-    range.min = static_cast<double>(hn::GetLane(hn::MinOfLanes(floats, min[0]))) + 0.0;
-    range.max = static_cast<double>(hn::GetLane(hn::MaxOfLanes(floats, max[0]))) + 0.0;
-    if (least_bits != 0) range.least = static_cast<double>(std::bit_cast<float>(least_bits));
-    return range;
+    const Bits bits;
+    const auto size = hn::Add(least[0], hn::Set(bits, 1u));
+    const Floats floats;
+    const auto infinity = hn::Set(floats, std::numeric_limits<float>::infinity());
+    const auto is_zero = hn::Eq(hn::BitCast(floats, size), hn::Zero(floats));
+    const auto not_zero = hn::IfThenElse(is_zero, infinity, hn::BitCast(floats, size));
+    const auto minimum = [](auto a, auto b) HWY_ATTR { return hn::Min(a, b); };
+    of_min = doubles_of(min[0], minimum);
+    of_max = doubles_of(max[0], [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
+    of_least = doubles_of(not_zero, minimum);
+  }
+
+ private:
+  template <class Join>
+  static HWY_INLINE V doubles_of(hn::Vec<Floats> lanes, const Join& join) {
+#if HWY_TARGET == HWY_SCALAR
+    (void)join;
+    return hn::PromoteTo(kDoubles, lanes);
+#else
+    static_assert(kFloats == 2 * kWidth);
+    const F half;
+    return hn::PromoteTo(kDoubles, join(hn::LowerHalf(half, lanes), hn::UpperHalf(half, lanes)));
+#endif
   }
 };
 
-// What a row has plain sums by. Of NaN and infinity the sums tell.
 Range plain_range(const RowsIn& row) {
   Range result;
   const auto find = [&]<class T>(T) HWY_ATTR {
@@ -143,6 +169,26 @@ Range plain_range(const RowsIn& row) {
   };
   return with_floats(row, find) ? result : range_of_doubles(row);
 }
+
+// The ranges of some rows, which tell whether they have plain sums. Of NaN and infinity the sums tell.
+struct PlainRanges {
+  static constexpr std::int64_t kMaxRows = 16;
+
+  alignas(64) double min[kMaxRows];
+  alignas(64) double max[kMaxRows];
+  alignas(64) double least[kMaxRows];
+
+  double greatest(std::int64_t r) const { return std::max(-min[r], max[r]); }
+
+  void find(const RowsIn& x) {
+    for (std::int64_t r = 0; r < x.rows; ++r) {
+      const Range range = plain_range(row_of(x, r));
+      min[r] = range.min;
+      max[r] = range.max;
+      least[r] = range.least;
+    }
+  }
+};
 
 // The sums of a chunk: of x, and of x^2 in two parts.
 struct PlainLanes {
@@ -164,10 +210,15 @@ struct PlainLanes {
     x.v[i] = x.v[i] + element;
   }
 
-  HWY_INLINE Sums fold(V start) const {
+  HWY_INLINE V fold_squares(V start) const {
     Lanes from_zero;
     for (std::int64_t v = 0; v < kVectors; ++v) from_zero.v[v] = squares.v[v] - start;
-    return {{sum_of_lanes(x.fold())}, {sum_of_lanes(from_zero.fold()), sum_of_lanes(rests.fold())}};
+    return from_zero.fold();
+  }
+
+  HWY_INLINE Sums fold(V start) const {
+    return {{sum_of_lanes(x.fold())},
+            {sum_of_lanes(fold_squares(start)), sum_of_lanes(rests.fold())}};
   }
 };
 
@@ -204,16 +255,18 @@ HWY_INLINE hn::Mask<D> decide(V2 value, V error, V& rounded) {
 // Rows of one length on their way from sums to moments. A division takes as long for a vector of rows as for one.
 class PlainMoments {
  public:
-  static constexpr std::int64_t kMaxRows = 16;  // at once
+  static constexpr std::int64_t kMaxRows = PlainRanges::kMaxRows;  // at once
 
   PlainMoments(std::int64_t n, std::int64_t freedom)
       : n_(n), freedom_(static_cast<double>(freedom)) {}
 
-  void take(std::int64_t r, const Sums& sums) {
-    sums_[r] = sums.sum.high;
-    sum_lows_[r] = sums.sum.low;
-    squares_[r] = sums.squares.high;
-    square_lows_[r] = sums.squares.low;
+  // Ranges and sums of rows, of which some have no plain sums: of these nothing is decided.
+  void sum_up(const RowsIn& x, PlainRanges& ranges) {
+    if (n_ > kChunk || n_ % RangeLanes::kGroup != 0 || !sum_up_together(x, ranges)) {
+      ranges.find(x);
+      for (std::int64_t r = 0; r < x.rows; ++r) sum_up_row(row_of(x, r), ranges, r);
+    }
+    if (x.rows > 0) exponent_ = plain_exponent(ranges.greatest(x.rows - 1));
   }
 
   // Does what centered_sums() does about 0, with its roundings. Fills what is decided, and says for which rows that is all.
@@ -223,6 +276,79 @@ class PlainMoments {
   }
 
  private:
+  void sum_up_row(const RowsIn& row, const PlainRanges& ranges, std::int64_t r) {
+    Sums total;
+    if (is_plain(ranges.least[r], ranges.greatest(r))) {
+      total = plain_sums(row, plain_exponent(ranges.greatest(r)));
+    } else {
+      total = {{HUGE_VAL}, {HUGE_VAL}};
+    }
+    sums_[r] = total.sum.high;
+    sum_lows_[r] = total.sum.low;
+    squares_[r] = total.squares.high;
+    square_lows_[r] = total.squares.low;
+  }
+
+  // In one pass, which guesses the exponent: those of the rows before. False where there is no code for the dtype.
+  HWY_INLINE bool sum_up_together(const RowsIn& x, PlainRanges& ranges) {
+    return with_floats(x, [&]<class T>(T) HWY_ATTR {
+      for (std::int64_t r = 0; r < x.rows; r += kWidth) {
+        const int guess = exponent_ + 1;
+        sum_up_vector<T>(x, r, guess, ranges);
+        for (std::int64_t k = r; k < std::min(r + kWidth, x.rows); ++k) {
+          const double least = power_of_two(guess - 20);
+          const bool is_right =
+              ranges.greatest(k) < power_of_two(guess) && ranges.least[k] >= least;
+          if (!is_right) sum_up_row(row_of(x, k), ranges, k);
+        }
+      }
+    });
+  }
+
+  template <class T>
+  HWY_INLINE void sum_up_vector(const RowsIn& x, std::int64_t r, int exponent,
+                                PlainRanges& ranges) {
+    const V start = splat(plain_start(exponent));
+    V mins[kWidth];
+    V maxs[kWidth];
+    V leasts[kWidth];
+    V sums[kWidth];
+    V squares[kWidth];
+    V rests[kWidth];
+    for (std::int64_t k = 0; k < kWidth; ++k) {
+      const std::byte* const from = x.data + std::min(r + k, x.rows - 1) * n_ * kSize<T>;
+      RangeLanes range;
+      PlainLanes lanes;
+      lanes.clear(start);
+      for (std::int64_t i = 0; i < n_; i += RangeLanes::kGroup) {
+        range.add_group<T>(from + i * kSize<T>);
+        for (std::int64_t j = 0; j < RangeLanes::kGroup; j += kLanes) {
+          for (std::int64_t v = 0; v < kVectors; ++v) {
+            lanes.add(v, load_vector<T>(from + (i + j + v * kWidth) * kSize<T>));
+          }
+        }
+      }
+      range.fold(mins[k], maxs[k], leasts[k]);
+      sums[k] = lanes.x.fold();
+      squares[k] = lanes.fold_squares(start);
+      rests[k] = lanes.rests.fold();
+    }
+    const auto put = [&](const V* vectors, const auto& join, double* to) HWY_ATTR {
+      const V joined = join_each<V>([&](std::int64_t k) HWY_ATTR { return vectors[k]; }, join);
+      hn::Store(joined + hn::Zero(kDoubles), kDoubles, to + r);
+    };
+    const auto minimum = [](V a, V b) HWY_ATTR { return hn::Min(a, b); };
+    const auto sum = [](V a, V b) HWY_ATTR { return a + b; };
+    put(mins, minimum, ranges.min);
+    put(
+        maxs, [](V a, V b) HWY_ATTR { return hn::Max(a, b); }, ranges.max);
+    put(leasts, minimum, ranges.least);
+    put(sums, sum, sums_);
+    put(squares, sum, squares_);
+    put(rests, sum, square_lows_);
+    hn::Store(hn::Zero(kDoubles), kDoubles, sum_lows_ + r);
+  }
+
   void find_vector(std::int64_t r, std::int64_t rows, Moments* moments, bool* decided) const {
     const double growth = plain_growth(n_);
     const V n = splat(static_cast<double>(n_));
@@ -264,6 +390,7 @@ class PlainMoments {
 
   std::int64_t n_;
   double freedom_;
+  int exponent_ = 0;  // of the last row
   alignas(64) double sums_[kMaxRows] = {};
   alignas(64) double sum_lows_[kMaxRows] = {};
   alignas(64) double squares_[kMaxRows] = {};
@@ -273,28 +400,15 @@ class PlainMoments {
 void plain_moments(const RowsIn& x, std::int64_t freedom, Moments* moments, bool* decided) {
   constexpr std::int64_t kRows = PlainMoments::kMaxRows;
   PlainMoments some(x.row_length, freedom);
-  Range ranges[kRows];
-  const auto row_bytes = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
-  RowsIn row = row_of(x, 0);
+  PlainRanges ranges;
   for (std::int64_t first = 0; first < x.rows; first += kRows) {
-    const std::int64_t rows = std::min(kRows, x.rows - first);
-    const std::byte* const data = x.data + first * row_bytes;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      row.data = data + r * row_bytes;
-      ranges[r] = plain_range(row);
+    RowsIn rows = row_of(x, first);
+    rows.rows = std::min(kRows, x.rows - first);
+    some.sum_up(rows, ranges);
+    for (std::int64_t r = 0; r < rows.rows; ++r) {
+      moments[first + r] = {.min = ranges.min[r], .max = ranges.max[r]};
     }
-    for (std::int64_t r = 0; r < rows; ++r) {
-      row.data = data + r * row_bytes;
-      const auto& [non_finite, min, max, least] = ranges[r];
-      const double greatest = std::max(-min, max);
-      if (is_plain(least, greatest)) {
-        some.take(r, plain_sums(row, plain_exponent(greatest)));
-      } else {
-        some.take(r, {{HUGE_VAL}, {HUGE_VAL}});
-      }
-      moments[first + r] = {.min = min, .max = max};
-    }
-    some.find(rows, moments + first, decided + first);
+    some.find(rows.rows, moments + first, decided + first);
   }
 }
 

@@ -65,8 +65,11 @@ double median_of(std::vector<double>& values, std::int64_t count, std::int64_t b
   return median_of(count % 2 == 1 ? *middle : *std::max_element(values.begin(), middle), *middle);
 }
 
-// How many values of a column are a sample, or up to twice as many.
+// How many values of a column are a sample, or up to twice as many: of n values it keeps 8 n / sqrt(sample) to be sorted, at
+// most.
 constexpr std::int64_t kSample = 4096;
+constexpr std::int64_t kMaxSample = 65536;
+std::int64_t sample_of(std::int64_t count) { return std::clamp(count / 64, kSample, kMaxSample); }
 
 // Between which values the median of random ones lies: the middle of a sample of n is off by sqrt(n) / 2 places, seldom
 // by eight times that.
@@ -140,7 +143,7 @@ std::optional<std::vector<double>> medians_by_sample(std::span<const std::int64_
                                                      std::int64_t most_held) {
   if (counts.empty()) return std::vector<double>();
   const std::int64_t most = *std::max_element(counts.begin(), counts.end());
-  const std::int64_t step = std::max<std::int64_t>(1, most / kSample);
+  const std::int64_t step = std::max<std::int64_t>(1, most / sample_of(most));
   std::vector<Within> columns(counts.size());
   each_value(step, [&](std::size_t i, std::span<const double> values) {
     std::vector<double>& sample = columns[i].values;
@@ -220,7 +223,8 @@ std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
 
 std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value,
                             std::int64_t most_held, const AddUp& add_up) {
-  if (!add_up && 2 * kSample * std::ssize(counts) <= most_held) {
+  const std::int64_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+  if (!add_up && 2 * sample_of(most) * std::ssize(counts) <= most_held) {
     if (const auto found = medians_by_sample(counts, each_value, most_held)) return *found;
   }
   return medians_by_digits(counts, each_value, add_up);

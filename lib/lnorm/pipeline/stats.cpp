@@ -11,6 +11,7 @@
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/kernel/moments.hpp"
 #include "lnorm/kernel/softmax.hpp"
+#include "lnorm/pipeline/executor.hpp"
 
 namespace lnorm {
 
@@ -40,6 +41,9 @@ double number(std::span<const std::byte> records, std::size_t i) {
 
 // In bytes: a million rows without softmax.
 constexpr std::size_t kMaxInMemory = std::size_t{48} << 20;
+
+// Their medians are worth several threads.
+constexpr std::int64_t kManyRows = 65536;
 
 // What rank 0 asks another one for; of no rows: nothing more.
 struct RowsWanted {
@@ -212,31 +216,47 @@ void StatsRows::each_row(std::int64_t first, std::int64_t count,
   }
 }
 
-void StatsRows::each_value(std::int64_t step, const SeeValues& see) const {
+void StatsRows::each_value(std::size_t first, std::size_t count, std::int64_t step,
+                           const SeeValues& see) const {
   const std::size_t size = kept_.size();
   std::vector<double> values;
   records_.replay_each(step, [&](std::span<const std::byte> records) {
     const std::size_t rows = records.size() / (size * sizeof(double));
     values.resize(rows);
-    for (std::size_t column = 0; column < columns_.size(); ++column) {
-      std::size_t count = 0;
+    for (std::size_t column = 0; column < count; ++column) {
+      std::size_t found = 0;
       for (std::size_t row = 0; row < rows; ++row) {
-        const double value = number(records, row * size + column);
+        const double value = number(records, row * size + first + column);
         const bool is_finite = non_finite_of(number(records, row * size)) == 0;  // of the input
-        values[count] = value;
-        count += static_cast<std::size_t>(is_finite && !std::isnan(value));
+        values[found] = value;
+        found += static_cast<std::size_t>(is_finite && !std::isnan(value));
       }
-      see(column, std::span(values).first(count));
+      see(column, std::span(values).first(found));
     }
   });
 }
 
-StatsSummary StatsRows::summary() const {
+StatsSummary StatsRows::summary(int threads) const {
   StatsSummary summary = summary_;
-  find_medians(
-      summary.columns, [&](std::int64_t step, const SeeValues& see) { each_value(step, see); },
-      ranks_->count() > 1 ? [this](std::span<std::int64_t> counts) { add_up(*ranks_, counts); }
-                          : AddUp());
+  const std::span<ColumnSummary> columns(summary.columns);
+  const auto find = [&](std::size_t first, std::size_t count, const AddUp& others) {
+    find_medians(
+        columns.subspan(first, count),
+        [&](std::int64_t step, const SeeValues& see) { each_value(first, count, step, see); },
+        others);
+  };
+  if (ranks_->count() > 1) {
+    find(0, columns.size(), [this](std::span<std::int64_t> counts) { add_up(*ranks_, counts); });
+  } else {
+    const std::int64_t parts =
+        summary.rows < kManyRows ? 1 : Executor(threads, std::ssize(columns)).threads();
+    in_parallel(threads)(parts, [&](std::int64_t part) {
+      const auto end_of = [&](std::int64_t parts_before) {
+        return static_cast<std::size_t>(std::ssize(columns) * parts_before / parts);
+      };
+      find(end_of(part), end_of(part + 1) - end_of(part), {});
+    });
+  }
   return summary;
 }
 
@@ -360,7 +380,7 @@ Stats StatsObserver::stats(const TensorInfo& x) const {
   result.formula = plan_.formula;
   result.out = plan_.out;
   result.columns = columns_;
-  result.summary = rows_->summary();
+  result.summary = rows_->summary(wanted_.threads);
   result.each_row = [rows = rows_](std::int64_t first, std::int64_t count, const auto& see) {
     rows->each_row(first, count, see);
   };

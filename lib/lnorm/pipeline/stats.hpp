@@ -51,13 +51,15 @@ class StatsRows {
   void each_row(std::int64_t first, std::int64_t count,
                 const std::function<void(const StatsRow&)>& see) const;
 
-  StatsSummary summary() const;
+  // Threads divide the columns between them, where rows are many.
+  StatsSummary summary(int threads) const;
 
  private:
   std::string records_of(std::int64_t first, std::int64_t count) const;
 
-  // What is found of all numbers of rows whose input is finite.
-  void each_value(std::int64_t step, const SeeValues& see) const;
+  // What is found of all numbers of rows whose input is finite, in columns from the first on.
+  void each_value(std::size_t first, std::size_t count, std::int64_t step,
+                  const SeeValues& see) const;
 
   std::span<const StatsColumn> columns_;
   std::span<const StatsColumn> kept_;
@@ -75,6 +77,7 @@ class StatsObserver final : public RowObserver {
     bool softmax = false;
     bool histograms = false;
     std::optional<RowMask> mask = {};  // with it: of the input alone, and of what it leaves
+    int threads = 0;                   // for the medians; 0: as many as the machine has
   };
   StatsObserver(Plan plan, Wanted wanted);
 
