@@ -163,11 +163,32 @@ double sum_of_squares(const std::byte* data, std::int64_t count) {
   });
 }
 
+// The same of at most a chunk of float16, which takes half the time where all are zero or normal: the bits of a float, but for
+// 2^112, are theirs. Otherwise nothing.
+std::optional<double> sum_of_normal_squares(const std::byte* data, std::int64_t count) {
+  std::uint16_t bits[kChunk];
+  float squares[kChunk];
+  std::memcpy(bits, data, static_cast<std::size_t>(count) * sizeof *bits);
+  std::uint16_t others = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto size = static_cast<std::uint16_t>(bits[i] & 0x7fff);
+    const bool is_normal = static_cast<std::uint16_t>(size - 0x400) < 0x7800;
+    others = static_cast<std::uint16_t>(others | (size != 0 && !is_normal ? 1 : 0));
+    const float number = std::bit_cast<float>(std::uint32_t{size} << 13) * 0x1p112F;
+    squares[i] = number * number;
+  }
+  if (others != 0) return std::nullopt;
+  return sum_of(count, [&](std::int64_t i) { return static_cast<double>(squares[i]); });
+}
+
 // Returns nothing for elements that must be decoded first.
 std::optional<double> sum_of_squares(const RawElements& elements) {
   const bool is_native = elements.byte_order == std::endian::native;
   if (!is_native || elements.dtype == DType::float64_pair) return std::nullopt;
   return visit(elements.dtype, [&]<class T>(T) -> std::optional<double> {
+    if constexpr (std::is_same_v<T, Float16>) {
+      if (const auto squares = sum_of_normal_squares(elements.data, elements.count)) return squares;
+    }
     if constexpr (requires(T element) { magnitude(element); }) {
       return sum_of_squares<T>(elements.data, elements.count);
     }
