@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""lnorm.layer_norm of 256 MiB of float32 beside torch.nn.functional.layer_norm, in turns: medians, and peak memory.
+"""lnorm in Python beside PyTorch, in turns, 256 MiB of float32 and half as much of 16 bits: medians, and peak memory.
 
   PYTHONPATH=$(./bootstrap.sh python | tail -n 1) /usr/bin/python3 tests/bench/python_norm.py     needs python3-torch
+
+With the argument rows it prints those of gradients for ratios.sh.
 """
 
 import resource
 import statistics
+import sys
 import time
 
+import lnorm
 import numpy
 import torch
-
-import lnorm
 
 ROWS, WIDTH = 87381, 768
 
@@ -21,6 +23,43 @@ def seconds(work):
     work()
     return time.perf_counter() - start
 
+
+def medians(works):
+    times = {name: [] for name in works}
+    for _ in range(9):
+        for name, work in works.items():
+            times[name].append(work())
+    return {name: 1000 * statistics.median(found) for name, found in times.items()}
+
+
+def torch_backward(x, dy):
+    """The backward pass alone; its forward pass comes before."""
+    leaves = [x.detach().requires_grad_(), *torch.ones(2, WIDTH, dtype=x.dtype)]
+    leaves[1:] = [leaf.detach().requires_grad_() for leaf in leaves[1:]]
+    y = torch.nn.functional.layer_norm(leaves[0], (WIDTH,), leaves[1], leaves[2])
+    return seconds(lambda: y.backward(dy))
+
+
+def gradients():
+    """The times of each dtype: lnorm's and torch's. NumPy has no bfloat16 for a result, so that is float32."""
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        x, dy = (torch.randn(ROWS, WIDTH).to(dtype) for _ in range(2))
+        weight = torch.ones(WIDTH)
+        result = "float32" if dtype == torch.bfloat16 else None
+        works = {"lnorm": lambda: seconds(lambda: lnorm.layer_norm_backward(dy, x, weight, dtype=result))}
+        try:
+            torch_backward(x[:1], dy[:1])
+            works["torch"] = lambda: torch_backward(x, dy)
+        except RuntimeError:  # PyTorch 1.13 has no layer norm of float16 on CPUs
+            pass
+        yield str(dtype).removeprefix("torch."), medians(works)
+
+
+if sys.argv[1:] == ["rows"]:
+    for name, found in gradients():
+        if "torch" in found:
+            print(f"gradients in Python of {name},0.5,{found['lnorm']:.0f},{found['torch']:.0f}")
+    sys.exit()
 
 x = numpy.random.default_rng(0).normal(size=(ROWS, WIDTH)).astype(numpy.float32)
 out = numpy.zeros_like(x)
@@ -34,10 +73,8 @@ works = {
 }
 works["lnorm, out="]()
 peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-times = {name: [] for name in works}
-for _ in range(9):
-    for name, work in works.items():
-        times[name].append(seconds(work))
-for name, found in times.items():
-    print(f"{name:12} {1000 * statistics.median(found):7.1f} ms")
+for name, found in medians({name: lambda work=work: seconds(work) for name, work in works.items()}).items():
+    print(f"{name:12} {found:7.1f} ms")
 print(f"memory beside input and output: {peak:.0f} MiB")
+for name, found in gradients():
+    print(f"gradients, {name}:", ", ".join(f"{who} {took:.1f} ms" for who, took in found.items()))

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # How long each work takes, as a multiple of moving the same bytes, and the multiple that is aimed at. Each is the median
-# of five runs, in turns with the other command, of 256 MiB unless it says otherwise.
+# of five runs, in turns with the other command, of 512 MiB unless it says otherwise.
 #
 #   tests/bench/ratios.sh [LNORM] [PATTERN]     by default build/release/lnorm and all; PATTERN: an extended regular expression
 #
-# Writes to a new folder in $TMPDIR or /tmp, some 1.1 GB, and takes it away at the end. For files in memory
+# Writes to a new folder in $TMPDIR or /tmp, some 2.2 GB, and takes it away at the end. For files in memory
 # TMPDIR=/dev/shm.
 set -euo pipefail
 bench=$(cd "$(dirname "$0")" && pwd)
@@ -29,20 +29,39 @@ milliseconds() {
 
 median() { sort -n | sed -n 3p; }
 
-# Label, ratio that is aimed at, command, command beside it.
+# Label, ratio that is aimed at, milliseconds, milliseconds of what stands beside it.
+print_row() {
+  awk -v label="$1" -v goal="$2" -v a="$3" -v b="$4" \
+    'BEGIN { printf "%-44s %7d ms %7d ms %7.2f %6s %s\n", label, a, b, a / b, goal, (a / b > goal ? "above" : "") }'
+}
+
+# Label, ratio that is aimed at, command, command beside it, command before each of them, whose time does not count.
 row() {
   local i ours=() theirs=()
   [[ $1 =~ $pattern ]] || return 0
   milliseconds "$3" >/dev/null
   milliseconds "$4" >/dev/null
   for i in 1 2 3 4 5; do
+    ${5:-:}
     ours+=("$(milliseconds "$3")")
+    ${5:-:}
     theirs+=("$(milliseconds "$4")")
   done
-  awk -v label="$1" -v goal="$2" -v a="$(printf '%s\n' "${ours[@]}" | median)" \
-    -v b="$(printf '%s\n' "${theirs[@]}" | median)" \
-    'BEGIN { printf "%-44s %7d ms %7d ms %7.2f %6s %s\n", label, a, b, a / b, goal, (a / b > goal ? "above" : "") }'
+  print_row "$1" "$2" "$(printf '%s\n' "${ours[@]}" | median)" "$(printf '%s\n' "${theirs[@]}" | median)"
 }
+
+# The backward kernel beside oneDNN's, one thread.
+kernel=$bench/../../build/release/tests/bench/lnorm_bench
+if [[ "backward kernel beside oneDNN" =~ $pattern && -x $kernel ]]; then
+  "$kernel" --benchmark_filter='(avx512|avx2|onednn)/backward/.*threads:1/' --benchmark_repetitions=5 \
+    --benchmark_enable_random_interleaving=true --benchmark_format=csv 2>/dev/null >kernel.csv
+  for width in 8 16 32 64 128 768 4096; do
+    of() { grep "^\"$1/.*width:$width/.*_median" kernel.csv | cut -d , -f 3; }
+    ours=$(of avx512)
+    theirs=$(of onednn)
+    [ -z "$theirs" ] || print_row "backward kernel, width $width, beside oneDNN" 1.0 "${ours:-$(of avx2)}" "$theirs"
+  done
+fi
 
 # Label, how much is aimed at, its unit, bytes that do not count, bytes in a unit, command.
 memory() {
@@ -54,15 +73,16 @@ memory() {
 }
 
 printf '%-44s %10s %10s %7s %6s\n' "" lnorm beside ratio goal
-count=$((64 << 20))
+count=$((128 << 20))
+rows=$((count / 768))
 { npy_header '<i4' "($count,)"; head -c $((count * 4)) /dev/urandom; } | "$lnorm" --threads 2 --dtype float32 >x.npy
 
 for length in 1:1.5 4:1.1 8:1.0; do
   again short.npy x.npy '<f4' "($((count / ${length%:*})), ${length%:*})"
   row "apply float32, rows of ${length%:*}" "${length#*:}" "$lnorm short.npy -o y.npy" "cat short.npy > z.npy"
 done
-again x768.npy x.npy '<f4' "(87381, 768)"
-truncate -s $((128 + 87381 * 768 * 4)) x768.npy
+again x768.npy x.npy '<f4' "($rows, 768)"
+truncate -s $((128 + rows * 768 * 4)) x768.npy
 row "apply float32, rows of 768" 1.0 "$lnorm x768.npy -o y.npy" "cat x768.npy > z.npy"
 row "the same, --save-mean --save-rstd" 1.0 "$lnorm x768.npy -o y.npy --save-mean m.npy --save-rstd s.npy" \
   "cat x768.npy > z.npy"
@@ -86,17 +106,18 @@ truncate -s $((128 + (64 << 20))) long.npy
 row "one row of 16 million" 1.15 "$lnorm long.npy -o y.npy" "cat long.npy > z.npy"
 rm long.npy
 
-head -c $((128 + 43690 * 768 * 4)) x768.npy >half.npy
-again dy.npy half.npy '<f4' "(43690, 768)"
-{ npy_header '<f4' "(43690, 768)"; tail -c +$((129 + 43690 * 768 * 4)) x768.npy | head -c $((43690 * 768 * 4)); } >x.half.npy
+half=$((rows / 2))
+head -c $((128 + half * 768 * 4)) x768.npy >half.npy
+again dy.npy half.npy '<f4' "($half, 768)"
+{ npy_header '<f4' "($half, 768)"; tail -c +$((129 + half * 768 * 4)) x768.npy | head -c $((half * 768 * 4)); } >x.half.npy
 row "grad where dy is x, beside another dy" 1.9 "$lnorm grad dy.npy --dy dy.npy --dx y.npy" "$lnorm grad dy.npy --dy x.half.npy --dx z.npy"
 row "the same, --eps 0: dx is 0" 1.9 "$lnorm grad dy.npy --dy dy.npy --eps 0 --dx y.npy" "$lnorm grad dy.npy --dy x.half.npy --dx z.npy"
 rm dy.npy x.half.npy
-again other.npy half.npy '<f4' "(43690, 768)"
+again other.npy half.npy '<f4' "($half, 768)"
 "$lnorm" other.npy --dtype float64 -o f64.npy
 rm half.npy other.npy
 for length in 8:2 64:1.2 768:1.0; do
-  again short.npy f64.npy '<f8' "($((43690 * 768 / ${length%:*})), ${length%:*})"
+  again short.npy f64.npy '<f8' "($((half * 768 / ${length%:*})), ${length%:*})"
   row "apply float64, rows of ${length%:*}" "${length#*:}" "$lnorm short.npy -o y.npy" "cat short.npy > z.npy"
 done
 rm short.npy
@@ -104,15 +125,15 @@ row "softmax float64, rows of 768" 1.5 "$lnorm softmax f64.npy -o y.npy" "cat f6
 row "stats float64, rows of 768" 2 "$lnorm stats f64.npy" "cat f64.npy > /dev/null"
 rm f64.npy
 
-{ npy_header '<i8' "(43690, 768)"; head -c $((43690 * 768 * 8)) /dev/urandom; } >i64.npy
+{ npy_header '<i8' "($half, 768)"; head -c $((half * 768 * 8)) /dev/urandom; } >i64.npy
 row "apply int64, rows of 768" 1.2 "$lnorm i64.npy -o y.npy" "cat i64.npy > z.npy"
 rm i64.npy
-{ npy_header '|i1' "(87381, 768)"; head -c $((87381 * 768)) /dev/urandom; } >i8.npy
+{ npy_header '|i1' "($rows, 768)"; head -c $((rows * 768)) /dev/urandom; } >i8.npy
 row "apply int8 to float32" 1.0 "$lnorm i8.npy --dtype float32 -o y.npy" "cat x768.npy > z.npy"
 rm i8.npy
 
 "$lnorm" x768.npy --dtype float16 -o f16.npy
-{ npy_header '<f2' "(174762, 768)"; tail -c +129 f16.npy; tail -c +129 f16.npy; } >twice.npy
+{ npy_header '<f2' "($((2 * rows)), 768)"; tail -c +129 f16.npy; tail -c +129 f16.npy; } >twice.npy
 mv twice.npy f16.npy
 row "softmax float16, rows of 768" 1.2 "$lnorm softmax f16.npy -o y.npy" "cat f16.npy > z.npy"
 cp f16.npy same.npy
@@ -121,19 +142,19 @@ row "compare float16, equal" 1.1 "$lnorm compare f16.npy same.npy" "cat f16.npy 
 row "compare float16, all different" 1.1 "$lnorm compare f16.npy same.npy" "cat f16.npy same.npy > /dev/null"
 rm f16.npy same.npy
 
-again other.npy x.npy '<f4' "(8192, 8192)" True
+again other.npy x.npy '<f4' "(16384, 8192)" True
 row "Fortran order, 2-d" 1.2 "$lnorm other.npy -o y.npy" "cat other.npy > z.npy"
-again other.npy x.npy '<f4' "(64, 128, 8192)" True
-row "Fortran order, 3-d 64x128x8192" 1.4 "$lnorm other.npy -o y.npy" "cat other.npy > z.npy"
-again other.npy x.npy '<f4' "(32, 128, 128, 128)" True
+again other.npy x.npy '<f4' "(128, 128, 8192)" True
+row "Fortran order, 3-d 128x128x8192" 1.4 "$lnorm other.npy -o y.npy" "cat other.npy > z.npy"
+again other.npy x.npy '<f4' "(64, 128, 128, 128)" True
 row "Fortran order, 4-d --axes 1" 3 "$lnorm other.npy --axes 1 -o y.npy" "cat other.npy > z.npy"
-again other.npy x.npy '<f4' "(16, 32, 32, 64, 64)" True
+again other.npy x.npy '<f4' "(32, 32, 32, 64, 64)" True
 row "Fortran order, 5-d --axes 1,3" 3 "$lnorm other.npy --axes 1,3 -o y.npy" "cat other.npy > z.npy"
-again other.npy x.npy '<f4' "(64, 256, 64, 64)"
+again other.npy x.npy '<f4' "(128, 256, 64, 64)"
 row "apply NCHW --axes 1" 1.2 "$lnorm other.npy --axes 1 -o y.npy" "cat other.npy > z.npy"
 memory "memory of NCHW --axes 1" 48 MiB 0 $((1 << 20)) "$lnorm other.npy --axes 1 -o y.npy"
-again other.npy x.npy '<f4' "(32, 256, 56, 56)"
-truncate -s $((128 + 32 * 256 * 56 * 56 * 4)) other.npy
+again other.npy x.npy '<f4' "(64, 256, 56, 56)"
+truncate -s $((128 + 64 * 256 * 56 * 56 * 4)) other.npy
 { npy_header '<f4' "(256,)"; head -c 1152 x.npy | tail -c 1024; } >w256.npy
 affine="--weight w256.npy --bias w256.npy"
 row "group norm NCHW, 32 groups" 1.2 "$lnorm other.npy --groups 32 $affine -o y.npy" "cat other.npy > z.npy"
@@ -194,10 +215,23 @@ if mkdir "$group" 2>/dev/null && echo $((256 << 20)) 2>/dev/null >"$group/$limit
   disk=$(mktemp -d "${LNORM_BENCH_DISK:-/var/tmp}/lnorm-bench-XXXXXX")
   trap 'rm -rf "$work" "$disk"; rmdir "$group"' EXIT
   cd "$disk"
-  { npy_header '<f4' "($((8 * 87381)), 768)"; for i in 1 2 3 4 5 6 7 8; do tail -c +129 "$work/x768.npy"; done; } >x.npy
+  { npy_header '<f4' "($((4 * rows)), 768)"; for i in 1 2 3 4; do tail -c +129 "$work/x768.npy"; done; } >x.npy
   inside="echo \$\$ > $group/cgroup.procs;"
   row "apply, 2 GiB in 256 MiB of memory" 1.0 "$inside $lnorm x.npy -o y.npy" "$inside cat x.npy > z.npy"
   row "stats, 2 GiB in 256 MiB of memory" 1.3 "$inside $lnorm stats x.npy" "$inside cat x.npy > /dev/null"
+  drop_caches() {
+    sync
+    echo 3 >/proc/sys/vm/drop_caches
+  }
+  row "apply, a cold file of 2 GiB" 1.0 "$lnorm x.npy -o y.npy" "cat x.npy > z.npy" drop_caches
+  row "stats, a cold file of 2 GiB" 1.0 "$lnorm stats x.npy" "cat x.npy > /dev/null" drop_caches
 else
-  echo "a file bigger than memory: not measured, needs leave to make $group"
+  echo "a file bigger than memory, and cold files: not measured, they need leave to make $group"
+fi
+
+# Gradients in memory beside PyTorch's, where both packages are: PYTHONPATH says where lnorm's is.
+if [[ "gradients in Python, beside torch" =~ $pattern ]] && /usr/bin/python3 -c 'import lnorm, torch' 2>/dev/null; then
+  /usr/bin/python3 "$bench/python_norm.py" rows | while IFS=, read -r label goal ours theirs; do
+    print_row "$label" "$goal" "$ours" "$theirs"
+  done
 fi

@@ -151,23 +151,28 @@ HWY_INLINE void add_pairs(const X& x, const Dy& dy, const double* weight, std::i
   of_chunk = chunk;
 }
 
-// has_room: these are floats, and after the row so many can be read as a vector has.
+// Floats of one chunk at most, after which so many can be read as a vector has.
 template <bool has_weight>
-HWY_INLINE GradientLanes lanes_of(const GradientPart& row, double center, const AffineTerm& weight,
-                                  bool has_room) {
+HWY_INLINE GradientLanes lanes_of_floats(const std::byte* x, const std::byte* dy, std::int64_t n,
+                                         double center, const double* weight) {
   GradientLanes lanes;
   lanes.clear();
   GradientChunk chunk;
   chunk.clear();
-  const std::int64_t length = row.x.row_length;
-  if (has_room && length <= kChunk) {
-    const Encoded<float, true> x{row.x.data, splat(center), kAhead};
-    const Encoded<float, false> dy{row.dy.data, hn::Zero(kDoubles), kAhead};
-    const double* const w = has_weight ? weight.high(row.offset) : nullptr;
-    add_pairs<has_weight>(x, dy, w, length, lanes, chunk);
-    chunk.add_to(lanes);
-    return lanes;
-  }
+  add_pairs<has_weight>(Encoded<float, true>{x, splat(center), kAhead},
+                        Encoded<float, false>{dy, hn::Zero(kDoubles), kAhead}, weight, n, lanes,
+                        chunk);
+  chunk.add_to(lanes);
+  return lanes;
+}
+
+template <bool has_weight>
+HWY_INLINE GradientLanes lanes_of(const GradientPart& row, double center,
+                                  const AffineTerm& weight) {
+  GradientLanes lanes;
+  lanes.clear();
+  GradientChunk chunk;
+  chunk.clear();
   for_each_pair(row, center,
                 [&](std::int64_t start, std::int64_t n, const auto& x, const auto& dy) HWY_ATTR {
                   const double* const w = has_weight ? weight.high(row.offset + start) : nullptr;
@@ -229,24 +234,28 @@ void double_gradient_sums(const GradientPart& part, const AffineTerm& weight,
                           GradientRowSums& sums) {
   const std::int64_t n = part.x.row_length;
   const std::int64_t count = part.x.rows;
-  const bool are_floats = is_native(part.x, DType::float32) && is_native(part.dy, DType::float32);
+  const bool are_floats =
+      n <= kChunk && is_native(part.x, DType::float32) && is_native(part.dy, DType::float32);
   with_weight_or_not(weight, [&](auto has_weight) HWY_ATTR {
-    for (std::int64_t r = 0; r < count; r += kWidth) {
+    const double* const w = has_weight() ? weight.high(part.offset) : nullptr;
+    for (std::int64_t first = 0; first < count; first += kWidth) {
       LanesOfRows lanes;
       for (std::int64_t k = 0; k < kWidth; ++k) {
-        const std::int64_t row = std::min(r + k, count - 1);
-        if (r + k >= count) {
-          GradientLanes none;
-          none.clear();
-          lanes.put(k, none);
-          continue;
+        const std::int64_t r = first + k;
+        GradientLanes row;
+        if (r >= count) {
+          row.clear();
+        } else if (are_floats && (n % kWidth == 0 || (count - 1 - r) * n >= kWidth)) {
+          const std::int64_t at = r * n * kSize<float>;
+          row = lanes_of_floats<has_weight()>(part.x.data + at, part.dy.data + at, n,
+                                              sums.center[static_cast<std::size_t>(r)], w);
+        } else {
+          row = lanes_of<has_weight()>({row_of(part.x, r), row_of(part.dy, r), part.offset},
+                                       sums.center[static_cast<std::size_t>(r)], weight);
         }
-        const bool has_room = are_floats && (n % kWidth == 0 || (count - 1 - row) * n >= kWidth);
-        lanes.put(k, lanes_of<has_weight()>(
-                         {row_of(part.x, row), row_of(part.dy, row), part.offset},
-                         sums.center[static_cast<std::size_t>(row)], weight, has_room));
+        lanes.put(k, row);
       }
-      lanes.add_up(sums, r);
+      lanes.add_up(sums, first);
     }
   });
 }
