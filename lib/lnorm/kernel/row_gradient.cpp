@@ -179,6 +179,10 @@ bool RowGradient::is_line() const {
       const double d = difference(x.high, first->first);
       const double e = difference(g.high, first->second);
       if (!other && d != 0) other = {d, e};
+      if (other && other->first == other->second) {  // dy is x, most often
+        is_line = d == e;
+        return;
+      }
       const DoubleDouble left = other ? product(e, other->first) : DoubleDouble{e};
       const DoubleDouble right = other ? product(other->second, d) : DoubleDouble{};
       is_line = left.high == right.high && left.low == right.low;
