@@ -68,7 +68,7 @@ class SlowPipe : Workplace {
   Outcome run_script(const std::string& second_half, const Words& arguments, const Stream& out,
                      const Stream& err, const std::string& redirections) const {
     Command slow = command(
-        "{ head -c 1000000 x.npy; sleep 1.7; " + second_half + R"(; } | "$0" "$@" )" + redirections,
+        "{ head -c 1000000 x.npy; sleep 2; " + second_half + R"(; } | "$0" "$@" )" + redirections,
         arguments);
     slow.out = out;
     slow.err = err;

@@ -365,6 +365,25 @@ TEST_CASE("columns of rows of every kind are correctly rounded together", "[back
   check(rows, DType::float64);
 }
 
+// A block of rows has one center, unless they are far from each other.
+TEST_CASE("columns of rows about means far from each other are correctly rounded", "[backward]") {
+  const int length = GENERATE(1, 8, 10, 16, 40);
+  const DType of_x = GENERATE(DType::float32, DType::bfloat16);
+  const DType of_dy = GENERATE(DType::float32, DType::float16);
+  Random random(static_cast<std::uint64_t>(length));
+  Rows rows{0, length, {of_x, {}, {}}, {of_dy, {}, {}}};
+  double mean = 0;
+  for (rows.count = 0; rows.count < 43; ++rows.count) {
+    mean = rows.count < 20 ? mean + normal(random) : (random() % 3 == 0 ? 30 : 2) * normal(random);
+    append(
+        rows.x,
+        floats(of_x, {"about a mean", [&](Random& r, DType, int, int) { return mean + normal(r); }},
+               length, random));
+    append(rows.dy, floats(of_dy, kNormal, length, random));
+  }
+  check(rows, DType::float32);
+}
+
 TEST_CASE("columns of a row in parts are those of the whole row", "[backward]") {
   constexpr std::int64_t kLength = 2500;
   Random random(64);

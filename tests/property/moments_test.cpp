@@ -108,6 +108,42 @@ TEST_CASE("moments of floats are correctly rounded", "[moments]") {
   }
 }
 
+// The size of a row's elements is guessed from the rows before it.
+TEST_CASE("rows of any size have the moments that each has alone", "[moments]") {
+  const int length = GENERATE(32, 64, 96, 768, 1024);
+  const DType dtype = GENERATE(DType::float16, DType::bfloat16, DType::float32);
+  Random random(static_cast<std::uint64_t>(length));
+  constexpr std::int64_t kRows = 70;
+  Data rows{dtype, {}, {}};
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    const double size = std::ldexp(1.0, static_cast<int>(random() % 24) - 12);
+    const Recipe scaled{"scaled",
+                        [&](Random& rest, DType, int, int) { return size * normal(rest); }};
+    const Recipe& recipe =
+        random() % 4 == 0 ? float_recipes()[random() % float_recipes().size()] : scaled;
+    append(rows, floats(dtype, recipe, length, random));
+  }
+  const lnorm::RowsIn all{rows.bytes.data(), dtype, std::endian::native, kRows, length};
+  for (const lnorm::Backend& backend : lnorm::backends()) {
+    std::vector<Moments> together(kRows);
+    lnorm::measure_moments(all, 1, together.data(), backend);
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      Moments alone;
+      lnorm::measure_moments(lnorm::row_of(all, r), 1, &alone, lnorm::backends().back());
+      const Moments& found = together[static_cast<std::size_t>(r)];
+      CAPTURE(backend.name, lnorm::name(dtype), length, r);
+      CHECK(found.non_finite == alone.non_finite);
+      for (double Moments::*number :
+           {&Moments::sum, &Moments::mean, &Moments::variance, &Moments::min, &Moments::max}) {
+        const auto bits = [&](const Moments& moments) {
+          return std::bit_cast<std::uint64_t>(moments.*number);
+        };
+        CHECK(bits(found) == bits(alone));
+      }
+    }
+  }
+}
+
 TEST_CASE("moments of integers are correctly rounded", "[moments]") {
   const DType dtype = GENERATE(from_range(kIntegers));
   for (const int length : {1, 2, 5, 32, 33, 300, 1025}) {
