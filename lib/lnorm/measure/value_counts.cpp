@@ -105,15 +105,22 @@ std::size_t ValueCounts::add_in_window(std::span<const std::byte> values) {
   // Subnormal floats have other bits as doubles.
   const bool is_normal = !kIsFloat || window_.low >= bias + (kFloatMantissa >> dropped);
   const auto low = static_cast<Bits>(window_.low - bias);
-  std::int64_t* const counts = window_.counts.data();
+  std::uint32_t* const counts = window_.counts.data();
   const std::size_t size = is_normal ? values.size() / sizeof(T) : 0;
-  for (std::size_t i = 0; i < size; ++i) {
+  if (size > window_.room) {
+    take(all(), kSlotsOfBins);
+    open_window();
+    return 0;
+  }
+  std::size_t i = 0;
+  for (; i < size; ++i) {
     const auto bits = value_at<Bits>(values, i);
     const auto place = static_cast<Bits>((static_cast<Bits>(bits << 1) >> (dropped + 1)) - low);
-    if (place >= kWindow) return i;
+    if (place >= kWindow) break;
     ++counts[place + (bits >> (8 * sizeof(Bits) - 1)) * kWindow];
   }
-  return size;
+  window_.room -= i;
+  return i;
 }
 
 template <class T>
@@ -188,6 +195,7 @@ void ValueCounts::open_window() {
   const std::uint64_t end = std::min(greatest->key + kWindow / 4, kInfinity >> shift_);
   window_.low = end > kWindow ? end - kWindow : 1;  // zeros have two signs
   window_.counts.assign(2 * kWindow, 0);
+  window_.room = std::numeric_limits<std::uint32_t>::max();
 }
 
 // All counts, one a key.

@@ -60,7 +60,8 @@ class ValueCounts {
   static constexpr std::size_t kWindow = kBins;
   struct Window {
     std::uint64_t low = 0;
-    std::vector<std::int64_t> counts;  // empty where there is no window
+    std::vector<std::uint32_t> counts;  // empty where there is no window; small, for the cache
+    std::size_t room = 0;               // how many numbers may be added until one could overflow
   };
 
   template <class T>
