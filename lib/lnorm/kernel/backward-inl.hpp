@@ -283,8 +283,8 @@ HWY_INLINE void write_block(const DoubleBlock& block, const WrittenRows<Out>& ro
 // others are decoded first.
 template <class Out>
 struct DoubleGradientRows {
-  const GradientPart& part;
   const WrittenRows<Out> rows;
+  const GradientPart& part;
   const std::int64_t first;  // of these rows
   const AffineTerm& weight;
   const RowsOut& dx;
@@ -352,7 +352,7 @@ void double_gradient_write(const GradientPart& part, const DoubleGradients& grad
                             (dx.dtype != DType::float16 || kHasFloat16);
   with_type<Float16, BFloat16, float>(dx.dtype, [&]<class Out>(Out) HWY_ATTR {
     const DoubleGradientRows<Out> rows{
-        part, WrittenRows<Out>(gradients), first, weight, dx, columns, resolver};
+        WrittenRows<Out>(gradients), part, first, weight, dx, columns, resolver};
     is_fast_path ? rows.write_where_they_lie() : rows.write_decoded();
   });
 }
