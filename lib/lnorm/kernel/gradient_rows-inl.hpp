@@ -69,8 +69,8 @@ HWY_INLINE V weighted(V dy, const double* weight, std::int64_t i) {
 }
 
 // The lanes of the sums over a row. Those of x have to be good, because x-hat is in every term of a column: an element
-// goes through two additions that round, and what later ones lose is kept. The others are sums of a chunk's, of
-// which as much is kept.
+// goes through two additions that round, and what later ones lose is kept. The others add up the sums of chunks, and
+// keep what that loses.
 struct GradientLanes {
   CompensatedSum x;
   CompensatedSum x_squares;
@@ -89,7 +89,7 @@ struct GradientLanes {
   }
 };
 
-// Those of a chunk.
+// The sums of g over a chunk.
 struct GradientChunk {
   V g[kGradientVectors];
   V gx[kGradientVectors];
@@ -115,7 +115,7 @@ struct GradientChunk {
   }
 };
 
-// Adds elements x and dy, of which x are less the center already. weight: null where there is none.
+// Adds elements of x, less the center, and of dy.
 template <bool has_weight, class X, class Dy>
 HWY_INLINE void add_pairs(const X& x, const Dy& dy, const double* weight, std::int64_t n,
                           GradientLanes& row, GradientChunk& of_chunk) {
@@ -263,9 +263,6 @@ void double_gradient_sums(const GradientPart& part, const AffineTerm& weight,
 // What is lost below the normal numbers on the way to a result in doubles, of which the smallest is 2^-149.
 constexpr double kLostInDoubles = 0x1p-300;
 
-// How many bits of a sum of squares that cancels are sure to be lost at most.
-constexpr double kLostSquares = 0x1p-45;
-
 // A vector of rows on the way from their sums to their gradients.
 struct DoubleGradientStatistics {
   const GradientRule& rule;
@@ -326,7 +323,7 @@ struct DoubleGradientStatistics {
     const auto varies = hn::Gt(centered, hn::Zero(kDoubles));
     rho = hn::IfThenElseZero(varies, hn::Div(lost, centered) * splat(0.5)) + splat(4);
     return hn::And(
-        hn::Le(correction, splat(rule.max_squares) * centered),
+        hn::Le(correction, splat(rule.most_correction) * centered),
         hn::And(is_within(s, kMinDivisor, kMaxDivisor), is_within(t, kMinDivisor, kMaxDivisor)));
   }
 
@@ -388,7 +385,7 @@ struct DoubleGradientStatistics {
   }
 
   // The rows of which doubles decide most results. The sum of dx^2 tells: one element of 32 is undecided where the error
-  // is 2^-5 of half an ulp of the root of its mean. What cancels more than its own bits tell does not count.
+  // is 2^-5 of half an ulp of the root of its mean. The sum is taken at the lower end of its own error.
   HWY_INLINE hn::Mask<D> decides(const GradientRowSums& sums, std::int64_t r) const {
     const auto load = [r](const GradientRowSums::Numbers& numbers)
                           HWY_ATTR { return hn::Load(kDoubles, numbers.data() + r); };
@@ -397,7 +394,8 @@ struct DoubleGradientStatistics {
     const V products =
         hn::MulAdd(rstd * slope, load(sums.gx),
                    hn::MulAdd(rstd * constant, load(sums.g), slope * constant * load(sums.x)));
-    const V dx_squares = hn::MulAdd(splat(2), products, sizes) - splat(kLostSquares) * sizes;
+    const V lost = hn::MulAdd(splat(3), growth, splat(10)) * splat(kUnit);
+    const V dx_squares = hn::MulAdd(splat(2), products, sizes) - lost * sizes;
     return hn::And(hn::Gt(g_squares, hn::Zero(kDoubles)),
                    hn::Le(error * error * count, splat(rule.share) * dx_squares));
   }

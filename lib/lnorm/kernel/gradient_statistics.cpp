@@ -36,7 +36,7 @@ GradientRule::GradientRule(const GradientSetting& setting)
       formula(setting.formula),
       growth(static_cast<double>(double_growth(n, setting.backend.table->gradient_lanes))),
       share(std::ldexp(1, -2 * (float_format(setting.dx).precision + 5))),
-      max_squares(n <= kFewElements ? 16 : 1) {}
+      most_correction(n <= kFewElements ? 16 : 1) {}
 
 std::optional<DoubleDouble> plain_rstd(const SavedStatistics& saved,
                                        const Formula& formula) noexcept {

@@ -74,9 +74,8 @@ struct GradientRule {
   std::int64_t n;
   const Formula& formula;
   double growth;  // h: double_growth()
-  double
-      share;  // dx has most results decided where its squared error is less than this part of the mean of dx^2
-  double max_squares;  // K / C of the rows that are usable, at most
+  double share;   // of the mean of dx^2; if the squared error is less, most results are decided
+  double most_correction;  // K / C of a row that is usable, at most
 
   // Of one backend's tables, for rows that start in doubles.
   explicit GradientRule(const GradientSetting& setting);

@@ -83,7 +83,8 @@ struct RowKernels {
 
 // All else: other_kernels-inl.hpp.
 struct OtherKernels {
-  // The backward pass of a row or a part of it; in doubles of up to kMaxGradientRows, whose gradients are from first on. dx.data
+  // The backward pass of a row or a part of it; in doubles of up to kMaxGradientRows: their sums, their gradients from these, and
+  // their results by the gradients from first on. dx.data
   // may be null, and so may be columns.first, that of the part's first column: then that is left out.
   std::int64_t gradient_lanes;  // as lanes
   void (*double_gradient_sums)(const GradientPart& rows, const AffineTerm& weight,

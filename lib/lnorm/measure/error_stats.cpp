@@ -163,8 +163,8 @@ double sum_of_squares(const std::byte* data, std::int64_t count) {
   });
 }
 
-// The same of at most a chunk of float16, which takes half the time where all are zero or normal: the bits of a float, but for
-// 2^112, are theirs. Otherwise nothing.
+// The same of at most a chunk of float16, in half the time; nothing where one is neither 0 nor normal. The bits of a half,
+// moved up, are those of a float that is 2^112 times smaller.
 std::optional<double> sum_of_normal_squares(const std::byte* data, std::int64_t count) {
   std::uint16_t bits[kChunk];
   float squares[kChunk];

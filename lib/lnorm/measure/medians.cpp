@@ -65,8 +65,8 @@ double median_of(std::vector<double>& values, std::int64_t count, std::int64_t b
   return median_of(count % 2 == 1 ? *middle : *std::max_element(values.begin(), middle), *middle);
 }
 
-// How many values of a column are a sample, or up to twice as many: of n values it keeps 8 n / sqrt(sample) to be sorted, at
-// most.
+// How many values of a column are a sample, or up to twice as many. A larger one leaves fewer values to be sorted:
+// 8 n / sqrt(sample) of n.
 constexpr std::int64_t kSample = 4096;
 constexpr std::int64_t kMaxSample = 65536;
 std::int64_t sample_of(std::int64_t count) { return std::clamp(count / 64, kSample, kMaxSample); }
@@ -137,13 +137,15 @@ struct Within {
   }
 };
 
-// Nothing if the sample misleads, or too many values lie where it points to.
+// Nothing if the sample misleads, or too many values lie where it points to, or would be in the sample.
 std::optional<std::vector<double>> medians_by_sample(std::span<const std::int64_t> counts,
                                                      const EachValue& each_value,
                                                      std::int64_t most_held) {
   if (counts.empty()) return std::vector<double>();
   const std::int64_t most = *std::max_element(counts.begin(), counts.end());
-  const std::int64_t step = std::max<std::int64_t>(1, most / sample_of(most));
+  const std::int64_t in_sample = sample_of(most);
+  if (2 * in_sample * std::ssize(counts) > most_held) return std::nullopt;
+  const std::int64_t step = std::max<std::int64_t>(1, most / in_sample);
   std::vector<Within> columns(counts.size());
   each_value(step, [&](std::size_t i, std::span<const double> values) {
     std::vector<double>& sample = columns[i].values;
@@ -223,8 +225,7 @@ std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
 
 std::vector<double> medians(std::span<const std::int64_t> counts, const EachValue& each_value,
                             std::int64_t most_held, const AddUp& add_up) {
-  const std::int64_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
-  if (!add_up && 2 * sample_of(most) * std::ssize(counts) <= most_held) {
+  if (!add_up) {
     if (const auto found = medians_by_sample(counts, each_value, most_held)) return *found;
   }
   return medians_by_digits(counts, each_value, add_up);

@@ -58,10 +58,10 @@ std::vector<double> medians(std::span<const std::int64_t> counts, const EachValu
 // The medians of columns to which all values were added. each_value gives them again; with add_up, those that are here (as
 // of medians). Exact, in memory that does not grow with the rows.
 inline void find_medians(std::span<ColumnSummary> columns, const EachValue& each_value,
-                         const AddUp& add_up = {}) {
+                         const AddUp& add_up = {}, std::int64_t most_held = kHeldValues) {
   std::vector<std::int64_t> counts;
   for (const ColumnSummary& column : columns) counts.push_back(column.count);
-  const std::vector<double> found = medians(counts, each_value, kHeldValues, add_up);
+  const std::vector<double> found = medians(counts, each_value, most_held, add_up);
   for (std::size_t i = 0; i < columns.size(); ++i) columns[i].median = found[i];
 }
 

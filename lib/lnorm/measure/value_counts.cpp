@@ -107,7 +107,7 @@ std::size_t ValueCounts::add_in_window(std::span<const std::byte> values) {
   const auto low = static_cast<Bits>(window_.low - bias);
   std::uint32_t* const counts = window_.counts.data();
   const std::size_t size = is_normal ? values.size() / sizeof(T) : 0;
-  if (size > window_.room) {
+  if (size > window_.room) {  // begins another one, with counts of 0
     take(all(), kSlotsOfBins);
     open_window();
     return 0;

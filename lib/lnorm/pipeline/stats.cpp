@@ -239,24 +239,18 @@ void StatsRows::each_value(std::size_t first, std::size_t count, std::int64_t st
 StatsSummary StatsRows::summary(int threads) const {
   StatsSummary summary = summary_;
   const std::span<ColumnSummary> columns(summary.columns);
-  const auto find = [&](std::size_t first, std::size_t count, const AddUp& others) {
+  const bool is_alone = ranks_->count() == 1;
+  const AddUp add_up_ranks = [this](std::span<std::int64_t> counts) { add_up(*ranks_, counts); };
+  const bool are_divided = is_alone && summary.rows >= kManyRows;
+  const std::int64_t parts = are_divided ? Executor(threads, std::ssize(columns)).threads() : 1;
+  in_parallel(threads)(parts, [&](std::int64_t part) {
+    const auto first = static_cast<std::size_t>(std::ssize(columns) * part / parts);
+    const auto end = static_cast<std::size_t>(std::ssize(columns) * (part + 1) / parts);
     find_medians(
-        columns.subspan(first, count),
-        [&](std::int64_t step, const SeeValues& see) { each_value(first, count, step, see); },
-        others);
-  };
-  if (ranks_->count() > 1) {
-    find(0, columns.size(), [this](std::span<std::int64_t> counts) { add_up(*ranks_, counts); });
-  } else {
-    const std::int64_t parts =
-        summary.rows < kManyRows ? 1 : Executor(threads, std::ssize(columns)).threads();
-    in_parallel(threads)(parts, [&](std::int64_t part) {
-      const auto end_of = [&](std::int64_t parts_before) {
-        return static_cast<std::size_t>(std::ssize(columns) * parts_before / parts);
-      };
-      find(end_of(part), end_of(part + 1) - end_of(part), {});
-    });
-  }
+        columns.subspan(first, end - first),
+        [&](std::int64_t step, const SeeValues& see) { each_value(first, end - first, step, see); },
+        is_alone ? AddUp() : add_up_ranks, kHeldValues / parts);
+  });
   return summary;
 }
 

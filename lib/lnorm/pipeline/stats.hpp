@@ -77,7 +77,7 @@ class StatsObserver final : public RowObserver {
     bool softmax = false;
     bool histograms = false;
     std::optional<RowMask> mask = {};  // with it: of the input alone, and of what it leaves
-    int threads = 0;                   // for the medians; 0: as many as the machine has
+    int threads = 1;                   // for the medians; 0: as many as the machine has
   };
   StatsObserver(Plan plan, Wanted wanted);
 
