@@ -1,9 +1,11 @@
 #include "lnorm/measure/value_counts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <ranges>
 #include <type_traits>
 
 namespace lnorm {
@@ -12,6 +14,7 @@ namespace {
 
 constexpr std::size_t kFewSlots = 1024;
 constexpr std::size_t kMaxSlots = 2 * ValueCounts::kMax;
+constexpr std::size_t kTogether = 64;
 constexpr std::size_t kSlotsOfBins = 4 * ValueCounts::kBins;
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 constexpr std::uint64_t kInfinity = std::uint64_t{0x7ff} << 52;
@@ -52,9 +55,9 @@ int bits_to_drop(const Slots& all) {
   };
   std::uint64_t bits = 0;
   for (const auto& slot : all) bits |= slot.key;
-  int dropped = std::countr_zero(bits) + 1;  // zeros at all ends tell nothing apart
-  while (!fits(dropped)) ++dropped;
-  return dropped;
+  const int dropped = std::countr_zero(bits) + 1;  // zeros at all ends tell nothing apart
+  const auto choices = std::views::iota(dropped, 64);
+  return *std::ranges::partition_point(choices, [&](int choice) { return !fits(choice); });
 }
 
 // One is left of neighbors with the same key.
@@ -112,15 +115,25 @@ std::size_t ValueCounts::add_in_window(std::span<const std::byte> values) {
     open_window();
     return 0;
   }
-  std::size_t i = 0;
-  for (; i < size; ++i) {
-    const auto bits = value_at<Bits>(values, i);
-    const auto place = static_cast<Bits>((static_cast<Bits>(bits << 1) >> (dropped + 1)) - low);
-    if (place >= kWindow) break;
-    ++counts[place + (bits >> (8 * sizeof(Bits) - 1)) * kWindow];
+  std::array<Bits, kTogether> places;  // found by vectors, before the counters are touched
+  std::size_t done = 0;
+  std::size_t found = kTogether;
+  for (; found == kTogether && done < size; done += found) {
+    const std::size_t n = std::min(kTogether, size - done);
+    Bits all = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto bits = value_at<Bits>(values, done + i);
+      const auto key = static_cast<Bits>((static_cast<Bits>(bits << 1) >> (dropped + 1)) - low);
+      places[i] = static_cast<Bits>(key << 1) | (bits >> (8 * sizeof(Bits) - 1));
+      all |= places[i];
+    }
+    const auto outside = [](Bits place) { return place >= 2 * kWindow; };
+    found = n;
+    if (outside(all)) found = std::find_if(places.begin(), places.begin() + n, outside) - places.begin();
+    for (std::size_t i = 0; i < found; ++i) ++counts[places[i]];
   }
-  window_.room -= i;
-  return i;
+  window_.room -= done;
+  return done;
 }
 
 template <class T>
@@ -206,9 +219,9 @@ std::vector<ValueCounts::Slot> ValueCounts::all() const {
     if (slot.count > 0) all.push_back(slot);
   }
   for (std::size_t i = 0; i < window_.counts.size(); ++i) {
-    const std::uint64_t sign = i < kWindow ? 0 : kSign >> shift_;
+    const std::uint64_t sign = i % 2 == 0 ? 0 : kSign >> shift_;
     if (window_.counts[i] > 0)
-      all.push_back({(window_.low + i % kWindow) | sign, window_.counts[i]});
+      all.push_back({(window_.low + i / 2) | sign, window_.counts[i]});
   }
   return all;
 }
