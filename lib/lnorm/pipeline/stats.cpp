@@ -219,6 +219,7 @@ void StatsRows::each_row(std::int64_t first, std::int64_t count,
 void StatsRows::each_value(std::size_t first, std::size_t count, std::int64_t step,
                            const SeeValues& see) const {
   const std::size_t size = kept_.size();
+  const bool all_finite = summary_.input.rows == 0;
   std::vector<double> values;
   records_.replay_each(step, [&](std::span<const std::byte> records) {
     const std::size_t rows = records.size() / (size * sizeof(double));
@@ -227,7 +228,8 @@ void StatsRows::each_value(std::size_t first, std::size_t count, std::int64_t st
       std::size_t found = 0;
       for (std::size_t row = 0; row < rows; ++row) {
         const double value = number(records, row * size + first + column);
-        const bool is_finite = non_finite_of(number(records, row * size)) == 0;  // of the input
+        const bool is_finite =  // the input
+            all_finite || non_finite_of(number(records, row * size)) == 0;
         values[found] = value;
         found += static_cast<std::size_t>(is_finite && !std::isnan(value));
       }
@@ -294,10 +296,10 @@ BlockFindings StatsObserver::examine(const RowBlock& block) const {
   if (mask == nullptr) measure_moments(output_rows(block), plan_.formula.ddof, found.output.data());
   if (wanted_.softmax) {
     RowsIn y = output_rows(block);
-    std::vector<std::byte> result(rows * static_cast<std::size_t>(y.row_length) *
-                                  item_size(y.dtype));
-    softmax(block.x, {result.data(), y.dtype});
-    y.data = result.data();
+    const std::size_t size = rows * static_cast<std::size_t>(y.row_length) * item_size(y.dtype);
+    const auto result = std::make_unique_for_overwrite<std::byte[]>(size);
+    softmax(block.x, {result.get(), y.dtype});
+    y.data = result.get();
     found.softmax.resize(rows);
     measure_moments(y, plan_.formula.ddof, found.softmax.data());
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <span>
 #include <string_view>
 
 #include "lnorm/core/text.hpp"
@@ -13,14 +14,14 @@ namespace lnorm {
 
 namespace {
 
+// A view of the buffer, or of a word.
 template <class T>
-std::string shortest(T value, double as_double) {
+std::string_view shortest(T value, double as_double, std::span<char, kJsonNumberRoom> buffer) {
   if (std::isnan(as_double)) return "nan";
   if (std::isinf(as_double)) return as_double < 0 ? "-inf" : "inf";
-  char buffer[kJsonNumberRoom];
   std::string_view text = json_number(value, buffer);
   if (text.ends_with(".0")) text.remove_suffix(2);
-  return std::string(text);
+  return text;
 }
 
 std::string to_text(double value, std::chars_format format, int precision) {
@@ -57,13 +58,23 @@ std::string rows_text(const RowSlice& slice) {
                 all);
 }
 
-std::string value_text(double value) { return shortest(value, value); }
+void append_value(double value, std::string& text) {
+  char buffer[kJsonNumberRoom];
+  text += shortest(value, value, buffer);
+}
+
+std::string value_text(double value) {
+  std::string text;
+  append_value(value, text);
+  return text;
+}
 
 std::string value_text(Number value, DType dtype) {
   if (is_floating(dtype)) {
     // In its own digits 65504 of float16 would be 65500.
-    return item_size(dtype) > sizeof(float) ? value_text(value.high)
-                                            : shortest(static_cast<float>(value.high), value.high);
+    if (item_size(dtype) > sizeof(float)) return value_text(value.high);
+    char buffer[kJsonNumberRoom];
+    return std::string(shortest(static_cast<float>(value.high), value.high, buffer));
   }
   const Int128 integer = integer_of(value);
   return integer < 0 ? std::to_string(static_cast<std::int64_t>(integer))

@@ -29,6 +29,7 @@ std::string rows_text(const RowSlice& slice);
 // 1e-05; nan, inf, -inf.
 std::string value_text(Number value, DType dtype);
 std::string value_text(double value);
+void append_value(double value, std::string& text);  // the same, without another string
 
 // The shortest of at most that many significant digits: 7.96e-05, 0.5.
 std::string rounded_text(double value, int digits);

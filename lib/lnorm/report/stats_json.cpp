@@ -91,7 +91,7 @@ void write_csv(const Stats& stats, ByteSink& bytes) {
     }
     for (const StatsColumn& column : stats.columns) {
       line += ',';
-      line += value_text(column.of(row));
+      append_value(column.of(row), line);
     }
     line += '\n';
     bytes.write(line);
