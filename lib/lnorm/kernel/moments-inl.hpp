@@ -11,6 +11,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "lnorm/core/moments.hpp"
 #include "lnorm/kernel/join_lanes-inl.hpp"
@@ -176,7 +177,7 @@ struct PlainRanges {
 
   alignas(64) double min[kMaxRows];
   alignas(64) double max[kMaxRows];
-  alignas(64) double least[kMaxRows];
+  alignas(64) double least[kMaxRows] = {};  // of floats
 
   double greatest(std::int64_t r) const { return std::max(-min[r], max[r]); }
 
@@ -245,6 +246,99 @@ HWY_INLINE Sums plain_sums(const RowsIn& row, int exponent) {
   return total;
 }
 
+// What the lanes of a row are folded to.
+struct RowFigures {
+  V min;
+  V max;
+  V least;  // not of doubles
+  V sum;
+  V sum_rest;    // of doubles
+  V sum_second;  // and what that is rounded by
+  V squares;
+  V squares_rest;
+};
+
+// The range of a row of doubles, and its parted sums (plain_moments.hpp).
+struct PartedLanes {
+  static constexpr std::int64_t kCount = 2;  // vectors of each, as many as registers hold
+
+  V min[kCount];
+  V max[kCount];
+  V sums[kCount];
+  V rests[kCount];
+  V seconds[kCount];
+  V squares[kCount];
+  V square_rests[kCount];
+
+  HWY_INLINE explicit PartedLanes(const PartedSums& parted) {
+    for (std::int64_t v = 0; v < kCount; ++v) {
+      min[v] = splat(HUGE_VAL);
+      max[v] = splat(-HUGE_VAL);
+      sums[v] = splat(parted.start);
+      rests[v] = splat(parted.rest_start);
+      squares[v] = splat(parted.squares_start);
+      seconds[v] = square_rests[v] = hn::Zero(kDoubles);
+    }
+  }
+
+  // in_range: x, or an element of the row where x is 0 beyond its end.
+  HWY_INLINE void add(std::int64_t v, V x, V in_range) {
+    min[v] = hn::Min(min[v], in_range);
+    max[v] = hn::Max(max[v], in_range);
+    const V2 sum = fast_two_sum(sums[v], x);
+    const V2 rest = fast_two_sum(rests[v], sum.low);
+    const V2 product = two_product(x, x);
+    const V2 square = fast_two_sum(squares[v], product.high);
+    sums[v] = sum.high;
+    rests[v] = rest.high;
+    seconds[v] = seconds[v] + rest.low;
+    squares[v] = square.high;
+    square_rests[v] = square_rests[v] + (square.low + product.low);
+  }
+
+  HWY_INLINE void add_row(const std::byte* x, std::int64_t n) {
+    const auto load = [x](std::int64_t i)
+                          HWY_ATTR { return load_vector<double>(x + i * kSize<double>); };
+    std::int64_t i = 0;
+    for (; i + kCount * kWidth <= n; i += kCount * kWidth) {
+      for (std::int64_t v = 0; v < kCount; ++v) {
+        const V element = load(i + v * kWidth);
+        add(v, element, element);
+      }
+    }
+    for (; i < n; i += kWidth) {
+      alignas(64) double rest[kWidth] = {};
+      std::memcpy(rest, x + i * kSize<double>,
+                  sizeof(double) * static_cast<std::size_t>(std::min(kWidth, n - i)));
+      double first;
+      std::memcpy(&first, x, sizeof first);
+      const V element = hn::Load(kDoubles, rest);
+      add(0, element, hn::IfThenElse(mask_of(kDoubles, n - i), element, splat(first)));
+    }
+  }
+
+  HWY_INLINE RowFigures fold(const PartedSums& parted) const {
+    RowFigures row{min[0],
+                   max[0],
+                   splat(0),
+                   sums[0] - splat(parted.start),
+                   rests[0] - splat(parted.rest_start),
+                   seconds[0],
+                   squares[0] - splat(parted.squares_start),
+                   square_rests[0]};
+    for (std::int64_t v = 1; v < kCount; ++v) {
+      row.min = hn::Min(row.min, min[v]);
+      row.max = hn::Max(row.max, max[v]);
+      row.sum = row.sum + (sums[v] - splat(parted.start));
+      row.sum_rest = row.sum_rest + (rests[v] - splat(parted.rest_start));
+      row.sum_second = row.sum_second + seconds[v];
+      row.squares = row.squares + (squares[v] - splat(parted.squares_start));
+      row.squares_rest = row.squares_rest + square_rests[v];
+    }
+    return row;
+  }
+};
+
 // Rounds numbers that are known within an error. Returns where that leaves no choice.
 HWY_INLINE hn::Mask<D> decide(V2 value, V error, V& rounded) {
   const Ends ends = ends_of(value, error + splat(bound::kRounding * kUnit2) * hn::Abs(value.high));
@@ -257,12 +351,18 @@ class PlainMoments {
  public:
   static constexpr std::int64_t kMaxRows = PlainRanges::kMaxRows;  // at once
 
-  PlainMoments(std::int64_t n, std::int64_t freedom)
-      : n_(n), freedom_(static_cast<double>(freedom)) {}
+  // x: the rows, or those that come first.
+  PlainMoments(const RowsIn& x, std::int64_t freedom)
+      : n_(x.row_length), freedom_(static_cast<double>(freedom)) {
+    const Range first = plain_range(row_of(x, 0));
+    exponent_ = plain_exponent(std::max(-first.min, first.max));
+  }
 
   // Ranges and sums of rows, of which some have no plain sums: of these nothing is decided.
   void sum_up(const RowsIn& x, PlainRanges& ranges) {
-    if (n_ > kChunk || n_ % RangeLanes::kGroup != 0 || !sum_up_together(x, ranges)) {
+    const bool are_floats = x.dtype != DType::float64;
+    if ((are_floats && (n_ > kChunk || n_ % RangeLanes::kGroup != 0)) ||
+        !sum_up_together(x, ranges)) {
       ranges.find(x);
       for (std::int64_t r = 0; r < x.rows; ++r) sum_up_row(row_of(x, r), ranges, r);
     }
@@ -291,62 +391,82 @@ class PlainMoments {
 
   // In one pass, which guesses the exponent: those of the rows before. False where there is no code for the dtype.
   HWY_INLINE bool sum_up_together(const RowsIn& x, PlainRanges& ranges) {
-    return with_floats(x, [&]<class T>(T) HWY_ATTR {
+    const auto sum_up = [&]<class T>(T) HWY_ATTR {
+      constexpr int kMost = PartedSums::kMaxExponent;
+      const bool are_floats = x.dtype != DType::float64;
+      // Doubles have some bits to spare.
+      const int guess = are_floats ? exponent_ + 1 : std::clamp(exponent_ + 5, -kMost, kMost);
       for (std::int64_t r = 0; r < x.rows; r += kWidth) {
-        const int guess = exponent_ + 1;
         sum_up_vector<T>(x, r, guess, ranges);
         for (std::int64_t k = r; k < std::min(r + kWidth, x.rows); ++k) {
-          const double least = power_of_two(guess - 20);
-          const bool is_right =
-              ranges.greatest(k) < power_of_two(guess) && ranges.least[k] >= least;
-          if (!is_right) sum_up_row(row_of(x, k), ranges, k);
+          const bool has_bits = !are_floats || ranges.least[k] >= power_of_two(guess - 20);
+          if (ranges.greatest(k) < power_of_two(guess) && has_bits) continue;
+          sum_up_row(row_of(x, k), ranges, k);
         }
       }
-    });
+    };
+    return with_floats(x, sum_up) || with_type<double>(x.dtype, sum_up);
+  }
+
+  template <class T>
+  HWY_INLINE RowFigures figures_of(const std::byte* x, int exponent) {
+    if constexpr (std::is_same_v<T, double>) {
+      constexpr std::int64_t kAtOnce = PartedLanes::kCount * kWidth;
+      const PartedSums parted(exponent, n_, (n_ + kAtOnce - 1) / kAtOnce + 8);
+      sum_error_ = parted.sum_error;
+      squares_error_ = parted.squares_error;
+      PartedLanes lanes(parted);
+      lanes.add_row(x, n_);
+      return lanes.fold(parted);
+    } else {
+      const V start = splat(plain_start(exponent));
+      RangeLanes range;
+      PlainLanes lanes;
+      lanes.clear(start);
+      for (std::int64_t i = 0; i < n_; i += RangeLanes::kGroup) {
+        range.add_group<T>(x + i * kSize<T>);
+        for (std::int64_t j = 0; j < RangeLanes::kGroup; j += kLanes) {
+          for (std::int64_t v = 0; v < kVectors; ++v) {
+            lanes.add(v, load_vector<T>(x + (i + j + v * kWidth) * kSize<T>));
+          }
+        }
+      }
+      RowFigures row;
+      range.fold(row.min, row.max, row.least);
+      row.sum = lanes.x.fold();
+      row.squares = lanes.fold_squares(start);
+      row.squares_rest = lanes.rests.fold();
+      return row;
+    }
   }
 
   template <class T>
   HWY_INLINE void sum_up_vector(const RowsIn& x, std::int64_t r, int exponent,
                                 PlainRanges& ranges) {
-    const V start = splat(plain_start(exponent));
-    V mins[kWidth];
-    V maxs[kWidth];
-    V leasts[kWidth];
-    V sums[kWidth];
-    V squares[kWidth];
-    V rests[kWidth];
+    RowFigures rows[kWidth];
     for (std::int64_t k = 0; k < kWidth; ++k) {
-      const std::byte* const from = x.data + std::min(r + k, x.rows - 1) * n_ * kSize<T>;
-      RangeLanes range;
-      PlainLanes lanes;
-      lanes.clear(start);
-      for (std::int64_t i = 0; i < n_; i += RangeLanes::kGroup) {
-        range.add_group<T>(from + i * kSize<T>);
-        for (std::int64_t j = 0; j < RangeLanes::kGroup; j += kLanes) {
-          for (std::int64_t v = 0; v < kVectors; ++v) {
-            lanes.add(v, load_vector<T>(from + (i + j + v * kWidth) * kSize<T>));
-          }
-        }
-      }
-      range.fold(mins[k], maxs[k], leasts[k]);
-      sums[k] = lanes.x.fold();
-      squares[k] = lanes.fold_squares(start);
-      rests[k] = lanes.rests.fold();
+      rows[k] = figures_of<T>(x.data + std::min(r + k, x.rows - 1) * n_ * kSize<T>, exponent);
     }
-    const auto put = [&](const V* vectors, const auto& join, double* to) HWY_ATTR {
-      const V joined = join_each<V>([&](std::int64_t k) HWY_ATTR { return vectors[k]; }, join);
-      hn::Store(joined + hn::Zero(kDoubles), kDoubles, to + r);
+    const auto joined = [&](V RowFigures::*figure, const auto& join) HWY_ATTR {
+      return join_each<V>([&](std::int64_t k) HWY_ATTR { return rows[k].*figure; }, join) +
+             hn::Zero(kDoubles);
     };
     const auto minimum = [](V a, V b) HWY_ATTR { return hn::Min(a, b); };
-    const auto sum = [](V a, V b) HWY_ATTR { return a + b; };
-    put(mins, minimum, ranges.min);
-    put(
-        maxs, [](V a, V b) HWY_ATTR { return hn::Max(a, b); }, ranges.max);
-    put(leasts, minimum, ranges.least);
-    put(sums, sum, sums_);
-    put(squares, sum, squares_);
-    put(rests, sum, square_lows_);
-    hn::Store(hn::Zero(kDoubles), kDoubles, sum_lows_ + r);
+    const auto maximum = [](V a, V b) HWY_ATTR { return hn::Max(a, b); };
+    const auto plus = [](V a, V b) HWY_ATTR { return a + b; };
+    V2 sum{joined(&RowFigures::sum, plus), hn::Zero(kDoubles)};
+    if constexpr (std::is_same_v<T, double>) {
+      sum = two_sum(sum.high, joined(&RowFigures::sum_rest, plus)) +
+            joined(&RowFigures::sum_second, plus);
+    } else {
+      hn::Store(joined(&RowFigures::least, minimum), kDoubles, ranges.least + r);
+    }
+    hn::Store(joined(&RowFigures::min, minimum), kDoubles, ranges.min + r);
+    hn::Store(joined(&RowFigures::max, maximum), kDoubles, ranges.max + r);
+    hn::Store(sum.high, kDoubles, sums_ + r);
+    hn::Store(sum.low, kDoubles, sum_lows_ + r);
+    hn::Store(joined(&RowFigures::squares, plus), kDoubles, squares_ + r);
+    hn::Store(joined(&RowFigures::squares_rest, plus), kDoubles, square_lows_ + r);
   }
 
   void find_vector(std::int64_t r, std::int64_t rows, Moments* moments, bool* decided) const {
@@ -358,7 +478,9 @@ class PlainMoments {
         two_sum(hn::Load(kDoubles, squares_ + r), hn::Load(kDoubles, square_lows_ + r));
     const V2 mean = sum / n;
     const V2 centered = squares - mean * sum;
-    const V squares_error = splat((3 * growth + bound::kCentered) * kUnit2 * kSlack) * squares.high;
+    const V squares_error =
+        splat((3 * growth + bound::kCentered) * kUnit2 * kSlack) * squares.high +
+        splat(squares_error_ * kSlack);
     const V variance_error = hn::Div(squares_error, freedom) * splat(kSlack);
     const V2 variance = centered / freedom;
     // NaN, of a row that is not plain or not finite, is not decided.
@@ -366,12 +488,13 @@ class PlainMoments {
     auto is_decided =
         decide(variance, variance_error + splat(bound::kVariance * kUnit2) * variance.high,
                rounded_variance);
-    // The sum of a chunk is a double.
+    // The sum of a chunk of floats is a double.
     V rounded_sum = sum.high;
     V rounded_mean = hn::Div(sum.high, n);
-    if (n_ > kChunk) {
-      const V error =
-          splat((growth + bound::kMean) * kUnit2 * kSlack) * hn::Sqrt(hn::Div(squares.high, n));
+    if (n_ > kChunk || is_parted()) {
+      const V size = is_parted() ? hn::Abs(mean.high) : hn::Sqrt(hn::Div(squares.high, n));
+      const V error = splat((growth + bound::kMean) * kUnit2 * kSlack) * size +
+                      hn::Div(splat(sum_error_ * kSlack), n);
       is_decided = hn::And(is_decided, decide(sum, error * n, rounded_sum));
       is_decided = hn::And(is_decided, decide(mean, error, rounded_mean));
     }
@@ -388,9 +511,13 @@ class PlainMoments {
     }
   }
 
+  bool is_parted() const { return sum_error_ > 0; }
+
   std::int64_t n_;
   double freedom_;
-  int exponent_ = 0;  // of the last row
+  int exponent_;          // of the row before
+  double sum_error_ = 0;  // of parted sums
+  double squares_error_ = 0;
   alignas(64) double sums_[kMaxRows] = {};
   alignas(64) double sum_lows_[kMaxRows] = {};
   alignas(64) double squares_[kMaxRows] = {};
@@ -399,7 +526,7 @@ class PlainMoments {
 
 void plain_moments(const RowsIn& x, std::int64_t freedom, Moments* moments, bool* decided) {
   constexpr std::int64_t kRows = PlainMoments::kMaxRows;
-  PlainMoments some(x.row_length, freedom);
+  PlainMoments some(x, freedom);
   PlainRanges ranges;
   for (std::int64_t first = 0; first < x.rows; first += kRows) {
     RowsIn rows = row_of(x, first);

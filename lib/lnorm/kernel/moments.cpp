@@ -54,7 +54,10 @@ void measure_moments(const RowsIn& x, std::int64_t ddof, Moments* moments, const
   const Formula formula{.ddof = ddof};
   const RowSetting setting{backend, x.dtype, DType::float64, x.row_length, affine, formula, true};
   constexpr std::int64_t kAtOnce = 64;
-  const bool tries_plain = backend.table != nullptr && may_be_plain(x.dtype) && x.row_length > 0;
+  const bool is_parted = x.dtype == DType::float64 && x.byte_order == std::endian::native &&
+                         x.row_length <= PartedSums::kMaxLength;
+  const bool tries_plain =
+      backend.table != nullptr && (may_be_plain(x.dtype) || is_parted) && x.row_length > 0;
   for (std::int64_t first = 0; first < x.rows; first += kAtOnce) {
     RowsIn rows = row_of(x, first);
     rows.rows = std::min(kAtOnce, x.rows - first);

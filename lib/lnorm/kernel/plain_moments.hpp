@@ -17,13 +17,13 @@
 // [the parting: Rump, Ogita, Oishi 2008, "Accurate floating-point summation part I"]
 namespace lnorm {
 
-inline bool may_be_plain(DType dtype) noexcept {
-  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
-}
-
 // 2^exponent, of a normal number.
 inline double power_of_two(int exponent) noexcept {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
+inline bool may_be_plain(DType dtype) noexcept {
+  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
 }
 
 // The exponent E, where 2^(E - 1) <= greatest < 2^E; of zeros any will do.
@@ -47,5 +47,35 @@ inline double plain_growth(std::int64_t n) noexcept {
   const std::int64_t chunks = (n + kChunk - 1) / kChunk;
   return chunks == 1 ? 0 : 3 * static_cast<double>(chunks);
 }
+
+// Rows of float64 have parted sums, nearly as good: |x| < 2^E, and n < 2^b elements. x goes to a sum that begins with 1.5 * 2^(E + b).
+// So it does not leave two binades, and what an addition rounds off, at most 2^(E + b - 52), is exact. That goes to
+// a second sum in the same way, and what is rounded off there, at most 2^(E + 2b - 104), to a third one. The first two sums are
+// multiples of their last places, less than 2^53 of them: exact, in whatever order. Squares go to a sum that begins
+// with 1.5 * 2^(2E + b), and what is rounded off, at most 2^(2E + b - 52), to a second one.
+struct PartedSums {
+  static constexpr std::int64_t kMaxLength = 65536;
+  static constexpr int kMaxExponent = 400;  // of 1/|x|, too
+
+  double start;
+  double rest_start;
+  double squares_start;
+  double sum_error;  // absolute bounds of what the last sums of both are off by
+  double squares_error;
+
+  // exponent: E. growth: how many additions an element goes through.
+  PartedSums(int exponent, std::int64_t n, std::int64_t growth) noexcept
+      : start(1.5 * power_of_two(exponent + bits(n))),
+        rest_start(1.5 * power_of_two(exponent + 2 * bits(n) - 52)),
+        squares_start(1.5 * power_of_two(2 * exponent + bits(n))),
+        sum_error(static_cast<double>(n * growth) * power_of_two(exponent + 2 * bits(n) - 157)),
+        squares_error(static_cast<double>(n * (growth + 2)) *
+                      power_of_two(2 * exponent + bits(n) - 105)) {}
+
+ private:
+  static int bits(std::int64_t n) noexcept {
+    return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+  }
+};
 
 }  // namespace lnorm

@@ -31,7 +31,7 @@ TEST_CASE("rows with plain sums are decided by all passes, and correctly rounded
   const property::Recipe wider{"wider", [&](Random& r, DType d, int i, int n) {
                                  return i == n / 2 ? 0x1p-24 : wide.element(r, d, i, n);
                                }};
-  for (const DType dtype : {DType::float16, DType::bfloat16, DType::float32}) {
+  for (const DType dtype : property::kFloats) {
     for (const int length : {1, 2, 15, 16, 17, 31, 32, 33, 100, 768, 1000, 1024, 1025, 3000}) {
       Data rows{dtype, {}, {}};
       std::vector<Data> each;
