@@ -14,6 +14,7 @@
 #include "lnorm/kernel/gradient_statistics.hpp"
 #include "lnorm/kernel/join_lanes-inl.hpp"
 #include "lnorm/kernel/simd-inl.hpp"
+#include "lnorm/kernel/transpose-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
@@ -230,6 +231,52 @@ struct LanesOfRows {
   }
 };
 
+// Columns of kWidth rows that lie one after another, a row in each lane: for short rows, of which lanes need not be joined then.
+constexpr std::int64_t kSquare = std::max(kWidth, kGradientVectors);
+constexpr std::int64_t kMostTransposed = 32;
+
+template <bool has_weight>
+HWY_INLINE void sum_transposed(const std::byte* x, const std::byte* dy, std::int64_t n,
+                               const double* weight, GradientRowSums& sums, std::int64_t r) {
+  const V center = hn::Load(kDoubles, sums.center.data() + r);
+  GradientLanes lanes;
+  lanes.clear();
+  for (std::int64_t column = 0; column < n; column += kSquare) {
+    alignas(64) float columns[2][kSquare * kWidth];
+    for (std::int64_t c = 0; c < kSquare; c += kWidth) {
+      const std::int64_t at = column + c;
+      transpose(reinterpret_cast<const float*>(x) + at, n, columns[0] + c * kWidth, kWidth, kWidth);
+      transpose(reinterpret_cast<const float*>(dy) + at, n, columns[1] + c * kWidth, kWidth,
+                kWidth);
+    }
+    prefetch(x + kAhead + column * kWidth * kSize<float>, kSquare * kWidth * kSize<float>);
+    prefetch(dy + kAhead + column * kWidth * kSize<float>, kSquare * kWidth * kSize<float>);
+    GradientChunk square;
+    square.clear();
+    for (std::int64_t c = 0; c < kSquare; c += kGradientVectors) {
+      V d[kGradientVectors];
+      for (std::int64_t v = 0; v < kGradientVectors; ++v) {
+        const auto load = [&](const float* from) HWY_ATTR {
+          return load_vector<float>(reinterpret_cast<const std::byte*>(from + (c + v) * kWidth));
+        };
+        d[v] = load(columns[0]) - center;
+        V g = load(columns[1]);
+        if constexpr (has_weight) g = g * splat(weight[column + c + v]);
+        square.add(v, g, d[v]);
+      }
+      lanes.add_x(d);
+    }
+    square.add_to(lanes);
+  }
+  const auto put = [r](V sum, GradientRowSums::Numbers& to)
+                       HWY_ATTR { hn::Store(sum, kDoubles, to.data() + r); };
+  put(lanes.x.sum + lanes.x.lost, sums.x);
+  put(lanes.x_squares.sum + lanes.x_squares.lost, sums.x_squares);
+  put(lanes.g.sum + lanes.g.lost, sums.g);
+  put(lanes.gx.sum + lanes.gx.lost, sums.gx);
+  put(lanes.g_squares, sums.g_squares);
+}
+
 void double_gradient_sums(const GradientPart& part, const AffineTerm& weight,
                           GradientRowSums& sums) {
   const std::int64_t n = part.x.row_length;
@@ -239,6 +286,11 @@ void double_gradient_sums(const GradientPart& part, const AffineTerm& weight,
   with_weight_or_not(weight, [&](auto has_weight) HWY_ATTR {
     const double* const w = has_weight() ? weight.high(part.offset) : nullptr;
     for (std::int64_t first = 0; first < count; first += kWidth) {
+      if (are_floats && n <= kMostTransposed && n % kSquare == 0 && first + kWidth <= count) {
+        const std::int64_t at = first * n * kSize<float>;
+        sum_transposed<has_weight()>(part.x.data + at, part.dy.data + at, n, w, sums, first);
+        continue;
+      }
       LanesOfRows lanes;
       for (std::int64_t k = 0; k < kWidth; ++k) {
         const std::int64_t r = first + k;
