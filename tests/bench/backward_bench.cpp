@@ -5,6 +5,7 @@
 
 #include <benchmark/benchmark.h>
 #include <tbb/blocked_range.h>
+#include <tbb/cache_aligned_allocator.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -31,15 +32,18 @@ using lnorm::DType;
 
 constexpr std::int64_t kElements = std::int64_t{32} << 20;
 
-struct Tensors {
-  std::vector<float> x = normal(1);
-  std::vector<float> dy = normal(2);
-  std::vector<float> dx = std::vector<float>(kElements);
+// As frameworks align tensors.
+using Floats = std::vector<float, tbb::cache_aligned_allocator<float>>;
 
-  static std::vector<float> normal(unsigned seed) {
+struct Tensors {
+  Floats x = normal(1);
+  Floats dy = normal(2);
+  Floats dx = Floats(kElements);
+
+  static Floats normal(unsigned seed) {
     std::mt19937_64 random(seed);
     std::normal_distribution<float> distribution;
-    std::vector<float> numbers(kElements);
+    Floats numbers(kElements);
     for (float& number : numbers) number = distribution(random);
     return numbers;
   }
@@ -63,7 +67,7 @@ void backward(benchmark::State& state, const lnorm::Backend& backend, std::int64
   const lnorm::AffineTerm weight({"weight", DType::float32, {width}},
                                  std::vector<std::byte>(static_cast<std::size_t>(4 * width)), true);
   const lnorm::Formula formula;
-  const auto rows_at = [&](std::vector<float>& numbers, std::int64_t first, std::int64_t count) {
+  const auto rows_at = [&](Floats& numbers, std::int64_t first, std::int64_t count) {
     return lnorm::RowsIn{reinterpret_cast<const std::byte*>(numbers.data() + first * width),
                          DType::float32, std::endian::native, count, width};
   };

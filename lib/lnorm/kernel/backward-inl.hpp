@@ -23,25 +23,29 @@ namespace {
 
 // What the results of rows are made of, beside their gradients.
 template <class Out>
-struct WrittenRows : DoubleGradients {
+struct WrittenRows {
+  using Numbers = DoubleGradients::Numbers;
+
+  const DoubleGradients& of;
   alignas(64)
       Numbers lower;  // the constant less the error; of a dtype narrower than float the constant
   alignas(64) Numbers width;  // from there to the constant and the error
   alignas(64) Numbers xhat_at_center;
   std::array<HalfResults<Out>, kMaxGradientRows> halves;
 
-  HWY_INLINE explicit WrittenRows(const DoubleGradients& gradients) : DoubleGradients(gradients) {
+  HWY_INLINE explicit WrittenRows(const DoubleGradients& gradients) : of(gradients) {
     for (std::size_t r = 0; r < kMaxGradientRows; r += kWidth) {
-      const V of_row = hn::Load(kDoubles, &error[r]);
-      V low = hn::Load(kDoubles, &constant[r]);
-      if constexpr (std::is_same_v<Out, float>) low = low - of_row;
+      const V error = hn::Load(kDoubles, &of.error[r]);
+      V low = hn::Load(kDoubles, &of.constant[r]);
+      if constexpr (std::is_same_v<Out, float>) low = low - error;
       hn::Store(low, kDoubles, &lower[r]);
-      hn::Store(of_row + of_row, kDoubles, &width[r]);
-      hn::Store(hn::Zero(kDoubles) - hn::Load(kDoubles, &shift[r]) * hn::Load(kDoubles, &rstd[r]),
-                kDoubles, &xhat_at_center[r]);
+      hn::Store(error + error, kDoubles, &width[r]);
+      hn::Store(
+          hn::Zero(kDoubles) - hn::Load(kDoubles, &of.shift[r]) * hn::Load(kDoubles, &of.rstd[r]),
+          kDoubles, &xhat_at_center[r]);
     }
     if constexpr (!std::is_same_v<Out, float>) {
-      for (std::size_t r = 0; r < kMaxGradientRows; ++r) halves[r] = HalfResults<Out>(error[r]);
+      for (std::size_t r = 0; r < kMaxGradientRows; ++r) halves[r] = HalfResults<Out>(of.error[r]);
     }
   }
 };
@@ -84,8 +88,8 @@ struct DoubleBlockWriter {
   };
 
   HWY_INLINE Results results(V d, V g, std::size_t row) const {
-    const V low = hn::MulAdd(g, splat(rows.rstd[row]),
-                             hn::MulAdd(d, splat(rows.slope[row]), splat(rows.lower[row])));
+    const V low = hn::MulAdd(g, splat(rows.of.rstd[row]),
+                             hn::MulAdd(d, splat(rows.of.slope[row]), splat(rows.lower[row])));
     if constexpr (kIsFloat) {
       return float_results(low, low + splat(rows.width[row]));
     } else {
@@ -95,7 +99,7 @@ struct DoubleBlockWriter {
 
   HWY_INLINE V deviation(const std::byte* x, std::size_t row) const {
     const V element = load_vector<T>(x);
-    if constexpr (has_center) return element - splat(rows.center[row]);
+    if constexpr (has_center) return element - splat(rows.of.center[row]);
     return element;
   }
 
@@ -120,7 +124,7 @@ struct DoubleBlockWriter {
   }
 
   HWY_INLINE void add(V d, V dy, std::size_t row, Sums& sums) const {
-    const V xhat = hn::MulAdd(d, splat(rows.rstd[row]), splat(rows.xhat_at_center[row]));
+    const V xhat = hn::MulAdd(d, splat(rows.of.rstd[row]), splat(rows.xhat_at_center[row]));
     sums.dweight = hn::MulAdd(dy, xhat, sums.dweight);
     sums.dbias = sums.dbias + dy;
     const V size = hn::Abs(dy);
@@ -145,6 +149,14 @@ struct DoubleBlockWriter {
 
   template <bool stream, std::int64_t vectors, class Resolve>
   HWY_INLINE void write_columns(std::int64_t column, const Resolve& resolve) const {
+    for (std::int64_t r = 0; r < block.rows; r += kMaxSummedRows) {
+      write_columns<stream, vectors>(column, r, std::min(block.rows, r + kMaxSummedRows), resolve);
+    }
+  }
+
+  template <bool stream, std::int64_t vectors, class Resolve>
+  HWY_INLINE void write_columns(std::int64_t column, std::int64_t first_row, std::int64_t end_row,
+                                const Resolve& resolve) const {
     constexpr std::int64_t kLanesAtOnce = vectors * kWidth;
     V weight[vectors];
     Sums sums[vectors];
@@ -152,10 +164,10 @@ struct DoubleBlockWriter {
       weight[v] = weight_at(column + v * kWidth);
       sums[v].clear();
     }
-    const std::byte* x = block.x + column * kSize<T>;
-    const std::byte* dy = block.dy + column * kSize<T>;
-    std::byte* dx = block.dx + (has_dx ? column * kSize<Out> : 0);
-    for (std::int64_t r = 0; r < block.rows; ++r) {
+    const std::byte* x = block.x + first_row * block.x_stride + column * kSize<T>;
+    const std::byte* dy = block.dy + first_row * block.x_stride + column * kSize<T>;
+    std::byte* dx = block.dx + (has_dx ? first_row * block.dx_stride + column * kSize<Out> : 0);
+    for (std::int64_t r = first_row; r < end_row; ++r) {
       const std::size_t row = at(r);
       // No hardware looks ahead in so many rows.
       prefetch(x + 2 * kLanesAtOnce * kSize<T>, kLanesAtOnce * kSize<T>);
@@ -229,6 +241,9 @@ struct DoubleBlockWriter {
     for (; column + kBlockLanes <= block.columns; column += kBlockLanes) {
       write_columns<stream, kBlockVectors>(column, resolve);
     }
+    for (; column + 2 * kWidth <= block.columns; column += 2 * kWidth) {
+      write_columns<stream, 2>(column, resolve);
+    }
     for (; column + kWidth <= block.columns; column += kWidth) {
       write_columns<false, 1>(column, resolve);
     }
@@ -270,7 +285,7 @@ HWY_INLINE void write_block(const DoubleBlock& block, const WrittenRows<Out>& ro
     write_with(std::false_type{});
   } else {
     if constexpr (std::is_same_v<T, float>) {
-      const auto first = rows.center.begin() + block.first;
+      const auto first = rows.of.center.begin() + block.first;
       const bool has_center =
           std::any_of(first, first + block.rows, [](double center) { return center != 0; });
       if (!has_center) return write_with(std::false_type{});
@@ -308,7 +323,7 @@ struct DoubleGradientRows {
       const std::int64_t count = std::min(kColumns, part.x.row_length - start);
       for (std::int64_t r = 0; r < part.x.rows; ++r) {
         const RowsIn x_part = part_of(row_of(part.x, r), start, count);
-        const double center = rows.center[static_cast<std::size_t>(first + r)];
+        const double center = rows.of.center[static_cast<std::size_t>(first + r)];
         decode_row(x_part, center, x + r * kColumns, ahead_of(x_part));
         decode_row(part_of(row_of(part.dy, r), start, count), 0, dy + r * kColumns,
                    ahead_of(x_part));

@@ -11,10 +11,10 @@ namespace lnorm {
 
 namespace {
 
-// (20) The error of a sum over up to kMaxGradientRows rows, relative to the sum of the sizes of its terms: u for each
+// (20) The error of a sum over up to kMaxSummedRows rows, relative to the sum of the sizes of its terms: u for each
 // addition. The first one is to 0. It rounds the product of dweight, but not dy.
-constexpr double kDweightError = kMaxGradientRows * kUnit;
-constexpr double kDbiasError = (kMaxGradientRows - 1) * kUnit;
+constexpr double kDweightError = kMaxSummedRows * kUnit;
+constexpr double kDbiasError = (kMaxSummedRows - 1) * kUnit;
 
 // The relative error of adding n of these sums: the k-th addition loses at most u, which rounds once more where it joins
 // at most k u.

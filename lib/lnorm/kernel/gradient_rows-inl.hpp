@@ -319,8 +319,8 @@ constexpr double kLostInDoubles = 0x1p-300;
 struct DoubleGradientStatistics {
   const GradientRule& rule;
   const Formula& formula;
-  const std::int64_t n;
-  const V count;
+  const Count count;
+  const Count freedom;
   const V growth;
   const bool has_mean;       // that is not given
   const bool are_constants;  // mean and 1/s
@@ -350,8 +350,8 @@ struct DoubleGradientStatistics {
   HWY_INLINE DoubleGradientStatistics(const GradientRule& of_rows, const SavedStatistics* saved)
       : rule(of_rows),
         formula(rule.formula),
-        n(rule.n),
-        count(splat(static_cast<double>(n))),
+        count(rule.n),
+        freedom(rule.n - formula.ddof),
         growth(splat(rule.growth)),
         has_mean(!formula.rms && saved == nullptr),
         are_constants(saved != nullptr && saved->is_constant) {}
@@ -361,19 +361,19 @@ struct DoubleGradientStatistics {
     const bool on_variance = formula.eps_on == EpsOn::variance;
     const V correction = shift * sum;
     const V centered = squares - correction;
-    const V variance = quotient(centered, n - formula.ddof);
+    const V variance = quotient(centered, freedom);
     const V t = hn::Sqrt(on_variance ? variance + splat(formula.eps) : variance);
     const V s = on_variance ? t : t + splat(formula.eps);
     rstd = hn::Div(splat(1), s);
     root_reciprocal = on_variance ? rstd : hn::Div(splat(1), t);
     // The correction rounds three times. Each rounding from the difference to 1 / s counts 1, or 1/2 under the root.
-    const V root_of_correction = hn::Abs(shift) * hn::Sqrt(count);
+    const V root_of_correction = hn::Abs(shift) * count.number * splat(rule.per_root);
     const V sum_error = splat(2) + d_error;
     const V lost = hn::MulAdd(
         splat(3) + (d_error + d_error), squares,
         hn::MulAdd(splat(2) * sum_error, x_size * root_of_correction, splat(3) * correction));
-    const auto varies = hn::Gt(centered, hn::Zero(kDoubles));
-    rho = hn::IfThenElseZero(varies, hn::Div(lost, centered) * splat(0.5)) + splat(4);
+    rho = hn::MulAdd(lost * splat(0.5) * freedom.reciprocal, root_reciprocal * root_reciprocal,
+                     splat(4));
     return hn::And(
         hn::Le(correction, splat(rule.most_correction) * centered),
         hn::And(is_within(s, kMinDivisor, kMaxDivisor), is_within(t, kMinDivisor, kMaxDivisor)));
@@ -403,13 +403,13 @@ struct DoubleGradientStatistics {
     x_size = hn::Sqrt(squares);
     g_size = hn::Sqrt(g_squares);
     const V sum = has_mean ? load(sums.x) : zero;
-    shift = quotient(sum, n);
+    shift = quotient(sum, count);
     const auto usable = saved == nullptr ? find_rstd(sum) : take_rstd(saved + r, count_of_rows - r);
     g_sum = formula.rms || are_constants ? zero : load(sums.g);
     const V product = are_constants ? zero : load(sums.gx) - shift * g_sum;
-    scale = are_constants ? zero : quotient((rstd * rstd) * root_reciprocal, n - formula.ddof);
+    scale = are_constants ? zero : quotient((rstd * rstd) * root_reciprocal, freedom);
     slope = zero - product * scale;
-    constant = (zero - quotient(g_sum, n) * rstd) - slope * shift;
+    constant = (zero - quotient(g_sum, count) * rstd) - slope * shift;
     const auto is_finite = hn::And(hn::Lt(x_size * g_size * hn::Abs(scale), splat(HUGE_VAL)),
                                    hn::Lt(hn::Abs(constant), splat(HUGE_VAL)));
     return hn::And(usable, is_finite);
@@ -420,8 +420,8 @@ struct DoubleGradientStatistics {
     const V unit = splat(kUnit * kSlack);
     const V size = hn::Abs(rstd);
     const V slope_size = hn::Abs(slope);
-    const V per_root = splat(1 / std::sqrt(static_cast<double>(n)));
-    const V mean_g = hn::Abs(g_sum) * splat(1 / static_cast<double>(n));
+    const V per_root = splat(rule.per_root);
+    const V mean_g = hn::Abs(g_sum) * count.reciprocal;
     const V greatest_slope = x_size * g_size * hn::Abs(scale);
     g_error = (rho + splat(terms.g)) * size * unit;
     x_error = hn::MulAdd(hn::MulAdd(splat(3), growth, splat(terms.product)), greatest_slope,
@@ -441,22 +441,23 @@ struct DoubleGradientStatistics {
   HWY_INLINE hn::Mask<D> decides(const GradientRowSums& sums, std::int64_t r) const {
     const auto load = [r](const GradientRowSums::Numbers& numbers)
                           HWY_ATTR { return hn::Load(kDoubles, numbers.data() + r); };
-    const V sizes = hn::MulAdd(rstd * rstd, g_squares,
-                               hn::MulAdd(slope * slope, squares, count * constant * constant));
+    const V sizes =
+        hn::MulAdd(rstd * rstd, g_squares,
+                   hn::MulAdd(slope * slope, squares, count.number * constant * constant));
     const V products =
         hn::MulAdd(rstd * slope, load(sums.gx),
                    hn::MulAdd(rstd * constant, load(sums.g), slope * constant * load(sums.x)));
     const V lost = hn::MulAdd(splat(3), growth, splat(10)) * splat(kUnit);
     const V dx_squares = hn::MulAdd(splat(2), products, sizes) - lost * sizes;
     return hn::And(hn::Gt(g_squares, hn::Zero(kDoubles)),
-                   hn::Le(error * error * count, splat(rule.share) * dx_squares));
+                   hn::Le(error * error * count.number, splat(rule.share) * dx_squares));
   }
 
   // (20) The errors of the mean, of its product with rstd, and of d. The rest of the error of d grows with x-hat: it is in the
   // slope.
   HWY_INLINE V xhat_offset() const {
     if (!has_mean) return hn::Zero(kDoubles);
-    const V x_root = x_size * splat(1 / std::sqrt(static_cast<double>(n)));
+    const V x_root = x_size * splat(rule.per_root);
     const V twice = splat(2) + d_error;
     return (twice * x_root + twice * hn::Abs(shift)) * hn::Abs(rstd) * splat(kUnit * kSlack);
   }
@@ -465,10 +466,10 @@ struct DoubleGradientStatistics {
 
 void double_gradients(const GradientRule& rule, const GradientRowSums& sums, std::int64_t count,
                       const SavedStatistics* saved, DoubleGradients& to) {
+  DoubleGradientStatistics rows(rule, saved);
   to.usable = 0;
   to.decides = 0;
   for (std::int64_t r = 0; r < count; r += kWidth) {
-    DoubleGradientStatistics rows(rule, saved);
     const auto usable = hn::And(rows.find(sums, r, saved, count), mask_of(kDoubles, count - r));
     rows.find_bounds();
     const auto decides = hn::And(usable, rows.decides(sums, r));

@@ -34,6 +34,7 @@ GradientBounds bounds_of_row(double g_error, double x_error, double offset, doub
 GradientRule::GradientRule(const GradientSetting& setting)
     : n(setting.row_length),
       formula(setting.formula),
+      per_root(1 / std::sqrt(static_cast<double>(n))),
       growth(static_cast<double>(double_growth(n, setting.backend.table->gradient_lanes))),
       share(std::ldexp(1, -2 * (float_format(setting.dx).precision + 5))),
       most_correction(n <= kFewElements ? 16 : 1) {}

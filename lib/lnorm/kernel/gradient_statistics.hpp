@@ -53,9 +53,11 @@ inline constexpr DxTerms kDxTerms{9, 24, 17, 17, 12, 9};
 inline constexpr DxTerms kDxTerms2{20, 60, 60,
                                    0,  10, 40};  // the error of the mean stands for shift
 
-// Rows that go together in doubles. Their terms of a column add up in doubles: they are few, so that little is lost. Such sums add
-// up in double-doubles.
-inline constexpr std::int64_t kMaxGradientRows = 8;
+// Rows that go together in doubles.
+inline constexpr std::int64_t kMaxGradientRows = 16;
+
+// Rows whose terms of a column add up in doubles: they are few, so that little is lost. Such sums add up in double-doubles.
+inline constexpr std::int64_t kMaxSummedRows = 8;
 
 // Their sums, one number a row in each array, of d = x - center and of g = dy * weight. The center is the mean if that is saved.
 struct GradientRowSums {
@@ -73,8 +75,9 @@ struct GradientRowSums {
 struct GradientRule {
   std::int64_t n;
   const Formula& formula;
-  double growth;  // h: double_growth()
-  double share;   // of the mean of dx^2; if the squared error is less, most results are decided
+  double per_root;  // 1 / sqrt(n)
+  double growth;    // h: double_growth()
+  double share;     // of the mean of dx^2; if the squared error is less, most results are decided
   double most_correction;  // K / C of a row that is usable, at most
 
   // Of one backend's tables, for rows that start in doubles.

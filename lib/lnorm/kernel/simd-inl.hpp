@@ -56,11 +56,19 @@ HWY_INLINE bool with_type(DType dtype, Use use) {
 
 HWY_INLINE V splat(double value) { return hn::Set(kDoubles, value); }
 
-// A quotient by a number of elements. That by a power of two is exact either way.
-HWY_INLINE V quotient(V value, std::int64_t count) {
-  const auto n = static_cast<double>(count);
-  const bool is_power_of_two = (count & (count - 1)) == 0;
-  return is_power_of_two ? value * splat(1 / n) : hn::Div(value, splat(n));
+// A number of elements, to divide by. A quotient by a power of two is exact either way.
+struct Count {
+  V number;
+  V reciprocal;
+  bool is_power_of_two;
+
+  HWY_INLINE explicit Count(std::int64_t n)
+      : number(splat(static_cast<double>(n))),
+        reciprocal(splat(1 / static_cast<double>(n))),
+        is_power_of_two((n & (n - 1)) == 0) {}
+};
+HWY_INLINE V quotient(V value, const Count& count) {
+  return count.is_power_of_two ? value * count.reciprocal : hn::Div(value, count.number);
 }
 
 // Double-doubles in vectors.

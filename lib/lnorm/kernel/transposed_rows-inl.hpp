@@ -84,12 +84,13 @@ class TinyRows : ShortDoubleRows<kMaxTinyRows> {
 
   // Each step is taken for all rows before the next one is, so that divisions and roots overlap.
   void sum_rows() {
+    const Count count(n_);
     for (std::int64_t r = 0; r < rows_; r += kWidth) {
       to_columns(elements_ + r * n_, n_, column(r, 0));
       V center = hn::Zero(kDoubles);
       if (!setting_.formula.rms) {
         for (std::int64_t j = 0; j < n_; ++j) center = center + load_column(r, j);
-        center = quotient(center, n_);  // exactly where all elements are equal
+        center = quotient(center, count);  // exactly where all elements are equal
       }
       V sum = hn::Zero(kDoubles);
       V squares = sum;
