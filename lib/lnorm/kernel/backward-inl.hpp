@@ -306,12 +306,13 @@ struct DoubleGradientRows {
   const ColumnSums& columns;
   const GradientResolver& resolver;
 
+  template <class T>
   HWY_INLINE void write_where_they_lie() const {
-    const std::int64_t stride = part.x.row_length * kSize<Out>;
+    const std::int64_t stride = part.x.row_length * kSize<T>;
     for (std::int64_t start = 0; start < part.x.row_length; start += kChunk) {
-      const std::byte* const x = part.x.data + start * kSize<Out>;
-      const std::byte* const dy = part.dy.data + start * kSize<Out>;
-      write<Out>(x, dy, stride, start, std::min(kChunk, part.x.row_length - start));
+      const std::byte* const x = part.x.data + start * kSize<T>;
+      const std::byte* const dy = part.dy.data + start * kSize<T>;
+      write<T>(x, dy, stride, start, std::min(kChunk, part.x.row_length - start));
     }
   }
 
@@ -363,12 +364,17 @@ struct DoubleGradientRows {
 void double_gradient_write(const GradientPart& part, const DoubleGradients& gradients,
                            std::int64_t first, const AffineTerm& weight, const RowsOut& dx,
                            const ColumnSums& columns, const GradientResolver& resolver) {
-  const bool is_fast_path = is_native(part.x, dx.dtype) && is_native(part.dy, dx.dtype) &&
-                            (dx.dtype != DType::float16 || kHasFloat16);
   with_type<Float16, BFloat16, float>(dx.dtype, [&]<class Out>(Out) HWY_ATTR {
     const DoubleGradientRows<Out> rows{
         WrittenRows<Out>(gradients), part, first, weight, dx, columns, resolver};
-    is_fast_path ? rows.write_where_they_lie() : rows.write_decoded();
+    bool is_written = false;
+    with_pairs_of_floats(part, [&]<class T>(T) HWY_ATTR {
+      if constexpr (std::is_same_v<T, Out> || std::is_same_v<float, Out>) {
+        rows.template write_where_they_lie<T>();
+        is_written = true;
+      }
+    });
+    if (!is_written) rows.write_decoded();
   });
 }
 

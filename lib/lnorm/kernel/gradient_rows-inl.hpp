@@ -54,6 +54,12 @@ HWY_INLINE void for_each_pair(const GradientPart& part, double center, Use use) 
   }
 }
 
+// Calls use(T{}) where x and dy are both of T, which load_floats<T> can load. Returns whether they are.
+template <class Use>
+HWY_INLINE bool with_pairs_of_floats(const GradientPart& part, Use use) {
+  return is_native(part.dy, part.x.dtype) && with_floats(part.x, use);
+}
+
 template <class Use>
 HWY_INLINE void with_weight_or_not(const AffineTerm& weight, Use use) {
   if (weight.empty()) {
@@ -152,17 +158,16 @@ HWY_INLINE void add_pairs(const X& x, const Dy& dy, const double* weight, std::i
   of_chunk = chunk;
 }
 
-// Floats of one chunk at most, after which so many can be read as a vector has.
-template <bool has_weight>
-HWY_INLINE GradientLanes lanes_of_floats(const std::byte* x, const std::byte* dy, std::int64_t n,
-                                         double center, const double* weight) {
+// Elements of one chunk at most, after which so many can be read as a vector has.
+template <class T, bool has_weight>
+HWY_INLINE GradientLanes lanes_of_elements(const std::byte* x, const std::byte* dy, std::int64_t n,
+                                           double center, const double* weight) {
   GradientLanes lanes;
   lanes.clear();
   GradientChunk chunk;
   chunk.clear();
-  add_pairs<has_weight>(Encoded<float, true>{x, splat(center), kAhead},
-                        Encoded<float, false>{dy, hn::Zero(kDoubles), kAhead}, weight, n, lanes,
-                        chunk);
+  add_pairs<has_weight>(Encoded<T, true>{x, splat(center), kAhead},
+                        Encoded<T, false>{dy, hn::Zero(kDoubles), kAhead}, weight, n, lanes, chunk);
   chunk.add_to(lanes);
   return lanes;
 }
@@ -235,9 +240,22 @@ struct LanesOfRows {
 constexpr std::int64_t kSquare = std::max(kWidth, kGradientVectors);
 constexpr std::int64_t kMostTransposed = 32;
 
-template <bool has_weight>
+template <class T, bool has_weight>
 HWY_INLINE void sum_transposed(const std::byte* x, const std::byte* dy, std::int64_t n,
                                const double* weight, GradientRowSums& sums, std::int64_t r) {
+  if constexpr (!std::is_same_v<T, float>) {
+    prefetch(x + kAhead, n * kWidth * kSize<T>);
+    prefetch(dy + kAhead, n * kWidth * kSize<T>);
+    constexpr Floats floats;
+    alignas(64) float wide[2][kMostTransposed * kWidth];
+    for (std::int64_t i = 0; i < n * kWidth; i += static_cast<std::int64_t>(hn::MaxLanes(floats))) {
+      hn::Store(load_floats<T>(x + i * kSize<T>), floats, wide[0] + i);
+      hn::Store(load_floats<T>(dy + i * kSize<T>), floats, wide[1] + i);
+    }
+    return sum_transposed<float, has_weight>(reinterpret_cast<const std::byte*>(wide[0]),
+                                             reinterpret_cast<const std::byte*>(wide[1]), n, weight,
+                                             sums, r);
+  }
   const V center = hn::Load(kDoubles, sums.center.data() + r);
   GradientLanes lanes;
   lanes.clear();
@@ -249,8 +267,10 @@ HWY_INLINE void sum_transposed(const std::byte* x, const std::byte* dy, std::int
       transpose(reinterpret_cast<const float*>(dy) + at, n, columns[1] + c * kWidth, kWidth,
                 kWidth);
     }
-    prefetch(x + kAhead + column * kWidth * kSize<float>, kSquare * kWidth * kSize<float>);
-    prefetch(dy + kAhead + column * kWidth * kSize<float>, kSquare * kWidth * kSize<float>);
+    if constexpr (std::is_same_v<T, float>) {
+      prefetch(x + kAhead + column * kWidth * kSize<float>, kSquare * kWidth * kSize<float>);
+      prefetch(dy + kAhead + column * kWidth * kSize<float>, kSquare * kWidth * kSize<float>);
+    }
     GradientChunk square;
     square.clear();
     for (std::int64_t c = 0; c < kSquare; c += kGradientVectors) {
@@ -277,38 +297,50 @@ HWY_INLINE void sum_transposed(const std::byte* x, const std::byte* dy, std::int
   put(lanes.g_squares, sums.g_squares);
 }
 
-void double_gradient_sums(const GradientPart& part, const AffineTerm& weight,
-                          GradientRowSums& sums) {
+// T: what x and dy are of where a row is a chunk at most; double: something else.
+template <class T, bool has_weight>
+HWY_INLINE void sum_rows(const GradientPart& part, const AffineTerm& weight,
+                         GradientRowSums& sums) {
   const std::int64_t n = part.x.row_length;
   const std::int64_t count = part.x.rows;
-  const bool are_floats =
-      n <= kChunk && is_native(part.x, DType::float32) && is_native(part.dy, DType::float32);
-  with_weight_or_not(weight, [&](auto has_weight) HWY_ATTR {
-    const double* const w = has_weight() ? weight.high(part.offset) : nullptr;
-    for (std::int64_t first = 0; first < count; first += kWidth) {
-      if (are_floats && n <= kMostTransposed && n % kSquare == 0 && first + kWidth <= count) {
-        const std::int64_t at = first * n * kSize<float>;
-        sum_transposed<has_weight()>(part.x.data + at, part.dy.data + at, n, w, sums, first);
+  const double* const w = has_weight ? weight.high(part.offset) : nullptr;
+  for (std::int64_t first = 0; first < count; first += kWidth) {
+    if constexpr (!std::is_same_v<T, double>) {
+      if (n <= kMostTransposed && n % kSquare == 0 && first + kWidth <= count) {
+        const std::int64_t at = first * n * kSize<T>;
+        sum_transposed<T, has_weight>(part.x.data + at, part.dy.data + at, n, w, sums, first);
         continue;
       }
-      LanesOfRows lanes;
-      for (std::int64_t k = 0; k < kWidth; ++k) {
-        const std::int64_t r = first + k;
-        GradientLanes row;
-        if (r >= count) {
-          row.clear();
-        } else if (are_floats && (n % kWidth == 0 || (count - 1 - r) * n >= kWidth)) {
-          const std::int64_t at = r * n * kSize<float>;
-          row = lanes_of_floats<has_weight()>(part.x.data + at, part.dy.data + at, n,
-                                              sums.center[static_cast<std::size_t>(r)], w);
-        } else {
-          row = lanes_of<has_weight()>({row_of(part.x, r), row_of(part.dy, r), part.offset},
-                                       sums.center[static_cast<std::size_t>(r)], weight);
-        }
-        lanes.put(k, row);
-      }
-      lanes.add_up(sums, first);
     }
+    LanesOfRows lanes;
+    for (std::int64_t k = 0; k < kWidth; ++k) {
+      const std::int64_t r = first + k;
+      const bool has_room = n % kWidth == 0 || (count - 1 - r) * n >= kWidth;
+      GradientLanes row;
+      if (r >= count) {
+        row.clear();
+      } else if (!std::is_same_v<T, double> && has_room) {
+        const std::int64_t at = r * n * kSize<T>;
+        row = lanes_of_elements<T, has_weight>(part.x.data + at, part.dy.data + at, n,
+                                               sums.center[static_cast<std::size_t>(r)], w);
+      } else {
+        row = lanes_of<has_weight>({row_of(part.x, r), row_of(part.dy, r), part.offset},
+                                   sums.center[static_cast<std::size_t>(r)], weight);
+      }
+      lanes.put(k, row);
+    }
+    lanes.add_up(sums, first);
+  }
+}
+
+void double_gradient_sums(const GradientPart& part, const AffineTerm& weight,
+                          GradientRowSums& sums) {
+  with_weight_or_not(weight, [&](auto has_weight) HWY_ATTR {
+    const bool are_floats =
+        part.x.row_length <= kChunk && with_pairs_of_floats(part, [&]<class T>(T) HWY_ATTR {
+          sum_rows<T, has_weight()>(part, weight, sums);
+        });
+    if (!are_floats) sum_rows<double, has_weight()>(part, weight, sums);
   });
 }
 
