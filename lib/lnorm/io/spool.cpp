@@ -23,7 +23,7 @@ void Spool::append(std::span<const std::byte> records) {
   held_.insert(held_.end(), here.begin(), here.end());
   records = records.subspan(here.size());
   latest_.insert(latest_.end(), records.begin(), records.end());
-  if (latest_.size() < kAtOnce) return;
+  if (latest_.size() < std::min(kAtOnce, memory_)) return;
   if (file_.get() < 0) file_ = os::create_nameless(file_name_);
   os::write_all(file_, latest_, file_name_);
   in_file_ += std::ssize(latest_);
