@@ -86,7 +86,7 @@ void ColumnGradients::add_dweight(std::int64_t column, DoubleDouble term, double
 void ColumnGradients::add_dbias(std::int64_t column, Number dy) {
   double* const at = double_doubles_.data() + index(column);
   for (const double part : {dy.high, dy.low}) {
-    add_exactly(part, at[2 * stride_], at[3 * stride_], at[5 * stride_]);
+    if (part != 0) add_exactly(part, at[2 * stride_], at[3 * stride_], at[5 * stride_]);
   }
 }
 

@@ -31,10 +31,9 @@ class Exp {
   static constexpr double kMiddle = 0x1.473de6afp-40;
   static constexpr double kLow = 0x1.3c7673007e5edp-75;
 
-  // 1/3!, 1/4!, 1/5!
+  // 1/3!, 1/4!
   static constexpr DoubleDouble kThird{0x1.5555555555555p-3, 0x1.5555555555555p-57};
   static constexpr DoubleDouble kFourth{0x1.5555555555555p-5, 0x1.5555555555555p-59};
-  static constexpr DoubleDouble kFifth{0x1.1111111111111p-7, 0x1.1111111111111p-63};
 
   // Makes the table T[j] = 2^(j/64), by roots of roots of 2. Each root is off by 5 u^2 and half of the error of the one
   // before, each product by 5 u^2 and the errors of its factors: at most 90 u^2 after six of both.
@@ -57,25 +56,34 @@ class Exp {
     return exp;
   }
 
-  // exp(d) for -707 <= d <= 0, within kDoubleError of itself; exp(-707), some 2^-1020, for d below that.
+  // exp(d) for -707 <= d <= 0, within kDoubleError of itself; exp(-707), some 2^-1020, for d below that. Without a table, in
+  // which vectors are slow to look up:
   //
-  // r is off by u |r| and what is left of ln2/64, 2^-58: 0.04 u in all. The series leaves out r^7/5040 < 2^-65, and its
-  // own roundings are at most u |r|: 0.01 u. The table's low part, which is left out, makes u, the product with
-  // the series 0.01 u, and the last sum u.
-  static constexpr double kDoubleError = 2.1 * 0x1p-53;
-  double in_double(double d) const noexcept {
-    const Reduced k(std::max(d, kMinDouble));
-    const double r = (k.d - k.multiple * kHigh) - k.multiple * kMiddle;
-    const double series =
-        r + r * r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * (1.0 / 720)))));
-    const double power = highs_[k.index];
-    return (power + power * series) * power_of_two(k.exponent);
+  //   d = k ln2 + r, |r| < 0.347      exp(d) = 2^k (1 + (r + r^2 (1/2! + r/3! + ... + r^11/13!)))
+  //
+  // r is off by 0.25 u where it is rounded, and by what is left of ln2, 2^-59. The series leaves out 0.05 u. Its sum in brackets
+  // is off by 0.6 u, so that r^2 times it is by 0.12 u, the sum with r by 0.25 u more: over 0.7, the least 1 + r, that
+  // is 0.6 u. The last sum makes u.
+  static constexpr double kDoubleError = 2 * 0x1p-53;
+  static constexpr double kPerLn2 = kStepsPerUnit / kSteps;  // 1/ln2
+  static constexpr double kLn2High = kHigh * kSteps;
+  static constexpr double kLn2Middle = kMiddle * kSteps;
+  static constexpr double kSeries[] = {
+      1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
+      1.0 / 5040,       1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      1.0 / 2};
+  static double in_double(double d) noexcept {
+    d = std::max(d, kMinDouble);
+    const double k = (d * kPerLn2 + kRounder) - kRounder;
+    const double r = (d - k * kLn2High) - k * kLn2Middle;
+    double series = 0;
+    for (const double coefficient : kSeries) series = series * r + coefficient;
+    return (1 + (r + r * r * series)) * power_of_two(static_cast<std::int64_t>(k));
   }
 
   // exp(d) = m * 2^exponent for -1200 <= d <= 0, within kDoubleDoubleError of itself; m lies about [1, 2).
   //
   // |d.low| <= 2^-42, so that the sum of the low parts of r is off by at most 2^-95, and ln2/64 by 2^-110. The
-  // series leaves out r^12/12! < 2^-118; its terms from r^6/6! on have the errors of doubles, at most 2^-106, the others,
+  // series leaves out r^12/12! < 2^-118; its terms from r^5/5! on have the errors of doubles, at most 2^-97, the others,
   // and the sums, at most 10 u^2 together. The table and the product make 95 u^2.
   static constexpr double kDoubleDoubleError = 0x1p-94;
   struct Power {
@@ -92,7 +100,7 @@ class Exp {
         (1.0 / 720 +
          h * (1.0 / 5040 +
               h * (1.0 / 40320 + h * (1.0 / 362880 + h * (1.0 / 3628800 + h * (1.0 / 39916800))))));
-    const DoubleDouble from_fifth = kFifth + rest;
+    const double from_fifth = 1.0 / 120 + rest;
     const DoubleDouble from_third = kThird + r * (kFourth + r * from_fifth);
     const DoubleDouble from_second = DoubleDouble{0.5} + r * from_third;
     const DoubleDouble power = DoubleDouble{1} + (r + r * (r * from_second));

@@ -88,17 +88,21 @@ struct ReducedVector {
 };
 
 // Exp::in_double of a vector. d is not below Exp::kMinDouble.
-HWY_INLINE V exp_in_doubles(const Exp& exp, V d) {
-  const ReducedVector k(d);
-  const V r = hn::NegMulAdd(k.multiple, splat(Exp::kMiddle),
-                            hn::NegMulAdd(k.multiple, splat(Exp::kHigh), d));
-  V series = hn::MulAdd(r, splat(1.0 / 720), splat(1.0 / 120));
-  series = hn::MulAdd(r, series, splat(1.0 / 24));
-  series = hn::MulAdd(r, series, splat(1.0 / 6));
-  series = hn::MulAdd(r, series, splat(1.0 / 2));
-  series = hn::MulAdd(r * r, series, r);
-  const V high = hn::GatherIndex(kDoubles, exp.highs(), k.index);
-  return hn::MulAdd(high, series, high) * k.power;
+HWY_INLINE V exp_in_doubles(V d) {
+  const hn::RebindToSigned<D> integers;
+  const V rounder = splat(Exp::kRounder);
+  const V shifted = hn::MulAdd(d, splat(Exp::kPerLn2), rounder);
+  const V k = shifted - rounder;
+  const V r = hn::NegMulAdd(k, splat(Exp::kLn2Middle), hn::NegMulAdd(k, splat(Exp::kLn2High), d));
+  V series = splat(Exp::kSeries[0]);
+  HWY_UNROLL(11)
+  for (std::size_t i = 1; i < std::size(Exp::kSeries); ++i) {
+    series = hn::MulAdd(r, series, splat(Exp::kSeries[i]));
+  }
+  const auto one = hn::Set(integers, std::int64_t{1023} << 52);
+  const auto power = hn::Add(hn::ShiftLeft<52>(hn::BitCast(integers, shifted)), one);
+  const V factor = hn::BitCast(kDoubles, power);
+  return hn::MulAdd(hn::MulAdd(r * r, series, r), factor, factor);
 }
 
 // Exp::in_double_double of a vector, times its power of two. d is not below kMinDoubleDouble.
@@ -112,8 +116,8 @@ HWY_INLINE V2 exp_in_double_doubles(const Exp& exp, V2 d) {
   rest = hn::MulAdd(h, rest, splat(1.0 / 362880));
   rest = hn::MulAdd(h, rest, splat(1.0 / 40320));
   rest = hn::MulAdd(h, rest, splat(1.0 / 5040));
-  rest = h * hn::MulAdd(h, rest, splat(1.0 / 720));
-  const V2 from_fifth = splat(Exp::kFifth) + rest;
+  rest = hn::MulAdd(h, rest, splat(1.0 / 720));
+  const V from_fifth = hn::MulAdd(h, rest, splat(1.0 / 120));
   const V2 from_third = splat(Exp::kThird) + r * (splat(Exp::kFourth) + r * from_fifth);
   const V2 from_second = splat(DoubleDouble{0.5}) + r * from_third;
   const V2 series = splat(DoubleDouble{1}) + (r + r * (r * from_second));
@@ -131,7 +135,6 @@ struct Exponentials {
   // Returns their sum.
   double find(const RowsIn& part, double max) {
     decode(part, max, d);
-    const Exp& exp = Exp::shared();
     const V least = splat(Exp::kMinDouble);
     const std::int64_t n = part.row_length;
     Lanes sums;
@@ -140,7 +143,7 @@ struct Exponentials {
       for (std::int64_t v = 0; v < kVectors && i + v * kWidth < n; ++v) {
         const std::int64_t at = i + v * kWidth;
         const V clamped = hn::Max(hn::Load(kDoubles, d.high + at), least);
-        const V power = exp_in_doubles(exp, clamped);
+        const V power = exp_in_doubles(clamped);
         hn::Store(clamped, kDoubles, d.high + at);
         hn::Store(power, kDoubles, e + at);
         sums.v[v] = sums.v[v] + hn::IfThenElseZero(mask_of(kDoubles, n - at), power);
@@ -165,19 +168,22 @@ HWY_INLINE void write_both_ends(V quotient, V relative, std::byte* low, std::byt
   Nearest<Out>::write({end, zero}, high);
 }
 
-// Both ends of the results of a chunk. error: relative, less d u.
-template <class Out>
-void write_ends(const Exponentials& x, std::int64_t n, double factor, double error, std::byte* low,
-                std::byte* high) {
+// The floats of a chunk. error: relative, less d u.
+template <class Resolve>
+HWY_INLINE void write_floats(const Exponentials& x, std::int64_t n, double factor, double error,
+                             std::byte* out, const Resolve& resolve) {
   const V unit = splat(-kSoftmaxUnit);
   for (std::int64_t i = 0; i < n; i += kWidth) {
     const V quotient = hn::Load(kDoubles, x.e + i) * splat(factor);
     const V relative = hn::MulAdd(hn::Load(kDoubles, x.d.high + i), unit, splat(error));
-    write_both_ends<Out>(quotient, relative, low + i * kSize<Out>, high + i * kSize<Out>);
+    const Results results = float_results(hn::NegMulAdd(quotient, relative, quotient),
+                                          hn::MulAdd(quotient, relative, quotient));
+    write_results<float>(results, n - i, out + i * kSize<float>,
+                         [&](std::int64_t j, std::byte* to) { resolve(i + j, to); });
   }
 }
 
-// Results of 16 bits are decided so: all errors are less than an ulp of float.
+// Both ends of the results of a chunk. Results of 16 bits are decided so: all errors are less than an ulp of float.
 template <class Out>
 void write_half_ends(const Exponentials& x, std::int64_t n, double factor, double error,
                      std::byte* low, std::byte* high) {
@@ -203,21 +209,21 @@ void write_half_ends(const Exponentials& x, std::int64_t n, double factor, doubl
 template <class Out>
 void write_softmax(const Exponentials& x, const RowsIn& part, double factor, double error,
                    std::int64_t offset, std::byte* out, const Resolver& resolver) {
-  alignas(64) std::byte low[(kChunk + kLanes) * kSize<Out>];
-  alignas(64) std::byte high[(kChunk + kLanes) * kSize<Out>];
   const std::int64_t n = part.row_length;
-  if constexpr (std::is_same_v<Out, float>) {
-    write_ends<Out>(x, n, factor, error, low, high);
-  } else {
-    write_half_ends<Out>(x, n, factor, error, low, high);
-  }
-  const auto bytes = static_cast<std::size_t>(n * kSize<Out>);
-  std::memcpy(out, low, bytes);
-  if (HWY_LIKELY(std::memcmp(low, high, bytes) == 0)) return;
   const PartResolver resolve{resolver, part, offset, dtype_of<Out>()};
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t at = i * kSize<Out>;
-    if (std::memcmp(low + at, high + at, sizeof(Out)) != 0) resolve(i, out + at);
+  if constexpr (std::is_same_v<Out, float>) {
+    write_floats(x, n, factor, error, out, resolve);
+  } else {
+    alignas(64) std::byte low[(kChunk + kLanes) * kSize<Out>];
+    alignas(64) std::byte high[(kChunk + kLanes) * kSize<Out>];
+    write_half_ends<Out>(x, n, factor, error, low, high);
+    const auto bytes = static_cast<std::size_t>(n * kSize<Out>);
+    std::memcpy(out, low, bytes);
+    if (HWY_LIKELY(std::memcmp(low, high, bytes) == 0)) return;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t at = i * kSize<Out>;
+      if (std::memcmp(low + at, high + at, sizeof(Out)) != 0) resolve(i, out + at);
+    }
   }
 }
 
@@ -260,14 +266,16 @@ struct DoubleDoubleExponentials {
   alignas(64) double high[kChunk + kLanes];
   alignas(64) double low[kChunk + kLanes];
 
-  // Adds to the sums.
-  void find(const RowsIn& part, double max, V2* sums) {
+  // Returns their sum.
+  DoubleDouble find(const RowsIn& part, double max) {
     decode(part, 0, x);
     const Exp& exp = Exp::shared();
     const V zero = hn::Zero(kDoubles);
     const V minus_max = splat(-max);
     const V least = splat(kMinDoubleDouble);
     const std::int64_t n = part.row_length;
+    CompensatedSums<kVectors> sums;
+    sums.clear();
     for (std::int64_t i = 0; i < n; i += kLanes) {
       for (std::int64_t v = 0; v < kVectors && i + v * kWidth < n; ++v) {
         const std::int64_t at = i + v * kWidth;
@@ -276,29 +284,16 @@ struct DoubleDoubleExponentials {
         const V2 e = exp_in_double_doubles(
             exp, {hn::IfThenElse(is_near, d.high, zero), hn::IfThenElseZero(is_near, d.low)});
         const auto counts = hn::And(is_near, mask_of(kDoubles, n - at));
-        sums[v] =
-            sums[v] + V2{hn::IfThenElseZero(counts, e.high), hn::IfThenElseZero(counts, e.low)};
+        sums.v[v].add(V2{hn::IfThenElseZero(counts, e.high), hn::IfThenElseZero(counts, e.low)});
         const V far = hn::IfThenElseZero(hn::Ge(d.high, splat(kAsMasked)),
                                          splat(std::numeric_limits<double>::quiet_NaN()));
         hn::Store(hn::IfThenElse(is_near, e.high, far), kDoubles, high + at);
         hn::Store(hn::IfThenElseZero(is_near, e.low), kDoubles, low + at);
       }
     }
+    return sums.fold();
   }
 };
-
-// Adds up what find has found.
-inline DoubleDouble total_of(const V2* sums) {
-  alignas(64) double high[kWidth];
-  alignas(64) double low[kWidth];
-  DoubleDouble total;
-  for (std::int64_t v = 0; v < kVectors; ++v) {
-    hn::Store(sums[v].high, kDoubles, high);
-    hn::Store(sums[v].low, kDoubles, low);
-    for (std::int64_t j = 0; j < kWidth; ++j) total = total + DoubleDouble{high[j], low[j]};
-  }
-  return total;
-}
 
 // The results of a chunk. error: of each, relative.
 void write_double_double_softmax(const DoubleDoubleExponentials& x, const RowsIn& part,
@@ -330,14 +325,14 @@ void write_double_double_softmax(const DoubleDoubleExponentials& x, const RowsIn
 void double_double_softmax(const RowsIn& row, double max, const RowsOut& y,
                            const Resolver& resolver) {
   DoubleDoubleExponentials x;
-  V2 sums[kVectors];
-  for (V2& sum : sums) sum = {hn::Zero(kDoubles), hn::Zero(kDoubles)};
+  DoubleDouble sum;
   const std::int64_t n = row.row_length;
-  for_each_part(row, [&](std::int64_t, const RowsIn& part) HWY_ATTR { x.find(part, max, sums); });
-  const DoubleDouble factor = DoubleDouble{1} / total_of(sums);
+  for_each_part(row,
+                [&](std::int64_t, const RowsIn& part) HWY_ATTR { sum = sum + x.find(part, max); });
+  const DoubleDouble factor = DoubleDouble{1} / sum;
   const double error = double_double_softmax_error(n, kLanes);
   for_each_part(row, [&](std::int64_t start, const RowsIn& part) HWY_ATTR {
-    if (n > kChunk) x.find(part, max, sums);  // they are known
+    if (n > kChunk) x.find(part, max);
     write_double_double_softmax(x, part, factor, error, start, row_of(y, 1, start).data, resolver);
   });
 }

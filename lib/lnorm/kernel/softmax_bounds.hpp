@@ -24,12 +24,11 @@ inline double softmax_error(std::int64_t n, std::int64_t growth) noexcept {
 }
 
 // (22) The same in double-doubles, for every element: the difference is exact where elements have no low parts.
-// Every addition is off by 3 u^2, the reciprocal of the sum by 10 u^2, the product with it by 5 u^2, each end of the
+// The sum is off by double_double_growth() u^2, its reciprocal by 10 u^2, the product with it by 5 u^2, each end of the
 // interval by 2 u^2. Both exponentials have their errors.
 inline double double_double_softmax_error(std::int64_t n, std::int64_t lanes) noexcept {
-  const std::int64_t additions_of_sum = n / lanes + 1 + lanes;
-  const auto additions = static_cast<double>(additions_of_sum);
-  return (2 * Exp::kDoubleDoubleError + (3 * additions + 17) * kUnit2) * kSlack;
+  const double growth = double_double_growth(n, lanes);
+  return (2 * Exp::kDoubleDoubleError + (growth + 17) * kUnit2) * kSlack;
 }
 
 }  // namespace lnorm

@@ -161,7 +161,7 @@ std::optional<double> SoftmaxRow::double_result(Number x, DType dtype) const {
   const double d = x.high - max_.high;
   const bool fits_doubles = dtype != DType::float64 && scale_ == 1 && x.low == 0 && max_.low == 0;
   if (!fits_doubles || d < kMinDouble) return std::nullopt;
-  const double y = Exp::shared().in_double(d) / sum_.high;
+  const double y = Exp::in_double(d) / sum_.high;
   const double margin = y * (Exp::kDoubleError + (4 - d) * kUnit) * kSlack;
   const double least = rounded(y - margin, dtype);
   if (!same_result(least, rounded(y + margin, dtype))) return std::nullopt;

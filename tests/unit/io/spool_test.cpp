@@ -156,7 +156,7 @@ TEST_CASE("a spool that cannot make its file says where it wanted to", "[io]") {
   const TemporaryFolder temporary(missing);
   Spool spool(kRecord, 5 * kRecord);
   append(spool, 0, 5);
-  const std::string message = error_of([&] { append(spool, 5, 6); });
+  const std::string message = error_of([&] { append(spool, 5, 10); });
   CAPTURE(message);
   CHECK(message.find(missing) != std::string::npos);
   CHECK(message.find("No such file or directory") != std::string::npos);
