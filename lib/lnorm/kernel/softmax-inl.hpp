@@ -105,27 +105,44 @@ HWY_INLINE V exp_in_doubles(V d) {
   return hn::MulAdd(hn::MulAdd(r * r, series, r), factor, factor);
 }
 
-// Exp::in_double_double of a vector, times its power of two. d is not below kMinDoubleDouble.
-HWY_INLINE V2 exp_in_double_doubles(const Exp& exp, V2 d) {
-  const ReducedVector k(d.high);
-  const V2 high = two_sum(hn::NegMulAdd(k.multiple, splat(Exp::kHigh), d.high),
-                          hn::Neg(k.multiple * splat(Exp::kMiddle)));
-  const V2 r = two_sum(high.high, high.low + hn::NegMulAdd(k.multiple, splat(Exp::kLow), d.low));
-  const V h = r.high;
-  V rest = hn::MulAdd(h, splat(1.0 / 39916800), splat(1.0 / 3628800));
-  rest = hn::MulAdd(h, rest, splat(1.0 / 362880));
-  rest = hn::MulAdd(h, rest, splat(1.0 / 40320));
-  rest = hn::MulAdd(h, rest, splat(1.0 / 5040));
-  rest = hn::MulAdd(h, rest, splat(1.0 / 720));
-  const V from_fifth = hn::MulAdd(h, rest, splat(1.0 / 120));
-  const V2 from_third = splat(Exp::kThird) + r * (splat(Exp::kFourth) + r * from_fifth);
-  const V2 from_second = splat(DoubleDouble{0.5}) + r * from_third;
-  const V2 series = splat(DoubleDouble{1}) + (r + r * (r * from_second));
-  const V2 table{hn::GatherIndex(kDoubles, exp.highs(), k.index),
-                 hn::GatherIndex(kDoubles, exp.lows(), k.index)};
-  const V2 m = table * series;
-  return {m.high * k.power, m.low * k.power};
-}
+// Exp::in_double_double of a vector, times its power of two, by steps. Each is a long chain: the processor has more to do
+// if several vectors take one before they take the next. d is not below kMinDoubleDouble.
+class DoubleDoublePower {
+ public:
+  HWY_INLINE void reduce(V2 d) {
+    const ReducedVector k(d.high);
+    index_ = k.index;
+    power_ = k.power;
+    const V2 high = two_sum(hn::NegMulAdd(k.multiple, splat(Exp::kHigh), d.high),
+                            hn::Neg(k.multiple * splat(Exp::kMiddle)));
+    r_ = two_sum(high.high, high.low + hn::NegMulAdd(k.multiple, splat(Exp::kLow), d.low));
+  }
+  HWY_INLINE void add_last_terms() {
+    const V h = r_.high;
+    V rest = hn::MulAdd(h, splat(1.0 / 39916800), splat(1.0 / 3628800));
+    rest = hn::MulAdd(h, rest, splat(1.0 / 362880));
+    rest = hn::MulAdd(h, rest, splat(1.0 / 40320));
+    rest = hn::MulAdd(h, rest, splat(1.0 / 5040));
+    rest = hn::MulAdd(h, rest, splat(1.0 / 720));
+    const V from_fifth = hn::MulAdd(h, rest, splat(1.0 / 120));
+    series_ = splat(Exp::kFourth) + r_ * from_fifth;
+  }
+  HWY_INLINE void add_third() { series_ = splat(Exp::kThird) + r_ * series_; }
+  HWY_INLINE void add_second() { series_ = r_ * (splat(DoubleDouble{0.5}) + r_ * series_); }
+  HWY_INLINE void add_first() { series_ = splat(DoubleDouble{1}) + (r_ + r_ * series_); }
+  HWY_INLINE V2 result(const Exp& exp) const {
+    const V2 table{hn::GatherIndex(kDoubles, exp.highs(), index_),
+                   hn::GatherIndex(kDoubles, exp.lows(), index_)};
+    const V2 m = table * series_;
+    return {m.high * power_, m.low * power_};
+  }
+
+ private:
+  hn::Vec<ReducedVector::Integers> index_;
+  V power_;
+  V2 r_;
+  V2 series_;
+};
 
 // A chunk of a row on its way: x - max, not below Exp::kMinDouble, and exp of it.
 struct Exponentials {
@@ -277,19 +294,35 @@ struct DoubleDoubleExponentials {
     CompensatedSums<kVectors> sums;
     sums.clear();
     for (std::int64_t i = 0; i < n; i += kLanes) {
-      for (std::int64_t v = 0; v < kVectors && i + v * kWidth < n; ++v) {
-        const std::int64_t at = i + v * kWidth;
-        const V2 d = two_sum(hn::Load(kDoubles, x.high + at), minus_max);
+      const std::int64_t vectors = std::min(kVectors, (n - i + kWidth - 1) / kWidth);
+      DoubleDoublePower powers[kVectors];
+      const auto for_each = [&](const auto& step) HWY_ATTR {
+        for (std::int64_t v = 0; v < vectors; ++v) step(powers[v], i + v * kWidth);
+      };
+      const auto deviation = [&](std::int64_t at) HWY_ATTR {
+        return two_sum(hn::Load(kDoubles, x.high + at), minus_max);
+      };
+      for_each([&](DoubleDoublePower& power, std::int64_t at) HWY_ATTR {
+        const V2 d = deviation(at);
         const auto is_near = hn::Ge(d.high, least);
-        const V2 e = exp_in_double_doubles(
-            exp, {hn::IfThenElse(is_near, d.high, zero), hn::IfThenElseZero(is_near, d.low)});
+        power.reduce({hn::IfThenElse(is_near, d.high, zero), hn::IfThenElseZero(is_near, d.low)});
+      });
+      for_each([](DoubleDoublePower& power, std::int64_t) HWY_ATTR { power.add_last_terms(); });
+      for_each([](DoubleDoublePower& power, std::int64_t) HWY_ATTR { power.add_third(); });
+      for_each([](DoubleDoublePower& power, std::int64_t) HWY_ATTR { power.add_second(); });
+      for_each([](DoubleDoublePower& power, std::int64_t) HWY_ATTR { power.add_first(); });
+      for_each([&](const DoubleDoublePower& power, std::int64_t at) HWY_ATTR {
+        const V2 e = power.result(exp);
+        const V d = deviation(at).high;
+        const auto is_near = hn::Ge(d, least);
         const auto counts = hn::And(is_near, mask_of(kDoubles, n - at));
-        sums.v[v].add(V2{hn::IfThenElseZero(counts, e.high), hn::IfThenElseZero(counts, e.low)});
-        const V far = hn::IfThenElseZero(hn::Ge(d.high, splat(kAsMasked)),
+        sums.v[(at - i) / kWidth].add(
+            V2{hn::IfThenElseZero(counts, e.high), hn::IfThenElseZero(counts, e.low)});
+        const V far = hn::IfThenElseZero(hn::Ge(d, splat(kAsMasked)),
                                          splat(std::numeric_limits<double>::quiet_NaN()));
         hn::Store(hn::IfThenElse(is_near, e.high, far), kDoubles, high + at);
         hn::Store(hn::IfThenElseZero(is_near, e.low), kDoubles, low + at);
-      }
+      });
     }
     return sums.fold();
   }
