@@ -367,9 +367,9 @@ TEST_CASE("columns of rows of every kind are correctly rounded together", "[back
 
 // A block of rows has one center, unless they are far from each other.
 TEST_CASE("columns of rows about means far from each other are correctly rounded", "[backward]") {
-  const int length = GENERATE(1, 8, 10, 16, 40);
+  const int length = GENERATE(1, 8, 10, 16, 32, 40);
   const DType of_x = GENERATE(DType::float32, DType::bfloat16);
-  const DType of_dy = GENERATE(DType::float32, DType::float16);
+  const DType of_dy = GENERATE(DType::float32, DType::float16, DType::bfloat16);
   Random random(static_cast<std::uint64_t>(length));
   Rows rows{0, length, {of_x, {}, {}}, {of_dy, {}, {}}};
   double mean = 0;

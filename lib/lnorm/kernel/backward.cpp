@@ -95,8 +95,7 @@ class BlockOfRows final : public GradientResolver {
     sum_up();
     if (!has_center()) return;
     // Rows that are far from each other get a center each.
-    const unsigned all = (1U << count_) - 1;
-    if (!has_own_centers_ && gradients_.usable != all) {
+    if (!has_own_centers_ && std::countr_one(gradients_.usable) < count_) {
       has_own_centers_ = true;
       sum_up();
     }

@@ -54,7 +54,7 @@ inline constexpr DxTerms kDxTerms2{20, 60, 60,
                                    0,  10, 40};  // the error of the mean stands for shift
 
 // Rows that go together in doubles.
-inline constexpr std::int64_t kMaxGradientRows = 16;
+inline constexpr std::int64_t kMaxGradientRows = 32;
 
 // Rows whose terms of a column add up in doubles: they are few, so that little is lost. Such sums add up in double-doubles.
 inline constexpr std::int64_t kMaxSummedRows = 8;
