@@ -116,8 +116,9 @@ TEST_CASE("rows of any size have the moments that each has alone", "[moments]") 
   constexpr std::int64_t kRows = 70;
   Data rows{dtype, {}, {}};
   for (std::int64_t r = 0; r < kRows; ++r) {
-    const int most = dtype == DType::float64 ? 1000 : 12;  // exponent
-    const double size = std::ldexp(1.0, static_cast<int>(random() % (2 * most)) - most);
+    const int most = dtype == DType::float64 ? 1000 : 12;
+    const int exponent = std::uniform_int_distribution<int>(-most, most)(random);
+    const double size = std::ldexp(1.0, exponent);
     const Recipe scaled{"scaled",
                         [&](Random& rest, DType, int, int) { return size * normal(rest); }};
     const Recipe& recipe =

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "lnorm/core/moments.hpp"
 #include "lnorm/kernel/join_lanes-inl.hpp"
@@ -252,8 +253,8 @@ struct RowFigures {
   V max;
   V least;  // not of doubles
   V sum;
-  V sum_rest;    // of doubles
-  V sum_second;  // and what that is rounded by
+  V sum_rest;  // of doubles
+  V sum_last;  // and what that is rounded by
   V squares;
   V squares_rest;
 };
@@ -266,7 +267,7 @@ struct PartedLanes {
   V max[kCount];
   V sums[kCount];
   V rests[kCount];
-  V seconds[kCount];
+  V lasts[kCount];
   V squares[kCount];
   V square_rests[kCount];
 
@@ -277,7 +278,7 @@ struct PartedLanes {
       sums[v] = splat(parted.start);
       rests[v] = splat(parted.rest_start);
       squares[v] = splat(parted.squares_start);
-      seconds[v] = square_rests[v] = hn::Zero(kDoubles);
+      lasts[v] = square_rests[v] = hn::Zero(kDoubles);
     }
   }
 
@@ -291,7 +292,7 @@ struct PartedLanes {
     const V2 square = fast_two_sum(squares[v], product.high);
     sums[v] = sum.high;
     rests[v] = rest.high;
-    seconds[v] = seconds[v] + rest.low;
+    lasts[v] = lasts[v] + rest.low;
     squares[v] = square.high;
     square_rests[v] = square_rests[v] + (square.low + product.low);
   }
@@ -323,7 +324,7 @@ struct PartedLanes {
                    splat(0),
                    sums[0] - splat(parted.start),
                    rests[0] - splat(parted.rest_start),
-                   seconds[0],
+                   lasts[0],
                    squares[0] - splat(parted.squares_start),
                    square_rests[0]};
     for (std::int64_t v = 1; v < kCount; ++v) {
@@ -331,7 +332,7 @@ struct PartedLanes {
       row.max = hn::Max(row.max, max[v]);
       row.sum = row.sum + (sums[v] - splat(parted.start));
       row.sum_rest = row.sum_rest + (rests[v] - splat(parted.rest_start));
-      row.sum_second = row.sum_second + seconds[v];
+      row.sum_last = row.sum_last + lasts[v];
       row.squares = row.squares + (squares[v] - splat(parted.squares_start));
       row.squares_rest = row.squares_rest + square_rests[v];
     }
@@ -393,7 +394,7 @@ class PlainMoments {
   HWY_INLINE bool sum_up_together(const RowsIn& x, PlainRanges& ranges) {
     const auto sum_up = [&]<class T>(T) HWY_ATTR {
       constexpr int kMost = PartedSums::kMaxExponent;
-      const bool are_floats = x.dtype != DType::float64;
+      constexpr bool are_floats = !std::is_same_v<T, double>;
       // Doubles have some bits to spare.
       const int guess = are_floats ? exponent_ + 1 : std::clamp(exponent_ + 5, -kMost, kMost);
       for (std::int64_t r = 0; r < x.rows; r += kWidth) {
@@ -457,7 +458,7 @@ class PlainMoments {
     V2 sum{joined(&RowFigures::sum, plus), hn::Zero(kDoubles)};
     if constexpr (std::is_same_v<T, double>) {
       sum = two_sum(sum.high, joined(&RowFigures::sum_rest, plus)) +
-            joined(&RowFigures::sum_second, plus);
+            joined(&RowFigures::sum_last, plus);
     } else {
       hn::Store(joined(&RowFigures::least, minimum), kDoubles, ranges.least + r);
     }

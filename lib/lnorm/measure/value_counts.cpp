@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <ranges>
 #include <type_traits>
 
 namespace lnorm {
@@ -55,9 +54,12 @@ int bits_to_drop(const Slots& all) {
   };
   std::uint64_t bits = 0;
   for (const auto& slot : all) bits |= slot.key;
-  const int dropped = std::countr_zero(bits) + 1;  // zeros at all ends tell nothing apart
-  const auto choices = std::views::iota(dropped, 64);
-  return *std::ranges::partition_point(choices, [&](int choice) { return !fits(choice); });
+  int dropped = std::countr_zero(bits) + 1;  // zeros at all ends tell nothing apart
+  for (int enough = 63; dropped < enough;) {
+    const int middle = (dropped + enough) / 2;
+    fits(middle) ? enough = middle : dropped = middle + 1;
+  }
+  return dropped;
 }
 
 // One is left of neighbors with the same key.
@@ -129,7 +131,10 @@ std::size_t ValueCounts::add_in_window(std::span<const std::byte> values) {
     }
     const auto outside = [](Bits place) { return place >= 2 * kWindow; };
     found = n;
-    if (outside(all)) found = std::find_if(places.begin(), places.begin() + n, outside) - places.begin();
+    if (outside(all)) {
+      found = static_cast<std::size_t>(std::find_if(places.begin(), places.end(), outside) -
+                                       places.begin());
+    }
     for (std::size_t i = 0; i < found; ++i) ++counts[places[i]];
   }
   window_.room -= done;
@@ -220,8 +225,7 @@ std::vector<ValueCounts::Slot> ValueCounts::all() const {
   }
   for (std::size_t i = 0; i < window_.counts.size(); ++i) {
     const std::uint64_t sign = i % 2 == 0 ? 0 : kSign >> shift_;
-    if (window_.counts[i] > 0)
-      all.push_back({(window_.low + i / 2) | sign, window_.counts[i]});
+    if (window_.counts[i] > 0) all.push_back({(window_.low + i / 2) | sign, window_.counts[i]});
   }
   return all;
 }
