@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "lnorm/kernel/simd-inl.hpp"
 
@@ -72,10 +73,10 @@ HWY_INLINE void transpose(const double* from, std::int64_t from_stride, double* 
 }
 #endif
 
-// Transposes floats, of which all columns are wanted.
+// Transposes floats, which may lie at any address, and of which all columns are wanted.
 #if HWY_TARGET == HWY_SCALAR
 HWY_INLINE void transpose(const float* from, std::int64_t, float* to, std::int64_t, std::int64_t) {
-  *to = *from;
+  std::memcpy(to, from, sizeof *to);
 }
 #else
 template <class Tag = F>
