@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -19,6 +18,7 @@
 #include <xtensor/xscalar.hpp>
 #endif
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/backward.hpp"
@@ -171,8 +171,8 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
     result.rstd.resize(plan.row_shape(true));
     const MeanAndRstd statistics{result.mean.data(), result.rstd.data()};
     if (plan.row_length == 0) {
-      result.mean.fill(std::numeric_limits<double>::quiet_NaN());
-      result.rstd.fill(std::numeric_limits<double>::quiet_NaN());
+      result.mean.fill(kNan);
+      result.rstd.fill(kNan);
       return result;
     }
     for_all_rows(plan, info, data, reinterpret_cast<std::byte*>(result.y.data()),

@@ -9,9 +9,9 @@ namespace {
 using namespace fuzz;
 
 // What another reader finds in the header of a file that was accepted, which is not cut off.
-class Claims {
+class GgufClaims {
  public:
-  explicit Claims(std::string_view bytes) : bytes_(bytes) {
+  explicit GgufClaims(std::string_view bytes) : bytes_(bytes) {
     at_ = 8;
     const std::uint64_t tensors = number(8);
     for (std::uint64_t pairs = number(8); pairs > 0; --pairs) {
@@ -102,10 +102,10 @@ int fuzz_gguf(const std::uint8_t* data, std::size_t size) {
   const auto opened = unless_refused([&] { return lnorm::open_gguf(memory_source(bytes)); });
   if (!opened) return 0;
   const lnorm::TensorSet& set = **opened;
-  const Claims claims(bytes);
+  const GgufClaims claims(bytes);
   require(set.size() == claims.tensors().size(), "all tensors of the header are listed");
   for (std::size_t i = 0; i < set.size(); ++i) {
-    const Claims::Tensor& claim = claims.tensors()[i];
+    const GgufClaims::Tensor& claim = claims.tensors()[i];
     const lnorm::Member listed = set.describe(i);
     require(listed.name == claim.name, "it is listed by its name");
     require(listed.shape == claim.shape, "it is listed with its shape");

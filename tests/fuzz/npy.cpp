@@ -35,7 +35,7 @@ std::string written(const Tensor& tensor) {
   });
 }
 
-void check_file(std::string_view bytes) {
+void check_npy_file(std::string_view bytes) {
   std::optional<NpyTensor> tensor = read(MemoryFile(bytes));
   if (bytes.size() <= kPipeBytes) {
     const auto piped = read(FullPipe(bytes));
@@ -77,7 +77,7 @@ void check_dict(std::string_view dict) {
 
 int fuzz_npy(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes = bytes_of(data, size);
-  check_file(bytes);
+  check_npy_file(bytes);
   check_dict(bytes);
   return 0;
 }

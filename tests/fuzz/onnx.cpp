@@ -38,14 +38,14 @@ std::optional<OnnxTensor> read(std::unique_ptr<lnorm::ByteSource> bytes) {
 }
 
 // What protozero's own reader, which holds the whole message, finds of the fields that come once.
-struct Claims {
+struct OnnxClaims {
   std::int32_t data_type = 0;
   std::string name;
   std::optional<std::string> raw;
 };
 
-Claims parse_claims(std::string_view bytes) {
-  Claims claims;
+OnnxClaims onnx_claims(std::string_view bytes) {
+  OnnxClaims claims;
   protozero::pbf_reader message(bytes.data(), bytes.size());
   while (message.next()) {
     switch (message.tag_and_type()) {
@@ -85,7 +85,7 @@ int fuzz_onnx(const std::uint8_t* data, std::size_t size) {
     require(read(lnorm::open_file(pipe.path())) == tensor, "a pipe is read like a file");
   }
   if (!tensor) return 0;
-  const Claims claims = parse_claims(bytes);
+  const OnnxClaims claims = onnx_claims(bytes);
   require(tensor->name == claims.name, "it has the last name");
   require(!claims.raw || tensor->elements == *claims.raw, "it has the last raw_data");
   const std::string again = written(*tensor, claims.data_type);

@@ -52,14 +52,14 @@ struct Claim {
   std::size_t end;
 };
 
-struct Claims {
+struct SafetensorsClaims {
   std::string_view data;
   std::vector<Claim> tensors;
 };
 
-Claims parse_claims(std::string_view bytes) {
+SafetensorsClaims safetensors_claims(std::string_view bytes) {
   const std::size_t length = support::little_endian(bytes, 8);
-  Claims claims{bytes.substr(8 + length), {}};
+  SafetensorsClaims claims{bytes.substr(8 + length), {}};
   const Json header = Json::parse(bytes.substr(8, length));
   for (const auto& [name, tensor] : header.items()) {
     if (name == "__metadata__") continue;
@@ -70,7 +70,7 @@ Claims parse_claims(std::string_view bytes) {
   return claims;
 }
 
-void check_tiles(const Claims& claims) {
+void check_tiles(const SafetensorsClaims& claims) {
   std::vector<std::pair<std::size_t, std::size_t>> tiles;
   for (const Claim& claim : claims.tensors) tiles.emplace_back(claim.begin, claim.end);
   std::sort(tiles.begin(), tiles.end());
@@ -128,7 +128,7 @@ void check_written(const Tensor& tensor, const std::string& name) {
   const MemoryFile file(bytes);
   require(are_alike(read(file, name), tensor), "a tensor that was written comes back by its name");
   require(are_alike(read(file, {}), tensor), "and without, since it is the only one");
-  const Claims claims = parse_claims(bytes);
+  const SafetensorsClaims claims = safetensors_claims(bytes);
   require(claims.tensors.size() == 1 && claims.tensors[0].name == name, "it has its name");
   require((bytes.size() - claims.data.size()) % 8 == 0, "its elements are aligned");
 }
@@ -169,7 +169,7 @@ int fuzz_safetensors(const std::uint8_t* data, std::size_t size) {
     require(!only, "what cannot be listed is not read");
     return 0;
   }
-  const Claims claims = parse_claims(bytes);
+  const SafetensorsClaims claims = safetensors_claims(bytes);
   check_tiles(claims);
   require(listed->size() == claims.tensors.size(), "all tensors of the header are listed");
   require(!only || listed->size() == 1, "one of several tensors needs a name");

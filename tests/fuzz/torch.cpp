@@ -19,7 +19,7 @@ using namespace fuzz;
 constexpr std::size_t kStorageSizes[] = {24, 96, 8, 0, 240};
 // Views of few elements may say that they are many.
 constexpr std::int64_t kMaxElements = 4096;
-constexpr std::size_t kMaxOpened = 16;
+constexpr std::size_t kMaxMembers = 16;
 
 std::vector<std::string> storages() {
   std::vector<std::string> result;
@@ -107,7 +107,7 @@ void check_as_pickle(std::string_view bytes) {
   require(found || !set, "a pickle that is refused is refused in an archive, too");
   if (!set) return;
   std::size_t next = 0;
-  for (std::size_t i = 0; i < std::min(set->size(), kMaxOpened); ++i) {
+  for (std::size_t i = 0; i < std::min(set->size(), kMaxMembers); ++i) {
     if (!set->describe(i).shape) continue;
     const auto& [name, view] = (*found)[next++];
     require(set->tensor_name(i) == name, "tensors are listed in their order");
@@ -117,10 +117,10 @@ void check_as_pickle(std::string_view bytes) {
   }
 }
 
-void check_file(std::string_view bytes) {
+void check_torch_file(std::string_view bytes) {
   const auto set = open_set(bytes);
   if (!set) return;
-  for (std::size_t i = 0; i < std::min(set->size(), kMaxOpened); ++i) {
+  for (std::size_t i = 0; i < std::min(set->size(), kMaxMembers); ++i) {
     const lnorm::Member listed = set->describe(i);
     if (!listed.shape || !is_small(*listed.shape)) continue;
     // It is refused if its sum is not right.
@@ -134,7 +134,7 @@ void check_file(std::string_view bytes) {
 int fuzz_torch(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes = bytes_of(data, size);
   if (bytes.starts_with("PK")) {
-    check_file(bytes);
+    check_torch_file(bytes);
   } else {
     check_as_pickle(bytes);
   }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/core/dtype_table.hpp"
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
@@ -67,12 +67,10 @@ bool has_low(DType dtype) noexcept {
 
 void store(const double* from, std::int64_t count, DType dtype, std::byte* to,
            bool saturates) noexcept {
-  const double most =
-      saturates ? float_format(dtype).greatest : std::numeric_limits<double>::infinity();
+  const double most = saturates ? float_format(dtype).greatest : kInfinity;
   visit(dtype, [&]<class T>(T element) {
     for (std::int64_t i = 0; i < count; ++i, to += sizeof element) {
-      const double value = std::isnan(from[i]) ? std::numeric_limits<double>::quiet_NaN()
-                                               : std::clamp(from[i], -most, most);
+      const double value = std::isnan(from[i]) ? kNan : std::clamp(from[i], -most, most);
       if constexpr (std::is_same_v<T, Float8E4M3>) {
         element = to_float8_e4m3(value);
       } else if constexpr (std::is_same_v<T, Float8E5M2>) {

@@ -5,7 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+
+#include "lnorm/core/non_finite.hpp"
 
 // The 8-bit floats of OCP OFP8, as their bits.
 // [Open Compute Project 2023, "OCP 8-bit Floating Point Specification (OFP8)", revision 1.0]
@@ -40,10 +41,9 @@ constexpr double value_of(unsigned bits) noexcept {
   const unsigned magnitude = bits & 0x7f;
   if (magnitude >= Float8::kBeyond) {
     if (magnitude > Float8::kBeyond || Float8::kBeyond == Float8::kNan) {
-      return std::numeric_limits<double>::quiet_NaN();
+      return kNan;
     }
-    return bits > 0x7f ? -std::numeric_limits<double>::infinity()
-                       : std::numeric_limits<double>::infinity();
+    return bits > 0x7f ? -kInfinity : kInfinity;
   }
   const unsigned fraction = magnitude & ((1U << kMantissa) - 1);
   const unsigned exponent = magnitude >> kMantissa;

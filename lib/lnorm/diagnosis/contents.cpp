@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
-#include <limits>
 #include <set>
 #include <sstream>
 #include <utility>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm {
@@ -121,8 +121,8 @@ constexpr Quantity kQuantities[] = {{"x", [](double x, double) { return x; }},
 constexpr std::size_t kFewestOfThreshold = 8;  // elements on either side, and columns
 
 struct Span {
-  double least = std::numeric_limits<double>::infinity();
-  double most = -std::numeric_limits<double>::infinity();
+  double least = kInfinity;
+  double most = -kInfinity;
   std::size_t count = 0;
 
   void take(double value) {
@@ -207,7 +207,7 @@ Contents contents_of(const Sample& sample,
           .id = std::string(id),
           .words = is_whole ? "rows are not written" : "the last elements are not written",
           .explained = 1,
-          .sqnr = std::numeric_limits<double>::infinity(),
+          .sqnr = kInfinity,
           .explains_all = true};
     }
     return result;

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
-#include <limits>
 #include <set>
 #include <utility>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/own_sums.hpp"
 
@@ -201,8 +201,7 @@ class Search {
 
   // Formulas with results for some rows alone come last.
   static double sum_of_squares(const Fit& fit) {
-    return fit.elements == 0 ? std::numeric_limits<double>::infinity()
-                             : fit.errors / static_cast<double>(fit.elements);
+    return fit.elements == 0 ? kInfinity : fit.errors / static_cast<double>(fit.elements);
   }
 
   // Several rows of the table at once, of different parts.
@@ -406,7 +405,7 @@ class Search {
   }
 
   void find_closer(const std::vector<Candidate>& candidates, Diagnosis& result) const {
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinity;
     for (const Candidate& candidate : candidates) {
       const Nearness found = nearness(candidate.variant);
       if (!found.is_closer || (result.closer_to && !found.is_sure)) continue;

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <utility>
+
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
@@ -134,7 +135,7 @@ void RowJudge::judge_finite(const JudgedRow& row, const RowStatistics& statistic
   const KernelModel& kernel = setting_.kernel;
   const StatisticErrors tree = errors_of(statistics, formula, kernel, Summation::tree);
   const StatisticErrors loop = errors_of(statistics, formula, kernel, Summation::loop);
-  double worst = std::numeric_limits<double>::infinity();
+  double worst = kInfinity;
   if (tree.is_bounded) {
     find_bounds(row, statistics, tree);
     const WorstRatio of_row = worst_of(row);
@@ -258,19 +259,18 @@ double RowJudge::ratio_of(const JudgedRow& row, std::size_t i) const {
   if (std::isfinite(actual) && std::isfinite(row.exact[i])) {
     return std::fabs(actual - y_[i]) / bound_[i];
   }
-  const double infinite = std::numeric_limits<double>::infinity();
   const bool is_nan = std::isnan(actual);
   if (is_nan && std::isnan(row.exact[i])) return 0;
   if (is_nan || std::isnan(row.exact[i]) || std::signbit(actual) != std::signbit(row.exact[i])) {
-    return infinite;
+    return kInfinity;
   }
   // An infinite output is right if the bound reaches beyond the greatest number.
   if (std::isinf(actual)) {
-    return setting_.output.overflows(std::fabs(y_[i]) + bound_[i]) ? 0 : infinite;
+    return setting_.output.overflows(std::fabs(y_[i]) + bound_[i]) ? 0 : kInfinity;
   }
   // A finite output where the exact one is infinite is right if it is near y. In float64 nothing holds such a y.
   if (!std::isfinite(y_[i]))
-    return std::fabs(actual) >= setting_.output.greatest() / 2 ? 0 : infinite;
+    return std::fabs(actual) >= setting_.output.greatest() / 2 ? 0 : kInfinity;
   return std::fabs(actual - y_[i]) / bound_[i];
 }
 

@@ -4,18 +4,18 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/double_double.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/diagnosis/own_sums.hpp"
 
 namespace lnorm {
 
 namespace {
 
-constexpr double kAny = std::numeric_limits<double>::infinity();
+constexpr double kAny = kInfinity;
 
 // The numbers that the bytes of these are, read as another dtype, or in the other order.
 std::vector<double> reread(std::span<const double> numbers, DType dtype, DType as, bool swaps) {
@@ -233,7 +233,7 @@ bool fill_results(const Variant& variant, const Sample& sample, const SampleRow&
   if (variant.result == Variant::Result::input || variant.result == Variant::Result::zeros) {
     return true;
   }
-  std::fill(result.y.begin(), result.y.end(), std::numeric_limits<double>::quiet_NaN());
+  std::fill(result.y.begin(), result.y.end(), kNan);
   return true;
 }
 

@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/results-inl.hpp"
 #include "lnorm/kernel/rows.hpp"
 
@@ -62,7 +63,7 @@ HWY_INLINE void write_chunk(std::int64_t n, const RowsOut& to, const Value& valu
 // Zero is +0.
 HWY_INLINE V2 sum_of(V a, V b) {
   const V2 sum = two_sum(a, b);
-  const auto is_finite = hn::Lt(hn::Abs(sum.high), splat(std::numeric_limits<double>::infinity()));
+  const auto is_finite = hn::Lt(hn::Abs(sum.high), splat(kInfinity));
   return {sum.high + hn::Zero(kDoubles), hn::IfThenElseZero(is_finite, sum.low)};
 }
 

@@ -8,6 +8,7 @@
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/double_double.hpp"
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
@@ -76,8 +77,7 @@ void AffineTerm::take(std::vector<double> high, std::vector<double> low) {
   for (std::size_t i = 0; i < high.size(); ++i) {
     high[i] += 0.0;  // of a zero the sign does not count
     has_lows = has_lows || (!low.empty() && low[i] != 0);
-    const double size_of =
-        std::isfinite(high[i]) ? std::fabs(high[i]) : std::numeric_limits<double>::infinity();
+    const double size_of = std::isfinite(high[i]) ? std::fabs(high[i]) : kInfinity;
     max_abs_ = std::max(max_abs_, size_of);
     if (size_of > 0) min_abs_ = std::min(min_abs_, size_of);
     precision_ = std::max(precision_, precision_of(high[i]));
@@ -139,7 +139,7 @@ AffineTerm AffineTerm::scaled(double scale) const {
     const DoubleDouble product = DoubleDouble{leading, std::ldexp(number.low, -exponent)} * factor;
     exponent += scale_exponent;
     if (std::abs(exponent) > 400) {
-      double size = std::numeric_limits<double>::infinity();
+      double size = kInfinity;
       if (exponent < 0) size = std::numeric_limits<double>::denorm_min();
       high[i] = std::copysign(size, product.high);
       continue;

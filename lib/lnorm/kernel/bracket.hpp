@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/rounding.hpp"
 #include "lnorm/kernel/statistics.hpp"
 
@@ -13,8 +13,8 @@ namespace lnorm {
 
 // What the numbers within error of a value round to.
 struct Bracket {
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
+  double least = -kInfinity;
+  double most = kInfinity;
 
   bool is_decided() const noexcept { return same_result(least, most); }
 };

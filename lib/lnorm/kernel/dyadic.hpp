@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "lnorm/core/double_double.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/kernel/rounding.hpp"
 
@@ -198,7 +198,6 @@ double nearest_between(DType dtype, double least, double most, int sign, Guess g
 
 // value rounded once to dtype, to nearest, ties to even. Zero is +0.
 inline double rounded(const Dyadic& value, DType dtype) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return nearest_between(
       dtype, -kInfinity, kInfinity, value.sign(), [&] { return std::fabs(value.approximate()); },
       [&](const Dyadic& m) { return compare(value, m); });

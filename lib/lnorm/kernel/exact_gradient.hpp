@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/dyadic.hpp"
 #include "lnorm/kernel/exact_sums.hpp"
@@ -46,9 +46,8 @@ class ExactGradient {
 
   // dx of an element, rounded once to dtype. g is finite. It is known to lie from least to most, which are results
   // of that dtype.
-  double dx(Number x, const Dyadic& g, DType dtype,
-            double least = -std::numeric_limits<double>::infinity(),
-            double most = std::numeric_limits<double>::infinity()) const;
+  double dx(Number x, const Dyadic& g, DType dtype, double least = -kInfinity,
+            double most = kInfinity) const;
 
   // Whether x is the mean.
   bool is_mean(Number x) const { return deviation(x).sign() == 0; }

@@ -4,14 +4,13 @@
 #include <cmath>
 #include <optional>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/exact_sums.hpp"
 #include "lnorm/kernel/rounding.hpp"
 
 namespace lnorm {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The float64 nearest to numerator / denominator, the latter positive.
 double quotient(const Dyadic& numerator, const Dyadic& denominator) {

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/rows.hpp"
@@ -63,9 +63,8 @@ class ExactRow {
 
   // y of an element, rounded once to dtype; the terms are finite. It is known to lie from least to most, which are
   // results of that dtype.
-  double element(Number x, const ExactTerms& terms, DType dtype,
-                 double least = -std::numeric_limits<double>::infinity(),
-                 double most = std::numeric_limits<double>::infinity()) const;
+  double element(Number x, const ExactTerms& terms, DType dtype, double least = -kInfinity,
+                 double most = kInfinity) const;
 
   // The sign of x - mean: -1, 0 or 1.
   int deviation_sign(Number x) const;

@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/simd.hpp"
 
 namespace lnorm {
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Some features of some rows.
 class Strip {
@@ -38,7 +36,7 @@ class Strip {
          {strip_.sum, strip_.squares, strip_.absmax, strip_.zeros, strip_.non_finite}) {
       std::fill_n(sums, kFeatureStrip, 0.0);
     }
-    std::fill_n(strip_.first_non_finite, kFeatureStrip, HUGE_VAL);
+    std::fill_n(strip_.first_non_finite, kFeatureStrip, kInfinity);
     table.add_features(x_, first_, count_, leaves_out, strip_);
   }
 

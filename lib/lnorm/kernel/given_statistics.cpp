@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/affine_steps.hpp"
 #include "lnorm/kernel/bracket.hpp"
 #include "lnorm/kernel/dyadic.hpp"
@@ -97,7 +98,7 @@ class GivenRow final : public Resolver {
                                     : sqrt(DoubleDouble{spread_}) + formula_.eps;
       rstd_ = root.high > 0           ? DoubleDouble{1} / root
               : std::isnan(root.high) ? DoubleDouble{NAN}
-                                      : DoubleDouble{HUGE_VAL};
+                                      : DoubleDouble{kInfinity};
     }
     is_regular_ = std::isfinite(mean_) && std::isfinite(rstd_.high);
     const bool has_range = spread_ == 0 || (spread_ >= 1 / kMaxElement && spread_ <= kMaxElement);

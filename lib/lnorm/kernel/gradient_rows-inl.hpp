@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/gradient_statistics.hpp"
 #include "lnorm/kernel/join_lanes-inl.hpp"
 #include "lnorm/kernel/simd-inl.hpp"
@@ -442,8 +443,8 @@ struct DoubleGradientStatistics {
     scale = are_constants ? zero : quotient((rstd * rstd) * root_reciprocal, freedom);
     slope = zero - product * scale;
     constant = (zero - quotient(g_sum, count) * rstd) - slope * shift;
-    const auto is_finite = hn::And(hn::Lt(x_size * g_size * hn::Abs(scale), splat(HUGE_VAL)),
-                                   hn::Lt(hn::Abs(constant), splat(HUGE_VAL)));
+    const auto is_finite = hn::And(hn::Lt(x_size * g_size * hn::Abs(scale), splat(kInfinity)),
+                                   hn::Lt(hn::Abs(constant), splat(kInfinity)));
     return hn::And(usable, is_finite);
   }
 

@@ -2,10 +2,10 @@
 
 #include <hwy/cache_control.h>
 
-#include <limits>
 #include <vector>
 
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/row_normalizer.hpp"
@@ -15,7 +15,6 @@ namespace lnorm {
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMaxItemSize = 16;
 
 void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y,

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "lnorm/core/moments.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/join_lanes-inl.hpp"
 #include "lnorm/kernel/plain_moments.hpp"
 #include "lnorm/kernel/range.hpp"
@@ -28,7 +29,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 Range range_of_doubles(const RowsIn& row) {
-  const V infinity = splat(HUGE_VAL);
+  const V infinity = splat(kInfinity);
   V min = infinity;
   V max = hn::Neg(infinity);
   V least = infinity;
@@ -273,8 +274,8 @@ struct PartedLanes {
 
   HWY_INLINE explicit PartedLanes(const PartedSums& parted) {
     for (std::int64_t v = 0; v < kCount; ++v) {
-      min[v] = splat(HUGE_VAL);
-      max[v] = splat(-HUGE_VAL);
+      min[v] = splat(kInfinity);
+      max[v] = splat(-kInfinity);
       sums[v] = splat(parted.start);
       rests[v] = splat(parted.rest_start);
       squares[v] = splat(parted.squares_start);
@@ -382,7 +383,7 @@ class PlainMoments {
     if (is_plain(ranges.least[r], ranges.greatest(r))) {
       total = plain_sums(row, plain_exponent(ranges.greatest(r)));
     } else {
-      total = {{HUGE_VAL}, {HUGE_VAL}};
+      total = {{kInfinity}, {kInfinity}};
     }
     sums_[r] = total.sum.high;
     sum_lows_[r] = total.sum.low;

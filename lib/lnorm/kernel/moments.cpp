@@ -1,9 +1,9 @@
 #include "lnorm/kernel/moments.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/plain_moments.hpp"
 #include "lnorm/kernel/row_normalizer.hpp"
@@ -11,8 +11,6 @@
 namespace lnorm {
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Range range_of(const KernelTable* table, const RowsIn& row) {
   return table != nullptr ? table->range(row) : range_one_by_one(row);

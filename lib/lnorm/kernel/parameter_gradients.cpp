@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/serialize.hpp"
 #include "lnorm/kernel/bracket.hpp"
 #include "lnorm/kernel/dyadic.hpp"
@@ -15,8 +15,6 @@
 namespace lnorm {
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Terms of dweight are truncated so many bits below the largest one.
 constexpr std::int64_t kTermBits = 160;

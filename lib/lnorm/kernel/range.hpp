@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/rows.hpp"
 
 namespace lnorm {
@@ -11,9 +11,9 @@ namespace lnorm {
 // Between which numbers the elements of a row are.
 struct Range {
   std::int64_t non_finite = 0;
-  double min = std::numeric_limits<double>::infinity();  // of what is not NaN; zero is +0
-  double max = -std::numeric_limits<double>::infinity();
-  double least = std::numeric_limits<double>::infinity();  // |x| that is not 0, where all is finite
+  double min = kInfinity;  // of what is not NaN; zero is +0
+  double max = -kInfinity;
+  double least = kInfinity;  // |x| that is not 0, where all is finite
 
   Range& operator+=(const Range& other) noexcept {
     non_finite += other.non_finite;

@@ -17,6 +17,7 @@
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/float16.hpp"
 #include "lnorm/core/float8.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/rounding.hpp"
@@ -61,7 +62,7 @@ struct Nearest {
   // bfloat16 what is below the normal floats.
   static HWY_INLINE hn::Mask<D> undecided(V high) {
     const V size = hn::Abs(high);
-    const V end = splat(std::is_same_v<Out, double> ? HUGE_VAL : 0x1p127);
+    const V end = splat(std::is_same_v<Out, double> ? kInfinity : 0x1p127);
     const auto is_undecided = hn::Not(hn::Lt(size, end));  // true for NaN
     if constexpr (std::is_same_v<Out, BFloat16>) {
       const auto is_tiny = hn::And(hn::Lt(size, splat(0x1p-126)), hn::Gt(size, splat(0)));

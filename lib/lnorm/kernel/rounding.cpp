@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "lnorm/core/dtype_table.hpp"
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // What rounds to any narrower dtype as value.high + value.low does: the double on either side of the sum whose
 // last bit is odd, or the sum itself.  [Boldo, Melquiond 2008, "Emulation of a FMA and correctly rounded sums"]

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
+
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Products of two doubles from here on are exact sums of two.
 constexpr double kLeastProduct = 0x1p-900;

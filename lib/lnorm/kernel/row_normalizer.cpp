@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/affine_steps.hpp"
 #include "lnorm/kernel/exact_sums.hpp"
 
 namespace lnorm {
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Zero, or between the reciprocals.
 bool is_within(Number term, double most) {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/exp.hpp"
 #include "lnorm/kernel/results-inl.hpp"
 #include "lnorm/kernel/rounding.hpp"
@@ -37,14 +38,14 @@ double largest_float(const RowsIn& row) {
   });
   constexpr std::uint32_t kInfinity = 0x7f800000;
   if (hn::GetLane(hn::MaxOfLanes(bits, greatest)) > kInfinity) {
-    return std::numeric_limits<double>::quiet_NaN();
+    return kNan;
   }
   return static_cast<double>(hn::GetLane(hn::MaxOfLanes(floats, max)));
 }
 
 // The largest element of any dtype without low parts.
 double largest_double(const RowsIn& row) {
-  const V least = splat(-HUGE_VAL);
+  const V least = splat(-kInfinity);
   V max = least;
   auto is_nan = hn::IsNaN(least);
   for_each_chunk(row, 0, [&](std::int64_t, std::int64_t n, const Chunk& chunk) HWY_ATTR {
@@ -55,7 +56,7 @@ double largest_double(const RowsIn& row) {
       is_nan = hn::Or(is_nan, hn::IsNaN(x));
     }
   });
-  if (!hn::AllFalse(kDoubles, is_nan)) return std::numeric_limits<double>::quiet_NaN();
+  if (!hn::AllFalse(kDoubles, is_nan)) return kNan;
   return hn::GetLane(hn::MaxOfLanes(kDoubles, max));
 }
 
@@ -318,8 +319,7 @@ struct DoubleDoubleExponentials {
         const auto counts = hn::And(is_near, mask_of(kDoubles, n - at));
         sums.v[(at - i) / kWidth].add(
             V2{hn::IfThenElseZero(counts, e.high), hn::IfThenElseZero(counts, e.low)});
-        const V far = hn::IfThenElseZero(hn::Ge(d, splat(kAsMasked)),
-                                         splat(std::numeric_limits<double>::quiet_NaN()));
+        const V far = hn::IfThenElseZero(hn::Ge(d, splat(kAsMasked)), splat(kNan));
         hn::Store(hn::IfThenElse(is_near, e.high, far), kDoubles, high + at);
         hn::Store(hn::IfThenElseZero(is_near, e.low), kDoubles, low + at);
       });

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/softmax_row.hpp"
@@ -65,7 +65,7 @@ void softmax(const RowsIn& x, const RowsOut& y, double scale, const Backend& bac
         table != nullptr ? Number{table->largest(row)} : largest_element(reader(row));
     const RowResolver resolver(row, max, scale, y.dtype);
     if (!std::isfinite(max.high)) {
-      fill(out, row.row_length, std::numeric_limits<double>::quiet_NaN());
+      fill(out, row.row_length, kNan);
     } else if (table != nullptr && y.dtype == DType::float64) {
       table->double_double_softmax(row, max.high, out, resolver);
     } else if (table != nullptr && is_moderate) {

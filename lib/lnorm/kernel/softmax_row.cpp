@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/dyadic.hpp"
 #include "lnorm/kernel/exp.hpp"
 #include "lnorm/kernel/rounding.hpp"
@@ -104,7 +105,7 @@ class Row {
 }  // namespace
 
 Number largest_element(const ReadRow& read_row) {
-  Number largest{-std::numeric_limits<double>::infinity()};
+  Number largest{-kInfinity};
   read_row([&](const RowsIn& part) {
     for_each_element(part, [&](std::int64_t, Number x) {
       const bool larger = x.high > largest.high || (x.high == largest.high && x.low > largest.low);

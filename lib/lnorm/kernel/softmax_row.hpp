@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/kernel/rows.hpp"
 
@@ -48,8 +48,8 @@ class SoftmaxRow {
 // What is done to a softmax, and what is known of the result: it lies from least to most, which are numbers of the dtype.
 struct SoftmaxResult {
   double scale = 1;
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
+  double least = -kInfinity;
+  double most = kInfinity;
 };
 
 // Softmax of the element x of a row whose largest element is max, times the scale, rounded once to dtype: by integers of more and more

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lnorm/core/double_double.hpp"
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
@@ -59,8 +60,8 @@ struct Reals {
 // Bounds of elements as numbers that hold where there is no criterion.
 struct Bounds {
   double rtol = 0;
-  double atol = std::numeric_limits<double>::infinity();
-  double absolute = std::numeric_limits<double>::infinity();
+  double atol = kInfinity;
+  double absolute = kInfinity;
   std::uint64_t rank = std::numeric_limits<std::uint64_t>::max();
 };
 
@@ -233,7 +234,7 @@ std::optional<double> count_of(std::int64_t elements) { return static_cast<doubl
 // Zeros have no direction: what is another number has another one.
 std::optional<double> bounded_cosine(const Comparison& c) {
   if (c.errors.equal_numbers() == c.errors.pairs()) return std::nullopt;
-  return c.errors.cosine().value_or(std::numeric_limits<double>::quiet_NaN());
+  return c.errors.cosine().value_or(kNan);
 }
 
 constexpr auto kEach = CriterionRow::each_element;

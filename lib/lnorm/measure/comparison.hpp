@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/measure/criteria.hpp"
 #include "lnorm/measure/error_map.hpp"
@@ -54,7 +54,7 @@ class UlpCounts {
   // Infinity for the last class.
   static double bound(std::size_t number) noexcept {
     if (number == 0) return 0;
-    if (number == kClasses - 1) return std::numeric_limits<double>::infinity();
+    if (number == kClasses - 1) return kInfinity;
     return std::ldexp(1.0, static_cast<int>(number) - 2);
   }
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "lnorm/core/dtype_table.hpp"
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
@@ -418,7 +419,6 @@ std::optional<double> ErrorStats::cosine() const {
 }
 
 std::optional<double> ErrorStats::sqnr() const {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (pairs_ == 0) return std::nullopt;
   const auto signal = expected_.parts();
   const auto noise = squared_.parts();

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/moments.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
@@ -15,7 +15,7 @@
 // dtype, xhat as well where it is rounded there, all others to float64. NaN stands for what is not defined.
 namespace lnorm {
 
-inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kUndefined = kNan;
 
 struct ExplainedElement {
   std::int64_t number;  // in the row

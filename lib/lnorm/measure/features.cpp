@@ -1,8 +1,9 @@
 #include "lnorm/measure/features.hpp"
 
 #include <cmath>
-#include <limits>
 #include <span>
+
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
@@ -16,7 +17,6 @@ double Feature::score(TopBy by) const noexcept {
 
 Feature FeatureStats::feature(std::int64_t number) const noexcept {
   const FeatureSums& of = sums[static_cast<std::size_t>(number)];
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   if (of.finite == 0) return {kNan, kNan, kNan, kNan, of.non_finite};
   const auto n = static_cast<double>(of.finite);
   return {of.mean, of.squares / (n - static_cast<double>(ddof)), of.absmax,

@@ -4,6 +4,8 @@
 #include <bit>
 #include <optional>
 
+#include "lnorm/core/non_finite.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -164,7 +166,7 @@ std::optional<std::vector<double>> medians_by_sample(std::span<const std::int64_
     });
   }
   if (held > most_held) return std::nullopt;
-  std::vector<double> result(counts.size(), std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> result(counts.size(), kNan);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (counts[i] == 0) continue;
     const auto median = columns[i].median(counts[i]);
@@ -215,8 +217,7 @@ std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
   std::vector<double> result;
   for (std::size_t column = 0; column < counts.size(); ++column) {
     const auto& [lower, upper] = middles[column];
-    result.push_back(counts[column] == 0 ? std::numeric_limits<double>::quiet_NaN()
-                                         : median_of(lower.value(), upper.value()));
+    result.push_back(counts[column] == 0 ? kNan : median_of(lower.value(), upper.value()));
   }
   return result;
 }

@@ -4,16 +4,15 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <span>
 #include <vector>
+
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
 // Over the values that count: those that are not NaN, of the rows whose elements are all finite.
 struct ColumnSummary {
-  static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
   std::int64_t count = 0;
   double min = kNan;  // where count is 0, as median and max
   double median = kNan;

@@ -11,7 +11,7 @@ OutlierRows::Scores OutlierRows::scores(const StatsRow& found) {
   Scores scores;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const double score = score_of_row(kOutlierRows[i], found.input);
-    scores[i] = lnorm::stands_out(kOutlierRows[i], score) ? score : ColumnSummary::kNan;
+    scores[i] = lnorm::stands_out(kOutlierRows[i], score) ? score : kNan;
   }
   return scores;
 }

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <vector>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/measure/grid.hpp"
 #include "lnorm/measure/stats.hpp"
 #include "lnorm/measure/top.hpp"
@@ -24,7 +24,7 @@ inline constexpr std::array kOutlierRows{TopBy::mean, TopBy::variance, TopBy::va
 class RowSeries {
  public:
   struct Point {
-    double low = std::numeric_limits<double>::quiet_NaN();
+    double low = kNan;
     double high = low;
   };
 

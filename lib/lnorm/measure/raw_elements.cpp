@@ -26,12 +26,12 @@ bool is(Bits bits) {
   if constexpr (std::is_integral_v<T>) {
     return kind == Kind::finite || (kind == Kind::finite_not_zero && bits != 0);
   } else {
-    constexpr auto kInfinity = static_cast<Bits>(detail::kInfinity<T>);
+    constexpr auto kInfinityBits = static_cast<Bits>(detail::kInfinityBits<T>);
     const Bits magnitude = magnitude_of(bits);
     if constexpr (kind == Kind::nan) {
-      return std::is_same_v<T, Float8E4M3> ? magnitude == kInfinity : magnitude > kInfinity;
+      return std::is_same_v<T, Float8E4M3> ? magnitude == kInfinityBits : magnitude > kInfinityBits;
     }
-    return magnitude < kInfinity && (kind == Kind::finite || magnitude != 0);
+    return magnitude < kInfinityBits && (kind == Kind::finite || magnitude != 0);
   }
 }
 

@@ -2,7 +2,8 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
+
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
@@ -89,8 +90,7 @@ double score_of_tensor(TopBy by, const TensorStats& tensor) noexcept {
     case TopBy::zeros:
       break;
   }
-  return tensor.largest ? std::fabs(tensor.largest->value.high)
-                        : std::numeric_limits<double>::quiet_NaN();
+  return tensor.largest ? std::fabs(tensor.largest->value.high) : kNan;
 }
 
 }  // namespace lnorm

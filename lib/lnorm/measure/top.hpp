@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lnorm/core/moments.hpp"
+#include "lnorm/core/non_finite.hpp"
 
 // What stands out most.
 namespace lnorm {
@@ -65,7 +65,7 @@ class TopList {
   // The score that another item has to be ahead of; NaN while there is room.
   double least() const {
     const bool is_full = !items_.empty() && items_.size() == most_;
-    return is_full ? items_.back().first : std::numeric_limits<double>::quiet_NaN();
+    return is_full ? items_.back().first : kNan;
   }
 
  private:

@@ -125,18 +125,18 @@ inline BFloat16 rounded(Number value, BFloat16) noexcept { return to_bfloat16(va
 
 // The ordinal of infinity, or of the NaN in its place.
 template <class T>
-constexpr std::int64_t kInfinity = std::is_same_v<T, double>       ? 0x7ff0'0000'0000'0000
-                                   : std::is_same_v<T, float>      ? 0x7f80'0000
-                                   : std::is_same_v<T, BFloat16>   ? 0x7f80
-                                   : std::is_same_v<T, Float16>    ? 0x7c00
-                                   : std::is_same_v<T, Float8E5M2> ? 0x7c
-                                                                   : 0x7f;
+constexpr std::int64_t kInfinityBits = std::is_same_v<T, double>       ? 0x7ff0'0000'0000'0000
+                                       : std::is_same_v<T, float>      ? 0x7f80'0000
+                                       : std::is_same_v<T, BFloat16>   ? 0x7f80
+                                       : std::is_same_v<T, Float16>    ? 0x7c00
+                                       : std::is_same_v<T, Float8E5M2> ? 0x7c
+                                                                       : 0x7f;
 
 template <class T>
 std::uint64_t float_distance(T actual, T expected) noexcept {
   using Bits = UnsignedOfSize<sizeof(T)>;
   const std::int64_t a = ordinal(std::bit_cast<Bits>(actual));
-  if (a == kInfinity<T> || a == -kInfinity<T>) return kNoUlpDistance;
+  if (a == kInfinityBits<T> || a == -kInfinityBits<T>) return kNoUlpDistance;
   return steps(a, ordinal(std::bit_cast<Bits>(expected)));
 }
 

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxSlots = 2 * ValueCounts::kMax;
 constexpr std::size_t kTogether = 64;
 constexpr std::size_t kSlotsOfBins = 4 * ValueCounts::kBins;
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
-constexpr std::uint64_t kInfinity = std::uint64_t{0x7ff} << 52;
+constexpr std::uint64_t kInfinityBits = std::uint64_t{0x7ff} << 52;
 
 // A float's bits are those of a double without the last ones, and with another bias.
 constexpr int kMissingBits =
@@ -210,7 +210,7 @@ void ValueCounts::open_window() {
   std::sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) { return a.key > b.key; });
   auto greatest = slots.begin();
   while (left >= greatest->count) left -= (greatest++)->count;
-  const std::uint64_t end = std::min(greatest->key + kWindow / 4, kInfinity >> shift_);
+  const std::uint64_t end = std::min(greatest->key + kWindow / 4, kInfinityBits >> shift_);
   window_.low = end > kWindow ? end - kWindow : 1;  // zeros have two signs
   window_.counts.assign(2 * kWindow, 0);
   window_.room = std::numeric_limits<std::uint32_t>::max();

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "lnorm/core/non_finite.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -52,7 +54,7 @@ std::uint64_t WorstElements::floor() const noexcept {
 }
 
 WorstElements::Limits WorstElements::limits() const noexcept {
-  constexpr double kNone = std::numeric_limits<double>::infinity();
+  constexpr double kNone = kInfinity;
   Limits result{kNotFinite, kNone, kNone, kNone};
   const std::uint64_t limit = std::max(floor_, floor());
   if (most_ == 0 || limit == kNotFinite) return result;

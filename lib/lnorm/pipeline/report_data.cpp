@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/features.hpp"
 #include "lnorm/kernel/softmax.hpp"
 
@@ -102,7 +102,7 @@ ReportDataObserver::ReportDataObserver(const Plan& plan, const ReportDataSize& s
       most_outliers_(most_outliers(size.outliers, plan.rows)),
       outlier_rows_(most_outliers_),
       features_(plan.row_length <= kMostFeatures ? static_cast<std::size_t>(plan.row_length) : 0) {
-  for (std::atomic<double>& least : least_) least = std::numeric_limits<double>::quiet_NaN();
+  for (std::atomic<double>& least : least_) least = kNan;
 }
 
 RowDetail ReportDataObserver::detail(const RowBlock& block, std::int64_t row,

@@ -1,11 +1,11 @@
 #include "lnorm/pipeline/run.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/layout/row_sink.hpp"
 #include "lnorm/layout/row_source.hpp"
 #include "lnorm/pipeline/block_loop.hpp"
@@ -42,7 +42,7 @@ class TileSteps {
   void work(Slot& slot) const {
     source_.hold(slot.tile, slot.in);
     slot.mean.assign(plan_.wants_mean_and_rstd ? static_cast<std::size_t>(slot.tile.rows) : 0,
-                     std::numeric_limits<double>::quiet_NaN());
+                     kNan);
     slot.rstd = slot.mean;
     slot.findings.clear();
     slot.blocks.clear();

@@ -9,6 +9,7 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/moments.hpp"
 #include "lnorm/kernel/softmax.hpp"
 #include "lnorm/pipeline/executor.hpp"
@@ -118,7 +119,7 @@ void measure_left(const RowMask* mask, std::int64_t first_row, const RowsIn& x, 
   for_each_left(*mask, first_row, x, [&](std::int64_t r, const RowsIn& left) {
     const bool has_variance = ddof < left.row_length;
     measure_moments(left, has_variance ? ddof : 0, moments + r);
-    if (!has_variance) moments[r].variance = std::numeric_limits<double>::quiet_NaN();
+    if (!has_variance) moments[r].variance = kNan;
   });
 }
 

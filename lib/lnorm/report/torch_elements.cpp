@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "lnorm/core/decimal.hpp"
+#include "lnorm/core/non_finite.hpp"
 
 namespace lnorm {
 
@@ -32,7 +33,6 @@ double number_at(const std::byte* bytes) {
 
 template <class T>
 void TorchRange::add_floats(std::span<const std::byte> elements) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   Sizes above = sizes_[0];
   Sizes below = sizes_[1];
   const std::byte* const end = elements.data() + elements.size();

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/number.hpp"
 
 namespace lnorm {
@@ -33,7 +34,7 @@ class TorchRange {
   friend class TorchElements;
 
   struct Sizes {  // of the floats of one sign, without it
-    double smallest = std::numeric_limits<double>::infinity();
+    double smallest = kInfinity;
     double largest = 0;
   };
 

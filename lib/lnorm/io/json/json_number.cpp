@@ -6,12 +6,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <system_error>
 #include <type_traits>
 
 #include "lnorm/core/decimal.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/io/json/json_text.hpp"
 
 namespace lnorm {
@@ -102,11 +102,8 @@ bool read(Value& value, double& element) {
     element = std::copysign(0.0, near);
     return std::fabs(near) < 1;
   }
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const std::string_view word = trimmed_json(token);
-  element = word == "Infinity"    ? kInfinity
-            : word == "-Infinity" ? -kInfinity
-                                  : std::numeric_limits<double>::quiet_NaN();
+  element = word == "Infinity" ? kInfinity : word == "-Infinity" ? -kInfinity : kNan;
   return !std::isnan(element) || word == "NaN" || word == "null";
 }
 
@@ -162,7 +159,6 @@ int compare(std::string_view token, double nearest) {
 // A conversion through double would round a decimal twice, where the double is halfway between two results.
 template <class Small>
 bool read_small(Value& value, Small (*rounded)(double) noexcept, Small& element) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const std::string_view token = value.raw_json_token();
   double number;
   if (!read(value, number)) return false;

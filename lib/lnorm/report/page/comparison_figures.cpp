@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/page/figures.hpp"
@@ -23,7 +23,7 @@ std::string class_text(std::size_t number) {
 
 // Errors that are not 0.
 struct PositiveRange {
-  double least = std::numeric_limits<double>::infinity();
+  double least = kInfinity;
   double greatest = 0;
 
   void add(double error) {

@@ -178,7 +178,7 @@ Json layer_of(const std::string& name, const ColumnSummary& before, const Column
 }
 
 double largest_of(const Histogram& histogram) {
-  if (histogram.count() == 0) return ColumnSummary::kNan;
+  if (histogram.count() == 0) return kNan;
   return std::max(std::fabs(histogram.min()), std::fabs(histogram.max()));
 }
 
