@@ -447,22 +447,47 @@ TEST_CASE("the table shows 20 rows, of more the first and the last five, and all
 }
 
 TEST_CASE("stats of more rows than memory keeps is the same as of few") {
-  constexpr std::int64_t kRows = 100'000;
-  // Row r holds m - 1, m, m + 1, where m takes every value below kRows once, in no order.
-  const auto mean = [](std::int64_t r) { return r * 7919 % kRows; };
-  std::vector<float> x;
-  for (std::int64_t r = 0; r < kRows; ++r) {
-    for (const std::int64_t step : {-1, 0, 1}) x.push_back(static_cast<float>(mean(r) + step));
-  }
   const Workplace directory;
   const std::string path = directory / "x.npy";
-  write_file(path, npy_of<float>({kRows, 3}, x));
+  // Row r holds m - 1, m, m + 1, where m takes every value below rows once, in no order.
+  const auto mean_of = [](std::int64_t r, std::int64_t rows) { return r * 7919 % rows; };
+  const auto make = [&](std::int64_t rows) {
+    std::vector<float> x;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (const std::int64_t step : {-1, 0, 1}) {
+        x.push_back(static_cast<float>(mean_of(r, rows) + step));
+      }
+    }
+    write_file(path, npy_of<float>({rows, 3}, x));
+  };
+
+  // Memory keeps 48 MiB, of 6 doubles a row.
+  constexpr std::int64_t kMany = 1'100'000;
+  make(kMany);
+  std::istringstream lines(output_of({"stats", path, "--csv"}));
+  std::string line;
+  std::getline(lines, line);
+  std::int64_t unlike = 0;
+  for (std::int64_t r = 0; r < kMany; ++r) {
+    const std::int64_t mean = mean_of(r, kMany);
+    std::string expected = std::to_string(r) + ",0,0," + std::to_string(mean);
+    expected += ",0.6666666666666666," + std::to_string(mean - 1);
+    expected += ',' + std::to_string(mean + 1) + ",0,";
+    std::getline(lines, line);
+    unlike += line.starts_with(expected) ? 0 : 1;
+  }
+  CHECK(unlike == 0);
+  CHECK(!std::getline(lines, line));
+
+  constexpr int kRows = 20'000;
+  const auto mean = [&](int r) { return static_cast<double>(mean_of(r, kRows)); };
+  make(kRows);
 
   const json report = stats_json({path});
   const json& rows = report.at("rows");
   REQUIRE(rows.size() == kRows);
   std::int64_t wrong = 0;
-  for (std::int64_t r = 0; r < kRows; ++r) {
+  for (int r = 0; r < kRows; ++r) {
     const json& row = rows[static_cast<std::size_t>(r)];
     const json& input = row.at("input");
     const bool right = row.at("row") == r && row.at("index") == json{r} &&
