@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -254,12 +255,13 @@ AffineTerm affine_term(const std::optional<Array>& array, const Plan& plan, bool
 // Where a result goes: a new array, or one that is given, by way of a new one where an input lies there.
 class Output {
  public:
-  Output(const py::object& out, const TensorInfo& result, const Array& like,
+  // argument: what it is called.
+  Output(const py::object& out, const char* argument, const TensorInfo& result, const Array& like,
          std::initializer_list<const std::optional<Array>*> inputs)
       : object_(out) {
     if (!out.is_none()) {
-      given_ = array_of(out, "out");
-      check(result);
+      given_ = array_of(out, argument);
+      check(argument, result);
     }
     bool overlaps = given_ && overlap(given_->memory, like.memory);
     for (const auto* const input : inputs) {
@@ -295,15 +297,22 @@ class Output {
 
   const py::object& object() const { return object_; }
 
+  bool overlaps(const Output& other) const {
+    return given_ && other.given_ && overlap(given_->memory, other.given_->memory);
+  }
+
  private:
-  void check(const TensorInfo& result) const {
+  void check(const char* argument, const TensorInfo& result) const {
     const TensorInfo& info = given_->memory.info;
-    if (!given_->is_writable) throw Error("out: is read-only, expected an array to write to");
+    if (!given_->is_writable) {
+      throw Error(concat(argument, ": is read-only, expected an array to write to"));
+    }
     if (info.byte_order != std::endian::native) {
-      throw Error("out: is not in the machine's byte order, expected an array that is");
+      throw Error(
+          concat(argument, ": is not in the machine's byte order, expected an array that is"));
     }
     if (info.shape != result.shape || info.dtype != result.dtype) {
-      throw Error(concat("out: is ", name(info.dtype), " of shape ", to_string(info.shape),
+      throw Error(concat(argument, ": is ", name(info.dtype), " of shape ", to_string(info.shape),
                          ", expected ", name(result.dtype), " of shape ", to_string(result.shape)));
     }
   }
@@ -315,9 +324,12 @@ class Output {
 };
 
 // Without a dtype, an array that is given says it.
-DType out_dtype(const Array& x, const std::optional<DType>& dtype, const py::object& out) {
-  if (dtype || out.is_none()) return output_dtype(x.memory.info.dtype, dtype);
-  return array_of(out, "out").memory.info.dtype;
+std::optional<DType> dtype_with(const std::optional<DType>& dtype, const py::object& out,
+                                const char* argument) {
+  if (dtype || out.is_none()) return dtype;
+  const DType found = array_of(out, argument).memory.info.dtype;
+  if (is_floating(found)) return found;
+  throw Error(concat(argument, ": is ", name(found), ", expected ", dtype_list(is_floating)));
 }
 
 struct Columns {
@@ -361,7 +373,7 @@ py::object layer_norm(const py::object& x_object, const py::object& weight_objec
   const auto weight = optional_array(weight_object, "weight");
   const auto bias = optional_array(bias_object, "bias");
   const auto residual = optional_tensor(residual_object, "residual", given);
-  const DType dtype = out_dtype(x, given.dtype, out);
+  const DType dtype = output_dtype(x.memory.info.dtype, dtype_with(given.dtype, out, "out"));
   check_rounding(given, weight.has_value(), bias.has_value(), residual.has_value(), dtype);
   const GivenArrays arrays(mean, rstd, variance, given.options.formula.rms);
   const Input input(x, residual, given, dtype);
@@ -379,7 +391,8 @@ py::object layer_norm(const py::object& x_object, const py::object& weight_objec
   if (!weight_term.is_uniform() || !bias_term.is_uniform()) affine.set_layout(plan.affine);
   std::optional<GivenStatistics> known;
   if (is_given) known = arrays.statistics(input.info(), given.options.axes, plan);
-  Output output(out, plan.result(), x, {&weight, &bias, &residual, &arrays.mean, &arrays.spread});
+  Output output(out, "out", plan.result(), x,
+                {&weight, &bias, &residual, &arrays.mean, &arrays.spread});
   Columns columns;
   if (with_stats) {
     columns.mean = new_array(plan.row_shape(true), DType::float64, nullptr);
@@ -403,10 +416,11 @@ py::object softmax(const py::object& x_object, const py::object& axes,
                    const std::optional<std::string>& dtype_name, const py::object& out,
                    int threads) {
   const Array x = array_of(x_object, "x");
-  const DType dtype = out_dtype(x, dtype_of(dtype_name), out);
+  const DType dtype =
+      output_dtype(x.memory.info.dtype, dtype_with(dtype_of(dtype_name), out, "out"));
   const LayerNormOptions options{.axes = AxisList{integers(axes)}, .formula = {}};
   const Plan plan = make_plan(x.memory.info, options, dtype, {.whole = true, .in_tiles = true});
-  Output output(out, plan.result(), x, {});
+  Output output(out, "out", plan.result(), x, {});
   {
     const py::gil_scoped_release released;
     MemorySource source(x.memory);
@@ -422,9 +436,10 @@ py::object softmax(const py::object& x_object, const py::object& axes,
 py::object layer_norm_backward(const py::object& dy_object, const py::object& x_object,
                                const py::object& weight_object, const py::object& residual_object,
                                const py::object& mean_object, const py::object& rstd_object,
-                               const py::object& variance_object, const Given& given) {
+                               const py::object& variance_object,
+                               const std::array<py::object, 3>& out, const Given& given) {
   const Array x = tensor_of(x_object, "x", given);
-  const Array dy = tensor_of(dy_object, "dy", given);
+  const std::optional<Array> dy(tensor_of(dy_object, "dy", given));
   const auto weight = optional_array(weight_object, "weight");
   const auto residual = optional_tensor(residual_object, "residual", given);
   const GivenArrays saved(mean_object, rstd_object, variance_object, given.options.formula.rms);
@@ -437,36 +452,46 @@ py::object layer_norm_backward(const py::object& dy_object, const py::object& x_
     throw Error(concat("round ", rounding.xhat ? "xhat" : "product",
                        " has no part in the gradient, expected sum"));
   }
-  const DType dtype = output_dtype(x.memory.info.dtype, given.dtype);
+  const DType dtype = output_dtype(x.memory.info.dtype, dtype_with(given.dtype, out[0], "out[0]"));
   check_rounding(given, weight.has_value(), false, residual.has_value(), dtype);
   const Input input(x, residual, given, dtype);
-  GradientInputs infos{input.info(), dy.memory.info};
+  GradientInputs infos{input.info(), dy->memory.info};
   if (saved.mean) infos.mean = saved.mean->memory.info;
   if (saved.spread) infos.rstd = saved.spread->memory.info;
   const GradPlan plan = make_grad_plan(infos, given.options, dtype);
   const AffineTerm term = affine_term(weight, plan.rows, given.options.zero_centered_weight);
   const TensorInfo parameters =
-      parameter_gradient(plan.rows, weight ? &weight->memory.info : nullptr, given.dtype);
-  const Array dx = new_array(plan.rows.result().shape, plan.rows.out, &x);
-  const Array dweight = new_array(parameters.shape, parameters.dtype, weight ? &*weight : &x);
-  const Array dbias = new_array(parameters.shape, parameters.dtype, weight ? &*weight : &x);
+      parameter_gradient(plan.rows, weight ? &weight->memory.info : nullptr,
+                         dtype_with(dtype_with(given.dtype, out[1], "out[1]"), out[2], "out[2]"));
+  const auto output = [&](std::size_t i, const char* argument, const TensorInfo& result,
+                          const Array& like) {
+    return Output(out[i], argument, result, like,
+                  {&dy, &weight, &residual, &saved.mean, &saved.spread});
+  };
+  const Output dx = output(0, "out[0]", plan.rows.result(), x);
+  const Output dweight = output(1, "out[1]", parameters, weight ? *weight : x);
+  const Output dbias = output(2, "out[2]", parameters, weight ? *weight : x);
+  if (dx.overlaps(dweight) || dx.overlaps(dbias) || dweight.overlaps(dbias)) {
+    throw Error("out: the arrays share memory, expected one for each gradient");
+  }
   {
     const py::gil_scoped_release released;
     const auto source = input.open();
-    MemorySource dy_source(dy.memory);
+    MemorySource dy_source(dy->memory);
     std::optional<MemorySource> mean;
     std::optional<MemorySource> spread;
     if (saved.mean) mean.emplace(saved.mean->memory);
     if (saved.spread) spread.emplace(saved.spread->memory);
-    MemorySink dx_sink(dx.memory);
-    MemorySink dweight_sink(dweight.memory);
-    MemorySink dbias_sink(dbias.memory);
+    MemorySink dx_sink = dx.sink();
+    MemorySink dweight_sink = dweight.sink();
+    MemorySink dbias_sink = dbias.sink();
     run_grad({*source, dy_source, mean ? &*mean : nullptr, spread ? &*spread : nullptr,
               saved.spread && !saved.is_rstd},
              plan, backends().front(), term, parameters, {&dx_sink, &dweight_sink, &dbias_sink},
              {.threads = given.threads});
+    for (const Output* const one : {&dx, &dweight, &dbias}) one->finish();
   }
-  return py::make_tuple(dx.owner, dweight.owner, dbias.owner);
+  return py::make_tuple(dx.object(), dweight.object(), dbias.object());
 }
 
 app::Arguments arguments_of(const std::vector<std::string>& words) {

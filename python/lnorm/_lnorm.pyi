@@ -34,7 +34,15 @@ def layer_norm(
 ) -> Any: ...
 def softmax(x: Any, axes: int | tuple[int, ...], dtype: str | None, out: Any, threads: int) -> Any: ...
 def layer_norm_backward(
-    dy: Any, x: Any, weight: Any, residual: Any, mean: Any, rstd: Any, variance: Any, given: Given
+    dy: Any,
+    x: Any,
+    weight: Any,
+    residual: Any,
+    mean: Any,
+    rstd: Any,
+    variance: Any,
+    out: tuple[Any, Any, Any],
+    given: Given,
 ) -> Any: ...
 def make_inputs(
     words: list[str],

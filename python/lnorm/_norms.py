@@ -315,6 +315,7 @@ def layer_norm_backward(
     residual: Any = None,
     round: str | Sequence[str] = (),
     dtype: Any = None,
+    out: tuple[Any, Any, Any] = (None, None, None),
     threads: int = 0,
 ) -> tuple[Any, Any, Any]:
     """The backward pass: the gradients of ``sum(dy * y)`` by x, weight and bias, as ``lnorm grad`` computes them.
@@ -329,6 +330,9 @@ def layer_norm_backward(
         In place of `rstd`: `mean` and `variance` are constants, as in batch norm in evaluation, so that dx is g / s.
     dtype : dtype or str, optional
         Of all gradients; by default that of `x`, and for the last two that of `weight`.
+    out : tuple, optional
+        Three arrays for dx, dweight and dbias, or None in place of any: where they go, and without `dtype` also of which dtype
+        they are. dx may go to `x` or `dy` itself.
 
     The others are those of `layer_norm`.
 
@@ -343,9 +347,11 @@ def layer_norm_backward(
     >>> dbias
     array([1., 0., 2.])
     """
+    if not isinstance(out, tuple) or len(out) != 3:
+        raise TypeError(f"out: expected a tuple of three arrays or None, found {type(out).__name__}")
     given = _given(
         axes, normalized_shape, groups, channel_axis, affine_axes, eps, eps_on, ddof, rms, zero_centered_weight, round,
         dtype, threads,
     )  # fmt: skip
-    dx, dweight, dbias = _lnorm.layer_norm_backward(dy, x, weight, residual, mean, rstd, variance, given)
+    dx, dweight, dbias = _lnorm.layer_norm_backward(dy, x, weight, residual, mean, rstd, variance, out, given)
     return dx, dweight, dbias

@@ -206,6 +206,28 @@ class Arrays(unittest.TestCase):
         half = np.empty((6, 8), "f2")
         np.testing.assert_array_equal(lnorm.layer_norm(x, out=half), lnorm.layer_norm(x, dtype="f2"))
 
+    def test_gradients_go_to_arrays_that_are_given(self):
+        rng = np.random.default_rng(2)
+        x, dy = rng.normal(size=(2, 6, 8)).astype("f4")
+        weight = rng.normal(size=8).astype("f4")
+        expected = lnorm.layer_norm_backward(dy, x, weight)
+        for out in ((np.empty((8, 6), "f4").T, np.empty(16, "f4")[::2], np.empty(8, "f4")[::-1]),
+                    (None, np.empty(8, "f4"), None), (x.copy(), None, None)):  # fmt: skip
+            for found, given, right in zip(lnorm.layer_norm_backward(dy, x, weight, out=out), out, expected):
+                np.testing.assert_array_equal(found, right)
+                self.assertTrue(given is None or found is given)
+        for over in ("x", "dy"):
+            given = {"x": x.copy(), "dy": dy.copy()}
+            backwards = given[over][::-1]
+            lnorm.layer_norm_backward(**given, weight=weight, out=(backwards, None, None))
+            np.testing.assert_array_equal(backwards, expected[0])
+        wide = lnorm.layer_norm_backward(dy, x, weight, dtype="f8")
+        half = lnorm.layer_norm_backward(dy, x, weight, dtype="f2")
+        found = lnorm.layer_norm_backward(dy, x, weight, out=(np.empty((6, 8), "f2"), None, np.empty(8)))
+        for array, right in zip(found, (half[0], wide[1], wide[2])):
+            self.assertEqual(array.dtype, right.dtype)
+            np.testing.assert_array_equal(array, right)
+
     def test_read_only_arrays_and_buffers(self):
         x = np.arange(12, dtype="f4").reshape(3, 4)
         expected = lnorm.layer_norm(x)
@@ -254,6 +276,11 @@ class Arrays(unittest.TestCase):
             (ValueError, "round xhat has no effect without weight or bias", lambda: lnorm.layer_norm(x, round="xhat")),
             (ValueError, "dtype: 'int8' is not", lambda: lnorm.layer_norm(x, dtype=np.int8)),
             (ValueError, "out: is float32 of shape", lambda: lnorm.layer_norm(x, out=np.empty(3, "f4"))),
+            (ValueError, "out: is int32, expected float8_e4m3fn", lambda: lnorm.layer_norm(x, out=np.empty(x.shape, "i4"))),
+            (TypeError, "out: expected a tuple of three", lambda: lnorm.layer_norm_backward(x, x, out=np.empty_like(x))),
+            (ValueError, r"out\[0\]: is float32 of shape", lambda: lnorm.layer_norm_backward(x, x, out=(np.empty(3, "f4"), None, None))),
+            (ValueError, r"out\[1\]: is int64, expected", lambda: lnorm.layer_norm_backward(x, x, out=(None, np.empty(4, int), None))),
+            (ValueError, "out: the arrays share memory", lambda: lnorm.layer_norm_backward(x, x, out=(None, *[np.empty(x.shape[-1:], x.dtype)] * 2))),
             (TypeError, "x: is of dtype complex64", lambda: lnorm.layer_norm(x.astype("c8"))),
             (TypeError, "x: is a object, expected an array", lambda: lnorm.layer_norm(object())),
             (TypeError, "x: is a dict, expected an array", lambda: lnorm.layer_norm({})),
@@ -346,6 +373,11 @@ class Torch(unittest.TestCase):
         lnorm.layer_norm(b, out=y)
         exact = torch.from_numpy(lnorm.layer_norm(b.double(), dtype=np.float64))
         self.assertTrue(torch.equal(y, exact.to(torch.bfloat16)))
+        w = torch.randn(6).to(torch.bfloat16)
+        of_b = tuple(torch.empty_like(one) for one in (b, w, w))
+        lnorm.layer_norm_backward(y, b, w, out=of_b)
+        for found, exact in zip(of_b, lnorm.layer_norm_backward(y, b, w, dtype=np.float64)):
+            self.assertTrue(torch.equal(found, torch.from_numpy(exact).to(torch.bfloat16)))
         self.assertEqual(lnorm.layer_norm(b, dtype=torch.float32).dtype, np.float32)
         self.assertTrue(lnorm.check(x, torch.nn.functional.layer_norm(x, (6,))))
         self.assertEqual(lnorm.softmax(torch.ones(2, 2, dtype=torch.bool)).tolist(), [[0.5, 0.5]] * 2)
@@ -420,7 +452,8 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
                 chance.choice([lnorm.layer_norm, lnorm.layer_norm_with_stats])(x, **options)
                 lnorm.softmax(x)
                 backward = {name: options[name] for name in ("axes", "groups", "affine_axes", "mean", "variance", "rms")}
-                lnorm.layer_norm_backward(x, x, options["weight"], **backward)
+                out = (options["out"], None, chance.choice([None, np.empty(x.shape[-1:])]))
+                lnorm.layer_norm_backward(x, x, options["weight"], out=out, **backward)
             except (ValueError, TypeError) as error:
                 self.assertNotEqual(str(error), "")
 
