@@ -249,9 +249,9 @@ Array new_array(const Shape& shape, DType dtype, const Array* like) {
   return result;
 }
 
-std::pair<const std::byte*, const std::byte*> extent_of(const Memory& memory) {
-  const std::byte* first = memory.data;
-  const std::byte* last = memory.data + item_size(memory.info.dtype);
+std::pair<std::byte*, std::byte*> extent_of(const Memory& memory) {
+  std::byte* first = memory.data;
+  std::byte* last = memory.data + item_size(memory.info.dtype);
   for (std::size_t i = 0; i < memory.strides.size(); ++i) {
     if (memory.info.shape[i] == 0) return {first, first};
     const std::int64_t reach = (memory.info.shape[i] - 1) * memory.strides[i];

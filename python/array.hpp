@@ -28,7 +28,7 @@ Array array_of(const py::handle& object, const char* name);
 Array new_array(const Shape& shape, DType dtype, const Array* like);
 
 // The first and one past the last byte that an array may have.
-std::pair<const std::byte*, const std::byte*> extent_of(const Memory& memory);
+std::pair<std::byte*, std::byte*> extent_of(const Memory& memory);
 bool overlap(const Memory& a, const Memory& b);
 
 }  // namespace lnorm::python

@@ -96,6 +96,9 @@ class MemorySource final : public RandomAccessSource {
                    next += count * size;
                  });
   }
+  const std::byte* in_memory(std::int64_t offset) const noexcept override {
+    return contiguous_ ? memory_.data + offset : nullptr;
+  }
 
  private:
   Memory memory_;
@@ -122,6 +125,9 @@ class MemorySink final : public TensorSink {
                    copy_elements(item, next, size, to, stride, count);
                    next += count * size;
                  });
+  }
+  std::byte* in_memory(std::int64_t offset) const noexcept override {
+    return contiguous_ ? memory_.data + offset : nullptr;
   }
   void write(std::span<const std::byte> elements) override {
     write_at(next_, elements);

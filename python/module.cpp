@@ -19,6 +19,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/os.hpp"
 #include "lnorm/kernel/softmax.hpp"
 #include "lnorm/pipeline/grad.hpp"
 #include "lnorm/pipeline/inputs.hpp"
@@ -269,6 +270,10 @@ class Output {
     }
     if (given_ && !overlaps) {
       target_ = *given_;
+      // Of a new tensor no page has been touched. NumPy asks the same for its arrays.
+      constexpr std::ptrdiff_t kLarge = std::ptrdiff_t{4} << 20;
+      const auto [first, last] = extent_of(target_.memory);
+      if (last - first >= kLarge) os::prefer_large_pages({first, last});
     } else if (given_) {
       const Shape& shape = result.shape;
       bytes_.resize(static_cast<std::size_t>(element_count(shape)) * item_size(result.dtype));

@@ -65,17 +65,20 @@ struct Way {
   bool sink_random_access;
   int threads;
   bool in_tiles = false;
+  bool in_memory = false;  // with random access
 };
 
 template <class Run>
 Result result_of(const lnorm::TensorInfo& info, const std::vector<std::byte>& bytes,
                  const lnorm::Plan& plan, const Way& way, Run run) {
   MemorySource source(info, bytes, way.source_random_access);
+  source.is_in_memory = way.in_memory;
   const auto sink = [&](std::size_t size) {
     return way.sink_random_access ? std::make_unique<MemorySink>(size)
                                   : std::make_unique<MemorySink>();
   };
   const auto y = sink(bytes.size());
+  y->is_in_memory = way.in_memory;
   const auto rows = static_cast<std::size_t>(plan.rows);
   const bool scattered = !plan.rows_in_order() && way.sink_random_access;
   MemorySink mean = scattered ? MemorySink(8 * rows) : MemorySink();
@@ -119,8 +122,8 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
     plan.wants_mean_and_rstd = true;
     if (way.in_tiles) plan.route.block_rows = 1 + plan.route.block_rows / 3;
     CAPTURE(c.shape, c.axes, order == lnorm::MemoryOrder::fortran, way.source_random_access,
-            way.sink_random_access, way.threads, plan.route.in_parts, plan.route.in.transposes,
-            plan.route.rows, plan.route.block_rows);
+            way.sink_random_access, way.in_memory, way.threads, plan.route.in_parts,
+            plan.route.in.transposes, plan.route.rows, plan.route.block_rows);
     const Result result =
         result_of(info, file, plan, way,
                   [&](auto& source, const auto& observers, auto& sink, const auto& run_options) {
@@ -136,6 +139,7 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
 
     // Softmax holds rows, however long they are.
     MemorySource source(info, file, way.source_random_access);
+    source.is_in_memory = way.in_memory;
     MemorySink sink;
     const lnorm::Plan whole =
         lnorm::make_plan(info, options, {}, {.whole = true, .in_tiles = way.in_tiles});
@@ -175,7 +179,9 @@ TEST_CASE("any axes of any order give the bits of the same rows one after anothe
            {true, false, 3},
            {true, true, 2, true},
            {false, true, 2, true},
-           {true, false, 1, true}});
+           {true, false, 1, true},
+           {true, true, 2, false, true},
+           {true, true, 2, true, true}});
   }
 }
 

@@ -42,6 +42,11 @@ class TensorSink {
   virtual void write_at([[maybe_unused]] std::int64_t offset,
                         [[maybe_unused]] std::span<const std::byte> elements) const {}
 
+  // Where the bytes from an offset on are to lie, if all are in memory and need not be written; else null.
+  virtual std::byte* in_memory([[maybe_unused]] std::int64_t offset) const noexcept {
+    return nullptr;
+  }
+
   // Takes what encode gave, from the first element to the last.
   virtual void write(std::span<const std::byte> encoded) = 0;
 

@@ -35,6 +35,11 @@ class TensorSource {
   // element. It takes the place of read. Several threads may call it at once.
   virtual void read_at(std::int64_t offset, std::span<std::byte> to) const = 0;
 
+  // Where the bytes from an offset on lie, if all are in memory and need not be read; else null.
+  virtual const std::byte* in_memory([[maybe_unused]] std::int64_t offset) const noexcept {
+    return nullptr;
+  }
+
   // Follows the last read. Throws Error if anything follows the tensor.
   virtual void finish() = 0;
 
@@ -70,6 +75,9 @@ class LentSource final : public TensorSource {
   bool has_random_access() const noexcept override { return source_.has_random_access(); }
   void read_at(std::int64_t offset, std::span<std::byte> to) const override {
     source_.read_at(offset, to);
+  }
+  const std::byte* in_memory(std::int64_t offset) const noexcept override {
+    return source_.in_memory(offset);
   }
   void finish() override {}
 

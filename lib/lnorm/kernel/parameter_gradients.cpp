@@ -1,5 +1,7 @@
 #include "lnorm/kernel/parameter_gradients.hpp"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cmath>
 #include <mutex>
@@ -206,7 +208,8 @@ class Gatherer {
         });
   }
 
-  // Calls see(i, column, x, dy) for the elements of a part that belong to some parameters, of which the i-th has the column.
+  // Calls see(i, column, x, dy) for the elements of a part that belong to some parameters, of which the i-th has the column: x() and
+  // dy() are there.
   template <class See>
   void for_each_element_of(const std::vector<Parameter>& parameters, const GradientPart& part,
                            See see) const {
@@ -219,7 +222,11 @@ class Gatherer {
       const auto i = static_cast<std::size_t>(p - parameters.begin());
       const std::int64_t last = std::min(end, p->first + p->columns);
       for (std::int64_t c = std::max(part.offset, p->first); c < last; ++c) {
-        see(i, c, element_of(part.x, c - part.offset), element_of(part.dy, c - part.offset));
+        // Memory brings the elements of later rows meanwhile, which most often follow.
+        hwy::Prefetch(row_of(part_of(part.dy, c - part.offset, part.x.row_length), 8).data);
+        see(
+            i, c, [&] { return element_of(part.x, c - part.offset); },
+            [&] { return element_of(part.dy, c - part.offset); });
       }
     }
   }
@@ -235,7 +242,9 @@ class Gatherer {
           std::partition_point(parameters.begin(), parameters.end(),
                                [&](const Parameter& each) { return each.first < number; });
       if (p == parameters.end() || p->first != number) return;
-      see(static_cast<std::size_t>(p - parameters.begin()), number, x, dy);
+      see(
+          static_cast<std::size_t>(p - parameters.begin()), number, [x] { return x; },
+          [dy] { return dy; });
     });
   }
 
@@ -247,10 +256,10 @@ class Gatherer {
       for_each_part([&](std::size_t s, const RowGradient& row, const GradientPart& part) {
         if (layout_ == nullptr) slots[s]->in_double_doubles(part.offset);
         for_each_element_of(parameters, part,
-                            [&](std::size_t, std::int64_t column, Number x, Number dy) {
+                            [&](std::size_t, std::int64_t column, const auto& x, const auto& dy) {
                               // Each is an addition of its own.
                               if (layout_ != nullptr) slots[s]->in_double_doubles(column);
-                              row.add_term(column, x, dy, *slots[s]);
+                              row.add_term(column, x(), dy(), *slots[s]);
                             });
       });
     });
@@ -282,9 +291,8 @@ class Gatherer {
             read_row([&](const GradientPart& part) {
               slots[s]->in_double_doubles(part.offset);
               for_each_element_of(undecided_dbias_, part,
-                                  [&](std::size_t, std::int64_t column, Number, Number dy) {
-                                    slots[s]->add_dbias(column, dy);
-                                  });
+                                  [&](std::size_t, std::int64_t column, const auto&,
+                                      const auto& dy) { slots[s]->add_dbias(column, dy()); });
             });
           });
     });
@@ -322,9 +330,10 @@ class Gatherer {
       read_row([&](const GradientPart& part) {
         const std::lock_guard lock(mutex);
         for_each_element_of(undecided_dbias_, part,
-                            [&](std::size_t i, std::int64_t, Number, Number dy) {
-                              const bool is_finite = std::isfinite(dy.high);
-                              sums[i].add({is_finite ? Dyadic(dy) : Dyadic(), is_finite});
+                            [&](std::size_t i, std::int64_t, const auto&, const auto& dy) {
+                              const Number number = dy();
+                              const bool is_finite = std::isfinite(number.high);
+                              sums[i].add({is_finite ? Dyadic(number) : Dyadic(), is_finite});
                             });
       });
     });
@@ -336,13 +345,15 @@ class Gatherer {
     std::vector<LargestTerm> largest(undecided_dweight_.size());
     std::mutex mutex;
     for_each_part([&](std::size_t, const RowGradient& row, const GradientPart& part) {
-      for_each_element_of(
-          undecided_dweight_, part, [&](std::size_t i, std::int64_t, Number x, Number dy) {
-            const bool is_finite = row.has_xhat() && std::isfinite(dy.high);
-            const auto exponent = is_finite ? row.exact().term_exponent(x, dy) : std::nullopt;
-            const std::lock_guard lock(mutex);
-            largest[i].add({exponent, is_finite});
-          });
+      for_each_element_of(undecided_dweight_, part,
+                          [&](std::size_t i, std::int64_t, const auto& x, const auto& dy) {
+                            const Number of_dy = dy();
+                            const bool is_finite = row.has_xhat() && std::isfinite(of_dy.high);
+                            const auto exponent =
+                                is_finite ? row.exact().term_exponent(x(), of_dy) : std::nullopt;
+                            const std::lock_guard lock(mutex);
+                            largest[i].add({exponent, is_finite});
+                          });
     });
     bring_together(largest);
     return largest;
@@ -355,10 +366,10 @@ class Gatherer {
     std::mutex mutex;
     for_each_part([&](std::size_t, const RowGradient& row, const GradientPart& part) {
       for_each_element_of(undecided_dweight_, part,
-                          [&](std::size_t i, std::int64_t, Number x, Number dy) {
+                          [&](std::size_t i, std::int64_t, const auto& x, const auto& dy) {
                             if (!largest[i].is_finite || !largest[i].exponent) return;
                             const std::int64_t unit = *largest[i].exponent - kTermBits;
-                            const Dyadic term(row.exact().truncated_term(x, dy, unit), unit);
+                            const Dyadic term(row.exact().truncated_term(x(), dy(), unit), unit);
                             const std::lock_guard lock(mutex);
                             sums[i].sum = sums[i].sum + term;
                           });

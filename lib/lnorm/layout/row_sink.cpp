@@ -34,12 +34,19 @@ void RowSink::put(const Tile& tile, std::span<const std::byte> rows, TileBuffer&
 
 RowSink::Held RowSink::held(const Tile& tile) const {
   if (lined_up_) return Held::not_at_all;
+  if (in_memory(tile) != nullptr) return Held::in_memory;
   if (!view_.is_contiguous() && view_.is_slab(tile)) return Held::packed;
   return holds_tiles_ || !target().has_random_access() ? Held::rows : Held::not_at_all;
 }
 
+std::byte* RowSink::in_memory(const Tile& block) const {
+  if (!view_.is_contiguous() || block.count != view_.row_length()) return nullptr;
+  return target().in_memory(block.first_row * block.count * static_cast<std::int64_t>(item_));
+}
+
 std::byte* RowSink::buffer_for(const Tile& block, const Tile& tile, TileBuffer& buffer,
                                std::vector<std::byte>& rows) const {
+  if (held(tile) == Held::in_memory) return in_memory(block);
   if (held(tile) == Held::rows) {
     grow_to(buffer.rows, tile.bytes(item_));
     return buffer.rows.data() + tile.offset_of(block, item_);
@@ -61,7 +68,7 @@ void RowSink::put_block(const Tile& block, const Tile& tile, TileBuffer& buffer,
 
 void RowSink::put_tile(const Tile& tile, TileBuffer& buffer) const {
   buffer.encoded = {};
-  if (held(tile) == Held::not_at_all) return;
+  if (held(tile) == Held::not_at_all || held(tile) == Held::in_memory) return;
   if (held(tile) == Held::rows) return put(tile, buffer.rows, buffer);
   const std::int64_t first = tile.first_row * tile.count;
   if (target().has_random_access()) {

@@ -26,7 +26,7 @@ class RowSink {
   bool has_random_access() const { return !spool_ && !lined_up_ && sink_.has_random_access(); }
 
   // Takes a tile in blocks of some of its rows: buffer_for is where the rows of a block are to be put, in the buffer of the
-  // tile or in rows; put_block takes them, and put_tile follows the last.
+  // tile, in rows or, if the sink is in memory, there; put_block takes them, and put_tile follows the last.
   std::byte* buffer_for(const Tile& block, const Tile& tile, TileBuffer& buffer,
                         std::vector<std::byte>& rows) const;
   void put_block(const Tile& block, const Tile& tile, TileBuffer& buffer,
@@ -38,8 +38,9 @@ class RowSink {
 
  private:
   // How a tile is held until all its blocks are there.
-  enum class Held { packed, rows, not_at_all };
+  enum class Held { packed, rows, in_memory, not_at_all };
   Held held(const Tile& tile) const;
+  std::byte* in_memory(const Tile& block) const;
 
   const TensorSink& target() const noexcept {
     return spool_ ? static_cast<const TensorSink&>(*spool_) : sink_;

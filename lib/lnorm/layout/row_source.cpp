@@ -31,22 +31,40 @@ void RowSource::begin(const Tile& tile, TileBuffer& buffer) {
                 tile.bytes(item_size(info().dtype)));
 }
 
+bool RowSource::find_in_memory(const Tile& tile, TileBuffer& buffer) const {
+  buffer.found = nullptr;
+  if (view_.is_contiguous() && (tile.rows == 1 || tile.count == view_.row_length())) {
+    const std::int64_t position = tile.first_row * view_.row_length() + tile.first;
+    buffer.found =
+        source_->in_memory(position * static_cast<std::int64_t>(item_size(info().dtype)));
+  }
+  return buffer.found != nullptr;
+}
+
 void RowSource::read(const Tile& tile, TileBuffer& buffer) const {
-  if (source_->has_random_access()) return read_tile(*source_, view_, tile, buffer);
-  if (view_.is_contiguous()) return;
-  buffer.rows.resize(buffer.packed.size());
-  view_.gather(tile, item_size(info().dtype), buffer.packed.data(), buffer.rows.data(), tile.count);
+  if (find_in_memory(tile, buffer)) return;
+  if (source_->has_random_access()) {
+    read_tile(*source_, view_, tile, buffer);
+  } else if (!view_.is_contiguous()) {
+    buffer.rows.resize(buffer.packed.size());
+    view_.gather(tile, item_size(info().dtype), buffer.packed.data(), buffer.rows.data(),
+                 tile.count);
+  }
+  buffer.found = buffer.rows.data();
 }
 
 void RowSource::hold(const Tile& tile, TileBuffer& buffer) const {
-  if (!source_->has_random_access()) return;
-  read_packed(*source_, view_, tile, view_.is_contiguous() ? buffer.rows : buffer.packed);
+  if (find_in_memory(tile, buffer)) return;
+  if (source_->has_random_access()) {
+    read_packed(*source_, view_, tile, view_.is_contiguous() ? buffer.rows : buffer.packed);
+  }
+  buffer.found = buffer.rows.data();
 }
 
 const std::byte* RowSource::rows_of(const Tile& block, const Tile& tile, const TileBuffer& buffer,
                                     std::vector<std::byte>& rows) const {
   const std::size_t item = item_size(info().dtype);
-  if (view_.is_contiguous()) return buffer.rows.data() + tile.offset_of(block, item);
+  if (view_.is_contiguous()) return buffer.found + tile.offset_of(block, item);
   rows.resize(block.bytes(item));
   view_.gather_block(block, item, tile, buffer.packed.data(), rows.data());
   return rows.data();

@@ -39,7 +39,7 @@ CheckRows::CheckRows(TensorSource& source, const Axes& axes, int threads)
 RowsIn CheckRows::read(std::int64_t first, std::int64_t count, TileBuffer& buffer) const {
   rows_->read({first, count, 0, plan_.row_length}, buffer);
   const TensorInfo& info = rows_->info();
-  return {.data = buffer.rows.data(),
+  return {.data = buffer.found,
           .dtype = info.dtype,
           .byte_order = info.byte_order,
           .rows = count,

@@ -58,8 +58,8 @@ std::vector<double> row_maxima(const RowSource& elements, const RowLayout& layou
     elements.read(tile, buffer);
     for (std::int64_t start = 0; start < tile.count; start += kChunk) {
       const std::int64_t size = std::min(kChunk, tile.count - start);
-      load(buffer.rows.data() + start * static_cast<std::int64_t>(item_size(info.dtype)),
-           info.dtype, info.byte_order, size, *chunk);
+      load(buffer.found + start * static_cast<std::int64_t>(item_size(info.dtype)), info.dtype,
+           info.byte_order, size, *chunk);
       layout.cut(
           first + start, size, [](std::int64_t) { return RowScale(); }, runs);
       const double* next = chunk->high;
@@ -89,7 +89,7 @@ struct Comparer::Slot {
     // start: within the block.
     RawElements part(const TensorInfo& info, std::int64_t start, std::int64_t count) const {
       const auto item = static_cast<std::int64_t>(item_size(info.dtype));
-      return {buffer.rows.data() + start * item, count, info.dtype, info.byte_order};
+      return {buffer.found + start * item, count, info.dtype, info.byte_order};
     }
 
     Chunk& decoded(const RawElements& part) {

@@ -46,7 +46,7 @@ class FeaturePass {
           rows_.read(slot.tile, slot.buffer);
           const TensorInfo& info = rows_.info();
           slot.sums.resize(sums_.size());
-          const RowsIn block{.data = slot.buffer.rows.data(),
+          const RowsIn block{.data = slot.buffer.found,
                              .dtype = info.dtype,
                              .byte_order = info.byte_order,
                              .rows = slot.tile.rows,

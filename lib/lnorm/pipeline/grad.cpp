@@ -198,8 +198,8 @@ class GradientBlocks {
         [&](const Block& block, Slot& slot) {
           const Tile tile = tile_of(block);
           read(tile, slot);
-          if (dx != nullptr) slot.out.rows.resize(tile.bytes(item_size(plan_.out)));
-          const RowsOut out{dx != nullptr ? slot.out.rows.data() : nullptr, plan_.out};
+          RowsOut out{nullptr, plan_.out};
+          if (dx != nullptr) out.data = dx->buffer_for(tile, tile, slot.out, slot.out.rows);
           const auto find = [&](const auto&... more) {
             layer_norm_backward(setting.backend, rows_.x(tile, slot.in), rows_.dy(tile, slot.in),
                                 out, setting.weight, more...);
@@ -212,7 +212,9 @@ class GradientBlocks {
             find(plan_.affine, setting.formula, saved);
           }
           if (gathered != nullptr) columns->put_back(*gathered);
-          if (dx != nullptr) dx->put(tile, slot.out.rows, slot.out);
+          if (dx == nullptr) return;
+          dx->put_block(tile, tile, slot.out, slot.out.rows);
+          dx->put_tile(tile, slot.out);
         },
         [&](const Block&, Slot& slot) {
           if (dx != nullptr) dx->write(slot.out);

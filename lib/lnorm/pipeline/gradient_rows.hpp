@@ -72,8 +72,7 @@ class GradientRows {
  private:
   static RowsIn rows_in(const RowSource& source, const Tile& tile, const TileBuffer& buffer) {
     const TensorInfo& info = source.info();
-    return {buffer.rows.data(), info.dtype, info.byte_order, tile.rows,
-            tile.count,         0,          tile.first_row};
+    return {buffer.found, info.dtype, info.byte_order, tile.rows, tile.count, 0, tile.first_row};
   }
 
   RowSource x_;

@@ -27,6 +27,9 @@ class MemorySource final : public lnorm::TensorSource {
   void read_at(std::int64_t offset, std::span<std::byte> to) const override {
     std::copy_n(bytes_.begin() + offset, to.size(), to.begin());
   }
+  const std::byte* in_memory(std::int64_t offset) const noexcept override {
+    return is_in_memory ? bytes_.data() + offset : nullptr;
+  }
   void skip(std::int64_t bytes) override { position_ += static_cast<std::size_t>(bytes); }
   void finish() override { finished = true; }
 
@@ -34,6 +37,7 @@ class MemorySource final : public lnorm::TensorSource {
 
   std::size_t largest_read = 0;
   bool finished = false;
+  bool is_in_memory = false;
 
  private:
   std::vector<std::byte> bytes_;
@@ -54,6 +58,9 @@ class MemorySink final : public lnorm::TensorSink {
   void write_at(std::int64_t position, std::span<const std::byte> elements) const override {
     std::copy(elements.begin(), elements.end(), bytes.begin() + position);
   }
+  std::byte* in_memory(std::int64_t offset) const noexcept override {
+    return is_in_memory ? bytes.data() + offset : nullptr;
+  }
   void write(std::span<const std::byte> elements) override {
     bytes.resize(std::max(bytes.size(), next_ + elements.size()));
     write_at(static_cast<std::int64_t>(next_), elements);
@@ -73,6 +80,7 @@ class MemorySink final : public lnorm::TensorSink {
  public:
   std::vector<std::byte>& bytes = own_;
   bool finished = false;
+  bool is_in_memory = false;
   int ends = 0;
 };
 
