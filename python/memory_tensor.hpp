@@ -38,6 +38,11 @@ inline bool is_contiguous(const Memory& memory) {
   return true;
 }
 
+// Whether elements lie where their type wants them, as code that does not copy them may expect.
+inline bool is_aligned(const Memory& memory) noexcept {
+  return reinterpret_cast<std::uintptr_t>(memory.data) % item_size(memory.info.dtype) == 0;
+}
+
 // Goes over successive elements in C order, whatever the strides are: calls see(where the first lies, how many, the stride)
 // for some of the last axis at a time.
 template <class See>
@@ -97,7 +102,7 @@ class MemorySource final : public RandomAccessSource {
                  });
   }
   const std::byte* in_memory(std::int64_t offset) const noexcept override {
-    return contiguous_ ? memory_.data + offset : nullptr;
+    return contiguous_ && is_aligned(memory_) ? memory_.data + offset : nullptr;
   }
 
  private:
@@ -127,7 +132,7 @@ class MemorySink final : public TensorSink {
                  });
   }
   std::byte* in_memory(std::int64_t offset) const noexcept override {
-    return contiguous_ ? memory_.data + offset : nullptr;
+    return contiguous_ && is_aligned(memory_) ? memory_.data + offset : nullptr;
   }
   void write(std::span<const std::byte> elements) override {
     write_at(next_, elements);

@@ -228,6 +228,16 @@ class Arrays(unittest.TestCase):
             self.assertEqual(array.dtype, right.dtype)
             np.testing.assert_array_equal(array, right)
 
+    def test_arrays_at_any_address(self):
+        x = np.random.default_rng(3).normal(size=(6, 40)).astype("f4")
+        memory = np.zeros((2, x.nbytes + 4), "u1")
+        for first in range(4):
+            from_, to = (row[first : first + x.nbytes].view("f4").reshape(x.shape) for row in memory)
+            from_[:] = x
+            np.testing.assert_array_equal(lnorm.layer_norm(from_, out=to), lnorm.layer_norm(x))
+            for found, right in zip(lnorm.layer_norm_backward(from_, from_, out=(to, None, None)), lnorm.layer_norm_backward(x, x)):
+                np.testing.assert_array_equal(found, right)
+
     def test_read_only_arrays_and_buffers(self):
         x = np.arange(12, dtype="f4").reshape(3, 4)
         expected = lnorm.layer_norm(x)
