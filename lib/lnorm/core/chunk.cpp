@@ -67,7 +67,8 @@ bool has_low(DType dtype) noexcept {
 
 void store(const double* from, std::int64_t count, DType dtype, std::byte* to,
            bool saturates) noexcept {
-  const double most = saturates ? float_format(dtype).greatest : kInfinity;
+  double most = kInfinity;
+  if (saturates) most = float_format(dtype).greatest;
   visit(dtype, [&]<class T>(T element) {
     for (std::int64_t i = 0; i < count; ++i, to += sizeof element) {
       const double value = std::isnan(from[i]) ? kNan : std::clamp(from[i], -most, most);
