@@ -277,6 +277,30 @@ TEST_CASE("columns at the ends of the range overflow and become subnormal rightl
   }
 }
 
+TEST_CASE("products below the normal numbers lose no digit of a column", "[backward]") {
+  Random random(39);
+  // Elements of all sizes below, some 0.
+  const auto small = [&](double most) {
+    std::vector<double> numbers(6 * 5);
+    for (double& number : numbers) {
+      const double exponent = (most - 323 + uniform(random) * (most + 323)) / 2;
+      number = random() % 8 == 0 ? 0 : normal(random) * std::pow(10.0, exponent);
+    }
+    return doubles(numbers);
+  };
+  for (int round = 0; round < support::share(30); ++round) {
+    Rows rows{6, 5, small(round % 2 == 0 ? 0 : -305), small(round % 3 == 0 ? -300 : 3)};
+    rows.formula.rms = round % 5 < 3;
+    if (round % 4 < 2) {
+      for (std::int64_t r = 0; r < rows.count; ++r) {
+        rows.saved.push_back({{0, 0}, {2 + uniform(random), 0}});
+      }
+    }
+    CAPTURE(round);
+    check(rows, DType::float64);
+  }
+}
+
 TEST_CASE("sums over 100,000 rows are exact where float32 has lost half of its digits",
           "[backward][long]") {
   // Every x is there 50 times, in any order: with dy near 1 in the first half, near -1 in the second.

@@ -496,8 +496,12 @@ struct DoubleDoubleGradientWriter {
                        xhat * dy;
     hn::StoreU(dweight.high, kDoubles, columns.dweight_high());
     hn::StoreU(dweight.low, kDoubles, columns.dweight_low());
-    increase(columns.dweight_bound(),
-             hn::Abs(dy.high) * hn::MulAdd(hn::Abs(xhat.high), xhat_slope, xhat_offset));
+    // Below the normal numbers both products lose bits, unless they are of zeros.
+    const V size = hn::Abs(dy.high);
+    const V lost = hn::Min(hn::Abs(deviation.high), splat(kLostBits));
+    const V xhat_error =
+        hn::MulAdd(hn::Abs(xhat.high), xhat_slope, hn::MulAdd(lost, splat(kLosses), xhat_offset));
+    increase(columns.dweight_bound(), hn::MulAdd(size, xhat_error, hn::Min(size, lost)));
     const V2 dbias = two_sum(hn::LoadU(kDoubles, columns.dbias_high()), dy.high);
     const V2 rest = two_sum(hn::LoadU(kDoubles, columns.dbias_low()), dbias.low);
     const V2 last = two_sum(rest.high, dy.low);

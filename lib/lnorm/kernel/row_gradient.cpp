@@ -286,9 +286,12 @@ void RowGradient::add_term(std::int64_t column, Number x, Number dy,
 // dy * xhat, unless only integers tell.
 std::optional<RowGradient::Term> RowGradient::term(Number x, Number dy) const {
   if (const auto& by = double_doubles_) {
-    const DoubleDouble xhat = (DoubleDouble{x.high, x.low} - by->mean) * by->rstd;
-    const double error = by->xhat.offset + by->xhat.slope * std::fabs(xhat.high);
-    return Term{xhat * DoubleDouble{dy.high, dy.low}, std::fabs(dy.high) * error};
+    const DoubleDouble deviation = DoubleDouble{x.high, x.low} - by->mean;
+    const DoubleDouble xhat = deviation * by->rstd;
+    const double size = std::fabs(dy.high);
+    const double lost = std::min(std::fabs(deviation.high), kLostBits);
+    const double error = by->xhat.offset + by->xhat.slope * std::fabs(xhat.high) + kLosses * lost;
+    return Term{xhat * DoubleDouble{dy.high, dy.low}, size * error + std::min(size, lost)};
   }
   if (const auto& by = doubles_) {
     const double xhat = (x.high - by->center - by->shift) * by->rstd;
