@@ -194,7 +194,10 @@ Array from_any(const py::handle& object, const char* name) {
   if (made && py::isinstance<py::array>(made)) {
     const auto array = py::reinterpret_borrow<py::array>(made);
     if (array.dtype().kind() != 'O' || py::hasattr(object, "__array__")) {
-      return from_numpy(array, name);
+      Array found = from_numpy(array, name);
+      // A list would not see what is written to the array that was made of it.
+      if (array.owndata() && !py::hasattr(object, "__array__")) found.is_writable = false;
+      return found;
     }
   }
   throw py::type_error(
@@ -213,6 +216,10 @@ Array array_of(const py::handle& object, const char* name) {
   auto tensor = py::reinterpret_borrow<py::object>(object);
   // What a tensor is as a function of others is not asked for.
   if (py::hasattr(tensor, "detach")) tensor = tensor.attr("detach")();
+  // PyTorch exports a view of negated numbers without its signs.
+  if (py::hasattr(tensor, "is_neg") && tensor.attr("is_neg")().cast<bool>()) {
+    throw py::type_error(concat(name, ": is a negated view, expected its resolve_neg()"));
+  }
   const py::object capsule = exported(tensor, name);
   return capsule.is_none() ? from_any(tensor, name) : from_dlpack(capsule, name);
 }

@@ -477,7 +477,7 @@ py::object layer_norm_backward(const py::object& dy_object, const py::object& x_
   const Output dweight = output(1, "out[1]", parameters, weight ? *weight : x);
   const Output dbias = output(2, "out[2]", parameters, weight ? *weight : x);
   if (dx.overlaps(dweight) || dx.overlaps(dbias) || dweight.overlaps(dbias)) {
-    throw Error("out: the arrays share memory, expected one for each gradient");
+    throw Error("out: the arrays lie among each other, expected one apart for each gradient");
   }
   {
     const py::gil_scoped_release released;

@@ -287,10 +287,11 @@ class Arrays(unittest.TestCase):
             (ValueError, "dtype: 'int8' is not", lambda: lnorm.layer_norm(x, dtype=np.int8)),
             (ValueError, "out: is float32 of shape", lambda: lnorm.layer_norm(x, out=np.empty(3, "f4"))),
             (ValueError, "out: is int32, expected float8_e4m3fn", lambda: lnorm.layer_norm(x, out=np.empty(x.shape, "i4"))),
+            (ValueError, "out: is read-only", lambda: lnorm.layer_norm(x, dtype="f8", out=[[0.0] * 3] * 2)),
             (TypeError, "out: expected a tuple of three", lambda: lnorm.layer_norm_backward(x, x, out=np.empty_like(x))),
             (ValueError, r"out\[0\]: is float32 of shape", lambda: lnorm.layer_norm_backward(x, x, out=(np.empty(3, "f4"), None, None))),
             (ValueError, r"out\[1\]: is int64, expected", lambda: lnorm.layer_norm_backward(x, x, out=(None, np.empty(4, int), None))),
-            (ValueError, "out: the arrays share memory", lambda: lnorm.layer_norm_backward(x, x, out=(None, *[np.empty(x.shape[-1:], x.dtype)] * 2))),
+            (ValueError, "out: the arrays lie among each other", lambda: lnorm.layer_norm_backward(x, x, out=(None, *[np.empty(x.shape[-1:], x.dtype)] * 2))),
             (TypeError, "x: is of dtype complex64", lambda: lnorm.layer_norm(x.astype("c8"))),
             (TypeError, "x: is a object, expected an array", lambda: lnorm.layer_norm(object())),
             (TypeError, "x: is a dict, expected an array", lambda: lnorm.layer_norm({})),
@@ -389,6 +390,8 @@ class Torch(unittest.TestCase):
         for found, exact in zip(of_b, lnorm.layer_norm_backward(y, b, w, dtype=np.float64)):
             self.assertTrue(torch.equal(found, torch.from_numpy(exact).to(torch.bfloat16)))
         self.assertEqual(lnorm.layer_norm(b, dtype=torch.float32).dtype, np.float32)
+        with self.assertRaisesRegex(TypeError, r"x: is a negated view, expected its resolve_neg\(\)"):
+            lnorm.layer_norm(torch._neg_view(x.detach()))
         self.assertTrue(lnorm.check(x, torch.nn.functional.layer_norm(x, (6,))))
         self.assertEqual(lnorm.softmax(torch.ones(2, 2, dtype=torch.bool)).tolist(), [[0.5, 0.5]] * 2)
 
