@@ -1,5 +1,5 @@
 # In a unity build, as our presets make it, the files of a folder are compiled as one, for it is the headers that take
-# long. ALONE: files that are not.
+# long. ALONE: files that are compiled one by one.
 function(unity_by_folder target)
   cmake_parse_arguments(PARSE_ARGV 1 unity "" "" ALONE)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)

@@ -328,9 +328,9 @@ class Output {
   std::vector<std::byte> bytes_;
 };
 
-// Without a dtype, an array that is given says it.
-std::optional<DType> dtype_with(const std::optional<DType>& dtype, const py::object& out,
-                                const char* argument) {
+// The dtype of a result, if one is given or an array for the result is.
+std::optional<DType> chosen_dtype(const std::optional<DType>& dtype, const py::object& out,
+                                  const char* argument) {
   if (dtype || out.is_none()) return dtype;
   const DType found = array_of(out, argument).memory.info.dtype;
   if (is_floating(found)) return found;
@@ -378,7 +378,7 @@ py::object layer_norm(const py::object& x_object, const py::object& weight_objec
   const auto weight = optional_array(weight_object, "weight");
   const auto bias = optional_array(bias_object, "bias");
   const auto residual = optional_tensor(residual_object, "residual", given);
-  const DType dtype = output_dtype(x.memory.info.dtype, dtype_with(given.dtype, out, "out"));
+  const DType dtype = output_dtype(x.memory.info.dtype, chosen_dtype(given.dtype, out, "out"));
   check_rounding(given, weight.has_value(), bias.has_value(), residual.has_value(), dtype);
   const GivenArrays arrays(mean, rstd, variance, given.options.formula.rms);
   const Input input(x, residual, given, dtype);
@@ -422,7 +422,7 @@ py::object softmax(const py::object& x_object, const py::object& axes,
                    int threads) {
   const Array x = array_of(x_object, "x");
   const DType dtype =
-      output_dtype(x.memory.info.dtype, dtype_with(dtype_of(dtype_name), out, "out"));
+      output_dtype(x.memory.info.dtype, chosen_dtype(dtype_of(dtype_name), out, "out"));
   const LayerNormOptions options{.axes = AxisList{integers(axes)}, .formula = {}};
   const Plan plan = make_plan(x.memory.info, options, dtype, {.whole = true, .in_tiles = true});
   Output output(out, "out", plan.result(), x, {});
@@ -457,7 +457,8 @@ py::object layer_norm_backward(const py::object& dy_object, const py::object& x_
     throw Error(concat("round ", rounding.xhat ? "xhat" : "product",
                        " has no part in the gradient, expected sum"));
   }
-  const DType dtype = output_dtype(x.memory.info.dtype, dtype_with(given.dtype, out[0], "out[0]"));
+  const DType dtype =
+      output_dtype(x.memory.info.dtype, chosen_dtype(given.dtype, out[0], "out[0]"));
   check_rounding(given, weight.has_value(), false, residual.has_value(), dtype);
   const Input input(x, residual, given, dtype);
   GradientInputs infos{input.info(), dy->memory.info};
@@ -465,9 +466,9 @@ py::object layer_norm_backward(const py::object& dy_object, const py::object& x_
   if (saved.spread) infos.rstd = saved.spread->memory.info;
   const GradPlan plan = make_grad_plan(infos, given.options, dtype);
   const AffineTerm term = affine_term(weight, plan.rows, given.options.zero_centered_weight);
-  const TensorInfo parameters =
-      parameter_gradient(plan.rows, weight ? &weight->memory.info : nullptr,
-                         dtype_with(dtype_with(given.dtype, out[1], "out[1]"), out[2], "out[2]"));
+  const TensorInfo parameters = parameter_gradient(
+      plan.rows, weight ? &weight->memory.info : nullptr,
+      chosen_dtype(chosen_dtype(given.dtype, out[1], "out[1]"), out[2], "out[2]"));
   const auto output = [&](std::size_t i, const char* argument, const TensorInfo& result,
                           const Array& like) {
     return Output(out[i], argument, result, like,

@@ -331,8 +331,8 @@ def layer_norm_backward(
     dtype : dtype or str, optional
         Of all gradients; by default that of `x`, and for the last two that of `weight`.
     out : tuple, optional
-        Three arrays for dx, dweight and dbias, or None in place of any: where they go, and without `dtype` also of which dtype
-        they are. dx may go to `x` or `dy` itself.
+        Where dx, dweight and dbias go: three arrays, or None in place of any, which makes a new one. Without `dtype` the
+        arrays say the dtypes; dweight and dbias are of one. dx may go to `x` or `dy` itself.
 
     The others are those of `layer_norm`.
 

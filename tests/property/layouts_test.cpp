@@ -232,10 +232,7 @@ TEST_CASE("rows whose ways differ go through together", "[layouts]") {
   for (const lnorm::Backend& backend : lnorm::backends()) {
     CAPTURE(backend.name, plan.wants_mean_and_rstd, options.formula.eps, bias[0]);
     // The reference takes its time: once is enough.
-    if (backend.table == nullptr &&
-        (plan.wants_mean_and_rstd || options.formula.eps == 0 || bias[0] > 1)) {
-      continue;
-    }
+    if (backend.table == nullptr && (plan.wants_mean_and_rstd || bias[0] > 1)) continue;
     const std::vector<std::byte> row_bytes = support::as_bytes(rows);
     const auto y = support::elements_of<float>(property::normalized(
         backend, {row_bytes.data(), info.dtype, std::endian::native, kRows, kLength}, info.dtype,

@@ -42,7 +42,8 @@ class TensorSink {
   virtual void write_at([[maybe_unused]] std::int64_t offset,
                         [[maybe_unused]] std::span<const std::byte> elements) const {}
 
-  // Where the bytes from an offset on are to lie, if all are in memory and need not be written; else null.
+  // If the elements are to lie in memory: where, from an offset on, counted as above. They may be put there in place
+  // of write_at. Otherwise null.
   virtual std::byte* in_memory([[maybe_unused]] std::int64_t offset) const noexcept {
     return nullptr;
   }

@@ -35,7 +35,7 @@ class TensorSource {
   // element. It takes the place of read. Several threads may call it at once.
   virtual void read_at(std::int64_t offset, std::span<std::byte> to) const = 0;
 
-  // Where the bytes from an offset on lie, if all are in memory and need not be read; else null.
+  // If all elements lie in memory: where, from an offset on, counted as above. They need not be read then. Otherwise null.
   virtual const std::byte* in_memory([[maybe_unused]] std::int64_t offset) const noexcept {
     return nullptr;
   }

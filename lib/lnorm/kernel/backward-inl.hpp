@@ -496,7 +496,7 @@ struct DoubleDoubleGradientWriter {
                        xhat * dy;
     hn::StoreU(dweight.high, kDoubles, columns.dweight_high());
     hn::StoreU(dweight.low, kDoubles, columns.dweight_low());
-    // Below the normal numbers both products lose bits, unless they are of zeros.
+    // Below the normal numbers both products, x-hat and dy x-hat, lose bits. Those of 0 do not.
     const V size = hn::Abs(dy.high);
     const V lost = hn::Min(hn::Abs(deviation.high), splat(kLostBits));
     const V xhat_error =

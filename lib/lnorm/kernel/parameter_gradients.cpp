@@ -208,8 +208,8 @@ class Gatherer {
         });
   }
 
-  // Calls see(i, column, x, dy) for the elements of a part that belong to some parameters, of which the i-th has the column: x() and
-  // dy() are there.
+  // Calls see(i, column, x, dy) for the elements of a part that belong to some parameters, of which the i-th has the column. x() and
+  // dy() are the numbers. They are functions, since an element that nobody needs is not worth a cache miss.
   template <class See>
   void for_each_element_of(const std::vector<Parameter>& parameters, const GradientPart& part,
                            See see) const {
@@ -222,8 +222,10 @@ class Gatherer {
       const auto i = static_cast<std::size_t>(p - parameters.begin());
       const std::int64_t last = std::min(end, p->first + p->columns);
       for (std::int64_t c = std::max(part.offset, p->first); c < last; ++c) {
-        // Memory brings the elements of later rows meanwhile, which most often follow.
-        hwy::Prefetch(row_of(part_of(part.dy, c - part.offset, part.x.row_length), 8).data);
+        // Rows most often follow each other. Each element is a cache miss, so those of later rows are asked for now.
+        constexpr std::int64_t kRowsAhead = 8;
+        hwy::Prefetch(
+            row_of(part_of(part.dy, c - part.offset, part.x.row_length), kRowsAhead).data);
         see(
             i, c, [&] { return element_of(part.x, c - part.offset); },
             [&] { return element_of(part.dy, c - part.offset); });

@@ -55,7 +55,9 @@ inline constexpr double kRoundedSlope = 10;  // (17): of |xhat|
 
 // What double-doubles lose where their low parts, or they themselves, are below the normal doubles.
 inline constexpr double kLostBits = 0x1p-1060;
-inline constexpr double kLosses = 16;  // a product of such a number, in units of its last place
+
+// A product of double-doubles loses at most so many times the smallest subnormal double there.
+inline constexpr double kLosses = 16;
 
 // Over a row or a part of it, d = x - center.
 struct Sums {

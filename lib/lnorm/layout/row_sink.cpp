@@ -1,5 +1,6 @@
 #include "lnorm/layout/row_sink.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace lnorm {
@@ -40,8 +41,8 @@ RowSink::Held RowSink::held(const Tile& tile) const {
 }
 
 std::byte* RowSink::in_memory(const Tile& block) const {
-  if (!view_.is_contiguous() || block.count != view_.row_length()) return nullptr;
-  return target().in_memory(block.first_row * block.count * static_cast<std::int64_t>(item_));
+  const std::optional<std::int64_t> start = view_.start_of_run(block);
+  return start ? target().in_memory(*start * static_cast<std::int64_t>(item_)) : nullptr;
 }
 
 std::byte* RowSink::buffer_for(const Tile& block, const Tile& tile, TileBuffer& buffer,

@@ -25,8 +25,8 @@ class RowSink {
   // Whether all rows are written to their offsets in the sink itself.
   bool has_random_access() const { return !spool_ && !lined_up_ && sink_.has_random_access(); }
 
-  // Takes a tile in blocks of some of its rows: buffer_for is where the rows of a block are to be put, in the buffer of the
-  // tile, in rows or, if the sink is in memory, there; put_block takes them, and put_tile follows the last.
+  // Takes a tile in blocks of some of its rows. buffer_for is where the rows of a block are to be put: in the sink itself, if
+  // it is in memory; in the buffer of the tile; or in rows. put_block takes them, and put_tile follows the last.
   std::byte* buffer_for(const Tile& block, const Tile& tile, TileBuffer& buffer,
                         std::vector<std::byte>& rows) const;
   void put_block(const Tile& block, const Tile& tile, TileBuffer& buffer,
@@ -40,6 +40,7 @@ class RowSink {
   // How a tile is held until all its blocks are there.
   enum class Held { packed, rows, in_memory, not_at_all };
   Held held(const Tile& tile) const;
+  // Where the rows of a block lie in the sink, if it is in memory; else null.
   std::byte* in_memory(const Tile& block) const;
 
   const TensorSink& target() const noexcept {

@@ -1,5 +1,6 @@
 #include "lnorm/layout/row_source.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "lnorm/layout/reorder.hpp"
@@ -32,12 +33,9 @@ void RowSource::begin(const Tile& tile, TileBuffer& buffer) {
 }
 
 bool RowSource::find_in_memory(const Tile& tile, TileBuffer& buffer) const {
-  buffer.found = nullptr;
-  if (view_.is_contiguous() && (tile.rows == 1 || tile.count == view_.row_length())) {
-    const std::int64_t position = tile.first_row * view_.row_length() + tile.first;
-    buffer.found =
-        source_->in_memory(position * static_cast<std::int64_t>(item_size(info().dtype)));
-  }
+  const auto item = static_cast<std::int64_t>(item_size(info().dtype));
+  const std::optional<std::int64_t> start = view_.start_of_run(tile);
+  buffer.found = start ? source_->in_memory(*start * item) : nullptr;
   return buffer.found != nullptr;
 }
 

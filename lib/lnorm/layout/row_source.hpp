@@ -18,11 +18,11 @@ class RowSource {
   // Takes a tile from a source without random access: before read, in order.
   void begin(const Tile& tile, TileBuffer& buffer);
 
-  // Finds the tile as rows. Several threads may do so at once.
+  // The buffer then says where the tile is as rows. Several threads may do so at once.
   void read(const Tile& tile, TileBuffer& buffer) const;
 
   // Gives a tile in blocks of some of its rows: hold brings the tile, after begin; then rows_of are the rows of a block,
-  // one after another, where the tile was found or in rows.
+  // one after another, where the tile is or in rows.
   void hold(const Tile& tile, TileBuffer& buffer) const;
   const std::byte* rows_of(const Tile& block, const Tile& tile, const TileBuffer& buffer,
                            std::vector<std::byte>& rows) const;
@@ -34,6 +34,7 @@ class RowSource {
   void finish() { source_->finish(); }
 
  private:
+  // Whether the source holds the tile in memory, as rows: the buffer then says where.
   bool find_in_memory(const Tile& tile, TileBuffer& buffer) const;
   void take(std::unique_ptr<TensorSource> temporary);
 

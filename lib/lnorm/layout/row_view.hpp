@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
@@ -58,6 +59,12 @@ class RowView {
 
   // Whether rows and their elements lie one after another: then packed tiles of whole rows are rows.
   bool is_contiguous() const noexcept { return contiguous_; }
+
+  // The position of the tile's first element if the tile lies as its rows are, one element after another.
+  std::optional<std::int64_t> start_of_run(const Tile& tile) const noexcept {
+    if (!contiguous_ || (tile.rows > 1 && tile.count != row_length_)) return std::nullopt;
+    return tile.first_row * row_length_ + tile.first;
+  }
 
   // Blocks of this many rows, or a multiple, lie one after another, each of them without gaps.
   std::int64_t slab_rows() const noexcept { return slab_rows_; }

@@ -30,7 +30,7 @@ struct IoPath {
 // Room for a tile on its way. A thread uses it again for the next one.
 struct TileBuffer {
   std::vector<std::byte> rows;
-  const std::byte* found = nullptr;  // the rows of a source: here or, if it is in memory, there
+  const std::byte* found = nullptr;  // the rows that were read: in rows, or in the source's memory
   std::vector<std::byte> packed;     // as it lies in the file, where that is another order
   std::string text;                  // if that is what it is encoded as
   std::span<const std::byte> encoded;
