@@ -31,43 +31,10 @@ constexpr std::int64_t kAhead = 4096;
 constexpr std::int64_t kGradientVectors = 4;
 constexpr std::int64_t kGradientLanes = kGradientVectors * kWidth;
 
-// Calls use(start, count, x less the center, dy) for all of a part, as for_each_stretch does.
-template <class Use>
-HWY_INLINE void for_each_pair(const GradientPart& part, double center, Use use) {
-  Chunk x_chunk;
-  Chunk dy_chunk;
-  const bool is_fast_path = is_native(part.x, DType::float32) && is_native(part.dy, DType::float32);
-  for (std::int64_t start = 0; start < part.x.row_length; start += kChunk) {
-    const std::int64_t count = std::min(kChunk, part.x.row_length - start);
-    const std::int64_t whole = is_fast_path ? count - count % kWidth : 0;
-    if (whole > 0) {
-      const RowsIn x = part_of(part.x, start, whole);
-      const RowsIn dy = part_of(part.dy, start, whole);
-      const Encoded<float, false> dy_elements{dy.data, hn::Zero(kDoubles), kAhead};
-      with_encoded<float>(x.data, center, kAhead, [&](const auto& elements) HWY_ATTR {
-        use(start, whole, elements, dy_elements);
-      });
-    }
-    if (whole == count) continue;
-    decode(part_of(part.x, start + whole, count - whole), center, x_chunk);
-    decode(part_of(part.dy, start + whole, count - whole), 0, dy_chunk);
-    use(start + whole, count - whole, Decoded{x_chunk.high}, Decoded{dy_chunk.high});
-  }
-}
-
 // Calls use(T{}) where x and dy are both of T, which load_floats<T> can load. Returns whether they are.
 template <class Use>
 HWY_INLINE bool with_pairs_of_floats(const GradientPart& part, Use use) {
   return is_native(part.dy, part.x.dtype) && with_floats(part.x, use);
-}
-
-template <class Use>
-HWY_INLINE void with_weight_or_not(const AffineTerm& weight, Use use) {
-  if (weight.empty()) {
-    use(std::false_type{});
-  } else {
-    use(std::true_type{});
-  }
 }
 
 template <bool has_weight>
@@ -123,12 +90,13 @@ struct GradientChunk {
   }
 };
 
-// Adds elements of x, less the center, and of dy.
+// Adds up to a chunk of elements of x, less the center, and of dy.
 template <bool has_weight, class X, class Dy>
 HWY_INLINE void add_pairs(const X& x, const Dy& dy, const double* weight, std::int64_t n,
-                          GradientLanes& row, GradientChunk& of_chunk) {
+                          GradientLanes& row) {
   GradientLanes lanes = row;
-  GradientChunk chunk = of_chunk;
+  GradientChunk chunk;
+  chunk.clear();
   std::int64_t i = 0;
   for (; i + kGradientLanes <= n; i += kGradientLanes) {
     V d[kGradientVectors];
@@ -155,39 +123,33 @@ HWY_INLINE void add_pairs(const X& x, const Dy& dy, const double* weight, std::i
     }
     lanes.add_x(d);
   }
-  row = lanes;
-  of_chunk = chunk;
-}
-
-// Elements of one chunk at most, after which so many can be read as a vector has.
-template <class T, bool has_weight>
-HWY_INLINE GradientLanes lanes_of_elements(const std::byte* x, const std::byte* dy, std::int64_t n,
-                                           double center, const double* weight) {
-  GradientLanes lanes;
-  lanes.clear();
-  GradientChunk chunk;
-  chunk.clear();
-  add_pairs<has_weight>(Encoded<T, true>{x, splat(center), kAhead},
-                        Encoded<T, false>{dy, hn::Zero(kDoubles), kAhead}, weight, n, lanes, chunk);
   chunk.add_to(lanes);
-  return lanes;
+  row = lanes;
 }
 
-template <bool has_weight>
-HWY_INLINE GradientLanes lanes_of(const GradientPart& row, double center,
+// The lanes of row r. T: what x and dy are of, after which so many elements can be read as a vector has; double: something else.
+template <class T, bool has_weight>
+HWY_INLINE GradientLanes lanes_of(const GradientPart& part, std::int64_t r, double center,
                                   const AffineTerm& weight) {
+  const std::int64_t n = part.x.row_length;
   GradientLanes lanes;
   lanes.clear();
-  GradientChunk chunk;
-  chunk.clear();
-  for_each_pair(row, center,
-                [&](std::int64_t start, std::int64_t n, const auto& x, const auto& dy) HWY_ATTR {
-                  const double* const w = has_weight ? weight.high(row.offset + start) : nullptr;
-                  add_pairs<has_weight>(x, dy, w, n, lanes, chunk);
-                  if ((start + n) % kChunk != 0 && start + n != row.x.row_length) return;
-                  chunk.add_to(lanes);
-                  chunk.clear();
-                });
+  for (std::int64_t start = 0; start < n; start += kChunk) {
+    const std::int64_t count = std::min(kChunk, n - start);
+    const double* const w = has_weight ? weight.high(part.offset + start) : nullptr;
+    if constexpr (std::is_same_v<T, double>) {
+      Chunk x;
+      Chunk dy;
+      decode(part_of(row_of(part.x, r), start, count), center, x);
+      decode(part_of(row_of(part.dy, r), start, count), 0, dy);
+      add_pairs<has_weight>(Decoded{x.high}, Decoded{dy.high}, w, count, lanes);
+    } else {
+      const std::int64_t at = (r * n + start) * kSize<T>;
+      const Encoded<T, true> x{part.x.data + at, splat(center), kAhead};
+      const Encoded<T, false> dy{part.dy.data + at, hn::Zero(kDoubles), kAhead};
+      add_pairs<has_weight>(x, dy, w, count, lanes);
+    }
+  }
   return lanes;
 }
 
@@ -197,45 +159,36 @@ HWY_INLINE V2 added(V2 a, V2 b) {
   return {sum.high, (a.low + b.low) + sum.low};
 }
 
-// The lanes of the sums of kWidth rows.
-struct LanesOfRows {
-  alignas(64) V x[kWidth];
-  V x_lost[kWidth];
-  V x_squares[kWidth];
-  V x_squares_lost[kWidth];
-  V g[kWidth];
-  V gx[kWidth];
-  V g_squares[kWidth];
+// Sums of the rows from r on, one in each lane.
+HWY_INLINE void put_sums(V x, V x_squares, V g, V gx, V g_squares, GradientRowSums& sums,
+                         std::int64_t r) {
+  hn::Store(x, kDoubles, sums.x.data() + r);
+  hn::Store(x_squares, kDoubles, sums.x_squares.data() + r);
+  hn::Store(g, kDoubles, sums.g.data() + r);
+  hn::Store(gx, kDoubles, sums.gx.data() + r);
+  hn::Store(g_squares, kDoubles, sums.g_squares.data() + r);
+}
 
-  HWY_INLINE void put(std::int64_t r, const GradientLanes& row) {
-    x[r] = row.x.sum;
-    x_lost[r] = row.x.lost;
-    x_squares[r] = row.x_squares.sum;
-    x_squares_lost[r] = row.x_squares.lost;
-    g[r] = row.g.sum + row.g.lost;
-    gx[r] = row.gx.sum + row.gx.lost;
-    g_squares[r] = row.g_squares;
-  }
-
-  HWY_INLINE void add_up(GradientRowSums& sums, std::int64_t r) const {
-    const auto plain = [&](const V* lanes, GradientRowSums::Numbers& to)
-                           HWY_ATTR { hn::Store(sums_of_each(lanes), kDoubles, to.data() + r); };
-    const auto compensated = [&](const V* lanes, const V* lost, GradientRowSums::Numbers& to)
-                                 HWY_ATTR {
-                                   const V2 sum = join_each<V2>(
-                                       [&](std::int64_t k) HWY_ATTR {
-                                         return V2{lanes[k], lost[k]};
-                                       },
-                                       [](V2 a, V2 b) HWY_ATTR { return added(a, b); });
-                                   hn::Store(sum.high + sum.low, kDoubles, to.data() + r);
-                                 };
-    compensated(x, x_lost, sums.x);
-    compensated(x_squares, x_squares_lost, sums.x_squares);
-    plain(g, sums.g);
-    plain(gx, sums.gx);
-    plain(g_squares, sums.g_squares);
-  }
-};
+// The same from the lanes of each row.
+HWY_INLINE void add_up(const GradientLanes (&rows)[kWidth], GradientRowSums& sums, std::int64_t r) {
+  const auto compensated = [&](CompensatedSum GradientLanes::*sum) HWY_ATTR {
+    const V2 total = join_each<V2>(
+        [&](std::int64_t k) HWY_ATTR {
+          const CompensatedSum& lanes = rows[k].*sum;
+          return V2{lanes.sum, lanes.lost};
+        },
+        [](V2 a, V2 b) HWY_ATTR { return added(a, b); });
+    return total.high + total.low;
+  };
+  const auto plain = [&](const auto& sum_of) HWY_ATTR {
+    return join_each<V>([&](std::int64_t k) HWY_ATTR { return sum_of(rows[k]); },
+                        [](V a, V b) HWY_ATTR { return a + b; });
+  };
+  put_sums(compensated(&GradientLanes::x), compensated(&GradientLanes::x_squares),
+           plain([](const GradientLanes& row) HWY_ATTR { return row.g.total(); }),
+           plain([](const GradientLanes& row) HWY_ATTR { return row.gx.total(); }),
+           plain([](const GradientLanes& row) HWY_ATTR { return row.g_squares; }), sums, r);
+}
 
 // Columns of kWidth rows that lie one after another, a row in each lane: for short rows, of which lanes need not be joined then.
 constexpr std::int64_t kSquare = std::max(kWidth, kGradientVectors);
@@ -289,59 +242,46 @@ HWY_INLINE void sum_transposed(const std::byte* x, const std::byte* dy, std::int
     }
     square.add_to(lanes);
   }
-  const auto put = [r](V sum, GradientRowSums::Numbers& to)
-                       HWY_ATTR { hn::Store(sum, kDoubles, to.data() + r); };
-  put(lanes.x.sum + lanes.x.lost, sums.x);
-  put(lanes.x_squares.sum + lanes.x_squares.lost, sums.x_squares);
-  put(lanes.g.sum + lanes.g.lost, sums.g);
-  put(lanes.gx.sum + lanes.gx.lost, sums.gx);
-  put(lanes.g_squares, sums.g_squares);
+  put_sums(lanes.x.total(), lanes.x_squares.total(), lanes.g.total(), lanes.gx.total(),
+           lanes.g_squares, sums, r);
 }
 
-// T: what x and dy are of where a row is a chunk at most; double: something else.
+// T: as above.
 template <class T, bool has_weight>
 HWY_INLINE void sum_rows(const GradientPart& part, const AffineTerm& weight,
                          GradientRowSums& sums) {
   const std::int64_t n = part.x.row_length;
   const std::int64_t count = part.x.rows;
-  const double* const w = has_weight ? weight.high(part.offset) : nullptr;
   for (std::int64_t first = 0; first < count; first += kWidth) {
     if constexpr (!std::is_same_v<T, double>) {
       if (n <= kMostTransposed && n % kSquare == 0 && first + kWidth <= count) {
         const std::int64_t at = first * n * kSize<T>;
+        const double* const w = has_weight ? weight.high(part.offset) : nullptr;
         sum_transposed<T, has_weight>(part.x.data + at, part.dy.data + at, n, w, sums, first);
         continue;
       }
     }
-    LanesOfRows lanes;
+    GradientLanes rows[kWidth];
     for (std::int64_t k = 0; k < kWidth; ++k) {
       const std::int64_t r = first + k;
-      const bool has_room = n % kWidth == 0 || (count - 1 - r) * n >= kWidth;
-      GradientLanes row;
       if (r >= count) {
-        row.clear();
-      } else if (!std::is_same_v<T, double> && has_room) {
-        const std::int64_t at = r * n * kSize<T>;
-        row = lanes_of_elements<T, has_weight>(part.x.data + at, part.dy.data + at, n,
-                                               sums.center[static_cast<std::size_t>(r)], w);
-      } else {
-        row = lanes_of<has_weight>({row_of(part.x, r), row_of(part.dy, r), part.offset},
-                                   sums.center[static_cast<std::size_t>(r)], weight);
+        rows[k].clear();
+        continue;
       }
-      lanes.put(k, row);
+      const double center = sums.center[static_cast<std::size_t>(r)];
+      const bool has_room = n % kWidth == 0 || (count - 1 - r) * n >= kWidth;
+      rows[k] = has_room ? lanes_of<T, has_weight>(part, r, center, weight)
+                         : lanes_of<double, has_weight>(part, r, center, weight);
     }
-    lanes.add_up(sums, first);
+    add_up(rows, sums, first);
   }
 }
 
 void double_gradient_sums(const GradientPart& part, const AffineTerm& weight,
                           GradientRowSums& sums) {
-  with_weight_or_not(weight, [&](auto has_weight) HWY_ATTR {
-    const bool are_floats =
-        part.x.row_length <= kChunk && with_pairs_of_floats(part, [&]<class T>(T) HWY_ATTR {
-          sum_rows<T, has_weight()>(part, weight, sums);
-        });
-    if (!are_floats) sum_rows<double, has_weight()>(part, weight, sums);
+  with_flag(!weight.empty(), [&](auto has_weight) HWY_ATTR {
+    const auto sum = [&]<class T>(T) HWY_ATTR { sum_rows<T, has_weight()>(part, weight, sums); };
+    if (!with_pairs_of_floats(part, sum)) sum(double());
   });
 }
 

@@ -214,6 +214,7 @@ struct CompensatedSum {
   V lost;
 
   HWY_INLINE void clear() { sum = lost = hn::Zero(kDoubles); }
+  HWY_INLINE V total() const { return sum + lost; }
   HWY_INLINE void add(V term) {
     const V2 next = two_sum(sum, term);
     sum = next.high;
@@ -447,21 +448,22 @@ HWY_INLINE void for_each_stretch(const RowsIn& row, double center, bool is_fast_
   }
 }
 
+// Calls use(flag) with the flag as a type.
+template <class Use>
+HWY_INLINE void with_flag(bool flag, Use use) {
+  if (flag) {
+    use(std::true_type{});
+  } else {
+    use(std::false_type{});
+  }
+}
+
 // Calls use(has_weight, has_bias) with both as types.
 template <class Use>
 HWY_INLINE void with_terms(const Affine& affine, Use use) {
-  const auto with_weight = [&](auto has_weight) HWY_ATTR {
-    if (affine.bias().empty()) {
-      use(has_weight, std::false_type{});
-    } else {
-      use(has_weight, std::true_type{});
-    }
-  };
-  if (affine.weight().empty()) {
-    with_weight(std::false_type{});
-  } else {
-    with_weight(std::true_type{});
-  }
+  with_flag(!affine.weight().empty(), [&](auto has_weight) HWY_ATTR {
+    with_flag(!affine.bias().empty(), [&](auto has_bias) HWY_ATTR { use(has_weight, has_bias); });
+  });
 }
 
 }  // namespace
