@@ -202,6 +202,33 @@ TEST_CASE("a row of many elements has moments as exact as a short one", "[moment
   check(floats(dtype, recipe, support::share(300'007), random));
 }
 
+// They go past what double-doubles decide, without integers.
+TEST_CASE("the sum of a long row is exact where its terms cancel", "[moments]") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const int length = GENERATE(33'000, 65'536, 70'001);
+  const auto term = [](int i, int n) { return std::sin(1 + i % (n / 2)); };
+  const std::vector<Recipe> recipes{
+      {"to what rounding leaves",
+       [&](Random& r, DType, int i, int n) {
+         return i < n / 2 ? term(i, n) : -term(i, n) * (1 + static_cast<int>(r() % 3) * 0x1p-52);
+       }},
+      {"to 0",
+       [&](Random&, DType, int i, int n) {
+         return i == n / 2 * 2 ? 0 : i < n / 2 ? term(i, n) : -term(i, n);
+       }},
+      {"to a tie",
+       [&](Random&, DType, int i, int n) {
+         if (i < 2) return i == 0 ? 0x1p53 : 1.0;
+         return i % 2 == 0 ? term(i / 2, n) : -term(i / 2, n);
+       }},
+  };
+  for (const Recipe& recipe : recipes) {
+    Random random(10);
+    INFO(recipe.name << ", " << lnorm::name(dtype) << " x " << length);
+    check(floats(dtype, recipe, length, random));
+  }
+}
+
 TEST_CASE("a constant row has exactly its element for mean, and no variance", "[moments]") {
   const auto check_constant = [](const Data& x, std::int64_t length) {
     const oracle::Row row(x.numbers, {}, false, {}, {});

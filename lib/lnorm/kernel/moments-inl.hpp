@@ -57,11 +57,18 @@ Range range(const RowsIn& row) {
 }
 
 TripleSum triple_sum(const RowsIn& row) {
+  constexpr std::int64_t kAtOnce = 32 * kChunk;  // elements: then lanes are added up
   V high[kVectors];
   V middle[kVectors];
   V low[kVectors];
-  for (std::int64_t v = 0; v < kVectors; ++v) high[v] = middle[v] = low[v] = hn::Zero(kDoubles);
-  for_each_chunk(row, 0, [&](std::int64_t, std::int64_t n, Chunk& chunk) HWY_ATTR {
+  V any_low[kVectors];
+  TripleSum total;
+  for_each_chunk(row, 0, [&](std::int64_t start, std::int64_t n, Chunk& chunk) HWY_ATTR {
+    if (start % kAtOnce == 0) {
+      for (std::int64_t v = 0; v < kVectors; ++v) {
+        high[v] = middle[v] = low[v] = any_low[v] = hn::Zero(kDoubles);
+      }
+    }
     const std::int64_t whole = (n + kLanes - 1) / kLanes * kLanes;
     std::fill(chunk.high + n, chunk.high + whole, 0.0);
     for (std::int64_t i = 0; i < whole; i += kLanes) {
@@ -71,17 +78,24 @@ TripleSum triple_sum(const RowsIn& row) {
         high[v] = first.high;
         middle[v] = second.high;
         low[v] = low[v] + second.low;
+        any_low[v] = hn::Or(any_low[v], second.low);
       }
     }
+    const std::int64_t end = start + n;
+    if (end % kAtOnce != 0 && end != row.row_length) return;
+    TripleSum some;
+    alignas(64) double lanes[4][kWidth];
+    for (std::int64_t v = 0; v < kVectors; ++v) {
+      hn::Store(high[v], kDoubles, lanes[0]);
+      hn::Store(middle[v], kDoubles, lanes[1]);
+      hn::Store(low[v], kDoubles, lanes[2]);
+      hn::Store(any_low[v], kDoubles, lanes[3]);
+      for (std::int64_t j = 0; j < kWidth; ++j) {
+        some += {lanes[0][j], lanes[1][j], lanes[2][j], kAtOnce / kLanes, lanes[3][j] == 0};
+      }
+    }
+    total += some;
   });
-  TripleSum total;
-  alignas(64) double lanes[3][kWidth];
-  for (std::int64_t v = 0; v < kVectors; ++v) {
-    hn::Store(high[v], kDoubles, lanes[0]);
-    hn::Store(middle[v], kDoubles, lanes[1]);
-    hn::Store(low[v], kDoubles, lanes[2]);
-    for (std::int64_t j = 0; j < kWidth; ++j) total += {lanes[0][j], lanes[1][j], lanes[2][j]};
-  }
   return total;
 }
 

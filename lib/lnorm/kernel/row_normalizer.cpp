@@ -1,6 +1,7 @@
 #include "lnorm/kernel/row_normalizer.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -125,9 +126,15 @@ std::optional<double> RowNormalizer::sum_divided_by(std::int64_t n) const {
   const auto length = static_cast<double>(setting_.row_length);
   const double mean = centered_->mean.high;
   const double squares = centered_->squares.high + length * mean * mean;
-  const double error = triple_error(setting_.row_length, squares * kSlack);
-  const DoubleDouble quotient = triple_sum_->rounded() / DoubleDouble{static_cast<double>(n)};
-  return decided(quotient, error / static_cast<double>(n) + 16 * kUnit2 * std::fabs(quotient.high));
+  const DoubleDouble sum = triple_sum_->rounded();
+  const auto divisor = static_cast<double>(n);
+  const bool is_power = std::has_single_bit(static_cast<std::uint64_t>(n));
+  if (triple_sum_->is_exact && ((is_power && std::fabs(sum.high) > 0x1p-900) || sum.high == 0)) {
+    return sum.high / divisor + 0.0;  // rounded once, though it may be a tie
+  }
+  const double error = triple_sum_->error(std::sqrt(length * squares) * kSlack);
+  const DoubleDouble quotient = sum / DoubleDouble{divisor};
+  return decided(quotient, error / divisor + 16 * kUnit2 * std::fabs(quotient.high));
 }
 
 double RowNormalizer::sum() const {

@@ -231,6 +231,8 @@ struct TripleSum {
   double high = 0;
   double middle = 0;
   double low = 0;
+  std::int64_t additions = 0;  // that an element goes through, at most
+  bool is_exact = true;        // nothing has gone into low
 
   TripleSum& operator+=(const TripleSum& other) noexcept {
     const DoubleDouble first = two_sum(high, other.high);
@@ -239,22 +241,23 @@ struct TripleSum {
     high = first.high;
     middle = third.high;
     low += other.low + (second.low + third.low);
+    additions = std::max(additions, other.additions) + 1;
+    is_exact = is_exact && other.is_exact && second.low == 0 && third.low == 0;
     return *this;
   }
 
-  // Off by 2 u^2 of itself.
+  // Off by 2 u^2 of itself; if the sum is exact, so is this, and its high part is the rounded sum.
   DoubleDouble rounded() const noexcept {
     const DoubleDouble sum = two_sum(high, middle);
     return sum + low;
   }
-};
 
-// The error of such a sum of n elements, of which squares is at least the sum of the squares. Let S be the sum of their
-// sizes: S <= sqrt(n squares). What goes into middle has at most the size n u S, what goes into low n^2 u^2 S. Only the
-// additions to low are rounded.
-inline double triple_error(std::int64_t n, double squares) noexcept {
-  const double nu = 2 * static_cast<double>(n) * kUnit;  // two terms an addition
-  return nu * nu * nu * std::sqrt(static_cast<double>(n) * squares) * kSlack;
-}
+  // The error, where the sum of the elements' sizes is at most S. With k additions, what goes into middle has at most the size
+  // k u S, and what goes into low 2 k^2 u^2 S. Only the additions to low are rounded, up to three times each.
+  double error(double sizes) const noexcept {
+    const double ku = 2 * static_cast<double>(additions) * kUnit;
+    return ku * ku * ku * sizes * kSlack;
+  }
+};
 
 }  // namespace lnorm
