@@ -47,7 +47,7 @@ RowGradient::RowGradient(const GradientSetting& setting, const RowSample& sample
   if (!is_fast) {
     find_exact();
   } else if (starts_in_doubles(setting)) {
-    start(Precision::doubles, saved_ ? saved_->mean.high : setting.formula.rms ? 0 : sample.center);
+    start(Precision::doubles, saved_ ? saved_->mean.high : center());
   } else {
     start_double_doubles();
   }
@@ -58,7 +58,7 @@ std::unique_ptr<RowGradient> RowGradient::again(const GradientSetting& setting) 
 }
 
 void RowGradient::start_double_doubles() {
-  start(Precision::double_doubles, saved_ ? saved_->mean.high : center_of_double_doubles());
+  start(Precision::double_doubles, saved_ ? saved_->mean.high : center());
 }
 
 GradientSums RowGradient::sums(const GradientPart& part) const {

@@ -20,10 +20,14 @@ namespace lnorm {
 // What the first elements tell of a row.
 struct RowSample {
   Number first;
-  double center;  // for sums in doubles: the mean of a few, or 0 where that is about as good
+  // For sums: the mean of a few, or 0 where that is about as good. A 64-bit integer is no double, but its deviation from a
+  // rounded one of them is one.
+  double center;
 };
 inline RowSample sample_of(const RowsIn& row) noexcept {
   constexpr std::int64_t kFew = 16;
+  const Number first = element_of(row, 0);
+  if (has_low(row.dtype)) return {first, first.low == 0 ? 0 : first.high};
   Chunk chunk;
   const std::int64_t n = load_chunk(part_of(row, 0, std::min(kFew, row.row_length)), 0, chunk);
   double sum = 0;
@@ -34,7 +38,7 @@ inline RowSample sample_of(const RowsIn& row) noexcept {
   }
   const double mean = sum / static_cast<double>(n);
   const bool is_far_from_zero = 3 * mean * sum > squares;  // mean^2 > variance / 2
-  return {element_of(row, 0), is_far_from_zero && std::isfinite(squares) ? mean : 0};
+  return {first, is_far_from_zero && std::isfinite(squares) ? mean : 0};
 }
 
 // The arithmetic that a row's sums are computed in.
@@ -99,12 +103,7 @@ class RowLadder {
     center_ = center;
   }
 
-  // About 0 a deviation is the element itself. A 64-bit integer is no double, but its deviation from a rounded one of
-  // them is one.
-  double center_of_double_doubles() const noexcept {
-    const bool about_zero = sample_.first.low == 0 || setting_.formula.rms;
-    return about_zero ? 0 : sample_.first.high;
-  }
+  double center() const noexcept { return setting_.formula.rms ? 0 : sample_.center; }
 
   // Whether sums in doubles, where they were about a bad center, are tried about the mean that they give.
   bool starts_about_mean(double sum) {

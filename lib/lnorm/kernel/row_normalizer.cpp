@@ -42,7 +42,7 @@ RowNormalizer::RowNormalizer(const RowSetting& setting, const RowSample& sample,
   if (setting.backend.table == nullptr) {
     find_exact();
   } else if (may_be_in_doubles && fits_doubles(setting.in, setting.out)) {
-    start(Precision::doubles, setting.formula.rms ? 0 : sample.center);
+    start(Precision::doubles, center());
   } else if (may_be_in_doubles && fits_doubles_about_zero(setting.in, setting.out)) {
     start(Precision::doubles, 0);
   } else {

@@ -85,7 +85,7 @@ class RowNormalizer final : public Resolver, public RowLadder<RowNormalizer, Nor
     bool has_terms_within(double most) const noexcept;
   };
 
-  void start_double_doubles() { start(Precision::double_doubles, center_of_double_doubles()); }
+  void start_double_doubles() { start(Precision::double_doubles, center()); }
   void take_doubles(const Sums& row);
   void take_double_doubles(const Sums& row);
   void find_exact();
