@@ -72,18 +72,24 @@ template <class Out, bool has_weight, bool has_bias, bool repeats = false>
 struct DoubleWriter {
   static constexpr bool kIsFloat = std::is_same_v<Out, float>;
 
-  V rstd;
+  V lower_rstd;
+  V upper_rstd;
   V lower;  // xhat less its error; xhat of a narrower dtype
   V upper;
   HalfResults<Out> halves;
 
-  // xhat = d * factor + product, within error.
-  HWY_INLINE DoubleWriter(double factor, double product, double error, const Affine& affine)
-      : DoubleWriter(splat(factor), splat(product), splat(error), error, affine) {}
+  // xhat = d * factor + product, within error + relative |xhat|. relative is 0 where there is a bias.
+  HWY_INLINE DoubleWriter(double factor, double product, double error, double relative,
+                          const Affine& affine)
+      : DoubleWriter(splat(factor), splat(product), splat(error), error, relative, affine) {}
 
   // Takes a row in every lane. most: the greatest error.
-  HWY_INLINE DoubleWriter(V factor, V product, V error, double most, const Affine& affine)
-      : rstd(factor), lower(product), upper(product + error) {
+  HWY_INLINE DoubleWriter(V factor, V product, V error, double most, double relative,
+                          const Affine& affine)
+      : lower_rstd(factor - factor * splat(relative)),
+        upper_rstd(factor + factor * splat(relative)),
+        lower(product),
+        upper(product + error) {
     if constexpr (kIsFloat) {
       lower = lower - error;
     } else {
@@ -96,9 +102,9 @@ struct DoubleWriter {
   // load(p): what of the terms from p on belongs to d.
   template <class Load>
   HWY_INLINE Results results(V d, std::int64_t i, const TermsAt& terms, const Load& load) const {
-    V low = hn::MulAdd(d, rstd, lower);
+    V low = hn::MulAdd(d, lower_rstd, lower);
     if constexpr (kIsFloat) {
-      V high = hn::MulAdd(d, rstd, upper);
+      V high = hn::MulAdd(d, upper_rstd, upper);
       if constexpr (has_weight) {
         const V weight = load(terms.weight + i);
         // A product that is zero becomes +0.
@@ -210,8 +216,9 @@ HWY_INLINE void write_stretch(const Elements& d, std::int64_t n, const DoubleSta
                               const PartResolver& resolve) {
   const TermsAt terms(stretch.affine, stretch.number);
   stretch.with_types([&](auto has_weight, auto has_bias, auto repeats) HWY_ATTR {
+    const double relative = s.relative(has_bias());
     const DoubleWriter<Out, has_weight(), has_bias(), repeats()> writer(
-        s.rstd, 0.0 - s.shift * s.rstd, s.error(), stretch.affine);
+        s.rstd, 0.0 - s.shift * s.rstd, relative > 0 ? 0 : s.error(), relative, stretch.affine);
     writer.write(d, n, terms, y.data, y.non_temporal, resolve);
   });
 }

@@ -77,8 +77,9 @@ void RowNormalizer::take_doubles(const Sums& row) {
     state_ = State::not_finite;  // finite elements are too small to overflow
     return;
   }
-  doubles_ = double_statistics(row, center_, n, setting_.formula,
-                               DoubleBounds(n, setting_.backend.table->lanes));
+  // Results of float64 elements may be below all doubles, where no relative bound holds.
+  const DoubleBounds bounds(n, setting_.backend.table->lanes, setting_.formula.rms && !about_zero);
+  doubles_ = double_statistics(row, center_, n, setting_.formula, bounds);
   if (doubles_) return;
   if (about_zero || !starts_about_mean(row.sum.high)) start_double_doubles();
 }

@@ -113,8 +113,9 @@ class ShortDoubleRows : protected ShortRows {
   // lanes: of sums.
   ShortDoubleRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y, std::int64_t lanes)
       : ShortRows(setting, x, y),
-        bounds_(n_, lanes),
-        error_(bounds_.offset(1) + bounds_.slope() * bounds_.reach(1)) {}
+        bounds_(n_, lanes, setting.formula.rms),
+        relative_(setting.formula.rms && setting.affine.bias().empty() ? bounds_.slope() : 0),
+        error_(relative_ > 0 ? 0 : bounds_.offset(1) + bounds_.slope() * bounds_.reach(1)) {}
 
   HWY_INLINE void put(std::int64_t r, const DoubleRows& rows, V spread) {
     hn::Store(rows.shift, kDoubles, shifts_ + r);
@@ -131,7 +132,8 @@ class ShortDoubleRows : protected ShortRows {
   }
 
   DoubleBounds bounds_;
-  double error_;  // where the spread is 1
+  double relative_;  // the error of a row is relative, or else this:
+  double error_;     // where the spread is 1
   alignas(64) double shifts_[kMaxRows];
   alignas(64) double rstds_[kMaxRows];  // 0 where a row is not usable
   alignas(64) double spreads_[kMaxRows];
@@ -207,7 +209,8 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
     HWY_INLINE void read_ahead(std::int64_t i) const { prefetch(next + i * item, kLanes * item); }
   };
 
-  void sum_rows() {
+  // Not inline, nor is what writes rows: sums and factors would lose their registers.
+  HWY_NOINLINE void sum_rows() {
     for (std::int64_t r = 0; r < rows_; ++r) {
       DoubleLanes lanes;
       lanes.clear();
@@ -230,7 +233,7 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
 
   // repeats: all elements of a row have one number of weight and bias.
   template <bool has_weight, bool has_bias, bool repeats>
-  void write_rows() {
+  HWY_NOINLINE void write_rows() {
     const std::int64_t bytes = n_ * item_;
     for (row_ = 0; row_ < rows_; ++row_) {
       // While results are written, the elements of as many rows further on are read.
@@ -244,7 +247,7 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
       const std::int64_t number = setting_.affine.layout().first(x_.first_row + first_ + row_);
       const TermsAt terms(setting_.affine, number);
       const DoubleWriter<Out, has_weight, has_bias, repeats> writer(
-          rstds_[row_], products_[row_], error_ * spreads_[row_], setting_.affine);
+          rstds_[row_], products_[row_], error_ * spreads_[row_], relative_, setting_.affine);
       const auto resolve_element = [this](std::int64_t i, std::byte* result) {
         PartResolver{*this, row(row_), 0, y_.dtype}(i, result);
       };

@@ -30,8 +30,10 @@ double double_double_growth(std::int64_t n, std::int64_t lanes) noexcept {
   return lane * lane + 6 * static_cast<double>(chunks(n)) + 40;
 }
 
-DoubleBounds::DoubleBounds(std::int64_t n, std::int64_t lanes) noexcept
-    : offset_((static_cast<double>(double_growth(n, lanes)) + bound::kOffset) * kUnit * kSlack),
+DoubleBounds::DoubleBounds(std::int64_t n, std::int64_t lanes, bool are_relative) noexcept
+    : offset_(are_relative ? 0
+                           : (static_cast<double>(double_growth(n, lanes)) + bound::kOffset) *
+                                 kUnit * kSlack),
       slope_((3 * static_cast<double>(double_growth(n, lanes)) + bound::kSlope) * kUnit * kSlack),
       reach_(std::sqrt(static_cast<double>(n)) * kSlack) {}
 

@@ -88,6 +88,8 @@ struct DoubleStatistics {
   double slope;
   double reach;
 
+  // The error of xhat is relative, unless a bias is added.
+  double relative(bool has_bias) const noexcept { return offset == 0 && !has_bias ? slope : 0; }
   double error() const noexcept { return offset + slope * reach; }
 };
 
@@ -103,12 +105,13 @@ struct DoubleDoubleStatistics {
   double error() const noexcept { return offset + slope * reach; }
 };
 
-// What bounds the errors of statistics in doubles, for many rows of one length by one formula.
+// What bounds the errors of statistics in doubles, for many rows of one length by one formula. Those of RMS are relative: no
+// mean is off.
 class DoubleBounds {
  public:
-  DoubleBounds(std::int64_t n, std::int64_t lanes) noexcept;
+  DoubleBounds(std::int64_t n, std::int64_t lanes, bool are_relative) noexcept;
 
-  // spread = rstd * sqrt(sum(d^2) / n), where rows are usable.
+  // spread = rstd * sqrt(sum(d^2) / n), where rows are usable. The offset is 0 where they are relative.
   double offset(double spread) const noexcept { return offset_ * spread; }
   double slope() const noexcept { return slope_; }
   double reach(double spread) const noexcept { return reach_ * spread; }

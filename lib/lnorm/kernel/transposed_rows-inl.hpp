@@ -131,7 +131,7 @@ class TinyRows : ShortDoubleRows<kMaxTinyRows> {
       const V error = hn::Load(kDoubles, spreads_ + r) * splat(error_);
       const double most =
           std::is_same_v<Out, float> ? 0 : hn::GetLane(hn::MaxOfLanes(kDoubles, error));
-      const DoubleWriter<Out, has_weight, has_bias> writer(rstd, product, error, most,
+      const DoubleWriter<Out, has_weight, has_bias> writer(rstd, product, error, most, relative_,
                                                            setting_.affine);
       auto any_undecided = hn::Zero(kWords);
       for (std::int64_t j = 0; j < n_; ++j) {
