@@ -453,6 +453,34 @@ TEST_CASE("elements too small for low parts are right, whatever weight they get"
   }
 }
 
+// Without a mean an error is relative: zeros and the smallest elements tell if it is not.
+TEST_CASE("RMS norm of zeros and tiny elements among others is right", "[oracle]") {
+  const DType dtype = GENERATE(DType::float16, DType::bfloat16, DType::float32);
+  const int length = GENERATE(1, 4, 9, 64, 300, 1500);
+  Random random(24);
+  const Recipe recipe{"zeros", [](Random& r, DType d, int, int) {
+                        switch (r() % 4) {
+                          case 0:
+                            return r() % 2 == 0 ? 0.0 : -0.0;
+                          case 1:
+                            return smallest_positive(d) * std::round(9 * uniform(r));
+                          default:
+                            return normal(r);
+                        }
+                      }};
+  const Data x = floats(dtype, recipe, length, random);
+  const Data weight = floats(DType::float32, recipe, length, random);
+  for (const DType out : {DType::float16, DType::bfloat16, DType::float32}) {
+    for (const bool has_weight : {false, true}) {
+      for (const bool has_bias : {false, true}) {
+        Settings settings{.out = out, .weight = has_weight, .bias = has_bias};
+        settings.formula.rms = true;
+        check(x, settings, weight, x);
+      }
+    }
+  }
+}
+
 TEST_CASE("results are right where they become subnormal, and where they overflow", "[oracle]") {
   const DType dtype = GENERATE(from_range(kFloats));
   Random random(21);
