@@ -501,7 +501,8 @@ struct DoubleDoubleGradientWriter {
     const V lost = hn::Min(hn::Abs(deviation.high), splat(kLostBits));
     const V xhat_error =
         hn::MulAdd(hn::Abs(xhat.high), xhat_slope, hn::MulAdd(lost, splat(kLosses), xhat_offset));
-    increase(columns.dweight_bound(), hn::MulAdd(size, xhat_error, hn::Min(size, lost)));
+    const V of_sum = splat(kPairSumError) * hn::Abs(dweight.high);
+    increase(columns.dweight_bound(), hn::MulAdd(size, xhat_error, hn::Min(size, lost) + of_sum));
     const V2 dbias = two_sum(hn::LoadU(kDoubles, columns.dbias_high()), dy.high);
     const V2 rest = two_sum(hn::LoadU(kDoubles, columns.dbias_low()), dbias.low);
     const V2 last = two_sum(rest.high, dy.low);

@@ -23,10 +23,6 @@ double pairs_error(std::int64_t n) {
   return lost * lost;
 }
 
-// A sum of double-doubles is off by 3 u^2 of it, and the sizes of terms are at most 1 / 20 u^2 of the bounds of their
-// errors: so much of these is what an addition loses.
-constexpr double kSumShare = 0.15;
-
 // Adds a number to an unevaluated sum; what is lost is added to error. Few numbers add up without a loss, so that
 // ties are decided.
 void add_exactly(double number, double& high, double& low, double& error) {
@@ -80,7 +76,7 @@ void ColumnGradients::add_dweight(std::int64_t column, DoubleDouble term, double
   const DoubleDouble sum = DoubleDouble{at[0], at[stride_]} + term;
   at[0] = sum.high;
   at[stride_] = sum.low;
-  at[4 * stride_] += error;
+  at[4 * stride_] += error + kPairSumError * std::fabs(sum.high);
 }
 
 void ColumnGradients::add_dbias(std::int64_t column, Number dy) {
@@ -139,7 +135,8 @@ ColumnGradients::Sum ColumnGradients::dweight(std::int64_t column) const {
     const double error = double_doubles_[i + 4 * stride_];
     const auto rows = static_cast<double>(double_double_rows_ + 2);
     sum.value = sum.value + DoubleDouble{double_doubles_[i], double_doubles_[i + stride_]};
-    sum.error += error * (1 + kSumShare * rows) * kSlack + (error > 0 ? kLostBits * rows : 0);
+    sum.error += (error + kPairSumError * std::fabs(sum.value.high)) * kSlack +
+                 (error > 0 ? kLostBits * rows : 0);
   }
   return sum;
 }

@@ -25,8 +25,8 @@ struct ColumnSums {
   double* dbias_high() const noexcept { return first + 2 * stride; }  // of dy
   double* dbias_low() const noexcept { return first + 3 * stride; }
   // Bounds are made of these. Rows in doubles add |dy * xhat| and |dy|. Rows in double-doubles add
-  // |dy| (offset + slope |xhat|), with the bounds of xhat, and what the additions to dbias lose, which is nothing as
-  // a rule, so that ties are decided.
+  // |dy| (offset + slope |xhat|), with the bounds of xhat, and what additions to dweight may lose; and what the additions
+  // to dbias lose, which is nothing as a rule, so that ties are decided.
   double* dweight_bound() const noexcept { return first + 4 * stride; }
   double* dbias_bound() const noexcept { return first + 5 * stride; }
 

@@ -59,6 +59,9 @@ inline constexpr double kLostBits = 0x1p-1060;
 // A product of double-doubles loses at most so many times the smallest subnormal double there.
 inline constexpr double kLosses = 16;
 
+// What a sum of two double-doubles is off by, relative to it.
+inline constexpr double kPairSumError = 4 * kUnit2;
+
 // Over a row or a part of it, d = x - center.
 struct Sums {
   DoubleDouble sum{};      // of d
