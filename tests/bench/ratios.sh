@@ -86,6 +86,10 @@ truncate -s $((128 + rows * 768 * 4)) x768.npy
 row "apply float32, rows of 768" 1.0 "$lnorm x768.npy -o y.npy" "cat x768.npy > z.npy"
 row "the same, --save-mean --save-rstd" 1.0 "$lnorm x768.npy -o y.npy --save-mean m.npy --save-rstd s.npy" \
   "cat x768.npy > z.npy"
+{ npy_header '|i1' "($rows, 768)"; head -c $((rows * 768)) /dev/urandom | tr '\200-\377' '\000'; } |
+  "$lnorm" convert - --dtype float32 -o zeros.npy
+row "apply --rms float32, half of it zeros" 1.0 "$lnorm zeros.npy --rms -o y.npy" "cat zeros.npy > z.npy"
+rm zeros.npy
 row "softmax float32, rows of 768" 1.0 "$lnorm softmax x768.npy -o y.npy" "cat x768.npy > z.npy"
 row "stats float32, rows of 768" 1.3 "$lnorm stats x768.npy" "cat x768.npy > /dev/null"
 row "stats --softmax" 2.5 "$lnorm stats --softmax x768.npy" "cat x768.npy > /dev/null"
@@ -123,7 +127,15 @@ done
 rm short.npy
 row "softmax float64, rows of 768" 1.5 "$lnorm softmax f64.npy -o y.npy" "cat f64.npy > z.npy"
 row "stats float64, rows of 768" 2 "$lnorm stats f64.npy" "cat f64.npy > /dev/null"
-rm f64.npy
+again short.npy f64.npy '<f8' "($((half * 768 / 65536)), 65536)"
+truncate -s $((128 + half * 768 / 65536 * 65536 * 8)) short.npy
+row "stats float64, rows of 65536" 6 "$lnorm stats short.npy" "cat short.npy > /dev/null"
+rm short.npy
+{ printf '[10000'; printf ',%.0s10000' $(seq 767); printf ']'; } >bias.json
+"$lnorm" f64.npy --bias bias.json -o far.npy
+parts="--dx y.npy --dweight w.npy --dbias b.npy"
+row "grad float64 of mean 1e4, beside mean 0" 1.1 "$lnorm grad far.npy --dy f64.npy $parts" "$lnorm grad f64.npy --dy f64.npy $parts"
+rm -f f64.npy far.npy bias.json w.npy b.npy
 
 { npy_header '<i8' "($half, 768)"; head -c $((half * 768 * 8)) /dev/urandom; } >i64.npy
 row "apply int64, rows of 768" 1.2 "$lnorm i64.npy -o y.npy" "cat i64.npy > z.npy"
