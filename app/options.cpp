@@ -531,7 +531,7 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { a.dx = v.text; },
            {.called = {{{kOutputWords}, {.words = "dinput grad-input", .name = "--dx"}}}}),
     Option("--dweight", kGrad, kOutput, "PATH",
-           "Where dweight goes, in the weight's shape and dtype",
+           "Where dweight goes, in the weight's shape, and its dtype if no --dtype is given",
            [](Arguments& a, const Value& v) { a.dweight = v.text; },
            {.called = {{{"dw dgamma dscale grad-weight"}}}}),
     Option("--dbias", kGrad, kOutput, "PATH", "The same of dbias",

@@ -43,6 +43,7 @@ ExactSums sums_of(const SavedStatistics& saved, std::int64_t n, const Formula& f
 
 void add_exact_sums(const GradientPart& part, const AffineTerm& weight, ExactGradientSums& sums) {
   sums.x += exact_sums(part.x);
+  if (!sums.x.finite) return;  // nor is any gradient
   for_each_element(part, [&](std::int64_t i, Number x, Number dy) {
     const Number w = weight.number_or(1, part.offset + i);
     sums.is_g_finite = sums.is_g_finite && std::isfinite(dy.high) && std::isfinite(w.high);
@@ -50,7 +51,7 @@ void add_exact_sums(const GradientPart& part, const AffineTerm& weight, ExactGra
     const Dyadic g = Dyadic(dy) * Dyadic(w);
     if (g.sign() == 0) return;
     sums.g = sums.g + g;
-    if (sums.x.finite) sums.gx = sums.gx + g * Dyadic(x);
+    sums.gx = sums.gx + g * Dyadic(x);
   });
 }
 

@@ -142,7 +142,13 @@ void RowGradient::find_exact() {
 
 std::unique_ptr<const ExactGradient> RowGradient::make_exact() const {
   ExactGradientSums sums;
-  read_row_([&](const GradientPart& part) { add_exact_sums(part, setting_.weight, sums); });
+  read_row_([&](const GradientPart& part) {
+    if (setting_.wants_dx) {
+      add_exact_sums(part, setting_.weight, sums);
+    } else {
+      sums.x += exact_sums(part.x);
+    }
+  });
   if (!sums.x.finite) return nullptr;
   return std::make_unique<ExactGradient>(sums, setting_.row_length, setting_.formula, saved());
 }
