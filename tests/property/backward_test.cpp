@@ -457,6 +457,25 @@ TEST_CASE("dx is right where it becomes subnormal, and where it overflows", "[ba
   }
 }
 
+// As float16 has it where a loss is a mean: from normal numbers to what rounds to 0, and zeros of both signs.
+TEST_CASE("dx of float16 is right where most of it is subnormal", "[backward]") {
+  const int length = GENERATE(1, 3, 16, 64, 300, 1500);
+  const int exponent = GENERATE(-30, -26, -24, -20, -15, -12);
+  Random random(static_cast<std::uint64_t>(length));
+  const Data x = floats(DType::float16, kNormal, length, random);
+  std::vector<double> dy;
+  for (int i = 0; i < length; ++i) {
+    dy.push_back(random() % 8 == 0 ? 0 : std::ldexp(normal(random), exponent));
+  }
+  for (const DType dtype : {DType::float16, DType::float32}) {
+    GradientCase c{x, floats(dtype, dy)};
+    c.dx = DType::float16;
+    check(c);
+    c.formula.rms = true;
+    check(c);
+  }
+}
+
 TEST_CASE("x, dy and eps at the ends of their ranges leave every dx right", "[backward]") {
   Random random(47);
   for (const DType dtype : kFloats) {

@@ -31,7 +31,7 @@ struct WrittenRows {
       Numbers lower;  // the constant less the error; of a dtype narrower than float the constant
   alignas(64) Numbers width;  // from there to the constant and the error
   alignas(64) Numbers xhat_at_center;
-  std::array<HalfResults<Out>, kMaxGradientRows> halves;
+  std::array<HalfResults<Out, true>, kMaxGradientRows> halves;
 
   HWY_INLINE explicit WrittenRows(const DoubleGradients& gradients) : of(gradients) {
     for (std::size_t r = 0; r < kMaxGradientRows; r += kWidth) {
@@ -45,7 +45,8 @@ struct WrittenRows {
           kDoubles, &xhat_at_center[r]);
     }
     if constexpr (!std::is_same_v<Out, float>) {
-      for (std::size_t r = 0; r < kMaxGradientRows; ++r) halves[r] = HalfResults<Out>(of.error[r]);
+      for (std::size_t r = 0; r < kMaxGradientRows; ++r)
+        halves[r] = HalfResults<Out, true>(of.error[r]);
     }
   }
 };

@@ -137,31 +137,44 @@ HWY_INLINE Results float_results(V low, V high) {
 
 // What numbers round to in a narrower dtype: the interval is smaller than an ulp of float, where y is not tiny. There y is decided
 // if the nearest float is not within two of its ulps of a point halfway between two results.
-template <class Out>
+// subnormal: whether many results are subnormal, as gradients may be: that takes time.
+template <class Out, bool subnormal = false>
 struct HalfResults {
+  static constexpr bool kIsFloat16 = std::is_same_v<Out, Float16>;
+  static constexpr bool kSubnormal = subnormal && kIsFloat16;  // bfloat16 has too few to matter
+  static constexpr double kMinNormal = kIsFloat16 ? 0x1p-14 : 0x1p-126;
+
   std::uint32_t tiny = 0;  // floats whose bits, less the next number, are below are not decided
   std::uint32_t not_tiny = 0;
 
   HalfResults() = default;
   // error: of y.
   explicit HalfResults(double error) {
-    constexpr double kMinNormal = std::is_same_v<Out, Float16> ? 0x1p-14 : 0x1p-126;
-    const double bound = 0x1p24 * error * kSlack;
-    const auto least = static_cast<float>(std::max(kMinNormal, bound * (1 + 0x1p-20)));
+    double least = std::max(kMinNormal, 0x1p24 * error * kSlack * (1 + 0x1p-20));
+    // Where the error is that small, so are subnormal results. But the sign of y is known only beyond the error.
+    if (kSubnormal && least == kMinNormal) least = error == 0 ? 0 : std::max(0x1p-149, 2 * error);
     // Without an error zero is zero.
-    not_tiny = error == 0 ? 1 : 0;
-    tiny = std::bit_cast<std::uint32_t>(least) - not_tiny;
+    not_tiny = !kSubnormal && error == 0 ? 1 : 0;
+    tiny = std::bit_cast<std::uint32_t>(static_cast<float>(least)) - not_tiny;
   }
 
   HWY_INLINE Results operator()(V value) const {
     const auto y = to_floats(value);
-    const auto bits = hn::BitCast(kWords, y);
-    constexpr std::uint32_t kUlp = std::uint32_t{1} << (std::is_same_v<Out, Float16> ? 13 : 16);
+    const auto size = hn::Abs(y);
+    auto bits = hn::BitCast(kWords, size);
+    auto from_zero = bits;
+    if constexpr (kSubnormal) {
+      // Subnormal results lie as those in the first binade of the normal ones.
+      const auto normal = hn::Set(F(), static_cast<float>(kMinNormal));
+      bits = hn::BitCast(kWords, hn::IfThenElse(hn::Lt(size, normal), hn::Add(size, normal), size));
+    } else {
+      from_zero = hn::Sub(bits, hn::Set(kWords, not_tiny));
+    }
+    constexpr std::uint32_t kUlp = std::uint32_t{1} << (kIsFloat16 ? 13 : 16);
     const auto from_half =
         hn::And(hn::Add(bits, hn::Set(kWords, kUlp / 2 + 2)), hn::Set(kWords, kUlp - 1));
-    const auto size = hn::And(bits, hn::Set(kWords, 0x7fffffffu));
-    const auto is_tiny = hn::Lt(hn::Sub(size, hn::Set(kWords, not_tiny)), hn::Set(kWords, tiny));
-    const auto is_undecided = hn::Or(hn::Lt(from_half, hn::Set(kWords, 5u)), is_tiny);
+    const auto is_undecided =
+        hn::Or(hn::Lt(from_half, hn::Set(kWords, 5u)), hn::Lt(from_zero, hn::Set(kWords, tiny)));
     return {y, hn::VecFromMask(kWords, is_undecided)};
   }
 };
