@@ -202,7 +202,7 @@ TEST_CASE("a row of many elements has moments as exact as a short one", "[moment
   check(floats(dtype, recipe, support::share(300'007), random));
 }
 
-// They go past what double-doubles decide, without integers.
+// Double-doubles leave these sums undecided; sums in three doubles need not.
 TEST_CASE("the sum of a long row is exact where its terms cancel", "[moments]") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const int length = GENERATE(33'000, 65'536, 70'001);

@@ -118,7 +118,6 @@ class AffineTerm {
 
   // The largest |element|; infinity if one is not finite. The smallest one that is not 0; infinity if none is.
   double max_abs() const noexcept { return max_abs_; }
-  double min_abs() const noexcept { return min_abs_; }
 
   // How many bits the longest of them has; low parts do not count.
   int precision() const noexcept { return precision_; }

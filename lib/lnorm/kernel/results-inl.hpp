@@ -137,7 +137,7 @@ HWY_INLINE Results float_results(V low, V high) {
 
 // What numbers round to in a narrower dtype: the interval is smaller than an ulp of float, where y is not tiny. There y is decided
 // if the nearest float is not within two of its ulps of a point halfway between two results.
-// subnormal: whether many results are subnormal, as gradients may be: that takes time.
+// subnormal: subnormal results of float16 are decided, too, which takes time. All of a gradient may be subnormal.
 template <class Out, bool subnormal = false>
 struct HalfResults {
   static constexpr bool kIsFloat16 = std::is_same_v<Out, Float16>;
@@ -151,7 +151,7 @@ struct HalfResults {
   // error: of y.
   explicit HalfResults(double error) {
     double least = std::max(kMinNormal, 0x1p24 * error * kSlack * (1 + 0x1p-20));
-    // Where the error is that small, so are subnormal results. But the sign of y is known only beyond the error.
+    // So small an error leaves subnormal results undecided only where it hides their sign.
     if (kSubnormal && least == kMinNormal) least = error == 0 ? 0 : std::max(0x1p-149, 2 * error);
     // Without an error zero is zero.
     not_tiny = !kSubnormal && error == 0 ? 1 : 0;

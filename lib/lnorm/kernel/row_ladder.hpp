@@ -20,8 +20,8 @@ namespace lnorm {
 // What the first elements tell of a row.
 struct RowSample {
   Number first;
-  // For sums: the mean of a few, or 0 where that is about as good. A 64-bit integer is no double, but its deviation from a
-  // rounded one of them is one.
+  // For sums: the mean of a few, or 0 where that is about as good. Of 64-bit integers, which are no doubles, the rounded
+  // first one: their deviations from it are doubles.
   double center;
 };
 inline RowSample sample_of(const RowsIn& row) noexcept {

@@ -209,7 +209,7 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
     HWY_INLINE void read_ahead(std::int64_t i) const { prefetch(next + i * item, kLanes * item); }
   };
 
-  // Not inline, nor is what writes rows: sums and factors would lose their registers.
+  // This and write_rows stay out of line. In one function the compiler keeps sums and factors in memory.
   HWY_NOINLINE void sum_rows() {
     for (std::int64_t r = 0; r < rows_; ++r) {
       DoubleLanes lanes;

@@ -108,8 +108,8 @@ struct DoubleDoubleStatistics {
   double error() const noexcept { return offset + slope * reach; }
 };
 
-// What bounds the errors of statistics in doubles, for many rows of one length by one formula. Those of RMS are relative: no
-// mean is off.
+// What bounds the errors of statistics in doubles, for many rows of one length by one formula. Those of RMS are relative,
+// since it has no mean.
 class DoubleBounds {
  public:
   DoubleBounds(std::int64_t n, std::int64_t lanes, bool are_relative) noexcept;
