@@ -101,6 +101,18 @@ TripleSum triple_sum(const RowsIn& row) {
 
 using Bits = hn::RebindToUnsigned<Floats>;
 
+// What the lanes of a row, or of a chunk of it, are folded to.
+struct RowFigures {
+  V min;
+  V max;
+  V least;  // not of doubles
+  V sum;
+  V sum_rest;  // of doubles
+  V sum_last;  // and what that is rounded by
+  V squares;
+  V squares_rest;
+};
+
 // The range of a row, but for NaNs and infinities. The sizes |x| are compared as the integers that their bits are.
 struct RangeLanes {
   static constexpr auto kFloats = static_cast<std::int64_t>(hn::MaxLanes(Floats()));
@@ -133,18 +145,7 @@ struct RangeLanes {
     }
   }
 
-  HWY_INLINE Range range() {
-    V of_min;
-    V of_max;
-    V of_least;
-    fold(of_min, of_max, of_least);
-    return {.min = hn::GetLane(hn::MinOfLanes(kDoubles, of_min)) + 0.0,
-            .max = hn::GetLane(hn::MaxOfLanes(kDoubles, of_max)) + 0.0,
-            .least = hn::GetLane(hn::MinOfLanes(kDoubles, of_least))};
-  }
-
-  // Folds all to one vector of doubles each.
-  HWY_INLINE void fold(V& of_min, V& of_max, V& of_least) {
+  HWY_INLINE void fold_to(RowFigures& row) {
     for (std::int64_t p = 1; p < kParts; ++p) {
       min[0] = hn::Min(min[0], min[p]);
       max[0] = hn::Max(max[0], max[p]);
@@ -157,9 +158,9 @@ struct RangeLanes {
     const auto is_zero = hn::Eq(hn::BitCast(floats, size), hn::Zero(floats));
     const auto not_zero = hn::IfThenElse(is_zero, infinity, hn::BitCast(floats, size));
     const auto minimum = [](auto a, auto b) HWY_ATTR { return hn::Min(a, b); };
-    of_min = doubles_of(min[0], minimum);
-    of_max = doubles_of(max[0], [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
-    of_least = doubles_of(not_zero, minimum);
+    row.min = doubles_of(min[0], minimum);
+    row.max = doubles_of(max[0], [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
+    row.least = doubles_of(not_zero, minimum);
   }
 
  private:
@@ -173,37 +174,6 @@ struct RangeLanes {
     const F half;
     return hn::PromoteTo(kDoubles, join(hn::LowerHalf(half, lanes), hn::UpperHalf(half, lanes)));
 #endif
-  }
-};
-
-Range plain_range(const RowsIn& row) {
-  Range result;
-  const auto find = [&]<class T>(T) HWY_ATTR {
-    RangeLanes lanes;
-    for_each_group<T, RangeLanes::kGroup>(
-        row, [&](const std::byte* x) HWY_ATTR { lanes.add_group<T>(x); });
-    result = lanes.range();
-  };
-  return with_floats(row, find) ? result : range_of_doubles(row);
-}
-
-// The ranges of some rows, which tell whether they have plain sums. Of NaN and infinity the sums tell.
-struct PlainRanges {
-  static constexpr std::int64_t kMaxRows = 16;
-
-  alignas(64) double min[kMaxRows];
-  alignas(64) double max[kMaxRows];
-  alignas(64) double least[kMaxRows] = {};  // of floats
-
-  double greatest(std::int64_t r) const { return std::max(-min[r], max[r]); }
-
-  void find(const RowsIn& x) {
-    for (std::int64_t r = 0; r < x.rows; ++r) {
-      const Range range = plain_range(row_of(x, r));
-      min[r] = range.min;
-      max[r] = range.max;
-      least[r] = range.least;
-    }
   }
 };
 
@@ -227,51 +197,13 @@ struct PlainLanes {
     x.v[i] = x.v[i] + element;
   }
 
-  HWY_INLINE V fold_squares(V start) const {
+  HWY_INLINE void fold_to(RowFigures& row, V start) const {
     Lanes from_zero;
     for (std::int64_t v = 0; v < kVectors; ++v) from_zero.v[v] = squares.v[v] - start;
-    return from_zero.fold();
+    row.sum = x.fold();
+    row.squares = from_zero.fold();
+    row.squares_rest = rests.fold();
   }
-
-  HWY_INLINE Sums fold(V start) const {
-    return {{sum_of_lanes(x.fold())},
-            {sum_of_lanes(fold_squares(start)), sum_of_lanes(rests.fold())}};
-  }
-};
-
-// The squares of a row of one chunk are in two parts that may overlap.
-HWY_INLINE Sums plain_sums(const RowsIn& row, int exponent) {
-  Sums total;
-  const V start = splat(plain_start(exponent));
-  PlainLanes lanes;
-  lanes.clear(start);
-  for_each_stretch(row, 0, is_native(row, DType::float32),
-                   [&](std::int64_t first, std::int64_t n, const auto& elements) HWY_ATTR {
-                     add_to<false>(lanes, elements, n);
-                     const std::int64_t end = first + n;
-                     if (end % kChunk != 0 && end != row.row_length) return;
-                     Sums sums = lanes.fold(start);
-                     if (row.row_length <= kChunk) {
-                       total = sums;
-                     } else {
-                       sums.squares = lnorm::two_sum(sums.squares.high, sums.squares.low);
-                       total += sums;
-                     }
-                     lanes.clear(start);
-                   });
-  return total;
-}
-
-// What the lanes of a row are folded to.
-struct RowFigures {
-  V min;
-  V max;
-  V least;  // not of doubles
-  V sum;
-  V sum_rest;  // of doubles
-  V sum_last;  // and what that is rounded by
-  V squares;
-  V squares_rest;
 };
 
 // The range of a row of doubles, and its parted sums (plain_moments.hpp).
@@ -362,106 +294,148 @@ HWY_INLINE hn::Mask<D> decide(V2 value, V error, V& rounded) {
   return hn::Eq(ends.low, ends.high);
 }
 
+// The figures of up to a chunk of floats.
+template <class T>
+HWY_INLINE RowFigures figures_of_floats(const RowsIn& part, int exponent) {
+  const V start = splat(plain_start(exponent));
+  RangeLanes range;
+  PlainLanes lanes;
+  lanes.clear(start);
+  const auto add = [&](const std::byte* x, const std::byte* or_zero) HWY_ATTR {
+    range.add_group<T>(x);
+    for (std::int64_t i = 0; i < RangeLanes::kGroup; i += kLanes) {
+      for (std::int64_t v = 0; v < kVectors; ++v) {
+        lanes.add(v, load_vector<T>(or_zero + (i + v * kWidth) * kSize<T>));
+      }
+    }
+  };
+  for_each_group<T, RangeLanes::kGroup>(part, add);
+  RowFigures row;
+  range.fold_to(row);
+  lanes.fold_to(row, start);
+  return row;
+}
+
+// The same of a dtype that load_floats does not load.
+HWY_NOINLINE RowFigures figures_of_decoded(const RowsIn& part, int exponent) {
+  Chunk chunk;
+  alignas(64) float floats[kChunk];
+  decode(part, 0, chunk);
+  for (std::int64_t i = 0; i < part.row_length; ++i) floats[i] = static_cast<float>(chunk.high[i]);
+  const RowsIn row{reinterpret_cast<const std::byte*>(floats), DType::float32, std::endian::native,
+                   1, part.row_length};
+  return figures_of_floats<float>(row, exponent);
+}
+
+// Ranges and sums of some rows.
+struct PlainRows {
+  static constexpr std::int64_t kMax = 16;
+  using Numbers = double[kMax];
+
+  alignas(64) Numbers min;
+  alignas(64) Numbers max;
+  alignas(64) Numbers least;  // of floats
+  alignas(64) Numbers sum;
+  alignas(64) Numbers sum_low;
+  alignas(64) Numbers squares;
+  alignas(64) Numbers square_low;
+
+  double greatest(std::int64_t r) const { return std::max(-min[r], max[r]); }
+};
+
 // Rows of one length on their way from sums to moments. A division takes as long for a vector of rows as for one.
+// Ranges tell whether rows have plain sums; of NaN and infinity the sums tell.
 class PlainMoments {
  public:
-  static constexpr std::int64_t kMaxRows = PlainRanges::kMaxRows;  // at once
-
   // x: the rows, or those that come first.
   PlainMoments(const RowsIn& x, std::int64_t freedom)
       : n_(x.row_length), freedom_(static_cast<double>(freedom)) {
-    const Range first = plain_range(row_of(x, 0));
+    const Range first = range(part_of(row_of(x, 0), 0, std::min(n_, kSample)));
     exponent_ = plain_exponent(std::max(-first.min, first.max));
   }
 
-  // Ranges and sums of rows, of which some have no plain sums: of these nothing is decided.
-  void sum_up(const RowsIn& x, PlainRanges& ranges) {
-    const bool are_floats = x.dtype != DType::float64;
-    if ((are_floats && (n_ > kChunk || n_ % RangeLanes::kGroup != 0)) ||
-        !sum_up_together(x, ranges)) {
-      ranges.find(x);
-      for (std::int64_t r = 0; r < x.rows; ++r) sum_up_row(row_of(x, r), ranges, r);
-    }
-    if (x.rows > 0) exponent_ = plain_exponent(ranges.greatest(x.rows - 1));
-  }
-
-  // Does what centered_sums() does about 0, with its roundings. Fills what is decided, and says for which rows that is all.
-  void find(std::int64_t rows, Moments* moments, bool* decided) const {
-    for (std::int64_t r = 0; r < rows; r += kWidth)
-      find_vector(r, std::min(kWidth, rows - r), moments + r, decided + r);
+  // Does what centered_sums() does about 0, with its roundings, for up to PlainRows::kMax rows. Says which are decided.
+  void find(const RowsIn& x, Moments* moments, bool* decided) {
+    const auto sum_up = [&]<class T>(T) HWY_ATTR { sum_up_as<T>(x); };
+    if (!with_floats(x, sum_up) && !with_type<double>(x.dtype, sum_up)) sum_up_as<void>(x);
+    exponent_ = plain_exponent(rows_.greatest(x.rows - 1));
+    for (std::int64_t r = 0; r < x.rows; r += kWidth)
+      find_vector(r, std::min(kWidth, x.rows - r), moments + r, decided + r);
   }
 
  private:
-  void sum_up_row(const RowsIn& row, const PlainRanges& ranges, std::int64_t r) {
-    Sums total;
-    if (is_plain(ranges.least[r], ranges.greatest(r))) {
-      total = plain_sums(row, plain_exponent(ranges.greatest(r)));
-    } else {
-      total = {{kInfinity}, {kInfinity}};
-    }
-    sums_[r] = total.sum.high;
-    sum_lows_[r] = total.sum.low;
-    squares_[r] = total.squares.high;
-    square_lows_[r] = total.squares.low;
-  }
+  static constexpr std::int64_t kSample = 256;  // elements, of which the first guess comes
 
-  // In one pass, which guesses the exponent: those of the rows before. False where there is no code for the dtype.
-  HWY_INLINE bool sum_up_together(const RowsIn& x, PlainRanges& ranges) {
-    const auto sum_up = [&]<class T>(T) HWY_ATTR {
-      constexpr int kMost = PartedSums::kMaxExponent;
-      constexpr bool are_floats = !std::is_same_v<T, double>;
-      // Doubles have some bits to spare.
-      const int guess = are_floats ? exponent_ + 1 : std::clamp(exponent_ + 5, -kMost, kMost);
-      for (std::int64_t r = 0; r < x.rows; r += kWidth) {
-        sum_up_vector<T>(x, r, guess, ranges);
-        for (std::int64_t k = r; k < std::min(r + kWidth, x.rows); ++k) {
-          const bool has_bits = !are_floats || ranges.least[k] >= power_of_two(guess - 20);
-          if (ranges.greatest(k) < power_of_two(guess) && has_bits) continue;
-          sum_up_row(row_of(x, k), ranges, k);
-        }
+  // In one pass, which guesses the exponent: those of the rows before. T: double, void or what load_floats loads.
+  template <class T>
+  HWY_INLINE void sum_up_as(const RowsIn& x) {
+    constexpr int kMost = PartedSums::kMaxExponent;
+    constexpr bool are_floats = !std::is_same_v<T, double>;
+    // Doubles have some bits to spare.
+    const int guess = are_floats ? exponent_ + 1 : std::clamp(exponent_ + 5, -kMost, kMost);
+    const bool are_long = are_floats && n_ > kChunk;
+    for (std::int64_t r = 0; r < x.rows; ++r) {
+      if (are_long) {
+        sum_up_row<T>(x, r, guess);
+      } else if (r % kWidth == 0) {
+        sum_up_vector<T>(x, r, guess);
       }
-    };
-    return with_floats(x, sum_up) || with_type<double>(x.dtype, sum_up);
+      const double greatest = rows_.greatest(r);
+      const bool has_bits = !are_floats || rows_.least[r] >= power_of_two(guess - 20);
+      if (greatest < power_of_two(guess) && has_bits) continue;
+      if (are_floats && is_plain(rows_.least[r], greatest)) {
+        sum_up_row<T>(x, r, plain_exponent(greatest));
+      } else {
+        rows_.sum[r] = rows_.squares[r] = kInfinity;
+      }
+    }
   }
 
   template <class T>
-  HWY_INLINE RowFigures figures_of(const std::byte* x, int exponent) {
+  HWY_INLINE RowFigures figures_of(const RowsIn& x, int exponent) {
     if constexpr (std::is_same_v<T, double>) {
       constexpr std::int64_t kAtOnce = PartedLanes::kCount * kWidth;
       const PartedSums parted(exponent, n_, (n_ + kAtOnce - 1) / kAtOnce + 8);
       sum_error_ = parted.sum_error;
       squares_error_ = parted.squares_error;
       PartedLanes lanes(parted);
-      lanes.add_row(x, n_);
+      lanes.add_row(x.data, n_);
       return lanes.fold(parted);
+    } else if constexpr (std::is_void_v<T>) {
+      return figures_of_decoded(x, exponent);
     } else {
-      const V start = splat(plain_start(exponent));
-      RangeLanes range;
-      PlainLanes lanes;
-      lanes.clear(start);
-      for (std::int64_t i = 0; i < n_; i += RangeLanes::kGroup) {
-        range.add_group<T>(x + i * kSize<T>);
-        for (std::int64_t j = 0; j < RangeLanes::kGroup; j += kLanes) {
-          for (std::int64_t v = 0; v < kVectors; ++v) {
-            lanes.add(v, load_vector<T>(x + (i + j + v * kWidth) * kSize<T>));
-          }
-        }
-      }
-      RowFigures row;
-      range.fold(row.min, row.max, row.least);
-      row.sum = lanes.x.fold();
-      row.squares = lanes.fold_squares(start);
-      row.squares_rest = lanes.rests.fold();
-      return row;
+      return figures_of_floats<T>(x, exponent);
     }
   }
 
+  // A row of floats by itself, a chunk at a time.
   template <class T>
-  HWY_INLINE void sum_up_vector(const RowsIn& x, std::int64_t r, int exponent,
-                                PlainRanges& ranges) {
+  HWY_NOINLINE void sum_up_row(const RowsIn& x, std::int64_t r, int exponent) {
+    Range range;
+    Sums total;
+    for_each_part(row_of(x, r), [&](std::int64_t, const RowsIn& part) HWY_ATTR {
+      const RowFigures row = figures_of<T>(part, exponent);
+      range.min = std::min(range.min, hn::GetLane(hn::MinOfLanes(kDoubles, row.min)) + 0.0);
+      range.max = std::max(range.max, hn::GetLane(hn::MaxOfLanes(kDoubles, row.max)) + 0.0);
+      range.least = std::min(range.least, hn::GetLane(hn::MinOfLanes(kDoubles, row.least)));
+      const DoubleDouble squares =
+          lnorm::two_sum(sum_of_lanes(row.squares), sum_of_lanes(row.squares_rest));
+      total += {{sum_of_lanes(row.sum)}, squares};
+    });
+    rows_.min[r] = range.min;
+    rows_.max[r] = range.max;
+    rows_.least[r] = range.least;
+    rows_.sum[r] = total.sum.high;
+    rows_.sum_low[r] = total.sum.low;
+    rows_.squares[r] = total.squares.high;
+    rows_.square_low[r] = total.squares.low;
+  }
+
+  template <class T>
+  HWY_INLINE void sum_up_vector(const RowsIn& x, std::int64_t r, int exponent) {
     RowFigures rows[kWidth];
     for (std::int64_t k = 0; k < kWidth; ++k) {
-      rows[k] = figures_of<T>(x.data + std::min(r + k, x.rows - 1) * n_ * kSize<T>, exponent);
+      rows[k] = figures_of<T>(row_of(x, std::min(r + k, x.rows - 1)), exponent);
     }
     const auto joined = [&](V RowFigures::*figure, const auto& join) HWY_ATTR {
       return join_each<V>([&](std::int64_t k) HWY_ATTR { return rows[k].*figure; }, join) +
@@ -475,23 +449,23 @@ class PlainMoments {
       sum = two_sum(sum.high, joined(&RowFigures::sum_rest, plus)) +
             joined(&RowFigures::sum_last, plus);
     } else {
-      hn::Store(joined(&RowFigures::least, minimum), kDoubles, ranges.least + r);
+      hn::Store(joined(&RowFigures::least, minimum), kDoubles, rows_.least + r);
     }
-    hn::Store(joined(&RowFigures::min, minimum), kDoubles, ranges.min + r);
-    hn::Store(joined(&RowFigures::max, maximum), kDoubles, ranges.max + r);
-    hn::Store(sum.high, kDoubles, sums_ + r);
-    hn::Store(sum.low, kDoubles, sum_lows_ + r);
-    hn::Store(joined(&RowFigures::squares, plus), kDoubles, squares_ + r);
-    hn::Store(joined(&RowFigures::squares_rest, plus), kDoubles, square_lows_ + r);
+    hn::Store(joined(&RowFigures::min, minimum), kDoubles, rows_.min + r);
+    hn::Store(joined(&RowFigures::max, maximum), kDoubles, rows_.max + r);
+    hn::Store(sum.high, kDoubles, rows_.sum + r);
+    hn::Store(sum.low, kDoubles, rows_.sum_low + r);
+    hn::Store(joined(&RowFigures::squares, plus), kDoubles, rows_.squares + r);
+    hn::Store(joined(&RowFigures::squares_rest, plus), kDoubles, rows_.square_low + r);
   }
 
   void find_vector(std::int64_t r, std::int64_t rows, Moments* moments, bool* decided) const {
     const double growth = plain_growth(n_);
     const V n = splat(static_cast<double>(n_));
     const V freedom = splat(freedom_);
-    const V2 sum{hn::Load(kDoubles, sums_ + r), hn::Load(kDoubles, sum_lows_ + r)};
+    const V2 sum{hn::Load(kDoubles, rows_.sum + r), hn::Load(kDoubles, rows_.sum_low + r)};
     const V2 squares =
-        two_sum(hn::Load(kDoubles, squares_ + r), hn::Load(kDoubles, square_lows_ + r));
+        two_sum(hn::Load(kDoubles, rows_.squares + r), hn::Load(kDoubles, rows_.square_low + r));
     const V2 mean = sum / n;
     const V2 centered = squares - mean * sum;
     const V squares_error =
@@ -520,9 +494,11 @@ class PlainMoments {
     hn::Store(rounded_variance, kDoubles, found[2]);
     hn::Store(hn::IfThenElseZero(is_decided, splat(1)), kDoubles, found[3]);
     for (std::int64_t k = 0; k < rows; ++k) {
-      moments[k].sum = found[0][k];
-      moments[k].mean = found[1][k];
-      moments[k].variance = found[2][k];
+      moments[k] = {.sum = found[0][k],
+                    .mean = found[1][k],
+                    .variance = found[2][k],
+                    .min = rows_.min[r + k],
+                    .max = rows_.max[r + k]};
       decided[k] = found[3][k] != 0;
     }
   }
@@ -534,24 +510,15 @@ class PlainMoments {
   int exponent_;          // of the row before
   double sum_error_ = 0;  // of parted sums
   double squares_error_ = 0;
-  alignas(64) double sums_[kMaxRows] = {};
-  alignas(64) double sum_lows_[kMaxRows] = {};
-  alignas(64) double squares_[kMaxRows] = {};
-  alignas(64) double square_lows_[kMaxRows] = {};
+  PlainRows rows_;
 };
 
 void plain_moments(const RowsIn& x, std::int64_t freedom, Moments* moments, bool* decided) {
-  constexpr std::int64_t kRows = PlainMoments::kMaxRows;
   PlainMoments some(x, freedom);
-  PlainRanges ranges;
-  for (std::int64_t first = 0; first < x.rows; first += kRows) {
+  for (std::int64_t first = 0; first < x.rows; first += PlainRows::kMax) {
     RowsIn rows = row_of(x, first);
-    rows.rows = std::min(kRows, x.rows - first);
-    some.sum_up(rows, ranges);
-    for (std::int64_t r = 0; r < rows.rows; ++r) {
-      moments[first + r] = {.min = ranges.min[r], .max = ranges.max[r]};
-    }
-    some.find(rows.rows, moments + first, decided + first);
+    rows.rows = std::min(PlainRows::kMax, x.rows - first);
+    some.find(rows, moments + first, decided + first);
   }
 }
 

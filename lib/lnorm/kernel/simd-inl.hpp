@@ -145,19 +145,23 @@ HWY_INLINE bool with_floats(const RowsIn& row, Use use) {
   return with_type<float, BFloat16>(row.dtype, use);
 }
 
-// Calls add(from) for all groups of elements of a row, which has some. The last group is filled up with the first element,
-// so that neither the least nor the largest one changes.
+// Calls add(from, from) for all groups of elements of a row, which has some. The last group is filled up with the first element,
+// so that neither the least nor the largest one changes, and in a second copy with zeros.
 template <class T, std::int64_t kGroup, class Add>
 HWY_INLINE void for_each_group(const RowsIn& row, Add add) {
   const std::int64_t n = row.row_length;
   std::int64_t i = 0;
-  for (; i + kGroup <= n; i += kGroup) add(row.data + i * kSize<T>);
+  for (; i + kGroup <= n; i += kGroup) {
+    add(row.data + i * kSize<T>, row.data + i * kSize<T>);
+  }
   if (i == n) return;
   alignas(64) std::byte rest[kGroup * kSize<T>];
-  std::memcpy(rest, row.data + i * kSize<T>, static_cast<std::size_t>((n - i) * kSize<T>));
-  for (std::int64_t j = n - i; j < kGroup; ++j)
-    std::memcpy(rest + j * kSize<T>, row.data, sizeof(T));
-  add(rest);
+  alignas(64) std::byte or_zero[kGroup * kSize<T>] = {};
+  std::memcpy(or_zero, row.data + i * kSize<T>, static_cast<std::size_t>((n - i) * kSize<T>));
+  for (std::int64_t j = 0; j < kGroup; ++j) {
+    std::memcpy(rest + j * kSize<T>, j < n - i ? or_zero + j * kSize<T> : row.data, sizeof(T));
+  }
+  add(rest, or_zero);
 }
 
 // The first count lanes, or all of them.

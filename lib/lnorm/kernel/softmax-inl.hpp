@@ -31,11 +31,12 @@ double largest_float(const RowsIn& row) {
   const hn::RebindToUnsigned<Floats> bits;
   auto max = hn::Set(floats, -std::numeric_limits<float>::infinity());
   auto greatest = hn::Zero(bits);
-  for_each_group<T, hn::MaxLanes(floats)>(row, [&](const std::byte* from) HWY_ATTR {
-    const auto x = load_floats<T>(from);
-    max = hn::Max(max, x);
-    greatest = hn::Max(greatest, hn::BitCast(bits, hn::Abs(x)));
-  });
+  for_each_group<T, hn::MaxLanes(floats)>(
+      row, [&](const std::byte* from, const std::byte*) HWY_ATTR {
+        const auto x = load_floats<T>(from);
+        max = hn::Max(max, x);
+        greatest = hn::Max(greatest, hn::BitCast(bits, hn::Abs(x)));
+      });
   constexpr std::uint32_t kInfinity = 0x7f800000;
   if (hn::GetLane(hn::MaxOfLanes(bits, greatest)) > kInfinity) {
     return kNan;
