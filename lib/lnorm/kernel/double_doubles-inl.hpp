@@ -128,20 +128,6 @@ struct DoubleDoubleWriter {
   }
 };
 
-// Copies results, past the caches if these cannot hold them.
-HWY_INLINE void copy_out(const double* results, std::int64_t n, std::byte* out, bool non_temporal) {
-  constexpr std::int64_t kBytes = kWidth * kSize<double>;
-  std::int64_t i = 0;
-  if (non_temporal && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0) {
-    for (; i + kWidth <= n; i += kWidth) {
-      hn::Stream(hn::Load(kDoubles, results + i), kDoubles,
-                 reinterpret_cast<double*>(out + i * kSize<double>));
-    }
-  }
-  std::memcpy(out + i * kSize<double>, results + i,
-              static_cast<std::size_t>(n - i) * sizeof(double));
-}
-
 void double_double_write(const RowsIn& part, const DoubleDoubleStatistics& statistics,
                          const Affine& affine, const RowPlace& place, const RowsOut& y,
                          const Resolver& resolver) {
@@ -150,8 +136,6 @@ void double_double_write(const RowsIn& part, const DoubleDoubleStatistics& stati
   alignas(64) double high_ends[kChunk];
   for_each_chunk(part, 0, [&](std::int64_t start, std::int64_t n, Chunk& chunk) HWY_ATTR {
     double* const low = low_of(part, chunk);
-    const hn::RebindToUnsigned<D> bits;
-    auto differ = hn::Zero(bits);
     with_terms(affine, [&](auto has_weight, auto has_bias) HWY_ATTR {
       const DoubleDoubleWriter<has_weight(), has_bias()> writer(statistics, affine, y.dtype);
       const V2 minus_mean = splat(-statistics.mean);
@@ -166,13 +150,8 @@ void double_double_write(const RowsIn& part, const DoubleDoubleStatistics& stati
             writer.bounds(deviation, place.number + (repeats ? 0 : start + i), load_terms);
         hn::Store(ends.low, kDoubles, low_ends + i);
         hn::Store(ends.high, kDoubles, high_ends + i);
-        differ = hn::Or(differ, hn::Xor(hn::BitCast(bits, ends.low), hn::BitCast(bits, ends.high)));
       }
     });
-    if (y.dtype == DType::float64 && hn::AllTrue(bits, hn::Eq(differ, hn::Zero(bits)))) {
-      copy_out(low_ends, n, row_of(y, 1, start).data, y.non_temporal);
-      return;
-    }
     write_decided(low_ends, high_ends, n, row_of(y, 1, start), [&](std::int64_t i) {
       const Number x{chunk.high[i], low == nullptr ? 0 : low[i]};
       return resolver.resolve(place.element + start + i, x);

@@ -238,10 +238,8 @@ void double_write(const RowsIn& part, const DoubleStatistics& s, const Affine& a
       if (is_written) return;
     }
     if (!is_byte) return write_stretch<float>(d, n, s, terms, out, resolve);
-    with_type<Float8E4M3, Float8E5M2>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
-      write_float8<Out>(n, out, resolve, [&](std::byte* floats) HWY_ATTR {
-        write_stretch<float>(d, n, s, terms, {floats, DType::float32}, resolve);
-      });
+    write_float8(n, out, resolve, [&](std::byte* floats) HWY_ATTR {
+      write_stretch<float>(d, n, s, terms, {floats, DType::float32}, resolve);
     });
   };
   const bool is_fast_path =

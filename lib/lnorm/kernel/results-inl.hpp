@@ -331,8 +331,8 @@ struct Float8Writer {
   }
 };
 
-// Writes up to a chunk of float8 by way of floats, which write_floats(out) writes, and resolve decides.
-template <class Out, class WriteFloats>
+// Writes up to a chunk of either float8 by way of floats, which write_floats(out) writes, and resolve decides.
+template <class WriteFloats>
 void write_float8(std::int64_t n, const RowsOut& y, const PartResolver& resolve,
                   const WriteFloats& write_floats) {
   alignas(64) float floats[kChunk + kWidth];
@@ -340,7 +340,10 @@ void write_float8(std::int64_t n, const RowsOut& y, const PartResolver& resolve,
   const auto place_of = [&](std::int64_t i) { return reinterpret_cast<std::byte*>(floats + i); };
   write_floats(place_of(0));
   std::fill_n(floats + n, kWidth, 0.0F);
-  Float8Writer<Out>(y).write(floats, n, results, [&](std::int64_t i) { resolve(i, place_of(i)); });
+  with_type<Float8E4M3, Float8E5M2>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
+    Float8Writer<Out>(y).write(floats, n, results,
+                               [&](std::int64_t i) { resolve(i, place_of(i)); });
+  });
   std::memcpy(y.data, results, static_cast<std::size_t>(n));
 }
 
@@ -354,7 +357,22 @@ inline double rounding_of_ends(DType out) {
   return out == DType::float64 ? bound::kRounding * kUnit2 : 2 * kUnit;
 }
 
-// Writes results that lie between bounds, which take them in; resolve(i) gives those that are not decided.
+// Copies results, past the caches if these cannot hold them.
+HWY_INLINE void copy_out(const double* results, std::int64_t n, std::byte* out, bool non_temporal) {
+  constexpr std::int64_t kBytes = kWidth * kSize<double>;
+  std::int64_t i = 0;
+  if (non_temporal && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0) {
+    for (; i + kWidth <= n; i += kWidth) {
+      hn::Stream(hn::Load(kDoubles, results + i), kDoubles,
+                 reinterpret_cast<double*>(out + i * kSize<double>));
+    }
+  }
+  std::memcpy(out + i * kSize<double>, results + i,
+              static_cast<std::size_t>(n - i) * sizeof(double));
+}
+
+// Writes results that lie between bounds, which take them in; resolve(i) gives those that are not decided,
+// which a NaN of float64 never is. After n bounds there is room for a vector.
 template <class Resolve>
 HWY_INLINE void write_decided(double* low_ends, const double* high_ends, std::int64_t n,
                               const RowsOut& y, const Resolve& resolve) {
@@ -369,6 +387,17 @@ HWY_INLINE void write_decided(double* low_ends, const double* high_ends, std::in
                            });
     }
     return;
+  }
+  if (y.dtype == DType::float64) {
+    for (std::int64_t i = 0; i < n; i += kWidth) {
+      const auto is_decided =
+          hn::Eq(hn::Load(kDoubles, low_ends + i), hn::Load(kDoubles, high_ends + i));
+      if (HWY_LIKELY(hn::AllTrue(kDoubles, is_decided))) continue;
+      for (std::int64_t j = i; j < std::min(n, i + kWidth); ++j) {
+        if (low_ends[j] != high_ends[j]) low_ends[j] = resolve(j);
+      }
+    }
+    return copy_out(low_ends, n, y.data, y.non_temporal);
   }
   for (std::int64_t i = 0; i < n; ++i) {
     const double result = rounded(low_ends[i], y.dtype);

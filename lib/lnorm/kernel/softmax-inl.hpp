@@ -264,10 +264,8 @@ void double_softmax(const RowsIn& row, double max, double scale, const RowsOut& 
         });
     if (is_written) return;
     const PartResolver resolve{resolver, part, start, DType::float32};
-    with_type<Float8E4M3, Float8E5M2>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
-      write_float8<Out>(part.row_length, out, resolve, [&](std::byte* floats) HWY_ATTR {
-        write_softmax<float>(x, part, factor, error, start, floats, resolver);
-      });
+    write_float8(part.row_length, out, resolve, [&](std::byte* floats) HWY_ATTR {
+      write_softmax<float>(x, part, factor, error, start, floats, resolver);
     });
   });
 }
@@ -332,28 +330,20 @@ struct DoubleDoubleExponentials {
 // The results of a chunk. error: of each, relative.
 void write_double_double_softmax(const DoubleDoubleExponentials& x, const RowsIn& part,
                                  DoubleDouble factor, double error, std::int64_t offset,
-                                 std::byte* out, const Resolver& resolver) {
+                                 const RowsOut& y, const Resolver& resolver) {
   const V2 factors = splat(factor);
   const V errors = splat(error);
   const std::int64_t n = part.row_length;
-  const PartResolver resolve{resolver, part, offset, DType::float64};
+  alignas(64) double low_ends[kChunk];
+  alignas(64) double high_ends[kChunk];
   for (std::int64_t i = 0; i < n; i += kWidth) {
-    const V2 y = V2{hn::Load(kDoubles, x.high + i), hn::Load(kDoubles, x.low + i)} * factors;
-    const V margin = y.high * errors;
-    const Ends ends = ends_of(y, margin);
-    const auto is_undecided =
-        hn::And(hn::Not(hn::Eq(ends.low, ends.high)), mask_of(kDoubles, n - i));
-    std::byte* const to = out + i * kSize<double>;
-    write_first<double>(n - i, to, [&](std::byte* at) HWY_ATTR {
-      hn::StoreU(ends.low, kDoubles, reinterpret_cast<double*>(at));
-    });
-    if (HWY_LIKELY(hn::AllFalse(kDoubles, is_undecided))) continue;
-    alignas(64) double undecided[kWidth];
-    hn::Store(hn::IfThenElseZero(is_undecided, splat(1)), kDoubles, undecided);
-    for (std::int64_t j = 0; j < kWidth; ++j) {
-      if (undecided[j] != 0) resolve(i + j, to + j * kSize<double>);
-    }
+    const V2 result = V2{hn::Load(kDoubles, x.high + i), hn::Load(kDoubles, x.low + i)} * factors;
+    const Ends ends = ends_of(result, result.high * errors);
+    hn::Store(ends.low, kDoubles, low_ends + i);
+    hn::Store(ends.high, kDoubles, high_ends + i);
   }
+  write_decided(low_ends, high_ends, n, y,
+                [&](std::int64_t i) { return resolver.resolve(offset + i, element_of(part, i)); });
 }
 
 void double_double_softmax(const RowsIn& row, double max, const RowsOut& y,
@@ -367,7 +357,7 @@ void double_double_softmax(const RowsIn& row, double max, const RowsOut& y,
   const double error = double_double_softmax_error(n, kLanes);
   for_each_part(row, [&](std::int64_t start, const RowsIn& part) HWY_ATTR {
     if (n > kChunk) x.find(part, max);
-    write_double_double_softmax(x, part, factor, error, start, row_of(y, 1, start).data, resolver);
+    write_double_double_softmax(x, part, factor, error, start, row_of(y, 1, start), resolver);
   });
 }
 
