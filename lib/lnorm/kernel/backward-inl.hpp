@@ -32,9 +32,12 @@ struct WrittenRows {
   alignas(64) Numbers width;  // from there to the constant and the error
   alignas(64) Numbers xhat_at_center;
   std::array<HalfResults<Out, true>, kMaxGradientRows> halves;
+  bool has_center;
 
   HWY_INLINE explicit WrittenRows(const DoubleGradients& gradients) : of(gradients) {
+    auto is_zero = hn::Eq(splat(0), splat(0));
     for (std::size_t r = 0; r < kMaxGradientRows; r += kWidth) {
+      is_zero = hn::And(is_zero, hn::Eq(hn::Load(kDoubles, &of.center[r]), hn::Zero(kDoubles)));
       const V error = hn::Load(kDoubles, &of.error[r]);
       V low = hn::Load(kDoubles, &of.constant[r]);
       if constexpr (std::is_same_v<Out, float>) low = low - error;
@@ -44,6 +47,7 @@ struct WrittenRows {
           hn::Zero(kDoubles) - hn::Load(kDoubles, &of.shift[r]) * hn::Load(kDoubles, &of.rstd[r]),
           kDoubles, &xhat_at_center[r]);
     }
+    has_center = !hn::AllTrue(kDoubles, is_zero);
     if constexpr (!std::is_same_v<Out, float>) {
       for (std::size_t r = 0; r < kMaxGradientRows; ++r)
         halves[r] = HalfResults<Out, true>(of.error[r]);
@@ -288,10 +292,7 @@ HWY_INLINE void write_block(const DoubleBlock& block, const WrittenRows<Out>& ro
     write_with(std::false_type{});
   } else {
     if constexpr (std::is_same_v<T, float>) {
-      const auto first = rows.of.center.begin() + block.first;
-      const bool has_center =
-          std::any_of(first, first + block.rows, [](double center) { return center != 0; });
-      if (!has_center) return write_with(std::false_type{});
+      if (!rows.has_center) return write_with(std::false_type{});
     }
     write_with(std::true_type{});
   }

@@ -76,15 +76,13 @@ class BlockOfRows final : public GradientResolver {
 
   // Whether rows are about centers of our choice.
   bool has_center() const { return !setting_.formula.rms && saved_ == nullptr; }
-  double center_of(std::int64_t r) const {
-    if (setting_.formula.rms) return 0;
-    if (saved_ != nullptr) return saved_of(r)->mean.high;
-    return has_own_centers_ ? sample_of(part(r).x).center : center_;
-  }
 
   void sum_up() {
+    sums_.center.fill(center_);
     for (std::int64_t r = 0; r < count_; ++r) {
-      sums_.center[static_cast<std::size_t>(r)] = center_of(r);
+      double& center = sums_.center[static_cast<std::size_t>(r)];
+      if (has_own_centers_) center = sample_of(part(r).x).center;
+      if (saved_ != nullptr && !setting_.formula.rms) center = saved_of(r)->mean.high;
     }
     const KernelTable& table = *setting_.backend.table;
     table.double_gradient_sums(parts(0, count_), setting_.weight, sums_);
@@ -113,7 +111,7 @@ class BlockOfRows final : public GradientResolver {
 
   bool is_near(std::size_t row, double center) const {
     const double mean = gradients_.center[row] + gradients_.shift[row];
-    return std::fabs(mean - center) * gradients_.rstd[row] <= 0.7;
+    return std::fabs(mean - center) * gradients_.rstd[row] <= rule_->nearness;
   }
 
   void write_rows(std::int64_t r, std::int64_t count) {

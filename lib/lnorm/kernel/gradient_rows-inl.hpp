@@ -440,17 +440,17 @@ struct DoubleGradientStatistics {
 void double_gradients(const GradientRule& rule, const GradientRowSums& sums, std::int64_t count,
                       const SavedStatistics* saved, DoubleGradients& to) {
   DoubleGradientStatistics rows(rule, saved);
-  to.usable = 0;
-  to.decides = 0;
+  unsigned usable_rows = 0;
+  unsigned decided_rows = 0;
   for (std::int64_t r = 0; r < count; r += kWidth) {
     const auto usable = hn::And(rows.find(sums, r, saved, count), mask_of(kDoubles, count - r));
     rows.find_bounds();
     const auto decides = hn::And(usable, rows.decides(sums, r));
     std::uint8_t bits = 0;
     hn::StoreMaskBits(kDoubles, usable, &bits);
-    to.usable |= static_cast<unsigned>(bits) << r;
+    usable_rows |= static_cast<unsigned>(bits) << r;
     hn::StoreMaskBits(kDoubles, decides, &bits);
-    to.decides |= static_cast<unsigned>(bits) << r;
+    decided_rows |= static_cast<unsigned>(bits) << r;
     const auto put = [r](V numbers, DoubleGradients::Numbers& all)
                          HWY_ATTR { hn::Store(numbers, kDoubles, all.data() + r); };
     put(rows.center, to.center);
@@ -465,6 +465,8 @@ void double_gradients(const GradientRule& rule, const GradientRowSums& sums, std
     put(rows.xhat_offset(), to.xhat_offset);
     put(rows.xhat_slope(), to.xhat_slope);
   }
+  to.usable = usable_rows;
+  to.decides = decided_rows;
 }
 
 }  // namespace

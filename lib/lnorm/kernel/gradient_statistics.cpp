@@ -37,7 +37,8 @@ GradientRule::GradientRule(const GradientSetting& setting)
       per_root(1 / std::sqrt(static_cast<double>(n))),
       growth(static_cast<double>(double_growth(n, setting.backend.table->gradient_lanes))),
       share(std::ldexp(1, -2 * (float_format(setting.dx).precision + 5))),
-      most_correction(n <= kFewElements ? 16 : 1) {}
+      most_correction(n <= kFewElements ? 16 : 1),
+      nearness(0.7 * std::sqrt(most_correction)) {}
 
 std::optional<DoubleDouble> plain_rstd(const SavedStatistics& saved,
                                        const Formula& formula) noexcept {
