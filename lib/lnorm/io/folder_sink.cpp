@@ -32,31 +32,6 @@ void for_each_folder(const std::string& file, Call call) {
   }
 }
 
-// A file of a folder, as a tensor.
-class FileTensorSink final : public TensorSink {
- public:
-  FileTensorSink(FolderSink& folder, std::unique_ptr<TensorSink> tensor)
-      : folder_(folder), tensor_(std::move(tensor)) {}
-
-  std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
-                                    std::string& buffer) const override {
-    return tensor_->encode(position, elements, buffer);
-  }
-  bool has_random_access() const noexcept override { return tensor_->has_random_access(); }
-  void write_at(std::int64_t offset, std::span<const std::byte> elements) const override {
-    tensor_->write_at(offset, elements);
-  }
-  void write(std::span<const std::byte> encoded) override { tensor_->write(encoded); }
-  void finish() override {
-    tensor_->finish();
-    folder_.keep();
-  }
-
- private:
-  FolderSink& folder_;
-  std::unique_ptr<TensorSink> tensor_;
-};
-
 class FolderSetSink final : public TensorSetSink {
  public:
   FolderSetSink(FolderSink& folder, FileExtension extension, MakeTensorSink make_sink)
@@ -64,7 +39,8 @@ class FolderSetSink final : public TensorSetSink {
 
   std::unique_ptr<TensorSink> begin(const TensorInfo& info) override {
     ByteSink& bytes = folder_.begin(info.name, extension_(info));
-    return std::make_unique<FileTensorSink>(folder_, make_sink_(bytes, info));
+    return std::make_unique<FollowedSink>(make_sink_(bytes, info),
+                                          [&folder = folder_] { folder.keep(); });
   }
   void finish() override { folder_.finish(); }
 

@@ -133,35 +133,6 @@ constexpr std::array kFormats{
 };
 // clang-format on
 
-// A file that keeps tensors by their names, and has this one alone.
-class OnlyTensor final : public TensorSink {
- public:
-  OnlyTensor(std::unique_ptr<TensorSetSink> set, const TensorInfo& tensor)
-      : set_(std::move(set)), sink_(set_->begin(tensor)) {}
-
-  std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
-                                    std::string& buffer) const override {
-    return sink_->encode(position, elements, buffer);
-  }
-  bool has_random_access() const noexcept override { return sink_->has_random_access(); }
-  void write_at(std::int64_t offset, std::span<const std::byte> elements) const override {
-    sink_->write_at(offset, elements);
-  }
-  void write(std::span<const std::byte> encoded) override { sink_->write(encoded); }
-  void finish() override {
-    sink_->finish();
-    set_->finish();
-  }
-  void skip() override {
-    sink_->skip();
-    set_->finish();
-  }
-
- private:
-  std::unique_ptr<TensorSetSink> set_;
-  std::unique_ptr<TensorSink> sink_;
-};
-
 // Whether one of some extensions, with blanks between them, is this one.
 bool has_extension(std::string_view extensions, std::string_view found) {
   for (std::size_t at = extensions.find(found); at != extensions.npos;
@@ -182,7 +153,8 @@ std::unique_ptr<TensorSink> create_tensor(Format format, ByteSink& bytes, const 
                                           const WriteOptions& options) {
   const FormatRow& row = format_row(format);
   if (row.create != nullptr) return row.create(bytes, tensor, options);
-  return std::make_unique<OnlyTensor>(row.create_set(bytes, {tensor}, options), tensor);
+  const std::shared_ptr<TensorSetSink> set = row.create_set(bytes, {tensor}, options);
+  return std::make_unique<FollowedSink>(set->begin(tensor), [set] { set->finish(); });
 }
 
 std::string extension(std::string_view path) {

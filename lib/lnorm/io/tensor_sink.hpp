@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "lnorm/core/tensor_info.hpp"
 
@@ -56,6 +58,35 @@ class TensorSink {
 
   // Replaces all that, where another process writes the elements.
   virtual void skip() {}
+};
+
+// A sink whose end something follows.
+class FollowedSink final : public TensorSink {
+ public:
+  FollowedSink(std::unique_ptr<TensorSink> sink, std::function<void()> follow)
+      : follow_(std::move(follow)), sink_(std::move(sink)) {}
+
+  std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
+                                    std::string& buffer) const override {
+    return sink_->encode(position, elements, buffer);
+  }
+  bool has_random_access() const noexcept override { return sink_->has_random_access(); }
+  void write_at(std::int64_t offset, std::span<const std::byte> elements) const override {
+    sink_->write_at(offset, elements);
+  }
+  void write(std::span<const std::byte> encoded) override { sink_->write(encoded); }
+  void finish() override {
+    sink_->finish();
+    follow_();
+  }
+  void skip() override {
+    sink_->skip();
+    follow_();
+  }
+
+ private:
+  std::function<void()> follow_;
+  std::unique_ptr<TensorSink> sink_;
 };
 
 // Several tensors that are written one after another, into a file of all of them or into a folder.
