@@ -81,9 +81,8 @@ class RawSource final : public TensorSource {
 
 class RawSink final : public TensorSink {
  public:
-  RawSink(ByteSink& bytes, std::string_view header, const TensorInfo& info,
-          std::function<void()> done)
-      : bytes_(bytes), dtype_(info.dtype), unwritten_(data_bytes(info)), done_(std::move(done)) {
+  RawSink(ByteSink& bytes, std::string_view header, const TensorInfo& info)
+      : bytes_(bytes), dtype_(info.dtype), unwritten_(data_bytes(info)) {
     bytes_.write(header);
   }
 
@@ -103,7 +102,6 @@ class RawSink final : public TensorSink {
   }
   void finish() override {
     if (has_random_access()) bytes_.advance(unwritten_);
-    if (done_) done_();
   }
   void skip() override { finish(); }
 
@@ -111,7 +109,6 @@ class RawSink final : public TensorSink {
   ByteSink& bytes_;
   DType dtype_;
   std::int64_t unwritten_;  // by write; what write_at was given is not counted
-  std::function<void()> done_;
 };
 
 }  // namespace
@@ -167,8 +164,8 @@ std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType
 }
 
 std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header,
-                                          const TensorInfo& info, std::function<void()> done) {
-  return std::make_unique<RawSink>(bytes, header, info, std::move(done));
+                                          const TensorInfo& info) {
+  return std::make_unique<RawSink>(bytes, header, info);
 }
 
 }  // namespace lnorm

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,8 +36,8 @@ void complete_shape(TensorInfo& info, const ByteSource& bytes, std::int64_t offs
 std::span<const std::byte> encode_raw(std::span<const std::byte> elements, DType dtype,
                                       std::string& buffer);
 
-// Writes the header, then the elements, little-endian on every machine. done: called when they are complete.
+// Writes the header, then the elements, little-endian on every machine.
 std::unique_ptr<TensorSink> make_raw_sink(ByteSink& bytes, std::string_view header,
-                                          const TensorInfo& info, std::function<void()> done = {});
+                                          const TensorInfo& info);
 
 }  // namespace lnorm

@@ -34,8 +34,9 @@ class SafetensorsSink final : public TensorSetSink {
     take_back();
     under_way_ = info;
     start_ = bytes_.written();
-    return make_raw_sink(bytes_, "", info,
-                         [this] { written_.push_back(*std::exchange(under_way_, std::nullopt)); });
+    return std::make_unique<FollowedSink>(make_raw_sink(bytes_, "", info), [this] {
+      written_.push_back(*std::exchange(under_way_, std::nullopt));
+    });
   }
 
   void finish() override {
