@@ -25,6 +25,13 @@ namespace {
 
 using Line = std::optional<std::string>;
 
+// A format whose files say all.
+template <std::unique_ptr<TensorSet> (*open)(std::unique_ptr<ByteSource>)>
+std::unique_ptr<TensorSet> open_by_bytes(std::unique_ptr<ByteSource> bytes, const ReadOptions&,
+                                         const Line&) {
+  return open(std::move(bytes));
+}
+
 std::unique_ptr<TensorSet> open_npy_file(std::unique_ptr<ByteSource> bytes,
                                          const ReadOptions& options, const Line&) {
   return set_of(open_npy(std::move(bytes), options.as), "");
@@ -45,11 +52,6 @@ std::unique_ptr<TensorSet> open_zip(std::unique_ptr<ByteSource> bytes, const Rea
 std::unique_ptr<TensorSetSink> create_npz(ByteSink& bytes, const std::vector<TensorInfo>&,
                                           const WriteOptions&) {
   return make_npz_set_sink(bytes);
-}
-
-std::unique_ptr<TensorSet> open_safetensors_file(std::unique_ptr<ByteSource> bytes,
-                                                 const ReadOptions&, const Line&) {
-  return open_safetensors(std::move(bytes));
 }
 
 std::unique_ptr<TensorSetSink> create_safetensors(ByteSink& bytes,
@@ -80,16 +82,6 @@ std::unique_ptr<TensorSet> open_json_line(std::unique_ptr<ByteSource> bytes, con
   return set_of(JsonLines(std::move(bytes)).only(line), "");
 }
 
-std::unique_ptr<TensorSet> open_pb(std::unique_ptr<ByteSource> bytes, const ReadOptions&,
-                                   const Line&) {
-  return open_onnx(std::move(bytes));
-}
-
-std::unique_ptr<TensorSet> open_gguf_file(std::unique_ptr<ByteSource> bytes, const ReadOptions&,
-                                          const Line&) {
-  return open_gguf(std::move(bytes));
-}
-
 std::unique_ptr<TensorSet> open_raw_file(std::unique_ptr<ByteSource> bytes,
                                          const ReadOptions& options, const Line&) {
   if (!options.as || !options.shape) {
@@ -117,15 +109,15 @@ constexpr std::array kFormats{
     FormatRow{Format::npz, "npz", "pt", ".npz", ".pt .pth", true, false,
               open_zip, nullptr, create_npz},
     FormatRow{Format::safetensors, "safetensors", "", ".safetensors", "", true, true,
-              open_safetensors_file, nullptr, create_safetensors},
+              open_by_bytes<open_safetensors>, nullptr, create_safetensors},
     FormatRow{Format::json, "json", "", ".json", "", false, false,
               open_json_file, create_json, create_json_object},
     FormatRow{Format::jsonl, "jsonl", "", ".jsonl .ndjson", "", false, false,
               open_json_line, create_json, nullptr},
     FormatRow{Format::pb, "pb", "", "", ".pb", true, false,
-              open_pb, nullptr, nullptr},
+              open_by_bytes<open_onnx>, nullptr, nullptr},
     FormatRow{Format::gguf, "gguf", "", "", ".gguf", true, false,
-              open_gguf_file, nullptr, nullptr},
+              open_by_bytes<open_gguf>, nullptr, nullptr},
     FormatRow{Format::raw, "raw", "", ".bin .raw", "", true, true,
               open_raw_file, create_raw, nullptr},
     FormatRow{Format::text, "text", "", ".txt", "", false, false,
