@@ -62,8 +62,7 @@ std::unique_ptr<TensorSetSink> create_safetensors(ByteSink& bytes,
 
 std::unique_ptr<TensorSet> open_json_file(std::unique_ptr<ByteSource> bytes,
                                           const ReadOptions& options, const Line&) {
-  const std::string path = bytes->name();
-  if (is_index_of_shards(path)) return open_shards(std::move(bytes), path);
+  if (is_index_of_shards(bytes->name())) return open_shards(std::move(bytes));
   return open_json(std::move(bytes), options.in_parallel);
 }
 

@@ -23,37 +23,39 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxBytes = 100'000'000;
 
+struct Shard {
+  std::int64_t number = 0;
+  std::shared_ptr<const TensorSet> tensors = nullptr;  // as long as nobody asks
+};
+using Shards = std::map<std::string, Shard>;  // by the names of their files
+
 struct Entry {
   std::string tensor_name;
-  std::size_t shard;
+  Shards::value_type* shard;
 };
 
 class ShardedSet final : public TensorSet {
  public:
-  ShardedSet(ByteSource& bytes, const std::string& path)
-      : TensorSet(bytes.name()), folder_(std::filesystem::path(path).parent_path()) {
+  explicit ShardedSet(ByteSource& bytes)
+      : TensorSet(bytes.name()), folder_(std::filesystem::path(name()).parent_path()) {
     const Json index = parse(bytes);
     const auto map = index.is_object() ? index.find("weight_map") : index.end();
     if (map == index.end() || !map->is_object()) {
       fail("is no index of shards: it has no object \"weight_map\"");
     }
-    std::map<std::string, std::size_t> numbers;
     for (const auto& [tensor_name, file] : map->items()) {
       if (!file.is_string()) {
         fail(concat("weight_map: '", short_name(tensor_name), "' is no name of a file"));
       }
-      numbers.emplace(file.get<std::string>(), 0);
+      entries_.push_back({tensor_name, &*shards_.try_emplace(file.get<std::string>()).first});
     }
-    for (auto& [file, number] : numbers) {
+    std::int64_t number = 0;
+    for (auto& [file, shard] : shards_) {
       if (file.empty() || file == "." || file == ".." || file.find('/') != file.npos ||
           file.find('\0') != file.npos) {
         fail(concat("weight_map: '", short_name(file), "' is no file beside the index"));
       }
-      number = shards_.size();
-      shards_.push_back({file, nullptr});
-    }
-    for (const auto& [tensor_name, file] : map->items()) {
-      entries_.push_back({tensor_name, numbers.at(file.get<std::string>())});
+      shard.number = number++;
     }
     std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
       return natural_less(a.tensor_name, b.tensor_name);
@@ -81,15 +83,10 @@ class ShardedSet final : public TensorSet {
   }
   // Shard by shard.
   std::int64_t place(std::size_t index) const override {
-    return static_cast<std::int64_t>(entries_[index].shard << 32 | index);
+    return entries_[index].shard->second.number << 32 | static_cast<std::int64_t>(index);
   }
 
  private:
-  struct Shard {
-    std::string file;
-    std::shared_ptr<const TensorSet> tensors;  // null as long as nobody asks
-  };
-
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(concat(printable(name()), ": ", what));
   }
@@ -120,36 +117,35 @@ class ShardedSet final : public TensorSet {
   }
 
   std::pair<std::shared_ptr<const TensorSet>, std::size_t> find(std::size_t index) const {
-    const Entry& entry = entries_[index];
-    Shard& shard = shards_[entry.shard];
+    const std::string& tensor_name = entries_[index].tensor_name;
+    auto& [file, shard] = *entries_[index].shard;
     if (!shard.tensors) {
       try {
-        shard.tensors = open_safetensors(open_file((folder_ / shard.file).string()));
+        shard.tensors = open_safetensors(open_file((folder_ / file).string()));
       } catch (const Error& error) {
-        throw Error(concat(printable(name()), ": tensor '", short_name(entry.tensor_name),
-                           "': ", error.what()),
-                    error);
+        throw Error(
+            concat(printable(name()), ": tensor '", short_name(tensor_name), "': ", error.what()),
+            error);
       }
     }
-    const auto within = shard.tensors->find(entry.tensor_name);
+    const auto within = shard.tensors->find(tensor_name);
     if (!within) {
-      fail(concat("tensor '", short_name(entry.tensor_name), "' is not in its shard ",
-                  printable(shard.file)));
+      fail(concat("tensor '", short_name(tensor_name), "' is not in its shard ", printable(file)));
     }
     return {shard.tensors, *within};
   }
 
   std::filesystem::path folder_;
+  Shards shards_;  // opened as tensors of them are asked for
   std::vector<Entry> entries_;
-  mutable std::vector<Shard> shards_;
 };
 
 }  // namespace
 
 bool is_index_of_shards(std::string_view path) noexcept { return path.ends_with(".index.json"); }
 
-std::unique_ptr<TensorSet> open_shards(std::unique_ptr<ByteSource> bytes, const std::string& path) {
-  return std::make_unique<ShardedSet>(*bytes, path);
+std::unique_ptr<TensorSet> open_shards(std::unique_ptr<ByteSource> bytes) {
+  return std::make_unique<ShardedSet>(*bytes);
 }
 
 }  // namespace lnorm

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "lnorm/io/byte_source.hpp"
@@ -15,9 +14,9 @@ namespace lnorm {
 // Whether a file of JSON is one, by its name: it ends in .index.json.
 bool is_index_of_shards(std::string_view path) noexcept;
 
-// The tensors of weight_map, in natural order. path: the index, beside which the shards lie. A shard is opened
+// The tensors of weight_map, in natural order. bytes: a file, beside which the shards lie. A shard is opened
 // when a tensor of it is asked for; that it is missing, or does not have the tensor, is an error then. Throws
 // Error if the index is not well formed, or names a file that is not beside it.
-std::unique_ptr<TensorSet> open_shards(std::unique_ptr<ByteSource> bytes, const std::string& path);
+std::unique_ptr<TensorSet> open_shards(std::unique_ptr<ByteSource> bytes);
 
 }  // namespace lnorm
