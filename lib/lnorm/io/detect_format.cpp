@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,15 +19,10 @@ namespace lnorm {
 namespace {
 
 // A format that is not read.
-struct UnsupportedFormat {
-  std::string what;  // "an HDF5 file"
-  std::string hint;  // what makes a file of it that is read; empty where what says it all
-};
-
 struct Signature {
   std::string_view bytes;
-  std::string_view what;
-  std::string_view python;  // the line of Python that makes an .npy of it
+  std::string_view what;    // "an HDF5 file"
+  std::string_view python;  // the line of Python that makes an .npy of it, or nothing
 };
 
 // What people feed by mistake.
@@ -89,16 +83,13 @@ bool is_tfrecord(std::string_view head) noexcept {
   return from_little_endian(head.substr(8, 4)) == ((crc >> 15 | crc << 17) + kMask);
 }
 
-// Finds what the first bytes of a file look like.
-std::optional<UnsupportedFormat> find_unsupported_format(std::string_view head) {
+// What the first bytes of a file look like; null if like none of these.
+const Signature* find_signature(std::string_view head) {
+  if (is_tfrecord(head)) return &kTFRecord;
   const auto* const found =
-      is_tfrecord(head)
-          ? &kTFRecord
-          : std::find_if(kSignatures.begin(), kSignatures.end(),
-                         [&](const Signature& s) { return head.starts_with(s.bytes); });
-  if (found == kSignatures.end()) return std::nullopt;
-  return UnsupportedFormat{std::string(found->what),
-                           found->python.empty() ? "" : concat("in Python: ", found->python)};
+      std::find_if(kSignatures.begin(), kSignatures.end(),
+                   [&](const Signature& s) { return head.starts_with(s.bytes); });
+  return found == kSignatures.end() ? nullptr : found;
 }
 
 bool is_utf16_without_mark(std::string_view head) {
@@ -177,8 +168,9 @@ Format detect_format(ByteSource& source) {
   if (by_extension == Format::pb) return Format::pb;
   // Before the others: any two bytes may begin a length.
   if (!is_tfrecord(head) && is_safetensors(head)) return Format::safetensors;
-  if (const auto unsupported = find_unsupported_format(head)) {
-    throw Error(concat(printable(source.name()), ": is ", unsupported->what), unsupported->hint);
+  if (const Signature* const found = find_signature(head)) {
+    throw Error(concat(printable(source.name()), ": is ", found->what),
+                found->python.empty() ? "" : concat("in Python: ", found->python));
   }
   const bool is_binary = has_control_characters(head);
   const bool names_elements = is_named_as_elements(source.name());
