@@ -42,20 +42,12 @@ enum Field : std::uint32_t {
 };
 
 std::string_view field_name(std::uint32_t field) {
-  switch (field) {
-    case kFloatData:
-      return "float_data";
-    case kInt32Data:
-      return "int32_data";
-    case kStringData:
-      return "string_data";
-    case kInt64Data:
-      return "int64_data";
-    case kDoubleData:
-      return "double_data";
-    default:
-      return "uint64_data";
-  }
+  return field == kFloatData    ? "float_data"
+         : field == kInt32Data  ? "int32_data"
+         : field == kStringData ? "string_data"
+         : field == kInt64Data  ? "int64_data"
+         : field == kDoubleData ? "double_data"
+                                : "uint64_data";
 }
 
 // Where the elements of a dtype are if they are not in raw_data.
@@ -87,22 +79,13 @@ Field field_of(DType dtype) {
 }
 
 // A TensorProto.DataType that lnorm does not have.
-struct UnsupportedType {
-  std::uint64_t number;
-  std::string_view name;
-};
-
-constexpr std::array kUnsupportedTypes{
-    UnsupportedType{8, "STRING"},          UnsupportedType{14, "COMPLEX64"},
-    UnsupportedType{15, "COMPLEX128"},     UnsupportedType{18, "FLOAT8E4M3FNUZ"},
-    UnsupportedType{20, "FLOAT8E5M2FNUZ"}, UnsupportedType{21, "UINT4"},
-    UnsupportedType{22, "INT4"},           UnsupportedType{23, "FLOAT4E2M1"},
-    UnsupportedType{24, "FLOAT8E8M0"},
-};
-
 std::string unsupported_type_name(std::uint64_t number) {
-  for (const UnsupportedType& type : kUnsupportedTypes) {
-    if (type.number == number) return std::string(type.name);
+  using Named = std::pair<std::uint64_t, const char*>;
+  for (const auto& [type, name] :
+       {Named{8, "STRING"}, Named{14, "COMPLEX64"}, Named{15, "COMPLEX128"},
+        Named{18, "FLOAT8E4M3FNUZ"}, Named{20, "FLOAT8E5M2FNUZ"}, Named{21, "UINT4"},
+        Named{22, "INT4"}, Named{23, "FLOAT4E2M1"}, Named{24, "FLOAT8E8M0"}}) {
+    if (type == number) return name;
   }
   return concat("number ", number);
 }
