@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -63,6 +64,21 @@ class RandomAccessSource : public TensorSource {
 
  private:
   std::int64_t next_ = 0;
+};
+
+// Elements that are held.
+template <class Bytes>
+class HeldTensor final : public RandomAccessSource {
+ public:
+  HeldTensor(TensorInfo info, Bytes elements)
+      : RandomAccessSource(std::move(info)), elements_(std::move(elements)) {}
+
+  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
+    std::copy_n(elements_.begin() + offset, to.size(), to.begin());
+  }
+
+ private:
+  Bytes elements_;
 };
 
 // A source that somebody else finishes.

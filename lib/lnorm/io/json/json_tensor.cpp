@@ -22,21 +22,8 @@ namespace {
 // The parser counts bytes in 32 bits.
 constexpr std::size_t kMaxText = 0xffffffff - kJsonPadding;
 
-class JsonSource final : public RandomAccessSource {
- public:
-  explicit JsonSource(JsonTensor tensor)
-      : RandomAccessSource(std::move(tensor.info)), elements_(std::move(tensor.elements)) {}
-
-  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
-    std::copy_n(elements_.begin() + offset, to.size(), to.begin());
-  }
-
- private:
-  RawBytes elements_;
-};
-
 std::unique_ptr<TensorSource> source_of(JsonTensor tensor) {
-  return std::make_unique<JsonSource>(std::move(tensor));
+  return std::make_unique<HeldTensor<RawBytes>>(std::move(tensor.info), std::move(tensor.elements));
 }
 
 // The rest of a file.

@@ -227,19 +227,6 @@ class TensorProtoReader {
   TensorProto tensor_;
 };
 
-class HeldTensor final : public RandomAccessSource {
- public:
-  HeldTensor(TensorInfo info, Bytes elements)
-      : RandomAccessSource(std::move(info)), elements_(std::move(elements)) {}
-
-  void read_at(std::int64_t offset, std::span<std::byte> to) const override {
-    std::copy_n(elements_.begin() + offset, to.size(), to.begin());
-  }
-
- private:
-  Bytes elements_;
-};
-
 class TensorOpener {
  public:
   TensorOpener(std::string name, TensorProto tensor) : tensor_(std::move(tensor)) {
@@ -277,7 +264,7 @@ class TensorOpener {
     if (file) {
       return make_raw_source(slice(std::move(file), info_.name, tensor_.raw_begin, needed), info_);
     }
-    return std::make_unique<HeldTensor>(info_, std::move(tensor_.raw));
+    return std::make_unique<HeldTensor<Bytes>>(info_, std::move(tensor_.raw));
   }
 
  private:
@@ -328,11 +315,11 @@ class TensorOpener {
       fail(concat("dims ", to_string(info_.shape), " need ", counted(needed, "element"), ", found ",
                   found, " in ", field_name(field)));
     }
-    if (is_float) return std::make_unique<HeldTensor>(info_, std::move(typed));
+    if (is_float) return std::make_unique<HeldTensor<Bytes>>(info_, std::move(typed));
     info_.byte_order = std::endian::native;
-    return std::make_unique<HeldTensor>(info_, visit(info_.dtype, [&](auto element) {
-                                          return decoded<decltype(element)>(typed, field);
-                                        }));
+    return std::make_unique<HeldTensor<Bytes>>(info_, visit(info_.dtype, [&](auto element) {
+                                                 return decoded<decltype(element)>(typed, field);
+                                               }));
   }
 
   template <class T>
