@@ -179,23 +179,19 @@ FileDescriptor create_temporary(const std::string& path, const struct stat* repl
   // A short name of its own: the file's name may be as long as the file system allows.
   temporary_path = path.substr(0, name_start) + ".lnorm-";
   const SignalsHeld held;
-  FileDescriptor result(make_unique(temporary_path), true);
-  if (result.get() < 0) fail(path, errno);
+  const FileDescriptor created(make_unique(temporary_path), true);
+  if (created.get() < 0) fail(path, errno);
   remember(temporary_path, false);
   // For writing alone, as the other hosts open it that write parts of it: of a page that an NFS client may read it writes
   // back what it has read as well.
-  const int written = retry([&] { return ::open(temporary_path.c_str(), O_WRONLY | O_CLOEXEC); });
-  if (written < 0) {
-    const int error = errno;
-    remove_quietly(temporary_path);
-    fail(path, error);
-  }
-  result = FileDescriptor(written, true);
-  const int fd = result.get();
+  const int fd = retry([&] { return ::open(temporary_path.c_str(), O_WRONLY | O_CLOEXEC); });
+  FileDescriptor result(fd, true);
   // Only root can give a file away; for all others the owner stays theirs.
-  const bool owned = replaced == nullptr || ::fchown(fd, replaced->st_uid, replaced->st_gid) == 0;
+  const bool owned =
+      fd >= 0 && replaced != nullptr && ::fchown(fd, replaced->st_uid, replaced->st_gid) == 0;
   static_cast<void>(owned);
-  if (::fchmod(fd, replaced != nullptr ? replaced->st_mode & 0777 : default_mode()) != 0) {
+  if (fd < 0 ||
+      ::fchmod(fd, replaced != nullptr ? replaced->st_mode & 0777 : default_mode()) != 0) {
     const int error = errno;
     remove_quietly(temporary_path);
     fail(path, error);
