@@ -67,7 +67,7 @@ FolderSink::~FolderSink() {
 }
 
 ByteSink& FolderSink::begin(const std::string& file, const std::string& extension) {
-  give_up();
+  begun_.reset();
   check_name(file, extension);
   const std::string whole = file + extension;
   check_place(whole);
@@ -99,10 +99,10 @@ void FolderSink::under_its_name(const std::function<void()>& action) const {
   }
 }
 
-void FolderSink::finish() { give_up(); }
+void FolderSink::finish() { begun_.reset(); }
 
 void FolderSink::commit() {
-  give_up();
+  begun_.reset();
   make_folders();
   // From the last one on: what is left has the first numbers, by which it can be removed.
   for (; !kept_.empty(); kept_.pop_back()) {
@@ -113,8 +113,6 @@ void FolderSink::commit() {
   }
   os::remove_folder_quietly(std::exchange(temporary_, ""));
 }
-
-void FolderSink::give_up() { begun_.reset(); }
 
 void FolderSink::check_name(const std::string& file, const std::string& extension) const {
   constexpr std::size_t kMaxBytes = 255;  // what file systems have room for

@@ -44,7 +44,6 @@ class FolderSink {
 
  private:
   std::string place(const std::string& file) const { return path_ + '/' + file; }
-  void give_up();
   void under_its_name(const std::function<void()>& action) const;
   void check_name(const std::string& file, const std::string& extension) const;
   void check_place(const std::string& path) const;
@@ -59,8 +58,8 @@ class FolderSink {
   std::unordered_set<std::string> files_;
   std::set<std::string> folders_;  // of the files; each one before those within it
   std::vector<std::string> kept_;  // the file at index i is called i in the temporary folder
-  std::optional<ByteSink> begun_;
-  std::string begun_title_;  // for messages
+  std::optional<ByteSink> begun_;  // given up where it is reset before it is kept
+  std::string begun_title_;        // for messages
   std::string begun_name_;
   std::string begun_file_;
 };

@@ -43,9 +43,7 @@ class ManifestReader {
                         .x = tensor(one, "x", place).value_or(""),
                         .weight = tensor(one, "weight", place),
                         .bias = tensor(one, "bias", place),
-                        .dy = tensor(one, "dy", place),
-                        .purpose = "",
-                        .kills = {}});
+                        .dy = tensor(one, "dy", place)});
       if (result.back().x.empty()) fail(concat(place, ": has no \"x\""));
       const std::string& name = result.back().name;
       if (std::count_if(result.begin(), result.end(),
@@ -54,10 +52,8 @@ class ManifestReader {
       }
     }
     if (result.empty()) fail("has no cases");
-    Manifest read;
-    read.options = text(manifest, "options", "the manifest").value_or("");
-    read.cases = std::move(result);
-    return read;
+    return {.options = text(manifest, "options", "the manifest").value_or(""),
+            .cases = std::move(result)};
   }
 
   // A document that has cases.

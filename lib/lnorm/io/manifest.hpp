@@ -15,8 +15,8 @@ struct InputCase {
   std::optional<std::string> weight;
   std::optional<std::string> bias;
   std::optional<std::string> dy;
-  std::string purpose;             // why it exists
-  std::vector<std::string> kills;  // ids of wrong kernels
+  std::string purpose = {};             // why it exists
+  std::vector<std::string> kills = {};  // ids of wrong kernels
 };
 
 struct Manifest {
