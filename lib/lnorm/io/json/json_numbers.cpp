@@ -185,63 +185,53 @@ class SliceReader {
   std::int64_t open_at_end_ = 0;
 };
 
-// The readers that are not at work: one a thread, in the end.
-class IdleReaders {
- public:
-  std::unique_ptr<SliceReader> take() {
-    const std::lock_guard lock(mutex_);
-    if (readers_.empty()) return nullptr;
-    auto reader = std::move(readers_.back());
-    readers_.pop_back();
-    return reader;
-  }
-  void give(std::unique_ptr<SliceReader> reader) {
-    const std::lock_guard lock(mutex_);
-    readers_.push_back(std::move(reader));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<SliceReader>> readers_;
-};
-
 }  // namespace
 
-std::optional<JsonNumbers> read_json_numbers(std::string_view list, DType dtype,
-                                             const InParallel& in_parallel) {
-  if (list.size() < kSlice || list.front() != '[') return std::nullopt;
+bool read_json_numbers(std::string_view list, JsonTensor& tensor, const InParallel& in_parallel) {
+  if (list.size() < kSlice || list.front() != '[') return false;
   std::vector<Slice> slices = cut(list);
-  std::int64_t elements = 0;
-  if (!place(slices, in_parallel, elements)) return std::nullopt;
-  const std::vector<std::int64_t> sizes = list_sizes(list, elements);
-  if (sizes.empty()) return std::nullopt;
+  std::int64_t count = 0;
+  if (!place(slices, in_parallel, count)) return false;
+  const std::vector<std::int64_t> sizes = list_sizes(list, count);
+  if (sizes.empty()) return false;
   for (const Slice& slice : slices) {
-    if (slice.depth != depth_before(slice.first, sizes)) return std::nullopt;
+    if (slice.depth != depth_before(slice.first, sizes)) return false;
   }
-  slices.push_back({{}, elements, 0});
+  slices.push_back({{}, count, 0});
 
-  JsonNumbers numbers;
-  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
-    numbers.shape.push_back(sizes[i] / sizes[i + 1]);
-  }
+  const DType dtype = tensor.info.dtype;
   const std::size_t item = item_size(dtype);
-  numbers.elements.resize(static_cast<std::size_t>(elements) * item);
-  IdleReaders idle;
+  RawBytes elements(static_cast<std::size_t>(count) * item);
+  std::vector<std::unique_ptr<SliceReader>> idle;  // one a thread, in the end
+  std::mutex mutex;
   std::atomic<bool> all_read = true;
   in_parallel(std::ssize(slices) - 1, [&](std::int64_t i) {
     if (!all_read) return;
-    auto reader = idle.take();
+    std::unique_ptr<SliceReader> reader;
+    {
+      const std::lock_guard lock(mutex);
+      if (!idle.empty()) {
+        reader = std::move(idle.back());
+        idle.pop_back();
+      }
+    }
     if (!reader) reader = std::make_unique<SliceReader>(dtype, sizes);
     const Slice& slice = slices[static_cast<std::size_t>(i)];
     const Slice& next = slices[static_cast<std::size_t>(i) + 1];
-    const auto buffer = std::span(numbers.elements)
-                            .subspan(static_cast<std::size_t>(slice.first) * item,
-                                     static_cast<std::size_t>(next.first - slice.first) * item);
+    const auto buffer =
+        std::span(elements).subspan(static_cast<std::size_t>(slice.first) * item,
+                                    static_cast<std::size_t>(next.first - slice.first) * item);
     if (!reader->read(slice, next, buffer)) all_read = false;
-    idle.give(std::move(reader));
+    const std::lock_guard lock(mutex);
+    idle.push_back(std::move(reader));
   });
-  if (!all_read) return std::nullopt;
-  return numbers;
+  if (!all_read) return false;
+  tensor.info.shape.clear();
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    tensor.info.shape.push_back(sizes[i] / sizes[i + 1]);
+  }
+  tensor.elements = std::move(elements);
+  return true;
 }
 
 }  // namespace lnorm

@@ -91,7 +91,7 @@ class JsonReader {
 
   // value: of content, at its ends; content is followed by SIMDJSON_PADDING bytes.
   JsonTensor read_value_alone(std::string_view content, std::string_view value) {
-    if (read_numbers(value)) return std::move(tensor_);
+    if (read_json_numbers(value, tensor_, in_parallel_)) return std::move(tensor_);
     check_depth(value);
     if (value.front() == '{') {
       ondemand::object object = parse_object(content, value);
@@ -108,15 +108,6 @@ class JsonReader {
       read_root_scalar(value);
     }
     return std::move(tensor_);
-  }
-
-  // The fast way, for what is all numbers.
-  bool read_numbers(std::string_view list) {
-    auto numbers = read_json_numbers(list, tensor_.info.dtype, in_parallel_);
-    if (!numbers) return false;
-    tensor_.info.shape = std::move(numbers->shape);
-    tensor_.elements = std::move(numbers->elements);
-    return true;
   }
 
   const char* location() {
@@ -257,7 +248,7 @@ class JsonReader {
     ondemand::value data = field(object, names, "data", at);
     const char* const data_at = data.raw_json_token().data();
     parser_ = ondemand::parser();  // whose index may take as much memory as the elements
-    if (!read_numbers(find(names, "data")->value)) {
+    if (!read_json_numbers(find(names, "data")->value, tensor_, in_parallel_)) {
       object = parse_object(content, {at, 1});
       data = field(object, names, "data", at);
       read_value(data, 0);
