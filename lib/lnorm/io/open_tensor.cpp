@@ -174,17 +174,11 @@ class Opening {
 
   TensorLines lines() {
     const auto lines = std::make_shared<JsonLines>(std::move(bytes_));
-    if (!name_.member) {
-      return [lines, label = label()]() -> std::optional<OpenedTensor> {
-        auto source = lines->next();
-        if (!source) return std::nullopt;
-        return OpenedTensor{std::move(source), Format::jsonl, label, {}, "", ""};
-      };
-    }
-    return [lines, member = *name_.member]() -> std::optional<OpenedTensor> {
-      auto found = lines->next_member(member);
+    return [lines, member = name_.member, label = label()]() -> std::optional<OpenedTensor> {
+      auto found = lines->next(member);
       if (!found) return std::nullopt;
-      return OpenedTensor{std::move(found->tensor), Format::jsonl,          member, {},
+      const std::string& name = member ? *member : label;
+      return OpenedTensor{std::move(found->tensor), Format::jsonl,          name, {},
                           std::move(found->before), std::move(found->after)};
     };
   }

@@ -37,14 +37,14 @@ bool JsonLines::read_line() {
   return true;
 }
 
-std::unique_ptr<TensorSource> JsonLines::next() {
-  if (!read_line()) return nullptr;
-  return parse_json_line(bytes_->name(), std::exchange(line_, {}), number_);
+std::unique_ptr<TensorSource> JsonLines::parse_line() {
+  return parse_json(bytes_->name(), std::exchange(line_, {}), number_);
 }
 
-std::optional<JsonLineMember> JsonLines::next_member(const std::string& member) {
+std::optional<JsonLineMember> JsonLines::next(const std::optional<std::string>& member) {
   if (!read_line()) return std::nullopt;
-  return parse_json_line_member(bytes_->name(), std::exchange(line_, {}), number_, member);
+  if (!member) return JsonLineMember{parse_line(), "", ""};
+  return parse_json_line_member(bytes_->name(), std::exchange(line_, {}), number_, *member);
 }
 
 std::unique_ptr<TensorSource> JsonLines::only(const std::optional<std::string>& line) {
@@ -52,8 +52,8 @@ std::unique_ptr<TensorSource> JsonLines::only(const std::optional<std::string>& 
     throw Error(concat(printable(bytes_->name()), ": ", what), hint);
   };
   if (!line) {
-    auto tensor = next();
-    if (!tensor) fail("there is no line with a tensor, expected one");
+    if (!read_line()) fail("there is no line with a tensor, expected one");
+    auto tensor = parse_line();
     const std::int64_t first = number_;
     if (read_line()) {
       fail("JSON Lines of several tensors, expected one",
@@ -69,7 +69,7 @@ std::unique_ptr<TensorSource> JsonLines::only(const std::optional<std::string>& 
   while (read_line() && number_ < wanted) {
   }
   if (number_ != wanted) fail(concat("there is no tensor in line ", wanted));
-  return parse_json_line(bytes_->name(), std::exchange(line_, {}), number_);
+  return parse_line();
 }
 
 }  // namespace lnorm

@@ -18,12 +18,9 @@ class JsonLines {
  public:
   explicit JsonLines(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
 
-  // The tensor of the next line, as soon as that line is there; null after the last one. It is named
-  // "x.jsonl:2", and so begins what is thrown about it.
-  std::unique_ptr<TensorSource> next();
-
-  // The member of that name of the next line, which is an object.
-  std::optional<JsonLineMember> next_member(const std::string& member);
+  // The tensor of the next line, or the member of that name of it, which is an object, as soon as that line is there;
+  // nothing after the last one. It is named "x.jsonl:2", and so begins what is thrown about it.
+  std::optional<JsonLineMember> next(const std::optional<std::string>& member);
 
   // The tensor of a line, counted from 1, or of the only one that is not blank. Throws Error if there is
   // no such line, or if there are several and none is named.
@@ -32,6 +29,7 @@ class JsonLines {
  private:
   // The next line that is not blank, without its end; false if there is none.
   bool read_line();
+  std::unique_ptr<TensorSource> parse_line();
 
   std::unique_ptr<ByteSource> bytes_;
   std::string line_;

@@ -152,18 +152,6 @@ std::string list(const std::vector<JsonMember>& members) {
   return short_list(members.size(), [&](std::size_t i) { return members[i].name; });
 }
 
-std::unique_ptr<TensorSource> parse(const Padded& text) {
-  const auto members = json_members(text.json());
-  if (!members) return source_of(read_json(text.json()));
-  if (members->size() != 1) {
-    fail(text.json(), concat("found an object of ", list(*members), ", expected one tensor"));
-  }
-  JsonTensor tensor = read_json_member(text.json(), members->front());
-  const std::string& name = text.json().name;
-  tensor.info.name = text.json().line ? concat(name, ':', *text.json().line) : name;
-  return source_of(std::move(tensor));
-}
-
 }  // namespace
 
 std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
@@ -171,13 +159,18 @@ std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
   return std::make_unique<JsonSet>(*bytes, in_parallel);
 }
 
-std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text) {
-  return parse({name, std::move(text), {}});
-}
-
-std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::string text,
-                                              std::int64_t line) {
-  return parse({name, std::move(text), line});
+std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
+                                         std::optional<std::int64_t> line) {
+  const Padded padded(name, std::move(text), line);
+  const PaddedJson& json = padded.json();
+  const auto members = json_members(json);
+  if (!members) return source_of(read_json(json));
+  if (members->size() != 1) {
+    fail(json, concat("found an object of ", list(*members), ", expected one tensor"));
+  }
+  JsonTensor tensor = read_json_member(json, members->front());
+  tensor.info.name = line ? concat(name, ':', *line) : name;
+  return source_of(std::move(tensor));
 }
 
 JsonLineMember parse_json_line_member(const std::string& name, std::string text, std::int64_t line,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "lnorm/core/in_parallel.hpp"
@@ -23,12 +24,9 @@ namespace lnorm {
 std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
                                      const InParallel& in_parallel = one_by_one);
 
-// The one tensor of a text at hand; name is for messages.
-std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text);
-
-// The one tensor of a line; messages name the line by its number.
-std::unique_ptr<TensorSource> parse_json_line(const std::string& name, std::string text,
-                                              std::int64_t line);
+// The one tensor of a text at hand; name is for messages, which name a line by its number.
+std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
+                                         std::optional<std::int64_t> line = {});
 
 // A member of a line that is an object, and what stands around it.
 struct JsonLineMember {
