@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lnorm/core/raw_bytes.hpp"
+
 namespace lnorm {
 
 std::optional<std::int64_t> ByteSource::remaining() const {
@@ -36,7 +38,8 @@ std::size_t ByteSource::read(std::span<std::byte> to) {
   return done;
 }
 
-void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
+template <class Bytes>
+void ByteSource::read(Bytes& to, std::size_t count) {
   constexpr std::size_t kFirstGrowth = std::size_t{1} << 16;
   std::size_t done = 0;
   while (done < count) {
@@ -50,6 +53,8 @@ void ByteSource::read(std::vector<std::byte>& to, std::size_t count) {
   }
   to.resize(done);
 }
+template void ByteSource::read(std::vector<std::byte>& to, std::size_t count);
+template void ByteSource::read(RawBytes& to, std::size_t count);
 
 std::span<const std::byte> ByteSource::peek_available() {
   if (ahead() == 0) {

@@ -33,8 +33,9 @@ class ByteSource {
   std::size_t read(std::span<std::byte> to);
 
   // Reads into a buffer that grows as the bytes come, so that a count which is only claimed costs no memory. The
-  // buffer's size becomes the number of bytes read.
-  void read(std::vector<std::byte>& to, std::size_t count);
+  // buffer's size becomes the number of bytes read. Bytes: std::vector<std::byte> or RawBytes.
+  template <class Bytes>
+  void read(Bytes& to, std::size_t count);
 
   // The next bytes without taking them: at least one, and those that come with it; none at the end.
   std::span<const std::byte> peek_available();

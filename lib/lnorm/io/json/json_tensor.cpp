@@ -42,27 +42,18 @@ RawBytes read_file(const ByteSource& bytes, std::size_t size, const InParallel& 
   return text;
 }
 
-RawBytes read_stream(ByteSource& bytes, std::size_t most) {
-  constexpr std::size_t kFirstGrowth = std::size_t{1} << 16;
-  RawBytes text;
-  std::size_t done = 0;
-  while (done == text.size() && done < most) {
-    text.resize(std::min(most, std::max(kFirstGrowth, 2 * done)));
-    done += bytes.read(std::span(text).subspan(done));
-  }
-  text.resize(done);
-  return text;
-}
-
 RawBytes read_text(ByteSource& bytes, const InParallel& in_parallel) {
   // What is no text says so early: a device that has no end (/dev/zero) is not read until memory is full.
   const auto start = bytes.peek(ByteSource::kLookAhead);
   const bool is_text = std::find(start.begin(), start.end(), std::byte{}) == start.end();
   const std::size_t most = is_text ? kMaxText + 1 : start.size();
   const auto size = static_cast<std::size_t>(bytes.remaining().value_or(0));
-  RawBytes text = bytes.has_random_access() && size > 0
-                      ? read_file(bytes, std::min(size, most), in_parallel)
-                      : read_stream(bytes, most);
+  RawBytes text;
+  if (bytes.has_random_access() && size > 0) {
+    text = read_file(bytes, std::min(size, most), in_parallel);
+  } else {
+    bytes.read(text, most);
+  }
   if (text.size() > kMaxText) {
     throw Error(
         concat(printable(bytes.name()), ": JSON of more than 4 GiB; use .npy for large tensors"));
