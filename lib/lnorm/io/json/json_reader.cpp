@@ -207,10 +207,6 @@ class JsonReader {
     return find(members, key) != members.end();
   }
 
-  static std::string list(const Members& members) {
-    return short_list(members.size(), [&](std::size_t i) { return members[i].name; });
-  }
-
   static bool all_are_fields(const Members& members) {
     return std::all_of(members.begin(), members.end(), [](const JsonMember& member) {
       return member.name == "shape" || member.name == "data" || member.name == "dtype";
@@ -221,11 +217,11 @@ class JsonReader {
   void read_described(std::string_view content, ondemand::object& object, const Members& names,
                       const char* at) {
     if (!all_are_fields(names)) {
-      text_.fail(at, concat("found an object of ", list(names), ", expected a tensor"));
+      text_.fail(at, concat("found an object of ", short_list(names), ", expected a tensor"));
     }
     if (!contains(names, "shape") || !contains(names, "data")) {
-      text_.fail(at,
-                 concat("found an object of ", list(names), R"(, expected "shape" and "data")"));
+      text_.fail(
+          at, concat("found an object of ", short_list(names), R"(, expected "shape" and "data")"));
     }
     if (contains(names, "dtype")) {
       ondemand::value value = field(object, names, "dtype", at);
@@ -400,6 +396,10 @@ std::string_view json_kind(char first) noexcept {
          : first == '['                 ? "a list"
          : first == '{'                 ? "an object"
                                         : "a number";
+}
+
+std::string short_list(const std::vector<JsonMember>& members) {
+  return short_list(members.size(), [&](std::size_t i) { return members[i].name; });
 }
 
 JsonTensor read_json(const PaddedJson& json) { return JsonReader(json).read(); }

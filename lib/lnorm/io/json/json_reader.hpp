@@ -34,6 +34,9 @@ struct JsonMember {
   std::string_view value;  // of the text
 };
 
+// The names of members, for a message.
+std::string short_list(const std::vector<JsonMember>& members);
+
 // The text as one tensor.
 JsonTensor read_json(const PaddedJson& json);
 

@@ -31,14 +31,11 @@ class JsonSink final : public TensorSink {
   std::span<const std::byte> encode(std::int64_t position, std::span<const std::byte> elements,
                                     std::string& buffer) const override {
     if (elements.empty()) return {};  // of such a tensor there is no index, and finish writes it
-    std::span<const std::byte> text;
-    visit(dtype_, [&](auto element) {
-      using T = decltype(element);
+    return visit(dtype_, [&]<class T>(T) {
       // A bool is a byte of any value, and written as 0 or 1.
       using Element = std::conditional_t<std::is_same_v<T, bool>, Bool, T>;
-      text = encode_as<Element>(position, elements, buffer);
+      return encode_as<Element>(position, elements, buffer);
     });
-    return text;
   }
 
   void write(std::span<const std::byte> encoded) override { bytes_.write(encoded); }

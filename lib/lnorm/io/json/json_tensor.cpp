@@ -139,10 +139,6 @@ class Padded {
   text.fail(text.begin(), what, std::move(hint));
 }
 
-std::string list(const std::vector<JsonMember>& members) {
-  return short_list(members.size(), [&](std::size_t i) { return members[i].name; });
-}
-
 }  // namespace
 
 std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
@@ -157,7 +153,7 @@ std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string te
   const auto members = json_members(json);
   if (!members) return source_of(read_json(json));
   if (members->size() != 1) {
-    fail(json, concat("found an object of ", list(*members), ", expected one tensor"));
+    fail(json, concat("found an object of ", short_list(*members), ", expected one tensor"));
   }
   JsonTensor tensor = read_json_member(json, members->front());
   tensor.info.name = line ? concat(name, ':', *line) : name;
@@ -173,7 +169,7 @@ JsonLineMember parse_json_line_member(const std::string& name, std::string text,
   const auto found = std::find_if(members->begin(), members->end(),
                                   [&](const JsonMember& other) { return other.name == member; });
   if (found == members->end()) {
-    fail(json, concat("there is no member '", short_name(member), "', only ", list(*members)),
+    fail(json, concat("there is no member '", short_name(member), "', only ", short_list(*members)),
          hint_to_nearest(name, nearest(member, members->size(),
                                        [&](std::size_t i) { return (*members)[i].name; })));
   }
