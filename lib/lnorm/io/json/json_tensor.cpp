@@ -118,21 +118,12 @@ class JsonSet final : public TensorSet {
   mutable std::size_t latest_index_ = 0;
 };
 
-// A text at hand.
-class Padded {
- public:
-  Padded(const std::string& name, std::string text, std::optional<std::int64_t> line)
-      : text_(std::move(text)) {
-    const std::size_t size = text_.size();
-    text_.resize(size + kJsonPadding);
-    json_ = {.name = name, .text = std::string_view(text_).substr(0, size), .line = line};
-  }
-  const PaddedJson& json() const noexcept { return json_; }
-
- private:
-  std::string text_;
-  PaddedJson json_;
-};
+// A text at hand, which gets the padding.
+PaddedJson padded(const std::string& name, std::string& text, std::optional<std::int64_t> line) {
+  const std::size_t size = text.size();
+  text.resize(size + kJsonPadding);
+  return {.name = name, .text = std::string_view(text).substr(0, size), .line = line};
+}
 
 [[noreturn]] void fail(const PaddedJson& json, const std::string& what, std::string hint = {}) {
   const JsonText text(json.name, json.text, json.line.value_or(1));
@@ -148,8 +139,7 @@ std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
 
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
                                          std::optional<std::int64_t> line) {
-  const Padded padded(name, std::move(text), line);
-  const PaddedJson& json = padded.json();
+  const PaddedJson json = padded(name, text, line);
   const auto members = json_members(json);
   if (!members) return source_of(read_json(json));
   if (members->size() != 1) {
@@ -162,8 +152,7 @@ std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string te
 
 JsonLineMember parse_json_line_member(const std::string& name, std::string text, std::int64_t line,
                                       const std::string& member) {
-  const Padded padded(name, std::move(text), line);
-  const PaddedJson& json = padded.json();
+  const PaddedJson json = padded(name, text, line);
   const auto members = json_members(json);
   if (!members) fail(json, concat("found no object with a member '", short_name(member), "'"));
   const auto found = std::find_if(members->begin(), members->end(),
