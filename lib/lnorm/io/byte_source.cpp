@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lnorm/core/error.hpp"
 #include "lnorm/core/raw_bytes.hpp"
+#include "lnorm/core/text.hpp"
 
 namespace lnorm {
+
+void ByteSource::fail(std::string_view what, std::string hint) const {
+  throw Error(concat(printable(name_), ": ", what), std::move(hint));
+}
 
 std::optional<std::int64_t> ByteSource::remaining() const {
   const auto rest = unread();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,9 @@ class ByteSource {
   virtual ~ByteSource() = default;
 
   const std::string& name() const noexcept { return name_; }
+
+  // Throws Error, which begins with the name.
+  [[noreturn]] void fail(std::string_view what, std::string hint = {}) const;
 
   // The bytes not read yet, where that is known beforehand.
   std::optional<std::int64_t> remaining() const;

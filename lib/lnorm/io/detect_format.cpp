@@ -157,10 +157,8 @@ Format detect_format(ByteSource& source) {
   // No more than it takes: a pipe may be slow.
   std::string_view head = peek(source, 32);
   if (trimmed_json(head).empty()) head = peek(source, ByteSource::kLookAhead);
-  const auto fail = [&](std::string_view what) {
-    throw Error(concat(printable(source.name()), ": ", what));
-  };
-  if (head.empty()) fail("is empty, expected a tensor (.npy, .npz, .safetensors, .pt or JSON)");
+  if (head.empty())
+    source.fail("is empty, expected a tensor (.npy, .npz, .safetensors, .pt or JSON)");
   if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
   if (is_zip(head)) return Format::npz;
   if (head.starts_with(kGgufMagic)) return Format::gguf;
@@ -169,12 +167,12 @@ Format detect_format(ByteSource& source) {
   // Before the others: any two bytes may begin a length.
   if (!is_tfrecord(head) && is_safetensors(head)) return Format::safetensors;
   if (const Signature* const found = find_signature(head)) {
-    throw Error(concat(printable(source.name()), ": is ", found->what),
+    source.fail(concat("is ", found->what),
                 found->python.empty() ? "" : concat("in Python: ", found->python));
   }
   const bool is_binary = has_control_characters(head);
   const bool names_elements = is_named_as_elements(source.name());
-  if (!names_elements && is_utf16_without_mark(head)) fail("is UTF-16 text, expected UTF-8");
+  if (!names_elements && is_utf16_without_mark(head)) source.fail("is UTF-16 text, expected UTF-8");
   if (starts_json(head) && !(names_elements && is_binary)) {
     return by_extension == Format::jsonl ? Format::jsonl : Format::json;
   }

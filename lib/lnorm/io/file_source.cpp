@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "lnorm/core/error.hpp"
-#include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/os.hpp"
 
@@ -17,9 +15,7 @@ class FileSource final : public ByteSource {
       : ByteSource(path == "-" ? "standard input" : path),
         fd_(path == "-" ? os::FileDescriptor(STDIN_FILENO, false) : os::open_for_reading(path)) {
     const struct stat status = os::status(fd_, name());
-    if (S_ISDIR(status.st_mode)) {
-      throw Error(concat(printable(name()), ": is a directory, expected a file"));
-    }
+    if (S_ISDIR(status.st_mode)) fail("is a directory, expected a file");
     if (S_ISREG(status.st_mode)) {
       offset_ = os::offset_of(fd_);
       end_ = std::max<std::int64_t>(status.st_size, offset_);

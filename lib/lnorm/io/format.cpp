@@ -83,9 +83,7 @@ std::unique_ptr<TensorSet> open_json_line(std::unique_ptr<ByteSource> bytes, con
 
 std::unique_ptr<TensorSet> open_raw_file(std::unique_ptr<ByteSource> bytes,
                                          const ReadOptions& options, const Line&) {
-  if (!options.as || !options.shape) {
-    throw Error(concat(printable(bytes->name()), ": a raw file needs a dtype and a shape"));
-  }
+  if (!options.as || !options.shape) bytes->fail("a raw file needs a dtype and a shape");
   TensorInfo info{bytes->name(), *options.as, *options.shape, options.byte_order};
   complete_shape(info, *bytes, options.offset);
   return set_of(open_raw(std::move(bytes), std::move(info), options.offset), "");

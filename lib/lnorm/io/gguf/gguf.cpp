@@ -16,8 +16,7 @@ namespace {
 
 std::shared_ptr<const ByteSource> with_random_access(std::unique_ptr<ByteSource> bytes) {
   if (bytes->has_random_access()) return bytes;
-  throw Error(concat(printable(bytes->name()),
-                     ": a GGUF file cannot be read from a pipe: its tensors may lie in any order"),
+  bytes->fail("a GGUF file cannot be read from a pipe: its tensors may lie in any order",
               "name the file, or redirect it (< x.gguf)");
 }
 

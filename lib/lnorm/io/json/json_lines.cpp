@@ -48,27 +48,24 @@ std::optional<JsonLineMember> JsonLines::next(const std::optional<std::string>& 
 }
 
 std::unique_ptr<TensorSource> JsonLines::only(const std::optional<std::string>& line) {
-  const auto fail = [&](const std::string& what, const std::string& hint = "") {
-    throw Error(concat(printable(bytes_->name()), ": ", what), hint);
-  };
   if (!line) {
-    if (!read_line()) fail("there is no line with a tensor, expected one");
+    if (!read_line()) bytes_->fail("there is no line with a tensor, expected one");
     auto tensor = parse_line();
     const std::int64_t first = number_;
     if (read_line()) {
-      fail("JSON Lines of several tensors, expected one",
-           hint_to_name(bytes_->name(), std::to_string(first)));
+      bytes_->fail("JSON Lines of several tensors, expected one",
+                   hint_to_name(bytes_->name(), std::to_string(first)));
     }
     return tensor;
   }
   std::int64_t wanted = 0;
   const auto [end, error] = std::from_chars(line->data(), line->data() + line->size(), wanted);
   if (error != std::errc{} || end != line->data() + line->size() || wanted < 1) {
-    fail(concat("JSON Lines are named by their numbers, found ':", printable(*line), "'"));
+    bytes_->fail(concat("JSON Lines are named by their numbers, found ':", printable(*line), "'"));
   }
   while (read_line() && number_ < wanted) {
   }
-  if (number_ != wanted) fail(concat("there is no tensor in line ", wanted));
+  if (number_ != wanted) bytes_->fail(concat("there is no tensor in line ", wanted));
   return parse_line();
 }
 

@@ -54,10 +54,7 @@ RawBytes read_text(ByteSource& bytes, const InParallel& in_parallel) {
   } else {
     bytes.read(text, most);
   }
-  if (text.size() > kMaxText) {
-    throw Error(
-        concat(printable(bytes.name()), ": JSON of more than 4 GiB; use .npy for large tensors"));
-  }
+  if (text.size() > kMaxText) bytes.fail("JSON of more than 4 GiB; use .npy for large tensors");
   return text;
 }
 

@@ -15,35 +15,33 @@ namespace {
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
 std::size_t read_header_length(ByteSource& bytes) {
-  const auto fail = [&](const std::string& what) {
-    throw Error(concat(printable(bytes.name()), ": ", what));
-  };
   std::array<char, 8> start{};
   const std::size_t got = bytes.read(std::as_writable_bytes(std::span(start)));
   if (got < start.size()) {
-    fail(concat("is cut off in the length of the safetensors header: the file ends at byte ", got));
+    bytes.fail(
+        concat("is cut off in the length of the safetensors header: the file ends at byte ", got));
   }
   const std::uint64_t length = from_little_endian({start.data(), start.size()});
   if (length > kMaxHeaderBytes) {
-    fail(concat("a safetensors header of ", length, " bytes, expected at most ", kMaxHeaderBytes));
+    bytes.fail(
+        concat("a safetensors header of ", length, " bytes, expected at most ", kMaxHeaderBytes));
   }
   const auto remaining = bytes.remaining();
   if (remaining && static_cast<std::uint64_t>(*remaining) < length) {
-    fail(concat("the safetensors header is cut off: expected ", length, " bytes, found ",
-                *remaining));
+    bytes.fail(concat("the safetensors header is cut off: expected ", length, " bytes, found ",
+                      *remaining));
   }
   return static_cast<std::size_t>(length);
 }
 
 // They must tile the data, in order.
-void check_offsets(const SafetensorsHeader& header, const std::string& file) {
+void check_offsets(const SafetensorsHeader& header, const ByteSource& bytes) {
   std::int64_t expected = 0;
   for (const SafetensorsEntry& tensor : header.tensors) {
     if (tensor.begin != expected) {
-      throw Error(
-          concat(printable(file), ": tensor '", printable(header.name(tensor)),
-                 "': data_offsets begin at ", tensor.begin, ", expected ", expected, ": ",
-                 tensor.begin < expected ? "tensors overlap" : "there is a hole before it"));
+      bytes.fail(concat("tensor '", printable(header.name(tensor)), "': data_offsets begin at ",
+                        tensor.begin, ", expected ", expected, ": ",
+                        tensor.begin < expected ? "tensors overlap" : "there is a hole before it"));
     }
     expected = tensor.end;
   }
@@ -60,14 +58,12 @@ SafetensorsHeader read_safetensors_header(ByteSource& bytes) {
   if (!std::is_sorted(header.tensors.begin(), header.tensors.end(), is_before)) {
     std::sort(header.tensors.begin(), header.tensors.end(), is_before);
   }
-  check_offsets(header, bytes.name());
+  check_offsets(header, bytes);
   const auto remaining = bytes.remaining();
   if (remaining && *remaining != header.data_bytes()) {
-    throw Error(
-        concat(printable(bytes.name()),
-               *remaining < header.data_bytes() ? ": the data is cut off" : ": the data goes on",
-               ": the tensors of the safetensors header take ",
-               counted(header.data_bytes(), "byte"), ", found ", *remaining));
+    bytes.fail(concat(*remaining < header.data_bytes() ? "the data is cut off" : "the data goes on",
+                      ": the tensors of the safetensors header take ",
+                      counted(header.data_bytes(), "byte"), ", found ", *remaining));
   }
   return header;
 }

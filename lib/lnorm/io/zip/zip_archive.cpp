@@ -51,10 +51,6 @@ class DeflatedMember final : public ByteSource {
   std::optional<std::int64_t> unread() const override { return size_ - inflated_; }
 
  private:
-  [[noreturn]] void fail(std::string_view what) const {
-    throw Error(concat(printable(name()), ": ", what));
-  }
-
   void inflate_some() {
     if (inflater_.avail_in == 0) {
       constexpr std::int64_t kPiece = std::int64_t{1} << 16;
@@ -193,13 +189,9 @@ class StoredMember final : public ByteSource {
     while (sum_.end() < size_) {
       const std::int64_t wanted = std::min(kPiece, sum_.gap_end().value_or(size_) - sum_.end());
       piece.resize(static_cast<std::size_t>(wanted));
-      if (read_piece(sum_.end(), piece, 1) < piece.size()) {
-        throw Error(concat(printable(name()), ": is cut off"));
-      }
+      if (read_piece(sum_.end(), piece, 1) < piece.size()) fail("is cut off");
     }
-    if (sum_.sum() != *crc_) {
-      throw Error(concat(printable(name()), ": ", kZipWrongSum));
-    }
+    if (sum_.sum() != *crc_) fail(kZipWrongSum);
   }
 
   std::shared_ptr<const ByteSource> file_;
@@ -237,7 +229,7 @@ bool starts_torch(ByteSource& bytes) {
 std::unique_ptr<ByteSource> with_random_access(std::unique_ptr<ByteSource> bytes) {
   if (bytes->has_random_access()) return bytes;
   const std::string_view extension = starts_torch(*bytes) ? ".pt" : ".npz";
-  throw Error(concat(printable(bytes->name()), ": a zip archive (", extension,
+  bytes->fail(concat("a zip archive (", extension,
                      ") cannot be read from a pipe, since its directory is at its end"),
               concat("name the file, or redirect it (< x", extension, ")"));
 }

@@ -62,18 +62,14 @@ class DirectoryReader {
     for (std::uint64_t i = 0; i < place_.members; ++i) {
       members.push_back(read_entry(*text, i));
       if (!names.insert(members.back().name).second) {
-        fail("the zip archive has two members of the same name");
+        bytes_->fail("the zip archive has two members of the same name");
       }
     }
-    if (!text->peek(1).empty()) fail(kZipContradiction);
+    if (!text->peek(1).empty()) bytes_->fail(kZipContradiction);
     return members;
   }
 
  private:
-  [[noreturn]] void fail(std::string_view what) const {
-    throw Error(concat(printable(bytes_->name()), ": ", what));
-  }
-
   // Nothing where there is no such offset; fewer bytes at the end.
   std::string read_at(std::int64_t at, std::size_t size) const {
     if (at < 0 || at > bytes_->remaining().value()) return {};
@@ -88,7 +84,7 @@ class DirectoryReader {
         std::min<std::int64_t>(size, static_cast<std::int64_t>(kEndSize + kMaxComment));
     const std::string tail = read_at(size - tail_size, static_cast<std::size_t>(tail_size));
     const auto found = find_end(tail);
-    if (!found) fail("is no zip archive, or is cut off: there is no directory at its end");
+    if (!found) bytes_->fail("is no zip archive, or is cut off: there is no directory at its end");
     const std::int64_t end_at = size - tail_size + static_cast<std::int64_t>(*found);
     const std::string_view end = std::string_view(tail).substr(*found);
     place_.members = from_little_endian(end.substr(10, 2));
@@ -100,7 +96,7 @@ class DirectoryReader {
       const std::string end64 =
           read_at(static_cast<std::int64_t>(from_little_endian(at)), kEnd64Size);
       if (end64.size() < kEnd64Size || !end64.starts_with(kZipEnd64)) {
-        fail("the zip directory (zip64) is not where it should be");
+        bytes_->fail("the zip directory (zip64) is not where it should be");
       }
       place_.members = from_little_endian(std::string_view(end64).substr(32, 8));
       directory_size = from_little_endian(std::string_view(end64).substr(40, 8));
@@ -117,15 +113,15 @@ class DirectoryReader {
   // available: the bytes of the archive before the record at its end.
   void check(std::uint64_t directory_size, std::uint64_t offset, std::uint64_t available) const {
     if (place_.members > directory_size / kZipEntrySize) {
-      fail(concat("the zip directory claims ", place_.members, " members, but has room for ",
-                  directory_size / kZipEntrySize));
+      bytes_->fail(concat("the zip directory claims ", place_.members,
+                          " members, but has room for ", directory_size / kZipEntrySize));
     }
     if (offset > available || directory_size > available - offset) {
-      fail("the zip directory is not within the file");
+      bytes_->fail("the zip directory is not within the file");
     }
     if (place_.members > kMaxMembers) {
-      fail(concat("the zip archive has ", place_.members, " members, expected at most ",
-                  kMaxMembers));
+      bytes_->fail(concat("the zip archive has ", place_.members, " members, expected at most ",
+                          kMaxMembers));
     }
   }
 
@@ -134,7 +130,7 @@ class DirectoryReader {
     // The look ahead saves small entries a call to the system each.
     text.peek(std::min<std::size_t>(size, ByteSource::kLookAhead));
     if (text.read(std::as_writable_bytes(std::span(taken))) < size) {
-      fail("the zip directory is cut off");
+      bytes_->fail("the zip directory is cut off");
     }
     return taken;
   }
@@ -142,7 +138,7 @@ class DirectoryReader {
   ZipMember read_entry(ByteSource& text, std::uint64_t index) const {
     const std::string entry = take(text, kZipEntrySize);
     if (!entry.starts_with(kZipEntry)) {
-      fail(concat("the zip directory has no entry ", index, " where it should be"));
+      bytes_->fail(concat("the zip directory has no entry ", index, " where it should be"));
     }
     const auto field = [&](std::size_t at, std::size_t size) {
       return from_little_endian(std::string_view(entry).substr(at, size));
@@ -172,7 +168,7 @@ class DirectoryReader {
     if (extra.size() >= 4) field = extra.substr(4, from_little_endian(extra.substr(2, 2)));
     for (std::uint64_t* number : {&numbers.size, &numbers.stored_size, &numbers.offset}) {
       if (*number != kZipElsewhere32) continue;
-      if (field.size() < 8) fail(kZipContradiction);
+      if (field.size() < 8) bytes_->fail(kZipContradiction);
       *number = from_little_endian(field.substr(0, 8));
       field.remove_prefix(8);
     }
@@ -182,10 +178,11 @@ class DirectoryReader {
   std::int64_t find_bytes(const ZipMember& member, const Numbers& expected,
                           std::string_view method_and_time) const {
     const auto archive_size = static_cast<std::uint64_t>(place_.begin - place_.start);
-    if (expected.offset > archive_size) fail(kZipContradiction);
+    if (expected.offset > archive_size) bytes_->fail(kZipContradiction);
     const std::int64_t at = place_.start + static_cast<std::int64_t>(expected.offset);
     const std::string header = read_at(at, kZipLocalSize);
-    if (header.size() < kZipLocalSize || !header.starts_with(kZipLocal)) fail(kZipContradiction);
+    if (header.size() < kZipLocalSize || !header.starts_with(kZipLocal))
+      bytes_->fail(kZipContradiction);
     const auto field = [&](std::size_t from, std::size_t size) {
       return from_little_endian(std::string_view(header).substr(from, size));
     };
@@ -200,7 +197,7 @@ class DirectoryReader {
     if (name != member.name || std::string_view(header).substr(8, 6) != method_and_time ||
         (!leaves_out && found != expected) || begin > archive_size ||
         member.stored_size > archive_size - begin) {
-      fail(kZipContradiction);
+      bytes_->fail(kZipContradiction);
     }
     return place_.start + static_cast<std::int64_t>(begin);
   }
