@@ -83,9 +83,8 @@ class FolderSet final : public TensorSet {
         files_.begin(), files_.end(),
         [](const File& a, const File& b) { return a.tensor_name == b.tensor_name; });
     if (twice != files_.end()) {
-      throw Error(concat(printable(path), ": two files give the name '",
-                         printable(twice->tensor_name), "': ", printable(twice->path), " and ",
-                         printable((twice + 1)->path)));
+      fail(concat("two files give the name '", printable(twice->tensor_name),
+                  "': ", printable(twice->path), " and ", printable((twice + 1)->path)));
     }
   }
 
@@ -280,8 +279,7 @@ class Opening {
   [[noreturn]] void fail_to_find(const TensorSet& set, bool has_patterns) const {
     const std::string member = short_name(*name_.member);
     if (set.size() == 1 && set.tensor_name(0).empty()) {
-      throw Error(concat(printable(set.name()),
-                         ": holds one tensor without a name, found ':", member, "' after it"));
+      set.fail(concat("holds one tensor without a name, found ':", member, "' after it"));
     }
     const auto name = [&](std::size_t i) { return set.tensor_name(i); };
     const bool is_a_pattern = has_patterns && is_pattern(*name_.member);

@@ -31,6 +31,10 @@ class SingleTensor final : public TensorSet {
 
 }  // namespace
 
+void TensorSet::fail(const std::string& what, std::string hint) const {
+  throw Error(concat(printable(name_), ": ", what), std::move(hint));
+}
+
 std::optional<std::size_t> TensorSet::find(const std::string& tensor_name) const {
   constexpr std::string_view kExtension = ".npy";
   const auto found = find_exactly(tensor_name);

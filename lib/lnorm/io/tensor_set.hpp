@@ -45,6 +45,9 @@ class TensorSet {
 
   const std::string& name() const noexcept { return name_; }
 
+  // Throws Error, which begins with the name.
+  [[noreturn]] void fail(const std::string& what, std::string hint = {}) const;
+
   // Tensors are numbered in the order in which they are listed.
   virtual std::size_t size() const = 0;
 

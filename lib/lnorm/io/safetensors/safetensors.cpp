@@ -80,9 +80,7 @@ class SafetensorsSet final : public TensorSet {
   void finish() const override {
     if (!is_pipe()) return;
     skip_to(header_.data_bytes(), name());
-    if (!bytes_->peek(1).empty()) {
-      throw Error(concat(printable(name()), ": the data goes on after the tensors"));
-    }
+    if (!bytes_->peek(1).empty()) fail("the data goes on after the tensors");
   }
 
  private:

@@ -87,10 +87,6 @@ class ShardedSet final : public TensorSet {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(concat(printable(name()), ": ", what));
-  }
-
   // Every key once: which of two counts would be a guess.
   Json parse(ByteSource& bytes) const {
     std::vector<std::byte> text;

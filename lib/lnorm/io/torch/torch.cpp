@@ -224,7 +224,10 @@ class TorchSet final : public TensorSet {
     for (std::size_t i = 0; i < archive_->size(); ++i) {
       members_.emplace(archive_->member_name(i), i);
     }
-    refuse_scripts();
+    if (find("constants.pkl")) {
+      fail("is a TorchScript archive, expected tensors of torch.save",
+           "in Python: torch.save(torch.jit.load('x.pt').state_dict(), 'y.pt')");
+    }
     read_byte_order();
     const std::string bytes = read_small(kPickle.substr(1), kMaxPickleBytes);
     pickle_ = read_pickle(bytes, name(), is_torch_global);
@@ -265,10 +268,6 @@ class TorchSet final : public TensorSet {
   std::int64_t place(std::size_t index) const override { return places_.at(tensors_[index].value); }
 
  private:
-  [[noreturn]] void fail(const std::string& what, std::string hint = {}) const {
-    throw Error(concat(printable(name()), ": ", what), std::move(hint));
-  }
-
   std::string full_name(const NamedTensor& tensor) const {
     return tensor.name.empty() ? name() : concat(name(), ':', tensor.name);
   }
@@ -276,13 +275,6 @@ class TorchSet final : public TensorSet {
   std::optional<std::size_t> find(std::string_view member) const {
     const auto found = members_.find(concat(folder_, '/', member));
     return found == members_.end() ? std::nullopt : std::optional(found->second);
-  }
-
-  void refuse_scripts() const {
-    if (find("constants.pkl")) {
-      fail("is a TorchScript archive, expected tensors of torch.save",
-           "in Python: torch.save(torch.jit.load('x.pt').state_dict(), 'y.pt')");
-    }
   }
 
   std::string read_small(std::string_view member, std::int64_t most) const {

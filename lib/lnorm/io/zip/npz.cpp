@@ -26,8 +26,7 @@ class NpzSet final : public TensorSet {
     std::unordered_set<std::string> names;
     for (std::size_t i = 0; i < size(); ++i) {
       if (names.insert(tensor_name(i)).second) continue;
-      throw Error(concat(printable(name()), ": two members have the name '",
-                         printable(tensor_name(i)), "'"));
+      fail(concat("two members have the name '", printable(tensor_name(i)), "'"));
     }
   }
 
