@@ -1,7 +1,6 @@
 #include "lnorm/io/byte_slice.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace lnorm {
 
@@ -11,36 +10,6 @@ std::span<std::byte> at_most(std::span<std::byte> to, std::int64_t count) {
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(0, count));
   return to.first(std::min(to.size(), most));
 }
-
-class Slice final : public ByteSource {
- public:
-  Slice(std::shared_ptr<const ByteSource> whole, std::string name, std::int64_t begin,
-        std::int64_t size)
-      : ByteSource(std::move(name)), whole_(std::move(whole)), next_(begin), end_(begin + size) {}
-
-  bool has_random_access() const noexcept override { return true; }
-
- protected:
-  std::size_t read_some(std::span<std::byte> to) override {
-    const std::size_t got = read_unread_at(0, to);
-    next_ += static_cast<std::int64_t>(got);
-    return got;
-  }
-  std::optional<std::int64_t> unread() const override { return end_ - next_; }
-  std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override {
-    return whole_->read_at(next_ + distance, at_most(to, end_ - next_ - distance));
-  }
-  std::int64_t skip_unread(std::int64_t count) override {
-    const std::int64_t passed = std::min(count, end_ - next_);
-    next_ += passed;
-    return passed;
-  }
-
- private:
-  std::shared_ptr<const ByteSource> whole_;
-  std::int64_t next_;
-  std::int64_t end_;
-};
 
 class NextBytes final : public ByteSource {
  public:
@@ -66,6 +35,22 @@ class NextBytes final : public ByteSource {
 };
 
 }  // namespace
+
+std::size_t Slice::read_some(std::span<std::byte> to) {
+  const std::size_t got = Slice::read_unread_at(0, to);
+  next_ += static_cast<std::int64_t>(got);
+  return got;
+}
+
+std::size_t Slice::read_unread_at(std::int64_t distance, std::span<std::byte> to) const {
+  return whole_->read_at(next_ + distance, at_most(to, end_ - next_ - distance));
+}
+
+std::int64_t Slice::skip_unread(std::int64_t count) {
+  const std::int64_t passed = std::min(count, end_ - next_);
+  next_ += passed;
+  return passed;
+}
 
 std::unique_ptr<ByteSource> slice(std::shared_ptr<const ByteSource> whole, std::string name,
                                   std::int64_t begin, std::int64_t size) {

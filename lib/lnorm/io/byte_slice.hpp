@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "lnorm/io/byte_source.hpp"
 
@@ -10,6 +14,25 @@ namespace lnorm {
 
 // So many bytes of a source, from a distance on, as a source of their own; name is for messages. Of a source with
 // random access there may be several such parts at a time, on several threads.
+class Slice : public ByteSource {
+ public:
+  Slice(std::shared_ptr<const ByteSource> whole, std::string name, std::int64_t begin,
+        std::int64_t size)
+      : ByteSource(std::move(name)), whole_(std::move(whole)), next_(begin), end_(begin + size) {}
+
+  bool has_random_access() const noexcept override { return true; }
+
+ protected:
+  std::size_t read_some(std::span<std::byte> to) override;
+  std::optional<std::int64_t> unread() const override { return end_ - next_; }
+  std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override;
+  std::int64_t skip_unread(std::int64_t count) override;
+
+ private:
+  std::shared_ptr<const ByteSource> whole_;
+  std::int64_t next_;
+  std::int64_t end_;
+};
 std::unique_ptr<ByteSource> slice(std::shared_ptr<const ByteSource> whole, std::string name,
                                   std::int64_t begin, std::int64_t size);
 

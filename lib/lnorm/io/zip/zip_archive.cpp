@@ -13,6 +13,7 @@
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_slice.hpp"
 #include "lnorm/io/zip/zip_format.hpp"
 
 namespace lnorm {
@@ -137,68 +138,50 @@ class PiecewiseSum {
   Pieces pieces_;
 };
 
-// So many bytes of a file, from an offset on: they have random access. Who looks for more behind the last one has them
-// all held against their CRC-32, if there is one, in whatever order they were read: throws Error. name: for messages.
-class StoredMember final : public ByteSource {
+// The bytes of a stored member. Who looks for more behind the last one has them all held against their CRC-32, in whatever
+// order they were read: throws Error.
+class StoredMember final : public Slice {
  public:
   StoredMember(std::shared_ptr<const ByteSource> file, std::string name, std::int64_t begin,
-               std::int64_t size, std::optional<std::uint32_t> crc)
-      : ByteSource(std::move(name)),
-        file_(std::move(file)),
-        begin_(begin),
-        size_(size),
-        crc_(crc) {}
-
-  bool has_random_access() const noexcept override { return true; }
+               std::int64_t size, std::uint32_t crc)
+      : Slice(std::move(file), std::move(name), begin, size), size_(size), crc_(crc) {}
 
  protected:
+  // What is read is added to the sum while the processor has it at hand.
   std::size_t read_some(std::span<std::byte> to) override {
-    if (next_ == size_) check();
-    const std::size_t got = read_piece(next_, to, 1);
-    next_ += static_cast<std::int64_t>(got);
+    const std::int64_t offset = position();
+    if (offset == size_) check();
+    const std::size_t got = Slice::read_some(to);
+    if (got > 0) sum_.add(offset, to.first(got));
     return got;
   }
-  std::optional<std::int64_t> unread() const override { return size_ - next_; }
   std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override {
     // There may be too many smaller pieces to keep.
     constexpr std::size_t kMinSummed = std::size_t{1} << 14;
-    return read_piece(next_ + distance, to, kMinSummed);
-  }
-  std::int64_t skip_unread(std::int64_t count) override {
-    const std::int64_t passed = std::min(count, size_ - next_);
-    next_ += passed;
-    return passed;
-  }
-
- private:
-  // Adds what it has read to the sum while the processor has it at hand, if that is so many bytes.
-  std::size_t read_piece(std::int64_t offset, std::span<std::byte> to,
-                         std::size_t least_summed) const {
-    const std::int64_t rest = std::max<std::int64_t>(0, size_ - offset);
-    const std::size_t count = std::min(to.size(), static_cast<std::size_t>(rest));
-    const std::size_t got = file_->read_at(begin_ + offset, to.first(count));
-    if (crc_ && got > 0 && got >= least_summed) sum_.add(offset, to.first(got));
+    const std::size_t got = Slice::read_unread_at(distance, to);
+    if (got >= kMinSummed) sum_.add(position() + distance, to.first(got));
     return got;
   }
 
+ private:
+  std::int64_t position() const { return size_ - unread().value(); }
+
   // Reads what is not in the sum yet.
   void check() const {
-    if (!crc_) return;
     constexpr std::int64_t kPiece = std::int64_t{1} << 18;
     std::vector<std::byte> piece;
     while (sum_.end() < size_) {
-      const std::int64_t wanted = std::min(kPiece, sum_.gap_end().value_or(size_) - sum_.end());
-      piece.resize(static_cast<std::size_t>(wanted));
-      if (read_piece(sum_.end(), piece, 1) < piece.size()) fail("is cut off");
+      const std::int64_t offset = sum_.end();
+      piece.resize(
+          static_cast<std::size_t>(std::min(kPiece, sum_.gap_end().value_or(size_) - offset)));
+      if (Slice::read_unread_at(offset - position(), piece) < piece.size()) fail("is cut off");
+      sum_.add(offset, piece);
     }
-    if (sum_.sum() != *crc_) fail(kZipWrongSum);
+    if (sum_.sum() != crc_) fail(kZipWrongSum);
   }
 
-  std::shared_ptr<const ByteSource> file_;
-  std::int64_t begin_;
   std::int64_t size_;
-  std::int64_t next_ = 0;
-  std::optional<std::uint32_t> crc_;  // as it should be
+  std::uint32_t crc_;  // as it should be
   mutable PiecewiseSum sum_;
 };
 
@@ -268,9 +251,10 @@ std::unique_ptr<ByteSource> ZipArchive::open(std::size_t index, std::string name
   if (member.stored_size != member.size) {
     fail(concat("stored in ", member.stored_size, " bytes, but said to have ", member.size));
   }
-  const bool has_sum = sums == Sums::complete || member.crc != 0;
-  return std::make_unique<StoredMember>(bytes_, std::move(name), member.begin, size,
-                                        has_sum ? std::optional(member.crc) : std::nullopt);
+  if (sums == Sums::may_be_missing && member.crc == 0) {
+    return slice(bytes_, std::move(name), member.begin, size);
+  }
+  return std::make_unique<StoredMember>(bytes_, std::move(name), member.begin, size, member.crc);
 }
 
 }  // namespace lnorm
