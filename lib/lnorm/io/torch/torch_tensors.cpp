@@ -5,6 +5,7 @@
 #include <cctype>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
@@ -18,22 +19,6 @@ namespace {
 
 constexpr std::string_view kRebuild = "torch._utils._rebuild_";
 constexpr std::string_view kUntypedStorage = "torch.storage.UntypedStorage";
-
-// The storages of dtypes that lnorm does not have.
-struct UnsupportedStorage {
-  std::string_view name;
-  std::string_view dtype;
-};
-
-constexpr std::array kUnsupportedStorages{
-    UnsupportedStorage{"ComplexDouble", "complex128"},
-    UnsupportedStorage{"ComplexFloat", "complex64"},
-    UnsupportedStorage{"QInt8", "qint8"},
-    UnsupportedStorage{"QInt32", "qint32"},
-    UnsupportedStorage{"QUInt8", "quint8"},
-    UnsupportedStorage{"QUInt4x2", "quint4x2"},
-    UnsupportedStorage{"QUInt2x4", "quint2x4"},
-};
 
 // What tensors need beside storages, dtypes and the functions that make them.
 constexpr std::array<std::string_view, 8> kOtherGlobals{
@@ -55,11 +40,15 @@ std::optional<std::string_view> storage_dtype(std::string_view global) {
   global.remove_prefix(kTorch.size());
   global.remove_suffix(kStorage.size());
   if (const DTypeRow* const row = find_dtype(&DTypeRow::torch, global)) return row->name;
-  const auto* const found =
-      std::find_if(kUnsupportedStorages.begin(), kUnsupportedStorages.end(),
-                   [&](const UnsupportedStorage& storage) { return storage.name == global; });
-  if (found == kUnsupportedStorages.end()) return std::nullopt;
-  return found->dtype;
+  // Of dtypes that lnorm does not have.
+  using Storage = std::pair<std::string_view, std::string_view>;
+  for (const auto& [name, dtype] :
+       {Storage{"ComplexDouble", "complex128"}, Storage{"ComplexFloat", "complex64"},
+        Storage{"QInt8", "qint8"}, Storage{"QInt32", "qint32"}, Storage{"QUInt8", "quint8"},
+        Storage{"QUInt4x2", "quint4x2"}, Storage{"QUInt2x4", "quint2x4"}}) {
+    if (name == global) return dtype;
+  }
+  return std::nullopt;
 }
 
 // "float32" of "torch.float32"; there is a new one every few months.
