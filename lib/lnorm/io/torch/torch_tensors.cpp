@@ -81,10 +81,6 @@ constexpr std::array kUnsupportedTensors{
                       "a tensor that has elements"},
 };
 
-std::string save_instead(std::string_view what) {
-  return concat("in Python, save ", what, " in its place");
-}
-
 // Goes through dicts, lists and tuples.
 class Finder {
  public:
@@ -190,7 +186,7 @@ class TensorReader {
     const std::vector<PickleId>& arguments = pickle_[call->items[1]].items;
     const bool has_dtype = function(*call) == "torch._utils._rebuild_tensor_v3";
     if (!has_dtype && function(*call) != "torch._utils._rebuild_tensor_v2") {
-      fail_unsupported(function(*call));
+      refuse_function(function(*call));
     }
     const std::size_t count = has_dtype ? 7 : 6;
     if (arguments.size() != count && arguments.size() != count + 1) {
@@ -209,24 +205,22 @@ class TensorReader {
   [[noreturn]] void fail(std::string_view what) const {
     throw Error(concat(printable(name_), ": ", what));
   }
-  [[noreturn]] void fail_dtype(std::string_view dtype, std::string_view instead) const {
-    throw UnsupportedDType(std::string(dtype),
-                           concat(printable(name_), ": dtype ", short_name(dtype), ", expected ",
-                                  dtype_list(&DTypeRow::name)),
-                           save_instead(instead));
+  [[noreturn]] void refuse(std::string_view dtype, std::string_view what,
+                           std::string_view instead) const {
+    throw UnsupportedDType(std::string(dtype), concat(printable(name_), ": ", what),
+                           concat("in Python, save ", instead, " in its place"));
   }
-  [[noreturn]] void fail_unsupported(const std::string& function) const {
-    for (const UnsupportedTensor& unsupported : kUnsupportedTensors) {
-      if (unsupported.function != function) continue;
-      throw UnsupportedDType(std::string(unsupported.what),
-                             concat(printable(name_), ": is a ", unsupported.what,
-                                    " tensor, expected one of elements"),
-                             save_instead(unsupported.instead));
+  [[noreturn]] void refuse_dtype(std::string_view dtype, std::string_view instead) const {
+    refuse(dtype, concat("dtype ", short_name(dtype), ", expected ", dtype_list(&DTypeRow::name)),
+           instead);
+  }
+  [[noreturn]] void refuse_function(const std::string& function) const {
+    for (const auto& [name, what, instead] : kUnsupportedTensors) {
+      if (name != function) continue;
+      refuse(what, concat("is a ", what, " tensor, expected one of elements"), instead);
     }
-    throw UnsupportedDType("unknown",
-                           concat(printable(name_), ": is made by ", short_name(function),
-                                  ", which lnorm does not know"),
-                           save_instead("x.detach().clone()"));
+    refuse("unknown", concat("is made by ", short_name(function), ", which lnorm does not know"),
+           "x.detach().clone()");
   }
 
   const std::string& function(const PickleValue& call) const { return pickle_[call.items[0]].text; }
@@ -235,9 +229,8 @@ class TensorReader {
   void check_metadata(const PickleValue& metadata) const {
     if (metadata.kind == PickleKind::none) return;
     if (metadata.kind == PickleKind::dict && metadata.items.empty()) return;
-    throw UnsupportedDType(
-        "negated", concat(printable(name_), ": is a view that PyTorch changes as it reads it"),
-        save_instead("x.resolve_conj().resolve_neg().clone()"));
+    refuse("negated", "is a view that PyTorch changes as it reads it",
+           "x.resolve_conj().resolve_neg().clone()");
   }
 
   // dtype: what a storage without a type holds, or null.
@@ -267,10 +260,10 @@ class TensorReader {
   DType known_dtype(std::string_view name) const {
     const auto dtype = parse_dtype(name);
     if (dtype) return *dtype;
-    if (name.starts_with("complex")) fail_dtype(name, "torch.view_as_real(x)");
-    if (name.starts_with("float")) fail_dtype(name, "x.float()");
-    if (name.starts_with("q")) fail_dtype(name, "x.dequantize()");
-    fail_dtype(name, "x.to(torch.int64)");
+    if (name.starts_with("complex")) refuse_dtype(name, "torch.view_as_real(x)");
+    if (name.starts_with("float")) refuse_dtype(name, "x.float()");
+    if (name.starts_with("q")) refuse_dtype(name, "x.dequantize()");
+    refuse_dtype(name, "x.to(torch.int64)");
   }
 
   std::int64_t integer(const PickleValue& value, std::string_view what) const {
