@@ -116,15 +116,18 @@ class HeaderReader {
       name_bytes += all.back().name.size();
       if (name_bytes > kMaxNameBytes) fail("names of more than 48 MiB in all");
     }
+    field_ = at_;
     check_names(all);
     place(all);
     return all;
   }
 
  private:
-  [[noreturn]] void fail(std::string_view what) const { fail_at(field_, what); }
-  [[noreturn]] void fail_at(std::int64_t at, std::string_view what) const {
-    throw Error(concat(printable(bytes_.name()), ": GGUF header, byte ", at, ": ", what));
+  [[noreturn]] void fail(std::string_view what) const {
+    bytes_.fail(concat("GGUF header, byte ", field_, ": ", what));
+  }
+  [[noreturn]] void fail(const GgufTensor& tensor, std::string_view what) const {
+    fail(concat("tensor '", short_name(tensor.name), "': ", what));
   }
 
   std::int64_t left() const { return size_ - at_; }
@@ -229,17 +232,12 @@ class HeaderReader {
     GgufTensor tensor;
     tensor.name = text("the name of a tensor");
     if (!is_utf8(tensor.name)) fail("the name of a tensor is not UTF-8");
-    const auto fail_tensor = [&](std::string_view what) {
-      fail(concat("tensor '", short_name(tensor.name), "': ", what));
-    };
     const auto ndim = number<std::uint32_t>("the number of dimensions");
-    if (ndim > kMaxDims) {
-      fail_tensor(concat(ndim, " dimensions, expected at most ", kMaxDims));
-    }
+    if (ndim > kMaxDims) fail(tensor, concat(ndim, " dimensions, expected at most ", kMaxDims));
     for (std::uint32_t i = 0; i < ndim; ++i) {
       const auto extent = number<std::uint64_t>("a size");
       if (extent > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-        fail_tensor(concat("a size of ", extent, ", expected at most 2^63 - 1"));
+        fail(tensor, concat("a size of ", extent, ", expected at most 2^63 - 1"));
       }
       tensor.shape.push_back(static_cast<std::int64_t>(extent));
     }
@@ -248,10 +246,10 @@ class HeaderReader {
     tensor.size = byte_size(tensor);
     const auto offset = number<std::uint64_t>("the offset of a tensor");
     if (offset > static_cast<std::uint64_t>(size_)) {
-      fail_tensor(concat("offset ", offset, ", which is beyond the file of ", size_, " bytes"));
+      fail(tensor, concat("offset ", offset, ", which is beyond the file of ", size_, " bytes"));
     }
     if (offset % alignment() != 0) {
-      fail_tensor(concat("offset ", offset, ", expected a multiple of ", alignment()));
+      fail(tensor, concat("offset ", offset, ", expected a multiple of ", alignment()));
     }
     tensor.begin = static_cast<std::int64_t>(offset);
     return tensor;
@@ -265,8 +263,8 @@ class HeaderReader {
     if (is_known) {
       if (factors.empty()) factors.push_back(1);
       if (factors.back() % row.block_elements != 0) {
-        fail(concat("tensor '", short_name(tensor.name), "': rows of ",
-                    counted(factors.back(), "element"), ", expected a multiple of the ",
+        fail(tensor,
+             concat("rows of ", counted(factors.back(), "element"), ", expected a multiple of the ",
                     row.block_elements, " of a block of ", row.name));
       }
       factors.back() /= row.block_elements;
@@ -274,8 +272,7 @@ class HeaderReader {
     }
     const auto bytes = checked_product(factors);
     if (!bytes) {
-      fail(concat("tensor '", short_name(tensor.name), "': shape ", to_string(tensor.shape),
-                  " needs more than 2^63 - 1 bytes"));
+      fail(tensor, concat("shape ", to_string(tensor.shape), " needs more than 2^63 - 1 bytes"));
     }
     return is_known ? bytes : std::nullopt;
   }
@@ -284,7 +281,7 @@ class HeaderReader {
     std::unordered_set<std::string_view> names(tensors.size());
     for (const GgufTensor& tensor : tensors) {
       if (!names.insert(tensor.name).second) {
-        fail_at(at_, concat("tensor '", short_name(tensor.name), "' is there twice"));
+        fail(concat("tensor '", short_name(tensor.name), "' is there twice"));
       }
     }
   }
@@ -300,9 +297,9 @@ class HeaderReader {
     for (GgufTensor& tensor : tensors) {
       const std::int64_t size = tensor.size.value_or(0);
       if (tensor.begin > room || size > room - tensor.begin) {
-        fail_at(at_, concat("tensor '", short_name(tensor.name), "' of ", counted(size, "byte"),
-                            " at offset ", tensor.begin, " goes beyond the file, which has ",
-                            counted(room, "byte"), " of data"));
+        fail(concat("tensor '", short_name(tensor.name), "' of ", counted(size, "byte"),
+                    " at offset ", tensor.begin, " goes beyond the file, which has ",
+                    counted(room, "byte"), " of data"));
       }
       tensor.begin += start;
       by_place.push_back(&tensor);
@@ -315,8 +312,8 @@ class HeaderReader {
     for (std::size_t i = 1; i < by_place.size(); ++i) {
       const GgufTensor& before = *by_place[i - 1];
       if (before.begin + before.size.value_or(0) <= by_place[i]->begin) continue;
-      fail_at(at_, concat("tensors '", short_name(before.name), "' and '",
-                          short_name(by_place[i]->name), "' overlap"));
+      fail(concat("tensors '", short_name(before.name), "' and '", short_name(by_place[i]->name),
+                  "' overlap"));
     }
   }
 
