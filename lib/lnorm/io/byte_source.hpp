@@ -69,6 +69,11 @@ class ByteSource {
   std::size_t ahead_start_ = 0;
 };
 
+// Bytes as characters.
+inline std::string_view as_text(std::span<const std::byte> bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // A file or a pipe; "-" is standard input. Throws Error if the file cannot be opened or is a directory.
 std::unique_ptr<ByteSource> open_file(const std::string& path);
 

@@ -97,11 +97,6 @@ bool is_utf16_without_mark(std::string_view head) {
          (head[0] == '\0') == (head[2] == '\0') && (head[1] == '\0') == (head[3] == '\0');
 }
 
-std::string_view peek(ByteSource& source, std::size_t count) {
-  const auto bytes = source.peek(count);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // u64 header length, of which no file needs the upper half, then a JSON object.
 bool is_safetensors(std::string_view head) {
   return head.size() > 8 && head[8] == '{' && head.substr(4, 4) == std::string_view("\0\0\0\0", 4);
@@ -148,15 +143,15 @@ bool is_zip(std::string_view head) {
 }  // namespace
 
 bool tells_format(ByteSource& source) {
-  const std::string_view head = peek(source, 32);
+  const std::string_view head = as_text(source.peek(32));
   if (head.starts_with(kNpyMagic) || is_zip(head) || head.starts_with(kGgufMagic)) return true;
   return is_safetensors(head) && (!source.has_random_access() || has_safetensors_header(source));
 }
 
 Format detect_format(ByteSource& source) {
   // No more than it takes: a pipe may be slow.
-  std::string_view head = peek(source, 32);
-  if (trimmed_json(head).empty()) head = peek(source, ByteSource::kLookAhead);
+  std::string_view head = as_text(source.peek(32));
+  if (trimmed_json(head).empty()) head = as_text(source.peek(ByteSource::kLookAhead));
   if (head.empty())
     source.fail("is empty, expected a tensor (.npy, .npz, .safetensors, .pt or JSON)");
   if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;

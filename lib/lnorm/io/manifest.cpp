@@ -72,8 +72,7 @@ class ManifestReader {
     std::vector<std::byte> text;
     open_file(path_)->read(text, kMaxBytes + 1);
     if (text.size() > kMaxBytes) fail(concat("a manifest of more than ", kMaxBytes, " bytes"));
-    const auto* const begin = reinterpret_cast<const char*>(text.data());
-    Json manifest = Json::parse(begin, begin + text.size(), nullptr, false);
+    Json manifest = Json::parse(as_text(text), nullptr, false);
     if (manifest.is_discarded()) fail("is no JSON");
     return manifest;
   }

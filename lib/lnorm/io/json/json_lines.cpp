@@ -17,8 +17,7 @@ bool JsonLines::read_line() {
     line_.clear();
     bool ended = false;  // by a newline
     while (!ended) {
-      const auto ahead = bytes_->peek_available();
-      const std::string_view text(reinterpret_cast<const char*>(ahead.data()), ahead.size());
+      const std::string_view text = as_text(bytes_->peek_available());
       if (text.empty()) break;
       const std::size_t length = std::min(text.find('\n'), text.size());
       ended = length < text.size();

@@ -64,7 +64,7 @@ class JsonSet final : public TensorSet {
       : TensorSet(bytes.name()), text_(read_text(bytes, in_parallel)) {
     const std::size_t size = text_.size();
     text_.resize(size + kJsonPadding, std::byte{' '});  // simdjson looks at some of it
-    json_ = {bytes.name(), {reinterpret_cast<const char*>(text_.data()), size}, {}, in_parallel};
+    json_ = {bytes.name(), as_text(text_).substr(0, size), {}, in_parallel};
     members_ = json_members(json_);
     if (!members_) info(0);
   }

@@ -201,7 +201,7 @@ class TensorProtoReader {
     }
     Bytes name;
     message_.append(name, length);
-    tensor_.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
+    tensor_.name = as_text(name);
   }
 
   void read_raw() {

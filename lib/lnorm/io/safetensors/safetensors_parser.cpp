@@ -287,7 +287,7 @@ bool walk(ondemand::value value, Handler& handler) {
 std::optional<SafetensorsHeader> parse_good_header(ByteSource& bytes,
                                                    const std::vector<std::byte>& text,
                                                    std::size_t size) {
-  const std::string_view json(reinterpret_cast<const char*>(text.data()), size);
+  const std::string_view json = as_text(text).substr(0, size);
   const std::size_t last = json.find_last_not_of(kJsonBlanks);
   if (!json.starts_with('{') || json[last] != '}') return std::nullopt;
   const auto none = std::make_unique<HeaderText>(bytes, 0);

@@ -104,9 +104,8 @@ class ShardedSet final : public TensorSet {
       }
       return true;
     };
-    const auto* const begin = reinterpret_cast<const char*>(text.data());
     try {
-      return Json::parse(begin, begin + text.size(), see);
+      return Json::parse(as_text(text), see);
     } catch (const Json::parse_error& error) {
       fail(concat("not valid JSON at byte ", error.byte));
     }

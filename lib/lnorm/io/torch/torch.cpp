@@ -289,7 +289,7 @@ class TorchSet final : public TensorSet {
     std::vector<std::byte> content;
     bytes->read(content, static_cast<std::size_t>(size));
     bytes->peek(1);  // checks the sum
-    return {reinterpret_cast<const char*>(content.data()), content.size()};
+    return std::string(as_text(content));
   }
 
   // Older files do not tell: they are little-endian.

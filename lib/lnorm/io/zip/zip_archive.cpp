@@ -198,8 +198,7 @@ std::string method_name(std::uint16_t number) {
 bool starts_torch(ByteSource& bytes) {
   constexpr std::size_t kNameSizeAt = 26;
   constexpr std::string_view kPickle = "data.pkl";
-  const auto ahead = bytes.peek(ByteSource::kLookAhead);
-  const std::string_view start(reinterpret_cast<const char*>(ahead.data()), ahead.size());
+  const std::string_view start = as_text(bytes.peek(ByteSource::kLookAhead));
   for (std::size_t at = 0; (at = start.find(kZipLocal, at)) != start.npos; ++at) {
     if (start.size() - at < kZipLocalSize) return false;
     const std::string_view name =
