@@ -325,12 +325,7 @@ const Selected& only_tensor(const Selection& selection) {
 }
 
 OpenedTensor open_tensor(const Selected& selected) {
-  return {selected.set->open(selected.index),
-          selected.format,
-          selected.name,
-          selected.captures,
-          "",
-          ""};
+  return {selected.set->open(selected.index), selected.format, selected.name, selected.captures};
 }
 
 OpenedTensor open_tensor(const std::string& word, const ReadOptions& options) {

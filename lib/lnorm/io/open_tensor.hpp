@@ -70,8 +70,8 @@ struct OpenedTensor {
   std::string name;  // as in Selected
   Captures captures;
   // What stands around it, if it is a member of a line of JSON Lines.
-  std::string before;
-  std::string after;
+  std::string before = {};
+  std::string after = {};
 };
 
 // Source and name of a tensor that is to be read now.
