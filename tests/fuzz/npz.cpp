@@ -43,7 +43,10 @@ std::optional<Tensor> read_member(const lnorm::TensorSet& set, std::size_t index
 
 // Nothing where it is refused.
 std::unique_ptr<lnorm::TensorSet> open_set(std::string_view bytes, std::optional<lnorm::DType> as) {
-  return unless_refused([&] { return lnorm::open_npz(memory_source(bytes), as); })
+  return unless_refused([&] {
+           return lnorm::open_npz(std::make_shared<const lnorm::ZipArchive>(memory_source(bytes)),
+                                  as);
+         })
       .value_or(nullptr);
 }
 

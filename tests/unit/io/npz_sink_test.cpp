@@ -152,7 +152,8 @@ TEST_CASE("an .npz that is written holds .npy members as NumPy has them", "[io]"
 
     const TempDir at;
     write_file(at / "y.npz", archive);
-    const auto set = lnorm::open_npz(lnorm::open_file(at / "y.npz"), DType::bfloat16);
+    const auto set = lnorm::open_npz(
+        std::make_shared<const lnorm::ZipArchive>(lnorm::open_file(at / "y.npz")), DType::bfloat16);
     const auto [info, elements] = read_tensor(*set, "b");
     CHECK(info.shape == Shape{2});
     CHECK(text_of(elements) == bytes_of<std::uint16_t>({0x3f80, 0x4000}));

@@ -20,7 +20,7 @@ class Archive {
   explicit Archive(const std::string& bytes) { write_file(path_, bytes); }
 
   std::unique_ptr<lnorm::TensorSet> set(std::optional<DType> as = {}) const {
-    return lnorm::open_npz(lnorm::open_file(path_), as);
+    return lnorm::open_npz(std::make_shared<const lnorm::ZipArchive>(lnorm::open_file(path_)), as);
   }
   // The first tensor, or the one of that name.
   std::unique_ptr<lnorm::TensorSource> open(const std::string& name = "") const {

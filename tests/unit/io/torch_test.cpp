@@ -92,7 +92,8 @@ TEST_CASE("files of PyTorch have the elements that PyTorch has", "[torch]") {
     CAPTURE(entry.path().string());
     ++files;
     const auto as = lnorm::parse_dtype(entry.path().stem().string()).value_or(DType::bfloat16);
-    const auto expected = lnorm::open_npz(lnorm::open_file(entry.path().string()), as);
+    const auto expected = lnorm::open_npz(
+        std::make_shared<const lnorm::ZipArchive>(lnorm::open_file(entry.path().string())), as);
     const auto actual =
         open_set(std::filesystem::path(entry.path()).replace_extension(".pt").string());
     std::size_t found = 0;
@@ -110,7 +111,8 @@ TEST_CASE("files of PyTorch have the elements that PyTorch has", "[torch]") {
 }
 
 TEST_CASE("the dump of a model is the same in a .pt as in an .npz", "[torch]") {
-  const auto expected = lnorm::open_npz(lnorm::open_file(data_file("gpt2/dump.npz")), {});
+  const auto expected = lnorm::open_npz(
+      std::make_shared<const lnorm::ZipArchive>(lnorm::open_file(data_file("gpt2/dump.npz"))), {});
   const auto actual = open_set(data_file("gpt2/dump.pt"));
   REQUIRE(actual->size() == 48);
   REQUIRE(expected->size() == 48);

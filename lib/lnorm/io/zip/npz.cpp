@@ -102,10 +102,6 @@ class NpzSetSink final : public TensorSetSink {
 
 }  // namespace
 
-std::unique_ptr<TensorSet> open_npz(std::unique_ptr<ByteSource> bytes, std::optional<DType> as) {
-  return open_npz(std::make_shared<const ZipArchive>(std::move(bytes)), as);
-}
-
 std::unique_ptr<TensorSet> open_npz(std::shared_ptr<const ZipArchive> archive,
                                     std::optional<DType> as) {
   return std::make_unique<NpzSet>(std::move(archive), as);

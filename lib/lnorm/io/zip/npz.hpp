@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/tensor_set.hpp"
 #include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/zip/zip_archive.hpp"
@@ -12,12 +11,8 @@
 namespace lnorm {
 
 // The .npz format of NumPy: a zip archive of .npy members, stored or deflated. The tensor "weight" is stored as
-// "weight.npy". as: as for .npy (npy.hpp). The directory is read here, the header of a member when it is asked
-// for; the end of a member throws Error if its CRC is not right. Throws Error for all that keeps the archive
-// from being read.
-std::unique_ptr<TensorSet> open_npz(std::unique_ptr<ByteSource> bytes, std::optional<DType> as);
-
-// Opens the tensors of an archive that is open.
+// "weight.npy". as: as for .npy (npy.hpp). The header of a member is read when it is asked for; the end of a member throws
+// Error if its CRC is not right. Throws Error if two members give the same name.
 std::unique_ptr<TensorSet> open_npz(std::shared_ptr<const ZipArchive> archive,
                                     std::optional<DType> as);
 
