@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "lnorm/core/error.hpp"
-#include "lnorm/core/text.hpp"
 #include "lnorm/io/gguf/gguf.hpp"
 #include "lnorm/io/json/json_lines.hpp"
 #include "lnorm/io/npy/npy.hpp"

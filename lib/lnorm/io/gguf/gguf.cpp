@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_slice.hpp"
 #include "lnorm/io/gguf/gguf_header.hpp"

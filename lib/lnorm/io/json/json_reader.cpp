@@ -7,7 +7,6 @@
 #include <unordered_set>
 
 #include "lnorm/core/dtype_table.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/json/json_number.hpp"
 #include "lnorm/io/json/json_numbers.hpp"

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "lnorm/core/byte_order.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 

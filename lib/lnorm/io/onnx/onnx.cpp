@@ -1,7 +1,6 @@
 #include "lnorm/io/onnx/onnx.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <protozero/exception.hpp>

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "lnorm/core/byte_order.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "lnorm/core/byte_order.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_slice.hpp"
 #include "lnorm/io/zip/zip_format.hpp"
