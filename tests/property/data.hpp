@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/core/float16.hpp"
+#include "lnorm/core/small_float.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"

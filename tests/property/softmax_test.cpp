@@ -373,7 +373,7 @@ TEST_CASE("the exact way alone decides every softmax right", "[softmax][long]") 
 #ifndef LNORM_SANITIZED  // where it takes minutes
 TEST_CASE("a softmax that lies halfway goes to even", "[softmax][long]") {
   // 2^25 equal elements are 2^-25 each, halfway between 0 and the smallest float16.
-  const std::vector<lnorm::Float16> x(std::size_t{1} << 25, lnorm::to_float16(1));
+  const std::vector<lnorm::Float16> x(std::size_t{1} << 25, lnorm::rounded_to<lnorm::Float16>(1));
   std::vector<lnorm::Float16> y(x.size());
   lnorm::softmax(
       {std::as_bytes(std::span(x)).data(), DType::float16, std::endian::native, 1, std::ssize(x)},

@@ -22,7 +22,7 @@ void load_as(const std::byte* from, std::int64_t count, Chunk& to) noexcept {
     if constexpr (swapped) bits = swap_bytes(bits);
     if constexpr (std::is_same_v<T, bool>) {
       to.high[i] = bits != 0;  // a file may hold any byte; NumPy takes every one but 0 as true
-    } else if constexpr (!std::is_arithmetic_v<T>) {
+    } else if constexpr (SmallFloat<T>) {
       to.high[i] = to_double(std::bit_cast<T>(bits));
     } else {
       const T element = std::bit_cast<T>(bits);
@@ -72,14 +72,8 @@ void store(const double* from, std::int64_t count, DType dtype, std::byte* to,
   visit(dtype, [&]<class T>(T element) {
     for (std::int64_t i = 0; i < count; ++i, to += sizeof element) {
       const double value = std::isnan(from[i]) ? kNan : std::clamp(from[i], -most, most);
-      if constexpr (std::is_same_v<T, Float8E4M3>) {
-        element = to_float8_e4m3(value);
-      } else if constexpr (std::is_same_v<T, Float8E5M2>) {
-        element = to_float8_e5m2(value);
-      } else if constexpr (std::is_same_v<T, Float16>) {
-        element = to_float16(value);
-      } else if constexpr (std::is_same_v<T, BFloat16>) {
-        element = to_bfloat16(value);
+      if constexpr (SmallFloat<T>) {
+        element = rounded_to<T>(value);
       } else {
         element = static_cast<T>(value);
       }

@@ -6,8 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "lnorm/core/float16.hpp"
-#include "lnorm/core/float8.hpp"
+#include "lnorm/core/small_float.hpp"
 
 namespace lnorm {
 

@@ -15,10 +15,9 @@
 #include <type_traits>
 
 #include "lnorm/core/dtype_table.hpp"
-#include "lnorm/core/float16.hpp"
-#include "lnorm/core/float8.hpp"
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/number.hpp"
+#include "lnorm/core/small_float.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/rounding.hpp"
 #include "lnorm/kernel/rows.hpp"
@@ -83,7 +82,7 @@ struct Nearest {
       alignas(64) double odd[kWidth];
       hn::Store(to_odd(value), kDoubles, odd);
       for (std::int64_t j = 0; j < kWidth; ++j) {
-        const Float16 half = to_float16(odd[j]);
+        const Float16 half = rounded_to<Float16>(odd[j]);
         std::memcpy(to + j * kSize<Float16>, &half, sizeof half);
       }
     }
@@ -194,7 +193,7 @@ HWY_INLINE hn::Vec<hn::Rebind<std::uint16_t, D>> to_halves(hn::Vec<F> y) {
     alignas(64) std::uint16_t bits[kWidth];
     hn::Store(y, F(), floats);
     for (std::int64_t j = 0; j < kWidth; ++j) {
-      bits[j] = to_float16(static_cast<double>(floats[j])).bits;
+      bits[j] = rounded_to<Float16>(static_cast<double>(floats[j])).bits;
     }
     return hn::Load(halves, bits);
   }

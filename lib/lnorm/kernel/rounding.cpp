@@ -39,13 +39,13 @@ double rounded(double value, DType dtype) noexcept {
     case DType::float8_e4m3fn:
       // 464 is a tie, and goes to 448.
       if (std::fabs(value) > 464) return std::copysign(kInfinity, value);
-      return to_double(to_float8_e4m3(value));
+      return to_double(rounded_to<Float8E4M3>(value));
     case DType::float8_e5m2:
-      return to_double(to_float8_e5m2(value));
+      return to_double(rounded_to<Float8E5M2>(value));
     case DType::float16:
-      return to_double(to_float16(value));
+      return to_double(rounded_to<Float16>(value));
     case DType::bfloat16:
-      return to_double(to_bfloat16(value));
+      return to_double(rounded_to<BFloat16>(value));
     case DType::float32:
       return static_cast<double>(static_cast<float>(value));
     case DType::boolean:

@@ -118,19 +118,18 @@ inline float rounded(Number value, float) noexcept {
   return value.low == 0 ? static_cast<float>(value.high) : static_cast<float>(integer_of(value));
 }
 inline double rounded(Number value, double) noexcept { return value.high; }
-inline Float8E4M3 rounded(Number value, Float8E4M3) noexcept { return to_float8_e4m3(value.high); }
-inline Float8E5M2 rounded(Number value, Float8E5M2) noexcept { return to_float8_e5m2(value.high); }
-inline Float16 rounded(Number value, Float16) noexcept { return to_float16(value.high); }
-inline BFloat16 rounded(Number value, BFloat16) noexcept { return to_bfloat16(value.high); }
+template <SmallFloat T>
+T rounded(Number value, T) noexcept {
+  return rounded_to<T>(value.high);
+}
 
 // The ordinal of infinity, or of the NaN in its place.
 template <class T>
-constexpr std::int64_t kInfinityBits = std::is_same_v<T, double>       ? 0x7ff0'0000'0000'0000
-                                       : std::is_same_v<T, float>      ? 0x7f80'0000
-                                       : std::is_same_v<T, BFloat16>   ? 0x7f80
-                                       : std::is_same_v<T, Float16>    ? 0x7c00
-                                       : std::is_same_v<T, Float8E5M2> ? 0x7c
-                                                                       : 0x7f;
+constexpr std::int64_t kInfinityBits = T::kBeyond;
+template <>
+inline constexpr std::int64_t kInfinityBits<float> = 0x7f80'0000;
+template <>
+inline constexpr std::int64_t kInfinityBits<double> = 0x7ff0'0000'0000'0000;
 
 template <class T>
 std::uint64_t float_distance(T actual, T expected) noexcept {

@@ -1,19 +1,19 @@
-#include "lnorm/core/float16.hpp"
-
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 
+#include "lnorm/core/small_float.hpp"
 #include "support/catch.hpp"
 
 using lnorm::BFloat16;
 using lnorm::Float16;
-using lnorm::to_bfloat16;
 using lnorm::to_double;
-using lnorm::to_float16;
 
 namespace {
+
+constexpr auto to_float16 = lnorm::rounded_to<Float16>;
+constexpr auto to_bfloat16 = lnorm::rounded_to<BFloat16>;
 
 // The value of a finite binary16 from its fields, as IEEE 754 defines it.
 double defined_float16(unsigned bits) {

@@ -1,7 +1,6 @@
-#include "lnorm/core/float8.hpp"
-
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/small_float.hpp"
 #include "lnorm/io/npy/npy.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -11,10 +10,11 @@ using lnorm::DType;
 using lnorm::Float8E4M3;
 using lnorm::Float8E5M2;
 using lnorm::to_double;
-using lnorm::to_float8_e4m3;
-using lnorm::to_float8_e5m2;
 
 namespace {
+
+constexpr auto to_float8_e4m3 = lnorm::rounded_to<Float8E4M3>;
+constexpr auto to_float8_e5m2 = lnorm::rounded_to<Float8E5M2>;
 
 // The value of a number from its fields, as OFP8 defines it.
 double defined_float8(unsigned bits, int mantissa_bits, int bias) {

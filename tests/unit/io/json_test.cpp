@@ -250,19 +250,21 @@ TEST_CASE("JSON numbers read back as the same value, and no shorter decimal does
       if (digits(text) > 3) FAIL(text << " is longer than a float8 needs");
     }
     const auto back = [](const std::string& text) { return std::strtod(text.c_str(), nullptr); };
-    CHECK(lnorm::to_float8_e4m3(back(number(lnorm::Float8E4M3{code}))).bits == bits);
-    CHECK(lnorm::to_float8_e5m2(back(number(lnorm::Float8E5M2{code}))).bits == bits);
+    CHECK(lnorm::rounded_to<lnorm::Float8E4M3>(back(number(lnorm::Float8E4M3{code}))).bits == bits);
+    CHECK(lnorm::rounded_to<lnorm::Float8E5M2>(back(number(lnorm::Float8E5M2{code}))).bits == bits);
   }
   for (unsigned bits = 0; bits < 0x7f80; ++bits) {
     const lnorm::BFloat16 value{static_cast<std::uint16_t>(bits)};
     const std::string text = number(value);
-    if (lnorm::to_bfloat16(std::strtod(text.c_str(), nullptr)).bits != bits) FAIL(text);
+    if (lnorm::rounded_to<lnorm::BFloat16>(std::strtod(text.c_str(), nullptr)).bits != bits)
+      FAIL(text);
     if (digits(text) > 4) FAIL(text << " is longer than a bfloat16 needs");
   }
   for (unsigned bits = 0; bits < 0x7c00; ++bits) {
     const lnorm::Float16 half{static_cast<std::uint16_t>(bits)};
     const std::string text = number(half);
-    if (lnorm::to_float16(std::strtod(text.c_str(), nullptr)).bits != bits) FAIL(text);
+    if (lnorm::rounded_to<lnorm::Float16>(std::strtod(text.c_str(), nullptr)).bits != bits)
+      FAIL(text);
     if (digits(text) > 5) FAIL(text << " is longer than a float16 needs");
   }
 }

@@ -54,8 +54,8 @@ char* put_shortest(T value, char* to) {
 
 // For the floats of 8 and 16 bits, which shortest_decimal does not have: tries one digit more until it reads back
 // (five always do). A tie between two decimals may read back only if rounded away from zero.
-template <class Small, class ToSmall>
-char* put_shortest_small(Small value, ToSmall to_small, char* to) {
+template <SmallFloat T>
+char* put_shortest(T value, char* to) {
   const double exact = to_double(value);
   if (!std::isfinite(exact)) return put_special(exact, to);
   if (exact == 0) return put_shortest(exact, to);
@@ -66,7 +66,7 @@ char* put_shortest_small(Small value, ToSmall to_small, char* to) {
                                         std::chars_format::scientific, precision);
       double back = 0;
       std::from_chars(text.data(), result.ptr, back);
-      if (to_small(back).bits == value.bits) return put_shortest(back, to);
+      if (rounded_to<T>(back).bits == value.bits) return put_shortest(back, to);
     }
   }
 }
@@ -157,25 +157,21 @@ int compare(std::string_view token, double nearest) {
 }
 
 // A conversion through double would round a decimal twice, where the double is halfway between two results.
-template <class Small>
-bool read_small(Value& value, Small (*rounded)(double) noexcept, Small& element) {
+template <SmallFloat T>
+bool read(Value& value, T& element) {
   const std::string_view token = value.raw_json_token();
   double number;
   if (!read(value, number)) return false;
-  element = rounded(number);
+  element = rounded_to<T>(number);
   const double back = to_double(element);
-  const double low = to_double(rounded(std::nextafter(number, -kInfinity)));
-  const double high = to_double(rounded(std::nextafter(number, kInfinity)));
+  const double low = to_double(rounded_to<T>(std::nextafter(number, -kInfinity)));
+  const double high = to_double(rounded_to<T>(std::nextafter(number, kInfinity)));
   if (low < high && low / 2 + high / 2 == number) {
     const int order = compare(trimmed_json(token), number);
-    if (order != 0) element = rounded(order < 0 ? low : high);
+    if (order != 0) element = rounded_to<T>(order < 0 ? low : high);
   }
   return std::isfinite(back) || back == number || std::isnan(number);
 }
-bool read(Value& value, Float8E4M3& element) { return read_small(value, to_float8_e4m3, element); }
-bool read(Value& value, Float8E5M2& element) { return read_small(value, to_float8_e5m2, element); }
-bool read(Value& value, Float16& element) { return read_small(value, to_float16, element); }
-bool read(Value& value, BFloat16& element) { return read_small(value, to_bfloat16, element); }
 
 template <class T>
 std::optional<std::size_t> read_list(simdjson::ondemand::array& list, std::span<std::byte> to) {
@@ -198,22 +194,11 @@ std::optional<std::size_t> read_list(simdjson::ondemand::array& list, std::span<
 }  // namespace
 
 char* put_json_number(double value, char* to) { return put_shortest(value, to); }
-
 char* put_json_number(float value, char* to) { return put_shortest(value, to); }
-
-char* put_json_number(Float8E4M3 value, char* to) {
-  return put_shortest_small(value, to_float8_e4m3, to);
-}
-
-char* put_json_number(Float8E5M2 value, char* to) {
-  return put_shortest_small(value, to_float8_e5m2, to);
-}
-
-char* put_json_number(Float16 value, char* to) { return put_shortest_small(value, to_float16, to); }
-
-char* put_json_number(BFloat16 value, char* to) {
-  return put_shortest_small(value, to_bfloat16, to);
-}
+char* put_json_number(Float8E4M3 value, char* to) { return put_shortest(value, to); }
+char* put_json_number(Float8E5M2 value, char* to) { return put_shortest(value, to); }
+char* put_json_number(Float16 value, char* to) { return put_shortest(value, to); }
+char* put_json_number(BFloat16 value, char* to) { return put_shortest(value, to); }
 
 bool append_json_element(Value& value, DType dtype, RawBytes& elements) {
   const auto append = [&](auto element) {

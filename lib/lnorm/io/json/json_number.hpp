@@ -8,9 +8,8 @@
 #include <string_view>
 
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/core/float16.hpp"
-#include "lnorm/core/float8.hpp"
 #include "lnorm/core/raw_bytes.hpp"
+#include "lnorm/core/small_float.hpp"
 
 namespace lnorm {
 

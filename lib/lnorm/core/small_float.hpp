@@ -1,0 +1,125 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "lnorm/core/non_finite.hpp"
+
+// The floats of 8 and 16 bits, as their bits.
+namespace lnorm {
+
+// E4M3 of OCP OFP8: 448 is the greatest. There is no infinity, and one NaN of each sign: what would be 480.
+// [Open Compute Project 2023, "OCP 8-bit Floating Point Specification (OFP8)", revision 1.0]
+struct Float8E4M3 {
+  std::uint8_t bits;
+  static constexpr int kMantissaBits = 3;
+  static constexpr std::uint8_t kBeyond = 0x7f;  // what follows the greatest: NaN
+  static constexpr std::uint8_t kNan = 0x7f;
+};
+
+// E5M2 of OCP OFP8: the upper half of a binary16.
+struct Float8E5M2 {
+  std::uint8_t bits;
+  static constexpr int kMantissaBits = 2;
+  static constexpr std::uint8_t kBeyond = 0x7c;  // infinity
+  static constexpr std::uint8_t kNan = 0x7e;
+};
+
+// IEEE 754 binary16.
+struct Float16 {
+  std::uint16_t bits;
+  static constexpr int kMantissaBits = 10;
+  static constexpr std::uint16_t kBeyond = 0x7c00;  // infinity
+  static constexpr std::uint16_t kNan = 0x7e00;
+};
+
+// The upper half of an IEEE 754 binary32.
+struct BFloat16 {
+  std::uint16_t bits;
+  static constexpr int kMantissaBits = 7;
+  static constexpr std::uint16_t kBeyond = 0x7f80;  // infinity
+  static constexpr std::uint16_t kNan = 0x7fc0;
+};
+
+template <class T>
+concept SmallFloat = requires {
+  T::kMantissaBits;
+};
+
+namespace detail {
+
+// The exponent of the smallest normal number.
+template <SmallFloat T>
+inline constexpr int kMinNormal = 2 - (1 << (8 * sizeof(T) - 2 - T::kMantissaBits));
+
+// What the bits stand for.
+template <class Float8>
+constexpr double value_of(unsigned bits) noexcept {
+  constexpr int kMantissa = Float8::kMantissaBits;
+  const double sign = bits > 0x7f ? -1 : 1;
+  const unsigned magnitude = bits & 0x7f;
+  if (magnitude > Float8::kBeyond || magnitude == Float8::kNan) return kNan;
+  if (magnitude == Float8::kBeyond) return sign * kInfinity;
+  const unsigned fraction = magnitude & ((1U << kMantissa) - 1);
+  const unsigned exponent = magnitude >> kMantissa;
+  const unsigned significand = exponent == 0 ? fraction : fraction + (1U << kMantissa);
+  const int scale = kMinNormal<Float8> - kMantissa + std::max(static_cast<int>(exponent) - 1, 0);
+  const auto power = std::bit_cast<double>(static_cast<std::uint64_t>(1023 + scale) << 52);
+  return sign * (static_cast<double>(significand) * power);
+}
+
+template <class Float8>
+inline constexpr std::array<double, 256> kValues = [] {
+  std::array<double, 256> values{};
+  for (unsigned bits = 0; bits < values.size(); ++bits) values[bits] = value_of<Float8>(bits);
+  return values;
+}();
+
+}  // namespace detail
+
+// Exact: every value of theirs is a binary64 value.
+inline double to_double(Float8E4M3 value) noexcept {
+  return detail::kValues<Float8E4M3>[value.bits];
+}
+inline double to_double(Float8E5M2 value) noexcept {
+  return detail::kValues<Float8E5M2>[value.bits];
+}
+inline double to_double(Float16 half) noexcept {
+  const std::uint64_t sign = std::uint64_t{half.bits & 0x8000u} << 48;
+  const std::uint64_t exponent = (half.bits >> 10) & 0x1f;
+  const std::uint64_t mantissa = half.bits & 0x3ff;
+  if (exponent == 0) {  // zero or subnormal: mantissa * 2^-24, exact in binary64
+    const double magnitude = static_cast<double>(mantissa) * 0x1p-24;
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(magnitude) | sign);
+  }
+  const std::uint64_t wide_exponent = exponent == 0x1f ? 0x7ff : exponent - 15 + 1023;
+  return std::bit_cast<double>(sign | wide_exponent << 52 | mantissa << 42);
+}
+inline double to_double(BFloat16 value) noexcept {
+  return static_cast<double>(std::bit_cast<float>(std::uint32_t{value.bits} << 16));
+}
+
+// The nearest value, ties to even, in one rounding (not by way of binary32): infinity from 61440 on, or 65520, or 0x1.ffp127.
+// E4M3 rounds as if 480 followed 448: above 464 it is NaN, with the sign of the value. Every NaN becomes kNan.
+template <SmallFloat T>
+T rounded_to(double value) noexcept {
+  constexpr int kDropped = 52 - T::kMantissaBits;
+  constexpr auto kMin = static_cast<std::uint64_t>(1023 + detail::kMinNormal<T>) << 52;
+  constexpr auto kEnd =
+      std::bit_cast<double>(kMin + (std::uint64_t{T::kBeyond} << kDropped) - (1ULL << 52));
+  const double magnitude = std::min(std::fabs(value), kEnd);
+  const auto exponent = std::max(std::bit_cast<std::uint64_t>(magnitude) >> 52 << 52, kMin);
+  // A sum without bits below the last one of the result is rounded there by the hardware. Then its last bits are the
+  // significand.
+  const std::uint64_t aligner = exponent + (std::uint64_t{kDropped} << 52);
+  const double sum = magnitude + std::bit_cast<double>(aligner);
+  const std::uint64_t significand = std::bit_cast<std::uint64_t>(sum) - aligner;
+  const std::uint64_t bits = ((exponent - kMin) >> kDropped) + significand;
+  const std::uint64_t sign = std::bit_cast<std::uint64_t>(value) >> 63 << (8 * sizeof(T) - 1);
+  return {std::isnan(value) ? T::kNan : static_cast<decltype(T::bits)>(sign | bits)};
+}
+
+}  // namespace lnorm
