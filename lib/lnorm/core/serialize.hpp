@@ -14,7 +14,7 @@
 //
 //   template <class Archive> void serialize(Archive& archive) { archive(count, values); }
 //
-// Archive is Serializer or Deserializer.
+// Archive is a ByteArchive.
 namespace lnorm {
 
 namespace detail {
@@ -38,118 +38,81 @@ inline constexpr bool is_plain = std::is_trivially_copyable_v<T> && !std::is_poi
 
 }  // namespace detail
 
-class Serializer {
+// Writes values, or takes them in the order in which they were written.
+template <bool takes>
+class ByteArchive {
  public:
-  static constexpr bool kTakes = false;  // values
+  static constexpr bool kTakes = takes;
+  using Bytes = std::conditional_t<takes, std::string_view, std::string>;
+
+  explicit ByteArchive(Bytes bytes = {}) : bytes_(std::move(bytes)) {}
 
   template <class... Values>
   void operator()(Values&... values) {
-    (add(values), ...);
+    (carry(values), ...);
   }
 
-  std::string take() { return std::move(bytes_); }
+  Bytes take() { return std::move(bytes_); }
 
  private:
   template <class T>
-  void add(T& value) {
-    if constexpr (detail::Carried<T, Serializer>) {
+  void carry(T& value) {
+    if constexpr (detail::Carried<T, ByteArchive>) {
       value.serialize(*this);
     } else if constexpr (detail::is_vector<T> || std::is_same_v<T, std::string>) {
-      add_size(value.size());
-      add_all(value);
+      const std::size_t size = carried_size(value.size());
+      if constexpr (takes) value.resize(size);
+      carry_all(value);
     } else if constexpr (detail::is_optional<T>) {
-      add_size(value ? 1 : 0);
-      if (value) add(*value);
+      const bool has_value = carried_size(value ? 1 : 0) != 0;
+      if constexpr (takes) value = has_value ? T(std::in_place) : T();
+      if (value) carry(*value);
     } else {
       static_assert(detail::is_plain<T>);
-      add_bytes(&value, sizeof value);
+      carry_bytes(&value, sizeof value);
     }
   }
 
   template <class T>
-  void add_all(T& values) {
+  void carry_all(T& values) {
     using Item = typename T::value_type;
-    if constexpr (detail::is_plain<Item> && !detail::Carried<Item, Serializer> &&
+    if constexpr (detail::is_plain<Item> && !detail::Carried<Item, ByteArchive> &&
                   !detail::is_optional<Item>) {
-      add_bytes(values.data(), values.size() * sizeof(Item));
+      carry_bytes(values.data(), values.size() * sizeof(Item));
     } else {
-      for (Item& item : values) add(item);
+      for (Item& item : values) carry(item);
     }
   }
 
-  void add_size(std::size_t size) { add_bytes(&size, sizeof size); }
-  void add_bytes(const void* from, std::size_t size) {
-    bytes_.append(static_cast<const char*>(from), size);
-  }
-
-  std::string bytes_;
-};
-
-// Reads the values in the order in which they were written.
-class Deserializer {
- public:
-  static constexpr bool kTakes = true;
-
-  explicit Deserializer(std::string_view bytes) : bytes_(bytes) {}
-
-  template <class... Values>
-  void operator()(Values&... values) {
-    (take(values), ...);
-  }
-
- private:
-  template <class T>
-  void take(T& value) {
-    if constexpr (detail::Carried<T, Deserializer>) {
-      value.serialize(*this);
-    } else if constexpr (detail::is_vector<T> || std::is_same_v<T, std::string>) {
-      value.resize(take_size());
-      take_all(value);
-    } else if constexpr (detail::is_optional<T>) {
-      value.reset();
-      if (take_size() != 0) take(value.emplace());
-    } else {
-      static_assert(detail::is_plain<T>);
-      take_bytes(&value, sizeof value);
-    }
-  }
-
-  template <class T>
-  void take_all(T& values) {
-    using Item = typename T::value_type;
-    if constexpr (detail::is_plain<Item> && !detail::Carried<Item, Deserializer> &&
-                  !detail::is_optional<Item>) {
-      take_bytes(values.data(), values.size() * sizeof(Item));
-    } else {
-      for (Item& item : values) take(item);
-    }
-  }
-
-  std::size_t take_size() {
-    std::size_t size = 0;
-    take_bytes(&size, sizeof size);
+  // Of what is written, or was.
+  std::size_t carried_size(std::size_t size) {
+    carry_bytes(&size, sizeof size);
     return size;
   }
-  void take_bytes(void* to, std::size_t size) {
+
+  void carry_bytes(std::conditional_t<takes, void*, const void*> at, std::size_t size) {
     if (size == 0) return;
-    std::memcpy(to, bytes_.data(), size);
-    bytes_.remove_prefix(size);
+    if constexpr (takes) {
+      std::memcpy(at, bytes_.data(), size);
+      bytes_.remove_prefix(size);
+    } else {
+      bytes_.append(static_cast<const char*>(at), size);
+    }
   }
 
-  std::string_view bytes_;
+  Bytes bytes_;
 };
 
 template <class... Values>
 std::string serialize(Values&... values) {
-  Serializer packer;
-  packer(values...);
-  return packer.take();
+  ByteArchive<false> archive;
+  archive(values...);
+  return archive.take();
 }
 
 template <class... Values>
 void deserialize(std::string_view bytes, Values&... values) {
-  Deserializer unpacker(bytes);
-  unpacker(values...);
+  ByteArchive<true>{bytes}(values...);
 }
 
 }  // namespace lnorm
