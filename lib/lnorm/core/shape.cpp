@@ -31,12 +31,8 @@ Shape index_of(std::int64_t position, const Shape& shape) {
 }
 
 std::string to_string(std::span<const std::int64_t> shape) {
-  std::string out = "(";
-  for (const std::int64_t extent : shape) {
-    if (out.size() > 1) out += ", ";
-    out += std::to_string(extent);
-  }
-  return out + ")";
+  const auto word_of = [](std::int64_t extent) { return std::to_string(extent); };
+  return "(" + joined(shape, ", ", word_of) + ")";
 }
 
 }  // namespace lnorm

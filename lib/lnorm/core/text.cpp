@@ -99,27 +99,12 @@ std::string counted(long long count, std::string_view noun) {
 }
 
 std::string escaped(std::string_view text) {
+  constexpr std::string_view kSpecial = "&<>\"'";
+  constexpr std::string_view kEntities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
   std::string result;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += c;
-    }
+  for (const char& c : printable(text)) {
+    const std::size_t found = kSpecial.find(c);
+    result += found == kSpecial.npos ? std::string_view(&c, 1) : kEntities[found];
   }
   return result;
 }

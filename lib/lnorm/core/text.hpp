@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -52,17 +53,14 @@ std::string listed(const Words& words, std::string_view last) {
 }
 
 // The words of items, with a text between each two. An item without a word is left out.
-template <class Items, class WordOf>
-std::string joined(const Items& items, std::string_view between, WordOf word_of) {
+template <class Items, class WordOf = std::identity>
+std::string joined(const Items& items, std::string_view between, WordOf word_of = {}) {
   std::string text;
   for (const auto& item : items) {
     const std::string word(word_of(item));
     if (!word.empty()) text.append(text.empty() ? "" : between).append(word);
   }
   return text;
-}
-inline std::string joined(const std::vector<std::string>& words, std::string_view between) {
-  return joined(words, between, [](const std::string& word) { return word; });
 }
 
 }  // namespace lnorm
