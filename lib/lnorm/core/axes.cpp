@@ -68,7 +68,7 @@ struct NormalizedAxisList {
 
   // x is split.
   Axes operator()(const Groups&) const {
-    const std::size_t channels = x.split->axis + 1;
+    const std::size_t channels = *x.split + 1;
     Axes axes{channels};
     for (std::size_t axis = 1; axis < x.shape.size(); ++axis) {
       if (axis != channels && axis + 1 != channels) axes.push_back(axis);
@@ -98,7 +98,7 @@ Axes resolve_axes(const TensorInfo& x, const NormalizedAxes& axes) {
 
 Axes resolve_affine_axes(const TensorInfo& x, const LayerNormOptions& options) {
   const TensorInfo whole = whole_of(x);
-  if (x.split) return {x.split->axis, x.split->axis + 1};
+  if (x.split) return {*x.split, *x.split + 1};
   if (options.affine_axes) return NormalizedAxisList{whole}(*options.affine_axes);
   Axes axes = x.slice ? x.slice->axes : resolve_axes(x, options.axes);
   std::sort(axes.begin(), axes.end());
@@ -123,9 +123,9 @@ TensorInfo grouped(const TensorInfo& x, const NormalizedAxes& axes) {
                        counted(channels, "channel"), ", expected a divisor of ", channels));
   }
   TensorInfo seen = x;
-  seen.split = AxisSplit{static_cast<std::size_t>(axis)};
+  seen.split = static_cast<std::size_t>(axis);
   seen.order = MemoryOrder::c;
-  seen.shape[seen.split->axis] = groups->groups;
+  seen.shape[*seen.split] = groups->groups;
   seen.shape.insert(seen.shape.begin() + axis + 1, channels / groups->groups);
   return seen;
 }
@@ -145,7 +145,7 @@ TensorInfo grouped_as(const TensorInfo& other, const TensorInfo& x) {
 Shape file_shape(const TensorInfo& x) {
   Shape shape = x.shape;
   if (x.split && !x.slice) {
-    const auto groups = shape.begin() + static_cast<std::ptrdiff_t>(x.split->axis);
+    const auto groups = shape.begin() + static_cast<std::ptrdiff_t>(*x.split);
     groups[1] *= groups[0];
     shape.erase(groups);
   }
@@ -155,7 +155,7 @@ Shape file_shape(const TensorInfo& x) {
 Axes file_axes(const TensorInfo& x, const Axes& axes) {
   Axes result = axes;
   for (std::size_t& axis : result) {
-    if (x.split && axis > x.split->axis) --axis;
+    if (x.split && axis > *x.split) --axis;
   }
   return result;
 }
@@ -199,8 +199,8 @@ Shape index_in_file(const TensorInfo& x, const Axes& normalized, std::int64_t ro
                     std::int64_t element) {
   Shape index = index_of_element(x.shape, normalized, row, element);
   if (!x.split) return index;
-  const auto group = index.begin() + static_cast<std::ptrdiff_t>(x.split->axis);
-  group[1] += group[0] * x.shape[x.split->axis + 1];
+  const auto group = index.begin() + static_cast<std::ptrdiff_t>(*x.split);
+  group[1] += group[0] * x.shape[*x.split + 1];
   index.erase(group);
   return index;
 }

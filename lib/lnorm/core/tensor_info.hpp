@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,16 +27,6 @@ struct RowSlice {
   }
 };
 
-// An axis that is seen as two, groups and what each of them has: axis and the next one.
-struct AxisSplit {
-  std::size_t axis = 0;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(axis);
-  }
-};
-
 // What a header says of a tensor: everything but the elements.
 struct TensorInfo {
   std::string name;  // for messages: "x.npy", "model.json:weight", "standard input"
@@ -43,8 +34,10 @@ struct TensorInfo {
   Shape shape;
   std::endian byte_order = std::endian::native;
   MemoryOrder order = MemoryOrder::c;
-  std::optional<RowSlice> slice = {};   // if it is one
-  std::optional<AxisSplit> split = {};  // of shape, or of the slice's: the file has one axis there
+  std::optional<RowSlice> slice = {};  // if it is one
+  // The axis of shape, or of the slice's, that is seen as two, groups and what each of them has: this one and the next. The
+  // file has one axis there.
+  std::optional<std::size_t> split = {};
 
   template <class Archive>
   void serialize(Archive& archive) {

@@ -60,8 +60,8 @@ RowMask::RowMask(std::shared_ptr<const Mask> mask, const TensorInfo& x, const Ax
     stride *= extent;
   }
   if (whole.split) {
-    const auto channels = strides.begin() + static_cast<std::ptrdiff_t>(whole.split->axis);
-    strides.insert(channels, *channels * whole.shape[whole.split->axis + 1]);
+    const auto channels = strides.begin() + static_cast<std::ptrdiff_t>(*whole.split);
+    strides.insert(channels, *channels * whole.shape[*whole.split + 1]);
   }
   const auto along = [&](const Axes& some) {
     return Along{extents(whole.shape, some), extents(strides, some)};

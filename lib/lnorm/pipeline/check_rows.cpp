@@ -18,8 +18,8 @@ Plan plan_of(const TensorInfo& info, const Axes& axes) {
   LayerNormOptions options;
   options.axes = AxisList{{axes.begin(), axes.end()}};
   if (info.split) {
-    options.axes = Groups{.groups = whole_of(info).shape[info.split->axis],
-                          .channel_axis = static_cast<std::int64_t>(info.split->axis)};
+    options.axes = Groups{.groups = whole_of(info).shape[*info.split],
+                          .channel_axis = static_cast<std::int64_t>(*info.split)};
   }
   return make_plan(info, options, DType::float64, {.whole = true, .ordered = true});
 }

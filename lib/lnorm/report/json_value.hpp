@@ -84,7 +84,7 @@ inline Json normalization_json(std::string_view command, const TensorInfo& x, DT
               {"eps_on", formula.eps_on == EpsOn::std ? "std" : "variance"},
               {"ddof", formula.ddof},
               {"rms", formula.rms}};
-  if (x.split) result["groups"] = x.shape[x.split->axis];
+  if (x.split) result["groups"] = x.shape[*x.split];
   return result;
 }
 

@@ -40,8 +40,7 @@ std::string axes_text(const Axes& axes) {
 
 std::string normalized_text(const TensorInfo& x, const Axes& axes) {
   if (!x.split) return concat("normalized over ", axes_text(axes));
-  return concat("normalized in ", counted(x.shape[x.split->axis], "group"), " of axis ",
-                x.split->axis);
+  return concat("normalized in ", counted(x.shape[*x.split], "group"), " of axis ", *x.split);
 }
 
 std::string index_text(std::int64_t number, const Shape& shape) {
