@@ -12,6 +12,11 @@ namespace lnorm {
 
 namespace {
 
+std::string described(const TensorInfo& x) {
+  return concat(printable(x.name), ": ", to_string(x.shape), " has ",
+                counted(std::ssize(x.shape), "dimension"));
+}
+
 // The three ways to name the normalized axes.
 struct NormalizedAxisList {
   const TensorInfo& x;
@@ -19,15 +24,10 @@ struct NormalizedAxisList {
   // A zero-dimensional tensor is one row of one element; as in PyTorch, axis 0 or -1 names it.
   std::int64_t ndim() const { return std::max<std::int64_t>(1, std::ssize(x.shape)); }
 
-  std::string described() const {
-    return concat(printable(x.name), ": ", to_string(x.shape), " has ",
-                  counted(std::ssize(x.shape), "dimension"));
-  }
-
   std::size_t resolve(std::int64_t axis) const {
     if (axis < -ndim() || axis >= ndim()) {
       throw Error(
-          concat(described(), ", found axis ", axis, ", expected ", -ndim(), " to ", ndim() - 1));
+          concat(described(x), ", found axis ", axis, ", expected ", -ndim(), " to ", ndim() - 1));
     }
     return static_cast<std::size_t>(axis < 0 ? axis + ndim() : axis);
   }
@@ -83,11 +83,24 @@ struct NormalizedAxisList {
     if (axes.empty()) throw Error("the list of axes is empty, expected at least one");
     const auto twice = std::adjacent_find(axes.begin(), axes.end());
     if (twice != axes.end()) {
-      throw Error(concat(described(), ", found axis ", *twice, " twice in the list of axes"));
+      throw Error(concat(described(x), ", found axis ", *twice, " twice in the list of axes"));
     }
     return x.shape.empty() ? Axes{} : axes;
   }
 };
+
+// The index, along all axes, of an element of a row: both numbers count in C order.
+Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t row,
+                       std::int64_t element) {
+  Shape result(shape.size());
+  const auto fill = [&](const Axes& axes, std::int64_t number) {
+    const Shape own = index_of(number, extents(shape, axes));
+    for (std::size_t i = 0; i < axes.size(); ++i) result[axes[i]] = own[i];
+  };
+  fill(kept_axes(shape, normalized), row);
+  fill(normalized, element);
+  return result;
+}
 
 }  // namespace
 
@@ -109,13 +122,11 @@ TensorInfo grouped(const TensorInfo& x, const NormalizedAxes& axes) {
   const auto* const groups = std::get_if<Groups>(&axes);
   if (groups == nullptr || x.split) return x;
   const auto ndim = std::ssize(x.shape);
-  const std::string described =
-      concat(printable(x.name), ": ", to_string(x.shape), " has ", counted(ndim, "dimension"));
-  if (ndim < 2) throw Error(concat(described, ", expected 2 or more, so that it has channels"));
+  if (ndim < 2) throw Error(concat(described(x), ", expected 2 or more, so that it has channels"));
   const std::int64_t axis = groups->channel_axis + (groups->channel_axis < 0 ? ndim : 0);
   if (axis < 1 || axis >= ndim) {
-    throw Error(concat(described, ", found channel axis ", groups->channel_axis, ", expected 1 to ",
-                       ndim - 1, " or ", 1 - ndim, " to -1"));
+    throw Error(concat(described(x), ", found channel axis ", groups->channel_axis,
+                       ", expected 1 to ", ndim - 1, " or ", 1 - ndim, " to -1"));
   }
   const std::int64_t channels = x.shape[static_cast<std::size_t>(axis)];
   if (groups->groups < 1 || channels % groups->groups != 0) {
@@ -163,9 +174,7 @@ Axes file_axes(const TensorInfo& x, const Axes& axes) {
 Axes kept_axes(const Shape& shape, const Axes& normalized) {
   Axes kept;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    if (std::find(normalized.begin(), normalized.end(), axis) == normalized.end()) {
-      kept.push_back(axis);
-    }
+    if (std::ranges::count(normalized, axis) == 0) kept.push_back(axis);
   }
   return kept;
 }
@@ -180,18 +189,6 @@ Shape row_shape(const Shape& shape, const Axes& normalized, bool keepdim) {
   if (!keepdim) return extents(shape, kept_axes(shape, normalized));
   Shape result = shape;
   for (const std::size_t axis : normalized) result[axis] = 1;
-  return result;
-}
-
-Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t row,
-                       std::int64_t element) {
-  Shape result(shape.size());
-  const auto fill = [&](const Axes& axes, std::int64_t number) {
-    const Shape own = index_of(number, extents(shape, axes));
-    for (std::size_t i = 0; i < axes.size(); ++i) result[axes[i]] = own[i];
-  };
-  fill(kept_axes(shape, normalized), row);
-  fill(normalized, element);
   return result;
 }
 
@@ -240,14 +237,9 @@ std::int64_t all_rows(const RowSlice& slice) {
 }
 
 std::int64_t position_in_whole(const RowSlice& slice, std::int64_t position) {
-  const Axes kept = kept_axes(slice.shape, slice.axes);
-  const Shape normalized = extents(slice.shape, slice.axes);
-  const std::int64_t length = element_count(normalized);
-  const Shape row = index_of(slice.first + position / length, extents(slice.shape, kept));
-  const Shape element = index_of(position % length, normalized);
-  Shape index(slice.shape.size());
-  for (std::size_t i = 0; i < kept.size(); ++i) index[kept[i]] = row[i];
-  for (std::size_t i = 0; i < element.size(); ++i) index[slice.axes[i]] = element[i];
+  const std::int64_t length = element_count(extents(slice.shape, slice.axes));
+  const Shape index =
+      index_of_element(slice.shape, slice.axes, slice.first + position / length, position % length);
   std::int64_t result = 0;
   for (std::size_t axis = 0; axis < index.size(); ++axis) {
     result = result * slice.shape[axis] + index[axis];
