@@ -12,17 +12,11 @@ namespace lnorm {
 
 namespace {
 
-bool has_word(std::string_view words, std::string_view word) {
-  while (!words.empty()) {
-    const std::string_view first = words.substr(0, words.find(' '));
-    if (first == word) return true;
-    words.remove_prefix(std::min(first.size() + 1, words.size()));
-  }
-  return false;
-}
-
 // Integers of a kind are named by the first and the last.
-std::string list(const std::vector<DTypeRow>& rows, std::string_view DTypeRow::*names) {
+template <class IsListed>
+std::string list(std::string_view DTypeRow::*names, IsListed is_listed) {
+  std::vector<DTypeRow> rows;
+  std::ranges::copy_if(kDTypes, std::back_inserter(rows), is_listed);
   std::vector<std::string> parts;
   for (auto first = rows.begin(); first != rows.end();) {
     if (first->dtype == DType::float64_pair) break;
@@ -42,25 +36,19 @@ std::string_view name(DType dtype) { return dtype_row(dtype).name; }
 
 std::optional<DType> parse_dtype(std::string_view name) {
   for (const DTypeRow& row : kDTypes) {
-    // No file has a pair.
-    if (row.dtype == DType::float64_pair) continue;
-    if (row.name == name || has_word(row.synonyms, name)) return row.dtype;
+    // No file has a pair, and no dtype is called "".
+    if (row.dtype == DType::float64_pair || name.empty()) continue;
+    if (row.name == name || std::ranges::count(row.synonyms, name) > 0) return row.dtype;
   }
   return std::nullopt;
 }
 
 std::string dtype_list(std::string_view DTypeRow::*names) {
-  std::vector<DTypeRow> rows;
-  std::copy_if(kDTypes.begin(), kDTypes.end(), std::back_inserter(rows),
-               [&](const DTypeRow& row) { return !(row.*names).empty(); });
-  return list(rows, names);
+  return list(names, [&](const DTypeRow& row) { return !(row.*names).empty(); });
 }
 
 std::string dtype_list(bool (*is_one)(DType)) {
-  std::vector<DTypeRow> rows;
-  std::copy_if(kDTypes.begin(), kDTypes.end(), std::back_inserter(rows),
-               [&](const DTypeRow& row) { return is_one(row.dtype); });
-  return list(rows, &DTypeRow::name);
+  return list(&DTypeRow::name, [&](const DTypeRow& row) { return is_one(row.dtype); });
 }
 
 std::size_t item_size(DType dtype) { return dtype_row(dtype).size; }

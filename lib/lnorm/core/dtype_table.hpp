@@ -38,8 +38,8 @@ struct DTypeRow {
   std::string_view onnx;
   int onnx_number = 0;  // TensorProto.DataType
   std::string_view ggml = {};
-  std::string_view synonyms = {};  // what people call it
-  FloatFormat format = {};         // of a float
+  std::array<std::string_view, 4> synonyms = {};  // what people call it
+  FloatFormat format = {};                        // of a float
   double rtol = 0;  // of torch.testing.assert_close; for float8, where it has none, an ulp of 1
   double atol = 0;
 };
@@ -57,25 +57,25 @@ inline constexpr std::array kDTypes{
     DTypeRow{DType::uint32,  "uint32", 4, DTypeKind::unsigned_integer, "u4", "U32",  "",      "UINT32", 12, ""},
     DTypeRow{DType::uint64,  "uint64", 8, DTypeKind::unsigned_integer, "u8", "U64",  "",      "UINT64", 13, ""},
     DTypeRow{DType::float8_e4m3fn, "float8_e4m3fn", 1, DTypeKind::floating,
-             "V1", "F8_E4M3", "", "FLOAT8E4M3FN", 17, "", "",
+             "V1", "F8_E4M3", "", "FLOAT8E4M3FN", 17, "", {},
              {4, -9, 448}, 0.125, 1e-5},
     DTypeRow{DType::float8_e5m2, "float8_e5m2", 1, DTypeKind::floating,
-             "V1", "F8_E5M2", "", "FLOAT8E5M2", 19, "", "",
+             "V1", "F8_E5M2", "", "FLOAT8E5M2", 19, "", {},
              {3, -16, 57344}, 0.25, 1e-5},
     DTypeRow{DType::float16, "float16", 2, DTypeKind::floating,
-             "f2", "F16", "Half", "FLOAT16", 10, "F16", "f16 fp16 half f2",
+             "f2", "F16", "Half", "FLOAT16", 10, "F16", {"f16", "fp16", "half", "f2"},
              {11, -24, 0x1.ffcp15}, 1e-3, 1e-5},
     DTypeRow{DType::bfloat16, "bfloat16", 2, DTypeKind::floating,
-             "V2", "BF16", "BFloat16", "BFLOAT16", 16, "BF16", "bf16",
+             "V2", "BF16", "BFloat16", "BFLOAT16", 16, "BF16", {"bf16"},
              {8, -133, 0x1.fep127}, 1.6e-2, 1e-5},
     DTypeRow{DType::float32, "float32", 4, DTypeKind::floating,
-             "f4", "F32", "Float", "FLOAT", 1, "F32", "f32 fp32 float f4",
+             "f4", "F32", "Float", "FLOAT", 1, "F32", {"f32", "fp32", "float", "f4"},
              {24, -149, 0x1.fffffep127}, 1.3e-6, 1e-5},
     DTypeRow{DType::float64, "float64", 8, DTypeKind::floating,
-             "f8", "F64", "Double", "DOUBLE", 11, "F64", "f64 fp64 double f8",
+             "f8", "F64", "Double", "DOUBLE", 11, "F64", {"f64", "fp64", "double", "f8"},
              {53, -1074, 0x1.fffffffffffffp1023}, 1e-7, 1e-7},
     DTypeRow{DType::float64_pair, "float64_pair", 16, DTypeKind::floating,
-             "", "", "", "", 0, "", "",
+             "", "", "", "", 0, "", {},
              {53, -1074, 0x1.fffffffffffffp1023}},
 };
 // clang-format on
