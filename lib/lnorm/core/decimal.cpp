@@ -113,7 +113,7 @@ struct FloatBits {
 
 // The names are the paper's: the value is c * 2^q, v, and what rounds to it lies from vl to vr, all times 4 * 10^-k.
 template <class Type, class T>
-ShortestDecimal schubfach(T value) noexcept {
+Decimal schubfach(T value) noexcept {
   using Bits = typename Type::Bits;
   constexpr int kFraction = std::numeric_limits<T>::digits - 1;
   constexpr int kBias = std::numeric_limits<T>::max_exponent - 1 + kFraction;
@@ -150,15 +150,7 @@ ShortestDecimal schubfach(T value) noexcept {
   return {digits, k + (ends_in_zero ? 1 : 0)};
 }
 
-constexpr auto kExactPowers = [] {  // those that a double holds
-  std::array<double, 23> powers{};
-  double power = 1;
-  for (double& each : powers) {
-    each = power;
-    power *= 10;
-  }
-  return powers;
-}();
+constexpr auto kExactPowers = powers_of_ten<double, 23>();  // those that a double holds
 
 // The power of ten of the first digit, or one less.
 int least_exponent(double value) noexcept {
@@ -211,9 +203,9 @@ char* put_exponent(int exponent, char* to) noexcept {
   return put_digits(static_cast<std::uint64_t>(size), size < 100 ? 2 : 3, to);
 }
 
-ShortestDecimal shortest_decimal(double value) noexcept { return schubfach<DoubleBits>(value); }
+Decimal shortest_decimal(double value) noexcept { return schubfach<DoubleBits>(value); }
 
-ShortestDecimal shortest_decimal(float value) noexcept { return schubfach<FloatBits>(value); }
+Decimal shortest_decimal(float value) noexcept { return schubfach<FloatBits>(value); }
 
 std::optional<std::uint64_t> rounded_multiple(double value, int power) noexcept {
   constexpr double kMax = 4503599627370496;  // 2^52
@@ -234,14 +226,14 @@ std::optional<std::uint64_t> rounded_multiple(double value, int power) noexcept 
   return static_cast<std::uint64_t>(below) + (up ? 1 : 0);
 }
 
-std::optional<RoundedDecimal> rounded_decimal(double value, int digits) noexcept {
+std::optional<Decimal> rounded_decimal(double value, int digits) noexcept {
   if (digits > 15) return std::nullopt;
   const std::uint64_t end = kPowersOfTen[static_cast<std::size_t>(digits)];
   int exponent = least_exponent(value) - digits + 1;
   auto found = rounded_multiple(value, -exponent);
   if (found && *found >= end) found = rounded_multiple(value, -++exponent);
   if (!found || 10 * *found < end || *found >= end) return std::nullopt;
-  return RoundedDecimal{*found, exponent};
+  return Decimal{*found, exponent};
 }
 
 }  // namespace lnorm

@@ -1,20 +1,20 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
 namespace lnorm {
 
-inline constexpr auto kPowersOfTen = [] {
-  std::array<std::uint64_t, 20> powers{};
-  std::uint64_t power = 1;
-  for (std::uint64_t& each : powers) {
-    each = power;
-    power *= 10;
-  }
+// 10^0 and so on.
+template <class T, std::size_t count>
+constexpr std::array<T, count> powers_of_ten() {
+  std::array<T, count> powers{1};
+  for (std::size_t i = 1; i < count; ++i) powers[i] = powers[i - 1] * 10;
   return powers;
-}();
+}
+inline constexpr auto kPowersOfTen = powers_of_ten<std::uint64_t, 20>();
 
 // How many digits a number has; 0 has none.
 int digits_of(std::uint64_t number) noexcept;
@@ -29,7 +29,7 @@ char* put_with_point(std::uint64_t number, int count, int behind_point, char* to
 char* put_exponent(int exponent, char* to) noexcept;
 
 // digits * 10^exponent
-struct ShortestDecimal {
+struct Decimal {
   std::uint64_t digits;
   int exponent;
 };
@@ -37,20 +37,14 @@ struct ShortestDecimal {
 // The decimal with the fewest digits, apart from zeros at its end, that reads back as the same value; of several the
 // closest, of two equally close ones the even one. These are the digits of std::to_chars, at a third of the time.
 // value: positive and finite. [Giulietti 2020, The Schubfach way to render doubles]
-ShortestDecimal shortest_decimal(double value) noexcept;
-ShortestDecimal shortest_decimal(float value) noexcept;
+Decimal shortest_decimal(double value) noexcept;
+Decimal shortest_decimal(float value) noexcept;
 
 // value * 10^power, rounded to the nearest integer, of two equally near ones to the even one: what printf prints of an exact
 // value. Nothing where the fast way does not reach: powers beyond 22, results beyond 2^52. value: not negative.
 std::optional<std::uint64_t> rounded_multiple(double value, int power) noexcept;
 
-// digits * 10^exponent
-struct RoundedDecimal {
-  std::uint64_t digits;
-  int exponent;
-};
-
 // Rounds a positive value to its first so many digits, 15 at most.
-std::optional<RoundedDecimal> rounded_decimal(double value, int digits) noexcept;
+std::optional<Decimal> rounded_decimal(double value, int digits) noexcept;
 
 }  // namespace lnorm

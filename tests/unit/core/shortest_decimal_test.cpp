@@ -12,25 +12,25 @@
 namespace lnorm {
 namespace {
 
-struct Decimal {
+struct Digits {
   std::uint64_t digits = 0;
   int exponent = 0;
-  bool operator==(const Decimal&) const = default;
+  bool operator==(const Digits&) const = default;
 };
 
-Decimal without_zeros(std::uint64_t digits, int exponent) {
+Digits without_zeros(std::uint64_t digits, int exponent) {
   for (; digits % 10 == 0; digits /= 10) ++exponent;
   return {digits, exponent};
 }
 
 // What std::to_chars says, which goes another way (Ryu).
 template <class T>
-Decimal expected(T value) {
+Digits expected(T value) {
   std::array<char, 40> text;
   const char* const end =
       std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::scientific)
           .ptr;
-  Decimal result;
+  Digits result;
   const char* at = text.data();
   bool behind_point = false;
   for (; *at != 'e'; ++at) {
@@ -49,7 +49,7 @@ Decimal expected(T value) {
 template <class T>
 void check_shortest(T value) {
   if (!(value > 0) || !std::isfinite(value)) return;
-  const ShortestDecimal found = shortest_decimal(value);
+  const Decimal found = shortest_decimal(value);
   if (without_zeros(found.digits, found.exponent) == expected(value)) return;
   CAPTURE(value, found.digits, found.exponent);
   FAIL_CHECK("not the digits of std::to_chars");

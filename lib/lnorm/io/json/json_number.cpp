@@ -21,7 +21,7 @@ namespace {
 char* put(std::string_view text, char* to) { return std::copy(text.begin(), text.end(), to); }
 
 // Python's repr writes exponents from -4 to 15 without an e, and marks a float without a fraction by ".0".
-char* put_decimal(ShortestDecimal decimal, char* to) {
+char* put_decimal(Decimal decimal, char* to) {
   while (decimal.digits % 10 == 0) {
     decimal.digits /= 10;
     ++decimal.exponent;
