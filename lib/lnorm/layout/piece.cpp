@@ -156,26 +156,18 @@ void Piece::cut(std::int64_t most, std::vector<Piece>& parts) const {
   }
 }
 
-std::vector<RowAxis> Piece::packed_axes() const {
+Piece Piece::packed() const {
   std::vector<RowAxis> axes = axes_;
   std::int64_t stride = items();
   for (RowAxis& axis : axes) axis.stride = stride /= axis.extent;
-  return axes;
+  return {0, start_, std::move(axes)};
 }
 
-void Piece::gather(std::size_t item, const std::byte* packed, std::byte* rows) const {
-  copy_items(item, packed_axes(), packed, rows + start_ * static_cast<std::int64_t>(item), true);
-}
-
-void Piece::scatter(std::size_t item, const std::byte* rows, std::byte* packed) const {
-  copy_items(item, packed_axes(), rows + start_ * static_cast<std::int64_t>(item), packed, false);
-}
-
-void Piece::gather_from_file(std::size_t item, const std::byte* file, std::byte* rows) const {
+void Piece::gather(std::size_t item, const std::byte* file, std::byte* rows) const {
   copy_items(item, axes_, file, rows + start_ * static_cast<std::int64_t>(item), true);
 }
 
-void Piece::scatter_to_file(std::size_t item, const std::byte* rows, std::byte* file) const {
+void Piece::scatter(std::size_t item, const std::byte* rows, std::byte* file) const {
   copy_items(item, axes_, rows + start_ * static_cast<std::int64_t>(item), file, false);
 }
 

@@ -48,17 +48,15 @@ class Piece {
   // Where the first item lies in the file.
   std::int64_t position() const noexcept { return position_; }
 
-  // Items have 1, 2, 4, 8 or 16 bytes; from and to must not overlap. rows: of the whole tile. packed: of this piece.
-  void gather(std::size_t item, const std::byte* packed, std::byte* rows) const;
-  void scatter(std::size_t item, const std::byte* rows, std::byte* packed) const;
+  // The same items where they lie packed.
+  Piece packed() const;
 
-  // They do so where the gaps between runs are in memory as they are in the file, from position() on.
-  void gather_from_file(std::size_t item, const std::byte* file, std::byte* rows) const;
-  void scatter_to_file(std::size_t item, const std::byte* rows, std::byte* file) const;
+  // Items have 1, 2, 4, 8 or 16 bytes; from and to must not overlap. rows: of the whole tile. file: in memory as in the
+  // file, from position() on.
+  void gather(std::size_t item, const std::byte* file, std::byte* rows) const;
+  void scatter(std::size_t item, const std::byte* rows, std::byte* file) const;
 
  private:
-  // The axes without the gaps.
-  std::vector<RowAxis> packed_axes() const;
   // How many of the last axes make up a run.
   std::size_t axes_of_run() const;
 

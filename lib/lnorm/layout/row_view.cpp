@@ -168,7 +168,7 @@ std::vector<Piece> RowView::pieces(const Tile& tile, std::int64_t row_stride,
 void RowView::gather(const Tile& tile, std::size_t item, const std::byte* packed, std::byte* rows,
                      std::int64_t row_stride) const {
   for (const Piece& piece : whole_pieces(row_axes_, element_axes_, tile, row_stride)) {
-    piece.gather(item, packed, rows);
+    piece.packed().gather(item, packed, rows);
     packed += piece.items() * static_cast<std::int64_t>(item);
   }
 }
@@ -176,7 +176,7 @@ void RowView::gather(const Tile& tile, std::size_t item, const std::byte* packed
 void RowView::scatter(const Tile& tile, std::size_t item, const std::byte* rows,
                       std::int64_t row_stride, std::byte* packed) const {
   for (const Piece& piece : whole_pieces(row_axes_, element_axes_, tile, row_stride)) {
-    piece.scatter(item, rows, packed);
+    piece.packed().scatter(item, rows, packed);
     packed += piece.items() * static_cast<std::int64_t>(item);
   }
 }
@@ -223,7 +223,7 @@ void RowView::gather_block(const Tile& block, std::size_t item, const Tile& tile
                            const std::byte* packed, std::byte* rows) const {
   for_each_packed_piece(block, tile, [&](const Piece& piece, std::int64_t row, std::int64_t at) {
     const auto size = static_cast<std::int64_t>(item);
-    piece.gather_from_file(item, packed + at * size, rows + row * size);
+    piece.gather(item, packed + at * size, rows + row * size);
   });
 }
 
@@ -231,7 +231,7 @@ void RowView::scatter_block(const Tile& block, std::size_t item, const std::byte
                             const Tile& tile, std::byte* packed) const {
   for_each_packed_piece(block, tile, [&](const Piece& piece, std::int64_t row, std::int64_t at) {
     const auto size = static_cast<std::int64_t>(item);
-    piece.scatter_to_file(item, rows + row * size, packed + at * size);
+    piece.scatter(item, rows + row * size, packed + at * size);
   });
 }
 

@@ -79,7 +79,7 @@ void read_tile(const TensorSource& source, const RowView& view, const Tile& tile
   for_each_piece(view, tile, item, buffer.packed, [&](const Piece& piece) {
     for_each_run(piece, item, std::span(buffer.packed),
                  [&](std::int64_t offset, auto bytes) { source.read_at(offset, bytes); });
-    piece.gather(item, buffer.packed.data(), buffer.rows.data());
+    piece.packed().gather(item, buffer.packed.data(), buffer.rows.data());
   });
 }
 
@@ -87,7 +87,7 @@ void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, s
                 std::span<const std::byte> rows, std::vector<std::byte>& packed) {
   if (is_one_run(view, tile)) return sink.write_at(start_of(view, tile, item), rows);
   for_each_piece(view, tile, item, packed, [&](const Piece& piece) {
-    piece.scatter(item, rows.data(), packed.data());
+    piece.packed().scatter(item, rows.data(), packed.data());
     for_each_run(piece, item, std::span<const std::byte>(packed),
                  [&](std::int64_t offset, auto bytes) { sink.write_at(offset, bytes); });
   });

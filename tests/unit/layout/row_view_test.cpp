@@ -55,8 +55,8 @@ void check_parts(const RowView& view, const Tile& tile,
       }
       ++runs;
     }
-    piece.gather(sizeof(std::uint32_t), bytes(items),
-                 reinterpret_cast<std::byte*>(from_pieces.data()));
+    piece.packed().gather(sizeof(std::uint32_t), bytes(items),
+                          reinterpret_cast<std::byte*>(from_pieces.data()));
     packed.insert(packed.end(), items.begin(), items.end());
   }
   const std::vector<std::uint32_t> expected(positions.begin(), positions.end());
