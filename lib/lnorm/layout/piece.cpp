@@ -86,17 +86,23 @@ void copy_items(std::size_t item, std::span<const RowAxis> along, const std::byt
   }
 }
 
+// How many of the last axes make up a run.
+std::size_t axes_of_run(std::span<const RowAxis> axes) {
+  std::size_t count = 0;
+  std::int64_t length = 1;
+  for (auto axis = axes.rbegin(); axis != axes.rend() && axis->stride == length; ++axis) {
+    length *= axis->extent;
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 std::int64_t size_of(std::span<const RowAxis> axes) {
   std::int64_t size = 1;
   for (const RowAxis& axis : axes) size *= axis.extent;
   return size;
-}
-
-void sort_as_in_file(std::span<RowAxis> axes) {
-  std::stable_sort(axes.begin(), axes.end(),
-                   [](const RowAxis& a, const RowAxis& b) { return a.stride > b.stride; });
 }
 
 std::vector<RowAxis> merged(std::span<const RowAxis> axes) {
@@ -113,30 +119,19 @@ std::vector<RowAxis> merged(std::span<const RowAxis> axes) {
   return result;
 }
 
-std::size_t Piece::axes_of_run() const {
-  std::size_t count = 0;
-  std::int64_t length = 1;
-  for (auto axis = axes_.rbegin(); axis != axes_.rend() && axis->stride == length; ++axis) {
-    length *= axis->extent;
-    ++count;
-  }
-  return count;
-}
-
-std::int64_t Piece::run_length() const { return size_of(std::span(axes_).last(axes_of_run())); }
+std::int64_t Piece::run_length() const { return size_of(std::span(axes).last(axes_of_run(axes))); }
 
 std::vector<Run> Piece::runs() const {
-  const std::size_t outer = axes_.size() - axes_of_run();
+  const std::size_t outer = axes.size() - axes_of_run(axes);
   const std::int64_t length = run_length();
   std::vector<std::int64_t> index(outer);
   std::vector<Run> runs;
   runs.reserve(static_cast<std::size_t>(items() / length));
   for (std::int64_t left = items() / length; left > 0; --left) {
-    std::int64_t position = position_;
-    for (std::size_t i = 0; i < outer; ++i) position += index[i] * axes_[i].stride;
     runs.push_back({position, length});
+    for (std::size_t i = 0; i < outer; ++i) runs.back().position += index[i] * axes[i].stride;
     for (std::size_t i = outer; i-- > 0;) {
-      if (++index[i] < axes_[i].extent) break;
+      if (++index[i] < axes[i].extent) break;
       index[i] = 0;
     }
   }
@@ -144,31 +139,31 @@ std::vector<Run> Piece::runs() const {
 }
 
 void Piece::cut(std::int64_t most, std::vector<Piece>& parts) const {
-  if (items() <= most || axes_.empty()) return parts.push_back(*this);
+  if (items() <= most || axes.empty()) return parts.push_back(*this);
   // Along the slowest axis.
-  const RowAxis& slowest = axes_.front();
+  const RowAxis& slowest = axes.front();
   const std::int64_t at_once = std::max<std::int64_t>(1, most * slowest.extent / items());
   for (std::int64_t i = 0; i < slowest.extent; i += at_once) {
-    std::vector<RowAxis> axes = axes_;
-    axes.front().extent = std::min(at_once, slowest.extent - i);
-    const Piece part(position_ + i * slowest.stride, start_ + i * slowest.step, merged(axes));
+    Piece part{position + i * slowest.stride, start + i * slowest.step, axes};
+    part.axes.front().extent = std::min(at_once, slowest.extent - i);
+    part.axes = merged(part.axes);
     part.cut(most, parts);
   }
 }
 
 Piece Piece::packed() const {
-  std::vector<RowAxis> axes = axes_;
+  Piece piece{0, start, axes};
   std::int64_t stride = items();
-  for (RowAxis& axis : axes) axis.stride = stride /= axis.extent;
-  return {0, start_, std::move(axes)};
+  for (RowAxis& axis : piece.axes) axis.stride = stride /= axis.extent;
+  return piece;
 }
 
 void Piece::gather(std::size_t item, const std::byte* file, std::byte* rows) const {
-  copy_items(item, axes_, file, rows + start_ * static_cast<std::int64_t>(item), true);
+  copy_items(item, axes, file, rows + start * static_cast<std::int64_t>(item), true);
 }
 
 void Piece::scatter(std::size_t item, const std::byte* rows, std::byte* file) const {
-  copy_items(item, axes_, rows + start_ * static_cast<std::int64_t>(item), file, false);
+  copy_items(item, axes, rows + start * static_cast<std::int64_t>(item), file, false);
 }
 
 }  // namespace lnorm

@@ -7,6 +7,12 @@ namespace lnorm {
 
 namespace {
 
+// Slowest first.
+void sort_as_in_file(std::span<RowAxis> axes) {
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const RowAxis& a, const RowAxis& b) { return a.stride > b.stride; });
+}
+
 std::vector<RowAxis> numbered(const Shape& shape, MemoryOrder order, const Axes& along) {
   const std::vector<std::int64_t> all = strides(shape, order);
   std::vector<RowAxis> axes;
@@ -24,62 +30,53 @@ bool is_dense(const std::vector<RowAxis>& axes) {
   return true;
 }
 
-// Some rows and some elements of each: all combinations of some indices of each axis.
-struct Box {
-  std::int64_t position = 0;  // in the file
-  std::int64_t start = 0;     // in rows
-  std::vector<RowAxis> axes;  // with their steps in rows
-};
-
-// Splits the numbers from a to b, along axes, into boxes, each of them a part of box. unit: from one number to
-// the next in rows.
+// Splits the numbers from a to b, along axes, into pieces, each of them a part of one; their axes stay as they are
+// numbered. unit: from one number to the next in rows.
 void split(std::span<const RowAxis> axes, std::int64_t a, std::int64_t b, std::int64_t unit,
-           const Box& box, std::vector<Box>& boxes) {
+           const Piece& piece, std::vector<Piece>& pieces) {
   if (a == b) return;
-  if (axes.empty()) return boxes.push_back(box);
+  if (axes.empty()) return pieces.push_back(piece);
   const RowAxis outer = axes.front();
   const std::span<const RowAxis> rest = axes.subspan(1);
   const std::int64_t first = (a + outer.step - 1) / outer.step;  // whole indices
   const std::int64_t last = b / outer.step;
   const auto part_from = [&](std::int64_t index, std::int64_t number) {
-    Box part = box;
+    Piece part = piece;
     part.position += index * outer.stride;
     part.start += (number - a) * unit;
     return part;
   };
   if (first > last) {  // all within one index
     return split(rest, a - last * outer.step, b - last * outer.step, unit, part_from(last, a),
-                 boxes);
+                 pieces);
   }
   if (a < first * outer.step) {
-    split(rest, a - (first - 1) * outer.step, outer.step, unit, part_from(first - 1, a), boxes);
+    split(rest, a - (first - 1) * outer.step, outer.step, unit, part_from(first - 1, a), pieces);
   }
   if (first < last) {
-    Box whole = part_from(first, first * outer.step);
+    Piece whole = part_from(first, first * outer.step);
     whole.axes.push_back({last - first, outer.stride, outer.step * unit});
     for (const RowAxis& axis : rest) {
       whole.axes.push_back({axis.extent, axis.stride, axis.step * unit});
     }
-    boxes.push_back(std::move(whole));
+    pieces.push_back(std::move(whole));
   }
-  split(rest, 0, b - last * outer.step, unit, part_from(last, last * outer.step), boxes);
+  split(rest, 0, b - last * outer.step, unit, part_from(last, last * outer.step), pieces);
 }
 
-// The boxes of a tile, as pieces.
+// A tile in pieces.
 std::vector<Piece> whole_pieces(std::span<const RowAxis> row_axes,
                                 std::span<const RowAxis> element_axes, const Tile& tile,
                                 std::int64_t row_stride) {
-  std::vector<Box> rows;
-  std::vector<Box> boxes;
-  split(row_axes, tile.first_row, tile.first_row + tile.rows, row_stride, {}, rows);
-  for (const Box& some : rows) {
-    split(element_axes, tile.first, tile.first + tile.count, 1, some, boxes);
-  }
+  std::vector<Piece> rows;
   std::vector<Piece> pieces;
-  pieces.reserve(boxes.size());
-  for (Box& box : boxes) {
-    sort_as_in_file(box.axes);
-    pieces.emplace_back(box.position, box.start, merged(box.axes));
+  split(row_axes, tile.first_row, tile.first_row + tile.rows, row_stride, {}, rows);
+  for (const Piece& some : rows) {
+    split(element_axes, tile.first, tile.first + tile.count, 1, some, pieces);
+  }
+  for (Piece& piece : pieces) {
+    sort_as_in_file(piece.axes);
+    piece.axes = merged(piece.axes);
   }
   return pieces;
 }
@@ -181,41 +178,31 @@ void RowView::scatter(const Tile& tile, std::size_t item, const std::byte* rows,
   }
 }
 
-std::vector<RowView::PackedPart> RowView::packed_parts(const Tile& tile) const {
-  std::vector<Box> rows;
-  std::vector<Box> elements;
-  split(row_axes_, tile.first_row, tile.first_row + tile.rows, 1, {}, rows);
-  split(element_axes_, tile.first, tile.first + tile.count, 1, {}, elements);
-  std::vector<PackedPart> parts;
-  parts.reserve(rows.size() * elements.size());
-  for (const Box& some_rows : rows) {
-    for (const Box& some : elements) {
-      PackedPart part{{some_rows.start, size_of(some_rows.axes), some.start, size_of(some.axes)},
-                      some_rows.axes,
-                      some.axes};
-      close_gaps(part.row_axes, part.element_axes);
-      parts.push_back(std::move(part));
-    }
-  }
-  return parts;
-}
-
 template <class See>
 void RowView::for_each_packed_piece(const Tile& block, const Tile& tile, See see) const {
+  std::vector<Piece> row_pieces;
+  std::vector<Piece> element_pieces;
+  split(row_axes_, tile.first_row, tile.first_row + tile.rows, 1, {}, row_pieces);
+  split(element_axes_, tile.first, tile.first + tile.count, 1, {}, element_pieces);
   const std::int64_t begin = block.first_row - tile.first_row;
   std::int64_t packed = 0;
-  for (const PackedPart& part : packed_parts(tile)) {
-    const std::int64_t first = std::max(begin, part.tile.first_row);
-    const std::int64_t end = std::min(begin + block.rows, part.tile.first_row + part.tile.rows);
-    if (first < end) {
-      const Tile shared{first - part.tile.first_row, end - first, 0, part.tile.count};
-      const std::int64_t start = (first - begin) * tile.count + part.tile.first;
-      for (const Piece& piece :
-           whole_pieces(part.row_axes, part.element_axes, shared, tile.count)) {
-        see(piece, start, packed + piece.position());
+  for (const Piece& rows : row_pieces) {
+    const std::int64_t first = std::max(begin, rows.start);
+    const std::int64_t end = std::min(begin + block.rows, rows.start + rows.items());
+    for (const Piece& elements : element_pieces) {
+      if (first < end) {
+        // What is packed of both is the file of a tensor of its own.
+        std::vector<RowAxis> row_axes = rows.axes;
+        std::vector<RowAxis> element_axes = elements.axes;
+        close_gaps(row_axes, element_axes);
+        const Tile shared{first - rows.start, end - first, 0, elements.items()};
+        const std::int64_t start = (first - begin) * tile.count + elements.start;
+        for (const Piece& piece : whole_pieces(row_axes, element_axes, shared, tile.count)) {
+          see(piece, start, packed + piece.position);
+        }
       }
+      packed += rows.items() * elements.items();
     }
-    packed += part.tile.rows * part.tile.count;
   }
 }
 

@@ -101,16 +101,6 @@ class RowView {
                      std::byte* packed) const;
 
  private:
-  // A part of a packed tile as a tensor of its own, whose file is what is packed of it.
-  struct PackedPart {
-    Tile tile;  // counted from the start of the whole tile
-    std::vector<RowAxis> row_axes;
-    std::vector<RowAxis> element_axes;
-  };
-
-  // The packed form of a tile: these, one after another.
-  std::vector<PackedPart> packed_parts(const Tile& tile) const;
-
   // Calls see(piece, where the rows begin that it is a piece of, where its first item is packed) for all pieces of a
   // block of a packed tile.
   template <class See>
