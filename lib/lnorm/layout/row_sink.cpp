@@ -41,8 +41,8 @@ RowSink::Held RowSink::held(const Tile& tile) const {
 }
 
 std::byte* RowSink::in_memory(const Tile& block) const {
-  const std::optional<std::int64_t> start = view_.start_of_run(block);
-  return start ? target().in_memory(*start * static_cast<std::int64_t>(item_)) : nullptr;
+  const auto start = view_.start_of_run(block, item_);
+  return start ? target().in_memory(*start) : nullptr;
 }
 
 std::byte* RowSink::buffer_for(const Tile& block, const Tile& tile, TileBuffer& buffer,

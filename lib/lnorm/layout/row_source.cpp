@@ -1,6 +1,5 @@
 #include "lnorm/layout/row_source.hpp"
 
-#include <optional>
 #include <utility>
 
 #include "lnorm/layout/reorder.hpp"
@@ -33,9 +32,8 @@ void RowSource::begin(const Tile& tile, TileBuffer& buffer) {
 }
 
 bool RowSource::find_in_memory(const Tile& tile, TileBuffer& buffer) const {
-  const auto item = static_cast<std::int64_t>(item_size(info().dtype));
-  const std::optional<std::int64_t> start = view_.start_of_run(tile);
-  buffer.found = start ? source_->in_memory(*start * item) : nullptr;
+  const auto start = view_.start_of_run(tile, item_size(info().dtype));
+  buffer.found = start ? source_->in_memory(*start) : nullptr;
   return buffer.found != nullptr;
 }
 

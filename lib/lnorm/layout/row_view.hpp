@@ -60,10 +60,10 @@ class RowView {
   // Whether rows and their elements lie one after another: then packed tiles of whole rows are rows.
   bool is_contiguous() const noexcept { return contiguous_; }
 
-  // The position of the tile's first element if the tile lies as its rows are, one element after another.
-  std::optional<std::int64_t> start_of_run(const Tile& tile) const noexcept {
+  // Where the tile begins, in bytes, if it lies as its rows are, one element after another.
+  std::optional<std::int64_t> start_of_run(const Tile& tile, std::size_t item) const noexcept {
     if (!contiguous_ || (tile.rows > 1 && tile.count != row_length_)) return std::nullopt;
-    return tile.first_row * row_length_ + tile.first;
+    return (tile.first_row * row_length_ + tile.first) * static_cast<std::int64_t>(item);
   }
 
   // Blocks of this many rows, or a multiple, lie one after another, each of them without gaps.

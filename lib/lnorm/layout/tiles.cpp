@@ -8,15 +8,6 @@ namespace lnorm {
 
 namespace {
 
-// Whether the tile is a single run, whose two forms are the same.
-bool is_one_run(const RowView& view, const Tile& tile) {
-  return view.is_contiguous() && (tile.rows == 1 || tile.count == view.row_length());
-}
-
-std::int64_t start_of(const RowView& view, const Tile& tile, std::size_t item) {
-  return (tile.first_row * view.row_length() + tile.first) * static_cast<std::int64_t>(item);
-}
-
 // The L2 cache holds a piece with room to spare.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
@@ -60,8 +51,9 @@ void read_packed(const TensorSource& source, const RowView& view, const Tile& ti
                  std::vector<std::byte>& packed) {
   const std::size_t item = item_size(source.info().dtype);
   grow_to(packed, tile.bytes(item));
-  if (is_one_run(view, tile) || view.is_slab(tile)) {
-    return source.read_at(start_of(view, tile, item), packed);
+  if (const auto start = view.start_of_run(tile, item)) return source.read_at(*start, packed);
+  if (view.is_slab(tile)) {
+    return source.read_at(tile.first_row * tile.count * static_cast<std::int64_t>(item), packed);
   }
   std::span<std::byte> rest(packed);
   for (const Piece& piece : view.pieces(tile, tile.count, tile.rows * tile.count)) {
@@ -75,7 +67,7 @@ void read_tile(const TensorSource& source, const RowView& view, const Tile& tile
                TileBuffer& buffer) {
   const std::size_t item = item_size(source.info().dtype);
   grow_to(buffer.rows, tile.bytes(item));
-  if (is_one_run(view, tile)) return source.read_at(start_of(view, tile, item), buffer.rows);
+  if (const auto start = view.start_of_run(tile, item)) return source.read_at(*start, buffer.rows);
   for_each_piece(view, tile, item, buffer.packed, [&](const Piece& piece) {
     for_each_run(piece, item, std::span(buffer.packed),
                  [&](std::int64_t offset, auto bytes) { source.read_at(offset, bytes); });
@@ -85,7 +77,7 @@ void read_tile(const TensorSource& source, const RowView& view, const Tile& tile
 
 void write_tile(const TensorSink& sink, const RowView& view, const Tile& tile, std::size_t item,
                 std::span<const std::byte> rows, std::vector<std::byte>& packed) {
-  if (is_one_run(view, tile)) return sink.write_at(start_of(view, tile, item), rows);
+  if (const auto start = view.start_of_run(tile, item)) return sink.write_at(*start, rows);
   for_each_piece(view, tile, item, packed, [&](const Piece& piece) {
     piece.packed().scatter(item, rows.data(), packed.data());
     for_each_run(piece, item, std::span<const std::byte>(packed),
