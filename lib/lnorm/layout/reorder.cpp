@@ -71,13 +71,6 @@ std::unique_ptr<TensorSource> transposed(TensorSource& source, const ForEachTile
 }
 
 std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows,
-                                       const ForEachTile& for_each_tile) {
-  TensorInfo info = c_ordered(source.info());
-  info.shape = {rows.rows(), rows.row_length()};
-  return copied(source, rows, info, rows.lined_up(), for_each_tile);
-}
-
-std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows,
                                        std::int64_t first, const TensorInfo& info,
                                        const ForEachTile& for_each_tile) {
   const RowView to = RowView::contiguous(info.shape.front(), rows.row_length());

@@ -16,11 +16,8 @@ std::unique_ptr<TensorSource> gathered(std::unique_ptr<TensorSource> source);
 // and elements.
 std::unique_ptr<TensorSource> transposed(TensorSource& source, const ForEachTile& for_each_tile);
 
-// The rows of a view, one after another in a temporary file.
-std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows,
-                                       const ForEachTile& for_each_tile);
-
-// Some of its rows, from the first on: as many as info has, which is what they are then.
+// Rows of a view, one after another in a temporary file: from the first on as many as info has, which is what they are
+// then.
 std::unique_ptr<TensorSource> lined_up(TensorSource& source, const RowView& rows,
                                        std::int64_t first, const TensorInfo& info,
                                        const ForEachTile& for_each_tile);

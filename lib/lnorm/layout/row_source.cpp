@@ -16,7 +16,10 @@ RowSource::RowSource(TensorSource& source, RowView view, const IoPath& io_path,
 }
 
 void RowSource::line_up(const ForEachTile& for_each_tile) {
-  take(lined_up(*source_, view_, for_each_tile));
+  TensorInfo rows = info();
+  rows.order = MemoryOrder::c;
+  rows.shape = {view_.rows(), view_.row_length()};
+  take(lined_up(*source_, view_, 0, rows, for_each_tile));
   view_ = view_.lined_up();
 }
 
