@@ -48,22 +48,16 @@ std::unique_ptr<TensorSource> TensorSpool::source() {
 }
 
 std::unique_ptr<TensorSource> spooled(TensorSource& source) {
-  TensorSpool spool(source.info());
-  copy_in_order(source, spool);
-  return spool.source();
-}
-
-void copy_in_order(TensorSource& source, TensorSink& sink) {
   constexpr std::int64_t kBlock = std::int64_t{1} << 20;
+  TensorSpool spool(source.info());
   const std::int64_t bytes = data_bytes(source.info());
   std::vector<std::byte> block;
-  std::string buffer;
-  const auto item = static_cast<std::int64_t>(item_size(source.info().dtype));
   for (std::int64_t done = 0; done < bytes; done += kBlock) {
     source.read(block, static_cast<std::size_t>(std::min(kBlock, bytes - done)));
-    sink.write(sink.encode(done / item, block, buffer));
+    spool.write(block);
   }
   source.finish();
+  return spool.source();
 }
 
 void encode_in_order(const TensorSource& source, TensorSink& sink,

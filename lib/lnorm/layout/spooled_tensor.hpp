@@ -35,9 +35,6 @@ class TensorSpool final : public TensorSink {
 // The tensor with random access, after the source has been read to its end.
 std::unique_ptr<TensorSource> spooled(TensorSource& source);
 
-// Copies a tensor from its first element to its last. Finishes the source alone.
-void copy_in_order(TensorSource& source, TensorSink& sink);
-
 // Copies a source with random access, whose blocks several threads encode. Finishes neither.
 void encode_in_order(const TensorSource& source, TensorSink& sink,
                      const ForEachTile& for_each_tile);
