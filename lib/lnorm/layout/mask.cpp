@@ -27,12 +27,10 @@ Mask::Mask(TensorSource& source) : info_(source.info()) {
 void check_mask(const TensorInfo& mask, const TensorInfo& x) {
   const Shape& from = mask.shape;
   const Shape to = file_shape(whole_of(x));
-  bool fits = from.size() <= to.size();
-  for (std::size_t i = 0; fits && i < from.size(); ++i) {
-    const std::int64_t extent = from[from.size() - 1 - i];
-    fits = extent == 1 || extent == to[to.size() - 1 - i];
-  }
-  if (fits) return;
+  const auto fits = [](std::int64_t extent, std::int64_t into) {
+    return extent == 1 || extent == into;
+  };
+  if (from.size() <= to.size() && std::equal(from.rbegin(), from.rend(), to.rbegin(), fits)) return;
   throw Error(concat(printable(mask.name), " has shape ", to_string(from),
                      ", which does not broadcast to ", to_string(to), ", that of ",
                      printable(x.name)));

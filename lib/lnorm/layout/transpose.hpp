@@ -14,14 +14,10 @@ struct ItemVectors {
   static constexpr std::int64_t kCount = 16 / sizeof(T);
   using Vector [[gnu::vector_size(16)]] = T;
 
-  // The first, or last, halves of a and b, item by item in turns.
-  template <std::size_t... i>
-  static Vector interleave_first(Vector a, Vector b, std::index_sequence<i...>) {
-    return __builtin_shufflevector(a, b, (i / 2 + i % 2 * sizeof...(i))...);
-  }
-  template <std::size_t... i>
-  static Vector interleave_last(Vector a, Vector b, std::index_sequence<i...>) {
-    return __builtin_shufflevector(a, b, ((i + sizeof...(i)) / 2 + i % 2 * sizeof...(i))...);
+  // The first (half 0), or last (half 1), halves of a and b, item by item in turns.
+  template <std::size_t half, std::size_t... i>
+  static Vector interleave(Vector a, Vector b, std::index_sequence<i...>) {
+    return __builtin_shufflevector(a, b, ((i + half * sizeof...(i)) / 2 + i % 2 * sizeof...(i))...);
   }
 
   // A square of kCount vectors. Each round interleaves the first half of them with the last.
@@ -34,8 +30,8 @@ struct ItemVectors {
     for (std::int64_t round = 1; round < kCount; round *= 2) {
       Vector next[kCount];
       for (std::int64_t i = 0; i < kCount / 2; ++i) {
-        next[2 * i] = interleave_first(vectors[i], vectors[i + kCount / 2], kAll);
-        next[2 * i + 1] = interleave_last(vectors[i], vectors[i + kCount / 2], kAll);
+        next[2 * i] = interleave<0>(vectors[i], vectors[i + kCount / 2], kAll);
+        next[2 * i + 1] = interleave<1>(vectors[i], vectors[i + kCount / 2], kAll);
       }
       std::memcpy(vectors, next, sizeof(vectors));
     }
