@@ -140,22 +140,27 @@ Affine laid_out(const Plan& plan, MakeAffine make_affine) {
   return affine;
 }
 
-// Calls normalize(rows, y) with the plan's rows of x, and their results in y.
-template <class Normalize>
-void for_all_rows(const Plan& plan, const TensorInfo& info, const std::byte* x, std::byte* y,
-                  Normalize normalize) {
-  const auto run = [&](const std::byte* rows, std::byte* results) {
-    normalize(RowsIn{rows, info.dtype, info.byte_order, plan.rows, plan.row_length},
-              RowsOut{results, plan.out});
-  };
-  if (plan.in_view.is_contiguous()) return run(x, y);
-  const Tile all = plan.in_view.all();
-  const auto elements = static_cast<std::size_t>(plan.rows * plan.row_length);
-  std::vector<std::byte> rows_in(elements * item_size(plan.in));
-  std::vector<std::byte> rows_out(elements * item_size(plan.out));
-  plan.in_view.gather(all, item_size(plan.in), x, rows_in.data(), plan.row_length);
-  run(rows_in.data(), rows_out.data());
-  plan.out_view.scatter(all, item_size(plan.out), rows_out.data(), plan.row_length, y);
+// The plan's rows of a tensor, where they lie or in room.
+inline RowsIn rows_of(const Plan& plan, const TensorInfo& info, const std::byte* data,
+                      std::vector<std::byte>& room) {
+  if (!plan.in_view.is_contiguous()) {
+    const Tile all = plan.in_view.all();
+    room.resize(all.bytes(item_size(info.dtype)));
+    plan.in_view.gather(all, item_size(info.dtype), data, room.data(), plan.row_length);
+    data = room.data();
+  }
+  return {data, info.dtype, info.byte_order, plan.rows, plan.row_length};
+}
+
+// Calls make(rows) with where the plan's results are to be put as rows, and brings them to y.
+template <class T, class Make>
+void make_results(const Plan& plan, xt::xarray<T>& y, Make make) {
+  const auto data = reinterpret_cast<std::byte*>(y.data());
+  if (plan.out_view.is_contiguous()) return make(RowsOut{data, plan.out});
+  const Tile all = plan.out_view.all();
+  std::vector<std::byte> rows(all.bytes(item_size(plan.out)));
+  make(RowsOut{rows.data(), plan.out});
+  plan.out_view.scatter(all, item_size(plan.out), rows.data(), plan.row_length, data);
 }
 
 template <class E, class MakeAffine>
@@ -175,10 +180,11 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
       result.rstd.fill(kNan);
       return result;
     }
-    for_all_rows(plan, info, data, reinterpret_cast<std::byte*>(result.y.data()),
-                 [&](const RowsIn& rows, const RowsOut& y) {
-                   backends().front().layer_norm(rows, y, affine, plan.formula, statistics);
-                 });
+    std::vector<std::byte> room;
+    const RowsIn rows = rows_of(plan, info, data, room);
+    make_results(plan, result.y, [&](const RowsOut& y) {
+      backends().front().layer_norm(rows, y, affine, plan.formula, statistics);
+    });
     return result;
   });
 }
@@ -208,10 +214,11 @@ auto layer_norm_by(const xt::xexpression<E>& x, const KnownStatistics& known,
     const GivenStatistics given = given_statistics(mean, spread, spread_info, known.is_rstd, plan);
     xt::xarray<Out> result;
     result.resize(plan.result_shape);
-    for_all_rows(plan, info, data, reinterpret_cast<std::byte*>(result.data()),
-                 [&](const RowsIn& rows, const RowsOut& y) {
-                   normalize_by(backends().front(), given, rows, y, affine, plan.formula);
-                 });
+    std::vector<std::byte> room;
+    const RowsIn rows = rows_of(plan, info, data, room);
+    make_results(plan, result, [&](const RowsOut& y) {
+      normalize_by(backends().front(), given, rows, y, affine, plan.formula);
+    });
     return result;
   });
 }
@@ -231,38 +238,22 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
     result.dweight = xt::zeros<P>(weight_shape);
     result.dbias = xt::zeros<P>(weight_shape);
     if (plan.rows == 0 || plan.row_length == 0) return result;
-    const bool moves = !plan.in_view.is_contiguous();
-    const Tile all = plan.in_view.all();
-    const auto rows_of = [&](const TensorInfo& info, const std::byte* data,
-                             std::vector<std::byte>& buffer) {
-      const std::size_t item = item_size(info.dtype);
-      if (moves) {
-        buffer.resize(all.bytes(item));
-        plan.in_view.gather(all, item, data, buffer.data(), plan.row_length);
-        data = buffer.data();
-      }
-      return RowsIn{data, info.dtype, info.byte_order, plan.rows, plan.row_length};
-    };
     std::vector<std::byte> x_room;
     std::vector<std::byte> dy_room;
-    std::vector<std::byte> dx_room(moves ? all.bytes(item_size(plan.out)) : 0);
-    const RowsIn x_rows = rows_of(x_info, x_data, x_room);
-    const RowsIn dy_rows = rows_of(dy_info, dy_data, dy_room);
-    const auto dx = reinterpret_cast<std::byte*>(result.dx.data());
+    const RowsIn x_rows = rows_of(plan, x_info, x_data, x_room);
+    const RowsIn dy_rows = rows_of(plan, dy_info, dy_data, dy_room);
     const Backend& backend = backends().front();
     const bool shares = grad_plan.shares_weights && !weight_shape.empty();
-    const RowsOut dx_rows{moves ? dx_room.data() : dx, plan.out};
     ColumnGradients gathered(shares ? 0 : plan.row_length);
-    if (shares) {
-      lnorm::layer_norm_backward(backend, x_rows, dy_rows, dx_rows, weight, plan.affine,
-                                 plan.formula, nullptr);
-    } else {
-      lnorm::layer_norm_backward(backend, x_rows, dy_rows, dx_rows, weight, plan.formula, nullptr,
-                                 &gathered);
-    }
-    if (moves) {
-      plan.out_view.scatter(all, item_size(plan.out), dx_room.data(), plan.row_length, dx);
-    }
+    make_results(plan, result.dx, [&, &weight = weight](const RowsOut& dx) {
+      if (shares) {
+        lnorm::layer_norm_backward(backend, x_rows, dy_rows, dx, weight, plan.affine, plan.formula,
+                                   nullptr);
+      } else {
+        lnorm::layer_norm_backward(backend, x_rows, dy_rows, dx, weight, plan.formula, nullptr,
+                                   &gathered);
+      }
+    });
     const RowReplay again{1, [&](const auto& see) {
                             for (std::int64_t r = 0; r < plan.rows; ++r) {
                               const GradientPart row{row_of(x_rows, r), row_of(dy_rows, r), 0};
@@ -276,12 +267,8 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
     const ParameterGradients found = shares
                                          ? shared_gradients(setting, plan.affine, requested, again)
                                          : parameter_gradients(setting, gathered, requested, again);
-    const auto copy = [](const std::vector<double>& from, xt::xarray<P>& to) {
-      std::transform(from.begin(), from.end(), to.begin(),
-                     [](double number) { return static_cast<P>(number); });
-    };
-    copy(found.dweight, result.dweight);
-    copy(found.dbias, result.dbias);
+    std::copy(found.dweight.begin(), found.dweight.end(), result.dweight.begin());
+    std::copy(found.dbias.begin(), found.dbias.end(), result.dbias.begin());
     return result;
   };
   return with_elements(x, "x", [&](const TensorInfo& x_info, const std::byte* x_data) {
