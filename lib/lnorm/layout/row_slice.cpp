@@ -12,14 +12,6 @@ namespace lnorm {
 
 namespace {
 
-RowView view_of(const TensorInfo& x, const Axes& axes) {
-  const Axes kept = kept_axes(x.shape, axes);
-  if (element_count(x.shape) > 0) return {x.shape, x.order, kept, axes};
-  // Nothing lies anywhere.
-  return RowView::contiguous(element_count(extents(x.shape, kept)),
-                             element_count(extents(x.shape, axes)));
-}
-
 // The same elements under another header.
 class SeenSource final : public TensorSource {
  public:
@@ -147,8 +139,9 @@ std::unique_ptr<TensorSource> grouped_as(std::unique_ptr<TensorSource> other, co
 
 std::unique_ptr<TensorSource> rows_of(std::unique_ptr<TensorSource> source, const Axes& axes,
                                       std::int64_t first, std::int64_t count) {
-  TensorInfo info = slice_info(source->info(), axes, first, count);
-  RowView view = view_of(source->info(), axes);
+  const TensorInfo& x = source->info();
+  TensorInfo info = slice_info(x, axes, first, count);
+  RowView view(x.shape, x.order, kept_axes(x.shape, axes), axes);
   if (!view.is_contiguous() && !source->has_random_access()) source = spooled(*source);
   if (is_scattered(view, info, first)) return lined_up(*source, view, first, info, in_turn);
   return std::make_unique<SlicedSource>(std::move(info), std::move(source), std::move(view), first);

@@ -100,11 +100,11 @@ void close_gaps(std::vector<RowAxis>& row_axes, std::vector<RowAxis>& element_ax
 
 RowView::RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes,
                  const Axes& element_axes)
-    : row_axes_(numbered(shape, order, row_axes)),
-      element_axes_(numbered(shape, order, element_axes)),
-      rows_(size_of(row_axes_)),
-      row_length_(size_of(element_axes_)) {
-  if (rows_ == 0 || row_length_ == 0) return;
+    : rows_(element_count(extents(shape, row_axes))),
+      row_length_(element_count(extents(shape, element_axes))) {
+  if (rows_ == 0 || row_length_ == 0) return;  // nothing lies anywhere; strides might be too large
+  row_axes_ = numbered(shape, order, row_axes);
+  element_axes_ = numbered(shape, order, element_axes);
   // Find the fewest of the last row axes that fill a block together with the elements. The other axes go
   // from block to block.
   slab_rows_ = rows_;
@@ -117,11 +117,6 @@ RowView::RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes,
     break;
   }
   contiguous_ = slab_rows_ == 1 && is_dense(element_axes_);
-}
-
-RowView RowView::one_row(const Shape& shape, MemoryOrder order) {
-  if (element_count(shape) == 0) return contiguous(1, 0);  // strides might be too large
-  return {shape, order, {}, kept_axes(shape, {})};
 }
 
 std::int64_t RowView::whole_rows(std::int64_t most) const noexcept {

@@ -39,7 +39,7 @@ class RowView {
   RowView() = default;
 
   // Rows are numbered along row_axes of a tensor, and their elements along element_axes, the last of either
-  // fastest.
+  // fastest. Throws Error if there are more of them than 63 bits count.
   RowView(const Shape& shape, MemoryOrder order, const Axes& row_axes, const Axes& element_axes);
 
   // Rows that lie one after another.
@@ -48,7 +48,9 @@ class RowView {
   }
 
   // All elements of a tensor as one row, in C order.
-  static RowView one_row(const Shape& shape, MemoryOrder order);
+  static RowView one_row(const Shape& shape, MemoryOrder order) {
+    return {shape, order, {}, kept_axes(shape, {})};
+  }
 
   // A view of so many rows of the same length that lie alike.
   RowView lined_up() const { return contiguous(rows_, row_length_); }
