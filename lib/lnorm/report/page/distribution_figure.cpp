@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,56 +14,40 @@ namespace lnorm::page {
 namespace {
 
 // A scale along which bars of one width are drawn: linear, or linear about 0 and logarithmic far from it.
-class BarScale {
- public:
-  BarScale(double low, double high, double constant)
-      : low_(low), high_(high), constant_(constant) {}
+struct BarScale {
+  double low;
+  double high;
+  double constant;  // of the logarithm; 0: there is none
 
-  bool is_linear() const { return constant_ == 0; }
-  double constant() const { return constant_; }
+  bool is_linear() const { return constant == 0; }
 
   // Vega's symlog.
   double place(double value) const {
-    return is_linear() ? value : std::copysign(std::log1p(std::fabs(value / constant_)), value);
+    return is_linear() ? value : std::copysign(std::log1p(std::fabs(value / constant)), value);
   }
   double value(double place) const {
-    return is_linear() ? place : std::copysign(constant_ * std::expm1(std::fabs(place)), place);
+    return is_linear() ? place : std::copysign(constant * std::expm1(std::fabs(place)), place);
   }
 
   std::vector<double> borders(std::size_t bars) const {
     std::vector<double> result(bars + 1);
-    const double first = place(low_);
-    const double last = place(high_);
+    const double first = place(low);
+    const double last = place(high);
     for (std::size_t i = 0; i <= bars; ++i) {
       const double part = static_cast<double>(i) / static_cast<double>(bars);
       result[i] = value(first * (1 - part) + last * part);
     }
-    result.front() = low_;
-    result.back() = high_;
+    result.front() = low;
+    result.back() = high;
     return result;
   }
-
- private:
-  double low_;
-  double high_;
-  double constant_;
 };
-
-struct Range {
-  double low = 0;
-  double high = 0;
-};
-
-// Without outliers.
-Range range_of(const Histogram& histogram) {
-  const Histogram::Bars bars = histogram.bars(1);
-  return {bars.low, bars.high};
-}
 
 // For both histograms, neither of which is empty.
 BarScale scale_for(const Histogram& before, const Histogram& after) {
-  const Range x = range_of(before);
-  const Range y = range_of(after);
+  // One bar goes over all that is no outlier.
+  const Histogram::Bars x = before.bars(1);
+  const Histogram::Bars y = after.bars(1);
   double low = std::min(x.low, y.low);
   double high = std::max(x.high, y.high);
   if (low == high) {
@@ -73,21 +58,12 @@ BarScale scale_for(const Histogram& before, const Histogram& after) {
   }
   // Where one would be a line beside the other.
   constexpr double kMaxTimes = 12;
-  const auto reach = [](const Range& range) {
-    return std::max(std::fabs(range.low), std::fabs(range.high));
-  };
-  const double least = std::min(reach(x), reach(y));
+  const auto [least, most] = std::minmax({greatest_of(x.low, x.high), greatest_of(y.low, y.high)});
   const double narrowest = std::min(x.high - x.low, y.high - y.low);
-  const bool is_linear = high / 2 - low / 2 <= kMaxTimes / 2 * narrowest || least == 0 ||
-                         std::max(reach(x), reach(y)) <= 2 * least;
+  const bool is_linear =
+      high / 2 - low / 2 <= kMaxTimes / 2 * narrowest || least == 0 || most <= 2 * least;
   constexpr double kMinPart = 1e-9;  // of which a logarithm still makes an axis
-  return {low, high, is_linear ? 0 : std::max(least / 4, kMinPart * std::max(reach(x), reach(y)))};
-}
-
-std::int64_t sum(const std::vector<std::int64_t>& counts) {
-  std::int64_t result = 0;
-  for (const std::int64_t count : counts) result += count;
-  return result;
+  return {low, high, is_linear ? 0 : std::max(least / 4, kMinPart * most)};
 }
 
 // Few elements make few bars.
@@ -151,7 +127,7 @@ Figure distribution_figure(const StatsHistograms& histograms) {
       scale_of_range("x", magnitude.count(borders.front()), magnitude.count(borders.back()));
   if (!scale.is_linear()) {
     across["type"] = "symlog";
-    across["constant"] = magnitude.count(scale.constant());
+    across["constant"] = magnitude.count(scale.constant);
   }
   double greatest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -173,7 +149,8 @@ Figure distribution_figure(const StatsHistograms& histograms) {
               {"tooltip", tooltip(fields)}});
   }
   return {"distribution", "How the elements are distributed, before and after",
-          note_of(histograms, scale, before.count() - sum(x), histograms.output.count() - sum(y)),
+          note_of(histograms, scale, before.count() - std::reduce(x.begin(), x.end()),
+                  histograms.output.count() - std::reduce(y.begin(), y.end())),
           std::move(spec)};
 }
 
