@@ -25,16 +25,11 @@ Json whole_json(const std::optional<double>& bound) {
 }
 
 Json bound_json(const Criteria& criteria, const CriterionRow& row) {
+  if (row.criterion == Criterion::max_ulp) return whole_json(criteria.max_ulp);
+  if (!row.counts()) return json_value(criteria.*row.bound);
   const std::optional<MismatchLimit>& limit = criteria.max_mismatched;
-  switch (row.criterion) {
-    case Criterion::max_ulp:
-      return whole_json(criteria.max_ulp);
-    case Criterion::max_mismatched:
-      if (limit && limit->is_percentage) return bound_text(criteria, row);
-      return whole_json(limit ? std::optional(limit->value) : std::nullopt);
-    default:
-      return json_value(criteria.*row.bound);
-  }
+  if (limit && limit->is_percentage) return bound_text(criteria, row);
+  return limit ? whole_json(limit->value) : Json();
 }
 
 Json criteria_json(const Criteria& criteria) {
@@ -114,18 +109,10 @@ Json greatest_json(const Comparison& comparison, const std::optional<Greatest<T>
   return result;
 }
 
-Json where_json(const Comparison& comparison) {
-  return comparison.where.empty() ? Json::array() : Json::array({comparison.where});
-}
-
-Json fit_json(const std::optional<Fit>& fit) {
-  return fit ? Json{{"scale", fit->scale}, {"offset", fit->offset}} : Json();
-}
-
-// Without the keys that every report has.
 }  // namespace
 
 Json comparison_object(const Comparison& comparison) {
+  const std::optional<Fit>& fit = comparison.fit;
   const auto counted = [&](const Json& value) { return comparison.same_shape ? value : Json(); };
   Json mismatches = Json::array();
   for (const ElementPair& pair : comparison.first_mismatches) {
@@ -148,10 +135,10 @@ Json comparison_object(const Comparison& comparison) {
               {"errors", counted(errors_json(comparison))},
               {"ulp", counted(ulp_json(comparison))},
               {"mismatches", mismatches},
-              {"where", where_json(comparison)},
+              {"where", comparison.where.empty() ? Json::array() : Json::array({comparison.where})},
               {"affected_rows", counted(json_value(comparison.affected_rows))},
               {"affected_columns", counted(json_value(comparison.affected_columns))},
-              {"fit", fit_json(comparison.fit)},
+              {"fit", fit ? Json{{"scale", fit->scale}, {"offset", fit->offset}} : Json()},
               {"worst", counted(worst_json(comparison))}};
   if (comparison.slice) report["slice"] = json_value(*comparison.slice);
   if (comparison.rows) report["rows"] = rows_json(*comparison.rows);
