@@ -109,51 +109,10 @@ Json greatest_json(const Comparison& comparison, const std::optional<Greatest<T>
   return result;
 }
 
-}  // namespace
-
-Json comparison_object(const Comparison& comparison) {
-  const std::optional<Fit>& fit = comparison.fit;
-  const auto counted = [&](const Json& value) { return comparison.same_shape ? value : Json(); };
-  Json mismatches = Json::array();
-  for (const ElementPair& pair : comparison.first_mismatches) {
-    mismatches.push_back(pair_json(comparison, pair));
-  }
-  Json report{{"actual", json_value(comparison.actual)},
-              {"expected", json_value(comparison.expected)},
-              {"equal", comparison.equal()},
-              {"elements", counted(comparison.compared())},
-              {"mismatched", counted(comparison.mismatched)},
-              {"tolerance", criteria_json(comparison.criteria)},
-              {"failed", failures_json(comparison.failures())},
-              {"greatest_absolute_difference", greatest_json(comparison, comparison.absolute)},
-              {"greatest_relative_difference", greatest_json(comparison, comparison.relative)},
-              {"greatest_ulp_distance", greatest_json(comparison, comparison.ulps)},
-              {"greatest_row_ulp_distance", greatest_json(comparison, comparison.row_ulps)},
-              {"non_finite_one_side", counted(comparison.non_finite_one_side)},
-              {"rounded_to_infinity", counted(comparison.rounded_to_infinity)},
-              {"non_finite_differing", counted(comparison.non_finite_differing)},
-              {"errors", counted(errors_json(comparison))},
-              {"ulp", counted(ulp_json(comparison))},
-              {"mismatches", mismatches},
-              {"where", comparison.where.empty() ? Json::array() : Json::array({comparison.where})},
-              {"affected_rows", counted(json_value(comparison.affected_rows))},
-              {"affected_columns", counted(json_value(comparison.affected_columns))},
-              {"fit", fit ? Json{{"scale", fit->scale}, {"offset", fit->offset}} : Json()},
-              {"worst", counted(worst_json(comparison))}};
-  if (comparison.slice) report["slice"] = json_value(*comparison.slice);
-  if (comparison.rows) report["rows"] = rows_json(*comparison.rows);
-  return report;
-}
-
-namespace {
-
 Json pair_of_set_json(const PairComparison& pair) {
   Json result{{"name", pair.name}};
-  if (!pair.comparison) {
-    result["error"] = pair.error;
-    return result;
-  }
-  result.update(comparison_object(*pair.comparison));
+  result.update(pair.comparison ? comparison_object(*pair.comparison)
+                                : Json{{"error", pair.error}});
   return result;
 }
 
@@ -211,21 +170,54 @@ std::vector<CsvField> csv_fields(std::string_view name, std::string_view result,
 constexpr std::size_t kOfNames = 2;   // fields that are there if nothing was compared
 constexpr std::size_t kOfShapes = 6;  // fields that are there if no elements were compared
 
-std::string line_of(std::vector<CsvField> fields, std::size_t known) {
+// known: how many fields are there.
+std::string line_of(std::string_view name, std::string_view result,
+                    const Comparison& c = Comparison(), std::size_t known = kOfNames) {
+  std::vector<CsvField> fields = csv_fields(name, result, c);
   for (std::size_t i = known; i < fields.size(); ++i) fields[i].cell.clear();
   return csv_line(fields, &CsvField::cell);
 }
-std::string line_of(std::string_view name, std::string_view result) {
-  return line_of(csv_fields(name, result, Comparison()), kOfNames);
-}
 std::string line_of(std::string_view name, const Comparison& c) {
-  std::vector<CsvField> fields = csv_fields(name, c.equal() ? "agree" : "differ", c);
-  return c.same_shape ? csv_line(fields, &CsvField::cell) : line_of(std::move(fields), kOfShapes);
+  return line_of(name, c.equal() ? "agree" : "differ", c, c.same_shape ? name.npos : kOfShapes);
 }
 
 std::string csv_names() { return csv_line(csv_fields("", "", Comparison()), &CsvField::name); }
 
 }  // namespace
+
+Json comparison_object(const Comparison& comparison) {
+  const std::optional<Fit>& fit = comparison.fit;
+  const auto counted = [&](const Json& value) { return comparison.same_shape ? value : Json(); };
+  Json mismatches = Json::array();
+  for (const ElementPair& pair : comparison.first_mismatches) {
+    mismatches.push_back(pair_json(comparison, pair));
+  }
+  Json report{{"actual", json_value(comparison.actual)},
+              {"expected", json_value(comparison.expected)},
+              {"equal", comparison.equal()},
+              {"elements", counted(comparison.compared())},
+              {"mismatched", counted(comparison.mismatched)},
+              {"tolerance", criteria_json(comparison.criteria)},
+              {"failed", failures_json(comparison.failures())},
+              {"greatest_absolute_difference", greatest_json(comparison, comparison.absolute)},
+              {"greatest_relative_difference", greatest_json(comparison, comparison.relative)},
+              {"greatest_ulp_distance", greatest_json(comparison, comparison.ulps)},
+              {"greatest_row_ulp_distance", greatest_json(comparison, comparison.row_ulps)},
+              {"non_finite_one_side", counted(comparison.non_finite_one_side)},
+              {"rounded_to_infinity", counted(comparison.rounded_to_infinity)},
+              {"non_finite_differing", counted(comparison.non_finite_differing)},
+              {"errors", counted(errors_json(comparison))},
+              {"ulp", counted(ulp_json(comparison))},
+              {"mismatches", mismatches},
+              {"where", comparison.where.empty() ? Json::array() : Json::array({comparison.where})},
+              {"affected_rows", counted(json_value(comparison.affected_rows))},
+              {"affected_columns", counted(json_value(comparison.affected_columns))},
+              {"fit", fit ? Json{{"scale", fit->scale}, {"offset", fit->offset}} : Json()},
+              {"worst", counted(worst_json(comparison))}};
+  if (comparison.slice) report["slice"] = json_value(*comparison.slice);
+  if (comparison.rows) report["rows"] = rows_json(*comparison.rows);
+  return report;
+}
 
 void write_json(const Comparison& comparison, ByteSink& bytes) {
   Json report{{"schema", 1}, {"command", "compare"}};
