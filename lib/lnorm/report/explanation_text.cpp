@@ -41,17 +41,11 @@ class ExplanationText {
     write_head();
     if (row_.length == 0)
       return say("The row has no elements: its mean has no number, and y is empty.");
-    if (row_.given) {
-      if (!formula_.rms) write_given_mean();
-      write_given_spread();
-      write_xhat();
-      write_y();
-    } else if (row_.input.non_finite > 0) {
+    if (!row_.given && row_.input.non_finite > 0) {
       write_non_finite();
     } else {
       if (!formula_.rms) write_mean();
-      write_variance();
-      write_divisor();
+      row_.given ? write_given_spread() : write_variance();
       write_xhat();
       write_y();
     }
@@ -101,24 +95,21 @@ class ExplanationText {
   }
 
   void write_mean() {
-    step("The mean");
-    const std::string sum = sum_of(&ExplanationText::x_text);
-    calculate(concat("mean = sum(x) / n = ", row_.length > 1 ? concat("(", sum, ")") : sum, " / ",
-                     row_.length, " = ", number(row_.input.mean)));
+    step("The mean", row_.given.has_value());
+    if (row_.given) {
+      choose(
+          {{"given", concat("mean = ", number(row_.given->mean)), true},
+           {"of the row", concat("mean = sum(x) / n = ", number_or_none(row_.input.mean)), false}});
+    } else {
+      const std::string sum = sum_of(&ExplanationText::x_text);
+      calculate(concat("mean = sum(x) / n = ", row_.length > 1 ? concat("(", sum, ")") : sum, " / ",
+                       row_.length, " = ", number(row_.input.mean)));
+    }
     step("The deviations from the mean");
     calculate(concat(of("x", first()), " - mean = ", x_text(first()), " - ",
-                     factor(number(row_.input.mean)), " = ", number(first().deviation)));
-    say("They add up to 0.");
-  }
-
-  void write_given_mean() {
-    step("The mean", true);
-    choose(
-        {{"given", concat("mean = ", number(row_.given->mean)), true},
-         {"of the row", concat("mean = sum(x) / n = ", number_or_none(row_.input.mean)), false}});
-    step("The deviations from the mean");
-    calculate(concat(of("x", first()), " - mean = ", x_text(first()), " - ",
-                     factor(number(row_.given->mean)), " = ", number(first().deviation)));
+                     factor(number(row_.given ? row_.given->mean : row_.input.mean)), " = ",
+                     number(first().deviation)));
+    if (!row_.given) say("They add up to 0.");
   }
 
   void write_given_spread() {
@@ -155,6 +146,7 @@ class ExplanationText {
       choices.push_back(choice(concat("ddof ", formula_.ddof), formula_.ddof, row_.variance));
     }
     choose(choices);
+    write_divisor();
   }
 
   void write_divisor() {
