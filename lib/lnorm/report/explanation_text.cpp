@@ -80,18 +80,13 @@ class ExplanationText {
   void write_non_finite() {
     step("NaN and infinity");
     const std::int64_t count = row_.input.non_finite;
-    say(concat(count, " of ", counted(row_.length, "element"), count == 1 ? " is" : " are",
-               " NaN or infinite", first_non_finite(),
-               ". So the mean has no number, nor has what follows from it: every y is NaN."));
-  }
-
-  // Where they are in x, the first of many.
-  std::string first_non_finite() const {
     const std::string places = joined(row_.non_finite, ", ", [&](std::int64_t element) {
       return to_string(index_in_file(e_.x, e_.axes, e_.number, element));
     });
-    const bool are_all = std::ssize(row_.non_finite) == row_.input.non_finite;
-    return concat(", at ", places, are_all ? "" : " and others");
+    say(concat(count, " of ", counted(row_.length, "element"), count == 1 ? " is" : " are",
+               " NaN or infinite, at ", places,
+               std::ssize(row_.non_finite) == count ? "" : " and others",
+               ". So the mean has no number, nor has what follows from it: every y is NaN."));
   }
 
   void write_mean() {
@@ -106,7 +101,7 @@ class ExplanationText {
                        row_.length, " = ", number(row_.input.mean)));
     }
     step("The deviations from the mean");
-    calculate(concat(of("x", first()), " - mean = ", x_text(first()), " - ",
+    calculate(concat(of("x"), " - mean = ", x_text(first()), " - ",
                      factor(number(row_.given ? row_.given->mean : row_.input.mean)), " = ",
                      number(first().deviation)));
     if (!row_.given) say("They add up to 0.");
@@ -202,9 +197,8 @@ class ExplanationText {
     const double s = is_product                      ? row_.given->spread
                      : formula_.eps_on == EpsOn::std ? row_.divisor_on_std
                                                      : row_.divisor_on_variance;
-    const std::string dividend =
-        formula_.rms ? of("x", first()) : concat("(", of("x", first()), " - mean)");
-    calculate(concat(of("xhat", first()), " = ", dividend,
+    const std::string dividend = formula_.rms ? of("x") : concat("(", of("x"), " - mean)");
+    calculate(concat(of("xhat"), " = ", dividend,
                      is_product ? " * rstd = " : " / s = ", number(first().deviation),
                      is_product ? " * " : " / ", number(s), " = ", number(first().xhat)));
     if (std::isnan(row_.mean_square)) return;
@@ -216,13 +210,11 @@ class ExplanationText {
   }
 
   std::string why_not_one() const {
-    if (row_.mean_square == 1) return ".";
-    if (row_.divisor_without_eps == 0) return ".";
-    const bool has_eps = formula_.eps > 0;
-    const bool divides_by_n = formula_.ddof == 0;
-    const std::string other = concat("division by n - ", formula_.ddof);
-    return concat(", not 1, because of ", has_eps ? "eps" : "",
-                  has_eps && !divides_by_n ? " and " : "", divides_by_n ? "" : other, ".");
+    if (row_.mean_square == 1 || row_.divisor_without_eps == 0) return ".";
+    const std::string division =
+        formula_.ddof == 0 ? "" : concat("division by n - ", formula_.ddof);
+    const std::string eps = formula_.eps > 0 ? "eps" : "";
+    return concat(", not 1, because of ", joined({eps, division}, " and "), ".");
   }
 
   void write_y() {
@@ -234,7 +226,7 @@ class ExplanationText {
     calculate(concat("y = xhat", e_.weight ? concat(" * ", weight) : "", e_.bias ? " + bias" : "",
                      ", rounded to ", name(e_.out)));
     if (e_.weight || e_.bias) {
-      std::string text = concat(of("y", first()), " = ", number(first().xhat));
+      std::string text = concat(of("y"), " = ", number(first().xhat));
       if (e_.weight) text += concat(" * ", factor(number(first().weight.high)));
       if (e_.bias) text += addend(number(first().bias.high));
       calculate(concat(text, " = ", number(first().y)));
@@ -246,8 +238,8 @@ class ExplanationText {
 
   void write_softmax() {
     step("Beside it: softmax of the same row");
-    calculate(concat(of("softmax", first()), " = exp(", of("x", first()),
-                     ") / sum(exp(x)) = ", number(first().softmax)));
+    calculate(
+        concat(of("softmax"), " = exp(", of("x"), ") / sum(exp(x)) = ", number(first().softmax)));
     if (row_.softmax.non_finite > 0) return say("It has no number here.");
     const Moments& x = row_.input;
     const Moments& softmax = row_.softmax;
@@ -404,10 +396,8 @@ class ExplanationText {
   std::string index(std::int64_t number) const {
     return index_text(number, extents(e_.x.shape, e_.axes));
   }
-  // "x[0]", "x[0, 2]".
-  std::string of(std::string_view what, const ExplainedElement& element) const {
-    return of(what, element.number);
-  }
+  // "x[0]", "x[0, 2]"; without a number, of the first element.
+  std::string of(std::string_view what) const { return of(what, first().number); }
   std::string of(std::string_view what, std::int64_t number) const {
     std::string at = index(number);
     if (at.starts_with('(')) at = at.substr(1, at.size() - 2);
