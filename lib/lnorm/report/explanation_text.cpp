@@ -55,15 +55,12 @@ class ExplanationText {
 
  private:
   void write_head() {
-    put(concat(printable(e_.x.name), ": ", name(e_.x.dtype), ", shape ",
-               to_string(file_shape(e_.x)), ", ", formula_.rms ? "RMS-" : "",
-               normalized_text(e_.x, e_.axes)),
-        0);
-    put(row_text(), 0);
+    text_.folded(tensor_text(e_.x), ", ", formula_.rms ? "RMS-" : "",
+                 normalized_text(e_.x, e_.axes));
+    text_.folded(row_text());
     if (!e_.residual) return;
-    put(concat("x is the input and the residual together",
-               e_.rounds_sum ? concat(", rounded to ", name(e_.out)) : ""),
-        0);
+    text_.folded("x is the input and the residual together",
+                 e_.rounds_sum ? concat(", rounded to ", name(e_.out)) : "");
   }
 
   std::string row_text() const {
@@ -309,7 +306,9 @@ class ExplanationText {
     const std::string legend = chooses ? concat(" (", arrow(), " in use)") : "";
     text_.line('\n', style_.heading(concat(++steps_, ". ", title, legend)));
   }
-  void say(const std::string& text) { put(text, 3); }
+  void say(const std::string& text, std::size_t indent = 3) {
+    if (!text.empty()) text_.raw(style_.folded(text, indent));
+  }
 
   // The formulas one below another, what they are at the left; an arrow points at the one in use.
   void choose(const std::vector<Choice>& choices) {
@@ -341,11 +340,7 @@ class ExplanationText {
   // Text behind its indent.
   void write_reduced(const std::string& line) {
     const std::size_t text = line.find_first_not_of(' ');
-    put(line.substr(text), text);
-  }
-
-  void put(const std::string& text, std::size_t indent) {
-    if (!text.empty()) text_.raw(style_.folded(text, indent));
+    say(line.substr(text), text);
   }
 
   // Parts of them.

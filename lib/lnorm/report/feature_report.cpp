@@ -38,9 +38,8 @@ class FeatureText {
         summary_(stats) {}
 
   void write() {
-    text_.folded(printable(stats_.x.name), ": ", name(stats_.x.dtype), ", shape ",
-                 to_string(file_shape(stats_.x)), ", ", counted(stats_.count(), "feature"),
-                 " along ", axes_text(stats_.axes), ", each over ",
+    text_.folded(tensor_text(stats_.x), ", ", counted(stats_.count(), "feature"), " along ",
+                 axes_text(stats_.axes), ", each over ",
                  stats_.slice ? rows_text(*stats_.slice) : counted(stats_.rows, "row"));
     text_.folded(variances_text(stats_.ddof), ", of finite elements");
     if (summary_.non_finite > 0) {

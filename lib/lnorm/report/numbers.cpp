@@ -43,6 +43,10 @@ std::string normalized_text(const TensorInfo& x, const Axes& axes) {
   return concat("normalized in ", counted(x.shape[*x.split], "group"), " of axis ", *x.split);
 }
 
+std::string tensor_text(const TensorInfo& x) {
+  return concat(printable(x.name), ": ", name(x.dtype), ", shape ", to_string(file_shape(x)));
+}
+
 std::string index_text(std::int64_t number, const Shape& shape) {
   return shape.size() < 2 ? std::to_string(number) : to_string(index_of(number, shape));
 }

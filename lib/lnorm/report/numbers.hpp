@@ -19,6 +19,9 @@ std::string axes_text(const Axes& axes);
 // "normalized over axis 1", "normalized in 3 groups of axis 1".
 std::string normalized_text(const TensorInfo& x, const Axes& axes);
 
+// "x.npy: float32, shape (2, 3)".
+std::string tensor_text(const TensorInfo& x);
+
 // The index of a number in C order: along one axis it is that number, along several it is written as a shape is.
 std::string index_text(std::int64_t number, const Shape& shape);
 

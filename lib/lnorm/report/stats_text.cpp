@@ -221,8 +221,7 @@ class StatsText {
  private:
   void write_head() {
     const Formula& formula = stats_.formula;
-    text_.folded(printable(stats_.x.name), ": ", name(stats_.x.dtype), ", shape ",
-                 to_string(file_shape(stats_.x)), ", ", formula.rms ? "RMS-" : "",
+    text_.folded(tensor_text(stats_.x), ", ", formula.rms ? "RMS-" : "",
                  normalized_text(stats_.x, stats_.axes));
     text_.folded(numbering_text());
     const std::string eps = concat("eps ", value_text(formula.eps), " on the ",

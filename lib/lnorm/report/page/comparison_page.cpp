@@ -85,10 +85,6 @@ Table mismatch_table(const Comparison& c) {
   return table;
 }
 
-std::string side_text(const TensorInfo& info) {
-  return concat(info.name, ": ", name(info.dtype), ", shape ", to_string(file_shape(info)));
-}
-
 // Along which axes the rows of the figures go.
 std::string row_axes_text(const Comparison& c) {
   const Axes last = c.actual.shape.empty() ? Axes{} : Axes{c.actual.shape.size() - 1};
@@ -133,7 +129,7 @@ void add_names(Section& section, std::string_view file, const std::vector<std::s
 void add_comparison(const Comparison& c, Section& section) {
   section.paragraph(c.equal() ? "They agree." : "They differ.",
                     c.equal() ? "verdict good" : "verdict bad");
-  Facts facts{{"Actual", side_text(c.actual)}, {"Expected", side_text(c.expected)}};
+  Facts facts{{"Actual", tensor_text(c.actual)}, {"Expected", tensor_text(c.expected)}};
   if (!c.same_shape) {
     section.facts(facts);
     section.paragraph("The shapes differ, so that no elements were compared.");
