@@ -35,77 +35,42 @@ std::string criteria_line(const Check& check, const Style& style) {
   return concat(style.good("criteria hold: "), criteria_text(comparison.criteria));
 }
 
-class CheckText {
- public:
-  CheckText(const Check& check, TextWriter text)
-      : c_(check), text_(std::move(text)), style_(text_.style()) {}
-
-  void write() {
-    text_.folded(printable(c_.actual.name), ": ", colored(verdict_sentence(c_)), " (",
-                 name(c_.actual.dtype), ", shape ", to_string(file_shape(c_.actual)),
-                 c_.slice ? ", " + rows_text(*c_.slice) : "", ')');
-    if (c_.verdict == Verdict::not_judged) return write_unjudged();
-    write_counts();
-    write_worst();
-    write_unjudged();
-    if (c_.comparison) text_.folded(criteria_line(c_, style_));
-    for (const std::string& line : explanation_lines(c_)) text_.folded(line);
-    for (const std::string& line : c_.where) text_.folded("where: ", line);
+void write_counts(const Check& c, TextWriter& text) {
+  const JudgedRows& judged = c.judged;
+  const std::int64_t left_out = c.left_out();
+  text.folded("correctly rounded: ", judged.correctly_rounded, " / ", judged.elements, " (",
+              percentage_text(judged.correctly_rounded, judged.elements), ')',
+              left_out == 0 ? "" : concat(", ", left_out, " left out by the mask"));
+  if (judged.beyond > 0) {
+    text.folded("beyond rounding: ", judged.beyond, " / ", judged.elements, " (",
+                percentage_text(judged.beyond, judged.elements), "), in ", c.rows.count, " of ",
+                counted(judged.rows, "row"));
   }
-
- private:
-  std::string colored(const std::string& words) const {
-    return c_.agrees() ? style_.good(words) : style_.bad(words);
+  if (judged.non_finite > 0) {
+    text.folded("not finite where a number is expected: ", judged.non_finite);
   }
-
-  void write_counts() {
-    const JudgedRows& judged = c_.judged;
-    const std::int64_t left_out = c_.left_out();
-    text_.folded("correctly rounded: ", judged.correctly_rounded, " / ", judged.elements, " (",
-                 percentage_text(judged.correctly_rounded, judged.elements), ')',
-                 left_out == 0 ? "" : concat(", ", left_out, " left out by the mask"));
-    if (judged.beyond > 0) {
-      text_.folded("beyond rounding: ", judged.beyond, " / ", judged.elements, " (",
-                   percentage_text(judged.beyond, judged.elements), "), in ", c_.rows.count, " of ",
-                   counted(judged.rows, "row"));
-    }
-    if (judged.non_finite > 0) {
-      text_.folded("not finite where a number is expected: ", judged.non_finite);
-    }
-    if (judged.scaled_rows > 0 && judged.beyond == 0) {
-      text_.folded("scale off by more than rounding explains: ", judged.scaled_rows, " of ",
-                   counted(judged.rows, "row"), ", most of all row ",
-                   judged.scale.row + (c_.slice ? c_.slice->first : 0), ": ",
-                   rounded_text(judged.scale.actual, 9), " times the exact one");
-    }
+  if (judged.scaled_rows > 0 && judged.beyond == 0) {
+    text.folded("scale off by more than rounding explains: ", judged.scaled_rows, " of ",
+                counted(judged.rows, "row"), ", most of all row ",
+                judged.scale.row + (c.slice ? c.slice->first : 0), ": ",
+                rounded_text(judged.scale.actual, 9), " times the exact one");
   }
+}
 
-  void write_worst() {
-    const WorstRatio& tree = c_.judged.tree;
-    if (tree.ratio == 0) return;
-    text_.folded("worst element: ", rounded_text(tree.ratio, 3), tree.ratio > 1 ? " times" : " of",
-                 " what rounding in ", name(c_.arithmetic), " explains, at ",
-                 to_string(index_of(c_, tree)), ": ",
-                 value_text(Number{tree.actual}, c_.actual.dtype), ", exact ",
-                 rounded_text(tree.exact, 9));
-    if (tree.ratio <= 1) return;
-    if (const auto depth = c_.depth()) {
-      text_.folded("as sums through ", counted(*depth, "addition"), " would be; n is ",
-                   c_.row_length);
-    } else if (!c_.given_depth) {
-      text_.folded("with sums one after another: ", rounded_text(c_.judged.loop.ratio, 3),
-                   " times");
-    }
+void write_worst(const Check& c, TextWriter& text) {
+  const WorstRatio& tree = c.judged.tree;
+  if (tree.ratio == 0) return;
+  text.folded("worst element: ", rounded_text(tree.ratio, 3), tree.ratio > 1 ? " times" : " of",
+              " what rounding in ", name(c.arithmetic), " explains, at ",
+              to_string(index_of(c, tree)), ": ", value_text(Number{tree.actual}, c.actual.dtype),
+              ", exact ", rounded_text(tree.exact, 9));
+  if (tree.ratio <= 1) return;
+  if (const auto depth = c.depth()) {
+    text.folded("as sums through ", counted(*depth, "addition"), " would be; n is ", c.row_length);
+  } else if (!c.given_depth) {
+    text.folded("with sums one after another: ", rounded_text(c.judged.loop.ratio, 3), " times");
   }
-
-  void write_unjudged() {
-    if (c_.judged.unjudged_rows > 0) text_.folded(unjudged_text(c_));
-  }
-
-  const Check& c_;
-  TextWriter text_;
-  const Style& style_;
-};
+}
 
 }  // namespace
 
@@ -203,7 +168,22 @@ std::vector<std::string> explanation_lines(const Check& check) {
 }
 
 void write_text(const Check& check, const Style& style, ByteSink& bytes) {
-  CheckText(check, {style, bytes}).write();
+  TextWriter text(style, bytes);
+  const std::string verdict = verdict_sentence(check);
+  text.folded(printable(check.actual.name), ": ",
+              check.agrees() ? style.good(verdict) : style.bad(verdict), " (",
+              name(check.actual.dtype), ", shape ", to_string(file_shape(check.actual)),
+              check.slice ? ", " + rows_text(*check.slice) : "", ')');
+  const bool is_judged = check.verdict != Verdict::not_judged;
+  if (is_judged) {
+    write_counts(check, text);
+    write_worst(check, text);
+  }
+  if (check.judged.unjudged_rows > 0) text.folded(unjudged_text(check));
+  if (!is_judged) return;
+  if (check.comparison) text.folded(criteria_line(check, style));
+  for (const std::string& line : explanation_lines(check)) text.folded(line);
+  for (const std::string& line : check.where) text.folded("where: ", line);
 }
 
 void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteSink& bytes) {
