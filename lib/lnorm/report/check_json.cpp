@@ -62,11 +62,6 @@ Json tensor_json(const Check& check) {
   return result;
 }
 
-bool agree(const std::vector<NamedCheck>& checks) {
-  return std::all_of(checks.begin(), checks.end(),
-                     [](const NamedCheck& tensor) { return tensor.check.agrees(); });
-}
-
 }  // namespace
 
 void write_json(const Check& check, ByteSink& bytes) {
@@ -76,16 +71,16 @@ void write_json(const Check& check, ByteSink& bytes) {
 }
 
 void write_json(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
-  const auto worst = std::max_element(
-      checks.begin(), checks.end(),
-      [](const NamedCheck& a, const NamedCheck& b) { return a.check.verdict < b.check.verdict; });
+  const auto agrees = [](const NamedCheck& tensor) { return tensor.check.agrees(); };
+  const auto worst = std::ranges::max_element(
+      checks, {}, [](const NamedCheck& tensor) { return tensor.check.verdict; });
   JsonList list({{"schema", 1}, {"command", "check"}}, "tensors", bytes);
   for (const NamedCheck& tensor : checks) {
     Json json{{"name", tensor.name}};
     json.update(tensor_json(tensor.check));
     list.add(json);
   }
-  list.finish({{"agrees", agree(checks)},
+  list.finish({{"agrees", std::ranges::all_of(checks, agrees)},
                {"verdict", worst == checks.end() ? Json() : Json(name(worst->check.verdict))}});
 }
 

@@ -72,6 +72,21 @@ void write_worst(const Check& c, TextWriter& text) {
   }
 }
 
+// What the options are, and in brackets the id and its words.
+std::string explanation_text(const FormulaFit& fit) {
+  const std::string options = joined(fit.options, " ");
+  return concat(options.empty() ? fit.id : options, " (",
+                options.empty() ? "" : concat(fit.id, ": "), fit.words, ")");
+}
+
+// "all elements, SQNR 138 dB".
+std::string fit_text(const FormulaFit& fit) {
+  std::string share = fixed_text(100 * fit.explained, 1);
+  if (share == "100.0" && fit.explained < 1) share = "99.9";
+  return concat(fit.explained == 1 ? "all" : concat(share, "% of the"), " elements",
+                std::isfinite(fit.sqnr) ? concat(", SQNR ", rounded_text(fit.sqnr, 4), " dB") : "");
+}
+
 }  // namespace
 
 Shape index_of(const Check& check, const WorstRatio& worst) {
@@ -97,19 +112,6 @@ std::string verdict_sentence(const Check& check) {
                                           : concat("cannot be judged in ", name(check.arithmetic));
   }
   return "";
-}
-
-std::string explanation_text(const FormulaFit& fit) {
-  const std::string options = joined(fit.options, " ");
-  return concat(options.empty() ? fit.id : options, " (",
-                options.empty() ? "" : concat(fit.id, ": "), fit.words, ")");
-}
-
-std::string fit_text(const FormulaFit& fit) {
-  std::string share = fixed_text(100 * fit.explained, 1);
-  if (share == "100.0" && fit.explained < 1) share = "99.9";
-  return concat(fit.explained == 1 ? "all" : concat(share, "% of the"), " elements",
-                std::isfinite(fit.sqnr) ? concat(", SQNR ", rounded_text(fit.sqnr, 4), " dB") : "");
 }
 
 std::vector<std::string> explanation_lines(const Check& check) {
@@ -141,9 +143,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
   }
   if (found.empty()) return lines;
   // A few elements that are wrong in a way of their own do not hide what explains all others.
-  const auto most = std::max_element(
-      found.begin(), found.end(),
-      [](const FormulaFit& a, const FormulaFit& b) { return a.explained < b.explained; });
+  const auto most = std::ranges::max_element(found, {}, &FormulaFit::explained);
   const bool has_most = !found.front().explains_all && most->explained > 0.5;
   const FormulaFit& best = has_most ? *most : found.front();
   if (best.explains_all) {
@@ -188,11 +188,9 @@ void write_text(const Check& check, const Style& style, ByteSink& bytes) {
 
 void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteSink& bytes) {
   TextWriter text(style, bytes);
-  std::int64_t counts[4] = {};
   const NamedCheck* first = nullptr;
   for (const NamedCheck& tensor : checks) {
     const Check& c = tensor.check;
-    ++counts[static_cast<std::size_t>(c.verdict)];
     if (c.exit_status() == 1 && (first == nullptr || first->check.exit_status() == 2)) {
       first = &tensor;
     }
@@ -211,11 +209,12 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
   std::string summary = counted(std::ssize(checks), "tensor");
   for (const Verdict verdict : {Verdict::correctly_rounded, Verdict::within_rounding,
                                 Verdict::not_judged, Verdict::differs}) {
-    const std::int64_t count = counts[static_cast<std::size_t>(verdict)];
+    const auto count = std::ranges::count(
+        checks, verdict, [](const NamedCheck& tensor) { return tensor.check.verdict; });
     const bool is_plural = verdict == Verdict::differs && count > 1;
     if (count > 0) summary += concat(", ", count, ' ', is_plural ? "differ" : name(verdict));
   }
-  const auto failing = std::count_if(checks.begin(), checks.end(), [](const NamedCheck& tensor) {
+  const auto failing = std::ranges::count_if(checks, [](const NamedCheck& tensor) {
     return tensor.check.comparison && !tensor.check.comparison->equal();
   });
   if (failing > 0) summary += concat(", criteria fail in ", failing);

@@ -15,12 +15,6 @@ Shape index_of(const Check& check, const WorstRatio& worst);
 // "within rounding of layer norm of x.npy".
 std::string verdict_sentence(const Check& check);
 
-// What the options are, and in brackets the id and its words.
-std::string explanation_text(const FormulaFit& fit);
-
-// "all elements, SQNR 138 dB".
-std::string fit_text(const FormulaFit& fit);
-
 // What explains the errors, or comes nearest; the warning of what is closer.
 std::vector<std::string> explanation_lines(const Check& check);
 
