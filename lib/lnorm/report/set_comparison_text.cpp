@@ -26,10 +26,6 @@ std::string greatest_ulps_text(const Comparison& c) {
                                         : rounded_text(ulps.value(), 2);
 }
 
-std::string sqnr_text(const Comparison& c) {
-  return c.errors.sqnr() ? rounded_text(*c.errors.sqnr(), 3) : "-";
-}
-
 // What fails, where the number of mismatches does not tell.
 std::string failed_names(const Comparison& c) {
   return joined(c.failures(), ", ", [](const Failure& failure) {
@@ -38,8 +34,8 @@ std::string failed_names(const Comparison& c) {
   });
 }
 
-std::string distance_text(const std::optional<Greatest<double>>& greatest) {
-  return greatest ? rounded_text(greatest->value, 2) : "-";
+std::string number_or_dash(const std::optional<double>& number, int digits) {
+  return number ? rounded_text(*number, digits) : "-";
 }
 
 class SetReport {
@@ -99,17 +95,16 @@ class SetReport {
     line.cells.push_back(to_string(file_shape(c.actual)));
     if (c.same_shape) {
       line.cells.insert(line.cells.end(),
-                        {std::to_string(c.mismatched), distance_text(c.absolute),
-                         distance_text(c.relative), greatest_ulps_text(c), sqnr_text(c)});
+                        {std::to_string(c.mismatched), number_or_dash(c.greatest(WorstBy::abs), 2),
+                         number_or_dash(c.greatest(WorstBy::rel), 2), greatest_ulps_text(c),
+                         number_or_dash(c.errors.sqnr(), 3)});
       line.remark = failed_names(c);
     } else {
       line.remark = concat("expected ", to_string(file_shape(c.expected)));
     }
     const std::string mark =
-        concat(first_ == number ? "first" : "", first_ == number && worst_ == number ? ", " : "",
-               worst_ == number ? "worst" : "");
-    if (c.fit) line.remark += concat(line.remark.empty() ? "" : "  ", fit_text(*c.fit));
-    if (!mark.empty()) line.remark += concat(line.remark.empty() ? "" : "  ", mark);
+        joined({first_ == number ? "first" : "", worst_ == number ? "worst" : ""}, ", ");
+    line.remark = joined({line.remark, c.fit ? fit_text(*c.fit) : "", mark}, "  ");
     return line;
   }
 
@@ -145,8 +140,7 @@ class SetReport {
     for (const PairComparison& pair : set_.pairs) {
       if (!pair.comparison || !pair.comparison->fit) continue;
       const std::string text = fit_text(*pair.comparison->fit);
-      auto found = std::find_if(fits.begin(), fits.end(),
-                                [&](const auto& other) { return other.first == text; });
+      auto found = std::ranges::find_if(fits, [&](const auto& fit) { return fit.first == text; });
       if (found == fits.end()) found = fits.insert(fits.end(), {text, {}});
       found->second.push_back(printable(pair.name));
     }
@@ -159,10 +153,8 @@ class SetReport {
 
   std::string worst_text(const PairComparison& pair) const {
     const Comparison& c = *pair.comparison;
-    const std::string distance = set_.by == WorstBy::ulp   ? greatest_ulps_text(c)
-                                 : set_.by == WorstBy::abs ? distance_text(c.absolute)
-                                 : set_.by == WorstBy::rel ? distance_text(c.relative)
-                                                           : distance_text(c.row_ulps);
+    const std::string distance =
+        set_.by == WorstBy::ulp ? greatest_ulps_text(c) : number_or_dash(c.greatest(set_.by), 2);
     return concat(printable(pair.name), " (",
                   c.not_finite() == 0 ? concat(distance, ' ', name(set_.by)) : "NaN or infinity",
                   ")");
@@ -172,10 +164,9 @@ class SetReport {
     const std::size_t agree = set_.agreeing();
     const std::size_t differ = set_.differing();
     const std::size_t errors = set_.unreadable();
-    std::string text = set_.pairs.empty()
-                           ? "no name in common"
-                           : concat(counted(static_cast<long long>(set_.pairs.size()), "tensor"),
-                                    ": ", agree, agree == 1 ? " agrees" : " agree");
+    std::string text = set_.pairs.empty() ? "no name in common"
+                                          : concat(counted(std::ssize(set_.pairs), "tensor"), ": ",
+                                                   agree, agree == 1 ? " agrees" : " agree");
     if (differ > 0) text += concat(", ", differ, differ == 1 ? " differs" : " differ");
     if (errors > 0) text += concat(", ", counted(static_cast<long long>(errors), "error"));
     const auto add_only = [&](const std::string& file, const std::vector<std::string>& names) {
