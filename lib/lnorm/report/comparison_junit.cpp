@@ -29,23 +29,17 @@ JunitCase case_of(const std::string& name, const Comparison& c) {
   return result;
 }
 
-constexpr std::string_view kCompare = "compare";
-constexpr std::string_view kDiffers = "differs";
-
 }  // namespace
 
 void write_junit(const Comparison& comparison, ByteSink& bytes) {
-  write_junit(kCompare, kDiffers, {case_of(comparison.actual.name, comparison)}, bytes);
+  write_junit("compare", "differs", {case_of(comparison.actual.name, comparison)}, bytes);
 }
 
 void write_junit(const SetComparison& set, ByteSink& bytes) {
   std::vector<JunitCase> cases;
   for (const PairComparison& pair : set.pairs) {
-    if (pair.comparison) {
-      cases.push_back(case_of(pair.name, *pair.comparison));
-    } else {
-      cases.push_back({.name = pair.name, .skipped = pair.error});
-    }
+    cases.push_back(pair.comparison ? case_of(pair.name, *pair.comparison)
+                                    : JunitCase{.name = pair.name, .skipped = pair.error});
   }
   const auto add = [&](const std::vector<std::string>& names, const std::string& set_name) {
     for (const std::string& name : names) {
@@ -55,7 +49,7 @@ void write_junit(const SetComparison& set, ByteSink& bytes) {
   };
   add(set.actual_only, set.actual);
   add(set.expected_only, set.expected);
-  write_junit(kCompare, kDiffers, cases, bytes);
+  write_junit("compare", "differs", cases, bytes);
 }
 
 }  // namespace lnorm

@@ -32,8 +32,8 @@ class ComparisonText {
     text_.folded("mismatched: ", c_.mismatched, " / ", c_.compared(), " (",
                  percentage_text(c_.mismatched, c_.compared()), "), ", criteria_text(c_.criteria),
                  c_.left_out == 0 ? "" : concat(", ", c_.left_out, " left out by the mask"));
-    write_failures();
-    write_where();
+    if (!c_.equal()) text_.folded("fails: ", failures_text(c_.criteria, c_.failures()));
+    if (c_.mismatched > 0) write_where();
     if (c_.fit) text_.folded(fit_text(*c_.fit), ", to 4 ulp of the greatest of each row");
     text_.folded("greatest absolute difference: ", difference(c_.absolute));
     text_.folded("greatest relative difference: ", difference(c_.relative));
@@ -93,16 +93,9 @@ class ComparisonText {
   }
 
   void write_where() {
-    if (c_.mismatched == 0) return;
     const std::int64_t columns = c_.affected_columns.count;
     text_.folded("where: ", counted(c_.affected_rows.count, "row"),
                  columns == 0 ? "" : concat(" and ", counted(columns, "column")), ": ", c_.where);
-  }
-
-  void write_failures() {
-    const std::vector<Failure> failures = c_.failures();
-    if (failures.empty()) return;
-    text_.folded("fails: ", failures_text(c_.criteria, failures));
   }
 
   void write_errors() {

@@ -31,10 +31,6 @@ std::string found_text(double found, double bound) {
   return (rounded > bound) == (found > bound) && rounded != bound ? text : value_text(found);
 }
 
-bool has_fractions(const Comparison& comparison) {
-  return comparison.ulps && comparison.ulps->value.is_real;
-}
-
 std::string label_of(std::size_t number) {
   if (number == 0) return "0";
   if (number + 1 == UlpCounts::kClasses) return "beyond";
@@ -45,9 +41,10 @@ std::string label_of(std::size_t number) {
 
 // The classes up to the last one that is not empty. Of steps none is at most half an ulp.
 std::vector<std::size_t> classes_of(const Comparison& comparison) {
+  const bool has_fractions = comparison.ulps && comparison.ulps->value.is_real;
   std::vector<std::size_t> classes;
   for (std::size_t i = 0; i < comparison.ulp_counts.size(); ++i) {
-    if (i != 1 || has_fractions(comparison)) classes.push_back(i);
+    if (i != 1 || has_fractions) classes.push_back(i);
   }
   return classes;
 }
@@ -57,12 +54,10 @@ std::string bar(double share, std::size_t width, bool utf8) {
   constexpr std::string_view kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   if (share == 0) return "";
   const double length = share * static_cast<double>(width);
-  std::string text;
-  if (!utf8) {
-    text.append(static_cast<std::size_t>(std::max(1.0, std::round(length))), '#');
-    return text;
-  }
+  if (!utf8)
+    return std::string().append(static_cast<std::size_t>(std::max(1.0, std::round(length))), '#');
   const auto eighths = static_cast<std::size_t>(std::max(1.0, std::round(8 * length)));
+  std::string text;
   for (std::size_t i = 0; i < eighths / 8; ++i) text += "█";
   return text.append(kEighths[eighths % 8]);
 }
@@ -77,7 +72,7 @@ std::string dtypes_text(const Comparison& comparison, std::string_view between) 
 
 std::string words_of(const CriterionRow& row) {
   std::string words(row.name);
-  std::replace(words.begin(), words.end(), '_', ' ');
+  std::ranges::replace(words, '_', ' ');
   return words;
 }
 

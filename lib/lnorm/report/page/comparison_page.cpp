@@ -116,12 +116,7 @@ std::vector<Cell> line_of(const PairComparison& pair, const std::string& section
 }
 
 void add_names(Section& section, std::string_view file, const std::vector<std::string>& names) {
-  if (names.empty()) return;
-  std::string text = concat("In ", file, " alone: ");
-  for (const std::string& name : names) {
-    text += concat(&name == names.data() ? "" : ", ", name);
-  }
-  section.paragraph(text);
+  if (!names.empty()) section.paragraph(concat("In ", file, " alone: ", listed(names, ", ")));
 }
 
 }  // namespace
