@@ -36,8 +36,6 @@ std::size_t point_of(const std::string& number) {
   return std::min(number.find_first_of(".e"), number.size());
 }
 
-std::string blanks(std::size_t count) { return std::string().append(count, ' '); }
-
 std::string without_end(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -75,23 +73,18 @@ std::string abbreviated(std::string_view name, std::size_t most) {
     rest.remove_prefix(end);
   }
   while (count > most) {
-    const auto longest = std::max_element(parts.begin(), parts.end(),
-                                          [](const std::string& a, const std::string& b) {
-                                            return character_count(a) < character_count(b);
-                                          });
+    const auto longest = std::ranges::max_element(parts, {}, character_count);
     const std::size_t length = character_count(*longest);
     if (length <= kMin + 1) return without_middle(name, most);
     const std::size_t shorter = std::max(kMin + 1, length - std::min(length, count - most));
     *longest = without_middle(*longest, shorter);
     count -= length - shorter;
   }
-  std::string result;
-  for (const std::string& part : parts) result += part;
-  return result;
+  return joined(parts, "");
 }
 
 EachLine each_of(const std::vector<TableLine>& lines) {
-  return [&lines](const auto& see) { std::for_each(lines.begin(), lines.end(), see); };
+  return [&lines](const auto& see) { std::ranges::for_each(lines, see); };
 }
 
 Table::Table(TableColumn label, std::vector<TableColumn> columns, EachLine lines)
@@ -169,13 +162,13 @@ std::vector<Table::Block> Table::blocks(std::size_t most) const {
 
 // The names of the columns, over them those of their groups if there are any.
 std::vector<std::string> Table::head(Block block) const {
-  std::string groups = blanks(label_width_);
+  std::string groups(label_width_, ' ');
   std::string names = labeled(std::string(label_.name));
   std::string_view group;
   for (std::size_t i = block.begin; i < block.end; ++i) {
     const TableColumn& column = columns_[i];
     groups.resize(std::max(groups.size(), character_count(names)), ' ');
-    if (column.group != group) groups.append(blanks(gap(i, block))).append(column.group);
+    if (column.group != group) groups.append(gap(i, block), ' ').append(column.group);
     group = column.group;
     add_aligned(names, gap(i, block), column.name, widths_[i].all, after_text(column.align));
   }
