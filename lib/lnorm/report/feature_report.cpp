@@ -28,78 +28,38 @@ std::vector<std::int64_t> reported(const FeatureStats& stats, const FeatureRepor
   return numbers;
 }
 
-class FeatureText {
- public:
-  FeatureText(const FeatureStats& stats, const FeatureReport& options, TextWriter text)
-      : stats_(stats),
-        options_(options),
-        text_(std::move(text)),
-        shape_(extents(stats.x.shape, stats.axes)),
-        summary_(stats) {}
-
-  void write() {
-    text_.folded(tensor_text(stats_.x), ", ", counted(stats_.count(), "feature"), " along ",
-                 axes_text(stats_.axes), ", each over ",
-                 stats_.slice ? rows_text(*stats_.slice) : counted(stats_.rows, "row"));
-    text_.folded(variances_text(stats_.ddof), ", of finite elements");
-    if (summary_.non_finite > 0) {
-      const std::optional<Shape> first = stats_.first_non_finite_index();
-      text_.bad("NaN or infinity in ", counted(summary_.non_finite, "element"), ", first at ",
-                to_string(first.value_or(Shape{})), "; counted and left out");
-    }
-    for (const auto& [what, words] : feature_words(stats_, summary_, options_.text.digits)) {
-      text_.folded(what, ": ", words);
-    }
-    if (options_.top) text_.folded(top_text(*options_.top, "feature", stats_.count()));
-    text_.line();
-    write_table();
-  }
-
- private:
-  std::string index(std::int64_t feature) const { return index_text(feature, shape_); }
-  std::string cell(double value) const { return significant_text(value, options_.text.digits); }
-
-  TableLine line_of(std::int64_t number) const {
-    const Feature feature = stats_.feature(number);
-    TableLine line{index(number), {}};
+void write_feature_table(const FeatureStats& stats, const FeatureSummary& summary,
+                         const FeatureReport& options, TextWriter& text) {
+  constexpr std::int64_t kAtEnds = 5;
+  constexpr std::int64_t kMost = 20;
+  const bool all = options.text.all || stats.count() <= kMost || options.top;
+  const Shape shape = extents(stats.x.shape, stats.axes);
+  const auto cell = [&](double value) { return significant_text(value, options.text.digits); };
+  std::vector<TableLine> lines;
+  std::int64_t before = -1;
+  for (const std::int64_t number : reported(stats, options, all ? 0 : kAtEnds)) {
+    if (!all && number != before + 1) lines.push_back({"...", {}});
+    before = number;
+    const Feature feature = stats.feature(number);
+    TableLine& line = lines.emplace_back(TableLine{index_text(number, shape), {}});
     for (const FeatureFigure& figure : kFeatureFigures)
       line.cells.push_back(cell(feature.*figure.of));
-    if (summary_.non_finite > 0) line.cells.push_back(std::to_string(feature.non_finite));
+    if (summary.non_finite > 0) line.cells.push_back(std::to_string(feature.non_finite));
     line.is_bad = feature.non_finite > 0;
-    return line;
   }
-
-  void write_table() {
-    constexpr std::int64_t kAtEnds = 5;
-    constexpr std::int64_t kMost = 20;
-    const bool all = options_.text.all || stats_.count() <= kMost || options_.top;
-    std::vector<TableLine> lines;
-    std::int64_t before = -1;
-    for (const std::int64_t number : reported(stats_, options_, all ? 0 : kAtEnds)) {
-      if (!all && number != before + 1) lines.push_back({"...", {}});
-      before = number;
-      lines.push_back(line_of(number));
-    }
-    lines.push_back({});
-    for (const auto& [label, part] :
-         {std::pair("min", &ColumnSummary::min), std::pair("median", &ColumnSummary::median),
-          std::pair("max", &ColumnSummary::max)}) {
-      TableLine& line = lines.emplace_back(TableLine{label, {}});
-      for (const ColumnSummary& column : summary_.figures) line.cells.push_back(cell(column.*part));
-    }
-    std::vector<TableColumn> columns;
-    columns.reserve(kFeatureFigures.size() + 1);
-    for (const FeatureFigure& figure : kFeatureFigures) columns.push_back({"", figure.words});
-    if (summary_.non_finite > 0) columns.push_back({"", "non-finite"});
-    Table({"", "feature"}, columns, each_of(lines)).write(text_, text_.style().width);
+  lines.push_back({});
+  for (const auto& [label, part] :
+       {std::pair("min", &ColumnSummary::min), std::pair("median", &ColumnSummary::median),
+        std::pair("max", &ColumnSummary::max)}) {
+    TableLine& line = lines.emplace_back(TableLine{label, {}});
+    for (const ColumnSummary& column : summary.figures) line.cells.push_back(cell(column.*part));
   }
-
-  const FeatureStats& stats_;
-  const FeatureReport& options_;
-  TextWriter text_;
-  Shape shape_;
-  FeatureSummary summary_;
-};
+  std::vector<TableColumn> columns;
+  columns.reserve(kFeatureFigures.size() + 1);
+  for (const FeatureFigure& figure : kFeatureFigures) columns.push_back({"", figure.words});
+  if (summary.non_finite > 0) columns.push_back({"", "non-finite"});
+  Table({"", "feature"}, columns, each_of(lines)).write(text, text.style().width);
+}
 
 Json feature_json(const FeatureStats& stats, std::int64_t number) {
   const Feature feature = stats.feature(number);
@@ -138,7 +98,23 @@ std::vector<std::pair<std::string, std::string>> feature_words(const FeatureStat
 
 void write_text(const FeatureStats& stats, const FeatureReport& options, const Style& style,
                 ByteSink& bytes) {
-  FeatureText(stats, options, {style, bytes}).write();
+  TextWriter text(style, bytes);
+  const FeatureSummary summary(stats);
+  text.folded(tensor_text(stats.x), ", ", counted(stats.count(), "feature"), " along ",
+              axes_text(stats.axes), ", each over ",
+              stats.slice ? rows_text(*stats.slice) : counted(stats.rows, "row"));
+  text.folded(variances_text(stats.ddof), ", of finite elements");
+  if (summary.non_finite > 0) {
+    const std::optional<Shape> first = stats.first_non_finite_index();
+    text.bad("NaN or infinity in ", counted(summary.non_finite, "element"), ", first at ",
+             to_string(first.value_or(Shape{})), "; counted and left out");
+  }
+  for (const auto& [what, words] : feature_words(stats, summary, options.text.digits)) {
+    text.folded(what, ": ", words);
+  }
+  if (options.top) text.folded(top_text(*options.top, "feature", stats.count()));
+  text.line();
+  write_feature_table(stats, summary, options, text);
 }
 
 void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes) {
