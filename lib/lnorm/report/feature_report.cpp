@@ -138,11 +138,9 @@ void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSin
   for (const std::int64_t number : reported(stats, options, 0)) {
     features.push_back(feature_json(stats, number));
   }
-  if (options.top) {
-    report["top"] = {{"by", name(options.top->by)}, {"features", std::move(features)}};
-  } else {
-    report["features"] = std::move(features);
-  }
+  Json& list = options.top ? report["top"] : report;
+  if (options.top) list["by"] = name(options.top->by);
+  list["features"] = std::move(features);
   bytes.write(json_text(report) + '\n');
 }
 

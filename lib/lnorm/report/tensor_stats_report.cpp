@@ -19,16 +19,15 @@ struct SetTotal {
   std::int64_t elements = 0;
   std::int64_t bytes = 0;
   std::int64_t non_finite = 0;  // tensors
-  const TensorStats* first_non_finite = nullptr;
-  std::string first_name;
+  const NamedStats* first_non_finite = nullptr;
 
   explicit SetTotal(std::span<const NamedStats> of) : tensors(std::ssize(of)) {
-    for (const auto& [name, stats] : of) {
+    for (const NamedStats& tensor : of) {
+      const TensorStats& stats = tensor.stats;
       const std::int64_t count = stats.rows * stats.row_length;
       elements += count;
       bytes += count * static_cast<std::int64_t>(item_size(stats.x.dtype));
-      if (stats.non_finite.rows > 0 && non_finite++ == 0) first_non_finite = &stats;
-      if (first_non_finite == &stats) first_name = name;
+      if (stats.non_finite.rows > 0 && non_finite++ == 0) first_non_finite = &tensor;
     }
   }
 };
@@ -183,9 +182,10 @@ class TensorStatsText {
     text_.folded(counted(total_.tensors, "tensor"), ", ", counted(total_.elements, "element"), ", ",
                  bytes_text(total_.bytes));
     if (total_.non_finite == 0) return;
-    const std::optional<Shape> index = first_index(*total_.first_non_finite);
+    const auto& [name, stats] = *total_.first_non_finite;
+    const std::optional<Shape> index = first_index(stats);
     text_.bad("NaN or infinity in ", total_.non_finite, " of ", counted(total_.tensors, "tensor"),
-              ", first in ", printable(total_.first_name), index ? " at " + to_string(*index) : "");
+              ", first in ", printable(name), index ? " at " + to_string(*index) : "");
   }
 
   std::span<const NamedStats> tensors_;
@@ -255,21 +255,18 @@ void write_text(std::span<const NamedStats> tensors, const std::optional<Top>& t
 void write_json(std::span<const NamedStats> tensors, const std::optional<Top>& top,
                 ByteSink& bytes) {
   const SetTotal total(tensors);
+  const NamedStats* const first = total.first_non_finite;
   Json report{{"schema", 1}, {"command", "stats"}};
   Json lines = Json::array();
   for (const auto& [name, stats] : reported(tensors, top)) lines.push_back(line_json(name, stats));
-  if (top) {
-    report["top"] = {{"by", name(top->by)}, {"tensors", std::move(lines)}};
-  } else {
-    report["tensors"] = std::move(lines);
-  }
-  report.update(
-      Json({{"summary",
-             {{"tensors", total.tensors},
-              {"elements", total.elements},
-              {"bytes", total.bytes},
-              {"non_finite_tensors", total.non_finite},
-              {"first_non_finite", total.non_finite > 0 ? Json(total.first_name) : Json()}}}}));
+  Json& list = top ? report["top"] : report;
+  if (top) list["by"] = name(top->by);
+  list["tensors"] = std::move(lines);
+  report["summary"] = {{"tensors", total.tensors},
+                       {"elements", total.elements},
+                       {"bytes", total.bytes},
+                       {"non_finite_tensors", total.non_finite},
+                       {"first_non_finite", first ? Json(first->name) : Json()}};
   bytes.write(json_text(report) + '\n');
 }
 
