@@ -190,13 +190,6 @@ std::string histogram_text(std::string_view title, const Histogram& histogram, i
 constexpr std::int64_t kRowsAtEnds = 5;
 constexpr std::int64_t kMaxRows = 20;  // more are summarized
 
-std::vector<TableColumn> table_columns(const Stats& stats) {
-  std::vector<TableColumn> columns;
-  if (stats.summary.input.rows > 0) columns.push_back({"input", "non-finite"});
-  for (const StatsColumn& column : stats.columns) columns.push_back({column.tensor, column.name});
-  return columns;
-}
-
 class StatsText {
  public:
   StatsText(const Stats& stats, const StatsTextOptions& options, TextWriter text)
@@ -212,8 +205,11 @@ class StatsText {
   void write() {
     write_head();
     if (stats_.summary.rows == 0) return text_.line("no elements");
-    const Table table({"", "row"}, table_columns(stats_),
-                      [this](const auto& see) { for_each_line(see); });
+    std::vector<TableColumn> columns;
+    if (stats_.summary.input.rows > 0) columns.push_back({"input", "non-finite"});
+    for (const StatsColumn& column : stats_.columns)
+      columns.push_back({column.tensor, column.name});
+    const Table table({"", "row"}, columns, [this](const auto& see) { for_each_line(see); });
     table.write(text_, text_.style().width);
     if (stats_.histograms) write_histograms();
   }
@@ -255,14 +251,11 @@ class StatsText {
 
   void write_non_finite(const NonFinite& found, std::string_view where, std::string_view remark) {
     if (found.rows == 0) return;
+    const std::optional<Shape> index = stats_.first_index(found);
     text_.bad("NaN or infinity in ", where, found.rows, " of ", counted(stats_.summary.rows, "row"),
               " (", counted(found.elements, "element"), "), first in row ",
-              index_text(stats_.row_number(found.first_row), rows_), first_text(found), remark);
-  }
-
-  std::string first_text(const NonFinite& found) const {
-    const std::optional<Shape> index = stats_.first_index(found);
-    return index ? ", at " + to_string(*index) : "";
+              index_text(stats_.row_number(found.first_row), rows_),
+              index ? ", at " + to_string(*index) : "", remark);
   }
 
   std::string affine_text() const {
