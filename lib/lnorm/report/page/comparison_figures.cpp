@@ -152,7 +152,7 @@ Figure error_figure(const Comparison& comparison) {
                       {"mean", mean ? figure_number(*mean) : Json()},
                       {"non_finite", errors.non_finite}});
   }
-  const std::string_view row = is_coarse ? "from row" : "row";
+  const std::string row = is_coarse ? "from row" : "row";
   Json spec =
       empty_spec(230, concat("Absolute errors of ", counted(rows.all, "row"), greatest_text(range)),
                  {{"row", row},

@@ -62,8 +62,8 @@ Json element_number(double value, DType dtype);
 
 // A column of a figure's numbers.
 struct TableField {
-  std::string_view field;
-  std::string_view title;
+  std::string field;
+  std::string title;
 };
 
 // What all specifications have: no data, scales, axes and marks yet. alternative: the text alternative.

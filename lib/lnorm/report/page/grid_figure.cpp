@@ -27,7 +27,7 @@ Json cells_data(Grid& grid) {
   Json cells = Json::object();
   for (const Json& name : fields) cells[name.get<std::string>()] = nullptr;
   cells["non_finite"] = std::move(grid.non_finite);
-  for (GridValue& value : grid.values) cells[std::string(value.field)] = std::move(value.numbers);
+  for (GridValue& value : grid.values) cells[value.field] = std::move(value.numbers);
   const std::string r = concat("floor(datum.n / ", grid.columns.parts, ")");
   const std::string c = concat("(datum.n % ", grid.columns.parts, ")");
   const std::string first = grid.first_row == 0 ? "" : concat(" + ", grid.first_row);

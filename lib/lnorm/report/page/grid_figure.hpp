@@ -11,7 +11,7 @@ namespace lnorm::page {
 
 // What there is to see of the cells.
 struct GridValue {
-  std::string_view field;  // in the table
+  std::string field;  // in the table
   std::string title;
   Json numbers;  // of the cells, row by row; null where there is none
 };

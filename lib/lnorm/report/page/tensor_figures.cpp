@@ -191,17 +191,10 @@ Figure layers_figure(std::string name, std::string title, std::string_view unit,
   std::vector<const char*> all_series{"before"};
   if (values.front().contains("after")) all_series.push_back("after");
   std::vector<TableField> fields{{"name", "tensor"}};
-  std::vector<std::string> words;
-  words.reserve(6 * all_series.size());  // fields refer to them
   for (const std::string series : all_series) {
-    const auto add = [&](const std::string& key, const std::string& shown) {
-      words.push_back(key);
-      words.push_back(shown);
-      fields.push_back({words[words.size() - 2], words.back()});
-    };
-    if (has_bands) add(series + "_min", series + ", min");
-    add(series, has_bands ? series + ", median" : series);
-    if (has_bands) add(series + "_max", series + ", max");
+    if (has_bands) fields.push_back({series + "_min", series + ", min"});
+    fields.push_back({series, has_bands ? series + ", median" : series});
+    if (has_bands) fields.push_back({series + "_max", series + ", max"});
   }
   const ColumnSummary range = drawn_range(values);
   const Magnitude magnitude(greatest_of(range.min, range.max));
