@@ -97,21 +97,11 @@ ColumnSummary drawn_range(const Json& values) {
   return range;
 }
 
-// A number of every item, in bands along them.
-struct BandsFigure {
-  std::string_view name;
-  std::string_view title;
-  std::string_view series;
-  std::string_view unit;
-  std::string_view item;  // "row"
-  std::int64_t first;     // its number
-  bool with_zero = false;
-};
-
-Figure bands_figure(const BandsFigure& of, const Partition& items,
+// A number of every item ("row"), of which the first has this number, in bands along them.
+Figure bands_figure(const RowProfile& of, const std::string& item, std::int64_t first,
+                    bool with_zero, const Partition& items,
                     const std::vector<ColumnSummary>& bands) {
   const bool is_coarse = items.is_coarse();
-  const std::string item(of.item);
   const std::string count = item + "s";
   const std::string from = "from " + item;
   ColumnSummary all;
@@ -124,7 +114,7 @@ Figure bands_figure(const BandsFigure& of, const Partition& items,
     for (const double value : {band.min, band.max}) {
       if (std::isfinite(value)) drawn.add(value);
     }
-    values.push_back({{item, of.first + items.begin(i)},
+    values.push_back({{item, first + items.begin(i)},
                       {count, items.size(i)},
                       {"min", figure_number(band.min)},
                       {"median", figure_number(band.median)},
@@ -141,8 +131,8 @@ Figure bands_figure(const BandsFigure& of, const Partition& items,
   Json spec = empty_spec(215, alternative + ".", fields);
   add_table(spec, std::move(values), Json::array({middle_of_band(item)}));
   const Magnitude magnitude(greatest_of(drawn.min, drawn.max));
-  const Json domain = domain_of(drawn.min, drawn.max, magnitude, of.with_zero);
-  spec["scales"] = {scale_along(items.all, of.first), scale_of_numbers(domain)};
+  const Json domain = domain_of(drawn.min, drawn.max, magnitude, with_zero);
+  spec["scales"] = {scale_along(items.all, first), scale_of_numbers(domain)};
   spec["axes"] = {axis("x", item), axis("y", magnitude.title(of.unit), format_for(domain))};
   spec["axes"][0]["tickMinStep"] = 1;
   add_colors(spec);
@@ -165,14 +155,13 @@ Figure bands_figure(const BandsFigure& of, const Partition& items,
 }  // namespace
 
 Figure profile_figure(const RowProfile& profile, const RowBands& bands, std::int64_t first_row) {
-  const auto& [name, title, series, unit, of] = profile;
-  return bands_figure({name, title, series, unit, "row", first_row}, bands.rows, bands.bands);
+  return bands_figure(profile, "row", first_row, false, bands.rows, bands.bands);
 }
 
 Figure features_figure(const FeatureBands& bands) {
-  return bands_figure(
-      {"features", "Largest |x| of every feature", "before", "largest |x|", "feature", 0, true},
-      bands.features, bands.bands);
+  constexpr RowProfile kLargest{"features", "Largest |x| of every feature", "before", "largest |x|",
+                                nullptr};
+  return bands_figure(kLargest, "feature", 0, true, bands.features, bands.bands);
 }
 
 std::vector<Figure> row_figures(const std::vector<OutlierRow>& rows, const Stats& stats) {
