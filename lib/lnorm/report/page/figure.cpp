@@ -72,12 +72,12 @@ Json empty_spec(int height, const std::string& alternative, const std::vector<Ta
           {"marks", Json::array()}};
 }
 
-Json axis(std::string_view scale, std::string_view title, std::string_view format) {
+Json axis(std::string_view scale, std::string_view title, const Json& format) {
   const bool across = scale == "x";
   Json result{{"scale", scale},      {"orient", across ? "bottom" : "left"}, {"title", title},
               {"grid", !across},     {"tickCount", across ? 6 : 5},          {"labelOverlap", true},
               {"labelFlush", across}};
-  if (!format.empty()) result["format"] = format;
+  if (!format.is_null()) result["format"] = format;
   return result;
 }
 
@@ -85,20 +85,15 @@ double greatest_of(double low, double high) {
   return std::isnan(low) ? 0 : std::max(std::fabs(low), std::fabs(high));
 }
 
-std::string format_for(const Json& domain) {
+Json format_for(const Json& domain) {
   const double low = domain[0];
   const double high = domain[1];
   const double greatest = greatest_of(low, high);
   const bool is_long = greatest > 0 && (greatest < 1e-3 || greatest >= 1e6);
-  if (!is_long) return "";
+  if (!is_long) return nullptr;
   // Labels have as many digits as tell ticks from each other.
   const double digits = std::ceil(std::log10(greatest / (high - low))) + 2;
   return concat('.', std::clamp(digits, 2.0, 16.0), "~e");
-}
-
-Json format_setting(const Json& domain) {
-  const std::string format = format_for(domain);
-  return format.empty() ? Json() : Json(format);
 }
 
 Json domain_of(double low, double high, const Magnitude& magnitude, bool with_zero) {

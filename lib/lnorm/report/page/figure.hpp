@@ -69,16 +69,14 @@ struct TableField {
 // What all specifications have: no data, scales, axes and marks yet. alternative: the text alternative.
 Json empty_spec(int height, const std::string& alternative, const std::vector<TableField>& fields);
 
-// An axis along the bottom or at the left. format: of d3, or empty.
-Json axis(std::string_view scale, std::string_view title, std::string_view format = {});
+// An axis along the bottom or at the left. format: of d3, or null for Vega's own.
+Json axis(std::string_view scale, std::string_view title, const Json& format = {});
 
 // The greatest absolute value of numbers from low to high; 0 if both are NaN, as there are none.
 double greatest_of(double low, double high);
 
-// How an axis over a domain writes its numbers.
-std::string format_for(const Json& domain);
-// How a signal says it: null for Vega's own.
-Json format_setting(const Json& domain);
+// How an axis over a domain writes its numbers: null for Vega's own.
+Json format_for(const Json& domain);
 
 // What an axis goes over: numbers from low to high, both NaN if there are none, and 0 if that is wanted; as counted.
 Json domain_of(double low, double high, const Magnitude& magnitude, bool with_zero = false);

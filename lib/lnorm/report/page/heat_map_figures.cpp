@@ -50,7 +50,7 @@ struct ColorRange {
   Json settings(bool is_log, bool has_signs) const {
     const double reach = most == 0 ? 1 : most;
     const Json domain{has_signs ? -reach : 0, reach};
-    if (!is_log) return {{"domain", domain}, {"format", format_setting(domain)}};
+    if (!is_log) return {{"domain", domain}, {"format", format_for(domain)}};
     const double middle = std::sqrt(reach) * std::sqrt(constant());
     return {{"domain", domain},
             {"constant", constant()},

@@ -60,7 +60,7 @@ Figure row_figure(std::string name, std::string title, std::string_view color_of
                                   color_of == "softmax");  // which is never negative
     scales.push_back({{"domain", domain},
                       {"title", magnitude.title(unit)},
-                      {"format", format_setting(domain)},
+                      {"format", format_for(domain)},
                       {"factors", magnitude.factors()}});
   }
   spec["signals"].push_back({{"name", "scales"}, {"value", std::move(scales)}});
