@@ -131,16 +131,13 @@ Json scale_of_range(std::string_view name, double low, double high, bool nice) {
           {"zero", false}};
 }
 
-void add_colors(Json& spec) {
-  spec["scales"].push_back({{"name", "series"},
-                            {"type", "ordinal"},
-                            {"domain", {"before", "after", "softmax"}},
-                            {"range", "category"}});
+void add_colors(Json& spec, const std::vector<std::string_view>& names) {
+  spec["scales"].push_back(
+      {{"name", "series"}, {"type", "ordinal"}, {"domain", names}, {"range", "category"}});
 }
 
 void add_series(Json& spec, const std::vector<std::string_view>& names) {
-  spec["scales"].push_back(
-      {{"name", "series"}, {"type", "ordinal"}, {"domain", names}, {"range", "category"}});
+  add_colors(spec, names);
   spec["legends"].push_back({{"fill", "series"},
                              {"orient", "top"},
                              {"direction", "horizontal"},
@@ -178,11 +175,12 @@ Json middle_of_band(std::string_view item) {
           {"as", "middle"}};
 }
 
-void add_area(Json& spec, const MarkOf& mark, const std::string& low, double opacity) {
+void add_area(Json& spec, const MarkOf& mark, const std::string& low, const std::string& high,
+              double opacity) {
   add_mark(spec, "area", "",
            {{"x", field("x", mark.x)},
             {"y", field("y", low, mark.times)},
-            {"y2", field("y", mark.y, mark.times)},
+            {"y2", field("y", high, mark.times)},
             {"defined", {{"signal", mark.condition}}},
             {"fill", color(mark.series)},
             {"fillOpacity", {{"value", opacity}}}});

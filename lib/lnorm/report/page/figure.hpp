@@ -86,8 +86,9 @@ Json scale_of_numbers(Json domain);
 Json scale_along(std::int64_t count, std::int64_t first = 0);
 // A scale over a range; x is across, y upright.
 Json scale_of_range(std::string_view name, double low, double high, bool nice = false);
-// Colors of series, the same everywhere: before, after, softmax.
-void add_colors(Json& spec);
+// Colors of series, the same everywhere.
+void add_colors(Json& spec,
+                const std::vector<std::string_view>& names = {"before", "after", "softmax"});
 // The names of two or three series, their colors, and a legend of them.
 void add_series(Json& spec, const std::vector<std::string_view>& names);
 // The color of the series of a number.
@@ -115,7 +116,9 @@ struct MarkOf {
   std::string condition;
   std::string times = {};
 };
-void add_area(Json& spec, const MarkOf& mark, const std::string& low, double opacity);
+// Between two other fields than y.
+void add_area(Json& spec, const MarkOf& mark, const std::string& low, const std::string& high,
+              double opacity);
 void add_line(Json& spec, const MarkOf& mark);
 // Points of a size; hidden ones are there for their tooltips alone.
 void add_points(Json& spec, std::string_view name, const MarkOf& mark, int size, bool hidden,

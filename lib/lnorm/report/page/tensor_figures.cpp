@@ -73,11 +73,11 @@ Figure row_figure(std::string name, std::string title, std::string_view color_of
   add_colors(spec);
   const MarkOf mark{"element", "high", color_of, "isValid(datum.high)",
                     " * scales[selected].factors[0] * scales[selected].factors[1]"};
-  add_area(spec, mark, "low", 0.6);
-  MarkOf ends = mark;
-  add_line(spec, ends);
-  ends.y = "low";
-  if (is_coarse) add_line(spec, ends);
+  add_area(spec, mark, "low", "high", 0.6);
+  add_line(spec, mark);
+  MarkOf least = mark;
+  least.y = "low";
+  if (is_coarse) add_line(spec, least);
   add_points(spec, "points", mark, 30, elements.parts > 48, tooltip(fields));
   return {std::move(name), std::move(title),
           is_coarse
@@ -137,9 +137,7 @@ Figure bands_figure(const RowProfile& of, const std::string& item, std::int64_t 
   spec["axes"][0]["tickMinStep"] = 1;
   add_colors(spec);
   const MarkOf mark{"middle", "median", of.series, "isValid(datum.median)", magnitude.times()};
-  MarkOf band = mark;
-  band.y = "max";
-  if (is_coarse) add_area(spec, band, "min", 0.3);
+  if (is_coarse) add_area(spec, mark, "min", "max", 0.3);
   add_line(spec, mark);
   add_points(spec, "points", mark, 30, items.parts > 48, tooltip(fields));
   std::string note;
@@ -213,9 +211,7 @@ Figure layers_figure(std::string name, std::string title, std::string_view unit,
                       magnitude.times()};
     std::vector<TableField> shown{{"name", "tensor"}};
     if (has_bands) {
-      MarkOf band = mark;
-      band.y = most;
-      add_area(spec, band, least, 0.18);
+      add_area(spec, mark, least, most, 0.18);
       shown.insert(shown.end(), {{least, "min"}, {series, "median"}, {most, "max"}});
     } else {
       shown.push_back({series, series});
