@@ -71,9 +71,8 @@ Table worst_table(const Comparison& c) {
       row.insert(row.end(),
                  {ulps_cell(distances->ulps, c.expected.dtype), number_cell(distances->absolute),
                   number_cell(distances->relative), number_cell(distances->row_ulps)});
-    } else {
-      row.insert(row.end(), {kNone, kNone, kNone, kNone});
     }
+    row.resize(table.columns.size(), kNone);
     table.rows.push_back(std::move(row));
   }
   return table;

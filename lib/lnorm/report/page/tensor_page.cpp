@@ -30,12 +30,8 @@ std::string formula_text(const Stats& stats) {
   return text;
 }
 
-std::string variance_text(const Formula& formula) {
-  return concat(formula.rms ? "sum of squares / " : "sum of squared deviations / ",
-                formula.ddof == 0 ? "n" : concat("(n - ", formula.ddof, ")"));
-}
-
 Facts facts_of(const Stats& stats) {
+  const Formula& formula = stats.formula;
   const Shape rows = row_shape(stats.x.shape, stats.axes);
   const std::string length = counted(element_count(extents(stats.x.shape, stats.axes)), "element");
   const std::string count = stats.slice
@@ -46,9 +42,10 @@ Facts facts_of(const Stats& stats) {
       {"Type", concat(name(stats.x.dtype), " in, ", name(stats.out), " out")},
       {"Shape", to_string(file_shape(stats.x))},
       {"Rows", concat(count, ", ", normalized_text(stats.x, stats.axes))},
-      {"Variance", variance_text(stats.formula)},
-      {"eps", concat(value_text(stats.formula.eps), ", on the ",
-                     stats.formula.eps_on == EpsOn::std ? "root of the variance" : "variance")}};
+      {"Variance", concat(formula.rms ? "sum of squares / " : "sum of squared deviations / ",
+                          formula.ddof == 0 ? "n" : concat("(n - ", formula.ddof, ")"))},
+      {"eps", concat(value_text(formula.eps), ", on the ",
+                     formula.eps_on == EpsOn::std ? "root of the variance" : "variance")}};
   if (stats.given == Stats::Given::rstd) facts.back() = {"Given", "mean and rstd"};
   if (stats.given == Stats::Given::variance) facts.emplace_back("Given", "mean and variance");
   const auto found = [&](const char* what, const NonFinite& non_finite) {
@@ -62,8 +59,6 @@ Facts facts_of(const Stats& stats) {
   return facts;
 }
 
-std::string title_of(const StatsColumn& column) { return concat(column.tensor, " ", column.name); }
-
 Table summary_table(const Stats& stats) {
   Table table{stats.summary.input.rows > 0 ? "Over the rows whose elements are all finite"
                                            : "Over the rows",
@@ -71,7 +66,7 @@ Table summary_table(const Stats& stats) {
               {}};
   for (std::size_t i = 0; i < stats.columns.size(); ++i) {
     const ColumnSummary& column = stats.summary.columns[i];
-    table.rows.push_back({{title_of(stats.columns[i])},
+    table.rows.push_back({{concat(stats.columns[i].tensor, " ", stats.columns[i].name)},
                           number_cell(column.min),
                           number_cell(column.median),
                           number_cell(column.max)});
