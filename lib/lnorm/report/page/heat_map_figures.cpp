@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/page/figures.hpp"
 #include "lnorm/report/page/grid_figure.hpp"
@@ -96,15 +96,11 @@ struct Cells {
 
 Cells cells_of(const HeatMap& map, DType dtype) {
   Cells cells;
-  const auto number = [](const std::optional<double>& value, const auto& write) {
-    return value ? write(*value) : Json();
-  };
-  const auto element = [&](double value) { return element_number(value, dtype); };
   for (std::int64_t r = 0; r < map.rows().parts; ++r) {
     for (std::int64_t c = 0; c < map.columns().parts; ++c) {
-      const auto mean = map.mean(r, c);
-      cells.means.push_back(map.is_coarse() ? number(mean, short_number) : number(mean, element));
-      cells.greatest.push_back(number(map.greatest(r, c), element));
+      const double mean = map.mean(r, c).value_or(kNan);
+      cells.means.push_back(map.is_coarse() ? short_number(mean) : element_number(mean, dtype));
+      cells.greatest.push_back(element_number(map.greatest(r, c).value_or(kNan), dtype));
       cells.non_finite.push_back(map.non_finite(r, c));
       cells.has_gray = cells.has_gray || map.non_finite(r, c) > 0;
     }
