@@ -55,13 +55,8 @@ class FeaturePass {
           mask_ == nullptr ? sum_features(block, slot.sums.data()) : sum_left(block, slot.sums);
         },
         [&](const Block&, FeatureSlot& slot) { append(slot.sums); });
-    reduce(
-        *options_.ranks, [&] { return serialize(sums_); },
-        [&](const std::string& packed) {
-          std::vector<FeatureSums> next;
-          deserialize(packed, next);
-          append(next);
-        });
+    reduce_value(*options_.ranks, sums_,
+                 [&](const std::vector<FeatureSums>& next) { append(next); });
     return std::move(sums_);
   }
 

@@ -268,19 +268,6 @@ void skip(const GradSinks& sinks) {
   }
 }
 
-// Rank 0 gets the columns of all ranks, which follow each other.
-void concatenate(ParameterGradients& found, Ranks& ranks) {
-  for (std::vector<double>* const numbers : {&found.dweight, &found.dbias}) {
-    reduce(
-        ranks, [&] { return serialize(*numbers); },
-        [&](const std::string& bytes) {
-          std::vector<double> others;
-          deserialize(bytes, others);
-          numbers->insert(numbers->end(), others.begin(), others.end());
-        });
-  }
-}
-
 // Rank 0 has all numbers, and writes them.
 void write(const std::vector<double>& numbers, const TensorInfo& info, TensorSink& sink,
            const RunOptions& options) {
@@ -332,7 +319,10 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
     long_gradients(rows, plan, setting, dx, gathered.get(), options);
     if (gathered) {
       found = find_parameters(*gathered, long_row_replay(rows, plan, options));
-      if (!uniform) concatenate(found, *options.ranks);
+      // The columns of ranks follow each other.
+      for (std::vector<double>* const numbers : {&found.dweight, &found.dbias}) {
+        if (!uniform) gather(*options.ranks, *numbers);
+      }
     } else if (shares) {
       found = find_shared(long_row_replay(rows, plan, options));
     }

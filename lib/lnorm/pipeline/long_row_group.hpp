@@ -86,14 +86,9 @@ class LongRowGroup {
  private:
   // All ranks add up in one order: then their rows go the same way.
   void add_up_over_ranks(std::vector<RowSums>& totals) {
-    all_reduce(
-        *options_.ranks, [&] { return serialize(totals); },
-        [&](const std::string& bytes) {
-          std::vector<RowSums> others;
-          deserialize(bytes, others);
-          for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += others[i];
-        },
-        [&](const std::string& bytes) { deserialize(bytes, totals); });
+    all_reduce_value(*options_.ranks, totals, [&](const std::vector<RowSums>& others) {
+      for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += others[i];
+    });
   }
 
   // before: elements of a row that earlier passes have done.

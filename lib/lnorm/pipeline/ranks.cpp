@@ -56,14 +56,9 @@ void all_reduce(Ranks& ranks, const std::function<std::string()>& packed,
 
 void add_up(Ranks& ranks, std::span<std::int64_t> numbers) {
   std::vector<std::int64_t> sums(numbers.begin(), numbers.end());
-  all_reduce(
-      ranks, [&] { return serialize(sums); },
-      [&](const std::string& bytes) {
-        std::vector<std::int64_t> next;
-        deserialize(bytes, next);
-        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += next[i];
-      },
-      [&](const std::string& bytes) { deserialize(bytes, sums); });
+  all_reduce_value(ranks, sums, [&](const std::vector<std::int64_t>& next) {
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += next[i];
+  });
   std::copy(sums.begin(), sums.end(), numbers.begin());
 }
 

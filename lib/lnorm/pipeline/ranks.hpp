@@ -85,17 +85,32 @@ void broadcast(Ranks& ranks, T& value) {
 void reduce(Ranks& ranks, const std::function<std::string()>& packed,
             const std::function<void(const std::string&)>& append);
 
+// The same of a value: append(next) adds what the ranks after this one have.
+template <class T, class Append>
+void reduce_value(Ranks& ranks, T& value, Append append) {
+  reduce(
+      ranks, [&] { return serialize(value); },
+      [&](const std::string& bytes) {
+        T next;
+        deserialize(bytes, next);
+        append(next);
+      });
+}
+
+// Then all ranks have it.
+template <class T, class Append>
+void all_reduce_value(Ranks& ranks, T& value, Append append) {
+  reduce_value(ranks, value, append);
+  broadcast(ranks, value);
+}
+
 // The items of all ranks in rank 0, in the order of ranks.
 template <class T>
 void gather(Ranks& ranks, std::vector<T>& items) {
-  reduce(
-      ranks, [&] { return serialize(items); },
-      [&](const std::string& bytes) {
-        std::vector<T> next;
-        deserialize(bytes, next);
-        items.insert(items.end(), std::make_move_iterator(next.begin()),
-                     std::make_move_iterator(next.end()));
-      });
+  reduce_value(ranks, items, [&](std::vector<T>& next) {
+    items.insert(items.end(), std::make_move_iterator(next.begin()),
+                 std::make_move_iterator(next.end()));
+  });
 }
 
 // Reduces, and then gives the result to all ranks: replace(bytes) takes what packed() is in rank 0.

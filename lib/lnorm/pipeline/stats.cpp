@@ -155,14 +155,7 @@ void StatsRows::merge(Ranks& ranks) {
   ends_[static_cast<std::size_t>(ranks.rank())] = summary_.rows;
   add_up(ranks, ends_);
   std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
-  all_reduce(
-      ranks, [&] { return serialize(summary_); },
-      [&](const std::string& bytes) {
-        StatsSummary next;
-        deserialize(bytes, next);
-        summary_.append(next);
-      },
-      [&](const std::string& bytes) { deserialize(bytes, summary_); });
+  all_reduce_value(ranks, summary_, [&](const StatsSummary& next) { summary_.append(next); });
 }
 
 void StatsRows::provide() const {
