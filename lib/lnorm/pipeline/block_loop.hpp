@@ -26,15 +26,11 @@ struct LoopExtent {
   std::int64_t blocks() const noexcept { return (items + items_of_block - 1) / items_of_block; }
 };
 
-// The first and one past the last item of this rank.
-struct ItemRange {
-  std::int64_t begin;
-  std::int64_t end;
-};
-inline ItemRange share_of(const LoopExtent& extent, const Ranks& ranks) {
+// The items of this rank.
+inline Block share_of(const LoopExtent& extent, const Ranks& ranks) {
   const BlockRange blocks = block_range_of(extent.blocks(), ranks);
-  return {std::min(blocks.begin * extent.items_of_block, extent.items),
-          std::min(blocks.end * extent.items_of_block, extent.items)};
+  const std::int64_t first = std::min(blocks.begin * extent.items_of_block, extent.items);
+  return {first, std::min(blocks.end * extent.items_of_block, extent.items) - first};
 }
 
 // The one loop over blocks: threads take those of this rank. begin(block, slot) and end(block, slot) are called for one

@@ -155,7 +155,7 @@ class Comparer::Pair {
   }
 
   void run(std::vector<Slot>& slots) {
-    result_.elements = share_of(extent_, *options_.ranks).begin;
+    result_.elements = share_of(extent_, *options_.ranks).first;
     const Executor executor = executor_for_comparison(actual_, options_.threads);
     slots.resize(std::max(slots.size(), executor.slots()));
     for (Slot& slot : slots) slot.found = result_;

@@ -92,8 +92,8 @@ class GradientGroup : LongRowGroup<RowGradient, GradientSums, GradientBuffers> {
 
 // For the columns that are this rank's.
 std::unique_ptr<ColumnGradients> long_columns(const GradPlan& plan, const Ranks& ranks) {
-  const ItemRange columns = share_of(parts_of(plan.rows), ranks);
-  return std::make_unique<ColumnGradients>(columns.end - columns.begin, columns.begin);
+  const Block columns = share_of(parts_of(plan.rows), ranks);
+  return std::make_unique<ColumnGradients>(columns.count, columns.first);
 }
 
 // The backward pass of rows that go in parts (plan.rows.route.in_parts), as run_long_rows takes them forward, where ranks
