@@ -176,7 +176,6 @@ class FitObserver final : public RowObserver {
   void see(const RowBlock&, const BlockFindings& findings) override {
     sums_.add(std::any_cast<const FormulaSums&>(findings));
   }
-  void finish() override {}
 
   const FormulaSums& sums() const noexcept { return sums_; }
 

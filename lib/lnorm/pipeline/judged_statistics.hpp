@@ -19,7 +19,6 @@ class StatisticObserver final : public RowObserver {
 
   BlockFindings examine(const RowBlock& block) const override;
   void see(const RowBlock& block, const BlockFindings& findings) override;
-  void finish() override {}
 
   // What was found; like is the check of the output that was saved beside it.
   Check check(const Check& like) const;

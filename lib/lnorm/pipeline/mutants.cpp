@@ -77,8 +77,6 @@ class MutantObserver final : public RowObserver {
     }
   }
 
-  void finish() override {}
-
  private:
   const Backend& backend() const { return tensor_.setting->backend; }
 

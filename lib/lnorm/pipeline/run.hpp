@@ -50,7 +50,7 @@ class RowObserver {
   virtual void see(const RowBlock& block, const BlockFindings& findings) = 0;
 
   // After the last block.
-  virtual void finish() = 0;
+  virtual void finish() {}
 
   // Whether several ranks may see parts of the blocks, each of them its own.
   virtual bool takes_parts() const { return false; }

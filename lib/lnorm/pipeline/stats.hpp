@@ -87,7 +87,6 @@ class StatsObserver final : public RowObserver {
   };
   BlockFindings examine(const RowBlock& block) const override;
   void see(const RowBlock& block, const BlockFindings& findings) override;
-  void finish() override {}
   bool takes_parts() const override { return true; }
   void merge(Ranks& ranks) override;
 
