@@ -6,11 +6,11 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
+#include "lnorm/core/pool.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/contents.hpp"
@@ -53,7 +53,8 @@ class JudgeObserver final : public RowObserver {
         mask_(mask) {}
 
   BlockFindings examine(const RowBlock& block) const override {
-    std::unique_ptr<State> state = take_state();
+    std::unique_ptr<State> state =
+        states_.take([&] { return std::make_unique<State>(setting_, row_length_); });
     const RowsIn actual = actual_.read(block.first_row, block.x.rows, state->buffer);
     const RowsIn exact = output_rows(block);
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
@@ -63,8 +64,7 @@ class JudgeObserver final : public RowObserver {
     if (comparison_ != nullptr) {
       findings = compared_part(*comparison_, block.first_row, actual, exact, mask_);
     }
-    const std::scoped_lock lock(mutex_);
-    states_.push_back(std::move(state));
+    states_.give(std::move(state));
     return findings;
   }
 
@@ -74,7 +74,7 @@ class JudgeObserver final : public RowObserver {
   }
 
   void finish() override {
-    for (const std::unique_ptr<State>& state : states_) found_.merge(state->found);
+    for (const std::unique_ptr<State>& state : states_.idle()) found_.merge(state->found);
   }
 
   JudgedRows& found() noexcept { return found_; }
@@ -94,14 +94,6 @@ class JudgeObserver final : public RowObserver {
     std::vector<double> exact;
     std::vector<char> kept;
   };
-
-  std::unique_ptr<State> take_state() const {
-    const std::scoped_lock lock(mutex_);
-    if (states_.empty()) return std::make_unique<State>(setting_, row_length_);
-    std::unique_ptr<State> state = std::move(states_.back());
-    states_.pop_back();
-    return state;
-  }
 
   void judge(const RowBlock& block, std::int64_t r, const RowsIn& actual, const RowsIn& exact,
              State& state) const {
@@ -141,8 +133,7 @@ class JudgeObserver final : public RowObserver {
   std::int64_t row_length_;
   Comparison* comparison_;
   const RowMask* mask_;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<State>> states_;
+  mutable Pool<State> states_;
   JudgedRows found_;
 };
 

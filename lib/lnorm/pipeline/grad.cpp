@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/pool.hpp"
 #include "lnorm/kernel/backward.hpp"
 #include "lnorm/kernel/parameter_gradients.hpp"
 #include "lnorm/kernel/row_gradient.hpp"
@@ -143,39 +144,7 @@ RowReplay long_row_replay(GradientRows& rows, const GradPlan& plan, const RunOpt
 }
 
 // One for every thread that is at work, and not for every block under way: where rows are long they are large.
-class ColumnsOfThreads {
- public:
-  explicit ColumnsOfThreads(std::int64_t columns) : columns_(columns) {}
-
-  ColumnGradients& take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty())
-      free_.push_back(all_.emplace_back(std::make_unique<ColumnGradients>(columns_)).get());
-    ColumnGradients* const columns = free_.back();
-    free_.pop_back();
-    return *columns;
-  }
-
-  void put_back(ColumnGradients& columns) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(&columns);
-  }
-
-  // What all of them have gathered.
-  ColumnGradients& merged() {
-    ColumnGradients& sum = take();
-    for (const auto& other : all_) {
-      if (other.get() != &sum) sum.merge(*other);
-    }
-    return sum;
-  }
-
- private:
-  std::int64_t columns_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<ColumnGradients>> all_;
-  std::vector<ColumnGradients*> free_;
-};
+using ColumnsOfThreads = Pool<ColumnGradients>;
 
 // Rows in blocks of whole ones.
 class GradientBlocks {
@@ -205,13 +174,13 @@ class GradientBlocks {
                                 out, setting.weight, more...);
           };
           const SavedStatistics* const saved = GradientRows::saved(slot.in, 0);
-          ColumnGradients* const gathered = columns != nullptr ? &columns->take() : nullptr;
-          if (gathered != nullptr) {
-            find(setting.formula, saved, gathered);
+          if (columns != nullptr) {
+            auto gathered = columns->take([&] { return new_columns(); });
+            find(setting.formula, saved, gathered.get());
+            columns->give(std::move(gathered));
           } else {
             find(plan_.affine, setting.formula, saved);
           }
-          if (gathered != nullptr) columns->put_back(*gathered);
           if (dx == nullptr) return;
           dx->put_block(tile, tile, slot.out, slot.out.rows);
           dx->put_tile(tile, slot.out);
@@ -219,6 +188,13 @@ class GradientBlocks {
         [&](const Block&, Slot& slot) {
           if (dx != nullptr) dx->write(slot.out);
         });
+  }
+
+  // What all threads have gathered.
+  std::unique_ptr<ColumnGradients> merged(ColumnsOfThreads& columns) const {
+    auto sum = columns.take([&] { return new_columns(); });
+    for (const auto& other : columns.idle()) sum->merge(*other);
+    return sum;
   }
 
   // All rows once more, for as long as this object lives.
@@ -247,6 +223,10 @@ class GradientBlocks {
   using Slot = GradientBuffers;
 
   Tile tile_of(const Block& rows) const { return {rows.first, rows.count, 0, plan_.row_length}; }
+
+  std::unique_ptr<ColumnGradients> new_columns() const {
+    return std::make_unique<ColumnGradients>(plan_.row_length);
+  }
 
   void read(const Tile& tile, Slot& slot) const {
     rows_.read(tile, slot.in);
@@ -327,12 +307,12 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
       found = find_shared(long_row_replay(rows, plan, options));
     }
   } else {
-    ColumnsOfThreads gathered(layout.row_length);
+    ColumnsOfThreads gathered;
     GradientBlocks blocks(rows, plan, options);
     if (dx != nullptr || wants_columns)
       blocks.run(setting, dx, wants_columns ? &gathered : nullptr);
     if (shares) found = find_shared(blocks.again());
-    if (wants_columns) found = find_parameters(gathered.merged(), blocks.again());
+    if (wants_columns) found = find_parameters(*blocks.merged(gathered), blocks.again());
   }
   return found;
 }

@@ -257,15 +257,7 @@ StatsObserver::StatsObserver(Plan plan, Wanted wanted)
       rows_(std::make_shared<StatsRows>(columns_)) {}
 
 void StatsObserver::count_elements(const RowBlock& block, const StatsBlock& rows) const {
-  std::unique_ptr<ElementHistograms> histograms;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!elements_.empty()) {
-      histograms = std::move(elements_.back());
-      elements_.pop_back();
-    }
-  }
-  if (!histograms) histograms = std::make_unique<ElementHistograms>();
+  auto histograms = elements_.take([] { return std::make_unique<ElementHistograms>(); });
   if (wanted_.mask) {
     for_each_left(*wanted_.mask, block.first_row, block.x, [&](std::int64_t r, const RowsIn& left) {
       add_elements(left, std::span(rows.input).subspan(static_cast<std::size_t>(r), 1),
@@ -275,8 +267,7 @@ void StatsObserver::count_elements(const RowBlock& block, const StatsBlock& rows
     add_elements(block.x, rows.input, histograms->input);
     add_elements(output_rows(block), rows.output, histograms->output);
   }
-  const std::lock_guard lock(mutex_);
-  elements_.push_back(std::move(histograms));
+  elements_.give(std::move(histograms));
 }
 
 BlockFindings StatsObserver::examine(const RowBlock& block) const {
@@ -326,7 +317,7 @@ void StatsObserver::see(const RowBlock&, const BlockFindings& found) {
 
 StatsObserver::ElementHistograms StatsObserver::all_elements() const {
   ElementHistograms all;
-  for (const auto& elements : elements_) {
+  for (const auto& elements : elements_.idle()) {
     all.input.merge(elements->input);
     all.output.merge(elements->output);
   }
@@ -337,7 +328,6 @@ void StatsObserver::merge(Ranks& ranks) {
   ranks_ = &ranks;
   rows_->merge(ranks);
   if (!wanted_.histograms) return;
-  elements_.push_back(std::make_unique<ElementHistograms>());
   reduce(
       ranks,
       [&] {
@@ -345,12 +335,11 @@ void StatsObserver::merge(Ranks& ranks) {
         return serialize(elements, row_means_, row_variances_);
       },
       [&](const std::string& bytes) {
-        ElementHistograms elements;
+        auto elements = std::make_unique<ElementHistograms>();
         Histogram means;
         Histogram variances;
-        deserialize(bytes, elements, means, variances);
-        elements_.back()->input.merge(elements.input);
-        elements_.back()->output.merge(elements.output);
+        deserialize(bytes, *elements, means, variances);
+        elements_.give(std::move(elements));
         row_means_.merge(means);
         row_variances_.merge(variances);
       });

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "lnorm/core/pool.hpp"
 #include "lnorm/io/spool.hpp"
 #include "lnorm/layout/mask.hpp"
 #include "lnorm/measure/stats.hpp"
@@ -118,8 +118,7 @@ class StatsObserver final : public RowObserver {
   Histogram row_means_;
   Histogram row_variances_;
   // One for each thread: it does not matter which element is counted where.
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<ElementHistograms>> elements_;
+  mutable Pool<ElementHistograms> elements_;
   Ranks* ranks_ = &sole_rank();
 };
 
