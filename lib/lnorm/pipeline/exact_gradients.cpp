@@ -28,12 +28,10 @@ LoopExtent ExactGradients::extent() const {
 
 void ExactGradients::begin(const Block& block, GradientRows::Buffers& in) {
   rows_.begin(tile_of(block), in);
-  rows_.begin_saved(tile_of(block), in);
 }
 
 void ExactGradients::read(const Block& block, GradientRows::Buffers& in) const {
-  rows_.read(tile_of(block), in);
-  rows_.read_saved(tile_of(block), in);
+  rows_.read_rows(tile_of(block), in);
 }
 
 void ExactGradients::find(const Block& block, Buffers& buffers, bool wants_dx,

@@ -160,13 +160,10 @@ class GradientBlocks {
   void run(const GradientSetting& setting, RowSink* dx, ColumnsOfThreads* columns) {
     for_each_block(
         extent_, executor_, options_, slots_,
-        [&](const Block& block, Slot& slot) {
-          rows_.begin(tile_of(block), slot.in);
-          rows_.begin_saved(tile_of(block), slot.in);
-        },
+        [&](const Block& block, Slot& slot) { rows_.begin(tile_of(block), slot.in); },
         [&](const Block& block, Slot& slot) {
           const Tile tile = tile_of(block);
-          read(tile, slot);
+          rows_.read_rows(tile, slot.in);
           RowsOut out{nullptr, plan_.out};
           if (dx != nullptr) out.data = dx->buffer_for(tile, tile, slot.out, slot.out.rows);
           const auto find = [&](const auto&... more) {
@@ -205,7 +202,7 @@ class GradientBlocks {
           extent_, executor_, quiet, slots_, nullptr,
           [&](const Block& block, Slot& slot) {
             const Tile tile = tile_of(block);
-            read(tile, slot);
+            rows_.read_rows(tile, slot.in);
             const auto number = static_cast<std::size_t>(&slot - slots_.data());
             for (std::int64_t r = 0; r < tile.rows; ++r) {
               const GradientPart row = rows_.part(tile, slot.in, r);
@@ -226,11 +223,6 @@ class GradientBlocks {
 
   std::unique_ptr<ColumnGradients> new_columns() const {
     return std::make_unique<ColumnGradients>(plan_.row_length);
-  }
-
-  void read(const Tile& tile, Slot& slot) const {
-    rows_.read(tile, slot.in);
-    rows_.read_saved(tile, slot.in);
   }
 
   GradientRows& rows_;

@@ -53,6 +53,12 @@ std::optional<GradientRows::Saved> GradientRows::saved(TensorSource* source, con
 void GradientRows::begin(const Tile& tile, Buffers& buffer) {
   x_.begin(tile, buffer.x);
   dy_.begin(tile, buffer.dy);
+  begin_saved(tile, buffer);
+}
+
+void GradientRows::read_rows(const Tile& tile, Buffers& buffer) const {
+  read(tile, buffer);
+  read_saved(tile, buffer);
 }
 
 void GradientRows::read(const Tile& tile, Buffers& buffer) const {

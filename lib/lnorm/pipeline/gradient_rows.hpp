@@ -45,11 +45,12 @@ class GradientRows {
 
   DType dy_dtype() const noexcept { return dy_.info().dtype; }
 
-  // These do what RowSource's do.
+  // These do what RowSource's do, for x, dy and what was saved of the tile's rows.
   void begin(const Tile& tile, Buffers& buffer);
-  void read(const Tile& tile, Buffers& buffer) const;
+  void read_rows(const Tile& tile, Buffers& buffer) const;
 
-  // The statistics that were saved of a tile's rows.
+  // The same for x and dy alone, or for what was saved alone, where rows go in parts.
+  void read(const Tile& tile, Buffers& buffer) const;
   void begin_saved(const Tile& tile, Buffers& buffer);
   void read_saved(const Tile& tile, Buffers& buffer) const;
 
