@@ -241,7 +241,7 @@ class GradientChecker {
         });
     JudgedRows found;
     for (const Slot& slot : slots) found.merge(slot.found);
-    ColumnGradients* const columns = ExactGradients::gathered(slots);
+    const auto columns = exact_gradients_.gathered();
     for (const auto& gradient : judged_) {
       if (gradient->of() == Gradient::dx) {
         gradient->check.judged = std::exchange(found, {});
@@ -249,7 +249,7 @@ class GradientChecker {
       }
       const auto i = static_cast<std::size_t>(
           std::find(parameters.begin(), parameters.end(), gradient.get()) - parameters.begin());
-      judge_parameters(*gradient, columns, sums[i]);
+      judge_parameters(*gradient, *columns, sums[i]);
     }
   }
 
@@ -265,7 +265,7 @@ class GradientChecker {
         plan_.rows.row_length, found);
   }
 
-  void judge_parameters(JudgedGradient& gradient, ColumnGradients* columns, const TwoSums& sums) {
+  void judge_parameters(JudgedGradient& gradient, ColumnGradients& columns, const TwoSums& sums) {
     const std::vector<double> actual = gradient.actual_row(0);
     const std::vector<double> exact =
         exact_gradients_.parameters(gradient.of(), columns, gradient.dtype());

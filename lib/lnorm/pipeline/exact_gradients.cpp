@@ -42,27 +42,16 @@ void ExactGradients::find(const Block& block, Buffers& buffers, bool wants_dx,
                       item_size(setting_.dx));
   }
   const bool gathers = wants_columns && !shares();
-  if (gathers && !buffers.columns) {
-    buffers.columns = std::make_unique<ColumnGradients>(plan_.rows.row_length);
-  }
+  if (!gathers && !wants_dx) return;
   const RowsOut dx{.data = wants_dx ? buffers.dx.data() : nullptr, .dtype = setting_.dx};
-  const auto find = [&](const auto&... how) {
-    layer_norm_backward(setting_.backend, rows_.x(tile, buffers.in), rows_.dy(tile, buffers.in), dx,
-                        setting_.weight, how...);
-  };
-  const SavedStatistics* const saved = GradientRows::saved(buffers.in, 0);
-  if (gathers) {
-    find(setting_.formula, saved, buffers.columns.get());
-  } else if (wants_dx) {
-    find(plan_.rows.affine, setting_.formula, saved);
-  }
+  rows_.find(setting_, plan_.rows.affine, tile, buffers.in, dx, gathers ? &columns_ : nullptr);
 }
 
 RowsIn ExactGradients::dx(const Block& block, const Buffers& buffers) const {
   return {buffers.dx.data(), setting_.dx, std::endian::native, block.count, plan_.rows.row_length};
 }
 
-std::vector<double> ExactGradients::parameters(Gradient of, ColumnGradients* columns,
+std::vector<double> ExactGradients::parameters(Gradient of, ColumnGradients& columns,
                                                DType dtype) const {
   const bool is_dweight = of == Gradient::dweight;
   const RequestedColumns requested{is_dweight, !is_dweight, is_uniform_, dtype};
@@ -72,7 +61,7 @@ std::vector<double> ExactGradients::parameters(Gradient of, ColumnGradients* col
                                            : static_cast<std::size_t>(element_count(layout.shape)));
   }
   ParameterGradients found = shares() ? shared_gradients(setting_, layout, requested, again())
-                                      : parameter_gradients(setting_, *columns, requested, again());
+                                      : parameter_gradients(setting_, columns, requested, again());
   return is_dweight ? std::move(found.dweight) : std::move(found.dbias);
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "lnorm/diagnosis/gradient_variant.hpp"
-#include "lnorm/kernel/backward.hpp"
 #include "lnorm/pipeline/block_loop.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/gradient_rows.hpp"
@@ -17,11 +16,10 @@ namespace lnorm {
 // access, and the plan's rows are whole and in C order.
 class ExactGradients {
  public:
-  // What a thread has of the block under way, and what it has gathered of all columns.
+  // What a thread has of the block under way.
   struct Buffers {
     GradientRows::Buffers in;
     std::vector<std::byte> dx;
-    std::unique_ptr<ColumnGradients> columns;
   };
 
   // weight and bias are laid out by the plan, and outlive it. dx: its dtype. is_uniform: one parameter serves all elements.
@@ -35,7 +33,7 @@ class ExactGradients {
   void begin(const Block& block, GradientRows::Buffers& in);
   void read(const Block& block, GradientRows::Buffers& in) const;
 
-  // The gradients of a block that was read.
+  // The gradients of a block that was read. Those of columns are gathered.
   void find(const Block& block, Buffers& buffers, bool wants_dx, bool wants_columns) const;
 
   // The dx that was found.
@@ -75,22 +73,12 @@ class ExactGradients {
     }
   }
 
-  // The first of these that has columns gets those of all others. Null: there are no rows.
-  template <class Slots>
-  static ColumnGradients* gathered(Slots& slots) {
-    ColumnGradients* all = nullptr;
-    for (auto& slot : slots) {
-      ColumnGradients* const columns = slot.buffers.columns.get();
-      if (columns == nullptr) continue;
-      if (all != nullptr) all->merge(*columns);
-      if (all == nullptr) all = columns;
-    }
-    return all;
-  }
+  // What threads have gathered of all columns.
+  std::unique_ptr<ColumnGradients> gathered() { return merged(columns_, plan_.rows.row_length); }
 
-  // What was gathered of all columns; one number where one parameter serves all of them. Parameters that elements of a row, or
+  // The results of that; one number where one parameter serves all of them. Parameters that elements of a row, or
   // some rows, share are found by reading all rows once more.
-  std::vector<double> parameters(Gradient of, ColumnGradients* columns, DType dtype) const;
+  std::vector<double> parameters(Gradient of, ColumnGradients& columns, DType dtype) const;
 
  private:
   Tile tile_of(const Block& block) const {
@@ -105,6 +93,7 @@ class ExactGradients {
   bool is_uniform_;
   GradientSetting setting_;
   GradientRows rows_;
+  mutable Pool<ColumnGradients> columns_;
 };
 
 }  // namespace lnorm

@@ -5,12 +5,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"
-#include "lnorm/core/pool.hpp"
-#include "lnorm/kernel/backward.hpp"
 #include "lnorm/kernel/parameter_gradients.hpp"
 #include "lnorm/kernel/row_gradient.hpp"
 #include "lnorm/layout/row_sink.hpp"
@@ -143,9 +140,6 @@ RowReplay long_row_replay(GradientRows& rows, const GradPlan& plan, const RunOpt
   return {executor.slots(), for_each_row};
 }
 
-// One for every thread that is at work, and not for every block under way: where rows are long they are large.
-using ColumnsOfThreads = Pool<ColumnGradients>;
-
 // Rows in blocks of whole ones.
 class GradientBlocks {
  public:
@@ -157,7 +151,7 @@ class GradientBlocks {
         executor_(executor_for(plan.rows, options.threads)) {}
 
   // dx and columns may be null: they are not wanted.
-  void run(const GradientSetting& setting, RowSink* dx, ColumnsOfThreads* columns) {
+  void run(const GradientSetting& setting, RowSink* dx, Pool<ColumnGradients>* columns) {
     for_each_block(
         extent_, executor_, options_, slots_,
         [&](const Block& block, Slot& slot) { rows_.begin(tile_of(block), slot.in); },
@@ -166,18 +160,7 @@ class GradientBlocks {
           rows_.read_rows(tile, slot.in);
           RowsOut out{nullptr, plan_.out};
           if (dx != nullptr) out.data = dx->buffer_for(tile, tile, slot.out, slot.out.rows);
-          const auto find = [&](const auto&... more) {
-            layer_norm_backward(setting.backend, rows_.x(tile, slot.in), rows_.dy(tile, slot.in),
-                                out, setting.weight, more...);
-          };
-          const SavedStatistics* const saved = GradientRows::saved(slot.in, 0);
-          if (columns != nullptr) {
-            auto gathered = columns->take([&] { return new_columns(); });
-            find(setting.formula, saved, gathered.get());
-            columns->give(std::move(gathered));
-          } else {
-            find(plan_.affine, setting.formula, saved);
-          }
+          rows_.find(setting, plan_.affine, tile, slot.in, out, columns);
           if (dx == nullptr) return;
           dx->put_block(tile, tile, slot.out, slot.out.rows);
           dx->put_tile(tile, slot.out);
@@ -185,13 +168,6 @@ class GradientBlocks {
         [&](const Block&, Slot& slot) {
           if (dx != nullptr) dx->write(slot.out);
         });
-  }
-
-  // What all threads have gathered.
-  std::unique_ptr<ColumnGradients> merged(ColumnsOfThreads& columns) const {
-    auto sum = columns.take([&] { return new_columns(); });
-    for (const auto& other : columns.idle()) sum->merge(*other);
-    return sum;
   }
 
   // All rows once more, for as long as this object lives.
@@ -220,10 +196,6 @@ class GradientBlocks {
   using Slot = GradientBuffers;
 
   Tile tile_of(const Block& rows) const { return {rows.first, rows.count, 0, plan_.row_length}; }
-
-  std::unique_ptr<ColumnGradients> new_columns() const {
-    return std::make_unique<ColumnGradients>(plan_.row_length);
-  }
 
   GradientRows& rows_;
   const Plan& plan_;
@@ -299,12 +271,13 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
       found = find_shared(long_row_replay(rows, plan, options));
     }
   } else {
-    ColumnsOfThreads gathered;
+    Pool<ColumnGradients> gathered;
     GradientBlocks blocks(rows, plan, options);
     if (dx != nullptr || wants_columns)
       blocks.run(setting, dx, wants_columns ? &gathered : nullptr);
     if (shares) found = find_shared(blocks.again());
-    if (wants_columns) found = find_parameters(*blocks.merged(gathered), blocks.again());
+    if (wants_columns)
+      found = find_parameters(*merged(gathered, layout.row_length), blocks.again());
   }
   return found;
 }

@@ -1,5 +1,7 @@
 #include "lnorm/pipeline/gradient_rows.hpp"
 
+#include <utility>
+
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
@@ -9,6 +11,11 @@ namespace {
 
 // What has one number a row.
 Tile numbers_of(const Tile& tile) { return {tile.first_row, tile.rows, 0, 1}; }
+
+// One for every thread that is at work, and not for every block under way: where rows are long they are large.
+std::unique_ptr<ColumnGradients> take(Pool<ColumnGradients>& pool, std::int64_t columns) {
+  return pool.take([&] { return std::make_unique<ColumnGradients>(columns); });
+}
 
 }  // namespace
 
@@ -100,6 +107,20 @@ void GradientRows::read_saved(const Tile& tile, Buffers& buffer) const {
   }
 }
 
+void GradientRows::find(const GradientSetting& setting, const AffineLayout& layout,
+                        const Tile& tile, const Buffers& buffer, const RowsOut& dx,
+                        Pool<ColumnGradients>* columns) const {
+  const auto find = [&](const auto&... how) {
+    layer_norm_backward(setting.backend, x(tile, buffer), dy(tile, buffer), dx, setting.weight,
+                        how...);
+  };
+  const SavedStatistics* const saved = GradientRows::saved(buffer, 0);
+  if (columns == nullptr) return find(layout, setting.formula, saved);
+  auto gathered = take(*columns, tile.count);
+  find(setting.formula, saved, gathered.get());
+  columns->give(std::move(gathered));
+}
+
 void GradientRows::line_up(const ForEachTile& for_each_tile) {
   x_.line_up(for_each_tile);
   dy_.line_up(for_each_tile);
@@ -111,6 +132,12 @@ void GradientRows::finish() {
   for (std::optional<Saved>* const saved : {&mean_, &rstd_}) {
     if (*saved && (*saved)->rows) (*saved)->rows->finish();
   }
+}
+
+std::unique_ptr<ColumnGradients> merged(Pool<ColumnGradients>& pool, std::int64_t columns) {
+  auto sum = take(pool, columns);
+  for (const auto& other : pool.idle()) sum->merge(*other);
+  return sum;
 }
 
 }  // namespace lnorm

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lnorm/core/pool.hpp"
 #include "lnorm/io/tensor_source.hpp"
-#include "lnorm/kernel/gradient.hpp"
+#include "lnorm/kernel/backward.hpp"
 #include "lnorm/layout/row_source.hpp"
 #include "lnorm/pipeline/grad_plan.hpp"
 #include "lnorm/pipeline/ranks.hpp"
@@ -66,6 +68,11 @@ class GradientRows {
     return buffer.saved.empty() ? nullptr : &buffer.saved[static_cast<std::size_t>(r)];
   }
 
+  // The gradients of a tile of whole rows that was read. dx: as of layer_norm_backward. columns: null if dx alone is wanted, by
+  // the layout.
+  void find(const GradientSetting& setting, const AffineLayout& layout, const Tile& tile,
+            const Buffers& buffer, const RowsOut& dx, Pool<ColumnGradients>* columns) const;
+
   // These do what RowSource's do.
   void line_up(const ForEachTile& for_each_tile);
   void finish();
@@ -91,5 +98,8 @@ class GradientRows {
   bool are_constants_;
   std::string spread_name_;
 };
+
+// What threads have gathered of so many columns. The pool keeps the rest.
+std::unique_ptr<ColumnGradients> merged(Pool<ColumnGradients>& pool, std::int64_t columns);
 
 }  // namespace lnorm

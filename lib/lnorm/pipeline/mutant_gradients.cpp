@@ -141,10 +141,10 @@ class GradientTrials {
           }
         });
     if (of_parameters.empty()) return;
-    ColumnGradients* const columns = ExactGradients::gathered(slots);
+    const auto columns = exact_gradients_.gathered();
     for (const Gradient of : {Gradient::dweight, Gradient::dbias}) {
       const DType dtype = inputs_.parameters.dtype;
-      exact_[of == Gradient::dbias] = exact_gradients_.parameters(of, columns, dtype);
+      exact_[of == Gradient::dbias] = exact_gradients_.parameters(of, *columns, dtype);
     }
     in_parallel(run_options_.threads)(std::ssize(of_parameters), [&](std::int64_t i) {
       compare_parameters(*of_parameters[static_cast<std::size_t>(i)]);
