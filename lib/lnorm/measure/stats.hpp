@@ -122,6 +122,18 @@ struct StatsHistograms {
   Histogram output;
   Histogram row_means;
   Histogram row_variances;
+
+  void merge(const StatsHistograms& other) {
+    input.merge(other.input);
+    output.merge(other.output);
+    row_means.merge(other.row_means);
+    row_variances.merge(other.row_variances);
+  }
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(input, output, row_means, row_variances);
+  }
 };
 
 // All that a report needs.

@@ -257,7 +257,7 @@ StatsObserver::StatsObserver(Plan plan, Wanted wanted)
       rows_(std::make_shared<StatsRows>(columns_)) {}
 
 void StatsObserver::count_elements(const RowBlock& block, const StatsBlock& rows) const {
-  auto histograms = elements_.take([] { return std::make_unique<ElementHistograms>(); });
+  auto histograms = elements_.take([] { return std::make_unique<StatsHistograms>(); });
   if (wanted_.mask) {
     for_each_left(*wanted_.mask, block.first_row, block.x, [&](std::int64_t r, const RowsIn& left) {
       add_elements(left, std::span(rows.input).subspan(static_cast<std::size_t>(r), 1),
@@ -308,41 +308,23 @@ void StatsObserver::see(const RowBlock&, const BlockFindings& found) {
   std::vector<double> numbers;
   numbers.reserve(findings.rows.rows());
   for (const auto& [number, histogram] :
-       {std::pair(&Moments::mean, &row_means_), std::pair(&Moments::variance, &row_variances_)}) {
+       {std::pair(&Moments::mean, &histograms_.row_means),
+        std::pair(&Moments::variance, &histograms_.row_variances)}) {
     numbers.clear();
     for (const Moments& row : findings.rows.input) numbers.push_back(row.*number);
     histogram->add(numbers);
   }
 }
 
-StatsObserver::ElementHistograms StatsObserver::all_elements() const {
-  ElementHistograms all;
-  for (const auto& elements : elements_.idle()) {
-    all.input.merge(elements->input);
-    all.output.merge(elements->output);
-  }
-  return all;
+void StatsObserver::finish() {
+  for (const auto& elements : elements_.idle()) histograms_.merge(*elements);
 }
 
 void StatsObserver::merge(Ranks& ranks) {
   ranks_ = &ranks;
   rows_->merge(ranks);
   if (!wanted_.histograms) return;
-  reduce(
-      ranks,
-      [&] {
-        ElementHistograms elements = all_elements();
-        return serialize(elements, row_means_, row_variances_);
-      },
-      [&](const std::string& bytes) {
-        auto elements = std::make_unique<ElementHistograms>();
-        Histogram means;
-        Histogram variances;
-        deserialize(bytes, *elements, means, variances);
-        elements_.give(std::move(elements));
-        row_means_.merge(means);
-        row_variances_.merge(variances);
-      });
+  reduce_value(ranks, histograms_, [&](const StatsHistograms& next) { histograms_.merge(next); });
 }
 
 void StatsObserver::report(const std::function<void()>& write) const {
@@ -363,14 +345,7 @@ Stats StatsObserver::stats(const TensorInfo& x) const {
   result.each_row = [rows = rows_](std::int64_t first, std::int64_t count, const auto& see) {
     rows->each_row(first, count, see);
   };
-  if (wanted_.histograms) {
-    result.histograms.emplace();
-    result.histograms->row_means = row_means_;
-    result.histograms->row_variances = row_variances_;
-    ElementHistograms elements = all_elements();
-    result.histograms->input = std::move(elements.input);
-    result.histograms->output = std::move(elements.output);
-  }
+  if (wanted_.histograms) result.histograms = histograms_;
   return result;
 }
 

@@ -87,6 +87,7 @@ class StatsObserver final : public RowObserver {
   };
   BlockFindings examine(const RowBlock& block) const override;
   void see(const RowBlock& block, const BlockFindings& findings) override;
+  void finish() override;
   bool takes_parts() const override { return true; }
   void merge(Ranks& ranks) override;
 
@@ -98,27 +99,15 @@ class StatsObserver final : public RowObserver {
   void report(const std::function<void()>& write) const;
 
  private:
-  struct ElementHistograms {
-    Histogram input;
-    Histogram output;
-
-    template <class Archive>
-    void serialize(Archive& archive) {
-      archive(input, output);
-    }
-  };
-
-  ElementHistograms all_elements() const;
   void count_elements(const RowBlock& block, const StatsBlock& rows) const;
 
   Plan plan_;
   Wanted wanted_;
   std::span<const StatsColumn> columns_;
   std::shared_ptr<StatsRows> rows_;
-  Histogram row_means_;
-  Histogram row_variances_;
-  // One for each thread: it does not matter which element is counted where.
-  mutable Pool<ElementHistograms> elements_;
+  StatsHistograms histograms_;
+  // Of elements, one for each thread: it does not matter which element is counted where.
+  mutable Pool<StatsHistograms> elements_;
   Ranks* ranks_ = &sole_rank();
 };
 
