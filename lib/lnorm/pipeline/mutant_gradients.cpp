@@ -104,13 +104,8 @@ class GradientTrials {
   const GradientModel& model_of(Gradient of) const { return models_[of == Gradient::dx ? 0 : 1]; }
 
   Comparison comparison(Gradient of) const {
-    const bool is_dx = of == Gradient::dx;
-    Comparison comparison;
-    comparison.actual = comparison.expected = is_dx ? plan_.rows.result() : inputs_.parameters;
-    comparison.criteria = is_dx ? options_.criteria : options_.parameter_criteria;
-    comparison.same_shape = true;
-    comparison.worst = WorstElements(0, WorstBy::ulp, {});
-    return comparison;
+    if (of == Gradient::dx) return begin_comparison(plan_.rows.result(), options_.criteria);
+    return begin_comparison(inputs_.parameters, options_.parameter_criteria);
   }
 
   struct Slot {

@@ -226,12 +226,8 @@ class Trial {
   }
 
   Comparison comparison(const Variant& variant) const {
-    Comparison comparison;
-    comparison.actual = comparison.expected = plan_.result();
+    Comparison comparison = begin_comparison(plan_.result(), options_.criteria);
     comparison.actual.dtype = dtype_of(variant, plan_.out);
-    comparison.criteria = options_.criteria;
-    comparison.same_shape = true;
-    comparison.worst = WorstElements(0, WorstBy::ulp, {});
     return comparison;
   }
 
