@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
-#include "lnorm/core/chunk.hpp"
 #include "lnorm/diagnosis/gradient_diagnosis.hpp"
 #include "lnorm/diagnosis/gradient_variant.hpp"
 #include "lnorm/kernel/row_errors.hpp"
@@ -87,17 +86,9 @@ class JudgedGradient {
   // The same of dweight or dbias. exact: numbers of its dtype.
   void compare(const std::vector<double>& exact) {
     if (!check.comparison) return;
-    const auto encoded = [&](const std::vector<double>& numbers) {
-      std::vector<std::byte> bytes(numbers.size() * item_size(dtype()));
-      store(numbers.data(), std::ssize(numbers), dtype(), bytes.data());
-      return bytes;
-    };
-    const std::vector<std::byte> actual_bytes = encoded(numbers_);
-    const std::vector<std::byte> exact_bytes = encoded(exact);
-    const auto row_in = [&](const std::vector<std::byte>& bytes) {
-      return RowsIn{bytes.data(), dtype(), std::endian::native, 1, std::ssize(exact)};
-    };
-    take(compared_part(*check.comparison, 0, row_in(actual_bytes), row_in(exact_bytes)));
+    const std::vector<std::byte> bytes = encoded(exact, dtype());
+    take(compared_part(*check.comparison, 0, row_of_doubles(numbers_),
+                       {bytes.data(), dtype(), std::endian::native, 1, std::ssize(exact)}));
   }
 
   Check check;

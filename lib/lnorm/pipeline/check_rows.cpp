@@ -1,9 +1,11 @@
 #include "lnorm/pipeline/check_rows.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <set>
 
+#include "lnorm/core/chunk.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/measure/row_runs.hpp"
 #include "lnorm/measure/where.hpp"
@@ -22,6 +24,10 @@ Plan plan_of(const TensorInfo& info, const Axes& axes) {
                           .channel_axis = static_cast<std::int64_t>(*info.split)};
   }
   return make_plan(info, options, DType::float64, {.whole = true, .ordered = true});
+}
+
+RowsIn as_one_row(const RowsIn& rows) {
+  return {rows.data, rows.dtype, rows.byte_order, 1, rows.rows * rows.row_length};
 }
 
 bool is_affected(const std::vector<std::uint64_t>& bits, std::int64_t row) {
@@ -54,6 +60,17 @@ std::vector<double> decoded(const Backend& backend, const RowsIn& row) {
   return numbers;
 }
 
+RowsIn row_of_doubles(const std::vector<double>& numbers) {
+  return {reinterpret_cast<const std::byte*>(numbers.data()), DType::float64, std::endian::native,
+          1, std::ssize(numbers)};
+}
+
+std::vector<std::byte> encoded(const std::vector<double>& numbers, DType dtype) {
+  std::vector<std::byte> bytes(numbers.size() * item_size(dtype));
+  store(numbers.data(), std::ssize(numbers), dtype, bytes.data());
+  return bytes;
+}
+
 std::vector<double> all_numbers(const Backend& backend, TensorSource& source, int threads) {
   const TensorInfo& info = source.info();
   Axes axes;
@@ -64,8 +81,7 @@ std::vector<double> all_numbers(const Backend& backend, TensorSource& source, in
   }
   const CheckRows rows(source, info.slice ? info.slice->axes : axes, threads);
   TileBuffer buffer;
-  const RowsIn all = rows.read(0, rows.count(), buffer);
-  return decoded(backend, {all.data, all.dtype, all.byte_order, 1, all.rows * all.row_length});
+  return decoded(backend, as_one_row(rows.read(0, rows.count(), buffer)));
 }
 
 std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise,
@@ -93,23 +109,19 @@ Comparison compared_part(const Comparison& whole, std::int64_t first_row, const 
                          const RowsIn& exact, const RowMask* mask) {
   Comparison found = whole;
   found.clear(first_row * exact.row_length, 0);
-  const RowsIn all{actual.data, actual.dtype, actual.byte_order, 1,
-                   actual.rows * actual.row_length};
   std::vector<char> kept;
   if (mask != nullptr) {
-    kept.resize(static_cast<std::size_t>(all.row_length));
+    kept.resize(static_cast<std::size_t>(exact.rows * exact.row_length));
     for (std::int64_t r = 0; r < exact.rows; ++r) {
       mask->fill(first_row + r, 0, exact.row_length, kept.data() + r * exact.row_length);
     }
   }
-  compare_rows(
-      exact, [&](std::int64_t start, Chunk& to) { load_chunk(all, start, to); }, found, kept);
+  compare_rows(exact, actual, found, kept);
   return found;
 }
 
-void compare_rows(const RowsIn& exact,
-                  const std::function<void(std::int64_t start, Chunk& actual)>& load,
-                  Comparison& comparison, std::span<const char> kept) {
+void compare_rows(const RowsIn& exact, const RowsIn& actual, Comparison& comparison,
+                  std::span<const char> kept) {
   const std::int64_t n = exact.row_length;
   std::vector<RowScale> scales;
   for (std::int64_t r = 0; r < exact.rows; ++r) {
@@ -118,12 +130,13 @@ void compare_rows(const RowsIn& exact,
         scale_of_row(greatest_finite({row.data, n, row.dtype, row.byte_order}), row.dtype));
   }
   const RowLayout layout({exact.rows, n}, {1});
-  const RowsIn all{exact.data, exact.dtype, exact.byte_order, 1, exact.rows * n};
+  const RowsIn all_exact = as_one_row(exact);
+  const RowsIn all_actual = as_one_row(actual);
   const auto chunks = std::make_unique<Chunk[]>(2);
   std::vector<RowRun> runs;
-  for (std::int64_t start = 0; start < all.row_length; start += kChunk) {
-    const std::int64_t count = load_chunk(all, start, chunks[1]);
-    load(start, chunks[0]);
+  for (std::int64_t start = 0; start < all_exact.row_length; start += kChunk) {
+    const std::int64_t count = load_chunk(all_exact, start, chunks[1]);
+    load_chunk(all_actual, start, chunks[0]);
     layout.cut(
         start, count, [&](std::int64_t r) { return scales[static_cast<std::size_t>(r)]; }, runs);
     if (!kept.empty()) leave_out(kept.data() + start, chunks[0], chunks[1], runs);

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "lnorm/core/chunk.hpp"
 #include "lnorm/diagnosis/check.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/affine.hpp"
@@ -37,6 +35,10 @@ class CheckRows {
 // The elements of the one row as doubles, without low parts.
 std::vector<double> decoded(const Backend& backend, const RowsIn& row);
 
+// Numbers as a row of float64, and encoded as a float dtype, each rounded once.
+RowsIn row_of_doubles(const std::vector<double>& numbers);
+std::vector<std::byte> encoded(const std::vector<double>& numbers, DType dtype);
+
 // Of a whole tensor, in C order.
 std::vector<double> all_numbers(const Backend& backend, TensorSource& source, int threads);
 
@@ -52,11 +54,10 @@ Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria);
 Comparison compared_part(const Comparison& whole, std::int64_t first_row, const RowsIn& actual,
                          const RowsIn& exact, const RowMask* mask = nullptr);
 
-// Adds the elements of exact rows to a comparison, in chunks. load: fills the chunk with the other side's, from start on.
+// Adds the elements of exact rows to a comparison. actual: as many of the other side.
 // kept: as of leave_out; if it is empty all elements count.
-void compare_rows(const RowsIn& exact,
-                  const std::function<void(std::int64_t start, Chunk& actual)>& load,
-                  Comparison& comparison, std::span<const char> kept = {});
+void compare_rows(const RowsIn& exact, const RowsIn& actual, Comparison& comparison,
+                  std::span<const char> kept = {});
 
 // Wrong kernels are tried on rows of so many elements at most.
 inline constexpr std::int64_t kMostTried = std::int64_t{1} << 20;

@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "lnorm/core/chunk.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/philox.hpp"
 #include "lnorm/core/text.hpp"
@@ -158,12 +157,6 @@ constexpr CaseRow kCases[] = {
 };
 // clang-format on
 static_assert(std::size(kCases) <= 12);
-
-std::vector<std::byte> encoded(const std::vector<double>& numbers, DType dtype) {
-  std::vector<std::byte> bytes(numbers.size() * item_size(dtype));
-  store(numbers.data(), std::ssize(numbers), dtype, bytes.data());
-  return bytes;
-}
 
 class Maker {
  public:

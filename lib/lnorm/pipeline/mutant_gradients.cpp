@@ -1,11 +1,8 @@
 #include "lnorm/pipeline/mutant_gradients.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <utility>
 
-#include "lnorm/core/chunk.hpp"
 #include "lnorm/pipeline/exact_gradients.hpp"
 #include "lnorm/pipeline/executor.hpp"
 
@@ -24,16 +21,10 @@ struct WrongGradient {
 };
 
 // Adds results, each rounded once, to a comparison with exact ones.
-void compare_rounded(const OutputFormat& output, const std::vector<double>& results,
-                     const RowsIn& exact, Comparison& comparison) {
-  compare_rows(
-      exact,
-      [&](std::int64_t start, Chunk& to) {
-        const std::int64_t count = std::min(kChunk, std::ssize(results) - start);
-        std::transform(results.begin() + start, results.begin() + start + count, to.high,
-                       [&](double result) { return output.rounded(result); });
-      },
-      comparison);
+void compare_rounded(const OutputFormat& output, std::vector<double> results, const RowsIn& exact,
+                     Comparison& comparison) {
+  for (double& result : results) result = output.rounded(result);
+  compare_rows(exact, row_of_doubles(results), comparison);
 }
 
 class GradientTrials {
@@ -171,10 +162,8 @@ class GradientTrials {
   void compare_parameters(WrongGradient& wrong) const {
     ParameterSums sums(wrong.variant, wrong.model, wrong.of, Summation::loop);
     exact_gradients_.for_each_row([&](const GradientRow& row) { sums.add(row); });
-    const std::vector<double>& exact = exact_[wrong.of == Gradient::dbias];
-    const RowsIn row{reinterpret_cast<const std::byte*>(exact.data()), DType::float64,
-                     std::endian::native, 1, std::ssize(exact)};
-    compare_rounded(wrong.model.setting.output, sums.finish().y, row, wrong.comparison);
+    compare_rounded(wrong.model.setting.output, sums.finish().y,
+                    row_of_doubles(exact_[wrong.of == Gradient::dbias]), wrong.comparison);
   }
 
   const GradientMutantInputs& inputs_;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
-#include "lnorm/core/chunk.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
@@ -62,10 +61,7 @@ class MutantObserver final : public RowObserver {
       write_rows(attempt, rows, y);
       Comparison& comparison = found.emplace_back(attempt.comparison);
       comparison.clear(block.first_row * all.row_length, 0);
-      const auto load = [&](std::int64_t start, Chunk& to) {
-        std::copy_n(y.begin() + start, std::min(kChunk, std::ssize(y) - start), to.high);
-      };
-      compare_rows(all, load, comparison);
+      compare_rows(all, row_of_doubles(y), comparison);
     }
     return found;
   }
