@@ -40,27 +40,20 @@ class Patterns {
     return found;
   }
 
-  // Follow the last name: one that has matched none is a mistake.
-  void check(const NamedTensors& actual, const NamedTensors& expected) const {
-    check(", neither", [&] { return concat(list_of(actual), " nor of ", list_of(expected)); });
-  }
-  void check(const NamedTensors& tensors) const {
-    check("", [&] { return list_of(tensors); });
+  // Follows the last name: one that has matched none is a mistake. expected: the other side, if there is one.
+  void check(const NamedTensors& actual, const NamedTensors* expected = nullptr) const {
+    const auto unused = std::find(seen_.begin(), seen_.end(), false);
+    if (unused == seen_.end()) return;
+    const std::string& pattern = patterns_[static_cast<std::size_t>(unused - seen_.begin())];
+    throw Error(concat(called_, ": '", printable(pattern), "' matches no tensor",
+                       expected != nullptr ? ", neither of " : " of ", list_of(actual),
+                       expected != nullptr ? concat(" nor of ", list_of(*expected)) : ""));
   }
 
  private:
   static std::string list_of(const NamedTensors& side) {
     const auto name = [&](std::size_t i) { return side.names[i]; };
     return concat(printable(side.file), " (", short_list(side.names.size(), name), ")");
-  }
-
-  template <class Sides>
-  void check(std::string_view before, Sides sides) const {
-    const auto unused = std::find(seen_.begin(), seen_.end(), false);
-    if (unused == seen_.end()) return;
-    const std::string& pattern = patterns_[static_cast<std::size_t>(unused - seen_.begin())];
-    throw Error(
-        concat(called_, ": '", printable(pattern), "' matches no tensor", before, " of ", sides()));
   }
 
   std::string_view called_;
@@ -141,7 +134,7 @@ Pairs pair_by_name(const NamedTensors& actual, const NamedTensors& expected,
   Patterns renamings(rules.called.renaming, patterns_of(rules.renamings));
   const NamedTensors new_actual = renamed(actual, rules, renamings);
   const NamedTensors new_expected = renamed(expected, rules, renamings);
-  renamings.check(actual, expected);
+  renamings.check(actual, &expected);
 
   Choice choice(rules);
   Patterns tolerances(rules.called.tolerance, patterns_of(rules.tolerances));
@@ -166,7 +159,7 @@ Pairs pair_by_name(const NamedTensors& actual, const NamedTensors& expected,
     if (choice.wants(name)) result.actual_only.push_back(name);
   }
   for (const Patterns* patterns : {&choice.only, &choice.skip, &tolerances}) {
-    patterns->check(new_actual, new_expected);
+    patterns->check(new_actual, &new_expected);
   }
   return result;
 }
