@@ -21,12 +21,7 @@ constexpr std::int64_t kElements = 64;  // of each of them
 // The number of the row along axes in which the element of a row of the plan lies.
 std::int64_t row_number(const Plan& plan, const Axes& axes, std::int64_t row,
                         std::int64_t element) {
-  const Axes kept = kept_axes(plan.shape, plan.axes);
-  const Shape of_row = index_of(row, extents(plan.shape, kept));
-  const Shape of_element = index_of(element, extents(plan.shape, plan.axes));
-  Shape index(plan.shape.size());
-  for (std::size_t i = 0; i < kept.size(); ++i) index[kept[i]] = of_row[i];
-  for (std::size_t i = 0; i < plan.axes.size(); ++i) index[plan.axes[i]] = of_element[i];
+  const Shape index = index_of_element(plan.shape, plan.axes, row, element);
   std::int64_t number = 0;
   for (const std::size_t axis : kept_axes(plan.shape, axes)) {
     number = number * plan.shape[axis] + index[axis];

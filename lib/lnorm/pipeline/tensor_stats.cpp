@@ -45,22 +45,12 @@ double greatest_of(const Moments& row) {
   return std::isnan(row.min) ? -1 : std::max(std::fabs(row.min), std::fabs(row.max));
 }
 
-// What is found of the finite elements of a row. The position is that in the row.
-std::optional<LargestElement> largest_of(const RowsIn& row) {
+// What is found of the finite elements of a row that are kept, or of all. The position is that in the row.
+std::optional<LargestElement> largest_of(const RowsIn& row, const std::vector<char>& kept) {
   std::optional<LargestElement> largest;
   for_each_element(row, [&](std::int64_t i, Number value) {
-    if (std::isfinite(value.high)) improve(largest, {value, i});
-  });
-  return largest;
-}
-
-// The same for the elements that a mask leaves.
-std::optional<LargestElement> largest_left(const RowsIn& row, const std::vector<char>& kept) {
-  std::optional<LargestElement> largest;
-  for_each_element(row, [&](std::int64_t i, Number value) {
-    if (kept[static_cast<std::size_t>(i)] != 0 && std::isfinite(value.high)) {
-      improve(largest, {value, i});
-    }
+    const bool is_kept = kept.empty() || kept[static_cast<std::size_t>(i)] != 0;
+    if (is_kept && std::isfinite(value.high)) improve(largest, {value, i});
   });
   return largest;
 }
@@ -111,10 +101,9 @@ class LargestFinder {
         continue;
       }
       const auto found =
-          mask_ != nullptr
-              ? largest_left(row_of(block.x, r), kept_of(mask_, row, block.x.row_length))
-          : is_exact_ && !std::isinf(of_row) ? first_of_size(row_of(block.x, r), of_row)
-                                             : largest_of(row_of(block.x, r));
+          mask_ == nullptr && is_exact_ && !std::isinf(of_row)
+              ? first_of_size(row_of(block.x, r), of_row)
+              : largest_of(row_of(block.x, r), kept_of(mask_, row, block.x.row_length));
       if (found) improve(largest, {found->value, position(row, found->position)});
     }
     return largest;
