@@ -4,9 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
@@ -15,7 +13,6 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/contents.hpp"
 #include "lnorm/kernel/row_errors.hpp"
-#include "lnorm/measure/where.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/judged_statistics.hpp"
 #include "lnorm/pipeline/other_axes.hpp"
@@ -31,153 +28,6 @@ void put_exact(std::span<const char> kept, std::span<const double> exact,
     if (kept[i] == 0) actual[i] = exact[i];
   }
 }
-
-// Holds the exact rows, as the loop brings them, against those of the kernel.
-class JudgeObserver final : public RowObserver {
- public:
-  // set_row: gives a setting the weight and bias of a row; empty: all rows have the same.
-  using SetRow = std::function<void(std::int64_t row, JudgeSetting& setting)>;
-
-  // given_of: the statistics that a row is given, if there are any.
-  using GivenOf = std::function<std::optional<GivenNumbers>(std::int64_t row)>;
-
-  JudgeObserver(const JudgeSetting& setting, SetRow set_row, GivenOf given_of,
-                const CheckRows& actual, std::int64_t row_length, Comparison* comparison,
-                const RowMask* mask)
-      : setting_(setting),
-        set_row_(std::move(set_row)),
-        given_of_(std::move(given_of)),
-        actual_(actual),
-        row_length_(row_length),
-        comparison_(comparison),
-        mask_(mask) {}
-
-  BlockFindings examine(const RowBlock& block) const override {
-    std::unique_ptr<State> state =
-        states_.take([&] { return std::make_unique<State>(setting_, row_length_); });
-    const RowsIn actual = actual_.read(block.first_row, block.x.rows, state->buffer);
-    const RowsIn exact = output_rows(block);
-    for (std::int64_t r = 0; r < block.x.rows; ++r) {
-      judge(block, r, row_of(actual, r), row_of(exact, r), *state);
-    }
-    BlockFindings findings;
-    if (comparison_ != nullptr) {
-      findings = compared_part(*comparison_, block.first_row, actual, exact, mask_);
-    }
-    states_.give(std::move(state));
-    return findings;
-  }
-
-  void see(const RowBlock&, const BlockFindings& findings) override {
-    if (comparison_ == nullptr) return;
-    comparison_->append(std::any_cast<const Comparison&>(findings), 0);
-  }
-
-  void finish() override {
-    for (const std::unique_ptr<State>& state : states_.idle()) found_.merge(state->found);
-  }
-
-  JudgedRows& found() noexcept { return found_; }
-
- private:
-  // What a thread needs, and what it has found.
-  struct State {
-    State(JudgeSetting of_row, std::int64_t row_length)
-        : setting(std::move(of_row)), judge(setting, row_length) {}
-
-    JudgeSetting setting;
-    RowJudge judge;
-    JudgedRows found;
-    TileBuffer buffer;
-    std::vector<double> x;
-    std::vector<double> actual;
-    std::vector<double> exact;
-    std::vector<char> kept;
-  };
-
-  void judge(const RowBlock& block, std::int64_t r, const RowsIn& actual, const RowsIn& exact,
-             State& state) const {
-    const std::int64_t number = block.first_row + r;
-    std::int64_t left = row_length_;
-    if (mask_ != nullptr) {
-      state.kept.resize(static_cast<std::size_t>(row_length_));
-      left = mask_->fill(number, 0, row_length_, state.kept.data());
-      if (left == 0) return;
-    }
-    const auto bytes = static_cast<std::size_t>(row_length_) * item_size(exact.dtype);
-    // A row of NaN is counted as one that is not finite.
-    if (is_native(actual, exact.dtype) && !std::isnan(element_of(exact, 0).high) &&
-        std::memcmp(actual.data, exact.data, bytes) == 0) {
-      return RowJudge::count_exact(left, state.found);
-    }
-    const Backend& backend = setting_.backend;
-    JudgedRow row{number, decode(backend, row_of(block.x, r), state.x),
-                  decode(backend, actual, state.actual), decode(backend, exact, state.exact)};
-    if (left < row_length_) {
-      if (row.actual.data() != state.actual.data()) {
-        state.actual.assign(row.actual.begin(), row.actual.end());
-      }
-      put_exact(state.kept, row.exact, state.actual);
-      row.actual = std::span(state.actual).first(row.exact.size());  // the buffer is longer
-      row.kept = state.kept;
-    }
-    if (set_row_) set_row_(number, state.setting);
-    row.given = given_of_(number);
-    state.judge.judge(row, state.found);
-  }
-
-  const JudgeSetting& setting_;
-  SetRow set_row_;
-  GivenOf given_of_;
-  const CheckRows& actual_;
-  std::int64_t row_length_;
-  Comparison* comparison_;
-  const RowMask* mask_;
-  mutable Pool<State> states_;
-  JudgedRows found_;
-};
-
-// How many elements a formula explains, in all rows.
-class FitObserver final : public RowObserver {
- public:
-  // set_row: fills in what a row has of its own.
-  FitObserver(const Variant& variant, const JudgeSetting& setting, const CheckRows& actual, DType x,
-              const RowMask* mask, std::function<void(SampleRow& row)> set_row)
-      : variant_(variant), actual_(actual), mask_(mask), set_row_(std::move(set_row)) {
-    sample_.setting = &setting;
-    sample_.x_dtype = x;
-  }
-
-  BlockFindings examine(const RowBlock& block) const override {
-    TileBuffer buffer;
-    SampleRow row;
-    VariantRow result;
-    FormulaSums sums;
-    const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
-    for (std::int64_t r = 0; r < block.x.rows; ++r) {
-      row.number = block.first_row + r;
-      row.x = decoded(sample_.setting->backend, row_of(block.x, r));
-      row.actual = decoded(sample_.setting->backend, row_of(actual, r));
-      row.kept = kept_of(mask_, block.first_row + r, std::ssize(row.x));
-      set_row_(row);
-      add_fit(variant_, sample_, row, result, sums);
-    }
-    return sums;
-  }
-  void see(const RowBlock&, const BlockFindings& findings) override {
-    sums_.add(std::any_cast<const FormulaSums&>(findings));
-  }
-
-  const FormulaSums& sums() const noexcept { return sums_; }
-
- private:
-  const Variant& variant_;
-  const CheckRows& actual_;
-  const RowMask* mask_;
-  std::function<void(SampleRow& row)> set_row_;
-  Sample sample_;
-  FormulaSums sums_;
-};
 
 class Checker {
  public:
@@ -218,6 +68,9 @@ class Checker {
   }
 
  private:
+  class JudgeObserver;
+  class FitObserver;
+
   static JudgeSetting setting(const CheckInputs& inputs, const Plan& plan, const Backend& backend,
                               const CheckOptions& options) {
     const Arithmetic arithmetic = arithmetic_of(options.arithmetic);
@@ -239,6 +92,9 @@ class Checker {
             .bias = {}};
   }
 
+  // Whether rows have weight and bias of their own.
+  bool has_affine_of_rows() const { return !plan_.affine.rows.empty(); }
+
   // Weight and bias of a row.
   void set_numbers(std::int64_t row, JudgeSetting& setting) const {
     const std::int64_t n = plan_.row_length;
@@ -255,9 +111,6 @@ class Checker {
     return GivenNumbers{inputs_.given->mean_of(row),
                         inputs_.given->is_rstd ? 1 / (spread * spread) : spread};
   }
-  JudgeObserver::GivenOf given() const {
-    return [this](std::int64_t row) { return given_of(row); };
-  }
 
   void normalize(const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) const {
     lnorm::normalize(backend_, inputs_.given, x, y, inputs_.affine, plan_.formula, saved);
@@ -266,38 +119,15 @@ class Checker {
   // What a row has of its own.
   void set_row(SampleRow& row) const {
     row.given = given_of(row.number);
-    if (plan_.affine.rows.empty()) return;
+    if (!has_affine_of_rows()) return;
     JudgeSetting of_row = setting_;
     set_numbers(row.number, of_row);
     row.affine = std::make_shared<AffineNumbers>(
         AffineNumbers{std::move(of_row.weight), std::move(of_row.bias)});
   }
 
-  void judge_rows(Check& result) {
-    JudgeObserver::SetRow set_row;
-    if (!plan_.affine.rows.empty()) {
-      set_row = [this](std::int64_t row, JudgeSetting& setting) { set_numbers(row, setting); };
-    }
-    JudgeObserver judge(setting_, std::move(set_row), given(), actual_, plan_.row_length,
-                        result.comparison ? &*result.comparison : nullptr, mask());
-    std::vector<std::unique_ptr<StatisticObserver>> statistics;
-    std::vector<RowObserver*> observers{&judge};
-    const auto add = [&](Statistic of, TensorSource* actual) {
-      if (actual == nullptr) return;
-      statistics.push_back(
-          std::make_unique<StatisticObserver>(of, setting_, *actual, run_options_.threads));
-      observers.push_back(statistics.back().get());
-    };
-    add(Statistic::mean, inputs_.mean);
-    add(Statistic::rstd, inputs_.rstd);
-    Plan plan = plan_;
-    plan.wants_mean_and_rstd = !statistics.empty();
-    pass(plan, observers, [&](const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) {
-      normalize(x, y, saved);
-    });
-    result.judged = std::move(judge.found());
-    for (const auto& one : statistics) result.statistics.push_back(one->check(result));
-  }
+  void judge_rows(Check& result);
+  void explain_all(FormulaFit& fit);
 
   const RowMask* mask() const { return mask_ ? &*mask_ : nullptr; }
 
@@ -343,13 +173,7 @@ class Checker {
       result.is_sampled = true;
       return;
     }
-    FitObserver fit(best.variant, setting_, actual_, plan_.in, mask(),
-                    [this](SampleRow& row) { set_row(row); });
-    RowObserver* const observers[] = {&fit};
-    pass(plan_, observers, {});
-    best.explained = fit.sums().share();
-    best.sqnr = fit.sums().sqnr();
-    best.explains_all = fit.sums().explains_all();
+    explain_all(best);
   }
 
   // A narrower arithmetic that the kernel may have computed in.
@@ -461,6 +285,161 @@ class Checker {
   CheckRows actual_;
   std::optional<RowMask> mask_;
 };
+
+// Holds the exact rows, as the loop brings them, against those of the kernel.
+class Checker::JudgeObserver final : public RowObserver {
+ public:
+  JudgeObserver(const Checker& checker, Comparison* comparison)
+      : checker_(checker), row_length_(checker.plan_.row_length), comparison_(comparison) {}
+
+  BlockFindings examine(const RowBlock& block) const override {
+    std::unique_ptr<State> state =
+        states_.take([&] { return std::make_unique<State>(checker_.setting_, row_length_); });
+    const RowsIn actual = checker_.actual_.read(block.first_row, block.x.rows, state->buffer);
+    const RowsIn exact = output_rows(block);
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      judge(block, r, row_of(actual, r), row_of(exact, r), *state);
+    }
+    BlockFindings findings;
+    if (comparison_ != nullptr) {
+      findings = compared_part(*comparison_, block.first_row, actual, exact, checker_.mask());
+    }
+    states_.give(std::move(state));
+    return findings;
+  }
+
+  void see(const RowBlock&, const BlockFindings& findings) override {
+    if (comparison_ == nullptr) return;
+    comparison_->append(std::any_cast<const Comparison&>(findings), 0);
+  }
+
+  void finish() override {
+    for (const std::unique_ptr<State>& state : states_.idle()) found_.merge(state->found);
+  }
+
+  JudgedRows& found() noexcept { return found_; }
+
+ private:
+  // What a thread needs, and what it has found.
+  struct State {
+    State(JudgeSetting of_row, std::int64_t row_length)
+        : setting(std::move(of_row)), judge(setting, row_length) {}
+
+    JudgeSetting setting;
+    RowJudge judge;
+    JudgedRows found;
+    TileBuffer buffer;
+    std::vector<double> x;
+    std::vector<double> actual;
+    std::vector<double> exact;
+    std::vector<char> kept;
+  };
+
+  void judge(const RowBlock& block, std::int64_t r, const RowsIn& actual, const RowsIn& exact,
+             State& state) const {
+    const std::int64_t number = block.first_row + r;
+    std::int64_t left = row_length_;
+    if (const RowMask* const mask = checker_.mask()) {
+      state.kept.resize(static_cast<std::size_t>(row_length_));
+      left = mask->fill(number, 0, row_length_, state.kept.data());
+      if (left == 0) return;
+    }
+    const auto bytes = static_cast<std::size_t>(row_length_) * item_size(exact.dtype);
+    // A row of NaN is counted as one that is not finite.
+    if (is_native(actual, exact.dtype) && !std::isnan(element_of(exact, 0).high) &&
+        std::memcmp(actual.data, exact.data, bytes) == 0) {
+      return RowJudge::count_exact(left, state.found);
+    }
+    const Backend& backend = checker_.backend_;
+    JudgedRow row{number, decode(backend, row_of(block.x, r), state.x),
+                  decode(backend, actual, state.actual), decode(backend, exact, state.exact)};
+    if (left < row_length_) {
+      if (row.actual.data() != state.actual.data()) {
+        state.actual.assign(row.actual.begin(), row.actual.end());
+      }
+      put_exact(state.kept, row.exact, state.actual);
+      row.actual = std::span(state.actual).first(row.exact.size());  // the buffer is longer
+      row.kept = state.kept;
+    }
+    if (checker_.has_affine_of_rows()) checker_.set_numbers(number, state.setting);
+    row.given = checker_.given_of(number);
+    state.judge.judge(row, state.found);
+  }
+
+  const Checker& checker_;
+  std::int64_t row_length_;
+  Comparison* comparison_;
+  mutable Pool<State> states_;
+  JudgedRows found_;
+};
+
+// How many elements a formula explains, in all rows.
+class Checker::FitObserver final : public RowObserver {
+ public:
+  FitObserver(const Checker& checker, const Variant& variant)
+      : checker_(checker), variant_(variant) {
+    sample_.setting = &checker.setting_;
+    sample_.x_dtype = checker.plan_.in;
+  }
+
+  BlockFindings examine(const RowBlock& block) const override {
+    TileBuffer buffer;
+    SampleRow row;
+    VariantRow result;
+    FormulaSums sums;
+    const RowsIn actual = checker_.actual_.read(block.first_row, block.x.rows, buffer);
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      row.number = block.first_row + r;
+      row.x = decoded(checker_.backend_, row_of(block.x, r));
+      row.actual = decoded(checker_.backend_, row_of(actual, r));
+      row.kept = kept_of(checker_.mask(), block.first_row + r, std::ssize(row.x));
+      checker_.set_row(row);
+      add_fit(variant_, sample_, row, result, sums);
+    }
+    return sums;
+  }
+  void see(const RowBlock&, const BlockFindings& findings) override {
+    sums_.add(std::any_cast<const FormulaSums&>(findings));
+  }
+
+  const FormulaSums& sums() const noexcept { return sums_; }
+
+ private:
+  const Checker& checker_;
+  const Variant& variant_;
+  Sample sample_;
+  FormulaSums sums_;
+};
+
+void Checker::judge_rows(Check& result) {
+  JudgeObserver judge(*this, result.comparison ? &*result.comparison : nullptr);
+  std::vector<std::unique_ptr<StatisticObserver>> statistics;
+  std::vector<RowObserver*> observers{&judge};
+  const auto add = [&](Statistic of, TensorSource* actual) {
+    if (actual == nullptr) return;
+    statistics.push_back(
+        std::make_unique<StatisticObserver>(of, setting_, *actual, run_options_.threads));
+    observers.push_back(statistics.back().get());
+  };
+  add(Statistic::mean, inputs_.mean);
+  add(Statistic::rstd, inputs_.rstd);
+  Plan plan = plan_;
+  plan.wants_mean_and_rstd = !statistics.empty();
+  pass(plan, observers, [&](const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) {
+    normalize(x, y, saved);
+  });
+  result.judged = std::move(judge.found());
+  for (const auto& one : statistics) result.statistics.push_back(one->check(result));
+}
+
+void Checker::explain_all(FormulaFit& fit) {
+  FitObserver observer(*this, fit.variant);
+  RowObserver* const observers[] = {&observer};
+  pass(plan_, observers, {});
+  fit.explained = observer.sums().share();
+  fit.sqnr = observer.sums().sqnr();
+  fit.explains_all = observer.sums().explains_all();
+}
 
 }  // namespace
 
