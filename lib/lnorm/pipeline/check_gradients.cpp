@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -35,24 +36,17 @@ class JudgedGradient {
                .is_uniform = inputs.is_uniform,
                .has_constants = inputs.sources.are_constants},
         context_{model_, of, options.has_weight, options.has_bias} {
-    Axes axes = plan.rows.axes;
-    if (of != Gradient::dx) {
-      axes.clear();
-      for (std::size_t i = 0; i < actual.info().shape.size(); ++i) axes.push_back(i);
-    }
     if (of == Gradient::dx) {
-      rows_.emplace(actual, axes, threads);
+      rows_.emplace(actual, plan.rows.axes, threads);
+      check.slice = inputs.sources.x.info().slice;
+      check.axes = check.slice ? check.slice->axes : plan.rows.axes;
     } else {
       numbers_ = all_numbers(backend, actual, threads);
+      check.axes = kept_axes(actual.info().shape, {});
     }
     check.x = whole_of(inputs.sources.x.info());
     check.actual = whole_of(actual.info());
     check.part = name(of);
-    check.axes = std::move(axes);
-    if (of == Gradient::dx) {
-      check.slice = inputs.sources.x.info().slice;
-      if (check.slice) check.axes = check.slice->axes;
-    }
     check.formula = plan.rows.formula;
     check.arithmetic = options.arithmetic;
     check.given_depth = options.depth;
@@ -177,23 +171,23 @@ class GradientChecker {
     std::vector<TwoSums> sums;
   };
 
-  JudgedGradient* find(Gradient of) const {
-    for (const auto& gradient : judged_) {
-      if (gradient->of() == of) return gradient.get();
-    }
-    return nullptr;
+  using Parameters = std::span<const std::unique_ptr<JudgedGradient>>;
+
+  static std::vector<TwoSums> no_sums(Parameters parameters) {
+    std::vector<TwoSums> sums;
+    for (const auto& one : parameters) sums.emplace_back(one->model(), one->of());
+    return sums;
   }
 
   // Judges the rows of a block, and adds them to the sums of the parameters.
-  void judge_block(const Block& block, const JudgedGradient* dx,
-                   const std::vector<const JudgedGradient*>& parameters, Slot& slot) const {
+  void judge_block(const Block& block, const JudgedGradient* dx, Parameters parameters,
+                   Slot& slot) const {
     exact_gradients_.read(block, slot.buffers.in);
     exact_gradients_.find(block, slot.buffers, dx != nullptr, !parameters.empty());
     if (dx != nullptr) {
       slot.compared = dx->compared(block.first, exact_gradients_.dx(block, slot.buffers));
     }
-    slot.sums.clear();
-    for (const JudgedGradient* one : parameters) slot.sums.emplace_back(one->model(), one->of());
+    slot.sums = no_sums(parameters);
     exact_gradients_.for_each_row(
         block, slot.buffers.in, [&](const GradientRow& row, std::int64_t r) {
           if (dx != nullptr) {
@@ -208,14 +202,9 @@ class GradientChecker {
   }
 
   void judge() {
-    JudgedGradient* const dx = find(Gradient::dx);
-    std::vector<const JudgedGradient*> parameters;
-    for (const Gradient of : {Gradient::dweight, Gradient::dbias}) {
-      if (const JudgedGradient* const found = find(of)) parameters.push_back(found);
-    }
-    std::vector<TwoSums> sums;
-    sums.reserve(parameters.size());
-    for (const JudgedGradient* one : parameters) sums.emplace_back(one->model(), one->of());
+    JudgedGradient* const dx = inputs_.dx != nullptr ? judged_.front().get() : nullptr;
+    const Parameters parameters = Parameters(judged_).subspan(dx != nullptr ? 1 : 0);
+    std::vector<TwoSums> sums = no_sums(parameters);
     const LoopExtent all = exact_gradients_.extent();
     const Executor executor(run_options_.threads, all.blocks());
     std::vector<Slot> slots;
@@ -230,17 +219,12 @@ class GradientChecker {
             sums[i].loop.append(slot.sums[i].loop);
           }
         });
-    JudgedRows found;
-    for (const Slot& slot : slots) found.merge(slot.found);
+    for (const Slot& slot : slots) {
+      if (dx != nullptr) dx->check.judged.merge(slot.found);
+    }
     const auto columns = exact_gradients_.gathered();
-    for (const auto& gradient : judged_) {
-      if (gradient->of() == Gradient::dx) {
-        gradient->check.judged = std::exchange(found, {});
-        continue;
-      }
-      const auto i = static_cast<std::size_t>(
-          std::find(parameters.begin(), parameters.end(), gradient.get()) - parameters.begin());
-      judge_parameters(*gradient, *columns, sums[i]);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      judge_parameters(*parameters[i], *columns, sums[i]);
     }
   }
 

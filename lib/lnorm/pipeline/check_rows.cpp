@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <set>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/measure/row_runs.hpp"
@@ -73,13 +74,11 @@ std::vector<std::byte> encoded(const std::vector<double>& numbers, DType dtype) 
 
 std::vector<double> all_numbers(const Backend& backend, TensorSource& source, int threads) {
   const TensorInfo& info = source.info();
-  Axes axes;
-  for (std::size_t i = 0; i < info.shape.size(); ++i) axes.push_back(i);
-  if (axes.empty()) {
+  if (info.shape.empty()) {
     const std::vector<std::byte> number = read_all(source);
     return decoded(backend, {number.data(), info.dtype, info.byte_order, 1, 1});
   }
-  const CheckRows rows(source, info.slice ? info.slice->axes : axes, threads);
+  const CheckRows rows(source, info.slice ? info.slice->axes : kept_axes(info.shape, {}), threads);
   TileBuffer buffer;
   return decoded(backend, as_one_row(rows.read(0, rows.count(), buffer)));
 }
