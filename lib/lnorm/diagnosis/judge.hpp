@@ -17,14 +17,14 @@ namespace lnorm {
 struct JudgeSetting {
   const Backend& backend;
   Formula formula;
-  Rounding rounding;
+  Rounding rounding = {};
   KernelModel kernel;
   OutputFormat output;
   bool saturates = false;
   double output_scale = 1;  // weight and bias include it
   // As many numbers as a row has elements; 1 and 0 where there are none.
-  std::vector<double> weight;
-  std::vector<double> bias;
+  std::vector<double> weight = {};
+  std::vector<double> bias = {};
   // Whether the output has all digits of the arithmetic: then each row's scale is judged as well.
   bool is_wide() const { return std::ldexp(1.0, -output.precision()) <= kernel.arithmetic.unit; }
 };

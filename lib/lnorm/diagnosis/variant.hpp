@@ -81,13 +81,13 @@ struct SampleRow {
   std::int64_t number = 0;
   std::vector<double> x;
   std::vector<double> actual;
-  std::vector<double> exact;
-  std::vector<double> alone;  // x without the residual, if there is one
-  std::vector<char> kept;     // which elements are judged, as of a JudgedRow; empty: all
+  std::vector<double> exact = {};
+  std::vector<double> alone = {};  // x without the residual, if there is one
+  std::vector<char> kept;          // which elements are judged, as of a JudgedRow; empty: all
   // The rows beside it; empty where there is none.
   std::vector<double> previous_x;
   std::vector<double> next_x;
-  std::optional<GivenNumbers> given;                      // as of a JudgedRow
+  std::optional<GivenNumbers> given = {};                 // as of a JudgedRow
   std::shared_ptr<const AffineNumbers> affine = nullptr;  // of its own; null: those of all rows
 
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
@@ -106,7 +106,7 @@ struct Sample {
   const JudgeSetting* setting = nullptr;
   Shape normalized_shape;
   DType x_dtype = DType::float64;
-  std::vector<SampleRow> rows;  // by number
+  std::vector<SampleRow> rows = {};  // by number
   std::vector<double> first_x;
   std::vector<double> last_x;
   std::int64_t all_rows = 0;  // of the tensor, where variants are written

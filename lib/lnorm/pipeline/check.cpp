@@ -87,9 +87,7 @@ class Checker {
                        options.zero_centered_weight},
             .output = OutputFormat(plan.out),
             .saturates = plan.saturates,
-            .output_scale = options.output_scale,
-            .weight = {},
-            .bias = {}};
+            .output_scale = options.output_scale};
   }
 
   // Whether rows have weight and bias of their own.
@@ -233,12 +231,9 @@ class Checker {
       SampleRow row{.number = r,
                     .x = finite_or_none(numbers(x, r)),
                     .actual = numbers(actual_, r),
-                    .exact = {},
-                    .alone = {},
                     .kept = kept_of(mask(), r, plan_.row_length),
                     .previous_x = finite_or_none(numbers(x, r - 1)),
-                    .next_x = finite_or_none(numbers(x, r + 1)),
-                    .given = {}};
+                    .next_x = finite_or_none(numbers(x, r + 1))};
       set_row(row);
       const bool has_any = row.kept.empty() || std::count(row.kept.begin(), row.kept.end(), 1) > 0;
       if (row.x.empty() || !has_any) continue;

@@ -96,14 +96,10 @@ class JudgedGradient {
                               const Backend& backend, const CheckOptions& options, DType output) {
     return {.backend = backend,
             .formula = plan.formula,
-            .rounding = {},
             .kernel = {arithmetic_of(options.arithmetic), options.depth,
                        inputs.is_sum || is_wider(plan.in, options.arithmetic),
                        options.zero_centered_weight},
-            .output = OutputFormat(output),
-            .saturates = false,
-            .weight = {},
-            .bias = {}};
+            .output = OutputFormat(output)};
   }
 
   Gradient of_;

@@ -175,11 +175,7 @@ class Maker {
     const std::vector<double> rows = rows_of(row, random);
     MadeCase made{.name = name,
                   .purpose = std::string(row.purpose),
-                  .x = in_shape(name + ".x", encoded(rows, options_.dtype)),
-                  .weight = {},
-                  .bias = {},
-                  .dy = {},
-                  .kills = {}};
+                  .x = in_shape(name + ".x", encoded(rows, options_.dtype))};
     const Shape shape = plan_.affine_shape();
     const auto count = static_cast<std::size_t>(element_count(shape));
     std::vector<double> weight(count);

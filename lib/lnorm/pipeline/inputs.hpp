@@ -34,10 +34,10 @@ struct MadeCase {
   std::string name;
   std::string purpose;
   MadeTensor x;
-  MadeTensor weight;
-  MadeTensor bias;
-  std::optional<MadeTensor> dy;
-  std::vector<std::string> kills;  // ids
+  MadeTensor weight = {};
+  MadeTensor bias = {};
+  std::optional<MadeTensor> dy = {};
+  std::vector<std::string> kills = {};  // ids
 };
 
 struct MadeInputs {

@@ -76,12 +76,8 @@ class GradientTrials {
   JudgeSetting setting(DType output, const Backend& backend) const {
     return {.backend = backend,
             .formula = plan_.rows.formula,
-            .rounding = {},
             .kernel = {arithmetic_of(DType::float64), {}, false, options_.zero_centered_weight},
-            .output = OutputFormat(output),
-            .saturates = false,
-            .weight = {},
-            .bias = {}};
+            .output = OutputFormat(output)};
   }
 
   GradientModel model(const JudgeSetting& setting) const {

@@ -275,7 +275,6 @@ class Trial {
     const Sample tensor{.setting = &setting_,
                         .normalized_shape = normalized,
                         .x_dtype = x_dtype(),
-                        .rows = {},
                         .first_x = decoded(backend, x.read(0, 1, buffer)),
                         .last_x = decoded(backend, x.read(plan_.rows - 1, 1, buffer)),
                         .all_rows = plan_.rows};
