@@ -1,7 +1,6 @@
 #include "lnorm/pipeline/features.hpp"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "lnorm/kernel/features.hpp"
@@ -21,85 +20,63 @@ struct FeatureSlot {
   std::vector<FeatureSums> sums;
 };
 
-// Adds up some features over all rows.
-class FeaturePass {
- public:
-  FeaturePass(RowSource& rows, const Plan& plan, std::int64_t first, std::int64_t count,
-              const RunOptions& options, const RowMask* mask)
-      : rows_(rows), plan_(plan), first_(first), options_(options), mask_(mask) {
-    sums_.resize(static_cast<std::size_t>(count));
-  }
-
-  std::vector<FeatureSums> run() {
-    const auto count = std::ssize(sums_);
-    const auto bytes = count * static_cast<std::int64_t>(item_size(plan_.in));
-    const LoopExtent extent{plan_.rows, std::clamp<std::int64_t>(kFeatureBytes / bytes, 1, 4096),
-                            count};
-    std::vector<FeatureSlot> slots;
-    for_each_block(
-        extent, Executor(options_.threads, extent.blocks()), options_, slots,
-        [&](const Block& block, FeatureSlot& slot) {
-          slot.tile = {block.first, block.count, first_, count};
-          rows_.begin(slot.tile, slot.buffer);
-        },
-        [&](const Block&, FeatureSlot& slot) {
-          rows_.read(slot.tile, slot.buffer);
-          const TensorInfo& info = rows_.info();
-          slot.sums.resize(sums_.size());
-          const RowsIn block{.data = slot.buffer.found,
-                             .dtype = info.dtype,
-                             .byte_order = info.byte_order,
-                             .rows = slot.tile.rows,
-                             .row_length = count,
-                             .first_row = slot.tile.first_row};
-          mask_ == nullptr ? sum_features(block, slot.sums.data()) : sum_left(block, slot.sums);
-        },
-        [&](const Block&, FeatureSlot& slot) { append(slot.sums); });
-    reduce_value(*options_.ranks, sums_,
-                 [&](const std::vector<FeatureSums>& next) { append(next); });
-    return std::move(sums_);
-  }
-
- private:
-  // Sums what the mask leaves, run by run of each row.
-  void sum_left(const RowsIn& block, std::vector<FeatureSums>& sums) const {
-    std::fill(sums.begin(), sums.end(), FeatureSums());
-    std::vector<char> kept(sums.size());
-    std::vector<FeatureSums> of_run(sums.size());
-    const auto item = static_cast<std::int64_t>(item_size(block.dtype));
-    for (std::int64_t r = 0; r < block.rows; ++r) {
-      mask_->fill(block.first_row + r, first_, block.row_length, kept.data());
-      for (auto begin = kept.begin(); begin != kept.end();) {
-        begin = std::find(begin, kept.end(), 1);
-        if (begin == kept.end()) break;
-        const auto end = std::find(begin, kept.end(), 0);
-        const auto at = begin - kept.begin();
-        sum_features({.data = block.data + (r * block.row_length + at) * item,
-                      .dtype = block.dtype,
-                      .byte_order = block.byte_order,
-                      .rows = 1,
-                      .row_length = end - begin,
-                      .first_row = block.first_row + r},
-                     of_run.data());
-        for (auto i = at; i < end - kept.begin(); ++i) {
-          sums[static_cast<std::size_t>(i)].append(of_run[static_cast<std::size_t>(i - at)]);
-        }
-        begin = end;
+// Sums what the mask leaves, run by run of each row. first: the feature of a row's first element.
+void sum_left(const RowMask& mask, std::int64_t first, const RowsIn& block,
+              std::vector<FeatureSums>& sums) {
+  std::fill(sums.begin(), sums.end(), FeatureSums());
+  std::vector<char> kept(sums.size());
+  std::vector<FeatureSums> of_run(sums.size());
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    mask.fill(block.first_row + r, first, block.row_length, kept.data());
+    for (auto begin = kept.begin(); begin != kept.end();) {
+      begin = std::find(begin, kept.end(), 1);
+      if (begin == kept.end()) break;
+      const auto end = std::find(begin, kept.end(), 0);
+      const auto at = begin - kept.begin();
+      sum_features(part_of(row_of(block, r), at, end - begin), of_run.data());
+      for (auto i = at; i < end - kept.begin(); ++i) {
+        sums[static_cast<std::size_t>(i)].append(of_run[static_cast<std::size_t>(i - at)]);
       }
+      begin = end;
     }
   }
+}
 
-  void append(const std::vector<FeatureSums>& next) {
-    for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].append(next[i]);
-  }
-
-  RowSource& rows_;
-  const Plan& plan_;
-  std::int64_t first_;
-  const RunOptions& options_;
-  const RowMask* mask_;  // null if there is none
-  std::vector<FeatureSums> sums_;
-};
+// Adds up some features over all rows. mask: null if there is none.
+std::vector<FeatureSums> sum_over_rows(RowSource& rows, const Plan& plan, std::int64_t first,
+                                       std::int64_t count, const RunOptions& options,
+                                       const RowMask* mask) {
+  std::vector<FeatureSums> sums(static_cast<std::size_t>(count));
+  const auto append = [&](const std::vector<FeatureSums>& next) {
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i].append(next[i]);
+  };
+  const auto bytes = count * static_cast<std::int64_t>(item_size(plan.in));
+  const LoopExtent extent{plan.rows, std::clamp<std::int64_t>(kFeatureBytes / bytes, 1, 4096),
+                          count};
+  std::vector<FeatureSlot> slots;
+  for_each_block(
+      extent, Executor(options.threads, extent.blocks()), options, slots,
+      [&](const Block& block, FeatureSlot& slot) {
+        slot.tile = {block.first, block.count, first, count};
+        rows.begin(slot.tile, slot.buffer);
+      },
+      [&](const Block&, FeatureSlot& slot) {
+        rows.read(slot.tile, slot.buffer);
+        const TensorInfo& info = rows.info();
+        slot.sums.resize(sums.size());
+        const RowsIn block{.data = slot.buffer.found,
+                           .dtype = info.dtype,
+                           .byte_order = info.byte_order,
+                           .rows = slot.tile.rows,
+                           .row_length = count,
+                           .first_row = slot.tile.first_row};
+        mask == nullptr ? sum_features(block, slot.sums.data())
+                        : sum_left(*mask, first, block, slot.sums);
+      },
+      [&](const Block&, FeatureSlot& slot) { append(slot.sums); });
+  reduce_value(*options.ranks, sums, append);
+  return sums;
+}
 
 }  // namespace
 
@@ -122,7 +99,7 @@ FeatureStats measure_features(TensorSource& source, const Plan& plan, const RunO
   RowSource rows(source, plan.in_view, io_path, for_each_tile(options.threads));
   for (std::int64_t first = 0; first < plan.row_length; first += kFeaturesOfPass) {
     const std::int64_t count = std::min(kFeaturesOfPass, plan.row_length - first);
-    const auto sums = FeaturePass(rows, plan, first, count, options, mask ? &*mask : nullptr).run();
+    const auto sums = sum_over_rows(rows, plan, first, count, options, mask ? &*mask : nullptr);
     result.sums.insert(result.sums.end(), sums.begin(), sums.end());
   }
   rows.finish();
