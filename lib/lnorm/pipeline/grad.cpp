@@ -237,20 +237,16 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
   const RequestedColumns columns{plan.requested.dweight, plan.requested.dbias, uniform,
                                  parameters.dtype};
   const bool shares = plan.shares_weights && !uniform;
-  const bool wants_columns = (columns.dweight || columns.dbias) && !shares;
-  const auto find_parameters = [&](ColumnGradients& gathered, RowReplay again) {
+  const bool wants_parameters = columns.dweight || columns.dbias;
+  const bool wants_columns = wants_parameters && !shares;
+  // gathered: null where weights are shared.
+  const auto find_parameters = [&](ColumnGradients* gathered, RowReplay again) {
     if (options.ranks->count() > 1) {
       again.all_reduce = [&](const auto&... parts) { all_reduce(*options.ranks, parts...); };
-      again.distributes_columns = layout.route.in_parts;
+      again.distributes_columns = layout.route.in_parts && gathered != nullptr;
     }
-    return parameter_gradients(setting, gathered, columns, again);
-  };
-  const auto find_shared = [&](RowReplay again) {
-    if (!plan.requested.dweight && !plan.requested.dbias) return ParameterGradients();
-    if (options.ranks->count() > 1) {
-      again.all_reduce = [&](const auto&... parts) { all_reduce(*options.ranks, parts...); };
-    }
-    return shared_gradients(setting, layout.affine, columns, again);
+    return gathered != nullptr ? parameter_gradients(setting, *gathered, columns, again)
+                               : shared_gradients(setting, layout.affine, columns, again);
   };
   ParameterGradients found;
   if (layout.row_length == 0 || layout.rows == 0) {
@@ -261,23 +257,20 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
     // Threads write different columns, and so do ranks: one object will do.
     const auto gathered = wants_columns ? long_columns(plan, *options.ranks) : nullptr;
     long_gradients(rows, plan, setting, dx, gathered.get(), options);
-    if (gathered) {
-      found = find_parameters(*gathered, long_row_replay(rows, plan, options));
-      // The columns of ranks follow each other.
-      for (std::vector<double>* const numbers : {&found.dweight, &found.dbias}) {
-        if (!uniform) gather(*options.ranks, *numbers);
-      }
-    } else if (shares) {
-      found = find_shared(long_row_replay(rows, plan, options));
+    if (wants_parameters) {
+      found = find_parameters(gathered.get(), long_row_replay(rows, plan, options));
+    }
+    // The columns of ranks follow each other.
+    for (std::vector<double>* const numbers : {&found.dweight, &found.dbias}) {
+      if (gathered && !uniform) gather(*options.ranks, *numbers);
     }
   } else {
     Pool<ColumnGradients> gathered;
     GradientBlocks blocks(rows, plan, options);
     if (dx != nullptr || wants_columns)
       blocks.run(setting, dx, wants_columns ? &gathered : nullptr);
-    if (shares) found = find_shared(blocks.again());
-    if (wants_columns)
-      found = find_parameters(*merged(gathered, layout.row_length), blocks.again());
+    const auto all = wants_columns ? merged(gathered, layout.row_length) : nullptr;
+    if (wants_parameters) found = find_parameters(all.get(), blocks.again());
   }
   return found;
 }
