@@ -97,18 +97,15 @@ AffineLayout affine_layout(const TensorInfo& x, const Shape& all, const Axes& ax
   const auto place_of = [&](std::size_t axis) {
     return std::find(affine_axes.begin(), affine_axes.end(), axis) - affine_axes.begin();
   };
-  const auto take = [&](const Axes& from, const auto& see) {
-    for (const std::size_t axis : from) {
-      const auto place = static_cast<std::size_t>(place_of(axis));
-      if (place < affine_axes.size()) layout.order.push_back(place);
-      see(axis, place < affine_axes.size());
-    }
-  };
   std::int64_t numbers = 1;  // of a row
-  take(kept, [](std::size_t, bool) {});
-  take(axes, [&](std::size_t axis, bool is_affine) {
-    (is_affine ? numbers : layout.repeat) *= all[axis];
-  });
+  for (const Axes* const from : {&kept, &axes}) {
+    for (const std::size_t axis : *from) {
+      const auto place = static_cast<std::size_t>(place_of(axis));
+      const bool is_affine = place < affine_axes.size();
+      if (is_affine) layout.order.push_back(place);
+      if (from == &axes) (is_affine ? numbers : layout.repeat) *= all[axis];
+    }
+  }
   layout.repeat = std::max<std::int64_t>(1, layout.repeat);
   if (numbers > 1 && layout.repeat < kShortRepeat) layout.copies = std::exchange(layout.repeat, 1);
   std::int64_t step = 1;
