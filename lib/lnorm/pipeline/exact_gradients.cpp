@@ -26,14 +26,6 @@ LoopExtent ExactGradients::extent() const {
   return {plan.row_length > 0 ? plan.rows : 0, plan.route.rows, plan.row_length};
 }
 
-void ExactGradients::begin(const Block& block, GradientRows::Buffers& in) {
-  rows_.begin(tile_of(block), in);
-}
-
-void ExactGradients::read(const Block& block, GradientRows::Buffers& in) const {
-  rows_.read_rows(tile_of(block), in);
-}
-
 void ExactGradients::find(const Block& block, Buffers& buffers, bool wants_dx,
                           bool wants_columns) const {
   const Tile tile = tile_of(block);

@@ -30,8 +30,10 @@ class ExactGradients {
   LoopExtent extent() const;
 
   // These read a block: the first one what must come in order.
-  void begin(const Block& block, GradientRows::Buffers& in);
-  void read(const Block& block, GradientRows::Buffers& in) const;
+  void begin(const Block& block, GradientRows::Buffers& in) { rows_.begin(tile_of(block), in); }
+  void read(const Block& block, GradientRows::Buffers& in) const {
+    rows_.read_rows(tile_of(block), in);
+  }
 
   // The gradients of a block that was read. Those of columns are gathered.
   void find(const Block& block, Buffers& buffers, bool wants_dx, bool wants_columns) const;
@@ -42,8 +44,6 @@ class ExactGradients {
   // Calls see(row, r) for the rows of a block that was read, in doubles.
   template <class See>
   void for_each_row(const Block& block, const GradientRows::Buffers& in, See see) const {
-    std::vector<double> x;
-    std::vector<double> dy;
     std::vector<double> weight;
     std::vector<double> bias;
     const AffineLayout& layout = plan_.rows.affine;
@@ -55,8 +55,8 @@ class ExactGradients {
         bias = numbers_of(bias_, n, 0, layout, number);
       }
       const GradientPart part = rows_.part(tile_of(block), in, r);
-      x = decoded(setting_.backend, part.x);
-      dy = decoded(setting_.backend, part.dy);
+      const std::vector<double> x = decoded(setting_.backend, part.x);
+      const std::vector<double> dy = decoded(setting_.backend, part.dy);
       see(GradientRow{number, x, dy, weight, bias, GradientRows::saved(in, r)}, r);
     }
   }
