@@ -254,22 +254,21 @@ class GradientChecker {
 
   void diagnose(JudgedGradient& gradient) {
     GradientSample sample;
+    const bool is_dx = gradient.of() == Gradient::dx;
     std::vector<std::int64_t> numbers{0};
-    if (gradient.of() == Gradient::dx) {
+    if (is_dx) {
       numbers = sampled_rows(gradient.check.judged, plan_.rows.rows, plan_.rows.row_length);
     }
     std::vector<GradientTrial> exact{{{}, asked_for(gradient.model())}};
-    if (gradient.of() == Gradient::dx) {
-      sample.fill = [&](std::vector<GradientTrial>& trials) { fill_dx(gradient, numbers, trials); };
-    } else {
-      sample.fill = [&](std::vector<GradientTrial>& trials) { fill_sums(gradient, trials); };
-    }
+    sample.fill = [&](std::vector<GradientTrial>& trials) {
+      is_dx ? fill_dx(gradient, numbers, trials) : fill_sums(gradient, trials);
+    };
     for (const std::int64_t r : numbers) sample.actual.push_back(gradient.actual_row(r));
     sample.fill(exact);
     sample.exact = std::move(exact.front().rows);
     GradientDiagnosis found = lnorm::diagnose(sample, gradient.context(), options_.kernels);
     gradient.check.diagnosis = std::move(found.diagnosis);
-    if (gradient.of() != Gradient::dx || !gradient.check.diagnosis.explains_all()) return;
+    if (!is_dx || !gradient.check.diagnosis.explains_all()) return;
     explain_all(gradient, found.best, gradient.check.diagnosis.explanations.front());
   }
 
