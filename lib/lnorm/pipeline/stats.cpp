@@ -163,21 +163,17 @@ void StatsRows::provide() const {
     RowsWanted wanted;
     deserialize(ranks_->receive(0), wanted);
     if (wanted.count == 0) return;
-    ranks_->send(0, records_of(wanted.first, wanted.count));
+    std::string records;
+    records_.replay(wanted.first, wanted.count, [&](std::span<const std::byte> some) {
+      records.append(reinterpret_cast<const char*>(some.data()), some.size());
+    });
+    ranks_->send(0, std::move(records));
   }
 }
 
 void StatsRows::end_providing() const {
   RowsWanted none;
   for (int rank = 1; rank < ranks_->count(); ++rank) ranks_->send(rank, serialize(none));
-}
-
-std::string StatsRows::records_of(std::int64_t first, std::int64_t count) const {
-  std::string bytes;
-  records_.replay(first, count, [&](std::span<const std::byte> records) {
-    bytes.append(reinterpret_cast<const char*>(records.data()), records.size());
-  });
-  return bytes;
 }
 
 void StatsRows::each_row(std::int64_t first, std::int64_t count,

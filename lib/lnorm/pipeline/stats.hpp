@@ -55,8 +55,6 @@ class StatsRows {
   StatsSummary summary(int threads) const;
 
  private:
-  std::string records_of(std::int64_t first, std::int64_t count) const;
-
   // What is found of all numbers of rows whose input is finite, in columns from the first on.
   void each_value(std::size_t first, std::size_t count, std::int64_t step,
                   const SeeValues& see) const;
