@@ -145,11 +145,7 @@ BlockFindings ReportDataObserver::examine(const RowBlock& block) const {
                     std::vector<FeatureSums>(features_.size())};
   add_rows(block.x, block.first_row, findings.x);
   add_rows(output_rows(block), block.first_row, findings.y);
-  if (!features_.empty()) {
-    RowsIn x = block.x;
-    x.first_row = block.first_row;
-    sum_features(x, findings.features.data());
-  }
+  if (!features_.empty()) sum_features(block.x, findings.features.data());
   findings.outlier_rows =
       outlier_rows(block, std::any_cast<const StatsObserver::Findings&>(findings.stats).rows);
   return findings;
