@@ -348,68 +348,56 @@ std::unique_ptr<TensorSource> source_of(const MadeTensor& made) {
 
 bool rounds_last(std::string_view id) { return id == "truncated" || id == "away"; }
 
-// Tries wrong kernels on the inputs, as a test does.
-class CaseTrials {
- public:
-  CaseTrials(const MadeInputs& made, const Plan& plan, const InputsOptions& options)
-      : made_(made), plan_(plan), options_(options) {}
-
-  // has_affine: or with x and dy alone.
-  MutantReport run(bool has_affine) const {
-    MutantReport report;
-    for (const MadeCase& one : made_.cases) {
-      auto tried = tried_on(one, has_affine, [](std::string_view id) { return !rounds_last(id); },
-                            {.tolerance = default_tolerance(options_.dtype, options_.dtype)});
-      auto last = tried_on(one, has_affine, rounds_last, {.max_ulp = 0.5});
-      std::erase_if(last, [](const TriedMutant& mutant) { return !rounds_last(mutant.id); });
-      std::move(last.begin(), last.end(), std::back_inserter(tried));
-      report.add(one.name, tried);
-    }
-    return report;
+// Tries wrong kernels on a case. has_affine: or on x and dy alone.
+std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
+                                  const InputsOptions& options, bool has_affine,
+                                  const ChooseKernel& choose, const Criteria& criteria) {
+  const LayerNormOptions& normalization = options.normalization;
+  const auto x = grouped(source_of(made.x), normalization.axes);
+  const bool adds_one = has_affine && normalization.zero_centered_weight;
+  AffineTerm weight;
+  AffineTerm bias;
+  if (has_affine) {
+    weight = AffineTerm(made.weight.info, made.weight.elements, adds_one);
+    bias = AffineTerm(made.bias.info, made.bias.elements, false);
   }
+  const Rounding rounding = has_affine ? normalization.rounding : Rounding{};
+  const AffineTerm weight_of_rows = weight.laid_out(plan.affine);
+  const AffineTerm bias_of_rows = bias.laid_out(plan.affine);
+  Affine affine(weight_of_rows, bias_of_rows, rounding);
+  if (!weight.is_uniform() || !bias.is_uniform()) affine.set_layout(plan.affine);
+  auto tried = try_mutants(
+      {.x = *x, .weight = weight_of_rows, .bias = bias_of_rows, .affine = affine}, plan,
+      backends().front(), {adds_one, rounding, choose, criteria}, {.threads = options.threads});
+  if (!made.dy) return tried;
+  const auto dy = grouped(source_of(*made.dy), normalization.axes);
+  const GradPlan backward = make_grad_plan({x->info(), dy->info()}, normalization, plan.out, {},
+                                           {.whole = true, .ordered = true});
+  const AffineTerm g_weight = weight.laid_out(backward.rows.affine);
+  const AffineTerm g_bias = bias.laid_out(backward.rows.affine);
+  auto gradients = try_gradient_mutants(
+      {.sources = {*x, *dy}, .weight = g_weight, .bias = g_bias, .parameters = made.weight.info},
+      backward, backends().front(), {adds_one, choose, criteria, criteria},
+      {.threads = options.threads});
+  std::move(gradients.begin(), gradients.end(), std::back_inserter(tried));
+  return tried;
+}
 
- private:
-  std::vector<TriedMutant> tried_on(const MadeCase& made, bool has_affine,
-                                    const ChooseKernel& choose, const Criteria& criteria) const {
-    const LayerNormOptions& normalization = options_.normalization;
-    const auto x = grouped(source_of(made.x), normalization.axes);
-    const bool adds_one = has_affine && normalization.zero_centered_weight;
-    AffineTerm weight;
-    AffineTerm bias;
-    if (has_affine) {
-      weight = AffineTerm(made.weight.info, made.weight.elements, adds_one);
-      bias = AffineTerm(made.bias.info, made.bias.elements, false);
-    }
-    const Rounding rounding = has_affine ? normalization.rounding : Rounding{};
-    const AffineTerm weight_of_rows = weight.laid_out(plan_.affine);
-    const AffineTerm bias_of_rows = bias.laid_out(plan_.affine);
-    Affine affine(weight_of_rows, bias_of_rows, rounding);
-    if (!weight.is_uniform() || !bias.is_uniform()) affine.set_layout(plan_.affine);
-    auto tried = try_mutants({.x = *x,
-                              .alone = nullptr,
-                              .weight = weight_of_rows,
-                              .bias = bias_of_rows,
-                              .affine = affine},
-                             plan_, backends().front(), {adds_one, rounding, choose, criteria},
-                             {.threads = options_.threads});
-    if (!made.dy) return tried;
-    const auto dy = grouped(source_of(*made.dy), normalization.axes);
-    const GradPlan backward = make_grad_plan({x->info(), dy->info()}, normalization, plan_.out, {},
-                                             {.whole = true, .ordered = true});
-    const AffineTerm g_weight = weight.laid_out(backward.rows.affine);
-    const AffineTerm g_bias = bias.laid_out(backward.rows.affine);
-    auto gradients = try_gradient_mutants(
-        {.sources = {*x, *dy}, .weight = g_weight, .bias = g_bias, .parameters = made.weight.info},
-        backward, backends().front(), {adds_one, choose, criteria, criteria},
-        {.threads = options_.threads});
-    std::move(gradients.begin(), gradients.end(), std::back_inserter(tried));
-    return tried;
+// Tries wrong kernels on all cases, as a test does.
+MutantReport report_on(const std::vector<MadeCase>& cases, const Plan& plan,
+                       const InputsOptions& options, bool has_affine) {
+  MutantReport report;
+  for (const MadeCase& one : cases) {
+    auto tried = tried_on(one, plan, options, has_affine,
+                          [](std::string_view id) { return !rounds_last(id); },
+                          {.tolerance = default_tolerance(options.dtype, options.dtype)});
+    auto last = tried_on(one, plan, options, has_affine, rounds_last, {.max_ulp = 0.5});
+    std::erase_if(last, [](const TriedMutant& mutant) { return !rounds_last(mutant.id); });
+    std::move(last.begin(), last.end(), std::back_inserter(tried));
+    report.add(one.name, tried);
   }
-
-  const MadeInputs& made_;
-  const Plan& plan_;
-  const InputsOptions& options_;
-};
+  return report;
+}
 
 std::vector<std::string> survivors_of(const MutantReport& report) {
   std::vector<std::string> ids;
@@ -426,8 +414,7 @@ MadeInputs attempt(const InputsOptions& options, std::uint32_t number) {
     made.same = {{"weight-reversed", "weight-shifted"}, {"bias-reversed", "bias-shifted"}};
   }
   if (maker.plan().formula.rms) made.same.push_back({"no-mean-terms", "no-variance-term"});
-  const CaseTrials trials(made, maker.plan(), options);
-  const MutantReport report = trials.run(true);
+  const MutantReport report = report_on(made.cases, maker.plan(), options, true);
   made.alive = survivors_of(report);
   for (const Mutant& mutant : report.mutants()) {
     if (mutant.is_equivalent()) {
@@ -439,7 +426,7 @@ MadeInputs attempt(const InputsOptions& options, std::uint32_t number) {
       if (std::find(by.begin(), by.end(), one.name) != by.end()) one.kills.push_back(mutant.id);
     }
   }
-  made.alive_without_affine = survivors_of(trials.run(false));
+  made.alive_without_affine = survivors_of(report_on(made.cases, maker.plan(), options, false));
   return made;
 }
 
@@ -449,9 +436,8 @@ MadeInputs make_inputs(const InputsOptions& options) {
   if (element_count(options.shape) == 0) {
     throw Error(concat("shape ", to_string(options.shape), " has no elements"));
   }
-  const auto is_better = [](const MadeInputs& a, const MadeInputs& b) {
-    return std::pair(a.alive.size(), a.alive_without_affine.size()) <
-           std::pair(b.alive.size(), b.alive_without_affine.size());
+  const auto alive = [](const MadeInputs& made) {
+    return std::pair(made.alive.size(), made.alive_without_affine.size());
   };
   const std::int64_t attempts =
       std::clamp<std::int64_t>(kElementsDrawn / element_count(options.shape), 1, kAttempts);
@@ -459,7 +445,7 @@ MadeInputs make_inputs(const InputsOptions& options) {
   for (std::uint32_t number = 1;
        number < attempts && !(best.alive.empty() && best.alive_without_affine.empty()); ++number) {
     MadeInputs next = attempt(options, number);
-    if (is_better(next, best)) best = std::move(next);
+    if (alive(next) < alive(best)) best = std::move(next);
   }
   return best;
 }
