@@ -18,38 +18,25 @@ namespace {
 
 void add_rows(const RowsIn& rows, std::int64_t first_row, HeatMap::Part& part) {
   Chunk chunk;
-  if (rows.row_length >= kChunk / 2) {
-    for (std::int64_t r = 0; r < rows.rows; ++r) {
-      const RowsIn row = row_of(rows, r);
-      for (std::int64_t start = 0; start < rows.row_length; start += kChunk) {
-        const std::int64_t n = load_chunk(row, start, chunk);
-        part.add(first_row + r, start, std::span(chunk.high).first(static_cast<std::size_t>(n)));
-      }
-    }
-    return;
-  }
   // Several short rows are decoded at once.
-  const std::int64_t at_once = kChunk / rows.row_length;
-  const auto length = static_cast<std::size_t>(rows.row_length);
+  const std::int64_t at_once = std::max<std::int64_t>(1, kChunk / rows.row_length);
   for (std::int64_t r = 0; r < rows.rows; r += at_once) {
     const std::int64_t count = std::min(at_once, rows.rows - r);
-    load(row_of(rows, r).data, rows.dtype, rows.byte_order, count * rows.row_length, chunk);
-    for (std::int64_t i = 0; i < count; ++i) {
-      part.add(first_row + r + i, 0,
-               std::span(chunk.high).subspan(static_cast<std::size_t>(i) * length, length));
+    for (std::int64_t start = 0; start < rows.row_length; start += kChunk) {
+      const std::int64_t n = std::min(kChunk, rows.row_length - start);
+      load(part_of(row_of(rows, r), start, n).data, rows.dtype, rows.byte_order, count * n, chunk);
+      for (std::int64_t i = 0; i < count; ++i) {
+        part.add(first_row + r + i, start, {chunk.high + i * n, static_cast<std::size_t>(n)});
+      }
     }
   }
 }
 
 RowSeries series_of(const RowsIn& row, Partition points) {
   RowSeries series(points);
-  Chunk chunk;
   for (std::int64_t point = 0; point < points.parts; ++point) {
-    const RowsIn part = part_of(row, points.begin(point), points.size(point));
-    for (std::int64_t start = 0; start < part.row_length; start += kChunk) {
-      const std::int64_t n = load_chunk(part, start, chunk);
-      for (std::int64_t i = 0; i < n; ++i) series.add(point, chunk.high[i]);
-    }
+    for_each_element(part_of(row, points.begin(point), points.size(point)),
+                     [&](std::int64_t, Number x) { series.add(point, x.high); });
   }
   return series;
 }
