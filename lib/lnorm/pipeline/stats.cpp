@@ -84,13 +84,13 @@ void add_elements(const RowsIn& rows, std::span<const Moments> found, Histogram&
 
 // Calls see for each row with the elements that the mask leaves, packed.
 template <class See>
-void for_each_left(const RowMask& mask, std::int64_t first_row, const RowsIn& x, See see) {
+void for_each_left(const RowMask& mask, const RowsIn& x, See see) {
   const std::size_t size = item_size(x.dtype);
   std::vector<std::byte> left(static_cast<std::size_t>(x.row_length) * size);
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const std::byte* from = row_of(x, r).data;
     std::byte* to = left.data();
-    for (const char is_left : kept_of(&mask, first_row + r, x.row_length)) {
+    for (const char is_left : kept_of(&mask, x.first_row + r, x.row_length)) {
       if (is_left != 0) to = std::copy_n(from, size, to);
       from += size;
     }
@@ -113,10 +113,9 @@ std::int64_t first_non_finite(const RowsIn& row, std::span<const char> kept) {
   return -1;
 }
 
-void measure_left(const RowMask* mask, std::int64_t first_row, const RowsIn& x, std::int64_t ddof,
-                  Moments* moments) {
+void measure_left(const RowMask* mask, const RowsIn& x, std::int64_t ddof, Moments* moments) {
   if (mask == nullptr) return measure_moments(x, ddof, moments);
-  for_each_left(*mask, first_row, x, [&](std::int64_t r, const RowsIn& left) {
+  for_each_left(*mask, x, [&](std::int64_t r, const RowsIn& left) {
     const bool has_variance = ddof < left.row_length;
     measure_moments(left, has_variance ? ddof : 0, moments + r);
     if (!has_variance) moments[r].variance = kNan;
@@ -255,7 +254,7 @@ StatsObserver::StatsObserver(Plan plan, Wanted wanted)
 void StatsObserver::count_elements(const RowBlock& block, const StatsBlock& rows) const {
   auto histograms = elements_.take([] { return std::make_unique<StatsHistograms>(); });
   if (wanted_.mask) {
-    for_each_left(*wanted_.mask, block.first_row, block.x, [&](std::int64_t r, const RowsIn& left) {
+    for_each_left(*wanted_.mask, block.x, [&](std::int64_t r, const RowsIn& left) {
       add_elements(left, std::span(rows.input).subspan(static_cast<std::size_t>(r), 1),
                    histograms->input);
     });
@@ -273,7 +272,7 @@ BlockFindings StatsObserver::examine(const RowBlock& block) const {
   found.input.resize(rows);
   found.output.resize(rows);
   const RowMask* const mask = wanted_.mask ? &*wanted_.mask : nullptr;
-  measure_left(mask, block.first_row, block.x, plan_.formula.ddof, found.input.data());
+  measure_left(mask, block.x, plan_.formula.ddof, found.input.data());
   if (mask == nullptr) measure_moments(output_rows(block), plan_.formula.ddof, found.output.data());
   if (wanted_.softmax) {
     RowsIn y = output_rows(block);

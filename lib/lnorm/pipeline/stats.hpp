@@ -20,10 +20,9 @@ namespace lnorm {
 // Returns the first element of a row that is not finite, -1 if there is none. kept: of kept_of; only these are looked at.
 std::int64_t first_non_finite(const RowsIn& row, std::span<const char> kept = {});
 
-// Measures what a mask leaves of each row, or all elements if the mask is null. first_row: the number of the first row. The
-// variance is NaN if no more than ddof elements are left.
-void measure_left(const RowMask* mask, std::int64_t first_row, const RowsIn& x, std::int64_t ddof,
-                  Moments* moments);
+// Measures what a mask leaves of each row, or all elements if the mask is null. The variance is NaN if no more than ddof
+// elements are left.
+void measure_left(const RowMask* mask, const RowsIn& x, std::int64_t ddof, Moments* moments);
 
 // The rows of a tensor in the columns of their report, kept for whoever reads them, and summarized. They lie on disk where they
 // are many.

@@ -150,7 +150,7 @@ class MomentsObserver final : public RowObserver {
   BlockFindings examine(const RowBlock& block) const override {
     MeasuredBlock found;
     found.moments.resize(static_cast<std::size_t>(block.x.rows));
-    measure_left(mask_, block.first_row, block.x, stats_.ddof, found.moments.data());
+    measure_left(mask_, block.x, stats_.ddof, found.moments.data());
     for (const Moments& row : found.moments) {
       if (row.non_finite == 0) found.records.push_back({row.mean, row.variance});
     }
