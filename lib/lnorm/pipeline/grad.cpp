@@ -88,12 +88,6 @@ class GradientGroup : LongRowGroup<RowGradient, GradientSums, GradientBuffers> {
   std::vector<AffineTerm> weights_;
 };
 
-// For the columns that are this rank's.
-std::unique_ptr<ColumnGradients> long_columns(const GradPlan& plan, const Ranks& ranks) {
-  const Block columns = share_of(parts_of(plan.rows), ranks);
-  return std::make_unique<ColumnGradients>(columns.count, columns.first);
-}
-
 // The backward pass of rows that go in parts (plan.rows.route.in_parts), as run_long_rows takes them forward, where ranks
 // have parts each. dx and columns may be null: they are not wanted.
 void long_gradients(GradientRows& rows, const GradPlan& plan, const GradientSetting& setting,
@@ -255,7 +249,9 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
     found.dbias = found.dweight;
   } else if (layout.route.in_parts) {
     // Threads write different columns, and so do ranks: one object will do.
-    const auto gathered = wants_columns ? long_columns(plan, *options.ranks) : nullptr;
+    std::unique_ptr<ColumnGradients> gathered;
+    const Block own = share_of(parts_of(layout), *options.ranks);
+    if (wants_columns) gathered = std::make_unique<ColumnGradients>(own.count, own.first);
     long_gradients(rows, plan, setting, dx, gathered.get(), options);
     if (wants_parameters) {
       found = find_parameters(gathered.get(), long_row_replay(rows, plan, options));
