@@ -33,8 +33,8 @@ Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, Tenso
   const auto exact = grouped_as(spool.source(), x.info());
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = plan.axes;
-  return compare(actual, *exact, criteria_of(arguments, nullptr, plan.out, plan.out), limits,
-                 options, row_axes, inputs.mask);
+  return Comparer().compare(actual, *exact, criteria_of(arguments, nullptr, plan.out, plan.out),
+                            limits, options, row_axes, inputs.mask);
 }
 
 }  // namespace lnorm::app

@@ -404,10 +404,4 @@ Comparison Comparer::compare(TensorSource& actual, TensorSource& expected, const
   return result;
 }
 
-Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
-                   const ListLimits& limits, const RunOptions& options,
-                   const std::optional<Axes>& row_axes, const std::shared_ptr<const Mask>& mask) {
-  return Comparer().compare(actual, expected, criteria, limits, options, row_axes, mask);
-}
-
 }  // namespace lnorm

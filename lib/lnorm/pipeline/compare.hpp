@@ -36,10 +36,15 @@ class Comparer {
   Comparer& operator=(const Comparer&) = delete;
   ~Comparer();
 
-  // The arguments are those of the function below. mask: of the elements that are compared; null: all are.
+  // Walks both tensors together in C order, in fixed memory, their blocks on several threads. Tensors of different shapes are
+  // not read. row_axes: along which rows go, if the worst rows are to be listed; else they go along the last axis. A
+  // mismatch takes a bit a row and an element of a row. Where blocks do not hold whole rows, the greatest element of
+  // each is found first, which takes 8 bytes a row, and a pipe is spooled. Several ranks take some blocks each, if both tensors
+  // have random access and no map is wanted; otherwise rank 0 takes all. Rank 0 gets the whole result, the others something.
+  // mask: of the elements that are compared; null: all are. Throws Error.
   Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
-                     const ListLimits& limits, const RunOptions& options,
-                     const std::optional<Axes>& row_axes,
+                     const ListLimits& limits = {}, const RunOptions& options = {},
+                     const std::optional<Axes>& row_axes = {},
                      const std::shared_ptr<const Mask>& mask = nullptr);
 
  private:
@@ -47,15 +52,5 @@ class Comparer {
   class Pair;
   std::vector<Slot> slots_;
 };
-
-// Walks both tensors together in C order, in fixed memory, their blocks on several threads. Tensors of different shapes are
-// not read. row_axes: along which rows go, if the worst rows are to be listed; else they go along the last axis. A
-// mismatch takes a bit a row and an element of a row. Where blocks do not hold whole rows, the greatest element of
-// each is found first, which takes 8 bytes a row, and a pipe is spooled. Several ranks take some blocks each, if both tensors have random access and no map is
-// wanted; otherwise rank 0 takes all. Rank 0 gets the whole result, the others something. Throws Error.
-Comparison compare(TensorSource& actual, TensorSource& expected, const Criteria& criteria,
-                   const ListLimits& limits = {}, const RunOptions& options = {},
-                   const std::optional<Axes>& row_axes = {},
-                   const std::shared_ptr<const Mask>& mask = nullptr);
 
 }  // namespace lnorm

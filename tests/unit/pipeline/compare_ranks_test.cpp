@@ -60,8 +60,8 @@ struct Wanted {
 std::string report(const Pair& pair, const Wanted& wanted, lnorm::Ranks& ranks) {
   MemorySource actual = pair.source(pair.actual);
   MemorySource expected = pair.source(pair.expected);
-  const lnorm::Comparison found = lnorm::compare(actual, expected, wanted.criteria, wanted.limits,
-                                                 {2, {}, &ranks}, wanted.row_axes);
+  const lnorm::Comparison found = lnorm::Comparer().compare(
+      actual, expected, wanted.criteria, wanted.limits, {2, {}, &ranks}, wanted.row_axes);
   if (!ranks.is_first()) return "";
   return written([&](lnorm::ByteSink& bytes) {
     lnorm::write_json(found, bytes);

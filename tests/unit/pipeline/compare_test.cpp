@@ -174,7 +174,7 @@ TEST_CASE("what is equal byte by byte is compared as if it were decoded", "[pipe
     MemorySource b(info, expected);
     MemorySource c(info, actual);
     MemorySource d(info, expected);
-    check_same(lnorm::compare(a, b, criteria, {7, 5, by}, {2}),
+    check_same(lnorm::Comparer().compare(a, b, criteria, {7, 5, by}, {2}),
                plainly_compared(c, d, criteria, by, row_length));
   }
 }
@@ -199,7 +199,7 @@ TEST_CASE("tensors of several blocks are compared to their last element", "[pipe
   auto b = make_source({kElements}, DType::float32, expected,
                        swap_expected ? kOtherByteOrder : std::endian::native);
   Progress progress;
-  const Comparison result = lnorm::compare(a, b, kExact, {100}, {0, progress.report()});
+  const Comparison result = lnorm::Comparer().compare(a, b, kExact, {100}, {0, progress.report()});
   CHECK(result.same_shape);
   CHECK(result.elements == kElements);
   CHECK(result.mismatched == std::ssize(places));
@@ -225,7 +225,7 @@ TEST_CASE("tensors of different shapes are not read", "[pipeline]") {
   auto a = make_source<float>({2, 3}, DType::float32, {1, 2, 3, 4, 5, 6});
   for (const lnorm::Shape& shape : {lnorm::Shape{3, 2}, lnorm::Shape{6}, lnorm::Shape{1, 2, 3}}) {
     auto b = make_source<float>(shape, DType::float32, {1, 2, 3, 4, 5, 6});
-    const Comparison result = lnorm::compare(a, b, kExact, {10});
+    const Comparison result = lnorm::Comparer().compare(a, b, kExact, {10});
     CHECK(!result.same_shape);
     CHECK(!result.equal());
     CHECK(result.elements == 0);
@@ -238,13 +238,13 @@ TEST_CASE("64-bit integers are compared exactly, with floats too", "[pipeline]")
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   auto a = make_source<std::int64_t>({3}, DType::int64, {most, 5, most - 1000});
   auto b = make_source<std::int64_t>({3}, DType::int64, {most - 1, 5, most - 1000});
-  const Comparison integers = lnorm::compare(a, b, kExact, {10});
+  const Comparison integers = lnorm::Comparer().compare(a, b, kExact, {10});
   CHECK(integers.mismatched == 1);
   CHECK(integers.absolute->value == 1);
   // A side without low parts after one with them: nothing of the one shows in the other.
   auto c = make_source<std::int64_t>({2}, DType::int64, {most, most});
   auto d = make_source<double>({2}, DType::float64, {0x1p63, 0x1p63});
-  const Comparison mixed = lnorm::compare(c, d, kExact, {10});
+  const Comparison mixed = lnorm::Comparer().compare(c, d, kExact, {10});
   CHECK(mixed.mismatched == 2);
   CHECK(mixed.absolute->value == 1);
   CHECK(mixed.first_mismatches[0].expected.low == 0);
@@ -253,7 +253,7 @@ TEST_CASE("64-bit integers are compared exactly, with floats too", "[pipeline]")
 TEST_CASE("tensors without elements are equal, and numbers are compared", "[pipeline]") {
   auto a = make_source<float>({0, 3}, DType::float32, {});
   auto b = make_source<double>({0, 3}, DType::float64, {});
-  const Comparison empty = lnorm::compare(a, b, kExact, {10});
+  const Comparison empty = lnorm::Comparer().compare(a, b, kExact, {10});
   CHECK(empty.equal());
   CHECK(empty.elements == 0);
   CHECK(!empty.absolute);
@@ -261,5 +261,5 @@ TEST_CASE("tensors without elements are equal, and numbers are compared", "[pipe
   CHECK(b.finished);
   auto c = make_source<float>({}, DType::float32, {1});
   auto d = make_source<float>({}, DType::float32, {2});
-  CHECK(lnorm::compare(c, d, kExact, {10}).mismatched == 1);
+  CHECK(lnorm::Comparer().compare(c, d, kExact, {10}).mismatched == 1);
 }
