@@ -54,6 +54,9 @@ class LongRowGroup {
       }
       if (wanting.empty()) return;
       std::vector<RowSums> totals(wanting.size());
+      const auto add = [&](const std::vector<RowSums>& more) {
+        for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += more[i];
+      };
       for_each_part(
           0,
           [&](const Tile& tile, Slot& slot) {
@@ -61,10 +64,9 @@ class LongRowGroup {
             slot.sums.clear();
             for (const std::int64_t r : wanting) slot.sums.push_back(sums_of(tile, slot, r));
           },
-          [&](Slot& slot) {
-            for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += slot.sums[i];
-          });
-      add_up_over_ranks(totals);
+          [&](Slot& slot) { add(slot.sums); });
+      // All ranks add up in one order: then their rows go the same way.
+      all_reduce_value(*options_.ranks, totals, add);
       for (std::size_t i = 0; i < totals.size(); ++i) row(wanting[i]).take(totals[i]);
     }
   }
@@ -84,13 +86,6 @@ class LongRowGroup {
   std::vector<std::unique_ptr<Row>> rows_;
 
  private:
-  // All ranks add up in one order: then their rows go the same way.
-  void add_up_over_ranks(std::vector<RowSums>& totals) {
-    all_reduce_value(*options_.ranks, totals, [&](const std::vector<RowSums>& others) {
-      for (std::size_t i = 0; i < totals.size(); ++i) totals[i] += others[i];
-    });
-  }
-
   // before: elements of a row that earlier passes have done.
   template <class Work, class End>
   void for_each_part(std::int64_t before, Work work, End end) {
