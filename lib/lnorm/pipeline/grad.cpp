@@ -282,8 +282,8 @@ void run_share(const GradSources& sources, const GradPlan& plan, const Backend& 
   if (sinks.dx != nullptr)
     dx.emplace(*sinks.dx, layout.result(), layout.out_view, layout.route.out, for_each);
   const GradientSetting setting{
-      backend,           layout.in, rows.dy_dtype(), layout.out,
-      layout.row_length, weight,    layout.formula,  layout.route.in_parts};
+      backend,           layout.in, sources.dy.info().dtype, layout.out,
+      layout.row_length, weight,    layout.formula,          layout.route.in_parts};
   const ParameterGradients found =
       find_gradients(rows, plan, setting, parameters, dx ? &*dx : nullptr, options);
   rows.finish();

@@ -45,8 +45,6 @@ class GradientRows {
     std::vector<SavedStatistics> saved;  // of every row of the tile, if there are any
   };
 
-  DType dy_dtype() const noexcept { return dy_.info().dtype; }
-
   // These do what RowSource's do, for x, dy and what was saved of the tile's rows.
   void begin(const Tile& tile, Buffers& buffer);
   void read_rows(const Tile& tile, Buffers& buffer) const;

@@ -239,7 +239,7 @@ class Maker {
         const double own = xhat[static_cast<std::size_t>(r * plan_.row_length + i)];
         const auto k = static_cast<std::size_t>(layout.number(first, i) / layout.copies);
         const double factor = of_two ? best_cancelled(large, own) : large;
-        weight[k] = factor - added_one();
+        weight[k] = factor - (options_.normalization.zero_centered_weight ? 1 : 0);
         bias[k] = -factor * own;
       }
     }
@@ -260,8 +260,6 @@ class Maker {
     }
     return best;
   }
-
-  double added_one() const { return options_.normalization.zero_centered_weight ? 1 : 0; }
 
   // What a number is in the dtype.
   double rounded(double number) const { return OutputFormat(options_.dtype).rounded(number); }
