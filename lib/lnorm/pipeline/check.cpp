@@ -10,7 +10,6 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/pool.hpp"
 #include "lnorm/core/tensor_info.hpp"
-#include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/contents.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/pipeline/check_rows.hpp"

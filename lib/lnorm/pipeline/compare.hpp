@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "lnorm/core/axes.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/layout/mask.hpp"
 #include "lnorm/measure/comparison.hpp"

@@ -2,8 +2,6 @@
 
 #include <bit>
 
-#include "lnorm/core/dtype_table.hpp"
-
 namespace lnorm {
 
 ExactGradients::ExactGradients(const GradSources& sources, const GradPlan& plan,

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "lnorm/core/error.hpp"

@@ -9,7 +9,6 @@
 
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
-#include "lnorm/diagnosis/mutants.hpp"
 
 // Inputs that tell wrong kernels from right ones.
 namespace lnorm {

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "lnorm/core/tensor_info.hpp"
-#include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 
 namespace lnorm {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "lnorm/core/chunk.hpp"

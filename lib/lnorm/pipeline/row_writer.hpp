@@ -2,8 +2,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "lnorm/layout/row_sink.hpp"
 #include "lnorm/pipeline/run.hpp"

@@ -14,7 +14,6 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/io/spool.hpp"
-#include "lnorm/kernel/moments.hpp"
 #include "lnorm/pipeline/stats.hpp"
 
 namespace lnorm {
