@@ -8,7 +8,6 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
@@ -22,7 +21,6 @@ namespace {
 
 // What is kept of every row whose elements are all finite: mean and variance.
 using RowRecord = std::array<double, 2>;
-using Columns = std::array<ColumnSummary, 2>;
 
 // So many records are held, those of most tensors; of more, all are on disk.
 constexpr std::int64_t kMaxHeld = 1 << 19;
@@ -170,9 +168,9 @@ class MomentsObserver final : public RowObserver {
     for (const Moments& moments : found.moments) {
       stats_.non_finite.add(row++, moments.non_finite, found.first_non_finite);
     }
-    for (const RowRecord& record : found.records) {
-      for (std::size_t column = 0; column < record.size(); ++column)
-        if (!std::isnan(record[column])) columns_[column].add(record[column]);
+    for (const auto& [mean, variance] : found.records) {
+      stats_.means.add(mean);
+      stats_.variances.add(variance);
     }
     records_.append(std::as_bytes(std::span(found.records)));
     finder_.leave(found.largest);
@@ -182,26 +180,19 @@ class MomentsObserver final : public RowObserver {
   bool takes_parts() const override { return true; }
 
   void merge(Ranks& ranks) override {
-    all_reduce(
-        ranks, [&] { return serialize(stats_.non_finite, stats_.largest, columns_); },
-        [&](const std::string& bytes) {
-          NonFinite non_finite;
-          std::optional<LargestElement> largest;
-          Columns next;
-          deserialize(bytes, non_finite, largest, next);
-          stats_.non_finite.append(0, non_finite);
-          if (largest) improve(stats_.largest, *largest);
-          for (std::size_t column = 0; column < columns_.size(); ++column) {
-            columns_[column].append(next[column]);
-          }
-        },
-        [&](const std::string& bytes) {
-          deserialize(bytes, stats_.non_finite, stats_.largest, columns_);
-        });
+    all_reduce_value(ranks, stats_, [&](const TensorStats& next) {
+      stats_.non_finite.append(0, next.non_finite);
+      if (next.largest) improve(stats_.largest, *next.largest);
+      stats_.means.append(next.means);
+      stats_.variances.append(next.variances);
+    });
     const auto add_up_counts = [&](std::span<std::int64_t> counts) { add_up(ranks, counts); };
+    std::array columns{stats_.means, stats_.variances};
     find_medians(
-        columns_, [&](std::int64_t step, const SeeValues& see) { each_value(step, see); },
+        columns, [&](std::int64_t step, const SeeValues& see) { each_value(step, see); },
         ranks.count() > 1 ? AddUp(add_up_counts) : AddUp());
+    stats_.means = columns[0];
+    stats_.variances = columns[1];
   }
 
   // Follows the loop.
@@ -210,8 +201,6 @@ class MomentsObserver final : public RowObserver {
     if (stats.slice && stats.largest) {
       stats.largest->position = position_in_whole(*stats.slice, stats.largest->position);
     }
-    stats.means = columns_[0];
-    stats.variances = columns_[1];
     return stats;
   }
 
@@ -223,7 +212,7 @@ class MomentsObserver final : public RowObserver {
       std::memcpy(some.data(), bytes.data(), bytes.size());
       std::vector<double> values;
       values.reserve(some.size());
-      for (std::size_t column = 0; column < columns_.size(); ++column) {
+      for (std::size_t column = 0; column < RowRecord().size(); ++column) {
         values.clear();
         for (const RowRecord& record : some) {
           if (!std::isnan(record[column])) values.push_back(record[column]);
@@ -237,7 +226,6 @@ class MomentsObserver final : public RowObserver {
   LargestFinder finder_;
   Spool records_;
   TensorStats stats_;
-  Columns columns_;
 };
 
 }  // namespace
