@@ -257,9 +257,7 @@ class Checker {
   // What the affected elements of the sample hold, and what their rows are like.
   void describe_contents(const Sample& sample, Check& result) const {
     if (result.diagnosis.explains_all() || result.judged.beyond == 0) return;
-    const TensorInfo& x = result.x;
-    const Axes& axes = result.slice ? result.slice->axes : plan_.axes;
-    const Shape kept = extents(x.shape, kept_axes(x.shape, axes));
+    const Shape kept = row_shape(result.x.shape, result.axes);
     Contents contents = contents_of(sample, [&](std::int64_t row) {
       const std::int64_t number = row + (result.slice ? result.slice->first : 0);
       return kept.size() == 1 ? std::to_string(number) : to_string(index_of(number, kept));
