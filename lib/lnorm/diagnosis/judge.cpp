@@ -31,10 +31,7 @@ void JudgedRows::merge(const JudgedRows& other) {
   loop.take(other.loop);
   scale.take(other.scale);
   depth = std::max(depth, other.depth);
-  affected_rows.resize(std::max(affected_rows.size(), other.affected_rows.size()));
-  for (std::size_t i = 0; i < other.affected_rows.size(); ++i) {
-    affected_rows[i] |= other.affected_rows[i];
-  }
+  affected_rows.append(other.affected_rows);
   affected_elements.resize(std::max(affected_elements.size(), other.affected_elements.size()));
   for (std::size_t i = 0; i < other.affected_elements.size(); ++i) {
     affected_elements[i] += other.affected_elements[i];
@@ -186,9 +183,7 @@ void RowJudge::judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows&
   }
   if (affected == 0) return;
   found.beyond += affected;
-  const auto word = static_cast<std::size_t>(row.number / 64);
-  if (found.affected_rows.size() <= word) found.affected_rows.resize(word + 1);
-  found.affected_rows[word] |= std::uint64_t{1} << (row.number % 64);
+  found.affected_rows.add(row.number);
   found.whole_rows += static_cast<std::int64_t>(affected == row.judged());
   if (!is_bounded) --found.unjudged_rows;
 }

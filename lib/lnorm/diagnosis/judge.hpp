@@ -9,6 +9,7 @@
 
 #include "lnorm/core/options.hpp"
 #include "lnorm/diagnosis/row_formula.hpp"
+#include "lnorm/measure/row_runs.hpp"
 
 // Holds a kernel's rows against the exact ones: is each element as near as rounding can bring it?
 namespace lnorm {
@@ -76,7 +77,7 @@ struct JudgedRows {
   WorstRatio loop;
   WorstRatio scale;        // the row whose scale is off by the most; actual is the scale
   std::int64_t depth = 0;  // of the sums that explain what is beyond the tree bound
-  std::vector<std::uint64_t> affected_rows;     // a bit a row, the least first; empty: none
+  NumberBits affected_rows;
   std::vector<std::int64_t> affected_elements;  // of each column; empty: none
   std::int64_t whole_rows = 0;                  // affected in every element
 

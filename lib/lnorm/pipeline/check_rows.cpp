@@ -31,11 +31,6 @@ RowsIn as_one_row(const RowsIn& rows) {
   return {rows.data, rows.dtype, rows.byte_order, 1, rows.rows * rows.row_length};
 }
 
-bool is_affected(const std::vector<std::uint64_t>& bits, std::int64_t row) {
-  const auto word = static_cast<std::size_t>(row / 64);
-  return word < bits.size() && (bits[word] >> (row % 64) & 1) != 0;
-}
-
 }  // namespace
 
 CheckRows::CheckRows(TensorSource& source, const Axes& axes, int threads)
@@ -154,14 +149,9 @@ std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t ro
       std::min({std::max(kSpreadRows, kSpreadElements / length), by_size, rows});
   std::set<std::int64_t> numbers;
   for (std::int64_t k = 0; k < count; ++k) numbers.insert(k * rows / count);
-  const auto& affected = judged.affected_rows;
-  std::int64_t added = 0;
-  for (std::int64_t r = 0;
-       r < std::ssize(affected) * 64 && added < std::min(kAffectedRows, by_size); ++r) {
-    if (!is_affected(affected, r)) continue;
-    numbers.insert(r);
-    ++added;
-  }
+  const std::vector<std::int64_t> affected = judged.affected_rows.numbers();
+  const std::int64_t added = std::min({kAffectedRows, by_size, std::ssize(affected)});
+  numbers.insert(affected.begin(), affected.begin() + added);
   if (judged.tree.ratio > 0) numbers.insert(judged.tree.row);
   return {numbers.begin(), numbers.end()};
 }
@@ -170,9 +160,7 @@ void describe_places(Check& result, std::int64_t all_rows) {
   const JudgedRows& judged = result.judged;
   NumberSet rows{{}, all_rows, result.slice ? result.slice->first : 0};
   NumberSet columns{{}, result.is_statistic ? 1 : result.row_length, 0};
-  for (std::int64_t r = 0; r < all_rows && judged.beyond > 0; ++r) {
-    if (is_affected(judged.affected_rows, r)) rows.numbers.push_back(r);
-  }
+  if (judged.beyond > 0) rows.numbers = judged.affected_rows.numbers();
   for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
     if (judged.affected_elements[i] > 0) columns.numbers.push_back(static_cast<std::int64_t>(i));
   }
