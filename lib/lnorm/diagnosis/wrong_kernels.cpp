@@ -301,8 +301,6 @@ bool byte_order(Variant& v, const Context& c, double of_input) {
 
 // ---- The backward pass.
 
-bool not_forward(Variant&, const Context&, double) { return false; }
-
 // part: of dx; 0: both.
 bool without_term(GradientVariant& v, const GradientContext& c, double part) {
   if (part != 2) v.has_mean_of_g = false;
@@ -446,33 +444,31 @@ constexpr WrongKernel kWrongKernels[] = {
     {"unwritten-rows", "rows are not written: they hold zeros, x, or what is not a number (tried: the last eighth is 0)", "", KernelPart::alone, unwritten, of(Result::unwritten_rows)},
     {"unwritten-tail", "the last elements are not written: they hold zeros, x, or what is not a number (tried: the last eighth is 0)", "", KernelPart::alone, unwritten, of(Result::unwritten_tail)},
     // backward
-    {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, not_forward, 0, without_term},
-    {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, not_forward, 1, without_term},
-    {"no-variance-term", "dx lacks the term of the variance", "", KernelPart::mean_or_division, not_forward, 2, without_term},
-    {"weight-forgotten", "g is dy, without the weight", "without --weight", KernelPart::affine, not_forward, 0, weight_forgotten},
-    {"other-ddof", "the variance has the other divisor in dx", "--ddof", KernelPart::ddof, not_forward, 0, other_ddof},
-    {"other-ddof", "the variance has the other divisor in dx", "", KernelPart::ddof, not_forward, 1, other_ddof},
-    {"last-row-lost", "dweight and dbias lack the last R mod 2 of R rows", "", KernelPart::alone, not_forward, 1, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 4 of R rows", "", KernelPart::alone, not_forward, 2, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 8 of R rows", "", KernelPart::alone, not_forward, 3, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 16 of R rows", "", KernelPart::alone, not_forward, 4, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 32 of R rows", "", KernelPart::alone, not_forward, 5, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 64 of R rows", "", KernelPart::alone, not_forward, 6, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 128 of R rows", "", KernelPart::alone, not_forward, 7, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 256 of R rows", "", KernelPart::alone, not_forward, 8, last_row_lost},
-    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, not_forward, of(DType::float16), sums_in},
-    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, not_forward, of(DType::float16), sums_in_any_order},
-    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, not_forward, of(DType::bfloat16), sums_in},
-    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, not_forward, of(DType::bfloat16), sums_in_any_order},
-    {"xhat-with-affine", "xhat is y, with weight and bias in it", "", KernelPart::alone, not_forward, 0, xhat_with_affine},
+    {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, nullptr, 0, without_term},
+    {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, nullptr, 1, without_term},
+    {"no-variance-term", "dx lacks the term of the variance", "", KernelPart::mean_or_division, nullptr, 2, without_term},
+    {"weight-forgotten", "g is dy, without the weight", "without --weight", KernelPart::affine, nullptr, 0, weight_forgotten},
+    {"other-ddof", "the variance has the other divisor in dx", "--ddof", KernelPart::ddof, nullptr, 0, other_ddof},
+    {"other-ddof", "the variance has the other divisor in dx", "", KernelPart::ddof, nullptr, 1, other_ddof},
+    {"last-row-lost", "dweight and dbias lack the last R mod 2 of R rows", "", KernelPart::alone, nullptr, 1, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 4 of R rows", "", KernelPart::alone, nullptr, 2, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 8 of R rows", "", KernelPart::alone, nullptr, 3, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 16 of R rows", "", KernelPart::alone, nullptr, 4, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 32 of R rows", "", KernelPart::alone, nullptr, 5, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 64 of R rows", "", KernelPart::alone, nullptr, 6, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 128 of R rows", "", KernelPart::alone, nullptr, 7, last_row_lost},
+    {"last-row-lost", "dweight and dbias lack the last R mod 256 of R rows", "", KernelPart::alone, nullptr, 8, last_row_lost},
+    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, nullptr, of(DType::float16), sums_in},
+    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, nullptr, of(DType::float16), sums_in_any_order},
+    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, nullptr, of(DType::bfloat16), sums_in},
+    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, nullptr, of(DType::bfloat16), sums_in_any_order},
+    {"xhat-with-affine", "xhat is y, with weight and bias in it", "", KernelPart::alone, nullptr, 0, xhat_with_affine},
 };
 // clang-format on
 
 }  // namespace
 
 std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
-
-bool WrongKernel::is_forward() const noexcept { return change != not_forward; }
 
 std::string eps_option(std::string_view eps) { return "--eps " + std::string(eps); }
 

@@ -67,14 +67,14 @@ struct WrongKernel {
   std::string_view words;    // follows "the kernel: "
   std::string_view options;  // of lnorm that give the same; empty if there are none
   KernelPart part;
-  // Makes the variant so. False where that is what was asked for, or cannot be; always for what is backward alone.
+  // Makes the variant so. False where that is what was asked for, or cannot be. Null for what is backward alone.
   bool (*change)(Variant& variant, const KernelContext& context, double parameter);
   double parameter = 0;
   // The same of the backward pass; null where there is nothing of the kind.
   bool (*change_gradient)(GradientVariant& variant, const GradientContext& context,
                           double parameter) = nullptr;
 
-  bool is_forward() const noexcept;
+  bool is_forward() const noexcept { return change != nullptr; }
 };
 
 std::span<const WrongKernel> wrong_kernels() noexcept;
