@@ -90,15 +90,14 @@ bool change_affine(Variant& v, const Context& c, Change change) {
 
 using Numbers = std::vector<double>;
 
-template <class Change>
-bool change_weight(Variant& v, const Context& c, Change change) {
-  return c.has_weight && !c.has_no_deviations() &&
-         change_affine(v, c, [change](Numbers& weight, Numbers&) { change(weight); });
-}
+enum class Parameter { weight, bias };
 
-template <class Change>
-bool change_bias(Variant& v, const Context& c, Change change) {
-  return c.has_bias && change_affine(v, c, [change](Numbers&, Numbers& bias) { change(bias); });
+template <Parameter of, class Change>
+bool change_one(Variant& v, const Context& c, Change change) {
+  constexpr bool kIsWeight = of == Parameter::weight;
+  return (kIsWeight ? c.has_weight && !c.has_no_deviations() : c.has_bias) &&
+         change_affine(
+             v, c, [change](Numbers& weight, Numbers& bias) { change(kIsWeight ? weight : bias); });
 }
 
 void add(Numbers& numbers, double term) {
@@ -106,18 +105,18 @@ void add(Numbers& numbers, double term) {
 }
 
 bool no_weight(Variant& v, const Context& c, double) {
-  return change_weight(v, c, [](Numbers& w) { w.assign(w.size(), 1); });
+  return change_one<Parameter::weight>(v, c, [](Numbers& w) { w.assign(w.size(), 1); });
 }
 bool no_bias(Variant& v, const Context& c, double) {
-  return change_bias(v, c, [](Numbers& b) { b.assign(b.size(), 0); });
+  return change_one<Parameter::bias>(v, c, [](Numbers& b) { b.assign(b.size(), 0); });
 }
 bool weight_twice(Variant& v, const Context& c, double) {
-  return change_weight(v, c, [](Numbers& w) {
+  return change_one<Parameter::weight>(v, c, [](Numbers& w) {
     for (double& number : w) number *= number;
   });
 }
 bool bias_twice(Variant& v, const Context& c, double) {
-  return change_bias(v, c, [](Numbers& b) {
+  return change_one<Parameter::bias>(v, c, [](Numbers& b) {
     for (double& number : b) number *= 2;
   });
 }
@@ -139,60 +138,47 @@ bool bias_first(Variant& v, const Context& c, double) {
 
 bool weight_plus(Variant& v, const Context& c, double one) {
   return c.setting.kernel.adds_one == (one < 0) &&
-         change_weight(v, c, [one](Numbers& w) { add(w, one); });
-}
-
-void reverse(Numbers& numbers) { std::reverse(numbers.begin(), numbers.end()); }
-
-void shift(Numbers& numbers, double by) {
-  std::rotate(numbers.begin(), by > 0 ? numbers.begin() + 1 : numbers.end() - 1, numbers.end());
+         change_one<Parameter::weight>(v, c, [one](Numbers& w) { add(w, one); });
 }
 
 // Whether there is an order to mistake.
-bool has_order(const Context& c, bool is_number) { return c.row_length() > 1 && !is_number; }
-
-bool weight_reversed(Variant& v, const Context& c, double) {
-  return has_order(c, c.weight_is_number) && change_weight(v, c, reverse);
-}
-bool bias_reversed(Variant& v, const Context& c, double) {
-  return has_order(c, c.bias_is_number) && change_bias(v, c, reverse);
-}
-bool weight_shifted(Variant& v, const Context& c, double by) {
-  return has_order(c, c.weight_is_number) &&
-         change_weight(v, c, [by](Numbers& w) { shift(w, by); });
-}
-bool bias_shifted(Variant& v, const Context& c, double by) {
-  return has_order(c, c.bias_is_number) && change_bias(v, c, [by](Numbers& b) { shift(b, by); });
+template <Parameter of>
+bool has_order(const Context& c) {
+  const bool is_number = of == Parameter::weight ? c.weight_is_number : c.bias_is_number;
+  return c.row_length() > 1 && !is_number;
 }
 
-bool has_two_axes(const Context& c) {
-  const Shape& shape = c.normalized_shape;
-  return shape.size() == 2 && shape[0] > 1 && shape[1] > 1;
+template <Parameter of>
+bool reversed(Variant& v, const Context& c, double) {
+  return has_order<of>(c) && change_one<of>(v, c, [](Numbers& numbers) {
+           std::reverse(numbers.begin(), numbers.end());
+         });
+}
+
+template <Parameter of>
+bool shifted(Variant& v, const Context& c, double by) {
+  return has_order<of>(c) && change_one<of>(v, c, [by](Numbers& numbers) {
+           const auto middle = by > 0 ? numbers.begin() + 1 : numbers.end() - 1;
+           std::rotate(numbers.begin(), middle, numbers.end());
+         });
 }
 
 // As if the numbers lay in Fortran order; or back, as if they had lain so.
-void transpose(Numbers& numbers, const Shape& shape, bool back) {
-  const Numbers from = numbers;
-  const auto rows = static_cast<std::size_t>(shape[0]);
-  const auto columns = static_cast<std::size_t>(shape[1]);
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < columns; ++j) {
-      const std::size_t here = i * columns + j;
-      const std::size_t there = j * rows + i;
-      numbers[back ? there : here] = from[back ? here : there];
-    }
-  }
-}
-bool weight_transposed(Variant& v, const Context& c, double back) {
-  return has_two_axes(c) && !c.weight_is_number &&
-         change_weight(v, c, [shape = c.normalized_shape, back](Numbers& w) {
-           transpose(w, shape, back != 0);
-         });
-}
-bool bias_transposed(Variant& v, const Context& c, double back) {
-  return has_two_axes(c) && !c.bias_is_number &&
-         change_bias(v, c, [shape = c.normalized_shape, back](Numbers& b) {
-           transpose(b, shape, back != 0);
+template <Parameter of>
+bool transposed(Variant& v, const Context& c, double back) {
+  const Shape& shape = c.normalized_shape;
+  if (shape.size() != 2 || shape[0] < 2 || shape[1] < 2) return false;
+  return has_order<of>(c) && change_one<of>(v, c, [shape, back](Numbers& numbers) {
+           const Numbers from = numbers;
+           const auto rows = static_cast<std::size_t>(shape[0]);
+           const auto columns = static_cast<std::size_t>(shape[1]);
+           for (std::size_t i = 0; i < rows; ++i) {
+             for (std::size_t j = 0; j < columns; ++j) {
+               const std::size_t here = i * columns + j;
+               const std::size_t there = j * rows + i;
+               numbers[back != 0 ? there : here] = from[back != 0 ? here : there];
+             }
+           }
          });
 }
 
@@ -393,16 +379,16 @@ constexpr WrongKernel kWrongKernels[] = {
     {"bias-first", "the bias is added before the weight multiplies", "", KernelPart::affine, bias_first},
     {"weight-plus-one", "1 + weight multiplies", "--zero-centered-weight", KernelPart::affine, weight_plus, 1},
     {"weight-without-one", "weight multiplies, not 1 + weight", "without --zero-centered-weight", KernelPart::affine, weight_plus, -1},
-    {"weight-reversed", "the weight is in reverse order", "", KernelPart::affine, weight_reversed},
-    {"bias-reversed", "the bias is in reverse order", "", KernelPart::affine, bias_reversed},
-    {"weight-shifted", "the weight is off by one element", "", KernelPart::affine, weight_shifted, 1},
-    {"weight-shifted", "the weight is off by one element", "", KernelPart::affine, weight_shifted, -1},
-    {"bias-shifted", "the bias is off by one element", "", KernelPart::affine, bias_shifted, 1},
-    {"bias-shifted", "the bias is off by one element", "", KernelPart::affine, bias_shifted, -1},
-    {"weight-transposed", "the weight is transposed", "", KernelPart::affine, weight_transposed, 0},
-    {"weight-transposed", "the weight is transposed", "", KernelPart::affine, weight_transposed, 1},
-    {"bias-transposed", "the bias is transposed", "", KernelPart::affine, bias_transposed, 0},
-    {"bias-transposed", "the bias is transposed", "", KernelPart::affine, bias_transposed, 1},
+    {"weight-reversed", "the weight is in reverse order", "", KernelPart::affine, reversed<Parameter::weight>},
+    {"bias-reversed", "the bias is in reverse order", "", KernelPart::affine, reversed<Parameter::bias>},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::affine, shifted<Parameter::weight>, 1},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::affine, shifted<Parameter::weight>, -1},
+    {"bias-shifted", "the bias is off by one element", "", KernelPart::affine, shifted<Parameter::bias>, 1},
+    {"bias-shifted", "the bias is off by one element", "", KernelPart::affine, shifted<Parameter::bias>, -1},
+    {"weight-transposed", "the weight is transposed", "", KernelPart::affine, transposed<Parameter::weight>, 0},
+    {"weight-transposed", "the weight is transposed", "", KernelPart::affine, transposed<Parameter::weight>, 1},
+    {"bias-transposed", "the bias is transposed", "", KernelPart::affine, transposed<Parameter::bias>, 0},
+    {"bias-transposed", "the bias is transposed", "", KernelPart::affine, transposed<Parameter::bias>, 1},
     {"no-tail-8", "the statistics leave out the n mod 8 last elements", "", KernelPart::alone, no_tail, 8},
     {"no-tail-16", "the statistics leave out the n mod 16 last elements", "", KernelPart::alone, no_tail, 16},
     {"no-tail-32", "the statistics leave out the n mod 32 last elements", "", KernelPart::alone, no_tail, 32},
