@@ -1,19 +1,13 @@
 #include "lnorm/diagnosis/check.hpp"
 
+#include <cstddef>
+
 namespace lnorm {
 
 std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::correctly_rounded:
-      return "correctly rounded";
-    case Verdict::within_rounding:
-      return "within rounding";
-    case Verdict::not_judged:
-      return "not judged";
-    case Verdict::differs:
-      return "differs";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"correctly rounded", "within rounding", "not judged",
+                                         "differs"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 Verdict verdict_of(const JudgedRows& judged, bool is_closer) {

@@ -109,15 +109,8 @@ void add_last_rounding(const OutputFormat& output, RowBounds& result) {
 }  // namespace
 
 std::string_view name(Gradient gradient) {
-  switch (gradient) {
-    case Gradient::dx:
-      return "dx";
-    case Gradient::dweight:
-      return "dweight";
-    case Gradient::dbias:
-      return "dbias";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"dx", "dweight", "dbias"};
+  return kNames[static_cast<std::size_t>(gradient)];
 }
 
 GradientVariant asked_for(const GradientModel& model) {
