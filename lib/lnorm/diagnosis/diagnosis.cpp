@@ -336,12 +336,8 @@ class Search {
 
   // What a right kernel may come nearest with: mean and s as far off as rounding explains, if that helps; and how far off a
   // tree of additions may be before the last rounding.
-  struct NearestRight {
-    std::vector<double> y;
-    std::vector<double> error;
-  };
-  NearestRight nearest_right(const SampleRow& row, const VariantRow& exact,
-                             const RowStatistics& statistics, double s) const {
+  RowBounds nearest_right(const SampleRow& row, const VariantRow& exact,
+                          const RowStatistics& statistics, double s) const {
     const JudgeSetting& setting = context_.setting;
     const auto errors = [&](Summation order) {
       return errors_of(statistics, setting.formula, setting.kernel, order);
@@ -352,11 +348,11 @@ class Search {
     const RowFit found = fit_of(row, exact, statistics.mean, s);
     const double shift = std::clamp(found.shift, -most_shift, most_shift);
     const double scale = std::clamp(found.scale, -most_scale, most_scale);
-    NearestRight result{exact.y, exact.y};
+    RowBounds result{exact.y, exact.y};
     const std::vector<double>& weight = weight_of(row, setting);
     fill_line(line_of(statistics, s, tree, setting.kernel), row.x.data(), weight.data(),
               bias_of(row, setting).data(), std::ssize(row.x), result.y.data(),
-              result.error.data());
+              result.bound.data());
     for (std::size_t i = 0; i < result.y.size(); ++i) {
       result.y[i] = exact.y[i] + weight[i] * (shift + scale * (row.x[i] - statistics.mean) / s);
     }
@@ -378,11 +374,11 @@ class Search {
       if (variant.bytes != Variant::Bytes::as_they_are) continue;
       const RowStatistics statistics = statistics_in_use(sampled.x, setting.formula, sampled.given);
       const double s = divisor_of(statistics.variance, setting.formula);
-      const NearestRight reached = nearest_right(sampled, exact, statistics, s);
+      const RowBounds reached = nearest_right(sampled, exact, statistics, s);
       std::int64_t telling = 0;
       for (std::size_t i = 0; i < row.y.size(); ++i) {
         if (std::isinf(row.bound[i]) || !sampled.is_kept(i)) continue;
-        if (!(std::fabs(row.y[i] - exact.y[i]) > reached.error[i])) continue;
+        if (!(std::fabs(row.y[i] - exact.y[i]) > reached.bound[i])) continue;
         const double e = setting.output.rounded(exact.y[i]);
         const double nearest = setting.output.rounded(reached.y[i]);
         const double f = setting.output.rounded(row.y[i]);

@@ -60,8 +60,7 @@ class GradientSearch {
   FormulaSums fit(const std::vector<RowBounds>& rows) const {
     FormulaSums sums;
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      add_results({rows[r].y, rows[r].bound, sample_.actual[r], rows[r].is_bounded},
-                  context_.model.setting.output, sums);
+      add_results({rows[r], sample_.actual[r]}, context_.model.setting.output, sums);
     }
     return sums;
   }

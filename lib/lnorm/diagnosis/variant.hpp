@@ -113,14 +113,11 @@ struct Sample {
   std::int64_t row_length() const { return std::ssize(setting->weight); }
 };
 
-// What a variant makes of a row, element by element.
-struct VariantRow {
-  std::vector<double> y;       // its exact value
-  std::vector<double> bound;   // how far off a kernel may be, with its last rounding
-  std::vector<double> actual;  // the output as the variant reads it
-  bool is_bounded = false;
-  bool is_reread = false;       // actual is other bytes than the output's
-  std::vector<char> kept = {};  // as of the row
+// What a variant makes of a row: exact values, and how far off a kernel may be, with its last rounding.
+struct VariantRow : RowBounds {
+  std::vector<double> actual = {};  // the output as the variant reads it
+  bool is_reread = false;           // actual is other bytes than the output's
+  std::vector<char> kept = {};      // as of the row
 };
 
 // False where the variant has no result for the row, as the row before the first one.
