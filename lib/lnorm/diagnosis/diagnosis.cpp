@@ -1,7 +1,6 @@
 #include "lnorm/diagnosis/diagnosis.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
@@ -66,7 +65,10 @@ class Search {
     if (!differs && !result.closer_to) return result;
     explain(singles, result);
     for (std::size_t count = 2; count <= 3 && !result.explains_all(); ++count) {
-      explain_together(count, result);
+      std::vector<Candidate> explaining;
+      std::vector<const WrongKernel*> chosen;
+      combine(0, count, chosen, explaining);
+      explain(explaining, result);
     }
     explain_recovered(result);
     if (!result.explains_all()) explain_by_sums(result);
@@ -113,21 +115,8 @@ class Search {
   }
 
   FormulaFit described(const Candidate& candidate, const Fit& fit) const {
-    FormulaFit result{.explained = fit.share(),
-                      .sqnr = fit.sqnr(),
-                      .explains_all = is_explanation(fit),
-                      .variant = candidate.variant};
-    const auto all = [&](std::string_view between, std::string_view WrongKernel::*text) {
-      return joined(candidate.kernels, between,
-                    [&](const WrongKernel* kernel) { return std::string(kernel->*text); });
-    };
-    result.id = all("+", &WrongKernel::id);
-    result.words = all("; ", &WrongKernel::words);
-    for (const WrongKernel* const kernel : candidate.kernels) {
-      result.options.emplace_back(kernel->options);
-    }
-    // Part of the options gives something else.
-    if (std::count(result.options.begin(), result.options.end(), "") > 0) result.options.clear();
+    FormulaFit result = lnorm::described(candidate.kernels, fit, is_explanation(fit));
+    result.variant = candidate.variant;
     return result;
   }
 
@@ -138,10 +127,7 @@ class Search {
     for (const SampleRow& sampled : sample_.rows) {
       const bool has_left = evaluate(a, sample_, sampled, left);
       if (has_left != evaluate(b, sample_, sampled, right)) return false;
-      if (!has_left) continue;
-      for (std::size_t i = 0; i < left.y.size(); ++i) {
-        if (std::fabs(left.y[i] - right.y[i]) > left.bound[i] + right.bound[i]) return false;
-      }
+      if (has_left && !lnorm::are_alike(left, right)) return false;
     }
     return true;
   }
@@ -153,15 +139,8 @@ class Search {
     for (const Candidate& candidate : candidates) {
       found.emplace_back(fit(candidate.variant, false), &candidate);
     }
-    take(std::move(found), result);
-  }
-
-  void take(std::vector<std::pair<Fit, const Candidate*>> found, Diagnosis& result) const {
-    std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
-      const bool a_all = is_explanation(a.first);
-      const bool b_all = is_explanation(b.first);
-      if (a_all != b_all) return a_all;
-      return sum_of_squares(a.first) < sum_of_squares(b.first);
+    std::ranges::stable_sort(found, {}, [&](const auto& one) {
+      return std::pair(!is_explanation(one.first), sum_of_squares(one.first));
     });
     std::vector<FormulaFit> fits;
     if (!found.empty() && is_explanation(found.front().first)) {
@@ -173,11 +152,7 @@ class Search {
     }
     fits.insert(fits.end(), std::make_move_iterator(result.explanations.begin()),
                 std::make_move_iterator(result.explanations.end()));
-    std::stable_sort(fits.begin(), fits.end(), [](const FormulaFit& a, const FormulaFit& b) {
-      if (a.explains_all != b.explains_all) return a.explains_all;
-      return !a.explains_all && a.sqnr > b.sqnr;
-    });
-    if (fits.size() > kMaxExplanations) fits.resize(kMaxExplanations);
+    keep_best(fits);
     result.explanations = std::move(fits);
   }
 
@@ -205,13 +180,6 @@ class Search {
   }
 
   // Several rows of the table at once, of different parts.
-  void explain_together(std::size_t count, Diagnosis& result) const {
-    std::vector<Candidate> explaining;
-    std::vector<const WrongKernel*> chosen;
-    combine(0, count, chosen, explaining);
-    explain(explaining, result);
-  }
-
   void combine(std::size_t part, std::size_t count, std::vector<const WrongKernel*>& chosen,
                std::vector<Candidate>& explaining) const {
     if (chosen.size() == count) {
@@ -474,6 +442,36 @@ bool needs_more_than_row(const Variant& variant) {
   return variant.of != Variant::Of::own_row || variant.input != Variant::Input::sum ||
          variant.result == Variant::Result::previous_row ||
          variant.result == Variant::Result::next_row;
+}
+
+void keep_best(std::vector<FormulaFit>& explanations) {
+  std::stable_sort(explanations.begin(), explanations.end(),
+                   [](const FormulaFit& a, const FormulaFit& b) {
+                     if (a.explains_all != b.explains_all) return a.explains_all;
+                     return !a.explains_all && a.sqnr > b.sqnr;
+                   });
+  if (explanations.size() > kMaxExplanations) explanations.resize(kMaxExplanations);
+}
+
+FormulaFit described(const std::vector<const WrongKernel*>& kernels, const FormulaSums& sums,
+                     bool explains_all) {
+  FormulaFit result{.explained = sums.share(), .sqnr = sums.sqnr(), .explains_all = explains_all};
+  const auto all = [&](std::string_view between, std::string_view WrongKernel::*text) {
+    return joined(kernels, between, [&](const WrongKernel* kernel) { return kernel->*text; });
+  };
+  result.id = all("+", &WrongKernel::id);
+  result.words = all("; ", &WrongKernel::words);
+  for (const WrongKernel* const kernel : kernels) result.options.emplace_back(kernel->options);
+  // Part of the options gives something else.
+  if (std::count(result.options.begin(), result.options.end(), "") > 0) result.options.clear();
+  return result;
+}
+
+bool are_alike(const RowBounds& left, const RowBounds& right) {
+  for (std::size_t i = 0; i < left.y.size(); ++i) {
+    if (std::fabs(left.y[i] - right.y[i]) > left.bound[i] + right.bound[i]) return false;
+  }
+  return true;
 }
 
 Diagnosis diagnose(const Sample& sample, const KernelContext& context, const ChooseKernel& choose,

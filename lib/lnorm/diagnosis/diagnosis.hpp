@@ -67,6 +67,16 @@ struct Diagnosis {
 // So many are kept, with those that explain a part.
 inline constexpr std::size_t kMaxExplanations = 5;
 
+// Those that explain all elements come first, in their order, then the others by their SQNR.
+void keep_best(std::vector<FormulaFit>& explanations);
+
+// What rows of the table say together, and how they fit.
+FormulaFit described(const std::vector<const WrongKernel*>& kernels, const FormulaSums& sums,
+                     bool explains_all);
+
+// Whether two formulas give the same row, but for what rounding explains.
+bool are_alike(const RowBounds& left, const RowBounds& right);
+
 // Whether a row of the table is to be tried.
 using ChooseKernel = std::function<bool(std::string_view id)>;
 

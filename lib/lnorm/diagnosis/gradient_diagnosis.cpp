@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <utility>
-
-#include "lnorm/core/text.hpp"
 
 namespace lnorm {
 
@@ -82,37 +79,6 @@ class GradientSearch {
     return sums.explains_all() && sums.excess <= exact_.excess / 4 && is_coarse_enough(trial);
   }
 
-  static bool are_alike(const Trial& a, const Trial& b) {
-    for (std::size_t r = 0; r < a.rows.size(); ++r) {
-      const RowBounds& left = a.rows[r];
-      const RowBounds& right = b.rows[r];
-      for (std::size_t i = 0; i < left.y.size(); ++i) {
-        if (std::fabs(left.y[i] - right.y[i]) > left.bound[i] + right.bound[i]) return false;
-      }
-    }
-    return true;
-  }
-
-  static std::string id_of(const Trial& trial) {
-    return joined(trial.kernels, "+",
-                  [](const WrongKernel* kernel) { return std::string(kernel->id); });
-  }
-
-  FormulaFit described(const Trial& trial, const FormulaSums& sums) const {
-    FormulaFit result{.id = id_of(trial),
-                      .explained = sums.share(),
-                      .sqnr = sums.sqnr(),
-                      .explains_all = is_explanation(trial, sums)};
-    result.words = joined(trial.kernels, "; ",
-                          [](const WrongKernel* kernel) { return std::string(kernel->words); });
-    const bool has_options = std::all_of(trial.kernels.begin(), trial.kernels.end(),
-                                         [](const WrongKernel* k) { return !k->options.empty(); });
-    for (const WrongKernel* const kernel : trial.kernels) {
-      if (has_options) result.options.emplace_back(kernel->options);
-    }
-    return result;
-  }
-
   // Those that explain all come first, and the best of them.
   void take(const std::vector<Trial>& trials) {
     std::vector<std::pair<FormulaFit, const Trial*>> fits;
@@ -120,11 +86,11 @@ class GradientSearch {
       const FormulaSums sums = fit(trial.rows);
       // Without any error it is infinite.
       const bool has_sqnr = sums.sqnr() > 0 || std::isfinite(sums.sqnr());
-      if (has_sqnr) fits.emplace_back(described(trial, sums), &trial);
+      if (!has_sqnr) continue;
+      fits.emplace_back(described(trial.kernels, sums, is_explanation(trial, sums)), &trial);
     }
-    std::stable_sort(fits.begin(), fits.end(), [](const auto& a, const auto& b) {
-      return std::pair(!a.first.explains_all, -a.first.sqnr) <
-             std::pair(!b.first.explains_all, -b.first.sqnr);
+    std::ranges::stable_sort(fits, {}, [](const auto& one) {
+      return std::pair(!one.first.explains_all, -one.first.sqnr);
     });
     std::vector<FormulaFit>& found = result_.diagnosis.explanations;
     for (auto& [fit, trial] : fits) {
@@ -134,17 +100,13 @@ class GradientSearch {
         found.insert(found.begin(), std::move(fit));
         result_.best = trial->variant;
       } else if (best != nullptr && best->explains_all && fit.explains_all &&
-                 are_alike(*fits.front().second, *trial)) {
+                 std::ranges::equal(fits.front().second->rows, trial->rows, are_alike)) {
         if (fit.id != best->id) best->same_as.push_back(fit.id);
       } else {
         found.push_back(std::move(fit));
       }
     }
-    std::stable_sort(found.begin(), found.end(), [](const FormulaFit& a, const FormulaFit& b) {
-      return !a.explains_all && !b.explains_all ? a.sqnr > b.sqnr
-                                                : a.explains_all && !b.explains_all;
-    });
-    if (found.size() > kMaxExplanations) found.resize(kMaxExplanations);
+    keep_best(found);
   }
 
   const GradientSample& sample_;
