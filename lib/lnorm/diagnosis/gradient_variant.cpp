@@ -56,13 +56,7 @@ GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
     line.inverse_t_error = root / low - 1;
   }
   if (variant.statistics) {
-    double inverse = 1 / s;
-    double error = 1 / errors.s_low - inverse;
-    keep_in(*variant.statistics, statistics.mean, errors.mean);
-    keep_in(*variant.statistics, inverse, error);
-    s = 1 / inverse;
-    errors.s_low = 1 / (inverse + error);
-    line.is_bounded = std::isfinite(inverse) && inverse > 0;
+    line.is_bounded = keep_statistics_in(*variant.statistics, statistics, s, errors);
   }
   line.x = lnorm::line_of(statistics, s, errors, kernel);
   line.inverse_error = s / errors.s_low - 1;

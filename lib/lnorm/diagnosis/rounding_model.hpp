@@ -84,13 +84,13 @@ class OutputFormat {
   double smallest_half_;
 };
 
-// A statistic that a kernel keeps in a narrower dtype: rounded, and what it may be off by then.
-inline void keep_in(DType dtype, double& value, double& error) {
-  const OutputFormat format(dtype);
+// Rounds a number that a kernel rounds as well, and has within an error: returns a whole ulp where the kernel may round to
+// the other side, or else 0.
+inline double keep_in(const OutputFormat& format, double& value, double error) {
   const double exact = value;
   value = format.rounded(exact);
   const double half = format.half_ulp(exact);
-  error = half - std::fabs(exact - value) <= error ? 2 * half : 0;
+  return half - std::fabs(exact - value) <= error ? 2 * half : 0;
 }
 
 }  // namespace lnorm

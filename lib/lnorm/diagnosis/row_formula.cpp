@@ -131,6 +131,17 @@ void carry_to_divisor(const RowStatistics& row, const Formula& formula, double u
                       (formula.eps > 0 || errors.variance < var);
 }
 
+bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErrors& errors) {
+  const OutputFormat format(dtype);
+  errors.mean = keep_in(format, row.mean, errors.mean);
+  double inverse = 1 / s;
+  const double error = 1 / errors.s_low - inverse;
+  const double kept_error = keep_in(format, inverse, error);
+  s = 1 / inverse;
+  errors.s_low = 1 / (inverse + kept_error);
+  return std::isfinite(inverse) && inverse > 0;
+}
+
 RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
                 const KernelModel& kernel) {
   const auto& [u, t, greatest] = kernel.arithmetic;
@@ -194,23 +205,16 @@ void fill_rounded_line(const RowLine& line, const Rounding& rounding, const Outp
                        const double* x, const double* weight, const double* bias,
                        std::int64_t count, double* y, double* error) noexcept {
   if (rounding == Rounding{}) return fill_line(line, x, weight, bias, count, y, error);
-  // Rounds value, which is off by at most own. Returns what the rounding may be off by.
-  const auto round = [&](double& value, double own) {
-    const double exact = value;
-    value = output.rounded(value);
-    const double half = output.half_ulp(exact);
-    return half - std::fabs(exact - value) <= own ? 2 * half : 0;
-  };
   for (std::int64_t i = 0; i < count; ++i) {
     const double one = 1;
     const double zero = 0;
     double xhat = 0;
     double own = 0;
     fill_line(line, x + i, &one, &zero, 1, &xhat, &own);
-    if (rounding.xhat) own += round(xhat, own);
+    if (rounding.xhat) own += keep_in(output, xhat, own);
     double product = xhat * weight[i];
     own = std::fabs(weight[i]) * own + line.affine_unit * std::fabs(product);
-    if (rounding.product) own += round(product, own);
+    if (rounding.product) own += keep_in(output, product, own);
     y[i] = product + bias[i];
     error[i] = own + line.affine_unit * std::fabs(bias[i]) + line.smallest;
   }

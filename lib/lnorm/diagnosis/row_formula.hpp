@@ -71,6 +71,9 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
 void carry_to_divisor(const RowStatistics& row, const Formula& formula, double unit,
                       StatisticErrors& errors);
 
+// Mean and 1 / s as a kernel has them that keeps them in a dtype. Returns whether there is such an s.
+bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErrors& errors);
+
 RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
                 const KernelModel& kernel);
 

@@ -92,15 +92,7 @@ VariantLine line_of(const Variant& variant, const KernelModel& kernel, std::span
     errors.s_low = s * (1 - 4 * kernel.arithmetic.unit);
   }
   bool is_bounded = errors.is_in_range && s > 0 && errors.s_low >= s / 3;
-  if (variant.rounded_to) {
-    double inverse = 1 / s;
-    double inverse_error = 1 / errors.s_low - inverse;
-    keep_in(*variant.rounded_to, row.mean, errors.mean);
-    keep_in(*variant.rounded_to, inverse, inverse_error);
-    s = 1 / inverse;
-    errors.s_low = 1 / (inverse + inverse_error);
-    is_bounded = std::isfinite(inverse) && inverse > 0;
-  }
+  if (variant.rounded_to) is_bounded = keep_statistics_in(*variant.rounded_to, row, s, errors);
   row.mean *= variant.mean_factor;
   errors.mean *= variant.mean_factor;
   return {lnorm::line_of(row, s, errors, kernel), is_bounded};
