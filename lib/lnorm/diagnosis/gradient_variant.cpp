@@ -67,23 +67,12 @@ GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
   return line;
 }
 
-struct Xhat {
-  double value;
-  double error;
-};
-
 Xhat xhat_of(const GradientVariant& variant, const GradientRow& row, const RowLine& line,
              std::size_t i) {
   const bool affine = variant.xhat_has_affine;
   const double weight = affine ? row.weight[i] : 1;
   const double bias = affine ? row.bias[i] : 0;
-  const double x = row.x[i];
-  const double d = x - line.center;
-  const double xhat = d * line.inverse;
-  const double d_error = line.center_error + line.unit * std::fabs(d) + line.x_unit * std::fabs(x);
-  const double error = d_error * line.inverse_high +
-                       std::fabs(d) * (line.inverse_high - line.inverse) +
-                       line.unit * std::fabs(xhat) + line.smallest;
+  const auto [xhat, error] = xhat_of(line, row.x[i]);
   const double y = xhat * weight + bias;
   const double rounded =
       affine ? line.affine_unit * (std::fabs(xhat * weight) + std::fabs(bias)) : 0;

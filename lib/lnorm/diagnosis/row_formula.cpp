@@ -186,16 +186,10 @@ RowFit fit_errors(std::span<const double> x, std::span<const double> weight, dou
 
 void fill_line(const RowLine& line, const double* x, const double* weight, const double* bias,
                std::int64_t count, double* y, double* error) noexcept {
-  const double spread = line.inverse_high - line.inverse;
   for (std::int64_t i = 0; i < count; ++i) {
-    const double d = x[i] - line.center;
-    const double size = std::fabs(d);
-    const double xhat = d * line.inverse;
+    const auto [xhat, xhat_error] = xhat_of(line, x[i]);
     const double product = xhat * weight[i];
     y[i] = product + bias[i];
-    const double d_error = line.center_error + line.unit * size + line.x_unit * std::fabs(x[i]);
-    const double xhat_error =
-        d_error * line.inverse_high + size * spread + line.unit * std::fabs(xhat) + line.smallest;
     error[i] = std::fabs(weight[i]) * xhat_error +
                line.affine_unit * (std::fabs(product) + std::fabs(bias[i])) + line.smallest;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -101,6 +102,20 @@ struct RowFit {
 RowFit fit_errors(std::span<const double> x, std::span<const double> weight, double mean, double s,
                   std::span<const double> actual, std::span<const double> exact,
                   std::span<const char> kept = {});
+
+// (x - center) / s of an element, and how far off a kernel may be.
+struct Xhat {
+  double value;
+  double error;
+};
+inline Xhat xhat_of(const RowLine& line, double x) noexcept {
+  const double d = x - line.center;
+  const double size = std::fabs(d);
+  const double xhat = d * line.inverse;
+  const double d_error = line.center_error + line.unit * size + line.x_unit * std::fabs(x);
+  return {xhat, d_error * line.inverse_high + size * (line.inverse_high - line.inverse) +
+                    line.unit * std::fabs(xhat) + line.smallest};
+}
 
 // Fills y and error with count elements. weight and bias: as many numbers each.
 void fill_line(const RowLine& line, const double* x, const double* weight, const double* bias,
