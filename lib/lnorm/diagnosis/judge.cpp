@@ -9,15 +9,6 @@
 
 namespace lnorm {
 
-namespace {
-
-// Half an ulp of what the kernel rounds, which may be in the binade above.
-double last_rounding(const OutputFormat& output, double y, double error) {
-  return output.half_ulp(std::fabs(y) + error);
-}
-
-}  // namespace
-
 void JudgedRows::merge(const JudgedRows& other) {
   rows += other.rows;
   elements += other.elements;
@@ -236,16 +227,11 @@ void RowJudge::find_bounds(const JudgedRow& row, const RowStatistics& statistics
                                errors, setting_.kernel);
   fill_rounded_line(line, setting_.rounding, setting_.output, row.x.data(), setting_.weight.data(),
                     setting_.bias.data(), std::ssize(row.x), y_.data(), bound_.data());
-  const OutputFormat& output = setting_.output;
-  if (output.dtype() == DType::float64) {
-    // What was computed here is no better than the kernel's: take what is known to the last bit.
-    for (std::size_t i = 0; i < y_.size(); ++i) {
-      y_[i] = row.exact[i];
-      bound_[i] += 2 * last_rounding(output, y_[i], bound_[i]);
-    }
-    return;
-  }
-  for (std::size_t i = 0; i < y_.size(); ++i) bound_[i] += last_rounding(output, y_[i], bound_[i]);
+  const bool is_float64 = setting_.output.dtype() == DType::float64;
+  // What was computed here is no better than the kernel's: take what is known to the last bit.
+  if (is_float64) y_.assign(row.exact.begin(), row.exact.end());
+  const double roundings = is_float64 ? 2 : 1;
+  for (std::size_t i = 0; i < y_.size(); ++i) bound_[i] += roundings * last_rounding(i);
 }
 
 double RowJudge::ratio_of(const JudgedRow& row, std::size_t i) const {
@@ -288,16 +274,11 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
   double most = *std::max_element(lanes, lanes + kLanes);
   const bool all = not_finite != 0 || in_lanes == 0;  // NaN, or a row that is short
   for (std::size_t i = all ? 0 : in_lanes; i < n; ++i) most = std::max(most, ratio_of(row, i));
-  WorstRatio worst{most, row.number, 0, 0, 0};
-  if (most == 0) return worst;
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = 0; i < n && most > 0; ++i) {
     if (ratio_of(row, i) != most) continue;
-    worst.element = static_cast<std::int64_t>(i);
-    worst.actual = row.actual[i];
-    worst.exact = y_[i];
-    break;
+    return {most, row.number, static_cast<std::int64_t>(i), row.actual[i], y_[i]};
   }
-  return worst;
+  return {most, row.number, 0, 0, 0};
 }
 
 WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,
@@ -323,7 +304,7 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
                  loop.s_low +
              smallest) +
         4 * unit * std::fabs(p) + 3 * unit * std::fabs(setting_.bias[i]) + smallest +
-        last_rounding(setting_.output, y_[i], bound_[i]);
+        last_rounding(i);
     noise += std::fabs(fit.scale_by(w, p)) * own;
   }
   const double bound = std::max(loop.s / s, s / loop.s_low - 1) + noise;

@@ -115,6 +115,10 @@ class RowJudge {
   // Fills y_ and bound_.
   void find_bounds(const JudgedRow& row, const RowStatistics& statistics,
                    const StatisticErrors& errors);
+  // Half an ulp of what the kernel rounds, which may be in the binade above.
+  double last_rounding(std::size_t i) const {
+    return setting_.output.half_ulp(std::fabs(y_[i]) + bound_[i]);
+  }
   // The greatest ratio to bound_.
   WorstRatio worst_of(const JudgedRow& row) const;
   double ratio_of(const JudgedRow& row, std::size_t i) const;
