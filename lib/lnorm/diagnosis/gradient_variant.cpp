@@ -28,19 +28,16 @@ GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
   StatisticErrors errors;
   double s = 1;
   const SavedStatistics* const saved = variant.own_statistics ? nullptr : row.saved;
-  if (saved != nullptr && saved->is_constant) {
-    statistics =
-        statistics_in_use(row.x, formula, GivenNumbers{saved->mean.high, saved->rstd.high});
-    errors = errors_of(statistics, formula, kernel, order);
-    s = divisor_of(statistics.variance, formula);
-  } else if (saved != nullptr) {
+  if (saved != nullptr && !saved->is_constant) {
     statistics.mean = formula.rms ? 0 : saved->mean.high;
     s = 1 / saved->rstd.high;
     errors.mean = u * std::fabs(statistics.mean);
     errors.s_low = s * (1 - 2 * u);
     errors.is_bounded = std::isfinite(s) && s > 0;
   } else {
-    statistics = statistics_of(row.x, formula);
+    std::optional<GivenNumbers> given;
+    if (saved != nullptr) given = {saved->mean.high, saved->rstd.high};
+    statistics = statistics_in_use(row.x, formula, given);
     errors = errors_of(statistics, formula, kernel, order);
     s = divisor_of(statistics.variance, formula);
   }
@@ -79,13 +76,12 @@ Xhat xhat_of(const GradientVariant& variant, const GradientRow& row, const RowLi
   return {y, std::fabs(weight) * error + rounded};
 }
 
-// Numbers here are off as well, by as much as a float64 kernel's.
-double own_share(const OutputFormat& output) { return output.dtype() == DType::float64 ? 2 : 1; }
-
 void add_last_rounding(const OutputFormat& output, RowBounds& result) {
+  // Numbers here are off as well, by as much as a float64 kernel's.
+  const double kernels = output.dtype() == DType::float64 ? 2 : 1;
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     double& bound = result.bound[i];
-    bound = own_share(output) * (bound + output.half_ulp(std::fabs(result.y[i]) + bound));
+    bound = kernels * (bound + output.half_ulp(std::fabs(result.y[i]) + bound));
   }
 }
 
