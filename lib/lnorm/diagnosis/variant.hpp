@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "lnorm/core/shape.hpp"
 #include "lnorm/diagnosis/judge.hpp"
 
 // A formula that a kernel may compute in place of the one asked for, and its results for a row.
@@ -104,7 +103,6 @@ inline const std::vector<double>& bias_of(const SampleRow& row, const JudgeSetti
 
 struct Sample {
   const JudgeSetting* setting = nullptr;
-  Shape normalized_shape;
   DType x_dtype = DType::float64;
   std::vector<SampleRow> rows = {};  // by number
   std::vector<double> first_x;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "lnorm/core/shape.hpp"
 #include "lnorm/diagnosis/gradient_variant.hpp"
 #include "lnorm/diagnosis/variant.hpp"
 
@@ -27,7 +28,7 @@ enum class KernelPart {
 // What decides whether a wrong kernel is another formula than the one asked for: options and shapes, no values.
 struct KernelContext {
   const JudgeSetting& setting;
-  const Shape& normalized_shape;
+  Shape normalized_shape;
   bool has_weight = false;
   bool has_bias = false;
   bool has_residual = false;

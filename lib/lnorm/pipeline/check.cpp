@@ -136,14 +136,13 @@ class Checker {
   // ---- What explains the errors.
 
   void diagnose(Check& result) {
-    const Shape normalized = plan_.normalized_shape();
     const Sample sample = this->sample(result.judged);
     if (sample.rows.empty()) return;
     // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
     const bool has_own_order = plan_.affine.is_plain();
     const KernelContext context{
         .setting = setting_,
-        .normalized_shape = normalized,
+        .normalized_shape = plan_.normalized_shape(),
         .has_weight = options_.has_weight,
         .has_bias = options_.has_bias,
         .has_residual = inputs_.alone != nullptr,
@@ -217,7 +216,6 @@ class Checker {
     TileBuffer buffer;
     Sample sample;
     sample.setting = &setting_;
-    sample.normalized_shape = plan_.normalized_shape();
     sample.x_dtype = plan_.in;
     const auto numbers = [&](const CheckRows& rows, std::int64_t r) {
       return r >= 0 && r < plan_.rows ? decoded(backend_, rows.read(r, 1, buffer))

@@ -147,8 +147,7 @@ class Trial {
         setting_(setting(inputs, plan, backend, options)) {}
 
   std::vector<TriedMutant> run() {
-    const Shape normalized = plan_.normalized_shape();
-    mutants_ = mutants_of(context(normalized), options_.choose);
+    mutants_ = mutants_of(context(), options_.choose);
     other_rows_.resize(mutants_.size());
     // Other axes are tried on a whole tensor with one weight a normalized element, as check does.
     if (!inputs_.x.info().slice && has_own_order() && !inputs_.x.info().split) add_other_axes();
@@ -161,7 +160,7 @@ class Trial {
     }
     const Variant right = asked_for(setting_);
     attempts.push_back({right, nullptr, comparison(right), true});
-    if (plan_.rows > 0 && plan_.row_length > 0) observe(normalized, attempts);
+    if (plan_.rows > 0 && plan_.row_length > 0) observe(attempts);
     const std::vector<Failure> failures = attempts.back().comparison.failures();
     if (!failures.empty()) {
       throw Error(concat(
@@ -204,9 +203,9 @@ class Trial {
                       numbers_of(inputs_.bias, plan_.row_length, 0, plan_.affine, row)});
   }
 
-  KernelContext context(const Shape& normalized) const {
+  KernelContext context() const {
     return {.setting = setting_,
-            .normalized_shape = normalized,
+            .normalized_shape = plan_.normalized_shape(),
             .has_weight = !inputs_.weight.empty(),
             .has_bias = !inputs_.bias.empty(),
             .has_residual = inputs_.alone != nullptr,
@@ -266,14 +265,13 @@ class Trial {
     return other;
   }
 
-  void observe(const Shape& normalized, std::vector<Attempt>& attempts) const {
+  void observe(std::vector<Attempt>& attempts) const {
     const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
     std::optional<CheckRows> alone;
     if (inputs_.alone != nullptr) alone.emplace(*inputs_.alone, plan_.axes, run_options_.threads);
     TileBuffer buffer;
     const Backend& backend = setting_.backend;
     const Sample tensor{.setting = &setting_,
-                        .normalized_shape = normalized,
                         .x_dtype = x_dtype(),
                         .first_x = decoded(backend, x.read(0, 1, buffer)),
                         .last_x = decoded(backend, x.read(plan_.rows - 1, 1, buffer)),
