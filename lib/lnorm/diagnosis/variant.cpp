@@ -199,12 +199,8 @@ std::span<const double> input_of(const Variant& variant, const Sample& sample, c
     return buffer;
   }
   if (variant.bytes != Variant::Bytes::swapped_input) return row.x;
-  if (row.alone.empty()) {
-    buffer = reread(row.x, sample.x_dtype, sample.x_dtype, true);
-    return buffer;
-  }
-  buffer = reread(row.alone, sample.x_dtype, sample.x_dtype, true);
-  for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] += row.x[i] - row.alone[i];
+  buffer = reread(row.alone.empty() ? row.x : row.alone, sample.x_dtype, sample.x_dtype, true);
+  for (std::size_t i = 0; i < row.alone.size(); ++i) buffer[i] += row.x[i] - row.alone[i];
   return buffer;
 }
 
@@ -219,12 +215,9 @@ bool fill_results(const Variant& variant, const Sample& sample, const SampleRow&
   if (x.empty()) return false;
   const bool is_finite =
       std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
-  if (is_finite) return fill(variant, sample, row, x, result);
-  // These results do not depend on the statistics.
-  if (variant.result == Variant::Result::input) result.y.assign(x.begin(), x.end());
-  if (variant.result == Variant::Result::input || variant.result == Variant::Result::zeros) {
-    return true;
-  }
+  const bool has_statistics =
+      variant.result != Variant::Result::input && variant.result != Variant::Result::zeros;
+  if (is_finite || !has_statistics) return fill(variant, sample, row, x, result);
   std::fill(result.y.begin(), result.y.end(), kNan);
   return true;
 }
@@ -310,9 +303,8 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
 }  // namespace
 
 std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const SampleRow& row) {
-  if (row.affine == nullptr || variant.affine_changes.empty()) {
-    return row.affine == nullptr ? variant.affine : row.affine;
-  }
+  if (row.affine == nullptr) return variant.affine;
+  if (variant.affine_changes.empty()) return row.affine;
   auto numbers = std::make_shared<AffineNumbers>(*row.affine);
   for (const auto& change : variant.affine_changes) change(*numbers);
   return numbers;
