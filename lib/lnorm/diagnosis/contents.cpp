@@ -54,22 +54,11 @@ std::vector<AffectedRow> affected_rows(const Sample& sample) {
 }
 
 // From which element on the row holds nothing but that.
-std::size_t begin_of(const AffectedRow& affected, const Content& content,
-                     const OutputFormat& output) {
-  const SampleRow& row = *affected.row;
+template <class Holds>
+std::size_t begin_of(const SampleRow& row, Holds holds) {
   std::size_t begin = row.x.size();
-  while (begin > 0 && (!row.is_kept(begin - 1) ||
-                       content.holds(row.actual[begin - 1], output.rounded(row.x[begin - 1])))) {
-    --begin;
-  }
+  while (begin > 0 && (!row.is_kept(begin - 1) || holds(begin - 1))) --begin;
   return begin;
-}
-
-bool all_hold(const AffectedRow& affected, const Content& content, const OutputFormat& output) {
-  for (const std::size_t i : affected.elements) {
-    if (!content.holds(affected.row->actual[i], output.rounded(affected.row->x[i]))) return false;
-  }
-  return true;
 }
 
 // actual = scale exact + offset, where that leaves next to nothing.
@@ -189,8 +178,11 @@ Contents contents_of(const Sample& sample,
     bool is_whole = true;
     bool is_tail = true;
     for (const AffectedRow& row : affected) {
-      all = all && all_hold(row, content, output);
-      const std::size_t begin = begin_of(row, content, output);
+      const auto holds = [&](std::size_t i) {
+        return content.holds(row.row->actual[i], output.rounded(row.row->x[i]));
+      };
+      all = all && std::ranges::all_of(row.elements, holds);
+      const std::size_t begin = begin_of(*row.row, holds);
       is_whole = is_whole && begin == 0;
       is_tail = is_tail && begin <= row.elements.front();
     }

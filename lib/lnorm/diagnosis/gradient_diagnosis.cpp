@@ -42,13 +42,13 @@ class GradientSearch {
       if (trial.variant.is_any_order == is_coarse) trials.push_back(std::move(trial));
     };
     for (const WrongKernel& first : wrong_kernels()) {
-      if (first.change_gradient == nullptr || !choose_(first.id)) continue;
+      if (!first.is_backward() || !choose_(first.id)) continue;
       if (count == 1) {
         add({&first});
         continue;
       }
       for (const WrongKernel& second : wrong_kernels()) {
-        if (second.change_gradient == nullptr || second.part <= first.part) continue;
+        if (!second.is_backward() || second.part <= first.part) continue;
         if (choose_(second.id)) add({&first, &second});
       }
     }

@@ -11,12 +11,12 @@ namespace {
 
 // formulas_of: what the row makes of the formula; nothing where that is the same.
 template <class Formulas, class FormulasOf>
-std::vector<MutantFormulas<Formulas>> changed_by_rows(bool (*is_of)(const WrongKernel& row),
+std::vector<MutantFormulas<Formulas>> changed_by_rows(bool (WrongKernel::*is_of)() const,
                                                       const ChooseKernel& choose,
                                                       FormulasOf formulas_of) {
   std::vector<MutantFormulas<Formulas>> result;
   for (const WrongKernel& row : wrong_kernels()) {
-    if (!is_of(row) || (choose && !choose(row.id))) continue;
+    if (!(row.*is_of)() || (choose && !choose(row.id))) continue;
     if (result.empty() || result.back().id != row.id) {
       result.push_back({std::string(row.id), std::string(row.words), std::string(row.options), {}});
     }
@@ -51,11 +51,10 @@ void add_comparisons(const std::string& input, const std::vector<Comparison>& co
 
 std::vector<MutantFormulas<Variant>> mutants_of(const KernelContext& context,
                                                 const ChooseKernel& choose) {
-  return changed_by_rows<Variant>([](const WrongKernel& row) { return row.is_forward(); }, choose,
-                                  [&](const WrongKernel& row) {
-                                    std::optional variant(asked_for(context.setting));
-                                    if (!row.change(*variant, context, row.parameter))
-                                      variant.reset();
+  return changed_by_rows<Variant>(&WrongKernel::is_forward, choose,
+                                  [&](const WrongKernel& row) -> std::optional<Variant> {
+                                    Variant variant = asked_for(context.setting);
+                                    if (!row.change(variant, context, row.parameter)) return {};
                                     return variant;
                                   });
 }
@@ -63,8 +62,7 @@ std::vector<MutantFormulas<Variant>> mutants_of(const KernelContext& context,
 std::vector<MutantFormulas<GradientFormulas>> mutants_of(std::span<const GradientContext> contexts,
                                                          const ChooseKernel& choose) {
   return changed_by_rows<GradientFormulas>(
-      [](const WrongKernel& row) { return row.change_gradient != nullptr; }, choose,
-      [&](const WrongKernel& row) {
+      &WrongKernel::is_backward, choose, [&](const WrongKernel& row) {
         GradientFormulas formulas;
         for (const GradientContext& context : contexts) {
           GradientVariant variant = asked_for(context.model);

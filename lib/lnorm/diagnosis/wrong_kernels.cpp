@@ -456,8 +456,4 @@ constexpr WrongKernel kWrongKernels[] = {
 
 std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
 
-std::string eps_option(std::string_view eps) { return "--eps " + std::string(eps); }
-
-std::string axes_option(std::string_view axes) { return "--axes " + std::string(axes); }
-
 }  // namespace lnorm

@@ -76,15 +76,16 @@ struct WrongKernel {
                           double parameter) = nullptr;
 
   bool is_forward() const noexcept { return change != nullptr; }
+  bool is_backward() const noexcept { return change_gradient != nullptr; }
 };
 
 std::span<const WrongKernel> wrong_kernels() noexcept;
 
 // The option of lnorm that gives an eps that is in no row.
-std::string eps_option(std::string_view eps);
+inline std::string eps_option(const std::string& eps) { return "--eps " + eps; }
 
 // The option that gives other axes.
-std::string axes_option(std::string_view axes);
+inline std::string axes_option(const std::string& axes) { return "--axes " + axes; }
 
 // The ids of what is found on other rows, or from the output itself, as patterns.
 inline constexpr std::string_view kAxesIds = "axes-*";
