@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <numeric>
 #include <optional>
 
 #include "lnorm/core/non_finite.hpp"
@@ -29,42 +30,34 @@ constexpr std::size_t kDigitValues = std::size_t{1} << kDigitBits;
 // the keys that begin with those found so far.
 class Selection {
  public:
-  explicit Selection(std::int64_t rank) : rank_(rank), counts_(kDigitValues) {}
+  // counts: of the digits of a pass, kDigitValues numbers.
+  Selection(std::int64_t rank, std::int64_t* counts) : rank_(rank), counts_(counts) {}
 
   void see(std::uint64_t key, int shift) {
     const std::uint64_t upper = shift + kDigitBits == 64 ? 0 : key >> (shift + kDigitBits);
     if (upper == found_) ++counts_[(key >> shift) % kDigitValues];
   }
 
-  // The pass counts how many keys have which digit next.
-  std::span<std::int64_t> counts() { return counts_; }
-
   void end_pass() {
     std::size_t digit = 0;
     while (rank_ >= counts_[digit]) rank_ -= counts_[digit++];
     found_ = found_ << kDigitBits | digit;
-    counts_.assign(kDigitValues, 0);
   }
 
   double value() const { return value_of(found_); }
 
  private:
   std::int64_t rank_;  // among the keys that begin with found_
+  std::int64_t* counts_;
   std::uint64_t found_ = 0;
-  std::vector<std::int64_t> counts_;
 };
-
-// The mean of the two in the middle.
-double median_of(double low, double high) {
-  const double sum = low + high;
-  return std::isinf(sum) ? low / 2 + high / 2 : sum / 2;
-}
 
 // The median of values around the middle of a column, without those before them. They have both values in the middle.
 double median_of(std::vector<double>& values, std::int64_t count, std::int64_t before) {
   const auto middle = values.begin() + (count / 2 - before);
   std::nth_element(values.begin(), middle, values.end());
-  return median_of(count % 2 == 1 ? *middle : *std::max_element(values.begin(), middle), *middle);
+  return std::midpoint(count % 2 == 1 ? *middle : *std::max_element(values.begin(), middle),
+                       *middle);
 }
 
 // How many values of a column are a sample, or up to twice as many. A larger one leaves fewer values to be sorted:
@@ -176,39 +169,24 @@ std::optional<std::vector<double>> medians_by_sample(std::span<const std::int64_
   return result;
 }
 
-// All at once.
-void add_up_digits(std::span<std::array<Selection, 2>> middles, const AddUp& add_up) {
-  std::vector<std::int64_t> digits;
-  digits.reserve(middles.size() * 2 * kDigitValues);
-  for (auto& of_column : middles) {
-    for (Selection& middle : of_column) {
-      digits.insert(digits.end(), middle.counts().begin(), middle.counts().end());
-    }
-  }
-  add_up(digits);
-  auto next = digits.begin();
-  for (auto& of_column : middles) {
-    for (Selection& middle : of_column) {
-      std::copy_n(next, kDigitValues, middle.counts().begin());
-      next += kDigitValues;
-    }
-  }
-}
-
 std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
                                       const EachValue& each_value, const AddUp& add_up) {
+  std::vector<std::int64_t> digits(2 * kDigitValues * counts.size());
   std::vector<std::array<Selection, 2>> middles;  // which are one where the count is odd
-  for (const std::int64_t count : counts) {
-    middles.push_back({Selection((count - 1) / 2), Selection(count / 2)});
+  for (std::int64_t* of_column = digits.data(); const std::int64_t count : counts) {
+    middles.push_back(
+        {Selection((count - 1) / 2, of_column), Selection(count / 2, of_column + kDigitValues)});
+    of_column += 2 * kDigitValues;
   }
   for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
+    std::fill(digits.begin(), digits.end(), 0);
     each_value(1, [&](std::size_t column, std::span<const double> values) {
       for (const double value : values) {
         const std::uint64_t key = key_of(value);
         for (Selection& middle : middles[column]) middle.see(key, shift);
       }
     });
-    if (add_up) add_up_digits(middles, add_up);
+    if (add_up) add_up(digits);
     for (std::size_t column = 0; column < counts.size(); ++column) {
       if (counts[column] == 0) continue;
       for (Selection& middle : middles[column]) middle.end_pass();
@@ -217,7 +195,7 @@ std::vector<double> medians_by_digits(std::span<const std::int64_t> counts,
   std::vector<double> result;
   for (std::size_t column = 0; column < counts.size(); ++column) {
     const auto& [lower, upper] = middles[column];
-    result.push_back(counts[column] == 0 ? kNan : median_of(lower.value(), upper.value()));
+    result.push_back(counts[column] == 0 ? kNan : std::midpoint(lower.value(), upper.value()));
   }
   return result;
 }
