@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <set>
 
 #include "lnorm/measure/ulp.hpp"
@@ -38,9 +39,7 @@ bool has_values(const std::vector<double>& numbers) {
 }
 
 double mean_of(const std::vector<double>& numbers) {
-  double sum = 0;
-  for (const double number : numbers) sum += number;
-  return sum / static_cast<double>(numbers.size());
+  return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
 }
 
 double greatest_of(const std::vector<double>& numbers) {
@@ -49,8 +48,24 @@ double greatest_of(const std::vector<double>& numbers) {
   return greatest;
 }
 
-std::optional<Fit> fit_of_finite(const std::vector<double>& a, const std::vector<double>& e,
-                                 DType dtype) {
+}  // namespace
+
+bool Fit::explains(double actual, double expected, double bound) const noexcept {
+  if (!std::isfinite(actual) || !std::isfinite(expected)) {
+    return !std::isfinite(actual) && !std::isfinite(expected);
+  }
+  return std::fabs(actual - std::fma(scale, expected, offset)) <= bound;
+}
+
+std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<double>& expected,
+                          DType dtype) {
+  std::vector<double> a;
+  std::vector<double> e;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    if (!std::isfinite(actual[i]) || !std::isfinite(expected[i])) continue;
+    a.push_back(actual[i]);
+    e.push_back(expected[i]);
+  }
   if (!has_values(a) || !has_values(e)) return std::nullopt;
   constexpr double kRounding = 0x1p-46;
   const auto n = static_cast<double>(a.size());
@@ -81,27 +96,6 @@ std::optional<Fit> fit_of_finite(const std::vector<double>& a, const std::vector
       offset, deviation / std::sqrt(n) + spacing +
                   kRounding * (std::fabs(mean_a) + std::fabs(fit.scale * mean_e)));
   return fit;
-}
-
-}  // namespace
-
-bool Fit::explains(double actual, double expected, double bound) const noexcept {
-  if (!std::isfinite(actual) || !std::isfinite(expected)) {
-    return !std::isfinite(actual) && !std::isfinite(expected);
-  }
-  return std::fabs(actual - std::fma(scale, expected, offset)) <= bound;
-}
-
-std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<double>& expected,
-                          DType dtype) {
-  std::vector<double> a;
-  std::vector<double> e;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    if (!std::isfinite(actual[i]) || !std::isfinite(expected[i])) continue;
-    a.push_back(actual[i]);
-    e.push_back(expected[i]);
-  }
-  return a.size() < kFewestValues ? std::nullopt : fit_of_finite(a, e, dtype);
 }
 
 }  // namespace lnorm
