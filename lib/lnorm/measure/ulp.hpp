@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <compare>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -43,10 +44,7 @@ struct Ulps {
   }
 
   friend bool operator==(const Ulps& a, const Ulps& b) noexcept { return a.rank == b.rank; }
-  friend bool operator<(const Ulps& a, const Ulps& b) noexcept { return a.rank < b.rank; }
-  friend bool operator>(const Ulps& a, const Ulps& b) noexcept { return b < a; }
-  friend bool operator<=(const Ulps& a, const Ulps& b) noexcept { return !(b < a); }
-  friend bool operator>=(const Ulps& a, const Ulps& b) noexcept { return !(a < b); }
+  friend auto operator<=>(const Ulps& a, const Ulps& b) noexcept { return a.rank <=> b.rank; }
 };
 
 // Whether a float dtype has more precision and a wider range than another one: then distances are real, in ulp of
