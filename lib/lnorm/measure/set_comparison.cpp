@@ -7,12 +7,6 @@ namespace lnorm {
 
 namespace {
 
-std::size_t count(const std::vector<PairComparison>& pairs, bool (PairComparison::*is)() const) {
-  const auto found = std::count_if(pairs.begin(), pairs.end(),
-                                   [&](const PairComparison& pair) { return (pair.*is)(); });
-  return static_cast<std::size_t>(found);
-}
-
 using Badness = std::tuple<bool, bool, double>;
 
 Badness badness(const PairComparison& pair, WorstBy by) {
@@ -23,17 +17,20 @@ Badness badness(const PairComparison& pair, WorstBy by) {
 
 }  // namespace
 
-std::size_t SetComparison::agreeing() const { return count(pairs, &PairComparison::agrees); }
+std::size_t SetComparison::agreeing() const {
+  return static_cast<std::size_t>(std::ranges::count_if(pairs, &PairComparison::agrees));
+}
 
-std::size_t SetComparison::differing() const { return count(pairs, &PairComparison::differs); }
+std::size_t SetComparison::differing() const {
+  return static_cast<std::size_t>(std::ranges::count_if(pairs, &PairComparison::differs));
+}
 
 bool SetComparison::differ() const {
   return differing() > 0 || (!common && !(actual_only.empty() && expected_only.empty()));
 }
 
 std::optional<std::size_t> SetComparison::first() const {
-  const auto found =
-      std::find_if(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.differs(); });
+  const auto found = std::ranges::find_if(pairs, &PairComparison::differs);
   if (found == pairs.end()) return std::nullopt;
   return static_cast<std::size_t>(found - pairs.begin());
 }
