@@ -19,23 +19,8 @@ double error_of(const Chunk& actual, const Chunk& expected, std::int64_t i) {
 
 }  // namespace
 
-void ErrorMap::Errors::add(double error) noexcept {
-  if (std::isnan(error)) {
-    ++non_finite;
-    return;
-  }
-  greatest = std::max(greatest, error);
-  sum += error;
-}
-
-void ErrorMap::Errors::append(const Errors& next) noexcept {
-  greatest = std::max(greatest, next.greatest);
-  sum += next.sum;
-  non_finite += next.non_finite;
-}
-
 ErrorMap::ErrorMap(std::int64_t rows, std::int64_t row_length, const Size& size)
-    : cells_({rows, size.grid_rows}, {row_length, size.grid_columns}),
+    : Grid({rows, size.grid_rows}, {row_length, size.grid_columns}),
       bands_({rows, size.bands}, {row_length, 1}) {}
 
 void ErrorMap::Part::clear(const ErrorMap& map, std::int64_t position, std::int64_t count) {
@@ -43,7 +28,7 @@ void ErrorMap::Part::clear(const ErrorMap& map, std::int64_t position, std::int6
   const std::int64_t length = map.columns().all;
   const std::int64_t first = position / length;
   const std::int64_t rows = (position + count - 1) / length - first + 1;
-  cells_.clear(map.cells_, first, rows);
+  cells_.clear(map, first, rows);
   bands_.clear(map.bands_, first, rows);
 }
 
@@ -54,13 +39,13 @@ void ErrorMap::Part::add(std::int64_t position, const Chunk& actual, const Chunk
   std::int64_t element = position % columns.all;
   for (std::int64_t i = 0; i < count; ++row, element = 0) {
     const std::int64_t row_stop = std::min(count, i + columns.all - element);
-    Errors* const cells = cells_.cells_of(map_->rows().of(row));
-    Errors& band = *bands_.cells_of(map_->band_rows().of(row));
+    ErrorCell* const cells = cells_.cells_of(map_->rows().of(row));
+    ErrorCell& band = *bands_.cells_of(map_->band_rows().of(row));
     for (std::int64_t column = columns.of(element); i < row_stop; ++column) {
-      const std::int64_t end = map_->cells_.end_of(column);
+      const std::int64_t end = map_->end_of(column);
       const std::int64_t stop = std::min(row_stop, i + end - element);
       element = end;
-      Errors here;
+      ErrorCell here;
       for (; i < stop; ++i) here.add(error_of(actual, expected, i));
       cells[column].append(here);
       band.append(here);
@@ -69,12 +54,12 @@ void ErrorMap::Part::add(std::int64_t position, const Chunk& actual, const Chunk
 }
 
 void ErrorMap::add(const Part& part) {
-  cells_.add(part.cells_);
+  Grid::add(part.cells_);
   bands_.add(part.bands_);
 }
 
 std::optional<double> ErrorMap::mean_of_band(std::int64_t number) const {
-  const Errors& errors = band(number);
+  const ErrorCell& errors = band(number);
   const std::int64_t pairs = bands_.size_of_cell(number, 0) - errors.non_finite;
   if (pairs == 0) return {};
   return errors.sum / static_cast<double>(pairs);

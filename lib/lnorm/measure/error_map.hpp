@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -8,10 +10,31 @@
 
 namespace lnorm {
 
+// The errors of pairs that have a finite one, and how many have none.
+struct ErrorCell {
+  double greatest = 0;
+  double sum = 0;
+  std::int64_t non_finite = 0;
+
+  void add(double error) noexcept {
+    if (std::isnan(error)) {
+      ++non_finite;
+    } else {
+      greatest = std::max(greatest, error);
+      sum += error;
+    }
+  }
+  void append(const ErrorCell& next) noexcept {
+    greatest = std::max(greatest, next.greatest);
+    sum += next.sum;
+    non_finite += next.non_finite;
+  }
+};
+
 // Where two tensors differ: |actual - expected| over rows that follow each other in C order, in a grid of rows by
 // elements and in bands of rows. Pairs of equal numbers, NaN and NaN among them, have the error 0. Memory is that of
 // the grid and the bands.
-class ErrorMap {
+class ErrorMap : public Grid<ErrorCell> {
  public:
   struct Size {
     std::int64_t grid_rows = 96;
@@ -21,16 +44,6 @@ class ErrorMap {
 
   ErrorMap() = default;
   ErrorMap(std::int64_t rows, std::int64_t row_length, const Size& size);
-
-  // The errors of pairs that have a finite one, and how many have none.
-  struct Errors {
-    double greatest = 0;
-    double sum = 0;
-    std::int64_t non_finite = 0;
-
-    void add(double error) noexcept;
-    void append(const Errors& next) noexcept;
-  };
 
   // The errors of elements that follow each other in C order.
   class Part {
@@ -44,27 +57,21 @@ class ErrorMap {
    private:
     friend class ErrorMap;
     const ErrorMap* map_ = nullptr;
-    Grid<Errors>::Part cells_;
-    Grid<Errors>::Part bands_;
+    Grid::Part cells_;
+    Grid::Part bands_;
   };
 
   // Adds what was found. Parts come in order, for the same bits each time.
   void add(const Part& part);
 
-  const Partition& rows() const noexcept { return cells_.rows(); }
-  const Partition& columns() const noexcept { return cells_.columns(); }
   const Partition& band_rows() const noexcept { return bands_.rows(); }
-  const Errors& cell(std::int64_t row, std::int64_t column) const {
-    return cells_.cell(row, column);
-  }
-  const Errors& band(std::int64_t number) const { return bands_.cell(number, 0); }
+  const ErrorCell& band(std::int64_t number) const { return bands_.cell(number, 0); }
 
   // Nothing where no pair has a finite error.
   std::optional<double> mean_of_band(std::int64_t number) const;
 
  private:
-  Grid<Errors> cells_;
-  Grid<Errors> bands_;  // a column of them
+  Grid bands_;  // a column of them
 };
 
 }  // namespace lnorm
