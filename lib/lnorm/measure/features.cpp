@@ -69,20 +69,12 @@ FeatureSummary::FeatureSummary(const FeatureStats& stats) {
   });
 }
 
-FeatureBands absmax_bands(const FeatureStats& stats, std::int64_t most) {
-  FeatureBands result{{stats.count(), most}, {}};
-  for (std::int64_t part = 0; part < result.features.parts; ++part) {
-    std::vector<double> values;
-    ColumnSummary band;
-    for (std::int64_t i = 0; i < result.features.size(part); ++i) {
-      const double value = stats.feature(result.features.begin(part) + i).absmax;
-      band.add(value);
-      if (!std::isnan(value)) values.push_back(value);
-    }
-    find_medians(std::span(&band, 1), [&](std::int64_t, const SeeValues& see) { see(0, values); });
-    result.bands.push_back(band);
-  }
-  return result;
+Bands absmax_bands(const FeatureStats& stats, std::int64_t most) {
+  const std::array absmax{[](const Feature& feature) { return feature.absmax; }};
+  const auto each = [&](const auto& see) {
+    for (std::int64_t i = 0; i < stats.count(); ++i) see(stats.feature(i));
+  };
+  return bands_of(absmax, {stats.count(), most}, each).front();
 }
 
 }  // namespace lnorm

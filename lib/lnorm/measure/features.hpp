@@ -10,7 +10,7 @@
 #include "lnorm/core/feature_sums.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/tensor_info.hpp"
-#include "lnorm/measure/grid.hpp"
+#include "lnorm/measure/bands.hpp"
 #include "lnorm/measure/medians.hpp"
 #include "lnorm/measure/top.hpp"
 
@@ -78,10 +78,6 @@ struct FeatureSummary {
 };
 
 // The largest |x| of neighboring features.
-struct FeatureBands {
-  Partition features;
-  std::vector<ColumnSummary> bands;  // one a part
-};
-FeatureBands absmax_bands(const FeatureStats& stats, std::int64_t most);
+Bands absmax_bands(const FeatureStats& stats, std::int64_t most);
 
 }  // namespace lnorm

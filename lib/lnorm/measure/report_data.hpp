@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "lnorm/measure/bands.hpp"
 #include "lnorm/measure/features.hpp"
 #include "lnorm/measure/heat_map.hpp"
 #include "lnorm/measure/outlier_rows.hpp"
-#include "lnorm/measure/row_bands.hpp"
 #include "lnorm/measure/stats.hpp"
 
 // What there is to look at in a tensor, and in what normalization makes of it.
@@ -60,10 +60,10 @@ struct TensorReportData {
   bool softmax = false;  // whether the stats have it
   HeatMap x;
   HeatMap y;
-  std::vector<RowBands> profiles;  // as kRowProfiles
+  std::vector<Bands> profiles;  // as kRowProfiles
   OutlierRows outlier_rows;
   FeatureStats features;  // none of rows that are longer than kMostFeatures
-  FeatureBands feature_bands;
+  Bands feature_bands;
   std::size_t outlier_features = 0;  // in a list
 };
 

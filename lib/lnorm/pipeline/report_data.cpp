@@ -160,11 +160,12 @@ TensorReportData ReportDataObserver::report_data(const TensorInfo& x) const {
                      features_};
   result.feature_bands = absmax_bands(result.features, size_.bands);
   result.outlier_features = most_outliers(size_.outliers, result.features.count());
-  std::vector<RowValue> values;
-  for (const RowProfile& profile : kRowProfiles) values.emplace_back(profile.of);
+  std::vector<double (*)(const StatsRow& row)> values;
+  for (const RowProfile& profile : kRowProfiles) values.push_back(profile.of);
   if (!softmax_) values.pop_back();
-  const Partition bands(result.stats.summary.rows, size_.bands);
-  result.profiles = row_bands(values, bands, result.stats.each_row);
+  const std::int64_t rows = stats.summary.rows;
+  result.profiles =
+      bands_of(values, {rows, size_.bands}, [&](const auto& see) { stats.each_row(0, rows, see); });
   return result;
 }
 

@@ -1,17 +1,15 @@
-#include "lnorm/measure/row_bands.hpp"
-
 #include <algorithm>
 
+#include "lnorm/measure/bands.hpp"
 #include "lnorm/measure/outlier_rows.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 
 namespace {
 
+using lnorm::Bands;
 using lnorm::OutlierRow;
 using lnorm::OutlierRows;
-using lnorm::Partition;
-using lnorm::RowBands;
 using lnorm::StatsRow;
 using support::kNan;
 
@@ -23,13 +21,12 @@ StatsRow row_of(double mean, double variance, std::int64_t non_finite = 0) {
   return row;
 }
 
-std::vector<RowBands> bands_of(const std::vector<StatsRow>& rows, std::int64_t most) {
-  const lnorm::RowValue values[] = {[](const StatsRow& row) { return row.input.mean; },
-                                    [](const StatsRow& row) { return row.input.variance; }};
-  return lnorm::row_bands(values, {std::ssize(rows), most},
-                          [&](std::int64_t, std::int64_t, const auto& see) {
-                            std::for_each(rows.begin(), rows.end(), see);
-                          });
+std::vector<Bands> bands_of(const std::vector<StatsRow>& rows, std::int64_t most) {
+  const std::vector<double (*)(const StatsRow& row)> values{
+      [](const StatsRow& row) { return row.input.mean; },
+      [](const StatsRow& row) { return row.input.variance; }};
+  return lnorm::bands_of(values, {std::ssize(rows), most},
+                         [&](const auto& see) { std::for_each(rows.begin(), rows.end(), see); });
 }
 
 }  // namespace
@@ -42,12 +39,12 @@ TEST_CASE("bands have the least, the median and the greatest of their rows", "[m
     rows.push_back(row_of(mean, 1 + mean * mean, i % 10 == 3 ? 1 : 0));
   }
   for (const std::int64_t most : {1, 4, 30, 57, 100}) {
-    const std::vector<RowBands> found = bands_of(rows, most);
+    const std::vector<Bands> found = bands_of(rows, most);
     REQUIRE(found.size() == 2);
-    for (const RowBands& bands : found) REQUIRE(std::ssize(bands.bands) == bands.rows.parts);
-    for (std::int64_t band = 0; band < found[0].rows.parts; ++band) {
+    for (const Bands& bands : found) REQUIRE(std::ssize(bands.bands) == bands.items.parts);
+    for (std::int64_t band = 0; band < found[0].items.parts; ++band) {
       std::vector<double> means;
-      for (std::int64_t i = found[0].rows.begin(band); i < found[0].rows.begin(band + 1); ++i) {
+      for (std::int64_t i = found[0].items.begin(band); i < found[0].items.begin(band + 1); ++i) {
         const StatsRow& row = rows[static_cast<std::size_t>(i)];
         if (row.input.non_finite == 0) means.push_back(row.input.mean);
       }
@@ -71,7 +68,7 @@ TEST_CASE("the median of a band of very many rows is that of some of them", "[me
   std::vector<StatsRow> rows;
   const std::int64_t count = 4 * lnorm::kMaxOfMedian;
   for (std::int64_t i = 0; i < count; ++i) rows.push_back(row_of(static_cast<double>(i), 1));
-  const RowBands bands = bands_of(rows, 1)[0];
+  const Bands bands = bands_of(rows, 1)[0];
   CHECK(bands.bands[0].min == 0);
   CHECK(bands.bands[0].max == static_cast<double>(count - 1));
   CHECK(bands.bands[0].median == Approx(static_cast<double>(count) / 2).epsilon(1e-4));

@@ -14,10 +14,10 @@ namespace lnorm::page {
 // ---- What a tensor, or tensors of a set, are before and after normalization.
 
 // Shows a profile along the rows, of which the first has this number.
-Figure profile_figure(const RowProfile& profile, const RowBands& bands, std::int64_t first_row);
+Figure profile_figure(const RowProfile& profile, const Bands& bands, std::int64_t first_row);
 
 // The largest |x| along the features.
-Figure features_figure(const FeatureBands& bands);
+Figure features_figure(const Bands& bands);
 
 // One of the rows that stand out, as x, y and softmax. The signal "selected" says which: its number among them.
 std::vector<Figure> row_figures(const std::vector<OutlierRow>& rows, const Stats& stats);

@@ -99,8 +99,8 @@ ColumnSummary drawn_range(const Json& values) {
 
 // A number of every item ("row"), of which the first has this number, in bands along them.
 Figure bands_figure(const RowProfile& of, const std::string& item, std::int64_t first,
-                    bool with_zero, const Partition& items,
-                    const std::vector<ColumnSummary>& bands) {
+                    bool with_zero, const Bands& all_bands) {
+  const auto& [items, bands] = all_bands;
   const bool is_coarse = items.is_coarse();
   const std::string count = item + "s";
   const std::string from = "from " + item;
@@ -152,14 +152,14 @@ Figure bands_figure(const RowProfile& of, const std::string& item, std::int64_t 
 
 }  // namespace
 
-Figure profile_figure(const RowProfile& profile, const RowBands& bands, std::int64_t first_row) {
-  return bands_figure(profile, "row", first_row, false, bands.rows, bands.bands);
+Figure profile_figure(const RowProfile& profile, const Bands& bands, std::int64_t first_row) {
+  return bands_figure(profile, "row", first_row, false, bands);
 }
 
-Figure features_figure(const FeatureBands& bands) {
+Figure features_figure(const Bands& bands) {
   constexpr RowProfile kLargest{"features", "Largest |x| of every feature", "before", "largest |x|",
                                 nullptr};
-  return bands_figure(kLargest, "feature", 0, true, bands.features, bands.bands);
+  return bands_figure(kLargest, "feature", 0, true, bands);
 }
 
 std::vector<Figure> row_figures(const std::vector<OutlierRow>& rows, const Stats& stats) {

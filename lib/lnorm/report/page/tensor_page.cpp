@@ -197,7 +197,7 @@ Section tensor_section(std::string id, std::string_view title,
   section.figures(figures_of(distribution_figure(*stats.histograms)));
   section.heading("Along the rows");
   std::vector<Figure> profiles;
-  for (const RowBands& bands : report_data.profiles) {
+  for (const Bands& bands : report_data.profiles) {
     profiles.push_back(profile_figure(kRowProfiles[profiles.size()], bands, stats.row_number(0)));
   }
   section.figures(profiles);
