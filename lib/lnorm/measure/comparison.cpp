@@ -222,13 +222,6 @@ class Pass {
   std::uint64_t rank_ = 0;
 };
 
-// Calls work with the Measure of two dtypes.
-template <class Work>
-void with_measure(DType actual, DType expected, Work work) {
-  if (is_wider(expected, actual)) return work(Reals{RealUlps(actual)});
-  visit(expected, [&]<class T>(T) { work(Steps<T>{}); });
-}
-
 std::optional<double> count_of(std::int64_t elements) { return static_cast<double>(elements); }
 
 // Zeros have no direction: what is another number has another one.
@@ -397,14 +390,16 @@ void compare_elements(const Chunk& actual, const Chunk& expected, std::span<cons
   const DType actual_dtype = comparison.actual.dtype;
   const DType expected_dtype = comparison.expected.dtype;
   comparison.errors.add(actual, expected, count, actual_dtype, expected_dtype);
-  with_measure(actual_dtype, expected_dtype, [&](const auto& measure) {
+  const auto see_all = [&](const auto& measure) {
     Pass pass(measure, max_mismatches, comparison, places);
     std::int64_t first = 0;
     for (const RowRun& run : runs) {
       pass.see(actual, expected, first, run);
       first += run.count;
     }
-  });
+  };
+  if (is_wider(expected_dtype, actual_dtype)) return see_all(Reals{RealUlps(actual_dtype)});
+  visit(expected_dtype, [&]<class T>(T) { see_all(Steps<T>{}); });
 }
 
 void compare_same_elements(const RawElements& elements, Comparison& comparison) {
