@@ -37,17 +37,34 @@ struct Steps {
   static constexpr bool kReal = false;
 };
 
-// Real distances, in ulp of the actual dtype.
-struct Reals {
-  RealUlps ulps;
+// Real distances, in ulp of the actual dtype at expected, which may be beyond its range.
+class Reals {
+ public:
+  explicit Reals(DType actual) : format_(float_format(actual)) {}
 
+  // difference: |actual - expected|, rounded once; so is the distance.
   std::uint64_t rank(const ElementPair& pair, double difference) const {
-    return std::bit_cast<std::uint64_t>(ulps(difference, pair.expected.high));
+    // The exponent of a subnormal float64 is not known, but less than that of any ulp.
+    const auto bits = std::bit_cast<std::uint64_t>(std::fabs(pair.expected.high));
+    const int exponent = static_cast<int>(bits >> 52) - 1023;
+    const int of_ulp = std::max(exponent - format_.precision + 1, format_.least_exponent);
+    const auto per_ulp = static_cast<std::uint64_t>(1023 - of_ulp) << 52;
+    return std::bit_cast<std::uint64_t>(difference * std::bit_cast<double>(per_ulp));
   }
   static std::size_t class_of(std::uint64_t rank) {
     return UlpCounts::class_of_real(std::bit_cast<double>(rank));
   }
-  bool rounds_to(double infinity, double number) const { return ulps.rounds_to(infinity, number); }
+
+  // The infinity to which a number rounds is what it is.
+  bool rounds_to(double infinity, double number) const {
+    // This holds from half an ulp beyond the greatest number on: ties go to the even significand,
+    // which is not its own.
+    const double half_ulp = std::ldexp(1.0, std::ilogb(format_.greatest) - format_.precision);
+    return std::isinf(infinity) && std::isfinite(number) &&
+           std::signbit(infinity) == std::signbit(number) &&
+           std::fabs(number) >= format_.greatest + half_ulp;
+  }
+
   // Ties go to the even neighbor, which is a multiple of two ulp.
   static bool is_misrounded_tie(std::uint64_t rank, const ElementPair& pair, double difference) {
     constexpr auto kHalf = std::bit_cast<std::uint64_t>(0.5);
@@ -55,6 +72,9 @@ struct Reals {
   }
 
   static constexpr bool kReal = true;
+
+ private:
+  FloatFormat format_;
 };
 
 // Bounds of elements as numbers that hold where there is no criterion.
@@ -398,7 +418,7 @@ void compare_elements(const Chunk& actual, const Chunk& expected, std::span<cons
       first += run.count;
     }
   };
-  if (is_wider(expected_dtype, actual_dtype)) return see_all(Reals{RealUlps(actual_dtype)});
+  if (is_wider(expected_dtype, actual_dtype)) return see_all(Reals(actual_dtype));
   visit(expected_dtype, [&]<class T>(T) { see_all(Steps<T>{}); });
 }
 

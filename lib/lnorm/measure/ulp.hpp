@@ -66,34 +66,6 @@ inline double ulp_at(double number, DType dtype) noexcept {
   return std::ldexp(1.0, std::max(exponent, format.least_exponent));
 }
 
-// Distances in ulp of a dtype at a number: |actual - expected| / ulp. The number may be beyond the dtype's range.
-class RealUlps {
- public:
-  explicit RealUlps(DType dtype) : format_(float_format(dtype)) {}
-
-  // difference: |actual - expected|, rounded once; so is the result.
-  double operator()(double difference, double expected) const noexcept {
-    // The exponent of a subnormal float64 is not known, but less than that of any ulp.
-    const auto bits = std::bit_cast<std::uint64_t>(std::fabs(expected));
-    const int exponent = static_cast<int>(bits >> 52) - 1023;
-    const int of_ulp = std::max(exponent - format_.precision + 1, format_.least_exponent);
-    return difference * std::bit_cast<double>(static_cast<std::uint64_t>(1023 - of_ulp) << 52);
-  }
-
-  // The infinity to which a number rounds is what it is.
-  bool rounds_to(double infinity, double number) const noexcept {
-    // This holds from half an ulp beyond the greatest number on: ties go to the even significand,
-    // which is not its own.
-    const double half_ulp = std::ldexp(1.0, std::ilogb(format_.greatest) - format_.precision);
-    return std::isinf(infinity) && std::isfinite(number) &&
-           std::signbit(infinity) == std::signbit(number) &&
-           std::fabs(number) >= format_.greatest + half_ulp;
-  }
-
- private:
-  FloatFormat format_;
-};
-
 namespace detail {
 
 // Integers that count the representable values from zero on, negative below it.
