@@ -39,14 +39,22 @@ void ErrorMap::Part::add(std::int64_t position, const Chunk& actual, const Chunk
   std::int64_t element = position % columns.all;
   for (std::int64_t i = 0; i < count; ++row, element = 0) {
     const std::int64_t row_stop = std::min(count, i + columns.all - element);
-    ErrorCell* const cells = cells_.cells_of(map_->rows().of(row));
-    ErrorCell& band = *bands_.cells_of(map_->band_rows().of(row));
+    Cell* const cells = cells_.cells_of(map_->rows().of(row));
+    Cell& band = *bands_.cells_of(map_->band_rows().of(row));
     for (std::int64_t column = columns.of(element); i < row_stop; ++column) {
       const std::int64_t end = map_->end_of(column);
       const std::int64_t stop = std::min(row_stop, i + end - element);
       element = end;
-      ErrorCell here;
-      for (; i < stop; ++i) here.add(error_of(actual, expected, i));
+      Cell here;
+      for (; i < stop; ++i) {
+        const double error = error_of(actual, expected, i);
+        if (std::isnan(error)) {
+          ++here.non_finite;
+        } else {
+          here.greatest = std::max(here.greatest, error);
+          here.sum += error;
+        }
+      }
       cells[column].append(here);
       band.append(here);
     }
@@ -59,7 +67,7 @@ void ErrorMap::add(const Part& part) {
 }
 
 std::optional<double> ErrorMap::mean_of_band(std::int64_t number) const {
-  const ErrorCell& errors = band(number);
+  const Cell& errors = band(number);
   const std::int64_t pairs = bands_.size_of_cell(number, 0) - errors.non_finite;
   if (pairs == 0) return {};
   return errors.sum / static_cast<double>(pairs);

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -10,31 +8,10 @@
 
 namespace lnorm {
 
-// The errors of pairs that have a finite one, and how many have none.
-struct ErrorCell {
-  double greatest = 0;
-  double sum = 0;
-  std::int64_t non_finite = 0;
-
-  void add(double error) noexcept {
-    if (std::isnan(error)) {
-      ++non_finite;
-    } else {
-      greatest = std::max(greatest, error);
-      sum += error;
-    }
-  }
-  void append(const ErrorCell& next) noexcept {
-    greatest = std::max(greatest, next.greatest);
-    sum += next.sum;
-    non_finite += next.non_finite;
-  }
-};
-
 // Where two tensors differ: |actual - expected| over rows that follow each other in C order, in a grid of rows by
 // elements and in bands of rows. Pairs of equal numbers, NaN and NaN among them, have the error 0. Memory is that of
 // the grid and the bands.
-class ErrorMap : public Grid<ErrorCell> {
+class ErrorMap : public Grid {
  public:
   struct Size {
     std::int64_t grid_rows = 96;
@@ -65,7 +42,7 @@ class ErrorMap : public Grid<ErrorCell> {
   void add(const Part& part);
 
   const Partition& band_rows() const noexcept { return bands_.rows(); }
-  const ErrorCell& band(std::int64_t number) const { return bands_.cell(number, 0); }
+  const Cell& band(std::int64_t number) const { return bands_.cell(number, 0); }
 
   // Nothing where no pair has a finite error.
   std::optional<double> mean_of_band(std::int64_t number) const;

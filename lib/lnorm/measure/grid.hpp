@@ -44,10 +44,21 @@ struct Partition {
 };
 
 // A grid divides rows by elements into cells: neighboring rows by neighboring elements. It takes the memory of its cells.
-// cell.append(other) adds what else was found in a cell.
-template <class Cell>
 class Grid {
  public:
+  // What is found of numbers in a cell: of the finite ones, and how many are not.
+  struct Cell {
+    double sum = 0;
+    double greatest = 0;  // magnitude
+    std::int64_t non_finite = 0;
+
+    void append(const Cell& next) noexcept {
+      sum += next.sum;
+      greatest = std::max(greatest, next.greatest);
+      non_finite += next.non_finite;
+    }
+  };
+
   Grid() = default;
   Grid(Partition rows, Partition columns)
       : rows_(rows),

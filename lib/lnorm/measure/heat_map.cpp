@@ -1,5 +1,6 @@
 #include "lnorm/measure/heat_map.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace lnorm {
@@ -47,14 +48,14 @@ HeatMap::Part HeatMap::part(std::int64_t first, std::int64_t count) const {
 void HeatMap::Part::add(std::int64_t row, std::int64_t first, std::span<const double> elements) {
   const std::int64_t grid_row = map_->rows().of(row);
   const double part_of_row = 1 / static_cast<double>(map_->rows().size(grid_row));
-  HeatCell* const cells = cells_of(grid_row);
+  Cell* const cells = cells_of(grid_row);
   for (std::int64_t column = map_->columns().of(first); !elements.empty(); ++column) {
     const std::int64_t end = map_->end_of(column);
     const auto here =
         elements.first(std::min(elements.size(), static_cast<std::size_t>(end - first)));
     const double part = part_of_row * map_->parts_of_column_[static_cast<std::size_t>(column)];
     const Found found = found_in(here);
-    HeatCell& cell = cells[column];
+    Cell& cell = cells[column];
     if (std::isfinite(found.sum)) {
       cell.sum += found.sum * part;
       cell.greatest = std::max(cell.greatest, found.greatest);
@@ -74,14 +75,14 @@ void HeatMap::Part::add(std::int64_t row, std::int64_t first, std::span<const do
 }
 
 std::optional<double> HeatMap::mean(std::int64_t row, std::int64_t column) const {
-  const HeatCell& found = cell(row, column);
+  const Cell& found = cell(row, column);
   const std::int64_t size = size_of_cell(row, column);
   if (found.non_finite == size) return {};
   return found.sum * (static_cast<double>(size) / static_cast<double>(size - found.non_finite));
 }
 
 std::optional<double> HeatMap::greatest(std::int64_t row, std::int64_t column) const {
-  const HeatCell& found = cell(row, column);
+  const Cell& found = cell(row, column);
   if (found.non_finite == size_of_cell(row, column)) return {};
   return found.greatest;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,25 +9,14 @@
 
 namespace lnorm {
 
-struct HeatCell {
-  double sum = 0;  // of elements, each divided by the cell's size, so that there is no overflow
-  double greatest = 0;  // |x| of the finite elements
-  std::int64_t non_finite = 0;
-
-  void append(const HeatCell& next) noexcept {
-    sum += next.sum;
-    greatest = std::max(greatest, next.greatest);
-    non_finite += next.non_finite;
-  }
-};
-
-// The elements of rows in a grid, each cell the mean and the greatest |x| of its finite elements.
-class HeatMap : public Grid<HeatCell> {
+// The elements of rows in a grid, each cell the mean and the greatest |x| of its finite elements. Elements are divided
+// by the cell's size before they go into the sum, so that there is no overflow.
+class HeatMap : public Grid {
  public:
   HeatMap() = default;
   HeatMap(Partition rows, Partition columns);
 
-  class Part : public Grid<HeatCell>::Part {
+  class Part : public Grid::Part {
    public:
     // The next elements of a row.
     void add(std::int64_t row, std::int64_t first, std::span<const double> elements);

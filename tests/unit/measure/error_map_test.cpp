@@ -48,14 +48,14 @@ TEST_CASE("an error map has the greatest error of every cell", "[measure]") {
   actual[400] = kInfinity;
   for (const std::int64_t block : {1, 7, 100, 1024}) {
     const ErrorMap map = map_of(actual, expected, kRows, {8, 10, 6}, block);
-    std::vector<lnorm::ErrorCell> cells(80);
-    std::vector<lnorm::ErrorCell> bands(6);
+    std::vector<ErrorMap::Cell> cells(80);
+    std::vector<ErrorMap::Cell> bands(6);
     for (std::int64_t i = 0; i < kRows * kLength; ++i) {
       const auto at = static_cast<std::size_t>(i);
       const bool wrong = i == 100 || i == 400;
       const double error = wrong || i == 200 || i == 300 ? 0 : std::fabs(actual[at] - expected[at]);
       const std::int64_t cell = map.rows().of(i / kLength) * 10 + map.columns().of(i % kLength);
-      for (lnorm::ErrorCell* const errors :
+      for (ErrorMap::Cell* const errors :
            {&cells[static_cast<std::size_t>(cell)],
             &bands[static_cast<std::size_t>(map.band_rows().of(i / kLength))]}) {
         errors->greatest = std::max(errors->greatest, error);
@@ -64,13 +64,13 @@ TEST_CASE("an error map has the greatest error of every cell", "[measure]") {
       }
     }
     for (std::int64_t cell = 0; cell < 80; ++cell) {
-      const lnorm::ErrorCell& found = map.cell(cell / 10, cell % 10);
-      const lnorm::ErrorCell& right = cells[static_cast<std::size_t>(cell)];
+      const ErrorMap::Cell& found = map.cell(cell / 10, cell % 10);
+      const ErrorMap::Cell& right = cells[static_cast<std::size_t>(cell)];
       REQUIRE(found.greatest == right.greatest);
       REQUIRE(found.non_finite == right.non_finite);
     }
     for (std::int64_t band = 0; band < 6; ++band) {
-      const lnorm::ErrorCell& right = bands[static_cast<std::size_t>(band)];
+      const ErrorMap::Cell& right = bands[static_cast<std::size_t>(band)];
       REQUIRE(map.band(band).greatest == right.greatest);
       const std::int64_t pairs = map.band_rows().size(band) * kLength - right.non_finite;
       REQUIRE(*map.mean_of_band(band) ==

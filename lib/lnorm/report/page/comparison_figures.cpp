@@ -139,7 +139,7 @@ Figure error_figure(const Comparison& comparison) {
   PositiveRange range;
   bool has_gap = false;
   for (std::int64_t i = 0; i < rows.parts; ++i) {
-    const ErrorCell& errors = map.band(i);
+    const ErrorMap::Cell& errors = map.band(i);
     const auto mean = map.mean_of_band(i);
     has_gap = has_gap || errors.non_finite > 0;
     if (mean) {
@@ -195,7 +195,7 @@ Figure error_map_figure(const Comparison& comparison) {
   bool has_gap = false;
   for (std::int64_t r = 0; r < rows.parts; ++r) {
     for (std::int64_t c = 0; c < columns.parts; ++c) {
-      const ErrorCell& errors = map.cell(r, c);
+      const ErrorMap::Cell& errors = map.cell(r, c);
       has_gap = has_gap || errors.non_finite > 0;
       if (errors.non_finite == 0) range.add(errors.greatest);
       const bool has_none = errors.non_finite == rows.size(r) * columns.size(c);
