@@ -20,10 +20,7 @@ struct ColumnSummary {
 
   // All but the median.
   void add(double value) noexcept {
-    if (std::isnan(value)) return;
-    min = count == 0 ? value : std::min(min, value);
-    max = count == 0 ? value : std::max(max, value);
-    ++count;
+    if (!std::isnan(value)) append({1, value, value, value});
   }
 
   // Adds all values of another one.

@@ -74,13 +74,7 @@ struct NonFinite {
   std::int64_t most = 0;            // in a row
 
   void add(std::int64_t row, std::int64_t count, std::int64_t element = -1) noexcept {
-    if (count == 0) return;
-    if (rows++ == 0) {
-      first_row = row;
-      first_element = element;
-    }
-    elements += count;
-    most = std::max(most, count);
+    if (count > 0) append(row, {1, count, 0, element, count});
   }
 
   // Adds what is not finite in rows that begin with this one.
