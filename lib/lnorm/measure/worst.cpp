@@ -28,19 +28,13 @@ WorstElements::WorstElements(std::size_t most, WorstBy by, RowOf row_of)
 // differs by less than an ulp still differs.
 std::uint64_t WorstElements::badness(const WorstElement& element) const noexcept {
   if (!element.distances) return kNotFinite;
-  switch (by_) {
-    case WorstBy::ulp:
-      return element.distances->absolute == 0
-                 ? 0
-                 : std::min(element.distances->ulps.rank, kMaxUlps) + 1;
-    case WorstBy::abs:
-      return std::bit_cast<std::uint64_t>(element.distances->absolute);
-    case WorstBy::rel:
-      return std::bit_cast<std::uint64_t>(element.distances->relative);
-    case WorstBy::row_ulp:
-      return std::bit_cast<std::uint64_t>(element.distances->row_ulps);
+  const Distances& distances = *element.distances;
+  if (by_ == WorstBy::ulp) {
+    return distances.absolute == 0 ? 0 : std::min(distances.ulps.rank, kMaxUlps) + 1;
   }
-  return 0;
+  return std::bit_cast<std::uint64_t>(by_ == WorstBy::abs   ? distances.absolute
+                                      : by_ == WorstBy::rel ? distances.relative
+                                                            : distances.row_ulps);
 }
 
 bool WorstElements::is_worse(const WorstElement& a, const WorstElement& b) const noexcept {
