@@ -56,11 +56,7 @@ class Search {
   Diagnosis run(bool differs) {
     Diagnosis result;
     result.sqnr_of_exact = exact_.sqnr();
-    std::vector<Candidate> singles;
-    for (const WrongKernel* const kernel : kernels_) {
-      if (kernel->part == KernelPart::own_sums) continue;
-      if (auto candidate = combined({kernel})) singles.push_back(*std::move(candidate));
-    }
+    const std::vector<Candidate> singles = single_rows(false);
     if (!differs) find_closer(singles, result);
     if (!differs && !result.closer_to) return result;
     explain(singles, result);
@@ -71,7 +67,11 @@ class Search {
       explain(explaining, result);
     }
     explain_recovered(result);
-    if (!result.explains_all()) explain_by_sums(result);
+    if (result.explains_all()) return result;
+    // Sums that lose more than those of the arithmetic explain much: they are tried last.
+    std::vector<Candidate> by_sums = single_rows(true);
+    std::erase_if(by_sums, [&](const Candidate& one) { return !is_evident(one.variant, sample_); });
+    explain(by_sums, result);
     return result;
   }
 
@@ -84,6 +84,16 @@ class Search {
     }
     if (!goes_with_given(candidate.variant)) return {};
     return candidate;
+  }
+
+  // Each row of the table alone: those of own sums, or the others.
+  std::vector<Candidate> single_rows(bool own_sums) const {
+    std::vector<Candidate> result;
+    for (const WrongKernel* const kernel : kernels_) {
+      if ((kernel->part == KernelPart::own_sums) != own_sums) continue;
+      if (auto candidate = combined({kernel})) result.push_back(*std::move(candidate));
+    }
+    return result;
   }
 
   // If statistics are given, a kernel has no sums that may be wrong.
@@ -278,19 +288,6 @@ class Search {
     if (!option.empty()) next.options.push_back(option);
     result.explanations.insert(result.explanations.begin(), std::move(next));
     return true;
-  }
-
-  // Sums that lose more than those of the arithmetic explain much: they are tried last.
-  void explain_by_sums(Diagnosis& result) const {
-    std::vector<Candidate> evident;
-    for (const WrongKernel* const kernel : kernels_) {
-      if (kernel->part != KernelPart::own_sums) continue;
-      auto candidate = combined({kernel});
-      if (candidate && is_evident(candidate->variant, sample_)) {
-        evident.push_back(*std::move(candidate));
-      }
-    }
-    explain(evident, result);
   }
 
   // ---- What is closer.

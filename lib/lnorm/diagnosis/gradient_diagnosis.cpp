@@ -14,7 +14,10 @@ class GradientSearch {
  public:
   GradientSearch(const GradientSample& sample, const GradientContext& context,
                  const ChooseKernel& choose)
-      : sample_(sample), context_(context), choose_(choose), exact_(fit(sample.exact)) {
+      : sample_(sample), context_(context), exact_(fit(sample.exact)) {
+    for (const WrongKernel& kernel : wrong_kernels()) {
+      if (kernel.is_backward() && choose(kernel.id)) kernels_.push_back(&kernel);
+    }
     result_.diagnosis.sqnr_of_exact = exact_.sqnr();
   }
 
@@ -41,15 +44,10 @@ class GradientSearch {
       }
       if (trial.variant.is_any_order == is_coarse) trials.push_back(std::move(trial));
     };
-    for (const WrongKernel& first : wrong_kernels()) {
-      if (!first.is_backward() || !choose_(first.id)) continue;
-      if (count == 1) {
-        add({&first});
-        continue;
-      }
-      for (const WrongKernel& second : wrong_kernels()) {
-        if (!second.is_backward() || second.part <= first.part) continue;
-        if (choose_(second.id)) add({&first, &second});
+    for (const WrongKernel* const first : kernels_) {
+      if (count == 1) add({first});
+      for (const WrongKernel* const second : kernels_) {
+        if (count == 2 && second->part > first->part) add({first, second});
       }
     }
   }
@@ -111,8 +109,8 @@ class GradientSearch {
 
   const GradientSample& sample_;
   const GradientContext& context_;
-  const ChooseKernel& choose_;
   FormulaSums exact_;
+  std::vector<const WrongKernel*> kernels_;
   GradientDiagnosis result_;
 };
 
