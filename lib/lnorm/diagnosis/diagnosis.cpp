@@ -337,7 +337,7 @@ class Search {
       const VariantRow& exact = exact_rows_[r];
       if (!exact.is_bounded || !evaluate(variant, sample_, sampled, row)) continue;
       if (variant.bytes != Variant::Bytes::as_they_are) continue;
-      const RowStatistics statistics = statistics_in_use(sampled.x, setting.formula, sampled.given);
+      const RowStatistics statistics = statistics_of(sampled.x, setting.formula, sampled.given);
       const double s = divisor_of(statistics.variance, setting.formula);
       const RowBounds reached = nearest_right(sampled, exact, statistics, s);
       std::int64_t telling = 0;

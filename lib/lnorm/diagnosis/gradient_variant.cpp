@@ -37,7 +37,7 @@ GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
   } else {
     std::optional<GivenNumbers> given;
     if (saved != nullptr) given = {saved->mean.high, saved->rstd.high};
-    statistics = statistics_in_use(row.x, formula, given);
+    statistics = statistics_of(row.x, formula, given);
     errors = errors_of(statistics, formula, kernel, order);
     s = divisor_of(statistics.variance, formula);
   }

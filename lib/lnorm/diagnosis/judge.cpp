@@ -60,7 +60,7 @@ void RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
     ++found.not_finite_rows;
   }
   if (!is_finite || equal == judged) return;
-  RowStatistics statistics = statistics_in_use(row.x, setting_.formula, row.given);
+  RowStatistics statistics = statistics_of(row.x, setting_.formula, row.given);
   if (!row.given) statistics.drift = drift_of(row.x, setting_.formula);
   judge_finite(row, statistics, found);
 }

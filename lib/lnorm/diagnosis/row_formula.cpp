@@ -29,12 +29,10 @@ double total(std::span<const double> x, Term term) {
 }  // namespace
 
 RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
-                            const std::optional<double>& mean) {
+                            const std::optional<GivenNumbers>& given) {
   RowStatistics row;
   row.count = static_cast<double>(x.size());
-  if (!formula.rms) {
-    row.mean = mean ? *mean : total(x, [](double value) { return value; }) / row.count;
-  }
+  if (!formula.rms) row.mean = total(x, [](double value) { return value; }) / row.count;
   row.mean_abs = total(x, [](double value) { return std::fabs(value); }) / row.count;
   const double center = row.mean;
   double squares = total(x, [=](double value) { return (value - center) * (value - center); });
@@ -45,16 +43,11 @@ RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
   }
   row.variance = std::max(squares, 0.0) / (row.count - static_cast<double>(formula.ddof));
   for (const double value : x) row.max_abs = std::max(row.max_abs, std::fabs(value));
-  return row;
-}
-
-RowStatistics statistics_in_use(std::span<const double> x, const Formula& formula,
-                                const std::optional<GivenNumbers>& given) {
-  RowStatistics row = statistics_of(x, formula);
-  if (!given) return row;
-  row.mean = given->mean;
-  row.variance = given->variance;
-  row.is_given = true;
+  if (given) {
+    row.mean = given->mean;
+    row.variance = given->variance;
+    row.is_given = true;
+  }
   return row;
 }
 

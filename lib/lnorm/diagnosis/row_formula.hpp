@@ -41,13 +41,9 @@ struct RowStatistics {
   bool is_given = false;  // mean and variance are not sums
 };
 
-// x is finite. formula: of the mean and the variance. mean: if it is known.
+// x is finite. formula: of the mean and the variance, unless they are given.
 RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
-                            const std::optional<double>& mean = {});
-
-// The same with the mean and the variance that are given, if they are.
-RowStatistics statistics_in_use(std::span<const double> x, const Formula& formula,
-                                const std::optional<GivenNumbers>& given);
+                            const std::optional<GivenNumbers>& given = {});
 
 // What Welford's updates may lose of the variance more than two passes do, in units of u. The mean so far is off by some
 // of its additions, and the deviations from it are all of one sign where a row rises or falls.
@@ -101,7 +97,7 @@ struct RowFit {
 // mean and s: the row's own; exact: y by them. kept: of the elements of which it is not 0; empty: of all.
 RowFit fit_errors(std::span<const double> x, std::span<const double> weight, double mean, double s,
                   std::span<const double> actual, std::span<const double> exact,
-                  std::span<const char> kept = {});
+                  std::span<const char> kept);
 
 // (x - center) / s of an element, and how far off a kernel may be.
 struct Xhat {

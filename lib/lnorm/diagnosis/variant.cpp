@@ -53,7 +53,7 @@ RowStatistics statistics_of(const Variant& variant, std::span<const double> x,
                             const std::optional<GivenNumbers>& given) {
   if (variant.of_first > 0) x = x.first(static_cast<std::size_t>(variant.of_first));
   RowStatistics row =
-      statistics_in_use(x, variant.formula, variant.own_statistics ? std::nullopt : given);
+      statistics_of(x, variant.formula, variant.own_statistics ? std::nullopt : given);
   const auto ddof = static_cast<double>(variant.formula.ddof);
   if (variant.padded_to > 0) {
     const auto n = row.count;
