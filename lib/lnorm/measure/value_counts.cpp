@@ -7,6 +7,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "lnorm/core/byte_order.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -24,9 +26,6 @@ constexpr int kMissingBits =
 constexpr std::uint64_t kFloatMantissa = std::uint64_t{1}
                                          << (std::numeric_limits<float>::digits - 1);
 constexpr std::uint64_t kMissingBias = std::uint64_t{1023 - 127} * kFloatMantissa;
-
-template <class T>
-using BitsOf = std::conditional_t<std::is_same_v<T, float>, std::uint32_t, std::uint64_t>;
 
 template <class T>
 T value_at(std::span<const std::byte> values, std::size_t i) {
@@ -102,7 +101,7 @@ inline void ValueCounts::count(std::uint64_t key, std::int64_t count) {
 // Until one has no place there. Returns how many have.
 template <class T>
 std::size_t ValueCounts::add_in_window(std::span<const std::byte> values) {
-  using Bits = BitsOf<T>;
+  using Bits = UnsignedOfSize<sizeof(T)>;
   constexpr bool kIsFloat = std::is_same_v<T, float>;
   if (window_.counts.empty() || (kIsFloat && shift_ < kMissingBits)) return 0;
   const int dropped = kIsFloat ? shift_ - kMissingBits : shift_;
