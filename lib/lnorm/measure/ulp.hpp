@@ -78,11 +78,6 @@ std::int64_t ordinal(Bits bits) noexcept {
   return (magnitude ^ minus) - minus;  // without a branch, which signs would mislead
 }
 
-inline std::uint64_t steps(std::int64_t a, std::int64_t b) noexcept {
-  const auto from = static_cast<std::uint64_t>(std::min(a, b));
-  return static_cast<std::uint64_t>(std::max(a, b)) - from;
-}
-
 // The number in a float dtype, rounded once: where there is a low part it is an integer.
 inline float rounded(Number value, float) noexcept {
   return value.low == 0 ? static_cast<float>(value.high) : static_cast<float>(integer_of(value));
@@ -101,14 +96,6 @@ inline constexpr std::int64_t kInfinityBits<float> = 0x7f80'0000;
 template <>
 inline constexpr std::int64_t kInfinityBits<double> = 0x7ff0'0000'0000'0000;
 
-template <class T>
-std::uint64_t float_distance(T actual, T expected) noexcept {
-  using Bits = UnsignedOfSize<sizeof(T)>;
-  const std::int64_t a = ordinal(std::bit_cast<Bits>(actual));
-  if (a == kInfinityBits<T> || a == -kInfinityBits<T>) return kNoUlpDistance;
-  return steps(a, ordinal(std::bit_cast<Bits>(expected)));
-}
-
 inline std::uint64_t integer_distance(Number actual, Int128 expected) noexcept {
   if (std::fabs(actual.high) > 0x1p65) return kNoUlpDistance;
   const double whole = std::floor(actual.high);
@@ -125,7 +112,11 @@ std::uint64_t ulp_distance(Number actual, Number expected) noexcept {
   if constexpr (std::is_integral_v<T>) {
     return detail::integer_distance(actual, integer_of(expected));
   } else {
-    return detail::float_distance(detail::rounded(actual, T{}), detail::rounded(expected, T{}));
+    using Bits = UnsignedOfSize<sizeof(T)>;
+    const auto a = detail::ordinal(std::bit_cast<Bits>(detail::rounded(actual, T{})));
+    if (a == detail::kInfinityBits<T> || a == -detail::kInfinityBits<T>) return kNoUlpDistance;
+    const auto e = detail::ordinal(std::bit_cast<Bits>(detail::rounded(expected, T{})));
+    return static_cast<std::uint64_t>(std::max(a, e)) - static_cast<std::uint64_t>(std::min(a, e));
   }
 }
 
