@@ -89,7 +89,8 @@ struct NormalizedAxisList {
   }
 };
 
-// The index, along all axes, of an element of a row: both numbers count in C order.
+}  // namespace
+
 Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t row,
                        std::int64_t element) {
   Shape result(shape.size());
@@ -101,8 +102,6 @@ Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t 
   fill(normalized, element);
   return result;
 }
-
-}  // namespace
 
 Axes resolve_axes(const TensorInfo& x, const NormalizedAxes& axes) {
   const NormalizedAxisList list{x};

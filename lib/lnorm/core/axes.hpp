@@ -36,6 +36,10 @@ Shape extents(const Shape& shape, const Axes& axes);
 // The shape of what has one number a row: without the normalized axes, or with 1 in their place.
 Shape row_shape(const Shape& shape, const Axes& normalized, bool keepdim = false);
 
+// The index, along all axes, of an element of a row: both numbers count in C order.
+Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t row,
+                       std::int64_t element);
+
 // The index, along all axes in the file of x, of an element of a row: both numbers count in C order.
 Shape index_in_file(const TensorInfo& x, const Axes& normalized, std::int64_t row,
                     std::int64_t element);

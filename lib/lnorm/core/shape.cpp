@@ -32,7 +32,7 @@ Shape index_of(std::int64_t position, const Shape& shape) {
 
 std::string to_string(std::span<const std::int64_t> shape) {
   const auto word_of = [](std::int64_t extent) { return std::to_string(extent); };
-  return "(" + joined(shape, ", ", word_of) + ")";
+  return concat("(", joined(shape, ", ", word_of), ")");
 }
 
 }  // namespace lnorm

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -53,7 +54,7 @@ std::string listed(const Words& words, std::string_view last) {
 }
 
 // The words of items, with a text between each two. An item without a word is left out.
-template <class Items, class WordOf = std::identity>
+template <class Items = std::initializer_list<std::string>, class WordOf = std::identity>
 std::string joined(const Items& items, std::string_view between, WordOf word_of = {}) {
   std::string text;
   for (const auto& item : items) {
