@@ -76,24 +76,18 @@ struct Dyadic {
     if (is_negative) significand = -significand;
   }
 
-  friend Dyadic operator+(const Dyadic& a, const Dyadic& b) { return aligned(a, b, false); }
-  friend Dyadic operator-(const Dyadic& a, const Dyadic& b) { return aligned(a, b, true); }
+  friend Dyadic operator+(const Dyadic& a, const Dyadic& b) {
+    if (b.sign() == 0) return a;
+    if (a.sign() == 0) return b;
+    if (a.exponent > b.exponent) return b + a;
+    return {a.significand + (b.significand << static_cast<unsigned>(b.exponent - a.exponent)),
+            a.exponent};
+  }
+  friend Dyadic operator-(const Dyadic& a, const Dyadic& b) {
+    return b.sign() == 0 ? a : a + Dyadic{-b.significand, b.exponent};
+  }
   friend Dyadic operator*(const Dyadic& a, const Dyadic& b) {
     return {a.significand * b.significand, a.exponent + b.exponent};
-  }
-
- private:
-  static Dyadic aligned(const Dyadic& a, const Dyadic& b, bool subtract) {
-    if (b.sign() == 0) return a;
-    const Integer b_significand = subtract ? Integer(-b.significand) : b.significand;
-    if (a.sign() == 0) return {b_significand, b.exponent};
-    if (a.exponent == b.exponent) return {a.significand + b_significand, a.exponent};
-    if (a.exponent > b.exponent) {
-      return {(a.significand << static_cast<unsigned>(a.exponent - b.exponent)) + b_significand,
-              b.exponent};
-    }
-    return {a.significand + (b_significand << static_cast<unsigned>(b.exponent - a.exponent)),
-            a.exponent};
   }
 };
 
