@@ -69,10 +69,10 @@ AffineTerm::AffineTerm(const TensorInfo& info, const std::vector<std::byte>& ele
     high[i] = sum.high;
     low[i] = sum.low;
   }
-  take(std::move(high), std::move(low));
+  *this = AffineTerm(std::move(high), std::move(low));
 }
 
-void AffineTerm::take(std::vector<double> high, std::vector<double> low) {
+AffineTerm::AffineTerm(std::vector<double> high, std::vector<double> low) {
   bool has_lows = false;
   for (std::size_t i = 0; i < high.size(); ++i) {
     high[i] += 0.0;  // of a zero the sign does not count
@@ -106,9 +106,7 @@ AffineTerm AffineTerm::laid_out(const AffineLayout& layout) const {
     high.insert(high.end(), static_cast<std::size_t>(layout.copies), number.high);
     if (has_low_parts()) low.insert(low.end(), static_cast<std::size_t>(layout.copies), number.low);
   });
-  AffineTerm result;
-  result.take(std::move(high), std::move(low));
-  return result;
+  return {std::move(high), std::move(low)};
 }
 
 std::vector<double> AffineTerm::numbers() const {
@@ -117,11 +115,9 @@ std::vector<double> AffineTerm::numbers() const {
 }
 
 AffineTerm AffineTerm::alone(std::int64_t index) const {
-  AffineTerm result;
-  if (empty()) return result;
+  if (empty()) return {};
   const Number one = number(index);
-  result.take({one.high}, {one.low});
-  return result;
+  return {{one.high}, {one.low}};
 }
 
 AffineTerm AffineTerm::scaled(double scale) const {
@@ -149,9 +145,7 @@ AffineTerm AffineTerm::scaled(double scale) const {
     if (rest != 0) low.resize(high.size());
     if (!low.empty()) low[i] = rest;
   }
-  AffineTerm result;
-  result.take(std::move(high), std::move(low));
-  return result;
+  return {std::move(high), std::move(low)};
 }
 
 Affine::Affine(AffineTerm weight, AffineTerm bias, const Rounding& rounding)
@@ -171,8 +165,7 @@ Affine::Affine(AffineTerm weight, AffineTerm bias, const Rounding& rounding)
 Affine::Affine(AffineTerm weight, AffineTerm bias, double scale)
     : scale_(scale), weight_(std::move(weight)), bias_(std::move(bias)) {
   if (scale_ != 1) {
-    AffineTerm one;
-    one.take({1}, {});
+    const AffineTerm one({1}, {});
     unscaled_weight_ = std::exchange(weight_, (weight_.empty() ? one : weight_).scaled(scale_));
     unscaled_bias_ = std::exchange(bias_, bias_.empty() ? AffineTerm() : bias_.scaled(scale_));
   }

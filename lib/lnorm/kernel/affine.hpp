@@ -92,6 +92,9 @@ class AffineTerm {
   // plus_one: the term is 1 + element (zero-centered weight).
   AffineTerm(const TensorInfo& info, const std::vector<std::byte>& elements, bool plus_one);
 
+  // low may be empty: all of its numbers are 0.
+  AffineTerm(std::vector<double> high, std::vector<double> low);
+
   // The numbers as a layout has them. Of a single one there is nothing to lay out.
   AffineTerm laid_out(const AffineLayout& layout) const;
 
@@ -130,8 +133,6 @@ class AffineTerm {
  private:
   friend class Affine;
 
-  // high_ and low_ are known, low_ unless all of them are 0.
-  void take(std::vector<double> high, std::vector<double> low);
   // Each times scale, within 3 u^2 of itself; exact where it has no low part. What is not 0 and not from 2^-400 to 2^400
   // becomes the smallest double, or infinity, which no bound of is_within() admits.
   AffineTerm scaled(double scale) const;

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <optional>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include "lnorm/kernel/row_gradient.hpp"
@@ -189,14 +189,14 @@ AffineTerm weight_of_row(const AffineTerm& weight, const AffineLayout& layout, s
   if (layout.is_plain() || weight.is_uniform()) return weight;
   const std::int64_t first = layout.first(row);
   if (layout.repeat >= row_length) return weight.alone(first);
-  std::vector<double> pairs;
-  pairs.reserve(2 * static_cast<std::size_t>(row_length));
-  for (std::int64_t i = 0; i < row_length; ++i) {
-    const Number number = weight.number(layout.number(first, i));
-    pairs.insert(pairs.end(), {number.high, number.low});
+  std::vector<double> high(static_cast<std::size_t>(row_length));
+  std::vector<double> low(high.size());
+  for (std::size_t i = 0; i < high.size(); ++i) {
+    const Number number = weight.number(layout.number(first, static_cast<std::int64_t>(i)));
+    high[i] = number.high;
+    low[i] = number.low;
   }
-  const auto bytes = std::as_bytes(std::span(pairs));
-  return {{"", DType::float64_pair, {row_length}}, {bytes.begin(), bytes.end()}, false};
+  return {std::move(high), std::move(low)};
 }
 
 }  // namespace lnorm
