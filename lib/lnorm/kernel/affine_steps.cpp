@@ -71,9 +71,8 @@ void take_steps(const Backend& backend, const Affine& affine, const RowsOut& y, 
       continue;
     }
     const RowsIn results{y.data, y.dtype, std::endian::native, 1, count};
-    for_each_element(results, [&](std::int64_t i, Number element) {
-      const double result = take_exact_step(step, offset + i, element.high, y.dtype);
-      store(&result, 1, y, i);
+    write_each(results, y, [&](std::int64_t i, Number element) {
+      return take_exact_step(step, offset + i, element.high, y.dtype);
     });
   }
 }

@@ -119,10 +119,7 @@ class GivenRow final : public Resolver {
   void write_run(const RowsIn& run, std::int64_t offset, double reach, const RowsOut& y) const {
     const RowPlace place{offset, affine_.layout().number(first_number_, offset)};
     if (std::isnan(reach)) {
-      for_each_element(run, [&](std::int64_t i, Number x) {
-        const double result = resolve(offset + i, x);
-        store(&result, 1, y, i);
-      });
+      write_each(run, y, [&](std::int64_t i, Number x) { return resolve(offset + i, x); });
     } else if (fits_doubles_) {
       const DoubleStatistics statistics{mean_, 0, rstd_.high, kLostInDoubles, kDoubleSlope, reach};
       backend_.table->double_write(run, statistics, affine_, place, y, *this);

@@ -42,14 +42,9 @@ void single_elements(const RowSetting& setting, const RowsIn& x, const RowsOut& 
   each_row(setting, {zero, x.dtype, x.byte_order, 1, 1}, result, {});
   const double of_zero = element_of({encoded, y.dtype, std::endian::native, 1, 1}, 0).high;
   const RowsIn elements{x.data, x.dtype, x.byte_order, 1, x.rows};
-  Chunk chunk;
-  for (std::int64_t start = 0; start < x.rows; start += kChunk) {
-    const std::int64_t n = load_chunk(elements, start, chunk);
-    for (double& element : std::span(chunk.high).first(static_cast<std::size_t>(n))) {
-      element = element - element == 0 ? of_zero : kNan;
-    }
-    store(chunk.high, n, y, start);
-  }
+  write_each(elements, y, [of_zero](std::int64_t, Number element) {
+    return element.high - element.high == 0 ? of_zero : kNan;
+  });
 }
 
 }  // namespace

@@ -188,10 +188,7 @@ void RowNormalizer::write_run(const RowsIn& run, std::int64_t offset, const Rows
   } else if (double_doubles_ && affine.is_within(kMaxDoubleDoubleAffine)) {
     table->double_double_write(run, *double_doubles_, affine, place, y, *this);
   } else {
-    for_each_element(run, [&](std::int64_t i, Number x) {
-      const double result = resolve(offset + i, x);
-      store(&result, 1, y, i);
-    });
+    write_each(run, y, [&](std::int64_t i, Number x) { return resolve(offset + i, x); });
   }
   take_steps(setting_.backend, affine, y, run.row_length, place.number);
 }

@@ -87,6 +87,20 @@ inline void store(const double* from, std::int64_t count, const RowsOut& y,
   store(from, count, y.dtype, row_of(y, 1, first).data, y.saturates);
 }
 
+// Writes result_of(i, x) for every element of the one row of x; y may be where x is.
+template <class ResultOf>
+void write_each(const RowsIn& x, const RowsOut& y, ResultOf result_of) {
+  Chunk chunk;
+  std::fill_n(chunk.low, std::min(kChunk, x.row_length), 0.0);
+  for (std::int64_t start = 0; start < x.row_length; start += kChunk) {
+    const std::int64_t n = load_chunk(x, start, chunk);
+    for (std::int64_t i = 0; i < n; ++i) {
+      chunk.high[i] = result_of(start + i, Number{chunk.high[i], chunk.low[i]});
+    }
+    store(chunk.high, n, y, start);
+  }
+}
+
 // Encodes one number for all of them.
 inline void fill(const RowsOut& y, std::int64_t count, double value) noexcept {
   if (count == 0) return;

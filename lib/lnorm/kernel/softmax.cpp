@@ -1,6 +1,5 @@
 #include "lnorm/kernel/softmax.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -40,24 +39,12 @@ class RowResolver final : public Resolver {
   mutable std::optional<SoftmaxRow> wide_;
 };
 
-void resolve_row(const RowsIn& row, const Resolver& resolver, const RowsOut& y, Chunk& chunk) {
-  for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
-    const std::int64_t n = load_chunk(row, start, chunk);
-    for (std::int64_t i = 0; i < n; ++i) {
-      chunk.high[i] = resolver.resolve(start + i, {chunk.high[i], chunk.low[i]});
-    }
-    store(chunk.high, n, y, start);
-  }
-}
-
 }  // namespace
 
 void softmax(const RowsIn& x, const RowsOut& y, double scale, const Backend& backend) {
   // Then a result that does not round to zero is far from the ends of the range of doubles, scaled or not.
   const bool is_moderate = scale >= 0x1p-300 && scale <= 0x1p300;
   const KernelTable* const table = has_low(x.dtype) ? nullptr : backend.table;
-  Chunk chunk;
-  std::fill(std::begin(chunk.low), std::end(chunk.low), 0.0);
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const RowsIn row = row_of(x, r);
     const RowsOut out = row_of(y, x.row_length, r);
@@ -71,7 +58,8 @@ void softmax(const RowsIn& x, const RowsOut& y, double scale, const Backend& bac
     } else if (table != nullptr && is_moderate) {
       table->double_softmax(row, max.high, scale, out, resolver);
     } else {
-      resolve_row(row, resolver, out, chunk);
+      write_each(row, out,
+                 [&](std::int64_t i, Number element) { return resolver.resolve(i, element); });
     }
   }
 }
