@@ -54,13 +54,8 @@ inline RowsOut row_of(const RowsOut& y, std::int64_t row_length, std::int64_t r)
 
 // Elements first to first + count of the one row of x.
 inline RowsIn part_of(const RowsIn& row, std::int64_t first, std::int64_t count) noexcept {
-  return {row.data + first * static_cast<std::int64_t>(item_size(row.dtype)),
-          row.dtype,
-          row.byte_order,
-          1,
-          count,
-          row.to_next,
-          row.first_row};
+  const auto size = static_cast<std::int64_t>(item_size(row.dtype));
+  return {row.data + first * size, row.dtype, row.byte_order, 1, count, row.to_next, row.first_row};
 }
 
 // Decodes the chunk of the one row of x that begins at start. Returns the number of its elements.
