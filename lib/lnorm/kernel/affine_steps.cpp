@@ -18,14 +18,6 @@ double by_ieee_rules(double y, double weight, double bias) {
   return has_product ? bias : y * weight + bias;
 }
 
-double exact_step(double y, Number weight, Number bias, DType dtype) {
-  return rounded(Dyadic(y) * Dyadic(weight) + Dyadic(bias), dtype);
-}
-
-bool are_finite(double y, Number weight, Number bias) {
-  return std::isfinite(y) && std::isfinite(weight.high) && std::isfinite(bias.high);
-}
-
 // Whether products and sums of double-doubles keep their bits.
 bool keeps_bits(double y, Number weight, Number bias) {
   const double greatest = std::max({std::fabs(y), std::fabs(weight.high), std::fabs(bias.high)});
@@ -36,26 +28,24 @@ bool keeps_bits(double y, Number weight, Number bias) {
 
 }  // namespace
 
-double take_step(const AffineStep& step, std::int64_t index, double y, DType dtype) {
+double take_step(const AffineStep& step, std::int64_t index, double y, DType dtype,
+                 bool by_integers) {
   const Number weight = step.weight.number_or(1, index);
   const Number bias = step.bias.number_or(0, index);
-  if (!are_finite(y, weight, bias)) return by_ieee_rules(y, weight.high, bias.high);
+  if (!std::isfinite(y) || !std::isfinite(weight.high) || !std::isfinite(bias.high)) {
+    return by_ieee_rules(y, weight.high, bias.high);
+  }
   const bool has_low = weight.low != 0 || bias.low != 0;
-  if (dtype == DType::float64 && !has_low) return std::fma(y + 0.0, weight.high, bias.high);
-  if (keeps_bits(y, weight, bias)) {
+  if (!by_integers && dtype == DType::float64 && !has_low) {
+    return std::fma(y + 0.0, weight.high, bias.high);
+  }
+  if (!by_integers && keeps_bits(y, weight, bias)) {
     const DoubleDouble product = DoubleDouble{weight.high, weight.low} * y;
     const double error = 3 * kUnit2 * std::fabs(product.high);
     const Bracket result = bracket(product + DoubleDouble{bias.high, bias.low}, error, dtype);
     if (result.is_decided()) return result.least;
   }
-  return exact_step(y, weight, bias, dtype);
-}
-
-double take_exact_step(const AffineStep& step, std::int64_t index, double y, DType dtype) {
-  const Number weight = step.weight.number_or(1, index);
-  const Number bias = step.bias.number_or(0, index);
-  if (!are_finite(y, weight, bias)) return by_ieee_rules(y, weight.high, bias.high);
-  return exact_step(y, weight, bias, dtype);
+  return rounded(Dyadic(y) * Dyadic(weight) + Dyadic(bias), dtype);
 }
 
 void take_steps(const Backend& backend, const Affine& affine, const RowsOut& y, std::int64_t count,
@@ -72,7 +62,7 @@ void take_steps(const Backend& backend, const Affine& affine, const RowsOut& y, 
     }
     const RowsIn results{y.data, y.dtype, std::endian::native, 1, count};
     write_each(results, y, [&](std::int64_t i, Number element) {
-      return take_exact_step(step, offset + i, element.high, y.dtype);
+      return take_step(step, offset + i, element.high, y.dtype, true);
     });
   }
 }

@@ -11,11 +11,9 @@
 namespace lnorm {
 
 // y * weight + bias, the exact value rounded once to dtype; weight and bias are those of an index. An exact zero is +0,
-// and zeros among y and bias have no sign. What is not finite acts by IEEE's rules.
-double take_step(const AffineStep& step, std::int64_t index, double y, DType dtype);
-
-// Takes the step by integers alone.
-double take_exact_step(const AffineStep& step, std::int64_t index, double y, DType dtype);
+// and zeros among y and bias have no sign. What is not finite acts by IEEE's rules. by_integers: by them alone.
+double take_step(const AffineStep& step, std::int64_t index, double y, DType dtype,
+                 bool by_integers = false);
 
 // Takes all steps of affine for count elements of a row, in place. number: of weight and bias, which the first one has, and
 // all of them where elements repeat it.
