@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/kernel/bracket.hpp"
 #include "lnorm/kernel/dyadic.hpp"
 #include "lnorm/kernel/exp.hpp"
 #include "lnorm/kernel/rounding.hpp"
@@ -28,10 +29,11 @@ Exp::Power exp_of(Number x, Number max, bool is_tiny) {
 
 constexpr double kMinLog2 = -5000;
 
-// A number known to lie from low to high, in units of 2^-bits.
+// A number known to lie from low to high, in units of 2^-bits. is_open: high is not reached.
 struct Interval {
   Integer low = 0;
   Integer high = 0;
+  bool is_open = false;
 };
 
 // floor(value * 2^bits)
@@ -64,43 +66,28 @@ Interval exp_of_minus(const Dyadic& size, std::int64_t bits) {
   return {result - 1, result + 2};
 }
 
-class Row {
- public:
-  Row(const ReadRow& read_row, Number max) : read_row_(read_row), max_(max) {}
-
-  // max - x >= 0
-  Dyadic size(Number x) const { return max_ - Dyadic(x); }
-
-  // The sum of exp(x - max). is_open: high is not reached.
-  Interval sum(std::int64_t bits, bool& is_open) const {
-    Interval total;
-    is_open = false;
-    std::int64_t vanishing = 0;
-    const auto add = [&](std::int64_t, Number x) {
-      if (std::isinf(x.high)) return;  // masked
-      const Dyadic d = size(x);
-      if (d.sign() != 0 && compare_positive(d, Dyadic(-kMinLog2)) > 0) {  // ln 2 < 1
-        ++vanishing;
-        return;
-      }
-      const Interval e = exp_of_minus(d, bits);
-      total.low += e.low;
-      total.high += e.high;
-    };
-    read_row_([&](const RowsIn& part) { for_each_element(part, add); });
-    if (vanishing > 0) {
-      const bool is_exact = total.low == total.high;
-      total.high +=
-          fixed_point({Integer(vanishing), static_cast<std::int64_t>(kMinLog2)}, bits) + 1;
-      is_open = is_exact;
+// The sum of exp(x - max).
+Interval sum_of_exp(const ReadRow& read_row, const Dyadic& max, std::int64_t bits) {
+  Interval total;
+  std::int64_t vanishing = 0;
+  const auto add = [&](std::int64_t, Number x) {
+    if (std::isinf(x.high)) return;  // masked
+    const Dyadic size = max - Dyadic(x);
+    if (size.sign() != 0 && compare_positive(size, Dyadic(-kMinLog2)) > 0) {  // ln 2 < 1
+      ++vanishing;
+      return;
     }
-    return total;
+    const Interval e = exp_of_minus(size, bits);
+    total.low += e.low;
+    total.high += e.high;
+  };
+  read_row([&](const RowsIn& part) { for_each_element(part, add); });
+  if (vanishing > 0) {
+    total.is_open = total.low == total.high;
+    total.high += fixed_point({Integer(vanishing), static_cast<std::int64_t>(kMinLog2)}, bits) + 1;
   }
-
- private:
-  const ReadRow& read_row_;
-  Dyadic max_;
-};
+  return total;
+}
 
 }  // namespace
 
@@ -163,10 +150,8 @@ std::optional<double> SoftmaxRow::double_result(Number x, DType dtype) const {
   const bool fits_doubles = dtype != DType::float64 && scale_ == 1 && x.low == 0 && max_.low == 0;
   if (!fits_doubles || d < kMinDouble) return std::nullopt;
   const double y = Exp::in_double(d) / sum_.high;
-  const double margin = y * (Exp::kDoubleError + (4 - d) * kUnit) * kSlack;
-  const double least = rounded(y - margin, dtype);
-  if (!same_result(least, rounded(y + margin, dtype))) return std::nullopt;
-  return least;
+  const Bracket known = bracket(y, y * (Exp::kDoubleError + (4 - d) * kUnit) * kSlack, dtype);
+  return known.is_decided() ? std::optional(known.least) : std::nullopt;
 }
 
 bool SoftmaxRow::is_tiny(Number x) const {
@@ -176,9 +161,8 @@ bool SoftmaxRow::is_tiny(Number x) const {
 double exact_softmax(const ReadRow& read_row, Number x, Number max, DType dtype,
                      const SoftmaxResult& known) {
   if (known.scale == 0) return 0;
-  const Row values(read_row, max);
   const FloatOrder order(dtype);
-  const Dyadic size = values.size(x);
+  const Dyadic size = Dyadic(max) - Dyadic(x);
   const Dyadic scale(std::fabs(known.scale));
   const bool is_negative = known.scale < 0;
   // exp of less is below half of the smallest number.
@@ -188,15 +172,14 @@ double exact_softmax(const ReadRow& read_row, Number x, Number max, DType dtype,
   const double least = std::max(0.0, is_negative ? -known.most : known.least);
   const double most = is_negative ? -known.least : known.most;
   for (std::int64_t bits = 4096;; bits *= 2) {
-    bool is_open = false;
-    const Interval sum = values.sum(bits, is_open);
+    const Interval sum = sum_of_exp(read_row, Dyadic(max), bits);
     const Interval e = exp_of_minus(size, bits);
     bool is_decided = true;
     const double result =
         nearest(order, order.index(least), order.index(most), 0, [&](const Dyadic& m) {
           const int low = compare(Dyadic(e.low, 0) * scale, m * Dyadic(sum.high, 0));
           const int high = compare(Dyadic(e.high, 0) * scale, m * Dyadic(sum.low, 0));
-          if (low == high || (is_open && high == 0)) return low;
+          if (low == high || (sum.is_open && high == 0)) return low;
           is_decided = false;
           return 0;
         });
