@@ -27,18 +27,6 @@ struct XhatBounds {
   double slope = 0;
 };
 
-// dx' = g * rstd + (d * slope + constant)      d = x - center
-// xhat' = (d - shift) * rstd                   mean = center + shift
-struct DoubleGradient {
-  double center;
-  double shift;
-  double rstd;
-  double slope;
-  double constant;
-  GradientBounds dx;
-  XhatBounds xhat;
-};
-
 // What the terms of the bounds of dx add up to: (18) of docs/numbers.md, in u and beside rho and h, and (19), in u^2 and
 // beside rho and G.
 struct DxTerms {
@@ -85,7 +73,12 @@ struct GradientRule {
   explicit GradientRule(const GradientSetting& setting);
 };
 
-// Their gradients: of each number of DoubleGradient an array.
+// Their gradients, one number a row in each array:
+//
+//   dx' = g * rstd + (d * slope + constant)      d = x - center
+//   xhat' = (d - shift) * rstd                   mean = center + shift
+//
+// with GradientBounds of dx and XhatBounds of x-hat.
 struct DoubleGradients {
   using Numbers = GradientRowSums::Numbers;
 
@@ -104,28 +97,6 @@ struct DoubleGradients {
   // of dx. It does not where g is 0, or where the terms of dx cancel far.
   unsigned usable = 0;
   unsigned decides = 0;
-
-  DoubleGradients() = default;
-  // Of one row.
-  explicit DoubleGradients(const DoubleGradient& row)
-      : center{row.center},
-        shift{row.shift},
-        rstd{row.rstd},
-        slope{row.slope},
-        constant{row.constant},
-        error{row.dx.error},
-        xhat_offset{row.xhat.offset},
-        xhat_slope{row.xhat.slope} {}
-
-  DoubleGradient row(std::size_t r) const noexcept {
-    return {center[r],
-            shift[r],
-            rstd[r],
-            slope[r],
-            constant[r],
-            {g_error[r], x_error[r], offset[r], error[r]},
-            {xhat_offset[r], xhat_slope[r]}};
-  }
 };
 
 // Whether g may be a line in x, c + b x (RMS: b x), whose dx is 0 without eps, as far as its sums tell.

@@ -79,20 +79,15 @@ void RowGradient::take_doubles(const GradientSums& row) {
   if (!is_g_finite) limit_to(Has::xhat);
   // The sums of x tell x-hat, whatever g is.
   const GradientSums sums = is_g_finite ? row : GradientSums{.x = row.x};
-  DoubleGradients gradients;
+  DoubleGradients& gradients = doubles_.emplace();
   const GradientRowSums of_row{{center_},     {sums.x.sum.high}, {sums.x.squares.high},
                                {sums.g.high}, {sums.gx.high},    {sums.g_squares}};
   setting_.backend.table->double_gradients(GradientRule(setting_), of_row, 1, saved(), gradients);
-  if (gradients.usable == 0) {
-    if (saved_ || !starts_about_mean(row.x.sum.high)) start_double_doubles();
-  } else if (is_g_finite && is_dx_zero(sums)) {
-    doubles_ = gradients.row(0);
-    limit_to(Has::dx_of_zeros);
-  } else if (is_g_finite && gradients.decides == 0) {
-    start_double_doubles();
-  } else {
-    doubles_ = gradients.row(0);
-  }
+  const bool is_usable = gradients.usable != 0;
+  if (is_usable && is_g_finite && is_dx_zero(sums)) return limit_to(Has::dx_of_zeros);
+  if (is_usable && (!is_g_finite || gradients.decides != 0)) return;
+  doubles_.reset();
+  if (is_usable || saved_ || !starts_about_mean(row.x.sum.high)) start_double_doubles();
 }
 
 void RowGradient::take_double_doubles(const GradientSums& row) {
@@ -246,9 +241,8 @@ void RowGradient::write_by_table(const GradientPart& part, const RowsOut& dx,
                                  ColumnGradients* columns) const {
   const KernelTable& table = *setting_.backend.table;
   if (doubles_) {
-    const DoubleGradients row(*doubles_);
-    const ColumnSums at = columns == nullptr ? ColumnSums() : columns->in_doubles(row, 0, 1);
-    table.double_gradient_write(part, row, 0, setting_.weight, dx, at, *this);
+    const ColumnSums at = columns == nullptr ? ColumnSums() : columns->in_doubles(*doubles_, 0, 1);
+    table.double_gradient_write(part, *doubles_, 0, setting_.weight, dx, at, *this);
   } else {
     const ColumnSums at =
         columns == nullptr ? ColumnSums() : columns->in_double_doubles(part.offset);
@@ -300,8 +294,8 @@ std::optional<RowGradient::Term> RowGradient::term(Number x, Number dy) const {
     return Term{xhat * DoubleDouble{dy.high, dy.low}, size * error + std::min(size, lost)};
   }
   if (const auto& by = doubles_) {
-    const double xhat = (x.high - by->center - by->shift) * by->rstd;
-    const double error = by->xhat.offset + (by->xhat.slope + 4 * kUnit) * std::fabs(xhat);
+    const double xhat = (x.high - by->center[0] - by->shift[0]) * by->rstd[0];
+    const double error = by->xhat_offset[0] + (by->xhat_slope[0] + 4 * kUnit) * std::fabs(xhat);
     return Term{{dy.high * xhat}, std::fabs(dy.high) * error};
   }
   if (dy.high == 0 || exact().is_mean(x)) return Term{};
@@ -316,11 +310,12 @@ double RowGradient::resolve(std::int64_t, std::int64_t index, Number x, Number d
 }
 
 Bracket RowGradient::in_doubles(const Element& e) const {
-  const DoubleGradient& s = *doubles_;
-  const double d = e.x.high - s.center;
+  const DoubleGradients& s = *doubles_;
+  const double d = e.x.high - s.center[0];
   const double g = e.dy.high * e.weight.high;
-  const double dx = g * s.rstd + (d * s.slope + s.constant);
-  return bracket(dx, error_of(s.dx, g, d - s.shift), setting_.dx);
+  const double dx = g * s.rstd[0] + (d * s.slope[0] + s.constant[0]);
+  const GradientBounds bounds{s.g_error[0], s.x_error[0], s.offset[0]};
+  return bracket(dx, error_of(bounds, g, d - s.shift[0]), setting_.dx);
 }
 
 Bracket RowGradient::in_double_doubles(const Element& e) const {

@@ -23,7 +23,7 @@ struct GradientTypes {
   using Setting = GradientSetting;
   using Part = GradientPart;
   using Sums = GradientSums;
-  using Doubles = DoubleGradient;
+  using Doubles = DoubleGradients;  // of one row
   using DoubleDoubles = DoubleDoubleGradient;
   using Exact = ExactGradient;
 };
