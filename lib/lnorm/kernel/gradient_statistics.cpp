@@ -57,17 +57,6 @@ std::optional<DoubleDouble> plain_rstd(const SavedStatistics& saved,
   return is_plain ? std::optional(rstd) : std::nullopt;
 }
 
-bool may_be_line(const GradientSums& sums, std::int64_t n, const Formula& formula) noexcept {
-  if (formula.eps != 0) return false;
-  const auto count = static_cast<double>(n);
-  const double x = formula.rms ? 0 : sums.x.sum.high;
-  const double g = formula.rms ? 0 : sums.g.high;
-  const double product = sums.gx.high - x * g / count;
-  const double x_squares = sums.x.squares.high - x * x / count;
-  const double g_squares = sums.g_squares - g * g / count;
-  return product * product >= x_squares * g_squares * (1 - 0x1p-20);
-}
-
 std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& sums,
                                                            const CenteredSums* centered,
                                                            std::int64_t n, const Formula& formula,

@@ -99,9 +99,6 @@ struct DoubleGradients {
   unsigned decides = 0;
 };
 
-// Whether g may be a line in x, c + b x (RMS: b x), whose dx is 0 without eps, as far as its sums tell.
-bool may_be_line(const GradientSums& sums, std::int64_t n, const Formula& formula) noexcept;
-
 // dx' = g * rstd + ((x - mean) * slope + constant)
 struct DoubleDoubleGradient {
   DoubleDouble mean;

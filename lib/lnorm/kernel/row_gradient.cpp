@@ -19,16 +19,29 @@ double error_of(const GradientBounds& bounds, double g, double deviation) {
          kSlack;
 }
 
+// Whether g may be the same for all of a row, as far as its sums tell.
+bool may_be_constant(double g_sum, double g_squares, std::int64_t n) {
+  return g_sum * g_sum >= static_cast<double>(n) * g_squares * (1 - 0x1p-20);
+}
+
+// Whether g may be a line in x, c + b x (RMS: b x), whose dx is 0 without eps, as far as its sums tell.
+bool may_be_line(const GradientSums& sums, std::int64_t n, const Formula& formula) {
+  if (formula.eps != 0) return false;
+  const auto count = static_cast<double>(n);
+  const double x = formula.rms ? 0 : sums.x.sum.high;
+  const double g = formula.rms ? 0 : sums.g.high;
+  const double product = sums.gx.high - x * g / count;
+  const double x_squares = sums.x.squares.high - x * x / count;
+  const double g_squares = sums.g_squares - g * g / count;
+  return product * product >= x_squares * g_squares * (1 - 0x1p-20);
+}
+
 }  // namespace
 
 bool starts_in_doubles(const GradientSetting& setting) noexcept {
   return setting.backend.table != nullptr && fits_doubles(setting.x, setting.dx) &&
          fits_doubles(setting.dy, setting.dx) && !setting.in_parts && setting.wants_dx &&
          !is_float8(setting.dx) && setting.weight.is_within(kMaxDoubleAffine);
-}
-
-bool may_be_constant(double g_sum, double g_squares, std::int64_t n) noexcept {
-  return g_sum * g_sum >= static_cast<double>(n) * g_squares * (1 - 0x1p-20);
 }
 
 RowGradient::RowGradient(const GradientSetting& setting, const RowSample& sample,
@@ -234,7 +247,11 @@ void RowGradient::write(const GradientPart& part, const RowsOut& dx,
     if (of_passes.data != nullptr || columns != nullptr) write_by_table(part, of_passes, columns);
   }
   if (rest_of_dx.data != nullptr) write_dx(part, rest_of_dx);
-  if (columns != nullptr && !by_passes) add_terms(part, *columns);
+  if (columns == nullptr || by_passes) return;
+  columns->in_double_doubles(part.offset);
+  for_each_element(part, [&](std::int64_t i, Number x, Number dy) {
+    add_term(part.offset + i, x, dy, *columns);
+  });
 }
 
 void RowGradient::write_by_table(const GradientPart& part, const RowsOut& dx,
@@ -256,13 +273,6 @@ void RowGradient::write_dx(const GradientPart& part, const RowsOut& dx) const {
   for_each_element(part, [&](std::int64_t i, Number x, Number dy) {
     const double result = resolve(0, part.offset + i, x, dy);
     store(&result, 1, dx, i);
-  });
-}
-
-void RowGradient::add_terms(const GradientPart& part, ColumnGradients& columns) const {
-  columns.in_double_doubles(part.offset);
-  for_each_element(part, [&](std::int64_t i, Number x, Number dy) {
-    add_term(part.offset + i, x, dy, columns);
   });
 }
 

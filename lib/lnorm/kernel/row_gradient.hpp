@@ -16,9 +16,6 @@ namespace lnorm {
 // Whether the rows of a setting start in doubles.
 bool starts_in_doubles(const GradientSetting& setting) noexcept;
 
-// Whether g may be the same for all of a row, as far as its sums tell.
-bool may_be_constant(double g_sum, double g_squares, std::int64_t n) noexcept;
-
 struct GradientTypes {
   using Setting = GradientSetting;
   using Part = GradientPart;
@@ -89,7 +86,6 @@ class RowGradient final : public GradientResolver, public RowLadder<RowGradient,
   bool is_line() const;
   void write_by_table(const GradientPart& part, const RowsOut& dx, ColumnGradients* columns) const;
   void write_dx(const GradientPart& part, const RowsOut& dx) const;
-  void add_terms(const GradientPart& part, ColumnGradients& columns) const;
   std::optional<Term> term(Number x, Number dy) const;
 
   std::optional<SavedStatistics> saved_;
