@@ -140,7 +140,7 @@ std::optional<double> RowNormalizer::sum_divided_by(std::int64_t n) const {
 
 double RowNormalizer::sum() const {
   if (state_ == State::not_finite) return kNan;
-  auto fast = centered_ ? centered_->rounded_sum() : std::nullopt;
+  auto fast = centered_ ? decided(centered_->sum, centered_->sum_error) : std::nullopt;
   if (!fast) fast = sum_divided_by(1);
   return fast ? *fast : exact().sum();
 }
@@ -148,7 +148,7 @@ double RowNormalizer::sum() const {
 double RowNormalizer::mean() const {
   if (state_ == State::not_finite) return kNan;
   if (setting_.formula.rms) return 0;
-  auto fast = centered_ ? centered_->rounded_mean() : std::nullopt;
+  auto fast = centered_ ? decided(centered_->mean, centered_->mean_error) : std::nullopt;
   if (!fast) fast = sum_divided_by(setting_.row_length);
   return fast ? *fast : exact().mean();
 }

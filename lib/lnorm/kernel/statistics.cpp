@@ -97,12 +97,6 @@ std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::
   return result;
 }
 
-std::optional<double> CenteredSums::rounded_sum() const noexcept { return decided(sum, sum_error); }
-
-std::optional<double> CenteredSums::rounded_mean() const noexcept {
-  return decided(mean, mean_error);
-}
-
 std::optional<double> CenteredSums::rounded_variance(std::int64_t freedom) const noexcept {
   const DoubleDouble variance = squares / exact(freedom);
   const double error = squares_error / static_cast<double>(freedom) * kSlack +

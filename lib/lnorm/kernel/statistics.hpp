@@ -160,10 +160,8 @@ struct CenteredSums {
 
   bool is_constant() const noexcept { return squares.high == 0; }
 
-  // Each rounded once to float64, where its error leaves no choice. freedom: what the squares are
+  // Rounded once to float64, where its error leaves no choice. freedom: what the squares are
   // divided by.
-  std::optional<double> rounded_sum() const noexcept;
-  std::optional<double> rounded_mean() const noexcept;
   std::optional<double> rounded_variance(std::int64_t freedom) const noexcept;
 };
 
