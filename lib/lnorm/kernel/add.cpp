@@ -51,16 +51,12 @@ void add_slowly(const RowsIn& a, const RowsIn& b, const RowsOut& sum) {
       const Number from_a{a_chunk.high[i], a_chunk.low[i]};
       const Number from_b{b_chunk.high[i], b_chunk.low[i]};
       const RowsOut to = row_of(sum, start + i, 1);
-      if (are_integers) {
-        const DoubleDouble pair = pair_of(integer_of(from_a) + integer_of(from_b));
-        if (sum.dtype == DType::float64_pair) {
-          std::memcpy(to.data, &pair, sizeof pair);
-        } else {
-          const double result = rounded(pair, sum.dtype);
-          store(&result, 1, sum.dtype, to.data);
-        }
+      const DoubleDouble pair = are_integers ? pair_of(integer_of(from_a) + integer_of(from_b))
+                                             : DoubleDouble{rounded_sum(from_a, from_b, sum.dtype)};
+      if (sum.dtype == DType::float64_pair) {
+        std::memcpy(to.data, &pair, sizeof pair);
       } else {
-        const double result = rounded_sum(from_a, from_b, sum.dtype);
+        const double result = rounded(pair, sum.dtype);
         store(&result, 1, sum.dtype, to.data);
       }
     }
