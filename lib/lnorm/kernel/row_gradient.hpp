@@ -16,21 +16,14 @@ namespace lnorm {
 // Whether the rows of a setting start in doubles.
 bool starts_in_doubles(const GradientSetting& setting) noexcept;
 
-struct GradientTypes {
-  using Setting = GradientSetting;
-  using Part = GradientPart;
-  using Sums = GradientSums;
-  using Doubles = DoubleGradients;  // of one row
-  using DoubleDoubles = DoubleDoubleGradient;
-  using Exact = ExactGradient;
-};
-
 // One row on its way through the backward pass, as kernel/backward.hpp defines it:
 //
 //   RowGradient row(setting, sample_of(its first part of x), saved, read_row);
 //   while (row.wants_sums()) row.take(the sum of row.sums(part) over all parts);
 //   row.write(part, dx, columns) for all parts
-class RowGradient final : public GradientResolver, public RowLadder<RowGradient, GradientTypes> {
+class RowGradient final : public GradientResolver,
+                          public RowLadder<RowGradient, GradientSetting, GradientPart, GradientSums,
+                                           DoubleGradients, DoubleDoubleGradient, ExactGradient> {
  public:
   RowGradient(const GradientSetting& setting, const RowSample& sample, const SavedStatistics* saved,
               ReadGradientRow read_row);

@@ -54,20 +54,18 @@ enum class Precision { none, doubles, double_doubles };
 //
 // Row, which derives from this, has the steps:
 //
-//   Sums sums(part) const                         of summing_, about center_
+//   AllSums sums(part) const                      of summing_, about center_
 //   void take_doubles(sums), take_double_doubles(sums)
 //   unique_ptr<Row> again(setting) const          the same row by another setting
 //   unique_ptr<const Exact> make_exact() const    null where the row is not finite
 //   Bracket in_doubles(element) const, in_double_doubles(element) const    by doubles_ and double_doubles_
 //   double exactly(element, known) const
 //
-// Types names Setting, Part, Sums, Doubles, DoubleDoubles (the statistics), and Exact.
-template <class Row, class Types>
+// Doubles and DoubleDoubles are the statistics.
+template <class Row, class Setting, class Part, class AllSums, class Doubles, class DoubleDoubles,
+          class Exact>
 class RowLadder {
  public:
-  using Part = typename Types::Part;
-  using AllSums = typename Types::Sums;
-  using Exact = typename Types::Exact;
   using Read = std::function<void(const std::function<void(const Part& part)>& see)>;
 
   bool wants_sums() const noexcept { return summing_ != Precision::none; }
@@ -95,7 +93,7 @@ class RowLadder {
 
  protected:
   // read_row may bring the parts in any order.
-  RowLadder(const typename Types::Setting& setting, const RowSample& sample, Read read_row)
+  RowLadder(const Setting& setting, const RowSample& sample, Read read_row)
       : setting_(setting), sample_(sample), read_row_(std::move(read_row)) {}
 
   void start(Precision precision, double center) {
@@ -140,14 +138,14 @@ class RowLadder {
     return self().exactly(element, known);
   }
 
-  typename Types::Setting setting_;
+  Setting setting_;
   RowSample sample_;
   Read read_row_;
   Precision summing_ = Precision::none;
   double center_ = 0;
-  std::optional<typename Types::Doubles> doubles_;
+  std::optional<Doubles> doubles_;
   std::optional<CenteredSums> centered_;
-  std::optional<typename Types::DoubleDoubles> double_doubles_;
+  std::optional<DoubleDoubles> double_doubles_;
   mutable std::unique_ptr<const Exact> exact_;
   mutable std::mutex mutex_;  // of what is mutable
 
@@ -177,7 +175,7 @@ class RowLadder {
   const Row& better() const {
     const std::lock_guard lock(mutex_);
     if (!better_) {
-      auto setting = setting_;
+      Setting setting = setting_;
       setting.in_parts = true;
       std::unique_ptr<Row> row = self().again(setting);
       row->sum_up();

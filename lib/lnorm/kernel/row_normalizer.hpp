@@ -35,21 +35,14 @@ struct RowSetting {
   }
 };
 
-struct NormalizerTypes {
-  using Setting = RowSetting;
-  using Part = RowsIn;
-  using Sums = lnorm::Sums;
-  using Doubles = DoubleStatistics;
-  using DoubleDoubles = DoubleDoubleStatistics;
-  using Exact = ExactRow;
-};
-
 // One row on its way through layer normalization, as kernel/layer_norm.hpp defines it:
 //
 //   RowNormalizer row(setting, sample_of(its first part), read_row);
 //   while (row.wants_sums()) row.take(the sum of row.sums(part) over all parts);
 //   row.write(part, offset, y) for all parts
-class RowNormalizer final : public Resolver, public RowLadder<RowNormalizer, NormalizerTypes> {
+class RowNormalizer final : public Resolver,
+                            public RowLadder<RowNormalizer, RowSetting, RowsIn, Sums,
+                                             DoubleStatistics, DoubleDoubleStatistics, ExactRow> {
  public:
   RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row);
 
