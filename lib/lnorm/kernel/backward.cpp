@@ -39,13 +39,8 @@ class BlockOfRows final : public GradientResolver {
       find_gradients();
       for (std::int64_t r = 0; r < count_;) {
         const std::int64_t decided = std::countr_one(gradients_.decides >> r);
-        if (decided == 0) {
-          write_row(r);
-          ++r;
-        } else {
-          write_rows(r, decided);
-          r += decided;
-        }
+        decided == 0 ? write_row(r) : write_rows(r, decided);
+        r += std::max<std::int64_t>(decided, 1);
       }
     }
   }
@@ -61,12 +56,9 @@ class BlockOfRows final : public GradientResolver {
   const SavedStatistics* saved_of(std::int64_t r) const {
     return saved_ == nullptr ? nullptr : saved_ + first_ + r;
   }
-  // Row r of those at hand.
-  GradientPart part(std::int64_t r) const {
-    return {row_of(x_, first_ + r), row_of(dy_, first_ + r)};
-  }
-  GradientPart parts(std::int64_t r, std::int64_t count) const {
-    GradientPart rows = part(r);
+  // Rows from r on, of those at hand.
+  GradientPart part(std::int64_t r, std::int64_t count = 1) const {
+    GradientPart rows{row_of(x_, first_ + r), row_of(dy_, first_ + r)};
     rows.x.rows = rows.dy.rows = count;
     return rows;
   }
@@ -85,7 +77,7 @@ class BlockOfRows final : public GradientResolver {
       if (saved_ != nullptr && !setting_.formula.rms) center = saved_of(r)->mean.high;
     }
     const KernelTable& table = *setting_.backend.table;
-    table.double_gradient_sums(parts(0, count_), setting_.weight, sums_);
+    table.double_gradient_sums(part(0, count_), setting_.weight, sums_);
     table.double_gradients(*rule_, sums_, count_, saved_of(0), gradients_);
   }
 
@@ -119,7 +111,7 @@ class BlockOfRows final : public GradientResolver {
     const ColumnSums sums =
         columns_ == nullptr ? ColumnSums() : columns_->in_doubles(gradients_, r, count);
     const KernelTable& table = *setting_.backend.table;
-    table.double_gradient_write(parts(r, count), gradients_, r, setting_.weight, out(r), sums,
+    table.double_gradient_write(part(r, count), gradients_, r, setting_.weight, out(r), sums,
                                 *this);
   }
 
