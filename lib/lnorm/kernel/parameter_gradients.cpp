@@ -70,62 +70,64 @@ struct Total {
 
 class Gatherer {
  public:
-  Gatherer(const GradientSetting& setting, ColumnGradients& gathered,
+  // layout: null where a column is an element of every row. first: of the columns that were gathered.
+  Gatherer(const GradientSetting& setting, const AffineLayout* layout, std::int64_t first,
            const RequestedColumns& requested, const RowReplay& again)
-      : setting_(setting), requested_(requested), again_(again), first_(gathered.first()) {
+      : setting_(setting), requested_(requested), again_(again), layout_(layout), first_(first) {
     setting_.wants_dx = false;
-    if (!again.distributes_columns) bring_together(gathered);
-    const std::int64_t count = requested.uniform ? 1 : gathered.size();
-    results_.dweight.resize(static_cast<std::size_t>(requested.dweight ? count : 0));
-    results_.dbias.resize(static_cast<std::size_t>(requested.dbias ? count : 0));
-    undecided_dweight_ = decide(gathered, &ColumnGradients::dweight, results_.dweight);
-    undecided_dbias_ = decide(gathered, &ColumnGradients::dbias, results_.dbias);
+  }
+
+  ParameterGradients gather(ColumnGradients& gathered) {
+    if (!again_.distributes_columns) bring_together(gathered);
+    return find(gathered);
   }
 
   // Nothing was gathered.
-  Gatherer(const GradientSetting& setting, const AffineLayout& layout,
-           const RequestedColumns& requested, const RowReplay& again)
-      : setting_(setting), requested_(requested), again_(again), layout_(&layout), first_(0) {
-    setting_.wants_dx = false;
-    const std::int64_t count = element_count(layout.shape);
-    results_.dweight.resize(static_cast<std::size_t>(requested.dweight ? count : 0));
-    results_.dbias.resize(static_cast<std::size_t>(requested.dbias ? count : 0));
+  ParameterGradients gather_all() {
     std::vector<Parameter> all;
+    const std::int64_t count = element_count(layout_->shape);
     for (std::int64_t number = 0; number < count; ++number) all.push_back({number, 1});
-    const auto gathered = in_double_doubles(all);
-    undecided_dweight_ = decide(*gathered, &ColumnGradients::dweight, results_.dweight);
-    undecided_dbias_ = decide(*gathered, &ColumnGradients::dbias, results_.dbias);
-  }
-
-  ParameterGradients gather(bool has_double_rows) {
-    if (has_double_rows && !undecided_dweight_.empty()) gather_in_double_doubles();
-    if (has_double_rows && !undecided_dbias_.empty()) gather_dbias();
-    if (!undecided_dbias_.empty()) find_exact_dbias();
-    if (!undecided_dweight_.empty()) find_exact_dweight();
-    return std::move(results_);
+    return find(*in_double_doubles(all));
   }
 
  private:
-  using SumOfColumn = ColumnGradients::Sum (ColumnGradients::*)(std::int64_t) const;
+  // dweight or dbias.
+  struct Gradient {
+    ColumnGradients::Sum (ColumnGradients::*sum_of)(std::int64_t) const;
+    std::vector<double> results = {};
+    std::vector<Parameter> undecided = {};
+  };
 
-  // Fills in what the sums decide, and returns the others.
-  std::vector<Parameter> decide(const ColumnGradients& gathered, SumOfColumn sum_of,
-                                std::vector<double>& results) const {
-    std::vector<Parameter> undecided;
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const Parameter p = requested_.uniform ? Parameter{0, setting_.row_length}
-                                             : Parameter{first_ + static_cast<std::int64_t>(i), 1};
-      decide(total(gathered, sum_of, p), p, results[i], undecided);
+  ParameterGradients find(const ColumnGradients& gathered) {
+    if (requested_.dweight) decide(gathered, dweight_);
+    if (requested_.dbias) decide(gathered, dbias_);
+    if (gathered.has_double_rows()) {
+      if (!dweight_.undecided.empty()) {
+        decide_again(*in_double_doubles(dweight_.undecided), dweight_);
+      }
+      if (!dbias_.undecided.empty()) decide_again(*dbias_in_double_doubles(), dbias_);
     }
-    if (again_.distributes_columns && !requested_.uniform) concatenate(undecided);
-    return undecided;
+    if (!dbias_.undecided.empty()) find_exact_dbias();
+    if (!dweight_.undecided.empty()) find_exact_dweight();
+    return {std::move(dweight_.results), std::move(dbias_.results)};
   }
 
-  Total total(const ColumnGradients& gathered, SumOfColumn sum_of, const Parameter& p) const {
+  // Fills in what the sums decide, and finds the others.
+  void decide(const ColumnGradients& gathered, Gradient& gradient) const {
+    gradient.results.resize(requested_.uniform ? 1 : static_cast<std::size_t>(gathered.size()));
+    for (std::size_t i = 0; i < gradient.results.size(); ++i) {
+      const Parameter p = requested_.uniform ? Parameter{0, setting_.row_length}
+                                             : Parameter{first_ + static_cast<std::int64_t>(i), 1};
+      decide(gathered, p, gradient);
+    }
+    if (again_.distributes_columns && !requested_.uniform) concatenate(gradient.undecided);
+  }
+
+  Total total(const ColumnGradients& gathered, const Parameter& p, const Gradient& gradient) const {
     Total total;
     const std::int64_t end = std::min(p.first + p.columns, first_ + gathered.size());
     for (std::int64_t c = std::max(p.first, first_); c < end; ++c) {
-      const ColumnGradients::Sum sum = (gathered.*sum_of)(c);
+      const ColumnGradients::Sum sum = (gathered.*gradient.sum_of)(c);
       total.add({sum, std::fabs(sum.value.high)});
     }
     if (!again_.distributes_columns || !requested_.uniform) return total;
@@ -134,27 +136,25 @@ class Gatherer {
     return totals.front();
   }
 
-  void decide(const Total& total, const Parameter& p, double& result,
-              std::vector<Parameter>& undecided) const {
+  void decide(const ColumnGradients& gathered, const Parameter& p, Gradient& gradient) const {
     constexpr double kSumError = 3 * kUnit2;
+    const Total total = this->total(gathered, p, gradient);
     const ColumnGradients::Sum& sum = total.sum;
-    if (sum.is_nan) {
-      result = kNan;
-      return;
-    }
     const double error = sum.error + static_cast<double>(p.columns - 1) * kSumError * total.sizes;
     const bool has_bounds = !sum.is_undecided && std::isfinite(sum.value.high) &&
                             std::isfinite(sum.value.low) && std::isfinite(error);
     Bracket between;
-    if (has_bounds && error == 0) {
+    if (sum.is_nan) {
+      between = {kNan, kNan};
+    } else if (has_bounds && error == 0) {
       between.least = between.most = rounded(sum.value, requested_.dtype);
     } else if (has_bounds) {
       between = bracket(sum.value, error, requested_.dtype);
     }
     if (between.is_decided()) {
-      result = between.least;
+      gradient.results[index(p)] = between.least;
     } else {
-      undecided.push_back(p);
+      gradient.undecided.push_back(p);
     }
   }
 
@@ -278,37 +278,25 @@ class Gatherer {
     return std::move(slots[0]);
   }
 
-  // Another time, for the undecided ones.
-  void gather_in_double_doubles() {
-    const auto gathered = in_double_doubles(undecided_dweight_);
-    decide_again(*gathered, &ColumnGradients::dweight, undecided_dweight_, results_.dweight);
-  }
-
   // The same of dbias, whose sums most often lose nothing in double-doubles: so ties are decided, which are many where dy has
   // fewer digits than dbias.
-  void gather_dbias() {
-    const auto gathered = gather_columns(setting_.row_length, [&](const auto& slots) {
+  std::unique_ptr<ColumnGradients> dbias_in_double_doubles() const {
+    return gather_columns(setting_.row_length, [&](const auto& slots) {
       again_.for_each_row(
           [&](std::size_t s, const ReadGradientRow& read_row, const SavedStatistics*) {
             read_row([&](const GradientPart& part) {
               slots[s]->in_double_doubles(part.offset);
-              for_each_element_of(undecided_dbias_, part,
+              for_each_element_of(dbias_.undecided, part,
                                   [&](std::size_t, std::int64_t column, const auto&,
                                       const auto& dy) { slots[s]->add_dbias(column, dy()); });
             });
           });
     });
-    decide_again(*gathered, &ColumnGradients::dbias, undecided_dbias_, results_.dbias);
   }
 
   // Keeps those that are still undecided.
-  void decide_again(const ColumnGradients& gathered, SumOfColumn sum_of,
-                    std::vector<Parameter>& parameters, std::vector<double>& results) const {
-    std::vector<Parameter> undecided;
-    for (const Parameter& p : parameters) {
-      decide(total(gathered, sum_of, p), p, results[index(p)], undecided);
-    }
-    parameters = std::move(undecided);
+  void decide_again(const ColumnGradients& gathered, Gradient& gradient) const {
+    for (const Parameter& p : std::exchange(gradient.undecided, {})) decide(gathered, p, gradient);
   }
 
   // Where a parameter is in the results: past their end if it is another process's.
@@ -316,22 +304,23 @@ class Gatherer {
     return requested_.uniform ? 0 : static_cast<std::size_t>(p.first - first_);
   }
 
-  void round(const std::vector<Parameter>& parameters, const std::vector<ExactSum>& sums,
-             std::vector<double>& results) const {
+  // The sums are this process's.
+  void round(std::vector<ExactSum> sums, Gradient& gradient) const {
+    bring_together(sums);
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      const std::size_t at = index(parameters[i]);
-      if (at >= results.size()) continue;
-      results[at] = sums[i].is_finite ? rounded(sums[i].sum, requested_.dtype) : kNan;
+      const std::size_t at = index(gradient.undecided[i]);
+      if (at >= gradient.results.size()) continue;
+      gradient.results[at] = sums[i].is_finite ? rounded(sums[i].sum, requested_.dtype) : kNan;
     }
   }
 
   void find_exact_dbias() {
-    std::vector<ExactSum> sums(undecided_dbias_.size());
+    std::vector<ExactSum> sums(dbias_.undecided.size());
     std::mutex mutex;
     again_.for_each_row([&](std::size_t, const ReadGradientRow& read_row, const SavedStatistics*) {
       read_row([&](const GradientPart& part) {
         const std::lock_guard lock(mutex);
-        for_each_element_of(undecided_dbias_, part,
+        for_each_element_of(dbias_.undecided, part,
                             [&](std::size_t i, std::int64_t, const auto&, const auto& dy) {
                               const Number number = dy();
                               const bool is_finite = std::isfinite(number.high);
@@ -339,15 +328,14 @@ class Gatherer {
                             });
       });
     });
-    bring_together(sums);
-    round(undecided_dbias_, sums, results_.dbias);
+    round(std::move(sums), dbias_);
   }
 
   std::vector<LargestTerm> find_largest_terms() const {
-    std::vector<LargestTerm> largest(undecided_dweight_.size());
+    std::vector<LargestTerm> largest(dweight_.undecided.size());
     std::mutex mutex;
     for_each_part([&](std::size_t, const RowGradient& row, const GradientPart& part) {
-      for_each_element_of(undecided_dweight_, part,
+      for_each_element_of(dweight_.undecided, part,
                           [&](std::size_t i, std::int64_t, const auto& x, const auto& dy) {
                             const Number of_dy = dy();
                             const bool is_finite = row.has_xhat() && std::isfinite(of_dy.high);
@@ -367,7 +355,7 @@ class Gatherer {
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i].is_finite = largest[i].is_finite;
     std::mutex mutex;
     for_each_part([&](std::size_t, const RowGradient& row, const GradientPart& part) {
-      for_each_element_of(undecided_dweight_, part,
+      for_each_element_of(dweight_.undecided, part,
                           [&](std::size_t i, std::int64_t, const auto& x, const auto& dy) {
                             if (!largest[i].is_finite || !largest[i].exponent) return;
                             const std::int64_t unit = *largest[i].exponent - kTermBits;
@@ -376,25 +364,23 @@ class Gatherer {
                             sums[i].sum = sums[i].sum + term;
                           });
     });
-    bring_together(sums);
-    round(undecided_dweight_, sums, results_.dweight);
+    round(std::move(sums), dweight_);
   }
 
   GradientSetting setting_;
   RequestedColumns requested_;
   const RowReplay& again_;
-  const AffineLayout* layout_ = nullptr;  // null: a column is an element of every row
-  std::int64_t first_;                    // column that was gathered
-  ParameterGradients results_;
-  std::vector<Parameter> undecided_dweight_;
-  std::vector<Parameter> undecided_dbias_;
+  const AffineLayout* layout_;
+  std::int64_t first_;
+  Gradient dweight_{&ColumnGradients::dweight};
+  Gradient dbias_{&ColumnGradients::dbias};
 };
 
 }  // namespace
 
 ParameterGradients parameter_gradients(const GradientSetting& setting, ColumnGradients& gathered,
                                        const RequestedColumns& requested, const RowReplay& again) {
-  return Gatherer(setting, gathered, requested, again).gather(gathered.has_double_rows());
+  return Gatherer(setting, nullptr, gathered.first(), requested, again).gather(gathered);
 }
 
 ParameterGradients shared_gradients(const GradientSetting& setting, const AffineLayout& layout,
@@ -402,7 +388,7 @@ ParameterGradients shared_gradients(const GradientSetting& setting, const Affine
   const AffineTerm none;
   const GradientSetting of_x{setting.backend,    setting.x, setting.dy,      setting.dx,
                              setting.row_length, none,      setting.formula, setting.in_parts};
-  ParameterGradients found = Gatherer(of_x, layout, requested, again).gather(false);
+  ParameterGradients found = Gatherer(of_x, &layout, 0, requested, again).gather_all();
   return {in_tensor_order(std::move(found.dweight), layout),
           in_tensor_order(std::move(found.dbias), layout)};
 }
