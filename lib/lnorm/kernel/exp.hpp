@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <span>
 
 #include "lnorm/core/double_double.hpp"
 
@@ -91,20 +92,20 @@ class Exp {
     std::int64_t exponent;
   };
   Power in_double_double(DoubleDouble d) const noexcept {
-    const Reduced k(d.high);
-    const DoubleDouble high = two_sum(d.high - k.multiple * kHigh, -(k.multiple * kMiddle));
-    const DoubleDouble r = two_sum(high.high, high.low + (d.low - k.multiple * kLow));
-    const double h = r.high;
-    const double rest =
-        h *
-        (1.0 / 720 +
-         h * (1.0 / 5040 +
-              h * (1.0 / 40320 + h * (1.0 / 362880 + h * (1.0 / 3628800 + h * (1.0 / 39916800))))));
-    const double from_fifth = 1.0 / 120 + rest;
+    const double k = (d.high * kStepsPerUnit + kRounder) - kRounder;
+    const DoubleDouble high = two_sum(d.high - k * kHigh, -(k * kMiddle));
+    const DoubleDouble r = two_sum(high.high, high.low + (d.low - k * kLow));
+    double from_fifth = kSeries[2];  // 1/11!
+    for (const double coefficient : std::span(kSeries).subspan(3, 6)) {
+      from_fifth = from_fifth * r.high + coefficient;
+    }
     const DoubleDouble from_third = kThird + r * (kFourth + r * from_fifth);
     const DoubleDouble from_second = DoubleDouble{0.5} + r * from_third;
     const DoubleDouble power = DoubleDouble{1} + (r + r * (r * from_second));
-    return {DoubleDouble{highs_[k.index], lows_[k.index]} * power, k.exponent};
+    const auto integer = static_cast<std::int64_t>(k);
+    const auto index = static_cast<std::size_t>(integer) % static_cast<std::size_t>(kSteps);
+    return {DoubleDouble{highs_[index], lows_[index]} * power,
+            (integer - static_cast<std::int64_t>(index)) / kSteps};
   }
 
   // T.
@@ -117,21 +118,6 @@ class Exp {
   }
 
  private:
-  struct Reduced {
-    explicit Reduced(double value) noexcept : d(value) {
-      const double rounded = d * kStepsPerUnit + kRounder;
-      multiple = rounded - kRounder;
-      const std::int64_t k =
-          std::bit_cast<std::int64_t>(rounded) - std::bit_cast<std::int64_t>(kRounder);
-      index = static_cast<std::size_t>(k) % static_cast<std::size_t>(kSteps);
-      exponent = (k - static_cast<std::int64_t>(index)) / kSteps;
-    }
-    double d;
-    double multiple;  // k
-    std::size_t index;
-    std::int64_t exponent;
-  };
-
   double highs_[kSteps];
   double lows_[kSteps];
 };
