@@ -9,6 +9,7 @@
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/kernel/rows.hpp"
 
 namespace lnorm {
 
@@ -52,23 +53,17 @@ RowOfNumbers::RowOfNumbers(std::vector<double> numbers) : uniform_(numbers.size(
 
 AffineTerm::AffineTerm(const TensorInfo& info, const std::vector<std::byte>& elements,
                        bool plus_one) {
-  const auto size = static_cast<std::int64_t>(item_size(info.dtype));
-  const std::int64_t count = static_cast<std::int64_t>(elements.size()) / size;
-  std::vector<double> high(static_cast<std::size_t>(count));
-  std::vector<double> low(has_low(info.dtype) || plus_one ? high.size() : 0);
-  const auto chunk = std::make_unique<Chunk>();
-  for (std::int64_t start = 0; start < count; start += kChunk) {
-    const std::int64_t n = std::min(kChunk, count - start);
-    load(elements.data() + start * size, info.dtype, info.byte_order, n, *chunk);
-    std::copy_n(chunk->high, n, high.begin() + start);
-    if (has_low(info.dtype)) std::copy_n(chunk->low, n, low.begin() + start);
-  }
-  for (std::size_t i = 0; plus_one && i < high.size(); ++i) {
-    if (!std::isfinite(high[i])) continue;
-    const DoubleDouble sum = DoubleDouble{1} + DoubleDouble{high[i], low[i]};
-    high[i] = sum.high;
-    low[i] = sum.low;
-  }
+  const std::size_t count = elements.size() / item_size(info.dtype);
+  std::vector<double> high(count);
+  std::vector<double> low(has_low(info.dtype) || plus_one ? count : 0);
+  const RowsIn row{elements.data(), info.dtype, info.byte_order, 1,
+                   static_cast<std::int64_t>(count)};
+  for_each_element(row, [&](std::int64_t i, Number x) {
+    DoubleDouble term{x.high, x.low};
+    if (plus_one && std::isfinite(x.high)) term = DoubleDouble{1} + term;
+    high[static_cast<std::size_t>(i)] = term.high;
+    if (!low.empty()) low[static_cast<std::size_t>(i)] = term.low;
+  });
   *this = AffineTerm(std::move(high), std::move(low));
 }
 
@@ -153,12 +148,11 @@ Affine::Affine(AffineTerm weight, AffineTerm bias, const Rounding& rounding)
   const auto add_step = [&](AffineStep step) {
     if (!step.weight.empty() || !step.bias.empty()) steps_.push_back(std::move(step));
   };
-  if (rounding.xhat && !rounding.product) {
-    add_step({std::exchange(weight_, {}), std::exchange(bias_, {})});
-  } else {
-    if (rounding.xhat) add_step({std::exchange(weight_, {}), {}});
-    if (rounding.product) add_step({{}, std::exchange(bias_, {})});
+  if (rounding.xhat) {
+    add_step(
+        {std::exchange(weight_, {}), rounding.product ? AffineTerm() : std::exchange(bias_, {})});
   }
+  if (rounding.product) add_step({{}, std::exchange(bias_, {})});
   find_bounds();
 }
 
