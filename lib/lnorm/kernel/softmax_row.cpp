@@ -139,7 +139,7 @@ double SoftmaxRow::result(Number x, DType dtype) const {
   const double least = rounded(y + -margin, e.exponent + exponent_, dtype);
   const double most = rounded(y + margin, e.exponent + exponent_, dtype);
   if (same_result(least, most)) return least;
-  last_ = Exact{x, exact_softmax(read_row_, x, max_, dtype, {scale_, least, most})};
+  last_ = Exact{x, exact_softmax(read_row_, x, max_, dtype, scale_, least, most)};
   return last_->y;
 }
 
@@ -158,32 +158,30 @@ bool SoftmaxRow::is_tiny(Number x) const {
   return (x.high - max_.high) + (x.low - max_.low) < kMin;
 }
 
-double exact_softmax(const ReadRow& read_row, Number x, Number max, DType dtype,
-                     const SoftmaxResult& known) {
-  if (known.scale == 0) return 0;
+double exact_softmax(const ReadRow& read_row, Number x, Number max, DType dtype, double scale,
+                     double least, double most) {
+  if (scale == 0) return 0;
   const FloatOrder order(dtype);
   const Dyadic size = Dyadic(max) - Dyadic(x);
-  const Dyadic scale(std::fabs(known.scale));
-  const bool is_negative = known.scale < 0;
+  const Dyadic factor(std::fabs(scale));
   // exp of less is below half of the smallest number.
   if (size.sign() != 0 && compare_positive(size, Dyadic(2000.0)) > 0) {
-    return std::copysign(0.0, known.scale);
+    return std::copysign(0.0, scale);
   }
-  const double least = std::max(0.0, is_negative ? -known.most : known.least);
-  const double most = is_negative ? -known.least : known.most;
+  const std::int64_t first = order.index(std::max(0.0, scale < 0 ? -most : least));
+  const std::int64_t last = order.index(scale < 0 ? -least : most);
   for (std::int64_t bits = 4096;; bits *= 2) {
     const Interval sum = sum_of_exp(read_row, Dyadic(max), bits);
     const Interval e = exp_of_minus(size, bits);
     bool is_decided = true;
-    const double result =
-        nearest(order, order.index(least), order.index(most), 0, [&](const Dyadic& m) {
-          const int low = compare(Dyadic(e.low, 0) * scale, m * Dyadic(sum.high, 0));
-          const int high = compare(Dyadic(e.high, 0) * scale, m * Dyadic(sum.low, 0));
-          if (low == high || (sum.is_open && high == 0)) return low;
-          is_decided = false;
-          return 0;
-        });
-    if (is_decided) return std::copysign(result, known.scale);
+    const double result = nearest(order, first, last, 0, [&](const Dyadic& m) {
+      const int low = compare(Dyadic(e.low, 0) * factor, m * Dyadic(sum.high, 0));
+      const int high = compare(Dyadic(e.high, 0) * factor, m * Dyadic(sum.low, 0));
+      if (low == high || (sum.is_open && high == 0)) return low;
+      is_decided = false;
+      return 0;
+    });
+    if (is_decided) return std::copysign(result, scale);
   }
 }
 
