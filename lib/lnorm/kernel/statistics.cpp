@@ -37,29 +37,23 @@ DoubleBounds::DoubleBounds(std::int64_t n, std::int64_t lanes, bool are_relative
       slope_((3 * static_cast<double>(double_growth(n, lanes)) + bound::kSlope) * kUnit * kSlack),
       reach_(std::sqrt(static_cast<double>(n)) * kSlack) {}
 
-DoubleMoments::DoubleMoments(double sum, double squares, std::int64_t n,
-                             const Formula& formula) noexcept
-    : shift(sum / static_cast<double>(n)), correction(shift * sum), centered(squares - correction) {
-  const bool on_variance = formula.eps_on == EpsOn::variance;
-  const double variance = centered / static_cast<double>(n - formula.ddof);
-  t = std::sqrt(on_variance ? variance + formula.eps : variance);
-  s = on_variance ? t : t + formula.eps;
-}
-
-bool DoubleMoments::is_usable() const noexcept {
-  return correction <= centered && s >= kMinDivisor && s <= kMaxDivisor;
-}
-
 std::optional<DoubleStatistics> double_statistics(const Sums& sums, double center, std::int64_t n,
                                                   const Formula& formula,
                                                   const DoubleBounds& bounds) noexcept {
+  const auto count = static_cast<double>(n);
   const double squares = sums.squares.high;
-  const DoubleMoments row(formula.rms ? 0 : sums.sum.high, squares, n, formula);
-  if (!row.is_usable()) return std::nullopt;
-  const double rstd = 1 / row.s;
-  const double spread = rstd * std::sqrt(squares / static_cast<double>(n));
-  return DoubleStatistics{center,         row.shift,           rstd, bounds.offset(spread),
-                          bounds.slope(), bounds.reach(spread)};
+  const double sum = formula.rms ? 0 : sums.sum.high;
+  const double shift = sum / count;
+  const double correction = shift * sum;
+  const double centered = squares - correction;
+  const double variance = centered / static_cast<double>(n - formula.ddof);
+  const double s = formula.eps_on == EpsOn::variance ? std::sqrt(variance + formula.eps)
+                                                     : std::sqrt(variance) + formula.eps;
+  if (!(correction <= centered && s >= kMinDivisor && s <= kMaxDivisor)) return std::nullopt;
+  const double rstd = 1 / s;
+  const double spread = rstd * std::sqrt(squares / count);
+  return DoubleStatistics{
+      center, shift, rstd, bounds.offset(spread), bounds.slope(), bounds.reach(spread)};
 }
 
 DoubleStatistics double_statistics(const DoubleDoubleStatistics& better) noexcept {

@@ -127,21 +127,8 @@ class DoubleBounds {
 inline constexpr double kMinDivisor = 0x1p-400;
 inline constexpr double kMaxDivisor = 0x1p400;
 
-// What doubles tell of a row from its sums, by a center.
-struct DoubleMoments {
-  double shift;       // from the center to the mean; 0 for RMS
-  double correction;  // sum(d^2) less this is centered
-  double centered;    // sum((x - mean)^2)
-  double t;           // s with eps on the variance, else sqrt(var)
-  double s;
-
-  DoubleMoments(double sum, double squares, std::int64_t n, const Formula& formula) noexcept;
-
-  // sum(d^2) <= 2 sum((x - mean)^2), and s from kMinDivisor to kMaxDivisor.
-  bool is_usable() const noexcept;
-};
-
-// There are none where the row is not usable. sums are finite.
+// There are none where the row is not usable: sum(d^2) > 2 sum((x - mean)^2), or s is not from kMinDivisor to kMaxDivisor. sums are
+// finite.
 std::optional<DoubleStatistics> double_statistics(const Sums& sums, double center, std::int64_t n,
                                                   const Formula& formula,
                                                   const DoubleBounds& bounds) noexcept;
@@ -173,9 +160,9 @@ std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::
 // The row's elements are all this one.
 CenteredSums constant_sums(double element, std::int64_t n) noexcept;
 
-// s, and t as above, with the relative error of their reciprocals.
+// s and t, with the relative error of their reciprocals.
 struct DoubleDoubleDivisors {
-  DoubleDouble t;
+  DoubleDouble t;  // s with eps on the variance, else sqrt(var)
   DoubleDouble s;
   double error;
 
