@@ -154,25 +154,22 @@ std::optional<std::int64_t> ExactGradient::term_exponent(Number x, Number dy) co
 
 Integer ExactGradient::truncated_term(Number x, Number dy, std::int64_t exponent) const {
   const Dyadic size = scaled_term(x, dy);
-  int sign = deviation(x).sign() * Dyadic(dy).sign();
+  const int sign = deviation(x).sign() * Dyadic(dy).sign() * (is_saved_ ? rstd_.sign() : 1);
   if (sign == 0) return 0;
   Integer result;
   if (is_saved_) {
-    sign *= rstd_.sign();
-    if (sign == 0) return 0;
     result = floored(size * abs(rstd_), row_.n, -exponent);
   } else if (row_.eps_on_std.sign() == 0) {
     result = boost::multiprecision::sqrt(
         floored(square(size) * row_.freedom, row_.n * row_.scaled, -2 * exponent));
   } else {
     // n q, q = sqrt(var), with bits after the point that are many beside n s
-    const Dyadic square_of_root = row_.n * row_.scaled;
     const std::int64_t scale =
         kRootBits - static_cast<std::int64_t>(std::floor(log2_s() + log2_of(row_.n)));
     const Integer root =
         row_.scaled.sign() == 0
             ? Integer(0)
-            : boost::multiprecision::sqrt(floored(square_of_root, row_.freedom, 2 * scale));
+            : boost::multiprecision::sqrt(floored(row_.n * row_.scaled, row_.freedom, 2 * scale));
     const Dyadic divisor = Dyadic(root, -scale) + row_.n * row_.eps_on_std;
     result = floored(size, divisor, -exponent);
     while (result.sign() > 0 && term_side(size, {result, exponent}) < 0) --result;
