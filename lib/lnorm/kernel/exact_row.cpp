@@ -90,10 +90,7 @@ struct ExactRow::Integers : ExactMoments {
 };
 
 ExactRow::ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula)
-    : integers_(std::make_unique<Integers>(sums, n, formula)) {}
-
-ExactRow::ExactRow(ExactRow&& other) noexcept = default;
-ExactRow::~ExactRow() = default;
+    : integers_(std::make_shared<const Integers>(sums, n, formula)) {}
 
 bool ExactRow::is_defined() const noexcept { return integers_->is_defined(); }
 
@@ -169,12 +166,10 @@ double ExactRow::element(Number x, const ExactTerms& terms, DType dtype, double 
 }
 
 SummedRow::SummedRow(const ReadRow& read_row, std::int64_t n) : n_(n) {
-  auto sums = std::make_unique<ExactSums>();
+  const auto sums = std::make_shared<ExactSums>();
   read_row([&](const RowsIn& part) { *sums += exact_sums(part); });
-  sums_ = std::move(sums);
+  sums_ = sums;
 }
-
-SummedRow::~SummedRow() = default;
 
 bool SummedRow::is_finite() const noexcept { return sums_->finite; }
 

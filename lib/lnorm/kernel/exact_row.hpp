@@ -38,8 +38,6 @@ class ExactRow {
  public:
   // sums are finite. n: the length of the row.
   ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula);
-  ExactRow(ExactRow&& other) noexcept;
-  ~ExactRow();
 
   // Whether s > 0: else y and rstd are 0/0.
   bool is_defined() const noexcept;
@@ -71,14 +69,13 @@ class ExactRow {
 
  private:
   struct Integers;
-  std::unique_ptr<const Integers> integers_;
+  std::shared_ptr<const Integers> integers_;
 };
 
 // A row that is read once, for any formula.
 class SummedRow {
  public:
   SummedRow(const ReadRow& read_row, std::int64_t n);
-  ~SummedRow();
 
   bool is_finite() const noexcept;
 
@@ -86,7 +83,7 @@ class SummedRow {
   ExactRow by(const Formula& formula) const;
 
  private:
-  std::unique_ptr<const ExactSums> sums_;
+  std::shared_ptr<const ExactSums> sums_;
   std::int64_t n_;
 };
 
