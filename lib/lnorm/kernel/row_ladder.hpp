@@ -11,6 +11,7 @@
 
 #include "lnorm/core/number.hpp"
 #include "lnorm/kernel/bracket.hpp"
+#include "lnorm/kernel/gradient.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/kernel/statistics.hpp"
@@ -154,10 +155,7 @@ class RowLadder {
   Row& self() noexcept { return static_cast<Row&>(*this); }
 
   static const RowsIn& x_of(const RowsIn& part) noexcept { return part; }
-  template <class AnyPart>
-  static const RowsIn& x_of(const AnyPart& part) noexcept {
-    return part.x;
-  }
+  static const RowsIn& x_of(const GradientPart& part) noexcept { return part.x; }
 
   // Whether all elements are the center. Squares of deviations can be 0 where the deviations are not.
   bool is_constant() const {

@@ -127,8 +127,8 @@ class DoubleBounds {
 inline constexpr double kMinDivisor = 0x1p-400;
 inline constexpr double kMaxDivisor = 0x1p400;
 
-// There are none where the row is not usable: sum(d^2) > 2 sum((x - mean)^2), or s is not from kMinDivisor to kMaxDivisor. sums are
-// finite.
+// There are none where the row is not usable: sum(d^2) > 2 sum((x - mean)^2), or s is not from kMinDivisor to
+// kMaxDivisor. sums are finite.
 std::optional<DoubleStatistics> double_statistics(const Sums& sums, double center, std::int64_t n,
                                                   const Formula& formula,
                                                   const DoubleBounds& bounds) noexcept;
