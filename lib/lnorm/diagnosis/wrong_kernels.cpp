@@ -456,4 +456,8 @@ constexpr WrongKernel kWrongKernels[] = {
 
 std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
 
+std::string eps_option(const std::string& eps) { return "--eps " + eps; }
+
+std::string axes_option(const std::string& axes) { return "--axes " + axes; }
+
 }  // namespace lnorm

@@ -82,10 +82,10 @@ struct WrongKernel {
 std::span<const WrongKernel> wrong_kernels() noexcept;
 
 // The option of lnorm that gives an eps that is in no row.
-inline std::string eps_option(const std::string& eps) { return "--eps " + eps; }
+std::string eps_option(const std::string& eps);
 
 // The option that gives other axes.
-inline std::string axes_option(const std::string& axes) { return "--axes " + axes; }
+std::string axes_option(const std::string& axes);
 
 // The ids of what is found on other rows, or from the output itself, as patterns.
 inline constexpr std::string_view kAxesIds = "axes-*";

@@ -329,7 +329,7 @@ struct DoubleGradientStatistics {
         has_mean(!formula.rms && saved == nullptr),
         are_constants(saved != nullptr && saved->is_constant) {}
 
-  // DoubleMoments of rows, and 1/s. Returns the rows that are usable.
+  // The moments of rows, and 1/s. Returns the rows that are usable.
   HWY_INLINE hn::Mask<D> find_rstd(V sum) {
     const bool on_variance = formula.eps_on == EpsOn::variance;
     const V correction = shift * sum;
