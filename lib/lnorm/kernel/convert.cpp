@@ -4,6 +4,7 @@
 #include <span>
 
 #include "lnorm/core/byte_order.hpp"
+#include "lnorm/kernel/add.hpp"
 #include "lnorm/kernel/rounding.hpp"
 
 namespace lnorm {
@@ -16,6 +17,7 @@ void convert(const RowsIn& x, const RowsOut& y) noexcept {
     return make_native({y.data, bytes}, y.dtype, x.byte_order);
   }
   const RowsIn row{x.data, x.dtype, x.byte_order, 1, count};
+  if (is_floating(y.dtype) && !is_float8(y.dtype) && !y.saturates) return round_row(row, y);
   Chunk chunk;
   for (std::int64_t start = 0; start < count; start += kChunk) {
     const std::int64_t n = load_chunk(row, start, chunk);
