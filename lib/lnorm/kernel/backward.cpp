@@ -71,7 +71,8 @@ class BlockOfRows final : public GradientResolver {
 
   void sum_up() {
     sums_.center.fill(center_);
-    for (std::int64_t r = 0; r < count_; ++r) {
+    const bool differ = has_own_centers_ || saved_ != nullptr;
+    for (std::int64_t r = 0; differ && r < count_; ++r) {
       double& center = sums_.center[static_cast<std::size_t>(r)];
       if (has_own_centers_) center = sample_of(part(r).x).center;
       if (saved_ != nullptr && !setting_.formula.rms) center = saved_of(r)->mean.high;
@@ -109,7 +110,7 @@ class BlockOfRows final : public GradientResolver {
   void write_rows(std::int64_t r, std::int64_t count) {
     written_ = r;
     const ColumnSums sums =
-        columns_ == nullptr ? ColumnSums() : columns_->in_doubles(gradients_, r, count);
+        columns_ == nullptr ? ColumnSums() : columns_->in_doubles(gradients_.xhat, count);
     const KernelTable& table = *setting_.backend.table;
     table.double_gradient_write(part(r, count), gradients_, r, setting_.weight, out(r), sums,
                                 *this);

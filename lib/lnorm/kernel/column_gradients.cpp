@@ -45,18 +45,15 @@ void ColumnGradients::make_doubles() {
   if (doubles_.empty()) doubles_.resize(ColumnSums::kArrays * stride_);
 }
 
-void ColumnGradients::add_bounds(double offset, double slope) {
-  xhat_.offset = std::max(xhat_.offset, offset);
-  xhat_.slope = std::max(xhat_.slope, slope);
+void ColumnGradients::add_bounds(const XhatBounds& xhat) {
+  xhat_.offset = std::max(xhat_.offset, xhat.offset);
+  xhat_.slope = std::max(xhat_.slope, xhat.slope);
 }
 
-ColumnSums ColumnGradients::in_doubles(const DoubleGradients& rows, std::int64_t first,
-                                       std::int64_t count) {
+ColumnSums ColumnGradients::in_doubles(const XhatBounds& xhat, std::int64_t rows) {
   make_doubles();
-  for (auto r = static_cast<std::size_t>(first); r < static_cast<std::size_t>(first + count); ++r) {
-    add_bounds(rows.xhat_offset[r], rows.xhat_slope[r]);
-  }
-  double_rows_ += count;
+  add_bounds(xhat);
+  double_rows_ += rows;
   return {doubles_.data(), stride_};
 }
 
@@ -91,7 +88,7 @@ void ColumnGradients::merge(const ColumnGradients& other) {
   for (std::size_t i = 0; i < columns; ++i) flags_[i] |= other.flags_[i];
   if (!other.doubles_.empty()) {
     make_doubles();
-    add_bounds(other.xhat_.offset, other.xhat_.slope);
+    add_bounds(other.xhat_);
     double_rows_ += other.double_rows_;
     for (std::size_t i = 0; i < columns; ++i) {
       for (const std::size_t high : {i, i + 2 * stride_}) {

@@ -51,9 +51,8 @@ class ColumnGradients {
   std::int64_t first() const noexcept { return first_; }
   std::int64_t size() const noexcept { return columns_; }
 
-  // These take all whole rows in doubles that add to them. Arrays are followed by room for a
-  // vector.
-  ColumnSums in_doubles(const DoubleGradients& rows, std::int64_t first, std::int64_t count);
+  // These take all whole rows in doubles that add to them, so many more now. Arrays are followed by room for a vector.
+  ColumnSums in_doubles(const XhatBounds& xhat, std::int64_t rows);
 
   // These take a row in double-doubles, or a part of it, that adds to them or to single columns:
   // call it once.
@@ -99,7 +98,7 @@ class ColumnGradients {
 
   void make_doubles();
   void make_double_doubles();
-  void add_bounds(double offset, double slope);
+  void add_bounds(const XhatBounds& xhat);
 
   std::int64_t columns_;
   std::int64_t first_;

@@ -442,6 +442,8 @@ void double_gradients(const GradientRule& rule, const GradientRowSums& sums, std
   DoubleGradientStatistics rows(rule, saved);
   unsigned usable_rows = 0;
   unsigned decided_rows = 0;
+  V xhat_offset = hn::Zero(kDoubles);
+  V xhat_slope = hn::Zero(kDoubles);
   for (std::int64_t r = 0; r < count; r += kWidth) {
     const auto usable = hn::And(rows.find(sums, r, saved, count), mask_of(kDoubles, count - r));
     rows.find_bounds();
@@ -462,11 +464,13 @@ void double_gradients(const GradientRule& rule, const GradientRowSums& sums, std
     put(rows.x_error, to.x_error);
     put(rows.offset, to.offset);
     put(rows.error, to.error);
-    put(rows.xhat_offset(), to.xhat_offset);
-    put(rows.xhat_slope(), to.xhat_slope);
+    xhat_offset = hn::Max(xhat_offset, hn::IfThenElseZero(usable, rows.xhat_offset()));
+    xhat_slope = hn::Max(xhat_slope, hn::IfThenElseZero(usable, rows.xhat_slope()));
   }
   to.usable = usable_rows;
   to.decides = decided_rows;
+  to.xhat = {hn::GetLane(hn::MaxOfLanes(kDoubles, xhat_offset)),
+             hn::GetLane(hn::MaxOfLanes(kDoubles, xhat_slope))};
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ struct GradientRule {
 //   dx' = g * rstd + (d * slope + constant)      d = x - center
 //   xhat' = (d - shift) * rstd                   mean = center + shift
 //
-// with GradientBounds of dx and XhatBounds of x-hat.
+// with GradientBounds of dx.
 struct DoubleGradients {
   using Numbers = GradientRowSums::Numbers;
 
@@ -91,8 +91,7 @@ struct DoubleGradients {
   alignas(64) Numbers x_error{};
   alignas(64) Numbers offset{};
   alignas(64) Numbers error{};
-  alignas(64) Numbers xhat_offset{};
-  alignas(64) Numbers xhat_slope{};
+  XhatBounds xhat;  // of all usable rows
   // A bit for each row, the lowest one for the first: whether it has a gradient, and whether this decides most results
   // of dx. It does not where g is 0, or where the terms of dx cancel far.
   unsigned usable = 0;

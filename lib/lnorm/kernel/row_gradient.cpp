@@ -258,7 +258,8 @@ void RowGradient::write_by_table(const GradientPart& part, const RowsOut& dx,
                                  ColumnGradients* columns) const {
   const KernelTable& table = *setting_.backend.table;
   if (doubles_) {
-    const ColumnSums at = columns == nullptr ? ColumnSums() : columns->in_doubles(*doubles_, 0, 1);
+    const ColumnSums at =
+        columns == nullptr ? ColumnSums() : columns->in_doubles(doubles_->xhat, 1);
     table.double_gradient_write(part, *doubles_, 0, setting_.weight, dx, at, *this);
   } else {
     const ColumnSums at =
@@ -305,7 +306,7 @@ std::optional<RowGradient::Term> RowGradient::term(Number x, Number dy) const {
   }
   if (const auto& by = doubles_) {
     const double xhat = (x.high - by->center[0] - by->shift[0]) * by->rstd[0];
-    const double error = by->xhat_offset[0] + (by->xhat_slope[0] + 4 * kUnit) * std::fabs(xhat);
+    const double error = by->xhat.offset + (by->xhat.slope + 4 * kUnit) * std::fabs(xhat);
     return Term{{dy.high * xhat}, std::fabs(dy.high) * error};
   }
   if (dy.high == 0 || exact().is_mean(x)) return Term{};
