@@ -67,7 +67,7 @@ struct GradientRule {
   double growth;    // h: double_growth()
   double share;     // of the mean of dx^2; if the squared error is less, most results are decided
   double most_correction;  // K / C of a row that is usable, at most
-  double nearness;         // how many s from its center the mean of a row may be that needs no other
+  double nearness;  // how many s from its center the mean of a row may be that needs no other
 
   // Of one backend's tables, for rows that start in doubles.
   explicit GradientRule(const GradientSetting& setting);
