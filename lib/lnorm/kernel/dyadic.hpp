@@ -148,23 +148,29 @@ inline int compare(const Leading& a, const Leading& b) {
 template <class Compare>
 double nearest(const FloatOrder& order, std::int64_t least, std::int64_t most, std::int64_t guess,
                Compare compare_to) {
-  // Keeps the numbers up to index if v rounds to one of them, otherwise those above it. Returns which.
-  const auto cut_at = [&](std::int64_t index) {
+  const auto is_at_most = [&](std::int64_t index) {
     const FloatOrder::Parts p = order.parts(index);
     const int side = compare_to(Dyadic(Integer(2 * p.significand + 1), p.exponent - 1));
-    const bool is_at_most = side < 0 || (side == 0 && index % 2 == 0);
-    (is_at_most ? most : least) = is_at_most ? index : index + 1;
-    return is_at_most;
+    return side < 0 || (side == 0 && index % 2 == 0);
   };
   // Away from the guess in growing steps, then by halves.
   if (least < most) {
-    const bool down = cut_at(std::clamp(guess, least, most - 1));
+    guess = std::clamp(guess, least, most - 1);
+    const bool down = is_at_most(guess);
+    (down ? most : least) = down ? guess : guess + 1;
     for (std::int64_t step = 1; least < most; step += std::min(step, most - least)) {
       const std::int64_t stride = std::min(step, most - least);
-      if (cut_at(down ? most - stride : least + stride - 1) != down) break;
+      const std::int64_t next = down ? most - stride : least + stride - 1;
+      const bool at_most = is_at_most(next);
+      (at_most ? most : least) = at_most ? next : next + 1;
+      if (at_most != down) break;
     }
   }
-  while (least < most) cut_at(least + (most - least) / 2);
+  while (least < most) {
+    const std::int64_t middle = least + (most - least) / 2;
+    const bool at_most = is_at_most(middle);
+    (at_most ? most : least) = at_most ? middle : middle + 1;
+  }
   return order.value(least);
 }
 
