@@ -61,8 +61,9 @@ constexpr double value_of(unsigned bits) noexcept {
   constexpr int kMantissa = Float8::kMantissaBits;
   const double sign = bits > 0x7f ? -1 : 1;
   const unsigned magnitude = bits & 0x7f;
-  if (magnitude > Float8::kBeyond || magnitude == Float8::kNan) return kNan;
-  if (magnitude == Float8::kBeyond) return sign * kInfinity;
+  constexpr bool kHasInfinity = Float8::kBeyond != Float8::kNan;
+  if (kHasInfinity && magnitude == Float8::kBeyond) return sign * kInfinity;
+  if (magnitude >= Float8::kBeyond) return kNan;
   const unsigned fraction = magnitude & ((1U << kMantissa) - 1);
   const unsigned exponent = magnitude >> kMantissa;
   const unsigned significand = exponent == 0 ? fraction : fraction + (1U << kMantissa);

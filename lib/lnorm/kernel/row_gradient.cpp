@@ -92,7 +92,8 @@ void RowGradient::take_doubles(const GradientSums& row) {
   if (!is_g_finite) limit_to(Has::xhat);
   // The sums of x tell x-hat, whatever g is.
   const GradientSums sums = is_g_finite ? row : GradientSums{.x = row.x};
-  DoubleGradients& gradients = doubles_.emplace();
+  doubles_ = std::make_unique<DoubleGradients>();
+  DoubleGradients& gradients = *doubles_;
   const GradientRowSums of_row{{center_},     {sums.x.sum.high}, {sums.x.squares.high},
                                {sums.g.high}, {sums.gx.high},    {sums.g_squares}};
   setting_.backend.table->double_gradients(GradientRule(setting_), of_row, 1, saved(), gradients);

@@ -21,9 +21,10 @@ bool starts_in_doubles(const GradientSetting& setting) noexcept;
 //   RowGradient row(setting, sample_of(its first part of x), saved, read_row);
 //   while (row.wants_sums()) row.take(the sum of row.sums(part) over all parts);
 //   row.write(part, dx, columns) for all parts
-class RowGradient final : public GradientResolver,
-                          public RowLadder<RowGradient, GradientSetting, GradientPart, GradientSums,
-                                           DoubleGradients, DoubleDoubleGradient, ExactGradient> {
+class RowGradient final
+    : public GradientResolver,
+      public RowLadder<RowGradient, GradientSetting, GradientPart, GradientSums,
+                       std::unique_ptr<DoubleGradients>, DoubleDoubleGradient, ExactGradient> {
  public:
   RowGradient(const GradientSetting& setting, const RowSample& sample, const SavedStatistics* saved,
               ReadGradientRow read_row);

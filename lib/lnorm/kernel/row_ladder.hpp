@@ -62,7 +62,7 @@ enum class Precision { none, doubles, double_doubles };
 //   Bracket in_doubles(element) const, in_double_doubles(element) const    by doubles_ and double_doubles_
 //   double exactly(element, known) const
 //
-// Doubles and DoubleDoubles are the statistics.
+// Doubles, which may be null, and DoubleDoubles are the statistics.
 template <class Row, class Setting, class Part, class AllSums, class Doubles, class DoubleDoubles,
           class Exact>
 class RowLadder {
@@ -144,7 +144,7 @@ class RowLadder {
   Read read_row_;
   Precision summing_ = Precision::none;
   double center_ = 0;
-  std::optional<Doubles> doubles_;
+  Doubles doubles_;
   std::optional<CenteredSums> centered_;
   std::optional<DoubleDoubles> double_doubles_;
   mutable std::unique_ptr<const Exact> exact_;
