@@ -90,6 +90,7 @@ row "the same, --save-mean --save-rstd" 1.0 "$lnorm x768.npy -o y.npy --save-mea
   "$lnorm" convert - --dtype float32 -o zeros.npy
 row "apply --rms float32, half of it zeros" 1.0 "$lnorm zeros.npy --rms -o y.npy" "cat zeros.npy > z.npy"
 rm zeros.npy
+row "convert float32 to bfloat16" 1.0 "$lnorm convert x768.npy --dtype bfloat16 -o y.safetensors" "cat x768.npy > z.npy"
 row "softmax float32, rows of 768" 1.0 "$lnorm softmax x768.npy -o y.npy" "cat x768.npy > z.npy"
 row "stats float32, rows of 768" 1.3 "$lnorm stats x768.npy" "cat x768.npy > /dev/null"
 row "stats --softmax" 2.5 "$lnorm stats --softmax x768.npy" "cat x768.npy > /dev/null"
@@ -103,6 +104,9 @@ row "apply --axes 0" 1.3 "$lnorm x768.npy --axes 0 -o y.npy" "cat x768.npy > z.n
 again short.npy x.npy '<f4' "($((count / 64)), 64)"
 row "softmax float32, rows of 64" 1.2 "$lnorm softmax short.npy -o y.npy" "cat short.npy > z.npy"
 row "stats float32, rows of 64" 3 "$lnorm stats short.npy" "cat short.npy > /dev/null"
+again short.npy x.npy '<f4' "($((count / 100)), 100)"
+truncate -s $((128 + count / 100 * 400)) short.npy
+row "stats float32, rows of 100" 3 "$lnorm stats short.npy" "cat short.npy > /dev/null"
 rm short.npy
 
 again long.npy x.npy '<f4' "($((16 << 20)),)"
@@ -213,7 +217,7 @@ if command -v python3 >/dev/null; then
   row ".pt" 1.1 "$lnorm a.pt:x -o y.npy" "cat a.pt > z.npy"
   rm a.pt
 fi
-rm -f y.npy z.npy x.npy
+rm -f y.npy z.npy x.npy y.safetensors
 
 # A file of eight times what its group may have in memory, so that the page cache does not hold it. Writing waits for
 # the disk, reading reads ahead.
