@@ -259,6 +259,12 @@ TEST_CASE("rows of no elements are listed by stats --json and --csv", "[empty]")
                          R"("output":{"mean":"NaN","variance":"NaN","sum":0.0},)"
                          R"("softmax":{"sum":0.0,"mean":"NaN","variance":"NaN"}})"));
     CHECK(contains(json, R"("summary":{"rows":3,"non_finite_rows":0)"));
+    directory.write("mask.json", R"({"shape":[3,0],"data":[],"dtype":"bool"})");
+    CHECK(printed("--csv --mask mask.json"_w) ==
+          "row,non_finite,output_non_finite,input_mean,input_variance,input_min,input_max\n"
+          "0,0,0,nan,nan,nan,nan\n"
+          "1,0,0,nan,nan,nan,nan\n"
+          "2,0,0,nan,nan,nan,nan\n");
     CHECK(printed("--axes 0 --csv"_w).ends_with("output_variance\n"));  // no rows
   }
   const std::string huge = R"({"shape":[40000000000,0],"data":[],"dtype":"float64"})";

@@ -14,11 +14,12 @@ class Pool {
   // Returns one that is not in use, or what make returns if there is none.
   template <class Make>
   std::unique_ptr<T> take(Make make) {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return make();
-    std::unique_ptr<T> object = std::move(idle_.back());
-    idle_.pop_back();
-    return object;
+    std::unique_ptr<T> object;
+    if (const std::lock_guard lock(mutex_); !idle_.empty()) {
+      object = std::move(idle_.back());
+      idle_.pop_back();
+    }
+    return object ? std::move(object) : make();
   }
 
   void give(std::unique_ptr<T> object) {

@@ -60,7 +60,7 @@ class TensorSink {
   virtual void skip() {}
 };
 
-// A sink whose end something follows.
+// A sink of a file whose end something follows. Of text or memory there is none.
 class FollowedSink final : public TensorSink {
  public:
   FollowedSink(std::unique_ptr<TensorSink> sink, std::function<void()> follow)

@@ -9,7 +9,7 @@
 
 namespace lnorm {
 
-void convert(const RowsIn& x, const RowsOut& y) noexcept {
+void convert(const RowsIn& x, const RowsOut& y) {
   const std::int64_t count = x.rows * x.row_length;
   if (x.dtype == y.dtype) {
     const std::size_t bytes = static_cast<std::size_t>(count) * item_size(x.dtype);

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/kernel/kernel_table.hpp"

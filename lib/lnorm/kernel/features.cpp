@@ -13,7 +13,7 @@ namespace lnorm {
 
 namespace {
 
-// Some features, from the first on.
+// The first finite element of each feature, which its sums are about.
 void find_shifts(const RowsIn& x, std::int64_t first, std::int64_t count, FeatureStrip& strip) {
   std::fill_n(strip.shift, kFeatureStrip, kNan);
   bool all = false;

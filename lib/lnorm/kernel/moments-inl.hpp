@@ -510,7 +510,7 @@ class PlainMoments {
   int exponent_;          // of the row before
   double sum_error_ = 0;  // of parted sums
   double squares_error_ = 0;
-  PlainRows rows_;
+  PlainRows rows_{};
 };
 
 void plain_moments(const RowsIn& x, std::int64_t freedom, Moments* moments, bool* decided) {

@@ -145,8 +145,8 @@ HWY_INLINE bool with_floats(const RowsIn& row, Use use) {
   return with_type<float, BFloat16>(row.dtype, use);
 }
 
-// Calls add(from, from) for all groups of elements of a row, which has some. The last group is filled up with the first element,
-// so that neither the least nor the largest one changes, and in a second copy with zeros.
+// Calls add(elements, or_zero) for all groups of a row, which has some. The last group is filled up, in the one with the first
+// element, so that neither the least nor the largest one changes, in the other with zeros.
 template <class T, std::int64_t kGroup, class Add>
 HWY_INLINE void for_each_group(const RowsIn& row, Add add) {
   const std::int64_t n = row.row_length;

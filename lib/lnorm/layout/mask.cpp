@@ -70,6 +70,7 @@ RowMask::RowMask(std::shared_ptr<const Mask> mask, const TensorInfo& x, const Ax
 
 std::int64_t RowMask::fill(std::int64_t row, std::int64_t first, std::int64_t count,
                            char* kept) const {
+  if (count == 0) return 0;
   std::int64_t position = 0;
   const auto begin_at = [&](std::int64_t number, const Along& along) {
     Shape index = index_of(number, along.extents);

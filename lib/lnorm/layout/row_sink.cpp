@@ -1,6 +1,5 @@
 #include "lnorm/layout/row_sink.hpp"
 
-#include <optional>
 #include <utility>
 
 namespace lnorm {

@@ -139,7 +139,7 @@ std::unique_ptr<TensorSource> grouped_as(std::unique_ptr<TensorSource> other, co
 
 std::unique_ptr<TensorSource> rows_of(std::unique_ptr<TensorSource> source, const Axes& axes,
                                       std::int64_t first, std::int64_t count) {
-  const TensorInfo& x = source->info();
+  const TensorInfo x = source->info();
   TensorInfo info = slice_info(x, axes, first, count);
   RowView view(x.shape, x.order, kept_axes(x.shape, axes), axes);
   if (!view.is_contiguous() && !source->has_random_access()) source = spooled(*source);

@@ -30,8 +30,8 @@ bool is_dense(const std::vector<RowAxis>& axes) {
   return true;
 }
 
-// Splits the numbers from a to b, along axes, into pieces, each of them a part of one; their axes stay as they are
-// numbered. unit: from one number to the next in rows.
+// Splits the numbers from a to b, along axes, into pieces that begin as piece does. Their axes are still in the order of
+// axes, not merged. unit: from one number to the next in rows.
 void split(std::span<const RowAxis> axes, std::int64_t a, std::int64_t b, std::int64_t unit,
            const Piece& piece, std::vector<Piece>& pieces) {
   if (a == b) return;

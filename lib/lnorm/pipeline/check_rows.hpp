@@ -35,8 +35,9 @@ class CheckRows {
 // The elements of the one row as doubles, without low parts.
 std::vector<double> decoded(const Backend& backend, const RowsIn& row);
 
-// Numbers as a row of float64, and encoded as a float dtype, each rounded once.
+// Numbers, which stay where they are, as a row of float64, and encoded as a float dtype, each rounded once.
 RowsIn row_of_doubles(const std::vector<double>& numbers);
+RowsIn row_of_doubles(std::vector<double>&&) = delete;
 std::vector<std::byte> encoded(const std::vector<double>& numbers, DType dtype);
 
 // Of a whole tensor, in C order.

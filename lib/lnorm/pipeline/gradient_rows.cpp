@@ -12,7 +12,7 @@ namespace {
 // What has one number a row.
 Tile numbers_of(const Tile& tile) { return {tile.first_row, tile.rows, 0, 1}; }
 
-// One for every thread that is at work, and not for every block under way: where rows are long they are large.
+// Columns for a thread that is at work, not for each block under way: where rows are long they are large.
 std::unique_ptr<ColumnGradients> take(Pool<ColumnGradients>& pool, std::int64_t columns) {
   return pool.take([&] { return std::make_unique<ColumnGradients>(columns); });
 }

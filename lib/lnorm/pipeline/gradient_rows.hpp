@@ -97,7 +97,7 @@ class GradientRows {
   std::string spread_name_;
 };
 
-// What threads have gathered of so many columns. The pool keeps the rest.
+// What threads have gathered of so many columns, once: the first of the pool gets the others'.
 std::unique_ptr<ColumnGradients> merged(Pool<ColumnGradients>& pool, std::int64_t columns);
 
 }  // namespace lnorm

@@ -212,7 +212,7 @@ class MomentsObserver final : public RowObserver {
       std::memcpy(some.data(), bytes.data(), bytes.size());
       std::vector<double> values;
       values.reserve(some.size());
-      for (std::size_t column = 0; column < RowRecord().size(); ++column) {
+      for (std::size_t column = 0; column < std::tuple_size_v<RowRecord>; ++column) {
         values.clear();
         for (const RowRecord& record : some) {
           if (!std::isnan(record[column])) values.push_back(record[column]);

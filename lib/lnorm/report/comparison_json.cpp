@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstdint>
 
 #include "lnorm/report/comparison_words.hpp"
 #include "lnorm/report/csv.hpp"
@@ -169,6 +170,7 @@ std::vector<CsvField> csv_fields(std::string_view name, std::string_view result,
 
 constexpr std::size_t kOfNames = 2;   // fields that are there if nothing was compared
 constexpr std::size_t kOfShapes = 6;  // fields that are there if no elements were compared
+constexpr std::size_t kAll = SIZE_MAX;
 
 // known: how many fields are there.
 std::string line_of(std::string_view name, std::string_view result,
@@ -178,7 +180,7 @@ std::string line_of(std::string_view name, std::string_view result,
   return csv_line(fields, &CsvField::cell);
 }
 std::string line_of(std::string_view name, const Comparison& c) {
-  return line_of(name, c.equal() ? "agree" : "differ", c, c.same_shape ? name.npos : kOfShapes);
+  return line_of(name, c.equal() ? "agree" : "differ", c, c.same_shape ? kAll : kOfShapes);
 }
 
 std::string csv_names() { return csv_line(csv_fields("", "", Comparison()), &CsvField::name); }

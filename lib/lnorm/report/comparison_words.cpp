@@ -54,8 +54,8 @@ std::string bar(double share, std::size_t width, bool utf8) {
   constexpr std::string_view kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   if (share == 0) return "";
   const double length = share * static_cast<double>(width);
-  if (!utf8)
-    return std::string().append(static_cast<std::size_t>(std::max(1.0, std::round(length))), '#');
+  const auto bytes = static_cast<std::size_t>(std::max(1.0, std::round(length)));
+  if (!utf8) return std::string(bytes, '#');
   const auto eighths = static_cast<std::size_t>(std::max(1.0, std::round(8 * length)));
   std::string text;
   for (std::size_t i = 0; i < eighths / 8; ++i) text += "█";

@@ -7,12 +7,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lnorm/core/pool.hpp"
 #include "lnorm/io/json/json_number.hpp"
 
 namespace lnorm {
@@ -202,28 +202,18 @@ bool read_json_numbers(std::string_view list, JsonTensor& tensor, const InParall
   const DType dtype = tensor.info.dtype;
   const std::size_t item = item_size(dtype);
   RawBytes elements(static_cast<std::size_t>(count) * item);
-  std::vector<std::unique_ptr<SliceReader>> idle;  // one a thread, in the end
-  std::mutex mutex;
+  Pool<SliceReader> readers;
   std::atomic<bool> all_read = true;
   in_parallel(std::ssize(slices) - 1, [&](std::int64_t i) {
     if (!all_read) return;
-    std::unique_ptr<SliceReader> reader;
-    {
-      const std::lock_guard lock(mutex);
-      if (!idle.empty()) {
-        reader = std::move(idle.back());
-        idle.pop_back();
-      }
-    }
-    if (!reader) reader = std::make_unique<SliceReader>(dtype, sizes);
+    auto reader = readers.take([&] { return std::make_unique<SliceReader>(dtype, sizes); });
     const Slice& slice = slices[static_cast<std::size_t>(i)];
     const Slice& next = slices[static_cast<std::size_t>(i) + 1];
     const auto buffer =
         std::span(elements).subspan(static_cast<std::size_t>(slice.first) * item,
                                     static_cast<std::size_t>(next.first - slice.first) * item);
     if (!reader->read(slice, next, buffer)) all_read = false;
-    const std::lock_guard lock(mutex);
-    idle.push_back(std::move(reader));
+    readers.give(std::move(reader));
   });
   if (!all_read) return false;
   tensor.info.shape.clear();

@@ -28,7 +28,7 @@ std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
                                          std::optional<std::int64_t> line = {});
 
-// A member of a line that is an object, and what stands around it.
+// The tensor of a line, or a member of it and what stands around that.
 struct JsonLineMember {
   std::unique_ptr<TensorSource> tensor;
   std::string before;

@@ -116,7 +116,7 @@ struct MarkOf {
   std::string condition;
   std::string times = {};
 };
-// Between two other fields than y.
+// Between two fields. The mark's y is not looked at.
 void add_area(Json& spec, const MarkOf& mark, const std::string& low, const std::string& high,
               double opacity);
 void add_line(Json& spec, const MarkOf& mark);
