@@ -275,6 +275,14 @@ TEST_CASE("rows of no elements are listed by stats --json and --csv", "[empty]")
   CHECK(contains(output_of({"stats"}, pipe_of(huge)), "no elements\n"));
 }
 
+TEST_CASE("a file without tensors is not converted", "[empty]") {
+  const Workplace directory;
+  directory.write("none.json", "{}");
+  for (const std::string to : {"y.npz", "y.safetensors", "y.npy"}) {
+    CHECK(directory.fault({"convert", "none.json", "-o", to}, {"none.json: has no tensors"}) == "");
+  }
+}
+
 TEST_CASE("JSON Lines of no elements are lines of their own", "[empty]") {
   const Workplace directory;
   const Outcome outcome =
