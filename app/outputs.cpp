@@ -34,8 +34,10 @@ void Outputs::announce(const Selection& inputs, std::span<const std::vector<Tens
   if (arguments_ != nullptr && arguments_->name) {
     throw Error(concat("--name is for one tensor, found ", tensors.size()));
   }
-  if (tensors.empty()) throw Error(concat(printable(inputs.name), ": has no tensors"));
   open(true);
+  if (tensors.empty() && !files_.empty()) {
+    throw Error(concat(printable(inputs.name), ": has no tensors"));
+  }
   for (std::size_t file = 0; file < files_.size(); ++file) {
     std::vector<TensorInfo> announced;
     for (const std::vector<TensorInfo>& tensor : tensors) announced.push_back(tensor[file]);
