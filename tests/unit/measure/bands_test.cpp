@@ -1,6 +1,7 @@
+#include "lnorm/measure/bands.hpp"
+
 #include <algorithm>
 
-#include "lnorm/measure/bands.hpp"
 #include "lnorm/measure/outlier_rows.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
