@@ -115,7 +115,7 @@ class HeaderReader {
       name_bytes += all.back().name.size();
       if (name_bytes > kMaxNameBytes) fail("names of more than 48 MiB in all");
     }
-    field_ = at_;
+    field_ = at_;  // what is wrong from here on is said of the header's end
     check_names(all);
     place(all);
     return all;
