@@ -14,12 +14,12 @@ class Pool {
   // Returns one that is not in use, or what make returns if there is none.
   template <class Make>
   std::unique_ptr<T> take(Make make) {
-    std::unique_ptr<T> object;
     if (const std::lock_guard lock(mutex_); !idle_.empty()) {
-      object = std::move(idle_.back());
+      auto object = std::move(idle_.back());
       idle_.pop_back();
+      return object;
     }
-    return object ? std::move(object) : make();
+    return make();
   }
 
   void give(std::unique_ptr<T> object) {

@@ -57,7 +57,7 @@ template <class Items = std::initializer_list<std::string>, class WordOf = std::
 std::string joined(const Items& items, std::string_view between, WordOf word_of = {}) {
   std::string text;
   for (const auto& item : items) {
-    const std::string word(word_of(item));
+    const auto& word = word_of(item);
     if (!word.empty()) text.append(text.empty() ? "" : between).append(word);
   }
   return text;

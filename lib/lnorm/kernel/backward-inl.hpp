@@ -26,11 +26,11 @@ template <class Out>
 struct WrittenRows {
   using Numbers = DoubleGradients::Numbers;
 
-  const DoubleGradients& of;
   alignas(64)
       Numbers lower;  // the constant less the error; of a dtype narrower than float the constant
   alignas(64) Numbers width;  // from there to the constant and the error
   alignas(64) Numbers xhat_at_center;
+  const DoubleGradients& of;
   std::array<HalfResults<Out, true>, kMaxGradientRows> halves;
   bool has_center;
 

@@ -82,7 +82,7 @@ struct Nearest {
       alignas(64) double odd[kWidth];
       hn::Store(to_odd(value), kDoubles, odd);
       for (std::int64_t j = 0; j < kWidth; ++j) {
-        const Float16 half = rounded_to<Float16>(odd[j]);
+        const auto half = rounded_to<Float16>(odd[j]);
         std::memcpy(to + j * kSize<Float16>, &half, sizeof half);
       }
     }

@@ -180,8 +180,8 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
       decode_row(elements(), center_, d_, 0);
       sum_rows();
       find_statistics();
-      if ((has_weight() || has_bias()) && setting_.affine.layout().repeat > 1) {
-        write_rows<has_weight(), has_bias(), has_weight() || has_bias()>();
+      if (setting_.affine.layout().repeat > 1) {
+        write_rows<has_weight(), has_bias(), true>();
       } else {
         write_rows<has_weight(), has_bias(), false>();
       }

@@ -78,7 +78,7 @@ BlockRange block_range_of(std::int64_t blocks, const Ranks& ranks) {
   return {begin(ranks.rank()), begin(ranks.rank() + 1)};
 }
 
-Participants::Participants(Ranks& all, bool can_distribute) : alone_(all), ranks_(nullptr) {
+Participants::Participants(Ranks& all, bool can_distribute) : alone_(all) {
   if (all_of(all, can_distribute)) {
     ranks_ = &all;
   } else if (all.is_first()) {

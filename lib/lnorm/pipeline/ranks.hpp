@@ -148,7 +148,7 @@ class Participants {
 
  private:
   LoneRank alone_;
-  Ranks* ranks_;
+  Ranks* ranks_ = nullptr;
 };
 
 // Whether ranks can read or write parts of a tensor.

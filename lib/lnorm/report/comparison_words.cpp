@@ -55,9 +55,9 @@ std::string bar(double share, std::size_t width, bool utf8) {
   if (share == 0) return "";
   const double length = share * static_cast<double>(width);
   const auto bytes = static_cast<std::size_t>(std::max(1.0, std::round(length)));
-  if (!utf8) return std::string(bytes, '#');
-  const auto eighths = static_cast<std::size_t>(std::max(1.0, std::round(8 * length)));
   std::string text;
+  if (!utf8) return text.append(bytes, '#');
+  const auto eighths = static_cast<std::size_t>(std::max(1.0, std::round(8 * length)));
   for (std::size_t i = 0; i < eighths / 8; ++i) text += "█";
   return text.append(kEighths[eighths % 8]);
 }
