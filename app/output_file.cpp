@@ -111,6 +111,8 @@ void OutputFile::announce(Format input, const std::vector<TensorInfo>& tensors) 
   const FormatRow& row = format_row(format_);
   if (row.create_set != nullptr) {
     set_ = row.create_set(*file_, tensors, write_options());
+  } else if (tensors.size() == 1) {
+    several_ = false;
   } else if (format_ != Format::text) {
     throw Error(
         concat(printable(name()), ": ", row.name, " holds one tensor, found ", tensors.size()),

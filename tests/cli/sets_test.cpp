@@ -209,6 +209,9 @@ TEST_CASE("an output that holds one tensor is refused several", "[sets]") {
   CHECK(dump.files() == before);
   CHECK(contains(dump.shell_output("lnorm 'acts.npz:h.[01].in' --to text"),
                  "h.0.in: float32, shape (2, 4, 16)\ntensor([[["));
+  // A pattern may match one.
+  CHECK(dump.shell_output("lnorm 'acts.npz:h.0.i*' -o a.npy && lnorm acts.npz:h.0.in -o b.npy && "
+                          "cmp a.npy b.npy && echo same") == "same\n");
   dump.shell_output("lnorm 'acts.npz:h.[01].in' --save-mean m.json -o y.npz");
   CHECK(contains(dump.shell_output("lnorm show m.json"), "h.1.in  float64  (2, 4, 1)  64 B"));
 }

@@ -30,6 +30,11 @@ std::size_t utf8_length(std::string_view text) {
              : static_cast<std::size_t>(length);
 }
 
+// U+0080 to U+009F, which terminals take as commands.
+bool begins_with_c1_control(std::string_view text) {
+  return text.size() > 1 && text[0] == '\xc2' && static_cast<unsigned char>(text[1]) < 0xa0;
+}
+
 }  // namespace
 
 bool is_utf8(std::string_view text) noexcept {
@@ -49,7 +54,7 @@ std::string printable(std::string_view text) {
   }
   std::string out;
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
+    const std::size_t length = begins_with_c1_control(text) ? 0 : utf8_length(text);
     const auto byte = static_cast<unsigned char>(text[0]);
     if (byte == '\n') {
       out += "\\n";
