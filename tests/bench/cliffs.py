@@ -47,6 +47,7 @@ COMMANDS = {
     "softmax": "softmax x.npy -o y.npy",
     "stats": "stats x.npy",
     "grad": "grad x.npy --dy dy.npy --dx dx.npy",
+    "grad where dy is x": "grad x.npy --dy x.npy --dx dx.npy",
     "grad --rms": "grad x.npy --dy dy.npy --rms --dx dx.npy",
     "grad of all": "grad x.npy --dy dy.npy --weight w.npy --dx dx.npy --dweight dw.npy --dbias db.npy",
 }

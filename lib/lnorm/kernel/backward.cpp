@@ -21,7 +21,15 @@ class BlockOfRows final : public GradientResolver {
  public:
   BlockOfRows(const GradientSetting& setting, const RowsIn& x, const RowsIn& dy, const RowsOut& dx,
               const SavedStatistics* saved, ColumnGradients* columns)
-      : setting_(setting), x_(x), dy_(dy), dx_(dx), saved_(saved), columns_(columns) {}
+      : setting_(setting),
+        in_double_doubles_(setting),
+        x_(x),
+        dy_(dy),
+        dx_(dx),
+        saved_(saved),
+        columns_(columns) {
+    in_double_doubles_.in_parts = true;
+  }
 
   void run() {
     if (!starts_in_doubles(setting_)) {
@@ -119,17 +127,25 @@ class BlockOfRows final : public GradientResolver {
   // A row by itself.
   void write_row(std::int64_t r) { gradient_of(r).write(part(r), out(r), columns_); }
 
+  // Whether it is known that doubles do not decide a row. They may tell that its dx is 0, without eps also where dy is a line in x.
+  bool is_beyond_doubles(std::int64_t r) const {
+    const auto row = static_cast<std::size_t>(r);
+    return ((gradients_.usable & ~gradients_.decides) >> r & 1) != 0 && setting_.formula.eps > 0 &&
+           !may_be_constant(sums_.g[row], sums_.g_squares[row], x_.row_length);
+  }
+
   const RowGradient& gradient_of(std::int64_t r) const {
     if (!row_ || number_ != first_ + r) {
       number_ = first_ + r;
-      row_.emplace(setting_, sample_of(part(r).x), saved_of(r),
-                   [read = part(r)](const auto& see) { see(read); });
+      row_.emplace(is_beyond_doubles(r) ? in_double_doubles_ : setting_, sample_of(part(r).x),
+                   saved_of(r), [read = part(r)](const auto& see) { see(read); });
       row_->sum_up();
     }
     return *row_;
   }
 
   const GradientSetting& setting_;
+  GradientSetting in_double_doubles_;  // the same, from double-doubles on
   std::optional<GradientRule> rule_;
   RowsIn x_;
   RowsIn dy_;

@@ -19,11 +19,6 @@ double error_of(const GradientBounds& bounds, double g, double deviation) {
          kSlack;
 }
 
-// Whether g may be the same for all of a row, as far as its sums tell.
-bool may_be_constant(double g_sum, double g_squares, std::int64_t n) {
-  return g_sum * g_sum >= static_cast<double>(n) * g_squares * (1 - 0x1p-20);
-}
-
 // Whether g may be a line in x, c + b x (RMS: b x), whose dx is 0 without eps, as far as its sums tell.
 bool may_be_line(const GradientSums& sums, std::int64_t n, const Formula& formula) {
   if (formula.eps != 0) return false;
@@ -92,8 +87,7 @@ void RowGradient::take_doubles(const GradientSums& row) {
   if (!is_g_finite) limit_to(Has::xhat);
   // The sums of x tell x-hat, whatever g is.
   const GradientSums sums = is_g_finite ? row : GradientSums{.x = row.x};
-  doubles_ = std::make_unique<DoubleGradients>();
-  DoubleGradients& gradients = *doubles_;
+  DoubleGradients& gradients = doubles_.emplace();
   const GradientRowSums of_row{{center_},     {sums.x.sum.high}, {sums.x.squares.high},
                                {sums.g.high}, {sums.gx.high},    {sums.g_squares}};
   setting_.backend.table->double_gradients(GradientRule(setting_), of_row, 1, saved(), gradients);

@@ -16,15 +16,19 @@ namespace lnorm {
 // Whether the rows of a setting start in doubles.
 bool starts_in_doubles(const GradientSetting& setting) noexcept;
 
+// Whether g may be the same for all of a row, so that dx may be 0, as far as its sums tell.
+inline bool may_be_constant(double g_sum, double g_squares, std::int64_t n) {
+  return g_sum * g_sum >= static_cast<double>(n) * g_squares * (1 - 0x1p-20);
+}
+
 // One row on its way through the backward pass, as kernel/backward.hpp defines it:
 //
 //   RowGradient row(setting, sample_of(its first part of x), saved, read_row);
 //   while (row.wants_sums()) row.take(the sum of row.sums(part) over all parts);
 //   row.write(part, dx, columns) for all parts
-class RowGradient final
-    : public GradientResolver,
-      public RowLadder<RowGradient, GradientSetting, GradientPart, GradientSums,
-                       std::unique_ptr<DoubleGradients>, DoubleDoubleGradient, ExactGradient> {
+class RowGradient final : public GradientResolver,
+                          public RowLadder<RowGradient, GradientSetting, GradientPart, GradientSums,
+                                           DoubleGradients, DoubleDoubleGradient, ExactGradient> {
  public:
   RowGradient(const GradientSetting& setting, const RowSample& sample, const SavedStatistics* saved,
               ReadGradientRow read_row);

@@ -62,7 +62,7 @@ enum class Precision { none, doubles, double_doubles };
 //   Bracket in_doubles(element) const, in_double_doubles(element) const    by doubles_ and double_doubles_
 //   double exactly(element, known) const
 //
-// Doubles, which may be null, and DoubleDoubles are the statistics.
+// Doubles and DoubleDoubles are the statistics.
 template <class Row, class Setting, class Part, class AllSums, class Doubles, class DoubleDoubles,
           class Exact>
 class RowLadder {
@@ -139,12 +139,13 @@ class RowLadder {
     return self().exactly(element, known);
   }
 
+  std::optional<Doubles> doubles_;
   Setting setting_;
   RowSample sample_;
   Read read_row_;
   Precision summing_ = Precision::none;
+  int tries_ = 0;  // of sums in doubles
   double center_ = 0;
-  Doubles doubles_;
   std::optional<CenteredSums> centered_;
   std::optional<DoubleDoubles> double_doubles_;
   mutable std::unique_ptr<const Exact> exact_;
@@ -182,7 +183,6 @@ class RowLadder {
     return *better_;
   }
 
-  int tries_ = 0;
   mutable std::unique_ptr<Row> better_;
 };
 

@@ -40,10 +40,9 @@ struct RowSetting {
 //   RowNormalizer row(setting, sample_of(its first part), read_row);
 //   while (row.wants_sums()) row.take(the sum of row.sums(part) over all parts);
 //   row.write(part, offset, y) for all parts
-class RowNormalizer final
-    : public Resolver,
-      public RowLadder<RowNormalizer, RowSetting, RowsIn, Sums, std::optional<DoubleStatistics>,
-                       DoubleDoubleStatistics, ExactRow> {
+class RowNormalizer final : public Resolver,
+                            public RowLadder<RowNormalizer, RowSetting, RowsIn, Sums,
+                                             DoubleStatistics, DoubleDoubleStatistics, ExactRow> {
  public:
   RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row);
 

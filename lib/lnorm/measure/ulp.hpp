@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <compare>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -44,7 +43,10 @@ struct Ulps {
   }
 
   friend bool operator==(const Ulps& a, const Ulps& b) noexcept { return a.rank == b.rank; }
-  friend auto operator<=>(const Ulps& a, const Ulps& b) noexcept { return a.rank <=> b.rank; }
+  // By <=> compare takes 3 % longer.
+  friend bool operator<(const Ulps& a, const Ulps& b) noexcept { return a.rank < b.rank; }
+  friend bool operator<=(const Ulps& a, const Ulps& b) noexcept { return a.rank <= b.rank; }
+  friend bool operator>(const Ulps& a, const Ulps& b) noexcept { return a.rank > b.rank; }
 };
 
 // Whether a float dtype has more precision and a wider range than another one: then distances are real, in ulp of
