@@ -55,7 +55,7 @@ namespace detail {
 template <SmallFloat T>
 inline constexpr int kMinNormal = 2 - (1 << (8 * sizeof(T) - 2 - T::kMantissaBits));
 
-// What the bits of 8 stand for.
+// The number that the bits of a float8 stand for.
 template <class Float8>
 constexpr double value_of(unsigned bits) noexcept {
   constexpr int kMantissa = Float8::kMantissaBits;

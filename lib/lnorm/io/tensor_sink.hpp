@@ -60,7 +60,7 @@ class TensorSink {
   virtual void skip() {}
 };
 
-// A sink of a file whose end something follows. Of text or memory there is none.
+// Writes to a sink of a file, and calls follow after its end. Such sinks need neither begin_writing nor in_memory.
 class FollowedSink final : public TensorSink {
  public:
   FollowedSink(std::unique_ptr<TensorSink> sink, std::function<void()> follow)

@@ -28,7 +28,7 @@ class BlockOfRows final : public GradientResolver {
         dx_(dx),
         saved_(saved),
         columns_(columns) {
-    in_double_doubles_.in_parts = true;
+    in_double_doubles_.needs_double_doubles = true;
   }
 
   void run() {
@@ -127,7 +127,8 @@ class BlockOfRows final : public GradientResolver {
   // A row by itself.
   void write_row(std::int64_t r) { gradient_of(r).write(part(r), out(r), columns_); }
 
-  // Whether it is known that doubles do not decide a row. They may tell that its dx is 0, without eps also where dy is a line in x.
+  // Whether doubles are known not to decide a row. One whose dx may be 0 is left to them, for they tell that soonest: where g is
+  // constant, and without eps where it is a line in x.
   bool is_beyond_doubles(std::int64_t r) const {
     const auto row = static_cast<std::size_t>(r);
     return ((gradients_.usable & ~gradients_.decides) >> r & 1) != 0 && setting_.formula.eps > 0 &&
@@ -145,7 +146,7 @@ class BlockOfRows final : public GradientResolver {
   }
 
   const GradientSetting& setting_;
-  GradientSetting in_double_doubles_;  // the same, from double-doubles on
+  GradientSetting in_double_doubles_;  // the same for rows that start there
   std::optional<GradientRule> rule_;
   RowsIn x_;
   RowsIn dy_;

@@ -31,8 +31,8 @@ struct GradientSetting {
   std::int64_t row_length;
   const AffineTerm& weight;  // empty: 1
   const Formula& formula;
-  bool in_parts = false;  // the row is long, so that some results will need double-doubles
-  bool wants_dx = true;   // or else x-hat alone
+  bool needs_double_doubles = false;  // as long rows do: rows start there
+  bool wants_dx = true;               // or else x-hat alone
 };
 
 // A row, or a part of it.

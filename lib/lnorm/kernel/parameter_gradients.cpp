@@ -386,8 +386,9 @@ ParameterGradients parameter_gradients(const GradientSetting& setting, ColumnGra
 ParameterGradients shared_gradients(const GradientSetting& setting, const AffineLayout& layout,
                                     const RequestedColumns& requested, const RowReplay& again) {
   const AffineTerm none;
-  const GradientSetting of_x{setting.backend,    setting.x, setting.dy,      setting.dx,
-                             setting.row_length, none,      setting.formula, setting.in_parts};
+  const GradientSetting of_x{
+      setting.backend,    setting.x, setting.dy,      setting.dx,
+      setting.row_length, none,      setting.formula, setting.needs_double_doubles};
   ParameterGradients found = Gatherer(of_x, &layout, 0, requested, again).gather_all();
   return {in_tensor_order(std::move(found.dweight), layout),
           in_tensor_order(std::move(found.dbias), layout)};

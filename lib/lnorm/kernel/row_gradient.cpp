@@ -35,8 +35,8 @@ bool may_be_line(const GradientSums& sums, std::int64_t n, const Formula& formul
 
 bool starts_in_doubles(const GradientSetting& setting) noexcept {
   return setting.backend.table != nullptr && fits_doubles(setting.x, setting.dx) &&
-         fits_doubles(setting.dy, setting.dx) && !setting.in_parts && setting.wants_dx &&
-         !is_float8(setting.dx) && setting.weight.is_within(kMaxDoubleAffine);
+         fits_doubles(setting.dy, setting.dx) && !setting.needs_double_doubles &&
+         setting.wants_dx && !is_float8(setting.dx) && setting.weight.is_within(kMaxDoubleAffine);
 }
 
 RowGradient::RowGradient(const GradientSetting& setting, const RowSample& sample,

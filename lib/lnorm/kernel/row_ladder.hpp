@@ -135,11 +135,12 @@ class RowLadder {
     if (doubles_) known = self().in_doubles(element);
     if (!known.is_decided() && double_doubles_) known = self().in_double_doubles(element);
     if (known.is_decided()) return known.least;
-    if (!double_doubles_ && !exact_ && !setting_.in_parts) return better().decide(element);
+    if (!double_doubles_ && !exact_ && !setting_.needs_double_doubles)
+      return better().decide(element);
     return self().exactly(element, known);
   }
 
-  std::optional<Doubles> doubles_;
+  std::optional<Doubles> doubles_;  // first, for its alignment
   Setting setting_;
   RowSample sample_;
   Read read_row_;
@@ -175,7 +176,7 @@ class RowLadder {
     const std::lock_guard lock(mutex_);
     if (!better_) {
       Setting setting = setting_;
-      setting.in_parts = true;
+      setting.needs_double_doubles = true;
       std::unique_ptr<Row> row = self().again(setting);
       row->sum_up();
       better_ = std::move(row);

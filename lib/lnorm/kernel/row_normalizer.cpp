@@ -37,8 +37,8 @@ double error_of(const Statistics& statistics, double xhat, Number weight, Number
 
 RowNormalizer::RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row)
     : RowLadder(setting, sample, std::move(read_row)) {
-  const bool may_be_in_doubles =
-      !setting.saves_statistics && !setting.in_parts && setting.affine.is_within(kMaxDoubleAffine);
+  const bool may_be_in_doubles = !setting.saves_statistics && !setting.needs_double_doubles &&
+                                 setting.affine.is_within(kMaxDoubleAffine);
   if (setting.backend.table == nullptr) {
     find_exact();
   } else if (may_be_in_doubles && fits_doubles(setting.in, setting.out)) {

@@ -24,9 +24,9 @@ struct RowSetting {
   std::int64_t row_length;
   const Affine& affine;
   const Formula& formula;
-  bool saves_statistics = false;  // mean() or rstd() will be asked for
-  bool in_parts = false;          // the row is long, so that some results will need double-doubles
-  std::int64_t first_number = 0;  // of weight and bias, as its layout has it
+  bool saves_statistics = false;      // mean() or rstd() will be asked for
+  bool needs_double_doubles = false;  // as long rows do: rows start there
+  std::int64_t first_number = 0;      // of weight and bias, as its layout has it
 
   RowSetting of_row(std::int64_t row) const {
     RowSetting setting = *this;

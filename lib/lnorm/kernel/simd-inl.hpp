@@ -145,8 +145,8 @@ HWY_INLINE bool with_floats(const RowsIn& row, Use use) {
   return with_type<float, BFloat16>(row.dtype, use);
 }
 
-// Calls add(elements, or_zero) for all groups of a row, which has some. The last group is filled up, in the one with the first
-// element, so that neither the least nor the largest one changes, in the other with zeros.
+// Calls add(elements, or_zero) for each group of a row, which is not empty. Both point to the group. The last group may be short:
+// then elements is filled up with the row's first element, which changes neither the least nor the largest, and or_zero with zeros.
 template <class T, std::int64_t kGroup, class Add>
 HWY_INLINE void for_each_group(const RowsIn& row, Add add) {
   const std::int64_t n = row.row_length;

@@ -31,8 +31,8 @@ struct Run {
 struct Piece {
   std::int64_t position = 0;  // where the first item lies in the file
   std::int64_t start = 0;     // the same in the rows
-  std::vector<RowAxis>
-      axes;  // with their steps in the rows; in a finished piece as in the file, and merged
+  // With their steps in the rows. Those of a finished piece are in the order of the file, and merged.
+  std::vector<RowAxis> axes;
 
   std::int64_t items() const { return size_of(axes); }
   std::vector<Run> runs() const;

@@ -43,7 +43,7 @@ struct Ulps {
   }
 
   friend bool operator==(const Ulps& a, const Ulps& b) noexcept { return a.rank == b.rank; }
-  // By <=> compare takes 3 % longer.
+  // By operator<=>, as g++ 12 compiles it, compare takes 3 % longer.
   friend bool operator<(const Ulps& a, const Ulps& b) noexcept { return a.rank < b.rank; }
   friend bool operator<=(const Ulps& a, const Ulps& b) noexcept { return a.rank <= b.rank; }
   friend bool operator>(const Ulps& a, const Ulps& b) noexcept { return a.rank > b.rank; }

@@ -332,7 +332,7 @@ class GradientChecker {
   const CheckOptions& options_;
   const RunOptions& run_options_;
   ExactGradients exact_gradients_;
-  std::vector<std::unique_ptr<JudgedGradient>> judged_;  // dx first, if it is
+  std::vector<std::unique_ptr<JudgedGradient>> judged_;  // dx first, if it is judged
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ class CheckRows {
 // The elements of the one row as doubles, without low parts.
 std::vector<double> decoded(const Backend& backend, const RowsIn& row);
 
-// Numbers, which stay where they are, as a row of float64, and encoded as a float dtype, each rounded once.
+// A row of float64 that lies in the numbers, which must outlive it; and numbers in a float dtype, each rounded once.
 RowsIn row_of_doubles(const std::vector<double>& numbers);
 RowsIn row_of_doubles(std::vector<double>&&) = delete;
 std::vector<std::byte> encoded(const std::vector<double>& numbers, DType dtype);

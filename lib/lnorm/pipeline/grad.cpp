@@ -37,9 +37,9 @@ class GradientGroup : LongRowGroup<RowGradient, GradientSums, GradientBuffers> {
     for (std::int64_t r = 0; r < tile.rows; ++r) {
       weights_.push_back(weight_of_row(setting.weight, plan.rows.affine, tile.first_row + r,
                                        plan.rows.row_length));
-      const GradientSetting of_row{setting.backend, setting.x,          setting.dy,
-                                   setting.dx,      setting.row_length, weights_.back(),
-                                   setting.formula, setting.in_parts};
+      const GradientSetting of_row{
+          setting.backend,    setting.x,       setting.dy,      setting.dx,
+          setting.row_length, weights_.back(), setting.formula, setting.needs_double_doubles};
       rows_.push_back(std::make_unique<RowGradient>(
           of_row, sample_of(source_.part(first, buffer, r).x), GradientRows::saved(saved_, r),
           [this, r](const auto& see) { read_row(r, see); }));

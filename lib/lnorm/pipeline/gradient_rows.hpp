@@ -97,7 +97,7 @@ class GradientRows {
   std::string spread_name_;
 };
 
-// What threads have gathered of so many columns, once: the first of the pool gets the others'.
+// Adds up what threads have gathered of so many columns. Call it once: the sum is one of the pool's.
 std::unique_ptr<ColumnGradients> merged(Pool<ColumnGradients>& pool, std::int64_t columns);
 
 }  // namespace lnorm
