@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 #include <regex>
+#include <set>
+#include <tuple>
 
 #include "support/commands.hpp"
 #include "support/zip.hpp"
@@ -111,7 +113,7 @@ class FaultFolder : public Workplace {
 
   void add(const std::string& name, std::string bytes) {
     files_[name] = std::move(bytes);
-    write_file(*this / name, files_[name]);
+    restore({{name, ""}});
   }
 
   // Under a plan; what it leaves is there until take().
@@ -129,17 +131,23 @@ class FaultFolder : public Workplace {
   // Whether the last run came to a call of the plan.
   bool was_hit() const { return fs::exists(hit_ / "hit"); }
 
-  // The files that differ from those at the beginning, which are put back.
-  Files take() const {
+  // The files that differ from those at the beginning, which are put back. A file that nobody has touched is not read.
+  Files take() {
     CHECK(list_directory(*this / "tmp").empty());
     Files changed;
+    std::set<std::string> untouched;
     for (const auto& entry : fs::recursive_directory_iterator(path())) {
-      const std::string name = fs::relative(entry.path(), path()).string();
+      const std::string name = entry.path().string().substr(path().string().size() + 1);
       if (name == "tmp" || name == "old") continue;
-      changed[name] = entry.is_directory() ? "a folder" : read_file(entry.path());
+      const auto stamp = stamps_.find(name);
+      if (stamp != stamps_.end() && stamp->second == stamp_of(name)) {
+        untouched.insert(name);
+      } else {
+        changed[name] = entry.is_directory() ? "a folder" : read_file(entry.path());
+      }
     }
     for (const auto& [name, bytes] : files_) {
-      if (changed[name] == bytes) changed.erase(name);
+      if (!untouched.contains(name) && changed[name] == bytes) changed.erase(name);
     }
     for (const auto& file : changed) fs::remove_all(*this / file.first);
     if (!changed.empty()) restore(changed);
@@ -159,14 +167,25 @@ class FaultFolder : public Workplace {
   }
 
  private:
-  void restore(const Files& files) const {
+  // Every change of a file changes one of these.
+  using Stamp = std::tuple<ino_t, off_t, time_t, long>;
+  Stamp stamp_of(const std::string& name) const {
+    struct stat info {};
+    REQUIRE(::stat((*this / name).c_str(), &info) == 0);
+    return {info.st_ino, info.st_size, info.st_ctim.tv_sec, info.st_ctim.tv_nsec};
+  }
+
+  void restore(const Files& files) {
     for (const auto& file : files) {
       const auto before = files_.find(file.first);
-      if (before != files_.end()) write_file(*this / file.first, before->second);
+      if (before == files_.end()) continue;
+      write_file(*this / file.first, before->second);
+      stamps_[file.first] = stamp_of(file.first);
     }
   }
 
   Files files_;
+  std::map<std::string, Stamp> stamps_;
   std::map<std::pair<Words, std::string>, Expected> expected_;
   TempDir hit_;
 };

@@ -4,117 +4,14 @@
 
 #include "support/commands.hpp"
 
-// What stats and compare say to people, a line each: a command, what it must print, its exit status.
+// What stats and compare say to people: widths, the worst elements. tests/transcripts/reports.md has their texts.
 
 namespace {
 
 using namespace support;
 using nlohmann::json;
 
-struct Line {
-  Words arguments;  // run in data/
-  Words prints;     // one after another
-  Words without = {};
-  int status = 0;
-  std::string in = {};
-};
-
-const std::string kOutlier = "[[1, 2, 3, 4], [2, 3, 2, 3], [1, 4, 1e30, 2]]";
-const std::string kOdd = "[[1, 2, 3, 4], [2, 3, 2, -1e30], [Infinity, NaN, -Infinity, Infinity]]";
 const std::string kTwo = R"({"a": [[0.5, 1e-9], [4, 5]], "b": [[0.5, 0], [4, 7]]})";
-
-// The two tensors differ, since eps is in two places.
-const Words kPlacesOfEps =
-    "compare seeds/eps_on_std/eps_on_std.npy seeds/eps_on_std/layer_norm.npy"_w;
-
-const std::vector<Line> kLines{
-    // ---- stats: significant digits.
-    {"stats seeds/lecture20/batch3.npy"_w, {"0.0326", "1.27e-08"}, {"0.0000"}},
-    {"stats reports/scales.json"_w, "2.33e+06 1.56e-06 6.67e-19 -1e-09"_w, {"0.0000"}},
-    {"stats sample.npy --digits 2"_w, {" 0.57 ", " 0.072 "}, {"0.574"}},
-    {"stats sample.npy --digits 6"_w, {" 0.574150 ", " 0.0716436 "}},
-    {"stats -"_w, {"1.5e-08"}, {}, 0, "[1.5e-8]"},
-
-    // ---- Rows: how they are numbered comes before the first number of one.
-    {"stats seeds/lecture20/batch3.npy"_w,
-     {"shape (3, 5), normalized over axis 1\n",
-      "3 rows of 5 elements, numbered 0 to 2 along axis 0\n", "     0 "}},
-    {"stats sample.npy"_w,
-     {"shape (2, 3, 4), normalized over axis 2\n",
-      "6 rows of 4 elements, numbered (0, 0) to (1, 2) along axes 0 and 1\n", "(0, 0) "}},
-    {"stats sample.npy --axes 1"_w,
-     {"8 rows of 3 elements, numbered (0, 0) to (1, 3) along axes 0 and 2\n"}},
-    {"stats sample.npy --axis 0"_w,
-     {"normalized over axes 0, 1 and 2\n", "1 row of 24 elements\n"},
-     {"numbered"}},
-    {"stats reports/non_finite.json"_w,
-     {"numbered 0 to 3 along axis 0\n",
-      "NaN or infinity in 2 of 4 rows (3 elements), first in row 1, at (1, 0); not"}},
-
-    // ---- The histogram.
-    {"stats corpus/good/medium_64x33_f4.npy --histogram"_w,
-     {"elements of the input: 2112 from -3.26 to 3.74, 236 in the highest bar\n", "236 ┤",
-      "  0 ┼──┬──", "\n      -3  ", " 0 ", " 3\n"}},
-    {"stats - --histogram"_w,
-     {"elements of the input: 12 from 1.00 to 1e+30, 4 in the highest bar\n", "1 above 4.50 >\n",
-      "elements of the output: 12"},
-     {},
-     0,
-     kOutlier},
-    {"stats - --histogram"_w,
-     {"elements of the input: 8 (and 1 NaN) from -1e+30 to 4.00, 3 in the highest bar\n",
-      "< 1 below 0.500, 1 at -inf  ", "  2 at inf >\n",
-      "elements of the output: 8 (and 4 NaN) from "},
-     {},
-     0,
-     kOdd},
-    {"stats reports/nan_only.json --histogram"_w,
-     {"elements of the input: 1 (and 2 NaN, 1 inf), all 1\n",
-      "elements of the output: 0 (and 4 NaN)\n"}},
-
-    // ---- compare: the worst elements.
-    {kPlacesOfEps + "--by ulp"_w,
-     {"differ (float32, shape (4, 20))\n", "worst elements by ulp:\n", "expected", "ulp",
-      "row max\n", "(2, 3)", "0.02940332", "0.029401729", "854", "(2, 15)", "730",
-      "row max: the greatest |expected| along axis 1; row-ulp: abs in its ulp\n"},
-     {"first mismatches"},
-     1},
-    {kPlacesOfEps, {"where: 4 rows and ", "worst elements by row-ulp:\n"}, {"say little"}, 1},
-    {kPlacesOfEps + "--by abs --worst 2"_w,
-     {"worst elements by abs:\n", "(2, 0)", "7.96e-05", "(2, 14)", "row max:"},
-     {"(1, 6)"},
-     1},
-    {kPlacesOfEps + "--by rel --max-diffs 2"_w,
-     {"worst elements by rel:\n", "(2, 3)", "5.41e-05", "first mismatches:\n",
-      "  (0, 0): 0.9717706, expected 0.9717379\n", "  (0, 1): "},
-     {"  (0, 2): "},
-     1},
-    {kPlacesOfEps + "--worst 0"_w, {"mismatched: 57 / 80"}, {"worst", "first mismatches"}, 1},
-    {kPlacesOfEps + "--axes 1 --worst 2 --by abs"_w,
-     {"rows over axis 1: 4 / 4 differ, the first is (0)\n", "worst rows by abs:\n", "row", "at",
-      "(2)  (2, 0)", "(0)  (0, 1)", "row max: the greatest |expected| along axis 1; "},
-     {"(1)"},
-     1},
-    {kPlacesOfEps + "--axes 0 --by ulp"_w,
-     {"worst rows by ulp:\n", "(3)", "(2, 3)", "row max: the greatest |expected| along axis 0"},
-     {},
-     1},
-    {"compare sample.npy sample.npy"_w, {" agree"}, {"worst"}},
-    // A zero that is not quite one: the row says how little that is.
-    {"compare two.json:a two.json:b --by ulp"_w,
-     {"worst elements by ulp:\n", "(0, 1)", "1e-09", "0.500\n", "(1, 1)", "7.00\n",
-      "near zero ulp and rel say little: at (0, 1) the difference is 2e-09 of row max\n"},
-     {},
-     1},
-    {"compare two.json:a two.json:b --by rel --worst 1"_w, {"inf", "0.500\n"}, {}, 1},
-    {"compare two.json:a two.json:b --by abs"_w, {"row max: the"}, {"say little"}, 1},
-    // What is not finite is worst of all.
-    {"compare reports/non_finite.json reports/non_finite_ref.json --by ulp"_w,
-     {"worst elements by ulp:\n", "(0, 2)", "4", "nan", "-", "(1, 2)", "inf", "(2, 0)", "(3, 1)",
-      "1065353216"},
-     {},
-     1},
-};
 
 // A folder with the files of data/ and one of the table's own.
 struct DataFolder : Workplace {
@@ -124,37 +21,13 @@ struct DataFolder : Workplace {
     }
     write("two.json", kTwo);
   }
-  Outcome run(const Line& line) const {
-    return support::run({.arguments = line.arguments,
-                         .in = line.in.empty() ? Stream{} : pipe_of(line.in),
-                         .directory = path().string(),
-                         .environment = {{"LC_ALL", "C.UTF-8"}}});
+  Outcome run(const Words& words) const {
+    return support::run(
+        {.arguments = words, .directory = path().string(), .environment = {{"LC_ALL", "C.UTF-8"}}});
   }
 };
 
 }  // namespace
-
-TEST_CASE("the reports say what they mean", "[reports]") {
-  const DataFolder data;
-  for (const Line& line : kLines) {
-    CAPTURE(line.arguments);
-    const Outcome outcome = data.run(line);
-    CAPTURE(outcome.out);
-    CHECK(outcome.status == line.status);
-    CHECK(outcome.err == "");
-    std::size_t at = 0;
-    for (const std::string& text : line.prints) {
-      CAPTURE(text);
-      const std::size_t found = outcome.out.find(text, at);
-      CHECK(found != std::string::npos);
-      if (found != std::string::npos) at = found + text.size();
-    }
-    for (const std::string& text : line.without) {
-      CAPTURE(text);
-      CHECK(!contains(outcome.out, text));
-    }
-  }
-}
 
 TEST_CASE("stats fits the terminal, and 80 columns where there is none", "[reports]") {
   const DataFolder data;
@@ -187,7 +60,7 @@ TEST_CASE("stats fits the terminal, and 80 columns where there is none", "[repor
 TEST_CASE("JSON lists the worst elements with all that the text says of them", "[reports]") {
   const DataFolder data;
   const auto worst = [&](const Words& options) {
-    return json::parse(data.run({"compare two.json:a two.json:b --json"_w + options, {}}).out)
+    return json::parse(data.run("compare two.json:a two.json:b --json"_w + options).out)
         .at("worst");
   };
   const json by_ulp = worst("--by ulp"_w);
@@ -215,7 +88,7 @@ TEST_CASE("JSON lists the worst elements with all that the text says of them", "
   CHECK(rows.at("elements").at(0).at("row_max") == 7.0);
   CHECK(worst("--worst 0"_w).at("elements").empty());
   const json none =
-      json::parse(data.run({"compare sample.npy reports/non_finite.json --json"_w, {}}).out);
+      json::parse(data.run("compare sample.npy reports/non_finite.json --json"_w).out);
   CHECK(none.at("worst").is_null());
 }
 

@@ -38,7 +38,9 @@ std::vector<float> elements() {
   return x;
 }
 
-double number(const json& value) { return value.is_string() ? kNoNumber : value.get<double>(); }
+double finite_or_none(const json& value) {
+  return value.is_string() ? kNoNumber : value.get<double>();
+}
 
 struct Numbers {
   double mean = kNoNumber;
@@ -91,11 +93,11 @@ std::vector<std::int64_t> sorted_by(const std::string& by, const std::vector<Num
   return order;
 }
 
-struct Tensor : Workplace {
+struct RankedTensor : Workplace {
   std::vector<Numbers> rows;
   std::vector<Numbers> features;
 
-  Tensor() {
+  RankedTensor() {
     const std::vector<float> x = elements();
     write("x.npy", npy_of<float>({kRowCount, kRowLength}, x));
     for (std::int64_t r = 0; r < kRowCount; ++r) {
@@ -128,7 +130,7 @@ bool near(double found, double expected) {
 }  // namespace
 
 TEST_CASE("features are those of their finite elements, from a file, a pipe, and any threads") {
-  const Tensor at;
+  const RankedTensor at;
   const json found = at.report("--features"_w);
   REQUIRE(found.at("features").size() == kRowLength);
   for (std::size_t i = 0; i < kRowLength; ++i) {
@@ -136,10 +138,10 @@ TEST_CASE("features are those of their finite elements, from a file, a pipe, and
     const Numbers& expected = at.features[i];
     CAPTURE(i, feature.dump());
     CHECK(feature.at("index") == json{i});
-    CHECK(near(number(feature.at("mean")), expected.mean));
-    CHECK(near(number(feature.at("variance")), expected.variance));
-    CHECK(near(number(feature.at("absmax")), expected.absmax));
-    CHECK(near(number(feature.at("zeros")), expected.zeros));
+    CHECK(near(finite_or_none(feature.at("mean")), expected.mean));
+    CHECK(near(finite_or_none(feature.at("variance")), expected.variance));
+    CHECK(near(finite_or_none(feature.at("absmax")), expected.absmax));
+    CHECK(near(finite_or_none(feature.at("zeros")), expected.zeros));
     CHECK(feature.at("non_finite") == expected.non_finite);
   }
   CHECK(found.at("first_non_finite_index") == json{0, 30});
@@ -153,7 +155,7 @@ TEST_CASE("features are those of their finite elements, from a file, a pipe, and
 }
 
 TEST_CASE("the rows and features of --top are those that a sort of all has first") {
-  const Tensor at;
+  const RankedTensor at;
   for (const std::string by :
        {"mean", "variance", "variance-min", "absmax", "zeros", "non-finite"}) {
     for (const std::string most : {"1", "7", "1000"}) {
@@ -215,7 +217,7 @@ TEST_CASE("the first element that is not finite is named, and explain names thos
 
 TEST_CASE("errors are ranked and judged in ulp of the row's greatest element") {
   const Workplace at;
-  const Tensor big;
+  const RankedTensor big;
   at.write("e.npy", npy_of<float>({2, 3}, std::vector<float>{1024, 1e-3F, 1, 1, 0.25F, 0}));
   at.write("a.npy", npy_of<float>({2, 3}, std::vector<float>{1024, 2e-3F, 1, 1, 0.25F, 0x1p-22F}));
   const auto found = [&](const Words& options) {

@@ -1,0 +1,148 @@
+#include "support/transcript.hpp"
+
+#include <cstdlib>
+
+#include "support/commands.hpp"
+
+namespace support {
+
+namespace {
+
+constexpr const char* kSetup = R"(export PATH="$PWD/build/release:$PATH")";
+
+bool is_status(const std::string& line) {
+  return line.size() > 2 && line.front() == '[' && line.back() == ']' &&
+         line.find_first_not_of("0123456789", 1) == line.size() - 1;
+}
+
+// Calls on_block_line with each line of a ```console block, and on_other with all others.
+template <class OnBlockLine, class OnOther>
+void for_each_line(const std::string& markdown, OnBlockLine on_block_line, OnOther on_other) {
+  bool inside = false;
+  for (const std::string& line : lines_of(markdown)) {
+    const bool is_fence = line.starts_with("```");
+    if (is_fence) inside = !inside && line == "```console";
+    if (inside && !is_fence) {
+      on_block_line(line);
+    } else {
+      on_other(line);
+    }
+  }
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+std::string script_of(const std::vector<Example>& examples, Kind kind) {
+  std::string script = "exec 2>&1\n";
+  if (kind == Kind::transcript) {
+    script += std::string(kSetup) + "\nmkdir start; cd start; ln -s ../data data; sections=0\n";
+  }
+  for (const Example& example : examples) {
+    if (kind == Kind::transcript && example.begins_section) {
+      script += "cd ..; sections=$((sections + 1)); cp -R start $sections; cd $sections\n";
+    }
+    script += "there=$(echo *)\n" + replaced(example.command, "/tmp/", "tmp//") + R"script(
+status=$?
+[ $status != 2 ] || [ "$(echo *)" = "$there" ] || echo "left behind: $(echo *)"
+printf '\036%d\n' $status
+)script";
+  }
+  return script;
+}
+
+std::vector<Example> run_in_shell(const std::vector<Example>& wanted, Kind kind) {
+  const Workplace project;
+  std::filesystem::create_directories(project / "build/release");
+  std::filesystem::create_directory(project / "tmp");
+  std::filesystem::create_symlink(LNORM_BINARY, project / "build/release/lnorm");
+  std::filesystem::create_directory_symlink(LNORM_DATA_DIR, project / "data");
+
+  const Outcome outcome = run({.arguments = {"-c", script_of(wanted, kind)},
+                               .directory = project.path().string(),
+                               .environment = {{"LC_ALL", "C.UTF-8"}, {"PATH", "/usr/bin:/bin"}},
+                               .seconds = 600,
+                               .program = "/bin/sh"});
+  std::vector<Example> printed;
+  std::size_t at = 0;
+  for (const Example& example : wanted) {
+    const std::size_t end = outcome.out.find('\036', at);
+    if (end == std::string::npos) break;
+    printed.push_back({example.command,
+                       replaced(outcome.out.substr(at, end - at), "tmp//", "/tmp/"),
+                       std::stoi(outcome.out.substr(end + 1))});
+    at = outcome.out.find('\n', end) + 1;
+  }
+  return printed;
+}
+
+std::string rewritten(const std::string& markdown, const std::vector<Example>& printed) {
+  std::string text;
+  std::size_t next = 0;
+  for_each_line(
+      markdown,
+      [&](const std::string& line) {
+        if (!line.starts_with("$ ")) return;
+        const Example& example = printed.at(next++);
+        text += line + "\n" + example.prints;
+        if (example.status != 0) text += "[" + std::to_string(example.status) + "]\n";
+      },
+      [&](const std::string& line) { text += line + "\n"; });
+  return text;
+}
+
+}  // namespace
+
+std::vector<Example> examples_of(const std::string& markdown) {
+  std::vector<Example> found;
+  bool begins_section = false;
+  for_each_line(
+      markdown,
+      [&](const std::string& line) {
+        if (line.starts_with("$ ")) {
+          found.push_back({line.substr(2), "", 0, std::exchange(begins_section, false)});
+        } else if (found.empty()) {
+          FAIL("found '" << line << "' before the first command");
+        } else if (is_status(line)) {
+          found.back().status = std::stoi(line.substr(1));
+        } else {
+          found.back().prints += line + '\n';
+        }
+      },
+      [&](const std::string& line) { begins_section |= line.starts_with("## "); });
+  return found;
+}
+
+std::size_t check_examples(const std::filesystem::path& file, Kind kind) {
+  CAPTURE(file.string());
+  const std::string markdown = read_file(file);
+  std::vector<Example> wanted = examples_of(markdown);
+  // README says how lnorm is found, docs/ takes that for granted.
+  const bool has_setup = !wanted.empty() && wanted.front().command == kSetup;
+  if (kind == Kind::document && !has_setup) wanted.insert(wanted.begin(), {kSetup, ""});
+  std::vector<Example> printed = run_in_shell(wanted, kind);
+  for (std::size_t i = 0; i < printed.size(); ++i) {
+    CAPTURE(wanted[i].command);
+    if (printed[i].status == 2) {
+      Outcome refusal;
+      refusal.status = 2;
+      refusal.err = printed[i].prints;
+      CHECK(refusal_fault(refusal, {}) == "");
+    }
+    if (std::getenv("LNORM_ACCEPT")) continue;
+    CHECK(printed[i].prints == wanted[i].prints);
+    CHECK(printed[i].status == wanted[i].status);
+  }
+  REQUIRE(printed.size() == wanted.size());
+  if (std::getenv("LNORM_ACCEPT")) {
+    if (kind == Kind::document && !has_setup) printed.erase(printed.begin());
+    write_file(file, rewritten(markdown, printed));
+  }
+  return wanted.size();
+}
+
+}  // namespace support
