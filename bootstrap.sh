@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a bare Debian 12 or 13 to a result, in one command:
 #   ./bootstrap.sh demo      installs what is missing, builds, and normalizes a file of data/
-#   ./bootstrap.sh test      the same with the tests, and passes them
+#   ./bootstrap.sh test      the same with the tests, and passes them; test system: those of installation, shells and locale
 #   ./bootstrap.sh install [PREFIX]   program, library, manual, completions; into /usr/local, or ~/.local if not root
 #   ./bootstrap.sh python    the Python package; the last line is its folder, for PYTHONPATH
 #   ./bootstrap.sh python-test   the same, and passes its tests
@@ -9,17 +9,18 @@
 #   ./bootstrap.sh static    the program for other Linux machines, build/lnorm-*.tar.xz
 #   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, lnorm-mpi_*.deb, python3-lnorm_*.deb, and liblnorm-dev_*.deb
 #                            for the library
-#   ./bootstrap.sh lint      formatting by clang-format, then clang-tidy on what changed last, for 150 seconds, or
-#                            ./bootstrap.sh lint SECONDS
+#   ./bootstrap.sh lint      formatting by clang-format, then clang-tidy on what the last change touched, for 150 seconds, or
+#                            ./bootstrap.sh lint SECONDS [FILE...]
 #   ./bootstrap.sh sanitize  the tests once more, by clang with AddressSanitizer and UBSan
 #   ./bootstrap.sh test-page the pages of lnorm report in a real browser, headless Chromium; pictures in build/page
 #   ./bootstrap.sh mpi       lnorm-mpi, the program for several machines, with Open MPI, and its tests on 3 ranks here
 #   ./bootstrap.sh fuzz      the fuzzers for 20 seconds each, or ./bootstrap.sh fuzz SECONDS
-#   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), runs the kernels' tests in an emulator, and
-#                                 holds the results against this machine's, byte for byte
+#   ./bootstrap.sh cross arm64    builds for Arm, or s390x (big-endian), and compares what each kernel there writes, in an
+#                                 emulator, with what this machine writes, byte for byte
 #   ./bootstrap.sh fresh trixie   runs demo and test on a bare Debian 13 of its own, or fresh bookworm on a bare Debian 12;
-#                                 or fresh trixie COMMAND...: demo, test, python-test (with PyTorch), wheel and static, which
-#                                 are tried in systems without our libraries
+#                                 or fresh trixie COMMAND...: demo, test, 'test system', bytes (the program there writes what
+#                                 the one here writes), python-test (with PyTorch), wheel and static, which are tried in
+#                                 systems without our libraries
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
 #   ./bootstrap.sh bench-mpi      two ranks beside two threads
 #   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch; then how
@@ -31,8 +32,6 @@ cd "$(dirname "$0")"
 build_packages=(g++ cmake ninja-build libboost-dev libcli11-dev libhwy-dev libjs-vega libprotozero-dev
   libsimdjson-dev libtbb-dev libxtensor-dev nlohmann-json3-dev pkgconf zlib1g-dev)
 test_packages=(catch2 fish libmpfr-dev mandoc zsh)
-# The kernels' tests in shares, without those that take an emulator long.
-cross_tests=('[kernel]~[long]' '[softmax]~[long]' '[moments]~[long]' '[oracle]~[long]' '[backward]~[long]')
 page_packages=(chromium chromium-driver fonts-dejavu-core python3 python3-pil
   python3-selenium)
 mpi_packages=(libopenmpi-dev openmpi-bin)
@@ -92,13 +91,22 @@ build() {  # preset, then options for cmake
   cmake --build --preset "$preset"
 }
 
+# All commands but static, sanitize and cross take what they need from one build, which compiles the library once.
+build_release() {  # options for cmake
+  build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF -DLNORM_PYTHON=OFF \
+    -DLNORM_ZSH_COMPLETIONS=zsh/site-functions "$@"
+}
+
+build_python() {  # options for cmake
+  build_release -DLNORM_PYTHON=ON -DPython_EXECUTABLE=/usr/bin/python3 "$@"
+}
+
 # Downloads the libraries of another architecture and unpacks them into a folder. apt works on lists and states of
 # its own here: the machine's stay as they are, nothing is installed, and no root is needed.
 unpack_libraries() {  # architecture, folder
   [ ! -e "$2/complete" ] || return 0
   local apt package needed
-  mapfile -t needed < <(printf '%s\n' "${build_packages[@]}" "${test_packages[@]}" |
-    grep -E '^lib|^zlib|json|catch2')
+  mapfile -t needed < <(printf '%s\n' "${build_packages[@]}" | grep -E '^lib|^zlib|json')
   apt=$(mktemp -d)
   mkdir -p "$apt"/{state/lists/partial,cache/archives/partial}
   touch "$apt/status"
@@ -134,7 +142,7 @@ show() {
 case "${1:-}" in
   demo)
     install "${build_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF
+    build_release
     show cat data/sample.json
     show lnorm data/sample.json --to text
     show lnorm data/sample.json --axes -2,-1 --unbiased --eps 0 --to text
@@ -150,8 +158,21 @@ END
     ;;
   test)
     install "${build_packages[@]}" "${test_packages[@]}"
-    build release -DBUILD_TESTING=ON -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF
-    ctest --preset release
+    case "${2:-all}" in
+      all)
+        build_release -DBUILD_TESTING=ON
+        ctest --preset release
+        ;;
+      system)
+        cmake --preset release -DBUILD_TESTING=ON >/dev/null
+        cmake --build --preset release --target lnorm_app lnorm_generated lnorm_system_tests
+        ctest --preset release -L system
+        ;;
+      *)
+        echo "bootstrap.sh: test takes nothing, or system, found $2" >&2
+        exit 2
+        ;;
+    esac
     ;;
   install)
     prefix=/usr/local
@@ -166,8 +187,7 @@ END
       *) prefix=$caller/$prefix ;;
     esac
     install "${build_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF \
-      -DLNORM_ZSH_COMPLETIONS=zsh/site-functions
+    build_release
     cmake --install build/release --prefix "$prefix" >/dev/null
     echo "Installed into $prefix: bin/lnorm, its manual and completions, and the library for find_package(lnorm)."
     case ":$PATH:" in
@@ -181,17 +201,17 @@ END
     ;;
   python)
     install "${build_packages[@]}" "${python_packages[@]}"
-    build python
-    echo "$PWD/build/python/python"
+    build_python
+    echo "$PWD/build/release/python"
     ;;
   python-test)
     install "${build_packages[@]}" "${python_packages[@]}" "${python_test_packages[@]}"
-    build python
+    build_python
     python/test.sh
     ;;
   wheel)
     install "${build_packages[@]}" "${python_packages[@]}" "${wheel_packages[@]}"
-    build python
+    build_python
     rm -f build/*.whl
     packaging/wheel.py
     ls build/*.whl
@@ -205,20 +225,16 @@ END
     ;;
   package)
     install "${build_packages[@]}" "${mpi_packages[@]}" "${python_packages[@]}" "${package_packages[@]}"
-    build python
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON \
-      -DLNORM_ZSH_COMPLETIONS=zsh/vendor-completions
+    build_python -DLNORM_MPI=ON -DLNORM_ZSH_COMPLETIONS=zsh/vendor-completions
     rm -f build/*.deb
-    for preset in release python; do
-      (umask 022 && cpack --config build/$preset/CPackConfig.cmake -B build/$preset/packages >/dev/null)
-      mv build/$preset/packages/*.deb build/
-    done
+    (umask 022 && cpack --config build/release/CPackConfig.cmake -B build/release/packages >/dev/null)
+    mv build/release/packages/*.deb build/
     lintian --fail-on error build/*.deb
     ls build/*.deb
     ;;
   lint)
     install "${build_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}" "${lint_packages[@]}"
-    tests/lint.sh "${2:-150}"
+    tests/lint.sh "${2:-150}" "${@:3}"
     ;;
   sanitize)
     install_clang
@@ -233,7 +249,7 @@ END
     ;;
   mpi)
     install "${build_packages[@]}" "${test_packages[@]}" "${mpi_packages[@]}"
-    build release -DBUILD_TESTING=ON -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON
+    build_release -DBUILD_TESTING=ON -DLNORM_MPI=ON
     ctest --preset release -L mpi
     ;;
   fuzz)
@@ -252,7 +268,7 @@ END
         exit 2
         ;;
     esac
-    install "${build_packages[@]}" "${test_packages[@]}" "g++-$triplet" python3 qemu-user
+    install "${build_packages[@]}" "g++-$triplet" python3 qemu-user
     cmake --preset release >/dev/null
     cmake --build --preset release --target lnorm_app
     there=build/cross-$2
@@ -260,8 +276,6 @@ END
     build "cross-$2"
     libraries=$there/sysroot/usr/lib/$triplet:$there/sysroot/lib/$triplet
     emulator=("qemu-${triplet%%-*}" -L "/usr/$triplet" -E "LD_LIBRARY_PATH=$PWD/${libraries//:/:$PWD/}")
-    printf '%s\n' "${cross_tests[@]}" |
-      xargs -P "$(nproc)" -I '{}' "${emulator[@]}" "$there/tests/lnorm_kernel_tests" '{}'
     tests/cross/same_bytes.py build/release/lnorm "${emulator[@]}" "$there/lnorm"
     ;;
   fresh)
@@ -274,9 +288,9 @@ END
     esac
     for command in "${@:3}"; do
       case $command in
-        demo | test | python-test | wheel | static) ;;
+        demo | test | "test system" | bytes | python-test | wheel | static) ;;
         *)
-          echo "bootstrap.sh: fresh runs demo, test, python-test, wheel or static, found $command" >&2
+          echo "bootstrap.sh: fresh runs demo, test, 'test system', bytes, python-test, wheel or static, found $command" >&2
           exit 2
           ;;
       esac
@@ -295,12 +309,12 @@ END
     ;;
   bench-mpi)
     install "${build_packages[@]}" "${mpi_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=ON
+    build_release -DLNORM_MPI=ON
     tests/bench/ranks.sh
     ;;
   bench-kernel | bench-program)
     install "${build_packages[@]}" "${bench_packages[@]}"
-    build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=ON
+    build_release -DLNORM_BENCHMARKS=ON
     if [ "$1" = bench-kernel ]; then
       build/release/tests/bench/lnorm_bench "${@:2}"
     else
@@ -309,7 +323,7 @@ END
     fi
     ;;
   *)
-    sed -n '2,26s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,27s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

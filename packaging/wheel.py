@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes a wheel of what build/python installs, by the metadata of pyproject.toml: packaging/wheel.py
+"""Makes a wheel of what build/release installs, by the metadata of pyproject.toml: packaging/wheel.py
 
 Unlike pip's own it runs on machines without our libraries, and needs no scikit-build-core, which Debian 12 lacks.
 """
@@ -48,7 +48,7 @@ with tempfile.TemporaryDirectory() as folder:
     installed, wheel = pathlib.Path(folder, "installed"), pathlib.Path(folder, RELEASE)
     package, info, data = (wheel / name for name in (PROJECT["name"], f"{RELEASE}.dist-info", f"{RELEASE}.data"))
     for component in CONFIG["tool"]["scikit-build"]["install"]["components"]:
-        run("cmake", "--install", ROOT / "build/python", "--component", component, "--strip", "--prefix", installed)
+        run("cmake", "--install", ROOT / "build/release", "--component", component, "--strip", "--prefix", installed)
     for directory in (info, data / "data"):
         directory.mkdir(parents=True)
     shutil.move(installed / "lib/python3/dist-packages/lnorm", package)

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Commands of bootstrap.sh on a bare system of Debian:  tests/fresh.sh bookworm|trixie demo|test|python-test|wheel|static...
+# Commands of bootstrap.sh on a bare system of Debian:
+#   tests/fresh.sh bookworm|trixie demo|test|"test system"|bytes|python-test|wheel|static...
 # debootstrap installs it into a temporary folder, and what is committed here is cloned into it. What wheel and static make
-# runs in systems that have none of our libraries.
+# runs in systems that have none of our libraries. bytes compares what the program that was built there writes with what
+# this system's build/release/lnorm writes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d "${TMPDIR:-/var/tmp}/lnorm-$1.XXXXXX")
@@ -37,6 +39,7 @@ inside() {
       exit 1
     }
     cp /etc/hosts /etc/resolv.conf "$root/etc/"
+    echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"  # a system that is thrown away needs no fsync
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
     git clone --quiet . "$root/lnorm"
@@ -46,7 +49,17 @@ inside() {
     within "$1" apt-get update -qq
     within "$1" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${@:2}" >"$log" 2>&1
   }
-  bootstrap() { within here /lnorm/bootstrap.sh "$1"; }
+  bootstrap() {
+    local words
+    read -ra words <<<"$1"
+    within here /lnorm/bootstrap.sh "${words[@]}"
+  }
+  compare_bytes() {
+    local root=$systems/here libraries
+    libraries=$root/lib/$(uname -m)-linux-gnu
+    tests/cross/same_bytes.py build/release/lnorm "$libraries"/ld-linux-*.so.* --library-path "$libraries" \
+      "$root/lnorm/build/release/lnorm"
+  }
 
   # What follows a command, or comes before it.
   add_pytorch() { add_packages here python3-torch; }
@@ -75,7 +88,11 @@ inside() {
   local command
   for command in "$@"; do
     [ "$command" != python-test ] || timed pytorch add_pytorch
-    timed "$command" bootstrap "$command"
+    if [ "$command" = bytes ]; then
+      timed bytes compare_bytes
+    else
+      timed "$command" bootstrap "$command"
+    fi
     case $command in
       wheel)
         timed "wheel elsewhere" try_wheel

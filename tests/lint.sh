@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The format of every file; then what clang-tidy says of the program's and the library's sources, the last
-# changed first, for as long as there is time: all of them take half an hour.
-#   lint.sh [SECONDS]
+# The format of every file; then what clang-tidy says of the program's and the library's sources that the last change
+# touched, for as long as there is time, or of those that are named.
+#   lint.sh [SECONDS [FILE...]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 until=$(($(date +%s) + ${1:-150}))
@@ -10,8 +10,17 @@ git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
 
 # clang-tidy takes the compiler's options from there: g++'s, of each file by itself.
 cmake --preset debug -DLNORM_MPI=ON >/dev/null
-git log --format= --name-only --no-renames -- 'app/*.cpp' 'lib/*.cpp' | awk '!seen[$0]++' |
-  while read -r file; do [ ! -f "$file" ] || echo "$file"; done |
+# A header is seen by way of the first source that includes it.
+sources() {
+  local file
+  while read -r file; do
+    case $file in
+      *.hpp) git grep -l -F "\"${file#*/}\"" -- 'app/*.cpp' 'lib/*.cpp' | head -n 1 || true ;;
+      *) [ ! -f "$file" ] || echo "$file" ;;
+    esac
+  done < <(if [ $# -gt 0 ]; then printf '%s\n' "$@"; else tests/changed.sh 'app/*.[ch]pp' 'lib/*.[ch]pp'; fi)
+}
+sources "${@:2}" | awk '!seen[$0]++' |
   xargs -P "$(nproc)" -I '{}' sh -c '
     [ "$(date +%s)" -lt "$0" ] || exit 0
     echo "clang-tidy $1"

@@ -3,9 +3,9 @@
 
   tests/cross/same_bytes.py [--cases N] [--seed S] PROGRAM OTHER...
 
-OTHER may be several words: an emulator, its options, and the program. The tensors are random ones, the same for
-the same seed: every dtype, the formats in turn, both byte orders and both memory orders of .npy, and values that
-are hard to round.
+OTHER may be several words: an emulator, its options, and the program. Its kernels take turns. The tensors are random
+ones, the same for the same seed: every dtype, the formats in turn, both byte orders and both memory orders of .npy, and
+values that are hard to round.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -186,6 +187,7 @@ class Case:
              "--dbias", "db.json"],
             ["stats", x[0], *read, "--json", *rng.choice([[], ["--softmax"]]), *formula],
             ["compare", x[0], z[0], *read, "--json", "--rtol", "1e-5", *rng.choice([[], ["--max-ulp", "2"]])],
+            ["stats", x[0], *x[1:], "--features", "--json", *formula[:2]],
         ]
 
     def add(self, rng, name, values, dtype, shape, turn):
@@ -224,13 +226,20 @@ def outcome(program, words, files):
         return result
 
 
-def check(number, seed, program, other):
+def kernels_of(program):
+    """The kernels that the program has on its machine, as it lists them where it is asked for another one."""
+    listed = subprocess.run([*program, "--kernel", "?"], stdin=subprocess.DEVNULL, capture_output=True).stderr
+    return re.search("expected one of (.*)", listed.decode())[1].split(", ")
+
+
+def check(number, seed, program, other, kernels):
     """How many runs succeeded, and what differs."""
     case = Case(number, seed)
     succeeded, faults = 0, []
+    kernel = ["--kernel", kernels[number % len(kernels)]]
     for words in case.commands:
         expected = outcome(program, words, case.files)
-        actual = outcome(other, words, case.files)
+        actual = outcome(other, words + kernel if words[0] in ("apply", "grad") else words, case.files)
         succeeded += expected["exit status"] in (b"0", b"1")
         for name in sorted(expected.keys() | actual.keys()):
             a, e = actual.get(name), expected.get(name)
@@ -254,9 +263,10 @@ def main():
     arguments = parser.parse_args()
     program = [os.path.abspath(arguments.program)]
     other = [os.path.abspath(word) if os.path.exists(word) else word for word in arguments.other]
+    kernels = kernels_of(other)
     succeeded, faults = 0, 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(check, number, arguments.seed, program, other) for number in range(arguments.cases)]
+        jobs = [pool.submit(check, number, arguments.seed, program, other, kernels) for number in range(arguments.cases)]
         for number, job in enumerate(jobs):
             good, found, files = job.result()
             succeeded += good
@@ -270,8 +280,8 @@ def main():
                     with open(os.path.join(folder, name), "wb") as file:
                         file.write(content)
                 print(f"case {number}: its files are in {folder}")
-    runs = 5 * arguments.cases
-    print(f"{arguments.cases} tensors, {runs} runs, of which {runs - succeeded} were refused, {faults} differ")
+    runs = len(Case(0, 1).commands) * arguments.cases
+    print(f"{arguments.cases} tensors, kernels {', '.join(kernels)}, {runs} runs, of which {runs - succeeded} were refused, {faults} differ")
     return 1 if faults or succeeded < 0.9 * runs else 0
 
 
