@@ -8,10 +8,10 @@ namespace {
 
 using namespace support;
 
-const std::string torch = data_file("kernel/torch/");
+const std::string kTorch = data_file("kernel/torch/");
 
 // What PyTorch wrote.
-const std::string own = "cp \"" + torch + "$2.safetensors\" \"$4\"\n";
+const std::string kOwn = "cp \"" + kTorch + "$2.safetensors\" \"$4\"\n";
 
 std::string script() {
   const std::string text = read_file(LNORM_SOURCE_DIR "/docs/kernel-authors.md");
@@ -77,19 +77,19 @@ const std::string float32_fails =
 }  // namespace
 
 TEST_CASE("the script for kernel authors lets PyTorch's kernels pass", "[cli]") {
-  const Outcome outcome = judge(own);
+  const Outcome outcome = judge(kOwn);
   CHECK(outcome.err == "");
   CHECK(outcome.out == all_pass);
   CHECK(outcome.status == 0);
 }
 
 TEST_CASE("the script for kernel authors tells where bfloat16 statistics are rounded", "[cli]") {
-  const Outcome rounded = judge(own, script_for_float32_statistics());
+  const Outcome rounded = judge(kOwn, script_for_float32_statistics());
   CHECK(rounded.err == "failed: bfloat16\n");
   CHECK(rounded.status == 1);
 
-  const std::string wide = "cp \"" + torch + "bfloat16_float32.safetensors\" \"$4\"\n";
-  const Outcome outcome = judge("if [ $2 = bfloat16 ]; then " + wide + "else " + own + "fi\n",
+  const std::string wide = "cp \"" + kTorch + "bfloat16_float32.safetensors\" \"$4\"\n";
+  const Outcome outcome = judge("if [ $2 = bfloat16 ]; then " + wide + "else " + kOwn + "fi\n",
                                 script_for_float32_statistics());
   CHECK(outcome.out == all_pass);
   CHECK(outcome.status == 0);
@@ -100,7 +100,7 @@ TEST_CASE("the script for kernel authors finds eps on the standard deviation, an
   const Workplace folder;
   folder.write("wrong", eps_on_std());
   const Outcome outcome =
-      judge("if [ $2 = float32 ]; then cp wrong \"$4\"; else " + own + "fi\n", script(), folder);
+      judge("if [ $2 = float32 ]; then cp wrong \"$4\"; else " + kOwn + "fi\n", script(), folder);
   CHECK(outcome.out == float32_fails);
   CHECK(outcome.err == "failed: float32\n");
   CHECK(outcome.status == 1);
@@ -109,19 +109,19 @@ TEST_CASE("the script for kernel authors finds eps on the standard deviation, an
 
 TEST_CASE("the script for kernel authors takes no error for a pass", "[cli]") {
   const std::string kernel =
-      GENERATE_COPY(as<std::string>(), ":\n",                                   // writes nothing
-                    "echo garbage >\"$4\"\n",                                   // no tensors
-                    "head -c 50000 \"" + torch + "$2.safetensors\" >\"$4\"\n",  // cut off
-                    own + "exit 3\n");                                          // right, but fails
+      GENERATE_COPY(as<std::string>(), ":\n",                                    // writes nothing
+                    "echo garbage >\"$4\"\n",                                    // no tensors
+                    "head -c 50000 \"" + kTorch + "$2.safetensors\" >\"$4\"\n",  // cut off
+                    kOwn + "exit 3\n");                                          // right, but fails
   CAPTURE(kernel);
   const Workplace folder;
   // What an earlier run has left behind does not count.
   for (const std::string dtype : {"float16", "bfloat16", "float32", "float64"}) {
-    std::filesystem::copy(torch + dtype + ".safetensors",
+    std::filesystem::copy(kTorch + dtype + ".safetensors",
                           folder / ("kernel_" + dtype + ".safetensors"));
   }
   const Outcome outcome =
-      judge("if [ $2 = float32 ]; then\n" + kernel + "else " + own + "fi\n", script(), folder);
+      judge("if [ $2 = float32 ]; then\n" + kernel + "else " + kOwn + "fi\n", script(), folder);
   CHECK(outcome.out == float32_fails);
   CHECK(outcome.err.ends_with("failed: float32\n"));
   CHECK(outcome.status == 1);

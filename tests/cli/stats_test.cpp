@@ -12,6 +12,7 @@
 #include "lnorm/core/shape.hpp"
 #include "support/commands.hpp"
 #include "support/narrowed.hpp"
+#include "support/pace.hpp"
 
 // The numbers of stats: those that were published, and those of long double arithmetic.
 
@@ -351,10 +352,12 @@ TEST_CASE("stats --unbiased gives the means and variances that PyTorch computed"
 
 TEST_CASE("the rows and the summary of stats are right for every dtype") {
   Random random(20);
+  int number = 0;
   for (const DType dtype : {DType::boolean, DType::int8, DType::int16, DType::int32, DType::int64,
                             DType::uint8, DType::uint16, DType::uint32, DType::uint64,
                             DType::float16, DType::float32, DType::float64}) {
     for (const Case& c : kCases) {
+      if (!takes(number++)) continue;
       CAPTURE(lnorm::name(dtype), lnorm::to_string(c.shape), c.axes, c.options);
       check(c, dtype, random);
     }

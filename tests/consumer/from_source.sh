@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds the consumer with lnorm's source as a folder of its own project, and runs it.
+# Builds the consumer with lnorm's source as a folder of its own project, and runs it. Not optimized, and some files at once.
 set -eu
 cd "$(dirname "$0")"
-cmake -S . -B ../../build/consumer -G Ninja -DCMAKE_BUILD_TYPE=None -DLNORM_SOURCE_DIR="$PWD/../.." >/dev/null
+cmake -S . -B ../../build/consumer -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_UNITY_BUILD=ON \
+  -DLNORM_SOURCE_DIR="$PWD/../.." >/dev/null
 cmake --build ../../build/consumer --target consumer
 ../../build/consumer/consumer

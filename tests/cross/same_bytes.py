@@ -256,7 +256,7 @@ def check(number, seed, program, other, kernels):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=240)
+    parser.add_argument("--cases", type=int, default=120)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("program")
     parser.add_argument("other", nargs=argparse.REMAINDER)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzzer for so many seconds, in a folder of its own: the seeds stay as they are. Fails if one finds
+# Runs every fuzzer for so many seconds, one on each processor, in a folder of its own: the seeds stay as they are. Fails if one finds
 # something, and says where the input is.
 #   tests/fuzz/run.sh SECONDS [TARGET...]
 set -euo pipefail
@@ -33,9 +33,8 @@ seed_program() {
 # Quick to allocate, which is most of what a small input costs.
 export ASAN_OPTIONS=malloc_context_size=4:quarantine_size_mb=8
 
-status=0
-for target in "${targets[@]}"; do
-  seeds=$scratch/$target
+fuzz() {  # target
+  local target=$1 seeds=$scratch/$1 log=$scratch/$1.log
   mkdir "$seeds"
   cp "$root/data/fuzz/$target"/* "$seeds"
   case $target in
@@ -45,14 +44,17 @@ for target in "${targets[@]}"; do
     gguf) cp "$root"/data/gguf/*.gguf "$seeds" ;;
     *) find "$root"/data/corpus -name "*.$target" -size -8k -exec cp {} "$seeds" \; ;;
   esac
-  echo "fuzz_$target, $seconds s"
-  if ! "$root/build/sanitize/tests/fuzz_$target" "$seeds" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
+  local status=0
+  "$root/build/sanitize/tests/fuzz_$target" "$seeds" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
     -rss_limit_mb=1024 -artifact_prefix="$root/build/sanitize/found_${target}_" -print_final_stats=1 \
-    >"$scratch/log" 2>&1; then
-    status=1
-    grep -v '^#' "$scratch/log" | tail -60 >&2
+    >"$log" 2>&1 || status=1
+  echo "fuzz_$target, $seconds s: $(grep -E 'number_of_executed_units|peak_rss' "$log" | tr -s '\n ' ' ')"
+  if [ "$status" -ne 0 ]; then
+    grep -v '^#' "$log" | tail -60 >&2
     echo "fuzz_$target has found something: build/sanitize/found_${target}_*" >&2
   fi
-  grep -E 'number_of_executed_units|peak_rss' "$scratch/log" || true
-done
-exit $status
+  return "$status"
+}
+export -f fuzz seed_program bytes
+export root seconds scratch
+printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I '{}' bash -c 'set -euo pipefail; fuzz {}'

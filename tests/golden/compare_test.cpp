@@ -10,6 +10,7 @@
 #include "lnorm/core/shape.hpp"
 #include "support/commands.hpp"
 #include "support/narrowed.hpp"
+#include "support/pace.hpp"
 
 // Pairs of tensors that NumPy compared (data/compare), compared by the program.
 
@@ -328,6 +329,7 @@ TEST_CASE("compare finds what NumPy finds") {
   const std::vector<Pair> pairs = read_pairs();
   REQUIRE(pairs.size() > 350);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (!takes(static_cast<int>(i))) continue;
     Pair pair = pairs[i];
     CAPTURE(i);
     const auto order = [](bool big) { return big ? std::endian::big : std::endian::little; };

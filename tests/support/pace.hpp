@@ -2,7 +2,7 @@
 
 namespace support {
 
-// How many of a test's cases it takes: all of them, or some where sanitizers or an emulator make it slow.
+// How many of a test's cases it takes: all of them, or some where sanitizers make it slow.
 constexpr int share(int cases) {
 #ifdef LNORM_SLOW
   return (cases + 7) / 8;

@@ -58,7 +58,7 @@ bool supports_avx2() {
   return supports_sse4() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && supports_f16c();
 }
-bool supports_avx512() {
+[[maybe_unused]] bool supports_avx512() {
   return supports_avx2() && __builtin_cpu_supports("avx512f") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
