@@ -229,7 +229,7 @@ TEST_CASE("of a large .safetensors only the tensor that is named is read") {
   CHECK(fault_of({path + ":x"}, {path, "goes on"}) == "");
 }
 
-TEST_CASE("no header of a .safetensors costs much") {
+TEST_CASE("no header of a .safetensors costs much", "[many]") {
   const Workplace at;
   const std::string path = at / "x.safetensors";
   const auto check = [&](const std::string& header, const std::string& what) {

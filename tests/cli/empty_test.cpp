@@ -133,7 +133,7 @@ std::string as_f8(const Shape& shape, double element) {
 
 }  // namespace
 
-TEST_CASE("no command stumbles over a tensor without elements", "[empty]") {
+TEST_CASE("no command stumbles over a tensor without elements", "[empty][many]") {
   const std::vector<Shape> shapes{{},        {0},       {1, 0},    {0, 1}, {0, 3},      {3, 0},
                                   {2, 0, 3}, {2, 3, 0}, {0, 2, 3}, {0, 0}, {2, 2, 0, 2}};
   const Workplace directory;
@@ -167,7 +167,7 @@ TEST_CASE("no command stumbles over a tensor without elements", "[empty]") {
   CHECK(done > 2 * refused);
 }
 
-TEST_CASE("what has no elements is normalized to what has none", "[empty]") {
+TEST_CASE("what has no elements is normalized to what has none", "[empty][many]") {
   const Workplace directory;
   for (const Shape& shape : {Shape{0}, {3, 0}, {0, 3}, {2, 0, 3}, {0, 0}}) {
     const std::vector<Input> inputs = inputs_of(shape);
@@ -194,7 +194,7 @@ TEST_CASE("what has no elements is normalized to what has none", "[empty]") {
   }
 }
 
-TEST_CASE("mean and rstd of rows of no elements are NaN", "[empty]") {
+TEST_CASE("mean and rstd of rows of no elements are NaN", "[empty][many]") {
   const Workplace directory;
   // Mean and rstd have a shape where the normalized axes are kept, and another where they are not; the mean is given in
   // JSON and as text.

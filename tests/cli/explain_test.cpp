@@ -224,7 +224,8 @@ TEST_CASE("explain has the numbers of stats, apply and softmax", "[explain]") {
   }
 }
 
-TEST_CASE("explain reads rows of any length, from a file or a pipe, in fixed memory", "[explain]") {
+TEST_CASE("explain reads rows of any length, from a file or a pipe, in fixed memory",
+          "[explain][many]") {
   const Workplace at;
   // Longer than what is held.
   constexpr std::int64_t kLength = 700'001;

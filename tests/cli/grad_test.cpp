@@ -389,7 +389,7 @@ TEST_CASE("grad of a row that is not held", "[grad]") {
   CHECK(at.output(words) == expected.dx);
 }
 
-TEST_CASE("the memory of grad does not grow with the rows", "[grad]") {
+TEST_CASE("the memory of grad does not grow with the rows", "[grad][many]") {
   const GradFolder at;
   const auto peak_kib = [&](std::int64_t rows) {
     const Extents shape{rows, 64};

@@ -329,7 +329,8 @@ TEST_CASE("every wrong kernel passes on some ordinary input at 1e-2", "[mutants]
   CHECK(alive.contains("axes-0"));
 }
 
-TEST_CASE("inputs leave no wrong kernel alive, and say which each is for", "[mutants][inputs]") {
+TEST_CASE("inputs leave no wrong kernel alive, and say which each is for",
+          "[mutants][inputs][many]") {
   const Mutants files;
   struct Case {
     std::string made;

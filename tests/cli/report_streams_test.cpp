@@ -30,7 +30,7 @@ struct StreamsFolder : Workplace {
 
 }  // namespace
 
-TEST_CASE("a reader of any report may leave early") {
+TEST_CASE("a reader of any report may leave early", "[many]") {
   const StreamsFolder at;
   for (const Words& words : kLong) {
     CAPTURE(words);
@@ -43,7 +43,7 @@ TEST_CASE("a reader of any report may leave early") {
   }
 }
 
-TEST_CASE("a report that cannot be written is an error of one line") {
+TEST_CASE("a report that cannot be written is an error of one line", "[many]") {
   const StreamsFolder at;
   std::vector<Words> all = kLong;
   all.insert(all.end(), kShort.begin(), kShort.end());
@@ -100,7 +100,7 @@ TEST_CASE("a report on rows that do not fit where temporary files go is refused"
   CHECK(directory.files() == Words{"x.npy"});
 }
 
-TEST_CASE("the memory of the other commands does not grow with the tensor either") {
+TEST_CASE("the memory of the other commands does not grow with the tensor either", "[many]") {
   const Workplace at;
   // Rows enough, in the smaller one already, that stats keeps them on disk.
   write_sparse_npy(at / "small.npy", {1'100'000, 4});  // 17 MiB

@@ -325,7 +325,8 @@ TEST_CASE("what cannot be done is left out of a page with --keep-going", "[page]
   CHECK(figures_of(at.read("r.html")).size() == 4 + 2 * 11);
 }
 
-TEST_CASE("a page does not grow with the tensor, nor does the memory for it", "[page][memory]") {
+TEST_CASE("a page does not grow with the tensor, nor does the memory for it",
+          "[page][memory][many]") {
   const Workplace directory;
   write_sparse_npy(directory / "small.npy", {2000, 500});
   write_sparse_npy(directory / "large.npy", {20000, 1500});

@@ -52,7 +52,7 @@ TEST_CASE("x + residual is normalized exactly, or rounded first", "[residual]") 
   }
 }
 
-TEST_CASE("x and the residual come in any order, format and way", "[residual]") {
+TEST_CASE("x and the residual come in any order, format and way", "[residual][many]") {
   const SumFolder place;
   place.shell_output(
       "lnorm show x.npy --precision 12 > /dev/null; "

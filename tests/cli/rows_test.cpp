@@ -144,7 +144,7 @@ json parsed(const Workplace& at, const Words& words) {
 
 }  // namespace
 
-TEST_CASE("parts, one after another, are the whole, of any axes and either order", "[rows]") {
+TEST_CASE("parts, one after another, are the whole, of any axes and either order", "[rows][many]") {
   for_each_layout([](const Layout& layout, const LayoutFolder& at) {
     for (const Words& command :
          {Words{"apply"}, {"softmax"}, "apply --residual other.npy"_w, "grad --dy other.npy"_w}) {
@@ -170,7 +170,7 @@ TEST_CASE("parts, one after another, are the whole, of any axes and either order
   });
 }
 
-TEST_CASE("means and rstds of rows are those of the whole, and grad takes them", "[rows]") {
+TEST_CASE("means and rstds of rows are those of the whole, and grad takes them", "[rows][many]") {
   for_each_layout([](const Layout& layout, const LayoutFolder& at) {
     for (const Words& keepdim : {Words{}, {"--no-keepdim"}}) {
       at.output("x.npy --save-mean m.npy --save-rstd r.npy -o y.npy"_w + keepdim + layout.option());
@@ -198,7 +198,7 @@ TEST_CASE("means and rstds of rows are those of the whole, and grad takes them",
   });
 }
 
-TEST_CASE("reports name rows and elements as those of the whole tensor", "[rows]") {
+TEST_CASE("reports name rows and elements as those of the whole tensor", "[rows][many]") {
   for_each_layout([](const Layout& layout, const LayoutFolder& at) {
     const Words stats = "stats x.npy"_w + layout.option();
     const Words compare =
@@ -283,7 +283,7 @@ TEST_CASE("what is no choice of rows is refused", "[rows]") {
   check("stats x.json --row 1"_w, {"there is no option --row", "here it is --rows"});
 }
 
-TEST_CASE("a choice that a slice of Python leaves empty is empty", "[rows]") {
+TEST_CASE("a choice that a slice of Python leaves empty is empty", "[rows][many]") {
   const FourRows at;
   const std::string empty = R"({"shape":[0,2],"data":[],"dtype":"float64"})";
   for (const std::string range :

@@ -112,7 +112,7 @@ TEST_CASE("help that cannot be written is an error") {
   }
 }
 
-TEST_CASE("the memory of a run does not grow with the tensor") {
+TEST_CASE("the memory of a run does not grow with the tensor", "[many]") {
   const Workplace directory;
   const auto peak_kib = [&](std::int64_t rows) {
     write_sparse_npy(directory / "x.npy", {rows, 1024});

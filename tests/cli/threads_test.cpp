@@ -23,7 +23,7 @@ Words fast_kernels() {
 
 }  // namespace
 
-TEST_CASE("threads, kernels, files and pipes make no difference to the bytes") {
+TEST_CASE("threads, kernels, files and pipes make no difference to the bytes", "[many]") {
   const Workplace at;
   const std::string x = waves({1500, 768});  // 9 blocks
   at.write("x.npy", x);
@@ -103,7 +103,7 @@ TEST_CASE("a pipe whose rows are not held needs a place for temporary files") {
   CHECK(at.files() == Words{"y.npy"});
 }
 
-TEST_CASE("the memory of a run does not grow with a row") {
+TEST_CASE("the memory of a run does not grow with a row", "[many]") {
   const Workplace at;
   at.write("small.npy", waves({1 << 20}));  // 4 MiB
   at.write("large.npy", waves({1 << 24}));  // 64 MiB

@@ -21,7 +21,7 @@ std::string route(const Workplace& at, const Words& words, Stream in = {}) {
 
 }  // namespace
 
-TEST_CASE("the route is told with its reason", "[verbose]") {
+TEST_CASE("the route is told with its reason", "[verbose][many]") {
   const Workplace at;
   at.write("wide.npy", zeros({1000, 768}));
   at.write("long.npy", zeros({3, 1 << 20}));

@@ -222,7 +222,7 @@ const json& manifest(const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("every file of the corpus is accepted or refused as its manifest says") {
+TEST_CASE("every file of the corpus is accepted or refused as its manifest says", "[many]") {
   for (const std::string& folder : {data_file("corpus/good"), data_file("corpus/bad")}) {
     const json& files = manifest(folder).at("files");
     CHECK(files.size() + 1 == list_directory(folder).size());
@@ -258,7 +258,7 @@ TEST_CASE("every line of the corpus' JSON Lines is the record of the manifest") 
   }
 }
 
-TEST_CASE("every member of the corpus' archives holds the values of the manifest") {
+TEST_CASE("every member of the corpus' archives holds the values of the manifest", "[many]") {
   const std::string folder = data_file("corpus/good");
   std::map<std::string, int> checked;
   for (const json& entry : manifest(folder).at("files")) {

@@ -1,7 +1,6 @@
 #include <bit>
 
 #include "support/commands.hpp"
-#include "support/pace.hpp"
 #include "support/torch_cases.hpp"
 
 // What PyTorch printed (data/torch_text), shown by the program.
@@ -34,12 +33,11 @@ std::string npy_of(const TorchCase& test, std::endian order) {
 
 }  // namespace
 
-TEST_CASE("show prints what PyTorch printed") {
+TEST_CASE("show prints what PyTorch printed", "[many]") {
   const Workplace directory;
   const TorchCases cases = torch_cases();
   REQUIRE(cases.random_count >= 300);
   for (std::size_t i = 0; i < cases.all.size(); ++i) {
-    if (!takes(static_cast<int>(i))) continue;
     const TorchCase& test = cases.all[i];
     const auto order = i % 5 == 0 ? std::endian::big : std::endian::little;
     const bool piped = i % 7 == 0;
