@@ -10,8 +10,9 @@
 #define LNORM_X86_TARGETS_LEFT_OUT HWY_SSSE3
 #endif
 #ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS \
-  (LNORM_X86_TARGETS_LEFT_OUT | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#define HWY_DISABLED_TARGETS                                                                    \
+  (LNORM_X86_TARGETS_LEFT_OUT | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | \
+   HWY_RVV)
 #endif
 
 // Every AArch64 has NEON. Told that nothing is to be found out at run time, Highway compiles for it without target
