@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a bare Debian 12 or 13 to a result, in one command:
 #   ./bootstrap.sh demo      installs what is missing, builds, and normalizes a file of data/
-#   ./bootstrap.sh test      the same with the tests, and passes them; test system: those of installation, shells and locale
+#   ./bootstrap.sh test      the same with the tests, and passes them; test system: only those of installation and shells
 #   ./bootstrap.sh install [PREFIX]   program, library, manual, completions; into /usr/local, or ~/.local if not root
 #   ./bootstrap.sh python    the Python package; the last line is its folder, for PYTHONPATH
 #   ./bootstrap.sh python-test   the same, and passes its tests
@@ -91,10 +91,15 @@ build() {  # preset, then options for cmake
   cmake --build --preset "$preset"
 }
 
-# All commands but static, sanitize and cross take what they need from one build, which compiles the library once.
+# One build, which compiles the library once, serves all commands but static, sanitize, fuzz and cross.
+configure_release() {  # options for cmake
+  cmake --preset release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF -DLNORM_PYTHON=OFF \
+    -DLNORM_ZSH_COMPLETIONS=zsh/site-functions "$@" >/dev/null
+}
+
 build_release() {  # options for cmake
-  build release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF -DLNORM_PYTHON=OFF \
-    -DLNORM_ZSH_COMPLETIONS=zsh/site-functions "$@"
+  configure_release "$@"
+  cmake --build --preset release
 }
 
 build_python() {  # options for cmake
@@ -164,7 +169,7 @@ END
         ctest --preset release
         ;;
       system)
-        cmake --preset release -DBUILD_TESTING=ON >/dev/null
+        configure_release -DBUILD_TESTING=ON
         cmake --build --preset release --target lnorm_app lnorm_generated lnorm_system_tests
         ctest --preset release -L system
         ;;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The files that the last change touched, the last first: what was committed in the six hours up to the last commit.
+# Prints the files that the last change touched, the newest first. The last change is what was committed in the six hours
+# before the last commit.
 #   changed.sh [PATH...]
 since=$(($(git log -1 --format=%ct) - 6 * 3600))
 git log --since="@$since" --format= --name-only --no-renames -- "$@" | awk '!seen[$0]++'

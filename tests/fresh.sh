@@ -2,8 +2,8 @@
 # Commands of bootstrap.sh on a bare system of Debian:
 #   tests/fresh.sh bookworm|trixie demo|test|"test system"|bytes|python-test|wheel|static...
 # debootstrap installs it into a temporary folder, and what is committed here is cloned into it. What wheel and static make
-# runs in systems that have none of our libraries. bytes compares what the program that was built there writes with what
-# this system's build/release/lnorm writes.
+# runs in systems that have none of our libraries. bytes compares the output of the program that was built there with the
+# output of this system's build/release/lnorm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d "${TMPDIR:-/var/tmp}/lnorm-$1.XXXXXX")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The format of every file; then what clang-tidy says of the program's and the library's sources that the last change
-# touched, for as long as there is time, or of those that are named.
+# Checks the format of every file, then runs clang-tidy on the sources of the program and the library that the last change
+# touched, or on those that are named, until the time is over.
 #   lint.sh [SECONDS [FILE...]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
 
 # clang-tidy takes the compiler's options from there: g++'s, of each file by itself.
 cmake --preset debug -DLNORM_MPI=ON >/dev/null
-# A header is seen by way of the first source that includes it.
+# clang-tidy reads a header through the first source that includes it.
 sources() {
   local file
   while read -r file; do

@@ -131,7 +131,7 @@ class FaultFolder : public Workplace {
   // Whether the last run came to a call of the plan.
   bool was_hit() const { return fs::exists(hit_ / "hit"); }
 
-  // The files that differ from those at the beginning, which are put back. A file that nobody has touched is not read.
+  // Puts back the files that differ from those at the beginning, and returns them. A file that was not touched is not read.
   Files take() {
     CHECK(list_directory(*this / "tmp").empty());
     Files changed;
@@ -211,7 +211,7 @@ using Check = std::function<void(const Outcome&, const Files&, const Expected&)>
 // other runs by check. From the kOneByOne-th call on, where they are of blocks alike, some are passed over.
 // Returns how many runs were hit.
 #ifdef LNORM_SANITIZED  // and slow to start
-constexpr int kOneByOne = 1;
+constexpr int kOneByOne = 4;
 #else
 constexpr int kOneByOne = 6;
 #endif

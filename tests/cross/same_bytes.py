@@ -227,7 +227,7 @@ def outcome(program, words, files):
 
 
 def kernels_of(program):
-    """The kernels that the program has on its machine, as it lists them where it is asked for another one."""
+    """The kernels that the program has on its machine: its message lists them."""
     listed = subprocess.run([*program, "--kernel", "?"], stdin=subprocess.DEVNULL, capture_output=True).stderr
     return re.search("expected one of (.*)", listed.decode())[1].split(", ")
 
@@ -281,7 +281,8 @@ def main():
                         file.write(content)
                 print(f"case {number}: its files are in {folder}")
     runs = len(Case(0, 1).commands) * arguments.cases
-    print(f"{arguments.cases} tensors, kernels {', '.join(kernels)}, {runs} runs, of which {runs - succeeded} were refused, {faults} differ")
+    print(f"{arguments.cases} tensors, kernels {', '.join(kernels)}, {runs} runs, of which {runs - succeeded} were "
+          f"refused, {faults} differ")
     return 1 if faults or succeeded < 0.9 * runs else 0
 
 

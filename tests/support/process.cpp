@@ -25,8 +25,8 @@ namespace support {
 
 namespace {
 
-// Tests write to programs that may leave early.
-[[maybe_unused]] const auto ignored = std::signal(SIGPIPE, SIG_IGN);
+// Tests write to programs that may leave early: that must not end the test.
+[[maybe_unused]] const auto former_handler = std::signal(SIGPIPE, SIG_IGN);
 
 class Descriptor {
  public:

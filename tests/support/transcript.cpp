@@ -3,31 +3,24 @@
 #include <cstdlib>
 
 #include "support/commands.hpp"
+#include "support/markdown.hpp"
 
 namespace support {
 
 namespace {
 
-constexpr const char* kSetup = R"(export PATH="$PWD/build/release:$PATH")";
+// A command that is refused, with status 2, must leave the folder's entries as they were, hidden ones too.
+constexpr const char* kFunctions = R"script(exec 2>&1
+entries() { echo .[!.]* *; }
+end() {
+  [ "$1" != 2 ] || [ "$(entries)" = "$before" ] || echo "left behind: $(entries)"
+  printf '\036%d\n' "$1"
+}
+)script";
 
 bool is_status(const std::string& line) {
   return line.size() > 2 && line.front() == '[' && line.back() == ']' &&
          line.find_first_not_of("0123456789", 1) == line.size() - 1;
-}
-
-// Calls on_block_line with each line of a ```console block, and on_other with all others.
-template <class OnBlockLine, class OnOther>
-void for_each_line(const std::string& markdown, OnBlockLine on_block_line, OnOther on_other) {
-  bool inside = false;
-  for (const std::string& line : lines_of(markdown)) {
-    const bool is_fence = line.starts_with("```");
-    if (is_fence) inside = !inside && line == "```console";
-    if (inside && !is_fence) {
-      on_block_line(line);
-    } else {
-      on_other(line);
-    }
-  }
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -38,19 +31,15 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 std::string script_of(const std::vector<Example>& examples, Kind kind) {
-  std::string script = "exec 2>&1\n";
+  std::string script = kFunctions;
   if (kind == Kind::transcript) {
-    script += std::string(kSetup) + "\nmkdir start; cd start; ln -s ../data data; sections=0\n";
+    script += kFindLnorm + "\nmkdir start; cd start; ln -s ../data data; sections=0\n";
   }
   for (const Example& example : examples) {
     if (kind == Kind::transcript && example.begins_section) {
       script += "cd ..; sections=$((sections + 1)); cp -R start $sections; cd $sections\n";
     }
-    script += "there=$(echo *)\n" + replaced(example.command, "/tmp/", "tmp//") + R"script(
-status=$?
-[ $status != 2 ] || [ "$(echo *)" = "$there" ] || echo "left behind: $(echo *)"
-printf '\036%d\n' $status
-)script";
+    script += "before=$(entries)\n" + replaced(example.command, "/tmp/", "tmp//") + "\nend $?\n";
   }
   return script;
 }
@@ -84,7 +73,7 @@ std::string rewritten(const std::string& markdown, const std::vector<Example>& p
   std::string text;
   std::size_t next = 0;
   for_each_line(
-      markdown,
+      markdown, "console",
       [&](const std::string& line) {
         if (!line.starts_with("$ ")) return;
         const Example& example = printed.at(next++);
@@ -101,7 +90,7 @@ std::vector<Example> examples_of(const std::string& markdown) {
   std::vector<Example> found;
   bool begins_section = false;
   for_each_line(
-      markdown,
+      markdown, "console",
       [&](const std::string& line) {
         if (line.starts_with("$ ")) {
           found.push_back({line.substr(2), "", 0, std::exchange(begins_section, false)});
@@ -121,9 +110,8 @@ std::size_t check_examples(const std::filesystem::path& file, Kind kind) {
   CAPTURE(file.string());
   const std::string markdown = read_file(file);
   std::vector<Example> wanted = examples_of(markdown);
-  // README says how lnorm is found, docs/ takes that for granted.
-  const bool has_setup = !wanted.empty() && wanted.front().command == kSetup;
-  if (kind == Kind::document && !has_setup) wanted.insert(wanted.begin(), {kSetup, ""});
+  const bool has_setup = !wanted.empty() && wanted.front().command == kFindLnorm;
+  if (kind == Kind::document && !has_setup) wanted.insert(wanted.begin(), {kFindLnorm, ""});
   std::vector<Example> printed = run_in_shell(wanted, kind);
   for (std::size_t i = 0; i < printed.size(); ++i) {
     CAPTURE(wanted[i].command);

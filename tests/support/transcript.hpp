@@ -4,11 +4,14 @@
 #include <string>
 #include <vector>
 
-// Console sessions in Markdown. Every command of a ```console block ("$ ") is run, and prints what stands below it: standard
-// output and error, as a terminal shows them. Where the last line is [2], that is its exit status; else it is 0.
+// Console sessions in Markdown. Each command of a ```console block ("$ ...") is run, and must print what stands below it:
+// standard output and error, as a terminal shows them. A last line [2] is the exit status; without such a line it is 0.
 //
-// With LNORM_ACCEPT=1 in the environment what was printed is written into the file instead of compared.
+// LNORM_ACCEPT=1 in the environment writes what the commands print into the file, and compares nothing.
 namespace support {
+
+// README's first command: the shell finds lnorm by it. docs/ and transcripts do without.
+inline const std::string kFindLnorm = R"(export PATH="$PWD/build/release:$PATH")";
 
 struct Example {
   std::string command;
@@ -19,14 +22,13 @@ struct Example {
 
 std::vector<Example> examples_of(const std::string& markdown);
 
-// One shell runs all commands of a file, in order, after those of setup. It stands in a folder laid out like the project's,
-// with this build's program where README expects one. In place of /tmp/ stands a folder in there, by a name of the same
-// length, since tables fit a width.
+// One shell runs all commands of a file in order, in a folder like the project's: build/release/lnorm is this build's
+// program, data/ is the project's. /tmp/ becomes a folder in there whose name is as long, since tables fit a width.
 //
-// A transcript's shell stands in a folder of its own, in which lnorm is found, and data/ is the project's. What comes
-// before the first section makes its files; each section begins with these alone.
+// The commands of a transcript that stand before its first section make files. Each section begins in a folder of its own
+// with a copy of these.
 //
-// A command that ends with status 2 is a refusal: it says one line, and perhaps a hint, and leaves no file behind.
+// Status 2 is a refusal: one line, perhaps a hint, and no file left behind.
 enum class Kind { document, transcript };
 std::size_t check_examples(const std::filesystem::path& file, Kind kind);
 
