@@ -97,7 +97,7 @@ constexpr const char* kZsh = R"(
 zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell 'PS1= PS2= RPS1=; unset zle_bracketed_paste; stty -echo; fpath=($PWD $fpath)'
-zpty -w shell 'autoload -Uz compinit; compinit -u -D; zle_highlight=none'
+zpty -w shell 'autoload -Uz compinit; compinit -u -d ./dump; zle_highlight=none'
 zpty -w shell 'show() { print -r -- "<${:-<}$BUFFER>${:->}"; zle -I; exit }; zle -N show; bindkey "^X" show; print REA''DY'
 zpty -r shell output '*READY*'
 zpty -w -n shell "$1"$'\t'

@@ -9,6 +9,7 @@
 #include "lnorm/pipeline/run.hpp"
 #include "property/data.hpp"
 #include "support/files.hpp"
+#include "support/pace.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
 namespace {
@@ -117,7 +118,10 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
   info.order = order;
   lnorm::LayerNormOptions options;
   options.axes = lnorm::AxisList{c.axes};
+  static int number = 0;
+  ++number;  // each tensor another way, where not all are taken
   for (const Way& way : ways) {
+    if (ways.size() > 2 && !support::takes(number++)) continue;
     lnorm::Plan plan = lnorm::make_plan(info, options, {}, {.in_tiles = way.in_tiles});
     plan.wants_mean_and_rstd = true;
     if (way.in_tiles) plan.route.block_rows = 1 + plan.route.block_rows / 3;
@@ -228,6 +232,8 @@ TEST_CASE("rows whose ways differ go through together", "[layouts]") {
   plan.wants_mean_and_rstd = GENERATE(false, true);
   lnorm::TensorInfo term{"b", lnorm::DType::float32, {kLength}};
   std::vector<float> bias(kLength, GENERATE(0.5f, 1e9f));
+  static int number = 0;
+  if (!support::takes(number++)) return;
   const lnorm::Affine affine{{}, {term, support::as_bytes(bias), false}};
   for (const lnorm::Backend& backend : lnorm::backends()) {
     CAPTURE(backend.name, plan.wants_mean_and_rstd, options.formula.eps, bias[0]);

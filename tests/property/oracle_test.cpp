@@ -178,6 +178,8 @@ TEST_CASE("a constant row gives exactly the bias, whatever its length", "[oracle
   const int length = GENERATE(1, 2, 3, 10, 33, 1000, 4097, 1'000'003);
   const DType dtype = GENERATE(DType::float16, DType::float32, DType::float64);
   const double value = GENERATE(0.1, -1e30, 3e-40, -0.0);
+  static int number = 0;
+  if (!support::takes(number++)) return;
   const double most = largest_finite(dtype);
   const Data x =
       floats(dtype, std::vector(static_cast<std::size_t>(length), std::clamp(value, -most, most)));

@@ -80,7 +80,9 @@ TEST_CASE("this machine runs a SIMD kernel", "[kernel]") {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("sse4.2")) CHECK(lnorm::backends().front().name != "portable");
   if (__builtin_cpu_supports("avx2")) CHECK_NOTHROW(lnorm::find_backend("avx2"));
+#ifndef LNORM_SANITIZED  // one SIMD target: lib/CMakeLists.txt
   if (__builtin_cpu_supports("avx512dq")) CHECK(lnorm::backends().front().name == "avx512");
+#endif
 #endif
   CHECK(lnorm::backends().back().name == "reference");
 }
@@ -163,6 +165,8 @@ TEST_CASE("rows in parts come out as rows that are held", "[kernel][long]") {
                "near the largest", "from subnormal to the largest", "one outlier");
   const DType in =
       GENERATE(DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::int64);
+  static int number = 0;
+  if (!support::takes(number++)) return;
   Random random(static_cast<std::uint64_t>(in) + 77);
   for (const Recipe& recipe : float_recipes()) {
     if (recipe.name != name) continue;

@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 #include "support/files.hpp"
+#include "support/pace.hpp"
 
 namespace lnorm {
 namespace {
@@ -64,7 +65,7 @@ TEST_CASE("what is no tensor is not read in slices", "[io][json]") {
   for (const Shape& shape : {Shape{50'000}, Shape{50'000, 1}, Shape{100, 500}, Shape{8, 2500, 3}}) {
     const auto values = normals(element_count(shape), 1);
     const std::string good = nested(shape, values, "");
-    for (int i = 0; i < 60; ++i) {
+    for (int i = 0; i < support::share(60); ++i) {
       std::string text = good;
       // One or two characters become others, often near each other, so that counts may stay as they were.
       std::size_t at = random() % text.size();

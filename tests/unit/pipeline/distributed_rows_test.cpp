@@ -5,6 +5,7 @@
 #include "lnorm/pipeline/grad.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
+#include "support/pace.hpp"
 #include "support/thread_ranks.hpp"
 #include "unit/pipeline/rank_tensors.hpp"
 
@@ -178,7 +179,9 @@ using Do = Outputs (*)(const Setting&, int);
 
 // All settings that differ from this one in one thing.
 void check(Do work, const Setting& base) {
+  static int number = 0;
   const auto compare = [&](const Setting& s) {
+    if (!support::takes(number++)) return;
     const Outputs expected = work(s, 1);
     for (const int count : {2, 3, 5}) {
       CAPTURE(s.c.shape, s.c.axes, s.x, s.dy, s.out, s.parameters, int(s.kind), s.in_parts,

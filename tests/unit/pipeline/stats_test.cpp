@@ -4,6 +4,7 @@
 
 #include "lnorm/kernel/moments.hpp"
 #include "lnorm/kernel/softmax.hpp"
+#include "support/pace.hpp"
 #include "support/thread_ranks.hpp"
 #include "unit/pipeline/memory_tensor.hpp"
 
@@ -260,7 +261,7 @@ TEST_CASE("statistics of several ranks are those of one", "[pipeline]") {
   const Input inputs[] = {random_floats(1000, 70),
                           random_floats(2, 70),
                           random_floats(1, 5),
-                          random_floats(100'001, 1),
+                          random_floats(support::share(100'001), 1),
                           {{"x", DType::float32, {0, 5}}, {}},
                           std::move(spoiled)};
   for (const Input& input : inputs) {
