@@ -33,6 +33,7 @@ struct GradientSetting {
   const Formula& formula;
   bool needs_double_doubles = false;  // as long rows do: rows start there
   bool wants_dx = true;               // or else x-hat alone
+  bool is_scaled = false;             // of a row that another one has brought into range
 };
 
 // A row, or a part of it.

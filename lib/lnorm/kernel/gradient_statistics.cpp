@@ -51,8 +51,11 @@ std::optional<DoubleDouble> plain_rstd(const SavedStatistics& saved,
     if (!(root.high > 0)) return std::nullopt;
     rstd = DoubleDouble{1} / root;
   }
+  // A mean below that is all of x - mean where x is 0, and its products are below the doubles.
+  const double mean = std::fabs(saved.mean.high);
   const bool is_plain =
-      saved.mean.low == 0 && saved.rstd.low == 0 && std::fabs(saved.mean.high) <= 0x1p200 &&
+      saved.mean.low == 0 && saved.rstd.low == 0 &&
+      (mean == 0 || is_within(mean, 0x1p-400, 0x1p200)) &&
       is_within(std::fabs(rstd.high), kMinDoubleDoubleDivisor, kMaxDoubleDoubleDivisor);
   return is_plain ? std::optional(rstd) : std::nullopt;
 }

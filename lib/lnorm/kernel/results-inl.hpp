@@ -155,6 +155,8 @@ struct HalfResults {
     // Without an error zero is zero.
     not_tiny = !kSubnormal && error == 0 ? 1 : 0;
     tiny = std::bit_cast<std::uint32_t>(static_cast<float>(least)) - not_tiny;
+    // Beside so large an error infinity may be any number.
+    if (std::isinf(static_cast<float>(least))) ++tiny;
   }
 
   HWY_INLINE Results operator()(V value) const {
@@ -370,15 +372,17 @@ HWY_INLINE void copy_out(const double* results, std::int64_t n, std::byte* out, 
               static_cast<std::size_t>(n - i) * sizeof(double));
 }
 
-// Writes results that lie between bounds, which take them in; resolve(i) gives those that are not decided,
-// which a NaN of float64 never is. After n bounds there is room for a vector.
+// Writes results that lie between bounds, which take them in; resolve(i) gives those that are not decided, as those between
+// NaNs are not. After n bounds there is room for a vector.
 template <class Resolve>
 HWY_INLINE void write_decided(double* low_ends, const double* high_ends, std::int64_t n,
                               const RowsOut& y, const Resolve& resolve) {
   if (y.dtype == DType::float32) {
     for (std::int64_t i = 0; i < n; i += kWidth) {
-      const Results results =
+      Results results =
           float_results(hn::Load(kDoubles, low_ends + i), hn::Load(kDoubles, high_ends + i));
+      const auto is_nan = hn::VecFromMask(F(), hn::IsNaN(results.y));
+      results.undecided = hn::Or(results.undecided, hn::BitCast(kWords, is_nan));
       write_results<float>(results, n - i, y.data + i * kSize<float>,
                            [&](std::int64_t j, std::byte* to) {
                              const double result = resolve(i + j);
@@ -400,7 +404,8 @@ HWY_INLINE void write_decided(double* low_ends, const double* high_ends, std::in
   }
   for (std::int64_t i = 0; i < n; ++i) {
     const double result = rounded(low_ends[i], y.dtype);
-    const bool is_decided = same_result(result, rounded(high_ends[i], y.dtype));
+    const bool is_decided =
+        !std::isnan(result) && same_result(result, rounded(high_ends[i], y.dtype));
     low_ends[i] = is_decided ? result : resolve(i);
   }
   store(low_ends, n, y, 0);

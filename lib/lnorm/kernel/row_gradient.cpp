@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "lnorm/core/non_finite.hpp"
 
@@ -115,12 +117,69 @@ void RowGradient::take_double_doubles(const GradientSums& row) {
     has_sums = true;
   }
   // Sums that overflow, or lose all their bits, are for integers to decide.
-  if (setting_.wants_dx && has_ == Has::dx && is_dx_zero(sums)) limit_to(Has::dx_of_zeros);
+  // What has become 0 by scaling says nothing.
+  const bool may_be_zero = setting_.wants_dx && has_ == Has::dx && !setting_.is_scaled;
+  if (may_be_zero && is_dx_zero(sums)) limit_to(Has::dx_of_zeros);
   if ((has_sums || has_ == Has::dx_of_zeros) && (saved_ || (centered_ && has_derivative))) {
     double_doubles_ =
         double_double_gradient(sums, saved_ ? nullptr : &*centered_, n, formula, saved(), growth);
   }
-  if (!double_doubles_) find_exact();
+  if (!double_doubles_ && !setting_.is_scaled && !find_scaled()) find_exact();
+}
+
+// Powers of two change nothing but exponents:
+//
+//   dx(x, g) = 2^(a - b) dx(2^a x, 2^b g), where eps is 2^(2 a) times as large (on the standard deviation 2^a times)
+//
+// but for bits of small elements beside large ones, of which bounds take more than that (kLostBits), and for an eps that becomes
+// too small to matter. Returns false where that does not help.
+bool RowGradient::find_scaled() {
+  if (saved_ || has_low(setting_.x) || has_low(setting_.dy)) return false;
+  constexpr int kNone = std::numeric_limits<int>::min();
+  int most_x = kNone;
+  int most_dy = 0;
+  int least_dy = 0;
+  int most_weight = 0;
+  int most_g = kNone;
+  bool is_finite = true;
+  read_row_([&](const GradientPart& part) {
+    for_each_element(part, [&](std::int64_t i, Number x, Number dy) {
+      const double w = setting_.weight.number_or(1, part.offset + i).high;
+      is_finite = is_finite && std::isfinite(x.high) && std::isfinite(dy.high) && std::isfinite(w);
+      if (!is_finite) return;
+      if (x.high != 0) most_x = std::max(most_x, std::ilogb(x.high));
+      if (w != 0) most_weight = std::max(most_weight, std::ilogb(w));
+      if (dy.high != 0) most_dy = std::max(most_dy, std::ilogb(dy.high));
+      if (dy.high != 0) least_dy = std::min(least_dy, std::ilogb(dy.high));
+      if (dy.high != 0 && w != 0) most_g = std::max(most_g, std::ilogb(dy.high) + std::ilogb(w));
+    });
+  });
+  if (!is_finite || most_x == kNone) return false;
+  auto scaled = std::make_unique<Scaled>();
+  scaled->x = power_to_range(most_x, setting_.formula);
+  constexpr int kMostDy = 960;  // of which a factor can still be split
+  scaled->dy = most_g == kNone ? 0 : std::min(-most_g, kMostDy - most_dy);
+  // A large weight shows what a small dy loses.
+  const bool loses_dy = least_dy + scaled->dy < std::numeric_limits<double>::min_exponent;
+  if (loses_dy && most_weight > 0) return false;
+  scaled->formula = times_power(setting_.formula, scaled->x);
+  const GradientSetting setting{
+      setting_.backend, DType::float64,  DType::float64, setting_.dx,       setting_.row_length,
+      setting_.weight,  scaled->formula, true,           setting_.wants_dx, true};
+  scaled->row = std::make_unique<RowGradient>(
+      setting, times_power(sample_, scaled->x), nullptr,
+      [read = read_row_, x = scaled->x, dy = scaled->dy](const auto& see) {
+        read([&](const GradientPart& part) {
+          std::vector<double> buffers[2];
+          see({times_power(part.x, x, buffers[0]), times_power(part.dy, dy, buffers[1]),
+               part.offset});
+        });
+      });
+  scaled->row->sum_up();
+  if (!scaled->row->double_doubles_) return false;
+  limit_to(scaled->row->has_);
+  scaled_ = std::move(scaled);
+  return true;
 }
 
 bool RowGradient::is_g_finite() const {
@@ -171,7 +230,8 @@ bool RowGradient::is_line() const {
   };
   const auto product = [&](double a, double b) {
     const DoubleDouble exact = two_product(a, b);
-    is_exact = is_exact && (a == 0 || b == 0 || std::fabs(exact.high) > kLeastProduct);
+    is_exact = is_exact && std::isfinite(exact.low) &&
+               (a == 0 || b == 0 || std::fabs(exact.high) > kLeastProduct);
     return exact;
   };
   bool is_line = true;
@@ -291,11 +351,12 @@ void RowGradient::add_term(std::int64_t column, Number x, Number dy,
 
 // dy * xhat, unless only integers tell.
 std::optional<RowGradient::Term> RowGradient::term(Number x, Number dy) const {
-  if (const auto& by = double_doubles_) {
+  if (scaled_) x = {times_power(x.high, scaled_->x), 0};
+  if (const auto& by = scaled_ ? scaled_->row->double_doubles_ : double_doubles_) {
     const DoubleDouble deviation = DoubleDouble{x.high, x.low} - by->mean;
     const DoubleDouble xhat = deviation * by->rstd;
     const double size = std::fabs(dy.high);
-    const double lost = std::min(std::fabs(deviation.high), kLostBits);
+    const double lost = scaled_ ? kLostBits : std::min(std::fabs(deviation.high), kLostBits);
     const double error = by->xhat.offset + by->xhat.slope * std::fabs(xhat.high) + kLosses * lost;
     return Term{xhat * DoubleDouble{dy.high, dy.low}, size * error + std::min(size, lost)};
   }
@@ -312,7 +373,13 @@ double RowGradient::resolve(std::int64_t, std::int64_t index, Number x, Number d
   const Number weight = setting_.weight.number_or(1, index);
   // Masked elements are common, and no bound tells that a number is 0.
   if (saved_ && saved_->is_constant && (dy.high == 0 || weight.high == 0)) return 0;
-  return decide(Element{index, x, dy, weight});
+  const Element element{index, x, dy, weight};
+  if (!scaled_) return decide(element);
+  const Number scaled_x{times_power(x.high, scaled_->x), 0};
+  const Number scaled_dy{times_power(dy.high, scaled_->dy), 0};
+  const Bracket known = scaled_->row->in_double_doubles({index, scaled_x, scaled_dy, weight},
+                                                        scaled_->x - scaled_->dy);
+  return known.is_decided() ? known.least : exactly(element, known);
 }
 
 Bracket RowGradient::in_doubles(const Element& e) const {
@@ -324,13 +391,13 @@ Bracket RowGradient::in_doubles(const Element& e) const {
   return bracket(dx, error_of(bounds, g, d - s.shift[0]), setting_.dx);
 }
 
-Bracket RowGradient::in_double_doubles(const Element& e) const {
+Bracket RowGradient::in_double_doubles(const Element& e, int exponent) const {
   const DoubleDoubleGradient& s = *double_doubles_;
   const DoubleDouble deviation = DoubleDouble{e.x.high, e.x.low} - s.mean;
   const DoubleDouble g =
       DoubleDouble{e.dy.high, e.dy.low} * DoubleDouble{e.weight.high, e.weight.low};
   const DoubleDouble dx = g * s.rstd + (deviation * s.slope + s.constant);
-  return bracket(dx, error_of(s.dx, g.high, deviation.high), setting_.dx);
+  return bracket(dx, error_of(s.dx, g.high, deviation.high), setting_.dx, exponent);
 }
 
 double RowGradient::exactly(const Element& e, const Bracket& known) const {

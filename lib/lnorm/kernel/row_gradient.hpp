@@ -74,10 +74,11 @@ class RowGradient final : public GradientResolver,
   void take_doubles(const GradientSums& row);
   void take_double_doubles(const GradientSums& row);
   void find_exact();
+  bool find_scaled();
   std::unique_ptr<RowGradient> again(const GradientSetting& setting) const;
   std::unique_ptr<const ExactGradient> make_exact() const;
   Bracket in_doubles(const Element& element) const;
-  Bracket in_double_doubles(const Element& element) const;
+  Bracket in_double_doubles(const Element& element, int exponent = 0) const;
   double exactly(const Element& element, const Bracket& known) const;
   bool is_g_finite() const;
   bool is_dx_zero(const GradientSums& sums) const;
@@ -86,8 +87,17 @@ class RowGradient final : public GradientResolver,
   void write_dx(const GradientPart& part, const RowsOut& dx) const;
   std::optional<Term> term(Number x, Number dy) const;
 
+  // The row beyond the range of double-doubles, in range: its x is x times 2^x, its dy is dy times 2^dy.
+  struct Scaled {
+    int x = 0;
+    int dy = 0;
+    Formula formula{};
+    std::unique_ptr<RowGradient> row{};
+  };
+
   std::optional<SavedStatistics> saved_;
   Has has_ = Has::dx;
+  std::unique_ptr<const Scaled> scaled_;  // in place of double_doubles_
 };
 
 }  // namespace lnorm

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,6 +41,26 @@ inline RowSample sample_of(const RowsIn& row) noexcept {
   const double mean = sum / static_cast<double>(n);
   const bool is_far_from_zero = 3 * mean * sum > squares;  // mean^2 > variance / 2
   return {first, is_far_from_zero && std::isfinite(squares) ? mean : 0};
+}
+
+// The exponent of the power of two that takes a row whose largest element is from 2^most on near 1, unless a root of eps would
+// go beyond the range of divisors.
+inline int power_to_range(int most, const Formula& formula) noexcept {
+  constexpr int kMostDivisor = 180;
+  if (formula.eps == 0) return -most;
+  const int of_eps = std::ilogb(formula.eps);
+  return std::min(-most, kMostDivisor - (formula.eps_on == EpsOn::std ? of_eps : of_eps / 2));
+}
+// The formula of a row whose elements are times 2^exponent; an eps stays more than 0.
+inline Formula times_power(Formula formula, int exponent) noexcept {
+  if (formula.eps == 0) return formula;
+  const int of_eps = formula.eps_on == EpsOn::std ? exponent : 2 * exponent;
+  formula.eps =
+      std::max(times_power(formula.eps, of_eps), std::numeric_limits<double>::denorm_min());
+  return formula;
+}
+inline RowSample times_power(const RowSample& sample, int exponent) noexcept {
+  return {{times_power(sample.first.high, exponent), 0}, times_power(sample.center, exponent)};
 }
 
 // The arithmetic that a row's sums are computed in.

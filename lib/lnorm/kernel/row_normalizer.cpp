@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/affine_steps.hpp"
@@ -92,12 +93,46 @@ void RowNormalizer::take_double_doubles(const Sums& row) {
     return;
   }
   if (centered_) double_doubles_ = double_double_statistics(*centered_, n, setting_.formula);
-  if (!double_doubles_) return find_exact();
+  if (!double_doubles_) {
+    if (!setting_.is_scaled && !find_scaled()) find_exact();
+    return;
+  }
   const double rstd = double_doubles_->rstd.high;
   if (fits_doubles(setting_.in, setting_.out) && rstd >= 1 / kMaxDivisor &&
       rstd <= 1 / kMinDivisor) {
     doubles_ = double_statistics(*double_doubles_);
   }
+}
+
+// As RowGradient::find_scaled, which has the reasons.
+bool RowNormalizer::find_scaled() {
+  if (has_low(setting_.in)) return false;
+  double most = 0;
+  read_row_([&](const RowsIn& part) {
+    for_each_element(part, [&](std::int64_t, Number x) {
+      const double size = std::fabs(x.high);
+      most = size > most || std::isnan(size) ? size : most;
+    });
+  });
+  if (!std::isfinite(most) || most == 0) return false;
+  auto scaled = std::make_unique<Scaled>();
+  scaled->exponent = power_to_range(std::ilogb(most), setting_.formula);
+  scaled->formula = times_power(setting_.formula, scaled->exponent);
+  RowSetting setting{setting_.backend, DType::float64,  setting_.out, setting_.row_length,
+                     setting_.affine,  scaled->formula, false,        true};
+  setting.is_scaled = true;
+  scaled->row = std::make_unique<RowNormalizer>(
+      setting, times_power(sample_, scaled->exponent),
+      [read = read_row_, exponent = scaled->exponent](const auto& see) {
+        read([&](const RowsIn& part) {
+          std::vector<double> buffer;
+          see(times_power(part, exponent, buffer));
+        });
+      });
+  scaled->row->sum_up();
+  if (!scaled->row->double_doubles_) return false;
+  scaled_ = std::move(scaled);
+  return true;
 }
 
 void RowNormalizer::find_exact() {
@@ -196,8 +231,13 @@ void RowNormalizer::write_run(const RowsIn& run, std::int64_t offset, const Rows
 double RowNormalizer::resolve(std::int64_t index, Number x) const {
   const Affine& affine = setting_.affine;
   const std::int64_t number = affine.layout().number(setting_.first_number, index);
-  return decide(
-      Element{number, x, affine.weight().number_or(1, number), affine.bias().number_or(0, number)});
+  const Element element{number, x, affine.weight().number_or(1, number),
+                        affine.bias().number_or(0, number)};
+  if (!scaled_) return decide(element);
+  Element scaled = element;
+  scaled.x = {times_power(x.high, scaled_->exponent), 0};
+  const Bracket known = scaled_->row->in_double_doubles(scaled);
+  return known.is_decided() ? known.least : exactly(element, known);
 }
 
 bool RowNormalizer::Element::has_terms_within(double most) const noexcept {
@@ -218,7 +258,9 @@ Bracket RowNormalizer::in_double_doubles(const Element& e) const {
   const DoubleDouble xhat = deviation * double_doubles_->rstd;
   const DoubleDouble y =
       xhat * DoubleDouble{e.weight.high, e.weight.low} + DoubleDouble{e.bias.high, e.bias.low};
-  const double lost = deviation.high == 0 ? 0 : kLostBits * (1 + std::fabs(e.weight.high));
+  // Of a row that was scaled 0 may be a number that has become too small.
+  const bool is_zero = deviation.high == 0 && !setting_.is_scaled;
+  const double lost = is_zero ? 0 : kLostBits * (1 + std::fabs(e.weight.high));
   const double error = error_of(*double_doubles_, xhat.high, e.weight, e.bias, kUnit2);
   return bracket(y, error + lost, setting_.out);
 }

@@ -27,6 +27,7 @@ struct RowSetting {
   bool saves_statistics = false;      // mean() or rstd() will be asked for
   bool needs_double_doubles = false;  // as long rows do: rows start there
   std::int64_t first_number = 0;      // of weight and bias, as its layout has it
+  bool is_scaled = false;             // of a row that another one has brought into range
 
   RowSetting of_row(std::int64_t row) const {
     RowSetting setting = *this;
@@ -82,6 +83,7 @@ class RowNormalizer final : public Resolver,
   void take_doubles(const Sums& row);
   void take_double_doubles(const Sums& row);
   void find_exact();
+  bool find_scaled();
   std::unique_ptr<RowNormalizer> again(const RowSetting& setting) const;
   std::unique_ptr<const ExactRow> make_exact() const;
   Bracket in_doubles(const Element& element) const;
@@ -92,7 +94,15 @@ class RowNormalizer final : public Resolver,
   // The sum divided by n, rounded, where a TripleSum decides it.
   std::optional<double> sum_divided_by(std::int64_t n) const;
 
+  // The row beyond the range of double-doubles, in range: its elements times 2^exponent, which have the same results.
+  struct Scaled {
+    int exponent = 0;
+    Formula formula{};
+    std::unique_ptr<RowNormalizer> row{};
+  };
+
   State state_ = State::regular;
+  std::unique_ptr<const Scaled> scaled_;  // in place of double_doubles_
   mutable std::optional<TripleSum> triple_sum_;
 };
 

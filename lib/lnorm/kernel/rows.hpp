@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/dtype.hpp"
@@ -74,6 +76,23 @@ void for_each_element(const RowsIn& row, See see) {
     const std::int64_t n = load_chunk(row, start, chunk);
     for (std::int64_t i = 0; i < n; ++i) see(start + i, Number{chunk.high[i], chunk.low[i]});
   }
+}
+
+// A number times 2^exponent, of any exponent, rounded where it is below the normal doubles.
+inline double times_power(double number, int exponent) noexcept {
+  return number * std::ldexp(1, exponent / 2) * std::ldexp(1, exponent - exponent / 2);
+}
+
+// The one row as float64 in the buffer, without low parts, its elements times 2^exponent.
+inline RowsIn times_power(const RowsIn& row, int exponent, std::vector<double>& buffer) {
+  buffer.resize(static_cast<std::size_t>(row.row_length));
+  const double half = std::ldexp(1, exponent / 2);
+  const double rest = std::ldexp(1, exponent - exponent / 2);
+  for_each_element(row, [&](std::int64_t i, Number x) {
+    buffer[static_cast<std::size_t>(i)] = x.high * half * rest;
+  });
+  return {reinterpret_cast<const std::byte*>(buffer.data()), DType::float64, std::endian::native, 1,
+          row.row_length};
 }
 
 // Encodes count results where the one row of y has its element first and those after it.
