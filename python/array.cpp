@@ -1,9 +1,14 @@
 #include "array.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "lnorm/core/dtype_table.hpp"
+#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm::python {
@@ -183,6 +188,37 @@ Array from_dlpack(const py::capsule& capsule, const char* name) {
   return result;
 }
 
+// Says of a list of which NumPy makes no array of numbers why it does not. Returns where lists are none.
+void check_list(const std::string& name, const py::handle& object) {
+  const auto is_list = [](const py::handle& one) {
+    return PyList_Check(one.ptr()) != 0 || PyTuple_Check(one.ptr()) != 0;
+  };
+  const auto size_of = [&](const py::handle& one) {
+    return is_list(one) ? concat("a list of ", PySequence_Size(one.ptr())) : "a number";
+  };
+  if (!is_list(object)) {
+    if (PyLong_Check(object.ptr()) != 0) {
+      int overflow = 0;
+      PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+      if (overflow == 0) return;
+      throw Error(concat(name, ": is beyond the range of int64, expected a float"));
+    }
+    if (PyFloat_Check(object.ptr()) != 0 || PyNumber_Check(object.ptr()) != 0) return;
+    throw py::type_error(
+        concat(name, ": is a ", Py_TYPE(object.ptr())->tp_name, ", expected a number"));
+  }
+  const auto items = py::reinterpret_borrow<py::sequence>(object);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const py::object item = items[i];
+    const py::object first = items[0];
+    if (size_of(item) != size_of(first)) {
+      throw Error(concat(name, '[', i, "]: is ", size_of(item), ", expected ", size_of(first),
+                         ", as ", name, "[0] is"));
+    }
+    check_list(concat(name, '[', i, ']'), item);
+  }
+}
+
 // What is no array yet: the buffer protocol, __array__, numbers and lists of them.
 Array from_any(const py::handle& object, const char* name) {
   py::object made;
@@ -200,6 +236,9 @@ Array from_any(const py::handle& object, const char* name) {
       return found;
     }
   }
+  const bool has_numbers = PyList_Check(object.ptr()) != 0 || PyTuple_Check(object.ptr()) != 0 ||
+                           PyLong_Check(object.ptr()) != 0;
+  if (has_numbers) check_list(name, object);
   throw py::type_error(
       concat(name, ": is a ", Py_TYPE(object.ptr())->tp_name,
              ", expected an array, or what has __dlpack__ or the buffer protocol"));
@@ -207,8 +246,30 @@ Array from_any(const py::handle& object, const char* name) {
 
 }  // namespace
 
+bool has_overlaps(const Memory& memory) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // by their strides, with their sizes
+  for (std::size_t i = 0; i < memory.strides.size(); ++i) {
+    if (memory.info.shape[i] == 0) return false;
+    if (memory.info.shape[i] > 1) {
+      axes.emplace_back(std::abs(memory.strides[i]), memory.info.shape[i]);
+    }
+  }
+  std::sort(axes.begin(), axes.end());
+  auto inner = static_cast<std::int64_t>(item_size(memory.info.dtype));  // bytes up to the last one
+  return std::any_of(axes.begin(), axes.end(), [&](const auto& axis) {
+    const bool overlaps = axis.first < inner;
+    inner += axis.first * (axis.second - 1);
+    return overlaps;
+  });
+}
+
 Array array_of(const py::handle& object, const char* name) {
   if (py::isinstance<py::array>(object)) {
+    if (py::hasattr(object, "mask") && py::hasattr(object, "filled")) {
+      throw py::type_error(concat(name,
+                                  ": is a masked array, whose mask would be lost, expected "
+                                  "an array: its filled(), or its data"));
+    }
     return from_numpy(py::reinterpret_borrow<py::array>(object), name);
   }
   if (!py::hasattr(object, "__dlpack__")) return from_any(object, name);

@@ -30,5 +30,7 @@ Array new_array(const Shape& shape, DType dtype, const Array* like);
 // The first and one past the last byte that an array may have.
 std::pair<std::byte*, std::byte*> extent_of(const Memory& memory);
 bool overlap(const Memory& a, const Memory& b);
+// Whether elements of one array may share bytes, as those of a broadcast one do.
+bool has_overlaps(const Memory& memory);
 
 }  // namespace lnorm::python

@@ -2,10 +2,12 @@
 #include <pybind11/stl.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -21,6 +23,7 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/os.hpp"
 #include "lnorm/kernel/softmax.hpp"
+#include "lnorm/pipeline/executor.hpp"
 #include "lnorm/pipeline/grad.hpp"
 #include "lnorm/pipeline/inputs.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
@@ -312,6 +315,10 @@ class Output {
     if (!given_->is_writable) {
       throw Error(concat(argument, ": is read-only, expected an array to write to"));
     }
+    if (has_overlaps(given_->memory)) {
+      throw Error(
+          concat(argument, ": has elements that share memory, expected a place for each of them"));
+    }
     if (info.byte_order != std::endian::native) {
       throw Error(
           concat(argument, ": is not in the machine's byte order, expected an array that is"));
@@ -597,9 +604,22 @@ int main_program(const std::vector<std::string>& words) {
   return app::run_program(static_cast<int>(argv.size()), argv.data());
 }
 
+// Ctrl-C ends the work of the thread that sees signals.
+const std::thread::id kMainThread = std::this_thread::get_id();
+
+void check_signals() {
+  using Clock = std::chrono::steady_clock;
+  static Clock::time_point next;
+  if (std::this_thread::get_id() != kMainThread || Clock::now() < next) return;
+  next = Clock::now() + std::chrono::milliseconds(50);
+  const py::gil_scoped_acquire acquired;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_lnorm, module) {
+  check_interrupted = check_signals;
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);

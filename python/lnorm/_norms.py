@@ -42,7 +42,10 @@ def _integers(name: str, value: Any) -> int | tuple[int, ...] | None:
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, numbers.Real):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"{name}: is beyond the range of float64") from None
     raise TypeError(f"{name}: expected a number, found {value!r}")
 
 

@@ -4,10 +4,15 @@ import doctest
 import json
 import os
 import pathlib
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
+import xml.etree.ElementTree
 
 import numpy as np
 
@@ -23,6 +28,46 @@ RIGHT = np.load(SEEDS / "eps_on_std/layer_norm.npy")
 
 def program(*words):
     return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True).stdout
+
+
+# Of the planes of Unicode, and what a report must not confuse or cannot hold.
+NAMES = ["\n", "\\n", "\\\\n", "\x85", "\\u0085", "\\x85", "\ufffe", "\uffff", "\\ufffe", "<&>\"'", "]]>", "\u2028", "\u202e",
+         *map(chr, range(1, 0xA0)), *(chr(plane * 0x10000 + last) for plane in range(17) for last in (0x41, 0xFFFD, 0xFFFE, 0xFFFF))]  # fmt: skip
+
+
+class Names(unittest.TestCase):
+    def test_every_report_is_well_formed(self):
+        names = sorted({"name " + name for name in NAMES})
+        with tempfile.TemporaryDirectory() as folder:
+            for number, file in enumerate(["a", "b"]):
+                header = {
+                    name: {"dtype": "F32", "shape": [1], "data_offsets": [4 * i, 4 * i + 4]} for i, name in enumerate(names)
+                }
+                text = json.dumps(header, ensure_ascii=False).encode()
+                with open(f"{folder}/{file}.safetensors", "wb") as out:
+                    out.write(struct.pack("<Q", len(text)) + text)
+                    out.write(np.arange(number, number + len(names), dtype="<f4").tobytes())
+            words = [f"{folder}/a.safetensors", f"{folder}/b.safetensors", "--save-junit", f"{folder}/x.xml"]
+            document = json.loads(program("compare", *words, "--json"))
+            self.assertEqual([pair["name"] for pair in document["tensors"]], names)
+            cases = xml.etree.ElementTree.parse(f"{folder}/x.xml").iter("testcase")
+            self.assertEqual(len({case.attrib["name"] for case in cases}), len(names))
+            for command in ["stats", "check"]:
+                given = words[: 1 if command == "stats" else 2]
+                found = json.loads(program(command, *given, "--json"))
+                self.assertEqual(len(found["tensors"]), len(names))
+
+
+class Interruption(unittest.TestCase):
+    def test_ctrl_c_ends_work_that_takes_a_minute(self):
+        x = np.random.default_rng(1).standard_normal((20000, 1000))
+        for work in [lambda: lnorm.mutants(x, rtol=1e-3), lambda: lnorm.inputs((2000, 1000))]:
+            timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+            timer.start()
+            begin = time.monotonic()
+            with self.assertRaises(KeyboardInterrupt):
+                work()
+            self.assertLess(time.monotonic() - begin, 5)
 
 
 class Reports(unittest.TestCase):

@@ -390,7 +390,21 @@ TEST_CASE("a signal at any call ends the run, which leaves the old output and no
   walk(at, kTwoThreads, "read", "SIGHUP", ended_by(SIGHUP));
 }
 
-TEST_CASE("rows that wait in a temporary file are lost neither to faults nor to signals") {
+TEST_CASE("threads that cannot be created are done without") {
+  FaultFolder at;
+  const Scenario scenario{"x.npy -o y.npy --threads 4"_w};
+  const Expected& expected = at.expected(scenario);
+  for (const std::string plan : {"thread*=EAGAIN", "thread#2=EAGAIN"}) {
+    CAPTURE(plan);
+    const Outcome outcome = at.run(scenario, plan);
+    CAPTURE(outcome.status, outcome.err);
+    CHECK(at.was_hit());
+    check_done(outcome, at.take(), expected);
+  }
+}
+
+TEST_CASE("rows that wait in a temporary file are lost neither to faults nor to signals",
+          "[many]") {
   FaultFolder at;
   at.add(kManyRows, waves({1'100'000, 1}));
   const Expected& expected = at.expected(kSpool);

@@ -5,19 +5,20 @@
 //   CALL*=WHAT     every time
 //   CALL%N=WHAT    every time but each Nth (%2: the first, the third, ...)
 //
-//   CALL: read, write (at positions, too), open, close, rename, mkostemp, lseek, fstat, fchmod, unlink
+//   CALL: read, write (at positions, too), open, close, rename, mkostemp, lseek, fstat, fchmod, unlink, thread (pthread_create)
 //   WHAT: ENOSPC, EIO, ...   the call fails so, having done nothing (close: having closed)
 //         short:N            read and write: of at most N bytes
 //         half               read and write: of half of the bytes, rounded up
 //         size:N             the file that is being read gets this size first
 //         SIGTERM, ...       the signal is raised first
 //
-// Only calls from the program's own code count, not those that libraries make for themselves. Where a rule
-// applies, the file $LNORM_FAULTS_HIT is made, so that a test knows when it has been at every call.
+// Only calls from the program's own code count, not those that libraries make for themselves, but for those that create a
+// thread. Where a rule applies, the file $LNORM_FAULTS_HIT is made, so that a test knows when it has been at every call.
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -54,13 +55,21 @@ struct Name {
 };
 
 constexpr std::array kNames{
-    Name{"EINTR", Kind::fail, EINTR},     Name{"EIO", Kind::fail, EIO},
-    Name{"ENOSPC", Kind::fail, ENOSPC},   Name{"EPIPE", Kind::fail, EPIPE},
-    Name{"EACCES", Kind::fail, EACCES},   Name{"EMFILE", Kind::fail, EMFILE},
-    Name{"EPERM", Kind::fail, EPERM},     Name{"EOPNOTSUPP", Kind::fail, EOPNOTSUPP},
-    Name{"SIGINT", Kind::signal, SIGINT}, Name{"SIGTERM", Kind::signal, SIGTERM},
-    Name{"SIGHUP", Kind::signal, SIGHUP}, Name{"half", Kind::halve, 0},
-    Name{"short:", Kind::shorten, 0},     Name{"size:", Kind::resize, 0},
+    Name{"EAGAIN", Kind::fail, EAGAIN},
+    Name{"EINTR", Kind::fail, EINTR},
+    Name{"EIO", Kind::fail, EIO},
+    Name{"ENOSPC", Kind::fail, ENOSPC},
+    Name{"EPIPE", Kind::fail, EPIPE},
+    Name{"EACCES", Kind::fail, EACCES},
+    Name{"EMFILE", Kind::fail, EMFILE},
+    Name{"EPERM", Kind::fail, EPERM},
+    Name{"EOPNOTSUPP", Kind::fail, EOPNOTSUPP},
+    Name{"SIGINT", Kind::signal, SIGINT},
+    Name{"SIGTERM", Kind::signal, SIGTERM},
+    Name{"SIGHUP", Kind::signal, SIGHUP},
+    Name{"half", Kind::halve, 0},
+    Name{"short:", Kind::shorten, 0},
+    Name{"size:", Kind::resize, 0},
 };
 
 [[noreturn]] void refuse(std::string_view rule) {
@@ -160,9 +169,10 @@ struct Ruling {
   std::size_t bytes;
 };
 
+// caller: null for any.
 Ruling rule_on(std::string_view call, const void* caller, int fd = -1, std::size_t bytes = 0) {
   Ruling ruling{0, bytes};
-  if (!is_program(caller)) return ruling;
+  if (caller != nullptr && !is_program(caller)) return ruling;
   for (std::size_t i = 0; i < plan().count; ++i) {
     Rule& rule = plan().rules[i];
     if (rule.call != call) continue;
@@ -315,6 +325,13 @@ int fstat64(int fd, struct stat64* status) noexcept {
 int fchmod(int fd, mode_t mode) noexcept {
   const Ruling ruling = rule_on("fchmod", CALLER);
   return ruling.error != 0 ? fail(ruling.error) : NEXT(fchmod)(fd, mode);
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                   void* argument) noexcept {
+  const Ruling ruling = rule_on("thread", nullptr);
+  return ruling.error != 0 ? ruling.error
+                           : NEXT(pthread_create)(thread, attributes, start, argument);
 }
 
 int unlink(const char* path) noexcept {

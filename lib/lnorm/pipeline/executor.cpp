@@ -6,6 +6,11 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <exception>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 namespace lnorm {
@@ -23,16 +28,59 @@ int useful_threads(int threads, std::int64_t blocks, std::int64_t block_bytes) {
   return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, threads));
 }
 
+// The threads of all loops of the process. oneTBB ends a process in which it cannot create one, and takes the least of the limits
+// that loops under way have set: the limit here is that of all, and threads have been created before oneTBB is to create them.
+class Threads {
+ public:
+  // How many a loop may have that wants so many, the caller's included.
+  int reserve(int wanted) {
+    const std::lock_guard lock(mutex_);
+    if (wanted > count_) {
+      std::latch counted(1);
+      std::vector<std::jthread> more;
+      more.reserve(static_cast<std::size_t>(wanted - count_));
+      try {
+        while (count_ < wanted) {
+          more.emplace_back([&] { counted.wait(); });
+          ++count_;
+        }
+      } catch (const std::exception&) {  // these are all that there are
+      }
+      counted.count_down();
+      if (!more.empty()) {
+        limit_.reset();
+        limit_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                       static_cast<std::size_t>(count_));
+      }
+    }
+    return std::min(wanted, count_);
+  }
+
+ private:
+  std::mutex mutex_;
+  int count_ = 1;
+  std::unique_ptr<tbb::global_control> limit_;
+};
+
+int reserved_threads(int wanted) {
+  static auto& threads = *new Threads;  // for as long as oneTBB's
+  return threads.reserve(wanted);
+}
+
 }  // namespace
 
 Executor::Executor(int threads, std::int64_t blocks, std::int64_t block_bytes)
-    : threads_(useful_threads(threads, blocks, block_bytes)),
+    : threads_(reserved_threads(useful_threads(threads, blocks, block_bytes))),
       // One to work on for every thread, and as many that wait for their turn to begin or end.
       slots_(static_cast<std::size_t>(threads_) *
              (threads_ == 1 || block_bytes >= kLargeBlock ? 1 : 2)) {}
 
-void Executor::run(std::int64_t blocks, const Stage& begin, const Stage& work,
+void Executor::run(std::int64_t blocks, const Stage& begin, const Stage& do_work,
                    const Stage& end) const {
+  const auto work = [&](std::int64_t block, std::size_t slot) {
+    if (const auto check = check_interrupted.load(std::memory_order_relaxed)) check();
+    do_work(block, slot);
+  };
   if (threads_ == 1) {
     for (std::int64_t block = 0; block < blocks; ++block) {
       if (begin) begin(block, 0);
@@ -61,8 +109,6 @@ void Executor::run(std::int64_t blocks, const Stage& begin, const Stage& work,
   const auto end_of = [&](std::int64_t block) {
     if (end) end(block, slot_of(block));
   };
-  const tbb::global_control control(tbb::global_control::max_allowed_parallelism,
-                                    static_cast<std::size_t>(threads_));
   tbb::task_arena arena(threads_);
   arena.execute([&] {
     tbb::parallel_pipeline(slots_, tbb::make_filter<void, std::int64_t>(in_order, claim) &

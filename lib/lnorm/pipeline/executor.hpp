@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,7 +20,10 @@ struct RunOptions {
   Ranks* ranks = &sole_rank();
 };
 
-// The threads of a loop: as many as have work, and as memory allows.
+// What every loop calls before a block's work, on the thread that does it; what it throws ends the loop. Null: nothing.
+inline std::atomic<void (*)()> check_interrupted = nullptr;
+
+// The threads of a loop: as many as have work, as can be created, and as memory allows.
 class Executor {
  public:
   // block_bytes: what a block under way takes, if that is much.
