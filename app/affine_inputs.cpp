@@ -1,6 +1,8 @@
 #include "affine_inputs.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -22,6 +24,26 @@ void refuse_streams(const Ranks& ranks, const std::vector<std::string>& names) {
   }
 }
 
+void refuse_shared_pipes(const std::vector<std::string>& names) {
+  std::set<std::pair<dev_t, ino_t>> pipes;
+  bool has_standard_input = false;
+  for (const std::string& name : names) {
+    if (is_standard_input(name)) {
+      if (std::exchange(has_standard_input, true)) {
+        throw Error("standard input is named for two inputs, expected one");
+      }
+      continue;
+    }
+    auto found = os::status(name);
+    if (!found) found = os::status(name.substr(0, name.rfind(':')));
+    if (!found || !S_ISFIFO(found->st_mode)) continue;
+    if (!pipes.emplace(found->st_dev, found->st_ino).second) {
+      throw Error(
+          concat(printable(name), ": is a pipe that is named for two inputs, expected one"));
+    }
+  }
+}
+
 void check_inputs(const InputArguments& input, const NormalizationArguments& arguments,
                   const WorkArguments& work, const std::vector<std::string>& others) {
   auto names = input.names;
@@ -30,9 +52,7 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
                            arguments.rstd, arguments.variance}) {
     if (name) names.push_back(*name);
   }
-  if (std::count_if(names.begin(), names.end(), is_standard_input) > 1) {
-    throw Error("standard input is named for two inputs, expected one");
-  }
+  refuse_shared_pipes(names);
   refuse_streams(*work.ranks, names);
 }
 

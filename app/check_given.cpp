@@ -207,10 +207,11 @@ void check_page(const PageArguments& page) {
   check_page_extension("--page", page.path);
 }
 
-// Whether two names are of one file, by whatever way.
+// Whether two names are of one file, by whatever way. A device, as /dev/null, takes whatever comes.
 bool are_same_file(const std::string& a, const std::string& b) {
-  if (a == b) return true;
   const auto left = os::status(a);
+  if (left && S_ISCHR(left->st_mode)) return false;
+  if (a == b) return true;
   const auto right = os::status(b);
   return left && right && S_ISREG(left->st_mode) && left->st_dev == right->st_dev &&
          left->st_ino == right->st_ino;

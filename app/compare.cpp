@@ -46,10 +46,15 @@ class TwoTensors {
     std::optional<Axes> row_axes;
     if (arguments_.axes) row_axes = resolve_axes(actual.info(), *arguments_.axes);
     const auto compared = [&](TensorSource& source, const std::optional<double>& baseline) {
-      return comparer_.compare(
+      Comparison result = comparer_.compare(
           actual, source,
           criteria_of(arguments_, own, actual.info().dtype, expected.info().dtype, baseline),
           limits_, options, row_axes, mask_of(actual.info(), expected.info(), name));
+      if (result.left_out > 0 && result.compared() == 0) {
+        throw Error(concat("--mask leaves no elements of ", printable(actual.info().name),
+                           ", expected some to compare"));
+      }
+      return result;
     };
     if (!baseline_) return compared(expected, std::nullopt);
     std::unique_ptr<TensorSource> spool;
@@ -296,19 +301,14 @@ int compare_several(const Arguments& arguments, const Selection& actual,
 
 int compare(const Arguments& arguments) {
   const auto& names = arguments.input.names;
-  if (is_standard_input(names[0]) + is_standard_input(names[1]) +
-          is_standard_input(arguments.baseline.value_or("")) +
-          is_standard_input(arguments.mask.value_or("")) >
-      1) {
-    throw Error("standard input is named for two inputs, expected one");
-  }
+  const std::vector<std::string> inputs{names[0], names[1], arguments.baseline.value_or(""),
+                                        arguments.mask.value_or("")};
+  refuse_shared_pipes(inputs);
   if (arguments.by && arguments.worst == std::size_t{0}) {
     throw Error(
         "--by says what the worst are, and --worst 0 that none is limits, expected one of them");
   }
-  refuse_streams(*arguments.work.ranks,
-                 {arguments.input.names[0], arguments.input.names[1],
-                  arguments.baseline.value_or(""), arguments.mask.value_or("")});
+  refuse_streams(*arguments.work.ranks, inputs);
   const auto select = [&](std::size_t position) {
     ReadOptions reading = arguments.input.reading(position);
     // Of one file that is named twice, --as may be another.

@@ -37,7 +37,7 @@ void handle_signals() {
   // A reader that leaves and a file that grows beyond its limit are seen in write().
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+  for (const int signal : os::kEndingSignals) {
     // What whoever started us has chosen to ignore (nohup) stays ignored.
     if (std::signal(signal, end_by_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
   }

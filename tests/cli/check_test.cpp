@@ -634,6 +634,9 @@ TEST_CASE("a report is never written over what is read, or over another one", "[
   files.fault("check x.json y.npy --rows-out a --save-json a"_w, {"--rows-out a" + other});
   CHECK(files.fault("check x.json y.npy --rows-out -"_w,
                     {"--rows-out takes a file: standard output has the report"}) == "");
+  CHECK(
+      files.run("check x.json y.npy --weight w.json --save-json /dev/null --save-junit /dev/null"_w)
+          .status == 0);
   CHECK(contains(files.run("check x.json y.npy --weight w.json --mask 0"_w).out,
                  "cannot be judged: the mask leaves no elements"));
 }

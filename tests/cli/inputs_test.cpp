@@ -14,6 +14,20 @@ TEST_CASE("an object of very many members is searched in no time that counts") {
   CHECK(outcome.cpu_seconds < 5);  // what no file may cost
 }
 
+TEST_CASE("a folder of many tensors is not listed again for each", "[many]") {
+  const Workplace dir;
+  dir.shell("mkdir d");
+  for (int i = 0; i < 2000; ++i) {
+    dir.write("d/" + std::to_string(i) + ".npy", npy("<f4", {2}, bytes_of<float>({-1, 1})));
+  }
+  for (const Words& words : {"check d/:* d/:{1} -q --eps 0"_w, "d/:* --weight d/:{1} -o out/"_w}) {
+    CAPTURE(words);
+    const Outcome outcome = dir.run(words);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.cpu_seconds < 5);  // as above; listed again and again 20
+  }
+}
+
 TEST_CASE("every dtype is read, and written as the one that is asked for") {
   struct Type {
     std::string name;  // empty: integers, which give float64

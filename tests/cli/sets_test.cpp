@@ -216,6 +216,14 @@ TEST_CASE("an output that holds one tensor is refused several", "[sets]") {
   CHECK(contains(dump.shell_output("lnorm show m.json"), "h.1.in  float64  (2, 4, 1)  64 B"));
 }
 
+TEST_CASE("a tensor whose name is empty is found among others", "[sets]") {
+  const Dump dump;
+  dump.write("x.json", R"({"": [1, 2], "b": [1, 1]})");
+  dump.shell_output("lnorm 'x.json:*' -o y.json --eps 1");
+  CHECK(dump.shell_output("lnorm check 'x.json:*' 'y.json:*' --eps 1 -q && echo same") == "same\n");
+  CHECK(dump.shell_output("lnorm compare y.json y.json -q && echo same") == "same\n");
+}
+
 TEST_CASE("a literal name beats a pattern, and a file beats a member", "[sets]") {
   const Dump dump;
   dump.write("x.json", R"({"a*": [1, 2], "ab": [3, 5], "b": [1, 1]})");

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ TEST_CASE("a reader that leaves early does not cost the other outputs anything",
 }
 
 TEST_CASE("a run that a signal ends leaves the old output and no temporary file") {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     CAPTURE(signal);
     const OldOutput workplace;
     // The program waits for a row that does not come, its output begun.
@@ -62,6 +63,8 @@ TEST_CASE("a run that a signal ends leaves the old output and no temporary file"
     REQUIRE(program >= 0);
     if (program == 0) {
       std::signal(signal, SIG_DFL);
+      const rlimit no_core{};
+      ::setrlimit(RLIMIT_CORE, &no_core);
       ::dup2(input[0], STDIN_FILENO);
       const std::string output = workplace / "y.npy";
       ::execl(LNORM_BINARY, LNORM_BINARY, "-o", output.c_str(), nullptr);

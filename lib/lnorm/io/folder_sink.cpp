@@ -182,9 +182,7 @@ void FolderSink::make_folders() const {
   std::vector<std::string> made;
   try {
     const auto make = [&](const std::string& path) {
-      if (os::status(path)) return;
-      os::make_folder(path);
-      made.push_back(path);
+      if (!os::status(path) && os::make_folder(path)) made.push_back(path);
     };
     make(path_);
     for (const std::string& folder : folders_) make(place(folder));

@@ -192,8 +192,9 @@ class Opening {
     selection.is_file = !is_named;
     const auto select = [&](std::size_t index, Captures captures) {
       std::string name = set->tensor_name(index);
-      if (name.empty() && !is_named) name = label();
-      selection.tensors.push_back({set, index, format_, name, name, std::move(captures)});
+      const std::string title = name.empty() && !is_named ? label() : name;
+      if (set->size() == 1) name = title;  // among others it is found by its own
+      selection.tensors.push_back({set, index, format_, name, title, std::move(captures)});
     };
     const auto literal = is_named ? set->find(*name_.member) : std::nullopt;
     if (!is_named) {
@@ -236,13 +237,14 @@ class Opening {
     if (found == options_.files->end()) return false;
     open_file_ = found->second.set.lock();
     format_ = found->second.format;
+    is_folder_ = open_file_ && is_folder(name_.path);
     return open_file_ != nullptr;
   }
 
   std::shared_ptr<const TensorSet> open_set() {
     if (open_file_) return open_file_;
     std::shared_ptr<const TensorSet> set = open_new_set();
-    if (options_.files && !is_folder_ && !is_line_ && !set->is_pipe()) {
+    if (options_.files && !is_line_ && !set->is_pipe()) {
       options_.files->insert_or_assign(name_.path, OpenSet{set, format_});
     }
     return set;

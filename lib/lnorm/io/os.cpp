@@ -254,8 +254,12 @@ void remove_folder_quietly(const std::string& path) noexcept {
   forget(path);
 }
 
-void make_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) != 0) fail(path, errno);
+bool make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return true;
+  const int error = errno;
+  const auto found = status(path);
+  if (error != EEXIST || !found || !S_ISDIR(found->st_mode)) fail(path, error);
+  return false;
 }
 
 void take_over(const std::string& path, const struct stat& from) {
@@ -280,7 +284,7 @@ namespace {
 // The process that waits. It holds nothing that others wait for.
 [[noreturn]] void remove_temporaries_after(int end_of_other) noexcept {
   ::setsid();
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) ::signal(signal, SIG_IGN);
+  for (const int signal : kEndingSignals) ::signal(signal, SIG_IGN);
   ::dup2(end_of_other, 0);
   ::close_range(1, ~0U, 0);
   char byte;

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -83,10 +84,14 @@ void remove_quietly(const std::string& path) noexcept;
 // A temporary folder, and its files up to the first number that is not there.
 void remove_folder_quietly(const std::string& path) noexcept;
 
-void make_folder(const std::string& path);
+// Returns false where there is one, perhaps since another process has just made it.
+bool make_folder(const std::string& path);
 
 // Gives a file the permissions and, where possible, the owner of another.
 void take_over(const std::string& path, const struct stat& from);
+
+// What ends a process, for whatever waits to clean up. (No program sees SIGKILL.)
+inline constexpr int kEndingSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 // Removes every temporary file and folder that is still there. A signal handler may call it: it is
 // async-signal-safe.

@@ -61,6 +61,20 @@ TEST_CASE("a folder appears with all its files, and nothing is there before", "[
   }
 }
 
+TEST_CASE("a folder that two make at once has the files of both", "[io]") {
+  const TempDir at;
+  FolderSink one(at / "y");
+  FolderSink other(at / "y");
+  put_file(one, "a", "1");
+  put_file(other, "b", "2");
+  put_in_place(one);
+  put_in_place(other);
+  CHECK(list_directory(at / "y") == Names{"a.txt", "b.txt"});
+  CHECK(!lnorm::os::make_folder(at / "y"));
+  CHECK_THROWS_WITH(lnorm::os::make_folder(at / "y/a.txt"),
+                    at / "y/a.txt" + std::string(": File exists"));
+}
+
 TEST_CASE("files of a folder are replaced when all are done, and others stay", "[io]") {
   const TempDir at;
   fs::create_directory(at / "y");
