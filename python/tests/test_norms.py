@@ -327,6 +327,19 @@ class Arrays(unittest.TestCase):
                 call()
 
 
+class Threads(unittest.TestCase):
+    def test_calls_with_different_threads_at_once_say_nothing(self):
+        code = """
+import numpy, threading, lnorm
+x = numpy.ones((2000, 1000))
+calls = [threading.Thread(target=lambda n=n: [lnorm.layer_norm(x, threads=n) for _ in range(20)]) for n in (2, 16, 3, 8)]
+for call in calls: call.start()
+for call in calls: call.join()
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
 class DLPackStandIn:
     """What an array of a library that is not here would look like."""
 

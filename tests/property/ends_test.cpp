@@ -118,7 +118,7 @@ std::vector<double> gradients(const Backend& backend, const lnorm::RowsIn& x,
                               const lnorm::RowsIn& dy, DType out, const lnorm::AffineTerm& weight,
                               const Formula& formula,
                               const std::vector<lnorm::SavedStatistics>& saved) {
-  const auto saved_from = [&](std::int64_t r) { return saved.empty() ? nullptr : &saved[r]; };
+  const auto saved_from = [&](std::int64_t r) { return saved.empty() ? nullptr : saved.data() + r; };
   std::vector<std::byte> dx(static_cast<std::size_t>(x.rows * x.row_length) *
                             lnorm::item_size(out));
   lnorm::ColumnGradients columns(x.row_length);

@@ -41,9 +41,8 @@ LNORM_REAL_INLINE Real product_error(Real a, Real b, Real product) {
   }
 }
 
-// a * b = high + low exactly, for products from 2^-968 up. Where a factor is too large to be split (2^996, without fused
-// multiply-add), or the product overflows, low is not finite: nothing may be decided by it, as kernel/bracket.hpp and
-// kernel/results-inl.hpp see to. Below that low is off by 2^-1074 at most: kLostBits of kernel/statistics.hpp.
+// a * b = high + low exactly, for products from 2^-968 up; below that low is off by 2^-1074 (kernel/statistics.hpp, kLostBits). Where a
+// factor cannot be split (2^996, without fused multiply-add), or the product overflows, low is not finite: nothing is decided by it.
 LNORM_REAL_INLINE Pair two_product(Real a, Real b) {
   const Real product = a * b;
   return {product, product_error(a, b, product)};

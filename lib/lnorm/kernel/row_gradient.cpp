@@ -127,48 +127,27 @@ void RowGradient::take_double_doubles(const GradientSums& row) {
   if (!double_doubles_ && !setting_.is_scaled && !find_scaled()) find_exact();
 }
 
-// Powers of two change nothing but exponents:
-//
-//   dx(x, g) = 2^(a - b) dx(2^a x, 2^b g), where eps is 2^(2 a) times as large (on the standard deviation 2^a times)
-//
-// but for bits of small elements beside large ones, of which bounds take more than that (kLostBits), and for an eps that becomes
-// too small to matter. Returns false where that does not help.
+// dx(x, g) = 2^(a - b) dx(2^a x, 2^b g), where eps is 2^(2 a) times as large (on the standard deviation 2^a times). Returns false
+// where that does not help.
 bool RowGradient::find_scaled() {
   if (saved_ || has_low(setting_.x) || has_low(setting_.dy)) return false;
-  constexpr int kNone = std::numeric_limits<int>::min();
-  int most_x = kNone;
-  int most_dy = 0;
-  int least_dy = 0;
-  int most_weight = 0;
-  int most_g = kNone;
-  bool is_finite = true;
+  double most_x = 0;
+  double most_dy = 0;
   read_row_([&](const GradientPart& part) {
-    for_each_element(part, [&](std::int64_t i, Number x, Number dy) {
-      const double w = setting_.weight.number_or(1, part.offset + i).high;
-      is_finite = is_finite && std::isfinite(x.high) && std::isfinite(dy.high) && std::isfinite(w);
-      if (!is_finite) return;
-      if (x.high != 0) most_x = std::max(most_x, std::ilogb(x.high));
-      if (w != 0) most_weight = std::max(most_weight, std::ilogb(w));
-      if (dy.high != 0) most_dy = std::max(most_dy, std::ilogb(dy.high));
-      if (dy.high != 0) least_dy = std::min(least_dy, std::ilogb(dy.high));
-      if (dy.high != 0 && w != 0) most_g = std::max(most_g, std::ilogb(dy.high) + std::ilogb(w));
+    for_each_element(part, [&](std::int64_t, Number x, Number dy) {
+      most_x = larger_size(most_x, x);
+      most_dy = larger_size(most_dy, dy);
     });
   });
-  if (!is_finite || most_x == kNone) return false;
-  auto scaled = std::make_unique<Scaled>();
-  scaled->x = power_to_range(most_x, setting_.formula);
-  constexpr int kMostDy = 960;  // of which a factor can still be split
-  scaled->dy = most_g == kNone ? 0 : std::min(-most_g, kMostDy - most_dy);
-  // A large weight shows what a small dy loses.
-  const bool loses_dy = least_dy + scaled->dy < std::numeric_limits<double>::min_exponent;
-  if (loses_dy && most_weight > 0) return false;
-  scaled->formula = times_power(setting_.formula, scaled->x);
+  if (most_x == 0 || !std::isfinite(most_x) || !std::isfinite(most_dy)) return false;
+  auto scaled = std::make_unique<Scaled>(Scaled{Scaling(most_x, setting_.formula)});
+  scaled->dy = most_dy == 0 ? 0 : -std::ilogb(most_dy);
   const GradientSetting setting{
-      setting_.backend, DType::float64,  DType::float64, setting_.dx,       setting_.row_length,
-      setting_.weight,  scaled->formula, true,           setting_.wants_dx, true};
+      setting_.backend, DType::float64,    DType::float64, setting_.dx,       setting_.row_length,
+      setting_.weight,  scaled->x.formula, true,           setting_.wants_dx, true};
   scaled->row = std::make_unique<RowGradient>(
-      setting, times_power(sample_, scaled->x), nullptr,
-      [read = read_row_, x = scaled->x, dy = scaled->dy](const auto& see) {
+      setting, scaled->x.of(sample_), nullptr,
+      [read = read_row_, x = scaled->x.exponent, dy = scaled->dy](const auto& see) {
         read([&](const GradientPart& part) {
           std::vector<double> buffers[2];
           see({times_power(part.x, x, buffers[0]), times_power(part.dy, dy, buffers[1]),
@@ -351,7 +330,7 @@ void RowGradient::add_term(std::int64_t column, Number x, Number dy,
 
 // dy * xhat, unless only integers tell.
 std::optional<RowGradient::Term> RowGradient::term(Number x, Number dy) const {
-  if (scaled_) x = {times_power(x.high, scaled_->x), 0};
+  if (scaled_) x = scaled_->x.of(x);
   if (const auto& by = scaled_ ? scaled_->row->double_doubles_ : double_doubles_) {
     const DoubleDouble deviation = DoubleDouble{x.high, x.low} - by->mean;
     const DoubleDouble xhat = deviation * by->rstd;
@@ -375,10 +354,9 @@ double RowGradient::resolve(std::int64_t, std::int64_t index, Number x, Number d
   if (saved_ && saved_->is_constant && (dy.high == 0 || weight.high == 0)) return 0;
   const Element element{index, x, dy, weight};
   if (!scaled_) return decide(element);
-  const Number scaled_x{times_power(x.high, scaled_->x), 0};
   const Number scaled_dy{times_power(dy.high, scaled_->dy), 0};
-  const Bracket known = scaled_->row->in_double_doubles({index, scaled_x, scaled_dy, weight},
-                                                        scaled_->x - scaled_->dy);
+  const Bracket known = scaled_->row->in_double_doubles(
+      {index, scaled_->x.of(x), scaled_dy, weight}, scaled_->x.exponent - scaled_->dy);
   return known.is_decided() ? known.least : exactly(element, known);
 }
 

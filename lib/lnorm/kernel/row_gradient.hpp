@@ -87,11 +87,9 @@ class RowGradient final : public GradientResolver,
   void write_dx(const GradientPart& part, const RowsOut& dx) const;
   std::optional<Term> term(Number x, Number dy) const;
 
-  // The row beyond the range of double-doubles, in range: its x is x times 2^x, its dy is dy times 2^dy.
   struct Scaled {
-    int x = 0;
-    int dy = 0;
-    Formula formula{};
+    Scaling x;
+    int dy = 0;  // the exponent of its power of two
     std::unique_ptr<RowGradient> row{};
   };
 

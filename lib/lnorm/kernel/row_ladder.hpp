@@ -43,24 +43,30 @@ inline RowSample sample_of(const RowsIn& row) noexcept {
   return {first, is_far_from_zero && std::isfinite(squares) ? mean : 0};
 }
 
-// The exponent of the power of two that takes a row whose largest element is from 2^most on near 1, unless a root of eps would
-// go beyond the range of divisors.
-inline int power_to_range(int most, const Formula& formula) noexcept {
-  constexpr int kMostDivisor = 180;
-  if (formula.eps == 0) return -most;
-  const int of_eps = std::ilogb(formula.eps);
-  return std::min(-most, kMostDivisor - (formula.eps_on == EpsOn::std ? of_eps : of_eps / 2));
-}
-// The formula of a row whose elements are times 2^exponent; an eps stays more than 0.
-inline Formula times_power(Formula formula, int exponent) noexcept {
-  if (formula.eps == 0) return formula;
-  const int of_eps = formula.eps_on == EpsOn::std ? exponent : 2 * exponent;
-  formula.eps =
-      std::max(times_power(formula.eps, of_eps), std::numeric_limits<double>::denorm_min());
-  return formula;
-}
-inline RowSample times_power(const RowSample& sample, int exponent) noexcept {
-  return {{times_power(sample.first.high, exponent), 0}, times_power(sample.center, exponent)};
+// A row brought into the range of double-doubles: its x is x times 2^exponent. That changes nothing but exponents, and bits of small
+// elements beside large ones, of which bounds take more (kLostBits).
+struct Scaling {
+  int exponent;
+  Formula formula;
+
+  // most: the largest |x|, not 0. A root of eps stays in range, and an eps more than 0.
+  Scaling(double most, const Formula& of_row) : exponent(-std::ilogb(most)), formula(of_row) {
+    constexpr int kMostDivisor = 180;
+    if (formula.eps == 0) return;
+    const int half = formula.eps_on == EpsOn::std ? 1 : 2;
+    exponent = std::min(exponent, kMostDivisor - std::ilogb(formula.eps) / half);
+    formula.eps = std::max(times_power(formula.eps, half * exponent),
+                           std::numeric_limits<double>::denorm_min());
+  }
+  Number of(Number x) const noexcept { return {times_power(x.high, exponent), 0}; }
+  RowSample of(const RowSample& sample) const noexcept {
+    return {of(sample.first), times_power(sample.center, exponent)};
+  }
+};
+
+// The larger size; NaN if there is one.
+inline double larger_size(double most, Number x) noexcept {
+  return std::fabs(x.high) <= most ? most : std::isnan(most) ? most : std::fabs(x.high);
 }
 
 // The arithmetic that a row's sums are computed in.

@@ -93,10 +93,8 @@ void RowNormalizer::take_double_doubles(const Sums& row) {
     return;
   }
   if (centered_) double_doubles_ = double_double_statistics(*centered_, n, setting_.formula);
-  if (!double_doubles_) {
-    if (!setting_.is_scaled && !find_scaled()) find_exact();
-    return;
-  }
+  if (!double_doubles_ && !setting_.is_scaled && !find_scaled()) find_exact();
+  if (!double_doubles_) return;
   const double rstd = double_doubles_->rstd.high;
   if (fits_doubles(setting_.in, setting_.out) && rstd >= 1 / kMaxDivisor &&
       rstd <= 1 / kMinDivisor) {
@@ -104,26 +102,20 @@ void RowNormalizer::take_double_doubles(const Sums& row) {
   }
 }
 
-// As RowGradient::find_scaled, which has the reasons.
 bool RowNormalizer::find_scaled() {
   if (has_low(setting_.in)) return false;
   double most = 0;
   read_row_([&](const RowsIn& part) {
-    for_each_element(part, [&](std::int64_t, Number x) {
-      const double size = std::fabs(x.high);
-      most = size > most || std::isnan(size) ? size : most;
-    });
+    for_each_element(part, [&](std::int64_t, Number x) { most = larger_size(most, x); });
   });
   if (!std::isfinite(most) || most == 0) return false;
-  auto scaled = std::make_unique<Scaled>();
-  scaled->exponent = power_to_range(std::ilogb(most), setting_.formula);
-  scaled->formula = times_power(setting_.formula, scaled->exponent);
-  RowSetting setting{setting_.backend, DType::float64,  setting_.out, setting_.row_length,
-                     setting_.affine,  scaled->formula, false,        true};
+  auto scaled = std::make_unique<Scaled>(Scaled{Scaling(most, setting_.formula)});
+  RowSetting setting{setting_.backend, DType::float64,    setting_.out, setting_.row_length,
+                     setting_.affine,  scaled->x.formula, false,        true};
   setting.is_scaled = true;
   scaled->row = std::make_unique<RowNormalizer>(
-      setting, times_power(sample_, scaled->exponent),
-      [read = read_row_, exponent = scaled->exponent](const auto& see) {
+      setting, scaled->x.of(sample_),
+      [read = read_row_, exponent = scaled->x.exponent](const auto& see) {
         read([&](const RowsIn& part) {
           std::vector<double> buffer;
           see(times_power(part, exponent, buffer));
@@ -235,7 +227,7 @@ double RowNormalizer::resolve(std::int64_t index, Number x) const {
                         affine.bias().number_or(0, number)};
   if (!scaled_) return decide(element);
   Element scaled = element;
-  scaled.x = {times_power(x.high, scaled_->exponent), 0};
+  scaled.x = scaled_->x.of(x);
   const Bracket known = scaled_->row->in_double_doubles(scaled);
   return known.is_decided() ? known.least : exactly(element, known);
 }

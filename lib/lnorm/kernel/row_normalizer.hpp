@@ -94,10 +94,8 @@ class RowNormalizer final : public Resolver,
   // The sum divided by n, rounded, where a TripleSum decides it.
   std::optional<double> sum_divided_by(std::int64_t n) const;
 
-  // The row beyond the range of double-doubles, in range: its elements times 2^exponent, which have the same results.
   struct Scaled {
-    int exponent = 0;
-    Formula formula{};
+    Scaling x;
     std::unique_ptr<RowNormalizer> row{};
   };
 

@@ -85,12 +85,9 @@ inline double times_power(double number, int exponent) noexcept {
 
 // The one row as float64 in the buffer, without low parts, its elements times 2^exponent.
 inline RowsIn times_power(const RowsIn& row, int exponent, std::vector<double>& buffer) {
-  buffer.resize(static_cast<std::size_t>(row.row_length));
-  const double half = std::ldexp(1, exponent / 2);
-  const double rest = std::ldexp(1, exponent - exponent / 2);
-  for_each_element(row, [&](std::int64_t i, Number x) {
-    buffer[static_cast<std::size_t>(i)] = x.high * half * rest;
-  });
+  buffer.reserve(static_cast<std::size_t>(row.row_length));
+  for_each_element(
+      row, [&](std::int64_t, Number x) { buffer.push_back(times_power(x.high, exponent)); });
   return {reinterpret_cast<const std::byte*>(buffer.data()), DType::float64, std::endian::native, 1,
           row.row_length};
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <exception>
 #include <latch>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -30,41 +29,28 @@ int useful_threads(int threads, std::int64_t blocks, std::int64_t block_bytes) {
 
 // The threads of all loops of the process. oneTBB ends a process in which it cannot create one, and takes the least of the limits
 // that loops under way have set: the limit here is that of all, and threads have been created before oneTBB is to create them.
-class Threads {
- public:
-  // How many a loop may have that wants so many, the caller's included.
-  int reserve(int wanted) {
-    const std::lock_guard lock(mutex_);
-    if (wanted > count_) {
-      std::latch counted(1);
-      std::vector<std::jthread> more;
-      more.reserve(static_cast<std::size_t>(wanted - count_));
-      try {
-        while (count_ < wanted) {
-          more.emplace_back([&] { counted.wait(); });
-          ++count_;
-        }
-      } catch (const std::exception&) {  // these are all that there are
-      }
-      counted.count_down();
-      if (!more.empty()) {
-        limit_.reset();
-        limit_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
-                                                       static_cast<std::size_t>(count_));
-      }
-    }
-    return std::min(wanted, count_);
-  }
-
- private:
-  std::mutex mutex_;
-  int count_ = 1;
-  std::unique_ptr<tbb::global_control> limit_;
-};
-
+// Returns how many a loop may have that wants so many, the caller's included.
 int reserved_threads(int wanted) {
-  static auto& threads = *new Threads;  // for as long as oneTBB's
-  return threads.reserve(wanted);
+  static std::mutex mutex;
+  static int count = 1;
+  static tbb::global_control* limit = nullptr;  // for as long as oneTBB's threads
+  const std::lock_guard lock(mutex);
+  if (wanted <= count) return wanted;
+  std::latch counted(1);
+  std::vector<std::jthread> more;
+  more.reserve(static_cast<std::size_t>(wanted - count));
+  try {
+    for (; count < wanted; ++count) more.emplace_back([&] { counted.wait(); });
+  } catch (const std::exception&) {  // these are all that there are
+  }
+  counted.count_down();
+  if (!more.empty()) {
+    const tbb::global_control* const last = limit;
+    limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(count));
+    delete last;
+  }
+  return count;
 }
 
 }  // namespace
