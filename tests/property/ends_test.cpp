@@ -48,11 +48,13 @@ Recipe any_ends(Random& random, DType dtype) {
   const int exponent = any_exponent(random, dtype);
   const int spread = one_of(random, {0, 0, 1, 2, 30, 60, 2100});
   const int bits = one_of(random, {0, 1, 3, 24, 53});
+  const bool has_outlier = random() % 6 == 0;
   const bool has_zeros = random() % 4 == 0;
   const bool are_same = random() % 6 == 0;
   const bool have_signs = random() % 3 != 0;
   const std::uint64_t seed = random();
-  return {"ends", [=](Random& r, DType, int, int) {
+  return {"ends", [=](Random& r, DType d, int i, int) {
+            if (has_outlier && i == 0) return largest_finite(d);
             Random same(seed);
             Random& draw = are_same ? same : r;
             if (has_zeros && r() % 2 == 0) return 0.0;
@@ -118,7 +120,9 @@ std::vector<double> gradients(const Backend& backend, const lnorm::RowsIn& x,
                               const lnorm::RowsIn& dy, DType out, const lnorm::AffineTerm& weight,
                               const Formula& formula,
                               const std::vector<lnorm::SavedStatistics>& saved) {
-  const auto saved_from = [&](std::int64_t r) { return saved.empty() ? nullptr : saved.data() + r; };
+  const auto saved_from = [&](std::int64_t r) {
+    return saved.empty() ? nullptr : saved.data() + r;
+  };
   std::vector<std::byte> dx(static_cast<std::size_t>(x.rows * x.row_length) *
                             lnorm::item_size(out));
   lnorm::ColumnGradients columns(x.row_length);

@@ -133,15 +133,19 @@ bool RowGradient::find_scaled() {
   if (saved_ || has_low(setting_.x) || has_low(setting_.dy)) return false;
   double most_x = 0;
   double most_dy = 0;
+  double least_dy = kInfinity;
   read_row_([&](const GradientPart& part) {
     for_each_element(part, [&](std::int64_t, Number x, Number dy) {
       most_x = larger_size(most_x, x);
       most_dy = larger_size(most_dy, dy);
+      if (dy.high != 0) least_dy = std::min(least_dy, std::fabs(dy.high));
     });
   });
   if (most_x == 0 || !std::isfinite(most_x) || !std::isfinite(most_dy)) return false;
   auto scaled = std::make_unique<Scaled>(Scaled{Scaling(most_x, setting_.formula)});
   scaled->dy = most_dy == 0 ? 0 : -std::ilogb(most_dy);
+  // A large weight would show what a small dy loses.
+  if (times_power(least_dy, scaled->dy) < std::numeric_limits<double>::min()) return false;
   const GradientSetting setting{
       setting_.backend, DType::float64,    DType::float64, setting_.dx,       setting_.row_length,
       setting_.weight,  scaled->x.formula, true,           setting_.wants_dx, true};
