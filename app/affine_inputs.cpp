@@ -12,32 +12,21 @@
 
 namespace lnorm::app {
 
-void refuse_streams(const Ranks& ranks, const std::vector<std::string>& names) {
-  if (ranks.count() == 1) return;
-  for (const std::string& name : names) {
-    const auto found = os::status(name);
-    if (is_standard_input(name) ||
-        (found && !S_ISREG(found->st_mode) && !S_ISDIR(found->st_mode))) {
-      throw Error(concat(name == "-" ? "standard input" : printable(name),
-                         ": ranks read at positions, expected a file"));
-    }
-  }
-}
-
-void refuse_shared_pipes(const std::vector<std::string>& names) {
+void check_streams(const Ranks& ranks, const std::vector<std::string>& names) {
   std::set<std::pair<dev_t, ino_t>> pipes;
   bool has_standard_input = false;
   for (const std::string& name : names) {
-    if (is_standard_input(name)) {
-      if (std::exchange(has_standard_input, true)) {
-        throw Error("standard input is named for two inputs, expected one");
-      }
-      continue;
+    if (is_standard_input(name) && std::exchange(has_standard_input, true)) {
+      throw Error("standard input is named for two inputs, expected one");
     }
     auto found = os::status(name);
+    if (ranks.count() > 1 && (is_standard_input(name) ||
+                              (found && !S_ISREG(found->st_mode) && !S_ISDIR(found->st_mode)))) {
+      throw Error(concat(name == "-" ? "standard input" : printable(name),
+                         ": ranks read at positions, expected a file"));
+    }
     if (!found) found = os::status(name.substr(0, name.rfind(':')));
-    if (!found || !S_ISFIFO(found->st_mode)) continue;
-    if (!pipes.emplace(found->st_dev, found->st_ino).second) {
+    if (found && S_ISFIFO(found->st_mode) && !pipes.emplace(found->st_dev, found->st_ino).second) {
       throw Error(
           concat(printable(name), ": is a pipe that is named for two inputs, expected one"));
     }
@@ -52,8 +41,7 @@ void check_inputs(const InputArguments& input, const NormalizationArguments& arg
                            arguments.rstd, arguments.variance}) {
     if (name) names.push_back(*name);
   }
-  refuse_shared_pipes(names);
-  refuse_streams(*work.ranks, names);
+  check_streams(*work.ranks, names);
 }
 
 void AffineInput::find(const InputName& name) {

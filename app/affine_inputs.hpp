@@ -13,13 +13,11 @@
 
 namespace lnorm::app {
 
-// Throws Error for what is no file, of which several ranks could not read parts.
-void refuse_streams(const Ranks& ranks, const std::vector<std::string>& names);
+// Throws Error for standard input, or a FIFO, that is named more than once, since a second reader would wait for ever; and for what is
+// no file, of which several ranks could not read parts.
+void check_streams(const Ranks& ranks, const std::vector<std::string>& names);
 
-// Throws Error for standard input, or a FIFO, that is named more than once: a second reader would wait for ever.
-void refuse_shared_pipes(const std::vector<std::string>& names);
-
-// Throws Error as these two do. others: names of further tensors.
+// The same of all tensors that a command names. others: names of further ones.
 void check_inputs(const InputArguments& input, const NormalizationArguments& arguments,
                   const WorkArguments& work, const std::vector<std::string>& others = {});
 

@@ -301,14 +301,12 @@ int compare_several(const Arguments& arguments, const Selection& actual,
 
 int compare(const Arguments& arguments) {
   const auto& names = arguments.input.names;
-  const std::vector<std::string> inputs{names[0], names[1], arguments.baseline.value_or(""),
-                                        arguments.mask.value_or("")};
-  refuse_shared_pipes(inputs);
   if (arguments.by && arguments.worst == std::size_t{0}) {
     throw Error(
         "--by says what the worst are, and --worst 0 that none is limits, expected one of them");
   }
-  refuse_streams(*arguments.work.ranks, inputs);
+  check_streams(*arguments.work.ranks,
+                {names[0], names[1], arguments.baseline.value_or(""), arguments.mask.value_or("")});
   const auto select = [&](std::size_t position) {
     ReadOptions reading = arguments.input.reading(position);
     // Of one file that is named twice, --as may be another.

@@ -27,7 +27,7 @@ NormalizedShape row_to_convert(const Shape& shape) {
 
 int convert(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
-  refuse_streams(*arguments.work.ranks, input.names);
+  check_streams(*arguments.work.ranks, input.names);
   const auto transform = [](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
     lnorm::convert(x, y);
   };

@@ -2,6 +2,7 @@
 #include <variant>
 #include <vector>
 
+#include "affine_inputs.hpp"
 #include "commands.hpp"
 #include "each_tensor.hpp"
 #include "lnorm/core/axes.hpp"
@@ -114,6 +115,7 @@ void list(const Selection& selection, Report report, ByteSink& out) {
 
 int show(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
+  check_streams(*arguments.work.ranks, input.names);
   const Inputs inputs = open_inputs(input.names, input.options);
   const auto* const selection = std::get_if<Selection>(&inputs);
   // What is for a tensor does nothing to a list of them.

@@ -8,7 +8,7 @@ namespace lnorm::app {
 
 int softmax(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
-  refuse_streams(*arguments.work.ranks, input.names);
+  check_streams(*arguments.work.ranks, input.names);
   const double scale = arguments.output.scale.value_or(1);
   const auto transform = [=](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
     lnorm::softmax(x, y, scale);

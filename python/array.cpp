@@ -188,11 +188,29 @@ Array from_dlpack(const py::capsule& capsule, const char* name) {
   return result;
 }
 
-// Says of a list of which NumPy makes no array of numbers why it does not. Returns where lists are none.
-void check_list(const std::string& name, const py::handle& object) {
-  const auto is_list = [](const py::handle& one) {
-    return PyList_Check(one.ptr()) != 0 || PyTuple_Check(one.ptr()) != 0;
-  };
+bool is_list(const py::handle& object) {
+  return PyList_Check(object.ptr()) != 0 || PyTuple_Check(object.ptr()) != 0;
+}
+
+// Throws TypeError for an array whose mask would be lost, or a list of such arrays.
+void refuse_mask(const py::handle& object, const char* name) {
+  if (py::isinstance<py::array>(object) && py::hasattr(object, "mask") &&
+      py::hasattr(object, "filled")) {
+    throw py::type_error(concat(name,
+                                ": is a masked array, whose mask would be lost, expected "
+                                "an array: its filled(), or its data"));
+  }
+  if (!is_list(object)) return;
+  PyObject** const items = PySequence_Fast_ITEMS(object.ptr());
+  for (py::ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object.ptr()); ++i) {
+    if (py::isinstance<py::array>(items[i])) refuse_mask(items[i], name);
+  }
+}
+
+// Throws for a list, or an int, of which NumPy makes no array of numbers, and says where the fault is. Returns where it finds none.
+void check_list(const std::string& name, const py::handle& object, int depth = 0) {
+  constexpr int kMostAxes = 64;  // of NumPy, and more than any list has that is not in itself
+  if (depth > kMostAxes) return;
   const auto size_of = [&](const py::handle& one) {
     return is_list(one) ? concat("a list of ", PySequence_Size(one.ptr())) : "a number";
   };
@@ -200,8 +218,11 @@ void check_list(const std::string& name, const py::handle& object) {
     if (PyLong_Check(object.ptr()) != 0) {
       int overflow = 0;
       PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
-      if (overflow == 0) return;
-      throw Error(concat(name, ": is beyond the range of int64, expected a float"));
+      if (overflow > 0) PyLong_AsUnsignedLongLong(object.ptr());
+      const bool is_beyond = overflow < 0 || PyErr_Occurred() != nullptr;
+      PyErr_Clear();
+      if (!is_beyond) return;
+      throw Error(concat(name, ": is beyond the range of 64-bit integers, expected a float"));
     }
     if (PyFloat_Check(object.ptr()) != 0 || PyNumber_Check(object.ptr()) != 0) return;
     throw py::type_error(
@@ -215,7 +236,7 @@ void check_list(const std::string& name, const py::handle& object) {
       throw Error(concat(name, '[', i, "]: is ", size_of(item), ", expected ", size_of(first),
                          ", as ", name, "[0] is"));
     }
-    check_list(concat(name, '[', i, ']'), item);
+    check_list(concat(name, '[', i, ']'), item, depth + 1);
   }
 }
 
@@ -236,9 +257,7 @@ Array from_any(const py::handle& object, const char* name) {
       return found;
     }
   }
-  const bool has_numbers = PyList_Check(object.ptr()) != 0 || PyTuple_Check(object.ptr()) != 0 ||
-                           PyLong_Check(object.ptr()) != 0;
-  if (has_numbers) check_list(name, object);
+  if (is_list(object) || PyLong_Check(object.ptr()) != 0) check_list(name, object);
   throw py::type_error(
       concat(name, ": is a ", Py_TYPE(object.ptr())->tp_name,
              ", expected an array, or what has __dlpack__ or the buffer protocol"));
@@ -264,12 +283,8 @@ bool has_overlaps(const Memory& memory) {
 }
 
 Array array_of(const py::handle& object, const char* name) {
+  refuse_mask(object, name);
   if (py::isinstance<py::array>(object)) {
-    if (py::hasattr(object, "mask") && py::hasattr(object, "filled")) {
-      throw py::type_error(concat(name,
-                                  ": is a masked array, whose mask would be lost, expected "
-                                  "an array: its filled(), or its data"));
-    }
     return from_numpy(py::reinterpret_borrow<py::array>(object), name);
   }
   if (!py::hasattr(object, "__dlpack__")) return from_any(object, name);

@@ -24,6 +24,12 @@ def program(*words):
     return subprocess.run([PROGRAM, *map(str, words)], check=True, capture_output=True)
 
 
+def list_of_itself():
+    result: list = []
+    result.append(result)
+    return result
+
+
 class Folder:
     """Files for the program, in one that goes away."""
 
@@ -296,8 +302,10 @@ class Arrays(unittest.TestCase):
             (TypeError, "x: is a object, expected an array", lambda: lnorm.layer_norm(object())),
             (TypeError, "x: is a dict, expected an array", lambda: lnorm.layer_norm({})),
             (TypeError, "x: is a masked array", lambda: lnorm.layer_norm(np.ma.masked_greater(x, 1))),
-            (ValueError, r"x\[0\]\[1\]: is beyond the range of int64", lambda: lnorm.layer_norm([[1, 10**30]])),
-            (ValueError, "weight: is beyond the range of int64", lambda: lnorm.layer_norm(x, 10**30)),
+            (TypeError, "x: is a masked array", lambda: lnorm.layer_norm([np.ma.masked_greater(x[0], 1)] * 2)),
+            (TypeError, "x: is a list, expected an array", lambda: lnorm.layer_norm(list_of_itself())),
+            (ValueError, r"x\[0\]\[1\]: is beyond the range of 64-bit integers", lambda: lnorm.layer_norm([[1, 10**30]])),
+            (ValueError, "weight: is beyond the range of 64-bit integers", lambda: lnorm.layer_norm(x, 10**30)),
             (ValueError, r"x\[1\]: is a list of 1, expected a list of 2, as x\[0\] is", lambda: lnorm.layer_norm([[1, 2], [3]])),
             (ValueError, r"x\[1\]: is a list of 1, expected a number, as x\[0\] is", lambda: lnorm.layer_norm([1, [2]])),
             (TypeError, r"x\[0\]: is a NoneType, expected a number", lambda: lnorm.layer_norm([None, 1])),

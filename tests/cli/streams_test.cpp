@@ -51,7 +51,7 @@ TEST_CASE("a reader that leaves early does not cost the other outputs anything",
 }
 
 TEST_CASE("a run that a signal ends leaves the old output and no temporary file") {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU}) {
     CAPTURE(signal);
     const OldOutput workplace;
     // The program waits for a row that does not come, its output begun.

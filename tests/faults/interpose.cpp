@@ -55,20 +55,13 @@ struct Name {
 };
 
 constexpr std::array kNames{
-    Name{"EAGAIN", Kind::fail, EAGAIN},
-    Name{"EINTR", Kind::fail, EINTR},
-    Name{"EIO", Kind::fail, EIO},
-    Name{"ENOSPC", Kind::fail, ENOSPC},
-    Name{"EPIPE", Kind::fail, EPIPE},
-    Name{"EACCES", Kind::fail, EACCES},
-    Name{"EMFILE", Kind::fail, EMFILE},
-    Name{"EPERM", Kind::fail, EPERM},
-    Name{"EOPNOTSUPP", Kind::fail, EOPNOTSUPP},
-    Name{"SIGINT", Kind::signal, SIGINT},
-    Name{"SIGTERM", Kind::signal, SIGTERM},
-    Name{"SIGHUP", Kind::signal, SIGHUP},
-    Name{"half", Kind::halve, 0},
-    Name{"short:", Kind::shorten, 0},
+    Name{"EINTR", Kind::fail, EINTR},       Name{"EIO", Kind::fail, EIO},
+    Name{"ENOSPC", Kind::fail, ENOSPC},     Name{"EPIPE", Kind::fail, EPIPE},
+    Name{"EACCES", Kind::fail, EACCES},     Name{"EMFILE", Kind::fail, EMFILE},
+    Name{"EPERM", Kind::fail, EPERM},       Name{"EOPNOTSUPP", Kind::fail, EOPNOTSUPP},
+    Name{"EAGAIN", Kind::fail, EAGAIN},     Name{"SIGINT", Kind::signal, SIGINT},
+    Name{"SIGTERM", Kind::signal, SIGTERM}, Name{"SIGHUP", Kind::signal, SIGHUP},
+    Name{"half", Kind::halve, 0},           Name{"short:", Kind::shorten, 0},
     Name{"size:", Kind::resize, 0},
 };
 

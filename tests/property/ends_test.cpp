@@ -100,6 +100,36 @@ std::int64_t any_length(Random& random) {
   return random() % 20 == 0 ? 70 : 1 + static_cast<std::int64_t>(random() % 12);
 }
 
+// Some rows, and the dtype of what they become.
+struct Rows {
+  std::int64_t count;
+  std::int64_t length;
+  DType dtype;
+  Data x;
+  DType out;
+
+  Rows(Random& random, std::int64_t most)
+      : count(1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most))),
+        length(any_length(random)),
+        dtype(any_float(random)),
+        x(any_ends(random, dtype, count * length)),
+        out(random() % 2 == 0 ? dtype : any_float(random)) {}
+
+  lnorm::RowsIn in() const { return rows_in(x, count); }
+};
+
+// Calls see(random, rows) for up to most rows at a time.
+template <class See>
+void for_each_call(std::uint64_t seed, std::int64_t most, See see) {
+  Random random(seed);
+  for (int call = 0; call < calls(); ++call) {
+    const Rows rows(random, most);
+    INFO(text_of(rows.x));
+    CAPTURE(call, lnorm::name(rows.out), rows.count, rows.length);
+    see(random, rows);
+  }
+}
+
 // Holds what see(backend) gives, numbers, against those of the reference.
 template <class See>
 void check_backends(See see) {
@@ -151,99 +181,79 @@ std::vector<double> gradients(const Backend& backend, const lnorm::RowsIn& x,
 }  // namespace
 
 TEST_CASE("gradients of operands at the ends of the range are those of the reference", "[ends]") {
-  Random random(1);
-  for (int call = 0; call < calls(); ++call) {
-    const std::int64_t rows = 1 + static_cast<std::int64_t>(random() % 3);
-    const std::int64_t length = any_length(random);
-    const DType dtype = any_float(random);
-    const Data x = any_ends(random, dtype, rows * length);
-    const Data dy = any_ends(random, random() % 2 == 0 ? dtype : any_float(random), rows * length);
-    const lnorm::AffineTerm weight = any_term_at_ends(random, length);
-    const Formula formula = any_formula_at_ends(random, length);
-    const DType out = random() % 2 == 0 ? dtype : any_float(random);
+  for_each_call(1, 3, [](Random& random, const Rows& rows) {
+    const DType of_dy = random() % 2 == 0 ? rows.dtype : any_float(random);
+    const Data dy = any_ends(random, of_dy, rows.count * rows.length);
+    const lnorm::AffineTerm weight = any_term_at_ends(random, rows.length);
+    const Formula formula = any_formula_at_ends(random, rows.length);
+    std::ostringstream text;
+    text << std::hexfloat << text_of(dy) << "; rms " << formula.rms << ", eps " << formula.eps;
     std::vector<lnorm::SavedStatistics> saved;
     if (random() % 5 == 0) {
-      const Data mean = any_ends(random, DType::float64, rows);
-      const Data rstd = any_ends(random, DType::float64, rows);
-      for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
+      const Data mean = any_ends(random, DType::float64, rows.count);
+      const Data rstd = any_ends(random, DType::float64, rows.count);
+      for (std::size_t r = 0; r < mean.numbers.size(); ++r) {
         saved.push_back({{mean.numbers[r].value, 0}, {std::fabs(rstd.numbers[r].value), 0}});
+        text << ", mean " << saved.back().mean.high << ", rstd " << saved.back().rstd.high;
       }
     }
-    INFO(text_of(x) << "; " << text_of(dy) << "; rms " << formula.rms << ", eps " << formula.eps);
-    CAPTURE(call, lnorm::name(out), rows, length, weight.empty());
-    std::ostringstream saved_text;
-    saved_text << std::hexfloat;
-    for (const lnorm::SavedStatistics& s : saved)
-      saved_text << s.mean.high << ' ' << s.rstd.high << ", ";
-    INFO("mean and rstd " << saved_text.str());
+    INFO(text.str());
+    CAPTURE(weight.empty());
     check_backends([&](const Backend& backend) {
-      return gradients(backend, rows_in(x, rows), rows_in(dy, rows), out, weight, formula, saved);
+      return gradients(backend, rows.in(), rows_in(dy, rows.count), rows.out, weight, formula,
+                       saved);
     });
-  }
+  });
 }
 
 TEST_CASE("operands at the ends of the range are normalized as by the reference", "[ends]") {
-  Random random(2);
-  for (int call = 0; call < calls(); ++call) {
-    const std::int64_t rows = 1 + static_cast<std::int64_t>(random() % 9);
-    const std::int64_t length = any_length(random);
-    const DType dtype = any_float(random);
-    const Data x = any_ends(random, dtype, rows * length);
-    lnorm::AffineTerm weight = any_term_at_ends(random, length);
-    const lnorm::Affine affine(std::move(weight), any_term_at_ends(random, length));
-    const Formula formula = any_formula_at_ends(random, length);
-    const DType out = random() % 2 == 0 ? dtype : any_float(random);
+  for_each_call(2, 9, [](Random& random, const Rows& rows) {
+    lnorm::AffineTerm weight = any_term_at_ends(random, rows.length);
+    const lnorm::Affine affine(std::move(weight), any_term_at_ends(random, rows.length));
+    const Formula formula = any_formula_at_ends(random, rows.length);
     const bool wants_statistics = random() % 2 == 0;
-    INFO(text_of(x) << "; rms " << formula.rms << ", eps " << formula.eps);
-    CAPTURE(call, lnorm::name(out), rows, length, weight.empty(), wants_statistics);
+    CAPTURE(formula.rms, formula.eps, affine.weight().empty(), wants_statistics);
     check_backends([&](const Backend& backend) {
-      std::vector<double> mean(static_cast<std::size_t>(rows));
+      std::vector<double> mean(static_cast<std::size_t>(rows.count));
       std::vector<double> rstd(mean.size());
       lnorm::MeanAndRstd statistics;
       if (wants_statistics) statistics = {mean.data(), rstd.data()};
       std::vector<double> result =
-          read_all(normalized(backend, rows_in(x, rows), out, affine, formula, statistics), out);
+          read_all(normalized(backend, rows.in(), rows.out, affine, formula, statistics), rows.out);
       append(result, mean);
       append(result, rstd);
       return result;
     });
-  }
+  });
 }
 
 TEST_CASE("softmax of operands at the ends of the range is that of the reference", "[ends]") {
-  Random random(3);
-  for (int call = 0; call < calls(); ++call) {
-    const std::int64_t rows = 1 + static_cast<std::int64_t>(random() % 9);
-    const DType dtype = any_float(random);
-    const Data x = any_ends(random, dtype, rows * any_length(random));
-    const DType out = random() % 2 == 0 ? dtype : any_float(random);
-    INFO(text_of(x));
-    CAPTURE(call, lnorm::name(out), rows);
+  for_each_call(3, 9, [](Random&, const Rows& rows) {
     check_backends([&](const Backend& backend) {
-      return read_all(softmax(rows_in(x, rows), out, backend), out);
+      return read_all(softmax(rows.in(), rows.out, backend), rows.out);
     });
-  }
+  });
 }
 
 TEST_CASE("moments of operands at the ends of the range are those of the reference", "[ends]") {
-  Random random(4);
-  for (int call = 0; call < calls(); ++call) {
-    const std::int64_t rows = 1 + static_cast<std::int64_t>(random() % 9);
-    const std::int64_t length = any_length(random);
-    const DType dtype = any_float(random);
-    const Data x = any_ends(random, dtype, rows * length);
-    INFO(text_of(x));
-    CAPTURE(call, rows);
+  for_each_call(4, 9, [](Random&, const Rows& rows) {
     check_backends([&](const Backend& backend) {
-      std::vector<lnorm::Moments> moments(static_cast<std::size_t>(rows));
-      lnorm::measure_moments(rows_in(x, rows), length > 1 ? 1 : 0, moments.data(), backend);
+      std::vector<lnorm::Moments> moments(static_cast<std::size_t>(rows.count));
+      lnorm::measure_moments(rows.in(), rows.length > 1 ? 1 : 0, moments.data(), backend);
       std::vector<double> result;
       for (const lnorm::Moments& m : moments) {
         append(result, std::array{m.sum, m.mean, m.variance, m.min, m.max});
       }
       return result;
     });
-  }
+  });
+}
+
+// Times a power of two that takes the other dy near 1 it would lose bits, and the weight would show that.
+TEST_CASE("dx of a dy far below another is right", "[backward][ends]") {
+  GradientCase c{doubles({1, 1}), doubles({0.3, -1.7e308}), doubles({-6.53e296, 0})};
+  c.formula.rms = true;
+  check(c);
 }
 
 // Products of double-doubles split a factor from 2^996 on into infinities.

@@ -192,9 +192,8 @@ class Opening {
     selection.is_file = !is_named;
     const auto select = [&](std::size_t index, Captures captures) {
       std::string name = set->tensor_name(index);
-      const std::string title = name.empty() && !is_named ? label() : name;
-      if (set->size() == 1) name = title;  // among others it is found by its own
-      selection.tensors.push_back({set, index, format_, name, title, std::move(captures)});
+      if (name.empty() && !is_named && set->size() == 1) name = label();
+      selection.tensors.push_back({set, index, format_, name, name, std::move(captures)});
     };
     const auto literal = is_named ? set->find(*name_.member) : std::nullopt;
     if (!is_named) {

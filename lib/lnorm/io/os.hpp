@@ -90,8 +90,9 @@ bool make_folder(const std::string& path);
 // Gives a file the permissions and, where possible, the owner of another.
 void take_over(const std::string& path, const struct stat& from);
 
-// What ends a process, for whatever waits to clean up. (No program sees SIGKILL.)
-inline constexpr int kEndingSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+// The signals that end a program which has something to remove first.
+inline constexpr int kEndingSignals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
+                                         SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU};
 
 // Removes every temporary file and folder that is still there. A signal handler may call it: it is
 // async-signal-safe.

@@ -116,10 +116,10 @@ void RowGradient::take_double_doubles(const GradientSums& row) {
     sums = {.x = row.x};
     has_sums = true;
   }
-  // Sums that overflow, or lose all their bits, are for integers to decide.
   // What has become 0 by scaling says nothing.
   const bool may_be_zero = setting_.wants_dx && has_ == Has::dx && !setting_.is_scaled;
   if (may_be_zero && is_dx_zero(sums)) limit_to(Has::dx_of_zeros);
+  // Sums that overflow, or lose all their bits, decide nothing.
   if ((has_sums || has_ == Has::dx_of_zeros) && (saved_ || (centered_ && has_derivative))) {
     double_doubles_ =
         double_double_gradient(sums, saved_ ? nullptr : &*centered_, n, formula, saved(), growth);
@@ -146,9 +146,10 @@ bool RowGradient::find_scaled() {
   scaled->dy = most_dy == 0 ? 0 : -std::ilogb(most_dy);
   // A large weight would show what a small dy loses.
   if (times_power(least_dy, scaled->dy) < std::numeric_limits<double>::min()) return false;
-  const GradientSetting setting{
-      setting_.backend, DType::float64,    DType::float64, setting_.dx,       setting_.row_length,
-      setting_.weight,  scaled->x.formula, true,           setting_.wants_dx, true};
+  GradientSetting setting{setting_.backend,    DType::float64,  DType::float64,   setting_.dx,
+                          setting_.row_length, setting_.weight, scaled->x.formula};
+  setting.needs_double_doubles = setting.is_scaled = true;
+  setting.wants_dx = setting_.wants_dx;
   scaled->row = std::make_unique<RowGradient>(
       setting, scaled->x.of(sample_), nullptr,
       [read = read_row_, x = scaled->x.exponent, dy = scaled->dy](const auto& see) {

@@ -110,9 +110,9 @@ bool RowNormalizer::find_scaled() {
   });
   if (!std::isfinite(most) || most == 0) return false;
   auto scaled = std::make_unique<Scaled>(Scaled{Scaling(most, setting_.formula)});
-  RowSetting setting{setting_.backend, DType::float64,    setting_.out, setting_.row_length,
-                     setting_.affine,  scaled->x.formula, false,        true};
-  setting.is_scaled = true;
+  RowSetting setting{setting_.backend,    DType::float64,  setting_.out,
+                     setting_.row_length, setting_.affine, scaled->x.formula};
+  setting.needs_double_doubles = setting.is_scaled = true;
   scaled->row = std::make_unique<RowNormalizer>(
       setting, scaled->x.of(sample_),
       [read = read_row_, exponent = scaled->x.exponent](const auto& see) {
