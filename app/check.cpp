@@ -199,10 +199,12 @@ class Checking {
     const auto rstd = open_saved(saved_rstd_);
     const NormalizationArguments& normalization = arguments_.normalization;
     const bool has_residual = normalization.residual.has_value();
+    const auto residual = residual_.again(alone.info());
     const GivenStatistics* const given = given_.are_given() ? &given_.of(plan, x, name) : nullptr;
     const CheckInputs inputs{.x = source,
                              .actual = *actual,
                              .alone = has_residual && alone.has_random_access() ? &alone : nullptr,
+                             .residual = residual.get(),
                              .is_sum = has_residual && !normalization.round_sum,
                              .weight = affine_inputs_.weight(),
                              .bias = affine_inputs_.bias(),

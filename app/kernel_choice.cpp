@@ -44,7 +44,8 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view id) 
 
 ChooseKernel kernel_choice(const Arguments& arguments) {
   // Numbers that outputs tell are found where there is an output.
-  const auto found = std::span(kFoundIds).first(arguments.command == kCheck ? kFoundIds.size() : 1);
+  const auto found =
+      std::span(kFoundIds).first(arguments.command == kCheck ? kFoundIds.size() : kWrittenIds);
   check_ids("--kernels", arguments.kernels, found);
   check_ids("--skip-kernels", arguments.skipped_kernels, found);
   return [&arguments](std::string_view id) {

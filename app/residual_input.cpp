@@ -38,6 +38,12 @@ std::unique_ptr<TensorSource> ResidualInput::add_to(std::unique_ptr<TensorSource
   return summed(std::move(x), std::move(residual), rounded_to(out), threads);
 }
 
+std::unique_ptr<TensorSource> ResidualInput::again(const TensorInfo& x) {
+  if (!auxiliary_ || !rounds_ || auxiliary_->is_read_once()) return nullptr;
+  auto residual = rows_beside(x, auxiliary_->open());
+  return residual->has_random_access() ? std::move(residual) : nullptr;
+}
+
 void ResidualInput::finish() const {
   if (auxiliary_) auxiliary_->finish();
 }

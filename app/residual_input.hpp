@@ -26,6 +26,9 @@ class ResidualInput {
   // Opens it with its elements. Follows check of the same input. Throws Error.
   std::unique_ptr<TensorSource> add_to(std::unique_ptr<TensorSource> x, DType out, int threads);
 
+  // The residual again, with random access; null where it cannot be read twice, or where the sum is not rounded.
+  std::unique_ptr<TensorSource> again(const TensorInfo& x);
+
   // Follows the last element.
   void finish() const;
 

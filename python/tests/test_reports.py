@@ -118,8 +118,17 @@ class Reports(unittest.TestCase):
         testing.assert_layer_norm(RIGHT, X)
         with self.assertRaisesRegex(AssertionError, "mismatched: 57 / 80"):
             testing.assert_close(WRONG, lnorm.layer_norm(X))
-        with self.assertRaisesRegex(AssertionError, r"explained by --eps-on std"):
+        first = r"^y differs: eps is added to the standard deviation \(eps-on-std; --eps-on std\)\ny: differs"
+        with self.assertRaisesRegex(AssertionError, first):
             testing.assert_layer_norm(WRONG, X)
+
+    def test_a_bug_that_rounding_hides_is_a_warning(self):
+        x = 2.3 * np.random.default_rng(3).normal(size=(64, 256)).astype(np.float32)
+        y = lnorm.layer_norm(x, eps=1e-6)
+        with self.assertWarnsRegex(UserWarning, "within rounding, but .* \\(eps-1e-6\\) is closer"):
+            testing.assert_layer_norm(y, x)
+        with self.assertRaisesRegex(AssertionError, "eps-1e-6"):
+            testing.assert_layer_norm(y, x, strict=True)
 
     def test_mutants_are_the_program_s(self):
         x = SEEDS / "eps_on_std/x.npy"

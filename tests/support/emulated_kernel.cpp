@@ -119,15 +119,42 @@ struct Statistics {
   F variance{};
 };
 
+// What an id of padding says: sums that go on to so many elements.
+struct Padding {
+  std::int64_t to = 0;
+  bool reads_on = false;
+  double with = 0;
+  bool in_mean = false;      // the mean takes it in
+  bool in_variance = false;  // so does the variance
+  bool mean_by = false;      // the mean is divided by their number
+  bool variance_by = false;
+};
+
+Padding padding_of(const std::string& id) {
+  const auto has = [&](const char* part) { return id.find(part) != std::string::npos; };
+  Padding p;
+  if (!has("padded-") && !has("unmasked-") && !has("reads-on-")) return p;
+  p.to = std::stoll(id.substr(id.find_first_of("0123456789")));
+  p.reads_on = has("reads-on-");
+  p.with = has("-ones-") ? 1 : 0;
+  const bool is_padded = has("padded-");
+  const bool is_unmasked = has("unmasked");
+  p.in_mean = is_padded || p.reads_on;
+  p.in_variance = (is_padded && !has("-masked")) || is_unmasked;
+  const bool by = has("-by-");
+  p.mean_by = is_padded || (p.reads_on && by);
+  p.variance_by = is_padded || (is_unmasked && by);
+  return p;
+}
+
 template <class F>
-Statistics<F> statistics(const std::vector<F>& x, std::int64_t divisor, std::int64_t zeros,
-                         const Kernel& kernel) {
+Statistics<F> statistics(const std::vector<F>& x, std::int64_t divisor, const Kernel& kernel) {
   Statistics<F> result;
   const bool is_rms = kernel.formula.rms != (kernel.wrong == "rms" || kernel.wrong == "layer-norm");
-  const F n = to<F>(static_cast<double>(std::ssize(x) + zeros));
+  const F n = to<F>(static_cast<double>(std::ssize(x)));
   const F freedom = to<F>(static_cast<double>(divisor));
   std::vector<F> terms = x;
-  if (kernel.order.kind == Order::Kind::welford && !is_rms && zeros == 0) {
+  if (kernel.order.kind == Order::Kind::welford && !is_rms) {
     F squares(0.0);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const F before = x[i] - result.mean;
@@ -138,7 +165,6 @@ Statistics<F> statistics(const std::vector<F>& x, std::int64_t divisor, std::int
     return result;
   }
   if (!is_rms) result.mean = row_sum(terms, kernel) / n;
-  terms.resize(x.size() + static_cast<std::size_t>(zeros), to<F>(0.0));
   const F about = kernel.wrong == "mean-in-variance" ? to<F>(0.0) : result.mean;
   for (F& term : terms) term = (term - about) * (term - about);
   result.variance = row_sum(terms, kernel) / freedom;
@@ -208,6 +234,9 @@ class Emulation {
     return rounded(nearest + (is_away ? -1 : 1) * std::copysign(ulp, value), k_.output);
   }
 
+  // Of an id that begins with it.
+  DType narrow_dtype() const { return k_.wrong[0] == 'f' ? DType::float16 : DType::bfloat16; }
+
   DType other() const { return k_.output == DType::float16 ? DType::bfloat16 : DType::float16; }
 
   void change_affine() {
@@ -223,6 +252,12 @@ class Emulation {
     if (id == "swapped-affine") weight_.swap(bias_);
     if (id == "weight-plus-one") {
       for (F& w : weight_) w = w + to<F>(1.0);
+    }
+    if (id == "weight-plus-two") {
+      for (F& w : weight_) w = w + to<F>(2.0);
+    }
+    if (id == "float16-weight" || id == "bfloat16-weight") {
+      for (F& w : weight_) w = to<F>(rounded(static_cast<double>(w), narrow_dtype()));
     }
     if (id == "weight-reversed") std::reverse(weight_.begin(), weight_.end());
     if (id == "bias-reversed") std::reverse(bias_.begin(), bias_.end());
@@ -246,26 +281,44 @@ class Emulation {
     const std::string& id = k_.wrong;
     std::vector<F> x = elements(r);
     const std::int64_t n = x_.n;
-    std::int64_t zeros = 0;
     if (starts(id, "no-tail-")) x.resize(static_cast<std::size_t>(n - n % number_in(id)));
-    if (id == "padded-pow2") {
-      while (((n + zeros) & (n + zeros - 1)) != 0) ++zeros;
-    } else if (starts(id, "padded-")) {
-      while ((n + zeros) % number_in(id) != 0) ++zeros;
-    }
+    if (const Padding p = padding_of(id); p.to > n) return padded_statistics(r, x, p);
     if (id == "max-left-out") {
       x.erase(std::max_element(x.begin(), x.end(), [](F a, F b) {
         return static_cast<double>(a) < static_cast<double>(b);
       }));
     }
-    const std::int64_t count = std::ssize(x) + zeros;
-    return statistics(x, count - k_.formula.ddof, zeros, k_);
+    return statistics(x, std::ssize(x) - k_.formula.ddof, k_);
+  }
+
+  Statistics<F> padded_statistics(std::int64_t r, const std::vector<F>& own,
+                                  const Padding& p) const {
+    std::vector<F> all = own;
+    for (std::int64_t i = x_.n; i < p.to; ++i) {
+      const std::int64_t at = r * x_.n + i;
+      const bool is_there = at < std::ssize(x_.numbers);
+      all.push_back(to<F>(!p.reads_on ? p.with
+                          : is_there  ? x_.numbers[static_cast<std::size_t>(at)]
+                                      : 0));
+    }
+    const auto n = static_cast<double>(x_.n);
+    const auto padded = static_cast<double>(p.to);
+    Statistics<F> result;
+    if (!k_.formula.rms) {
+      result.mean = row_sum(p.in_mean ? all : own, k_) / to<F>(p.mean_by ? padded : n);
+    }
+    std::vector<F> terms = p.in_variance ? all : own;
+    for (F& term : terms) term = (term - result.mean) * (term - result.mean);
+    result.variance = row_sum(terms, k_) /
+                      to<F>((p.variance_by ? padded : n) - static_cast<double>(k_.formula.ddof));
+    return result;
   }
 
   std::vector<F> row(std::int64_t r) const {
     const std::string& id = k_.wrong;
     std::int64_t of = r;
     if (id == "neighbor-row") of = std::max<std::int64_t>(r - 1, 0);
+    if (id == "next-row") of = std::min(r + 1, x_.rows - 1);
     if (id == "first-row") of = 0;
     if (id == "last-row") of = x_.rows - 1;
     Statistics<F> s = statistics_of(of);
@@ -273,17 +326,27 @@ class Emulation {
       s.mean = (s.mean + statistics_of(r ^ 1).mean) / to<F>(2.0);
     }
     if (id == "other-mean") s = about(elements(r), statistics_of((r + 1) % x_.rows).mean, s);
+    if (id == "float16-mean" || id == "bfloat16-mean") {
+      s.mean = to<F>(rounded(static_cast<double>(s.mean), narrow_dtype()));
+      s = about(elements(r), s.mean, s);
+    }
     if (id == "no-reduction") s = {to<F>(0.0), to<F>(0.0)};
     const F eps = to<F>(k_.formula.eps);
     const bool on_std = k_.formula.eps_on == lnorm::EpsOn::std;
     F rstd = on_std ? to<F>(1.0) / (root(s.variance) + eps) : to<F>(1.0) / root(s.variance + eps);
+    if (id == "eps-on-both") rstd = to<F>(1.0) / (root(s.variance + eps) + eps);
     if (id == "eps-twice") rstd = to<F>(1.0) / root(s.variance + eps + eps);
     if (id == "divide-by-variance") rstd = to<F>(1.0) / (s.variance + eps);
+    if (id == "divide-by-variance-squared") {
+      rstd = to<F>(1.0) / ((s.variance + eps) * (s.variance + eps));
+    }
     if (id == "no-division") rstd = to<F>(1.0);
+    if (id == "float16-rstd" || id == "bfloat16-rstd") {
+      rstd = to<F>(rounded(static_cast<double>(rstd), narrow_dtype()));
+    }
     if (id == "float16-statistics" || id == "bfloat16-statistics") {
-      const DType dtype = id[0] == 'f' ? DType::float16 : DType::bfloat16;
-      s.mean = to<F>(rounded(static_cast<double>(s.mean), dtype));
-      rstd = to<F>(rounded(static_cast<double>(rstd), dtype));
+      s.mean = to<F>(rounded(static_cast<double>(s.mean), narrow_dtype()));
+      rstd = to<F>(rounded(static_cast<double>(rstd), narrow_dtype()));
     }
     std::vector<F> y = elements(r);
     if (id == "clipped") {
@@ -298,7 +361,7 @@ class Emulation {
     if (id == "softmax") return softmax(y);
     finish(y, s.mean, rstd);
     if (id == "twice") {
-      const Statistics<F> again = statistics(y, x_.n - k_.formula.ddof, 0, k_);
+      const Statistics<F> again = statistics(y, x_.n - k_.formula.ddof, k_);
       finish(y, again.mean, to<F>(1.0) / root(again.variance + eps));
     }
     return y;
@@ -334,6 +397,10 @@ class Emulation {
         if (has_weight_ || id == "swapped-affine") y = y * weight_[i];
         if (id == "rounded-product") y = to<F>(rounded(static_cast<double>(y), k_.output));
         if (has_bias_ || id == "swapped-affine") y = y + bias_[i];
+      }
+      if (id == "negated") y = to<F>(0.0) - y;
+      if (id == "float16-y" || id == "bfloat16-y") {
+        y = to<F>(rounded(static_cast<double>(y), narrow_dtype()));
       }
       if (id == "tanh") y = to<F>(std::tanh(static_cast<double>(y)));
       if (id == "fixed-point") {

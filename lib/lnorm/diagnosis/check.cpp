@@ -10,10 +10,9 @@ std::string_view name(Verdict verdict) {
   return kNames[static_cast<std::size_t>(verdict)];
 }
 
-Verdict verdict_of(const JudgedRows& judged, bool is_closer) {
+Verdict verdict_of(const JudgedRows& judged) {
   if (judged.beyond > 0 || judged.scaled_rows > 0) return Verdict::differs;
   if (judged.elements == 0 || judged.unjudged_rows == judged.rows) return Verdict::not_judged;
-  if (judged.tree.ratio > 1 && is_closer) return Verdict::differs;
   return judged.correctly_rounded == judged.elements ? Verdict::correctly_rounded
                                                      : Verdict::within_rounding;
 }

@@ -36,7 +36,6 @@ struct Check {
   Axes axes;
   Formula formula;
   DType arithmetic = DType::float32;
-  std::optional<std::int64_t> given_depth;
   std::int64_t row_length = 0;
   JudgedRows judged;
   Verdict verdict = Verdict::not_judged;
@@ -44,8 +43,6 @@ struct Check {
   bool is_sampled = false;    // the best explanation was held against some rows alone
   bool is_too_long = false;   // a row, for wrong kernels to be tried
   bool is_statistic = false;  // one number a row, for which there are none
-  // A narrower arithmetic, in which the rows of the sample are within rounding and all of their elements are numbers.
-  std::optional<DType> fitting_arithmetic;
   AffectedNumbers rows;
   AffectedNumbers columns;
   std::vector<std::string> where;
@@ -65,11 +62,8 @@ struct Check {
     return comparison ? comparison->equal() : verdict != Verdict::differs;
   }
   int exit_status() const { return verdict == Verdict::not_judged ? 2 : agrees() ? 0 : 1; }
-  // The least depth of summation that explains what is beyond the tree bound; nothing where there is no such thing.
-  std::optional<std::int64_t> depth() const {
-    const bool is_explained = verdict == Verdict::within_rounding && judged.depth > 0;
-    return is_explained ? std::optional(judged.depth) : std::nullopt;
-  }
+  // Whether the verdict takes the bound of sums one after another.
+  bool as_loop() const { return verdict == Verdict::within_rounding && judged.loop_rows > 0; }
 };
 
 // Of several tensors.
@@ -78,7 +72,6 @@ struct NamedCheck {
   Check check;
 };
 
-// The verdict on what was judged. is_closer: whether another formula is closer to the output.
-Verdict verdict_of(const JudgedRows& judged, bool is_closer);
+Verdict verdict_of(const JudgedRows& judged);
 
 }  // namespace lnorm

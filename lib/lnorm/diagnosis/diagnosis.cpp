@@ -3,26 +3,45 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
+#include <deque>
 #include <set>
+#include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/own_sums.hpp"
+#include "lnorm/diagnosis/row_estimate.hpp"
 
 namespace lnorm {
 
 namespace {
 
-constexpr std::int64_t kFewest = 32;       // elements, for a formula to be called closer
-constexpr std::size_t kFewestRows = 8;     // of different content
-constexpr std::size_t kCombinedParts = 5;  // all but KernelPart::alone
+constexpr std::size_t kMostParts = 3;
+constexpr double kMost = 0.9;  // of the rows
+constexpr double kWithin = 6;  // errors of an estimate
+constexpr double kPart = 20;   // what a further part of a name must be worth
+constexpr std::size_t kProofs = 64;
+constexpr std::size_t kFewestRows = 8;  // of different content, for a hidden bug
 
-// Rows of the table, and the formula that they make together.
+// Which statistics a row of the table changes.
+enum class Side { both, mean, variance };
+
+struct Change {
+  NamedKernel kernel;
+  Side side = Side::both;
+  std::function<void(Variant&)> found =
+      {};  // of a number that the output tells; otherwise the row's
+};
+
+using Changes = std::vector<const Change*>;
+
+// Rows of the table, the formula that they make together, and how near it is to what the rows tell.
 struct Candidate {
-  std::vector<const WrongKernel*> kernels;
+  Changes changes;
   Variant variant;
+  double score = 0;
 };
 
 using Fit = FormulaSums;
@@ -38,70 +57,117 @@ bool is_explained(const VariantRow& row, std::size_t i, const OutputFormat& outp
          output.overflows(std::fabs(row.y[i]) + (row.is_bounded ? row.bound[i] : 0));
 }
 
+// The number of the fewest digits within an error of it.
+std::string shortest_text(double number, double error) {
+  for (int digits = 1;; ++digits) {
+    std::ostringstream text;
+    text.precision(digits);
+    text << number;
+    if (digits == 17 || std::fabs(std::stod(text.str()) - number) <= error) {
+      return std::move(text).str();
+    }
+  }
+}
+double shortest_within(double number, double error) {
+  return std::stod(shortest_text(number, error));
+}
+std::string number_text(double number) { return shortest_text(number, 0); }
+
+// What a row tells of the statistics that the kernel had, and the exact ones.
+struct ToldRow {
+  const SampleRow* row = nullptr;
+  RowStatistics statistics;
+  double s = 1;
+  RowEstimate told = {};
+};
+
+// Sums of squares of what formulas are off by, in parts of the estimates' errors.
+struct Deviation {
+  double mean = 0;
+  double scale = 0;
+  double square() const { return mean * mean + scale * scale; }
+  bool is_within() const { return std::fabs(mean) <= kWithin && std::fabs(scale) <= kWithin; }
+};
+
 class Search {
  public:
   Search(const Sample& sample, const KernelContext& context, const ChooseKernel& choose)
-      : sample_(sample), context_(context), choose_(choose) {
-    for (const WrongKernel& kernel : wrong_kernels()) {
-      if (kernel.is_forward() && choose(kernel.id)) kernels_.push_back(&kernel);
+      : sample_(sample),
+        context_(context),
+        setting_(context.setting),
+        choose_(choose),
+        asked_(asked_for(context.setting)) {
+    for (NamedKernel& kernel :
+         named_kernels(&WrongKernel::is_forward, context.normalized_shape, choose)) {
+      changes_.push_back({kernel});
+      if (kernel.row->part != KernelPart::elements || setting_.formula.rms) continue;
+      Variant changed = asked_;
+      kernel.row->change(changed, context_, kernel.parameter);
+      if (changed.mean.is_plain()) continue;
+      for (const Side side : {Side::mean, Side::variance}) {
+        NamedKernel one = kernel;
+        const std::string_view of = side == Side::mean ? "mean" : "variance";
+        one.id += concat('-', of);
+        one.words += concat(", in the ", of, " alone");
+        changes_.push_back({std::move(one), side});
+      }
     }
-    exact_rows_.resize(sample.rows.size());
-    const Variant exact = asked_for(context.setting);
-    for (std::size_t r = 0; r < sample.rows.size(); ++r) {
-      evaluate(exact, sample_, sample_.rows[r], exact_rows_[r]);
-    }
-    exact_ = fit(exact, false);
+    exact_ = fit(asked_, false);
   }
 
   Diagnosis run(bool differs) {
     Diagnosis result;
     result.sqnr_of_exact = exact_.sqnr();
-    const std::vector<Candidate> singles = single_rows(false);
-    if (!differs) find_closer(singles, result);
-    if (!differs && !result.closer_to) return result;
-    explain(singles, result);
-    for (std::size_t count = 2; count <= 3 && !result.explains_all(); ++count) {
-      std::vector<Candidate> explaining;
-      std::vector<const WrongKernel*> chosen;
-      combine(0, count, chosen, explaining);
-      explain(explaining, result);
+    result.share_of_exact = exact_.share();
+    if (!differs) {
+      find_hidden(result);
+      return result;
     }
-    explain_recovered(result);
+    name_by_estimates();
+    try_alone();
+    choose_best(result);
     if (result.explains_all()) return result;
     // Sums that lose more than those of the arithmetic explain much: they are tried last.
-    std::vector<Candidate> by_sums = single_rows(true);
-    std::erase_if(by_sums, [&](const Candidate& one) { return !is_evident(one.variant, sample_); });
-    explain(by_sums, result);
+    try_own_sums();
+    choose_best(result);
     return result;
   }
 
  private:
-  // What the rows of the table make together; nothing where they cannot.
-  std::optional<Candidate> combined(std::vector<const WrongKernel*> kernels) const {
-    Candidate candidate{std::move(kernels), asked_for(context_.setting)};
-    for (const WrongKernel* const kernel : candidate.kernels) {
-      if (!kernel->change(candidate.variant, context_, kernel->parameter)) return {};
+  // ---- Candidates.
+
+  bool apply(const Change& change, Variant& variant) const {
+    if (change.found) {
+      change.found(variant);
+      return true;
     }
-    if (!goes_with_given(candidate.variant)) return {};
-    return candidate;
+    const Variant before = variant;
+    if (!change.kernel.row->change(variant, context_, change.kernel.parameter)) return false;
+    if (change.side == Side::mean) variant.variance = before.variance;
+    if (change.side == Side::variance) variant.mean = before.mean;
+    return true;
   }
 
-  // Each row of the table alone: those of own sums, or the others.
-  std::vector<Candidate> single_rows(bool own_sums) const {
-    std::vector<Candidate> result;
-    for (const WrongKernel* const kernel : kernels_) {
-      if ((kernel->part == KernelPart::own_sums) != own_sums) continue;
-      if (auto candidate = combined({kernel})) result.push_back(*std::move(candidate));
+  // What they make together, with those of the weight that have been made; nothing where they cannot.
+  std::optional<Candidate> combined(Changes changes, const Candidate* affine = nullptr) const {
+    Candidate candidate{std::move(changes), affine != nullptr ? affine->variant : asked_};
+    for (const Change* const change : candidate.changes) {
+      if (!apply(*change, candidate.variant)) return {};
     }
-    return result;
+    if (!goes_with_given(candidate.variant)) return {};
+    if (affine != nullptr) {
+      candidate.changes.insert(candidate.changes.end(), affine->changes.begin(),
+                               affine->changes.end());
+    }
+    return candidate;
   }
 
   // If statistics are given, a kernel has no sums that may be wrong.
   bool goes_with_given(const Variant& v) const {
     if (!context_.has_given || v.own_statistics) return true;
-    const Formula& asked = context_.setting.formula;
-    const bool has_sums = v.of != Variant::Of::own_row || v.of_first > 0 || v.padded_to > 0 ||
-                          v.squares_about_zero || v.has_own_sums();
+    const Formula& asked = setting_.formula;
+    const bool has_sums = !v.mean.is_plain() || !v.variance.is_plain() || v.squares_about_zero ||
+                          v.mean_in || v.rstd_in || v.has_own_sums();
     const bool is_of_row = v.result != Variant::Result::previous_row &&
                            v.result != Variant::Result::next_row &&
                            v.result != Variant::Result::twice;
@@ -109,6 +175,406 @@ class Search {
            (!context_.has_given_rstd ||
             (v.formula.eps == asked.eps && v.formula.eps_on == asked.eps_on));
   }
+
+  static bool is_affine(KernelPart part) {
+    return part == KernelPart::weight || part == KernelPart::bias;
+  }
+  static bool is_of_statistics(KernelPart part) { return part < KernelPart::weight; }
+
+  // ---- What the rows tell.
+
+  bool is_lost(const SampleRow& row) const {
+    bool is_zero = true;
+    bool is_bias = context_.has_bias;
+    const std::vector<double>& bias = bias_of(row, setting_);
+    for (std::size_t i = 0; i < row.actual.size(); ++i) {
+      if (!row.is_kept(i)) continue;
+      if (!std::isfinite(row.actual[i])) return true;
+      is_zero = is_zero && row.actual[i] == 0;
+      is_bias = is_bias && row.actual[i] == setting_.output.rounded(bias[i]);
+    }
+    return is_zero || is_bias;
+  }
+
+  // Rows that are lines in weight_i x_i, if weight and bias are the variant's. lines: how many of all.
+  std::vector<ToldRow> told_by(const Variant& variant, std::size_t& all) const {
+    std::vector<ToldRow> result;
+    RowEstimator estimator(setting_.kernel, setting_.output, variant.rounding);
+    all = 0;
+    for (const SampleRow& row : sample_.rows) {
+      if (is_lost(row)) continue;
+      ToldRow told{.row = &row, .statistics = statistics_of(row.x, setting_.formula, row.given)};
+      told.s = divisor_of(told.statistics.variance, setting_.formula);
+      if (!(told.s > 0) || !std::isfinite(told.s)) continue;
+      ++all;
+      const auto affine = affine_of(variant, row);
+      told.told = estimator.estimate({.x = row.x,
+                                      .actual = row.actual,
+                                      .weight = affine->weight,
+                                      .bias = affine->bias,
+                                      .kept = row.kept,
+                                      .mean = told.statistics.mean,
+                                      .s = told.s});
+      if (told.told.is_known && told.told.residual <= kLine) result.push_back(told);
+    }
+    return result;
+  }
+
+  // How far a formula is from what a row tells; nothing where it has no statistics.
+  std::optional<Deviation> deviation(const Variant& variant, const ToldRow& told) const {
+    const auto used = used_statistics(variant, sample_, *told.row, told.row->x);
+    if (!used || !(used->s > 0)) return {};
+    const double u = setting_.kernel.arithmetic.unit;
+    const double lost = std::sqrt(std::log2(used->row.count) + 1) * u;
+    const double of_mean =
+        (lost * told.statistics.mean_abs + u * std::fabs(used->mean) + told.row->losses.mean) /
+        used->s;
+    const double variance = std::max(told.statistics.variance, used->row.variance);
+    double of_scale =
+        2 * lost + 6 * u + told.row->losses.variance / (2 * (variance + setting_.formula.eps));
+    // Each of many zeros deviates by the mean, one after another.
+    const StatisticOf& of = variant.variance;
+    if (of.padded_to > 0 && !of.is_masked && told.row->losses.variance > 0) {
+      of_scale += (static_cast<double>(of.padded_to) - used->row.count) * u / 2;
+    }
+    const double alpha = told.s / used->s;
+    const double gamma = (told.statistics.mean - used->mean) / used->s;
+    // Rounding on the way to mean and 1 / s.
+    const double kept_mean = variant.mean_in || variant.statistics_in ? used->errors.mean : 0;
+    return Deviation{
+        (told.told.gamma - gamma) /
+            std::hypot(told.told.gamma_error, of_mean, 4 * u + kept_mean / used->s),
+        (told.told.alpha - alpha) / std::hypot(told.told.alpha_error, of_scale * alpha, 4 * u)};
+  }
+
+  // What the parts of its name count. A number that is free is a further part, and few digits go before many.
+  static double parts_score(const Candidate& candidate) {
+    double sum = 0;
+    for (const Change* const change : candidate.changes) {
+      sum += kPart;
+      if (change->found) sum += kPart + static_cast<double>(2 * change->kernel.id.size());
+    }
+    return sum;
+  }
+
+  // The score of a candidate; nothing where it does not hold in nine rows of ten.
+  std::optional<double> score(const Candidate& candidate, const std::vector<ToldRow>& told) const {
+    const double allowed = (1 - kMost) * static_cast<double>(told.size());
+    double misses = 0;
+    double without = 0;  // statistics, as the first row is of the one before it
+    double sum = parts_score(candidate);
+    for (const ToldRow& row : told) {
+      const auto found = deviation(candidate.variant, row);
+      if (!found) {
+        ++without;
+      } else if (!found->is_within()) {
+        if (++misses > allowed) return {};
+      } else {
+        sum += found->square();
+      }
+    }
+    if (2 * without > static_cast<double>(told.size())) return {};
+    return sum;
+  }
+
+  // ---- Estimate, then name.
+
+  // Changes of weight and bias by which rows are lines.
+  std::vector<Candidate> affine_choices(std::vector<std::vector<ToldRow>>& told) {
+    std::vector<Candidate> tried{{{}, asked_}};
+    std::vector<std::pair<double, std::vector<ToldRow>>> found;
+    const auto look = [&](std::size_t from) {
+      for (std::size_t i = from; i < tried.size(); ++i) {
+        std::size_t all = 0;
+        auto rows = told_by(tried[i].variant, all);
+        const double share =
+            all == 0 ? 0 : static_cast<double>(rows.size()) / static_cast<double>(all);
+        found.emplace_back(share, std::move(rows));
+      }
+    };
+    const auto best = [&] {
+      return std::ranges::max_element(found, {}, [](const auto& one) { return one.first; })->first;
+    };
+    look(0);
+    const bool is_number = context_.weight_is_number && context_.bias_is_number;
+    if (best() < kMost || is_number) {
+      find_factor();
+      for (const Change& change : changes_) {
+        if (!is_affine(part_of(change))) continue;
+        if (auto one = combined({&change})) tried.push_back(*std::move(one));
+      }
+      look(1);
+    }
+    if (best() < kMost) {
+      const std::size_t singles = tried.size();
+      for (const Change& weight : changes_) {
+        for (const Change& bias : changes_) {
+          if (part_of(weight) != KernelPart::weight || part_of(bias) != KernelPart::bias) continue;
+          if (auto both = combined({&weight, &bias})) tried.push_back(*std::move(both));
+        }
+      }
+      look(singles);
+    }
+    // Those of most rows; the plainest of those alike come first. Where all rows are lost each change may be the cause.
+    std::vector<Candidate> result;
+    const double most = best();
+    if (is_all_lost()) {
+      told.emplace_back();
+      return {tried.front()};
+    }
+    if (most < 0.5) return result;
+    const std::size_t plainest = [&] {
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i].first >= most - 0.02) return tried[i].changes.size();
+      }
+      return kMostParts;
+    }();
+    for (std::size_t i = 0; i < tried.size(); ++i) {
+      if (found[i].first < most - 0.02 ||
+          tried[i].changes.size() > plainest + (is_number ? 1 : 0)) {
+        continue;
+      }
+      result.push_back(std::move(tried[i]));
+      told.push_back(std::move(found[i].second));
+    }
+    return result;
+  }
+
+  bool is_all_lost() const {
+    return std::ranges::all_of(sample_.rows, [&](const SampleRow& row) { return is_lost(row); });
+  }
+
+  static KernelPart part_of(const Change& change) {
+    return change.found ? KernelPart::weight : change.kernel.row->part;
+  }
+
+  // y times one number.
+  void find_factor() {
+    double ay = 0;
+    double yy = 0;
+    double squares = 0;
+    VariantRow row;
+    for (const SampleRow& sampled : sample_.rows) {
+      if (is_lost(sampled) || !evaluate(asked_, sample_, sampled, row)) continue;
+      for (std::size_t i = 0; i < row.y.size(); ++i) {
+        if (!sampled.is_kept(i)) continue;
+        ay += sampled.actual[i] * row.y[i];
+        yy += row.y[i] * row.y[i];
+        squares += std::pow(row.bound[i] * row.y[i], 2);
+      }
+    }
+    if (yy > 0) add_factor(ay / yy, 3 * std::sqrt(squares / 3) / yy);
+  }
+
+  void add_factor(double factor, double error) {
+    const double number = shortest_within(factor, error);
+    const bool is_whole = std::fabs(number) == 1 || !(std::fabs(factor - 1) > error);
+    if (is_whole || !std::isfinite(number) || number == 0) return;
+    // Of what was rounded before.
+    const DType output = setting_.output.dtype();
+    if (const Change* const later =
+            add_found("factor=", number, "y is multiplied by", "", [=](Variant& v) {
+              v.y_in = output;
+              v.y_factor = number;
+            })) {
+      if (auto candidate = combined({later})) {
+        candidate->score = parts_score(*candidate);
+        prove(*candidate);
+      }
+    }
+    add_found("factor=", number, "y is multiplied by", "", [number](Variant& v) {
+      const auto scale = [number](AffineNumbers& numbers) {
+        for (std::vector<double>* const some : {&numbers.weight, &numbers.bias}) {
+          for (double& one : *some) one *= number;
+        }
+      };
+      AffineNumbers numbers = *v.affine;
+      scale(numbers);
+      v.affine = std::make_shared<AffineNumbers>(std::move(numbers));
+      v.affine_changes.emplace_back(scale);
+    });
+  }
+
+  // A number that the output tells.
+  const Change* add_found(const std::string& id, double number, std::string_view words,
+                          const std::string& option, std::function<void(Variant&)> change) {
+    NamedKernel kernel{.id = id + number_text(number),
+                       .words = concat(words, ' ', number_text(number)),
+                       .options = option};
+    if (!choose_(kernel.id)) return nullptr;
+    changes_.push_back({std::move(kernel), Side::both, std::move(change)});
+    return &changes_.back();
+  }
+
+  void name_by_estimates() {
+    std::vector<std::vector<ToldRow>> told;
+    const std::vector<Candidate> choices = affine_choices(told);
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      name_statistics(choices[i], told[i], told[i].empty() ? 1 : kMostParts);
+    }
+    std::ranges::stable_sort(candidates_, {}, &Candidate::score);
+    if (candidates_.size() > kProofs) candidates_.resize(kProofs);
+    for (const Candidate& candidate : candidates_) {
+      prove(candidate, &candidate == &candidates_.front());
+    }
+  }
+
+  void name_statistics(const Candidate& affine, const std::vector<ToldRow>& told,
+                       std::size_t most_parts) {
+    std::vector<const Change*> of_statistics;
+    for (const Change& change : changes_) {
+      if (!change.found && is_of_statistics(part_of(change))) of_statistics.push_back(&change);
+    }
+    const std::size_t before = candidates_.size();
+    Changes chosen;
+    add_combinations(affine, told, of_statistics, 0, most_parts, chosen);
+    double best = kInfinity;
+    for (std::size_t i = before; i < candidates_.size(); ++i) {
+      best = std::min(best, candidates_[i].score);
+    }
+    if (const auto plain = score(affine, told)) best = std::min(best, *plain);
+    if (!context_.has_given) find_numbers(affine, told, best);
+  }
+
+  void add_combinations(const Candidate& affine, const std::vector<ToldRow>& told,
+                        const std::vector<const Change*>& all, std::size_t from,
+                        std::size_t most_parts, Changes& chosen) {
+    if (!chosen.empty() || !affine.changes.empty()) take_combination(affine, told, chosen);
+    if (chosen.size() + affine.changes.size() >= most_parts) return;
+    for (std::size_t i = from; i < all.size(); ++i) {
+      if (!chosen.empty()) {
+        const KernelPart last = part_of(*chosen.back());
+        const KernelPart next = part_of(*all[i]);
+        // The mean may have other elements than the variance.
+        const bool is_other_side =
+            chosen.back()->side == Side::mean && all[i]->side == Side::variance && last == next;
+        if (next == last && !is_other_side) continue;
+      }
+      chosen.push_back(all[i]);
+      add_combinations(affine, told, all, i + 1, most_parts, chosen);
+      chosen.pop_back();
+    }
+  }
+
+  void take_combination(const Candidate& affine, const std::vector<ToldRow>& told,
+                        const Changes& chosen) {
+    auto candidate = combined(chosen, &affine);
+    if (!candidate) return;
+    const auto found = score(*candidate, told);
+    if (!found) return;
+    candidate->score = *found;
+    candidates_.push_back(*std::move(candidate));
+  }
+
+  // A number from all rows: the mean of what each tells, weighted by its error, and how far the rows are from it.
+  struct Told {
+    double number = 0;
+    double error = 0;
+    double score = 0;
+  };
+  template <class Of>
+  static std::optional<Told> number_of(const std::vector<ToldRow>& told, Of of) {
+    double weights = 0;
+    double sum = 0;
+    std::vector<std::pair<double, double>> all;
+    for (const ToldRow& row : told) {
+      const auto [number, error] = of(row);
+      if (!std::isfinite(number) || !(error > 0) || !std::isfinite(error)) continue;
+      all.emplace_back(number, error);
+      weights += 1 / (error * error);
+      sum += number / (error * error);
+    }
+    if (all.empty() || !(weights > 0)) return {};
+    Told result{sum / weights, 1 / std::sqrt(weights), 0};
+    std::size_t within = 0;
+    for (const auto& [number, error] : all) {
+      const double z = (number - result.number) / error;
+      result.score += std::min(z * z, 1e8);
+      within += std::fabs(z) <= kWithin ? 1 : 0;
+    }
+    if (static_cast<double>(within) < kMost * static_cast<double>(told.size())) return {};
+    return result;
+  }
+
+  // eps, the divisor of the variance, and a factor of the mean, as the rows tell them.
+  void find_numbers(const Candidate& affine, const std::vector<ToldRow>& told, double best) {
+    const Formula& formula = setting_.formula;
+    const double u = setting_.kernel.arithmetic.unit;
+    const auto scale_error = [&](const ToldRow& row) {
+      const double lost = 2 * std::sqrt(std::log2(row.statistics.count) + 1) * u + 6 * u;
+      return std::hypot(row.told.alpha_error / std::fabs(row.told.alpha), lost,
+                        row.row->losses.variance / (2 * row.s * row.s));
+    };
+    const auto take = [&](const std::optional<Told>& number, const Change* change) {
+      if (!number || change == nullptr) return;
+      auto candidate = combined({change}, &affine);
+      if (!candidate) return;
+      const auto found = score(*candidate, told);
+      if (!found || *found > best) return;
+      candidate->score = *found;
+      candidates_.push_back(*std::move(candidate));
+    };
+    const bool on_std = formula.eps_on == EpsOn::std;
+    const auto eps = number_of(told, [&](const ToldRow& row) {
+      const double s = row.s / row.told.alpha;
+      const double root = std::sqrt(row.statistics.variance);
+      const double error = scale_error(row) * std::fabs(s);
+      return on_std ? std::pair(s - root, error)
+                    : std::pair(s * s - row.statistics.variance, 2 * std::fabs(s) * error);
+    });
+    if (eps && eps->number > 3 * eps->error) {
+      const double number = shortest_within(eps->number, 3 * eps->error);
+      take(eps, add_found("eps=", number, "eps is", eps_option(number_text(number)),
+                          [number](Variant& v) { v.formula.eps = number; }));
+    }
+    const auto divisor = number_of(told, [&](const ToldRow& row) {
+      const double s = row.s / row.told.alpha;
+      const double root = on_std ? s - formula.eps : s;
+      const double variance = on_std ? root * root : s * s - formula.eps;
+      const double freedom = row.statistics.count - static_cast<double>(formula.ddof);
+      const double number = freedom * row.statistics.variance / variance;
+      return std::pair(number,
+                       std::fabs(number) * 2 * scale_error(row) * std::fabs(s * s / variance));
+    });
+    if (divisor && divisor->number > 0.5 && divisor->number < 0x1p53) {
+      const double number = std::round(divisor->number);
+      const std::int64_t n = context_.row_length();
+      if (std::fabs(number - divisor->number) <= 3 * divisor->error && divisor->error < 1) {
+        take(divisor, add_found("divisor=", number, "the variance is divided by", "",
+                                [number, n](Variant& v) {
+                                  v.formula.ddof = n - static_cast<std::int64_t>(number);
+                                }));
+      }
+    }
+    if (!formula.rms) {
+      const auto factor = number_of(told, [&](const ToldRow& row) {
+        const double s = row.s / row.told.alpha;
+        const double lost =
+            std::sqrt(std::log2(row.statistics.count) + 1) * u * row.statistics.mean_abs +
+            row.row->losses.mean;
+        const double mean = row.statistics.mean;
+        return std::pair(1 - row.told.gamma * s / mean,
+                         std::hypot(row.told.gamma_error * s, lost, 4 * u * s) / std::fabs(mean));
+      });
+      if (factor && factor->error < 0.1) {
+        const double number = shortest_within(factor->number, 3 * factor->error);
+        if (number != 0 && number != 1 && number != 2) {
+          take(factor, add_found("mean-factor=", number, "the mean is multiplied by", "",
+                                 [number](Variant& v) { v.mean_factor = number; }));
+        }
+      }
+    }
+    const auto factor = number_of(told, [&](const ToldRow& row) {
+      return std::pair(row.told.alpha, scale_error(row) * std::fabs(row.told.alpha));
+    });
+    if (factor && !context_.has_bias && affine.changes.empty()) {
+      const std::size_t count = changes_.size();
+      add_factor(factor->number, 3 * factor->error);
+      if (changes_.size() > count) take(factor, &changes_.back());
+    }
+  }
+
+  // ---- Proof.
 
   Fit fit(const Variant& variant, bool all_or_nothing) const {
     Fit result;
@@ -120,14 +586,49 @@ class Search {
   }
 
   bool is_explanation(const Fit& fit) const {
-    return fit.explains_all() && fit.certain > 0 && 2 * fit.certain >= fit.elements - fit.lost &&
-           fit.excess <= exact_.excess / 4;
+    // What is not finite counts in no sum of squares.
+    const bool is_nearer =
+        fit.excess <= exact_.excess / 4 || exact_.lost_numbers > fit.lost_numbers;
+    return fit.explains_all() && (fit.certain > 0 || fit.lost > 0) &&
+           2 * fit.certain >= fit.elements - fit.lost && is_nearer;
   }
 
-  FormulaFit described(const Candidate& candidate, const Fit& fit) const {
-    FormulaFit result = lnorm::described(candidate.kernels, fit, is_explanation(fit));
-    result.variant = candidate.variant;
-    return result;
+  struct Proof {
+    Candidate candidate;
+    Fit fit;
+    bool explains = false;
+  };
+
+  // Those that do not explain all are of no use, but for the nearest.
+  void prove(const Candidate& candidate, bool is_nearest = false) {
+    if (!is_nearest && !fit(candidate.variant, true).explains_all()) return;
+    const Fit found = fit(candidate.variant, false);
+    if (found.elements == 0) return;
+    // A whole arithmetic is as far from the output as the formula asked for: other things speak for it.
+    const bool explains =
+        candidate.variant.arithmetic ? found.explains_all() : is_explanation(found);
+    proofs_.push_back({candidate, found, explains});
+  }
+
+  // Formulas that are no line in a row, or change bytes: each by itself.
+  void try_alone() {
+    for (const Change& change : changes_) {
+      if (change.found || part_of(change) != KernelPart::alone) continue;
+      auto candidate = combined({&change});
+      if (!candidate) continue;
+      candidate->score = parts_score(*candidate);
+      prove(*candidate);
+    }
+  }
+
+  void try_own_sums() {
+    for (const Change& change : changes_) {
+      if (change.found || part_of(change) != KernelPart::own_sums) continue;
+      auto candidate = combined({&change});
+      if (!candidate || !is_evident(candidate->variant, sample_)) continue;
+      candidate->score = parts_score(*candidate);
+      prove(*candidate);
+    }
   }
 
   // Whether two formulas give the same rows, but for what rounding explains.
@@ -136,255 +637,206 @@ class Search {
     VariantRow right;
     for (const SampleRow& sampled : sample_.rows) {
       const bool has_left = evaluate(a, sample_, sampled, left);
-      if (has_left != evaluate(b, sample_, sampled, right)) return false;
-      if (has_left && !lnorm::are_alike(left, right)) return false;
+      const bool has_right = evaluate(b, sample_, sampled, right);
+      if (has_left && has_right && !lnorm::are_alike(left, right)) return false;
     }
     return true;
   }
 
-  // Takes what explains all elements, or else the best.
-  void explain(const std::vector<Candidate>& candidates, Diagnosis& result) const {
-    std::vector<std::pair<Fit, const Candidate*>> found;
-    found.reserve(candidates.size());
-    for (const Candidate& candidate : candidates) {
-      found.emplace_back(fit(candidate.variant, false), &candidate);
-    }
-    std::ranges::stable_sort(found, {}, [&](const auto& one) {
-      return std::pair(!is_explanation(one.first), sum_of_squares(one.first));
-    });
-    std::vector<FormulaFit> fits;
-    if (!found.empty() && is_explanation(found.front().first)) {
-      fits.push_back(named_together(found));
-    }
-    for (const auto& [fit, candidate] : found) {
-      if (!std::isfinite(fit.sqnr()) || fits.size() == kMaxExplanations) continue;
-      fits.push_back(described(*candidate, fit));
-    }
-    fits.insert(fits.end(), std::make_move_iterator(result.explanations.begin()),
-                std::make_move_iterator(result.explanations.end()));
-    keep_best(fits);
-    result.explanations = std::move(fits);
-  }
-
-  // The best explanation and those that the input cannot tell from it, which leave the list. The first one of the table
-  // gives the name.
-  FormulaFit named_together(std::vector<std::pair<Fit, const Candidate*>>& found) const {
-    const Candidate* best = found.front().second;
-    const auto alike = std::stable_partition(found.begin(), found.end(), [&](const auto& one) {
-      return !is_explanation(one.first) || !are_alike(best->variant, one.second->variant);
-    });
-    const auto first = std::min_element(
-        alike, found.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    FormulaFit result = described(*first->second, first->first);
-    for (auto other = alike; other != found.end(); ++other) {
-      const std::string id = described(*other->second, other->first).id;
-      if (id != result.id) result.same_as.push_back(id);
-    }
-    found.erase(alike, found.end());
+  static FormulaFit described(const Proof& proof) {
+    std::vector<const NamedKernel*> kernels;
+    for (const Change* const change : proof.candidate.changes) kernels.push_back(&change->kernel);
+    FormulaFit result = lnorm::described(kernels, proof.fit, proof.explains);
+    result.variant = proof.candidate.variant;
     return result;
   }
 
-  // Formulas with results for some rows alone come last.
-  static double sum_of_squares(const Fit& fit) {
-    return fit.elements == 0 ? kInfinity : fit.errors / static_cast<double>(fit.elements);
+  // Whether it has no number of its own.
+  static bool is_listed(const Candidate& candidate) {
+    return std::ranges::none_of(candidate.changes,
+                                [](const Change* change) { return bool(change->found); });
   }
 
-  // Several rows of the table at once, of different parts.
-  void combine(std::size_t part, std::size_t count, std::vector<const WrongKernel*>& chosen,
-               std::vector<Candidate>& explaining) const {
-    if (chosen.size() == count) {
-      auto candidate = combined(chosen);
-      if (candidate && is_explanation(fit(candidate->variant, true))) {
-        explaining.push_back(*std::move(candidate));
-      }
-      return;
+  // Where its changes stand in the table.
+  std::vector<std::size_t> places_of(const Candidate& candidate) const {
+    std::vector<std::size_t> places;
+    for (const Change* const change : candidate.changes) {
+      const auto found =
+          std::ranges::find_if(changes_, [&](const Change& one) { return &one == change; });
+      places.push_back(static_cast<std::size_t>(found - changes_.begin()));
     }
-    for (; part < kCombinedParts; ++part) {
-      for (const WrongKernel* const kernel : kernels_) {
-        if (static_cast<std::size_t>(kernel->part) != part) continue;
-        chosen.push_back(kernel);
-        combine(part + 1, count, chosen, explaining);
-        chosen.pop_back();
-      }
-    }
+    return places;
   }
 
-  RowFit fit_of(const SampleRow& row, const VariantRow& exact, double mean, double s) const {
-    return fit_errors(row.x, weight_of(row, context_.setting), mean, s, row.actual, exact.y,
-                      row.kept);
-  }
-
-  // ---- Numbers that the output itself tells.
-
-  // Tries the eps and the divisor of the variance that the rows' own scales tell.
-  void explain_recovered(Diagnosis& result) const {
-    const Formula& formula = context_.setting.formula;
-    if (formula.eps_on == EpsOn::std || context_.has_given) return;
-    std::vector<double> epses;
-    std::vector<double> divisors;
-    for (std::size_t r = 0; r < sample_.rows.size(); ++r) {
-      const SampleRow& row = sample_.rows[r];
-      const RowStatistics statistics = lnorm::statistics_of(row.x, formula);
-      const double s = divisor_of(statistics.variance, formula);
-      if (!(s > 0)) continue;
-      const RowFit found = fit_of(row, exact_rows_[r], statistics.mean, s);
-      if (!found.is_known || !(found.scale > -1)) continue;
-      const double kernel_s = s / (1 + found.scale);
-      const double square = kernel_s * kernel_s;
-      const double freedom = statistics.count - static_cast<double>(formula.ddof);
-      epses.push_back(square - statistics.variance);
-      divisors.push_back(freedom * statistics.variance / (square - formula.eps));
-    }
-    if (epses.size() < 2) return;
-    const auto median = [](std::vector<double>& numbers) {
-      const auto middle = numbers.begin() + std::ssize(numbers) / 2;
-      std::nth_element(numbers.begin(), middle, numbers.end());
-      return *middle;
-    };
-    const double divisor = std::round(median(divisors));
-    if (divisor >= 1 && std::fabs(divisor) < 0x1p53) {
-      Variant variant = asked_for(context_.setting);
-      variant.formula.ddof = context_.row_length() - static_cast<std::int64_t>(divisor);
-      if (take_recovered(concat("divisor=", static_cast<std::int64_t>(divisor)),
-                         "the variance is divided by another number", variant, result)) {
-        return;
-      }
-    }
-    // The shortest decimal that will do.
-    const double eps = median(epses);
-    for (int digits = 1; digits <= 3 && eps > 0 && eps <= 1; ++digits) {
-      Variant variant = asked_for(context_.setting);
-      std::ostringstream text;
-      text.precision(digits);
-      text << eps;
-      variant.formula.eps = std::stod(text.str());
-      // A number that is in the table has its name there.
-      const auto row = std::find_if(kernels_.begin(), kernels_.end(), [&](const WrongKernel* one) {
-        return one->part == KernelPart::eps_value && one->parameter == variant.formula.eps;
+  // What explains all comes first, then the best score; those that the input cannot tell from it are named with it.
+  void choose_best(Diagnosis& result) {
+    std::ranges::stable_sort(proofs_, {}, [](const Proof& proof) {
+      return std::tuple(!proof.explains, proof.candidate.changes.size(), proof.candidate.score,
+                        proof.fit.mean_square());
+    });
+    // Of those that the rows hardly tell apart the likelier one, which is first in the table.
+    constexpr double kHardly = 9;
+    if (!proofs_.empty() && proofs_.front().explains) {
+      const auto is_alike = [&](const Proof& proof) {
+        const Proof& best = proofs_.front();
+        return proof.explains && is_listed(proof.candidate) && is_listed(best.candidate) &&
+               proof.candidate.changes.size() == best.candidate.changes.size() &&
+               proof.candidate.score <= best.candidate.score + kHardly &&
+               are_alike(best.candidate.variant, proof.candidate.variant);
+      };
+      const auto end = std::stable_partition(proofs_.begin() + 1, proofs_.end(), is_alike);
+      std::stable_sort(proofs_.begin(), end, [this](const Proof& a, const Proof& b) {
+        return places_of(a.candidate) < places_of(b.candidate);
       });
-      const std::string id = row != kernels_.end() ? std::string((*row)->id) : "eps=" + text.str();
-      if (take_recovered(id, "eps is another number", variant, result, eps_option(text.str()))) {
-        return;
+    }
+    result.explanations.clear();
+    std::set<std::string> seen;
+    for (const Proof& proof : proofs_) {
+      FormulaFit next = described(proof);
+      if (!seen.insert(next.id).second) continue;
+      FormulaFit* const best = result.explanations.empty() ? nullptr : &result.explanations.front();
+      const bool is_same =
+          best != nullptr && proof.explains && is_listed(proof.candidate) &&
+          proof.candidate.changes.size() == proofs_.front().candidate.changes.size() &&
+          are_alike(best->variant, next.variant);
+      if (is_same) {
+        best->same_as.push_back(next.id);
+      } else if (result.explanations.size() < kMaxExplanations) {
+        result.explanations.push_back(std::move(next));
       }
     }
   }
 
-  bool take_recovered(const std::string& id, const std::string& words, const Variant& variant,
-                      Diagnosis& result, const std::string& option = "") const {
-    const Fit found = fit(variant, false);
-    if (!choose_(id) || !is_explanation(found)) return false;
-    // A row of the table that explains as well says more.
-    constexpr double kFarNearer = 16;
-    if (result.explains_all() &&
-        !(found.errors * kFarNearer < fit(result.explanations.front().variant, false).errors)) {
-      return false;
+  // ---- Hidden bugs: within rounding, but nearer to a listed formula than any order of sums comes.
+
+  // Rows alike up to scale count once.
+  static std::vector<double> content_of(const ToldRow& told) {
+    constexpr std::size_t kLooked = 16;
+    std::vector<double> values = told.row->x;
+    for (double& value : values) value = (value - told.statistics.mean) / told.s;
+    std::sort(values.begin(), values.end());
+    std::vector<double> content;
+    for (std::size_t i = 0; i < values.size();
+         i += std::max<std::size_t>(1, values.size() / kLooked)) {
+      content.push_back(std::round(values[i] * 1e4));
     }
-    FormulaFit next{.id = id,
-                    .words = words,
-                    .explained = found.share(),
-                    .sqnr = found.sqnr(),
-                    .explains_all = true,
-                    .variant = variant};
-    if (!option.empty()) next.options.push_back(option);
-    result.explanations.insert(result.explanations.begin(), std::move(next));
-    return true;
+    return content;
   }
 
-  // ---- What is closer.
-
-  struct Nearness {
-    std::int64_t telling = 0;
-    std::int64_t closer = 0;
-    bool is_closer = false;
-    bool is_sure = false;  // there are rows enough
-  };
-
-  // What a right kernel may come nearest with: mean and s as far off as rounding explains, if that helps; and how far off a
-  // tree of additions may be before the last rounding.
-  RowBounds nearest_right(const SampleRow& row, const VariantRow& exact,
-                          const RowStatistics& statistics, double s) const {
-    const JudgeSetting& setting = context_.setting;
-    const auto errors = [&](Summation order) {
-      return errors_of(statistics, setting.formula, setting.kernel, order);
-    };
-    const StatisticErrors tree = errors(Summation::tree);
-    const double most_shift = errors(Summation::loop).mean / s;
-    const double most_scale = tree.s / s;
-    const RowFit found = fit_of(row, exact, statistics.mean, s);
-    const double shift = std::clamp(found.shift, -most_shift, most_shift);
-    const double scale = std::clamp(found.scale, -most_scale, most_scale);
-    RowBounds result{exact.y, exact.y};
-    const std::vector<double>& weight = weight_of(row, setting);
-    fill_line(line_of(statistics, s, tree, setting.kernel), row.x.data(), weight.data(),
-              bias_of(row, setting).data(), std::ssize(row.x), result.y.data(),
-              result.bound.data());
-    for (std::size_t i = 0; i < result.y.size(); ++i) {
-      result.y[i] = exact.y[i] + weight[i] * (shift + scale * (row.x[i] - statistics.mean) / s);
-    }
-    return result;
+  // The square of the deviation of statistics from what a row tells, in the units of hidden bugs.
+  double square_of(const ToldRow& told, double mean, double s) const {
+    const double u = setting_.kernel.arithmetic.unit;
+    const double of_scale = told.told.alpha_error + 4 * u;
+    const double of_mean = told.told.gamma_error + 4 * u * (1 + told.statistics.mean_abs / told.s);
+    return std::pow((told.told.alpha - told.s / s) / of_scale, 2) +
+           std::pow((told.told.gamma - (told.statistics.mean - mean) / s) / of_mean, 2);
   }
 
-  Nearness nearness(const Variant& variant) const {
-    const JudgeSetting& setting = context_.setting;
-    const auto& [unit, smallest, greatest] = setting.kernel.arithmetic;
-    const bool is_narrower = !setting.is_wide();
-    const double factor = is_narrower ? 8 : 32;
-    Nearness result;
+  static bool can_hide(const Change& change) {
+    const KernelPart part = part_of(change);
+    const WrongKernel& row = *change.kernel.row;
+    return change.side == Side::both &&
+           (part == KernelPart::eps_place || part == KernelPart::eps_value ||
+            part == KernelPart::ddof || part == KernelPart::rounding || row.id == "rms" ||
+            row.id == "layer-norm" || row.id.find("-P") != row.id.npos);
+  }
+
+  void find_hidden(Diagnosis& result) const {
+    std::size_t all = 0;
+    std::vector<ToldRow> told = told_by(asked_, all);
+    // Beside a large bias rounding swallows xhat: then errors are no noise.
+    constexpr double kSignal = 4;
+    std::erase_if(told, [](const ToldRow& row) { return row.told.signal < kSignal; });
+    const double u = setting_.kernel.arithmetic.unit;
+    double of_exact = 0;
+    for (const ToldRow& row : told) of_exact += square_of(row, row.statistics.mean, row.s);
+    if (told.size() < kFewestRows || of_exact <= 9 * static_cast<double>(told.size())) return;
     std::set<std::vector<double>> contents;
-    VariantRow row;
-    for (std::size_t r = 0; r < sample_.rows.size(); ++r) {
-      const SampleRow& sampled = sample_.rows[r];
-      const VariantRow& exact = exact_rows_[r];
-      if (!exact.is_bounded || !evaluate(variant, sample_, sampled, row)) continue;
-      if (variant.bytes != Variant::Bytes::as_they_are) continue;
-      const RowStatistics statistics = statistics_of(sampled.x, setting.formula, sampled.given);
-      const double s = divisor_of(statistics.variance, setting.formula);
-      const RowBounds reached = nearest_right(sampled, exact, statistics, s);
-      std::int64_t telling = 0;
-      for (std::size_t i = 0; i < row.y.size(); ++i) {
-        if (std::isinf(row.bound[i]) || !sampled.is_kept(i)) continue;
-        if (!(std::fabs(row.y[i] - exact.y[i]) > reached.bound[i])) continue;
-        const double e = setting.output.rounded(exact.y[i]);
-        const double nearest = setting.output.rounded(reached.y[i]);
-        const double f = setting.output.rounded(row.y[i]);
-        const double least =
-            factor * (unit * std::fabs(exact.y[i]) +
-                      smallest * (std::fabs(weight_of(sampled, setting)[i]) / s + 1));
-        if (!(std::fabs(e - f) > least) || !(std::fabs(nearest - f) > least)) continue;
-        ++telling;
-        const double actual = sampled.actual[i];
-        result.closer += static_cast<std::int64_t>(
-            is_narrower ? actual == f
-                        : 3 * std::fabs(actual - row.y[i]) <= std::fabs(actual - reached.y[i]));
+    std::erase_if(told,
+                  [&](const ToldRow& row) { return !contents.insert(content_of(row)).second; });
+    if (told.size() < kFewestRows) return;
+    // What is asked for: the exact statistics, and those of every order.
+    std::vector<double> sums;
+    std::vector<double> least;
+    struct Lost {
+      double mean;
+      double scale;
+    };
+    std::vector<Lost> lost;
+    for (const ToldRow& row : told) {
+      std::vector<OrderStatistics> orders{{row.statistics.mean, row.statistics.variance}};
+      if (!context_.has_given) {
+        const auto more = statistics_by_orders(
+            row.row->x, setting_.formula, setting_.kernel.arithmetic, setting_.normalized_shape);
+        orders.insert(orders.end(), more.begin(), more.end());
       }
-      result.telling += telling;
-      if (telling > 0) contents.insert(sampled.actual);
+      sums.resize(std::max(sums.size(), orders.size()));
+      double of_row = kInfinity;
+      Lost worst{0, 0};
+      for (std::size_t k = 0; k < orders.size(); ++k) {
+        const double s = divisor_of(std::max(orders[k].variance, 0.0), setting_.formula);
+        const double square = square_of(row, orders[k].mean, s);
+        sums[k] += std::isfinite(square) ? square : 1e300;
+        of_row = std::min(of_row, square);
+        worst.mean = std::max(worst.mean, std::fabs(orders[k].mean - row.statistics.mean) / row.s);
+        worst.scale = std::max(worst.scale, std::fabs(s - row.s) / row.s);
+      }
+      least.push_back(of_row);
+      lost.push_back(worst);
     }
-    result.is_closer = result.telling >= kFewest && result.closer * 10 > result.telling * 9;
-    result.is_sure = contents.size() >= kFewestRows;
-    return result;
-  }
-
-  void find_closer(const std::vector<Candidate>& candidates, Diagnosis& result) const {
-    double least = kInfinity;
-    for (const Candidate& candidate : candidates) {
-      const Nearness found = nearness(candidate.variant);
-      if (!found.is_closer || (result.closer_to && !found.is_sure)) continue;
-      const double squares = sum_of_squares(fit(candidate.variant, false));
-      const bool is_first_sure = found.is_sure && !result.closer_to;
-      if (squares >= least && !is_first_sure) continue;
-      least = squares;
-      (found.is_sure ? result.closer_to : result.perhaps_closer) = described(candidate, {}).id;
-      result.telling = found.telling;
-      result.closer = found.closer;
+    const auto rows = static_cast<double>(told.size());
+    const double base = *std::min_element(sums.begin(), sums.end());
+    if (base <= 9 * rows) return;
+    double best = kInfinity;
+    const auto look = [&](const Changes& changes) {
+      const auto candidate = combined(changes);
+      if (!candidate) return;
+      std::int64_t near = 0;
+      std::int64_t good = 0;
+      std::int64_t far = 0;
+      double sum = 0;
+      for (std::size_t r = 0; r < told.size(); ++r) {
+        const ToldRow& row = told[r];
+        const auto used = used_statistics(candidate->variant, sample_, *row.row, row.row->x);
+        if (!used || !(used->s > 0)) return;
+        const double square = square_of(row, used->mean, used->s);
+        sum += square;
+        near += square < least[r] ? 1 : 0;
+        good += square < 18 ? 1 : 0;
+        const bool is_far =
+            std::fabs(row.s / used->s - 1) > 2 * lost[r].scale + 4 * u ||
+            std::fabs(row.statistics.mean - used->mean) / row.s > 2 * lost[r].mean + 4 * u;
+        far += is_far ? 1 : 0;
+      }
+      const auto fewest = static_cast<double>(std::min({near, good, far}));
+      // A further part must be worth it.
+      const double weighted = sum * static_cast<double>(changes.size());
+      if (fewest < kMost * rows || base <= 4 * sum || weighted >= best) return;
+      best = weighted;
+      std::vector<const NamedKernel*> kernels;
+      for (const Change* const change : changes) kernels.push_back(&change->kernel);
+      result.hidden = lnorm::described(kernels, {}, false);
+      result.telling = std::ssize(told);
+      result.closer = near;
+    };
+    for (const Change& change : changes_) {
+      if (change.found || !can_hide(change)) continue;
+      look({&change});
+      if (part_of(change) != KernelPart::eps_place || change.kernel.id == "eps-on-both") continue;
+      for (const Change& value : changes_) {
+        if (!value.found && part_of(value) == KernelPart::eps_value) look({&change, &value});
+      }
     }
   }
 
   const Sample& sample_;
   const KernelContext& context_;
+  const JudgeSetting& setting_;
   const ChooseKernel& choose_;
-  std::vector<const WrongKernel*> kernels_;
-  std::vector<VariantRow> exact_rows_;
+  const Variant asked_;
+  std::deque<Change> changes_;
+  std::vector<Candidate> candidates_;
+  std::vector<Proof> proofs_;
   mutable VariantRow row_;  // a buffer: rows may be long
   Fit exact_;
 };
@@ -397,11 +849,23 @@ double FormulaSums::share() const {
 
 double FormulaSums::sqnr() const { return 10 * std::log10(signal / errors); }
 
+double FormulaSums::mean_square() const {
+  return elements == 0 ? kInfinity : errors / static_cast<double>(elements);
+}
+
+const FormulaFit* Diagnosis::most_like() const {
+  const auto best = std::ranges::max_element(explanations, {}, &FormulaFit::explained);
+  const bool is_near = best != explanations.end() && best->explained >= 0.9 &&
+                       best->explained >= share_of_exact + 0.1;
+  return is_near ? &*best : nullptr;
+}
+
 void FormulaSums::add(const FormulaSums& other) {
   elements += other.elements;
   explained += other.explained;
   certain += other.certain;
   lost += other.lost;
+  lost_numbers += other.lost_numbers;
   signal += other.signal;
   errors += other.errors;
   excess += other.excess;
@@ -420,6 +884,7 @@ void add_results(const VariantRow& result, const OutputFormat& output, FormulaSu
     ++sums.elements;
     const bool explains = is_explained(result, i, output);
     sums.explained += static_cast<std::int64_t>(explains);
+    sums.lost_numbers += static_cast<std::int64_t>(!explains && !std::isfinite(result.actual[i]));
     // Bytes in another order are nearly 0 as a rule, which is within the bound of 0.
     const bool is_certain = std::isfinite(result.bound[i]) &&
                             (!result.is_reread || std::fabs(result.y[i]) > result.bound[i]);
@@ -435,30 +900,17 @@ void add_results(const VariantRow& result, const OutputFormat& output, FormulaSu
   }
 }
 
-bool needs_more_than_row(const Variant& variant) {
-  return variant.of != Variant::Of::own_row || variant.input != Variant::Input::sum ||
-         variant.result == Variant::Result::previous_row ||
-         variant.result == Variant::Result::next_row;
-}
+bool needs_more_than_row(const Variant& variant) { return variant.input != Variant::Input::sum; }
 
-void keep_best(std::vector<FormulaFit>& explanations) {
-  std::stable_sort(explanations.begin(), explanations.end(),
-                   [](const FormulaFit& a, const FormulaFit& b) {
-                     if (a.explains_all != b.explains_all) return a.explains_all;
-                     return !a.explains_all && a.sqnr > b.sqnr;
-                   });
-  if (explanations.size() > kMaxExplanations) explanations.resize(kMaxExplanations);
-}
-
-FormulaFit described(const std::vector<const WrongKernel*>& kernels, const FormulaSums& sums,
+FormulaFit described(const std::vector<const NamedKernel*>& kernels, const FormulaSums& sums,
                      bool explains_all) {
   FormulaFit result{.explained = sums.share(), .sqnr = sums.sqnr(), .explains_all = explains_all};
-  const auto all = [&](std::string_view between, std::string_view WrongKernel::*text) {
-    return joined(kernels, between, [&](const WrongKernel* kernel) { return kernel->*text; });
+  const auto all = [&](std::string_view between, std::string NamedKernel::*text) {
+    return joined(kernels, between, [&](const NamedKernel* kernel) { return kernel->*text; });
   };
-  result.id = all("+", &WrongKernel::id);
-  result.words = all("; ", &WrongKernel::words);
-  for (const WrongKernel* const kernel : kernels) result.options.emplace_back(kernel->options);
+  result.id = all("+", &NamedKernel::id);
+  result.words = all("; ", &NamedKernel::words);
+  for (const NamedKernel* const kernel : kernels) result.options.emplace_back(kernel->options);
   // Part of the options gives something else.
   if (std::count(result.options.begin(), result.options.end(), "") > 0) result.options.clear();
   return result;

@@ -16,16 +16,18 @@ namespace lnorm {
 // How a formula fits rows of an output.
 struct FormulaSums {
   std::int64_t elements = 0;
-  std::int64_t explained = 0;  // within the formula's own bound
-  std::int64_t certain = 0;    // of these, those that could have been anything else
-  std::int64_t lost = 0;       // of these, NaN as the formula gives
-  double signal = 0;           // sum of squares of the formula's results
-  double errors = 0;           // sum of squares of what the output is off by
-  double excess = 0;           // of what is beyond half an ulp of it
+  std::int64_t explained = 0;     // within the formula's own bound
+  std::int64_t certain = 0;       // of these, those that could have been anything else
+  std::int64_t lost = 0;          // of these, NaN as the formula gives
+  std::int64_t lost_numbers = 0;  // not finite, and not explained
+  double signal = 0;              // sum of squares of the formula's results
+  double errors = 0;              // sum of squares of what the output is off by
+  double excess = 0;              // of what is beyond half an ulp of it
 
   bool explains_all() const { return elements > 0 && explained == elements; }
   double share() const;
   double sqnr() const;  // in dB
+  double mean_square() const;
   void add(const FormulaSums& other);
 };
 
@@ -37,7 +39,7 @@ void add_fit(const Variant& variant, const Sample& sample, const SampleRow& row,
 void add_results(const VariantRow& row, const OutputFormat& output, FormulaSums& sums,
                  bool all_or_nothing = false);
 
-// Whether the results for a row depend on more than it: on other rows, or on x without the residual.
+// Whether the results for a row depend on more than x and the rows beside it: on x without the residual.
 bool needs_more_than_row(const Variant& variant);
 
 // A formula that gives the output, or some of it.
@@ -55,30 +57,26 @@ struct FormulaFit {
 struct Diagnosis {
   std::vector<FormulaFit> explanations;  // best first
   double sqnr_of_exact = 0;              // of the output against the formula asked for
-  // Another formula that is closer to the output than rounding could bring it: of so many elements that tell so many do.
-  std::optional<std::string> closer_to;
-  std::optional<std::string> perhaps_closer;  // in fewer rows than it takes to be sure
+  double share_of_exact = 0;             // of the elements, that it explains
+  // A formula that is closer to an output within rounding than any order of sums brings it: in so many of the rows that tell.
+  std::optional<FormulaFit> hidden;
   std::int64_t telling = 0;
   std::int64_t closer = 0;
 
   bool explains_all() const { return !explanations.empty() && explanations.front().explains_all; }
+  // What explains nine elements of ten, and far more of them than the formula asked for does; else null.
+  const FormulaFit* most_like() const;
 };
 
-// So many are kept, with those that explain a part.
+// So many are kept: those that explain all elements, and the best of the others.
 inline constexpr std::size_t kMaxExplanations = 5;
 
-// Those that explain all elements come first, in their order, then the others by their SQNR.
-void keep_best(std::vector<FormulaFit>& explanations);
-
 // What rows of the table say together, and how they fit.
-FormulaFit described(const std::vector<const WrongKernel*>& kernels, const FormulaSums& sums,
+FormulaFit described(const std::vector<const NamedKernel*>& kernels, const FormulaSums& sums,
                      bool explains_all);
 
 // Whether two formulas give the same row, but for what rounding explains.
 bool are_alike(const RowBounds& left, const RowBounds& right);
-
-// Whether a row of the table is to be tried.
-using ChooseKernel = std::function<bool(std::string_view id)>;
 
 // differs: whether the output differs; otherwise only what is closer is looked for.
 Diagnosis diagnose(const Sample& sample, const KernelContext& context, const ChooseKernel& choose,

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <utility>
+
+#include "lnorm/core/text.hpp"
 
 namespace lnorm {
 
@@ -10,14 +13,55 @@ namespace {
 
 using Trial = GradientTrial;
 
+// A few unknowns by weighted least squares.
+class NormalEquations {
+ public:
+  explicit NormalEquations(std::size_t unknowns)
+      : products_(unknowns, std::vector<double>(unknowns + 1)) {}
+
+  // One equation: the terms times the unknowns are right, within an error.
+  void add(const std::vector<double>& terms, double right, double error) {
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      const double weighted = terms[i] / error / error;
+      for (std::size_t k = 0; k < terms.size(); ++k) products_[i][k] += weighted * terms[k];
+      products_[i].back() += weighted * right;
+    }
+  }
+
+  // An unknown without terms is 1. Empty where they cannot be told apart.
+  std::vector<double> solution() const {
+    std::vector<std::vector<double>> rows = products_;
+    std::vector<double> result(rows.size(), 1);
+    std::vector<double> size;
+    for (std::size_t i = 0; i < rows.size(); ++i) size.push_back(rows[i][i]);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (size[i] == 0) continue;
+      if (!(rows[i][i] > 1e-9 * size[i])) return {};
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        if (k == i || size[k] == 0) continue;
+        const double part = rows[k][i] / rows[i][i];
+        for (std::size_t c = 0; c < rows[k].size(); ++c) rows[k][c] -= part * rows[i][c];
+      }
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (size[i] != 0) result[i] = rows[i].back() / rows[i][i];
+    }
+    return result;
+  }
+
+ private:
+  std::vector<std::vector<double>> products_;
+};
+
 class GradientSearch {
  public:
   GradientSearch(const GradientSample& sample, const GradientContext& context,
                  const ChooseKernel& choose)
-      : sample_(sample), context_(context), exact_(fit(sample.exact)) {
-    for (const WrongKernel& kernel : wrong_kernels()) {
-      if (kernel.is_backward() && choose(kernel.id)) kernels_.push_back(&kernel);
-    }
+      : sample_(sample),
+        context_(context),
+        choose_(choose),
+        exact_(fit(sample.exact)),
+        kernels_(named_kernels(&WrongKernel::is_backward, {context.row_length()}, choose)) {
     result_.diagnosis.sqnr_of_exact = exact_.sqnr();
   }
 
@@ -30,6 +74,9 @@ class GradientSearch {
         sample_.fill(trials);
         take(trials);
         if (result_.diagnosis.explains_all()) return std::move(result_);
+        if (is_coarse || count > 1) continue;
+        try_coefficients();
+        if (result_.diagnosis.explains_all()) return std::move(result_);
       }
     }
     return std::move(result_);
@@ -37,19 +84,83 @@ class GradientSearch {
 
  private:
   void add_trials(std::size_t count, bool is_coarse, std::vector<Trial>& trials) const {
-    const auto add = [&](std::vector<const WrongKernel*> kernels) {
+    const auto add = [&](std::vector<const NamedKernel*> kernels) {
       Trial trial{std::move(kernels), asked_for(context_.model)};
-      for (const WrongKernel* const kernel : trial.kernels) {
-        if (!kernel->change_gradient(trial.variant, context_, kernel->parameter)) return;
+      for (const NamedKernel* const kernel : trial.kernels) {
+        if (!kernel->row->change_gradient(trial.variant, context_, kernel->parameter)) return;
       }
       if (trial.variant.is_any_order == is_coarse) trials.push_back(std::move(trial));
     };
-    for (const WrongKernel* const first : kernels_) {
-      if (count == 1) add({first});
-      for (const WrongKernel* const second : kernels_) {
-        if (count == 2 && second->part > first->part) add({first, second});
+    for (const NamedKernel& first : kernels_) {
+      if (count == 1) add({&first});
+      for (const NamedKernel& second : kernels_) {
+        if (count == 2 && second.row->part > first.row->part) add({&first, &second});
       }
     }
+  }
+
+  // The coefficients that the gradient tells: of g, mean(g) and xhat mean(g xhat) in dx, or a factor of a sum over rows. Weighted least
+  // squares over all elements that are looked at, whose terms are what variants with one of the coefficients give.
+  void try_coefficients() {
+    const bool is_dx = context_.of == Gradient::dx;
+    const std::size_t count = is_dx ? 3 : 1;
+    std::vector<Trial> terms;
+    for (std::size_t k = 0; k < count; ++k) {
+      Trial& term = terms.emplace_back(Trial{{}, asked_for(context_.model)});
+      if (!is_dx) continue;
+      term.variant.of_g = k == 0 ? 1 : 0;
+      term.variant.of_mean = k == 1 ? 1 : 0;
+      term.variant.of_variance = k == 2 ? 1 : 0;
+    }
+    sample_.fill(terms);
+    const OutputFormat& output = context_.model.setting.output;
+    const double u = context_.model.setting.kernel.arithmetic.unit;
+    NormalEquations equations(count);
+    for (std::size_t r = 0; r < sample_.actual.size(); ++r) {
+      for (std::size_t i = 0; i < sample_.actual[r].size(); ++i) {
+        const double actual = sample_.actual[r][i];
+        std::vector<double> of;
+        double size = 0;
+        for (const Trial& term : terms) {
+          of.push_back(term.rows[r].y[i]);
+          size += std::fabs(of.back());
+        }
+        if (!std::isfinite(actual) || !std::isfinite(size)) continue;
+        equations.add(of, actual, output.half_ulp(actual) + 4 * u * size);
+      }
+    }
+    const std::vector<double> found = equations.solution();
+    if (found.empty()) return;
+    const auto n = static_cast<double>(context_.row_length());
+    std::vector<double> snapped;
+    std::vector<std::string> text;
+    for (const double number : found) {
+      const bool is_length = n > 4 && std::fabs(number / n - 1) < 0.01;
+      snapped.push_back(is_length ? n : std::round(number));
+      text.push_back(is_length ? "n" : concat(static_cast<std::int64_t>(snapped.back())));
+      if (!(std::fabs(snapped.back() - number) < 0.05) && !is_length) return;
+    }
+    Trial trial{{}, asked_for(context_.model)};
+    NamedKernel& kernel = found_.emplace_back();
+    if (is_dx) {
+      trial.variant.of_g = snapped[0];
+      trial.variant.of_mean = snapped[1];
+      trial.variant.of_variance = snapped[2];
+      kernel.id = joined(text, "-", [](const std::string& one) { return one; });
+      kernel.id = kernel.id == "-1--1--1" ? "dx-negated" : "dx-" + kernel.id;
+      kernel.words = concat("dx is (", text[0], " g - ", text[1], " mean(g) - ", text[2],
+                            " xhat mean(g xhat)) / s");
+    } else {
+      trial.variant.factor = snapped[0];
+      kernel.id = concat(name(context_.of), snapped[0] == -1 ? "-negated" : "-factor=" + text[0]);
+      kernel.words = concat(name(context_.of), " is multiplied by ", text[0]);
+    }
+    const bool is_right = std::ranges::all_of(snapped, [](double number) { return number == 1; });
+    if (is_right || !choose_(kernel.id)) return;
+    trial.kernels.push_back(&kernel);
+    std::vector<Trial> trials{std::move(trial)};
+    sample_.fill(trials);
+    take(trials);
   }
 
   FormulaSums fit(const std::vector<RowBounds>& rows) const {
@@ -104,13 +215,18 @@ class GradientSearch {
         found.push_back(std::move(fit));
       }
     }
-    keep_best(found);
+    std::ranges::stable_sort(found, {}, [](const FormulaFit& one) {
+      return std::pair(!one.explains_all, one.explains_all ? 0 : -one.sqnr);
+    });
+    if (found.size() > kMaxExplanations) found.resize(kMaxExplanations);
   }
 
   const GradientSample& sample_;
   const GradientContext& context_;
+  const ChooseKernel& choose_;
   FormulaSums exact_;
-  std::vector<const WrongKernel*> kernels_;
+  std::vector<NamedKernel> kernels_;
+  std::deque<NamedKernel> found_;
   GradientDiagnosis result_;
 };
 

@@ -11,7 +11,7 @@ namespace lnorm {
 
 // Rows of the table together, and what they make of the rows that are looked at; of dweight and dbias there is one.
 struct GradientTrial {
-  std::vector<const WrongKernel*> kernels;
+  std::vector<const NamedKernel*> kernels;
   GradientVariant variant;
   std::vector<RowBounds> rows = {};
 };

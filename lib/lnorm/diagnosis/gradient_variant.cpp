@@ -38,7 +38,12 @@ GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
     std::optional<GivenNumbers> given;
     if (saved != nullptr) given = {saved->mean.high, saved->rstd.high};
     statistics = statistics_of(row.x, formula, given);
-    errors = errors_of(statistics, formula, kernel, order);
+    SumLosses losses;
+    if (order == Summation::loop && !kernel.depth) {
+      // n u, of which errors_of takes four times.
+      losses = {n * u / 4 * statistics.mean_abs, n * u / 4 * statistics.variance};
+    }
+    errors = errors_of(statistics, formula, kernel, losses);
     s = divisor_of(statistics.variance, formula);
   }
   GradientLine line;
@@ -97,12 +102,9 @@ GradientVariant asked_for(const GradientModel& model) {
 }
 
 RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model,
-                      const GradientRow& row, Summation order,
-                      const std::optional<std::int64_t>& depth) {
-  const JudgeSetting& setting = model.setting;
-  KernelModel kernel = setting.kernel;
-  if (depth) kernel.depth = depth;
-  const auto& [u, t, greatest] = kernel.arithmetic;
+                      const GradientRow& row, Summation order) {
+  const KernelModel& kernel = model.setting.kernel;
+  const auto& [u, t, greatest, dtype] = kernel.arithmetic;
   const GradientLine line = line_of(variant, kernel, row, order);
   const auto count = row.x.size();
   const auto n = static_cast<double>(count);
@@ -124,20 +126,20 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
   }
   const double loss = summation_error(order, n, u, kernel.depth);
   const bool is_constant = model.has_constants && !variant.own_statistics;
-  const bool has_mean = variant.has_mean_of_g && !variant.formula.rms && !is_constant;
-  const double c1 = has_mean ? sum / n : 0;
-  const double c1_error = has_mean ? (loss + u + g_unit) * size / n + t : 0;
-  const bool has_variance = variant.has_variance_term && !is_constant;
-  const double c2 = has_variance ? products / line.freedom : 0;
+  const double of_mean = variant.formula.rms || is_constant ? 0 : variant.of_mean;
+  const double c1 = of_mean * (sum / n);
+  const double c1_error = std::fabs(of_mean) * ((loss + u + g_unit) * size / n + t);
+  const double of_variance = is_constant ? 0 : variant.of_variance;
+  const double c2 = of_variance * (products / line.freedom);
   const double c2_error =
-      has_variance ? ((loss + 2 * u + g_unit) * magnitude + carried) / line.freedom + t : 0;
+      std::fabs(of_variance) * (((loss + 2 * u + g_unit) * magnitude + carried) / line.freedom + t);
   RowBounds result;
   result.is_bounded = line.is_bounded && n * (std::fabs(c1) + std::fabs(c2)) < greatest;
   result.y.resize(count);
   result.bound.resize(count);
   const double t_high = line.inverse_t * (1 + line.inverse_t_error);
   for (std::size_t i = 0; i < count; ++i) {
-    const double g = row.dy[i] * (variant.has_weight ? row.weight[i] : 1);
+    const double g = variant.of_g * row.dy[i] * (variant.has_weight ? row.weight[i] : 1);
     const auto [xhat, error] = xhat_of(variant, row, line.x, i);
     const double centered = (g - c1) * line.x.inverse;
     const double projected = xhat * c2 * line.inverse_t;
@@ -153,7 +155,7 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
             t_high +
         scale + 2 * u * std::fabs(result.y[i]) + t;
   }
-  add_last_rounding(setting.output, result);
+  add_last_rounding(model.setting.output, result);
   return result;
 }
 
@@ -161,7 +163,7 @@ ParameterSums::ParameterSums(const GradientVariant& variant, const GradientModel
                              Gradient of, Summation order)
     : variant_(variant),
       model_(model),
-      of_(of),
+      of_(variant.exchanged == (of == Gradient::dweight) ? Gradient::dbias : Gradient::dweight),
       order_(order),
       sums_(static_cast<std::size_t>(element_count(model.layout.shape))),
       counts_(sums_.size()),
@@ -213,9 +215,9 @@ void ParameterSums::append(const ParameterSums& next) {
   }
 }
 
-RowBounds ParameterSums::finish(const std::optional<std::int64_t>& depth) const {
+RowBounds ParameterSums::finish() const {
   const KernelModel& kernel = model_.setting.kernel;
-  const auto& [u, t, greatest] = kernel.arithmetic;
+  const auto& [u, t, greatest, dtype] = kernel.arithmetic;
   RowBounds result;
   result.y = sums_;
   std::vector<double> sizes = sizes_;
@@ -230,13 +232,15 @@ RowBounds ParameterSums::finish(const std::optional<std::int64_t>& depth) const 
       *numbers = in_tensor_order(std::move(*numbers), model_.layout);
     }
   }
+  for (double& sum : result.y) sum *= variant_.factor;
   const bool is_rounded = variant_.sums && !variant_.is_any_order;
   const double unit = variant_.sums ? arithmetic_of(*variant_.sums).unit : u;
   const double own = (of_ == Gradient::dbias ? 0 : 2 * u) + (model_.rounds_dy ? u : 0);
   result.is_bounded = is_bounded_;
   for (std::size_t i = 0; i < result.y.size(); ++i) {
-    const double loss = summation_error(order_, counts[i], unit, depth ? depth : kernel.depth);
+    const double loss = summation_error(order_, counts[i], unit, kernel.depth);
     if (!is_rounded) result.bound[i] += (loss + own) * sizes[i] + t;
+    result.bound[i] *= std::fabs(variant_.factor);
     result.is_bounded = result.is_bounded && !(sizes[i] >= greatest);
   }
   add_last_rounding(model_.setting.output, result);

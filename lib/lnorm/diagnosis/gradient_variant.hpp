@@ -21,9 +21,10 @@ std::string_view name(Gradient gradient);
 struct GradientVariant {
   Formula formula;
 
-  // dx = (g - sum(g) / n) / s - xhat * sum(g * xhat) / (f * t)
-  bool has_mean_of_g = true;
-  bool has_variance_term = true;
+  // dx = (a g - b sum(g) / n) / s - c xhat * sum(g * xhat) / (f * t), a, b and c being 1
+  double of_g = 1;
+  double of_mean = 1;
+  double of_variance = 1;
   bool has_weight = true;               // in g
   std::optional<std::int64_t> freedom;  // f, if it is not n - ddof
 
@@ -32,6 +33,8 @@ struct GradientVariant {
   std::optional<DType> statistics = {};  // mean and 1 / s are rounded to it
 
   // Sums of dweight and dbias.
+  bool exchanged = false;          // each stands for the other
+  double factor = 1;               // they are multiplied by it
   std::int64_t lost_rows = 0;      // they leave out so many rows, the last ones
   std::optional<DType> sums = {};  // they are rounded to it after each row
   bool is_any_order = false;       // so they are, but in which order is not known
@@ -66,10 +69,9 @@ struct GradientRow {
   const SavedStatistics* saved = nullptr;  // null: statistics are computed
 };
 
-// dx of the row. depth: of its sums, if it is known.
+// dx of the row.
 RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model,
-                      const GradientRow& row, Summation order,
-                      const std::optional<std::int64_t>& depth = {});
+                      const GradientRow& row, Summation order);
 
 // dweight or dbias. Rows whose elements are not finite make their columns NaN.
 class ParameterSums {
@@ -81,8 +83,7 @@ class ParameterSums {
   void add(const GradientRow& row);
   // What was found of the rows that follow. Not where sums are rounded.
   void append(const ParameterSums& next);
-  // depth: of the sums over rows, if it is known.
-  RowBounds finish(const std::optional<std::int64_t>& depth = {}) const;
+  RowBounds finish() const;
 
  private:
   void add_term(std::size_t i, double term, double error);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/diagnosis/row_estimate.hpp"
 
 namespace lnorm {
 
@@ -21,13 +22,27 @@ void JudgedRows::merge(const JudgedRows& other) {
   tree.take(other.tree);
   loop.take(other.loop);
   scale.take(other.scale);
-  depth = std::max(depth, other.depth);
+  doubtful_rows.append(other.doubtful_rows);
+  loop_rows += other.loop_rows;
   affected_rows.append(other.affected_rows);
   affected_elements.resize(std::max(affected_elements.size(), other.affected_elements.size()));
   for (std::size_t i = 0; i < other.affected_elements.size(); ++i) {
     affected_elements[i] += other.affected_elements[i];
   }
   whole_rows += other.whole_rows;
+}
+
+void JudgedRows::replace(const JudgedRows& before, const JudgedRows& after) {
+  beyond -= before.beyond;
+  non_finite -= before.non_finite;
+  unjudged_rows -= before.unjudged_rows;
+  scaled_rows -= before.scaled_rows;
+  whole_rows -= before.whole_rows;
+  affected_rows.remove(before.affected_rows);
+  for (std::size_t i = 0; i < before.affected_elements.size(); ++i) {
+    affected_elements[i] -= before.affected_elements[i];
+  }
+  merge(after);
 }
 
 RowJudge::RowJudge(const JudgeSetting& setting, std::int64_t row_length)
@@ -60,9 +75,7 @@ void RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
     ++found.not_finite_rows;
   }
   if (!is_finite || equal == judged) return;
-  RowStatistics statistics = statistics_of(row.x, setting_.formula, row.given);
-  if (!row.given) statistics.drift = drift_of(row.x, setting_.formula);
-  judge_finite(row, statistics, found);
+  judge_finite(row, nullptr, found);
 }
 
 bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
@@ -82,16 +95,17 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
       .count = static_cast<double>(n),
       .is_given = row.given.has_value()};
   if (!(statistics.variance >= 0)) return false;
-  const StatisticErrors tree = errors_of(statistics, formula, kernel, Summation::tree);
-  const StatisticErrors loop = errors_of(statistics, formula, kernel, Summation::loop);
-  if (!tree.is_bounded || !loop.is_bounded) return false;
+  const StatisticErrors errors = errors_of(statistics, formula, kernel);
+  if (!errors.is_bounded) return false;
   const double s = divisor_of(statistics.variance, formula);
+  const RowLine line = line_of(statistics, s, errors, kernel);
+  // Where |xhat| comes near to its most is looked at element by element.
+  const bool is_far_below = 4 * line.center_error * line.inverse_high < line.most &&
+                            line.inverse_high < 1.5 * line.inverse;
+  if (!is_far_below) return false;
   const OutputFormat& output = setting_.output;
-  const ScreenLimits limits{
-      {line_of(statistics, s, tree, kernel), line_of(statistics, s, loop, kernel)},
-      {kNear * std::min(1.0, found.tree.ratio), kNear * std::min(1.0, found.loop.ratio)}};
   const RowScreen screen =
-      screen_row(setting_.backend, limits,
+      screen_row(setting_.backend, line, kNear * std::min(1.0, found.tree.ratio),
                  {output.half_unit(), output.smallest_half(), output.dtype() == DType::float64},
                  {n, row.x.data(), row.actual.data(), row.exact.data(), setting_.weight.data(),
                   setting_.bias.data()});
@@ -99,64 +113,69 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
   if (setting_.is_wide()) {
     const double determinant = screen.ww * screen.pp - screen.wp * screen.wp;
     const double b = screen.ww * screen.ep - screen.wp * screen.ew;
-    if (std::fabs(b) > kNear * determinant * loop.s / s) return false;
+    if (std::fabs(b) > kNear * determinant * errors.s / s) return false;
   }
   found.correctly_rounded += screen.equal;
   return true;
 }
 
-template <class Fill>
-std::int64_t RowJudge::least_depth(const JudgedRow& row, std::int64_t most, Fill fill) {
-  std::int64_t low = 0;
-  std::int64_t high = most;
-  while (low + 1 < high) {
-    const std::int64_t depth = low + (high - low) / 2;
-    fill(depth);
-    (worst_of(row).ratio <= 1 ? high : low) = depth;
-  }
-  return high;
+bool RowJudge::is_line(const JudgedRow& row, const RowStatistics& statistics) const {
+  constexpr double kOwnErrors = 2;  // right rows need 1.4
+  RowEstimator estimator(setting_.kernel, setting_.output, setting_.rounding);
+  return estimator.fits({.x = row.x,
+                         .actual = row.actual,
+                         .weight = setting_.weight,
+                         .bias = setting_.bias,
+                         .kept = row.kept,
+                         .mean = statistics.mean,
+                         .s = divisor_of(statistics.variance, setting_.formula)},
+                        kOwnErrors);
 }
 
-void RowJudge::judge_finite(const JudgedRow& row, const RowStatistics& statistics,
-                            JudgedRows& found) {
+void RowJudge::judge_finite(const JudgedRow& row, const SumLosses* losses, JudgedRows& found) {
   const Formula& formula = setting_.formula;
-  const KernelModel& kernel = setting_.kernel;
-  const StatisticErrors tree = errors_of(statistics, formula, kernel, Summation::tree);
-  const StatisticErrors loop = errors_of(statistics, formula, kernel, Summation::loop);
-  double worst = kInfinity;
-  if (tree.is_bounded) {
-    find_bounds(row, statistics, tree);
+  const RowStatistics statistics = statistics_of(row.x, formula, row.given);
+  StatisticErrors errors = errors_of(statistics, formula, setting_.kernel);
+  bool has_line = true;
+  WorstRatio scale;
+  if (errors.is_bounded) {
+    find_bounds(row, statistics, errors);
     const WorstRatio of_row = worst_of(row);
-    worst = of_row.ratio;
-    if (loop.is_bounded || worst <= 1) found.tree.take(of_row);
-  }
-  if (!loop.is_bounded && worst > 1) {
-    ++found.unjudged_rows;
-    if (loop.is_in_range) judge_elements(row, loop.is_bounded, found);
-    return;
-  }
-  // No element is nearer to the bound of a loop than to the one of a tree.
-  if (loop.is_bounded && (worst > 1 || worst > found.loop.ratio)) {
-    find_bounds(row, statistics, loop);
-    WorstRatio of_row = worst_of(row);
-    found.loop.take(of_row);
-    if (of_row.ratio > 1) {
-      judge_elements(row, loop.is_bounded, found);
-    } else if (worst > 1 && !kernel.depth) {
-      found.depth =
-          std::max(found.depth, least_depth(row, std::ssize(row.x), [&](std::int64_t depth) {
-                     KernelModel with_depth = kernel;
-                     with_depth.depth = depth;
-                     find_bounds(row, statistics,
-                                 errors_of(statistics, formula, with_depth, Summation::loop));
-                   }));
+    found.tree.take(of_row);
+    if (setting_.is_wide()) scale = scale_of(row, statistics, errors);
+    if (of_row.ratio <= 1 && scale.ratio <= 1) return;
+    if (losses != nullptr) {
+      errors = errors_of(statistics, formula, setting_.kernel, *losses);
+      has_line = of_row.ratio <= 1 || is_line(row, statistics);
     }
   }
-  if (!loop.is_bounded || !setting_.is_wide()) return;
-  const WorstRatio scale = scale_of(row, statistics, loop);
+  if (!errors.is_bounded) {
+    ++found.unjudged_rows;
+    if (errors.is_in_range) judge_elements(row, false, found);
+    return;
+  }
+  if (losses == nullptr) {
+    found.doubtful_rows.add(row.number);
+  } else if (has_line) {
+    find_bounds(row, statistics, errors);
+    const WorstRatio of_row = worst_of(row);
+    found.loop.take(of_row);
+    if (setting_.is_wide()) scale = scale_of(row, statistics, errors);
+    if (of_row.ratio <= 1 && scale.ratio <= 1) {
+      ++found.loop_rows;
+      return;
+    }
+  }
+  judge_elements(row, true, found);
   if (scale.ratio <= 1) return;
   ++found.scaled_rows;
   found.scale.take(scale);
+}
+
+void RowJudge::settle(const JudgedRow& row, const SumLosses& losses, JudgedRows& before,
+                      JudgedRows& after) {
+  judge_finite(row, nullptr, before);
+  judge_finite(row, &losses, after);
 }
 
 // Counts what is beyond the bound; of rows without one, what is not finite.
@@ -179,8 +198,7 @@ void RowJudge::judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows&
   if (!is_bounded) --found.unjudged_rows;
 }
 
-void RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, std::int64_t most_depth,
-                        JudgedRows& found) {
+void RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found) {
   ++found.rows;
   found.elements += std::ssize(row.actual);
   std::int64_t equal = 0;
@@ -202,23 +220,18 @@ void RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, std::int
     bound_ = std::move(of_row.bound);
     return of_row.is_bounded;
   };
-  const bool has_tree = take(bounds(Summation::tree, {}));
+  const bool has_tree = take(bounds(Summation::tree));
   const WorstRatio tree = worst_of(row);
-  const bool has_loop = take(bounds(Summation::loop, {}));
-  const WorstRatio loop = worst_of(row);
-  const bool is_within = has_tree && tree.ratio <= 1;
-  if (is_within || has_loop) found.tree.take(tree);
-  if (is_within) return found.loop.take(loop);
-  if (!has_loop) {
+  if (has_tree) found.tree.take(tree);
+  if (has_tree && tree.ratio <= 1) return;
+  if (!take(bounds(Summation::loop))) {
     ++found.unjudged_rows;
     return judge_elements(row, false, found);
   }
+  found.tree.take(tree);
+  const WorstRatio loop = worst_of(row);
   found.loop.take(loop);
-  if (loop.ratio > 1) return judge_elements(row, true, found);
-  if (setting_.kernel.depth) return;
-  const std::int64_t depth = least_depth(
-      row, most_depth, [&](std::int64_t of_sums) { take(bounds(Summation::loop, of_sums)); });
-  found.depth = std::max(found.depth, depth);
+  loop.ratio > 1 ? judge_elements(row, true, found) : void(++found.loop_rows);
 }
 
 void RowJudge::find_bounds(const JudgedRow& row, const RowStatistics& statistics,
@@ -282,14 +295,14 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
 }
 
 WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,
-                              const StatisticErrors& loop) const {
+                              const StatisticErrors& errors) const {
   const double s = divisor_of(statistics.variance, setting_.formula);
   const RowFit fit =
       fit_errors(row.x, setting_.weight, statistics.mean, s, row.actual, y_, row.kept);
   if (!fit.is_known) return {};
   // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit. A kernel
   // may compute x / s - mean / s, so that products of the size of x and of the mean are rounded.
-  const auto& [unit, smallest, greatest] = setting_.kernel.arithmetic;
+  const auto& [unit, smallest, greatest, dtype] = setting_.kernel.arithmetic;
   const double x_roundings = setting_.kernel.rounds_x ? 2 : 1;
   double noise = 0;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
@@ -301,13 +314,13 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
         std::fabs(w) *
             (unit *
                  (x_roundings * std::fabs(row.x[i]) + std::fabs(statistics.mean) + std::fabs(d)) /
-                 loop.s_low +
+                 errors.s_low +
              smallest) +
         4 * unit * std::fabs(p) + 3 * unit * std::fabs(setting_.bias[i]) + smallest +
         last_rounding(i);
     noise += std::fabs(fit.scale_by(w, p)) * own;
   }
-  const double bound = std::max(loop.s / s, s / loop.s_low - 1) + noise;
+  const double bound = std::max(errors.s / s, s / errors.s_low - 1) + noise;
   return {std::fabs(fit.scale) / bound, row.number, 0, 1 + fit.scale, 1};
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lnorm/core/options.hpp"
-#include "lnorm/diagnosis/row_formula.hpp"
+#include "lnorm/diagnosis/sum_losses.hpp"
 #include "lnorm/measure/row_runs.hpp"
 
 // Holds a kernel's rows against the exact ones: is each element as near as rounding can bring it?
@@ -26,6 +26,7 @@ struct JudgeSetting {
   // As many numbers as a row has elements; 1 and 0 where there are none.
   std::vector<double> weight = {};
   std::vector<double> bias = {};
+  Shape normalized_shape = {};  // the extents of a row's axes, in its order
   // Whether the output has all digits of the arithmetic: then each row's scale is judged as well.
   bool is_wide() const { return std::ldexp(1.0, -output.precision()) <= kernel.arithmetic.unit; }
 };
@@ -68,20 +69,24 @@ struct JudgedRows {
   std::int64_t rows = 0;
   std::int64_t elements = 0;
   std::int64_t correctly_rounded = 0;
-  std::int64_t beyond = 0;           // elements farther off than the loop bound
+  std::int64_t beyond = 0;           // elements farther off than their bound
   std::int64_t non_finite = 0;       // of these: not finite where a number is expected
   std::int64_t unjudged_rows = 0;    // without a bound
   std::int64_t not_finite_rows = 0;  // of these: x is not finite
   std::int64_t scaled_rows = 0;      // whose scale alone is off by more than rounding explains
   WorstRatio tree;
-  WorstRatio loop;
-  WorstRatio scale;        // the row whose scale is off by the most; actual is the scale
-  std::int64_t depth = 0;  // of the sums that explain what is beyond the tree bound
+  WorstRatio loop;   // of rows that are beyond the tree bound: in parts of the measured one
+  WorstRatio scale;  // the row whose scale is off by the most; actual is the scale
+  // Rows beyond the tree bound, and how many of them the measured bound holds.
+  NumberBits doubtful_rows;
+  std::int64_t loop_rows = 0;
   NumberBits affected_rows;
   std::vector<std::int64_t> affected_elements;  // of each column; empty: none
   std::int64_t whole_rows = 0;                  // affected in every element
 
   void merge(const JudgedRows& other);
+  // Takes what was found in some rows for what had been found in them before.
+  void replace(const JudgedRows& before, const JudgedRows& after);
 };
 
 // What a row's elements are, and how far off each may be.
@@ -95,14 +100,15 @@ class RowJudge {
  public:
   RowJudge(const JudgeSetting& setting, std::int64_t row_length);
 
-  // Adds what is found in a row.
+  // Adds what is found in a row by the tree bound.
   void judge(const JudgedRow& row, JudgedRows& found);
 
-  // The same by other bounds than those of the forward pass. bounds: of sums of one order, or of a depth.
-  using FindBounds =
-      std::function<RowBounds(Summation order, const std::optional<std::int64_t>& depth)>;
-  void judge_by(const JudgedRow& row, const FindBounds& bounds, std::int64_t most_depth,
-                JudgedRows& found);
+  // The same by the measured bound, of a row that is beyond that of the tree. before: what was found of it by that.
+  void settle(const JudgedRow& row, const SumLosses& losses, JudgedRows& before, JudgedRows& after);
+
+  // The same by other bounds than those of the forward pass, of sums in an order.
+  using FindBounds = std::function<RowBounds(Summation order)>;
+  void judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found);
 
   // The same for a row of which so many elements are judged, all of them exact and finite.
   static void count_exact(std::int64_t elements, JudgedRows& found);
@@ -110,8 +116,11 @@ class RowJudge {
  private:
   // Whether it is within the bounds at a glance, and changes nothing of the worst.
   bool passes(const JudgedRow& row, JudgedRows& found) const;
-  void judge_finite(const JudgedRow& row, const RowStatistics& statistics, JudgedRows& found);
+  // losses: null for the tree bound.
+  void judge_finite(const JudgedRow& row, const SumLosses* losses, JudgedRows& found);
   void judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows& found);
+  // Whether some mean and s bring every element within twice its own error. What sums lose shifts and scales a row as a whole.
+  bool is_line(const JudgedRow& row, const RowStatistics& statistics) const;
   // Fills y_ and bound_.
   void find_bounds(const JudgedRow& row, const RowStatistics& statistics,
                    const StatisticErrors& errors);
@@ -122,12 +131,9 @@ class RowJudge {
   // The greatest ratio to bound_.
   WorstRatio worst_of(const JudgedRow& row) const;
   double ratio_of(const JudgedRow& row, std::size_t i) const;
-  // fill(depth) fills y_ and bound_.
-  template <class Fill>
-  std::int64_t least_depth(const JudgedRow& row, std::int64_t most, Fill fill);
   // What the row's scale is off by, in parts of what rounding explains. actual is the scale.
   WorstRatio scale_of(const JudgedRow& row, const RowStatistics& statistics,
-                      const StatisticErrors& loop) const;
+                      const StatisticErrors& errors) const;
 
   const JudgeSetting& setting_;
   std::vector<double> y_;      // the exact values, but for float64

@@ -11,17 +11,17 @@ namespace {
 
 // formulas_of: what the row makes of the formula; nothing where that is the same.
 template <class Formulas, class FormulasOf>
-std::vector<MutantFormulas<Formulas>> changed_by_rows(bool (WrongKernel::*is_of)() const,
+std::vector<MutantFormulas<Formulas>> changed_by_rows(bool (WrongKernel::*is_of)() const noexcept,
+                                                      const Shape& normalized_shape,
                                                       const ChooseKernel& choose,
                                                       FormulasOf formulas_of) {
   std::vector<MutantFormulas<Formulas>> result;
-  for (const WrongKernel& row : wrong_kernels()) {
-    if (!(row.*is_of)() || (choose && !choose(row.id))) continue;
-    if (result.empty() || result.back().id != row.id) {
-      result.push_back({std::string(row.id), std::string(row.words), std::string(row.options), {}});
+  for (const NamedKernel& kernel : named_kernels(is_of, normalized_shape, choose)) {
+    if (result.empty() || result.back().id != kernel.id) {
+      result.push_back({kernel.id, kernel.words, kernel.options, {}});
     }
-    if (auto formulas = formulas_of(row)) {
-      result.back().variants.push_back({&row, std::move(*formulas)});
+    if (auto formulas = formulas_of(kernel)) {
+      result.back().variants.push_back({kernel.row, std::move(*formulas)});
     }
   }
   return result;
@@ -51,10 +51,11 @@ void add_comparisons(const std::string& input, const std::vector<Comparison>& co
 
 std::vector<MutantFormulas<Variant>> mutants_of(const KernelContext& context,
                                                 const ChooseKernel& choose) {
-  return changed_by_rows<Variant>(&WrongKernel::is_forward, choose,
-                                  [&](const WrongKernel& row) -> std::optional<Variant> {
+  return changed_by_rows<Variant>(&WrongKernel::is_forward, context.normalized_shape, choose,
+                                  [&](const NamedKernel& kernel) -> std::optional<Variant> {
                                     Variant variant = asked_for(context.setting);
-                                    if (!row.change(variant, context, row.parameter)) return {};
+                                    if (!kernel.row->change(variant, context, kernel.parameter))
+                                      return {};
                                     return variant;
                                   });
 }
@@ -62,11 +63,11 @@ std::vector<MutantFormulas<Variant>> mutants_of(const KernelContext& context,
 std::vector<MutantFormulas<GradientFormulas>> mutants_of(std::span<const GradientContext> contexts,
                                                          const ChooseKernel& choose) {
   return changed_by_rows<GradientFormulas>(
-      &WrongKernel::is_backward, choose, [&](const WrongKernel& row) {
+      &WrongKernel::is_backward, {}, choose, [&](const NamedKernel& kernel) {
         GradientFormulas formulas;
         for (const GradientContext& context : contexts) {
           GradientVariant variant = asked_for(context.model);
-          const bool is_other = row.change_gradient(variant, context, row.parameter);
+          const bool is_other = kernel.row->change_gradient(variant, context, kernel.parameter);
           // Sums in any order have a bound, but are no numbers.
           if (is_other && !variant.is_any_order) formulas.emplace_back(context.of, variant);
         }
@@ -85,9 +86,10 @@ const Mutant::Outcome& Mutant::hardest() const {
 
 std::string Mutant::words() const {
   if (is_equivalent() || hardest().row == nullptr) return first_words;
-  std::string words(hardest().row->words);
-  // One row of the table stands for both passes.
-  if (hardest().is_backward && hardest().row->is_forward()) words += " in the backward pass";
+  // One row of the table stands for several lengths, and for both passes.
+  const WrongKernel& row = *hardest().row;
+  std::string words = row.id == id ? std::string(row.words) : first_words;
+  if (hardest().is_backward && row.is_forward()) words += " in the backward pass";
   return words;
 }
 

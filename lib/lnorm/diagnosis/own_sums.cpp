@@ -7,20 +7,16 @@
 #include <limits>
 #include <set>
 
+#include "lnorm/core/non_finite.hpp"
+#include "lnorm/diagnosis/row_estimate.hpp"
+
 namespace lnorm {
 
 namespace {
 
-DType dtype_of(const Arithmetic& arithmetic) {
-  for (const DType dtype : {DType::float16, DType::bfloat16, DType::float32}) {
-    if (arithmetic_of(dtype).unit == arithmetic.unit) return dtype;
-  }
-  return DType::float64;
-}
-
 // The dtype of the sums.
 DType sums_of(const Variant& variant, const KernelModel& kernel) {
-  return variant.summed_in.value_or(dtype_of(kernel.arithmetic));
+  return variant.summed_in.value_or(kernel.arithmetic.dtype);
 }
 
 double pairwise_sum(std::span<const double> terms, const OutputFormat& format) {
@@ -34,7 +30,7 @@ double pairwise_sum(std::span<const double> terms, const OutputFormat& format) {
 RowStatistics pairwise_statistics(const Variant& variant, const KernelModel& kernel,
                                   std::span<const double> x) {
   const OutputFormat format(sums_of(variant, kernel));
-  const OutputFormat arithmetic(dtype_of(kernel.arithmetic));
+  const OutputFormat arithmetic(kernel.arithmetic.dtype);
   const auto n = static_cast<double>(x.size());
   RowStatistics row = statistics_of(x, variant.formula);
   if (!variant.formula.rms) row.mean = arithmetic.rounded(pairwise_sum(x, format) / n);
@@ -62,7 +58,7 @@ StatisticErrors errors_of(const Variant& variant, const RowStatistics& row,
     model.arithmetic = arithmetic_of(*variant.summed_in);
     model.rounds_x = true;
   }
-  StatisticErrors errors = lnorm::errors_of(row, variant.formula, model, Summation::tree);
+  StatisticErrors errors = lnorm::errors_of(row, variant.formula, model);
   if (!variant.one_pass) return errors;
   const double unit = model.arithmetic.unit;
   const double g = summation_error(Summation::tree, row.count, unit, model.depth);
@@ -80,43 +76,51 @@ struct Recovered {
   double s = 0;  // the exact one
   StatisticErrors errors;
   bool is_known = false;  // and within errors
+  bool is_lost = false;   // not finite, as they allow
   double mean = 0;
   double mean_error = 0;
   double divisor = 0;
   double divisor_error = 0;
 };
 
+// What one pass loses on a row, by the measured orders.
+SumLosses one_pass_losses(const Variant& variant, const JudgeSetting& setting, const SampleRow& row,
+                          const RowStatistics& exact) {
+  const MeasuredRow measured{row.x, exact};
+  return losses_of({&measured, 1}, variant.formula, setting.kernel.arithmetic,
+                   setting.normalized_shape, true)
+      .front();
+}
+
 Recovered recover(const Variant& variant, const JudgeSetting& setting, const SampleRow& row) {
   Recovered found;
   found.exact = statistics_of(row.x, variant.formula);
   found.s = divisor_of(found.exact.variance, variant.formula);
   found.errors = errors_of(variant, found.exact, setting.kernel);
-  const StatisticErrors none{.s_low = found.s};
-  std::vector<double> y(row.x.size());
-  std::vector<double> bound(row.x.size());
-  fill_rounded_line(line_of(found.exact, found.s, none, setting.kernel), variant.rounding,
-                    setting.output, row.x.data(), weight_of(row, setting).data(),
-                    bias_of(row, setting).data(), std::ssize(row.x), y.data(), bound.data());
-  const RowFit fit = fit_errors(row.x, weight_of(row, setting), found.exact.mean, found.s,
-                                row.actual, y, row.kept);
-  if (!fit.is_known || !(fit.scale > -1) || !found.errors.is_bounded) return found;
-  double shift_squares = 0;
-  double scale_squares = 0;
-  for (std::size_t i = 0; i < row.x.size(); ++i) {
-    if (!row.is_kept(i)) continue;
-    const double w = weight_of(row, setting)[i];
-    const double p = w * (row.x[i] - found.exact.mean) / found.s;
-    const double own = bound[i] + setting.output.half_ulp(y[i]);
-    shift_squares += std::pow(fit.shift_by(w, p) * own, 2);
-    scale_squares += std::pow(fit.scale_by(w, p) * own, 2);
+  if (variant.one_pass) {
+    const SumLosses losses = one_pass_losses(variant, setting, row, found.exact);
+    found.errors.mean += 4 * losses.mean;
+    found.errors.variance += 4 * losses.variance;
+    carry_to_divisor(found.exact, variant.formula, setting.kernel.arithmetic.unit, found.errors);
   }
-  // The mean square of an error that may be anywhere within own is a third of own's square.
-  const double shift_error = std::sqrt(3 * shift_squares);
-  const double scale_error = std::sqrt(3 * scale_squares);
-  found.divisor = found.s / (1 + fit.scale);
-  found.divisor_error = found.divisor * scale_error;
-  found.mean = found.exact.mean - fit.shift * found.divisor;
-  found.mean_error = shift_error * found.divisor;
+  if (!std::ranges::all_of(row.actual, [](double y) { return std::isfinite(y); })) {
+    // The variance may come out below 0, and have no root.
+    found.is_lost = found.errors.variance >= found.exact.variance + variant.formula.eps;
+    return found;
+  }
+  RowEstimator estimator(setting.kernel, setting.output, variant.rounding);
+  const RowEstimate told = estimator.estimate({.x = row.x,
+                                               .actual = row.actual,
+                                               .weight = weight_of(row, setting),
+                                               .bias = bias_of(row, setting),
+                                               .kept = row.kept,
+                                               .mean = found.exact.mean,
+                                               .s = found.s});
+  if (!told.is_known || !(told.alpha > 0) || !found.errors.is_in_range) return found;
+  found.divisor = found.s / told.alpha;
+  found.divisor_error = 3 * found.divisor * told.alpha_error / told.alpha;
+  found.mean = found.exact.mean - told.gamma * found.divisor;
+  found.mean_error = 3 * told.gamma_error * found.divisor;
   found.is_known =
       std::fabs(found.mean - found.exact.mean) <= found.errors.mean + found.mean_error &&
       found.divisor <= found.s + found.errors.s + found.divisor_error &&
@@ -148,6 +152,69 @@ constexpr double kLeastReach = 0.05;  // of the bound
 
 }  // namespace
 
+std::vector<double> computed_in(DType dtype, const Formula& formula, const JudgeSetting& setting,
+                                const SampleRow& row) {
+  const OutputFormat format(dtype);
+  const auto n = static_cast<double>(row.x.size());
+  std::vector<double> y;
+  for (const double x : row.x) y.push_back(format.rounded(x));
+  const double mean = formula.rms ? 0 : format.rounded(pairwise_sum(y, format) / n);
+  std::vector<double> squares;
+  for (double& d : y) {
+    d = format.rounded(d - mean);
+    squares.push_back(format.rounded(d * d));
+  }
+  const double variance =
+      format.rounded(pairwise_sum(squares, format) / (n - static_cast<double>(formula.ddof)));
+  const double s = format.rounded(divisor_of(variance, formula));
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double product = format.rounded(format.rounded(y[i] / s) * weight_of(row, setting)[i]);
+    y[i] = format.rounded(product + bias_of(row, setting)[i]);
+  }
+  return y;
+}
+
+namespace {
+
+// Whether the output is off by what that arithmetic loses on these rows, but for a factor of four, and the rows are lines in it.
+bool is_off_as(DType dtype, const Variant& variant, const Sample& sample) {
+  const JudgeSetting& setting = *sample.setting;
+  KernelModel kernel = setting.kernel;
+  kernel.arithmetic = arithmetic_of(dtype);
+  RowEstimator estimator(kernel, setting.output, variant.rounding);
+  double squares = 0;
+  double expected = 0;
+  std::int64_t lines = 0;
+  std::int64_t above = 0;  // rows whose 1 / s comes out too large
+  for (const SampleRow& row : sample.rows) {
+    const RowStatistics exact = statistics_of(row.x, variant.formula, row.given);
+    const RowEstimate told = estimator.estimate({.x = row.x,
+                                                 .actual = row.actual,
+                                                 .weight = weight_of(row, setting),
+                                                 .bias = bias_of(row, setting),
+                                                 .kept = row.kept,
+                                                 .mean = exact.mean,
+                                                 .s = divisor_of(exact.variance, variant.formula)});
+    lines += told.residual <= kLine ? 1 : 0;
+    above += told.alpha > 1 ? 1 : 0;
+    const std::vector<double> computed = computed_in(dtype, variant.formula, setting, row);
+    for (std::size_t i = 0; i < computed.size(); ++i) {
+      const double off = row.actual[i] - row.exact[i];
+      const double usual = computed[i] - row.exact[i];
+      if (!row.is_kept(i) || !std::isfinite(off) || !std::isfinite(usual)) continue;
+      squares += off * off;
+      expected += usual * usual;
+    }
+  }
+  const auto rows = std::ssize(sample.rows);
+  // Rounding goes either way; what changes all rows in the same direction is another formula.
+  const bool is_either_way = 10 * above >= rows && 10 * above <= 9 * rows;
+  return is_either_way && 10 * lines >= 9 * rows && squares * 16 >= expected &&
+         squares <= 16 * expected;
+}
+
+}  // namespace
+
 VariantLine line_by_own_sums(const Variant& variant, const JudgeSetting& setting,
                              const SampleRow& row) {
   if (row.actual.empty()) {
@@ -156,24 +223,38 @@ VariantLine line_by_own_sums(const Variant& variant, const JudgeSetting& setting
     return {line_of(statistics, s, {.s_low = s}, setting.kernel), false};
   }
   Recovered found = recover(variant, setting, row);
+  if (found.is_lost) found.s = kNan;
   if (found.is_known) {
     found.exact.mean = found.mean;
     found.s = found.divisor;
     found.errors.mean = found.mean_error;
     found.errors.s_low = found.divisor - found.divisor_error;
   }
-  return {line_of(found.exact, found.s, found.errors, setting.kernel), found.errors.is_bounded};
+  return {line_of(found.exact, found.s, found.errors, setting.kernel),
+          found.is_known || found.errors.is_bounded};
 }
 
 bool is_evident(const Variant& variant, const Sample& sample) {
+  if (variant.arithmetic) {
+    const OutputFormat format(*variant.arithmetic);
+    const auto is_number = [&](double y) { return !std::isfinite(y) || format.rounded(y) == y; };
+    const bool is_its_own = sample.x_dtype == *variant.arithmetic ||
+                            (OutputFormat(sample.x_dtype).precision() > format.precision() &&
+                             std::ranges::all_of(sample.rows, [&](const SampleRow& row) {
+                               return std::ranges::all_of(row.actual, is_number);
+                             }));
+    return is_its_own && is_off_as(*variant.arithmetic, variant, sample);
+  }
   const JudgeSetting& setting = *sample.setting;
   const OutputFormat format(sums_of(variant, setting.kernel));
   std::set<std::vector<double>> contents;
   OnGrid sums;
   double reach = 0;
   std::int64_t above = 0;  // rows whose variance comes out too large
+  std::int64_t fits = 0;
   for (const SampleRow& row : sample.rows) {
     const Recovered found = recover(variant, setting, row);
+    fits += found.is_known || found.is_lost ? 1 : 0;
     if (!found.is_known || !contents.insert(row.x).second) continue;
     const double n = found.exact.count;
     const double variance = variance_of(found.divisor, variant.formula);
@@ -189,7 +270,8 @@ bool is_evident(const Variant& variant, const Sample& sample) {
               freedom * 2 * (found.divisor * found.divisor_error + unit * variance), format);
   }
   if (contents.size() < kFewestToTell) return false;
-  if (!variant.one_pass && sums.telling >= kFewestSums) return 10 * sums.are > 9 * sums.telling;
+  if (variant.one_pass) return 10 * fits >= 9 * std::ssize(sample.rows);
+  if (sums.telling >= kFewestSums) return 10 * sums.are > 9 * sums.telling;
   // Rounding goes either way; what changes all rows in the same direction is another formula.
   const auto rows = static_cast<std::int64_t>(contents.size());
   return reach >= kLeastReach && 5 * above > rows && 5 * above < 4 * rows;

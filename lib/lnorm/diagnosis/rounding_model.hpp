@@ -16,11 +16,12 @@ struct Arithmetic {
   double unit;             // u, the unit roundoff
   double smallest_normal;  // t
   double greatest;
+  DType dtype;
 };
 inline Arithmetic arithmetic_of(DType dtype) {
   const FloatFormat& format = float_format(dtype);
   return {std::ldexp(1.0, -format.precision),
-          std::ldexp(1.0, format.least_exponent + format.precision - 1), format.greatest};
+          std::ldexp(1.0, format.least_exponent + format.precision - 1), format.greatest, dtype};
 }
 
 // How a kernel adds up terms. loop: in any order, one after another at worst. tree: pairwise, by vectors or warps.

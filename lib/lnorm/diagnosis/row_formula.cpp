@@ -6,6 +6,8 @@
 #include <iterator>
 #include <numeric>
 
+#include "lnorm/core/non_finite.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -51,36 +53,17 @@ RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
   return row;
 }
 
-double drift_of(std::span<const double> x, const Formula& formula) {
-  if (formula.rms) return 0;
-  double count = 0;
-  double mean = 0;
-  double lost = 0;       // count times what the mean so far may be off by
-  double deviation = 0;  // sum of the deviations so far
-  double most_lost = 0;
-  double most_deviation = 0;
-  for (const double value : x) {
-    ++count;
-    const double before = value - mean;
-    mean += before / count;
-    lost += count * std::fabs(mean) + 2 * std::fabs(before);
-    deviation += value - mean;
-    most_lost = std::max(most_lost, lost / count);
-    most_deviation = std::max(most_deviation, std::fabs(deviation));
-  }
-  return 2 * most_lost * most_deviation / (count - static_cast<double>(formula.ddof));
-}
-
 double divisor_of(double variance, const Formula& formula) {
   return formula.eps_on == EpsOn::std ? std::sqrt(variance) + formula.eps
                                       : std::sqrt(variance + formula.eps);
 }
 
 StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
-                          const KernelModel& kernel, Summation order) {
-  const auto& [u, t, greatest] = kernel.arithmetic;
+                          const KernelModel& kernel, const SumLosses& losses) {
+  const auto& [u, t, greatest, dtype] = kernel.arithmetic;
+  constexpr double kTimes = 4;  // so much of them
   const double n = row.count;
-  const double g = summation_error(order, n, u, kernel.depth);
+  const double g = summation_error(Summation::tree, n, u, kernel.depth);
   const double var = row.variance;
   const double s = divisor_of(var, formula);
   const double reach = row.max_abs + std::fabs(row.mean);
@@ -96,12 +79,12 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
   if (!formula.rms) {
     errors.mean =
         (kernel.rounds_x ? g + u : g) * row.mean_abs + (2 * u + kOwnUnit) * std::fabs(row.mean) + t;
+    errors.mean += kTimes * losses.mean;
   }
   // The third term: in Welford's updates the mean is off by another number each time, and the products do not cancel.
   errors.variance = (g + 4 * u) * var +
                     errors.mean * errors.mean * n / (n - static_cast<double>(formula.ddof)) +
-                    4 * u * std::fabs(row.mean) * std::sqrt(var) + t;
-  if (order == Summation::loop && !kernel.depth) errors.variance += u * row.drift;
+                    4 * u * std::fabs(row.mean) * std::sqrt(var) + t + kTimes * losses.variance;
   errors.is_in_range = n < greatest && n * row.mean_abs < greatest &&
                        n * var + reach * reach < greatest && reach < greatest * s;
   carry_to_divisor(row, formula, u, errors);
@@ -137,7 +120,8 @@ bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErr
 
 RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
                 const KernelModel& kernel) {
-  const auto& [u, t, greatest] = kernel.arithmetic;
+  const auto& [u, t, greatest, dtype] = kernel.arithmetic;
+  const double g = summation_error(Summation::tree, row.count, u, kernel.depth);
   return {.center = row.mean,
           .center_error = errors.mean,
           .inverse = 1 / s,
@@ -145,7 +129,8 @@ RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& error
           .unit = u,
           .x_unit = kernel.rounds_x ? u : 0,
           .affine_unit = (kernel.adds_one ? 3 : 2) * u + 4 * kOwnUnit,
-          .smallest = t};
+          .smallest = t,
+          .most = row.is_given ? kInfinity : std::sqrt(row.count) * (1 + g)};
 }
 
 RowFit fit_errors(std::span<const double> x, std::span<const double> weight, double mean, double s,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -37,7 +38,6 @@ struct RowStatistics {
   double mean_abs = 0;
   double max_abs = 0;     // of x
   double count = 0;       // what sums are divided by
-  double drift = 0;       // of drift_of(), where it matters
   bool is_given = false;  // mean and variance are not sums
 };
 
@@ -45,9 +45,11 @@ struct RowStatistics {
 RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
                             const std::optional<GivenNumbers>& given = {});
 
-// What Welford's updates may lose of the variance more than two passes do, in units of u. The mean so far is off by some
-// of its additions, and the deviations from it are all of one sign where a row rises or falls.
-double drift_of(std::span<const double> x, const Formula& formula);
+// What sums one after another lose of the mean and of the variance of a row, at worst: sum_losses.hpp.
+struct SumLosses {
+  double mean = 0;
+  double variance = 0;
+};
 
 // s, or what stands in its place.
 double divisor_of(double variance, const Formula& formula);
@@ -61,8 +63,9 @@ struct StatisticErrors {
   bool is_in_range = false;  // of the arithmetic: sums, squares and |x| / s
   bool is_bounded = false;   // so it is, and s is not three times what the kernel may have
 };
+// By the tree bound, and four times the losses beside it.
 StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
-                          const KernelModel& kernel, Summation order);
+                          const KernelModel& kernel, const SumLosses& losses = {});
 
 // Fills the errors of s, and is_bounded, from those of mean and variance and from is_in_range. unit: u.
 void carry_to_divisor(const RowStatistics& row, const Formula& formula, double unit,
@@ -109,8 +112,12 @@ inline Xhat xhat_of(const RowLine& line, double x) noexcept {
   const double size = std::fabs(d);
   const double xhat = d * line.inverse;
   const double d_error = line.center_error + line.unit * size + line.x_unit * std::fabs(x);
-  return {xhat, d_error * line.inverse_high + size * (line.inverse_high - line.inverse) +
-                    line.unit * std::fabs(xhat) + line.smallest};
+  const double error = d_error * line.inverse_high + size * (line.inverse_high - line.inverse) +
+                       line.unit * std::fabs(xhat) + line.smallest;
+  // No kernel's |xhat| is beyond the root of n by more than its own rounding.
+  const double most = line.most + std::fabs(xhat) +
+                      3 * line.unit * (std::fabs(x) + std::fabs(line.center)) * line.inverse_high;
+  return {xhat, std::min(error, most)};
 }
 
 // Fills y and error with count elements. weight and bias: as many numbers each.

@@ -34,68 +34,153 @@ std::vector<double> reread(std::span<const double> numbers, DType dtype, DType a
   return result;
 }
 
-std::span<const double> row_of_statistics(const Variant& variant, const Sample& sample,
-                                          const SampleRow& row, std::span<const double> own) {
-  switch (variant.of) {
-    case Variant::Of::own_row:
-      return own;
-    case Variant::Of::previous_row:
-      return row.previous_x;
-    case Variant::Of::first_row:
+std::span<const double> elements_of(StatisticOf::Row row, const Sample& sample,
+                                    const SampleRow& sampled) {
+  switch (row) {
+    case StatisticOf::Row::own:
+      return sampled.x;
+    case StatisticOf::Row::previous:
+      return sampled.previous_x;
+    case StatisticOf::Row::next:
+      return sampled.next_x;
+    case StatisticOf::Row::first:
       return sample.first_x;
-    case Variant::Of::last_row:
+    case StatisticOf::Row::last:
       return sample.last_x;
   }
-  return own;
+  return {};
 }
 
-RowStatistics statistics_of(const Variant& variant, std::span<const double> x,
-                            const std::optional<GivenNumbers>& given) {
-  if (variant.of_first > 0) x = x.first(static_cast<std::size_t>(variant.of_first));
-  RowStatistics row =
-      statistics_of(x, variant.formula, variant.own_statistics ? std::nullopt : given);
-  const auto ddof = static_cast<double>(variant.formula.ddof);
-  if (variant.padded_to > 0) {
-    const auto n = row.count;
-    const auto all = static_cast<double>(variant.padded_to);
-    // About the mean with the zeros, which deviate by it.
-    const double mean = row.mean * n / all;
-    const double shift = row.mean - mean;
-    row.variance =
-        (row.variance * (n - ddof) + n * shift * shift + (all - n) * mean * mean) / (all - ddof);
-    row.mean = mean;
-    row.mean_abs *= n / all;
-    row.count = all;
+// Nothing where there are no such elements. first: 0 for all.
+std::optional<RowStatistics> part_of(StatisticOf::Row row, std::int64_t first, const Sample& sample,
+                                     const SampleRow& sampled, std::span<const double> own) {
+  std::span<const double> x =
+      row == StatisticOf::Row::own ? own : elements_of(row, sample, sampled);
+  if (x.empty() || first > std::ssize(x)) return {};
+  if (first > 0) x = x.first(static_cast<std::size_t>(first));
+  // What is normalized in place of x has statistics of its own.
+  if (row == StatisticOf::Row::own && own.data() != sampled.x.data()) {
+    return statistics_of(x, Formula{.eps = 0});
   }
-  if (variant.squares_about_zero) {
-    const double squares = std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
-    row.variance = squares / (row.count - ddof);
+  for (const SampleRow::Part& part : sampled.parts) {
+    if (part.row == row && part.first == first) return part.statistics;
   }
+  sampled.parts.push_back({row, first, statistics_of(x, Formula{.eps = 0})});
+  return sampled.parts.back().statistics;
+}
+
+double sum_about(const RowStatistics& part, double center) {
+  const double shift = part.mean - center;
+  return part.count * (part.variance + shift * shift);
+}
+
+// What sums of the variant lose on the row; nothing where the bound takes none.
+SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRow& row,
+                    std::span<const double> x, const RowStatistics& exact,
+                    const Arithmetic& arithmetic) {
+  const Shape& shape = sample.setting->normalized_shape;
+  const auto of = [&](std::span<const double> terms, const RowStatistics& statistics,
+                      const Shape& axes) {
+    const MeasuredRow measured{terms, statistics};
+    return lnorm::losses_of({&measured, 1}, variant.formula, arithmetic, axes).front();
+  };
+  if (variant.arithmetic) return of(x, exact, shape);
+  const std::int64_t padded_to = std::max(variant.mean.padded_to, variant.variance.padded_to);
+  if (padded_to == 0 || row.losses.variance == 0) return row.losses;
+  // Of many zeros each deviates by the mean.
+  std::vector<double> padded(x.begin(), x.end());
+  const bool reads_on = variant.mean.reads_on && !row.next_x.empty();
+  for (std::int64_t i = std::ssize(x); i < padded_to; ++i) {
+    const auto beyond = static_cast<std::size_t>(i - std::ssize(x));
+    padded.push_back(reads_on && beyond < row.next_x.size() ? row.next_x[beyond]
+                                                            : variant.mean.padding);
+  }
+  const SumLosses losses = of(padded, lnorm::statistics_of(padded, variant.formula), {});
+  const double scale = static_cast<double>(padded_to) / static_cast<double>(x.size());
+  return {scale * std::max(losses.mean, row.losses.mean),
+          scale * std::max(losses.variance, row.losses.variance)};
+}
+
+KernelModel kernel_of(const Variant& variant, const JudgeSetting& setting) {
+  KernelModel kernel = setting.kernel;
+  if (variant.input == Variant::Input::unrounded_sum) kernel.rounds_x = true;
+  if (variant.arithmetic) {
+    kernel.arithmetic = arithmetic_of(*variant.arithmetic);
+    kernel.rounds_x = true;
+  }
+  return kernel;
+}
+
+// mean and variance as the variant has them; nothing where there are none. mean: before it is rounded.
+std::optional<RowStatistics> statistics_of(const Variant& variant, const Sample& sample,
+                                           const SampleRow& sampled, std::span<const double> x,
+                                           double& mean) {
+  if (sampled.given && !variant.own_statistics) {
+    return statistics_of(x, variant.formula, sampled.given);
+  }
+  // What follows the row, where a statistic reads on.
+  const auto rest = [&](const StatisticOf& of) {
+    return of.reads_on
+               ? part_of(StatisticOf::Row::next, of.padded_to - std::ssize(x), sample, sampled, x)
+               : std::optional<RowStatistics>();
+  };
+  const auto part = [&](const StatisticOf& of) -> std::optional<RowStatistics> {
+    const bool is_last = sample.block_rows > 0 && (sampled.number + 1) % sample.block_rows == 0;
+    if (of.reads_on && is_last) return {};
+    if (of.reads_on && !rest(of)) return {};
+    return part_of(of.row, of.first, sample, sampled, x);
+  };
+  const auto of_mean = part(variant.mean);
+  const auto of_variance = part(variant.variance);
+  if (!of_mean || !of_variance) return {};
+  const auto padding = [](const StatisticOf& of, const RowStatistics& elements) {
+    return static_cast<double>(of.padded_to) - elements.count;
+  };
+  const auto divisor = [](const StatisticOf& of, const RowStatistics& elements) {
+    return of.by_padded ? static_cast<double>(of.padded_to) : elements.count;
+  };
+  RowStatistics row = *of_variance;
+  const bool is_about_zero = variant.formula.rms || variant.squares_about_zero;
+  if (variant.formula.rms) {
+    row.mean = 0;
+  } else {
+    const StatisticOf& of = variant.mean;
+    double sum = of_mean->count * of_mean->mean;
+    if (const auto more = rest(of)) {
+      sum += more->count * more->mean;
+    } else if (of.padded_to > 0) {
+      sum += padding(of, *of_mean) * of.padding;
+    }
+    row.mean = mean = sum / divisor(of, *of_mean);
+    if (variant.mean_in) row.mean = OutputFormat(*variant.mean_in).rounded(row.mean);
+  }
+  const StatisticOf& of = variant.variance;
+  const double center = is_about_zero                     ? 0
+                        : of.row == StatisticOf::Row::own ? row.mean
+                                                          : of_variance->mean;
+  double sum = sum_about(*of_variance, center);
+  if (of.padded_to > 0 && !of.is_masked) {
+    const auto more = rest(of);
+    sum += more ? sum_about(*more, center)
+                : padding(of, *of_variance) * std::pow(of.padding - center, 2);
+  }
+  row.variance =
+      std::max(sum, 0.0) / (divisor(of, *of_variance) - static_cast<double>(variant.formula.ddof));
   if (variant.without) row.mean = row.variance = row.mean_abs = 0;
   return row;
 }
 
-VariantLine line_of(const Variant& variant, const KernelModel& kernel, std::span<const double> x,
-                    const std::optional<GivenNumbers>& given) {
-  RowStatistics row = statistics_of(variant, x, given);
-  const Formula& formula = variant.formula;
-  StatisticErrors errors = errors_of(row, formula, kernel, Summation::loop);
-  if (variant.without) errors.mean = errors.variance = 0;
-  double s = divisor_of(row.variance, formula);
-  if (variant.divisor == Variant::Divisor::variance) {
-    s = row.variance + formula.eps;
-    errors.s_low = (std::max(row.variance - errors.variance, 0.0) + formula.eps) *
-                   (1 - 4 * kernel.arithmetic.unit);
-  } else if (variant.divisor == Variant::Divisor::one) {
-    s = errors.s_low = 1;
-  } else if (variant.without) {
-    errors.s_low = s * (1 - 4 * kernel.arithmetic.unit);
-  }
-  bool is_bounded = errors.is_in_range && s > 0 && errors.s_low >= s / 3;
-  if (variant.rounded_to) is_bounded = keep_statistics_in(*variant.rounded_to, row, s, errors);
-  row.mean *= variant.mean_factor;
-  errors.mean *= variant.mean_factor;
-  return {lnorm::line_of(row, s, errors, kernel), is_bounded};
+// The variant's line. Nothing where it has none.
+std::optional<VariantLine> line_of(const Variant& variant, const Sample& sample,
+                                   const SampleRow& row, std::span<const double> x) {
+  const auto used = used_statistics(variant, sample, row, x, true);
+  if (!used) return {};
+  RowStatistics of_line = used->row;
+  StatisticErrors errors = used->errors;
+  of_line.mean = used->mean;
+  errors.mean *= std::fabs(variant.mean_factor);
+  return VariantLine{lnorm::line_of(of_line, used->s, errors, kernel_of(variant, *sample.setting)),
+                     used->is_bounded};
 }
 
 void fill_softmax(std::span<const double> x, const KernelModel& kernel, VariantRow& result) {
@@ -116,12 +201,12 @@ void fill_softmax(std::span<const double> x, const KernelModel& kernel, VariantR
 bool fill_formula(const Variant& variant, const Sample& sample, const SampleRow& row,
                   std::span<const double> x, VariantRow& result) {
   const JudgeSetting& setting = *sample.setting;
-  const std::span<const double> of = row_of_statistics(variant, sample, row, x);
-  if (x.empty() || of.empty()) return false;
-  const auto [line, is_bounded] = variant.has_own_sums()
-                                      ? line_by_own_sums(variant, setting, row)
-                                      : line_of(variant, setting.kernel, of, row.given);
-  result.is_bounded = is_bounded;
+  if (x.empty()) return false;
+  const auto found = variant.has_own_sums() ? line_by_own_sums(variant, setting, row)
+                                            : line_of(variant, sample, row, x);
+  if (!found) return false;
+  const RowLine& line = found->line;
+  result.is_bounded = found->is_bounded;
   const auto affine = affine_of(variant, row);
   fill_rounded_line(line, variant.rounding, setting.output, x.data(), affine->weight.data(),
                     affine->bias.data(), std::ssize(x), result.y.data(), result.bound.data());
@@ -134,7 +219,9 @@ bool fill_twice(const Variant& variant, const Sample& sample, const SampleRow& r
   if (!fill_formula(variant, sample, row, x, result)) return false;
   const double most = *std::max_element(result.bound.begin(), result.bound.end());
   const std::vector<double> once = result.y;
-  const auto [line, is_bounded] = line_of(variant, sample.setting->kernel, once, row.given);
+  const auto second = line_of(variant, sample, row, once);
+  if (!second) return false;
+  const auto& [line, is_bounded] = *second;
   const auto affine = affine_of(variant, row);
   fill_line(line, once.data(), affine->weight.data(), affine->bias.data(), std::ssize(once),
             result.y.data(), result.bound.data());
@@ -154,9 +241,46 @@ void shift(std::int64_t by, std::vector<double>& y, std::vector<double>& bound) 
   (by > 0 ? bound.front() : bound.back()) = kAny;
 }
 
+// Whether something of the row leaves float16.
+bool overflows(Variant::Overflow what, const RowStatistics& row, std::span<const double> x) {
+  const OutputFormat half(DType::float16);
+  switch (what) {
+    case Variant::Overflow::none:
+      return false;
+    case Variant::Overflow::square:
+      return std::any_of(x.begin(), x.end(), [&](double value) {
+        return half.overflows(std::pow(value - row.mean, 2));
+      });
+    case Variant::Overflow::sum_of_squares:
+      return half.overflows(row.count * row.variance);
+    case Variant::Overflow::mean_square:
+      return half.overflows(row.variance);
+    case Variant::Overflow::sum:
+      return half.overflows(row.count * std::fabs(row.mean));
+  }
+  return false;
+}
+
+// A row that is lost holds what is no number, zeros or the bias.
+void fill_lost(const Variant& variant, const OutputFormat& output, const SampleRow& row,
+               VariantRow& result) {
+  const auto affine = affine_of(variant, row);
+  for (std::size_t i = 0; i < result.y.size(); ++i) {
+    const double actual = row.actual.empty() ? kNan : row.actual[i];
+    const bool is_lost = !std::isfinite(actual) || actual == 0;
+    result.y[i] = is_lost ? actual : output.rounded(affine->bias[i]);
+  }
+  result.is_bounded = false;
+}
+
 bool fill(const Variant& variant, const Sample& sample, const SampleRow& row,
           std::span<const double> x, VariantRow& result) {
   using Result = Variant::Result;
+  if (variant.overflow != Variant::Overflow::none &&
+      overflows(variant.overflow, statistics_of(x, variant.formula), x)) {
+    fill_lost(variant, sample.setting->output, row, result);
+    return true;
+  }
   switch (variant.result) {
     case Result::input:
       std::copy(x.begin(), x.end(), result.y.begin());
@@ -195,6 +319,17 @@ std::span<const double> input_of(const Variant& variant, const Sample& sample, c
   if (variant.input == Variant::Input::residual_twice) {
     for (std::size_t i = 0; i < row.alone.size(); ++i) {
       buffer.push_back(2 * row.x[i] - row.alone[i]);
+    }
+    return buffer;
+  }
+  if (variant.input == Variant::Input::rounded_sum) {
+    const OutputFormat format(sample.setting->output.dtype());
+    for (const double x : row.x) buffer.push_back(format.rounded(x));
+    return buffer;
+  }
+  if (variant.input == Variant::Input::unrounded_sum) {
+    for (std::size_t i = 0; i < row.residual.size(); ++i) {
+      buffer.push_back(row.alone[i] + row.residual[i]);
     }
     return buffer;
   }
@@ -285,6 +420,7 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
   const bool is_away = variant.result == Variant::Result::away;
   if (!is_away && variant.result != Variant::Result::truncated) {
     for (double& y : result.y) {
+      if (variant.y_in) y = OutputFormat(*variant.y_in).rounded(y);
       y = sample.setting->saturates && std::fabs(y) > output.greatest()
               ? std::copysign(output.greatest(), y)
               : output.rounded(y);
@@ -316,6 +452,58 @@ Variant asked_for(const JudgeSetting& setting) {
           .affine = std::make_shared<AffineNumbers>(AffineNumbers{setting.weight, setting.bias})};
 }
 
+std::optional<UsedStatistics> used_statistics(const Variant& variant, const Sample& sample,
+                                              const SampleRow& row, std::span<const double> x,
+                                              bool is_measured) {
+  const KernelModel kernel = kernel_of(variant, *sample.setting);
+  const Formula& formula = variant.formula;
+  double mean = 0;
+  const auto found = statistics_of(variant, sample, row, x, mean);
+  if (!found) return {};
+  UsedStatistics used{.row = *found};
+  StatisticErrors& errors = used.errors;
+  const SumLosses losses =
+      is_measured ? losses_of(variant, sample, row, x, used.row, kernel.arithmetic) : row.losses;
+  errors = errors_of(used.row, formula, kernel, losses);
+  if (variant.without) errors.mean = errors.variance = 0;
+  const double low = std::max(used.row.variance - errors.variance, 0.0) + formula.eps;
+  const double unit = kernel.arithmetic.unit;
+  used.s = divisor_of(used.row.variance, formula);
+  switch (variant.divisor) {
+    case Variant::Divisor::deviation:
+      if (variant.without) errors.s_low = used.s * (1 - 4 * unit);
+      if (variant.eps_on_both) {
+        used.s += formula.eps;
+        errors.s_low += formula.eps;
+      }
+      break;
+    case Variant::Divisor::variance:
+      used.s = used.row.variance + formula.eps;
+      errors.s_low = low * (1 - 4 * unit);
+      break;
+    case Variant::Divisor::variance_squared:
+      used.s = std::pow(used.row.variance + formula.eps, 2);
+      errors.s_low = low * low * (1 - 4 * unit);
+      break;
+    case Variant::Divisor::one:
+      used.s = errors.s_low = 1;
+      break;
+  }
+  used.is_bounded = errors.is_in_range && used.s > 0 && errors.s_low >= used.s / 3;
+  if (variant.mean_in) errors.mean = keep_in(OutputFormat(*variant.mean_in), mean, errors.mean);
+  if (variant.rstd_in) {
+    RowStatistics as_it_is = used.row;
+    const double of_mean = errors.mean;
+    used.is_bounded = keep_statistics_in(*variant.rstd_in, as_it_is, used.s, errors);
+    errors.mean = of_mean;
+  }
+  if (variant.statistics_in) {
+    used.is_bounded = keep_statistics_in(*variant.statistics_in, used.row, used.s, errors);
+  }
+  used.mean = used.row.mean * variant.mean_factor;
+  return used;
+}
+
 bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row,
               VariantRow& result) {
   const DType dtype = sample.setting->output.dtype();
@@ -330,6 +518,14 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
     result.actual = reread(row.actual, dtype, dtype, true);
   } else if (is_other) {
     result.actual = reread(row.actual, dtype, other, false);
+  }
+  if (variant.y_in) {
+    const OutputFormat between(*variant.y_in);
+    for (std::size_t i = 0; i < result.y.size(); ++i) {
+      result.bound[i] += keep_in(between, result.y[i], result.bound[i]);
+      result.y[i] *= variant.y_factor;
+      result.bound[i] *= std::fabs(variant.y_factor);
+    }
   }
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     double& y = result.y[i];
@@ -361,6 +557,9 @@ void write(const Variant& variant, const Sample& sample, const SampleRow& row, V
   } else if (variant.result == Result::unwritten_rows) {
     result.y = row.exact;
     if (row.number >= last_eighth(sample.all_rows)) result.y.assign(row.x.size(), 0);
+  } else if (variant.arithmetic) {
+    result.y = computed_in(*variant.arithmetic, variant.formula, *sample.setting, row);
+    round_results(variant, sample, row, result);
   } else {
     fill_results(variant, sample, row, result);
     round_results(variant, sample, row, result);

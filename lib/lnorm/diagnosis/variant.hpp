@@ -18,6 +18,20 @@ struct AffineNumbers {
   std::vector<double> bias;
 };
 
+// Of which elements a statistic is made, and what its sum is divided by.
+struct StatisticOf {
+  enum class Row { own, previous, next, first, last };
+  Row row = Row::own;
+  std::int64_t first = 0;      // of so many first elements; 0: of all
+  std::int64_t padded_to = 0;  // the sum goes on to so many elements; 0: it does not
+  bool reads_on = false;       // these are what follows the row
+  double padding = 0;          // otherwise these
+  bool is_masked = false;      // the variance leaves them out
+  bool by_padded = false;      // the sum is divided by padded_to
+
+  bool is_plain() const { return row == Row::own && first == 0 && padded_to == 0; }
+};
+
 struct Variant {
   Formula formula;
   Rounding rounding;
@@ -25,25 +39,25 @@ struct Variant {
   // What has become of weight and bias there, for rows that have their own.
   std::vector<std::function<void(AffineNumbers& numbers)>> affine_changes = {};
 
+  bool eps_on_both = false;     // it is added to the variance and to its root
   bool own_statistics = false;  // they are computed where others are given
 
-  // Statistics: of which elements, and of which row.
-  enum class Of { own_row, previous_row, first_row, last_row };
-  Of of = Of::own_row;
-  std::int64_t of_first = 0;  // of so many first elements; 0: of all
-  std::int64_t padded_to =
-      0;  // sums are divided as if there were zeros up to so many; 0: there are none
-  bool squares_about_zero = false;       // the variance is mean(x^2)
-  bool without = false;                  // mean and variance are 0
-  std::optional<DType> rounded_to = {};  // mean and 1 / s
+  StatisticOf mean = {};
+  StatisticOf variance = {};                // about the mean that is used, or that of the other row
+  bool squares_about_zero = false;          // the variance is mean(x^2)
+  bool without = false;                     // mean and variance are 0
+  std::optional<DType> mean_in = {};        // the mean is rounded before the variance
+  std::optional<DType> rstd_in = {};        // 1 / s is rounded
+  std::optional<DType> statistics_in = {};  // both are, at the end
   // These sums lose more than those of the arithmetic. Nobody knows their order.
   bool one_pass = false;                // the variance is mean(x^2) - mean^2
   std::optional<DType> summed_in = {};  // terms and sums are rounded to it
   bool has_own_sums() const noexcept { return one_pass || summed_in; }
+  std::optional<DType> arithmetic = {};  // the whole kernel computes in it
 
   // y
   double mean_factor = 1;  // how often the mean is subtracted
-  enum class Divisor { deviation, variance, one };
+  enum class Divisor { deviation, variance, variance_squared, one };
   Divisor divisor = Divisor::deviation;
   enum class Result {
     formula,
@@ -61,9 +75,16 @@ struct Variant {
     unwritten_tail
   };
   Result result = Result::formula;
+  // y is rounded to it, or to float32 with a significand of so many bits, before the output.
+  std::optional<DType> y_in = {};
+  double y_factor = 1;  // it is multiplied by that then
+
+  // Rows are lost where this leaves float16: x^2, its sum, its mean, or the sum of x.
+  enum class Overflow { none, square, sum_of_squares, mean_square, sum };
+  Overflow overflow = Overflow::none;
 
   // What is normalized, where a residual is added to x.
-  enum class Input { sum, x_alone, residual_twice };
+  enum class Input { sum, x_alone, residual_twice, rounded_sum, unrounded_sum };
   Input input = Input::sum;
 
   // What becomes of bytes.
@@ -81,13 +102,23 @@ struct SampleRow {
   std::vector<double> x;
   std::vector<double> actual;
   std::vector<double> exact = {};
-  std::vector<double> alone = {};  // x without the residual, if there is one
-  std::vector<char> kept;          // which elements are judged, as of a JudgedRow; empty: all
+  std::vector<double> alone = {};     // x without the residual, if there is one
+  std::vector<double> residual = {};  // where their sum is rounded
+  std::vector<char> kept = {};        // which elements are judged, as of a JudgedRow; empty: all
   // The rows beside it; empty where there is none.
-  std::vector<double> previous_x;
-  std::vector<double> next_x;
+  std::vector<double> previous_x = {};
+  std::vector<double> next_x = {};
   std::optional<GivenNumbers> given = {};                 // as of a JudgedRow
   std::shared_ptr<const AffineNumbers> affine = nullptr;  // of its own; null: those of all rows
+  SumLosses losses = {};  // of its own sums, where the bound takes them
+
+  // Statistics of some of its elements, or of another row's, about their mean and divided by their number. They are kept.
+  struct Part {
+    StatisticOf::Row row;
+    std::int64_t first;
+    RowStatistics statistics;
+  };
+  mutable std::vector<Part> parts = {};
 
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
 };
@@ -107,7 +138,8 @@ struct Sample {
   std::vector<SampleRow> rows = {};  // by number
   std::vector<double> first_x;
   std::vector<double> last_x;
-  std::int64_t all_rows = 0;  // of the tensor, where variants are written
+  std::int64_t all_rows = 0;    // of the tensor, where variants are written
+  std::int64_t block_rows = 0;  // what follows the last row of so many is not known; 0: of none
   std::int64_t row_length() const { return std::ssize(setting->weight); }
 };
 
@@ -118,7 +150,21 @@ struct VariantRow : RowBounds {
   std::vector<char> kept = {};      // as of the row
 };
 
-// False where the variant has no result for the row, as the row before the first one.
+// The mean and the divisor by which a variant normalizes a row.
+struct UsedStatistics {
+  RowStatistics row;
+  StatisticErrors errors = {};
+  double mean = 0;  // what is subtracted from x
+  double s = 1;
+  bool is_bounded = false;
+};
+// Nothing where the variant has none, as of the row before the first one. Requires no sums of its own.
+// is_measured: whether sums over padding are run, for the errors.
+std::optional<UsedStatistics> used_statistics(const Variant& variant, const Sample& sample,
+                                              const SampleRow& row, std::span<const double> x,
+                                              bool is_measured = false);
+
+// False where the variant has no result for the row.
 bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row,
               VariantRow& result);
 

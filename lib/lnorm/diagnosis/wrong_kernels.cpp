@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
+#include <set>
 #include <utility>
+
+#include "lnorm/core/text.hpp"
 
 namespace lnorm {
 
@@ -16,6 +20,12 @@ bool eps_place(Variant& v, const Context& c, double on_std) {
   v.formula.eps_on = on_std != 0 ? EpsOn::std : EpsOn::variance;
   return c.setting.formula.eps_on != v.formula.eps_on && c.setting.formula.eps != 0 &&
          !c.has_no_deviations();
+}
+
+bool eps_on_both(Variant& v, const Context& c, double) {
+  v.eps_on_both = true;
+  v.formula.eps_on = EpsOn::variance;
+  return c.setting.formula.eps != 0 && !c.has_no_deviations();
 }
 
 bool eps_value(Variant& v, const Context& c, double eps) {
@@ -45,8 +55,8 @@ bool mean_times(Variant& v, const Context& c, double factor) {
   return !c.setting.formula.rms;
 }
 
-bool divide_by(Variant& v, const Context& c, double variance) {
-  v.divisor = variance != 0 ? Variant::Divisor::variance : Variant::Divisor::one;
+bool divide_by(Variant& v, const Context& c, double divisor) {
+  v.divisor = static_cast<Variant::Divisor>(divisor);
   return !c.has_no_deviations();
 }
 
@@ -60,6 +70,11 @@ bool own_statistics(Variant& v, const Context& c, double usual_eps) {
   v.own_statistics = true;
   if (c.has_given_rstd) v.formula.eps = usual_eps;
   return c.has_given;
+}
+
+bool rounded_sum(Variant& v, const Context& c, double) {
+  v.input = Variant::Input::rounded_sum;
+  return c.has_residual && !c.has_rounded_sum;
 }
 
 bool residual(Variant& v, const Context& c, double input) {
@@ -136,6 +151,31 @@ bool bias_first(Variant& v, const Context& c, double) {
          });
 }
 
+// 1 is added again, or twice.
+bool weight_plus_two(Variant& v, const Context& c, double) {
+  const double more = c.setting.kernel.adds_one ? 1 : 2;
+  return change_one<Parameter::weight>(v, c, [more](Numbers& w) { add(w, more); });
+}
+
+bool weight_in(Variant& v, const Context& c, double dtype) {
+  const OutputFormat format(static_cast<DType>(dtype));
+  return format.half_unit() > c.setting.kernel.arithmetic.unit &&
+         (format.precision() < OutputFormat(c.weight_dtype).precision() ||
+          c.setting.kernel.adds_one) &&
+         change_one<Parameter::weight>(v, c, [format](Numbers& w) {
+           for (double& number : w) number = format.rounded(number);
+         });
+}
+
+bool negated(Variant& v, const Context& c, double) {
+  return (!c.has_no_deviations() || c.has_bias) &&
+         change_affine(v, c, [](Numbers& weight, Numbers& bias) {
+           for (Numbers* const numbers : {&weight, &bias}) {
+             for (double& number : *numbers) number = -number;
+           }
+         });
+}
+
 bool weight_plus(Variant& v, const Context& c, double one) {
   return c.setting.kernel.adds_one == (one < 0) &&
          change_one<Parameter::weight>(v, c, [one](Numbers& w) { add(w, one); });
@@ -155,11 +195,15 @@ bool reversed(Variant& v, const Context& c, double) {
          });
 }
 
+// by: 1 and -1 wrap around, 2 and -2 keep the element at the end.
 template <Parameter of>
 bool shifted(Variant& v, const Context& c, double by) {
-  return has_order<of>(c) && change_one<of>(v, c, [by](Numbers& numbers) {
+  return has_order<of>(c) && (std::fabs(by) < 2 || c.row_length() > 2) &&
+         change_one<of>(v, c, [by](Numbers& numbers) {
+           const double end = by > 0 ? numbers.back() : numbers.front();
            const auto middle = by > 0 ? numbers.begin() + 1 : numbers.end() - 1;
            std::rotate(numbers.begin(), middle, numbers.end());
+           if (std::fabs(by) == 2) (by > 0 ? numbers.back() : numbers.front()) = end;
          });
 }
 
@@ -185,28 +229,81 @@ bool transposed(Variant& v, const Context& c, double back) {
 bool no_tail(Variant& v, const Context& c, double multiple) {
   const std::int64_t n = c.row_length();
   const auto k = static_cast<std::int64_t>(multiple);
-  v.of_first = n - n % k;
-  return k < n && n % k != 0 && c.setting.formula.ddof < v.of_first;
+  v.mean.first = v.variance.first = n - n % k;
+  return k < n && n % k != 0 && c.setting.formula.ddof < n - n % k;
 }
 
-// multiple: 0 for a power of two.
-bool padded(Variant& v, const Context& c, double multiple) {
-  const std::int64_t n = c.row_length();
-  const auto k = static_cast<std::int64_t>(multiple);
-  v.padded_to = k == 0 ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)))
-                       : (n + k - 1) / k * k;
-  return v.padded_to != n;
+// What the sums of a row do that go on to P elements.
+bool pads(Variant& v, const Context& c, double padded_to, const StatisticOf& of) {
+  v.mean = v.variance = of;
+  v.mean.padded_to = v.variance.padded_to = static_cast<std::int64_t>(padded_to);
+  return padded_to > static_cast<double>(c.row_length());
+}
+bool padded(Variant& v, const Context& c, double to) { return pads(v, c, to, {.by_padded = true}); }
+bool padded_masked(Variant& v, const Context& c, double to) {
+  return pads(v, c, to, {.is_masked = true, .by_padded = true});
+}
+bool padded_ones(Variant& v, const Context& c, double to) {
+  return pads(v, c, to, {.padding = 1, .by_padded = true});
+}
+// The mean is right. RMS norm has no mean for the padding to deviate from.
+bool unmasked(Variant& v, const Context& c, double to) {
+  const bool is_other = pads(v, c, to, {});
+  v.mean = {};
+  return is_other && !c.setting.formula.rms && !c.has_no_deviations();
+}
+bool unmasked_by(Variant& v, const Context& c, double to) {
+  const bool is_other = pads(v, c, to, {.by_padded = true});
+  v.mean = {};
+  return is_other && !c.setting.formula.rms && !c.has_no_deviations();
+}
+bool reads_on(Variant& v, const Context& c, double to) {
+  const bool is_other = pads(v, c, to, {.reads_on = true, .is_masked = true});
+  return is_other && c.rows > 1 && to <= static_cast<double>(2 * c.row_length()) &&
+         !c.setting.formula.rms;
+}
+bool reads_on_by(Variant& v, const Context& c, double to) {
+  const bool is_other = reads_on(v, c, to);
+  v.mean.by_padded = true;
+  return is_other;
+}
+bool reads_on_unmasked(Variant& v, const Context& c, double to) {
+  reads_on(v, c, to);
+  v.variance.is_masked = false;
+  return to > static_cast<double>(c.row_length()) && c.rows > 1 &&
+         to <= static_cast<double>(2 * c.row_length());
 }
 
 bool of_row(Variant& v, const Context& c, double of) {
-  v.of = static_cast<Variant::Of>(of);
+  v.mean.row = v.variance.row = static_cast<StatisticOf::Row>(of);
   return c.rows != 1;
 }
 
+// A kernel that computes in it has nothing else.
+bool is_narrow(const Context& c, double dtype) {
+  return arithmetic_of(static_cast<DType>(dtype)).unit > c.setting.kernel.arithmetic.unit;
+}
 bool statistics_in(Variant& v, const Context& c, double dtype) {
-  v.rounded_to = static_cast<DType>(dtype);
-  // A kernel that computes in it has nothing else.
-  return arithmetic_of(*v.rounded_to).unit > c.setting.kernel.arithmetic.unit;
+  v.statistics_in = static_cast<DType>(dtype);
+  return is_narrow(c, dtype);
+}
+bool mean_in(Variant& v, const Context& c, double dtype) {
+  v.mean_in = static_cast<DType>(dtype);
+  return is_narrow(c, dtype) && !c.setting.formula.rms;
+}
+bool rstd_in(Variant& v, const Context& c, double dtype) {
+  v.rstd_in = static_cast<DType>(dtype);
+  return is_narrow(c, dtype) && !c.has_no_deviations();
+}
+bool y_in(Variant& v, const Context& c, double dtype) {
+  v.y_in = static_cast<DType>(dtype);
+  const OutputFormat& output = c.setting.output;
+  return OutputFormat(*v.y_in).precision() < output.precision() && !c.has_no_deviations();
+}
+
+bool overflow(Variant& v, const Context& c, double what) {
+  v.overflow = static_cast<Variant::Overflow>(what);
+  return !(v.overflow == Variant::Overflow::sum && c.setting.formula.rms);
 }
 
 bool one_pass(Variant& v, const Context& c, double) {
@@ -217,6 +314,11 @@ bool one_pass(Variant& v, const Context& c, double) {
 bool own_sums_in(Variant& v, const Context& c, double dtype) {
   v.summed_in = static_cast<DType>(dtype);
   return arithmetic_of(*v.summed_in).unit > c.setting.kernel.arithmetic.unit;
+}
+
+bool arithmetic_in(Variant& v, const Context& c, double dtype) {
+  v.arithmetic = static_cast<DType>(dtype);
+  return is_narrow(c, dtype);
 }
 
 bool has_affine(const Context& c) { return c.has_weight || c.has_bias; }
@@ -237,8 +339,9 @@ bool rounded_product(Variant& v, const Context& c, double) {
   return c.has_weight && c.has_bias && !c.has_no_deviations() &&
          !std::exchange(v.rounding.product, true) && rounds_visibly(c);
 }
-bool unrounded(Variant& v, const Context&, double) {
-  return std::exchange(v.rounding, {}) != Rounding{};
+bool unrounded(Variant& v, const Context& c, double) {
+  if (c.has_rounded_sum) v.input = Variant::Input::unrounded_sum;
+  return std::exchange(v.rounding, {}) != Rounding{} || c.has_rounded_sum;
 }
 
 bool result(Variant& v, const Context&, double result) {
@@ -248,7 +351,9 @@ bool result(Variant& v, const Context&, double result) {
 constexpr double of(Result result) { return static_cast<double>(result); }
 constexpr double of(DType dtype) { return static_cast<double>(dtype); }
 constexpr double of(Variant::Input input) { return static_cast<double>(input); }
-constexpr double of(Variant::Of row) { return static_cast<double>(row); }
+constexpr double of(StatisticOf::Row row) { return static_cast<double>(row); }
+constexpr double of(Variant::Divisor divisor) { return static_cast<double>(divisor); }
+constexpr double of(Variant::Overflow what) { return static_cast<double>(what); }
 
 bool zeros(Variant& v, const Context& c, double) {
   return result(v, c, of(Result::zeros)) && (!c.has_no_deviations() || c.has_bias);
@@ -289,8 +394,8 @@ bool byte_order(Variant& v, const Context& c, double of_input) {
 
 // part: of dx; 0: both.
 bool without_term(GradientVariant& v, const GradientContext& c, double part) {
-  if (part != 2) v.has_mean_of_g = false;
-  if (part != 1) v.has_variance_term = false;
+  if (part != 2) v.of_mean = 0;
+  if (part != 1) v.of_variance = 0;
   return c.of == Gradient::dx && !c.model.has_constants &&
          (part != 1 || !c.model.setting.formula.rms) && (part != 2 || !c.has_no_deviations());
 }
@@ -330,6 +435,11 @@ bool gradient_statistics_in(GradientVariant& v, const GradientContext& c, double
          arithmetic_of(*v.statistics).unit > c.model.setting.kernel.arithmetic.unit;
 }
 
+bool exchanged(GradientVariant& v, const GradientContext& c, double) {
+  v.exchanged = true;
+  return c.of != Gradient::dx;
+}
+
 bool sums_in(GradientVariant& v, const GradientContext& c, double dtype) {
   v.sums = static_cast<DType>(dtype);
   // The sum of one term is that term, which is rounded once.
@@ -353,11 +463,12 @@ bool xhat_with_affine(GradientVariant& v, const GradientContext& c, double) {
 constexpr WrongKernel kWrongKernels[] = {
     {"eps-on-std", "eps is added to the standard deviation", "--eps-on std", KernelPart::eps_place, eps_place, 1},
     {"eps-on-variance", "eps is added to the variance", "--eps-on variance", KernelPart::eps_place, eps_place, 0},
+    {"eps-on-both", "eps is added to the variance and to its root", "", KernelPart::eps_place, eps_on_both},
+    {"eps-1e-5", "eps is 1e-5", "--eps 1e-5", KernelPart::eps_value, eps_value, 1e-5},
+    {"eps-1e-6", "eps is 1e-6", "--eps 1e-6", KernelPart::eps_value, eps_value, 1e-6},
     {"eps-0", "eps is 0", "--eps 0", KernelPart::eps_value, eps_value, 0},
     {"eps-1e-12", "eps is 1e-12", "--eps 1e-12", KernelPart::eps_value, eps_value, 1e-12},
     {"eps-1e-8", "eps is 1e-8", "--eps 1e-8", KernelPart::eps_value, eps_value, 1e-8},
-    {"eps-1e-6", "eps is 1e-6", "--eps 1e-6", KernelPart::eps_value, eps_value, 1e-6},
-    {"eps-1e-5", "eps is 1e-5", "--eps 1e-5", KernelPart::eps_value, eps_value, 1e-5},
     {"eps-1e-3", "eps is 1e-3", "--eps 1e-3", KernelPart::eps_value, eps_value, 1e-3},
     {"ddof-1", "the variance is divided by n - 1", "--unbiased", KernelPart::ddof, ddof, 1},
     {"ddof-0", "the variance is divided by n", "--ddof 0", KernelPart::ddof, ddof, 0},
@@ -366,54 +477,78 @@ constexpr WrongKernel kWrongKernels[] = {
     {"mean-in-variance", "the mean is subtracted from x, but the variance is mean(x^2)", "", KernelPart::mean_or_division, mean_in_variance},
     {"variance-only", "the variance is right, but the mean is not subtracted from x", "", KernelPart::mean_or_division, mean_times, 0},
     {"mean-twice", "the mean is subtracted twice", "", KernelPart::mean_or_division, mean_times, 2},
-    {"no-division", "x - mean is not divided", "", KernelPart::mean_or_division, divide_by, 0},
-    {"divide-by-variance", "x - mean is divided by var + eps, without the root", "", KernelPart::mean_or_division, divide_by, 1},
+    {"no-division", "x - mean is not divided", "", KernelPart::mean_or_division, divide_by, of(Variant::Divisor::one)},
+    {"divide-by-variance", "x - mean is divided by var + eps, without the root", "", KernelPart::mean_or_division, divide_by, of(Variant::Divisor::variance)},
+    {"divide-by-variance-squared", "x - mean is divided by the square of var + eps", "", KernelPart::mean_or_division, divide_by, of(Variant::Divisor::variance_squared)},
     {"no-reduction", "mean and variance are 0: x / sqrt(eps)", "", KernelPart::mean_or_division, no_reduction},
-    {"no-weight", "the weight is forgotten", "without --weight", KernelPart::affine, no_weight},
-    {"no-bias", "the bias is forgotten", "without --bias", KernelPart::affine, no_bias},
+    {"no-weight", "the weight is forgotten", "without --weight", KernelPart::weight, no_weight},
+    {"no-bias", "the bias is forgotten", "without --bias", KernelPart::bias, no_bias},
+    {"rounded-sum", "the sum with the residual is rounded before the norm", "--round sum", KernelPart::alone, rounded_sum},
     {"no-residual", "the residual is forgotten", "without --residual", KernelPart::alone, residual, of(Variant::Input::x_alone)},
     {"residual-twice", "the residual is added twice", "", KernelPart::alone, residual, of(Variant::Input::residual_twice)},
-    {"weight-twice", "the weight is applied twice", "", KernelPart::affine, weight_twice},
-    {"bias-twice", "the bias is applied twice", "", KernelPart::affine, bias_twice},
-    {"swapped-affine", "weight and bias stand for each other", "", KernelPart::affine, swapped_affine},
-    {"bias-first", "the bias is added before the weight multiplies", "", KernelPart::affine, bias_first},
-    {"weight-plus-one", "1 + weight multiplies", "--zero-centered-weight", KernelPart::affine, weight_plus, 1},
-    {"weight-without-one", "weight multiplies, not 1 + weight", "without --zero-centered-weight", KernelPart::affine, weight_plus, -1},
-    {"weight-reversed", "the weight is in reverse order", "", KernelPart::affine, reversed<Parameter::weight>},
-    {"bias-reversed", "the bias is in reverse order", "", KernelPart::affine, reversed<Parameter::bias>},
-    {"weight-shifted", "the weight is off by one element", "", KernelPart::affine, shifted<Parameter::weight>, 1},
-    {"weight-shifted", "the weight is off by one element", "", KernelPart::affine, shifted<Parameter::weight>, -1},
-    {"bias-shifted", "the bias is off by one element", "", KernelPart::affine, shifted<Parameter::bias>, 1},
-    {"bias-shifted", "the bias is off by one element", "", KernelPart::affine, shifted<Parameter::bias>, -1},
-    {"weight-transposed", "the weight is transposed", "", KernelPart::affine, transposed<Parameter::weight>, 0},
-    {"weight-transposed", "the weight is transposed", "", KernelPart::affine, transposed<Parameter::weight>, 1},
-    {"bias-transposed", "the bias is transposed", "", KernelPart::affine, transposed<Parameter::bias>, 0},
-    {"bias-transposed", "the bias is transposed", "", KernelPart::affine, transposed<Parameter::bias>, 1},
-    {"no-tail-8", "the statistics leave out the n mod 8 last elements", "", KernelPart::alone, no_tail, 8},
-    {"no-tail-16", "the statistics leave out the n mod 16 last elements", "", KernelPart::alone, no_tail, 16},
-    {"no-tail-32", "the statistics leave out the n mod 32 last elements", "", KernelPart::alone, no_tail, 32},
-    {"no-tail-64", "the statistics leave out the n mod 64 last elements", "", KernelPart::alone, no_tail, 64},
-    {"no-tail-128", "the statistics leave out the n mod 128 last elements", "", KernelPart::alone, no_tail, 128},
-    {"no-tail-256", "the statistics leave out the n mod 256 last elements", "", KernelPart::alone, no_tail, 256},
-    {"padded-8", "sums are divided by n rounded up to a multiple of 8", "", KernelPart::alone, padded, 8},
-    {"padded-16", "sums are divided by n rounded up to a multiple of 16", "", KernelPart::alone, padded, 16},
-    {"padded-32", "sums are divided by n rounded up to a multiple of 32", "", KernelPart::alone, padded, 32},
-    {"padded-64", "sums are divided by n rounded up to a multiple of 64", "", KernelPart::alone, padded, 64},
-    {"padded-128", "sums are divided by n rounded up to a multiple of 128", "", KernelPart::alone, padded, 128},
-    {"padded-256", "sums are divided by n rounded up to a multiple of 256", "", KernelPart::alone, padded, 256},
-    {"padded-pow2", "sums are divided by n rounded up to a power of two", "", KernelPart::alone, padded, 0},
-    {"neighbor-row", "the statistics are those of the row before", "", KernelPart::alone, of_row, of(Variant::Of::previous_row)},
-    {"first-row", "the statistics are those of the first row", "", KernelPart::alone, of_row, of(Variant::Of::first_row)},
-    {"last-row", "the statistics are those of the last row", "", KernelPart::alone, of_row, of(Variant::Of::last_row)},
+    {"weight-twice", "the weight is applied twice", "", KernelPart::weight, weight_twice},
+    {"bias-twice", "the bias is applied twice", "", KernelPart::bias, bias_twice},
+    {"swapped-affine", "weight and bias stand for each other", "", KernelPart::weight, swapped_affine},
+    {"bias-first", "the bias is added before the weight multiplies", "", KernelPart::weight, bias_first},
+    {"weight-plus-one", "1 + weight multiplies", "--zero-centered-weight", KernelPart::weight, weight_plus, 1},
+    {"weight-plus-two", "2 + weight multiplies", "", KernelPart::weight, weight_plus_two},
+    {"weight-without-one", "weight multiplies, not 1 + weight", "without --zero-centered-weight", KernelPart::weight, weight_plus, -1},
+    {"float16-weight", "the weight is rounded to float16", "", KernelPart::weight, weight_in, of(DType::float16)},
+    {"bfloat16-weight", "the weight is rounded to bfloat16", "", KernelPart::weight, weight_in, of(DType::bfloat16)},
+    {"negated", "y has the other sign", "", KernelPart::weight, negated},
+    {"weight-reversed", "the weight is in reverse order", "", KernelPart::weight, reversed<Parameter::weight>},
+    {"bias-reversed", "the bias is in reverse order", "", KernelPart::bias, reversed<Parameter::bias>},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, 1},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, -1},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, 2},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, -2},
+    {"bias-shifted", "the bias is off by one element", "", KernelPart::bias, shifted<Parameter::bias>, 1},
+    {"bias-shifted", "the bias is off by one element", "", KernelPart::bias, shifted<Parameter::bias>, -1},
+    {"bias-shifted", "the bias is off by one element", "", KernelPart::bias, shifted<Parameter::bias>, 2},
+    {"bias-shifted", "the bias is off by one element", "", KernelPart::bias, shifted<Parameter::bias>, -2},
+    {"weight-transposed", "the weight is transposed", "", KernelPart::weight, transposed<Parameter::weight>, 0},
+    {"weight-transposed", "the weight is transposed", "", KernelPart::weight, transposed<Parameter::weight>, 1},
+    {"bias-transposed", "the bias is transposed", "", KernelPart::bias, transposed<Parameter::bias>, 0},
+    {"bias-transposed", "the bias is transposed", "", KernelPart::bias, transposed<Parameter::bias>, 1},
+    {"no-tail-8", "the statistics leave out the n mod 8 last elements", "", KernelPart::elements, no_tail, 8},
+    {"no-tail-16", "the statistics leave out the n mod 16 last elements", "", KernelPart::elements, no_tail, 16},
+    {"no-tail-32", "the statistics leave out the n mod 32 last elements", "", KernelPart::elements, no_tail, 32},
+    {"no-tail-64", "the statistics leave out the n mod 64 last elements", "", KernelPart::elements, no_tail, 64},
+    {"no-tail-128", "the statistics leave out the n mod 128 last elements", "", KernelPart::elements, no_tail, 128},
+    {"no-tail-256", "the statistics leave out the n mod 256 last elements", "", KernelPart::elements, no_tail, 256},
+    {"padded-P", "sums go on to P elements, zeros, and are divided by their number", "", KernelPart::elements, padded},
+    {"padded-P-masked", "sums are divided by P, not by n", "", KernelPart::elements, padded_masked},
+    {"padded-ones-P", "sums go on to P elements, ones, and are divided by their number", "", KernelPart::elements, padded_ones},
+    {"unmasked-P", "the padding is not masked: its deviations 0 - mean, up to P elements, are in the variance", "", KernelPart::elements, unmasked},
+    {"unmasked-P-by-P", "the padding is not masked: its deviations 0 - mean, up to P elements, are in the variance, which is divided by their number", "", KernelPart::elements, unmasked_by},
+    {"reads-on-P", "the mean takes in what follows the row, up to P elements", "", KernelPart::elements, reads_on},
+    {"reads-on-P-by-P", "the mean takes in what follows the row, up to P elements, and is divided by their number", "", KernelPart::elements, reads_on_by},
+    {"reads-on-P-unmasked", "mean and variance take in what follows the row, up to P elements", "", KernelPart::elements, reads_on_unmasked},
+    {"neighbor-row", "the statistics are those of the row before", "", KernelPart::elements, of_row, of(StatisticOf::Row::previous)},
+    {"next-row", "the statistics are those of the row after", "", KernelPart::elements, of_row, of(StatisticOf::Row::next)},
+    {"first-row", "the statistics are those of the first row", "", KernelPart::elements, of_row, of(StatisticOf::Row::first)},
+    {"last-row", "the statistics are those of the last row", "", KernelPart::elements, of_row, of(StatisticOf::Row::last)},
     {"own-statistics", "the statistics are the rows' own, not those that are given", "without --mean", KernelPart::mean_or_division, own_statistics, 1e-5, own_statistics_backward},
     {"one-pass", "the variance is mean(x^2) - mean^2", "", KernelPart::own_sums, one_pass},
     {"float16-sums", "the row's sums are in float16", "", KernelPart::own_sums, own_sums_in, of(DType::float16)},
     {"bfloat16-sums", "the row's sums are in bfloat16", "", KernelPart::own_sums, own_sums_in, of(DType::bfloat16)},
-    {"float16-statistics", "mean and rstd are rounded to float16", "", KernelPart::alone, statistics_in, of(DType::float16), gradient_statistics_in},
-    {"bfloat16-statistics", "mean and rstd are rounded to bfloat16", "", KernelPart::alone, statistics_in, of(DType::bfloat16), gradient_statistics_in},
+    {"float16-arithmetic", "the kernel computes in float16", "--arithmetic float16", KernelPart::own_sums, arithmetic_in, of(DType::float16)},
+    {"bfloat16-arithmetic", "the kernel computes in bfloat16", "--arithmetic bfloat16", KernelPart::own_sums, arithmetic_in, of(DType::bfloat16)},
+    {"float16-mean", "the mean is rounded to float16", "", KernelPart::rounding, mean_in, of(DType::float16)},
+    {"bfloat16-mean", "the mean is rounded to bfloat16", "", KernelPart::rounding, mean_in, of(DType::bfloat16)},
+    {"float16-rstd", "1 / s is rounded to float16", "", KernelPart::rounding, rstd_in, of(DType::float16)},
+    {"bfloat16-rstd", "1 / s is rounded to bfloat16", "", KernelPart::rounding, rstd_in, of(DType::bfloat16)},
+    {"float16-statistics", "mean and rstd are rounded to float16", "", KernelPart::rounding, statistics_in, of(DType::float16), gradient_statistics_in},
+    {"bfloat16-statistics", "mean and rstd are rounded to bfloat16", "", KernelPart::rounding, statistics_in, of(DType::bfloat16), gradient_statistics_in},
     {"rounded-xhat", "xhat is rounded to the output dtype before the weight", "--round xhat", KernelPart::alone, rounded_xhat},
     {"rounded-product", "the product is rounded to the output dtype before the bias", "--round product", KernelPart::alone, rounded_product},
     {"unrounded", "nothing is rounded before the end", "without --round", KernelPart::alone, unrounded},
+    {"float16-y", "y is rounded to float16 before the output", "", KernelPart::alone, y_in, of(DType::float16)},
+    {"bfloat16-y", "y is rounded to bfloat16 before the output", "", KernelPart::alone, y_in, of(DType::bfloat16)},
+    {"float16-overflow", "rows are lost whose squares leave float16", "", KernelPart::alone, overflow, of(Variant::Overflow::square)},
+    {"float16-overflow", "rows are lost whose sums of squares leave float16", "", KernelPart::alone, overflow, of(Variant::Overflow::sum_of_squares)},
+    {"float16-overflow", "rows are lost whose mean squares leave float16", "", KernelPart::alone, overflow, of(Variant::Overflow::mean_square)},
+    {"float16-overflow", "rows are lost whose sums leave float16", "", KernelPart::alone, overflow, of(Variant::Overflow::sum)},
     {"truncated", "the last rounding is toward zero", "", KernelPart::alone, result, of(Result::truncated)},
     {"away", "the last rounding is away from zero", "", KernelPart::alone, result, of(Result::away)},
     {"other-dtype", "y is right, but labeled as another dtype of its width", "", KernelPart::alone, other_dtype},
@@ -433,7 +568,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, nullptr, 0, without_term},
     {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, nullptr, 1, without_term},
     {"no-variance-term", "dx lacks the term of the variance", "", KernelPart::mean_or_division, nullptr, 2, without_term},
-    {"weight-forgotten", "g is dy, without the weight", "without --weight", KernelPart::affine, nullptr, 0, weight_forgotten},
+    {"weight-forgotten", "g is dy, without the weight", "without --weight", KernelPart::weight, nullptr, 0, weight_forgotten},
     {"other-ddof", "the variance has the other divisor in dx", "--ddof", KernelPart::ddof, nullptr, 0, other_ddof},
     {"other-ddof", "the variance has the other divisor in dx", "", KernelPart::ddof, nullptr, 1, other_ddof},
     {"last-row-lost", "dweight and dbias lack the last R mod 2 of R rows", "", KernelPart::alone, nullptr, 1, last_row_lost},
@@ -444,6 +579,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"last-row-lost", "dweight and dbias lack the last R mod 64 of R rows", "", KernelPart::alone, nullptr, 6, last_row_lost},
     {"last-row-lost", "dweight and dbias lack the last R mod 128 of R rows", "", KernelPart::alone, nullptr, 7, last_row_lost},
     {"last-row-lost", "dweight and dbias lack the last R mod 256 of R rows", "", KernelPart::alone, nullptr, 8, last_row_lost},
+    {"dweight-dbias-exchanged", "dweight and dbias are exchanged", "", KernelPart::alone, nullptr, 0, exchanged},
     {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, nullptr, of(DType::float16), sums_in},
     {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, nullptr, of(DType::float16), sums_in_any_order},
     {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, nullptr, of(DType::bfloat16), sums_in},
@@ -455,6 +591,63 @@ constexpr WrongKernel kWrongKernels[] = {
 }  // namespace
 
 std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
+
+std::vector<NamedKernel> named_kernels(bool (WrongKernel::*is_of)() const noexcept,
+                                       const Shape& normalized_shape, const ChooseKernel& choose) {
+  const std::int64_t n = element_count(normalized_shape);
+  // Where rows of length P come from: their multiples, and what 0.8.0 called them.
+  struct Length {
+    std::int64_t padded_to;
+    std::string former;
+  };
+  std::vector<Length> lengths;
+  for (const std::int64_t k : {8, 16, 32, 64, 128, 256, 512, 1024}) {
+    lengths.push_back({(n + k - 1) / k * k, concat("padded-", k)});
+  }
+  const auto power_of_two = [](std::int64_t count) {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+  };
+  lengths.push_back({power_of_two(std::max<std::int64_t>(1, n)), "padded-pow2"});
+  // Blocks of whole channels.
+  if (normalized_shape.size() > 1 && n > 0) {
+    const std::int64_t channels = normalized_shape.front();
+    lengths.push_back({n / channels * power_of_two(channels), ""});
+  }
+  std::vector<NamedKernel> result;
+  for (const WrongKernel& row : kWrongKernels) {
+    if (!(row.*is_of)()) continue;
+    const auto chosen = [&](std::string_view id) { return !choose || choose(id); };
+    if (row.id.find("-P") == row.id.npos) {
+      if (chosen(row.id)) {
+        result.push_back({std::string(row.id), std::string(row.words), std::string(row.options),
+                          &row, row.parameter});
+      }
+      continue;
+    }
+    std::set<std::int64_t> seen;
+    for (const Length& length : lengths) {
+      if (length.padded_to == n || !seen.insert(length.padded_to).second) continue;
+      const auto with_length = [&](std::string_view text, std::string_view before) {
+        std::string out(text);
+        const std::string p = concat(before, 'P');
+        for (std::size_t at = 0; (at = out.find(p, at)) != out.npos; at += p.size()) {
+          out.replace(at, p.size(), concat(before, length.padded_to));
+        }
+        return out;
+      };
+      const std::string id = with_length(row.id, "-");
+      const bool is_former = row.change == padded &&
+                             std::any_of(lengths.begin(), lengths.end(), [&](const Length& one) {
+                               return one.padded_to == length.padded_to && !one.former.empty() &&
+                                      choose && choose(one.former);
+                             });
+      if (!chosen(id) && !is_former) continue;
+      result.push_back({id, with_length(row.words, " "), std::string(row.options), &row,
+                        static_cast<double>(length.padded_to)});
+    }
+  }
+  return result;
+}
 
 std::string eps_option(const std::string& eps) { return "--eps " + eps; }
 

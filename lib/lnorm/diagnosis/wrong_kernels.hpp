@@ -1,9 +1,11 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lnorm/core/shape.hpp"
 #include "lnorm/diagnosis/gradient_variant.hpp"
@@ -12,14 +14,17 @@
 // The one table of what kernels do wrong.
 namespace lnorm {
 
-// Which part of the formula is wrong. At most one of each part goes into a combination. sums are those over rows, of
-// the backward pass; own_sums are those of a row, and explain alone.
+// Which part of the formula is wrong. At most one of each part goes into a combination, in this order. elements: those that
+// statistics are made of. sums are those over rows, of the backward pass; own_sums are those of a row, and explain alone.
 enum class KernelPart {
   eps_place,
   eps_value,
   ddof,
   mean_or_division,
-  affine,
+  elements,
+  rounding,
+  weight,
+  bias,
   alone,
   sums,
   own_sums
@@ -32,7 +37,9 @@ struct KernelContext {
   bool has_weight = false;
   bool has_bias = false;
   bool has_residual = false;
+  bool has_rounded_sum = false;  // with the residual
   DType x_dtype = DType::float64;
+  DType weight_dtype = DType::float64;
   std::int64_t rows = 0;          // of the tensor
   bool weight_is_number = false;  // one for all elements
   bool bias_is_number = false;
@@ -64,6 +71,7 @@ struct GradientContext {
 };
 
 struct WrongKernel {
+  // -P in it stands for a padded length, which the parameter is; so does " P" in the words.
   std::string_view id;
   std::string_view words;    // follows "the kernel: "
   std::string_view options;  // of lnorm that give the same; empty if there are none
@@ -81,6 +89,22 @@ struct WrongKernel {
 
 std::span<const WrongKernel> wrong_kernels() noexcept;
 
+// Whether a row of the table is to be tried.
+using ChooseKernel = std::function<bool(std::string_view id)>;
+
+// A row of the table for rows of some length: one for each that a kernel may pad them to.
+struct NamedKernel {
+  std::string id;
+  std::string words;
+  std::string options;
+  const WrongKernel* row = nullptr;
+  double parameter = 0;
+};
+// Those that are chosen, by their ids or by what 0.8.0 called them (padded-8 for padded-P, P the next multiple of 8, and
+// padded-pow2). normalized_shape: of the row. choose: empty for all.
+std::vector<NamedKernel> named_kernels(bool (WrongKernel::*is_of)() const noexcept,
+                                       const Shape& normalized_shape, const ChooseKernel& choose);
+
 // The option of lnorm that gives an eps that is in no row.
 std::string eps_option(const std::string& eps);
 
@@ -89,7 +113,11 @@ std::string axes_option(const std::string& axes);
 
 // The ids of what is found on other rows, or from the output itself, as patterns.
 inline constexpr std::string_view kAxesIds = "axes-*";
-inline constexpr std::array<std::string_view, 3> kFoundIds{kAxesIds, "eps=*", "divisor=*"};
+inline constexpr std::array<std::string_view, 14> kFoundIds{
+    kAxesIds,          "padded-*",         "unmasked-*",    "reads-on-*",    "eps=*",
+    "divisor=*",       "factor=*",         "mean-factor=*", "saved-*",       "dx-*",
+    "dweight-negated", "dweight-factor=*", "dbias-negated", "dbias-factor=*"};
+inline constexpr std::size_t kWrittenIds = 4;  // the first of them, which have no need of an output
 
 inline constexpr std::string_view kAxesWords = "normalized over other axes";
 

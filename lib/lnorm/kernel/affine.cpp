@@ -65,6 +65,7 @@ AffineTerm::AffineTerm(const TensorInfo& info, const std::vector<std::byte>& ele
     if (!low.empty()) low[static_cast<std::size_t>(i)] = term.low;
   });
   *this = AffineTerm(std::move(high), std::move(low));
+  dtype_ = info.dtype;
 }
 
 AffineTerm::AffineTerm(std::vector<double> high, std::vector<double> low) {
@@ -101,7 +102,9 @@ AffineTerm AffineTerm::laid_out(const AffineLayout& layout) const {
     high.insert(high.end(), static_cast<std::size_t>(layout.copies), number.high);
     if (has_low_parts()) low.insert(low.end(), static_cast<std::size_t>(layout.copies), number.low);
   });
-  return {std::move(high), std::move(low)};
+  AffineTerm result(std::move(high), std::move(low));
+  result.dtype_ = dtype_;
+  return result;
 }
 
 std::vector<double> AffineTerm::numbers() const {

@@ -122,6 +122,9 @@ class AffineTerm {
   // The largest |element|; infinity if one is not finite. The smallest one that is not 0; infinity if none is.
   double max_abs() const noexcept { return max_abs_; }
 
+  // Of what they were read from.
+  DType dtype() const noexcept { return dtype_; }
+
   // How many bits the longest of them has; low parts do not count.
   int precision() const noexcept { return precision_; }
 
@@ -142,6 +145,7 @@ class AffineTerm {
   double max_abs_ = 0;
   double min_abs_ = INFINITY;
   int precision_ = 0;
+  DType dtype_ = DType::float64;
 };
 
 // What follows on a result that is rounded: it is multiplied by weight, bias is added, and that is rounded once.

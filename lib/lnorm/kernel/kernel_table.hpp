@@ -123,7 +123,7 @@ struct OtherKernels {
   // For checks: row_errors.hpp.
   void (*decode)(const RowsIn& row, double* to);
   RowSizes (*row_sizes)(const double* x, std::int64_t count, bool about_zero);
-  RowScreen (*screen_row)(const ScreenLimits& limits, const LastRounding& rounding,
+  RowScreen (*screen_row)(const RowLine& line, double limit, const LastRounding& rounding,
                           const ScreenedRow& row);
 
   // Adds the features from the first on, over all rows of x. leaves_out: what is not finite.

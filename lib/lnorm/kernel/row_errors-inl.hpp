@@ -69,37 +69,24 @@ RowSizes row_sizes(const double* x, std::int64_t count, bool about_zero) {
   return sizes;
 }
 
-// What an element may be off by, and how much of that it is at most.
-struct ScreenBound {
-  V base;
-  V by_size;
-  V by_x;
-  V limit;
-  V excess;
-
-  HWY_INLINE ScreenBound(const RowLine& line, double its_limit)
-      : base(splat(line.center_error * line.inverse_high + line.smallest)),
-        by_size(splat(line.unit * (line.inverse_high + line.inverse) +
-                      (line.inverse_high - line.inverse))),
-        by_x(splat(line.x_unit * line.inverse_high)),
-        limit(splat(its_limit)),
-        excess(hn::Zero(kDoubles)) {}
-};
-
 // One row's numbers in vectors.
 template <bool is_exact_known>
 class Screen {
  public:
-  HWY_INLINE Screen(const ScreenLimits& limits, const LastRounding& rounding)
-      : center_(splat(limits.lines[0].center)),
-        inverse_(splat(limits.lines[0].inverse)),
-        affine_unit_(splat(limits.lines[0].affine_unit)),
-        smallest_(splat(limits.lines[0].smallest)),
+  HWY_INLINE Screen(const RowLine& line, double limit, const LastRounding& rounding)
+      : center_(splat(line.center)),
+        inverse_(splat(line.inverse)),
+        base_(splat(line.center_error * line.inverse_high + line.smallest)),
+        by_size_(splat(line.unit * (line.inverse_high + line.inverse) +
+                       (line.inverse_high - line.inverse))),
+        by_x_(splat(line.x_unit * line.inverse_high)),
+        affine_unit_(splat(line.affine_unit)),
+        smallest_(splat(line.smallest)),
+        limit_(splat(limit)),
         half_unit_(splat(is_exact_known ? 2 * rounding.half_unit : rounding.half_unit)),
-        smallest_half_(splat(is_exact_known ? 2 * rounding.smallest_half : rounding.smallest_half)),
-        first_(limits.lines[0], limits.limits[0]),
-        second_(limits.lines[1], limits.limits[1]) {
-    not_finite_ = ww_ = wp_ = pp_ = ew_ = ep_ = equal_ = hn::Zero(kDoubles);
+        smallest_half_(
+            splat(is_exact_known ? 2 * rounding.smallest_half : rounding.smallest_half)) {
+    excess_ = not_finite_ = ww_ = wp_ = pp_ = ew_ = ep_ = equal_ = hn::Zero(kDoubles);
   }
 
   HWY_INLINE void add(V x, V actual, V exact, V weight, V bias) {
@@ -110,14 +97,11 @@ class Screen {
     const auto is_equal = hn::Eq(actual, exact);
     const V counted = hn::IfThenZeroElse(is_equal, hn::Abs(off));
     const V affine = hn::MulAdd(affine_unit_, hn::Abs(product) + hn::Abs(bias), smallest_);
-    for (ScreenBound* const bound : {&first_, &second_}) {
-      const V xhat_error =
-          hn::MulAdd(bound->by_x, hn::Abs(x), hn::MulAdd(bound->by_size, hn::Abs(d), bound->base));
-      const V error = hn::MulAdd(hn::Abs(weight), xhat_error, affine);
-      const V power = hn::And(hn::Abs(y) + error, exponents());
-      const V all = error + hn::Max(power * half_unit_, smallest_half_);
-      bound->excess = hn::Max(bound->excess, hn::NegMulAdd(bound->limit, all, counted));
-    }
+    const V xhat_error = hn::MulAdd(by_x_, hn::Abs(x), hn::MulAdd(by_size_, hn::Abs(d), base_));
+    const V error = hn::MulAdd(hn::Abs(weight), xhat_error, affine);
+    const V power = hn::And(hn::Abs(y) + error, exponents());
+    const V all = error + hn::Max(power * half_unit_, smallest_half_);
+    excess_ = hn::Max(excess_, hn::NegMulAdd(limit_, all, counted));
     equal_ = equal_ + hn::IfThenElseZero(is_equal, splat(1.0));
     not_finite_ = not_finite_ + ((actual - actual) + (exact - exact));
     ww_ = hn::MulAdd(weight, weight, ww_);
@@ -128,8 +112,7 @@ class Screen {
   }
 
   HWY_INLINE RowScreen result() const {
-    return {.exceeds =
-                hn::GetLane(hn::MaxOfLanes(kDoubles, hn::Max(first_.excess, second_.excess))) > 0,
+    return {.exceeds = hn::GetLane(hn::MaxOfLanes(kDoubles, excess_)) > 0,
             .is_finite = sum_of_lanes(not_finite_) == 0,
             .equal = static_cast<std::int64_t>(sum_of_lanes(equal_)),
             .ww = sum_of_lanes(ww_),
@@ -147,12 +130,15 @@ class Screen {
 
   V center_;
   V inverse_;
+  V base_;
+  V by_size_;
+  V by_x_;
   V affine_unit_;
   V smallest_;
+  V limit_;
   V half_unit_;
   V smallest_half_;
-  ScreenBound first_;
-  ScreenBound second_;
+  V excess_;
   V not_finite_;
   V ww_;
   V wp_;
@@ -163,9 +149,9 @@ class Screen {
 };
 
 template <bool is_exact_known>
-HWY_INLINE RowScreen screen(const ScreenLimits& limits, const LastRounding& rounding,
+HWY_INLINE RowScreen screen(const RowLine& line, double limit, const LastRounding& rounding,
                             const ScreenedRow& row) {
-  Screen<is_exact_known> sums(limits, rounding);
+  Screen<is_exact_known> sums(line, limit, rounding);
   std::int64_t i = 0;
   for (; i + kWidth <= row.count; i += kWidth) {
     sums.add(hn::LoadU(kDoubles, row.x + i), hn::LoadU(kDoubles, row.actual + i),
@@ -176,7 +162,7 @@ HWY_INLINE RowScreen screen(const ScreenLimits& limits, const LastRounding& roun
   if (i < row.count) {
     // Elements that add nothing stand in for those that are not there.
     alignas(64) double rest[5][kWidth] = {};
-    std::fill_n(rest[0], kWidth, limits.lines[0].center);
+    std::fill_n(rest[0], kWidth, line.center);
     const double* const from[] = {row.x, row.actual, row.exact, row.weight, row.bias};
     for (std::size_t k = 0; k < 5; ++k) std::copy(from[k] + i, from[k] + row.count, rest[k]);
     sums.add(hn::Load(kDoubles, rest[0]), hn::Load(kDoubles, rest[1]), hn::Load(kDoubles, rest[2]),
@@ -188,10 +174,10 @@ HWY_INLINE RowScreen screen(const ScreenLimits& limits, const LastRounding& roun
   return sums.result();
 }
 
-RowScreen screen_row(const ScreenLimits& limits, const LastRounding& rounding,
+RowScreen screen_row(const RowLine& line, double limit, const LastRounding& rounding,
                      const ScreenedRow& row) {
-  return rounding.is_exact_known ? screen<true>(limits, rounding, row)
-                                 : screen<false>(limits, rounding, row);
+  return rounding.is_exact_known ? screen<true>(line, limit, rounding, row)
+                                 : screen<false>(line, limit, rounding, row);
 }
 
 }  // namespace

@@ -19,9 +19,9 @@ RowSizes row_sizes(const Backend& backend, const double* x, std::int64_t count, 
   return table_of(backend).row_sizes(x, count, about_zero);
 }
 
-RowScreen screen_row(const Backend& backend, const ScreenLimits& limits,
+RowScreen screen_row(const Backend& backend, const RowLine& line, double limit,
                      const LastRounding& rounding, const ScreenedRow& row) {
-  return table_of(backend).screen_row(limits, rounding, row);
+  return table_of(backend).screen_row(line, limit, rounding, row);
 }
 
 }  // namespace lnorm

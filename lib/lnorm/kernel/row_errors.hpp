@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct RowLine {
   double x_unit = 0;        // relative error of x itself
   double affine_unit = 0;   // relative error of the product with weight, and of the sum with bias
   double smallest = 0;      // smallest normal number
+  double most = std::numeric_limits<double>::infinity();  // of |xhat|, whatever the sums lose
 };
 
 // Half an ulp of the output is the power of two below it, times half_unit, and at least smallest_half.
@@ -69,12 +71,8 @@ std::span<const double> decode(const Backend& backend, const RowsIn& row,
 // about_zero: about 0, not about the mean.
 RowSizes row_sizes(const Backend& backend, const double* x, std::int64_t count, bool about_zero);
 
-// Two bounds, and how much of each no element may be off by.
-struct ScreenLimits {
-  RowLine lines[2];  // which differ in their errors alone
-  double limits[2];
-};
-RowScreen screen_row(const Backend& backend, const ScreenLimits& limits,
+// limit: how much of its bound no element may be off by. Requires a line whose |xhat| does not come near to its most.
+RowScreen screen_row(const Backend& backend, const RowLine& line, double limit,
                      const LastRounding& rounding, const ScreenedRow& row);
 
 }  // namespace lnorm

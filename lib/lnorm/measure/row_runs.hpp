@@ -57,6 +57,11 @@ class NumberBits {
     words_.resize(std::max(words_.size(), other.words_.size()));
     for (std::size_t i = 0; i < other.words_.size(); ++i) words_[i] |= other.words_[i];
   }
+  void remove(const NumberBits& other) {
+    for (std::size_t i = 0; i < std::min(words_.size(), other.words_.size()); ++i) {
+      words_[i] &= ~other.words_[i];
+    }
+  }
   void clear() noexcept { words_.clear(); }
 
   std::vector<std::int64_t> numbers() const {

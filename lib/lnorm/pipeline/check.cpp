@@ -13,6 +13,7 @@
 #include "lnorm/diagnosis/contents.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/executor.hpp"
 #include "lnorm/pipeline/judged_statistics.hpp"
 #include "lnorm/pipeline/other_axes.hpp"
 
@@ -51,17 +52,17 @@ class Checker {
     result.axes = result.slice ? result.slice->axes : plan_.axes;
     result.formula = setting_.formula;
     result.arithmetic = options_.arithmetic;
-    result.given_depth = options_.depth;
     result.row_length = plan_.row_length;
     result.has_mask = mask_.has_value();
     if (options_.criteria) {
       result.comparison = begin_comparison(inputs_.actual.info(), *options_.criteria);
     }
     judge_rows(result);
+    if (!options_.depth && inputs_.given == nullptr) settle(result.judged);
     const bool is_exact = result.judged.correctly_rounded == result.judged.elements;
     result.is_too_long = plan_.row_length > kMostTried;
     if (!is_exact && options_.kernels && !result.is_too_long) diagnose(result);
-    result.verdict = verdict_of(result.judged, result.diagnosis.closer_to.has_value());
+    result.verdict = verdict_of(result.judged);
     describe_places(result, plan_.rows);
     return result;
   }
@@ -86,7 +87,14 @@ class Checker {
                        options.zero_centered_weight},
             .output = OutputFormat(plan.out),
             .saturates = plan.saturates,
-            .output_scale = options.output_scale};
+            .output_scale = options.output_scale,
+            .normalized_shape = plan.normalized_shape()};
+  }
+
+  // Rows that follow each other in memory: all, or the groups of a sample.
+  std::int64_t block_rows() const {
+    const TensorInfo& info = inputs_.x.info();
+    return info.split ? whole_of(info).shape[*info.split] : plan_.rows;
   }
 
   // Whether rows have weight and bias of their own.
@@ -116,7 +124,7 @@ class Checker {
   // What a row has of its own.
   void set_row(SampleRow& row) const {
     row.given = given_of(row.number);
-    if (!has_affine_of_rows()) return;
+    if (!has_affine_of_rows() || (!options_.has_weight && !options_.has_bias)) return;
     JudgeSetting of_row = setting_;
     set_numbers(row.number, of_row);
     row.affine = std::make_shared<AffineNumbers>(
@@ -124,7 +132,8 @@ class Checker {
   }
 
   void judge_rows(Check& result);
-  void explain_all(FormulaFit& fit);
+  void settle(JudgedRows& judged) const;
+  void explain_all(const Sample& sample, FormulaFit& fit);
 
   const RowMask* mask() const { return mask_ ? &*mask_ : nullptr; }
 
@@ -136,8 +145,13 @@ class Checker {
   // ---- What explains the errors.
 
   void diagnose(Check& result) {
-    const Sample sample = this->sample(result.judged);
+    Sample sample = this->sample(result.judged);
     if (sample.rows.empty()) return;
+    const bool differs = verdict_of(result.judged) == Verdict::differs;
+    if (differs && !options_.depth && inputs_.given == nullptr) {
+      const std::vector<SumLosses> losses = losses_of_rows(sample.rows);
+      for (std::size_t r = 0; r < losses.size(); ++r) sample.rows[r].losses = losses[r];
+    }
     // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
     const bool has_own_order = plan_.affine.is_plain();
     const KernelContext context{
@@ -146,22 +160,20 @@ class Checker {
         .has_weight = options_.has_weight,
         .has_bias = options_.has_bias,
         .has_residual = inputs_.alone != nullptr,
+        .has_rounded_sum = inputs_.residual != nullptr,
         .x_dtype = plan_.in,
+        .weight_dtype = inputs_.weight.dtype(),
         .rows = plan_.rows,
         .weight_is_number = !has_own_order || inputs_.weight.is_uniform(),
         .bias_is_number = !has_own_order || inputs_.bias.is_uniform(),
         .has_given = inputs_.given != nullptr,
         .has_given_rstd = inputs_.given != nullptr && inputs_.given->is_rstd};
-    const bool differs = verdict_of(result.judged, false) == Verdict::differs;
     result.diagnosis = lnorm::diagnose(sample, context, options_.kernels, differs);
     // Other axes are tried on a whole tensor with one weight a normalized element.
     const bool is_whole =
         !result.slice && has_own_order && !inputs_.x.info().split && inputs_.given == nullptr;
     if (differs && is_whole && !result.diagnosis.explains_all()) explain_axes(sample, result);
     describe_contents(sample, result);
-    if (differs && !result.diagnosis.explains_all()) {
-      result.fitting_arithmetic = fitting_arithmetic(sample);
-    }
     if (result.diagnosis.explanations.empty()) return;
     FormulaFit& best = result.diagnosis.explanations.front();
     if (!best.explains_all || !best.variant.affine) return;
@@ -169,36 +181,7 @@ class Checker {
       result.is_sampled = true;
       return;
     }
-    explain_all(best);
-  }
-
-  // A narrower arithmetic that the kernel may have computed in.
-  std::optional<DType> fitting_arithmetic(const Sample& sample) const {
-    for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32}) {
-      // An output with no more digits than the dtype proves nothing.
-      if (OutputFormat(dtype).precision() >= setting_.output.precision()) continue;
-      JudgeSetting setting = setting_;
-      setting.kernel.arithmetic = arithmetic_of(dtype);
-      if (setting.kernel.arithmetic.unit <= setting_.kernel.arithmetic.unit) continue;
-      const OutputFormat format(dtype);
-      RowJudge judge(setting, plan_.row_length);
-      JudgedRows found;
-      bool fits = true;
-      for (const SampleRow& row : sample.rows) {
-        for (std::size_t i = 0; i < row.actual.size(); ++i) {
-          fits = fits && (!row.is_kept(i) || format.rounded(row.actual[i]) == row.actual[i]);
-        }
-        if (fits && row.affine != nullptr) {
-          setting.weight = row.affine->weight;
-          setting.bias = row.affine->bias;
-        }
-        if (fits) {
-          judge.judge({row.number, row.x, row.actual, row.exact, row.kept, row.given}, found);
-        }
-      }
-      if (fits && verdict_of(found, false) == Verdict::within_rounding) return dtype;
-    }
-    return {};
+    explain_all(sample, best);
   }
 
   void explain_axes(const Sample& sample, Check& result) const {
@@ -213,35 +196,61 @@ class Checker {
     const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
     std::optional<CheckRows> alone;
     if (inputs_.alone != nullptr) alone.emplace(*inputs_.alone, plan_.axes, run_options_.threads);
-    TileBuffer buffer;
+    std::optional<CheckRows> residual;
+    if (inputs_.residual != nullptr) {
+      residual.emplace(*inputs_.residual, plan_.axes, run_options_.threads);
+    }
     Sample sample;
     sample.setting = &setting_;
     sample.x_dtype = plan_.in;
-    const auto numbers = [&](const CheckRows& rows, std::int64_t r) {
-      return r >= 0 && r < plan_.rows ? decoded(backend_, rows.read(r, 1, buffer))
-                                      : std::vector<double>();
-    };
-    sample.first_x = finite_or_none(numbers(x, 0));
-    sample.last_x = finite_or_none(numbers(x, plan_.rows - 1));
-    std::vector<std::byte> exact(static_cast<std::size_t>(plan_.row_length) * item_size(plan_.out));
+    sample.block_rows = block_rows();
+    sample.first_x = neighbor(x, 0);
+    sample.last_x = neighbor(x, plan_.rows - 1);
     for (const std::int64_t r : sampled_rows(judged, plan_.rows, plan_.row_length)) {
-      SampleRow row{.number = r,
-                    .x = finite_or_none(numbers(x, r)),
-                    .actual = numbers(actual_, r),
-                    .kept = kept_of(mask(), r, plan_.row_length),
-                    .previous_x = finite_or_none(numbers(x, r - 1)),
-                    .next_x = finite_or_none(numbers(x, r + 1))};
-      set_row(row);
+      SampleRow row = read_row(x, r);
       const bool has_any = row.kept.empty() || std::count(row.kept.begin(), row.kept.end(), 1) > 0;
       if (row.x.empty() || !has_any) continue;
-      if (alone) row.alone = finite_or_none(numbers(*alone, r));
-      normalize(x.read(r, 1, buffer), {.data = exact.data(), .dtype = plan_.out}, {});
-      row.exact =
-          decoded(backend_, {exact.data(), plan_.out, std::endian::native, 1, plan_.row_length});
-      put_exact(row.kept, row.exact, row.actual);
+      row.previous_x = neighbor(x, r - 1);
+      row.next_x = neighbor(x, r + 1);
+      if (alone) row.alone = neighbor(*alone, r);
+      if (residual) row.residual = neighbor(*residual, r);
       sample.rows.push_back(std::move(row));
     }
     return sample;
+  }
+
+  std::vector<SumLosses> losses_of_rows(std::span<const SampleRow> rows) const {
+    std::vector<MeasuredRow> sums;
+    for (const SampleRow& row : rows) {
+      sums.push_back({row.x, statistics_of(row.x, setting_.formula)});
+    }
+    return losses_of(sums, setting_.formula, setting_.kernel.arithmetic, setting_.normalized_shape);
+  }
+
+  std::vector<double> numbers(const CheckRows& rows, std::int64_t r) const {
+    TileBuffer buffer;
+    return decoded(backend_, rows.read(r, 1, buffer));
+  }
+  // Nothing where there is no such row, or it is not finite.
+  std::vector<double> neighbor(const CheckRows& rows, std::int64_t r) const {
+    return r >= 0 && r < plan_.rows ? finite_or_none(numbers(rows, r)) : std::vector<double>();
+  }
+
+  // x is empty where it is not finite.
+  SampleRow read_row(const CheckRows& x, std::int64_t r) const {
+    SampleRow row{.number = r,
+                  .x = finite_or_none(numbers(x, r)),
+                  .actual = numbers(actual_, r),
+                  .kept = kept_of(mask(), r, plan_.row_length)};
+    set_row(row);
+    if (row.x.empty()) return row;
+    std::vector<std::byte> exact(static_cast<std::size_t>(plan_.row_length) * item_size(plan_.out));
+    TileBuffer buffer;
+    normalize(x.read(r, 1, buffer), {.data = exact.data(), .dtype = plan_.out}, {});
+    row.exact =
+        decoded(backend_, {exact.data(), plan_.out, std::endian::native, 1, plan_.row_length});
+    put_exact(row.kept, row.exact, row.actual);
+    return row;
   }
 
   static std::vector<double> finite_or_none(std::vector<double> row) {
@@ -366,25 +375,47 @@ class Checker::JudgeObserver final : public RowObserver {
 // How many elements a formula explains, in all rows.
 class Checker::FitObserver final : public RowObserver {
  public:
-  FitObserver(const Checker& checker, const Variant& variant)
-      : checker_(checker), variant_(variant) {
-    sample_.setting = &checker.setting_;
-    sample_.x_dtype = checker.plan_.in;
-  }
+  // sample: its first and last row.
+  FitObserver(const Checker& checker, const Sample& sample, const Variant& variant)
+      : checker_(checker),
+        variant_(variant),
+        x_(checker.inputs_.x, checker.plan_.axes, checker.run_options_.threads),
+        sample_{.setting = sample.setting,
+                .x_dtype = sample.x_dtype,
+                .first_x = sample.first_x,
+                .last_x = sample.last_x,
+                .block_rows = sample.block_rows} {}
 
+  // Takes the bound of a tree of additions, and where that does not hold the measured one.
   BlockFindings examine(const RowBlock& block) const override {
     TileBuffer buffer;
-    SampleRow row;
     VariantRow result;
     FormulaSums sums;
+    const Backend& backend = checker_.backend_;
     const RowsIn actual = checker_.actual_.read(block.first_row, block.x.rows, buffer);
+    std::vector<double> previous = neighbor(block.first_row - 1);
+    std::vector<double> x = decoded(backend, row_of(block.x, 0));
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
-      row.number = block.first_row + r;
-      row.x = decoded(checker_.backend_, row_of(block.x, r));
-      row.actual = decoded(checker_.backend_, row_of(actual, r));
-      row.kept = kept_of(checker_.mask(), block.first_row + r, std::ssize(row.x));
+      const bool is_last = r + 1 == block.x.rows;
+      std::vector<double> next = is_last ? neighbor(block.first_row + block.x.rows)
+                                         : decoded(backend, row_of(block.x, r + 1));
+      SampleRow row{.number = block.first_row + r,
+                    .x = std::move(x),
+                    .actual = decoded(backend, row_of(actual, r)),
+                    .kept = kept_of(checker_.mask(), block.first_row + r, block.x.row_length),
+                    .previous_x = std::move(previous),
+                    .next_x = next};
       checker_.set_row(row);
-      add_fit(variant_, sample_, row, result, sums);
+      FormulaSums of_row;
+      add_fit(variant_, sample_, row, result, of_row);
+      if (of_row.elements > 0 && !of_row.explains_all() && !checker_.options_.depth) {
+        row.losses = checker_.losses_of_rows({&row, 1}).front();
+        of_row = {};
+        add_fit(variant_, sample_, row, result, of_row);
+      }
+      sums.add(of_row);
+      previous = std::move(row.x);
+      x = std::move(next);
     }
     return sums;
   }
@@ -395,8 +426,11 @@ class Checker::FitObserver final : public RowObserver {
   const FormulaSums& sums() const noexcept { return sums_; }
 
  private:
+  std::vector<double> neighbor(std::int64_t row) const { return checker_.neighbor(x_, row); }
+
   const Checker& checker_;
   const Variant& variant_;
+  CheckRows x_;
   Sample sample_;
   FormulaSums sums_;
 };
@@ -407,8 +441,8 @@ void Checker::judge_rows(Check& result) {
   std::vector<RowObserver*> observers{&judge};
   const auto add = [&](Statistic of, TensorSource* actual) {
     if (actual == nullptr) return;
-    statistics.push_back(
-        std::make_unique<StatisticObserver>(of, setting_, *actual, run_options_.threads));
+    statistics.push_back(std::make_unique<StatisticObserver>(
+        of, setting_, *actual, options_.kernels, run_options_.threads));
     observers.push_back(statistics.back().get());
   };
   add(Statistic::mean, inputs_.mean);
@@ -422,8 +456,57 @@ void Checker::judge_rows(Check& result) {
   for (const auto& one : statistics) result.statistics.push_back(one->check(result));
 }
 
-void Checker::explain_all(FormulaFit& fit) {
-  FitObserver observer(*this, fit.variant);
+void Checker::settle(JudgedRows& judged) const {
+  constexpr std::int64_t kEnough =
+      64;                              // rows that differ; the others are counted by the tree bound
+  constexpr std::int64_t kAtOnce = 8;  // rows, whose sums are run at once
+  struct Part {
+    JudgedRows before;
+    JudgedRows after;
+  };
+  std::vector<std::int64_t> doubtful = judged.doubtful_rows.numbers();
+  // The worst row is one of those that are looked at.
+  const auto worst = std::find(doubtful.begin(), doubtful.end(), judged.tree.row);
+  if (worst != doubtful.end()) std::rotate(doubtful.begin(), worst, worst + 1);
+  const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
+  const auto settle_rows = [&](std::span<const std::int64_t> numbers, Part& part) {
+    std::vector<SampleRow> rows;
+    for (const std::int64_t r : numbers) rows.push_back(read_row(x, r));
+    const std::vector<SumLosses> losses = losses_of_rows(rows);
+    JudgeSetting setting = setting_;
+    RowJudge judge(setting, plan_.row_length);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const SampleRow& row = rows[r];
+      setting.weight = weight_of(row, setting_);
+      setting.bias = bias_of(row, setting_);
+      judge.settle({row.number, row.x, row.actual, row.exact, row.kept}, losses[r], part.before,
+                   part.after);
+    }
+  };
+  std::int64_t differing = 0;
+  const std::int64_t at_once = plan_.row_length > kMostTried / kAtOnce ? 1 : kAtOnce;
+  for (std::int64_t first = 0; first < std::ssize(doubtful) && differing < kEnough;
+       first += kEnough) {
+    const auto some = std::span(doubtful).subspan(
+        static_cast<std::size_t>(first),
+        static_cast<std::size_t>(std::min(kEnough, std::ssize(doubtful) - first)));
+    std::vector<Part> parts(static_cast<std::size_t>((std::ssize(some) + at_once - 1) / at_once));
+    in_parallel(run_options_.threads)(std::ssize(parts), [&](std::int64_t p) {
+      const auto begin = static_cast<std::size_t>(p * at_once);
+      settle_rows(
+          some.subspan(begin, std::min(static_cast<std::size_t>(at_once), some.size() - begin)),
+          parts[static_cast<std::size_t>(p)]);
+    });
+    differing += std::ssize(some);
+    for (const Part& part : parts) {
+      judged.replace(part.before, part.after);
+      differing -= part.after.loop_rows + part.after.unjudged_rows;
+    }
+  }
+}
+
+void Checker::explain_all(const Sample& sample, FormulaFit& fit) {
+  FitObserver observer(*this, sample, fit.variant);
   RowObserver* const observers[] = {&observer};
   pass(plan_, observers, {});
   fit.explained = observer.sums().share();

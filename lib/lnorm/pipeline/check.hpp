@@ -18,7 +18,9 @@ struct CheckInputs {
   TensorSource& x;                // or its sum with a residual
   TensorSource& actual;           // of the same shape
   TensorSource* alone = nullptr;  // x without the residual, if there is one
-  bool is_sum = false;            // x is a sum, which is not rounded
+  TensorSource* residual =
+      nullptr;          // where x is a sum that is rounded; null where it cannot be read again
+  bool is_sum = false;  // x is a sum, which is not rounded
   const AffineTerm& weight;
   const AffineTerm& bias;
   const Affine& affine;                    // made of these

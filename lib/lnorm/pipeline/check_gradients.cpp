@@ -48,7 +48,6 @@ class JudgedGradient {
     check.part = name(of);
     check.formula = plan.rows.formula;
     check.arithmetic = options.arithmetic;
-    check.given_depth = options.depth;
     if (options.criteria) check.comparison = begin_comparison(actual.info(), *options.criteria);
     check.row_length = rows_ ? rows_->row_length() : std::ssize(numbers_);
   }
@@ -149,9 +148,9 @@ class GradientChecker {
       Check& check = gradient->check;
       const JudgedRows& judged = check.judged;
       check.is_too_long = plan_.rows.row_length > kMostTried;
-      const bool differs = verdict_of(judged, false) == Verdict::differs;
+      const bool differs = verdict_of(judged) == Verdict::differs;
       if (differs && options_.kernels && !check.is_too_long) diagnose(*gradient);
-      check.verdict = verdict_of(judged, false);
+      check.verdict = verdict_of(judged);
       describe_places(check, gradient->of() == Gradient::dx ? plan_.rows.rows : 1);
       checks.push_back(std::move(check));
     }
@@ -229,10 +228,8 @@ class GradientChecker {
     RowJudge judge(dx.setting(), 0);
     judge.judge_by(
         {row.number, row.x, actual, exact},
-        [&](Summation order, const std::optional<std::int64_t>& depth) {
-          return evaluate_dx(asked_for(dx.model()), dx.model(), row, order, depth);
-        },
-        plan_.rows.row_length, found);
+        [&](Summation order) { return evaluate_dx(asked_for(dx.model()), dx.model(), row, order); },
+        found);
   }
 
   void judge_parameters(JudgedGradient& gradient, ColumnGradients& columns, const TwoSums& sums) {
@@ -243,10 +240,10 @@ class GradientChecker {
     RowJudge judge(gradient.setting(), 0);
     judge.judge_by(
         {0, actual, actual, exact},
-        [&](Summation order, const std::optional<std::int64_t>& depth) {
-          return (order == Summation::tree ? sums.tree : sums.loop).finish(depth);
+        [&](Summation order) {
+          return (order == Summation::tree ? sums.tree : sums.loop).finish();
         },
-        std::max<std::int64_t>(1, gradient.model().terms()), gradient.check.judged);
+        gradient.check.judged);
   }
 
   // ---- What explains the errors.

@@ -144,7 +144,7 @@ std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t ro
   constexpr std::int64_t kSpreadElements = 32768;
   constexpr std::int64_t kAffectedRows = 16;  // that are added to it
   const std::int64_t length = std::max<std::int64_t>(1, row_length);
-  const std::int64_t by_size = std::max<std::int64_t>(1, kMostTried / length);
+  const std::int64_t by_size = std::max<std::int64_t>(2, kMostTried / length);
   const std::int64_t count =
       std::min({std::max(kSpreadRows, kSpreadElements / length), by_size, rows});
   std::set<std::int64_t> numbers;

@@ -5,24 +5,76 @@
 #include <cmath>
 #include <cstddef>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 
 namespace lnorm {
 
+namespace {
+
+// What a kernel may save in place of a statistic. s: by the formula; n: of the row.
+struct SavedCause {
+  std::string_view id;
+  std::string_view words;
+  bool is_of_mean;
+  bool is_of_rstd;
+  double (*value)(const RowStatistics& row, double s, const Formula& formula);
+};
+constexpr SavedCause kSavedCauses[] = {
+    {"saved-std", "it is the standard deviation s, not 1 / s", false, true,
+     [](const RowStatistics&, double s, const Formula&) { return s; }},
+    {"saved-std", "it is the standard deviation, without eps, not 1 / s", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return std::sqrt(row.variance); }},
+    {"saved-variance", "it is the variance, not 1 / s", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return row.variance; }},
+    {"saved-variance", "it is the variance plus eps, not 1 / s", false, true,
+     [](const RowStatistics&, double s, const Formula&) { return s * s; }},
+    {"saved-reciprocal-variance", "it is 1 / (var + eps), without the root", false, true,
+     [](const RowStatistics&, double s, const Formula&) { return 1 / (s * s); }},
+    {"saved-no-eps", "it is 1 / s without eps", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return 1 / std::sqrt(row.variance); }},
+    {"saved-ddof-1", "it is 1 / s by the variance divided by n - 1", false, true,
+     [](const RowStatistics& row, double, const Formula& formula) {
+       const double ddof = static_cast<double>(formula.ddof);
+       return 1 / divisor_of(row.variance * (row.count - ddof) / (row.count - 1), formula);
+     }},
+    {"saved-exchanged", "mean and rstd are exchanged", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return row.mean; }},
+    {"saved-exchanged", "mean and rstd are exchanged", true, false,
+     [](const RowStatistics&, double s, const Formula&) { return 1 / s; }},
+    {"saved-float16", "it is rounded to float16", true, false,
+     [](const RowStatistics& row, double, const Formula&) {
+       return OutputFormat(DType::float16).rounded(row.mean);
+     }},
+    {"saved-float16", "it is rounded to float16", false, true,
+     [](const RowStatistics&, double s, const Formula&) {
+       return OutputFormat(DType::float16).rounded(1 / s);
+     }},
+    {"saved-bfloat16", "it is rounded to bfloat16", true, false,
+     [](const RowStatistics& row, double, const Formula&) {
+       return OutputFormat(DType::bfloat16).rounded(row.mean);
+     }},
+    {"saved-bfloat16", "it is rounded to bfloat16", false, true,
+     [](const RowStatistics&, double s, const Formula&) {
+       return OutputFormat(DType::bfloat16).rounded(1 / s);
+     }},
+};
+
+}  // namespace
+
 StatisticObserver::StatisticObserver(Statistic of, const JudgeSetting& setting,
-                                     TensorSource& actual, int threads)
+                                     TensorSource& actual, ChooseKernel choose, int threads)
     : of_(of),
       setting_(setting),
       actual_(actual.info()),
+      choose_(std::move(choose)),
       numbers_(all_numbers(setting.backend, actual, threads)) {
   setting_.output = OutputFormat(actual_.dtype);
 }
 
-RowBounds StatisticObserver::bounds(const RowStatistics& row, double exact, Summation order,
-                                    const std::optional<std::int64_t>& depth) const {
-  KernelModel kernel = setting_.kernel;
-  if (depth) kernel.depth = depth;
-  const StatisticErrors errors = errors_of(row, setting_.formula, kernel, order);
+RowBounds StatisticObserver::bounds(const RowStatistics& row, double exact,
+                                    const SumLosses& losses) const {
+  const StatisticErrors errors = errors_of(row, setting_.formula, setting_.kernel, losses);
   const double error = of_ == Statistic::mean
                            ? errors.mean
                            : std::max(1 / errors.s_low - exact, exact - 1 / (1 / exact + errors.s));
@@ -32,8 +84,27 @@ RowBounds StatisticObserver::bounds(const RowStatistics& row, double exact, Summ
           of_ == Statistic::mean ? errors.is_in_range : errors.is_bounded};
 }
 
+// relative: how far off the statistic may be, in parts of itself.
+void StatisticObserver::try_causes(const RowStatistics& row, double actual, double relative,
+                                   Found& found) const {
+  ++found.wrong;
+  found.explained.resize(std::size(kSavedCauses));
+  const double s = divisor_of(row.variance, setting_.formula);
+  for (std::size_t k = 0; k < std::size(kSavedCauses); ++k) {
+    const SavedCause& cause = kSavedCauses[k];
+    if (!(of_ == Statistic::mean ? cause.is_of_mean : cause.is_of_rstd)) continue;
+    const double value = cause.value(row, s, setting_.formula);
+    // Of a square twice as far off.
+    const double bound = 2 * relative * std::fabs(value) +
+                         2 * setting_.kernel.arithmetic.smallest_normal +
+                         setting_.output.half_ulp(value);
+    found.explained[k] += std::fabs(actual - value) <= bound ? 1 : 0;
+  }
+}
+
 BlockFindings StatisticObserver::examine(const RowBlock& block) const {
-  JudgedRows found;
+  Found all;
+  JudgedRows& found = all.judged;
   RowJudge judge(setting_, 0);
   const std::span<const double> exact = of_ == Statistic::mean ? block.mean : block.rstd;
   for (std::int64_t r = 0; r < block.x.rows; ++r) {
@@ -45,20 +116,35 @@ BlockFindings StatisticObserver::examine(const RowBlock& block) const {
       continue;
     }
     const std::vector<double> x = decoded(setting_.backend, row_of(block.x, r));
-    RowStatistics row = statistics_of(x, setting_.formula);
-    row.drift = drift_of(x, setting_.formula);
+    const MeasuredRow row{x, statistics_of(x, setting_.formula)};
     judge.judge_by(
         {block.first_row + r, x, {&actual, 1}, {&rounded, 1}},
-        [&](Summation order, const std::optional<std::int64_t>& depth) {
-          return bounds(row, value, order, depth);
+        [&](Summation order) {
+          const bool is_measured = order == Summation::loop && !setting_.kernel.depth;
+          return bounds(row.exact, value,
+                        is_measured
+                            ? losses_of({&row, 1}, setting_.formula, setting_.kernel.arithmetic,
+                                        setting_.normalized_shape)
+                                  .front()
+                            : SumLosses{});
         },
-        std::ssize(x), found);
+        found);
+    if (choose_ && std::isfinite(actual)) {
+      const RowBounds own = bounds(row.exact, value, {});
+      try_causes(row.exact, actual, own.bound.front() / std::fabs(value), all);
+    }
   }
-  return found;
+  return all;
 }
 
 void StatisticObserver::see(const RowBlock&, const BlockFindings& findings) {
-  found_.merge(std::any_cast<const JudgedRows&>(findings));
+  const auto& found = std::any_cast<const Found&>(findings);
+  found_.judged.merge(found.judged);
+  found_.wrong += found.wrong;
+  found_.explained.resize(std::size(kSavedCauses));
+  for (std::size_t k = 0; k < found.explained.size(); ++k) {
+    found_.explained[k] += found.explained[k];
+  }
 }
 
 Check StatisticObserver::check(const Check& like) const {
@@ -70,10 +156,19 @@ Check StatisticObserver::check(const Check& like) const {
   result.slice = like.slice;
   result.formula = like.formula;
   result.arithmetic = like.arithmetic;
-  result.given_depth = like.given_depth;
   result.row_length = like.row_length;
-  result.judged = found_;
-  result.verdict = verdict_of(found_, false);
+  result.judged = found_.judged;
+  result.verdict = verdict_of(found_.judged);
+  for (std::size_t k = 0; result.verdict == Verdict::differs && k < found_.explained.size(); ++k) {
+    const SavedCause& cause = kSavedCauses[k];
+    if (found_.explained[k] < found_.wrong || !choose_ || !choose_(cause.id)) continue;
+    result.diagnosis.explanations.push_back({.id = std::string(cause.id),
+                                             .words = std::string(cause.words),
+                                             .explained = 1,
+                                             .sqnr = kInfinity,
+                                             .explains_all = true});
+    break;
+  }
   describe_places(result, std::ssize(numbers_));
   return result;
 }

@@ -14,8 +14,10 @@ enum class Statistic { mean, rstd };
 // rstd = 1 / s within what E_s makes of it, and half an ulp. The plan wants mean and rstd.
 class StatisticObserver final : public RowObserver {
  public:
-  // setting: that of the forward pass. Reads all numbers of actual, one a row. Throws Error.
-  StatisticObserver(Statistic of, const JudgeSetting& setting, TensorSource& actual, int threads);
+  // setting: that of the forward pass. choose: which causes are tried; empty: none. Reads all numbers of actual, one a row.
+  // Throws Error.
+  StatisticObserver(Statistic of, const JudgeSetting& setting, TensorSource& actual,
+                    ChooseKernel choose, int threads);
 
   BlockFindings examine(const RowBlock& block) const override;
   void see(const RowBlock& block, const BlockFindings& findings) override;
@@ -24,14 +26,22 @@ class StatisticObserver final : public RowObserver {
   Check check(const Check& like) const;
 
  private:
-  RowBounds bounds(const RowStatistics& row, double exact, Summation order,
-                   const std::optional<std::int64_t>& depth) const;
+  // What was found in some rows. explained: by each cause of the table, of those that are not right.
+  struct Found {
+    JudgedRows judged;
+    std::vector<std::int64_t> explained;
+    std::int64_t wrong = 0;
+  };
+
+  void try_causes(const RowStatistics& row, double actual, double relative, Found& found) const;
+  RowBounds bounds(const RowStatistics& row, double exact, const SumLosses& losses) const;
 
   Statistic of_;
   JudgeSetting setting_;
   TensorInfo actual_;
+  ChooseKernel choose_;
   std::vector<double> numbers_;
-  JudgedRows found_;
+  Found found_;
 };
 
 }  // namespace lnorm

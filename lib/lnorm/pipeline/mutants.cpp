@@ -210,6 +210,7 @@ class Trial {
             .has_bias = !inputs_.bias.empty(),
             .has_residual = inputs_.alone != nullptr,
             .x_dtype = x_dtype(),
+            .weight_dtype = inputs_.weight.dtype(),
             .rows = plan_.rows,
             .weight_is_number = !has_own_order() || inputs_.weight.is_uniform(),
             .bias_is_number = !has_own_order() || inputs_.bias.is_uniform(),

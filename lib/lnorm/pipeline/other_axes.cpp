@@ -15,6 +15,8 @@ namespace lnorm {
 namespace {
 
 constexpr std::int64_t kMaxRowLength = std::int64_t{1} << 22;
+constexpr std::int64_t kMaxMeasured =
+    65536;                              // elements of a row whose sums are run in several orders
 constexpr std::size_t kRows = 8;        // of the sample
 constexpr std::int64_t kElements = 64;  // of each of them
 
@@ -86,8 +88,12 @@ class AlongAxes {
     std::vector<double> numbers;
     const auto x = decode(setting.backend, rows_.read(number, 1, buffer_), numbers);
     const RowStatistics statistics = statistics_of(x, setting.formula);
-    const StatisticErrors errors =
-        errors_of(statistics, setting.formula, setting.kernel, Summation::loop);
+    const MeasuredRow row{x, statistics};
+    const bool is_measured = std::ssize(x) <= kMaxMeasured && !setting.kernel.depth;
+    const SumLosses losses =
+        is_measured ? losses_of({&row, 1}, setting.formula, setting.kernel.arithmetic, {}).front()
+                    : SumLosses{};
+    const StatisticErrors errors = errors_of(statistics, setting.formula, setting.kernel, losses);
     const double s = divisor_of(statistics.variance, setting.formula);
     return lines_.emplace(number, line_of(statistics, s, errors, setting.kernel)).first->second;
   }

@@ -46,9 +46,9 @@ Json tensor_json(const Check& check) {
       {"worst_ratio", is_judged ? Json(json_value(judged.tree.ratio)) : Json()},
       {"worst_ratio_loop", is_judged ? Json(json_value(judged.loop.ratio)) : Json()},
       {"worst_index", judged.tree.ratio == 0 ? Json() : Json(index_of(check, judged.tree))},
-      {"depth", json_value(check.depth())},
+      {"as_loop", check.as_loop()},
       {"explained_by", diagnosis.explains_all() ? Json(diagnosis.explanations.front().id) : Json()},
-      {"closer_to", diagnosis.closer_to ? Json(*diagnosis.closer_to) : Json()},
+      {"closer_to", diagnosis.hidden ? Json(diagnosis.hidden->id) : Json()},
       {"explanations", std::move(explanations)},
       {"where", check.where},
       {"affected_rows", json_value(check.rows)},
@@ -92,7 +92,8 @@ void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
     if (c.verdict == Verdict::not_judged) {
       one.skipped = verdict_sentence(c);
     } else if (!c.agrees()) {
-      one.failure = verdict_sentence(c);
+      const std::string cause = cause_of(c);
+      one.failure = cause.empty() ? verdict_sentence(c) : concat(tensor.name, " differs: ", cause);
       one.lines = explanation_lines(c);
       for (const std::string& line : c.where) one.lines.push_back("where: " + line);
       if (c.comparison && !c.comparison->equal()) {

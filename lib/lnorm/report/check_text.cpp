@@ -64,27 +64,27 @@ void write_worst(const Check& c, TextWriter& text) {
               " what rounding in ", name(c.arithmetic), " explains, at ",
               to_string(index_of(c, tree)), ": ", value_text(Number{tree.actual}, c.actual.dtype),
               ", exact ", rounded_text(tree.exact, 9));
-  if (tree.ratio <= 1) return;
-  if (const auto depth = c.depth()) {
-    text.folded("as sums through ", counted(*depth, "addition"), " would be; n is ", c.row_length);
-  } else if (!c.given_depth) {
-    text.folded("with sums one after another: ", rounded_text(c.judged.loop.ratio, 3), " times");
+  if (tree.ratio > 1 && c.judged.loop.ratio > 1 && std::isfinite(c.judged.loop.ratio)) {
+    text.folded("a loop on this row is off by ", rounded_text(1 / c.judged.loop.ratio, 2),
+                " of that");
   }
 }
 
-// What the options are, and in brackets the id and its words.
-std::string explanation_text(const FormulaFit& fit) {
-  const std::string options = joined(fit.options, " ");
-  return concat(options.empty() ? fit.id : options, " (",
-                options.empty() ? "" : concat(fit.id, ": "), fit.words, ")");
+// Options of lnorm that give the same, in one line.
+std::string options_of(const FormulaFit& fit) { return joined(fit.options, " "); }
+
+// "12.3% of the elements", or "every element".
+std::string share_text(const FormulaFit& fit) {
+  if (fit.explained == 1) return "every element";
+  std::string share = fixed_text(100 * fit.explained, 1);
+  if (share == "100.0") share = "99.9";
+  return share + "% of the elements";
 }
 
-// "all elements, SQNR 138 dB".
-std::string fit_text(const FormulaFit& fit) {
-  std::string share = fixed_text(100 * fit.explained, 1);
-  if (share == "100.0" && fit.explained < 1) share = "99.9";
-  return concat(fit.explained == 1 ? "all" : concat(share, "% of the"), " elements",
-                std::isfinite(fit.sqnr) ? concat(", SQNR ", rounded_text(fit.sqnr, 4), " dB") : "");
+// "WORDS (IDS; OPTIONS)".
+std::string cause_text(const FormulaFit& fit) {
+  const std::string options = options_of(fit);
+  return concat(fit.words, " (", fit.id, options.empty() ? "" : "; ", options, ")");
 }
 
 }  // namespace
@@ -114,55 +114,38 @@ std::string verdict_sentence(const Check& check) {
   return "";
 }
 
+std::string cause_of(const Check& check) {
+  const Diagnosis& diagnosis = check.diagnosis;
+  return check.verdict == Verdict::differs && diagnosis.explains_all()
+             ? cause_text(diagnosis.explanations.front())
+             : "";
+}
+
 std::vector<std::string> explanation_lines(const Check& check) {
   std::vector<std::string> lines;
   const Diagnosis& diagnosis = check.diagnosis;
   if (check.verdict != Verdict::differs) {
-    if (diagnosis.closer_to) {
-      lines.push_back(concat("warning: within rounding, but ", *diagnosis.closer_to, " is closer: ",
-                             diagnosis.closer, " of ", diagnosis.telling, " elements that tell"));
-    }
-    if (diagnosis.perhaps_closer && check.judged.tree.ratio > 1) {
-      lines.push_back(concat("warning: within rounding as a plain loop's, but ",
-                             *diagnosis.perhaps_closer, " is closer: ", diagnosis.closer, " of ",
-                             diagnosis.telling,
-                             " elements that tell, in fewer than 8 rows; "
-                             "more rows, or the depth of its sums, would decide"));
+    if (diagnosis.hidden) {
+      lines.push_back(concat("warning: within rounding, but ", diagnosis.hidden->words, " (",
+                             diagnosis.hidden->id, ") is closer, in ", diagnosis.closer, " of ",
+                             counted(diagnosis.telling, "row")));
     }
     return lines;
   }
   const std::vector<FormulaFit>& found = diagnosis.explanations;
-  if (check.is_too_long) {
-    lines.emplace_back("no wrong kernel was tried: a row has more than 1048576 elements");
-  }
-  if (found.empty() && !check.is_too_long && !check.is_statistic)
-    lines.emplace_back("explained by none of the wrong kernels");
-  if (check.fitting_arithmetic) {
-    lines.push_back(concat("every element is a ", name(*check.fitting_arithmetic),
-                           " number, and within rounding in that arithmetic"));
-  }
-  if (found.empty()) return lines;
-  // A few elements that are wrong in a way of their own do not hide what explains all others.
-  const auto most = std::ranges::max_element(found, {}, &FormulaFit::explained);
-  const bool has_most = !found.front().explains_all && most->explained > 0.5;
-  const FormulaFit& best = has_most ? *most : found.front();
-  if (best.explains_all) {
-    lines.push_back(concat("explained by ", explanation_text(best), ": ", fit_text(best),
+  if (diagnosis.explains_all()) {
+    const FormulaFit& best = found.front();
+    lines.push_back(concat("cause: ", cause_text(best), ": ", share_text(best),
                            check.is_sampled ? ", of the rows that were tried" : ""));
     if (!best.same_as.empty()) {
       lines.push_back(concat("the same on this input: ", listed(best.same_as, " or ")));
     }
-  } else {
-    // What is hardly nearer than the formula asked for leads nowhere.
-    constexpr double kNearer = 3;  // dB
-    lines.push_back(
-        concat("explained by none of the wrong kernels that were tried",
-               has_most || best.sqnr > diagnosis.sqnr_of_exact + kNearer
-                   ? concat("; the nearest is ", explanation_text(best), ": ", fit_text(best))
-                   : ""));
-  }
-  if (found.size() > 1 && best.explains_all) {
-    lines.push_back(concat("next best: ", found[1].id, ": ", fit_text(found[1])));
+  } else if (check.is_too_long) {
+    lines.emplace_back("no wrong kernel was tried: a row has more than 1048576 elements");
+  } else if (const FormulaFit* const near = diagnosis.most_like()) {
+    lines.push_back(concat("most like ", cause_text(*near), ": ", share_text(*near)));
+  } else if (!check.is_statistic) {
+    lines.emplace_back("nothing is known to do this");
   }
   return lines;
 }

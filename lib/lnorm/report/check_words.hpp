@@ -15,7 +15,10 @@ Shape index_of(const Check& check, const WorstRatio& worst);
 // "within rounding of layer norm of x.npy".
 std::string verdict_sentence(const Check& check);
 
-// What explains the errors, or comes nearest; the warning of what is closer.
+// "WORDS (IDS; OPTIONS)" of what explains an output that differs; empty where nothing does.
+std::string cause_of(const Check& check);
+
+// What explains the errors, or comes nearest; the warning of a hidden bug.
 std::vector<std::string> explanation_lines(const Check& check);
 
 }  // namespace lnorm

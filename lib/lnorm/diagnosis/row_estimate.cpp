@@ -1,0 +1,124 @@
+#include "lnorm/diagnosis/row_estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <set>
+
+#include "lnorm/core/non_finite.hpp"
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::size_t kFewValues = 32;
+
+// How many elements differ from each other; of a long row, of its first ones.
+std::size_t distinct_count(std::span<const double> x) {
+  constexpr std::size_t kLooked = 4096;
+  const std::span<const double> some = x.first(std::min(x.size(), kLooked));
+  const std::set<double> values(some.begin(), some.end());
+  return values.size() * x.size() / some.size();
+}
+
+}  // namespace
+
+double RowEstimator::own_error(const EstimatedRow& row, std::size_t i, double scale) const {
+  const auto& [u, t, greatest, dtype] = kernel_.arithmetic;
+  const double x_roundings = kernel_.rounds_x ? 2 : 1;
+  const double affine_roundings = kernel_.adds_one ? 3 : 2;
+  const double w = std::fabs(row.weight[i]);
+  const double s = row.s / scale;
+  const double xhat = std::fabs(row.x[i] - row.mean) / s;
+  const double size = (x_roundings * std::fabs(row.x[i]) + std::fabs(row.mean)) / s;
+  double error = output_.half_ulp(row.actual[i]) * (1 + 2 * u) + u * w * (3 * xhat + size) +
+                 affine_roundings * u * (w * xhat + std::fabs(row.bias[i])) + t * (1 + w / s);
+  if (rounding_.xhat) error += w * output_.half_ulp(xhat);
+  if (rounding_.product) error += output_.half_ulp(w * xhat);
+  return output_.dtype() == DType::float64 ? 2 * error : error;
+}
+
+void RowEstimator::fill(const EstimatedRow& row, double scale) {
+  const std::size_t n = row.x.size();
+  for (std::vector<double>* const terms : {&of_alpha_, &of_gamma_, &right_}) terms->assign(n, 0);
+  parts_.assign(n, 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    if ((!row.kept.empty() && row.kept[i] == 0) || !std::isfinite(row.actual[i])) continue;
+    const double part = 1 / own_error(row, i, scale);
+    if (!std::isfinite(part)) continue;
+    of_alpha_[i] = row.weight[i] * ((row.x[i] - row.mean) / row.s) * part;
+    of_gamma_[i] = row.weight[i] * part;
+    right_[i] = (row.actual[i] - row.bias[i]) * part;
+  }
+}
+
+RowEstimator::Solution RowEstimator::solve() const {
+  double aa = 0;
+  double ag = 0;
+  double gg = 0;
+  double ar = 0;
+  double gr = 0;
+  for (std::size_t i = 0; i < right_.size(); ++i) {
+    const double a = of_alpha_[i] * parts_[i];
+    const double g = of_gamma_[i] * parts_[i];
+    aa += a * of_alpha_[i];
+    ag += a * of_gamma_[i];
+    gg += g * of_gamma_[i];
+    ar += a * right_[i];
+    gr += g * right_[i];
+  }
+  const double determinant = aa * gg - ag * ag;
+  if (!(determinant > 1e-9 * aa * gg)) return {0, gg > 0 ? gr / gg : 0, aa, ag, gg, false};
+  return {(ar * gg - gr * ag) / determinant, (gr * aa - ar * ag) / determinant, aa, ag, gg, true};
+}
+
+double RowEstimator::residual(const Solution& solution, std::size_t i) const {
+  return std::fabs(right_[i] - solution.alpha * of_alpha_[i] - solution.gamma * of_gamma_[i]);
+}
+
+RowEstimate RowEstimator::estimate(const EstimatedRow& row) {
+  fill(row);
+  Solution found = solve();
+  // A kernel whose xhat is larger rounds larger numbers.
+  if (std::fabs(found.alpha) > 2) {
+    fill(row, std::fabs(found.alpha));
+    found = solve();
+  }
+  RowEstimate result{.alpha = found.alpha, .gamma = found.gamma, .is_known = found.is_known};
+  for (std::size_t i = 0; i < right_.size(); ++i) {
+    result.residual = std::max(result.residual, residual(found, i));
+  }
+  if (!found.is_known) return result;
+  const double determinant = found.aa * found.gg - found.ag * found.ag;
+  const auto n = static_cast<double>(row.x.size());
+  result.signal = std::sqrt(found.aa / n);
+  const std::size_t distinct = distinct_count(row.x);
+  const double repeated = distinct < kFewValues ? 3 * n : n / static_cast<double>(distinct);
+  // The mean square of an error that may be anywhere within its bound is a third of the bound's square.
+  result.alpha_error = std::sqrt(found.gg / determinant / 3 * repeated);
+  result.gamma_error = std::sqrt(found.aa / determinant / 3 * repeated);
+  return result;
+}
+
+bool RowEstimator::fits(const EstimatedRow& row, double most) {
+  constexpr int kIterations = 60;
+  fill(row);
+  for (int k = 0; k < kIterations; ++k) {
+    const Solution found = solve();
+    double worst = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < right_.size(); ++i) {
+      const double one = residual(found, i);
+      worst = std::max(worst, one);
+      parts_[i] *= one + 1e-12;
+      sum += parts_[i];
+    }
+    if (worst <= most) return true;
+    if (!(sum > 0)) return false;
+    const double scale = static_cast<double>(parts_.size()) / sum;
+    for (double& part : parts_) part *= scale;
+  }
+  return false;
+}
+
+}  // namespace lnorm

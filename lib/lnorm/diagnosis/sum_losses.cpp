@@ -1,0 +1,245 @@
+#include "lnorm/diagnosis/sum_losses.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+
+namespace lnorm {
+
+namespace {
+
+constexpr std::int64_t kMostOfWelford = 65536;  // a chain of divisions
+constexpr std::int64_t kMostAtOnce = 65536;     // elements of a row, where rows are summed at once
+
+// Rounds nothing: the operation itself has done so.
+struct Native {
+  template <class T>
+  T operator()(T value) const {
+    return value;
+  }
+};
+
+// Sums of so many rows at once. What float rounds, and a dtype of at most half its digits rounds again, is as if rounded once.
+template <class T, class Round, std::size_t width>
+class Sums {
+ public:
+  using V = std::array<T, width>;
+
+  Sums(std::span<const MeasuredRow> rows, const Formula& formula, Round round, const Shape& shape,
+       bool is_one_pass)
+      : formula_(formula),
+        round_(round),
+        shape_(shape),
+        is_one_pass_(is_one_pass),
+        x_(rows[0].x.size()) {
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      for (std::size_t i = 0; i < x_.size(); ++i) {
+        x_[i][r] = round_(static_cast<T>(rows[r].x[i]));
+      }
+    }
+  }
+
+  // take(mean, variance): of each order, the numbers of all rows.
+  template <class Take>
+  void run(Take take) {
+    const std::size_t n = x_.size();
+    const auto by_order = [&](auto sum) { take_order(sum, take); };
+    by_order([this](const std::vector<V>& t) { return chain(t, 0, t.size()); });
+    by_order([this](const std::vector<V>& t) {
+      V sum{};
+      for (std::size_t i = t.size(); i-- > 0;) sum = add(sum, t[i]);
+      return sum;
+    });
+    if (n > 2) {
+      by_order([this](const std::vector<V>& t) {
+        const std::size_t half = (t.size() + 1) / 2;
+        return add(chain(t, 0, half), chain(t, half, t.size()));
+      });
+    }
+    for (const std::size_t lanes : {2U, 4U, 32U, 256U}) {
+      if (lanes >= n) break;
+      by_order([this, lanes](const std::vector<V>& t) { return by_lanes(t, lanes); });
+    }
+    for (std::size_t axis = 0; shape_.size() > 1 && axis < shape_.size(); ++axis) {
+      by_order([this, axis](const std::vector<V>& t) { return by_axis(t, axis); });
+    }
+    if (formula_.rms || is_one_pass_ || std::ssize(x_) > kMostOfWelford) return;
+    welford(1, take);
+    welford(4, take);
+  }
+
+ private:
+  template <class Operation>
+  V each(const V& a, const V& b, Operation operation) const {
+    V result{};
+    for (std::size_t r = 0; r < width; ++r) result[r] = round_(operation(a[r], b[r]));
+    return result;
+  }
+  V add(const V& a, const V& b) const { return each(a, b, std::plus<>()); }
+  V subtract(const V& a, const V& b) const { return each(a, b, std::minus<>()); }
+  V multiply(const V& a, const V& b) const { return each(a, b, std::multiplies<>()); }
+  V rounded(double number) const {
+    V result;
+    result.fill(round_(static_cast<T>(number)));
+    return result;
+  }
+  V divide(const V& a, double b) const { return each(a, rounded(b), std::divides<>()); }
+
+  V chain(const std::vector<V>& t, std::size_t begin, std::size_t end) const {
+    V sum{};
+    for (std::size_t i = begin; i < end; ++i) sum = add(sum, t[i]);
+    return sum;
+  }
+
+  V by_lanes(const std::vector<V>& t, std::size_t lanes) const {
+    std::vector<V> sums(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(lanes));
+    for (std::size_t i = lanes; i < t.size(); i += lanes) {
+      const std::size_t count = std::min(lanes, t.size() - i);
+      for (std::size_t k = 0; k < count; ++k) sums[k] = add(sums[k], t[i + k]);
+    }
+    for (std::size_t left = lanes / 2; left > 0; left /= 2) {
+      for (std::size_t k = 0; k < left; ++k) sums[k] = add(sums[k], sums[k + left]);
+    }
+    return sums[0];
+  }
+
+  // The axis is summed first, then the sums.
+  V by_axis(const std::vector<V>& t, std::size_t axis) const {
+    const auto extent = [&](std::size_t k) { return static_cast<std::size_t>(shape_[k]); };
+    std::size_t inner = 1;
+    for (std::size_t k = axis + 1; k < shape_.size(); ++k) inner *= extent(k);
+    const std::size_t block = inner * extent(axis);
+    V all{};
+    std::vector<V> sums(inner);
+    for (std::size_t first = 0; first < t.size(); first += block) {
+      std::fill(sums.begin(), sums.end(), V{});
+      for (std::size_t i = 0; i < block; ++i) sums[i % inner] = add(sums[i % inner], t[first + i]);
+      for (const V& sum : sums) all = add(all, sum);
+    }
+    return all;
+  }
+
+  double freedom() const {
+    return static_cast<double>(x_.size()) - static_cast<double>(formula_.ddof);
+  }
+
+  template <class Sum, class Take>
+  void take_order(const Sum& sum, Take take) {
+    const auto n = static_cast<double>(x_.size());
+    V mean{};
+    if (!formula_.rms) mean = divide(sum(x_), n);
+    squares_.resize(x_.size());
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      const V d = is_one_pass_ ? x_[i] : subtract(x_[i], mean);
+      squares_[i] = multiply(d, d);
+    }
+    if (!is_one_pass_) return take(mean, divide(sum(squares_), freedom()));
+    const V variance = subtract(divide(sum(squares_), n), multiply(mean, mean));
+    take(mean, multiply(variance, rounded(n / freedom())));
+  }
+
+  template <class Take>
+  void welford(std::size_t lanes, Take take) const {
+    lanes = std::min(lanes, x_.size());
+    std::vector<V> means(lanes);
+    std::vector<V> squares(lanes);
+    std::vector<double> counts(lanes);
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      const std::size_t k = i % lanes;
+      const V before = subtract(x_[i], means[k]);
+      means[k] = add(means[k], divide(before, ++counts[k]));
+      squares[k] = add(squares[k], multiply(before, subtract(x_[i], means[k])));
+    }
+    for (std::size_t k = 1; k < lanes; ++k) {
+      const double all = counts[0] + counts[k];
+      const V delta = subtract(means[k], means[0]);
+      const V part = rounded(counts[k] / all);
+      const V between = rounded(counts[0] * counts[k] / all);
+      means[0] = add(means[0], multiply(delta, part));
+      squares[0] = add(add(squares[0], squares[k]), multiply(multiply(delta, delta), between));
+      counts[0] = all;
+    }
+    take(means[0], divide(squares[0], freedom()));
+  }
+
+  const Formula& formula_;
+  Round round_;
+  const Shape& shape_;
+  bool is_one_pass_;
+  std::vector<V> x_;
+  std::vector<V> squares_;
+};
+
+// take(row, mean, variance): of each order.
+template <class T, std::size_t width, class Round, class Take>
+void run_rows(std::span<const MeasuredRow> rows, const Formula& formula, const Round& round,
+              const Shape& shape, bool is_one_pass, Take take) {
+  for (std::size_t first = 0; first < rows.size(); first += width) {
+    const auto some = rows.subspan(first, std::min(width, rows.size() - first));
+    Sums<T, Round, width>(some, formula, round, shape, is_one_pass)
+        .run([&](const auto& means, const auto& variances) {
+          for (std::size_t r = 0; r < some.size(); ++r) {
+            take(first + r, static_cast<double>(means[r]), static_cast<double>(variances[r]));
+          }
+        });
+  }
+}
+
+template <class T, class Round, class Take>
+void run_widths(std::span<const MeasuredRow> rows, const Formula& formula, const Round& round,
+                const Shape& shape, bool is_one_pass, Take take) {
+  const bool is_long = std::ssize(rows[0].x) > kMostAtOnce;
+  is_long || rows.size() == 1 ? run_rows<T, 1>(rows, formula, round, shape, is_one_pass, take)
+                              : run_rows<T, 8>(rows, formula, round, shape, is_one_pass, take);
+}
+
+template <class Take>
+void run_orders(std::span<const MeasuredRow> rows, const Formula& formula,
+                const Arithmetic& arithmetic, const Shape& shape, bool is_one_pass, Take take) {
+  if (rows.empty() || rows[0].x.empty()) return;
+  if (arithmetic.dtype == DType::float64) {
+    run_widths<double>(rows, formula, Native(), shape, is_one_pass, take);
+  } else if (arithmetic.dtype == DType::float32) {
+    run_widths<float>(rows, formula, Native(), shape, is_one_pass, take);
+  } else {
+    const OutputFormat format(arithmetic.dtype);
+    const auto round = [&](float value) { return static_cast<float>(format.rounded(value)); };
+    run_widths<float>(rows, formula, round, shape, is_one_pass, take);
+  }
+}
+
+}  // namespace
+
+std::vector<SumLosses> losses_of(std::span<const MeasuredRow> rows, const Formula& formula,
+                                 const Arithmetic& arithmetic, const Shape& shape,
+                                 bool is_one_pass) {
+  std::vector<SumLosses> losses(rows.size());
+  run_orders(rows, formula, arithmetic, shape, is_one_pass,
+             [&](std::size_t r, double mean, double variance) {
+               const double of_mean = std::fabs(mean - rows[r].exact.mean);
+               const double of_variance = std::fabs(variance - rows[r].exact.variance);
+               // Orders that leave the arithmetic's range tell nothing.
+               if (std::isfinite(of_mean)) losses[r].mean = std::max(losses[r].mean, of_mean);
+               if (std::isfinite(of_variance)) {
+                 losses[r].variance = std::max(losses[r].variance, of_variance);
+               }
+             });
+  return losses;
+}
+
+std::vector<OrderStatistics> statistics_by_orders(std::span<const double> x, const Formula& formula,
+                                                  const Arithmetic& arithmetic,
+                                                  const Shape& shape) {
+  std::vector<OrderStatistics> result;
+  const MeasuredRow row{x, {}};
+  run_orders({&row, 1}, formula, arithmetic, shape, false,
+             [&](std::size_t, double mean, double variance) {
+               result.push_back({mean, variance});
+             });
+  return result;
+}
+
+}  // namespace lnorm

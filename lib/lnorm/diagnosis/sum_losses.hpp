@@ -1,0 +1,34 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "lnorm/core/shape.hpp"
+#include "lnorm/diagnosis/row_formula.hpp"
+
+// What sums lose that are added one after another, measured on the numbers themselves: each of several orders is run in the kernel's
+// arithmetic. From the first to the last, from the last to the first, two halves, 2 to 256 lanes joined by pairs, each axis first,
+// Welford's updates.
+namespace lnorm {
+
+// A row, and its statistics in float64.
+struct MeasuredRow {
+  std::span<const double> x;
+  RowStatistics exact;
+};
+
+// Of each row, all of one length. shape: the extents of the normalized axes, in the order of the row.
+// is_one_pass: of a variance that is mean(x^2) - mean^2.
+std::vector<SumLosses> losses_of(std::span<const MeasuredRow> rows, const Formula& formula,
+                                 const Arithmetic& arithmetic, const Shape& shape,
+                                 bool is_one_pass = false);
+
+// mean and variance as each order gives them: what a right kernel may have computed.
+struct OrderStatistics {
+  double mean;
+  double variance;
+};
+std::vector<OrderStatistics> statistics_by_orders(std::span<const double> x, const Formula& formula,
+                                                  const Arithmetic& arithmetic, const Shape& shape);
+
+}  // namespace lnorm
