@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "support/catch.hpp"
 #include "support/commands.hpp"
@@ -280,6 +282,30 @@ TEST_CASE("criteria beside check decide its exit status, not its verdict", "[che
   CHECK(strict.status == 1);
   CHECK(contains(strict.out, "criteria fail: max ulp 1 "));
   CHECK(files.run("check x.json y.npy --max-ulp 0"_w).status == 0);
+}
+
+TEST_CASE("the public reports of data/cases are answered", "[check]") {
+  const Workplace files;
+  int asked = 0;
+  for (const auto& folder : std::filesystem::directory_iterator(LNORM_DATA_DIR "/cases")) {
+    const json document = json::parse(read_file(folder.path() / "case.json"));
+    for (const json& question : document.at("checks")) {
+      const std::string arguments = question.at("arguments").get<std::string>();
+      CAPTURE(document.at("source").get<std::string>(), arguments);
+      const Outcome found = files.shell("cd " + folder.path().string() + " && lnorm " + arguments);
+      const std::string said = found.out + found.err;
+      CAPTURE(said);
+      ++asked;
+      const auto says = [&](const char* key) {
+        const std::string pattern = question.at(key).get<std::string>();
+        return std::regex_search(said, std::regex(pattern, std::regex::icase));
+      };
+      CHECK(found.status == question.at("exit_status").get<int>());
+      CHECK(says("must_match"));
+      CHECK((question.at("must_not_match") == "" || !says("must_not_match")));
+    }
+  }
+  CHECK(asked == 28);
 }
 
 TEST_CASE("what no order of sums loses differs, however long the row is", "[check]") {

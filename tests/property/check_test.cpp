@@ -79,8 +79,8 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       "eps-0", "eps-1e-12", "eps-1e-8", "eps-1e-6", "eps-1e-5", "eps-on-variance", "ddof-0",
       "layer-norm",
       // Options that the emulation has not, and a residual.
-      "no-residual", "residual-twice", "rounded-sum", "weight-without-one", "weight-transposed",
-      "bias-transposed", "unrounded",
+      "no-residual", "residual-twice", "rounded-sum", "weight-tiled", "weight-without-one",
+      "weight-transposed", "bias-transposed", "unrounded",
       // Float32 outputs cannot show these.
       "rounded-xhat", "rounded-product", "other-dtype", "truncated", "away",
       // Nothing leaves float16.

@@ -165,6 +165,33 @@ std::string threshold_text(const Sample& sample) {
   return "";
 }
 
+// Which rows are lost, where it is those that leave float16.
+std::string overflow_text(const Sample& sample) {
+  constexpr std::pair<Variant::Overflow, std::string_view> kOverflows[] = {
+      {Variant::Overflow::mean_square, "mean square"},
+      {Variant::Overflow::sum_of_squares, "sum of squares"},
+      {Variant::Overflow::square, "largest square"},
+      {Variant::Overflow::sum, "sum"}};
+  for (const auto& [overflow, words] : kOverflows) {
+    std::size_t lost = 0;
+    const bool are_those = std::ranges::all_of(sample.rows, [&](const SampleRow& row) {
+      const std::vector<double>& bias = bias_of(row, *sample.setting);
+      bool is_lost = true;
+      for (std::size_t i = 0; i < row.actual.size(); ++i) {
+        const double y = row.actual[i];
+        is_lost = is_lost && (!row.is_kept(i) || !std::isfinite(y) || y == 0 ||
+                              y == sample.setting->output.rounded(bias[i]));
+      }
+      lost += is_lost ? 1 : 0;
+      return is_lost == overflows(overflow, statistics_of(row.x, sample.setting->formula), row.x);
+    });
+    if (are_those && lost > 0 && lost < sample.rows.size()) {
+      return concat("rows whose ", words, " is beyond 65504 are lost: overflow of float16");
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Contents contents_of(const Sample& sample,
@@ -203,6 +230,9 @@ Contents contents_of(const Sample& sample,
           .explains_all = true};
     }
     return result;
+  }
+  if (std::string overflow = overflow_text(sample); !overflow.empty()) {
+    result.lines.push_back(std::move(overflow));
   }
   if (std::string threshold = threshold_text(sample); !threshold.empty()) {
     result.lines.push_back(std::move(threshold));

@@ -241,26 +241,6 @@ void shift(std::int64_t by, std::vector<double>& y, std::vector<double>& bound) 
   (by > 0 ? bound.front() : bound.back()) = kAny;
 }
 
-// Whether something of the row leaves float16.
-bool overflows(Variant::Overflow what, const RowStatistics& row, std::span<const double> x) {
-  const OutputFormat half(DType::float16);
-  switch (what) {
-    case Variant::Overflow::none:
-      return false;
-    case Variant::Overflow::square:
-      return std::any_of(x.begin(), x.end(), [&](double value) {
-        return half.overflows(std::pow(value - row.mean, 2));
-      });
-    case Variant::Overflow::sum_of_squares:
-      return half.overflows(row.count * row.variance);
-    case Variant::Overflow::mean_square:
-      return half.overflows(row.variance);
-    case Variant::Overflow::sum:
-      return half.overflows(row.count * std::fabs(row.mean));
-  }
-  return false;
-}
-
 // A row that is lost holds what is no number, zeros or the bias.
 void fill_lost(const Variant& variant, const OutputFormat& output, const SampleRow& row,
                VariantRow& result) {
@@ -438,10 +418,30 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
 
 }  // namespace
 
+bool overflows(Variant::Overflow what, const RowStatistics& row, std::span<const double> x) {
+  const OutputFormat half(DType::float16);
+  switch (what) {
+    case Variant::Overflow::none:
+      return false;
+    case Variant::Overflow::square:
+      return std::any_of(x.begin(), x.end(), [&](double value) {
+        return half.overflows(std::pow(value - row.mean, 2));
+      });
+    case Variant::Overflow::sum_of_squares:
+      return half.overflows(row.count * row.variance);
+    case Variant::Overflow::mean_square:
+      return half.overflows(row.variance);
+    case Variant::Overflow::sum:
+      return half.overflows(row.count * std::fabs(row.mean));
+  }
+  return false;
+}
+
 std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const SampleRow& row) {
   if (row.affine == nullptr) return variant.affine;
-  if (variant.affine_changes.empty()) return row.affine;
-  auto numbers = std::make_shared<AffineNumbers>(*row.affine);
+  const auto& own = variant.is_tiled && row.tiled != nullptr ? row.tiled : row.affine;
+  if (variant.affine_changes.empty()) return own;
+  auto numbers = std::make_shared<AffineNumbers>(*own);
   for (const auto& change : variant.affine_changes) change(*numbers);
   return numbers;
 }

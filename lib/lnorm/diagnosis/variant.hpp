@@ -40,6 +40,7 @@ struct Variant {
   std::vector<std::function<void(AffineNumbers& numbers)>> affine_changes = {};
 
   bool eps_on_both = false;     // it is added to the variance and to its root
+  bool is_tiled = false;        // weight and bias of groups are
   bool own_statistics = false;  // they are computed where others are given
 
   StatisticOf mean = {};
@@ -110,6 +111,8 @@ struct SampleRow {
   std::vector<double> next_x = {};
   std::optional<GivenNumbers> given = {};                 // as of a JudgedRow
   std::shared_ptr<const AffineNumbers> affine = nullptr;  // of its own; null: those of all rows
+  std::shared_ptr<const AffineNumbers> tiled =
+      nullptr;            // the same, if those of groups are tiled, not repeated
   SumLosses losses = {};  // of its own sums, where the bound takes them
 
   // Statistics of some of its elements, or of another row's, about their mean and divided by their number. They are kept.
@@ -171,6 +174,9 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
 // y is what a kernel writes that computes the variant: results in float64, rounded once to the output dtype, and what
 // becomes of their bytes then. Requires the rows beside the row: the last one is before the first.
 void write(const Variant& variant, const Sample& sample, const SampleRow& row, VariantRow& result);
+
+// Whether something of the row leaves float16.
+bool overflows(Variant::Overflow what, const RowStatistics& row, std::span<const double> x);
 
 // Weight and bias of a row, as the variant has them.
 std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const SampleRow& row);

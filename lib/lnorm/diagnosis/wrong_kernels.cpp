@@ -157,6 +157,11 @@ bool weight_plus_two(Variant& v, const Context& c, double) {
   return change_one<Parameter::weight>(v, c, [more](Numbers& w) { add(w, more); });
 }
 
+bool tiled(Variant& v, const Context& c, double) {
+  v.is_tiled = true;
+  return c.has_groups && !c.is_written && (c.has_weight || c.has_bias);
+}
+
 bool weight_in(Variant& v, const Context& c, double dtype) {
   const OutputFormat format(static_cast<DType>(dtype));
   return format.half_unit() > c.setting.kernel.arithmetic.unit &&
@@ -493,6 +498,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"weight-plus-one", "1 + weight multiplies", "--zero-centered-weight", KernelPart::weight, weight_plus, 1},
     {"weight-plus-two", "2 + weight multiplies", "", KernelPart::weight, weight_plus_two},
     {"weight-without-one", "weight multiplies, not 1 + weight", "without --zero-centered-weight", KernelPart::weight, weight_plus, -1},
+    {"weight-tiled", "the weights of groups are tiled, not repeated", "", KernelPart::weight, tiled},
     {"float16-weight", "the weight is rounded to float16", "", KernelPart::weight, weight_in, of(DType::float16)},
     {"bfloat16-weight", "the weight is rounded to bfloat16", "", KernelPart::weight, weight_in, of(DType::bfloat16)},
     {"negated", "y has the other sign", "", KernelPart::weight, negated},

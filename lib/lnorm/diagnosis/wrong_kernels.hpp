@@ -41,6 +41,7 @@ struct KernelContext {
   DType x_dtype = DType::float64;
   DType weight_dtype = DType::float64;
   std::int64_t rows = 0;          // of the tensor
+  bool has_groups = false;        // whose channels have their own weights
   bool weight_is_number = false;  // one for all elements
   bool bias_is_number = false;
   bool is_written = false;  // the variant's results are wanted, not what explains others

@@ -129,6 +129,24 @@ class Checker {
     set_numbers(row.number, of_row);
     row.affine = std::make_shared<AffineNumbers>(
         AffineNumbers{std::move(of_row.weight), std::move(of_row.bias)});
+    if (!inputs_.x.info().split) return;
+    // Channel c of group g has the number of group (g channels + c) mod groups.
+    const std::int64_t groups = block_rows();
+    const std::int64_t group = row.number % groups;
+    const std::int64_t channels = plan_.normalized_shape().front();
+    const std::int64_t inner = plan_.row_length / channels;
+    AffineNumbers tiled = *row.affine;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::int64_t from = row.number - group + (group * channels + c) % groups;
+      const std::int64_t number = plan_.affine.number(plan_.affine.first(from), 0);
+      const auto put = [&](const AffineTerm& term, double otherwise, std::vector<double>& numbers) {
+        const double one = options_.output_scale * term.number_or(otherwise, number).high;
+        std::fill_n(numbers.begin() + c * inner, inner, one);
+      };
+      put(inputs_.weight, 1, tiled.weight);
+      put(inputs_.bias, 0, tiled.bias);
+    }
+    row.tiled = std::make_shared<AffineNumbers>(std::move(tiled));
   }
 
   void judge_rows(Check& result);
@@ -164,6 +182,7 @@ class Checker {
         .x_dtype = plan_.in,
         .weight_dtype = inputs_.weight.dtype(),
         .rows = plan_.rows,
+        .has_groups = inputs_.x.info().split.has_value(),
         .weight_is_number = !has_own_order || inputs_.weight.is_uniform(),
         .bias_is_number = !has_own_order || inputs_.bias.is_uniform(),
         .has_given = inputs_.given != nullptr,

@@ -34,8 +34,9 @@ std::int64_t row_number(const Plan& plan, const Axes& axes, std::int64_t row,
 // The formula along other axes, for one element after another.
 class AlongAxes {
  public:
-  AlongAxes(TensorSource& x, const Plan& plan, const Axes& axes, const Sample& sample, int threads)
-      : plan_(plan), axes_(axes), sample_(sample), rows_(x, axes, threads) {}
+  AlongAxes(TensorSource& x, const Plan& plan, const Axes& axes, const Formula& formula,
+            const Sample& sample, int threads)
+      : plan_(plan), axes_(axes), formula_(formula), sample_(sample), rows_(x, axes, threads) {}
 
   // Of the elements that are looked at. Nothing where one of them is not explained, or where the formula asked for is
   // nearly as near: a bound of millions of additions covers too much to explain anything by itself.
@@ -87,19 +88,20 @@ class AlongAxes {
     const JudgeSetting& setting = *sample_.setting;
     std::vector<double> numbers;
     const auto x = decode(setting.backend, rows_.read(number, 1, buffer_), numbers);
-    const RowStatistics statistics = statistics_of(x, setting.formula);
+    const RowStatistics statistics = statistics_of(x, formula_);
     const MeasuredRow row{x, statistics};
     const bool is_measured = std::ssize(x) <= kMaxMeasured && !setting.kernel.depth;
     const SumLosses losses =
-        is_measured ? losses_of({&row, 1}, setting.formula, setting.kernel.arithmetic, {}).front()
+        is_measured ? losses_of({&row, 1}, formula_, setting.kernel.arithmetic, {}).front()
                     : SumLosses{};
-    const StatisticErrors errors = errors_of(statistics, setting.formula, setting.kernel, losses);
-    const double s = divisor_of(statistics.variance, setting.formula);
+    const StatisticErrors errors = errors_of(statistics, formula_, setting.kernel, losses);
+    const double s = divisor_of(statistics.variance, formula_);
     return lines_.emplace(number, line_of(statistics, s, errors, setting.kernel)).first->second;
   }
 
   const Plan& plan_;
   const Axes& axes_;
+  const Formula& formula_;
   const Sample& sample_;
   CheckRows rows_;
   TileBuffer buffer_;
@@ -131,15 +133,27 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
                                           const ChooseKernel& choose, int threads) {
   for (const OtherAxes& other : other_axes(plan.shape, plan.axes)) {
     const std::int64_t length = element_count(extents(plan.shape, other.axes));
-    if (!choose(other.id) || length > kMaxRowLength || plan.formula.ddof >= length) continue;
-    const auto sums = AlongAxes(x, plan, other.axes, sample, threads).fit();
-    if (!sums) continue;
-    return FormulaFit{.id = other.id,
-                      .words = std::string(kAxesWords),
-                      .options = {other.option},
-                      .explained = 1,
-                      .sqnr = sums->sqnr(),
-                      .explains_all = true};
+    if (!choose(other.id) || length > kMaxRowLength) continue;
+    for (const bool is_unbiased : {false, true}) {
+      Formula formula = plan.formula;
+      if (is_unbiased) formula.ddof = 1;
+      const bool is_other_ddof = is_unbiased && plan.formula.ddof != 1;
+      if (formula.ddof >= length || (is_unbiased && !(is_other_ddof && choose("ddof-1")))) continue;
+      const auto sums = AlongAxes(x, plan, other.axes, formula, sample, threads).fit();
+      if (!sums) continue;
+      FormulaFit fit{.id = other.id,
+                     .words = std::string(kAxesWords),
+                     .options = {other.option},
+                     .explained = 1,
+                     .sqnr = sums->sqnr(),
+                     .explains_all = true};
+      if (is_unbiased) {
+        fit.id += "+ddof-1";
+        fit.words += "; the variance is divided by n - 1";
+        fit.options.emplace_back("--unbiased");
+      }
+      return fit;
+    }
   }
   return {};
 }

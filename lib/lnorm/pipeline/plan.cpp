@@ -372,11 +372,16 @@ void check_affine_shape(const TensorInfo& term, const Plan& plan) {
   const Shape expected = plan.affine_shape();
   if (term.shape.empty() || term.shape == expected) return;
   const bool is_normalized = !plan.has_groups && expected == plan.normalized_shape();
+  // One number a group, as ONNX's GroupNormalization had it before version 21.
+  const std::int64_t channels = plan.has_groups ? plan.normalized_shape().front() : 0;
+  const bool is_of_groups = channels > 0 && term.shape.size() == 1 &&
+                            term.shape.front() * channels == element_count(expected);
   throw Error(concat(printable(term.name), " has shape ", to_string(term.shape), ", but the ",
                      is_normalized     ? "normalized shape"
                      : plan.has_groups ? "shape of the channels"
                                        : "shape along the affine axes",
-                     " is ", to_string(expected)));
+                     " is ", to_string(expected)),
+              is_of_groups ? concat("repeat each number ", counted(channels, "time")) : "");
 }
 
 GivenStatistics given_statistics(const AffineTerm& mean, const AffineTerm& spread,
