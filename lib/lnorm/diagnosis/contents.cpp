@@ -167,12 +167,15 @@ std::string threshold_text(const Sample& sample) {
 
 // Which rows are lost, where it is those that leave float16.
 std::string overflow_text(const Sample& sample) {
-  constexpr std::pair<Variant::Overflow, std::string_view> kOverflows[] = {
-      {Variant::Overflow::mean_square, "mean square"},
-      {Variant::Overflow::sum_of_squares, "sum of squares"},
-      {Variant::Overflow::square, "largest square"},
-      {Variant::Overflow::sum, "sum"}};
-  for (const auto& [overflow, words] : kOverflows) {
+  struct Overflow {
+    Variant::Overflow what;
+    std::string_view words;
+  };
+  constexpr Overflow kOverflows[] = {{Variant::Overflow::mean_square, "mean square"},
+                                     {Variant::Overflow::sum_of_squares, "sum of squares"},
+                                     {Variant::Overflow::square, "largest square"},
+                                     {Variant::Overflow::sum, "sum"}};
+  for (const Overflow& overflow : kOverflows) {
     std::size_t lost = 0;
     const bool are_those = std::ranges::all_of(sample.rows, [&](const SampleRow& row) {
       const std::vector<double>& bias = bias_of(row, *sample.setting);
@@ -183,10 +186,12 @@ std::string overflow_text(const Sample& sample) {
                               y == sample.setting->output.rounded(bias[i]));
       }
       lost += is_lost ? 1 : 0;
-      return is_lost == overflows(overflow, statistics_of(row.x, sample.setting->formula), row.x);
+      return is_lost ==
+             overflows(overflow.what, statistics_of(row.x, sample.setting->formula), row.x);
     });
     if (are_those && lost > 0 && lost < sample.rows.size()) {
-      return concat("rows whose ", words, " is beyond 65504 are lost: overflow of float16");
+      return concat("rows whose ", overflow.words,
+                    " is beyond 65504 are lost: overflow of float16");
     }
   }
   return "";

@@ -247,12 +247,18 @@ class Search {
         (told.told.alpha - alpha) / std::hypot(told.told.alpha_error, of_scale * alpha, 4 * u)};
   }
 
-  // What the parts of its name count. A number that is free is a further part, and few digits go before many.
+  // A number that is free is a further part.
+  static std::size_t parts_of(const Candidate& candidate) {
+    std::size_t parts = 0;
+    for (const Change* const change : candidate.changes) parts += change->found ? 2 : 1;
+    return parts;
+  }
+
+  // What the parts of its name count. Few digits go before many.
   static double parts_score(const Candidate& candidate) {
-    double sum = 0;
+    double sum = kPart * static_cast<double>(parts_of(candidate));
     for (const Change* const change : candidate.changes) {
-      sum += kPart;
-      if (change->found) sum += kPart + static_cast<double>(2 * change->kernel.id.size());
+      if (change->found) sum += static_cast<double>(2 * change->kernel.id.size());
     }
     return sum;
   }
@@ -681,7 +687,7 @@ class Search {
   // What explains all comes first, then the best score; those that the input cannot tell from it are named with it.
   void choose_best(Diagnosis& result) {
     std::ranges::stable_sort(proofs_, {}, [](const Proof& proof) {
-      return std::tuple(!proof.explains, proof.candidate.changes.size(), proof.candidate.score,
+      return std::tuple(!proof.explains, parts_of(proof.candidate), proof.candidate.score,
                         proof.fit.mean_square());
     });
     // Of those that the rows hardly tell apart the likelier one, which is first in the table.
@@ -690,7 +696,7 @@ class Search {
       const auto is_alike = [&](const Proof& proof) {
         const Proof& best = proofs_.front();
         return proof.explains && is_listed(proof.candidate) && is_listed(best.candidate) &&
-               proof.candidate.changes.size() == best.candidate.changes.size() &&
+               parts_of(proof.candidate) == parts_of(best.candidate) &&
                proof.candidate.score <= best.candidate.score + kHardly &&
                are_alike(best.candidate.variant, proof.candidate.variant);
       };
@@ -705,10 +711,9 @@ class Search {
       FormulaFit next = described(proof);
       if (!seen.insert(next.id).second) continue;
       FormulaFit* const best = result.explanations.empty() ? nullptr : &result.explanations.front();
-      const bool is_same =
-          best != nullptr && proof.explains && is_listed(proof.candidate) &&
-          proof.candidate.changes.size() == proofs_.front().candidate.changes.size() &&
-          are_alike(best->variant, next.variant);
+      const bool is_same = best != nullptr && proof.explains && is_listed(proof.candidate) &&
+                           parts_of(proof.candidate) == parts_of(proofs_.front().candidate) &&
+                           are_alike(best->variant, next.variant);
       if (is_same) {
         best->same_as.push_back(next.id);
       } else if (result.explanations.size() < kMaxExplanations) {

@@ -64,7 +64,7 @@ Executor::Executor(int threads, std::int64_t blocks, std::int64_t block_bytes)
 void Executor::run(std::int64_t blocks, const Stage& begin, const Stage& do_work,
                    const Stage& end) const {
   const auto work = [&](std::int64_t block, std::size_t slot) {
-    if (const auto check = check_interrupted.load(std::memory_order_relaxed)) check();
+    check_interruption();
     do_work(block, slot);
   };
   if (threads_ == 1) {

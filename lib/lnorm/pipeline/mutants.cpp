@@ -12,6 +12,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/executor.hpp"
 #include "lnorm/pipeline/other_axes.hpp"
 
 namespace lnorm {
@@ -58,6 +59,7 @@ class MutantObserver final : public RowObserver {
     std::vector<Comparison> found;
     std::vector<double> y(static_cast<std::size_t>(all.rows * all.row_length));
     for (const Attempt& attempt : attempts_) {
+      check_interruption();
       write_rows(attempt, rows, y);
       Comparison& comparison = found.emplace_back(attempt.comparison);
       comparison.clear(block.first_row * all.row_length, 0);

@@ -102,7 +102,7 @@ std::string verdict_sentence(const Check& check) {
     case Verdict::correctly_rounded:
       return concat("correctly rounded, every element is that of ", norm);
     case Verdict::within_rounding:
-      return concat("within rounding of ", norm);
+      return concat("within rounding of ", norm, check.as_loop() ? ", as a loop's" : "");
     case Verdict::differs:
       return concat("differs from ", norm);
     case Verdict::not_judged:
