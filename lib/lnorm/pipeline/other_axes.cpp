@@ -131,6 +131,7 @@ std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
 
 std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, const Sample& sample,
                                           const ChooseKernel& choose, int threads) {
+  const auto unbiased = std::ranges::find(wrong_kernels(), "ddof-1", &WrongKernel::id);
   for (const OtherAxes& other : other_axes(plan.shape, plan.axes)) {
     const std::int64_t length = element_count(extents(plan.shape, other.axes));
     if (!choose(other.id) || length > kMaxRowLength) continue;
@@ -138,7 +139,8 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
       Formula formula = plan.formula;
       if (is_unbiased) formula.ddof = 1;
       const bool is_other_ddof = is_unbiased && plan.formula.ddof != 1;
-      if (formula.ddof >= length || (is_unbiased && !(is_other_ddof && choose("ddof-1")))) continue;
+      if (formula.ddof >= length || (is_unbiased && !(is_other_ddof && choose(unbiased->id))))
+        continue;
       const auto sums = AlongAxes(x, plan, other.axes, formula, sample, threads).fit();
       if (!sums) continue;
       FormulaFit fit{.id = other.id,
@@ -148,9 +150,9 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
                      .sqnr = sums->sqnr(),
                      .explains_all = true};
       if (is_unbiased) {
-        fit.id += "+ddof-1";
-        fit.words += "; the variance is divided by n - 1";
-        fit.options.emplace_back("--unbiased");
+        fit.id += concat('+', unbiased->id);
+        fit.words += concat("; ", unbiased->words);
+        fit.options.emplace_back(unbiased->options);
       }
       return fit;
     }
