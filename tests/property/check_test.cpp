@@ -5,7 +5,6 @@
 #include <iostream>
 #include <random>
 #include <set>
-#include <span>
 #include <string>
 
 #include "lnorm/core/text.hpp"
@@ -95,12 +94,12 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       "own-statistics"};
   constexpr std::array<std::int64_t, 2> kLengths{64, 1025};
   std::set<std::string> seen;
-  for (const std::int64_t n :
-       std::span(kLengths).first(static_cast<std::size_t>(support::share(2)))) {
+  for (const std::int64_t n : kLengths) {
     for (const lnorm::NamedKernel& kernel :
          lnorm::named_kernels(&lnorm::WrongKernel::is_forward, {n}, {})) {
       const std::string& id = kernel.id;
       if (others.contains(id) || !seen.insert(lnorm::concat(id, " of ", n)).second) continue;
+      if (!support::takes(static_cast<int>(seen.size()))) continue;
       if (id.starts_with("no-tail-") && (std::stoll(id.substr(8)) >= n || n == 64)) continue;
       const bool reads_on = id.starts_with("reads-on-");
       if (reads_on && std::stoll(id.substr(9)) > 2 * n) continue;
@@ -110,7 +109,7 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       CHECK(is_named(found, id));
     }
   }
-  CHECK(seen.size() > 90);
+  CHECK(seen.size() > 180);
   for (const std::string id : {"unwritten-rows", "unwritten-tail"}) {
     for (const std::int64_t n : {64, 1025}) CHECK(explanation(judged(id, n).check) == id);
   }
@@ -137,11 +136,13 @@ TEST_CASE("a wrong kernel that is in no list gets no wrong name", "[check]") {
   const auto where = [](const Check& check) {
     return check.where.empty() ? "" : check.where.front();
   };
+  int number = 0;
   CHECK(explanation(judged("eps-twice", 64, {}, DType::float32, 4).check) == "eps=2e-05");
   for (const std::string id :
        {"other-mean", "weight-every-second", "tanh", "row-pairs", "fixed-point", "max-left-out",
         "clipped", "sign-of-column", "sorted"}) {
     INFO(id);
+    if (!support::takes(number++)) continue;
     for (const DType dtype : {DType::float16, DType::bfloat16}) {
       CHECK(explanation(judged(id, 200, {}, dtype).check) == "none of these");
     }
