@@ -178,15 +178,9 @@ std::string overflow_text(const Sample& sample) {
   for (const Overflow& overflow : kOverflows) {
     std::size_t lost = 0;
     const bool are_those = std::ranges::all_of(sample.rows, [&](const SampleRow& row) {
-      const std::vector<double>& bias = bias_of(row, *sample.setting);
-      bool is_lost = true;
-      for (std::size_t i = 0; i < row.actual.size(); ++i) {
-        const double y = row.actual[i];
-        is_lost = is_lost && (!row.is_kept(i) || !std::isfinite(y) || y == 0 ||
-                              y == sample.setting->output.rounded(bias[i]));
-      }
-      lost += is_lost ? 1 : 0;
-      return is_lost ==
+      const bool is_lost_row = is_lost(row, *sample.setting);
+      lost += is_lost_row ? 1 : 0;
+      return is_lost_row ==
              overflows(overflow.what, statistics_of(row.x, sample.setting->formula), row.x);
     });
     if (are_those && lost > 0 && lost < sample.rows.size()) {

@@ -31,8 +31,8 @@ enum class Side { both, mean, variance };
 struct Change {
   NamedKernel kernel;
   Side side = Side::both;
-  std::function<void(Variant&)> found =
-      {};  // of a number that the output tells; otherwise the row's
+  // Of a number that the output tells. Empty: the row of the table makes the change.
+  std::function<void(Variant&)> found = {};
 };
 
 using Changes = std::vector<const Change*>;
@@ -81,7 +81,7 @@ struct ToldRow {
   RowEstimate told = {};
 };
 
-// Sums of squares of what formulas are off by, in parts of the estimates' errors.
+// How far a formula's mean and 1 / s are from what a row tells, in parts of the estimates' errors.
 struct Deviation {
   double mean = 0;
   double scale = 0;
@@ -117,7 +117,6 @@ class Search {
 
   Diagnosis run(bool differs) {
     Diagnosis result;
-    result.sqnr_of_exact = exact_.sqnr();
     result.share_of_exact = exact_.share();
     if (!differs) {
       find_hidden(result);
@@ -183,26 +182,13 @@ class Search {
 
   // ---- What the rows tell.
 
-  bool is_lost(const SampleRow& row) const {
-    bool is_zero = true;
-    bool is_bias = context_.has_bias;
-    const std::vector<double>& bias = bias_of(row, setting_);
-    for (std::size_t i = 0; i < row.actual.size(); ++i) {
-      if (!row.is_kept(i)) continue;
-      if (!std::isfinite(row.actual[i])) return true;
-      is_zero = is_zero && row.actual[i] == 0;
-      is_bias = is_bias && row.actual[i] == setting_.output.rounded(bias[i]);
-    }
-    return is_zero || is_bias;
-  }
-
-  // Rows that are lines in weight_i x_i, if weight and bias are the variant's. lines: how many of all.
+  // Rows that are lines in weight_i x_i, if weight and bias are the variant's. all: how many rows are not lost.
   std::vector<ToldRow> told_by(const Variant& variant, std::size_t& all) const {
     std::vector<ToldRow> result;
     RowEstimator estimator(setting_.kernel, setting_.output, variant.rounding);
     all = 0;
     for (const SampleRow& row : sample_.rows) {
-      if (is_lost(row)) continue;
+      if (is_lost(row, setting_)) continue;
       ToldRow told{.row = &row, .statistics = statistics_of(row.x, setting_.formula, row.given)};
       told.s = divisor_of(told.statistics.variance, setting_.formula);
       if (!(told.s > 0) || !std::isfinite(told.s)) continue;
@@ -220,12 +206,17 @@ class Search {
     return result;
   }
 
+  // What a sum of n terms loses as a rule, in parts of the sum of their magnitudes: the bound is for the worst.
+  double usual_loss(double n) const {
+    return std::sqrt(std::log2(n) + 1) * setting_.kernel.arithmetic.unit;
+  }
+
   // How far a formula is from what a row tells; nothing where it has no statistics.
   std::optional<Deviation> deviation(const Variant& variant, const ToldRow& told) const {
     const auto used = used_statistics(variant, sample_, *told.row, told.row->x);
     if (!used || !(used->s > 0)) return {};
     const double u = setting_.kernel.arithmetic.unit;
-    const double lost = std::sqrt(std::log2(used->row.count) + 1) * u;
+    const double lost = usual_loss(used->row.count);
     const double of_mean =
         (lost * told.statistics.mean_abs + u * std::fabs(used->mean) + told.row->losses.mean) /
         used->s;
@@ -357,7 +348,8 @@ class Search {
   }
 
   bool is_all_lost() const {
-    return std::ranges::all_of(sample_.rows, [&](const SampleRow& row) { return is_lost(row); });
+    return std::ranges::all_of(sample_.rows,
+                               [&](const SampleRow& row) { return is_lost(row, setting_); });
   }
 
   static KernelPart part_of(const Change& change) {
@@ -371,7 +363,7 @@ class Search {
     double squares = 0;
     VariantRow row;
     for (const SampleRow& sampled : sample_.rows) {
-      if (is_lost(sampled) || !evaluate(asked_, sample_, sampled, row)) continue;
+      if (is_lost(sampled, setting_) || !evaluate(asked_, sample_, sampled, row)) continue;
       for (std::size_t i = 0; i < row.y.size(); ++i) {
         if (!sampled.is_kept(i)) continue;
         ay += sampled.actual[i] * row.y[i];
@@ -482,11 +474,10 @@ class Search {
     candidates_.push_back(*std::move(candidate));
   }
 
-  // A number from all rows: the mean of what each tells, weighted by its error, and how far the rows are from it.
+  // A number from all rows: the mean of what each tells, weighted by its error. Nothing unless nine rows of ten agree with it.
   struct Told {
     double number = 0;
     double error = 0;
-    double score = 0;
   };
   template <class Of>
   static std::optional<Told> number_of(const std::vector<ToldRow>& told, Of of) {
@@ -501,12 +492,10 @@ class Search {
       sum += number / (error * error);
     }
     if (all.empty() || !(weights > 0)) return {};
-    Told result{sum / weights, 1 / std::sqrt(weights), 0};
+    const Told result{sum / weights, 1 / std::sqrt(weights)};
     std::size_t within = 0;
     for (const auto& [number, error] : all) {
-      const double z = (number - result.number) / error;
-      result.score += std::min(z * z, 1e8);
-      within += std::fabs(z) <= kWithin ? 1 : 0;
+      within += std::fabs(number - result.number) <= kWithin * error ? 1 : 0;
     }
     if (static_cast<double>(within) < kMost * static_cast<double>(told.size())) return {};
     return result;
@@ -517,12 +506,12 @@ class Search {
     const Formula& formula = setting_.formula;
     const double u = setting_.kernel.arithmetic.unit;
     const auto scale_error = [&](const ToldRow& row) {
-      const double lost = 2 * std::sqrt(std::log2(row.statistics.count) + 1) * u + 6 * u;
+      const double lost = 2 * usual_loss(row.statistics.count) + 6 * u;
       return std::hypot(row.told.alpha_error / std::fabs(row.told.alpha), lost,
                         row.row->losses.variance / (2 * row.s * row.s));
     };
-    const auto take = [&](const std::optional<Told>& number, const Change* change) {
-      if (!number || change == nullptr) return;
+    const auto take = [&](const Change* change) {
+      if (change == nullptr) return;
       auto candidate = combined({change}, &affine);
       if (!candidate) return;
       const auto found = score(*candidate, told);
@@ -540,8 +529,8 @@ class Search {
     });
     if (eps && eps->number > 3 * eps->error) {
       const double number = shortest_within(eps->number, 3 * eps->error);
-      take(eps, add_found("eps=", number, "eps is", eps_option(number_text(number)),
-                          [number](Variant& v) { v.formula.eps = number; }));
+      take(add_found("eps=", number, "eps is", eps_option(number_text(number)),
+                     [number](Variant& v) { v.formula.eps = number; }));
     }
     const auto divisor = number_of(told, [&](const ToldRow& row) {
       const double s = row.s / row.told.alpha;
@@ -556,18 +545,16 @@ class Search {
       const double number = std::round(divisor->number);
       const std::int64_t n = context_.row_length();
       if (std::fabs(number - divisor->number) <= 3 * divisor->error && divisor->error < 1) {
-        take(divisor, add_found("divisor=", number, "the variance is divided by", "",
-                                [number, n](Variant& v) {
-                                  v.formula.ddof = n - static_cast<std::int64_t>(number);
-                                }));
+        take(add_found(
+            "divisor=", number, "the variance is divided by", "",
+            [number, n](Variant& v) { v.formula.ddof = n - static_cast<std::int64_t>(number); }));
       }
     }
     if (!formula.rms) {
       const auto factor = number_of(told, [&](const ToldRow& row) {
         const double s = row.s / row.told.alpha;
         const double lost =
-            std::sqrt(std::log2(row.statistics.count) + 1) * u * row.statistics.mean_abs +
-            row.row->losses.mean;
+            usual_loss(row.statistics.count) * row.statistics.mean_abs + row.row->losses.mean;
         const double mean = row.statistics.mean;
         return std::pair(1 - row.told.gamma * s / mean,
                          std::hypot(row.told.gamma_error * s, lost, 4 * u * s) / std::fabs(mean));
@@ -575,8 +562,8 @@ class Search {
       if (factor && factor->error < 0.1) {
         const double number = shortest_within(factor->number, 3 * factor->error);
         if (number != 0 && number != 1 && number != 2) {
-          take(factor, add_found("mean-factor=", number, "the mean is multiplied by", "",
-                                 [number](Variant& v) { v.mean_factor = number; }));
+          take(add_found("mean-factor=", number, "the mean is multiplied by", "",
+                         [number](Variant& v) { v.mean_factor = number; }));
         }
       }
     }
@@ -586,7 +573,7 @@ class Search {
     if (factor && !context_.has_bias && affine.changes.empty()) {
       const std::size_t count = changes_.size();
       add_factor(factor->number, 3 * factor->error);
-      if (changes_.size() > count) take(factor, &changes_.back());
+      if (changes_.size() > count) take(&changes_.back());
     }
   }
 

@@ -56,8 +56,7 @@ struct FormulaFit {
 
 struct Diagnosis {
   std::vector<FormulaFit> explanations;  // best first
-  double sqnr_of_exact = 0;              // of the output against the formula asked for
-  double share_of_exact = 0;             // of the elements, that it explains
+  double share_of_exact = 0;             // of the elements, that the formula asked for explains
   // A formula that is closer to an output within rounding than any order of sums brings it: in so many of the rows that tell.
   std::optional<FormulaFit> hidden;
   std::int64_t telling = 0;

@@ -62,7 +62,7 @@ class GradientSearch {
         choose_(choose),
         exact_(fit(sample.exact)),
         kernels_(named_kernels(&WrongKernel::is_backward, {context.row_length()}, choose)) {
-    result_.diagnosis.sqnr_of_exact = exact_.sqnr();
+    result_.diagnosis.share_of_exact = exact_.share();
   }
 
   GradientDiagnosis run() {

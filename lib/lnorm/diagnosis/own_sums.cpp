@@ -83,6 +83,11 @@ struct Recovered {
   double divisor_error = 0;
 };
 
+// mean and s: the exact ones.
+EstimatedRow estimated(const SampleRow& row, const JudgeSetting& setting, double mean, double s) {
+  return {row.x, row.actual, weight_of(row, setting), bias_of(row, setting), row.kept, mean, s};
+}
+
 // What one pass loses on a row, by the measured orders.
 SumLosses one_pass_losses(const Variant& variant, const JudgeSetting& setting, const SampleRow& row,
                           const RowStatistics& exact) {
@@ -99,8 +104,8 @@ Recovered recover(const Variant& variant, const JudgeSetting& setting, const Sam
   found.errors = errors_of(variant, found.exact, setting.kernel);
   if (variant.one_pass) {
     const SumLosses losses = one_pass_losses(variant, setting, row, found.exact);
-    found.errors.mean += 4 * losses.mean;
-    found.errors.variance += 4 * losses.variance;
+    found.errors.mean += kLossFactor * losses.mean;
+    found.errors.variance += kLossFactor * losses.variance;
     carry_to_divisor(found.exact, variant.formula, setting.kernel.arithmetic.unit, found.errors);
   }
   if (!std::ranges::all_of(row.actual, [](double y) { return std::isfinite(y); })) {
@@ -109,13 +114,7 @@ Recovered recover(const Variant& variant, const JudgeSetting& setting, const Sam
     return found;
   }
   RowEstimator estimator(setting.kernel, setting.output, variant.rounding);
-  const RowEstimate told = estimator.estimate({.x = row.x,
-                                               .actual = row.actual,
-                                               .weight = weight_of(row, setting),
-                                               .bias = bias_of(row, setting),
-                                               .kept = row.kept,
-                                               .mean = found.exact.mean,
-                                               .s = found.s});
+  const RowEstimate told = estimator.estimate(estimated(row, setting, found.exact.mean, found.s));
   if (!told.is_known || !(told.alpha > 0) || !found.errors.is_in_range) return found;
   found.divisor = found.s / told.alpha;
   found.divisor_error = 3 * found.divisor * told.alpha_error / told.alpha;
@@ -188,13 +187,8 @@ bool is_off_as(DType dtype, const Variant& variant, const Sample& sample) {
   std::int64_t above = 0;  // rows whose 1 / s comes out too large
   for (const SampleRow& row : sample.rows) {
     const RowStatistics exact = statistics_of(row.x, variant.formula, row.given);
-    const RowEstimate told = estimator.estimate({.x = row.x,
-                                                 .actual = row.actual,
-                                                 .weight = weight_of(row, setting),
-                                                 .bias = bias_of(row, setting),
-                                                 .kept = row.kept,
-                                                 .mean = exact.mean,
-                                                 .s = divisor_of(exact.variance, variant.formula)});
+    const double s = divisor_of(exact.variance, variant.formula);
+    const RowEstimate told = estimator.estimate(estimated(row, setting, exact.mean, s));
     lines += told.residual <= kLine ? 1 : 0;
     above += told.alpha > 1 ? 1 : 0;
     const std::vector<double> computed = computed_in(dtype, variant.formula, setting, row);

@@ -61,7 +61,6 @@ double divisor_of(double variance, const Formula& formula) {
 StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
                           const KernelModel& kernel, const SumLosses& losses) {
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
-  constexpr double kTimes = 4;  // so much of them
   const double n = row.count;
   const double g = summation_error(Summation::tree, n, u, kernel.depth);
   const double var = row.variance;
@@ -79,12 +78,12 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
   if (!formula.rms) {
     errors.mean =
         (kernel.rounds_x ? g + u : g) * row.mean_abs + (2 * u + kOwnUnit) * std::fabs(row.mean) + t;
-    errors.mean += kTimes * losses.mean;
+    errors.mean += kLossFactor * losses.mean;
   }
   // The third term: in Welford's updates the mean is off by another number each time, and the products do not cancel.
-  errors.variance = (g + 4 * u) * var +
-                    errors.mean * errors.mean * n / (n - static_cast<double>(formula.ddof)) +
-                    4 * u * std::fabs(row.mean) * std::sqrt(var) + t + kTimes * losses.variance;
+  errors.variance =
+      (g + 4 * u) * var + errors.mean * errors.mean * n / (n - static_cast<double>(formula.ddof)) +
+      4 * u * std::fabs(row.mean) * std::sqrt(var) + t + kLossFactor * losses.variance;
   errors.is_in_range = n < greatest && n * row.mean_abs < greatest &&
                        n * var + reach * reach < greatest && reach < greatest * s;
   carry_to_divisor(row, formula, u, errors);
@@ -153,12 +152,7 @@ RowFit fit_errors(std::span<const double> x, std::span<const double> weight, dou
   }
   const double determinant = fit.determinant();
   fit.is_known = determinant > 1e-6 * fit.ww * fit.pp;
-  if (fit.is_known) {
-    fit.shift = (fit.pp * ew - fit.wp * ep) / determinant;
-    fit.scale = (fit.ww * ep - fit.wp * ew) / determinant;
-  } else if (fit.ww > 0) {
-    fit.shift = ew / fit.ww;
-  }
+  if (fit.is_known) fit.scale = (fit.ww * ep - fit.wp * ew) / determinant;
   return fit;
 }
 

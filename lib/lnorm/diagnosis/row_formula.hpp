@@ -63,7 +63,8 @@ struct StatisticErrors {
   bool is_in_range = false;  // of the arithmetic: sums, squares and |x| / s
   bool is_bounded = false;   // so it is, and s is not three times what the kernel may have
 };
-// By the tree bound, and four times the losses beside it.
+// By the tree bound, and so many times the losses beside it.
+inline constexpr double kLossFactor = 4;
 StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
                           const KernelModel& kernel, const SumLosses& losses = {});
 
@@ -77,9 +78,8 @@ bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErr
 RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
                 const KernelModel& kernel);
 
-// The least squares fit of a row's errors to weight_i (shift + scale xhat_i).
+// The least squares fit of a row's errors to weight_i (shift + scale xhat_i), of which the scale is kept.
 struct RowFit {
-  double shift = 0;
   double scale = 0;
   bool is_known = false;  // the row has deviations, and no error is infinite or NaN
   // The sums of products that it is solved by.
@@ -89,9 +89,6 @@ struct RowFit {
 
   double determinant() const { return ww * pp - wp * wp; }
   // What an element gives that is off by 1. product: weight_i xhat_i.
-  double shift_by(double weight, double product) const {
-    return (pp * weight - wp * product) / determinant();
-  }
   double scale_by(double weight, double product) const {
     return (ww * product - wp * weight) / determinant();
   }

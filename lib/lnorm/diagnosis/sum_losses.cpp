@@ -5,14 +5,13 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <numeric>
 
 namespace lnorm {
 
 namespace {
 
 constexpr std::int64_t kMostOfWelford = 65536;  // a chain of divisions
-constexpr std::int64_t kMostAtOnce = 65536;     // elements of a row, where rows are summed at once
+constexpr std::int64_t kMostAtOnce = 65536;     // longer rows are summed one by one
 
 // Rounds nothing: the operation itself has done so.
 struct Native {
@@ -22,7 +21,7 @@ struct Native {
   }
 };
 
-// Sums of so many rows at once. What float rounds, and a dtype of at most half its digits rounds again, is as if rounded once.
+// Sums of so many rows at once. To round to float and then to a dtype of at most half its digits is to round once.
 template <class T, class Round, std::size_t width>
 class Sums {
  public:

@@ -418,6 +418,19 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
 
 }  // namespace
 
+bool is_lost(const SampleRow& row, const JudgeSetting& setting) {
+  bool is_zero = true;
+  bool is_bias = true;
+  const std::vector<double>& bias = bias_of(row, setting);
+  for (std::size_t i = 0; i < row.actual.size(); ++i) {
+    if (!row.is_kept(i)) continue;
+    if (!std::isfinite(row.actual[i])) return true;
+    is_zero = is_zero && row.actual[i] == 0;
+    is_bias = is_bias && row.actual[i] == setting.output.rounded(bias[i]);
+  }
+  return is_zero || is_bias;
+}
+
 bool overflows(Variant::Overflow what, const RowStatistics& row, std::span<const double> x) {
   const OutputFormat half(DType::float16);
   switch (what) {

@@ -40,7 +40,7 @@ struct Variant {
   std::vector<std::function<void(AffineNumbers& numbers)>> affine_changes = {};
 
   bool eps_on_both = false;     // it is added to the variance and to its root
-  bool is_tiled = false;        // weight and bias of groups are
+  bool is_tiled = false;        // weight and bias of groups are tiled, not repeated
   bool own_statistics = false;  // they are computed where others are given
 
   StatisticOf mean = {};
@@ -76,9 +76,8 @@ struct Variant {
     unwritten_tail
   };
   Result result = Result::formula;
-  // y is rounded to it, or to float32 with a significand of so many bits, before the output.
-  std::optional<DType> y_in = {};
-  double y_factor = 1;  // it is multiplied by that then
+  std::optional<DType> y_in = {};  // y is rounded to it before the output
+  double y_factor = 1;             // and is multiplied by that then
 
   // Rows are lost where this leaves float16: x^2, its sum, its mean, or the sum of x.
   enum class Overflow { none, square, sum_of_squares, mean_square, sum };
@@ -111,8 +110,8 @@ struct SampleRow {
   std::vector<double> next_x = {};
   std::optional<GivenNumbers> given = {};                 // as of a JudgedRow
   std::shared_ptr<const AffineNumbers> affine = nullptr;  // of its own; null: those of all rows
-  std::shared_ptr<const AffineNumbers> tiled =
-      nullptr;            // the same, if those of groups are tiled, not repeated
+  // The same, if those of groups are tiled, not repeated.
+  std::shared_ptr<const AffineNumbers> tiled = nullptr;
   SumLosses losses = {};  // of its own sums, where the bound takes them
 
   // Statistics of some of its elements, or of another row's, about their mean and divided by their number. They are kept.
@@ -174,6 +173,9 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
 // y is what a kernel writes that computes the variant: results in float64, rounded once to the output dtype, and what
 // becomes of their bytes then. Requires the rows beside the row: the last one is before the first.
 void write(const Variant& variant, const Sample& sample, const SampleRow& row, VariantRow& result);
+
+// Whether an output row holds what is no number, zeros alone, or the bias alone.
+bool is_lost(const SampleRow& row, const JudgeSetting& setting);
 
 // Whether something of the row leaves float16.
 bool overflows(Variant::Overflow what, const RowStatistics& row, std::span<const double> x);

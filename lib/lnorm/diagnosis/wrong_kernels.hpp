@@ -72,7 +72,7 @@ struct GradientContext {
 };
 
 struct WrongKernel {
-  // -P in it stands for a padded length, which the parameter is; so does " P" in the words.
+  // P in the id and in the words stands for the padded length, which is the parameter.
   std::string_view id;
   std::string_view words;    // follows "the kernel: "
   std::string_view options;  // of lnorm that give the same; empty if there are none

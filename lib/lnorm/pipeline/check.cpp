@@ -476,9 +476,9 @@ void Checker::judge_rows(Check& result) {
 }
 
 void Checker::settle(JudgedRows& judged) const {
-  constexpr std::int64_t kEnough =
-      64;                              // rows that differ; the others are counted by the tree bound
-  constexpr std::int64_t kAtOnce = 8;  // rows, whose sums are run at once
+  // Once so many rows differ the others are counted by the tree bound.
+  constexpr std::int64_t kEnough = 64;
+  constexpr std::int64_t kAtOnce = 8;  // rows whose sums are run together
   struct Part {
     JudgedRows before;
     JudgedRows after;
