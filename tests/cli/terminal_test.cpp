@@ -49,9 +49,9 @@ class SlowPipe : Workplace {
               const std::string& redirections = "") const {
     return run_script("tail -c +1000001 x.npy", arguments, out, err, redirections);
   }
-  // The second half is cut off.
+  // The second half is cut off, after a pause in which the rows before it are written.
   Outcome run_cut(const Words& arguments, const Stream& out, const Stream& err) const {
-    return run_script("head -c 600000 x.npy", arguments, out, err, "");
+    return run_script("head -c 600000 x.npy; sleep 0.5", arguments, out, err, "");
   }
   std::string result_without_pause(const Words& arguments) const {
     const std::string script = R"(cat x.npy | "$0" "$@")";
@@ -238,6 +238,7 @@ TEST_CASE("progress leaves nothing in a result on the same terminal") {
 
 TEST_CASE("an error stands where progress was") {
   const Outcome outcome = SlowPipe().run_cut({"apply"}, {}, terminal());
+  CAPTURE(outcome.err);
   CHECK(outcome.status == 2);
   CHECK(std::regex_match(outcome.err, std::regex(kProgress + "lnorm: [^\n]*cut off[^\n]*\n")));
 }
