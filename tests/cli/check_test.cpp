@@ -366,7 +366,7 @@ TEST_CASE("the wrong kernels that are tried can be chosen", "[check]") {
 TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]") {
   const Workplace files;
   constexpr std::int64_t kRows = 37;
-  constexpr std::int64_t kColumns = 16;
+  constexpr std::int64_t kColumns = 19;
   std::vector<double> x;
   std::vector<double> dy;
   std::vector<double> weight;
@@ -413,6 +413,12 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
   }
   files.output("grad x.npy --dy dy.npy --weight w.npy --unbiased"_w + outputs);
   CHECK(verdicts({}).front() == "dx: other-ddof");
+  files.output("grad x.npy --dy dy.npy --weight w.npy --eps 1e-3"_w + outputs);
+  CHECK(verdicts({}) == Words{"dx: eps-1e-3", "dweight: eps-1e-3", right[2]});
+  files.output("grad x.npy --dy dy.npy --weight w.npy --eps 1e-3 --eps-on std"_w + outputs);
+  CHECK(verdicts({"--eps", "1e-3"}) == Words{"dx: eps-on-std", "dweight: eps-on-std", right[2]});
+  files.output("grad x.npy --dy dy.npy --weight w.npy --rms"_w + outputs);
+  CHECK(verdicts({}) == Words{"dx: rms", "dweight: rms", right[2]});
   files.output("grad x.npy --dy dy.npy"_w + outputs);
   CHECK(verdicts({}) == Words{"dx: weight-forgotten", right[1], right[2]});
   files.output("grad x.npy --dy dy.npy --weight w.npy --rows :-5"_w + outputs);
@@ -425,7 +431,17 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
             .front() == "dweight: correctly rounded");
 
   // Kernels in float32 that lack a term.
-  const auto kernel = [&](bool has_mean, bool has_variance, bool has_affine) {
+  struct Wrong {
+    bool has_mean = true;
+    bool has_variance = true;
+    bool has_affine = false;
+    std::int64_t summed = kColumns;
+    bool is_divided = true;
+    float factor = 1;
+    float of_dy = 0;
+  };
+  const auto kernel = [&](const Wrong& wrong) {
+    const auto& [has_mean, has_variance, has_affine, summed, is_divided, factor, of_dy] = wrong;
     std::vector<double> dx(x.size());
     for (std::int64_t r = 0; r < kRows; ++r) {
       const double* const row = x.data() + r * kColumns;
@@ -449,6 +465,7 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
           xhat.back() = xhat.back() * static_cast<float>(weight[c]) + static_cast<float>(bias[c]);
         }
         const float g = static_cast<float>(gradient[i]) * static_cast<float>(weight[c]);
+        if (i >= summed) continue;
         c1 += g / kColumns;
         c2 += g * xhat.back() / kColumns;
       }
@@ -456,17 +473,28 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
         const auto c = static_cast<std::size_t>(i);
         const float g = static_cast<float>(gradient[i]) * static_cast<float>(weight[c]);
         dx[static_cast<std::size_t>(r * kColumns + i)] =
-            (g - (has_mean ? c1 : 0) - (has_variance ? xhat[c] * c2 : 0)) * rstd;
+            (g - (has_mean ? c1 : 0) - (has_variance ? xhat[c] * c2 : 0)) *
+                (is_divided ? rstd : 1) * factor +
+            of_dy * static_cast<float>(gradient[i]);
       }
     }
     put("dx", {kRows, kColumns}, dx);
     return verdicts({"--bias", "b.npy"}).front();
   };
-  CHECK(kernel(true, true, false) == "dx: within rounding");
-  CHECK(kernel(false, true, false) == "dx: no-mean-of-g");
-  CHECK(kernel(true, false, false) == "dx: no-variance-term");
-  CHECK(kernel(false, false, false) == "dx: no-mean-terms");
-  CHECK(kernel(true, true, true) == "dx: xhat-with-affine");
+  CHECK(kernel({}) == "dx: within rounding");
+  CHECK(kernel({.has_mean = false}) == "dx: no-mean-of-g");
+  CHECK(kernel({.has_variance = false}) == "dx: no-variance-term");
+  CHECK(kernel({.has_mean = false, .has_variance = false}) == "dx: no-mean-terms");
+  CHECK(kernel({.has_affine = true}) == "dx: xhat-with-affine");
+  CHECK(kernel({.summed = 16}) == "dx: dx-no-tail-8");
+  CHECK(kernel({.is_divided = false}) == "dx: dx-no-division");
+  CHECK(kernel({.factor = -1}) == "dx: dx-negated");
+  CHECK(kernel({.factor = 1.125F}) == "dx: dx-factor=1.125");
+  CHECK(kernel({.of_dy = 1}) == "dx: dx-plus-dy");
+  std::vector<double> of_x(kColumns);
+  for (std::size_t i = 0; i < x.size(); ++i) of_x[i % kColumns] += dy[i] * x[i];
+  put("dw", {kColumns}, of_x);
+  CHECK(verdicts({})[1] == "dweight: dweight-of-x");
   // Beside OUTPUT, whose name is its own.
   files.output("x.npy --weight w.npy -o y.npy"_w);
   CHECK(lines_of(files.run("check x.npy y.npy --dy dy.npy"_w + judged).out).front() ==
@@ -477,7 +505,7 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
   CHECK(files.fault("check x.npy y.npy --actual-dx dx.npy"_w,
                     {"--actual-dx has no effect without --dy"}) == "");
   CHECK(files.fault("check x.npy --dy dy.npy --actual-dweight dx.npy"_w,
-                    {"--actual-dweight dx.npy has shape (37, 16), expected (16), that of the "
+                    {"--actual-dweight dx.npy has shape (37, 19), expected (19), that of the "
                      "normalized axes"}) == "");
 }
 
@@ -509,6 +537,72 @@ TEST_CASE("statistics that a kernel has saved are judged as well", "[check]") {
   CHECK(at.fault({"check", LNORM_DATA_DIR "/kernel/x.npy", "--dy", "y.npy", "--actual-dx", "y.npy",
                   "--actual-mean", "m.npy"},
                  {"--actual-mean is judged beside OUTPUT, which is missing"}) == "");
+}
+
+TEST_CASE(
+    "gradients of plain loops are within rounding by the sums that are run, which cover nothing "
+    "else",
+    "[check]") {
+  const Workplace files;
+  const auto judged = [&](const std::vector<std::int64_t>& shape, const std::string& of,
+                          auto change) {
+    const std::int64_t rows = shape[0];
+    const auto columns = static_cast<std::size_t>(shape[1]);
+    std::vector<double> x;
+    std::vector<double> dy;
+    for (std::int64_t i = 0; i < rows * shape[1]; ++i) {
+      const auto t = static_cast<double>(i);
+      x.push_back(static_cast<float>(2 * std::sin(1.7 * t) + std::cos(0.3 * t * t)));
+      dy.push_back(static_cast<float>(std::cos(2.3 * t) + 1.1));
+    }
+    std::vector<float> dx(x.size());
+    std::vector<float> dbias(columns);
+    for (std::size_t first = 0; first < x.size(); first += columns) {
+      const auto n = static_cast<double>(columns);
+      double mean = 0;
+      double squares = 0;
+      for (std::size_t i = first; i < first + columns; ++i) mean += x[i] / n;
+      for (std::size_t i = first; i < first + columns; ++i)
+        squares += (x[i] - mean) * (x[i] - mean);
+      const auto rstd = static_cast<float>(1 / std::sqrt(squares / n + 1e-5));
+      const auto xhat = [&](std::size_t i) { return static_cast<float>(x[i] - mean) * rstd; };
+      float c1 = 0;
+      float c2 = 0;
+      for (std::size_t i = first; i < first + columns; ++i) {
+        const auto g = static_cast<float>(dy[i]);
+        dbias[i - first] += g;
+        c1 += g;
+        c2 += g * xhat(i);
+      }
+      for (std::size_t i = first; i < first + columns; ++i) {
+        const auto g = static_cast<float>(dy[i]);
+        dx[i] = (g - c1 / static_cast<float>(n) - xhat(i) * (c2 / static_cast<float>(n))) * rstd;
+      }
+    }
+    std::vector<double> found;
+    for (const float one : of == "dx" ? dx : dbias) {
+      found.push_back(static_cast<float>(change(found.size(), one)));
+    }
+    files.write("x.npy", npy_of<float>(shape, x));
+    files.write("dy.npy", npy_of<float>(shape, dy));
+    files.write("found.npy", npy_of<float>(of == "dx" ? shape : std::vector{shape[1]}, found));
+    const Outcome outcome =
+        files.run("check x.npy --dy dy.npy --json"_w + Words{"--actual-" + of, "found.npy"});
+    const json tensor = json::parse(outcome.out).at("tensors").at(0);
+    return tensor.at("verdict").get<std::string>() +
+           (tensor.at("as_loop") == true ? ", as a loop's" : "");
+  };
+  const auto right = [](std::size_t, double value) { return value; };
+  const auto one_off = [](std::size_t i, double value) { return i == 2 ? 1.0005 * value : value; };
+  const auto all_off = [](std::size_t, double value) { return 1.0005 * value; };
+  const std::vector<std::int64_t> wide{2, 65536};
+  const std::vector<std::int64_t> tall{40000, 3};
+  CHECK(judged(wide, "dx", right) == "within rounding, as a loop's");
+  CHECK(judged(wide, "dx", one_off) == "differs");
+  CHECK(judged(wide, "dx", all_off) == "differs");
+  CHECK(judged(tall, "dbias", right) == "within rounding, as a loop's");
+  CHECK(judged(tall, "dbias", one_off) == "differs");
+  CHECK(judged(tall, "dbias", all_off) == "differs");
 }
 
 TEST_CASE("criteria decide over gradients too", "[check]") {

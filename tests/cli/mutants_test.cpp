@@ -310,7 +310,8 @@ TEST_CASE("every wrong kernel passes on some ordinary input at 1e-2", "[mutants]
     alive.merge(files.survivors(affine + options));
   }
   files.write("x7.json", numbers(8, 1031, 1e-6));
-  alive.merge(files.survivors("x7.json --weight 0.001 --rtol 1e-2 --atol 1e-2"_w));
+  files.write("dy7.json", numbers(8, 1031, 1e-6));
+  alive.merge(files.survivors("x7.json --weight 0.001 --dy dy7.json --rtol 1e-2 --atol 1e-2"_w));
   alive.merge(files.survivors(
       "x2.json --weight w2.json --bias w2.json --axes 1,2 --rtol 1e-2 --atol 1e-2"_w));
   files.write("dy.json", numbers(7, 1024, 1e-6));

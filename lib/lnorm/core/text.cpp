@@ -114,4 +114,15 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+std::string shortest_text(double number, double error) {
+  for (int digits = 1;; ++digits) {
+    std::ostringstream text;
+    text.precision(digits);
+    text << number;
+    if (digits == 17 || std::fabs(std::stod(text.str()) - number) <= error) {
+      return std::move(text).str();
+    }
+  }
+}
+
 }  // namespace lnorm

@@ -42,6 +42,9 @@ std::string escaped(std::string_view text);
 // bytes".
 std::string counted(long long count, std::string_view noun);
 
+// The number of the fewest digits within an error of it, which is not below 0.
+std::string shortest_text(double number, double error);
+
 // "a, b or c", where last is " or ".
 template <class Words>
 std::string listed(const Words& words, std::string_view last) {

@@ -57,17 +57,6 @@ bool is_explained(const VariantRow& row, std::size_t i, const OutputFormat& outp
          output.overflows(std::fabs(row.y[i]) + (row.is_bounded ? row.bound[i] : 0));
 }
 
-// The number of the fewest digits within an error of it.
-std::string shortest_text(double number, double error) {
-  for (int digits = 1;; ++digits) {
-    std::ostringstream text;
-    text.precision(digits);
-    text << number;
-    if (digits == 17 || std::fabs(std::stod(text.str()) - number) <= error) {
-      return std::move(text).str();
-    }
-  }
-}
 double shortest_within(double number, double error) {
   return std::stod(shortest_text(number, error));
 }

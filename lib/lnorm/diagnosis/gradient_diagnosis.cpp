@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <functional>
 #include <utility>
 
 #include "lnorm/core/text.hpp"
@@ -27,6 +28,10 @@ class NormalEquations {
       products_[i].back() += weighted * right;
     }
   }
+
+  // Of one unknown: its standard error; the mean square of an error that may be anywhere within its bound is a third of the bound's.
+  double error() const { return 1 / std::sqrt(3 * products_[0][0]); }
+  bool is_unknown() const { return products_[0][0] == 0; }
 
   // An unknown without terms is 1. Empty where they cannot be told apart.
   std::vector<double> solution() const {
@@ -75,7 +80,8 @@ class GradientSearch {
         take(trials);
         if (result_.diagnosis.explains_all()) return std::move(result_);
         if (is_coarse || count > 1) continue;
-        try_coefficients();
+        if (context_.of == Gradient::dx) try_coefficients();
+        if (!result_.diagnosis.explains_all()) try_factor();
         if (result_.diagnosis.explains_all()) return std::move(result_);
       }
     }
@@ -99,37 +105,19 @@ class GradientSearch {
     }
   }
 
-  // The coefficients that the gradient tells: of g, mean(g) and xhat mean(g xhat) in dx, or a factor of a sum over rows. Weighted least
-  // squares over all elements that are looked at, whose terms are what variants with one of the coefficients give.
+  // The coefficients of g, mean(g) and xhat mean(g xhat) that dx tells.
   void try_coefficients() {
-    const bool is_dx = context_.of == Gradient::dx;
-    const std::size_t count = is_dx ? 3 : 1;
     std::vector<Trial> terms;
-    for (std::size_t k = 0; k < count; ++k) {
+    for (std::size_t k = 0; k < 3; ++k) {
       Trial& term = terms.emplace_back(Trial{{}, asked_for(context_.model)});
-      if (!is_dx) continue;
       term.variant.of_g = k == 0 ? 1 : 0;
       term.variant.of_mean = k == 1 ? 1 : 0;
       term.variant.of_variance = k == 2 ? 1 : 0;
     }
     sample_.fill(terms);
-    const OutputFormat& output = context_.model.setting.output;
-    const double u = context_.model.setting.kernel.arithmetic.unit;
-    NormalEquations equations(count);
-    for (std::size_t r = 0; r < sample_.actual.size(); ++r) {
-      for (std::size_t i = 0; i < sample_.actual[r].size(); ++i) {
-        const double actual = sample_.actual[r][i];
-        std::vector<double> of;
-        double size = 0;
-        for (const Trial& term : terms) {
-          of.push_back(term.rows[r].y[i]);
-          size += std::fabs(of.back());
-        }
-        if (!std::isfinite(actual) || !std::isfinite(size)) continue;
-        equations.add(of, actual, output.half_ulp(actual) + 4 * u * size);
-      }
-    }
-    const std::vector<double> found = equations.solution();
+    std::vector<const std::vector<RowBounds>*> rows;
+    for (const Trial& term : terms) rows.push_back(&term.rows);
+    const std::vector<double> found = equations(rows).solution();
     if (found.empty()) return;
     const auto n = static_cast<double>(context_.row_length());
     std::vector<double> snapped;
@@ -140,23 +128,62 @@ class GradientSearch {
       text.push_back(is_length ? "n" : concat(static_cast<std::int64_t>(snapped.back())));
       if (!(std::fabs(snapped.back() - number) < 0.05) && !is_length) return;
     }
+    // All are the same: a factor.
+    if (std::ranges::adjacent_find(snapped, std::not_equal_to<>()) == snapped.end()) return;
     Trial trial{{}, asked_for(context_.model)};
-    NamedKernel& kernel = found_.emplace_back();
-    if (is_dx) {
-      trial.variant.of_g = snapped[0];
-      trial.variant.of_mean = snapped[1];
-      trial.variant.of_variance = snapped[2];
-      kernel.id = joined(text, "-", [](const std::string& one) { return one; });
-      kernel.id = kernel.id == "-1--1--1" ? "dx-negated" : "dx-" + kernel.id;
-      kernel.words = concat("dx is (", text[0], " g - ", text[1], " mean(g) - ", text[2],
-                            " xhat mean(g xhat)) / s");
-    } else {
-      trial.variant.factor = snapped[0];
-      kernel.id = concat(name(context_.of), snapped[0] == -1 ? "-negated" : "-factor=" + text[0]);
-      kernel.words = concat(name(context_.of), " is multiplied by ", text[0]);
+    trial.variant.of_g = snapped[0];
+    trial.variant.of_mean = snapped[1];
+    trial.variant.of_variance = snapped[2];
+    try_found(std::move(trial),
+              "dx-" + joined(text, "-", [](const std::string& one) { return one; }),
+              concat("dx is (", text[0], " g - ", text[1], " mean(g) - ", text[2],
+                     " xhat mean(g xhat)) / s"));
+  }
+
+  // The factor that all of the gradient has.
+  void try_factor() {
+    constexpr double kSums = 16;  // what sums lose, in u
+    const double u = context_.model.setting.kernel.arithmetic.unit;
+    const NormalEquations of_factor = equations({&sample_.exact});
+    const std::vector<double> found = of_factor.solution();
+    if (found.empty() || of_factor.is_unknown()) return;
+    const std::string text = shortest_text(found.front(), 3 * of_factor.error() + kSums * u);
+    const double factor = std::stod(text);
+    if (factor == 1 || factor == 0) return;
+    Trial trial{{}, asked_for(context_.model)};
+    trial.variant.factor = factor;
+    const std::string of(name(context_.of));
+    try_found(std::move(trial), of + (factor == -1 ? "-negated" : "-factor=" + text),
+              concat(of, " is multiplied by ", text));
+  }
+
+  // Least squares over all elements that are looked at. terms: what the gradient is a sum of.
+  NormalEquations equations(const std::vector<const std::vector<RowBounds>*>& terms) const {
+    const OutputFormat& output = context_.model.setting.output;
+    const double u = context_.model.setting.kernel.arithmetic.unit;
+    NormalEquations equations(terms.size());
+    for (std::size_t r = 0; r < sample_.actual.size(); ++r) {
+      for (std::size_t i = 0; i < sample_.actual[r].size(); ++i) {
+        const double actual = sample_.actual[r][i];
+        std::vector<double> of;
+        double size = 0;
+        for (const std::vector<RowBounds>* const rows : terms) {
+          of.push_back((*rows)[r].y[i]);
+          size += std::fabs(of.back());
+        }
+        if (!std::isfinite(actual) || !std::isfinite(size)) continue;
+        const double error = output.half_ulp(actual) + 4 * u * size;
+        if (error > 0) equations.add(of, actual, error);
+      }
     }
-    const bool is_right = std::ranges::all_of(snapped, [](double number) { return number == 1; });
-    if (is_right || !choose_(kernel.id)) return;
+    return equations;
+  }
+
+  void try_found(Trial trial, std::string id, std::string words) {
+    if (!choose_(id)) return;
+    NamedKernel& kernel = found_.emplace_back();
+    kernel.id = std::move(id);
+    kernel.words = std::move(words);
     trial.kernels.push_back(&kernel);
     std::vector<Trial> trials{std::move(trial)};
     sample_.fill(trials);
@@ -196,7 +223,10 @@ class GradientSearch {
       // Without any error it is infinite.
       const bool has_sqnr = sums.sqnr() > 0 || std::isfinite(sums.sqnr());
       if (!has_sqnr) continue;
-      fits.emplace_back(described(trial.kernels, sums, is_explanation(trial, sums)), &trial);
+      const bool explains = is_explanation(trial, sums);
+      // The bound of narrow sums covers what is no such sum as well.
+      if (trial.variant.is_any_order && !explains) continue;
+      fits.emplace_back(described(trial.kernels, sums, explains), &trial);
     }
     std::ranges::stable_sort(fits, {}, [](const auto& one) {
       return std::pair(!one.first.explains_all, -one.first.sqnr);

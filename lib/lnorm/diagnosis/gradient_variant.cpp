@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "lnorm/diagnosis/sum_losses.hpp"
+
 namespace lnorm {
 
 namespace {
@@ -20,7 +22,7 @@ struct GradientLine {
 };
 
 GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
-                     const GradientRow& row, Summation order) {
+                     const GradientRow& row) {
   const double u = kernel.arithmetic.unit;
   const Formula& formula = variant.formula;
   const auto n = static_cast<double>(row.x.size());
@@ -38,12 +40,8 @@ GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
     std::optional<GivenNumbers> given;
     if (saved != nullptr) given = {saved->mean.high, saved->rstd.high};
     statistics = statistics_of(row.x, formula, given);
-    SumLosses losses;
-    if (order == Summation::loop && !kernel.depth) {
-      // n u, of which errors_of takes four times.
-      losses = {n * u / 4 * statistics.mean_abs, n * u / 4 * statistics.variance};
-    }
-    errors = errors_of(statistics, formula, kernel, losses);
+    errors = errors_of(statistics, formula, kernel,
+                       row.losses != nullptr ? row.losses->statistics : SumLosses{});
     s = divisor_of(statistics.variance, formula);
   }
   GradientLine line;
@@ -98,14 +96,45 @@ std::string_view name(Gradient gradient) {
 }
 
 GradientVariant asked_for(const GradientModel& model) {
-  return {.formula = model.setting.formula, .freedom = {}};
+  return {.formula = model.setting.formula};
+}
+
+std::vector<GradientLosses> losses_of(const GradientModel& model,
+                                      std::span<const GradientRow> rows) {
+  const JudgeSetting& setting = model.setting;
+  std::vector<MeasuredRow> measured;
+  for (const GradientRow& row : rows) {
+    measured.push_back({row.x, statistics_of(row.x, setting.formula)});
+  }
+  const std::vector<SumLosses> statistics = lnorm::losses_of(
+      measured, setting.formula, setting.kernel.arithmetic, setting.normalized_shape);
+  const GradientVariant variant = asked_for(model);
+  std::vector<std::vector<double>> terms;
+  for (const GradientRow& row : rows) {
+    std::vector<double> products = xhat_of(variant, model, row);
+    std::vector<double>& g = terms.emplace_back();
+    for (std::size_t i = 0; i < row.x.size(); ++i) {
+      g.push_back(row.dy[i] * row.weight[i]);
+      products[i] *= g[i];
+    }
+    terms.push_back(std::move(products));
+  }
+  const std::vector<std::span<const double>> views(terms.begin(), terms.end());
+  const std::vector<double> sums =
+      losses_of_sums(views, setting.kernel.arithmetic, setting.normalized_shape);
+  std::vector<GradientLosses> losses;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    losses.push_back(
+        {rows[r].saved != nullptr ? SumLosses{} : statistics[r], sums[2 * r], sums[2 * r + 1]});
+  }
+  return losses;
 }
 
 RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model,
-                      const GradientRow& row, Summation order) {
+                      const GradientRow& row) {
   const KernelModel& kernel = model.setting.kernel;
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
-  const GradientLine line = line_of(variant, kernel, row, order);
+  const GradientLine line = line_of(variant, kernel, row);
   const auto count = row.x.size();
   const auto n = static_cast<double>(count);
   const double g_unit =
@@ -115,7 +144,8 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
   double products = 0;   // of g xhat
   double magnitude = 0;  // of |g xhat|
   double carried = 0;    // of |g| times the error of xhat
-  for (std::size_t i = 0; i < count; ++i) {
+  const auto summed = static_cast<std::size_t>(variant.summed.value_or(std::ssize(row.x)));
+  for (std::size_t i = 0; i < summed; ++i) {
     const double g = row.dy[i] * (variant.has_weight ? row.weight[i] : 1);
     const auto [xhat, error] = xhat_of(variant, row, line.x, i);
     sum += g;
@@ -124,15 +154,20 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
     magnitude += std::fabs(g * xhat);
     carried += std::fabs(g) * error;
   }
-  const double loss = summation_error(order, n, u, kernel.depth);
+  const double tree = summation_error(n, u, kernel.depth);
+  const GradientLosses losses = row.losses != nullptr ? *row.losses : GradientLosses{};
   const bool is_constant = model.has_constants && !variant.own_statistics;
   const double of_mean = variant.formula.rms || is_constant ? 0 : variant.of_mean;
   const double c1 = of_mean * (sum / n);
-  const double c1_error = std::fabs(of_mean) * ((loss + u + g_unit) * size / n + t);
+  const double c1_error =
+      std::fabs(of_mean) * ((tree + kLossFactor * losses.g + u + g_unit) * size / n + t);
   const double of_variance = is_constant ? 0 : variant.of_variance;
   const double c2 = of_variance * (products / line.freedom);
   const double c2_error =
-      std::fabs(of_variance) * (((loss + 2 * u + g_unit) * magnitude + carried) / line.freedom + t);
+      std::fabs(of_variance) *
+      (((tree + kLossFactor * losses.products + 2 * u + g_unit) * magnitude + carried) /
+           line.freedom +
+       t);
   RowBounds result;
   result.is_bounded = line.is_bounded && n * (std::fabs(c1) + std::fabs(c2)) < greatest;
   result.y.resize(count);
@@ -154,17 +189,32 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
          3 * u * std::fabs(xhat * c2)) *
             t_high +
         scale + 2 * u * std::fabs(result.y[i]) + t;
+    const double factor = variant.factor * (variant.is_divided ? 1 : 1 / line.x.inverse);
+    result.y[i] *= factor;
+    result.bound[i] *= std::fabs(factor);
+    if (!variant.adds_dy) continue;
+    result.y[i] += row.dy[i];
+    result.bound[i] += 2 * u * (std::fabs(row.dy[i]) + std::fabs(result.y[i]));
   }
   add_last_rounding(model.setting.output, result);
   return result;
 }
 
+std::vector<double> xhat_of(const GradientVariant& variant, const GradientModel& model,
+                            const GradientRow& row) {
+  const GradientLine line = line_of(variant, model.setting.kernel, row);
+  std::vector<double> xhat;
+  for (std::size_t i = 0; i < row.x.size(); ++i) {
+    xhat.push_back(xhat_of(variant, row, line.x, i).value);
+  }
+  return xhat;
+}
+
 ParameterSums::ParameterSums(const GradientVariant& variant, const GradientModel& model,
-                             Gradient of, Summation order)
+                             Gradient of)
     : variant_(variant),
       model_(model),
       of_(variant.exchanged == (of == Gradient::dweight) ? Gradient::dbias : Gradient::dweight),
-      order_(order),
       sums_(static_cast<std::size_t>(element_count(model.layout.shape))),
       counts_(sums_.size()),
       sizes_(sums_.size()),
@@ -180,10 +230,11 @@ void ParameterSums::add(const GradientRow& row) {
     for (std::size_t i = 0; i < row.dy.size(); ++i) add_term(parameter_of(i), row.dy[i], 0);
     return;
   }
-  const GradientLine line = line_of(variant_, model_.setting.kernel, row, order_);
+  const GradientLine line = line_of(variant_, model_.setting.kernel, row);
   is_bounded_ = is_bounded_ && line.is_bounded;
   for (std::size_t i = 0; i < row.dy.size(); ++i) {
-    const auto [xhat, error] = xhat_of(variant_, row, line.x, i);
+    const auto [xhat, error] =
+        variant_.is_of_x ? Xhat{row.x[i], 0} : xhat_of(variant_, row, line.x, i);
     add_term(parameter_of(i), row.dy[i] * xhat, std::fabs(row.dy[i]) * error);
   }
 }
@@ -215,7 +266,7 @@ void ParameterSums::append(const ParameterSums& next) {
   }
 }
 
-RowBounds ParameterSums::finish() const {
+RowBounds ParameterSums::finish(std::span<const double> losses) const {
   const KernelModel& kernel = model_.setting.kernel;
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
   RowBounds result;
@@ -223,7 +274,11 @@ RowBounds ParameterSums::finish() const {
   std::vector<double> sizes = sizes_;
   result.bound = errors_;
   std::vector<double> counts = counts_;
-  for (std::vector<double>* const numbers : {&result.y, &counts, &sizes, &result.bound}) {
+  const bool is_of_all = losses.size() < sums_.size() || model_.is_uniform;
+  std::vector<double> lost(losses.begin(), losses.end());
+  if (is_of_all) lost.assign(sums_.size(), losses.empty() ? 0 : losses.front());
+  for (std::size_t i = 0; i < lost.size(); ++i) lost[i] *= kColumnLossFactor * sizes_[i];
+  for (std::vector<double>* const numbers : {&result.y, &counts, &sizes, &result.bound, &lost}) {
     if (model_.is_uniform) {
       double all = 0;
       for (const double number : *numbers) all += number;
@@ -238,8 +293,8 @@ RowBounds ParameterSums::finish() const {
   const double own = (of_ == Gradient::dbias ? 0 : 2 * u) + (model_.rounds_dy ? u : 0);
   result.is_bounded = is_bounded_;
   for (std::size_t i = 0; i < result.y.size(); ++i) {
-    const double loss = summation_error(order_, counts[i], unit, kernel.depth);
-    if (!is_rounded) result.bound[i] += (loss + own) * sizes[i] + t;
+    const double tree = summation_error(counts[i], unit, kernel.depth);
+    if (!is_rounded) result.bound[i] += (tree + own) * sizes[i] + lost[i] + t;
     result.bound[i] *= std::fabs(variant_.factor);
     result.is_bounded = result.is_bounded && !(sizes[i] >= greatest);
   }

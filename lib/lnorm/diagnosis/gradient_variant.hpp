@@ -25,16 +25,20 @@ struct GradientVariant {
   double of_g = 1;
   double of_mean = 1;
   double of_variance = 1;
-  bool has_weight = true;               // in g
-  std::optional<std::int64_t> freedom;  // f, if it is not n - ddof
+  bool has_weight = true;                    // in g
+  std::optional<std::int64_t> freedom = {};  // f, if it is not n - ddof
+  std::optional<std::int64_t> summed = {};   // so many elements of a row, if not all
+  bool is_divided = true;                    // by s, at the end
+  bool adds_dy = false;                      // to dx
 
   bool own_statistics = false;           // they are computed where others are saved
   bool xhat_has_affine = false;          // weight and bias are in xhat
+  double factor = 1;                     // of all of the gradient
   std::optional<DType> statistics = {};  // mean and 1 / s are rounded to it
 
   // Sums of dweight and dbias.
+  bool is_of_x = false;            // x stands in the place of xhat
   bool exchanged = false;          // each stands for the other
-  double factor = 1;               // they are multiplied by it
   std::int64_t lost_rows = 0;      // they leave out so many rows, the last ones
   std::optional<DType> sums = {};  // they are rounded to it after each row
   bool is_any_order = false;       // so they are, but in which order is not known
@@ -48,7 +52,8 @@ struct GradientModel {
   AffineLayout layout = {};    // which parameter an element has
   bool rounds_dy = false;      // dy is wider than the arithmetic
   bool is_uniform = false;     // one parameter serves all elements
-  bool has_constants = false;  // for statistics: what is saved of a row is one
+  bool has_saved = false;      // statistics
+  bool has_constants = false;  // of these: each is one of a row
 
   // How many elements have the same parameter, on average.
   std::int64_t terms() const noexcept {
@@ -57,6 +62,15 @@ struct GradientModel {
   }
 };
 GradientVariant asked_for(const GradientModel& model);
+
+// What sums one after another lose in a row (sum_losses.hpp); those of g and of g xhat in parts of the sums of their magnitudes.
+struct GradientLosses {
+  SumLosses statistics;
+  double g = 0;
+  double products = 0;
+};
+// So many times a column's loss is in its bound: the terms come in any order.
+inline constexpr double kColumnLossFactor = 6;
 
 // Numbers of one row.
 struct GradientRow {
@@ -67,23 +81,33 @@ struct GradientRow {
   std::span<const double> weight;
   std::span<const double> bias;
   const SavedStatistics* saved = nullptr;  // null: statistics are computed
+  const GradientLosses* losses = nullptr;  // null: by the tree bound
 };
+
+// What the sums of dx lose in rows of one length, by the formula asked for.
+std::vector<GradientLosses> losses_of(const GradientModel& model,
+                                      std::span<const GradientRow> rows);
 
 // dx of the row.
 RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model,
-                      const GradientRow& row, Summation order);
+                      const GradientRow& row);
+
+// xhat of the row.
+std::vector<double> xhat_of(const GradientVariant& variant, const GradientModel& model,
+                            const GradientRow& row);
 
 // dweight or dbias. Rows whose elements are not finite make their columns NaN.
 class ParameterSums {
  public:
-  ParameterSums(const GradientVariant& variant, const GradientModel& model, Gradient of,
-                Summation order);
+  ParameterSums(const GradientVariant& variant, const GradientModel& model, Gradient of);
 
   // The next row.
   void add(const GradientRow& row);
   // What was found of the rows that follow. Not where sums are rounded.
   void append(const ParameterSums& next);
-  RowBounds finish() const;
+  // losses: what the sums lose beside the tree bound, in parts of the sums of magnitudes; of each parameter in the layout's order, of all
+  // of them, or none.
+  RowBounds finish(std::span<const double> losses = {}) const;
 
  private:
   void add_term(std::size_t i, double term, double error);
@@ -91,7 +115,6 @@ class ParameterSums {
   GradientVariant variant_;
   const GradientModel& model_;
   Gradient of_;
-  Summation order_;
   bool is_bounded_ = true;
   std::vector<double> sums_;
   std::vector<double> counts_;  // of the terms

@@ -198,7 +198,7 @@ void RowJudge::judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows&
   if (!is_bounded) --found.unjudged_rows;
 }
 
-void RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found) {
+bool RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found) {
   ++found.rows;
   found.elements += std::ssize(row.actual);
   std::int64_t equal = 0;
@@ -212,26 +212,46 @@ void RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRo
   found.correctly_rounded += equal;
   found.not_finite_rows += static_cast<std::int64_t>(has_nan);
   found.unjudged_rows += static_cast<std::int64_t>(has_nan);
-  if (has_nan || equal == std::ssize(row.actual)) return;
-  const auto take = [&](RowBounds of_row) {
-    y_ = setting_.output.dtype() == DType::float64
-             ? std::vector<double>(row.exact.begin(), row.exact.end())
-             : std::move(of_row.y);
-    bound_ = std::move(of_row.bound);
-    return of_row.is_bounded;
+  if (has_nan || equal == std::ssize(row.actual)) return false;
+  return judge_bounds(row, bounds(false), nullptr, found);
+}
+
+void RowJudge::settle_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
+                         JudgedRows& after) {
+  const RowBounds tree = bounds(false);
+  const RowBounds measured = bounds(true);
+  judge_bounds(row, tree, nullptr, before);
+  judge_bounds(row, tree, &measured, after);
+}
+
+bool RowJudge::judge_bounds(const JudgedRow& row, const RowBounds& tree, const RowBounds* measured,
+                            JudgedRows& found) {
+  const auto worst = [&](const RowBounds& of_row) {
+    y_ = of_row.y;
+    if (setting_.output.dtype() == DType::float64) y_.assign(row.exact.begin(), row.exact.end());
+    bound_ = of_row.bound;
+    return worst_of(row);
   };
-  const bool has_tree = take(bounds(Summation::tree));
-  const WorstRatio tree = worst_of(row);
-  if (has_tree) found.tree.take(tree);
-  if (has_tree && tree.ratio <= 1) return;
-  if (!take(bounds(Summation::loop))) {
+  if (!tree.is_bounded || (measured != nullptr && !measured->is_bounded)) {
     ++found.unjudged_rows;
-    return judge_elements(row, false, found);
+    judge_elements(row, false, found);
+    return false;
   }
-  found.tree.take(tree);
-  const WorstRatio loop = worst_of(row);
-  found.loop.take(loop);
-  loop.ratio > 1 ? judge_elements(row, true, found) : void(++found.loop_rows);
+  const WorstRatio of_tree = worst(tree);
+  found.tree.take(of_tree);
+  if (of_tree.ratio <= 1) return false;
+  if (measured == nullptr) {
+    found.doubtful_rows.add(row.number);
+  } else {
+    const WorstRatio of_sums = worst(*measured);
+    found.loop.take(of_sums);
+    if (of_sums.ratio <= 1) {
+      ++found.loop_rows;
+      return true;
+    }
+  }
+  judge_elements(row, true, found);
+  return true;
 }
 
 void RowJudge::find_bounds(const JudgedRow& row, const RowStatistics& statistics,

@@ -106,9 +106,12 @@ class RowJudge {
   // The same by the measured bound, of a row that is beyond that of the tree. before: what was found of it by that.
   void settle(const JudgedRow& row, const SumLosses& losses, JudgedRows& before, JudgedRows& after);
 
-  // The same by other bounds than those of the forward pass, of sums in an order.
-  using FindBounds = std::function<RowBounds(Summation order)>;
-  void judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found);
+  // Both by other bounds than those of the forward pass: the tree's, or the measured ones. judge_by returns whether the row is beyond
+  // the tree bound; settle_by takes its row out of what was found, and puts in what the measured bounds find.
+  using FindBounds = std::function<RowBounds(bool is_measured)>;
+  bool judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found);
+  void settle_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
+                 JudgedRows& after);
 
   // The same for a row of which so many elements are judged, all of them exact and finite.
   static void count_exact(std::int64_t elements, JudgedRows& found);
@@ -119,6 +122,9 @@ class RowJudge {
   // losses: null for the tree bound.
   void judge_finite(const JudgedRow& row, const SumLosses* losses, JudgedRows& found);
   void judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows& found);
+  // measured: null for the tree bound.
+  bool judge_bounds(const JudgedRow& row, const RowBounds& tree, const RowBounds* measured,
+                    JudgedRows& found);
   // Whether some mean and s bring every element within twice its own error. What sums lose shifts and scales a row as a whole.
   bool is_line(const JudgedRow& row, const RowStatistics& statistics) const;
   // Fills y_ and bound_.

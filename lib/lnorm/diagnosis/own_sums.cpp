@@ -61,7 +61,7 @@ StatisticErrors errors_of(const Variant& variant, const RowStatistics& row,
   StatisticErrors errors = lnorm::errors_of(row, variant.formula, model);
   if (!variant.one_pass) return errors;
   const double unit = model.arithmetic.unit;
-  const double g = summation_error(Summation::tree, row.count, unit, model.depth);
+  const double g = summation_error(row.count, unit, model.depth);
   const double part = (row.count - static_cast<double>(variant.formula.ddof)) / row.count;
   errors.variance = ((g + 4 * unit) * (row.variance * part + row.mean * row.mean) +
                      2 * std::fabs(row.mean) * errors.mean) /

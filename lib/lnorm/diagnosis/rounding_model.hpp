@@ -24,15 +24,11 @@ inline Arithmetic arithmetic_of(DType dtype) {
           std::ldexp(1.0, format.least_exponent + format.precision - 1), format.greatest, dtype};
 }
 
-// How a kernel adds up terms. loop: in any order, one after another at worst. tree: pairwise, by vectors or warps.
-enum class Summation { tree, loop };
-
-// g: what a sum of n terms loses, relatively to the sum of their magnitudes. depth: the additions that a term goes
-// through, where they are known. [Higham 2002, 4.2; Higham and Mary 2019, SIAM J. Sci. Comput. 41(5)]
-inline double summation_error(Summation order, double n, double unit,
+// g: what a sum of n terms loses that is added pairwise, by vectors or warps, relatively to the sum of their magnitudes. depth: the
+// additions that a term goes through, where they are known. [Higham 2002, 4.2; Higham and Mary 2019, SIAM J. Sci. Comput. 41(5)]
+inline double summation_error(double n, double unit,
                               const std::optional<std::int64_t>& depth = {}) {
   if (depth) return static_cast<double>(*depth) * unit;
-  if (order == Summation::loop) return n * unit;
   const double h = std::min(n, std::log2(n) + 8);
   return std::min(h, 4 * std::sqrt(h)) * unit;
 }

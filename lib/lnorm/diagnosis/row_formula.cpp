@@ -62,7 +62,7 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
                           const KernelModel& kernel, const SumLosses& losses) {
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
   const double n = row.count;
-  const double g = summation_error(Summation::tree, n, u, kernel.depth);
+  const double g = summation_error(n, u, kernel.depth);
   const double var = row.variance;
   const double s = divisor_of(var, formula);
   const double reach = row.max_abs + std::fabs(row.mean);
@@ -120,7 +120,7 @@ bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErr
 RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
                 const KernelModel& kernel) {
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
-  const double g = summation_error(Summation::tree, row.count, u, kernel.depth);
+  const double g = summation_error(row.count, u, kernel.depth);
   return {.center = row.mean,
           .center_error = errors.mean,
           .inverse = 1 / s,

@@ -5,10 +5,16 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <numeric>
+#include <utility>
+
+#include "lnorm/core/double_double.hpp"
 
 namespace lnorm {
 
 namespace {
+
+using Rows = std::span<const std::span<const double>>;
 
 constexpr std::int64_t kMostOfWelford = 65536;  // a chain of divisions
 constexpr std::int64_t kMostAtOnce = 65536;     // longer rows are summed one by one
@@ -27,25 +33,53 @@ class Sums {
  public:
   using V = std::array<T, width>;
 
-  Sums(std::span<const MeasuredRow> rows, const Formula& formula, Round round, const Shape& shape,
-       bool is_one_pass)
-      : formula_(formula),
-        round_(round),
-        shape_(shape),
-        is_one_pass_(is_one_pass),
-        x_(rows[0].x.size()) {
+  Sums(Rows rows, Round round, const Shape& shape)
+      : round_(round), shape_(shape), x_(rows[0].size()) {
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      for (std::size_t i = 0; i < x_.size(); ++i) {
-        x_[i][r] = round_(static_cast<T>(rows[r].x[i]));
-      }
+      for (std::size_t i = 0; i < x_.size(); ++i) x_[i][r] = round_(static_cast<T>(rows[r][i]));
     }
   }
 
   // take(mean, variance): of each order, the numbers of all rows.
   template <class Take>
-  void run(Take take) {
+  void run_statistics(const Formula& formula, bool is_one_pass, Take take) {
+    const double freedom = static_cast<double>(x_.size()) - static_cast<double>(formula.ddof);
+    each_order([&](auto sum) { take_order(sum, formula, is_one_pass, freedom, take); });
+    if (formula.rms || is_one_pass || std::ssize(x_) > kMostOfWelford) return;
+    welford(1, freedom, take);
+    welford(4, freedom, take);
+  }
+
+  // take(sum): of each order, the sums of all rows.
+  template <class Take>
+  void run_sums(bool is_atomic, Take take) const {
+    each_order([&](auto sum) { take(sum(x_)); });
+    if (!is_atomic) return;
     const std::size_t n = x_.size();
-    const auto by_order = [&](auto sum) { take_order(sum, take); };
+    for (std::size_t stride : {7919U, 31337U, 40503U, 104729U}) {
+      while (std::gcd(stride, n) != 1) ++stride;
+      V sum{};
+      for (std::size_t i = 0; i < n; ++i) sum = add(sum, x_[i * stride % n]);
+      take(sum);
+    }
+  }
+
+  // The sum of a row's terms, as they were rounded, and that of their magnitudes.
+  std::pair<double, double> exact_sum(std::size_t row) const {
+    DoubleDouble sum;
+    double magnitudes = 0;
+    for (const V& term : x_) {
+      sum = sum + static_cast<double>(term[row]);
+      magnitudes += std::fabs(static_cast<double>(term[row]));
+    }
+    return {sum.high, magnitudes};
+  }
+
+ private:
+  // by_order(sum): the sum of terms in each order.
+  template <class ByOrder>
+  void each_order(ByOrder by_order) const {
+    const std::size_t n = x_.size();
     by_order([this](const std::vector<V>& t) { return chain(t, 0, t.size()); });
     by_order([this](const std::vector<V>& t) {
       V sum{};
@@ -65,12 +99,8 @@ class Sums {
     for (std::size_t axis = 0; shape_.size() > 1 && axis < shape_.size(); ++axis) {
       by_order([this, axis](const std::vector<V>& t) { return by_axis(t, axis); });
     }
-    if (formula_.rms || is_one_pass_ || std::ssize(x_) > kMostOfWelford) return;
-    welford(1, take);
-    welford(4, take);
   }
 
- private:
   template <class Operation>
   V each(const V& a, const V& b, Operation operation) const {
     V result{};
@@ -121,27 +151,24 @@ class Sums {
     return all;
   }
 
-  double freedom() const {
-    return static_cast<double>(x_.size()) - static_cast<double>(formula_.ddof);
-  }
-
   template <class Sum, class Take>
-  void take_order(const Sum& sum, Take take) {
+  void take_order(const Sum& sum, const Formula& formula, bool is_one_pass, double freedom,
+                  Take take) {
     const auto n = static_cast<double>(x_.size());
     V mean{};
-    if (!formula_.rms) mean = divide(sum(x_), n);
+    if (!formula.rms) mean = divide(sum(x_), n);
     squares_.resize(x_.size());
     for (std::size_t i = 0; i < x_.size(); ++i) {
-      const V d = is_one_pass_ ? x_[i] : subtract(x_[i], mean);
+      const V d = is_one_pass ? x_[i] : subtract(x_[i], mean);
       squares_[i] = multiply(d, d);
     }
-    if (!is_one_pass_) return take(mean, divide(sum(squares_), freedom()));
+    if (!is_one_pass) return take(mean, divide(sum(squares_), freedom));
     const V variance = subtract(divide(sum(squares_), n), multiply(mean, mean));
-    take(mean, multiply(variance, rounded(n / freedom())));
+    take(mean, multiply(variance, rounded(n / freedom)));
   }
 
   template <class Take>
-  void welford(std::size_t lanes, Take take) const {
+  void welford(std::size_t lanes, double freedom, Take take) const {
     lanes = std::min(lanes, x_.size());
     std::vector<V> means(lanes);
     std::vector<V> squares(lanes);
@@ -161,53 +188,63 @@ class Sums {
       squares[0] = add(add(squares[0], squares[k]), multiply(multiply(delta, delta), between));
       counts[0] = all;
     }
-    take(means[0], divide(squares[0], freedom()));
+    take(means[0], divide(squares[0], freedom));
   }
 
-  const Formula& formula_;
   Round round_;
   const Shape& shape_;
-  bool is_one_pass_;
   std::vector<V> x_;
   std::vector<V> squares_;
 };
 
-// take(row, mean, variance): of each order.
-template <class T, std::size_t width, class Round, class Take>
-void run_rows(std::span<const MeasuredRow> rows, const Formula& formula, const Round& round,
-              const Shape& shape, bool is_one_pass, Take take) {
+// see(sums, first, count): of some rows at once.
+template <class T, std::size_t width, class Round, class See>
+void for_some(Rows rows, const Round& round, const Shape& shape, See see) {
   for (std::size_t first = 0; first < rows.size(); first += width) {
-    const auto some = rows.subspan(first, std::min(width, rows.size() - first));
-    Sums<T, Round, width>(some, formula, round, shape, is_one_pass)
-        .run([&](const auto& means, const auto& variances) {
-          for (std::size_t r = 0; r < some.size(); ++r) {
-            take(first + r, static_cast<double>(means[r]), static_cast<double>(variances[r]));
-          }
-        });
+    const Rows some = rows.subspan(first, std::min(width, rows.size() - first));
+    Sums<T, Round, width> sums(some, round, shape);
+    see(sums, first, some.size());
   }
 }
 
-template <class T, class Round, class Take>
-void run_widths(std::span<const MeasuredRow> rows, const Formula& formula, const Round& round,
-                const Shape& shape, bool is_one_pass, Take take) {
-  const bool is_long = std::ssize(rows[0].x) > kMostAtOnce;
-  is_long || rows.size() == 1 ? run_rows<T, 1>(rows, formula, round, shape, is_one_pass, take)
-                              : run_rows<T, 8>(rows, formula, round, shape, is_one_pass, take);
+template <class T, class Round, class See>
+void for_widths(Rows rows, const Round& round, const Shape& shape, See see) {
+  const bool is_long = std::ssize(rows[0]) > kMostAtOnce;
+  is_long || rows.size() == 1 ? for_some<T, 1>(rows, round, shape, see)
+                              : for_some<T, 8>(rows, round, shape, see);
 }
 
-template <class Take>
-void run_orders(std::span<const MeasuredRow> rows, const Formula& formula,
-                const Arithmetic& arithmetic, const Shape& shape, bool is_one_pass, Take take) {
-  if (rows.empty() || rows[0].x.empty()) return;
+template <class See>
+void for_rows(Rows rows, const Arithmetic& arithmetic, const Shape& shape, See see) {
+  if (rows.empty() || rows[0].empty()) return;
   if (arithmetic.dtype == DType::float64) {
-    run_widths<double>(rows, formula, Native(), shape, is_one_pass, take);
+    for_widths<double>(rows, Native(), shape, see);
   } else if (arithmetic.dtype == DType::float32) {
-    run_widths<float>(rows, formula, Native(), shape, is_one_pass, take);
+    for_widths<float>(rows, Native(), shape, see);
   } else {
     const OutputFormat format(arithmetic.dtype);
     const auto round = [&](float value) { return static_cast<float>(format.rounded(value)); };
-    run_widths<float>(rows, formula, round, shape, is_one_pass, take);
+    for_widths<float>(rows, round, shape, see);
   }
+}
+
+// take(row, mean, variance): of each order.
+template <class Take>
+void run_orders(Rows rows, const Formula& formula, const Arithmetic& arithmetic, const Shape& shape,
+                bool is_one_pass, Take take) {
+  for_rows(rows, arithmetic, shape, [&](auto& sums, std::size_t first, std::size_t count) {
+    sums.run_statistics(formula, is_one_pass, [&](const auto& means, const auto& variances) {
+      for (std::size_t r = 0; r < count; ++r) {
+        take(first + r, static_cast<double>(means[r]), static_cast<double>(variances[r]));
+      }
+    });
+  });
+}
+
+// Orders that leave the arithmetic's range tell nothing.
+void take_most(double found, double exact, double& most) {
+  const double off = std::fabs(found - exact);
+  if (std::isfinite(off)) most = std::max(most, off);
 }
 
 }  // namespace
@@ -216,16 +253,32 @@ std::vector<SumLosses> losses_of(std::span<const MeasuredRow> rows, const Formul
                                  const Arithmetic& arithmetic, const Shape& shape,
                                  bool is_one_pass) {
   std::vector<SumLosses> losses(rows.size());
-  run_orders(rows, formula, arithmetic, shape, is_one_pass,
+  std::vector<std::span<const double>> x;
+  for (const MeasuredRow& row : rows) x.push_back(row.x);
+  run_orders(x, formula, arithmetic, shape, is_one_pass,
              [&](std::size_t r, double mean, double variance) {
-               const double of_mean = std::fabs(mean - rows[r].exact.mean);
-               const double of_variance = std::fabs(variance - rows[r].exact.variance);
-               // Orders that leave the arithmetic's range tell nothing.
-               if (std::isfinite(of_mean)) losses[r].mean = std::max(losses[r].mean, of_mean);
-               if (std::isfinite(of_variance)) {
-                 losses[r].variance = std::max(losses[r].variance, of_variance);
-               }
+               take_most(mean, rows[r].exact.mean, losses[r].mean);
+               take_most(variance, rows[r].exact.variance, losses[r].variance);
              });
+  return losses;
+}
+
+std::vector<double> losses_of_sums(std::span<const std::span<const double>> terms,
+                                   const Arithmetic& arithmetic, const Shape& shape,
+                                   bool is_atomic) {
+  std::vector<double> losses(terms.size());
+  for_rows(terms, arithmetic, shape, [&](auto& sums, std::size_t first, std::size_t count) {
+    std::vector<std::pair<double, double>> exact;
+    for (std::size_t r = 0; r < count; ++r) exact.push_back(sums.exact_sum(r));
+    sums.run_sums(is_atomic, [&](const auto& found) {
+      for (std::size_t r = 0; r < count; ++r) {
+        take_most(static_cast<double>(found[r]), exact[r].first, losses[first + r]);
+      }
+    });
+    for (std::size_t r = 0; r < count; ++r) {
+      if (exact[r].second > 0) losses[first + r] /= exact[r].second;
+    }
+  });
   return losses;
 }
 
@@ -233,8 +286,7 @@ std::vector<OrderStatistics> statistics_by_orders(std::span<const double> x, con
                                                   const Arithmetic& arithmetic,
                                                   const Shape& shape) {
   std::vector<OrderStatistics> result;
-  const MeasuredRow row{x, {}};
-  run_orders({&row, 1}, formula, arithmetic, shape, false,
+  run_orders({&x, 1}, formula, arithmetic, shape, false,
              [&](std::size_t, double mean, double variance) {
                result.push_back({mean, variance});
              });

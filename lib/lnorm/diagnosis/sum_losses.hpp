@@ -23,6 +23,12 @@ std::vector<SumLosses> losses_of(std::span<const MeasuredRow> rows, const Formul
                                  const Arithmetic& arithmetic, const Shape& shape,
                                  bool is_one_pass = false);
 
+// The most that an order loses of the sum of each list of terms, all of one length, in parts of the sum of their magnitudes. Terms are
+// rounded to the arithmetic first. is_atomic: the terms may be added in any order: four scrambled ones are run as well.
+std::vector<double> losses_of_sums(std::span<const std::span<const double>> terms,
+                                   const Arithmetic& arithmetic, const Shape& shape,
+                                   bool is_atomic = false);
+
 // mean and variance as each order gives them: what a right kernel may have computed.
 struct OrderStatistics {
   double mean;

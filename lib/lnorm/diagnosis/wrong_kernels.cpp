@@ -405,6 +405,49 @@ bool without_term(GradientVariant& v, const GradientContext& c, double part) {
          (part != 1 || !c.model.setting.formula.rms) && (part != 2 || !c.has_no_deviations());
 }
 
+// Whether another formula of the statistics is another gradient.
+bool has_statistics(const GradientContext& c) {
+  return c.of != Gradient::dbias && !c.model.has_saved && !c.has_no_deviations();
+}
+
+bool eps_place_backward(GradientVariant& v, const GradientContext& c, double on_std) {
+  const Formula& asked = c.model.setting.formula;
+  v.formula.eps_on = on_std != 0 ? EpsOn::std : EpsOn::variance;
+  return asked.eps_on != v.formula.eps_on && asked.eps != 0 && has_statistics(c);
+}
+
+bool eps_value_backward(GradientVariant& v, const GradientContext& c, double eps) {
+  v.formula.eps = eps;
+  return c.model.setting.formula.eps != eps && has_statistics(c);
+}
+
+bool rms_backward(GradientVariant& v, const GradientContext& c, double is_rms) {
+  v.formula.rms = is_rms != 0;
+  return c.model.setting.formula.rms != v.formula.rms && c.row_length() > 1 && has_statistics(c);
+}
+
+bool no_tail_backward(GradientVariant& v, const GradientContext& c, double multiple) {
+  const std::int64_t n = c.row_length();
+  const auto k = static_cast<std::int64_t>(multiple);
+  v.summed = n - n % k;
+  return c.of == Gradient::dx && !c.model.has_constants && k < n && n % k != 0;
+}
+
+bool no_division_backward(GradientVariant& v, const GradientContext& c, double) {
+  v.is_divided = false;
+  return c.of == Gradient::dx && !c.dx_is_zero();
+}
+
+bool plus_dy(GradientVariant& v, const GradientContext& c, double) {
+  v.adds_dy = true;
+  return c.of == Gradient::dx;
+}
+
+bool of_x(GradientVariant& v, const GradientContext& c, double) {
+  v.is_of_x = true;
+  return c.of == Gradient::dweight;
+}
+
 bool weight_forgotten(GradientVariant& v, const GradientContext& c, double) {
   v.has_weight = false;
   return c.of == Gradient::dx && c.has_weight && !c.dx_is_zero();
@@ -466,19 +509,19 @@ bool xhat_with_affine(GradientVariant& v, const GradientContext& c, double) {
 
 // clang-format off
 constexpr WrongKernel kWrongKernels[] = {
-    {"eps-on-std", "eps is added to the standard deviation", "--eps-on std", KernelPart::eps_place, eps_place, 1},
-    {"eps-on-variance", "eps is added to the variance", "--eps-on variance", KernelPart::eps_place, eps_place, 0},
+    {"eps-on-std", "eps is added to the standard deviation", "--eps-on std", KernelPart::eps_place, eps_place, 1, eps_place_backward},
+    {"eps-on-variance", "eps is added to the variance", "--eps-on variance", KernelPart::eps_place, eps_place, 0, eps_place_backward},
     {"eps-on-both", "eps is added to the variance and to its root", "", KernelPart::eps_place, eps_on_both},
-    {"eps-1e-5", "eps is 1e-5", "--eps 1e-5", KernelPart::eps_value, eps_value, 1e-5},
-    {"eps-1e-6", "eps is 1e-6", "--eps 1e-6", KernelPart::eps_value, eps_value, 1e-6},
-    {"eps-0", "eps is 0", "--eps 0", KernelPart::eps_value, eps_value, 0},
-    {"eps-1e-12", "eps is 1e-12", "--eps 1e-12", KernelPart::eps_value, eps_value, 1e-12},
-    {"eps-1e-8", "eps is 1e-8", "--eps 1e-8", KernelPart::eps_value, eps_value, 1e-8},
-    {"eps-1e-3", "eps is 1e-3", "--eps 1e-3", KernelPart::eps_value, eps_value, 1e-3},
+    {"eps-1e-5", "eps is 1e-5", "--eps 1e-5", KernelPart::eps_value, eps_value, 1e-5, eps_value_backward},
+    {"eps-1e-6", "eps is 1e-6", "--eps 1e-6", KernelPart::eps_value, eps_value, 1e-6, eps_value_backward},
+    {"eps-0", "eps is 0", "--eps 0", KernelPart::eps_value, eps_value, 0, eps_value_backward},
+    {"eps-1e-12", "eps is 1e-12", "--eps 1e-12", KernelPart::eps_value, eps_value, 1e-12, eps_value_backward},
+    {"eps-1e-8", "eps is 1e-8", "--eps 1e-8", KernelPart::eps_value, eps_value, 1e-8, eps_value_backward},
+    {"eps-1e-3", "eps is 1e-3", "--eps 1e-3", KernelPart::eps_value, eps_value, 1e-3, eps_value_backward},
     {"ddof-1", "the variance is divided by n - 1", "--unbiased", KernelPart::ddof, ddof, 1},
     {"ddof-0", "the variance is divided by n", "--ddof 0", KernelPart::ddof, ddof, 0},
-    {"rms", "RMS norm: the mean is not subtracted", "--rms", KernelPart::mean_or_division, rms, 1},
-    {"layer-norm", "layer norm: the mean is subtracted", "without --rms", KernelPart::mean_or_division, rms, 0},
+    {"rms", "RMS norm: the mean is not subtracted", "--rms", KernelPart::mean_or_division, rms, 1, rms_backward},
+    {"layer-norm", "layer norm: the mean is subtracted", "without --rms", KernelPart::mean_or_division, rms, 0, rms_backward},
     {"mean-in-variance", "the mean is subtracted from x, but the variance is mean(x^2)", "", KernelPart::mean_or_division, mean_in_variance},
     {"variance-only", "the variance is right, but the mean is not subtracted from x", "", KernelPart::mean_or_division, mean_times, 0},
     {"mean-twice", "the mean is subtracted twice", "", KernelPart::mean_or_division, mean_times, 2},
@@ -574,6 +617,15 @@ constexpr WrongKernel kWrongKernels[] = {
     {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, nullptr, 0, without_term},
     {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, nullptr, 1, without_term},
     {"no-variance-term", "dx lacks the term of the variance", "", KernelPart::mean_or_division, nullptr, 2, without_term},
+    {"dx-no-division", "dx is not divided by s", "", KernelPart::mean_or_division, nullptr, 0, no_division_backward},
+    {"dx-no-tail-8", "the sums of dx leave out the n mod 8 last elements", "", KernelPart::elements, nullptr, 8, no_tail_backward},
+    {"dx-no-tail-16", "the sums of dx leave out the n mod 16 last elements", "", KernelPart::elements, nullptr, 16, no_tail_backward},
+    {"dx-no-tail-32", "the sums of dx leave out the n mod 32 last elements", "", KernelPart::elements, nullptr, 32, no_tail_backward},
+    {"dx-no-tail-64", "the sums of dx leave out the n mod 64 last elements", "", KernelPart::elements, nullptr, 64, no_tail_backward},
+    {"dx-no-tail-128", "the sums of dx leave out the n mod 128 last elements", "", KernelPart::elements, nullptr, 128, no_tail_backward},
+    {"dx-no-tail-256", "the sums of dx leave out the n mod 256 last elements", "", KernelPart::elements, nullptr, 256, no_tail_backward},
+    {"dx-plus-dy", "dy is added to dx", "", KernelPart::rounding, nullptr, 0, plus_dy},
+    {"dweight-of-x", "dweight is the sum of dy x, not of dy xhat", "", KernelPart::mean_or_division, nullptr, 0, of_x},
     {"weight-forgotten", "g is dy, without the weight", "without --weight", KernelPart::weight, nullptr, 0, weight_forgotten},
     {"other-ddof", "the variance has the other divisor in dx", "--ddof", KernelPart::ddof, nullptr, 0, other_ddof},
     {"other-ddof", "the variance has the other divisor in dx", "", KernelPart::ddof, nullptr, 1, other_ddof},

@@ -476,52 +476,22 @@ void Checker::judge_rows(Check& result) {
 }
 
 void Checker::settle(JudgedRows& judged) const {
-  // Once so many rows differ the others are counted by the tree bound.
-  constexpr std::int64_t kEnough = 64;
-  constexpr std::int64_t kAtOnce = 8;  // rows whose sums are run together
-  struct Part {
-    JudgedRows before;
-    JudgedRows after;
-  };
-  std::vector<std::int64_t> doubtful = judged.doubtful_rows.numbers();
-  // The worst row is one of those that are looked at.
-  const auto worst = std::find(doubtful.begin(), doubtful.end(), judged.tree.row);
-  if (worst != doubtful.end()) std::rotate(doubtful.begin(), worst, worst + 1);
   const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
-  const auto settle_rows = [&](std::span<const std::int64_t> numbers, Part& part) {
-    std::vector<SampleRow> rows;
-    for (const std::int64_t r : numbers) rows.push_back(read_row(x, r));
-    const std::vector<SumLosses> losses = losses_of_rows(rows);
-    JudgeSetting setting = setting_;
-    RowJudge judge(setting, plan_.row_length);
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      const SampleRow& row = rows[r];
-      setting.weight = weight_of(row, setting_);
-      setting.bias = bias_of(row, setting_);
-      judge.settle({row.number, row.x, row.actual, row.exact, row.kept}, losses[r], part.before,
-                   part.after);
-    }
-  };
-  std::int64_t differing = 0;
-  const std::int64_t at_once = plan_.row_length > kMostTried / kAtOnce ? 1 : kAtOnce;
-  for (std::int64_t first = 0; first < std::ssize(doubtful) && differing < kEnough;
-       first += kEnough) {
-    const auto some = std::span(doubtful).subspan(
-        static_cast<std::size_t>(first),
-        static_cast<std::size_t>(std::min(kEnough, std::ssize(doubtful) - first)));
-    std::vector<Part> parts(static_cast<std::size_t>((std::ssize(some) + at_once - 1) / at_once));
-    in_parallel(run_options_.threads)(std::ssize(parts), [&](std::int64_t p) {
-      const auto begin = static_cast<std::size_t>(p * at_once);
-      settle_rows(
-          some.subspan(begin, std::min(static_cast<std::size_t>(at_once), some.size() - begin)),
-          parts[static_cast<std::size_t>(p)]);
-    });
-    differing += std::ssize(some);
-    for (const Part& part : parts) {
-      judged.replace(part.before, part.after);
-      differing -= part.after.loop_rows + part.after.unjudged_rows;
-    }
-  }
+  settle_rows(judged, plan_.row_length, run_options_.threads,
+              [&](std::span<const std::int64_t> numbers, SettledRows& part) {
+                std::vector<SampleRow> rows;
+                for (const std::int64_t r : numbers) rows.push_back(read_row(x, r));
+                const std::vector<SumLosses> losses = losses_of_rows(rows);
+                JudgeSetting setting = setting_;
+                RowJudge judge(setting, plan_.row_length);
+                for (std::size_t r = 0; r < rows.size(); ++r) {
+                  const SampleRow& row = rows[r];
+                  setting.weight = weight_of(row, setting_);
+                  setting.bias = bias_of(row, setting_);
+                  judge.settle({row.number, row.x, row.actual, row.exact, row.kept}, losses[r],
+                               part.before, part.after);
+                }
+              });
 }
 
 void Checker::explain_all(const Sample& sample, FormulaFit& fit) {

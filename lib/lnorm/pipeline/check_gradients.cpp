@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/diagnosis/gradient_diagnosis.hpp"
 #include "lnorm/diagnosis/gradient_variant.hpp"
+#include "lnorm/diagnosis/sum_losses.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/pipeline/exact_gradients.hpp"
 
@@ -33,6 +36,7 @@ class JudgedGradient {
                .layout = plan.rows.affine,
                .rounds_dy = is_wider(inputs.sources.dy.info().dtype, options.arithmetic),
                .is_uniform = inputs.is_uniform,
+               .has_saved = inputs.sources.rstd != nullptr,
                .has_constants = inputs.sources.are_constants},
         context_{model_, of, options.has_weight, options.has_bias} {
     if (of == Gradient::dx) {
@@ -84,6 +88,9 @@ class JudgedGradient {
   }
 
   Check check;
+  // Of dweight and dbias: the most that the orders lose of a column of those that were looked at, and of a row's statistics in parts of
+  // mean |x| and of the variance.
+  GradientLosses losses;
 
  private:
   static bool is_wider(DType dtype, DType arithmetic) {
@@ -97,7 +104,8 @@ class JudgedGradient {
             .kernel = {arithmetic_of(options.arithmetic), options.depth,
                        inputs.is_sum || is_wider(plan.in, options.arithmetic),
                        options.zero_centered_weight},
-            .output = OutputFormat(output)};
+            .output = OutputFormat(output),
+            .normalized_shape = plan.normalized_shape()};
   }
 
   Gradient of_;
@@ -107,16 +115,6 @@ class JudgedGradient {
   GradientContext context_;
   std::optional<CheckRows> rows_;  // of dx
   std::vector<double> numbers_;    // of dweight or dbias
-};
-
-// Both bounds of dweight or dbias.
-struct TwoSums {
-  TwoSums(const GradientModel& model, Gradient of)
-      : tree(asked_for(model), model, of, Summation::tree),
-        loop(asked_for(model), model, of, Summation::loop) {}
-
-  ParameterSums tree;
-  ParameterSums loop;
 };
 
 class GradientChecker {
@@ -162,15 +160,18 @@ class GradientChecker {
     ExactGradients::Buffers buffers;
     JudgedRows found;
     std::optional<Comparison> compared;  // of dx
-    std::vector<TwoSums> sums;
+    std::vector<ParameterSums> sums;
   };
 
   using Parameters = std::span<const std::unique_ptr<JudgedGradient>>;
 
-  static std::vector<TwoSums> no_sums(Parameters parameters) {
-    std::vector<TwoSums> sums;
-    for (const auto& one : parameters) sums.emplace_back(one->model(), one->of());
+  static std::vector<ParameterSums> no_sums(Parameters parameters) {
+    std::vector<ParameterSums> sums;
+    for (const auto& one : parameters) sums.push_back(no_sums(*one));
     return sums;
+  }
+  static ParameterSums no_sums(const JudgedGradient& one) {
+    return {asked_for(one.model()), one.model(), one.of()};
   }
 
   // Judges the rows of a block, and adds them to the sums of the parameters.
@@ -188,17 +189,14 @@ class GradientChecker {
             const RowsIn all = exact_gradients_.dx(block, slot.buffers);
             judge_dx(*dx, row, decoded(backend_, row_of(all, r)), slot.found);
           }
-          for (TwoSums& both : slot.sums) {
-            both.tree.add(row);
-            both.loop.add(row);
-          }
+          for (ParameterSums& sums : slot.sums) sums.add(row);
         });
   }
 
   void judge() {
     JudgedGradient* const dx = inputs_.dx != nullptr ? judged_.front().get() : nullptr;
     const Parameters parameters = Parameters(judged_).subspan(dx != nullptr ? 1 : 0);
-    std::vector<TwoSums> sums = no_sums(parameters);
+    std::vector<ParameterSums> sums = no_sums(parameters);
     const LoopExtent all = exact_gradients_.extent();
     const Executor executor(run_options_.threads, all.blocks());
     std::vector<Slot> slots;
@@ -208,14 +206,12 @@ class GradientChecker {
         [&](const Block& block, Slot& slot) { judge_block(block, dx, parameters, slot); },
         [&](const Block&, Slot& slot) {
           if (dx != nullptr) dx->take(slot.compared);
-          for (std::size_t i = 0; i < sums.size(); ++i) {
-            sums[i].tree.append(slot.sums[i].tree);
-            sums[i].loop.append(slot.sums[i].loop);
-          }
+          for (std::size_t i = 0; i < sums.size(); ++i) sums[i].append(slot.sums[i]);
         });
     for (const Slot& slot : slots) {
       if (dx != nullptr) dx->check.judged.merge(slot.found);
     }
+    if (dx != nullptr && !options_.depth) settle_dx(*dx);
     const auto columns = exact_gradients_.gathered();
     for (std::size_t i = 0; i < sums.size(); ++i) {
       judge_parameters(*parameters[i], *columns, sums[i]);
@@ -226,24 +222,154 @@ class GradientChecker {
                 JudgedRows& found) const {
     const std::vector<double> actual = dx.actual_row(row.number);
     RowJudge judge(dx.setting(), 0);
-    judge.judge_by(
-        {row.number, row.x, actual, exact},
-        [&](Summation order) { return evaluate_dx(asked_for(dx.model()), dx.model(), row, order); },
-        found);
+    judge.judge_by({row.number, row.x, actual, exact}, bounds_of_dx(dx, row, nullptr), found);
   }
 
-  void judge_parameters(JudgedGradient& gradient, ColumnGradients& columns, const TwoSums& sums) {
+  static RowJudge::FindBounds bounds_of_dx(const JudgedGradient& dx, const GradientRow& row,
+                                           const GradientLosses* losses) {
+    return [&dx, row, losses](bool is_measured) {
+      GradientRow of_sums = row;
+      of_sums.losses = is_measured ? losses : nullptr;
+      return evaluate_dx(asked_for(dx.model()), dx.model(), of_sums);
+    };
+  }
+
+  std::vector<ExactGradients::HeldRow> held(std::span<const std::int64_t> numbers) const {
+    std::vector<ExactGradients::HeldRow> rows;
+    for (const std::int64_t r : numbers) rows.push_back(exact_gradients_.hold(r));
+    return rows;
+  }
+
+  static std::vector<GradientLosses> losses_of_rows(
+      const JudgedGradient& dx, const std::vector<ExactGradients::HeldRow>& held) {
+    std::vector<GradientRow> rows;
+    for (const ExactGradients::HeldRow& one : held) rows.push_back(one.row());
+    return losses_of(dx.model(), rows);
+  }
+
+  void settle_dx(JudgedGradient& dx) const {
+    settle_rows(dx.check.judged, plan_.rows.row_length, run_options_.threads,
+                [&](std::span<const std::int64_t> numbers, SettledRows& part) {
+                  const auto rows = held(numbers);
+                  const std::vector<GradientLosses> losses = losses_of_rows(dx, rows);
+                  RowJudge judge(dx.setting(), 0);
+                  for (std::size_t r = 0; r < rows.size(); ++r) {
+                    const std::vector<double> actual = dx.actual_row(rows[r].number);
+                    judge.settle_by({rows[r].number, rows[r].x, actual, rows[r].dx},
+                                    bounds_of_dx(dx, rows[r].row(), &losses[r]), part.before,
+                                    part.after);
+                  }
+                });
+  }
+
+  void judge_parameters(JudgedGradient& gradient, ColumnGradients& columns,
+                        const ParameterSums& sums) {
     const std::vector<double> actual = gradient.actual_row(0);
     const std::vector<double> exact =
         exact_gradients_.parameters(gradient.of(), columns, gradient.dtype());
     gradient.compare(exact);
     RowJudge judge(gradient.setting(), 0);
-    judge.judge_by(
-        {0, actual, actual, exact},
-        [&](Summation order) {
-          return (order == Summation::tree ? sums.tree : sums.loop).finish();
+    const RowBounds tree = sums.finish();
+    const JudgedRow row{0, actual, actual, exact};
+    const auto bounds = [&](bool is_measured) {
+      return is_measured ? measured_sums(gradient, actual, tree) : tree;
+    };
+    JudgedRows& found = gradient.check.judged;
+    if (!judge.judge_by(row, bounds, found) || options_.depth) return;
+    SettledRows settled;
+    judge.settle_by(row, bounds, settled.before, settled.after);
+    found.replace(settled.before, settled.after);
+  }
+
+  // The terms of some columns, a list each. slots: which list a parameter's terms go to; below 0: none.
+  std::vector<std::vector<double>> terms_of(const JudgedGradient& gradient,
+                                            const std::vector<std::int64_t>& slots,
+                                            std::size_t count) const {
+    std::vector<std::vector<double>> terms(count);
+    const AffineLayout& layout = plan_.rows.affine;
+    const GradientVariant variant = asked_for(gradient.model());
+    exact_gradients_.for_each_row([&](const GradientRow& row) {
+      const std::int64_t first = layout.first(row.number);
+      std::vector<double> xhat;
+      if (gradient.of() == Gradient::dweight) xhat = xhat_of(variant, gradient.model(), row);
+      for (std::size_t i = 0; i < row.dy.size(); ++i) {
+        const std::int64_t number = layout.number(first, static_cast<std::int64_t>(i));
+        const std::int64_t slot = slots[static_cast<std::size_t>(number)];
+        if (slot < 0) continue;
+        terms[static_cast<std::size_t>(slot)].push_back(row.dy[i] * (xhat.empty() ? 1 : xhat[i]));
+      }
+    });
+    return terms;
+  }
+
+  // The bounds by what the orders lose on the columns that are beyond the tree bound, until so many of them differ.
+  RowBounds measured_sums(JudgedGradient& gradient, const std::vector<double>& actual,
+                          const RowBounds& tree) const {
+    constexpr std::int64_t kMostTerms = std::int64_t{1} << 22;  // that are held at once
+    const GradientModel& model = gradient.model();
+    const auto parameters = static_cast<std::size_t>(element_count(model.layout.shape));
+    const JudgeSetting& setting = model.setting;
+    ParameterSums sums = no_sums(gradient);
+    exact_gradients_.for_each_row(
+        [&](const GradientRow& row) {
+          sums.add(row);
+          if (row.losses == nullptr) return;
+          const RowStatistics exact = statistics_of(row.x, setting.formula);
+          SumLosses& losses = gradient.losses.statistics;
+          const SumLosses& of_row = row.losses->statistics;
+          if (exact.mean_abs > 0) losses.mean = std::max(losses.mean, of_row.mean / exact.mean_abs);
+          if (exact.variance > 0) {
+            losses.variance = std::max(losses.variance, of_row.variance / exact.variance);
+          }
         },
-        gradient.check.judged);
+        gradient.of() == Gradient::dweight ? &setting : nullptr);
+    std::vector<double> losses(model.is_uniform ? 1 : parameters);
+    const std::int64_t terms = model.terms();
+    if (terms > kMostTerms) {
+      std::ranges::fill(
+          losses, static_cast<double>(terms) * setting.kernel.arithmetic.unit / kColumnLossFactor);
+      return sums.finish(losses);
+    }
+    // Of the layout's numbers those whose element is beyond.
+    std::vector<double> numbers(losses.size());
+    std::iota(numbers.begin(), numbers.end(), 0.0);
+    if (!model.is_uniform) numbers = in_tensor_order(std::move(numbers), model.layout);
+    std::vector<std::size_t> doubtful;  // elements
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      if (!(std::fabs(actual[i] - tree.y[i]) <= tree.bound[i])) doubtful.push_back(i);
+    }
+    const std::int64_t of_row = model.layout.repeat;
+    const Shape shape = model.is_uniform || of_row == model.row_length
+                            ? setting.normalized_shape
+                            : Shape{terms / of_row, of_row};
+    const auto most = static_cast<std::size_t>(kMostTerms / std::max<std::int64_t>(terms, 1));
+    // Where all differ the first ones are enough.
+    std::size_t at_once = std::min<std::size_t>(most, kEnoughDiffer);
+    RowBounds bounds = sums.finish(losses);
+    std::int64_t differing = 0;
+    std::span<const std::size_t> rest = doubtful;
+    while (!rest.empty() && differing < kEnoughDiffer) {
+      const auto some = rest.first(std::min(at_once, rest.size()));
+      rest = rest.subspan(some.size());
+      at_once = most;
+      std::vector<std::int64_t> slots(parameters, model.is_uniform ? 0 : -1);
+      const auto number = [&](std::size_t i) { return static_cast<std::size_t>(numbers[i]); };
+      for (std::size_t k = 0; k < some.size() && !model.is_uniform; ++k) {
+        slots[number(some[k])] = static_cast<std::int64_t>(k);
+      }
+      const auto lists = terms_of(gradient, slots, some.size());
+      const std::vector<std::span<const double>> views(lists.begin(), lists.end());
+      const auto found = losses_of_sums(views, setting.kernel.arithmetic, shape, true);
+      for (std::size_t k = 0; k < some.size(); ++k) {
+        losses[number(some[k])] = found[k];
+        gradient.losses.products = std::max(gradient.losses.products, found[k]);
+      }
+      bounds = sums.finish(losses);
+      for (const std::size_t i : some) {
+        differing += std::fabs(actual[i] - bounds.y[i]) <= bounds.bound[i] ? 0 : 1;
+      }
+    }
+    return bounds;
   }
 
   // ---- What explains the errors.
@@ -255,9 +381,12 @@ class GradientChecker {
     if (is_dx) {
       numbers = sampled_rows(gradient.check.judged, plan_.rows.rows, plan_.rows.row_length);
     }
+    const auto rows = is_dx ? held(numbers) : std::vector<ExactGradients::HeldRow>();
+    std::vector<GradientLosses> losses;
+    if (is_dx && !options_.depth) losses = losses_of_rows(gradient, rows);
     std::vector<GradientTrial> exact{{{}, asked_for(gradient.model())}};
     sample.fill = [&](std::vector<GradientTrial>& trials) {
-      is_dx ? fill_dx(gradient, numbers, trials) : fill_sums(gradient, trials);
+      is_dx ? fill_dx(gradient, rows, losses, trials) : fill_sums(gradient, trials);
     };
     for (const std::int64_t r : numbers) sample.actual.push_back(gradient.actual_row(r));
     sample.fill(exact);
@@ -268,17 +397,17 @@ class GradientChecker {
     explain_all(gradient, found.best, gradient.check.diagnosis.explanations.front());
   }
 
-  void fill_dx(const JudgedGradient& gradient, const std::vector<std::int64_t>& numbers,
-               std::vector<GradientTrial>& trials) const {
-    GradientRows::Buffers buffer;
-    for (const std::int64_t number : numbers) {
-      const Block block{number, 1};
-      exact_gradients_.read(block, buffer);
-      exact_gradients_.for_each_row(block, buffer, [&](const GradientRow& row, std::int64_t) {
-        for (GradientTrial& trial : trials) {
-          trial.rows.push_back(evaluate_dx(trial.variant, gradient.model(), row, Summation::loop));
-        }
-      });
+  // losses: of each row; none: the tree bound.
+  static void fill_dx(const JudgedGradient& gradient,
+                      const std::vector<ExactGradients::HeldRow>& rows,
+                      const std::vector<GradientLosses>& losses,
+                      std::vector<GradientTrial>& trials) {
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      GradientRow row = rows[r].row();
+      if (!losses.empty()) row.losses = &losses[r];
+      for (GradientTrial& trial : trials) {
+        trial.rows.push_back(evaluate_dx(trial.variant, gradient.model(), row));
+      }
     }
   }
 
@@ -286,13 +415,20 @@ class GradientChecker {
     std::vector<ParameterSums> sums;
     sums.reserve(trials.size());
     for (const GradientTrial& trial : trials) {
-      sums.emplace_back(trial.variant, gradient.model(), gradient.of(),
-                        trial.variant.is_any_order ? Summation::tree : Summation::loop);
+      sums.emplace_back(trial.variant, gradient.model(), gradient.of());
     }
     exact_gradients_.for_each_row([&](const GradientRow& row) {
-      for (ParameterSums& one : sums) one.add(row);
+      const RowStatistics exact = statistics_of(row.x, gradient.setting().formula);
+      const SumLosses& most = gradient.losses.statistics;
+      const GradientLosses losses{{most.mean * exact.mean_abs, most.variance * exact.variance}};
+      GradientRow of_sums = row;
+      of_sums.losses = &losses;
+      for (ParameterSums& one : sums) one.add(of_sums);
     });
-    for (std::size_t i = 0; i < trials.size(); ++i) trials[i].rows.push_back(sums[i].finish());
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      const bool is_coarse = trials[i].variant.is_any_order;
+      trials[i].rows.push_back(sums[i].finish({&gradient.losses.products, is_coarse ? 0U : 1U}));
+    }
   }
 
   // How many elements the formula explains, in all rows.
@@ -312,15 +448,31 @@ class GradientChecker {
           slot.found = {};
           exact_gradients_.read(block, slot.in);
           exact_gradients_.for_each_row(block, slot.in, [&](const GradientRow& row, std::int64_t) {
-            add_results({evaluate_dx(variant, gradient.model(), row, Summation::loop),
-                         gradient.actual_row(row.number)},
-                        gradient.setting().output, slot.found);
+            slot.found.add(fit_of(gradient, variant, row));
           });
         },
         [&](const Block&, Sums& slot) { total.add(slot.found); });
     fit.explained = total.share();
     fit.sqnr = total.sqnr();
     fit.explains_all = total.explains_all();
+  }
+
+  // By the tree bound, and where that does not hold by the measured one.
+  FormulaSums fit_of(const JudgedGradient& gradient, const GradientVariant& variant,
+                     const GradientRow& row) const {
+    const std::vector<double> actual = gradient.actual_row(row.number);
+    const auto fit = [&](const GradientRow& of_sums) {
+      FormulaSums found;
+      add_results({evaluate_dx(variant, gradient.model(), of_sums), actual},
+                  gradient.setting().output, found);
+      return found;
+    };
+    const FormulaSums found = fit(row);
+    if (found.explains_all() || options_.depth) return found;
+    GradientRow of_sums = row;
+    const std::vector<GradientLosses> losses = losses_of(gradient.model(), {&row, 1});
+    of_sums.losses = losses.data();
+    return fit(of_sums);
   }
 
   const GradientCheckInputs& inputs_;

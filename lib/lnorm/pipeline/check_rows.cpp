@@ -156,6 +156,37 @@ std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t ro
   return {numbers.begin(), numbers.end()};
 }
 
+void settle_rows(
+    JudgedRows& judged, std::int64_t row_length, int threads,
+    const std::function<void(std::span<const std::int64_t> rows, SettledRows& part)>& some) {
+  constexpr std::int64_t kAtOnce = 8;
+  std::vector<std::int64_t> doubtful = judged.doubtful_rows.numbers();
+  // The worst row is one of those that are looked at.
+  const auto worst = std::find(doubtful.begin(), doubtful.end(), judged.tree.row);
+  if (worst != doubtful.end()) std::rotate(doubtful.begin(), worst, worst + 1);
+  std::int64_t differing = 0;
+  const std::int64_t at_once = row_length > kMostTried / kAtOnce ? 1 : kAtOnce;
+  for (std::int64_t first = 0; first < std::ssize(doubtful) && differing < kEnoughDiffer;
+       first += kEnoughDiffer) {
+    const auto numbers = std::span(doubtful).subspan(
+        static_cast<std::size_t>(first),
+        static_cast<std::size_t>(std::min(kEnoughDiffer, std::ssize(doubtful) - first)));
+    std::vector<SettledRows> parts(
+        static_cast<std::size_t>((std::ssize(numbers) + at_once - 1) / at_once));
+    in_parallel(threads)(std::ssize(parts), [&](std::int64_t p) {
+      const auto begin = static_cast<std::size_t>(p * at_once);
+      some(numbers.subspan(begin,
+                           std::min(static_cast<std::size_t>(at_once), numbers.size() - begin)),
+           parts[static_cast<std::size_t>(p)]);
+    });
+    differing += std::ssize(numbers);
+    for (const SettledRows& part : parts) {
+      judged.replace(part.before, part.after);
+      differing -= part.after.loop_rows + part.after.unjudged_rows;
+    }
+  }
+}
+
 void describe_places(Check& result, std::int64_t all_rows) {
   const JudgedRows& judged = result.judged;
   NumberSet rows{{}, all_rows, result.slice ? result.slice->first : 0};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -66,6 +67,19 @@ inline constexpr std::int64_t kMostTried = std::int64_t{1} << 20;
 // Rows spread over a tensor, and the first that are affected.
 std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t rows,
                                        std::int64_t row_length);
+
+// What was found in some rows by the tree bound, and what the measured one finds.
+struct SettledRows {
+  JudgedRows before;
+  JudgedRows after;
+};
+
+// Judges the rows beyond the tree bound by the measured one, until so many differ: the others are counted by the tree bound.
+inline constexpr std::int64_t kEnoughDiffer = 64;
+// some: of a few rows whose sums are run together. Several threads call it at once.
+void settle_rows(
+    JudgedRows& judged, std::int64_t row_length, int threads,
+    const std::function<void(std::span<const std::int64_t> rows, SettledRows& part)>& some);
 
 // Fills in which rows and columns are affected; in words, unless a formula explains them.
 void describe_places(Check& result, std::int64_t rows);

@@ -1,6 +1,9 @@
 #include "lnorm/pipeline/exact_gradients.hpp"
 
 #include <bit>
+#include <span>
+
+#include "lnorm/diagnosis/sum_losses.hpp"
 
 namespace lnorm {
 
@@ -39,6 +42,41 @@ void ExactGradients::find(const Block& block, Buffers& buffers, bool wants_dx,
 
 RowsIn ExactGradients::dx(const Block& block, const Buffers& buffers) const {
   return {buffers.dx.data(), setting_.dx, std::endian::native, block.count, plan_.rows.row_length};
+}
+
+ExactGradients::HeldRow ExactGradients::hold(std::int64_t number) const {
+  HeldRow held{};
+  Buffers buffers;
+  const Block block{number, 1};
+  read(block, buffers.in);
+  find(block, buffers, true, false);
+  for_each_row(block, buffers.in, [&](const GradientRow& row, std::int64_t) {
+    const auto copy = [](std::span<const double> numbers) {
+      return std::vector<double>(numbers.begin(), numbers.end());
+    };
+    held = {copy(row.x), copy(row.dy), copy(row.weight), copy(row.bias), {}, {}, number};
+    if (row.saved != nullptr) held.saved = *row.saved;
+  });
+  held.dx = decoded(setting_.backend, dx(block, buffers));
+  return held;
+}
+
+std::vector<GradientLosses> ExactGradients::statistic_losses(const Block& block,
+                                                             const GradientRows::Buffers& in,
+                                                             const JudgeSetting& setting) const {
+  std::vector<std::vector<double>> x;
+  std::vector<MeasuredRow> rows;
+  for (std::int64_t r = 0; r < block.count; ++r) {
+    x.push_back(decoded(setting.backend, rows_.part(tile_of(block), in, r).x));
+  }
+  for (const std::vector<double>& row : x)
+    rows.push_back({row, statistics_of(row, setting.formula)});
+  std::vector<GradientLosses> losses;
+  for (const SumLosses& of_row :
+       losses_of(rows, setting.formula, setting.kernel.arithmetic, setting.normalized_shape)) {
+    losses.push_back({of_row});
+  }
+  return losses;
 }
 
 std::vector<double> ExactGradients::parameters(Gradient of, ColumnGradients& columns,

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lnorm/diagnosis/gradient_variant.hpp"
@@ -61,17 +62,37 @@ class ExactGradients {
     }
   }
 
-  // Calls see(row) for all rows, in order.
+  // Calls see(row) for all rows, in order. measured: null, or the formula by which each row has what its statistics lose.
   template <class See>
-  void for_each_row(See see) const {
+  void for_each_row(See see, const JudgeSetting* measured = nullptr) const {
     GradientRows::Buffers buffer;
     const LoopExtent all = extent();
     for (std::int64_t first = 0; first < all.items; first += all.items_of_block) {
       const Block block{first, std::min(all.items_of_block, all.items - first)};
       read(block, buffer);
-      for_each_row(block, buffer, [&](const GradientRow& row, std::int64_t) { see(row); });
+      std::vector<GradientLosses> losses;
+      if (measured != nullptr) losses = statistic_losses(block, buffer, *measured);
+      for_each_row(block, buffer, [&](const GradientRow& row, std::int64_t r) {
+        GradientRow of_sums = row;
+        if (measured != nullptr) of_sums.losses = &losses[static_cast<std::size_t>(r)];
+        see(of_sums);
+      });
     }
   }
+
+  // A row by itself, with the numbers that it consists of, and its dx.
+  struct HeldRow {
+    std::vector<double> x;
+    std::vector<double> dy;
+    std::vector<double> weight;
+    std::vector<double> bias;
+    std::optional<SavedStatistics> saved;
+    std::vector<double> dx;
+    std::int64_t number;
+
+    GradientRow row() const { return {number, x, dy, weight, bias, saved ? &*saved : nullptr}; }
+  };
+  HeldRow hold(std::int64_t number) const;
 
   // What threads have gathered of all columns.
   std::unique_ptr<ColumnGradients> gathered() { return merged(columns_, plan_.rows.row_length); }
@@ -85,6 +106,8 @@ class ExactGradients {
     return {block.first, block.count, 0, plan_.rows.row_length};
   }
   RowReplay again() const;
+  std::vector<GradientLosses> statistic_losses(const Block& block, const GradientRows::Buffers& in,
+                                               const JudgeSetting& setting) const;
 
   bool shares() const { return plan_.shares_weights && !is_uniform_; }
 

@@ -117,18 +117,20 @@ BlockFindings StatisticObserver::examine(const RowBlock& block) const {
     }
     const std::vector<double> x = decoded(setting_.backend, row_of(block.x, r));
     const MeasuredRow row{x, statistics_of(x, setting_.formula)};
-    judge.judge_by(
-        {block.first_row + r, x, {&actual, 1}, {&rounded, 1}},
-        [&](Summation order) {
-          const bool is_measured = order == Summation::loop && !setting_.kernel.depth;
-          return bounds(row.exact, value,
-                        is_measured
-                            ? losses_of({&row, 1}, setting_.formula, setting_.kernel.arithmetic,
-                                        setting_.normalized_shape)
-                                  .front()
-                            : SumLosses{});
-        },
-        found);
+    const JudgedRow judged{block.first_row + r, x, {&actual, 1}, {&rounded, 1}};
+    const auto find_bounds = [&](bool is_measured) {
+      return bounds(row.exact, value,
+                    is_measured ? losses_of({&row, 1}, setting_.formula, setting_.kernel.arithmetic,
+                                            setting_.normalized_shape)
+                                      .front()
+                                : SumLosses{});
+    };
+    if (judge.judge_by(judged, find_bounds, found) && !setting_.kernel.depth) {
+      JudgedRows before;
+      JudgedRows after;
+      judge.settle_by(judged, find_bounds, before, after);
+      found.replace(before, after);
+    }
     if (choose_ && std::isfinite(actual)) {
       const RowBounds own = bounds(row.exact, value, {});
       try_causes(row.exact, actual, own.bound.front() / std::fabs(value), all);

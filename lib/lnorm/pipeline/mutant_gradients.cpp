@@ -148,15 +148,14 @@ class GradientTrials {
           const RowsIn exact = row_of(exact_gradients_.dx(block, slot.buffers), r);
           for (std::size_t i = 0; i < wrong.size(); ++i) {
             const auto& [model, of, variant, comparison] = *wrong[i];
-            compare_rounded(model.setting.output,
-                            evaluate_dx(variant, model, row, Summation::loop).y, exact,
+            compare_rounded(model.setting.output, evaluate_dx(variant, model, row).y, exact,
                             slot.found[i]);
           }
         });
   }
 
   void compare_parameters(WrongGradient& wrong) const {
-    ParameterSums sums(wrong.variant, wrong.model, wrong.of, Summation::loop);
+    ParameterSums sums(wrong.variant, wrong.model, wrong.of);
     exact_gradients_.for_each_row([&](const GradientRow& row) { sums.add(row); });
     compare_rounded(wrong.model.setting.output, sums.finish().y,
                     row_of_doubles(exact_[wrong.of == Gradient::dbias]), wrong.comparison);
