@@ -599,7 +599,8 @@ class Search {
     // A whole arithmetic is as far from the output as the formula asked for: other things speak for it.
     const bool explains =
         candidate.variant.arithmetic ? found.explains_all() : is_explanation(found);
-    proofs_.push_back({candidate, found, explains});
+    // A bound that is wide enough covers what is no such output as well.
+    if (explains || !found.explains_all()) proofs_.push_back({candidate, found, explains});
   }
 
   // Formulas that are no line in a row, or change bytes: each by itself.

@@ -224,8 +224,8 @@ class GradientSearch {
       const bool has_sqnr = sums.sqnr() > 0 || std::isfinite(sums.sqnr());
       if (!has_sqnr) continue;
       const bool explains = is_explanation(trial, sums);
-      // The bound of narrow sums covers what is no such sum as well.
-      if (trial.variant.is_any_order && !explains) continue;
+      // A bound that is wide enough covers what is no such gradient as well.
+      if ((sums.explains_all() || trial.variant.sums) && !explains) continue;
       fits.emplace_back(described(trial.kernels, sums, explains), &trial);
     }
     std::ranges::stable_sort(fits, {}, [](const auto& one) {
