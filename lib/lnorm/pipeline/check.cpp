@@ -205,6 +205,9 @@ class Checker {
 
   void explain_axes(const Sample& sample, Check& result) const {
     auto found = explain_by_axes(inputs_.x, plan_, sample, options_.kernels, run_options_.threads);
+    if (!found) {
+      found = explain_by_order(inputs_.x, plan_, sample, options_.kernels, run_options_.threads);
+    }
     if (!found) return;
     std::vector<FormulaFit>& explanations = result.diagnosis.explanations;
     explanations.insert(explanations.begin(), *std::move(found));

@@ -31,82 +31,119 @@ std::int64_t row_number(const Plan& plan, const Axes& axes, std::int64_t row,
   return number;
 }
 
-// The formula along other axes, for one element after another.
-class AlongAxes {
+// Elements of a sample, each by the norm of the row that it may lie in.
+class ElementFit {
  public:
-  AlongAxes(TensorSource& x, const Plan& plan, const Axes& axes, const Formula& formula,
-            const Sample& sample, int threads)
-      : plan_(plan), axes_(axes), formula_(formula), sample_(sample), rows_(x, axes, threads) {}
+  explicit ElementFit(const JudgeSetting& setting) : setting_(setting) {}
 
-  // Of the elements that are looked at. Nothing where one of them is not explained, or where the formula asked for is
-  // nearly as near: a bound of millions of additions covers too much to explain anything by itself.
-  std::optional<FormulaSums> fit() {
-    FormulaSums sums;
-    double excess_of_exact = 0;
-    for (std::size_t r = 0; r < std::min(kRows, sample_.rows.size()); ++r) {
-      const SampleRow& row = sample_.rows[r];
-      const auto n = std::ssize(row.x);
-      const std::int64_t step = std::max<std::int64_t>(1, n / kElements);
-      for (std::int64_t i = 0; i < n; i += step) {
-        if (!add(row, i, sums)) return {};
-        const auto at = static_cast<std::size_t>(i);
-        excess_of_exact += squared_excess(row.actual[at], row.exact[at]);
-      }
-    }
-    if (!sums.explains_all() || sums.excess > excess_of_exact / 4) return {};
-    return sums;
-  }
-
- private:
   // False where the element is not explained.
-  bool add(const SampleRow& row, std::int64_t i, FormulaSums& sums) {
-    const JudgeSetting& setting = *sample_.setting;
-    const auto at = static_cast<std::size_t>(i);
+  bool add(const SampleRow& row, std::size_t i, const RowLine& line, double x) {
     double y = 0;
     double error = 0;
-    fill_line(line_of_row(row_number(plan_, axes_, row.number, i)), &row.x[at], &setting.weight[at],
-              &setting.bias[at], 1, &y, &error);
-    const double off = std::fabs(row.actual[at] - y);
-    if (!(off <= error + setting.output.half_ulp(std::fabs(y) + error))) return false;
-    ++sums.elements;
-    ++sums.explained;
-    sums.signal += y * y;
-    sums.errors += off * off;
-    sums.excess += squared_excess(row.actual[at], y);
+    fill_line(line, &x, &setting_.weight[i], &setting_.bias[i], 1, &y, &error);
+    const double off = std::fabs(row.actual[i] - y);
+    if (!(off <= error + setting_.output.half_ulp(std::fabs(y) + error))) return false;
+    ++sums_.elements;
+    ++sums_.explained;
+    sums_.signal += y * y;
+    sums_.errors += off * off;
+    sums_.excess += squared_excess(row.actual[i], y);
+    excess_of_exact_ += squared_excess(row.actual[i], row.exact[i]);
     return true;
   }
 
+  // Nothing where the formula asked for is nearly as near: a bound of millions of additions covers too much to explain anything by
+  // itself.
+  std::optional<FormulaSums> found() const {
+    if (!sums_.explains_all() || sums_.excess > excess_of_exact_ / 4) return {};
+    return sums_;
+  }
+
+  RowLine line_of(std::span<const double> x, const Formula& formula) const {
+    const RowStatistics statistics = statistics_of(x, formula);
+    const MeasuredRow row{x, statistics};
+    const bool is_measured = std::ssize(x) <= kMaxMeasured && !setting_.kernel.depth;
+    const SumLosses losses =
+        is_measured ? losses_of({&row, 1}, formula, setting_.kernel.arithmetic, {}).front()
+                    : SumLosses{};
+    const StatisticErrors errors = errors_of(statistics, formula, setting_.kernel, losses);
+    return lnorm::line_of(statistics, divisor_of(statistics.variance, formula), errors,
+                          setting_.kernel);
+  }
+
+ private:
   // Of what is beyond half an ulp.
   double squared_excess(double actual, double y) const {
-    const double excess = std::fabs(actual - y) - sample_.setting->output.half_ulp(y);
+    const double excess = std::fabs(actual - y) - setting_.output.half_ulp(y);
     return excess > 0 ? excess * excess : 0;
   }
 
-  const RowLine& line_of_row(std::int64_t number) {
-    const auto found = lines_.find(number);
-    if (found != lines_.end()) return found->second;
-    const JudgeSetting& setting = *sample_.setting;
-    std::vector<double> numbers;
-    const auto x = decode(setting.backend, rows_.read(number, 1, buffer_), numbers);
-    const RowStatistics statistics = statistics_of(x, formula_);
-    const MeasuredRow row{x, statistics};
-    const bool is_measured = std::ssize(x) <= kMaxMeasured && !setting.kernel.depth;
-    const SumLosses losses =
-        is_measured ? losses_of({&row, 1}, formula_, setting.kernel.arithmetic, {}).front()
-                    : SumLosses{};
-    const StatisticErrors errors = errors_of(statistics, formula_, setting.kernel, losses);
-    const double s = divisor_of(statistics.variance, formula_);
-    return lines_.emplace(number, line_of(statistics, s, errors, setting.kernel)).first->second;
-  }
-
-  const Plan& plan_;
-  const Axes& axes_;
-  const Formula& formula_;
-  const Sample& sample_;
-  CheckRows rows_;
-  TileBuffer buffer_;
-  std::map<std::int64_t, RowLine> lines_;
+  const JudgeSetting& setting_;
+  FormulaSums sums_;
+  double excess_of_exact_ = 0;
 };
+
+// Calls add(row, i) for the elements that are looked at, until one is not explained.
+template <class Add>
+bool add_elements(const Sample& sample, Add add) {
+  for (std::size_t r = 0; r < std::min(kRows, sample.rows.size()); ++r) {
+    const SampleRow& row = sample.rows[r];
+    const std::size_t step = std::max<std::size_t>(1, row.x.size() / kElements);
+    for (std::size_t i = 0; i < row.x.size(); i += step) {
+      if (!add(row, i)) return false;
+    }
+  }
+  return true;
+}
+
+std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Axes& axes,
+                                     const Formula& formula, const Sample& sample, int threads) {
+  const JudgeSetting& setting = *sample.setting;
+  const CheckRows rows(x, axes, threads);
+  TileBuffer buffer;
+  std::map<std::int64_t, RowLine> lines;
+  ElementFit fit(setting);
+  const bool all = add_elements(sample, [&](const SampleRow& row, std::size_t i) {
+    const std::int64_t number = row_number(plan, axes, row.number, static_cast<std::int64_t>(i));
+    if (!lines.contains(number)) {
+      std::vector<double> numbers;
+      const auto of_row = decode(setting.backend, rows.read(number, 1, buffer), numbers);
+      lines.emplace(number, fit.line_of(of_row, formula));
+    }
+    return fit.add(row, i, lines.at(number), row.x[i]);
+  });
+  return all ? fit.found() : std::nullopt;
+}
+
+// Of x as it is where its numbers, laid out with its axes in another order, are taken for its elements in C order.
+std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan& plan,
+                                        const Axes& order, const Sample& sample) {
+  const Shape laid_out = extents(plan.shape, order);
+  const auto element = [&](std::int64_t row, std::int64_t i) {
+    std::int64_t at = 0;
+    const Shape index = index_of_element(plan.shape, plan.axes, row, i);
+    for (std::size_t axis = 0; axis < index.size(); ++axis)
+      at = at * plan.shape[axis] + index[axis];
+    const Shape there = index_of(at, laid_out);
+    std::vector<std::int64_t> own(there.size());
+    for (std::size_t k = 0; k < order.size(); ++k) own[order[k]] = there[k];
+    at = 0;
+    for (std::size_t axis = 0; axis < own.size(); ++axis) at = at * plan.shape[axis] + own[axis];
+    return x[static_cast<std::size_t>(at)];
+  };
+  ElementFit fit(*sample.setting);
+  std::vector<double> numbers;
+  RowLine line;
+  const bool all = add_elements(sample, [&](const SampleRow& row, std::size_t i) {
+    if (i == 0) {
+      numbers.clear();
+      for (std::int64_t k = 0; k < plan.row_length; ++k) numbers.push_back(element(row.number, k));
+      line = fit.line_of(numbers, plan.formula);
+    }
+    return fit.add(row, i, line, numbers[i]);
+  });
+  return all ? fit.found() : std::nullopt;
+}
 
 }  // namespace
 
@@ -141,7 +178,7 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
       const bool is_other_ddof = is_unbiased && plan.formula.ddof != 1;
       if (formula.ddof >= length || (is_unbiased && !(is_other_ddof && choose(unbiased->id))))
         continue;
-      const auto sums = AlongAxes(x, plan, other.axes, formula, sample, threads).fit();
+      const auto sums = fit_along(x, plan, other.axes, formula, sample, threads);
       if (!sums) continue;
       FormulaFit fit{.id = other.id,
                      .words = std::string(kAxesWords),
@@ -156,6 +193,32 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
       }
       return fit;
     }
+  }
+  return {};
+}
+
+std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, const Sample& sample,
+                                           const ChooseKernel& choose, int threads) {
+  constexpr std::size_t kMostAxes = 4;
+  const bool is_small = element_count(plan.shape) <= kMaxRowLength;
+  if (!choose(kOrderId) || !is_small || plan.shape.size() > kMostAxes) return {};
+  std::vector<double> numbers;
+  Axes order(plan.shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  while (std::next_permutation(order.begin(), order.end())) {
+    if (numbers.empty()) numbers = all_numbers(sample.setting->backend, x, threads);
+    if (!std::ranges::all_of(numbers, [](double one) { return std::isfinite(one); })) return {};
+    const auto sums = fit_in_order(numbers, plan, order, sample);
+    if (!sums) continue;
+    const std::string axes =
+        joined(order, ", ", [](std::size_t axis) { return std::to_string(axis); });
+    return FormulaFit{
+        .id = std::string(kOrderId),
+        .words = concat("x is read in another memory order: its axes lie in the order ", axes,
+                        ", as of a transposed tensor"),
+        .explained = 1,
+        .sqnr = sums->sqnr(),
+        .explains_all = true};
   }
   return {};
 }

@@ -25,4 +25,9 @@ std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given);
 std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, const Sample& sample,
                                           const ChooseKernel& choose, int threads);
 
+// Whether the output is the norm of x in another memory order, as where a transposed tensor is taken for a contiguous one. Tensors of
+// up to four axes and 2^22 elements, which are held.
+std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, const Sample& sample,
+                                           const ChooseKernel& choose, int threads);
+
 }  // namespace lnorm
