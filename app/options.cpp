@@ -296,7 +296,9 @@ constexpr Option kOptions[] = {
              a.normalization.options.affine_axes = AxisList{v.list()};
            },
            {.no_effect = {{{.without = "--weight --bias --dweight --dbias",
-                            .in = kAllCommands & ~(kInputs | kMutants)}}},
+                            .in = kAllCommands & ~(kInputs | kMutants | kCheck)},
+                           {.without = "--weight --bias --actual-dweight --actual-dbias",
+                            .in = kCheck}}},
             .called = {{{"weight-axes param-axes scale-axes"}}}}),
     // Normalization
     Option("--eps", kNormalizing, kNormalization, "E",

@@ -491,10 +491,35 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
   CHECK(kernel({.factor = -1}) == "dx: dx-negated");
   CHECK(kernel({.factor = 1.125F}) == "dx: dx-factor=1.125");
   CHECK(kernel({.of_dy = 1}) == "dx: dx-plus-dy");
-  std::vector<double> of_x(kColumns);
-  for (std::size_t i = 0; i < x.size(); ++i) of_x[i % kColumns] += dy[i] * x[i];
-  put("dw", {kColumns}, of_x);
-  CHECK(verdicts({})[1] == "dweight: dweight-of-x");
+  // Sums over rows of other terms.
+  const auto sums_of = [&](const std::string& name, const auto& term) {
+    std::vector<double> numbers(kColumns);
+    for (std::size_t i = 0; i < x.size(); ++i) numbers[i % kColumns] += term(i);
+    put(name, {kColumns}, numbers);
+    return verdicts({})[name == "dw" ? 1 : 2];
+  };
+  CHECK(sums_of("db", [&](std::size_t i) { return dy[i] * weight[i % kColumns]; }) ==
+        "dbias: weight-in-sums");
+  const auto sums = [&](const auto& term) { return sums_of("dw", term); };
+  std::vector<double> mean(kRows);
+  std::vector<double> s(kRows);
+  for (std::size_t r = 0; r < kRows; ++r) {
+    const auto row = std::span(x).subspan(r * kColumns, kColumns);
+    for (const double value : row) mean[r] += value / kColumns;
+    for (const double value : row) s[r] += (value - mean[r]) * (value - mean[r]) / kColumns;
+    s[r] = std::sqrt(s[r] + 1e-5);
+  }
+  const auto d = [&](std::size_t i) { return x[i] - mean[i / kColumns]; };
+  const auto xhat = [&](std::size_t i) { return d(i) / s[i / kColumns]; };
+  CHECK(sums([&](std::size_t i) { return dy[i] * xhat(i); }) == "dweight: correctly rounded");
+  CHECK(sums([&](std::size_t i) { return dy[i] * x[i]; }) == "dweight: dweight-of-x");
+  CHECK(sums([&](std::size_t i) { return dy[i] * d(i); }) == "dweight: dweight-no-division");
+  CHECK(sums([&](std::size_t i) { return 2 * dy[i] * xhat(i); }) == "dweight: dweight-factor=2");
+  CHECK(sums([&](std::size_t i) { return dy[i] * xhat(i) / kRows; }) ==
+        "dweight: dweight-factor=1/R");
+  // Rows that no number of the list leaves out.
+  CHECK(sums([&](std::size_t i) { return i < x.size() / 2 ? dy[i] * xhat(i) : 0; }) ==
+        "dweight: differs");
   // Beside OUTPUT, whose name is its own.
   files.output("x.npy --weight w.npy -o y.npy"_w);
   CHECK(lines_of(files.run("check x.npy y.npy --dy dy.npy"_w + judged).out).front() ==
@@ -603,6 +628,32 @@ TEST_CASE(
   CHECK(judged(tall, "dbias", right) == "within rounding, as a loop's");
   CHECK(judged(tall, "dbias", one_off) == "differs");
   CHECK(judged(tall, "dbias", all_off) == "differs");
+}
+
+TEST_CASE("gradients whose sums leave the range are not judged", "[check]") {
+  const Workplace files;
+  files.write("x.npy", npy_of<float>({2, 4}, {1, 2, 3, 5, 2, 0, 1, -3}));
+  files.write("dy.npy", npy_of<float>({2, 4}, {2e38, 1, 2e38, 1, 1, 1, 1, 2}));
+  files.write("dx.npy", npy_of<float>({2, 4}, {NAN, NAN, NAN, NAN, 0, 0, 0, 0}));
+  files.write("dbias.npy", npy_of<float>({4}, {2e38, 2, 2e38, 3}));
+  const auto status = [&](const Words& words) {
+    return files.run("check x.npy --dy dy.npy"_w + words).status;
+  };
+  CHECK(status("--actual-dx dx.npy --rows :1"_w) == 2);
+  CHECK(status("--actual-dx dx.npy"_w) == 1);
+  CHECK(status("--actual-dbias dbias.npy --affine-axes 1"_w) == 0);
+}
+
+TEST_CASE("what explains no gradient is looked for in little memory", "[check]") {
+  const Workplace files;
+  constexpr std::int64_t kLength = 65536;
+  files.write("x.npy", waves({8, kLength}));
+  files.output("convert x.npy -o wrong.npy --dtype float16"_w);
+  const Outcome found = files.run("check x.npy --dy x.npy --weight 2 --actual-dx wrong.npy"_w);
+  CHECK(found.status == 1);
+#ifndef LNORM_SANITIZED  // which needs much more itself
+  CHECK(found.peak_kib < 200 * 1024);
+#endif
 }
 
 TEST_CASE("criteria decide over gradients too", "[check]") {

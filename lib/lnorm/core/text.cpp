@@ -49,7 +49,8 @@ bool is_utf8(std::string_view text) noexcept {
 std::string printable(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   // Most names are so, and a list may have thousands.
-  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; })) {
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '\\'; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) {
     return std::string(text);
   }
   std::string out;
@@ -60,6 +61,8 @@ std::string printable(std::string_view text) {
       out += "\\n";
     } else if (byte == '\t') {
       out += "\\t";
+    } else if (byte == '\\') {
+      out += "\\\\";
     } else if (length == 0 || byte < 0x20 || byte == 0x7f) {
       out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
     } else {

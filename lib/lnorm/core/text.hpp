@@ -21,7 +21,7 @@ std::string concat(const Parts&... parts) {
 bool is_utf8(std::string_view text) noexcept;
 
 // Text that came from outside, safe to print on one line: control characters, and bytes that are not
-// UTF-8, as \n, \t or \x1b.
+// UTF-8, as \n, \t or \x1b, and a backslash as two: no two texts are printed alike.
 std::string printable(std::string_view text);
 
 // How many characters text in UTF-8 has, each of which begins with such a byte.

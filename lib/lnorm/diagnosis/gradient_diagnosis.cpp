@@ -12,7 +12,13 @@ namespace lnorm {
 
 namespace {
 
-using Trial = GradientTrial;
+// Rows of the table together, what they make of the rows that are looked at, and how that fits.
+struct Trial {
+  std::vector<const NamedKernel*> kernels;
+  GradientVariant variant;
+  std::vector<RowBounds> rows = {};
+  FormulaSums sums = {};
+};
 
 // A few unknowns by weighted least squares.
 class NormalEquations {
@@ -65,9 +71,11 @@ class GradientSearch {
       : sample_(sample),
         context_(context),
         choose_(choose),
-        exact_(fit(sample.exact)),
         kernels_(named_kernels(&WrongKernel::is_backward, {context.row_length()}, choose)) {
-    result_.diagnosis.share_of_exact = exact_.share();
+    std::vector<Trial> exact{{{}, asked_for(context_.model)}};
+    evaluate(exact, true);
+    exact_ = std::move(exact.front());
+    result_.diagnosis.share_of_exact = exact_.sums.share();
   }
 
   GradientDiagnosis run() {
@@ -76,7 +84,7 @@ class GradientSearch {
         std::vector<Trial> trials;
         add_trials(count, is_coarse, trials);
         if (trials.empty()) continue;
-        sample_.fill(trials);
+        evaluate(trials, false);
         take(trials);
         if (result_.diagnosis.explains_all()) return std::move(result_);
         if (is_coarse || count > 1) continue;
@@ -95,7 +103,10 @@ class GradientSearch {
       for (const NamedKernel* const kernel : trial.kernels) {
         if (!kernel->row->change_gradient(trial.variant, context_, kernel->parameter)) return;
       }
-      if (trial.variant.is_any_order == is_coarse) trials.push_back(std::move(trial));
+      // Beside another wrong part a bound as wide as that of narrow sums covers anything.
+      const GradientVariant& v = trial.variant;
+      if (v.is_any_order && trial.kernels.size() > 1 && v.statistics != v.sums) return;
+      if (v.is_any_order == is_coarse) trials.push_back(std::move(trial));
     };
     for (const NamedKernel& first : kernels_) {
       if (count == 1) add({&first});
@@ -114,7 +125,7 @@ class GradientSearch {
       term.variant.of_mean = k == 1 ? 1 : 0;
       term.variant.of_variance = k == 2 ? 1 : 0;
     }
-    sample_.fill(terms);
+    evaluate(terms, true);
     std::vector<const std::vector<RowBounds>*> rows;
     for (const Trial& term : terms) rows.push_back(&term.rows);
     const std::vector<double> found = equations(rows).solution();
@@ -144,17 +155,35 @@ class GradientSearch {
   void try_factor() {
     constexpr double kSums = 16;  // what sums lose, in u
     const double u = context_.model.setting.kernel.arithmetic.unit;
-    const NormalEquations of_factor = equations({&sample_.exact});
-    const std::vector<double> found = of_factor.solution();
-    if (found.empty() || of_factor.is_unknown()) return;
-    const std::string text = shortest_text(found.front(), 3 * of_factor.error() + kSums * u);
-    const double factor = std::stod(text);
-    if (factor == 1 || factor == 0) return;
-    Trial trial{{}, asked_for(context_.model)};
-    trial.variant.factor = factor;
+    const NormalEquations of_factor = equations({&exact_.rows});
+    const std::vector<double> solution = of_factor.solution();
+    if (solution.empty() || of_factor.is_unknown()) return;
+    const double found = solution.front();
+    const double error = 3 * of_factor.error() + kSums * u;
     const std::string of(name(context_.of));
-    try_found(std::move(trial), of + (factor == -1 ? "-negated" : "-factor=" + text),
-              concat(of, " is multiplied by ", text));
+    const auto is_cause = [&](double factor, const std::string& text) {
+      if (factor == 1 || factor == 0) return false;
+      Trial trial{{}, asked_for(context_.model)};
+      trial.variant.factor = factor;
+      try_found(std::move(trial), of + (factor == -1 ? "-negated" : "-factor=" + text),
+                concat(of, " is multiplied by ", text));
+      return result_.diagnosis.explains_all();
+    };
+    // Plain numbers go before the one that is told: errors of sums over rows go in one direction.
+    constexpr double kNear = 1e-4;
+    const auto n = static_cast<double>(context_.row_length());
+    const auto rows = static_cast<double>(context_.model.rows);
+    const std::pair<double, std::string> plain[] = {{-1, "-1"},        {2, "2"},
+                                                    {0.5, "0.5"},      {-2, "-2"},
+                                                    {n, "n"},          {1 / n, "1/n"},
+                                                    {rows, "R"},       {1 / rows, "1/R"},
+                                                    {n * rows, "n R"}, {1 / n / rows, "1/(n R)"}};
+    for (const auto& [factor, text] : plain) {
+      const bool is_near = std::fabs(found / factor - 1) < kNear + error / std::fabs(found);
+      if (is_near && is_cause(factor, text)) return;
+    }
+    const std::string text = shortest_text(found, error);
+    is_cause(std::stod(text), text);
   }
 
   // Least squares over all elements that are looked at. terms: what the gradient is a sum of.
@@ -186,16 +215,35 @@ class GradientSearch {
     kernel.words = std::move(words);
     trial.kernels.push_back(&kernel);
     std::vector<Trial> trials{std::move(trial)};
-    sample_.fill(trials);
+    evaluate(trials, false);
     take(trials);
   }
 
-  FormulaSums fit(const std::vector<RowBounds>& rows) const {
-    FormulaSums sums;
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      add_results({rows[r], sample_.actual[r]}, context_.model.setting.output, sums);
+  // Fills in what trials make of the rows. Unless all are wanted, one that explains less than half of the first rows is given up, and rows
+  // of one that does not explain all are not kept.
+  void evaluate(std::span<Trial> trials, bool wants_all) const {
+    for (std::size_t first = 0; first < trials.size(); first += sample_.at_once) {
+      std::vector<Trial*> some;
+      for (Trial& trial : trials.subspan(first, std::min(sample_.at_once, trials.size() - first))) {
+        some.push_back(&trial);
+      }
+      for (std::size_t r = 0; r < sample_.actual.size(); ++r) {
+        std::vector<GradientVariant> variants;
+        for (const Trial* const trial : some) variants.push_back(trial->variant);
+        std::vector<RowBounds> found = sample_.evaluate(variants, r);
+        for (std::size_t k = 0; k < some.size(); ++k) {
+          add_results({found[k], sample_.actual[r]}, context_.model.setting.output, some[k]->sums);
+          some[k]->rows.push_back(std::move(found[k]));
+        }
+        if (wants_all) continue;
+        std::erase_if(some, [](Trial* trial) {
+          const bool is_given_up = trial->sums.share() < 0.5;
+          if (is_given_up) trial->sums = {};
+          if (!trial->sums.explains_all()) trial->rows = {};
+          return is_given_up;
+        });
+      }
     }
-    return sums;
   }
 
   // The bound of sums in a narrow dtype covers much: they must come near to it.
@@ -212,14 +260,15 @@ class GradientSearch {
   }
 
   bool is_explanation(const Trial& trial, const FormulaSums& sums) const {
-    return sums.explains_all() && sums.excess <= exact_.excess / 4 && is_coarse_enough(trial);
+    return sums.explains_all() && sums.excess <= exact_.sums.excess / 4 && is_coarse_enough(trial);
   }
 
   // Those that explain all come first, and the best of them.
   void take(const std::vector<Trial>& trials) {
     std::vector<std::pair<FormulaFit, const Trial*>> fits;
     for (const Trial& trial : trials) {
-      const FormulaSums sums = fit(trial.rows);
+      const FormulaSums& sums = trial.sums;
+      if (sums.elements == 0) continue;
       // Without any error it is infinite.
       const bool has_sqnr = sums.sqnr() > 0 || std::isfinite(sums.sqnr());
       if (!has_sqnr) continue;
@@ -254,7 +303,7 @@ class GradientSearch {
   const GradientSample& sample_;
   const GradientContext& context_;
   const ChooseKernel& choose_;
-  FormulaSums exact_;
+  Trial exact_;
   std::vector<NamedKernel> kernels_;
   std::deque<NamedKernel> found_;
   GradientDiagnosis result_;

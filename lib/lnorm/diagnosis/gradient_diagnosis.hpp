@@ -9,24 +9,18 @@
 // Which wrong backward pass gives the gradients, if any does.
 namespace lnorm {
 
-// Rows of the table together, and what they make of the rows that are looked at; of dweight and dbias there is one.
-struct GradientTrial {
-  std::vector<const NamedKernel*> kernels;
-  GradientVariant variant;
-  std::vector<RowBounds> rows = {};
-};
-
 struct GradientDiagnosis {
   Diagnosis diagnosis;
   GradientVariant best;  // of the first explanation
 };
 
-// What there is of a gradient: numbers of rows, and what the formula asked for makes of them. fill: fills the rows of
-// trials.
+// What there is of a gradient: numbers of rows, and what variants make of a row, of so many at once at most; of dweight and dbias there
+// is one row.
 struct GradientSample {
   std::vector<std::vector<double>> actual;
-  std::vector<RowBounds> exact;
-  std::function<void(std::vector<GradientTrial>& trials)> fill;
+  std::function<std::vector<RowBounds>(std::span<const GradientVariant> variants, std::size_t row)>
+      evaluate;
+  std::size_t at_once = 1;
 };
 
 GradientDiagnosis diagnose(const GradientSample& sample, const GradientContext& context,

@@ -19,6 +19,7 @@ struct GradientLine {
   double inverse_error = 0;    // of 1 / s, relative
   double freedom = 1;          // f
   bool is_bounded = false;
+  bool is_in_range = false;
 };
 
 GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
@@ -58,6 +59,7 @@ GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
   if (variant.statistics) {
     line.is_bounded = keep_statistics_in(*variant.statistics, statistics, s, errors);
   }
+  line.is_in_range = errors.is_in_range || saved != nullptr;
   line.x = lnorm::line_of(statistics, s, errors, kernel);
   line.inverse_error = s / errors.s_low - 1;
   line.inverse_t = has_root ? 1 / root : 1 / s;
@@ -95,9 +97,7 @@ std::string_view name(Gradient gradient) {
   return kNames[static_cast<std::size_t>(gradient)];
 }
 
-GradientVariant asked_for(const GradientModel& model) {
-  return {.formula = model.setting.formula};
-}
+GradientVariant asked_for(const GradientModel& model) { return {.formula = model.setting.formula}; }
 
 std::vector<GradientLosses> losses_of(const GradientModel& model,
                                       std::span<const GradientRow> rows) {
@@ -169,7 +169,8 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
            line.freedom +
        t);
   RowBounds result;
-  result.is_bounded = line.is_bounded && n * (std::fabs(c1) + std::fabs(c2)) < greatest;
+  result.is_in_range = line.is_in_range && std::max(size, magnitude) < greatest;
+  result.is_bounded = line.is_bounded && result.is_in_range;
   result.y.resize(count);
   result.bound.resize(count);
   const double t_high = line.inverse_t * (1 + line.inverse_t_error);
@@ -227,15 +228,20 @@ void ParameterSums::add(const GradientRow& row) {
     return static_cast<std::size_t>(model_.layout.number(first, static_cast<std::int64_t>(i)));
   };
   if (of_ == Gradient::dbias) {
-    for (std::size_t i = 0; i < row.dy.size(); ++i) add_term(parameter_of(i), row.dy[i], 0);
+    for (std::size_t i = 0; i < row.dy.size(); ++i) {
+      add_term(parameter_of(i), row.dy[i] * (variant_.weight_in_sums ? row.weight[i] : 1), 0);
+    }
     return;
   }
   const GradientLine line = line_of(variant_, model_.setting.kernel, row);
   is_bounded_ = is_bounded_ && line.is_bounded;
+  is_in_range_ = is_in_range_ && line.is_in_range;
   for (std::size_t i = 0; i < row.dy.size(); ++i) {
     const auto [xhat, error] =
         variant_.is_of_x ? Xhat{row.x[i], 0} : xhat_of(variant_, row, line.x, i);
-    add_term(parameter_of(i), row.dy[i] * xhat, std::fabs(row.dy[i]) * error);
+    const double factor = variant_.is_divided ? 1 : 1 / line.x.inverse;
+    const double dy = row.dy[i] * (variant_.weight_in_sums ? row.weight[i] : 1);
+    add_term(parameter_of(i), dy * factor * xhat, std::fabs(dy) * factor * error);
   }
 }
 
@@ -258,6 +264,7 @@ void ParameterSums::add_term(std::size_t i, double term, double error) {
 
 void ParameterSums::append(const ParameterSums& next) {
   is_bounded_ = is_bounded_ && next.is_bounded_;
+  is_in_range_ = is_in_range_ && next.is_in_range_;
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     sums_[i] += next.sums_[i];
     counts_[i] += next.counts_[i];
@@ -291,13 +298,14 @@ RowBounds ParameterSums::finish(std::span<const double> losses) const {
   const bool is_rounded = variant_.sums && !variant_.is_any_order;
   const double unit = variant_.sums ? arithmetic_of(*variant_.sums).unit : u;
   const double own = (of_ == Gradient::dbias ? 0 : 2 * u) + (model_.rounds_dy ? u : 0);
-  result.is_bounded = is_bounded_;
+  result.is_in_range = is_in_range_;
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     const double tree = summation_error(counts[i], unit, kernel.depth);
     if (!is_rounded) result.bound[i] += (tree + own) * sizes[i] + lost[i] + t;
     result.bound[i] *= std::fabs(variant_.factor);
-    result.is_bounded = result.is_bounded && !(sizes[i] >= greatest);
+    result.is_in_range = result.is_in_range && !(sizes[i] >= greatest);
   }
+  result.is_bounded = is_bounded_ && result.is_in_range;
   add_last_rounding(model_.setting.output, result);
   return result;
 }

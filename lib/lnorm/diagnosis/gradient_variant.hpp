@@ -37,6 +37,7 @@ struct GradientVariant {
   std::optional<DType> statistics = {};  // mean and 1 / s are rounded to it
 
   // Sums of dweight and dbias.
+  bool weight_in_sums = false;     // g stands in the place of dy
   bool is_of_x = false;            // x stands in the place of xhat
   bool exchanged = false;          // each stands for the other
   std::int64_t lost_rows = 0;      // they leave out so many rows, the last ones
@@ -116,6 +117,7 @@ class ParameterSums {
   const GradientModel& model_;
   Gradient of_;
   bool is_bounded_ = true;
+  bool is_in_range_ = true;
   std::vector<double> sums_;
   std::vector<double> counts_;  // of the terms
   std::vector<double> sizes_;   // sums of their magnitudes

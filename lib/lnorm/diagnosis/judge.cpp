@@ -234,7 +234,7 @@ bool RowJudge::judge_bounds(const JudgedRow& row, const RowBounds& tree, const R
   };
   if (!tree.is_bounded || (measured != nullptr && !measured->is_bounded)) {
     ++found.unjudged_rows;
-    judge_elements(row, false, found);
+    if (tree.is_in_range) judge_elements(row, false, found);
     return false;
   }
   const WorstRatio of_tree = worst(tree);

@@ -94,6 +94,7 @@ struct RowBounds {
   std::vector<double> y;
   std::vector<double> bound;
   bool is_bounded = false;
+  bool is_in_range = true;  // no sum leaves the range of the arithmetic
 };
 
 class RowJudge {

@@ -433,9 +433,15 @@ bool no_tail_backward(GradientVariant& v, const GradientContext& c, double multi
   return c.of == Gradient::dx && !c.model.has_constants && k < n && n % k != 0;
 }
 
-bool no_division_backward(GradientVariant& v, const GradientContext& c, double) {
+bool no_division_backward(GradientVariant& v, const GradientContext& c, double of_dx) {
   v.is_divided = false;
-  return c.of == Gradient::dx && !c.dx_is_zero();
+  return of_dx != 0 ? c.of == Gradient::dx && !c.dx_is_zero()
+                    : c.of == Gradient::dweight && !c.has_no_deviations();
+}
+
+bool weight_in_sums(GradientVariant& v, const GradientContext& c, double) {
+  v.weight_in_sums = true;
+  return c.of != Gradient::dx && c.has_weight;
 }
 
 bool plus_dy(GradientVariant& v, const GradientContext& c, double) {
@@ -461,8 +467,8 @@ bool other_ddof(GradientVariant& v, const GradientContext& c, double of_sums_alo
   } else {
     v.formula.ddof = ddof;
   }
-  return c.of == Gradient::dx && !c.model.has_constants && ddof < n &&
-         (of_sums_alone != 0 || !c.dx_is_zero());
+  if (c.of != Gradient::dx) return of_sums_alone == 0 && ddof < n && has_statistics(c);
+  return !c.model.has_constants && ddof < n && (of_sums_alone != 0 || !c.dx_is_zero());
 }
 
 bool own_statistics_backward(GradientVariant& v, const GradientContext& c, double) {
@@ -617,7 +623,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, nullptr, 0, without_term},
     {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, nullptr, 1, without_term},
     {"no-variance-term", "dx lacks the term of the variance", "", KernelPart::mean_or_division, nullptr, 2, without_term},
-    {"dx-no-division", "dx is not divided by s", "", KernelPart::mean_or_division, nullptr, 0, no_division_backward},
+    {"dx-no-division", "dx is not divided by s", "", KernelPart::mean_or_division, nullptr, 1, no_division_backward},
     {"dx-no-tail-8", "the sums of dx leave out the n mod 8 last elements", "", KernelPart::elements, nullptr, 8, no_tail_backward},
     {"dx-no-tail-16", "the sums of dx leave out the n mod 16 last elements", "", KernelPart::elements, nullptr, 16, no_tail_backward},
     {"dx-no-tail-32", "the sums of dx leave out the n mod 32 last elements", "", KernelPart::elements, nullptr, 32, no_tail_backward},
@@ -625,6 +631,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"dx-no-tail-128", "the sums of dx leave out the n mod 128 last elements", "", KernelPart::elements, nullptr, 128, no_tail_backward},
     {"dx-no-tail-256", "the sums of dx leave out the n mod 256 last elements", "", KernelPart::elements, nullptr, 256, no_tail_backward},
     {"dx-plus-dy", "dy is added to dx", "", KernelPart::rounding, nullptr, 0, plus_dy},
+    {"dweight-no-division", "dweight is the sum of dy (x - mean), not divided by s", "", KernelPart::mean_or_division, nullptr, 0, no_division_backward},
+    {"weight-in-sums", "dweight and dbias are sums of g, with the weight in it", "", KernelPart::weight, nullptr, 0, weight_in_sums},
     {"dweight-of-x", "dweight is the sum of dy x, not of dy xhat", "", KernelPart::mean_or_division, nullptr, 0, of_x},
     {"weight-forgotten", "g is dy, without the weight", "without --weight", KernelPart::weight, nullptr, 0, weight_forgotten},
     {"other-ddof", "the variance has the other divisor in dx", "--ddof", KernelPart::ddof, nullptr, 0, other_ddof},

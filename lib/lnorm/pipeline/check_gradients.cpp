@@ -384,38 +384,34 @@ class GradientChecker {
     const auto rows = is_dx ? held(numbers) : std::vector<ExactGradients::HeldRow>();
     std::vector<GradientLosses> losses;
     if (is_dx && !options_.depth) losses = losses_of_rows(gradient, rows);
-    std::vector<GradientTrial> exact{{{}, asked_for(gradient.model())}};
-    sample.fill = [&](std::vector<GradientTrial>& trials) {
-      is_dx ? fill_dx(gradient, rows, losses, trials) : fill_sums(gradient, trials);
-    };
     for (const std::int64_t r : numbers) sample.actual.push_back(gradient.actual_row(r));
-    sample.fill(exact);
-    sample.exact = std::move(exact.front().rows);
+    constexpr std::size_t kMostHeld = std::size_t{1}
+                                      << 20;  // numbers of variants, of a row or of parameters
+    const std::size_t length = sample.actual.empty() ? 1 : sample.actual.front().size();
+    sample.at_once =
+        std::max<std::size_t>(1, kMostHeld / std::max<std::size_t>(1, length * numbers.size()));
+    sample.evaluate = [&](std::span<const GradientVariant> variants, std::size_t r) {
+      if (!is_dx) return sums_of(gradient, variants);
+      GradientRow row = rows[r].row();
+      if (!losses.empty()) row.losses = &losses[r];
+      std::vector<RowBounds> results;
+      for (const GradientVariant& variant : variants) {
+        results.push_back(evaluate_dx(variant, gradient.model(), row));
+      }
+      return results;
+    };
     GradientDiagnosis found = lnorm::diagnose(sample, gradient.context(), options_.kernels);
     gradient.check.diagnosis = std::move(found.diagnosis);
     if (!is_dx || !gradient.check.diagnosis.explains_all()) return;
     explain_all(gradient, found.best, gradient.check.diagnosis.explanations.front());
   }
 
-  // losses: of each row; none: the tree bound.
-  static void fill_dx(const JudgedGradient& gradient,
-                      const std::vector<ExactGradients::HeldRow>& rows,
-                      const std::vector<GradientLosses>& losses,
-                      std::vector<GradientTrial>& trials) {
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      GradientRow row = rows[r].row();
-      if (!losses.empty()) row.losses = &losses[r];
-      for (GradientTrial& trial : trials) {
-        trial.rows.push_back(evaluate_dx(trial.variant, gradient.model(), row));
-      }
-    }
-  }
-
-  void fill_sums(const JudgedGradient& gradient, std::vector<GradientTrial>& trials) const {
+  // dweight or dbias by variants, with what the orders lose at most.
+  std::vector<RowBounds> sums_of(const JudgedGradient& gradient,
+                                 std::span<const GradientVariant> variants) const {
     std::vector<ParameterSums> sums;
-    sums.reserve(trials.size());
-    for (const GradientTrial& trial : trials) {
-      sums.emplace_back(trial.variant, gradient.model(), gradient.of());
+    for (const GradientVariant& variant : variants) {
+      sums.emplace_back(variant, gradient.model(), gradient.of());
     }
     exact_gradients_.for_each_row([&](const GradientRow& row) {
       const RowStatistics exact = statistics_of(row.x, gradient.setting().formula);
@@ -425,10 +421,12 @@ class GradientChecker {
       of_sums.losses = &losses;
       for (ParameterSums& one : sums) one.add(of_sums);
     });
-    for (std::size_t i = 0; i < trials.size(); ++i) {
-      const bool is_coarse = trials[i].variant.is_any_order;
-      trials[i].rows.push_back(sums[i].finish({&gradient.losses.products, is_coarse ? 0U : 1U}));
+    std::vector<RowBounds> results;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const bool is_coarse = variants[i].is_any_order;
+      results.push_back(sums[i].finish({&gradient.losses.products, is_coarse ? 0U : 1U}));
     }
+    return results;
   }
 
   // How many elements the formula explains, in all rows.

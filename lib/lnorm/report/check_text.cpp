@@ -16,8 +16,11 @@ std::string unjudged_text(const Check& check) {
   // A gradient may leave the range of its dtype though x is finite.
   const std::string_view what = check.part.empty() ? "x" : "the exact result";
   const JudgedRows& judged = check.judged;
+  // A sum over rows is one tensor.
+  const bool is_sum = !check.part.empty() && !check.is_statistic && check.part != "dx";
   return concat(
-      "not judged: ", judged.unjudged_rows, " of ", counted(judged.rows, "row"),
+      "not judged: ",
+      is_sum ? "all elements" : concat(judged.unjudged_rows, " of ", counted(judged.rows, "row")),
       judged.not_finite_rows == 0 ? concat(": rounding in ", name(check.arithmetic),
                                            " may be as large as they are, or leaves its range")
       : judged.not_finite_rows == judged.unjudged_rows
@@ -179,11 +182,13 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
     }
     if (c.exit_status() == 2 && first == nullptr) first = &tensor;
     const std::string verdict(name(c.verdict));
+    const bool is_loop = c.verdict == Verdict::within_rounding && c.as_loop();
+    const double ratio = is_loop ? c.judged.loop.ratio : c.judged.tree.ratio;
     text.folded(printable(tensor.name), ": ", c.agrees() ? style.good(verdict) : style.bad(verdict),
-                c.judged.tree.ratio == 0
-                    ? ""
-                    : concat(", worst element ", rounded_text(c.judged.tree.ratio, 3),
-                             c.judged.tree.ratio > 1 ? " times" : " of", " the bound"));
+                is_loop ? ", as a loop's" : "",
+                ratio == 0 ? ""
+                           : concat(", worst element ", rounded_text(ratio, 3),
+                                    ratio > 1 ? " times" : " of", " the bound"));
     if (c.judged.unjudged_rows > 0) text.raw(style.folded(unjudged_text(c), 2));
     if (c.comparison && !c.comparison->equal()) text.raw(style.folded(criteria_line(c, style), 2));
     for (const std::string& line : explanation_lines(c)) text.raw(style.folded(line, 2));
