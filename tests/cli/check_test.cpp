@@ -633,9 +633,9 @@ TEST_CASE(
 TEST_CASE("gradients whose sums leave the range are not judged", "[check]") {
   const Workplace files;
   files.write("x.npy", npy_of<float>({2, 4}, {1, 2, 3, 5, 2, 0, 1, -3}));
-  files.write("dy.npy", npy_of<float>({2, 4}, {2e38, 1, 2e38, 1, 1, 1, 1, 2}));
+  files.write("dy.npy", npy_of<float>({2, 4}, {2e38F, 1, 2e38F, 1, 1, 1, 1, 2}));
   files.write("dx.npy", npy_of<float>({2, 4}, {NAN, NAN, NAN, NAN, 0, 0, 0, 0}));
-  files.write("dbias.npy", npy_of<float>({4}, {2e38, 2, 2e38, 3}));
+  files.write("dbias.npy", npy_of<float>({4}, {2e38F, 2, 2e38F, 3}));
   const auto status = [&](const Words& words) {
     return files.run("check x.npy --dy dy.npy"_w + words).status;
   };

@@ -17,9 +17,9 @@ std::size_t distinct_count(std::span<const double> x) {
   constexpr std::size_t kLooked = 4096;
   const std::span<const double> some = x.first(std::min(x.size(), kLooked));
   std::vector<double> values(some.begin(), some.end());
-  std::ranges::sort(values);
-  const auto repeated = std::ranges::unique(values);
-  return (values.size() - repeated.size()) * x.size() / some.size();
+  std::sort(values.begin(), values.end());
+  const auto distinct = std::unique(values.begin(), values.end()) - values.begin();
+  return static_cast<std::size_t>(distinct) * x.size() / some.size();
 }
 
 }  // namespace
