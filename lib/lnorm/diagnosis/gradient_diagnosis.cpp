@@ -127,6 +127,7 @@ class GradientSearch {
     }
     evaluate(terms, true);
     std::vector<const std::vector<RowBounds>*> rows;
+    rows.reserve(terms.size());
     for (const Trial& term : terms) rows.push_back(&term.rows);
     const std::vector<double> found = equations(rows).solution();
     if (found.empty()) return;
@@ -229,6 +230,7 @@ class GradientSearch {
       }
       for (std::size_t r = 0; r < sample_.actual.size(); ++r) {
         std::vector<GradientVariant> variants;
+        variants.reserve(some.size());
         for (const Trial* const trial : some) variants.push_back(trial->variant);
         std::vector<RowBounds> found = sample_.evaluate(variants, r);
         for (std::size_t k = 0; k < some.size(); ++k) {

@@ -243,6 +243,7 @@ class GradientChecker {
   static std::vector<GradientLosses> losses_of_rows(
       const JudgedGradient& dx, const std::vector<ExactGradients::HeldRow>& held) {
     std::vector<GradientRow> rows;
+    rows.reserve(held.size());
     for (const ExactGradients::HeldRow& one : held) rows.push_back(one.row());
     return losses_of(dx.model(), rows);
   }

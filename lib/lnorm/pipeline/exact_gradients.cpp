@@ -66,6 +66,7 @@ std::vector<GradientLosses> ExactGradients::statistic_losses(const Block& block,
                                                              const JudgeSetting& setting) const {
   std::vector<std::vector<double>> x;
   std::vector<MeasuredRow> rows;
+  rows.reserve(static_cast<std::size_t>(block.count));
   for (std::int64_t r = 0; r < block.count; ++r) {
     x.push_back(decoded(setting.backend, rows_.part(tile_of(block), in, r).x));
   }
