@@ -35,7 +35,7 @@ class NormalEquations {
     }
   }
 
-  // Of one unknown: its standard error; the mean square of an error that may be anywhere within its bound is a third of the bound's.
+  // The standard error of the one unknown. Where an error may be anywhere within its bound, its mean square is a third of the bound's.
   double error() const { return 1 / std::sqrt(3 * products_[0][0]); }
   bool is_unknown() const { return products_[0][0] == 0; }
 
@@ -103,7 +103,7 @@ class GradientSearch {
       for (const NamedKernel* const kernel : trial.kernels) {
         if (!kernel->row->change_gradient(trial.variant, context_, kernel->parameter)) return;
       }
-      // Beside another wrong part a bound as wide as that of narrow sums covers anything.
+      // The bound of narrow sums is so wide that beside another wrong part it covers anything.
       const GradientVariant& v = trial.variant;
       if (v.is_any_order && trial.kernels.size() > 1 && v.statistics != v.sums) return;
       if (v.is_any_order == is_coarse) trials.push_back(std::move(trial));
@@ -167,7 +167,7 @@ class GradientSearch {
       Trial trial{{}, asked_for(context_.model)};
       trial.variant.factor = factor;
       try_found(std::move(trial), of + (factor == -1 ? "-negated" : "-factor=" + text),
-                concat(of, " is multiplied by ", text));
+                concat(of, " is multiplied by ", text, numbers_in(text)));
       return result_.diagnosis.explains_all();
     };
     // Plain numbers go before the one that is told: errors of sums over rows go in one direction.
@@ -185,6 +185,14 @@ class GradientSearch {
     }
     const std::string text = shortest_text(found, error);
     is_cause(std::stod(text), text);
+  }
+
+  // What the letters in a factor stand for.
+  std::string numbers_in(std::string_view factor) const {
+    std::string words;
+    if (factor.find('n') != factor.npos) words += concat(", n = ", context_.row_length());
+    if (factor.find('R') != factor.npos) words += concat(", R = ", context_.model.rows);
+    return words;
   }
 
   // Least squares over all elements that are looked at. terms: what the gradient is a sum of.
@@ -220,8 +228,8 @@ class GradientSearch {
     take(trials);
   }
 
-  // Fills in what trials make of the rows. Unless all are wanted, one that explains less than half of the first rows is given up, and rows
-  // of one that does not explain all are not kept.
+  // Evaluates the trials on the rows. Unless all are wanted, a trial that explains less than half of the first rows is given up, and only
+  // those that explain all keep their rows.
   void evaluate(std::span<Trial> trials, bool wants_all) const {
     for (std::size_t first = 0; first < trials.size(); first += sample_.at_once) {
       std::vector<Trial*> some;

@@ -70,7 +70,7 @@ struct GradientLosses {
   double g = 0;
   double products = 0;
 };
-// So many times a column's loss is in its bound: the terms come in any order.
+// The bound of a column has its loss so many times, since kernels add its terms in any order.
 inline constexpr double kColumnLossFactor = 6;
 
 // Numbers of one row.

@@ -224,6 +224,15 @@ void RowJudge::settle_by(const JudgedRow& row, const FindBounds& bounds, JudgedR
   judge_bounds(row, tree, &measured, after);
 }
 
+void RowJudge::judge_and_settle_by(const JudgedRow& row, const FindBounds& bounds,
+                                   JudgedRows& found) {
+  if (!judge_by(row, bounds, found) || setting_.kernel.depth) return;
+  JudgedRows before;
+  JudgedRows after;
+  settle_by(row, bounds, before, after);
+  found.replace(before, after);
+}
+
 bool RowJudge::judge_bounds(const JudgedRow& row, const RowBounds& tree, const RowBounds* measured,
                             JudgedRows& found) {
   const auto worst = [&](const RowBounds& of_row) {

@@ -108,11 +108,13 @@ class RowJudge {
   void settle(const JudgedRow& row, const SumLosses& losses, JudgedRows& before, JudgedRows& after);
 
   // Both by other bounds than those of the forward pass: the tree's, or the measured ones. judge_by returns whether the row is beyond
-  // the tree bound; settle_by takes its row out of what was found, and puts in what the measured bounds find.
+  // the tree bound.
   using FindBounds = std::function<RowBounds(bool is_measured)>;
   bool judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found);
   void settle_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
                  JudgedRows& after);
+  // One after the other, of a row that need not wait for others. With a depth there is nothing to measure.
+  void judge_and_settle_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found);
 
   // The same for a row of which so many elements are judged, all of them exact and finite.
   static void count_exact(std::int64_t elements, JudgedRows& found);

@@ -88,8 +88,8 @@ class JudgedGradient {
   }
 
   Check check;
-  // Of dweight and dbias: the most that the orders lose of a column of those that were looked at, and of a row's statistics in parts of
-  // mean |x| and of the variance.
+  // The most that the orders lose: of a measured column of dweight or dbias, and of a row's statistics, in parts of mean |x| and of the
+  // variance.
   GradientLosses losses;
 
  private:
@@ -275,11 +275,7 @@ class GradientChecker {
     const auto bounds = [&](bool is_measured) {
       return is_measured ? measured_sums(gradient, actual, tree) : tree;
     };
-    JudgedRows& found = gradient.check.judged;
-    if (!judge.judge_by(row, bounds, found) || options_.depth) return;
-    SettledRows settled;
-    judge.settle_by(row, bounds, settled.before, settled.after);
-    found.replace(settled.before, settled.after);
+    judge.judge_and_settle_by(row, bounds, gradient.check.judged);
   }
 
   // The terms of some columns, a list each. slots: which list a parameter's terms go to; below 0: none.
@@ -331,7 +327,7 @@ class GradientChecker {
           losses, static_cast<double>(terms) * setting.kernel.arithmetic.unit / kColumnLossFactor);
       return sums.finish(losses);
     }
-    // Of the layout's numbers those whose element is beyond.
+    // The layout's number of each element.
     std::vector<double> numbers(losses.size());
     std::iota(numbers.begin(), numbers.end(), 0.0);
     if (!model.is_uniform) numbers = in_tensor_order(std::move(numbers), model.layout);

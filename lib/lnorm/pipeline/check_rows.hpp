@@ -76,7 +76,7 @@ struct SettledRows {
 
 // Judges the rows beyond the tree bound by the measured one, until so many differ: the others are counted by the tree bound.
 inline constexpr std::int64_t kEnoughDiffer = 64;
-// some: of a few rows whose sums are run together. Several threads call it at once.
+// some: judges a few rows, whose sums are run together. Several threads call it at once.
 void settle_rows(
     JudgedRows& judged, std::int64_t row_length, int threads,
     const std::function<void(std::span<const std::int64_t> rows, SettledRows& part)>& some);

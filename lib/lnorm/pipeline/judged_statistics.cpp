@@ -125,12 +125,7 @@ BlockFindings StatisticObserver::examine(const RowBlock& block) const {
                                       .front()
                                 : SumLosses{});
     };
-    if (judge.judge_by(judged, find_bounds, found) && !setting_.kernel.depth) {
-      JudgedRows before;
-      JudgedRows after;
-      judge.settle_by(judged, find_bounds, before, after);
-      found.replace(before, after);
-    }
+    judge.judge_and_settle_by(judged, find_bounds, found);
     if (choose_ && std::isfinite(actual)) {
       const RowBounds own = bounds(row.exact, value, {});
       try_causes(row.exact, actual, own.bound.front() / std::fabs(value), all);

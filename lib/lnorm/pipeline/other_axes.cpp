@@ -115,7 +115,7 @@ std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Ax
   return all ? fit.found() : std::nullopt;
 }
 
-// Of x as it is where its numbers, laid out with its axes in another order, are taken for its elements in C order.
+// The norm of x in another memory order: its elements lie with the axes in this order, and are read as if in C order.
 std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan& plan,
                                         const Axes& order, const Sample& sample) {
   const Shape laid_out = extents(plan.shape, order);
