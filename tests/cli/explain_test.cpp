@@ -136,7 +136,7 @@ TEST_CASE("explain shows both places of eps, and what difference they make", "[e
   }
 }
 
-TEST_CASE("explain has the numbers of stats, apply and softmax", "[explain]") {
+TEST_CASE("explain has the numbers of stats, apply and softmax", "[explain][many]") {
   struct Case {
     std::string input;
     Words options;    // of normalization and input

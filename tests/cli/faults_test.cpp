@@ -211,7 +211,7 @@ using Check = std::function<void(const Outcome&, const Files&, const Expected&)>
 // other runs by check. From the kOneByOne-th call on, where they are of blocks alike, some are passed over.
 // Returns how many runs were hit.
 #ifdef LNORM_SANITIZED  // and slow to start
-constexpr int kOneByOne = 4;
+constexpr int kOneByOne = 1;
 #else
 constexpr int kOneByOne = 6;
 #endif

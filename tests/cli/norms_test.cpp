@@ -1,6 +1,8 @@
 #include <nlohmann/json.hpp>
 
+#include "lnorm/core/text.hpp"
 #include "support/commands.hpp"
+#include "support/pace.hpp"
 
 // Group, instance and batch norm as users ask for them, against what PyTorch and ONNX give.
 
@@ -398,11 +400,13 @@ TEST_CASE("one number may be the statistic of all rows in grad", "[norms][grad]"
 
 TEST_CASE("inputs of norms that share weights leave no wrong kernel alive", "[norms][mutants]") {
   const Workplace at;
+  int number = 0;
   for (const Words& options :
        {"--shape 4,6,10,10 --groups 3"_w, "--shape 3,5,5,4 --groups 2 --channel-axis -1"_w,
         "--shape 4,6,8,8 --axes 2,3 --affine-axes 1 --dtype bfloat16"_w,
         "--shape 8,6,5,5 --axes 0,2,3 --affine-axes 1 --eps-on std"_w}) {
     CAPTURE(options);
+    if (!support::takes(number++)) continue;
     std::filesystem::remove_all(at / "cases");
     const Outcome made = at.run("inputs -o cases/"_w + options);
     CHECK(made.err == "");
@@ -413,9 +417,9 @@ TEST_CASE("inputs of norms that share weights leave no wrong kernel alive", "[no
     const Outcome found = at.run("mutants cases/ --skip-kernels truncated,away"_w + normalization);
     CHECK(found.status == 0);
     CHECK(found.err == "");
+    CHECK(nlohmann::json::parse(at.read("cases/manifest.json")).at("options") ==
+          lnorm::joined(normalization, " "));
   }
-  CHECK(nlohmann::json::parse(at.read("cases/manifest.json")).at("options") ==
-        "--axes 0,2,3 --affine-axes 1 --eps-on std");
   CHECK(at.fault("inputs --shape 4,5 --groups 2 -o c/"_w, {"2 groups of 5 channels"}) == "");
 }
 

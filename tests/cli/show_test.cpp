@@ -13,7 +13,7 @@ using namespace support;
 
 }  // namespace
 
-TEST_CASE("show prints what apply and softmax print of the same tensor") {
+TEST_CASE("show prints what apply and softmax print of the same tensor", "[many]") {
   const Workplace at;
   const std::string y = at / "y.npy";
   for (const std::string x : {"sample.npy", "sample.json", "corpus/good/medium_64x33_f4.npy",

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "support/commands.hpp"
+#include "support/pace.hpp"
 
 namespace {
 
@@ -121,7 +122,7 @@ TEST_CASE("the memory of a run does not grow with a row", "[many]") {
 TEST_CASE("whoever has read a result to its end finds the other outputs") {
   const Workplace at;
   at.write("x.npy", waves({100'000, 3}));
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < support::share(20); ++i) {
     const Outcome outcome = at.shell(
         "rm -f m.npy s.npy; "
         "lnorm x.npy --save-mean m.npy --save-rstd s.npy | { cat > y.npy; cat m.npy s.npy; }");

@@ -11,10 +11,12 @@ import json
 import math
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
 import time
+import unicodedata
 import unittest
 
 from PIL import Image
@@ -548,6 +550,23 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.browser.driver.title, '<b>&x.npy')
         self.assertEqual(self.js('return document.querySelectorAll("b").length'), 0)
 
+    def test_any_name(self):
+        """Names from the whole of Unicode are told apart, and a page is what HTML allows."""
+        points = [*range(0x300), *range(0x2000, 0x2070), *range(0xfdcf, 0xfdf1), 0xd7ff, 0xe000,
+                  *(plane << 16 | last for plane in range(17) for last in range(0xfffd, 0x10000))]
+        with open(path('names.json'), 'w', encoding='utf-8') as file:
+            json.dump({'n' + chr(point): [[1, 2, point]] for point in points}, file)
+        lnorm('report', 'names.json', '--all', '-o', 'names.html')
+        with open(path('names.html'), encoding='utf-8', newline='') as file:
+            text = file.read()
+        self.assertEqual([c for c in set(text) if ord(c) & 0xfffe == 0xfffe or unicodedata.category(c) == 'Cc' and c != '\n'], [])
+        for data in re.findall('<script type="application/json">(.*?)</script>', text, re.DOTALL):
+            json.loads(data, parse_constant=self.fail)
+        titles = re.findall('<h2>(.*?)</h2>', text)
+        self.assertEqual(len(set(titles)), len(points))
+        for c in 'é\xa0\u2028\ufffd\U0001fffd':
+            self.assertIn('n' + c, titles)
+
     def test_policy(self):
         lnorm('report', 'x.npy', '-o', 'tensor.html')
         with open(path('tensor.html'), encoding='utf-8') as file:
@@ -696,5 +715,9 @@ def take_picture(name):
 if __name__ == '__main__':
     if '--picture' in sys.argv:
         take_picture(os.path.abspath(sys.argv[4]))
-    else:
+    elif len(sys.argv) > 3:
         unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
+    else:  # by two browsers, for each draws on one processor
+        names = ['PageTest.' + name for name in unittest.defaultTestLoader.getTestCaseNames(PageTest)]
+        halves = [subprocess.Popen([sys.executable, __file__, LNORM, path(str(half)), *names[half::2]]) for half in (0, 1)]
+        sys.exit(max([half.wait() for half in halves]))

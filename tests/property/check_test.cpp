@@ -95,6 +95,7 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
   constexpr std::array<std::int64_t, 2> kLengths{64, 1025};
   std::set<std::string> seen;
   for (const std::int64_t n : kLengths) {
+    if (!support::takes(n == kLengths[0] ? 0 : 1)) continue;
     for (const lnorm::NamedKernel& kernel :
          lnorm::named_kernels(&lnorm::WrongKernel::is_forward, {n}, {})) {
       const std::string& id = kernel.id;
@@ -109,7 +110,7 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       CHECK(is_named(found, id));
     }
   }
-  CHECK(seen.size() > 180);
+  CHECK(seen.size() > support::share(180));
   for (const std::string id : {"unwritten-rows", "unwritten-tail"}) {
     for (const std::int64_t n : {64, 1025}) CHECK(explanation(judged(id, n).check) == id);
   }

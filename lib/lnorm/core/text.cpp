@@ -9,38 +9,43 @@ namespace lnorm {
 
 namespace {
 
-// The length of the UTF-8 sequence that text begins with, or 0 where there is none [RFC 3629].
-std::size_t utf8_length(std::string_view text) {
+struct Character {
+  std::size_t length = 0;
+  unsigned point = 0;
+};
+
+// The UTF-8 sequence that text begins with; its length is 0 where there is none [RFC 3629].
+Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
   };
   const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
+  if (lead < 0x80) return {1, lead};
   const int length = std::countl_one(static_cast<unsigned char>(lead));
-  if (length < 2 || length > 4) return 0;
+  if (length < 2 || length > 4) return {};
   unsigned point = lead & 0x7fu >> length;
   for (int i = 1; i < length; ++i) {
     const unsigned next = byte(static_cast<std::size_t>(i));
-    if ((next & 0xc0) != 0x80) return 0;
+    if ((next & 0xc0) != 0x80) return {};
     point = point << 6 | (next & 0x3f);
   }
   constexpr unsigned kMin[] = {0, 0, 0x80, 0x800, 0x10000};  // below that the form is overlong
   const bool is_surrogate = point >= 0xd800 && point < 0xe000;
-  return point < kMin[length] || point > 0x10ffff || is_surrogate
-             ? 0
-             : static_cast<std::size_t>(length);
+  if (point < kMin[length] || point > 0x10ffff || is_surrogate) return {};
+  return {static_cast<std::size_t>(length), point};
 }
 
-// U+0080 to U+009F, which terminals take as commands.
-bool begins_with_c1_control(std::string_view text) {
-  return text.size() > 1 && text[0] == '\xc2' && static_cast<unsigned char>(text[1]) < 0xa0;
+// Those of C1, which terminals take as commands, and what is no character, and may not be in XML and HTML.
+bool is_control_or_none(unsigned point) {
+  return (point >= 0x7f && point < 0xa0) || (point >= 0xfdd0 && point < 0xfdf0) ||
+         (point & 0xfffe) == 0xfffe;
 }
 
 }  // namespace
 
 bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
+    const std::size_t length = first_character(text).length;
     if (length == 0) return false;
     text.remove_prefix(length);
   }
@@ -56,7 +61,7 @@ std::string printable(std::string_view text) {
   }
   std::string out;
   while (!text.empty()) {
-    const std::size_t length = begins_with_c1_control(text) ? 0 : utf8_length(text);
+    const auto [length, point] = first_character(text);
     const auto byte = static_cast<unsigned char>(text[0]);
     if (byte == '\n') {
       out += "\\n";
@@ -66,6 +71,10 @@ std::string printable(std::string_view text) {
       out += "\\\\";
     } else if (length == 0 || byte < 0x20 || byte == 0x7f) {
       out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    } else if (is_control_or_none(point)) {
+      out += point > 0xffff ? "\\U" : "\\u";
+      for (int shift = point > 0xffff ? 28 : 12; shift >= 0; shift -= 4)
+        out += kHex[point >> shift & 15];
     } else {
       out += text.substr(0, length);
     }
@@ -94,9 +103,11 @@ std::string shell_word(std::string_view text) {
   if (is_printable && !text.empty() && std::all_of(text.begin(), text.end(), is_plain))
     return std::string(text);
   if (!is_printable) {
-    std::string escaped;
-    for (const char c : text) escaped += concat(c == '\\' || c == '\'' ? "\\" : "", c);
-    return concat("$'", printable(escaped), "'");
+    std::string bytes;  // each escaped by itself: \u means bytes in a locale of UTF-8 only
+    for (const char& c : text) {
+      bytes += c == '\'' ? "\\'" : printable(std::string_view(&c, 1));
+    }
+    return concat("$'", bytes, "'");
   }
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);

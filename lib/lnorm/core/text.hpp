@@ -20,8 +20,8 @@ std::string concat(const Parts&... parts) {
 // Whether the text is well-formed UTF-8.
 bool is_utf8(std::string_view text) noexcept;
 
-// Text that came from outside, safe to print on one line: control characters, and bytes that are not
-// UTF-8, as \n, \t or \x1b, and a backslash as two: no two texts are printed alike.
+// Text that came from outside, safe to print on one line: controls as \n, \t, \x1b or \u0085, bytes that are not UTF-8 as \xff,
+// what is no character, and so not in XML or HTML, as \ufffe, and a backslash as two. No two texts are printed alike.
 std::string printable(std::string_view text);
 
 // How many characters text in UTF-8 has, each of which begins with such a byte.

@@ -24,7 +24,9 @@ TEST_CASE("shapes, names and counts are written for people", "[core]") {
   CHECK(lnorm::to_string(Shape{2, 3}) == "(2, 3)");
   CHECK(lnorm::printable("a\nb\tc\x1b[1m\x7f") == "a\\nb\\tc\\x1b[1m\\x7f");
   CHECK(lnorm::printable("\xc2\x9b"
-                         "31m\xc2\x85\xc2\xa0") == "\\xc2\\x9b31m\\xc2\\x85\xc2\xa0");
+                         "31m\xc2\x85\xc2\xa0") == "\\u009b31m\\u0085\xc2\xa0");
+  CHECK(lnorm::printable("\xef\xbf\xbe\xef\xbf\xbd\xef\xb7\x90\xf4\x8f\xbf\xbf") ==
+        "\\ufffe\xef\xbf\xbd\\ufdd0\\U0010ffff");
   CHECK(lnorm::printable("größe €𝄞.npy") == "größe €𝄞.npy");
   CHECK(lnorm::printable("\xff\xc3(\xe2\x82\xed\xa0\x80\xc0\x80\xf5") ==
         "\\xff\\xc3(\\xe2\\x82\\xed\\xa0\\x80\\xc0\\x80\\xf5");

@@ -102,7 +102,7 @@ TEST_CASE("a comparison is the same however many ranks make it", "[pipeline]") {
   const Pair pair = make_pair(shape, kind);
   lnorm::Criteria criteria;
   criteria.tolerance = lnorm::Tolerance{1e-9, 0};
-  int choice = 0;
+  static int choice = 0;
   for (const std::optional<Axes>& axes : choices_of_axes(shape.size())) {
     const auto by = static_cast<WorstBy>((choice + static_cast<int>(kind)) % 3);
     CAPTURE(choice, lnorm::name(by));
