@@ -147,7 +147,7 @@ int judge_wrong(const std::string& only) {
         if (id.find("-P") != id.npos) {
           ids.clear();
           for (const lnorm::NamedKernel& one :
-               lnorm::named_kernels(&lnorm::WrongKernel::is_forward, {n}, {})) {
+               lnorm::named_kernels(lnorm::Quantity::y, {n}, {})) {
             if (one.row == row) ids.push_back(one.id);
           }
         }

@@ -99,11 +99,11 @@ std::string fit_text(const AffectedRow& affected) {
 }
 
 // A threshold of it may decide which elements are off.
-struct Quantity {
+struct Magnitude {
   std::string_view words;
   double (*of)(double x, double y);
 };
-constexpr Quantity kQuantities[] = {{"x", [](double x, double) { return x; }},
+constexpr Magnitude kQuantities[] = {{"x", [](double x, double) { return x; }},
                                     {"y", [](double, double y) { return y; }},
                                     {"|x|", [](double x, double) { return std::fabs(x); }},
                                     {"|y|", [](double, double y) { return std::fabs(y); }}};

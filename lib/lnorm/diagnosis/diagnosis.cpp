@@ -86,8 +86,7 @@ class Search {
         setting_(context.setting),
         choose_(choose),
         asked_(asked_for(context.setting)) {
-    for (NamedKernel& kernel :
-         named_kernels(&WrongKernel::is_forward, context.normalized_shape, choose)) {
+    for (NamedKernel& kernel : named_kernels(Quantity::y, setting_.normalized_shape, choose)) {
       changes_.push_back({kernel});
       if (kernel.row->part != KernelPart::elements || setting_.formula.rms) continue;
       Variant changed = asked_;
@@ -227,16 +226,15 @@ class Search {
         (told.told.alpha - alpha) / std::hypot(told.told.alpha_error, of_scale * alpha, 4 * u)};
   }
 
-  // A number that is free is a further part.
-  static std::size_t parts_of(const Candidate& candidate) {
-    std::size_t parts = 0;
-    for (const Change* const change : candidate.changes) parts += change->found ? 2 : 1;
-    return parts;
+  static std::vector<const NamedKernel*> kernels_of(const Candidate& candidate) {
+    std::vector<const NamedKernel*> kernels;
+    for (const Change* const change : candidate.changes) kernels.push_back(&change->kernel);
+    return kernels;
   }
 
   // What the parts of its name count. Few digits go before many.
   static double parts_score(const Candidate& candidate) {
-    double sum = kPart * static_cast<double>(parts_of(candidate));
+    double sum = kPart * static_cast<double>(parts_of(kernels_of(candidate)));
     for (const Change* const change : candidate.changes) {
       if (change->found) sum += static_cast<double>(2 * change->kernel.id.size());
     }
@@ -585,12 +583,6 @@ class Search {
            2 * fit.certain >= fit.elements - fit.lost && is_nearer;
   }
 
-  struct Proof {
-    Candidate candidate;
-    Fit fit;
-    bool explains = false;
-  };
-
   // Those that do not explain all are of no use, but for the nearest.
   void prove(const Candidate& candidate, bool is_nearest = false) {
     if (!is_nearest && !fit(candidate.variant, true).explains_all()) return;
@@ -600,7 +592,10 @@ class Search {
     const bool explains =
         candidate.variant.arithmetic ? found.explains_all() : is_explanation(found);
     // A bound that is wide enough covers what is no such output as well.
-    if (explains || !found.explains_all()) proofs_.push_back({candidate, found, explains});
+    if (explains || !found.explains_all()) {
+      proofs_.push_back(
+          {kernels_of(candidate), candidate.variant, found, explains, candidate.score});
+    }
   }
 
   // Formulas that are no line in a row, or change bytes: each by itself.
@@ -636,67 +631,10 @@ class Search {
     return true;
   }
 
-  static FormulaFit described(const Proof& proof) {
-    std::vector<const NamedKernel*> kernels;
-    for (const Change* const change : proof.candidate.changes) kernels.push_back(&change->kernel);
-    FormulaFit result = lnorm::described(kernels, proof.fit, proof.explains);
-    result.variant = proof.candidate.variant;
-    return result;
-  }
-
-  // Whether it has no number of its own.
-  static bool is_listed(const Candidate& candidate) {
-    return std::ranges::none_of(candidate.changes,
-                                [](const Change* change) { return bool(change->found); });
-  }
-
-  // Where its changes stand in the table.
-  std::vector<std::size_t> places_of(const Candidate& candidate) const {
-    std::vector<std::size_t> places;
-    for (const Change* const change : candidate.changes) {
-      const auto found =
-          std::ranges::find_if(changes_, [&](const Change& one) { return &one == change; });
-      places.push_back(static_cast<std::size_t>(found - changes_.begin()));
-    }
-    return places;
-  }
-
-  // What explains all comes first, then the best score; those that the input cannot tell from it are named with it.
   void choose_best(Diagnosis& result) {
-    std::ranges::stable_sort(proofs_, {}, [](const Proof& proof) {
-      return std::tuple(!proof.explains, parts_of(proof.candidate), proof.candidate.score,
-                        proof.fit.mean_square());
+    result.explanations = ranked(proofs_, [this](const Proof& left, const Proof& right) {
+      return are_alike(left.variant, right.variant);
     });
-    // Of those that the rows hardly tell apart the likelier one, which is first in the table.
-    constexpr double kHardly = 9;
-    if (!proofs_.empty() && proofs_.front().explains) {
-      const auto is_alike = [&](const Proof& proof) {
-        const Proof& best = proofs_.front();
-        return proof.explains && is_listed(proof.candidate) && is_listed(best.candidate) &&
-               parts_of(proof.candidate) == parts_of(best.candidate) &&
-               proof.candidate.score <= best.candidate.score + kHardly &&
-               are_alike(best.candidate.variant, proof.candidate.variant);
-      };
-      const auto end = std::stable_partition(proofs_.begin() + 1, proofs_.end(), is_alike);
-      std::stable_sort(proofs_.begin(), end, [this](const Proof& a, const Proof& b) {
-        return places_of(a.candidate) < places_of(b.candidate);
-      });
-    }
-    result.explanations.clear();
-    std::set<std::string> seen;
-    for (const Proof& proof : proofs_) {
-      FormulaFit next = described(proof);
-      if (!seen.insert(next.id).second) continue;
-      FormulaFit* const best = result.explanations.empty() ? nullptr : &result.explanations.front();
-      const bool is_same = best != nullptr && proof.explains && is_listed(proof.candidate) &&
-                           parts_of(proof.candidate) == parts_of(proofs_.front().candidate) &&
-                           are_alike(best->variant, next.variant);
-      if (is_same) {
-        best->same_as.push_back(next.id);
-      } else if (result.explanations.size() < kMaxExplanations) {
-        result.explanations.push_back(std::move(next));
-      }
-    }
   }
 
   // ---- Hidden bugs: within rounding, but nearer to a listed formula than any order of sums comes.
@@ -805,9 +743,7 @@ class Search {
       const double weighted = sum * static_cast<double>(changes.size());
       if (fewest < kMost * rows || base <= 4 * sum || weighted >= best) return;
       best = weighted;
-      std::vector<const NamedKernel*> kernels;
-      for (const Change* const change : changes) kernels.push_back(&change->kernel);
-      result.hidden = lnorm::described(kernels, {}, false);
+      result.hidden = described({kernels_of(*candidate), candidate->variant});
       result.telling = std::ssize(told);
       result.closer = near;
     };
@@ -894,17 +830,69 @@ void add_results(const VariantRow& result, const OutputFormat& output, FormulaSu
 
 bool needs_more_than_row(const Variant& variant) { return variant.input != Variant::Input::sum; }
 
-FormulaFit described(const std::vector<const NamedKernel*>& kernels, const FormulaSums& sums,
-                     bool explains_all) {
-  FormulaFit result{.explained = sums.share(), .sqnr = sums.sqnr(), .explains_all = explains_all};
+std::size_t parts_of(const std::vector<const NamedKernel*>& kernels) {
+  std::size_t parts = 0;
+  for (const NamedKernel* const kernel : kernels) parts += kernel->row == nullptr ? 2 : 1;
+  return parts;
+}
+
+FormulaFit described(const Proof& proof) {
+  FormulaFit result{.explained = proof.sums.share(),
+                    .sqnr = proof.sums.sqnr(),
+                    .explains_all = proof.explains,
+                    .variant = proof.variant};
   const auto all = [&](std::string_view between, std::string NamedKernel::*text) {
-    return joined(kernels, between, [&](const NamedKernel* kernel) { return kernel->*text; });
+    return joined(proof.kernels, between, [&](const NamedKernel* kernel) { return kernel->*text; });
   };
   result.id = all("+", &NamedKernel::id);
   result.words = all("; ", &NamedKernel::words);
-  for (const NamedKernel* const kernel : kernels) result.options.emplace_back(kernel->options);
+  for (const NamedKernel* const kernel : proof.kernels) result.options.push_back(kernel->options);
   // Part of the options gives something else.
-  if (std::count(result.options.begin(), result.options.end(), "") > 0) result.options.clear();
+  if (std::ranges::count(result.options, "") > 0) result.options.clear();
+  return result;
+}
+
+std::vector<FormulaFit> ranked(
+    std::vector<Proof>& proofs,
+    const std::function<bool(const Proof& left, const Proof& right)>& are_alike) {
+  std::ranges::stable_sort(proofs, {}, [](const Proof& proof) {
+    return std::tuple(!proof.explains, parts_of(proof.kernels), proof.score,
+                      proof.sums.mean_square());
+  });
+  const auto is_listed = [](const Proof& proof) {
+    return std::ranges::all_of(proof.kernels, [](const auto* one) { return one->row != nullptr; });
+  };
+  const auto is_like = [&](const Proof& proof, const Proof& best) {
+    return proof.explains && best.explains && is_listed(proof) && is_listed(best) &&
+           parts_of(proof.kernels) == parts_of(best.kernels) && are_alike(best, proof);
+  };
+  // Of those that the rows hardly tell apart the likelier one, which is first in the table.
+  constexpr double kHardly = 9;
+  if (!proofs.empty()) {
+    const Proof& first = proofs.front();
+    const auto end =
+        std::stable_partition(proofs.begin() + 1, proofs.end(), [&](const Proof& proof) {
+          return proof.score <= first.score + kHardly && is_like(proof, first);
+        });
+    std::ranges::stable_sort(proofs.begin(), end, {}, [](const Proof& proof) {
+      std::vector<std::tuple<const WrongKernel*, double, std::string>> places;
+      for (const NamedKernel* const one : proof.kernels) {
+        places.emplace_back(one->row, one->parameter, one->id);
+      }
+      return places;
+    });
+  }
+  std::vector<FormulaFit> result;
+  std::set<std::string> seen;
+  for (const Proof& proof : proofs) {
+    FormulaFit next = described(proof);
+    if (!seen.insert(next.id).second) continue;
+    if (!result.empty() && is_like(proof, proofs.front())) {
+      result.front().same_as.push_back(next.id);
+    } else if (result.size() < kMaxExplanations) {
+      result.push_back(std::move(next));
+    }
+  }
   return result;
 }
 

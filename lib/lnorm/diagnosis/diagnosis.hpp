@@ -70,9 +70,27 @@ struct Diagnosis {
 // So many are kept: those that explain all elements, and the best of the others.
 inline constexpr std::size_t kMaxExplanations = 5;
 
+// A formula that was held against the output. kernels: rows of the table, or numbers that the output tells, which have no row.
+struct Proof {
+  std::vector<const NamedKernel*> kernels;
+  Variant variant;
+  FormulaSums sums = {};
+  bool explains = false;
+  double score = 0;                  // the lower the better, of as many parts
+  std::vector<RowBounds> rows = {};  // of gradients, which are held
+};
+
+// Of how many parts a formula is made; a number that is free is a further one.
+std::size_t parts_of(const std::vector<const NamedKernel*>& kernels);
+
 // What rows of the table say together, and how they fit.
-FormulaFit described(const std::vector<const NamedKernel*>& kernels, const FormulaSums& sums,
-                     bool explains_all);
+FormulaFit described(const Proof& proof);
+
+// The best ones: those that explain all, of them those of the fewest parts and of the best score. Those of the table that the output does
+// not tell from the best one are named with it, in the table's order. Sorts the proofs.
+std::vector<FormulaFit> ranked(
+    std::vector<Proof>& proofs,
+    const std::function<bool(const Proof& left, const Proof& right)>& are_alike);
 
 // Whether two formulas give the same row, but for what rounding explains.
 bool are_alike(const RowBounds& left, const RowBounds& right);

@@ -12,14 +12,6 @@ namespace lnorm {
 
 namespace {
 
-// Rows of the table together, what they make of the rows that are looked at, and how that fits.
-struct Trial {
-  std::vector<const NamedKernel*> kernels;
-  GradientVariant variant;
-  std::vector<RowBounds> rows = {};
-  FormulaSums sums = {};
-};
-
 // A few unknowns by weighted least squares.
 class NormalEquations {
  public:
@@ -66,46 +58,48 @@ class NormalEquations {
 
 class GradientSearch {
  public:
-  GradientSearch(const GradientSample& sample, const GradientContext& context,
-                 const ChooseKernel& choose)
+  GradientSearch(const GradientSample& sample, const GradientModel& model,
+                 const KernelContext& context, const ChooseKernel& choose)
       : sample_(sample),
+        model_(model),
         context_(context),
         choose_(choose),
-        kernels_(named_kernels(&WrongKernel::is_backward, {context.row_length()}, choose)) {
-    std::vector<Trial> exact{{{}, asked_for(context_.model)}};
+        kernels_(named_kernels(context.of, model.setting.normalized_shape, choose)) {
+    std::vector<Proof> exact{{{}, asked_for(model_.setting)}};
     evaluate(exact, true);
     exact_ = std::move(exact.front());
-    result_.diagnosis.share_of_exact = exact_.sums.share();
+    result_.share_of_exact = exact_.sums.share();
   }
 
-  GradientDiagnosis run() {
+  Diagnosis run() {
     for (const bool is_coarse : {false, true}) {
       for (const std::size_t count : {1U, 2U}) {
-        std::vector<Trial> trials;
+        std::vector<Proof> trials;
         add_trials(count, is_coarse, trials);
         if (trials.empty()) continue;
         evaluate(trials, false);
-        take(trials);
-        if (result_.diagnosis.explains_all()) return std::move(result_);
+        take(std::move(trials));
+        if (result_.explains_all()) return std::move(result_);
         if (is_coarse || count > 1) continue;
-        if (context_.of == Gradient::dx) try_coefficients();
-        if (!result_.diagnosis.explains_all()) try_factor();
-        if (result_.diagnosis.explains_all()) return std::move(result_);
+        if (context_.of == Quantity::dx) try_coefficients();
+        if (!result_.explains_all()) try_factor();
+        if (result_.explains_all()) return std::move(result_);
       }
     }
     return std::move(result_);
   }
 
  private:
-  void add_trials(std::size_t count, bool is_coarse, std::vector<Trial>& trials) const {
+  void add_trials(std::size_t count, bool is_coarse, std::vector<Proof>& trials) const {
     const auto add = [&](std::vector<const NamedKernel*> kernels) {
-      Trial trial{std::move(kernels), asked_for(context_.model)};
+      Proof trial{std::move(kernels), asked_for(model_.setting)};
       for (const NamedKernel* const kernel : trial.kernels) {
-        if (!kernel->row->change_gradient(trial.variant, context_, kernel->parameter)) return;
+        if (!kernel->row->change(trial.variant, context_, kernel->parameter)) return;
       }
       // The bound of narrow sums is so wide that beside another wrong part it covers anything.
-      const GradientVariant& v = trial.variant;
-      if (v.is_any_order && trial.kernels.size() > 1 && v.statistics != v.sums) return;
+      const Backward& v = trial.variant.backward;
+      const bool is_alike = trial.variant.statistics_in == v.sums;
+      if (v.is_any_order && trial.kernels.size() > 1 && !is_alike) return;
       if (v.is_any_order == is_coarse) trials.push_back(std::move(trial));
     };
     for (const NamedKernel& first : kernels_) {
@@ -118,17 +112,17 @@ class GradientSearch {
 
   // The coefficients of g, mean(g) and xhat mean(g xhat) that dx tells.
   void try_coefficients() {
-    std::vector<Trial> terms;
+    std::vector<Proof> terms;
     for (std::size_t k = 0; k < 3; ++k) {
-      Trial& term = terms.emplace_back(Trial{{}, asked_for(context_.model)});
-      term.variant.of_g = k == 0 ? 1 : 0;
-      term.variant.of_mean = k == 1 ? 1 : 0;
-      term.variant.of_variance = k == 2 ? 1 : 0;
+      Proof& term = terms.emplace_back(Proof{{}, asked_for(model_.setting)});
+      term.variant.backward.of_g = k == 0 ? 1 : 0;
+      term.variant.backward.of_mean = k == 1 ? 1 : 0;
+      term.variant.backward.of_variance = k == 2 ? 1 : 0;
     }
     evaluate(terms, true);
     std::vector<const std::vector<RowBounds>*> rows;
     rows.reserve(terms.size());
-    for (const Trial& term : terms) rows.push_back(&term.rows);
+    for (const Proof& term : terms) rows.push_back(&term.rows);
     const std::vector<double> found = equations(rows).solution();
     if (found.empty()) return;
     const auto n = static_cast<double>(context_.row_length());
@@ -142,10 +136,10 @@ class GradientSearch {
     }
     // All are the same: a factor.
     if (std::ranges::adjacent_find(snapped, std::not_equal_to<>()) == snapped.end()) return;
-    Trial trial{{}, asked_for(context_.model)};
-    trial.variant.of_g = snapped[0];
-    trial.variant.of_mean = snapped[1];
-    trial.variant.of_variance = snapped[2];
+    Proof trial{{}, asked_for(model_.setting)};
+    trial.variant.backward.of_g = snapped[0];
+    trial.variant.backward.of_mean = snapped[1];
+    trial.variant.backward.of_variance = snapped[2];
     try_found(std::move(trial),
               "dx-" + joined(text, "-", [](const std::string& one) { return one; }),
               concat("dx is (", text[0], " g - ", text[1], " mean(g) - ", text[2],
@@ -155,7 +149,7 @@ class GradientSearch {
   // The factor that all of the gradient has.
   void try_factor() {
     constexpr double kSums = 16;  // what sums lose, in u
-    const double u = context_.model.setting.kernel.arithmetic.unit;
+    const double u = model_.setting.kernel.arithmetic.unit;
     const NormalEquations of_factor = equations({&exact_.rows});
     const std::vector<double> solution = of_factor.solution();
     if (solution.empty() || of_factor.is_unknown()) return;
@@ -164,16 +158,16 @@ class GradientSearch {
     const std::string of(name(context_.of));
     const auto is_cause = [&](double factor, const std::string& text) {
       if (factor == 1 || factor == 0) return false;
-      Trial trial{{}, asked_for(context_.model)};
-      trial.variant.factor = factor;
+      Proof trial{{}, asked_for(model_.setting)};
+      trial.variant.backward.factor = factor;
       try_found(std::move(trial), of + (factor == -1 ? "-negated" : "-factor=" + text),
                 concat(of, " is multiplied by ", text, numbers_in(text)));
-      return result_.diagnosis.explains_all();
+      return result_.explains_all();
     };
     // Plain numbers go before the one that is told: errors of sums over rows go in one direction.
     constexpr double kNear = 1e-4;
     const auto n = static_cast<double>(context_.row_length());
-    const auto rows = static_cast<double>(context_.model.rows);
+    const auto rows = static_cast<double>(model_.rows);
     const std::pair<double, std::string> plain[] = {{-1, "-1"},        {2, "2"},
                                                     {0.5, "0.5"},      {-2, "-2"},
                                                     {n, "n"},          {1 / n, "1/n"},
@@ -191,14 +185,14 @@ class GradientSearch {
   std::string numbers_in(std::string_view factor) const {
     std::string words;
     if (factor.find('n') != factor.npos) words += concat(", n = ", context_.row_length());
-    if (factor.find('R') != factor.npos) words += concat(", R = ", context_.model.rows);
+    if (factor.find('R') != factor.npos) words += concat(", R = ", model_.rows);
     return words;
   }
 
   // Least squares over all elements that are looked at. terms: what the gradient is a sum of.
   NormalEquations equations(const std::vector<const std::vector<RowBounds>*>& terms) const {
-    const OutputFormat& output = context_.model.setting.output;
-    const double u = context_.model.setting.kernel.arithmetic.unit;
+    const OutputFormat& output = model_.setting.output;
+    const double u = model_.setting.kernel.arithmetic.unit;
     NormalEquations equations(terms.size());
     for (std::size_t r = 0; r < sample_.actual.size(); ++r) {
       for (std::size_t i = 0; i < sample_.actual[r].size(); ++i) {
@@ -217,36 +211,36 @@ class GradientSearch {
     return equations;
   }
 
-  void try_found(Trial trial, std::string id, std::string words) {
+  void try_found(Proof trial, std::string id, std::string words) {
     if (!choose_(id)) return;
     NamedKernel& kernel = found_.emplace_back();
     kernel.id = std::move(id);
     kernel.words = std::move(words);
     trial.kernels.push_back(&kernel);
-    std::vector<Trial> trials{std::move(trial)};
+    std::vector<Proof> trials{std::move(trial)};
     evaluate(trials, false);
-    take(trials);
+    take(std::move(trials));
   }
 
   // Evaluates the trials on the rows. Unless all are wanted, a trial that explains less than half of the first rows is given up, and only
   // those that explain all keep their rows.
-  void evaluate(std::span<Trial> trials, bool wants_all) const {
+  void evaluate(std::span<Proof> trials, bool wants_all) const {
     for (std::size_t first = 0; first < trials.size(); first += sample_.at_once) {
-      std::vector<Trial*> some;
-      for (Trial& trial : trials.subspan(first, std::min(sample_.at_once, trials.size() - first))) {
+      std::vector<Proof*> some;
+      for (Proof& trial : trials.subspan(first, std::min(sample_.at_once, trials.size() - first))) {
         some.push_back(&trial);
       }
       for (std::size_t r = 0; r < sample_.actual.size(); ++r) {
-        std::vector<GradientVariant> variants;
+        std::vector<Variant> variants;
         variants.reserve(some.size());
-        for (const Trial* const trial : some) variants.push_back(trial->variant);
+        for (const Proof* const trial : some) variants.push_back(trial->variant);
         std::vector<RowBounds> found = sample_.evaluate(variants, r);
         for (std::size_t k = 0; k < some.size(); ++k) {
-          add_results({found[k], sample_.actual[r]}, context_.model.setting.output, some[k]->sums);
+          add_results({found[k], sample_.actual[r]}, model_.setting.output, some[k]->sums);
           some[k]->rows.push_back(std::move(found[k]));
         }
         if (wants_all) continue;
-        std::erase_if(some, [](Trial* trial) {
+        std::erase_if(some, [](Proof* trial) {
           const bool is_given_up = trial->sums.share() < 0.5;
           if (is_given_up) trial->sums = {};
           if (!trial->sums.explains_all()) trial->rows = {};
@@ -257,8 +251,8 @@ class GradientSearch {
   }
 
   // The bound of sums in a narrow dtype covers much: they must come near to it.
-  bool is_coarse_enough(const Trial& trial) const {
-    if (!trial.variant.is_any_order) return true;
+  bool is_coarse_enough(const Proof& trial) const {
+    if (!trial.variant.backward.is_any_order) return true;
     constexpr double kNear = 0.05;
     for (std::size_t r = 0; r < trial.rows.size(); ++r) {
       const RowBounds& row = trial.rows[r];
@@ -269,61 +263,40 @@ class GradientSearch {
     return false;
   }
 
-  bool is_explanation(const Trial& trial, const FormulaSums& sums) const {
-    return sums.explains_all() && sums.excess <= exact_.sums.excess / 4 && is_coarse_enough(trial);
-  }
-
-  // Those that explain all come first, and the best of them.
-  void take(const std::vector<Trial>& trials) {
-    std::vector<std::pair<FormulaFit, const Trial*>> fits;
-    for (const Trial& trial : trials) {
+  // Those that explain all, and what may be nearest.
+  void take(std::vector<Proof> trials) {
+    for (Proof& trial : trials) {
       const FormulaSums& sums = trial.sums;
-      if (sums.elements == 0) continue;
-      // Without any error it is infinite.
-      const bool has_sqnr = sums.sqnr() > 0 || std::isfinite(sums.sqnr());
-      if (!has_sqnr) continue;
-      const bool explains = is_explanation(trial, sums);
+      // Without any error the ratio is infinite.
+      if (sums.elements == 0 || !(sums.sqnr() > 0 || std::isfinite(sums.sqnr()))) continue;
+      trial.explains =
+          sums.explains_all() && sums.excess <= exact_.sums.excess / 4 && is_coarse_enough(trial);
       // A bound that is wide enough covers what is no such gradient as well.
-      if ((sums.explains_all() || trial.variant.sums) && !explains) continue;
-      fits.emplace_back(described(trial.kernels, sums, explains), &trial);
+      if ((sums.explains_all() || trial.variant.backward.sums) && !trial.explains) continue;
+      proofs_.push_back(std::move(trial));
     }
-    std::ranges::stable_sort(fits, {}, [](const auto& one) {
-      return std::pair(!one.first.explains_all, -one.first.sqnr);
+    result_.explanations = ranked(proofs_, [](const Proof& left, const Proof& right) {
+      return std::ranges::equal(left.rows, right.rows,
+                                [](const auto& a, const auto& b) { return are_alike(a, b); });
     });
-    std::vector<FormulaFit>& found = result_.diagnosis.explanations;
-    for (auto& [fit, trial] : fits) {
-      const bool is_first = trial == fits.front().second;
-      FormulaFit* const best = found.empty() ? nullptr : &found.front();
-      if (is_first && fit.explains_all) {
-        found.insert(found.begin(), std::move(fit));
-        result_.best = trial->variant;
-      } else if (best != nullptr && best->explains_all && fit.explains_all &&
-                 std::ranges::equal(fits.front().second->rows, trial->rows, are_alike)) {
-        if (fit.id != best->id) best->same_as.push_back(fit.id);
-      } else {
-        found.push_back(std::move(fit));
-      }
-    }
-    std::ranges::stable_sort(found, {}, [](const FormulaFit& one) {
-      return std::pair(!one.explains_all, one.explains_all ? 0 : -one.sqnr);
-    });
-    if (found.size() > kMaxExplanations) found.resize(kMaxExplanations);
   }
 
   const GradientSample& sample_;
-  const GradientContext& context_;
+  const GradientModel& model_;
+  const KernelContext& context_;
   const ChooseKernel& choose_;
-  Trial exact_;
+  Proof exact_;
   std::vector<NamedKernel> kernels_;
   std::deque<NamedKernel> found_;
-  GradientDiagnosis result_;
+  std::vector<Proof> proofs_;
+  Diagnosis result_;
 };
 
 }  // namespace
 
-GradientDiagnosis diagnose(const GradientSample& sample, const GradientContext& context,
-                           const ChooseKernel& choose) {
-  return GradientSearch(sample, context, choose).run();
+Diagnosis diagnose(const GradientSample& sample, const GradientModel& model,
+                   const KernelContext& context, const ChooseKernel& choose) {
+  return GradientSearch(sample, model, context, choose).run();
 }
 
 }  // namespace lnorm

@@ -9,21 +9,16 @@
 // Which wrong backward pass gives the gradients, if any does.
 namespace lnorm {
 
-struct GradientDiagnosis {
-  Diagnosis diagnosis;
-  GradientVariant best;  // of the first explanation
-};
-
 // What there is of a gradient: numbers of rows, and what variants make of a row, of so many at once at most; of dweight and dbias there
 // is one row.
 struct GradientSample {
   std::vector<std::vector<double>> actual;
-  std::function<std::vector<RowBounds>(std::span<const GradientVariant> variants, std::size_t row)>
+  std::function<std::vector<RowBounds>(std::span<const Variant> variants, std::size_t row)>
       evaluate;
   std::size_t at_once = 1;
 };
 
-GradientDiagnosis diagnose(const GradientSample& sample, const GradientContext& context,
-                           const ChooseKernel& choose);
+Diagnosis diagnose(const GradientSample& sample, const GradientModel& model,
+                   const KernelContext& context, const ChooseKernel& choose);
 
 }  // namespace lnorm

@@ -22,8 +22,7 @@ struct GradientLine {
   bool is_in_range = false;
 };
 
-GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
-                     const GradientRow& row) {
+GradientLine line_of(const Variant& variant, const KernelModel& kernel, const GradientRow& row) {
   const double u = kernel.arithmetic.unit;
   const Formula& formula = variant.formula;
   const auto n = static_cast<double>(row.x.size());
@@ -56,22 +55,21 @@ GradientLine line_of(const GradientVariant& variant, const KernelModel& kernel,
     line.is_bounded = line.is_bounded && low >= root / 3 && root > 0;
     line.inverse_t_error = root / low - 1;
   }
-  if (variant.statistics) {
-    line.is_bounded = keep_statistics_in(*variant.statistics, statistics, s, errors);
+  if (variant.statistics_in) {
+    line.is_bounded = keep_statistics_in(*variant.statistics_in, statistics, s, errors);
   }
   line.is_in_range = errors.is_in_range || saved != nullptr;
   line.x = lnorm::line_of(statistics, s, errors, kernel);
   line.inverse_error = s / errors.s_low - 1;
   line.inverse_t = has_root ? 1 / root : 1 / s;
   if (!has_root) line.inverse_t_error = line.inverse_error;
-  line.freedom = variant.freedom ? static_cast<double>(*variant.freedom)
-                                 : n - static_cast<double>(formula.ddof);
+  line.freedom = variant.backward.freedom ? static_cast<double>(*variant.backward.freedom)
+                                          : n - static_cast<double>(formula.ddof);
   return line;
 }
 
-Xhat xhat_of(const GradientVariant& variant, const GradientRow& row, const RowLine& line,
-             std::size_t i) {
-  const bool affine = variant.xhat_has_affine;
+Xhat xhat_of(const Variant& variant, const GradientRow& row, const RowLine& line, std::size_t i) {
+  const bool affine = variant.backward.xhat_has_affine;
   const double weight = affine ? row.weight[i] : 1;
   const double bias = affine ? row.bias[i] : 0;
   const auto [xhat, error] = xhat_of(line, row.x[i]);
@@ -92,13 +90,6 @@ void add_last_rounding(const OutputFormat& output, RowBounds& result) {
 
 }  // namespace
 
-std::string_view name(Gradient gradient) {
-  constexpr std::string_view kNames[] = {"dx", "dweight", "dbias"};
-  return kNames[static_cast<std::size_t>(gradient)];
-}
-
-GradientVariant asked_for(const GradientModel& model) { return {.formula = model.setting.formula}; }
-
 std::vector<GradientLosses> losses_of(const GradientModel& model,
                                       std::span<const GradientRow> rows) {
   const JudgeSetting& setting = model.setting;
@@ -108,7 +99,7 @@ std::vector<GradientLosses> losses_of(const GradientModel& model,
   }
   const std::vector<SumLosses> statistics = lnorm::losses_of(
       measured, setting.formula, setting.kernel.arithmetic, setting.normalized_shape);
-  const GradientVariant variant = asked_for(model);
+  const Variant variant = asked_for(setting);
   std::vector<std::vector<double>> terms;
   for (const GradientRow& row : rows) {
     std::vector<double> products = xhat_of(variant, model, row);
@@ -130,23 +121,22 @@ std::vector<GradientLosses> losses_of(const GradientModel& model,
   return losses;
 }
 
-RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model,
-                      const GradientRow& row) {
+RowBounds evaluate_dx(const Variant& variant, const GradientModel& model, const GradientRow& row) {
   const KernelModel& kernel = model.setting.kernel;
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
   const GradientLine line = line_of(variant, kernel, row);
   const auto count = row.x.size();
   const auto n = static_cast<double>(count);
-  const double g_unit =
-      (variant.has_weight ? 1 : 0) * u + (model.rounds_dy ? u : 0) + (kernel.adds_one ? u : 0);
+  const double g_unit = (variant.backward.has_weight ? 1 : 0) * u + (model.rounds_dy ? u : 0) +
+                        (kernel.adds_one ? u : 0);
   double sum = 0;        // of g
   double size = 0;       // of |g|
   double products = 0;   // of g xhat
   double magnitude = 0;  // of |g xhat|
   double carried = 0;    // of |g| times the error of xhat
-  const auto summed = static_cast<std::size_t>(variant.summed.value_or(std::ssize(row.x)));
+  const auto summed = static_cast<std::size_t>(variant.backward.summed.value_or(std::ssize(row.x)));
   for (std::size_t i = 0; i < summed; ++i) {
-    const double g = row.dy[i] * (variant.has_weight ? row.weight[i] : 1);
+    const double g = row.dy[i] * (variant.backward.has_weight ? row.weight[i] : 1);
     const auto [xhat, error] = xhat_of(variant, row, line.x, i);
     sum += g;
     size += std::fabs(g);
@@ -157,11 +147,11 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
   const double tree = summation_error(n, u, kernel.depth);
   const GradientLosses losses = row.losses != nullptr ? *row.losses : GradientLosses{};
   const bool is_constant = model.has_constants && !variant.own_statistics;
-  const double of_mean = variant.formula.rms || is_constant ? 0 : variant.of_mean;
+  const double of_mean = variant.formula.rms || is_constant ? 0 : variant.backward.of_mean;
   const double c1 = of_mean * (sum / n);
   const double c1_error =
       std::fabs(of_mean) * ((tree + kLossFactor * losses.g + u + g_unit) * size / n + t);
-  const double of_variance = is_constant ? 0 : variant.of_variance;
+  const double of_variance = is_constant ? 0 : variant.backward.of_variance;
   const double c2 = of_variance * (products / line.freedom);
   const double c2_error =
       std::fabs(of_variance) *
@@ -175,7 +165,8 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
   result.bound.resize(count);
   const double t_high = line.inverse_t * (1 + line.inverse_t_error);
   for (std::size_t i = 0; i < count; ++i) {
-    const double g = variant.of_g * row.dy[i] * (variant.has_weight ? row.weight[i] : 1);
+    const double g =
+        variant.backward.of_g * row.dy[i] * (variant.backward.has_weight ? row.weight[i] : 1);
     const auto [xhat, error] = xhat_of(variant, row, line.x, i);
     const double centered = (g - c1) * line.x.inverse;
     const double projected = xhat * c2 * line.inverse_t;
@@ -190,10 +181,11 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
          3 * u * std::fabs(xhat * c2)) *
             t_high +
         scale + 2 * u * std::fabs(result.y[i]) + t;
-    const double factor = variant.factor * (variant.is_divided ? 1 : 1 / line.x.inverse);
+    const double factor =
+        variant.backward.factor * (variant.backward.is_divided ? 1 : 1 / line.x.inverse);
     result.y[i] *= factor;
     result.bound[i] *= std::fabs(factor);
-    if (!variant.adds_dy) continue;
+    if (!variant.backward.adds_dy) continue;
     result.y[i] += row.dy[i];
     result.bound[i] += 2 * u * (std::fabs(row.dy[i]) + std::fabs(result.y[i]));
   }
@@ -201,7 +193,7 @@ RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model
   return result;
 }
 
-std::vector<double> xhat_of(const GradientVariant& variant, const GradientModel& model,
+std::vector<double> xhat_of(const Variant& variant, const GradientModel& model,
                             const GradientRow& row) {
   const GradientLine line = line_of(variant, model.setting.kernel, row);
   std::vector<double> xhat;
@@ -211,25 +203,26 @@ std::vector<double> xhat_of(const GradientVariant& variant, const GradientModel&
   return xhat;
 }
 
-ParameterSums::ParameterSums(const GradientVariant& variant, const GradientModel& model,
-                             Gradient of)
+ParameterSums::ParameterSums(const Variant& variant, const GradientModel& model, Quantity of)
     : variant_(variant),
       model_(model),
-      of_(variant.exchanged == (of == Gradient::dweight) ? Gradient::dbias : Gradient::dweight),
+      of_(variant.backward.exchanged == (of == Quantity::dweight) ? Quantity::dbias
+                                                                  : Quantity::dweight),
       sums_(static_cast<std::size_t>(element_count(model.layout.shape))),
       counts_(sums_.size()),
       sizes_(sums_.size()),
       errors_(sums_.size()) {}
 
 void ParameterSums::add(const GradientRow& row) {
-  if (row.number >= model_.rows - variant_.lost_rows) return;
+  if (row.number >= model_.rows - variant_.backward.lost_rows) return;
   const std::int64_t first = model_.layout.first(row.number);
   const auto parameter_of = [&](std::size_t i) {
     return static_cast<std::size_t>(model_.layout.number(first, static_cast<std::int64_t>(i)));
   };
-  if (of_ == Gradient::dbias) {
+  if (of_ == Quantity::dbias) {
     for (std::size_t i = 0; i < row.dy.size(); ++i) {
-      add_term(parameter_of(i), row.dy[i] * (variant_.weight_in_sums ? row.weight[i] : 1), 0);
+      add_term(parameter_of(i), row.dy[i] * (variant_.backward.weight_in_sums ? row.weight[i] : 1),
+               0);
     }
     return;
   }
@@ -238,9 +231,9 @@ void ParameterSums::add(const GradientRow& row) {
   is_in_range_ = is_in_range_ && line.is_in_range;
   for (std::size_t i = 0; i < row.dy.size(); ++i) {
     const auto [xhat, error] =
-        variant_.is_of_x ? Xhat{row.x[i], 0} : xhat_of(variant_, row, line.x, i);
-    const double factor = variant_.is_divided ? 1 : 1 / line.x.inverse;
-    const double dy = row.dy[i] * (variant_.weight_in_sums ? row.weight[i] : 1);
+        variant_.backward.is_of_x ? Xhat{row.x[i], 0} : xhat_of(variant_, row, line.x, i);
+    const double factor = variant_.backward.is_divided ? 1 : 1 / line.x.inverse;
+    const double dy = row.dy[i] * (variant_.backward.weight_in_sums ? row.weight[i] : 1);
     add_term(parameter_of(i), dy * factor * xhat, std::fabs(dy) * factor * error);
   }
 }
@@ -250,9 +243,9 @@ void ParameterSums::add_term(std::size_t i, double term, double error) {
   counts_[i] += 1;
   sizes_[i] += std::fabs(term);
   errors_[i] += error;
-  if (!variant_.sums || variant_.is_any_order) return;
+  if (!variant_.backward.sums || variant_.backward.is_any_order) return;
   // What comes in as another number within errors_ may round to another one.
-  const OutputFormat format(*variant_.sums);
+  const OutputFormat format(*variant_.backward.sums);
   const double exact = sums_[i];
   sums_[i] = format.rounded(exact);
   const double ulp = 2 * format.half_ulp(exact);
@@ -294,15 +287,15 @@ RowBounds ParameterSums::finish(std::span<const double> losses) const {
       *numbers = in_tensor_order(std::move(*numbers), model_.layout);
     }
   }
-  for (double& sum : result.y) sum *= variant_.factor;
-  const bool is_rounded = variant_.sums && !variant_.is_any_order;
-  const double unit = variant_.sums ? arithmetic_of(*variant_.sums).unit : u;
-  const double own = (of_ == Gradient::dbias ? 0 : 2 * u) + (model_.rounds_dy ? u : 0);
+  for (double& sum : result.y) sum *= variant_.backward.factor;
+  const bool is_rounded = variant_.backward.sums && !variant_.backward.is_any_order;
+  const double unit = variant_.backward.sums ? arithmetic_of(*variant_.backward.sums).unit : u;
+  const double own = (of_ == Quantity::dbias ? 0 : 2 * u) + (model_.rounds_dy ? u : 0);
   result.is_in_range = is_in_range_;
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     const double tree = summation_error(counts[i], unit, kernel.depth);
     if (!is_rounded) result.bound[i] += (tree + own) * sizes[i] + lost[i] + t;
-    result.bound[i] *= std::fabs(variant_.factor);
+    result.bound[i] *= std::fabs(variant_.backward.factor);
     result.is_in_range = result.is_in_range && !(sizes[i] >= greatest);
   }
   result.is_bounded = is_bounded_ && result.is_in_range;

@@ -11,39 +11,9 @@
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/gradient.hpp"
 
-// A backward pass that a kernel may compute in place of the one asked for (kernel/backward.hpp), in float64, and how far off
-// a kernel may be that computes it: the bounds of docs/numbers.md, "The bounds of gradients".
+// The gradients of a variant (kernel/backward.hpp), in float64, and how far off a kernel may be that computes it: the bounds of
+// docs/numbers.md, "The bounds of gradients".
 namespace lnorm {
-
-enum class Gradient { dx, dweight, dbias };
-std::string_view name(Gradient gradient);
-
-struct GradientVariant {
-  Formula formula;
-
-  // dx = (a g - b sum(g) / n) / s - c xhat * sum(g * xhat) / (f * t), a, b and c being 1
-  double of_g = 1;
-  double of_mean = 1;
-  double of_variance = 1;
-  bool has_weight = true;                    // in g
-  std::optional<std::int64_t> freedom = {};  // f, if it is not n - ddof
-  std::optional<std::int64_t> summed = {};   // so many elements of a row, if not all
-  bool is_divided = true;                    // by s, at the end
-  bool adds_dy = false;                      // to dx
-
-  bool own_statistics = false;           // they are computed where others are saved
-  bool xhat_has_affine = false;          // weight and bias are in xhat
-  double factor = 1;                     // of all of the gradient
-  std::optional<DType> statistics = {};  // mean and 1 / s are rounded to it
-
-  // Sums of dweight and dbias.
-  bool weight_in_sums = false;     // g stands in the place of dy
-  bool is_of_x = false;            // x stands in the place of xhat
-  bool exchanged = false;          // each stands for the other
-  std::int64_t lost_rows = 0;      // they leave out so many rows, the last ones
-  std::optional<DType> sums = {};  // they are rounded to it after each row
-  bool is_any_order = false;       // so they are, but in which order is not known
-};
 
 // What is the same for all rows of a tensor.
 struct GradientModel {
@@ -62,7 +32,6 @@ struct GradientModel {
     return rows * row_length / std::max<std::int64_t>(1, parameters);
   }
 };
-GradientVariant asked_for(const GradientModel& model);
 
 // What sums one after another lose in a row (sum_losses.hpp); those of g and of g xhat in parts of the sums of their magnitudes.
 struct GradientLosses {
@@ -90,17 +59,16 @@ std::vector<GradientLosses> losses_of(const GradientModel& model,
                                       std::span<const GradientRow> rows);
 
 // dx of the row.
-RowBounds evaluate_dx(const GradientVariant& variant, const GradientModel& model,
-                      const GradientRow& row);
+RowBounds evaluate_dx(const Variant& variant, const GradientModel& model, const GradientRow& row);
 
 // xhat of the row.
-std::vector<double> xhat_of(const GradientVariant& variant, const GradientModel& model,
+std::vector<double> xhat_of(const Variant& variant, const GradientModel& model,
                             const GradientRow& row);
 
 // dweight or dbias. Rows whose elements are not finite make their columns NaN.
 class ParameterSums {
  public:
-  ParameterSums(const GradientVariant& variant, const GradientModel& model, Gradient of);
+  ParameterSums(const Variant& variant, const GradientModel& model, Quantity of);
 
   // The next row.
   void add(const GradientRow& row);
@@ -113,9 +81,9 @@ class ParameterSums {
  private:
   void add_term(std::size_t i, double term, double error);
 
-  GradientVariant variant_;
+  Variant variant_;
   const GradientModel& model_;
-  Gradient of_;
+  Quantity of_;
   bool is_bounded_ = true;
   bool is_in_range_ = true;
   std::vector<double> sums_;

@@ -10,6 +10,11 @@
 
 namespace lnorm {
 
+std::string_view name(Quantity quantity) noexcept {
+  constexpr std::string_view kNames[] = {"y", "mean", "rstd", "dx", "dweight", "dbias"};
+  return kNames[static_cast<std::size_t>(quantity)];
+}
+
 void JudgedRows::merge(const JudgedRows& other) {
   rows += other.rows;
   elements += other.elements;

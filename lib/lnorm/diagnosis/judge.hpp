@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "lnorm/core/options.hpp"
@@ -13,6 +14,10 @@
 
 // Holds a kernel's rows against the exact ones: is each element as near as rounding can bring it?
 namespace lnorm {
+
+// What a kernel computes.
+enum class Quantity { y, mean, rstd, dx, dweight, dbias };
+std::string_view name(Quantity quantity) noexcept;
 
 // What is the same for all rows of a tensor.
 struct JudgeSetting {

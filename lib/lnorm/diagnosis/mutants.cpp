@@ -9,24 +9,6 @@ namespace lnorm {
 
 namespace {
 
-// formulas_of: what the row makes of the formula; nothing where that is the same.
-template <class Formulas, class FormulasOf>
-std::vector<MutantFormulas<Formulas>> changed_by_rows(bool (WrongKernel::*is_of)() const noexcept,
-                                                      const Shape& normalized_shape,
-                                                      const ChooseKernel& choose,
-                                                      FormulasOf formulas_of) {
-  std::vector<MutantFormulas<Formulas>> result;
-  for (const NamedKernel& kernel : named_kernels(is_of, normalized_shape, choose)) {
-    if (result.empty() || result.back().id != kernel.id) {
-      result.push_back({kernel.id, kernel.words, kernel.options, {}});
-    }
-    if (auto formulas = formulas_of(kernel)) {
-      result.back().variants.push_back({kernel.row, std::move(*formulas)});
-    }
-  }
-  return result;
-}
-
 template <class List, class IsIt>
 auto& found_or_added(List& list, IsIt is_it) {
   const auto found = std::find_if(list.begin(), list.end(), is_it);
@@ -49,30 +31,40 @@ void add_comparisons(const std::string& input, const std::vector<Comparison>& co
 
 }  // namespace
 
-std::vector<MutantFormulas<Variant>> mutants_of(const KernelContext& context,
-                                                const ChooseKernel& choose) {
-  return changed_by_rows<Variant>(&WrongKernel::is_forward, context.normalized_shape, choose,
-                                  [&](const NamedKernel& kernel) -> std::optional<Variant> {
-                                    Variant variant = asked_for(context.setting);
-                                    if (!kernel.row->change(variant, context, kernel.parameter))
-                                      return {};
-                                    return variant;
-                                  });
+std::vector<MutantFormulas> mutants_of(std::span<const KernelContext> contexts,
+                                       const ChooseKernel& choose) {
+  const KernelContext& any = contexts.front();
+  std::vector<MutantFormulas> result;
+  for (const NamedKernel& kernel : named_kernels(any.of, any.setting.normalized_shape, choose)) {
+    if (result.empty() || result.back().id != kernel.id) {
+      result.push_back({kernel.id, kernel.words, kernel.options});
+    }
+    ChangedFormulas changed{kernel.row};
+    for (const KernelContext& context : contexts) {
+      Variant variant = asked_for(context.setting);
+      const bool is_other = kernel.row->change(variant, context, kernel.parameter);
+      // Sums in any order have a bound, but are no numbers.
+      if (is_other && !variant.backward.is_any_order) changed.of.emplace_back(context.of, variant);
+    }
+    if (!changed.of.empty()) result.back().variants.push_back(std::move(changed));
+  }
+  return result;
 }
 
-std::vector<MutantFormulas<GradientFormulas>> mutants_of(std::span<const GradientContext> contexts,
-                                                         const ChooseKernel& choose) {
-  return changed_by_rows<GradientFormulas>(
-      &WrongKernel::is_backward, {}, choose, [&](const NamedKernel& kernel) {
-        GradientFormulas formulas;
-        for (const GradientContext& context : contexts) {
-          GradientVariant variant = asked_for(context.model);
-          const bool is_other = kernel.row->change_gradient(variant, context, kernel.parameter);
-          // Sums in any order have a bound, but are no numbers.
-          if (is_other && !variant.is_any_order) formulas.emplace_back(context.of, variant);
-        }
-        return formulas.empty() ? std::nullopt : std::optional(std::move(formulas));
-      });
+std::vector<TriedMutant> tried_of(const std::vector<MutantFormulas>& mutants,
+                                  const std::function<Comparison()>& next) {
+  std::vector<TriedMutant> result;
+  for (const MutantFormulas& mutant : mutants) {
+    TriedMutant& tried =
+        result.emplace_back(TriedMutant{mutant.id, mutant.words, mutant.options, {}});
+    for (const ChangedFormulas& changed : mutant.variants) {
+      const bool is_backward = changed.of.front().first != Quantity::y;
+      TriedMutant::Trial& trial =
+          tried.trials.emplace_back(TriedMutant::Trial{changed.row, is_backward, {}});
+      for (std::size_t i = 0; i < changed.of.size(); ++i) trial.comparisons.push_back(next());
+    }
+  }
+  return result;
 }
 
 const Mutant::Outcome& Mutant::hardest() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,32 +17,24 @@
 // Would a test notice? Wrong kernels on the inputs of a test, judged by its criteria.
 namespace lnorm {
 
-// A row of the table that changes the formula, and the formula. Row: null for what is in no table.
-template <class Formulas>
-struct ChangedFormula {
+// A row of the table that changes formulas, and these. Row: null for what is in no table.
+struct ChangedFormulas {
   const WrongKernel* row = nullptr;
-  Formulas formulas;
+  std::vector<std::pair<Quantity, Variant>> of = {};  // each quantity that it changes
 };
 
 // A wrong kernel on one input.
-template <class Formulas>
 struct MutantFormulas {
   std::string id;
   std::string words;
   std::string options;  // of lnorm that give the same; empty if there are none
-  std::vector<ChangedFormula<Formulas>>
-      variants;  // several where it goes either way; empty: equivalent
+  std::vector<ChangedFormulas> variants =
+      {};  // several where it goes either way; empty: equivalent
 };
 
-// A wrong backward pass, as far as it changes a gradient.
-using GradientFormulas = std::vector<std::pair<Gradient, GradientVariant>>;
-
-// The rows of the table that are chosen, in its order: by formula and options, never by values.
-std::vector<MutantFormulas<Variant>> mutants_of(const KernelContext& context,
-                                                const ChooseKernel& choose);
-// contexts: one a gradient.
-std::vector<MutantFormulas<GradientFormulas>> mutants_of(std::span<const GradientContext> contexts,
-                                                         const ChooseKernel& choose);
+// The rows of the table that are chosen, in its order: by formula and options, never by values. contexts: one a quantity, of one pass.
+std::vector<MutantFormulas> mutants_of(std::span<const KernelContext> contexts,
+                                       const ChooseKernel& choose);
 
 // What became of a wrong kernel on one input: what it writes, held against what is right.
 struct TriedMutant {
@@ -56,6 +49,10 @@ struct TriedMutant {
   std::string options;
   std::vector<Trial> trials;  // empty: equivalent
 };
+
+// What became of them. next: the comparison of each formula in turn.
+std::vector<TriedMutant> tried_of(const std::vector<MutantFormulas>& mutants,
+                                  const std::function<Comparison()>& next);
 
 // A wrong kernel on all inputs. Of its formulas, the one that is caught by the fewest.
 struct Mutant {

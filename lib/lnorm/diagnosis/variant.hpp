@@ -9,7 +9,7 @@
 
 #include "lnorm/diagnosis/judge.hpp"
 
-// A formula that a kernel may compute in place of the one asked for, and its results for a row.
+// A formula that a kernel may compute in place of the one asked for, forward and backward, and its y for a row.
 namespace lnorm {
 
 // weight and bias of every element.
@@ -30,6 +30,29 @@ struct StatisticOf {
   bool by_padded = false;      // the sum is divided by padded_to
 
   bool is_plain() const { return row == Row::own && first == 0 && padded_to == 0; }
+};
+
+// Of the backward pass:
+// dx = (a g - b sum(g) / n) / s - c xhat * sum(g * xhat) / (f * t), a, b and c being 1
+struct Backward {
+  double of_g = 1;
+  double of_mean = 1;
+  double of_variance = 1;
+  bool has_weight = true;                    // in g
+  std::optional<std::int64_t> freedom = {};  // f, if it is not n - ddof
+  std::optional<std::int64_t> summed = {};   // so many elements of a row, if not all
+  bool is_divided = true;                    // by s, at the end
+  bool adds_dy = false;                      // to dx
+  bool xhat_has_affine = false;              // weight and bias are in xhat
+  double factor = 1;                         // of all of the gradient
+
+  // Sums of dweight and dbias.
+  bool weight_in_sums = false;     // g stands in the place of dy
+  bool is_of_x = false;            // x stands in the place of xhat
+  bool exchanged = false;          // each stands for the other
+  std::int64_t lost_rows = 0;      // they leave out so many rows, the last ones
+  std::optional<DType> sums = {};  // they are rounded to it after each row
+  bool is_any_order = false;       // so they are, but in which order is not known
 };
 
 struct Variant {
@@ -86,6 +109,8 @@ struct Variant {
   // What is normalized, where a residual is added to x.
   enum class Input { sum, x_alone, residual_twice, rounded_sum, unrounded_sum };
   Input input = Input::sum;
+
+  Backward backward = {};
 
   // What becomes of bytes.
   enum class Bytes { as_they_are, other_dtype, swapped, swapped_input };

@@ -19,7 +19,7 @@ using Result = Variant::Result;
 bool eps_place(Variant& v, const Context& c, double on_std) {
   v.formula.eps_on = on_std != 0 ? EpsOn::std : EpsOn::variance;
   return c.setting.formula.eps_on != v.formula.eps_on && c.setting.formula.eps != 0 &&
-         !c.has_no_deviations();
+         c.has_statistics();
 }
 
 bool eps_on_both(Variant& v, const Context& c, double) {
@@ -31,7 +31,8 @@ bool eps_on_both(Variant& v, const Context& c, double) {
 bool eps_value(Variant& v, const Context& c, double eps) {
   v.formula.eps = eps;
   const double asked = c.setting.formula.eps;
-  return asked != eps && (!c.has_no_deviations() || asked == 0 || eps == 0);
+  const bool is_nan = c.of == Quantity::y && (asked == 0 || eps == 0);  // y, without deviations
+  return asked != eps && (c.has_statistics() || is_nan);
 }
 
 bool ddof(Variant& v, const Context& c, double ddof) {
@@ -41,7 +42,8 @@ bool ddof(Variant& v, const Context& c, double ddof) {
 
 bool rms(Variant& v, const Context& c, double is_rms) {
   v.formula.rms = is_rms != 0;
-  return c.setting.formula.rms != v.formula.rms;
+  const bool is_other = c.setting.formula.rms != v.formula.rms;
+  return is_other && (c.of == Quantity::y || (c.row_length() > 1 && c.has_statistics()));
 }
 
 bool mean_in_variance(Variant& v, const Context& c, double) {
@@ -69,7 +71,7 @@ bool no_reduction(Variant& v, const Context& c, double) {
 bool own_statistics(Variant& v, const Context& c, double usual_eps) {
   v.own_statistics = true;
   if (c.has_given_rstd) v.formula.eps = usual_eps;
-  return c.has_given;
+  return c.has_given && c.of != Quantity::dbias;
 }
 
 bool rounded_sum(Variant& v, const Context& c, double) {
@@ -215,7 +217,7 @@ bool shifted(Variant& v, const Context& c, double by) {
 // As if the numbers lay in Fortran order; or back, as if they had lain so.
 template <Parameter of>
 bool transposed(Variant& v, const Context& c, double back) {
-  const Shape& shape = c.normalized_shape;
+  const Shape& shape = c.setting.normalized_shape;
   if (shape.size() != 2 || shape[0] < 2 || shape[1] < 2) return false;
   return has_order<of>(c) && change_one<of>(v, c, [shape, back](Numbers& numbers) {
            const Numbers from = numbers;
@@ -290,7 +292,7 @@ bool is_narrow(const Context& c, double dtype) {
 }
 bool statistics_in(Variant& v, const Context& c, double dtype) {
   v.statistics_in = static_cast<DType>(dtype);
-  return is_narrow(c, dtype);
+  return is_narrow(c, dtype) && c.of != Quantity::dbias;
 }
 bool mean_in(Variant& v, const Context& c, double dtype) {
   v.mean_in = static_cast<DType>(dtype);
@@ -397,137 +399,107 @@ bool byte_order(Variant& v, const Context& c, double of_input) {
 
 // ---- The backward pass.
 
+bool is_of_dx(const Context& c) { return c.of == Quantity::dx; }
+
 // part: of dx; 0: both.
-bool without_term(GradientVariant& v, const GradientContext& c, double part) {
-  if (part != 2) v.of_mean = 0;
-  if (part != 1) v.of_variance = 0;
-  return c.of == Gradient::dx && !c.model.has_constants &&
-         (part != 1 || !c.model.setting.formula.rms) && (part != 2 || !c.has_no_deviations());
+bool without_term(Variant& v, const Context& c, double part) {
+  if (part != 2) v.backward.of_mean = 0;
+  if (part != 1) v.backward.of_variance = 0;
+  return is_of_dx(c) && !c.has_given && (part != 1 || !c.setting.formula.rms) &&
+         (part != 2 || !c.has_no_deviations());
 }
 
-// Whether another formula of the statistics is another gradient.
-bool has_statistics(const GradientContext& c) {
-  return c.of != Gradient::dbias && !c.model.has_saved && !c.has_no_deviations();
-}
-
-bool eps_place_backward(GradientVariant& v, const GradientContext& c, double on_std) {
-  const Formula& asked = c.model.setting.formula;
-  v.formula.eps_on = on_std != 0 ? EpsOn::std : EpsOn::variance;
-  return asked.eps_on != v.formula.eps_on && asked.eps != 0 && has_statistics(c);
-}
-
-bool eps_value_backward(GradientVariant& v, const GradientContext& c, double eps) {
-  v.formula.eps = eps;
-  return c.model.setting.formula.eps != eps && has_statistics(c);
-}
-
-bool rms_backward(GradientVariant& v, const GradientContext& c, double is_rms) {
-  v.formula.rms = is_rms != 0;
-  return c.model.setting.formula.rms != v.formula.rms && c.row_length() > 1 && has_statistics(c);
-}
-
-bool no_tail_backward(GradientVariant& v, const GradientContext& c, double multiple) {
+bool no_tail_backward(Variant& v, const Context& c, double multiple) {
   const std::int64_t n = c.row_length();
   const auto k = static_cast<std::int64_t>(multiple);
-  v.summed = n - n % k;
-  return c.of == Gradient::dx && !c.model.has_constants && k < n && n % k != 0;
+  v.backward.summed = n - n % k;
+  return is_of_dx(c) && !c.has_given && k < n && n % k != 0;
 }
 
-bool no_division_backward(GradientVariant& v, const GradientContext& c, double of_dx) {
-  v.is_divided = false;
-  return of_dx != 0 ? c.of == Gradient::dx && !c.dx_is_zero()
-                    : c.of == Gradient::dweight && !c.has_no_deviations();
+bool no_division_backward(Variant& v, const Context& c, double of_dx) {
+  v.backward.is_divided = false;
+  return of_dx != 0 ? is_of_dx(c) && !c.dx_is_zero()
+                    : c.of == Quantity::dweight && !c.has_no_deviations();
 }
 
-bool weight_in_sums(GradientVariant& v, const GradientContext& c, double) {
-  v.weight_in_sums = true;
-  return c.of != Gradient::dx && c.has_weight;
+bool weight_in_sums(Variant& v, const Context& c, double) {
+  v.backward.weight_in_sums = true;
+  return !is_of_dx(c) && c.has_weight;
 }
 
-bool plus_dy(GradientVariant& v, const GradientContext& c, double) {
-  v.adds_dy = true;
-  return c.of == Gradient::dx;
+bool plus_dy(Variant& v, const Context& c, double) {
+  v.backward.adds_dy = true;
+  return is_of_dx(c);
 }
 
-bool of_x(GradientVariant& v, const GradientContext& c, double) {
-  v.is_of_x = true;
-  return c.of == Gradient::dweight;
+bool of_x(Variant& v, const Context& c, double) {
+  v.backward.is_of_x = true;
+  return c.of == Quantity::dweight;
 }
 
-bool weight_forgotten(GradientVariant& v, const GradientContext& c, double) {
-  v.has_weight = false;
-  return c.of == Gradient::dx && c.has_weight && !c.dx_is_zero();
+bool weight_forgotten(Variant& v, const Context& c, double) {
+  v.backward.has_weight = false;
+  return is_of_dx(c) && c.has_weight && !c.dx_is_zero();
 }
 
-bool other_ddof(GradientVariant& v, const GradientContext& c, double of_sums_alone) {
+bool other_ddof(Variant& v, const Context& c, double of_sums_alone) {
   const std::int64_t n = c.row_length();
   const std::int64_t ddof = v.formula.ddof == 0 ? 1 : 0;
   if (of_sums_alone != 0) {
-    v.freedom = n - ddof;
+    v.backward.freedom = n - ddof;
   } else {
     v.formula.ddof = ddof;
   }
-  if (c.of != Gradient::dx) return of_sums_alone == 0 && ddof < n && has_statistics(c);
-  return !c.model.has_constants && ddof < n && (of_sums_alone != 0 || !c.dx_is_zero());
+  if (!is_of_dx(c)) return of_sums_alone == 0 && ddof < n && c.has_statistics();
+  return !c.has_given && ddof < n && (of_sums_alone != 0 || !c.dx_is_zero());
 }
 
-bool own_statistics_backward(GradientVariant& v, const GradientContext& c, double) {
-  v.own_statistics = true;
-  return c.of != Gradient::dbias && c.model.has_constants;
-}
-
-bool last_row_lost(GradientVariant& v, const GradientContext& c, double power) {
-  const std::int64_t rows = c.model.rows;
+bool last_row_lost(Variant& v, const Context& c, double power) {
   const auto multiple = std::int64_t{1} << static_cast<int>(power);
-  v.lost_rows = rows % multiple;
-  return c.of != Gradient::dx && v.lost_rows < rows && v.lost_rows != rows % (multiple / 2);
+  v.backward.lost_rows = c.rows % multiple;
+  return !is_of_dx(c) && v.backward.lost_rows < c.rows &&
+         v.backward.lost_rows != c.rows % (multiple / 2);
 }
 
-bool gradient_statistics_in(GradientVariant& v, const GradientContext& c, double dtype) {
-  v.statistics = static_cast<DType>(dtype);
-  return c.of != Gradient::dbias &&
-         arithmetic_of(*v.statistics).unit > c.model.setting.kernel.arithmetic.unit;
+bool exchanged(Variant& v, const Context& c, double) {
+  v.backward.exchanged = true;
+  return !is_of_dx(c);
 }
 
-bool exchanged(GradientVariant& v, const GradientContext& c, double) {
-  v.exchanged = true;
-  return c.of != Gradient::dx;
-}
-
-bool sums_in(GradientVariant& v, const GradientContext& c, double dtype) {
-  v.sums = static_cast<DType>(dtype);
+bool sums_in(Variant& v, const Context& c, double dtype) {
+  v.backward.sums = static_cast<DType>(dtype);
   // The sum of one term is that term, which is rounded once.
-  const bool is_one_term = c.model.terms() == 1;
-  return c.of != Gradient::dx && !(is_one_term && *v.sums == c.model.setting.output.dtype()) &&
-         arithmetic_of(*v.sums).unit > c.model.setting.kernel.arithmetic.unit;
+  const bool is_one_term = c.terms == 1;
+  return !is_of_dx(c) && !(is_one_term && *v.backward.sums == c.setting.output.dtype()) &&
+         is_narrow(c, dtype);
 }
 
 // As a kernel does that sums up blocks of rows.
-bool sums_in_any_order(GradientVariant& v, const GradientContext& c, double dtype) {
-  v.is_any_order = true;
+bool sums_in_any_order(Variant& v, const Context& c, double dtype) {
+  v.backward.is_any_order = true;
   return sums_in(v, c, dtype);
 }
 
-bool xhat_with_affine(GradientVariant& v, const GradientContext& c, double) {
-  v.xhat_has_affine = true;
-  return c.of != Gradient::dbias && ((c.has_weight && !c.has_no_deviations()) || c.has_bias);
+bool xhat_with_affine(Variant& v, const Context& c, double) {
+  v.backward.xhat_has_affine = true;
+  return c.of != Quantity::dbias && ((c.has_weight && !c.has_no_deviations()) || c.has_bias);
 }
 
 // clang-format off
 constexpr WrongKernel kWrongKernels[] = {
-    {"eps-on-std", "eps is added to the standard deviation", "--eps-on std", KernelPart::eps_place, eps_place, 1, eps_place_backward},
-    {"eps-on-variance", "eps is added to the variance", "--eps-on variance", KernelPart::eps_place, eps_place, 0, eps_place_backward},
+    {"eps-on-std", "eps is added to the standard deviation", "--eps-on std", KernelPart::eps_place, eps_place, 1, Pass::both},
+    {"eps-on-variance", "eps is added to the variance", "--eps-on variance", KernelPart::eps_place, eps_place, 0, Pass::both},
     {"eps-on-both", "eps is added to the variance and to its root", "", KernelPart::eps_place, eps_on_both},
-    {"eps-1e-5", "eps is 1e-5", "--eps 1e-5", KernelPart::eps_value, eps_value, 1e-5, eps_value_backward},
-    {"eps-1e-6", "eps is 1e-6", "--eps 1e-6", KernelPart::eps_value, eps_value, 1e-6, eps_value_backward},
-    {"eps-0", "eps is 0", "--eps 0", KernelPart::eps_value, eps_value, 0, eps_value_backward},
-    {"eps-1e-12", "eps is 1e-12", "--eps 1e-12", KernelPart::eps_value, eps_value, 1e-12, eps_value_backward},
-    {"eps-1e-8", "eps is 1e-8", "--eps 1e-8", KernelPart::eps_value, eps_value, 1e-8, eps_value_backward},
-    {"eps-1e-3", "eps is 1e-3", "--eps 1e-3", KernelPart::eps_value, eps_value, 1e-3, eps_value_backward},
+    {"eps-1e-5", "eps is 1e-5", "--eps 1e-5", KernelPart::eps_value, eps_value, 1e-5, Pass::both},
+    {"eps-1e-6", "eps is 1e-6", "--eps 1e-6", KernelPart::eps_value, eps_value, 1e-6, Pass::both},
+    {"eps-0", "eps is 0", "--eps 0", KernelPart::eps_value, eps_value, 0, Pass::both},
+    {"eps-1e-12", "eps is 1e-12", "--eps 1e-12", KernelPart::eps_value, eps_value, 1e-12, Pass::both},
+    {"eps-1e-8", "eps is 1e-8", "--eps 1e-8", KernelPart::eps_value, eps_value, 1e-8, Pass::both},
+    {"eps-1e-3", "eps is 1e-3", "--eps 1e-3", KernelPart::eps_value, eps_value, 1e-3, Pass::both},
     {"ddof-1", "the variance is divided by n - 1", "--unbiased", KernelPart::ddof, ddof, 1},
     {"ddof-0", "the variance is divided by n", "--ddof 0", KernelPart::ddof, ddof, 0},
-    {"rms", "RMS norm: the mean is not subtracted", "--rms", KernelPart::mean_or_division, rms, 1, rms_backward},
-    {"layer-norm", "layer norm: the mean is subtracted", "without --rms", KernelPart::mean_or_division, rms, 0, rms_backward},
+    {"rms", "RMS norm: the mean is not subtracted", "--rms", KernelPart::mean_or_division, rms, 1, Pass::both},
+    {"layer-norm", "layer norm: the mean is subtracted", "without --rms", KernelPart::mean_or_division, rms, 0, Pass::both},
     {"mean-in-variance", "the mean is subtracted from x, but the variance is mean(x^2)", "", KernelPart::mean_or_division, mean_in_variance},
     {"variance-only", "the variance is right, but the mean is not subtracted from x", "", KernelPart::mean_or_division, mean_times, 0},
     {"mean-twice", "the mean is subtracted twice", "", KernelPart::mean_or_division, mean_times, 2},
@@ -583,7 +555,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"next-row", "the statistics are those of the row after", "", KernelPart::elements, of_row, of(StatisticOf::Row::next)},
     {"first-row", "the statistics are those of the first row", "", KernelPart::elements, of_row, of(StatisticOf::Row::first)},
     {"last-row", "the statistics are those of the last row", "", KernelPart::elements, of_row, of(StatisticOf::Row::last)},
-    {"own-statistics", "the statistics are the rows' own, not those that are given", "without --mean", KernelPart::mean_or_division, own_statistics, 1e-5, own_statistics_backward},
+    {"own-statistics", "the statistics are the rows' own, not those that are given", "without --mean", KernelPart::mean_or_division, own_statistics, 1e-5, Pass::both},
     {"one-pass", "the variance is mean(x^2) - mean^2", "", KernelPart::own_sums, one_pass},
     {"float16-sums", "the row's sums are in float16", "", KernelPart::own_sums, own_sums_in, of(DType::float16)},
     {"bfloat16-sums", "the row's sums are in bfloat16", "", KernelPart::own_sums, own_sums_in, of(DType::bfloat16)},
@@ -593,8 +565,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"bfloat16-mean", "the mean is rounded to bfloat16", "", KernelPart::rounding, mean_in, of(DType::bfloat16)},
     {"float16-rstd", "1 / s is rounded to float16", "", KernelPart::rounding, rstd_in, of(DType::float16)},
     {"bfloat16-rstd", "1 / s is rounded to bfloat16", "", KernelPart::rounding, rstd_in, of(DType::bfloat16)},
-    {"float16-statistics", "mean and rstd are rounded to float16", "", KernelPart::rounding, statistics_in, of(DType::float16), gradient_statistics_in},
-    {"bfloat16-statistics", "mean and rstd are rounded to bfloat16", "", KernelPart::rounding, statistics_in, of(DType::bfloat16), gradient_statistics_in},
+    {"float16-statistics", "mean and rstd are rounded to float16", "", KernelPart::rounding, statistics_in, of(DType::float16), Pass::both},
+    {"bfloat16-statistics", "mean and rstd are rounded to bfloat16", "", KernelPart::rounding, statistics_in, of(DType::bfloat16), Pass::both},
     {"rounded-xhat", "xhat is rounded to the output dtype before the weight", "--round xhat", KernelPart::alone, rounded_xhat},
     {"rounded-product", "the product is rounded to the output dtype before the bias", "--round product", KernelPart::alone, rounded_product},
     {"unrounded", "nothing is rounded before the end", "without --round", KernelPart::alone, unrounded},
@@ -620,37 +592,37 @@ constexpr WrongKernel kWrongKernels[] = {
     {"unwritten-rows", "rows are not written: they hold zeros, x, or what is not a number (tried: the last eighth is 0)", "", KernelPart::alone, unwritten, of(Result::unwritten_rows)},
     {"unwritten-tail", "the last elements are not written: they hold zeros, x, or what is not a number (tried: the last eighth is 0)", "", KernelPart::alone, unwritten, of(Result::unwritten_tail)},
     // backward
-    {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, nullptr, 0, without_term},
-    {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, nullptr, 1, without_term},
-    {"no-variance-term", "dx lacks the term of the variance", "", KernelPart::mean_or_division, nullptr, 2, without_term},
-    {"dx-no-division", "dx is not divided by s", "", KernelPart::mean_or_division, nullptr, 1, no_division_backward},
-    {"dx-no-tail-8", "the sums of dx leave out the n mod 8 last elements", "", KernelPart::elements, nullptr, 8, no_tail_backward},
-    {"dx-no-tail-16", "the sums of dx leave out the n mod 16 last elements", "", KernelPart::elements, nullptr, 16, no_tail_backward},
-    {"dx-no-tail-32", "the sums of dx leave out the n mod 32 last elements", "", KernelPart::elements, nullptr, 32, no_tail_backward},
-    {"dx-no-tail-64", "the sums of dx leave out the n mod 64 last elements", "", KernelPart::elements, nullptr, 64, no_tail_backward},
-    {"dx-no-tail-128", "the sums of dx leave out the n mod 128 last elements", "", KernelPart::elements, nullptr, 128, no_tail_backward},
-    {"dx-no-tail-256", "the sums of dx leave out the n mod 256 last elements", "", KernelPart::elements, nullptr, 256, no_tail_backward},
-    {"dx-plus-dy", "dy is added to dx", "", KernelPart::rounding, nullptr, 0, plus_dy},
-    {"dweight-no-division", "dweight is the sum of dy (x - mean), not divided by s", "", KernelPart::mean_or_division, nullptr, 0, no_division_backward},
-    {"weight-in-sums", "dweight and dbias are sums of g, with the weight in it", "", KernelPart::weight, nullptr, 0, weight_in_sums},
-    {"dweight-of-x", "dweight is the sum of dy x, not of dy xhat", "", KernelPart::mean_or_division, nullptr, 0, of_x},
-    {"weight-forgotten", "g is dy, without the weight", "without --weight", KernelPart::weight, nullptr, 0, weight_forgotten},
-    {"other-ddof", "the variance has the other divisor in dx", "--ddof", KernelPart::ddof, nullptr, 0, other_ddof},
-    {"other-ddof", "the variance has the other divisor in dx", "", KernelPart::ddof, nullptr, 1, other_ddof},
-    {"last-row-lost", "dweight and dbias lack the last R mod 2 of R rows", "", KernelPart::alone, nullptr, 1, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 4 of R rows", "", KernelPart::alone, nullptr, 2, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 8 of R rows", "", KernelPart::alone, nullptr, 3, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 16 of R rows", "", KernelPart::alone, nullptr, 4, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 32 of R rows", "", KernelPart::alone, nullptr, 5, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 64 of R rows", "", KernelPart::alone, nullptr, 6, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 128 of R rows", "", KernelPart::alone, nullptr, 7, last_row_lost},
-    {"last-row-lost", "dweight and dbias lack the last R mod 256 of R rows", "", KernelPart::alone, nullptr, 8, last_row_lost},
-    {"dweight-dbias-exchanged", "dweight and dbias are exchanged", "", KernelPart::alone, nullptr, 0, exchanged},
-    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, nullptr, of(DType::float16), sums_in},
-    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, nullptr, of(DType::float16), sums_in_any_order},
-    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, nullptr, of(DType::bfloat16), sums_in},
-    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, nullptr, of(DType::bfloat16), sums_in_any_order},
-    {"xhat-with-affine", "xhat is y, with weight and bias in it", "", KernelPart::alone, nullptr, 0, xhat_with_affine},
+    {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, without_term, 0, Pass::backward},
+    {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, without_term, 1, Pass::backward},
+    {"no-variance-term", "dx lacks the term of the variance", "", KernelPart::mean_or_division, without_term, 2, Pass::backward},
+    {"dx-no-division", "dx is not divided by s", "", KernelPart::mean_or_division, no_division_backward, 1, Pass::backward},
+    {"dx-no-tail-8", "the sums of dx leave out the n mod 8 last elements", "", KernelPart::elements, no_tail_backward, 8, Pass::backward},
+    {"dx-no-tail-16", "the sums of dx leave out the n mod 16 last elements", "", KernelPart::elements, no_tail_backward, 16, Pass::backward},
+    {"dx-no-tail-32", "the sums of dx leave out the n mod 32 last elements", "", KernelPart::elements, no_tail_backward, 32, Pass::backward},
+    {"dx-no-tail-64", "the sums of dx leave out the n mod 64 last elements", "", KernelPart::elements, no_tail_backward, 64, Pass::backward},
+    {"dx-no-tail-128", "the sums of dx leave out the n mod 128 last elements", "", KernelPart::elements, no_tail_backward, 128, Pass::backward},
+    {"dx-no-tail-256", "the sums of dx leave out the n mod 256 last elements", "", KernelPart::elements, no_tail_backward, 256, Pass::backward},
+    {"dx-plus-dy", "dy is added to dx", "", KernelPart::rounding, plus_dy, 0, Pass::backward},
+    {"dweight-no-division", "dweight is the sum of dy (x - mean), not divided by s", "", KernelPart::mean_or_division, no_division_backward, 0, Pass::backward},
+    {"weight-in-sums", "dweight and dbias are sums of g, with the weight in it", "", KernelPart::weight, weight_in_sums, 0, Pass::backward},
+    {"dweight-of-x", "dweight is the sum of dy x, not of dy xhat", "", KernelPart::mean_or_division, of_x, 0, Pass::backward},
+    {"weight-forgotten", "g is dy, without the weight", "without --weight", KernelPart::weight, weight_forgotten, 0, Pass::backward},
+    {"other-ddof", "the variance has the other divisor in dx", "--ddof", KernelPart::ddof, other_ddof, 0, Pass::backward},
+    {"other-ddof", "the variance has the other divisor in dx", "", KernelPart::ddof, other_ddof, 1, Pass::backward},
+    {"last-row-lost", "dweight and dbias lack the last R mod 2 of R rows", "", KernelPart::alone, last_row_lost, 1, Pass::backward},
+    {"last-row-lost", "dweight and dbias lack the last R mod 4 of R rows", "", KernelPart::alone, last_row_lost, 2, Pass::backward},
+    {"last-row-lost", "dweight and dbias lack the last R mod 8 of R rows", "", KernelPart::alone, last_row_lost, 3, Pass::backward},
+    {"last-row-lost", "dweight and dbias lack the last R mod 16 of R rows", "", KernelPart::alone, last_row_lost, 4, Pass::backward},
+    {"last-row-lost", "dweight and dbias lack the last R mod 32 of R rows", "", KernelPart::alone, last_row_lost, 5, Pass::backward},
+    {"last-row-lost", "dweight and dbias lack the last R mod 64 of R rows", "", KernelPart::alone, last_row_lost, 6, Pass::backward},
+    {"last-row-lost", "dweight and dbias lack the last R mod 128 of R rows", "", KernelPart::alone, last_row_lost, 7, Pass::backward},
+    {"last-row-lost", "dweight and dbias lack the last R mod 256 of R rows", "", KernelPart::alone, last_row_lost, 8, Pass::backward},
+    {"dweight-dbias-exchanged", "dweight and dbias are exchanged", "", KernelPart::alone, exchanged, 0, Pass::backward},
+    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, sums_in, of(DType::float16), Pass::backward},
+    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, sums_in_any_order, of(DType::float16), Pass::backward},
+    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, sums_in, of(DType::bfloat16), Pass::backward},
+    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, sums_in_any_order, of(DType::bfloat16), Pass::backward},
+    {"xhat-with-affine", "xhat is y, with weight and bias in it", "", KernelPart::alone, xhat_with_affine, 0, Pass::backward},
 };
 // clang-format on
 
@@ -658,8 +630,19 @@ constexpr WrongKernel kWrongKernels[] = {
 
 std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
 
-std::vector<NamedKernel> named_kernels(bool (WrongKernel::*is_of)() const noexcept,
-                                       const Shape& normalized_shape, const ChooseKernel& choose) {
+KernelContext context_of(const GradientModel& model, Quantity of, bool has_weight, bool has_bias) {
+  return {.setting = model.setting,
+          .of = of,
+          .has_weight = has_weight,
+          .has_bias = has_bias,
+          .rows = model.rows,
+          .terms = model.terms(),
+          .has_given = model.has_constants,
+          .has_saved = model.has_saved};
+}
+
+std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shape,
+                                       const ChooseKernel& choose) {
   const std::int64_t n = element_count(normalized_shape);
   // Where rows of length P come from: their multiples, and what 0.8.0 called them.
   struct Length {
@@ -681,7 +664,7 @@ std::vector<NamedKernel> named_kernels(bool (WrongKernel::*is_of)() const noexce
   }
   std::vector<NamedKernel> result;
   for (const WrongKernel& row : kWrongKernels) {
-    if (!(row.*is_of)()) continue;
+    if (!row.is_of(of)) continue;
     const auto chosen = [&](std::string_view id) { return !choose || choose(id); };
     if (row.id.find("-P") == row.id.npos) {
       if (chosen(row.id)) {

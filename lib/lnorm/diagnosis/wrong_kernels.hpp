@@ -33,7 +33,7 @@ enum class KernelPart {
 // What decides whether a wrong kernel is another formula than the one asked for: options and shapes, no values.
 struct KernelContext {
   const JudgeSetting& setting;
-  Shape normalized_shape;
+  Quantity of = Quantity::y;
   bool has_weight = false;
   bool has_bias = false;
   bool has_residual = false;
@@ -41,35 +41,33 @@ struct KernelContext {
   DType x_dtype = DType::float64;
   DType weight_dtype = DType::float64;
   std::int64_t rows = 0;          // of the tensor
+  std::int64_t terms = 0;         // of a sum over rows
   bool has_groups = false;        // whose channels have their own weights
   bool weight_is_number = false;  // one for all elements
   bool bias_is_number = false;
   bool is_written = false;  // the variant's results are wanted, not what explains others
-  // Statistics are given: of rows, and in place of the divisor.
+  // Statistics are given: of rows, and in place of the divisor. Those that a forward pass has saved are none.
   bool has_given = false;
   bool has_given_rstd = false;
+  bool has_saved = false;
 
-  std::int64_t row_length() const { return std::ssize(setting.weight); }
+  std::int64_t row_length() const { return element_count(setting.normalized_shape); }
   // Rows of one element: x - mean is 0, whatever it is divided by and multiplied with.
   bool has_no_deviations() const { return row_length() == 1 && !setting.formula.rms; }
-};
-
-// The same of a backward pass.
-struct GradientContext {
-  const GradientModel& model;
-  Gradient of = Gradient::dx;
-  bool has_weight = false;
-  bool has_bias = false;
-
-  std::int64_t row_length() const { return model.row_length; }
-  // Rows of one element: xhat and dx are 0.
-  bool has_no_deviations() const { return row_length() == 1 && !model.setting.formula.rms; }
+  // Whether it depends on the divisor.
+  bool has_statistics() const {
+    return of != Quantity::dbias && !has_saved && !has_no_deviations();
+  }
   // dx is also 0 for rows of two elements without eps, whose xhat is 1 and -1 whatever x is.
   bool dx_is_zero() const {
-    const Formula& formula = model.setting.formula;
-    return has_no_deviations() || (row_length() == 2 && !formula.rms && formula.eps == 0);
+    return has_no_deviations() ||
+           (row_length() == 2 && !setting.formula.rms && setting.formula.eps == 0);
   }
 };
+KernelContext context_of(const GradientModel& model, Quantity of, bool has_weight, bool has_bias);
+
+// Whose formulas a row of the table changes.
+enum class Pass { forward, backward, both };
 
 struct WrongKernel {
   // P in the id and in the words stands for the padded length, which is the parameter.
@@ -77,15 +75,16 @@ struct WrongKernel {
   std::string_view words;    // follows "the kernel: "
   std::string_view options;  // of lnorm that give the same; empty if there are none
   KernelPart part;
-  // Makes the variant so. False where that is what was asked for, or cannot be. Null for what is backward alone.
+  // Makes the variant so. False where that is what was asked for, or cannot be.
   bool (*change)(Variant& variant, const KernelContext& context, double parameter);
   double parameter = 0;
-  // The same of the backward pass; null where there is nothing of the kind.
-  bool (*change_gradient)(GradientVariant& variant, const GradientContext& context,
-                          double parameter) = nullptr;
+  Pass pass = Pass::forward;
 
-  bool is_forward() const noexcept { return change != nullptr; }
-  bool is_backward() const noexcept { return change_gradient != nullptr; }
+  bool is_forward() const noexcept { return pass != Pass::backward; }
+  bool is_backward() const noexcept { return pass != Pass::forward; }
+  bool is_of(Quantity quantity) const noexcept {
+    return quantity < Quantity::dx ? is_forward() : is_backward();
+  }
 };
 
 std::span<const WrongKernel> wrong_kernels() noexcept;
@@ -103,8 +102,8 @@ struct NamedKernel {
 };
 // Those that are chosen, by their ids or by what 0.8.0 called them (padded-8 for padded-P, P the next multiple of 8, and
 // padded-pow2). normalized_shape: of the row. choose: empty for all.
-std::vector<NamedKernel> named_kernels(bool (WrongKernel::*is_of)() const noexcept,
-                                       const Shape& normalized_shape, const ChooseKernel& choose);
+std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shape,
+                                       const ChooseKernel& choose);
 
 // The option of lnorm that gives an eps that is in no row.
 std::string eps_option(const std::string& eps);

@@ -70,7 +70,9 @@ std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::
   const DoubleDouble mean_shift = rms ? DoubleDouble{} : shift;
   const DoubleDouble centered = sums.squares - mean_shift * sums.sum;
   const double squares = sums.squares.high;
-  const bool in_range = squares >= kMinDoubleDoubleSquares && squares <= kMaxDoubleDoubleSquares;
+  // n center, too, is a product of double-doubles.
+  const bool in_range = squares >= kMinDoubleDoubleSquares && squares <= kMaxDoubleDoubleSquares &&
+                        std::fabs(center) <= kMaxDoubleDoubleSquares;
   const double squares_error = (3 * growth + bound::kCentered) * kUnit2 * squares * kSlack;
   const bool has_bits = squares_error <= kMaxSquaresError * centered.high;
   if (!in_range || !has_bits) return std::nullopt;

@@ -174,7 +174,6 @@ class Checker {
     const bool has_own_order = plan_.affine.is_plain();
     const KernelContext context{
         .setting = setting_,
-        .normalized_shape = plan_.normalized_shape(),
         .has_weight = options_.has_weight,
         .has_bias = options_.has_bias,
         .has_residual = inputs_.alone != nullptr,
@@ -461,14 +460,14 @@ void Checker::judge_rows(Check& result) {
   JudgeObserver judge(*this, result.comparison ? &*result.comparison : nullptr);
   std::vector<std::unique_ptr<StatisticObserver>> statistics;
   std::vector<RowObserver*> observers{&judge};
-  const auto add = [&](Statistic of, TensorSource* actual) {
+  const auto add = [&](Quantity of, TensorSource* actual) {
     if (actual == nullptr) return;
     statistics.push_back(std::make_unique<StatisticObserver>(
         of, setting_, *actual, options_.kernels, run_options_.threads));
     observers.push_back(statistics.back().get());
   };
-  add(Statistic::mean, inputs_.mean);
-  add(Statistic::rstd, inputs_.rstd);
+  add(Quantity::mean, inputs_.mean);
+  add(Quantity::rstd, inputs_.rstd);
   Plan plan = plan_;
   plan.wants_mean_and_rstd = !statistics.empty();
   pass(plan, observers, [&](const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) {

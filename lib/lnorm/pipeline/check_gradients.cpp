@@ -24,7 +24,7 @@ namespace {
 // A gradient that is judged.
 class JudgedGradient {
  public:
-  JudgedGradient(Gradient of, TensorSource& actual, const GradientCheckInputs& inputs,
+  JudgedGradient(Quantity of, TensorSource& actual, const GradientCheckInputs& inputs,
                  const GradPlan& plan, const Backend& backend, const CheckOptions& options,
                  int threads)
       : of_(of),
@@ -38,8 +38,9 @@ class JudgedGradient {
                .is_uniform = inputs.is_uniform,
                .has_saved = inputs.sources.rstd != nullptr,
                .has_constants = inputs.sources.are_constants},
-        context_{model_, of, options.has_weight, options.has_bias} {
-    if (of == Gradient::dx) {
+        context_(context_of(model_, of, options.has_weight, options.has_bias)),
+        asked_(asked_for(setting_)) {
+    if (of == Quantity::dx) {
       rows_.emplace(actual, plan.rows.axes, threads);
       check.slice = inputs.sources.x.info().slice;
       check.axes = check.slice ? check.slice->axes : plan.rows.axes;
@@ -56,10 +57,11 @@ class JudgedGradient {
     check.row_length = rows_ ? rows_->row_length() : std::ssize(numbers_);
   }
 
-  Gradient of() const noexcept { return of_; }
+  Quantity of() const noexcept { return of_; }
   DType dtype() const { return actual_.info().dtype; }
   const GradientModel& model() const noexcept { return model_; }
-  const GradientContext& context() const noexcept { return context_; }
+  const KernelContext& context() const noexcept { return context_; }
+  const Variant& asked() const noexcept { return asked_; }
   const JudgeSetting& setting() const noexcept { return setting_; }
 
   std::vector<double> actual_row(std::int64_t row) const {
@@ -108,11 +110,12 @@ class JudgedGradient {
             .normalized_shape = plan.normalized_shape()};
   }
 
-  Gradient of_;
+  Quantity of_;
   TensorSource& actual_;
   JudgeSetting setting_;
   GradientModel model_;
-  GradientContext context_;
+  KernelContext context_;
+  Variant asked_;
   std::optional<CheckRows> rows_;  // of dx
   std::vector<double> numbers_;    // of dweight or dbias
 };
@@ -129,14 +132,14 @@ class GradientChecker {
         exact_gradients_(inputs.sources, plan, backend, inputs.weight, inputs.bias,
                          inputs.dx != nullptr ? inputs.dx->info().dtype : plan.rows.out,
                          inputs.is_uniform, run_options.threads) {
-    const auto add = [&](Gradient of, TensorSource* actual) {
+    const auto add = [&](Quantity of, TensorSource* actual) {
       if (actual == nullptr) return;
       judged_.push_back(std::make_unique<JudgedGradient>(of, *actual, inputs, plan, backend,
                                                          options, run_options.threads));
     };
-    add(Gradient::dx, inputs.dx);
-    add(Gradient::dweight, inputs.dweight);
-    add(Gradient::dbias, inputs.dbias);
+    add(Quantity::dx, inputs.dx);
+    add(Quantity::dweight, inputs.dweight);
+    add(Quantity::dbias, inputs.dbias);
   }
 
   std::vector<Check> run() {
@@ -149,7 +152,7 @@ class GradientChecker {
       const bool differs = verdict_of(judged) == Verdict::differs;
       if (differs && options_.kernels && !check.is_too_long) diagnose(*gradient);
       check.verdict = verdict_of(judged);
-      describe_places(check, gradient->of() == Gradient::dx ? plan_.rows.rows : 1);
+      describe_places(check, gradient->of() == Quantity::dx ? plan_.rows.rows : 1);
       checks.push_back(std::move(check));
     }
     return checks;
@@ -171,7 +174,7 @@ class GradientChecker {
     return sums;
   }
   static ParameterSums no_sums(const JudgedGradient& one) {
-    return {asked_for(one.model()), one.model(), one.of()};
+    return {one.asked(), one.model(), one.of()};
   }
 
   // Judges the rows of a block, and adds them to the sums of the parameters.
@@ -230,7 +233,7 @@ class GradientChecker {
     return [&dx, row, losses](bool is_measured) {
       GradientRow of_sums = row;
       of_sums.losses = is_measured ? losses : nullptr;
-      return evaluate_dx(asked_for(dx.model()), dx.model(), of_sums);
+      return evaluate_dx(dx.asked(), dx.model(), of_sums);
     };
   }
 
@@ -284,11 +287,11 @@ class GradientChecker {
                                             std::size_t count) const {
     std::vector<std::vector<double>> terms(count);
     const AffineLayout& layout = plan_.rows.affine;
-    const GradientVariant variant = asked_for(gradient.model());
     exact_gradients_.for_each_row([&](const GradientRow& row) {
       const std::int64_t first = layout.first(row.number);
       std::vector<double> xhat;
-      if (gradient.of() == Gradient::dweight) xhat = xhat_of(variant, gradient.model(), row);
+      if (gradient.of() == Quantity::dweight)
+        xhat = xhat_of(gradient.asked(), gradient.model(), row);
       for (std::size_t i = 0; i < row.dy.size(); ++i) {
         const std::int64_t number = layout.number(first, static_cast<std::int64_t>(i));
         const std::int64_t slot = slots[static_cast<std::size_t>(number)];
@@ -319,7 +322,7 @@ class GradientChecker {
             losses.variance = std::max(losses.variance, of_row.variance / exact.variance);
           }
         },
-        gradient.of() == Gradient::dweight ? &setting : nullptr);
+        gradient.of() == Quantity::dweight ? &setting : nullptr);
     std::vector<double> losses(model.is_uniform ? 1 : parameters);
     const std::int64_t terms = model.terms();
     if (terms > kMostTerms) {
@@ -373,7 +376,7 @@ class GradientChecker {
 
   void diagnose(JudgedGradient& gradient) {
     GradientSample sample;
-    const bool is_dx = gradient.of() == Gradient::dx;
+    const bool is_dx = gradient.of() == Quantity::dx;
     std::vector<std::int64_t> numbers{0};
     if (is_dx) {
       numbers = sampled_rows(gradient.check.judged, plan_.rows.rows, plan_.rows.row_length);
@@ -387,27 +390,27 @@ class GradientChecker {
     const std::size_t length = sample.actual.empty() ? 1 : sample.actual.front().size();
     sample.at_once =
         std::max<std::size_t>(1, kMostHeld / std::max<std::size_t>(1, length * numbers.size()));
-    sample.evaluate = [&](std::span<const GradientVariant> variants, std::size_t r) {
+    sample.evaluate = [&](std::span<const Variant> variants, std::size_t r) {
       if (!is_dx) return sums_of(gradient, variants);
       GradientRow row = rows[r].row();
       if (!losses.empty()) row.losses = &losses[r];
       std::vector<RowBounds> results;
-      for (const GradientVariant& variant : variants) {
+      for (const Variant& variant : variants) {
         results.push_back(evaluate_dx(variant, gradient.model(), row));
       }
       return results;
     };
-    GradientDiagnosis found = lnorm::diagnose(sample, gradient.context(), options_.kernels);
-    gradient.check.diagnosis = std::move(found.diagnosis);
+    gradient.check.diagnosis =
+        lnorm::diagnose(sample, gradient.model(), gradient.context(), options_.kernels);
     if (!is_dx || !gradient.check.diagnosis.explains_all()) return;
-    explain_all(gradient, found.best, gradient.check.diagnosis.explanations.front());
+    explain_all(gradient, gradient.check.diagnosis.explanations.front());
   }
 
   // dweight or dbias by variants, with what the orders lose at most.
   std::vector<RowBounds> sums_of(const JudgedGradient& gradient,
-                                 std::span<const GradientVariant> variants) const {
+                                 std::span<const Variant> variants) const {
     std::vector<ParameterSums> sums;
-    for (const GradientVariant& variant : variants) {
+    for (const Variant& variant : variants) {
       sums.emplace_back(variant, gradient.model(), gradient.of());
     }
     exact_gradients_.for_each_row([&](const GradientRow& row) {
@@ -420,15 +423,14 @@ class GradientChecker {
     });
     std::vector<RowBounds> results;
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      const bool is_coarse = variants[i].is_any_order;
+      const bool is_coarse = variants[i].backward.is_any_order;
       results.push_back(sums[i].finish({&gradient.losses.products, is_coarse ? 0U : 1U}));
     }
     return results;
   }
 
   // How many elements the formula explains, in all rows.
-  void explain_all(const JudgedGradient& gradient, const GradientVariant& variant,
-                   FormulaFit& fit) const {
+  void explain_all(const JudgedGradient& gradient, FormulaFit& fit) const {
     struct Sums {
       GradientRows::Buffers in;
       FormulaSums found;
@@ -443,7 +445,7 @@ class GradientChecker {
           slot.found = {};
           exact_gradients_.read(block, slot.in);
           exact_gradients_.for_each_row(block, slot.in, [&](const GradientRow& row, std::int64_t) {
-            slot.found.add(fit_of(gradient, variant, row));
+            slot.found.add(fit_of(gradient, fit.variant, row));
           });
         },
         [&](const Block&, Sums& slot) { total.add(slot.found); });
@@ -453,7 +455,7 @@ class GradientChecker {
   }
 
   // By the tree bound, and where that does not hold by the measured one.
-  FormulaSums fit_of(const JudgedGradient& gradient, const GradientVariant& variant,
+  FormulaSums fit_of(const JudgedGradient& gradient, const Variant& variant,
                      const GradientRow& row) const {
     const std::vector<double> actual = gradient.actual_row(row.number);
     const auto fit = [&](const GradientRow& of_sums) {

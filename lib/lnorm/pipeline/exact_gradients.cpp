@@ -80,9 +80,9 @@ std::vector<GradientLosses> ExactGradients::statistic_losses(const Block& block,
   return losses;
 }
 
-std::vector<double> ExactGradients::parameters(Gradient of, ColumnGradients& columns,
+std::vector<double> ExactGradients::parameters(Quantity of, ColumnGradients& columns,
                                                DType dtype) const {
-  const bool is_dweight = of == Gradient::dweight;
+  const bool is_dweight = of == Quantity::dweight;
   const RequestedColumns requested{is_dweight, !is_dweight, is_uniform_, dtype};
   const AffineLayout& layout = plan_.rows.affine;
   if (extent().items == 0) {

@@ -50,6 +50,7 @@ class ExactGradients {
     const AffineLayout& layout = plan_.rows.affine;
     const std::int64_t n = plan_.rows.row_length;
     for (std::int64_t r = 0; r < block.count; ++r) {
+      check_interruption();
       const std::int64_t number = block.first + r;
       if (r == 0 || !layout.rows.empty()) {
         weight = numbers_of(setting_.weight, n, 1, layout, number);
@@ -99,7 +100,7 @@ class ExactGradients {
 
   // The results of that; one number where one parameter serves all of them. Parameters that elements of a row, or
   // some rows, share are found by reading all rows once more.
-  std::vector<double> parameters(Gradient of, ColumnGradients& columns, DType dtype) const;
+  std::vector<double> parameters(Quantity of, ColumnGradients& columns, DType dtype) const;
 
  private:
   Tile tile_of(const Block& block) const {

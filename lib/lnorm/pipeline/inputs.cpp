@@ -201,6 +201,7 @@ class Maker {
     std::vector<double> rows;
     rows.reserve(static_cast<std::size_t>(plan_.rows * plan_.row_length));
     for (std::int64_t r = 0; r < plan_.rows; ++r) {
+      check_interruption();
       for (std::int64_t i = 0; i < plan_.row_length; ++i) {
         rows.push_back(row.x(
             {random, format, formula.eps, formula.eps_on == EpsOn::std, plan_.row_length, r, i}));

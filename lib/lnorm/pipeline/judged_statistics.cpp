@@ -62,7 +62,7 @@ constexpr SavedCause kSavedCauses[] = {
 
 }  // namespace
 
-StatisticObserver::StatisticObserver(Statistic of, const JudgeSetting& setting,
+StatisticObserver::StatisticObserver(Quantity of, const JudgeSetting& setting,
                                      TensorSource& actual, ChooseKernel choose, int threads)
     : of_(of),
       setting_(setting),
@@ -75,13 +75,13 @@ StatisticObserver::StatisticObserver(Statistic of, const JudgeSetting& setting,
 RowBounds StatisticObserver::bounds(const RowStatistics& row, double exact,
                                     const SumLosses& losses) const {
   const StatisticErrors errors = errors_of(row, setting_.formula, setting_.kernel, losses);
-  const double error = of_ == Statistic::mean
+  const double error = of_ == Quantity::mean
                            ? errors.mean
                            : std::max(1 / errors.s_low - exact, exact - 1 / (1 / exact + errors.s));
   const double roundings = setting_.output.dtype() == DType::float64 ? 2 : 1;
   return {{exact},
           {error + roundings * setting_.output.half_ulp(std::fabs(exact) + error)},
-          of_ == Statistic::mean ? errors.is_in_range : errors.is_bounded};
+          of_ == Quantity::mean ? errors.is_in_range : errors.is_bounded};
 }
 
 // relative: how far off the statistic may be, in parts of itself.
@@ -92,7 +92,7 @@ void StatisticObserver::try_causes(const RowStatistics& row, double actual, doub
   const double s = divisor_of(row.variance, setting_.formula);
   for (std::size_t k = 0; k < std::size(kSavedCauses); ++k) {
     const SavedCause& cause = kSavedCauses[k];
-    if (!(of_ == Statistic::mean ? cause.is_of_mean : cause.is_of_rstd)) continue;
+    if (!(of_ == Quantity::mean ? cause.is_of_mean : cause.is_of_rstd)) continue;
     const double value = cause.value(row, s, setting_.formula);
     // Of a square twice as far off.
     const double bound = 2 * relative * std::fabs(value) +
@@ -106,7 +106,7 @@ BlockFindings StatisticObserver::examine(const RowBlock& block) const {
   Found all;
   JudgedRows& found = all.judged;
   RowJudge judge(setting_, 0);
-  const std::span<const double> exact = of_ == Statistic::mean ? block.mean : block.rstd;
+  const std::span<const double> exact = of_ == Quantity::mean ? block.mean : block.rstd;
   for (std::int64_t r = 0; r < block.x.rows; ++r) {
     const double value = exact[static_cast<std::size_t>(r)];
     const double rounded = setting_.output.rounded(value);
@@ -148,7 +148,7 @@ Check StatisticObserver::check(const Check& like) const {
   Check result;
   result.x = like.x;
   result.actual = whole_of(actual_);
-  result.part = of_ == Statistic::mean ? "mean" : "rstd";
+  result.part = name(of_);
   result.is_statistic = true;
   result.slice = like.slice;
   result.formula = like.formula;

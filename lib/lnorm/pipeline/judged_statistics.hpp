@@ -8,15 +8,13 @@
 
 namespace lnorm {
 
-enum class Statistic { mean, rstd };
-
 // Holds the exact statistics of rows, as the loop brings them, against those that a kernel has saved: mean within E_mean,
 // rstd = 1 / s within what E_s makes of it, and half an ulp. The plan wants mean and rstd.
 class StatisticObserver final : public RowObserver {
  public:
   // setting: that of the forward pass. choose: which causes are tried; empty: none. Reads all numbers of actual, one a row.
   // Throws Error.
-  StatisticObserver(Statistic of, const JudgeSetting& setting, TensorSource& actual,
+  StatisticObserver(Quantity of, const JudgeSetting& setting, TensorSource& actual,
                     ChooseKernel choose, int threads);
 
   BlockFindings examine(const RowBlock& block) const override;
@@ -36,7 +34,7 @@ class StatisticObserver final : public RowObserver {
   void try_causes(const RowStatistics& row, double actual, double relative, Found& found) const;
   RowBounds bounds(const RowStatistics& row, double exact, const SumLosses& losses) const;
 
-  Statistic of_;
+  Quantity of_;
   JudgeSetting setting_;
   TensorInfo actual_;
   ChooseKernel choose_;

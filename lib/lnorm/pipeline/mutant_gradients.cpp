@@ -10,13 +10,13 @@ namespace lnorm {
 
 namespace {
 
-constexpr Gradient kGradients[] = {Gradient::dx, Gradient::dweight, Gradient::dbias};
+constexpr Quantity kGradients[] = {Quantity::dx, Quantity::dweight, Quantity::dbias};
 
 // A gradient that one of the wrong kernels gets wrong.
 struct WrongGradient {
   const GradientModel& model;
-  Gradient of;
-  GradientVariant variant;
+  Quantity of;
+  Variant variant;
   Comparison comparison;
 };
 
@@ -43,33 +43,22 @@ class GradientTrials {
         models_{model(of_dx_), model(of_parameters_)} {}
 
   std::vector<TriedMutant> run() {
-    std::vector<GradientContext> contexts;
-    for (const Gradient of : kGradients) {
-      contexts.push_back({model_of(of), of, !inputs_.weight.empty(), !inputs_.bias.empty()});
+    std::vector<KernelContext> contexts;
+    for (const Quantity of : kGradients) {
+      contexts.push_back(
+          context_of(model_of(of), of, !inputs_.weight.empty(), !inputs_.bias.empty()));
     }
-    auto mutants = mutants_of(contexts, options_.choose);
+    const auto mutants = mutants_of(contexts, options_.choose);
     for (const auto& mutant : mutants) {
       for (const auto& variant : mutant.variants) {
-        for (const auto& [of, formula] : variant.formulas) {
+        for (const auto& [of, formula] : variant.of) {
           wrong_.push_back({model_of(of), of, formula, comparison(of)});
         }
       }
     }
     compare();
-    std::vector<TriedMutant> result;
     auto next = wrong_.begin();
-    for (auto& mutant : mutants) {
-      TriedMutant& tried = result.emplace_back(TriedMutant{
-          std::move(mutant.id), std::move(mutant.words), std::move(mutant.options), {}});
-      for (const auto& variant : mutant.variants) {
-        TriedMutant::Trial& trial =
-            tried.trials.emplace_back(TriedMutant::Trial{variant.row, true, {}});
-        for (std::size_t i = 0; i < variant.formulas.size(); ++i, ++next) {
-          trial.comparisons.push_back(std::move(next->comparison));
-        }
-      }
-    }
-    return result;
+    return tried_of(mutants, [&] { return std::move((next++)->comparison); });
   }
 
  private:
@@ -77,7 +66,8 @@ class GradientTrials {
     return {.backend = backend,
             .formula = plan_.rows.formula,
             .kernel = {arithmetic_of(DType::float64), {}, false, options_.zero_centered_weight},
-            .output = OutputFormat(output)};
+            .output = OutputFormat(output),
+            .normalized_shape = plan_.rows.normalized_shape()};
   }
 
   GradientModel model(const JudgeSetting& setting) const {
@@ -88,10 +78,10 @@ class GradientTrials {
             .is_uniform = is_uniform_};
   }
 
-  const GradientModel& model_of(Gradient of) const { return models_[of == Gradient::dx ? 0 : 1]; }
+  const GradientModel& model_of(Quantity of) const { return models_[of == Quantity::dx ? 0 : 1]; }
 
-  Comparison comparison(Gradient of) const {
-    if (of == Gradient::dx) return begin_comparison(plan_.rows.result(), options_.criteria);
+  Comparison comparison(Quantity of) const {
+    if (of == Quantity::dx) return begin_comparison(plan_.rows.result(), options_.criteria);
     return begin_comparison(inputs_.parameters, options_.parameter_criteria);
   }
 
@@ -106,7 +96,7 @@ class GradientTrials {
     std::vector<WrongGradient*> of_dx;
     std::vector<WrongGradient*> of_parameters;
     for (WrongGradient& one : wrong_) {
-      (one.of == Gradient::dx ? of_dx : of_parameters).push_back(&one);
+      (one.of == Quantity::dx ? of_dx : of_parameters).push_back(&one);
     }
     const LoopExtent all = exact_gradients_.extent();
     const Executor executor(run_options_.threads, all.blocks());
@@ -124,9 +114,9 @@ class GradientTrials {
         });
     if (of_parameters.empty()) return;
     const auto columns = exact_gradients_.gathered();
-    for (const Gradient of : {Gradient::dweight, Gradient::dbias}) {
+    for (const Quantity of : {Quantity::dweight, Quantity::dbias}) {
       const DType dtype = inputs_.parameters.dtype;
-      exact_[of == Gradient::dbias] = exact_gradients_.parameters(of, *columns, dtype);
+      exact_[of == Quantity::dbias] = exact_gradients_.parameters(of, *columns, dtype);
     }
     in_parallel(run_options_.threads)(std::ssize(of_parameters), [&](std::int64_t i) {
       compare_parameters(*of_parameters[static_cast<std::size_t>(i)]);
@@ -158,7 +148,7 @@ class GradientTrials {
     ParameterSums sums(wrong.variant, wrong.model, wrong.of);
     exact_gradients_.for_each_row([&](const GradientRow& row) { sums.add(row); });
     compare_rounded(wrong.model.setting.output, sums.finish().y,
-                    row_of_doubles(exact_[wrong.of == Gradient::dbias]), wrong.comparison);
+                    row_of_doubles(exact_[wrong.of == Quantity::dbias]), wrong.comparison);
   }
 
   const GradientMutantInputs& inputs_;

@@ -149,7 +149,8 @@ class Trial {
         setting_(setting(inputs, plan, backend, options)) {}
 
   std::vector<TriedMutant> run() {
-    mutants_ = mutants_of(context(), options_.choose);
+    const KernelContext contexts[] = {context()};
+    mutants_ = mutants_of(contexts, options_.choose);
     other_rows_.resize(mutants_.size());
     // Other axes are tried on a whole tensor with one weight a normalized element, as check does.
     if (!inputs_.x.info().slice && has_own_order() && !inputs_.x.info().split) add_other_axes();
@@ -157,7 +158,8 @@ class Trial {
     for (std::size_t m = 0; m < mutants_.size(); ++m) {
       for (const auto& variant : mutants_[m].variants) {
         const CheckRows* const xhat = other_rows_[m] ? other_rows_[m]->rows.get() : nullptr;
-        attempts.push_back({variant.formulas, xhat, comparison(variant.formulas)});
+        const Variant& formula = variant.of.front().second;
+        attempts.push_back({formula, xhat, comparison(formula)});
       }
     }
     const Variant right = asked_for(setting_);
@@ -170,15 +172,7 @@ class Trial {
           ": the right result fails these criteria, too: ", name(failures.front().criterion)));
     }
     auto next = attempts.begin();
-    std::vector<TriedMutant> result;
-    for (const MutantFormulas<Variant>& mutant : mutants_) {
-      TriedMutant& tried =
-          result.emplace_back(TriedMutant{mutant.id, mutant.words, mutant.options, {}});
-      for (const auto& variant : mutant.variants) {
-        tried.trials.push_back({variant.row, false, {std::move((next++)->comparison)}});
-      }
-    }
-    return result;
+    return tried_of(mutants_, [&] { return std::move((next++)->comparison); });
   }
 
  private:
@@ -192,7 +186,8 @@ class Trial {
             .output = OutputFormat(plan.out),
             .saturates = plan.saturates,
             .weight = numbers_of(inputs.weight, plan.row_length, 1, plan.affine),
-            .bias = numbers_of(inputs.bias, plan.row_length, 0, plan.affine)};
+            .bias = numbers_of(inputs.bias, plan.row_length, 0, plan.affine),
+            .normalized_shape = plan.normalized_shape()};
   }
 
   // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
@@ -207,7 +202,6 @@ class Trial {
 
   KernelContext context() const {
     return {.setting = setting_,
-            .normalized_shape = plan_.normalized_shape(),
             .has_weight = !inputs_.weight.empty(),
             .has_bias = !inputs_.bias.empty(),
             .has_residual = inputs_.alone != nullptr,
@@ -241,12 +235,12 @@ class Trial {
   void add_other_axes() {
     for (const OtherAxes& other : other_axes(plan_.shape, plan_.axes)) {
       if (options_.choose && !options_.choose(other.id)) continue;
-      MutantFormulas<Variant>& mutant = mutants_.emplace_back(
-          MutantFormulas<Variant>{other.id, std::string(kAxesWords), other.option, {}});
+      MutantFormulas& mutant =
+          mutants_.emplace_back(MutantFormulas{other.id, std::string(kAxesWords), other.option});
       other_rows_.emplace_back();
       const std::int64_t length = element_count(extents(plan_.shape, other.axes));
       if (is_same(other.axes) || length == 0 || plan_.formula.ddof >= length) continue;
-      mutant.variants.push_back({nullptr, asked_for(setting_)});
+      mutant.variants.push_back({nullptr, {{Quantity::y, asked_for(setting_)}}});
       other_rows_.back() = rows_along(other.axes);
     }
   }
@@ -297,7 +291,7 @@ class Trial {
   const MutantOptions& options_;
   const RunOptions& run_options_;
   JudgeSetting setting_;
-  std::vector<MutantFormulas<Variant>> mutants_;
+  std::vector<MutantFormulas> mutants_;
   std::vector<std::optional<OtherRows>> other_rows_;  // of mutants_
 };
 
